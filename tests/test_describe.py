@@ -442,7 +442,8 @@ def test_the_bits_of_a_swizzled_address() -> None:
 
 def test_a_descriptor_shows_each_bit_once_and_what_its_fields_say(rng: np.random.Generator) -> None:
     """PTX ISA, "Matrix Descriptor Format"."""
-    for number in [0, 2**64 - 1, *(int(n) for n in rng.integers(0, 2**64, 20, dtype=np.uint64))]:
+    numbers = [0, 2**64 - 1, *(int(n) for n in rng.integers(0, 2**64, 20, dtype=np.uint64))]
+    for number in [number for number in numbers if number >> 46 & 7 != 1]:  # those are tcgen05's
         upper, lower = views.descriptor(number).grids
         bits = "".join(grid.at(0, column).text for grid in (upper, lower) for column in range(32))
         assert int(bits, 2) == number
@@ -454,6 +455,50 @@ def test_a_descriptor_shows_each_bit_once_and_what_its_fields_say(rng: np.random
         assert upper.at(2, 0).text == ("none", "128 B", "64 B", "32 B")[number >> 62]
         hues = {cell.lane for grid in (upper, lower) for cell in grid.cells if cell.lane is not None}
         assert len({hue // 4 for hue in hues}) == 5  # one for each field
+
+
+@each(
+    "name, parts, operand",
+    [
+        ("tcgen05.mma.cta_group::1.kind::f16", {"m": 64, "n": 24}, "D"),
+        ("tcgen05.mma.cta_group::2.kind::f16", {"m": 128, "n": 256}, "D"),
+        ("tcgen05.mma.ws.cta_group::1.kind::f16", {"m": 32, "n": 64}, "D"),
+        ("tcgen05.mma.sp.cta_group::1.kind::f16", {"selector": 2}, "E"),
+        ("tcgen05.mma.cta_group::1.kind::mxf4.block_scale", {"scale_a_id": 2}, "SFA"),
+        ("tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale", {"n": 72}, "SFB"),
+    ],
+)
+def test_tensor_memory_is_drawn_as_its_words_are_held(name: str, parts: dict[str, int], operand: str) -> None:
+    ins = ptxlab.instruction(name, **parts)
+    tensor = ins.tensor(operand)
+    for cta, grid in enumerate(views.tensor_memory(ins, operand).grids):
+        for place in itertools.product((0, 5, 16, 37, 127), {0, 1, grid.shape[1] - 1}):
+            content, where = grid.hover[place].splitlines()
+            column = int(re.search(r"columns? (\d+)", where)[1])
+            held = tensor.holds(place[0], column, cta)
+            if content == "free":
+                bits = re.search(r"bits \[(?:\d+\.\.)?(\d+)\]", where)
+                assert not any(
+                    (at.cta, at.lane, at.column, at.low)
+                    == (cta, place[0], column, int(bits[1]) if bits else 0)
+                    for element in held
+                    for at in tensor.where(*element)
+                )
+                continue
+            row, col = (int(number) for number in re.findall(r"\[(\d+)", content))
+            assert f"lane {place[0]}, " in where and (row, col) in held
+
+
+def test_registers_of_tensor_memory_are_drawn_where_the_load_takes_them() -> None:
+    for name in ("16x64b.x2", "16x128b.x1", "16x256b.x1", "32x32b.x4", "16x64b.x2.pack::16b"):
+        load = ptxlab.instruction(f"tcgen05.ld.sync.aligned.{name}.b32")
+        (grid,) = views.tensor_registers(load, warp=2).grids
+        for thread, register in itertools.product((64, 77, 95), range(load.registers)):
+            lane, column = load.locate(thread, register)
+            assert f"thread {thread}, register {register}" in grid.hover[lane - 64, column]
+    picture = views.instruction_descriptor(ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16"))
+    bits = "".join(cell.text for grid in picture.grids for cell in grid.cells if cell.row == 0)
+    assert int(bits, 2) == 0x8400010
 
 
 def test_bars_are_as_long_as_their_numbers_and_tables_are_whole() -> None:

@@ -34,6 +34,8 @@ F16 = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 F64 = ptxlab.instruction("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64")
 SCALED = next(ins for ins in mma_instructions("mma") if ins.scale_vec == 4)
 
+TCGEN05 = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=32)
+
 PICTURES = {
     "A s4": views.fragment(S4, "A"),
     "B s4": views.fragment(S4, "B", lane=5),
@@ -82,6 +84,18 @@ PICTURES = {
     "bytes read, bare": views.bytes_read(0x1000080040, bits=8, rows=64),
     "box": views.box(ptxlab.tensor_map(np.zeros((8, 96), np.float16), (16, 64), 128), -4, 64),
     "swizzle bits": views.swizzle_bits(0x1234, 64),
+    "tensor memory F": views.tensor_memory(TCGEN05, marked=(20, 3)),
+    "tensor memory SFB": views.tensor_memory("tcgen05.mma.cta_group::2.kind::mxf4.block_scale", "SFB"),
+    "tensor memory, a part": views.tensor_memory(
+        TCGEN05, lanes=range(30, 40), columns=range(8), words=TCGEN05.d.pack(np.ones((64, 32)) / 3)
+    ),
+    "layouts A to G": views.data_paths(),
+    "registers of ld": views.tensor_registers("tcgen05.ld.sync.aligned.16x32bx2.x2.b32", 37),
+    "scale tile": views.scale_tile(37),
+    "instruction descriptor": views.instruction_descriptor(
+        "tcgen05.mma.sp.cta_group::1.kind::mxf4nvf4.block_scale.block16"
+    ),
+    "descriptor of tcgen05": views.descriptor(0x2010404000010040),
     "bars": bars({"N = 8": {"f32": 4, "f16": 0}, "N = 256": {"f32": 128, "f16": 64}}, "Registers"),
     "table": table({"a": ["kept", "lost"], "b": ["", "two\nlines"]}, ["x", "y"], "T", shades={"lost": 0.5}),
 }
@@ -293,6 +307,11 @@ def test_every_figure_can_go_without_its_title() -> None:
         lambda **title: figures.values(F16, "C", np.ones((16, 8)), **title),
         lambda **title: figures.product(F16, **title),
         lambda **title: figures.figure(F16, "D", **title),
+        lambda **title: figures.figure(TCGEN05, "D", colour="warp", **title),
+        lambda **title: figures.figure(TCGEN05, "descriptor", **title),
+        lambda **title: figures.figure("tcgen05.ld.sync.aligned.32x32b.x1.b32", "R", thread=3, **title),
+        lambda **title: figures.data_paths("G", **title),
+        lambda **title: figures.scale_tile(**title),
         *(
             lambda what=what, **title: F16.figure(what, **title)
             for what in ("product", "A", "B", "C", "D", "lane")

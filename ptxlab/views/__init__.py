@@ -28,7 +28,14 @@ from .repack_picture import repack
 from .run_picture import runs
 from .shared_memory_pictures import box, bytes_read
 from .table import Table, grid_table
-from .tensor_memory import tensor_facts, tensor_holds, tensor_layouts, tensor_where
+from .tensor_pictures import (
+    data_paths,
+    instruction_descriptor,
+    scale_tile,
+    tensor_memory,
+    tensor_registers,
+)
+from .tensor_tables import tensor_facts, tensor_holds, tensor_layouts, tensor_where
 from .trace_picture import TraceView, trace
 
 __all__ = [
@@ -45,6 +52,7 @@ __all__ = [
     "counts",
     "cpp",
     "cute",
+    "data_paths",
     "descriptor",
     "evidence",
     "explain",
@@ -53,6 +61,7 @@ __all__ = [
     "fragment",
     "grid_table",
     "holds",
+    "instruction_descriptor",
     "lane",
     "layout",
     "metadata",
@@ -65,6 +74,7 @@ __all__ = [
     "repack",
     "rule_words",
     "runs",
+    "scale_tile",
     "scales",
     "sparse_where",
     "swizzle",
@@ -73,6 +83,8 @@ __all__ = [
     "tensor_facts",
     "tensor_holds",
     "tensor_layouts",
+    "tensor_memory",
+    "tensor_registers",
     "tensor_where",
     "tile",
     "trace",

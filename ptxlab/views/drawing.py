@@ -460,6 +460,8 @@ def _cell_pitch(grid: Grid, size: float) -> tuple[float, float]:
     sides, ends = _PADDING[grid.density]
     across, down = 3.0, 3.0
     for cell in grid.cells:
+        if not cell.lines:
+            continue
         across = max(across, (_text_width(cell.lines, size) + sides * size) / cell.width)
         strip = _STRIP + 2 if cell.fields and not _bits_text(cell) else 0.0
         down = max(down, (len(cell.lines) * size * _LINE + ends * size + strip) / cell.height)

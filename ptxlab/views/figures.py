@@ -21,11 +21,13 @@ from .._util.arguments import are_names, as_array, as_flag, as_path, as_text, is
 from .._util.files import reason, write_atomically
 from ..errors import PtxlabError, listing, quoted
 from ..isa.form import Form
+from ..isa.instruction_descriptor import InstructionDescriptor
 from ..isa.mma import MmaForm
 from ..isa.modifiers import Modifiers
 from ..isa.operands import Operands
-from ..isa.parse import parse, parse_mma
+from ..isa.parse import parse_any, parse_mma
 from ..isa.repack import RepackPlan
+from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Move
 from ..memory import Conflicts, Descriptor, TensorMap, Tile
 from ..numerics.steps import Trace
 from ..numerics.trace import trace as trace_operands
@@ -41,6 +43,7 @@ from . import (
     repack_picture,
     run_picture,
     shared_memory_pictures,
+    tensor_pictures,
     trace_picture,
 )
 from . import throughput as throughput_charts
@@ -49,6 +52,7 @@ from .fragment_pictures import Label, TileColour
 from .matrix_pictures import Colour, Shown
 from .picture import Picture, require_plotly
 from .svg import svg_document
+from .tensor_pictures import TensorColour
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -58,10 +62,12 @@ __all__ = [
     "box",
     "bytes_read",
     "chart",
+    "data_paths",
     "descriptor",
     "figure",
     "formats",
     "fragment",
+    "instruction_descriptor",
     "lane",
     "matrix",
     "metadata",
@@ -70,10 +76,13 @@ __all__ = [
     "repack",
     "runs",
     "save",
+    "scale_tile",
     "scales",
     "svg",
     "swizzle",
     "swizzle_bits",
+    "tensor_memory",
+    "tensor_registers",
     "throughput",
     "tile",
     "trace",
@@ -220,6 +229,91 @@ def formats(*names: str, title: bool = True) -> Figure:
     return chart(format_picture.formats(*names), title=title)
 
 
+def tensor_memory(
+    ins: Tcgen05Form | str,
+    operand: str = "D",
+    *,
+    colour: TensorColour = "row",
+    cta: int | None = None,
+    lanes: range | None = None,
+    columns: range | None = None,
+    marked: tuple[int, int] | None = None,
+    words: ArrayLike | None = None,
+    title: bool = True,
+) -> Figure:
+    """What the 128 lanes and the columns of tensor memory hold of D, A, E, SFA or SFB of a tcgen05.mma.
+
+    Blocks are coloured by "row", "column", "cta" or "warp" (which may load it); `marked` outlines an element.
+    `lanes` and `columns` zoom in: 300 elements or fewer are shown one by one, with `words` [lanes, columns]
+    of tensor memory their values. Of a CTA pair, `cta` shows one.
+
+    >>> import ptxlab
+    >>> ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=32)
+    >>> tensor_memory(ins, "D").data[0].text[36, 3]   # lane 36, column 3
+    'D[20][3]<br>lane 36, column 3'
+    >>> words = ins.d.pack(np.ones((64, 32)))
+    >>> zoom = tensor_memory(ins, "D", lanes=range(30, 40), columns=range(8), words=words)
+    """
+    picture = tensor_pictures.tensor_memory(
+        ins,
+        operand,
+        colour=colour,
+        cta=cta,
+        lanes=lanes,
+        columns=columns,
+        marked=marked,
+        words=words,
+    )
+    return chart(picture, title=title)
+
+
+def tensor_registers(
+    move: Tcgen05Move | str, thread: int | None = None, *, warp: int = 0, title: bool = True
+) -> Figure:
+    """Which register of which thread holds every word of tensor memory after tcgen05.ld, or before .st.
+
+    `warp` is one of four, each with 32 lanes of its own; `thread`, one of 128, puts a thread in focus.
+
+    >>> figure = tensor_registers("tcgen05.ld.sync.aligned.16x256b.x1.b32", thread=37)
+    >>> figure.data[0].text[9, 3]
+    'lane 41, column 3<br>thread 37, register 3'
+    """
+    return chart(tensor_pictures.tensor_registers(move, thread, warp=warp), title=title)
+
+
+def data_paths(*names: str, n: int = 256, title: bool = True) -> Figure:
+    """Layouts A to G of D in tensor memory, or those named: which rows and columns lie in which lanes.
+
+    >>> data_paths("F").data[0].text[2, 0]   # lanes 32 to 47, the first quarter of the columns
+    'D[16..31][0..63]<br>lanes 32..47, columns 0..63'
+    """
+    return chart(tensor_pictures.data_paths(*names, n=n), title=title)
+
+
+def scale_tile(row: int | None = None, *, title: bool = True) -> Figure:
+    """A 128x4 tile of scale factors: as a matrix, in shared memory, and in tensor memory after tcgen05.cp.
+
+    `row` outlines the four scales of one row of A, or column of B.
+
+    >>> scale_tile(row=37).data[1].text[5, 6]
+    'row 37, scale 2<br>byte 0x56 of shared memory'
+    """
+    return chart(tensor_pictures.scale_tile(row), title=title)
+
+
+def instruction_descriptor(
+    descriptor: Tcgen05Mma | InstructionDescriptor | str, *, title: bool = True
+) -> Figure:
+    """The 32 bits of an instruction descriptor, its fields in different colours, and what each of them says.
+
+    >>> import ptxlab
+    >>> ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=128, n=64)
+    >>> instruction_descriptor(ins).data[0].text[0, 10]   # bit 21
+    'n, bits [22..17]<br>8: 64'
+    """
+    return chart(tensor_pictures.instruction_descriptor(descriptor), title=title)
+
+
 def throughput(what: str = "n", type: str = "f16", *, chip: str = "H200", title: bool = True) -> Figure:
     """What was measured on a chip: throughput of wgmma over N, or its cycles, or what sparsity gains.
 
@@ -257,7 +351,6 @@ def fragment(
     >>> fragment(ins, "C").data[0].text[9, 3]   # the tooltip there
     'C[9][3]<br>lane 5, element c3<br>register 3, bits [31..0]'
     """
-    ins = parse(ins)
     picture = fragment_pictures.fragment(
         ins, operand, label=label, lane=lane, warp=warp, dense=dense, swizzle=swizzle, colour=colour
     )
@@ -494,20 +587,51 @@ def product(
     return chart(picture, title=title)
 
 
-def figure(ins: MmaForm | str, what: str = "product", *, title: bool = True, **options: Any) -> Figure:
+def figure(
+    ins: MmaForm | Tcgen05Form | str, what: str | None = None, *, title: bool = True, **options: Any
+) -> Figure:
     """The figure called "product", "A", "B", "C", "D", "stored", "metadata", "scales", "lane" or "trace".
 
     A matrix with numbers is drawn as `values` does it, without them as `fragment` does; of a sparse
     instruction "A" is the dense matrix. The other names stand for the functions here; "lane" takes `lane`,
     and `held`, the registers of its operands by name. `title=False` leaves out title and notes.
 
+    Of tcgen05 the names are its matrices: those in tensor memory ("D", "A", "E", "SFA", "SFB", of cp "T")
+    take the options of `tensor_memory`, "R" of ld and st those of `tensor_registers`; "descriptor" has the
+    bits of the instruction descriptor.
+
     >>> import ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
     >>> figure(ins, "lane", lane=5).layout.meta["title"]
     'Lane 5 of mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32'
     """
-    ins = parse_mma(ins)
-    return chart(_picture(ins, what, options), title=title)
+    form = parse_any(ins)
+    if isinstance(form, Tcgen05Form):
+        return chart(_tensor_picture(form, what, options), title=title)
+    return chart(_picture(parse_mma(form), "product" if what is None else what, options), title=title)
+
+
+def _tensor_picture(form: Tcgen05Form, what: str | None, options: dict[str, Any]) -> Picture:
+    known = [*form.tensors, *form.operands]
+    known += ["descriptor"] if isinstance(form, Tcgen05Mma) else []
+    if not known:
+        raise PtxlabError(f"no figure of {form.mnemonic}: it has no matrices")
+    name = known[0] if what is None else what
+    if "D" in known and what is None:
+        name = "D"
+    if not is_name(name, known):
+        raise PtxlabError(f"no figure {quoted(what)} of {form.mnemonic}; there are {listing(known, 8)}")
+    if name == "descriptor" and isinstance(form, Tcgen05Mma):
+        _check_options(name, tensor_pictures.instruction_descriptor, options, ("descriptor",))
+        return tensor_pictures.instruction_descriptor(form)
+    if name == "R" and isinstance(form, Tcgen05Move):
+        _check_options(name, tensor_pictures.tensor_registers, options, ("move",))
+        return tensor_pictures.tensor_registers(form, **options)
+    if name in form.tensors:
+        _check_options(name, tensor_pictures.tensor_memory, options, ("ins", "operand"))
+        return tensor_pictures.tensor_memory(form, name, **options)
+    _check_options(name, fragment_pictures.tile, options, ("ins", "op"))
+    return fragment_pictures.tile(form, form.operands[name], **options)
 
 
 def _picture(ins: MmaForm, what: str, options: dict[str, Any]) -> Picture:
@@ -541,8 +665,18 @@ def _check_keywords(what: str, options: dict[str, Any]) -> None:
         function = _DRAWN_BY[what]
     elif {"matrix", "codes", "registers"} & options.keys():
         function = matrix_pictures.values
+    _check_options(what, function, options, ("ins", "name", "modifiers"))
+    needed = {"trace": ("A", "B", "row", "col")}.get(what, ())
+    missing = [name for name in needed if name not in options]
+    if missing:
+        raise PtxlabError(f"the figure {what!r} needs {listing(needed)}; {missing[0]} is missing")
+
+
+def _check_options(
+    what: str, function: Callable[..., object], options: dict[str, Any], given: tuple[str, ...]
+) -> None:
     parameters = inspect.signature(function).parameters
-    known = [name for name in parameters if name not in ("ins", "name", "modifiers")] + ["title"]
+    known = [name for name in parameters if name not in given] + ["title"]
     if "modifiers" in parameters:
         known += [field.name for field in fields(Modifiers)]
     unknown = [name for name in options if name not in known]
@@ -550,10 +684,6 @@ def _check_keywords(what: str, options: dict[str, Any]) -> None:
         raise PtxlabError(
             f"the figure {what!r} has no option {quoted(unknown[0])}; there are {listing(known, 30)}"
         )
-    needed = {"trace": ("A", "B", "row", "col")}.get(what, ())
-    missing = [name for name in needed if name not in options]
-    if missing:
-        raise PtxlabError(f"the figure {what!r} needs {listing(needed)}; {missing[0]} is missing")
 
 
 def _figure_names(ins: MmaForm) -> list[str]:

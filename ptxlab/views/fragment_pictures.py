@@ -14,12 +14,14 @@ from ..isa.form import Form
 from ..isa.mma import MmaForm
 from ..isa.modifiers import Modifiers
 from ..isa.operand import Operand
-from ..isa.parse import parse, parse_mma
+from ..isa.parse import parse_any, parse_mma
 from ..isa.sparsity import Structure
+from ..isa.tcgen05 import Tcgen05Form, Tcgen05Move
 from ..memory import Tile
 from .grid import Cell, Grid, Header, State, headers
 from .labels import bit_range, element_names, index_range, layout_note, number_text, owners, runs
 from .picture import Picture
+from .tensor_pictures import tensor_memory, tensor_registers
 
 __all__ = [
     "BANK_COLOURS",
@@ -73,7 +75,8 @@ def fragment(
 
     `warp` shows the rows of one warp of a warpgroup. `dense` shows the logical (dense) A of a sparse
     instruction, in which a lane covers twice the columns that it stores. An operand in shared memory shows
-    its tile, with that swizzle, coloured by "core matrix" or by "bank".
+    its tile, with that swizzle, coloured by "core matrix" or by "bank"; one in tensor memory as
+    `tensor_memory` draws it, and registers of tcgen05.ld as `tensor_registers` does.
 
     >>> import ptxlab
     >>> picture = fragment(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"), "A")
@@ -82,12 +85,16 @@ def fragment(
     lane 4, element a29
     register 3, bits [23..20]
     """
-    ins = parse(ins)
+    ins = parse_any(ins)
     dense, swizzle = as_flag(dense, "dense"), as_int(swizzle, "swizzle")
     if not is_name(label, get_args(Label)):
         raise PtxlabError(f"label={quoted(label)}: a label is one of {listing(get_args(Label))}")
     if not is_name(colour, get_args(TileColour)):
         raise PtxlabError(f"colour={quoted(colour)}: it is one of {listing(get_args(TileColour))}")
+    if isinstance(ins, Tcgen05Form) and not is_name(name, (*ins.operands, *map(str.lower, ins.operands))):
+        return tensor_memory(ins, name)
+    if isinstance(ins, Tcgen05Move):
+        return tensor_registers(ins, lane, warp=0 if warp is None else warp)
     op = ins.operand(name)
     if colour != "auto" and op.layout is not None:
         raise PtxlabError(

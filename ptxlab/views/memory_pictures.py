@@ -11,7 +11,7 @@ import numpy as np
 from .._util.arguments import as_int
 from ..errors import PtxlabError, listing, quoted
 from ..memory import SWIZZLES, Tile
-from ..memory.descriptors import swizzled
+from ..memory.descriptors import TCGEN05_SWIZZLES, swizzled
 from .fragment_pictures import colour_key
 from .grid import Arrow, Cell, Grid, Header, State
 from .labels import bit_range, index_range
@@ -44,11 +44,16 @@ class _Field:
         value = self.value(number)
         if self.hue is None:
             return ""
-        if self.bits == 14:  # units of 16 bytes
+        if self.bits in (14, 15):  # units of 16 bytes
             return f"{16 * value} bytes" if self.low else f"byte 0x{16 * value:x}"
         if self.low == 62:
             width = next(width for width, code in SWIZZLES.items() if code == value)
             return f"{width} B" if width else "none"
+        if self.low == 61:
+            width, chunk = next((key for key, code in TCGEN05_SWIZZLES.items() if code == value), (0, 0))
+            if not width:
+                return "none"
+            return f"{width} B" if chunk == 16 else f"{width} B/{chunk}"
         return str(value)
 
 
@@ -64,13 +69,28 @@ _FIELDS = (
     _Field((), 14, 2),
     _Field(("start", "address"), 0, 14, 2),
 )
+#: The same of tcgen05, whose bits 46 to 48 say 1.
+_TCGEN05_FIELDS = (
+    _Field(("swizzle",), 61, 3, 14),
+    _Field((), 53, 8),
+    _Field(("LBO", "mode"), 52, 1, 22),
+    _Field(("base", "offset"), 49, 3, 18),
+    _Field(("version",), 46, 3, 10),
+    _Field(("stride", "offset"), 32, 14, 29),
+    _Field((), 31, 1),
+    _Field(("leading", "offset"), 16, 15, 25),
+    _Field((), 15, 1),
+    _Field(("start", "address"), 0, 15, 2),
+)
 
 
 _HEADING = len("swizzle")  # letters over two bits, so that the columns of both halves are equally wide
 
 
 def descriptor(number: int) -> Picture:
-    """A 64-bit matrix descriptor of wgmma: its bits, the fields that they form, and what each field says.
+    """A 64-bit matrix descriptor: its bits, the fields that they form, and what each field says.
+
+    It is one of wgmma or, if bits 46 to 48 say 1, of tcgen05.
 
     >>> picture = descriptor(0x4000_0010_0008_0040)
     >>> [cell.text for grid in picture.grids for cell in grid.cells if cell.row == 2 and cell.text]
@@ -79,7 +99,8 @@ def descriptor(number: int) -> Picture:
     number = as_int(number, "descriptor")
     if not 0 <= number < 1 << 64:
         raise PtxlabError(f"descriptor {quoted(number)}: it is a number of 64 bits")
-    halves = tuple(_descriptor_half(number, low) for low in (32, 0))
+    fields = _TCGEN05_FIELDS if number >> 46 & 7 == 1 else _FIELDS
+    halves = tuple(_descriptor_half(number, low, fields) for low in (32, 0))
     notes = (
         "upper 32 bits above, lower 32 bits below",
         "second row: the field as a number; third row: what it says",
@@ -88,12 +109,12 @@ def descriptor(number: int) -> Picture:
     return Picture(f"Matrix descriptor 0x{number:016x}", notes, halves)
 
 
-def _descriptor_half(number: int, low: int) -> Grid:
+def _descriptor_half(number: int, low: int, fields: Sequence[_Field]) -> Grid:
     """32 bits from `low` on, the highest on the left."""
     cells: list[Cell] = []
     hover = np.full((3, 32), "", dtype=object)
     heads = []
-    for field in _FIELDS:
+    for field in fields:
         if not low <= field.low < low + 32:
             continue
         start = low + 32 - field.low - field.bits
@@ -108,7 +129,7 @@ def _descriptor_half(number: int, low: int) -> Grid:
         place = bit_range(field.low, field.low + field.bits - 1)
         says = f"{hex(value)}: {meaning}" if meaning else hex(value)
         hover[:, start : start + field.bits] = f"{field.text}, bits {place}\n{says}"
-        heading = place.strip("[]").center(_HEADING)
+        heading = place.strip("[]").center(min(_HEADING, 4 * field.bits - 1))
         heads.append(Header(start, field.bits, (*field.name, heading)))
     return Grid(
         (3, 32),

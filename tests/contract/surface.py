@@ -489,6 +489,29 @@ def _figures() -> Iterator[Call]:
                major="K")  # fmt: skip
     yield call("figures.box", figures.box, tensor=small_box, row=0, column=8, title=True)
     yield call("figures.swizzle_bits", figures.swizzle_bits, address=0x4A0, width=64, title=True)
+    tensor = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=32)
+    load = ptxlab.instruction("tcgen05.ld.sync.aligned.16x256b.x1.b32")
+    for module in (figures, views):
+        bare = {} if module is views else {"title": True}
+        name = module.__name__.removeprefix("ptxlab.")
+        yield call(
+            f"{name}.tensor_memory",
+            module.tensor_memory,
+            ins=tensor,
+            operand="D",
+            colour="column",
+            cta=0,
+            lanes=range(30, 40),
+            columns=range(8),
+            marked=(20, 3),
+            words=np.ones((128, 32), np.uint32),
+            **bare,
+        )
+        yield call(f"{name}.tensor_registers", module.tensor_registers, move=load, thread=37, warp=1, **bare)
+        yield call(f"{name}.data_paths", module.data_paths, **{"*first": "F", "*second": "A"}, n=64, **bare)
+        yield call(f"{name}.scale_tile", module.scale_tile, row=37, **bare)
+        yield call(f"{name}.instruction_descriptor", module.instruction_descriptor, descriptor=tensor, **bare)
+    yield call("figures.figure tcgen05", figures.figure, ins=tensor, what="D", colour="row", title=True)
     yield call("figures.swizzle", figures.swizzle, width=64, piece=1, title=True)
     yield call("figures.nibble", figures.nibble, nibble=9, structure="2:4", chunk=1, title=True)
     yield call("figures.runs", figures.runs, **{"*first": f16, "*second": "mma.m16n8k64.s4"}, title=True)

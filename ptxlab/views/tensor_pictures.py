@@ -1,0 +1,728 @@
+"""Tensor memory: what its lanes and columns hold, who holds its words after tcgen05.ld, and scale tiles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._util.arguments import as_array, as_index, as_int, as_integers, is_name
+from ..errors import PtxlabError, listing, quoted
+from ..isa.instruction_descriptor import BitField, InstructionDescriptor
+from ..isa.parse import parse_any
+from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Move
+from ..isa.tensor_memory import DATA_PATHS, LANES, DataPath, TensorOperand
+from ..memory.scales import scale_offset
+from .grid import Cell, Grid, Header, State, headers
+from .labels import bit_range, counted, element_names, index_range, number_text, owners, runs
+from .picture import Picture
+
+__all__ = [
+    "TensorColour",
+    "data_paths",
+    "instruction_descriptor",
+    "scale_tile",
+    "tensor_memory",
+    "tensor_registers",
+]
+
+#: What the colours of tensor memory say: rows or columns of the matrix, the CTA, the warp that may read it.
+TensorColour = Literal["row", "column", "cta", "warp"]
+_COLOURS: dict[str, str] = {
+    "row": "colours: 16 rows each",
+    "column": "colours: an eighth of the columns each",
+    "cta": "colours: the CTA",
+    "warp": "colours: the warps that may load and store there",
+}
+_WORD = 32  # bits of a column
+_MOST_PLACES = 64  # side by side; with more, neighbouring columns share a place
+_MOST_LABELS = 300  # of single elements
+_LEAST_HEIGHT = 8  # in lanes, of a block with a label
+
+
+def tensor_memory(
+    ins: Tcgen05Form | str,
+    operand: str = "D",
+    *,
+    colour: TensorColour = "row",
+    cta: int | None = None,
+    lanes: range | None = None,
+    columns: range | None = None,
+    marked: tuple[int, int] | None = None,
+    words: ArrayLike | None = None,
+) -> Picture:
+    """What the lanes and columns of tensor memory hold of an operand, as PTX's layouts A to G draw it.
+
+    A cell is a block of the matrix that lies there as it is. `lanes` and `columns` show a part; one of at
+    most 300 elements shows each of them, with `words` [lanes, columns] its value. `marked` outlines
+    every place of a row and column; of a CTA pair `cta` shows one.
+
+    >>> import ptxlab
+    >>> picture = tensor_memory(ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=32), "D")
+    >>> grid = picture.grids[0]
+    >>> [grid.at(lane, 0).text for lane in (0, 16, 32)]   # layout F: every other 16 lanes
+    ['m 0..15, n 0..31', 'free', 'm 16..31, n 0..31']
+    """
+    form = parse_any(ins)
+    if not isinstance(form, Tcgen05Form):
+        raise PtxlabError(f"{form.mnemonic} does not work in tensor memory; tcgen05 does")
+    tensor = form.tensor(operand)
+    if not is_name(colour, get_args(TensorColour)):
+        raise PtxlabError(f"colour={quoted(colour)}: there are {listing(get_args(TensorColour))}")
+    ctas = range(tensor.ctas) if cta is None else [as_index(cta, "cta", tensor.ctas)]
+    window = (_part(lanes, "lanes", LANES), _part(columns, "columns", tensor.columns))
+    values = None if words is None else _values(tensor, words)
+    if marked is not None:
+        marked = _element(tensor, marked)
+    drawn = [_Drawn(tensor, colour, number, window, marked, values, len(ctas) == 1) for number in ctas]
+    labelled = all(part.detailed for part in drawn)
+    notes = [tensor.describe()]
+    if isinstance(form, Tcgen05Mma):
+        notes += [f"layout {form.path.name}"] if tensor.name in ("A", "D", "E") else []
+    notes.append(f"source: {tensor.source}")
+    if colour in ("row", "column") and tensor.name in ("SFA", "SFB"):
+        notes.append(f"colours: 32 {'rows of A' if tensor.name == 'SFA' else 'columns of B'} each")
+    else:
+        notes.append(_COLOURS[colour])
+    if not labelled and drawn[0].step > drawn[0].per:
+        notes.append(f"one place: {counted(drawn[0].step // drawn[0].per, 'column')}")
+    shape = f" {form.shape}" if isinstance(form, Tcgen05Mma) else ""
+    return Picture(
+        f"{tensor.name} of {form.mnemonic}{shape}", tuple(notes), tuple(part.grid() for part in drawn)
+    )
+
+
+def _part(part: object, name: str, size: int) -> range:
+    if part is None:
+        return range(size)
+    if not isinstance(part, range) or part.step != 1 or not 0 <= part.start < part.stop <= size:
+        raise PtxlabError(f"{name}={quoted(part)}: it is a range of 0 to {size}, such as range(0, {size})")
+    return part
+
+
+def _element(tensor: TensorOperand, marked: object) -> tuple[int, int]:
+    numbers = as_integers(marked, "marked")
+    if numbers.shape != (2,):
+        raise PtxlabError(f"marked={quoted(marked)}: it is a row and a column, such as (0, 0)")
+    row, column = numbers.tolist()
+    tensor.where(row, column)  # refuses what the matrix does not have
+    return row, column
+
+
+def _values(tensor: TensorOperand, words: ArrayLike) -> NDArray[Any]:
+    array = as_array(words, "words")
+    if array.ndim != 2:
+        raise PtxlabError(f"words of shape {array.shape}: they are [lanes, columns] of one matrix")
+    return tensor.unpack(array)
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """An operand in the lanes of one CTA: places are slots of its elements, or several columns each."""
+
+    tensor: TensorOperand
+    colour: TensorColour
+    cta: int
+    window: tuple[range, range]  # lanes, columns
+    marked: tuple[int, int] | None
+    values: NDArray[Any] | None
+    alone: bool  # no other CTA beside it
+
+    @property
+    def coarse(self) -> bool:
+        """Whether a column is one place, though it holds several scales."""
+        return self.tensor.name in ("SFA", "SFB") and not self.detailed and self.marked is None
+
+    @property
+    def per(self) -> int:
+        """Elements of a column."""
+        return _WORD // self.tensor.width
+
+    @property
+    def slots(self) -> range:
+        columns = self.window[1]
+        return range(columns.start * self.per, columns.stop * self.per)
+
+    @cached_property
+    def detailed(self) -> bool:
+        """Whether every element is shown by itself."""
+        whole = len(self.window[0]) == LANES and len(self.window[1]) == self.tensor.columns
+        return not whole and len(self.window[0]) * len(self.slots) <= _MOST_LABELS
+
+    @cached_property
+    def step(self) -> int:
+        """Slots that share a place."""
+        if self.coarse:
+            return self.per
+        if len(self.slots) <= _MOST_PLACES or self.marked is not None:
+            return 1
+        edges = {start for _, start, _, _ in self._blocks()} | {len(self.slots)}
+        return next(step for step in (8, 4, 2, 1) if not any(edge % step for edge in edges))
+
+    def owners(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Row and column of the matrix in every lane and slot of the window, -1 where it leaves them free."""
+        rows = np.full((LANES, self.tensor.columns * self.per), -1, dtype=np.int64)
+        columns = rows.copy()
+        for copy in self.tensor._words:
+            here = copy[..., 0] // LANES == self.cta
+            row, column = np.nonzero(here)
+            lane, word, low = np.moveaxis(copy[here], -1, 0)
+            slot = word * self.per + low // self.tensor.width
+            rows[lane % LANES, slot], columns[lane % LANES, slot] = row, column
+        lanes, slots = self.window[0], self.slots
+        part = np.s_[lanes.start : lanes.stop, slots.start : slots.stop]
+        return rows[part], columns[part]
+
+    def _units(self) -> tuple[int, int]:
+        """Rows, and columns, of the matrix that have one colour."""
+        rows, columns = self.tensor.shape
+        if self.tensor.name in ("SFA", "SFB"):
+            return (32, columns) if self.tensor.name == "SFA" else (rows, 32)
+        if self.colour == "row":
+            return 16, columns
+        return (rows, max(columns // 8, 1)) if self.colour == "column" else (rows, columns)
+
+    def _blocks(self) -> list[tuple[int, int, int, int]]:
+        """(lane, slot, height, width) of the blocks that lie in tensor memory as they do in the matrix."""
+        rows, columns = self.owners()
+        if self.detailed:
+            return [(lane, slot, 1, 1) for lane, slot in np.ndindex(*rows.shape)]
+        tall, wide = self._units()
+        line, along = (columns, rows) if self.tensor.axes[0] == "block" else (rows, columns)
+        free = rows < 0
+        kind = (rows // tall) * (1 << 20) + columns // wide + (1 << 42)
+        kind[free] = (np.arange(len(kind))[:, None] + self.window[0].start)[free.nonzero()[0], 0] // 32
+        if self.marked is not None:
+            kind[(rows == self.marked[0]) & (columns == self.marked[1])] = 4
+        if self.colour == "warp":
+            kind = kind * 4 + (np.arange(len(kind))[:, None] + self.window[0].start) // 32
+        right = (line[:, 1:] == line[:, :-1]) & (along[:, 1:] == along[:, :-1] + 1) | (
+            free[:, 1:] & free[:, :-1]
+        )
+        right &= kind[:, 1:] == kind[:, :-1]
+        if self.coarse:
+            used = (~free).reshape(len(free), -1, self.per).any(axis=2)
+            whole = np.repeat(used, self.per, axis=1)  # every slot of a column that holds scales
+            starts_column = np.arange(1, free.shape[1]) % self.per == 0
+            right = np.where(starts_column, right & ~whole[:, 1:] & ~whole[:, :-1], whole[:, 1:] | right)
+        down = (line[1:] == line[:-1] + 1) & (along[1:] == along[:-1]) | (free[1:] & free[:-1])
+        down &= kind[1:] == kind[:-1]
+        blocks: list[tuple[int, int, int, int]] = []
+        open_blocks: dict[tuple[int, int], int] = {}  # (slot, width) -> the block that may go on
+        for lane in range(len(rows)):
+            starts = [0, *(np.flatnonzero(~right[lane]) + 1).tolist(), rows.shape[1]]
+            current: dict[tuple[int, int], int] = {}
+            for start, stop in pairwise(starts):
+                span = (start, stop - start)
+                above = open_blocks.get(span)
+                if above is not None and down[lane - 1, start]:
+                    top, slot, height, width = blocks[above]
+                    blocks[above] = (top, slot, height + 1, width)
+                    current[span] = above
+                else:
+                    current[span] = len(blocks)
+                    blocks.append((lane, start, 1, stop - start))
+            open_blocks = current
+        return blocks
+
+    def grid(self) -> Grid:
+        rows, columns = self.owners()
+        step = self.step
+        blocks = self._blocks()
+        cells = tuple(self._cell(block, rows, columns, step) for block in blocks)
+        shape = (len(self.window[0]), len(self.slots) // step)
+        title = ""
+        if self.tensor.ctas > 1:
+            title = f"CTA {self.cta}"
+        return Grid(
+            shape,
+            cells,
+            self._hover(rows, columns, step),
+            self._lane_headings(),
+            self._column_headings(step),
+            ("lane", "column"),
+            title=title,
+            name=self.tensor.name,
+            row_rules=self._rules(blocks),
+            row_groups=self._warps() if self.cta == 0 or self.alone else (),
+        )
+
+    def _cell(
+        self,
+        block: tuple[int, int, int, int],
+        rows: NDArray[np.int64],
+        columns: NDArray[np.int64],
+        step: int,
+    ) -> Cell:
+        lane, slot, height, width = block
+        place = (lane, slot // step, height, width // step)
+        if self.coarse:
+            slot += int(np.argmax(rows[lane, slot : slot + width] >= 0))
+            width = int((rows[lane, slot : slot + width] >= 0).sum())
+        row, column = int(rows[lane, slot]), int(columns[lane, slot])
+        if row < 0:
+            large = height >= 8 and 4 * width >= len(self.slots)
+            return Cell(*place, ("free",) if large and not self.detailed else ())
+        state: State = "mark" if (row, column) == self.marked else "plain"
+        tint = self._tint(row, column, lane + self.window[0].start)
+        if self.detailed:
+            return Cell(*place, (self._element_text(row, column),), tint, state)
+        if state == "mark" or height < _LEAST_HEIGHT:
+            return Cell(*place, (), tint, state)
+        across, down = (height, width) if self.tensor.axes[0] == "block" else (width, height)
+        texts = (
+            f"{self.tensor.axes[0]} {index_range(row, down)}",
+            f"{self.tensor.axes[1]} {index_range(column, across)}",
+        )
+        one_line = 2 * width >= len(self.slots) and self.alone
+        return Cell(*place, (", ".join(texts),) if one_line else texts, tint)
+
+    def _element_text(self, row: int, column: int) -> str:
+        if self.values is not None:
+            return number_text(self.values[row, column], 6)
+        return f"{row},{column}"
+
+    def _tint(self, row: int, column: int, lane: int) -> int:
+        """The lane whose colour stands for this part of the matrix."""
+        rows, columns = self.tensor.shape
+        match self.colour:
+            case "cta":
+                return 12 * self.cta + 1
+            case "warp":
+                return (0, 12, 24, 28)[lane // 32] + 1
+            case "column":
+                return column * 8 // columns % 8 * 4 + row * 4 // rows
+        if self.tensor.name == "SFB":
+            return column // 32 % 8 * 4 + 1
+        if self.tensor.name == "SFA":
+            return row // 32 % 8 * 4 + 1
+        wide = 0 if self.tensor.name != "D" else column * 4 // columns
+        return row // 16 % 8 * 4 + (wide + 2 * (row // LANES)) % 4
+
+    def _hover(self, rows: NDArray[np.int64], columns: NDArray[np.int64], step: int) -> NDArray[Any]:
+        hover = np.empty((len(self.window[0]), len(self.slots) // step), dtype=object)
+        cta = f"CTA {self.cta}, " if self.tensor.ctas > 1 else ""
+        name = self.tensor.name
+        for lane, place in np.ndindex(*hover.shape):
+            slot, count = place * step, step
+            if self.coarse and (rows[lane, slot : slot + step] >= 0).any():
+                used = rows[lane, slot : slot + step] >= 0
+                slot, count = slot + int(used.argmax()), int(used.sum())
+            first = self.slots.start + slot
+            word, part = divmod(first, self.per)
+            where = f"{cta}lane {lane + self.window[0].start}, "
+            if step > self.per:
+                where += f"columns {index_range(word, step // self.per)}"
+            else:
+                low = part * self.tensor.width + self.tensor.padding
+                bits = bit_range(low, low + self.tensor.width * (count - 1) + self.tensor.dtype.bits - 1)
+                where += f"column {word}" + (f", bits {bits}" if self.tensor.width < _WORD else "")
+            row, column = int(rows[lane, slot]), int(columns[lane, slot])
+            content = "free" if row < 0 else f"{name}[{row}][{index_range(column, count)}]"
+            if row >= 0 and self.tensor.axes[0] == "block":
+                content = f"{name}[{index_range(row, count)}][{column}]"
+            if self.values is not None and row >= 0 and step == 1:
+                content += f" = {number_text(self.values[row, column], 6)}"
+            hover[lane, place] = f"{content}\n{where}"
+        return hover
+
+    def _lane_headings(self) -> tuple[Header, ...]:
+        lanes = self.window[0]
+        if self.detailed:
+            return tuple(Header(row, 1, (str(lane),)) for row, lane in enumerate(lanes))
+        edges = sorted({lanes.start, lanes.stop, *(lane for lane in range(0, LANES, 16) if lane in lanes)})
+        return tuple(
+            Header(start - lanes.start, stop - start, (index_range(start, stop - start),))
+            for start, stop in pairwise(edges)
+        )
+
+    def _rules(self, blocks: list[tuple[int, int, int, int]]) -> tuple[int, ...]:
+        """Lanes at which a warp begins and no block goes on."""
+        inside = {at for lane, _, height, _ in blocks for at in range(lane + 1, lane + height)}
+        return tuple(warp.start for warp in self._warps() if warp.start and warp.start not in inside)
+
+    def _warps(self) -> tuple[Header, ...]:
+        lanes = self.window[0]
+        found = []
+        for warp in range(4):
+            start, stop = max(32 * warp, lanes.start), min(32 * warp + 32, lanes.stop)
+            if start < stop:
+                found.append(Header(start - lanes.start, stop - start, (f"warp {warp}",)))
+        return tuple(found)
+
+    def _column_headings(self, step: int) -> tuple[Header, ...]:
+        columns = self.window[1]
+        places = len(self.slots) // step
+        if len(columns) <= 16 and step <= self.per:
+            size = self.per // step
+            return tuple(Header(size * at, size, (str(column),)) for at, column in enumerate(columns))
+        most = (8, 4, 2, 1) if self.alone else (4, 2, 1)
+        count = next(count for count in most if places % count == 0)
+        each = len(columns) // count
+        return tuple(
+            Header(at * places // count, places // count, (index_range(columns.start + at * each, each),))
+            for at in range(count)
+        )
+
+
+# -- layouts A to G --------------------------------------------------------------------------------------
+
+#: Lines of the overview: pairs of CTAs, and beside them what one CTA does with as many rows a CTA.
+_PATH_LINES = (("A", "D"), ("B", "E"), ("C", "F"), ("G",))
+
+
+def data_paths(*names: str, n: int = 256) -> Picture:
+    """Layouts A to G side by side, or those named: which rows and columns of a D with `n` columns lie where.
+
+    >>> grid = data_paths("E", n=64).grids[0]
+    >>> grid.at(0, 0).text, grid.at(4, 0).text   # lanes 0 and on, lanes 64 and on
+    ('m 0..63 n 0..31', 'm 0..63 n 32..63')
+    """
+    for name in names:
+        if not is_name(name, DATA_PATHS):
+            raise PtxlabError(f"layout {quoted(name)}: there are {listing(DATA_PATHS, 7)}")
+    columns = as_int(n, "n")
+    if columns % 32 or not 32 <= columns <= 256:
+        raise PtxlabError(f"n={quoted(columns)}: every layout has the multiples of 32 up to 256")
+    grids: list[Grid] = []
+    for line in _PATH_LINES:
+        paths = [DATA_PATHS[name] for name in line if not names or name in names]
+        parts = [_path_grid(path, cta, columns) for path in paths for cta in range(path.ctas)]
+        grids += [replace(part, new_line=at == 0) for at, part in enumerate(parts)]
+    notes = (
+        f"D with N = {columns} in the lanes and columns of tensor memory, from its address on",
+        "M of a pair counts the rows of both CTAs",
+        "hues: rows of D; shades: columns",
+    )
+    return Picture("Layouts of D in tensor memory", notes, tuple(grids))
+
+
+def _path_grid(path: DataPath, cta: int, n: int) -> Grid:
+    """A layout in one CTA: a place for each 16 lanes and quarter of the columns."""
+    unit = n // 4
+    coords = path.result(path.m, n).coords()[0][::16, ::unit]  # of the first element of every place
+    places: dict[tuple[int, int], tuple[int, int]] = {}
+    for row, column in np.ndindex(*coords.shape[:2]):
+        lane, along = coords[row, column].tolist()
+        if lane // LANES == cta:
+            places[lane % LANES // 16, along // unit] = (16 * row, unit * column)
+    wide = 4 // path.wide
+    hover = np.full((8, 4), "free", dtype=object)
+    for (at, place), (row, column) in places.items():
+        hover[at, place] = (
+            f"D[{index_range(row, 16)}][{index_range(column, unit)}]\n"
+            f"lanes {index_range(16 * at, 16)}, columns {index_range(unit * place, unit)}"
+        )
+    tall = 1 if path.halves else path.rows // 16
+    cells = [Cell(0, wide, 8, 4 - wide, ("free",))] if wide < 4 else []
+    for at in range(0, 8, tall):
+        if (at, 0) not in places:
+            cells.append(Cell(at, 0, tall, wide, ("free",)))
+            continue
+        row, column = places[at, 0]
+        text = f"m {index_range(row, 16 * tall)}, n {index_range(column, unit * wide)}"
+        tint = (row // 16 + row // LANES * 4) % 8 * 4 + column * 4 // n
+        cells.append(Cell(at, 0, tall, wide, (text,) if wide == 4 else tuple(text.split(", ")), tint))
+    pair = f", CTA {cta}" if path.ctas == 2 else ""
+    how = {"C": ", sparse", "E": ", .ws", "G": ", .ws"}.get(path.name, "")
+    return Grid(
+        (8, 4),
+        tuple(cells),
+        hover,
+        tuple(Header(at, 2, (index_range(16 * at, 32),)) for at in range(0, 8, 2)),
+        (Header(0, 4, (index_range(0, n),)),),
+        ("lane", "column"),
+        title=f"{path.name}: M {path.m}{how}{pair}",
+        name=path.name,
+    )
+
+
+# -- registers -------------------------------------------------------------------------------------------
+
+
+def tensor_registers(move: Tcgen05Move | str, thread: int | None = None, *, warp: int = 0) -> Picture:
+    """Which register of which thread goes with every word of tensor memory, for tcgen05.ld and .st.
+
+    `warp` is one of the four of a warpgroup, each of which has 32 lanes; `thread`, one of 128, puts a thread
+    in focus, with its warp.
+
+    >>> import ptxlab
+    >>> grid = tensor_registers(ptxlab.instruction("tcgen05.ld.sync.aligned.16x256b.x1.b32"), 37).grids[0]
+    >>> grid.at(9, 2).text, grid.hover[9, 3]
+    ('T37:{r2,r3}', 'lane 41, column 3\\nthread 37, register 3')
+    """
+    form = parse_any(move)
+    if not isinstance(form, Tcgen05Move) or "R" not in form.operands:
+        raise PtxlabError(f"{form.mnemonic} moves no registers; tcgen05.ld and tcgen05.st do")
+    if thread is not None:
+        thread = as_index(thread, "thread", LANES)
+        warp = thread // 32
+    first = 32 * as_index(warp, "warp", 4)
+    layout = form.layout
+    lanes, elements = owners(layout)
+    halves = 2 if form.pack else 1
+    spans = runs(lanes, elements)
+    labelled = len(spans) <= _MOST_LABELS
+    cells = []
+    for row, column, height, width in spans:
+        owner, element = first + int(lanes[row, column]), int(elements[row, column])
+        names = range(element // halves, (element + width - 1) // halves + 1)
+        lines = (f"T{owner}:{element_names('r', names)}",) if labelled else ()
+        state: State = "plain"
+        if thread is not None:
+            state = "mark" if owner == thread else "dim"
+        cells.append(Cell(row, column, height, width, lines, owner, state))
+    hover = np.empty(layout.shape, dtype=object)
+    for (row, column), lane in np.ndenumerate(lanes):
+        register, half = divmod(int(elements[row, column]), halves)
+        bits = f", bits {bit_range(16 * half, 16 * half + 15)}" if form.pack else ""
+        hover[row, column] = (
+            f"lane {first + row}, column {_column_name(form, column)}\n"
+            f"thread {first + lane}, register {register}{bits}"
+        )
+    grid = Grid(
+        layout.shape,
+        tuple(cells),
+        hover,
+        tuple(Header(row, 1, (str(first + row),)) for row in range(layout.shape[0])),
+        _register_headings(form, labelled),
+        ("lane", "column"),
+        name="R",
+    )
+    notes = [
+        f"{counted(form.registers, 'register')} of each thread, {counted(form.columns, 'column')}",
+        f"warp {warp}: lanes {index_range(first, 32)} of tensor memory, threads {index_range(first, 32)}",
+    ]
+    if layout.shape[0] == 16:
+        notes.append("drawn for an address in lane 0; one in lane 16 means the other 16 lanes of each warp")
+    if form.pack:
+        notes.append("a register holds the lower halves of two columns")
+    return Picture(f"Registers of {form.mnemonic}", (*notes, "hue: thread / 4, shade: thread % 4"), (grid,))
+
+
+def _column_name(form: Tcgen05Move, column: int) -> str:
+    half = form.columns // 2
+    return f"split + {column - half}" if form.shape == "16x32bx2" and column >= half else str(column)
+
+
+def _register_headings(form: Tcgen05Move, labelled: bool) -> tuple[Header, ...]:
+    if form.shape == "16x32bx2":
+        half = form.columns // 2
+        texts = (index_range(0, half), f"split + {index_range(0, half)}")
+        return tuple(Header(half * at, half, (text,)) for at, text in enumerate(texts))
+    return headers(form.columns, 1 if form.columns <= 16 and labelled else max(form.columns // 8, 1))
+
+
+# -- block scales ----------------------------------------------------------------------------------------
+
+
+def scale_tile(row: int | None = None) -> Picture:
+    """A 128x4 tile of scale factors: the matrix, its 512 bytes of shared memory, and tensor memory after cp.
+
+    Four scales of a row are one word. tcgen05.cp.32x128b.warpx4 takes 32 lines of 16 bytes into the same 32
+    lanes of all four warps. `row` outlines the scales of one row of A, or column of B.
+
+    >>> _, shared, tensor = scale_tile(row=37).grids
+    >>> shared.at(5, 4).text, shared.hover[5, 6], tensor.at(5, 1).state
+    ('37', 'row 37, scale 2\\nbyte 0x56 of shared memory', 'mark')
+    """
+    if row is not None:
+        row = as_index(row, "row", 128)
+    notes = (
+        "numbers in cells: rows of A, or columns of B; four scales of one are a word",
+        "tcgen05.cp.32x128b.warpx4 copies 32 lines of 16 bytes to the lanes of each warp",
+        "hues: 32 rows each",
+    )
+    return Picture(
+        "Scale factors: 128x4 tile, shared memory, tensor memory",
+        notes,
+        (_scale_matrix(row), _scale_bytes(row), _scale_words(row)),
+    )
+
+
+def _scale_cell(line: int, row: int, place: tuple[int, int, int, int], marked: int | None) -> Cell:
+    state: State = "mark" if row == marked else "plain"
+    return Cell(*place, (str(row),), 4 * line + 1, state)
+
+
+def _scale_matrix(marked: int | None) -> Grid:
+    """The tile as a matrix, 32 rows in a cell."""
+    cells = [Cell(8 * part, 0, 8, 4, (f"{32 * part}..{32 * part + 31}",), 4 * part + 1) for part in range(4)]
+    if marked is not None:
+        at = marked // 32
+        cells[at] = replace(cells[at], state="mark")
+    hover = np.empty((32, 4), dtype=object)
+    for place, scale in np.ndindex(32, 4):
+        hover[place, scale] = f"rows {index_range(place * 4, 4)}, scale {scale}"
+    return Grid(
+        (32, 4),
+        tuple(cells),
+        hover,
+        tuple(Header(8 * part, 8, (index_range(32 * part, 32),)) for part in range(4)),
+        headers(4, 1),
+        ("row", "scale"),
+        title="matrix",
+        name="matrix",
+        density="close",
+    )
+
+
+def _scale_bytes(marked: int | None) -> Grid:
+    """The 512 bytes of shared memory, 16 in a line."""
+    cells, hover = [], np.empty((32, 16), dtype=object)
+    for row in range(128):
+        offset = int(scale_offset(row, 0, columns=4))
+        line, byte = divmod(offset, 16)
+        cells.append(_scale_cell(row // 32, row, (line, byte, 1, 4), marked))
+        for scale in range(4):
+            hover[line, byte + scale] = (
+                f"row {row}, scale {scale}\nbyte 0x{offset + scale:02x} of shared memory"
+            )
+    return Grid(
+        (32, 16),
+        tuple(cells),
+        hover,
+        tuple(Header(line, 1, (f"0x{16 * line:03x}",)) for line in range(32)),
+        tuple(Header(4 * word, 4, (index_range(4 * word, 4),)) for word in range(4)),
+        ("", "byte"),
+        title="shared memory",
+        name="shared memory",
+        density="close",
+    )
+
+
+def _scale_words(marked: int | None) -> Grid:
+    """Four columns of tensor memory: 32 lanes, and the copies of them in the other 96."""
+    shape = (38, 4)
+    cells, hover = [], np.empty(shape, dtype=object)
+    for row in range(128):
+        lane, column = row % 32, row // 32
+        cells.append(_scale_cell(column, row, (lane, column, 1, 1), marked))
+        hover[lane, column] = (
+            f"scales 0 to 3 of row {row}\nlanes {lane}, {lane + 32}, {lane + 64}, {lane + 96}"
+        )
+    heads = [Header(lane, 1, (str(lane),)) for lane in range(32)]
+    for copy in range(1, 4):
+        at = 30 + 2 * copy
+        heads.append(Header(at, 2, (index_range(32 * copy, 32),)))
+        for column in range(4):
+            cells.append(Cell(at, column, 2, 1, ("same",), 4 * column + 1))
+        hover[at : at + 2] = f"the same as lanes 0..31, for warp {copy}"
+    return Grid(
+        shape,
+        tuple(cells),
+        hover,
+        tuple(heads),
+        headers(4, 1),
+        ("lane", "column"),
+        title="tensor memory",
+        name="tensor memory",
+        density="close",
+        row_rules=(32, 34, 36),
+    )
+
+
+# -- the instruction descriptor --------------------------------------------------------------------------
+
+#: Short headings of fields of one or two bits, in lines.
+_HEADINGS: dict[str, tuple[str, ...]] = {
+    "selector": ("sel",),
+    "sparse": ("sp",),
+    "saturate": ("sat",),
+    "negate_a": ("neg", "A"),
+    "negate_b": ("neg", "B"),
+    "transpose_a": ("tr", "A"),
+    "transpose_b": ("tr", "B"),
+    "max_shift": ("max", "shift"),
+    "k_high": ("K", "hi"),
+    "scale": ("scale", "type"),
+    "scale_a_id": ("SFA", "id"),
+    "scale_b_id": ("SFB", "id"),
+    "scale_a_lanes": ("SFA", "lanes"),
+    "sparsity_version": ("sp", "ver"),
+}
+#: Lanes whose colours fields have; neighbours differ.
+_FIELD_HUES = (14, 18, 29, 25, 2, 9, 22)
+
+
+def instruction_descriptor(descriptor: Tcgen05Mma | InstructionDescriptor | str) -> Picture:
+    """The 32 bits of an instruction descriptor of tcgen05.mma: its fields, and what each of them says.
+
+    It takes a form of tcgen05.mma, with its descriptor, or a descriptor.
+
+    >>> import ptxlab
+    >>> picture = instruction_descriptor(ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", n=64))
+    >>> picture.title, [cell.text for cell in picture.grids[0].cells if cell.row == 2 and cell.text]
+    ('Instruction descriptor 0x08100010 of kind::f16', ['0', '16', '128', '64', 'no'])
+    """
+    if not isinstance(descriptor, InstructionDescriptor):
+        form = parse_any(descriptor)
+        if not isinstance(form, Tcgen05Mma):
+            raise PtxlabError(f"{form.mnemonic} has no instruction descriptor; tcgen05.mma has")
+        descriptor = form.descriptor
+    notes = (
+        str(descriptor).removesuffix("."),
+        "upper 16 bits above, lower 16 bits below",
+        "second row: the field as a number; third row: what it says",
+        "grey: not used, 0",
+    )
+    halves = tuple(_descriptor_half(descriptor, low) for low in (16, 0))
+    title = f"Instruction descriptor 0x{descriptor.code:08x} of kind::{descriptor.kind}"
+    return Picture(title, notes, halves)
+
+
+def _descriptor_half(descriptor: InstructionDescriptor, low: int) -> Grid:
+    """16 bits from `low` on, the highest on the left."""
+    fields: list[BitField | None] = [None] * 16  # of every bit
+    hues: dict[str, int] = {}
+    for number, part in enumerate(descriptor.bit_fields):
+        hues[part.name] = _FIELD_HUES[number % len(_FIELD_HUES)]
+        for bit in range(part.low, part.low + part.bits):
+            if low <= bit < low + 16:
+                fields[bit - low] = part
+    cells: list[Cell] = []
+    heads: list[Header] = []
+    hover = np.full((3, 16), "", dtype=object)
+    at = 0
+    while at < 16:
+        field = fields[15 - at]
+        if field is None:
+            bit = low + 15 - at
+            cells.append(Cell(0, at, 1, 1, (str(descriptor.code >> bit & 1),)))
+            cells += [Cell(row, at, 1, 1, ()) for row in (1, 2)]
+            heads.append(Header(at, 1, (str(bit),)))
+            hover[:, at] = f"not used, bit {bit}"
+            at += 1
+            continue
+        hue = hues[field.name]
+        bits = f"{field.code:0{field.bits}b}"
+        cells += [Cell(0, at + i, 1, 1, (bit,), hue) for i, bit in enumerate(bits)]
+        says = _field_value(field)
+        for row, text in ((1, str(field.code)), (2, says)):
+            cells.append(Cell(row, at, 1, field.bits, (text,), hue))
+        place = bit_range(field.low, field.low + field.bits - 1)
+        name = field.name.replace("_", " ")
+        hover[:, at : at + field.bits] = f"{name}, bits {place}\n{field.code}: {says}"
+        heading = _HEADINGS.get(field.name, (field.name.upper(),))
+        heads.append(Header(at, field.bits, (*heading, place.strip("[]"))))
+        at += field.bits
+    return Grid(
+        (3, 16),
+        tuple(cells),
+        hover,
+        tuple(Header(row, 1, (word,)) for row, word in enumerate(("bits", "field", "says"))),
+        tuple(heads),
+        name="instruction descriptor",
+        density="close",
+        new_line=True,
+    )
+
+
+def _field_value(part: BitField) -> str:
+    if isinstance(part.value, bool):
+        return "yes" if part.value else "no"
+    return str(part.value)
