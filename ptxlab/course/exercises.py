@@ -26,6 +26,7 @@ from . import (
     sparse_wgmma,
     start_here,
     structured_sparsity,
+    tensor_memory,
     wgmma,
     what_goes_wrong,
     wmma,
@@ -58,6 +59,7 @@ _LESSON_MODULES = (
     how_fast,
     gemm_ladder,
     sparse_gemm,
+    tensor_memory,
 )
 
 

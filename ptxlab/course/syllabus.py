@@ -230,6 +230,14 @@ LESSONS: tuple[Lesson, ...] = (
         ), 45,
     ),
     Lesson(
+        "22", "tensor-memory-and-tcgen05", "Where are the sums, if no register holds them?",
+        (
+            "read and write an instruction descriptor, and say what is wrong with a given one",
+            "find any element of D in tensor memory, and in the registers of a thread after tcgen05.ld",
+            "say who issues which instruction of tcgen05, in which order, and what a missing step does",
+        ), 60,
+    ),
+    Lesson(
         "", "atlas", "Every instruction, browsable",
         (
             "find any matrix instruction, its layout and its targets in seconds",

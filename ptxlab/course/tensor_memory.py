@@ -1,0 +1,979 @@
+"""Exercises of lesson 22: tensor memory, descriptors of tcgen05, where D lies, and how a thread gets it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..errors import PtxlabError
+from ..instruction import instruction
+from ..isa.instruction_descriptor import InstructionDescriptor
+from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Move
+from ..isa.tensor_memory import COLUMNS, DATA_PATHS, LANES, DataPath, accessible_lanes
+from ..isa.zero_column_mask import ZeroColumnMask
+from ..views import Cell, Grid, Header, Picture
+from ..views.charts import bars, table
+from ..views.grid import State
+from ..views.labels import index_range
+from ..views.memory_pictures import PIECE_HUES
+from .checking import WrongForm, exercise, judge, whole_number_set, whole_numbers
+
+__all__ = [
+    "LOADS",
+    "MOST_REGISTERS",
+    "STEPS",
+    "TILES",
+    "accessible",
+    "addresses",
+    "allocated",
+    "data_path",
+    "fields",
+    "issuers",
+    "layout_name",
+    "load_name",
+    "masked",
+    "registers",
+    "step_name",
+    "sums",
+    "tile_name",
+    "without",
+]
+
+_WARP = 32
+_BLOCK = 16  # lanes that stay together in every layout
+MOST_REGISTERS = 255
+
+#: Sizes of D, from what a warpgroup holds easily to what nobody could.
+TILES = ((64, 64), (64, 128), (64, 256), (128, 256), (256, 256))
+
+#: Loads that cover eight columns each.
+LOADS = ("32x32b.x8", "16x64b.x4", "16x128b.x2", "16x256b.x1", "16x32bx2.x4")
+
+
+def _mma(text: str, descriptor: int | None = None, **parts: object) -> Tcgen05Mma:
+    form = instruction(f"tcgen05.{text}", descriptor=descriptor, **parts)
+    assert isinstance(form, Tcgen05Mma)
+    return form
+
+
+def _load(shape: str) -> Tcgen05Move:
+    form = instruction(f"tcgen05.ld.sync.aligned.{shape}.b32")
+    assert isinstance(form, Tcgen05Move)
+    return form
+
+
+# -- what the lesson shows -----------------------------------------------------------------------------------
+
+
+def tile_name(number: int) -> str:
+    """The size of D, for the slider.
+
+    >>> tile_name(3)
+    '128 x 256'
+    """
+    return "{} x {}".format(*TILES[number])
+
+
+def sums(tile: int) -> Picture:
+    """Registers of a thread that D takes, by the number of threads that share it; and with tcgen05 none.
+
+    >>> [cell.text for cell in sums(3).grids[0].cells if cell.lines]
+    ['256: too many', '128', '64', '0']
+    """
+    m, n = TILES[tile]
+    values = {f"wgmma, {threads} threads": float(m * n / threads) for threads in (128, 256, 512)}
+    values["tcgen05"] = 0.0
+
+    def text(number: float) -> str:
+        return f"{number:.0f}{': too many' if number > MOST_REGISTERS else ''}"
+
+    notes = (
+        f"a thread has at most {MOST_REGISTERS} registers, and needs some of them for other things",
+        f"with tcgen05, D takes {max(m // LANES, 1) * n} of the {COLUMNS} columns of tensor memory",
+    )
+    title = f"Registers of each thread for D of {m} x {n}, f32"
+    return bars(values, title, notes, text=text, most=512)
+
+
+def addresses(lane: int, column: int) -> str:
+    """A tensor-memory address: the lane in the upper 16 bits, the column in the lower.
+
+    >>> addresses(64, 32)
+    '0x00400020'
+    """
+    return f"0x{lane << 16 | column:08x}"
+
+
+def allocated(n: int) -> Picture:
+    """The columns of an SM, if every block has two accumulators of 128 x n.
+
+    >>> allocated(96).notes
+    ('two accumulators take 192 columns, and 256 are allocated', '2 blocks fit on an SM')
+    """
+    needed = 2 * n
+    power = max(32, 1 << (needed - 1).bit_length())
+    blocks = COLUMNS // power
+    shape = 1, COLUMNS // _WARP
+    cells, hover = [], np.full(shape, "", dtype=object)
+    for at in range(shape[1]):
+        block, column = divmod(_WARP * at, power)
+        accumulator = column // n
+        text = f"D{accumulator}" if accumulator < 2 else "free"
+        tint = PIECE_HUES[block % 8] * 4 + 2 * accumulator if accumulator < 2 else None
+        cells.append(Cell(0, at, 1, 1, (text,), tint))
+        use = f"accumulator {accumulator}" if accumulator < 2 else "allocated, but not used"
+        hover[0, at] = f"columns {index_range(_WARP * at, _WARP)}: block {block}, {use}"
+    heads = tuple(
+        Header(power // _WARP * block, power // _WARP, (f"block {block}",)) for block in range(blocks)
+    )
+    grid = Grid(
+        shape, tuple(cells), hover, (Header(0, 1, ("128 lanes",)),), heads, ("", ""), density="close",
+        column_rules=tuple((power // _WARP * block, 0, 1) for block in range(1, blocks)),
+    )  # fmt: skip
+    notes = (
+        f"two accumulators take {needed} columns, and {power} are allocated",
+        f"{blocks} block{'s fit' if blocks > 1 else ' fits'} on an SM",
+    )
+    return Picture(f"{COLUMNS} columns, a cell is {_WARP} of them", notes, (grid,))
+
+
+def accessible(warp: int) -> Picture:
+    """All of tensor memory, with the lanes that tcgen05.ld and tcgen05.st of one warp may touch.
+
+    >>> picture = accessible(6)
+    >>> picture.notes[0], picture.grids[0].at(2, 1).text
+    ('warp 6 loads and stores lanes 64..95: 6 % 4 = 2', '0x00400040')
+    """
+    step = 64
+    shape = LANES // _WARP, COLUMNS // step
+    cells, hover = [], np.full(shape, "", dtype=object)
+    lanes = accessible_lanes(warp)
+    for row, at in np.ndindex(*shape):
+        first, column = _WARP * row, step * at
+        mine = first == lanes.start
+        state: State = "plain" if mine else "dim"
+        cells.append(Cell(row, at, 1, 1, (addresses(first, column),), PIECE_HUES[row] * 4 + 1, state))
+        hover[row, at] = (
+            f"lanes {index_range(first, _WARP)}, columns {index_range(column, step)}\n"
+            f"{'for' if mine else 'not for'} tcgen05.ld and .st of warp {warp}"
+        )
+    grid = Grid(
+        shape, tuple(cells), hover,
+        tuple(Header(row, 1, (f"lanes {index_range(_WARP * row, _WARP)}",)) for row in range(shape[0])),
+        tuple(Header(at, 1, (index_range(step * at, step),)) for at in range(shape[1])),
+        ("", "column"), density="close",
+    )  # fmt: skip
+    notes = (
+        f"warp {warp} loads and stores lanes {index_range(lanes.start, _WARP)}: {warp} % 4 = {warp % 4}",
+        "a cell has the address of its first word; the next column is 1 further, the next lane 0x10000",
+    )
+    return Picture(f"{LANES} lanes by {COLUMNS} columns of 32 bits", notes, (grid,))
+
+
+def issuers() -> Picture:
+    """Who issues which instruction, and how one learns that it is done.
+
+    >>> issuers().grids[0].at(1, 0).text
+    'one thread'
+    """
+    rows = {
+        "alloc, dealloc": ["one warp", "when the warp goes on"],
+        "mma, cp": ["one thread", "commit, then wait at an mbarrier"],
+        "commit": ["the thread that issued them", "arrives at the mbarrier when they are complete"],
+        "ld, st": ["each warp, its own 32 lanes", "wait::ld, wait::st"],
+    }
+    notes = ("PTX ISA, Issue Granularity", "with cta_group::2: one thread of a pair of CTAs issues mma")
+    return table(rows, ["who issues it", "how one knows that it is done"], "tcgen05 by issuer", notes)
+
+
+#: Short names of the fields of a plain instruction descriptor.
+_SHORT = {
+    "selector": "sel", "sparse": "sp", "saturate": "sat", "d": "D", "a": "A", "b": "B", "negate_a": "-A",
+    "negate_b": "-B", "transpose_a": "tA", "transpose_b": "tB", "n": "N", "m": "M", "k": "K",
+    "max_shift": "shift",
+}  # fmt: skip
+_FIELD_HUES = {"n": 29, "m": 25, "a": 2, "b": 9, "d": 14}
+
+
+def fields(descriptor: int | InstructionDescriptor, kind: str = "f16") -> Picture:
+    """The 32 bits of an instruction descriptor of a plain kind: its fields, and what they say.
+
+    >>> picture = fields(0x8400490)
+    >>> picture.title, [cell.text for cell in picture.grids[0].cells if cell.row == 2 and cell.text]
+    ('Instruction descriptor 0x08400490', ['f32', 'bf16', 'bf16', '256', '128'])
+    """
+    if not isinstance(descriptor, InstructionDescriptor):
+        descriptor = InstructionDescriptor.decode(descriptor, kind)
+    cells: list[Cell] = []
+    hover = np.full((3, 32), "", dtype=object)
+    heads = []
+    free = set(range(32))
+    for part in descriptor.bit_fields:
+        if part.name not in _SHORT:
+            raise PtxlabError(f"kind::{descriptor.kind}: fields of block-scaled kinds are not drawn here")
+        start = 32 - part.low - part.bits
+        free -= set(range(start, start + part.bits))
+        hue = _FIELD_HUES.get(part.name)
+        bits = f"{part.code:0{part.bits}b}"
+        cells += [Cell(0, start + at, 1, 1, (bit,), hue) for at, bit in enumerate(bits)]
+        shown = hue is not None or part.code
+        for row, text in ((1, str(part.code)), (2, str(part.value) if hue is not None else "yes")):
+            cells.append(Cell(row, start, 1, part.bits, (text,) if shown else (), hue))
+        place = f"{part.low}" if part.bits == 1 else f"{part.low + part.bits - 1}..{part.low}"
+        hover[:, start : start + part.bits] = f"{part.name}, bits {place}: {part.code} says {part.value}"
+        heads.append(Header(start, part.bits, (_SHORT[part.name], place)))
+    for start in sorted(free):
+        cells += [Cell(row, start, 1, 1, ("0",) if row == 0 else ()) for row in range(3)]
+        heads.append(Header(start, 1, ("", str(31 - start))))
+        hover[:, start] = f"bit {31 - start}: not used, 0"
+    grid = Grid(
+        (3, 32), tuple(cells), hover,
+        tuple(Header(row, 1, (word,)) for row, word in enumerate(("bits", "code", "says"))),
+        tuple(sorted(heads, key=lambda head: head.start)), density="close",
+    )  # fmt: skip
+    notes = (
+        f"kind::{descriptor.kind}: {str(descriptor).rstrip('.')}",
+        "N counts units of 8, M units of 16; codes of types depend on the kind; what is empty says no",
+    )
+    return Picture(f"Instruction descriptor 0x{descriptor.code:08x}", notes, (grid,))
+
+
+class _Case(NamedTuple):
+    """An instruction that stands for one of the layouts."""
+
+    path: str
+    words: str
+    n: int = 128
+
+
+_CASES = (
+    _Case("D", "M = 128"),
+    _Case("F", "M = 64"),
+    _Case("E", "M = 64, .ws"),
+    _Case("G", "M = 32, .ws"),
+    _Case("A", "M = 256, cta_group::2"),
+    _Case("B", "M = 128, cta_group::2"),
+)
+
+
+def layout_name(number: int) -> str:
+    """The layout and when it is used, for the slider.
+
+    >>> layout_name(1)
+    'F: M = 64'
+    """
+    return f"{_CASES[number].path}: {_CASES[number].words}"
+
+
+def data_path(layout: int) -> Picture:
+    """D in blocks, beside tensor memory with the same colours: one of the manual's layouts.
+
+    >>> picture = data_path(1)
+    >>> [grid.title for grid in picture.grids], picture.grids[1].at(2, 0).text
+    (['D, 64 x 128', 'tensor memory'], 'rows 16..31')
+    """
+    case = _CASES[layout]
+    path = DATA_PATHS[case.path]
+    grids = [_matrix_grid(path, case.n)]
+    grids += [_memory_grid(path, case.n, cta) for cta in range(path.ctas)]
+    columns = case.n // path.wide
+    notes = (
+        f"D of {path.m} x {case.n} takes {columns} columns of "
+        f"{'half of the' if path.halves else 'all'} lanes{' in both CTAs' if path.ctas == 2 else ''}",
+        "a colour is 16 rows of D" + ("; columns further right are darker" if path.wide > 1 else ""),
+    )
+    return Picture(f"Layout {case.path}, {case.words}", notes, tuple(grids))
+
+
+def _tint(block: int, group: int, wide: int) -> int:
+    return PIECE_HUES[block % 8] * 4 + (3 * group // max(wide - 1, 1) if wide > 1 else 1)
+
+
+def _matrix_grid(path: DataPath, n: int) -> Grid:
+    shape = path.m // _BLOCK, path.wide
+    cells, hover = [], np.full(shape, "", dtype=object)
+    for block, group in np.ndindex(*shape):
+        text = index_range(_BLOCK * block, _BLOCK)
+        cells.append(Cell(block, group, 1, 1, (text,), _tint(block, group, path.wide)))
+        hover[block, group] = f"rows {text}, columns {index_range(group * (n // path.wide), n // path.wide)}"
+    return Grid(
+        shape, tuple(cells), hover,
+        tuple(Header(block, 1, (index_range(_BLOCK * block, _BLOCK),)) for block in range(shape[0])),
+        tuple(Header(at, 1, (index_range(at * (n // path.wide), n // path.wide),)) for at in range(shape[1])),
+        ("row", "column"), title=f"D, {path.m} x {n}", density="close",
+    )  # fmt: skip
+
+
+def _memory_grid(path: DataPath, n: int, cta: int) -> Grid:
+    per_group = n // path.wide
+    found: dict[int, tuple[int, int]] = {}
+    places = path.result(path.m, n)
+    for block, group in np.ndindex(path.m // _BLOCK, path.wide):
+        lane, element = places.locate(_BLOCK * block, per_group * group)
+        assert not element
+        if lane // LANES == cta:
+            found[lane % LANES // _BLOCK] = (block, group)
+    shape = LANES // _BLOCK, 1
+    cells, hover = [], np.full(shape, "", dtype=object)
+    for line in range(shape[0]):
+        lanes = f"lanes {index_range(_BLOCK * line, _BLOCK)}"
+        if line not in found:
+            cells.append(Cell(line, 0, 1, 1, ("not used",)))
+            hover[line, 0] = f"{lanes}: not used"
+            continue
+        block, group = found[line]
+        lines = [f"rows {index_range(_BLOCK * block, _BLOCK)}"]
+        span = index_range(per_group * group, per_group)
+        if path.wide > 1:
+            lines[0] += f", columns {span}"
+        cells.append(Cell(line, 0, 1, 1, tuple(lines), _tint(block, group, path.wide)))
+        hover[line, 0] = f"{lanes}: rows {index_range(_BLOCK * block, _BLOCK)}, columns {span} of D"
+    return Grid(
+        shape, tuple(cells), hover,
+        tuple(Header(line, 1, (index_range(_BLOCK * line, _BLOCK),)) for line in range(shape[0])),
+        (Header(0, 1, (index_range(0, per_group),)),),
+        ("lane", "column"), title=f"tensor memory of CTA {cta}" if path.ctas == 2 else "tensor memory",
+        density="close", row_rules=(2, 4, 6),
+        row_groups=tuple(Header(2 * warp, 2, (f"warp {warp}",)) for warp in range(4)),
+    )  # fmt: skip
+
+
+def load_name(number: int) -> str:
+    """The shape of a load, for the slider.
+
+    >>> load_name(3)
+    '16x256b.x1'
+    """
+    return LOADS[number]
+
+
+def registers(load: int) -> Picture:
+    """Which thread of warp 0 gets which word, by the shape of tcgen05.ld, and in which of its registers.
+
+    >>> registers(3).grids[0].at(9, 3).text
+    'T5:r3'
+    """
+    form = _load(LOADS[load])
+    shape = _WARP, 8
+    cells, hover = [], np.full(shape, "", dtype=object)
+    for lane, column in np.ndindex(*shape):
+        found = form.slots(lane, column)
+        if not found:
+            cells.append(Cell(lane, column, 1, 1, ()))
+            hover[lane, column] = f"lane {lane}, column {column}: not loaded"
+            continue
+        slot = found[0]
+        cells.append(Cell(lane, column, 1, 1, (f"T{slot.thread}:r{slot.register}",), slot.thread))
+        hover[lane, column] = (
+            f"lane {lane}, column {column}: register {slot.register} of thread {slot.thread}"
+        )
+    grid = Grid(
+        shape, tuple(cells), hover,
+        tuple(Header(lane, 1, (str(lane),)) for lane in range(_WARP)),
+        tuple(Header(column, 1, (str(column),)) for column in range(8)),
+        ("lane", "column"), density="close", row_rules=(16,),
+    )  # fmt: skip
+    notes = (
+        f"{form.registers} registers of each thread; T5:r1 is register 1 of thread 5",
+        "the other warps do the same, each in its own 32 lanes",
+    )
+    return Picture(f"tcgen05.ld.{LOADS[load]} by warp 0", notes, (grid,))
+
+
+def masked(skip: int) -> Picture:
+    """Columns of B that count as zeros with a zero-column mask, for each M of .ws.
+
+    >>> masked(3).notes[0]
+    '0x0003028000000000: 4 columns of B as they are and 3 as zeros, in turn'
+    """
+    mask = ZeroColumnMask(use=4, skip=skip)
+    n = 64
+    rows = (128, 64, 32)
+    cells, hover = [], np.full((3, n), "", dtype=object)
+    for row, m in enumerate(rows):
+        for column, zero in enumerate(mask.zeros(m, n)):
+            cells.append(Cell(row, column, 1, 1, (), None if zero else 2))
+            hover[row, column] = f"M = {m}, column {column}: {'counts as zero' if zero else 'as it is'}"
+    rules = ((32, 1, 2), *((at, 2, 3) for at in (16, 32, 48)))
+    grid = Grid(
+        (3, n), tuple(cells), hover,
+        tuple(Header(row, 1, (f"M = {m}",)) for row, m in enumerate(rows)),
+        tuple(Header(at, 8, (index_range(at, 8),)) for at in range(0, n, 8)),
+        ("", "column of B"), density="close", column_rules=rules,
+    )  # fmt: skip
+    notes = (
+        f"0x{mask.code:016x}: {str(mask).rstrip('.')}",
+        "grey columns count as zeros; each group of lanes begins anew",
+    )
+    return Picture("A mask in runs", notes, (grid,))
+
+
+class Step(NamedTuple):
+    """Something that a kernel does around tcgen05.mma: who does it, and what happens if nobody does."""
+
+    name: str
+    who: int
+    missing: str
+
+
+_WHO = ("warp 0", "one thread", "tensor core", "all warps")
+
+#: What a kernel does, in order.
+STEPS = (
+    Step("alloc", 0, "There is no address: D would lie in memory that belongs to another block."),
+    Step("st.shared", 3, "A and B are not there."),
+    Step(
+        "fence.proxy",
+        3,
+        "The tensor core reads shared memory through another path, the async proxy, and may see what was "
+        "there before.",
+    ),
+    Step("barrier", 3, "One thread issues the product before the others have stored A and B."),
+    Step("mma", 1, "D keeps what it was."),
+    Step("commit", 1, "Nobody arrives at the mbarrier, and the block waits forever."),
+    Step("try_wait", 3, "The product is still under way when D is loaded: some of its sums are missing."),
+    Step(
+        "fence::after",
+        3,
+        "tcgen05.ld is asynchronous itself: without the fence it may be done before the wait.",
+    ),
+    Step("ld", 3, "D stays in tensor memory, where no other instruction can read it."),
+    Step("wait::ld", 3, "The registers may be read before they are filled."),
+    Step("dealloc", 0, "The columns stay taken: a later block of the SM waits in alloc forever."),
+)
+
+
+def step_name(number: int) -> str:
+    """What is left out, for the slider.
+
+    >>> step_name(-1), step_name(5)
+    ('nothing', 'commit')
+    """
+    return "nothing" if number < 0 else STEPS[number].name
+
+
+def without(left_out: int) -> Picture:
+    """The steps of a kernel, one of them left out, and what that does.
+
+    >>> without(5).notes[0]
+    'without commit: Nobody arrives at the mbarrier, and the block waits forever'
+    """
+    shape = len(STEPS), len(_WHO)
+    cells, hover = [], np.full(shape, "", dtype=object)
+    for row, who in np.ndindex(*shape):
+        step = STEPS[row]
+        text = step.name if who == step.who else ""
+        if who == _WHO.index("tensor core") and step.name in ("commit", "try_wait"):
+            text = "D += A B"
+        if not text:
+            cells.append(Cell(row, who, 1, 1, (), role="blank"))
+            continue
+        gone = row == left_out and who == step.who
+        words = f"no {text}" if gone else text
+        cells.append(Cell(row, who, 1, 1, (words,), PIECE_HUES[who] * 4 + 1, "mark" if gone else "plain"))
+        hover[row, who] = f"{_WHO[who]}: {text}"
+    grid = Grid(
+        shape, tuple(cells), hover,
+        tuple(Header(row, 1, (str(row + 1),)) for row in range(shape[0])),
+        tuple(Header(at, 1, (who,)) for at, who in enumerate(_WHO)),
+        ("step", ""), density="close",
+    )  # fmt: skip
+    notes: tuple[str, ...] = ("each step comes after the one above it",)
+    if left_out >= 0:
+        step = STEPS[left_out]
+        notes = (f"without {step.name}: {step.missing.rstrip('.')}",)
+    return Picture("From alloc to dealloc", notes, (grid,))
+
+
+# -- exercises -----------------------------------------------------------------------------------------------
+
+_WIDTH, _DEPTH = 96, 64  # columns of an accumulator, K of A
+
+
+@exercise(
+    "22.1",
+    f"A block has two accumulators of 128 x {_WIDTH}, f32, so that one can be read while the next product "
+    f"goes into the other; and A of 128 x {_DEPTH}, f16, in tensor memory too, with two elements to a word. "
+    "**How many columns does it need, how many must it allocate, and how many such blocks can an SM hold at "
+    "once**, as far as tensor memory goes?",
+    "columns = ...  # (needed, allocated, blocks)",
+)
+def _columns(answer: object) -> tuple[bool, str]:
+    needed, allocated, blocks = whole_numbers(answer, 3, "`(columns needed, columns allocated, blocks)`")
+    right = 2 * _WIDTH + _DEPTH // 2
+    power = 1 << (right - 1).bit_length()
+    return judge(
+        (needed, allocated, blocks) == (right, power, COLUMNS // power),
+        f"{right} are needed, and {power} is the next power of two. A third block has to wait in "
+        "`tcgen05.alloc` until one of the two has gone: the instruction blocks, it does not fail.",
+        (needed == _WIDTH + _DEPTH // 2, "There are two accumulators."),
+        (needed == 2 * _WIDTH + _DEPTH, "A is f16: two of its elements share a word of 32 bits."),
+        (needed == 2 * _WIDTH, "Those are the accumulators. A is there too."),
+        (
+            needed != right,
+            f"A row of D takes {_WIDTH} words of its lane, one for each f32; a row of A takes half as many "
+            f"words as it has elements.",
+        ),
+        (
+            allocated == right,
+            "The first is right. But `tcgen05.alloc` takes only powers of two from 32 on.",
+        ),
+        (allocated != power, "The first is right. Which is the next power of two?"),
+        otherwise=f"The first two are right. How often do {power} columns fit into {COLUMNS}?",
+    )
+
+
+_WARPS, _LANE, _COLUMN = 12, 71, 0x20
+
+
+@exercise(
+    "22.2",
+    f"A block has {_WARPS} warps, 0 to {_WARPS - 1}. **Which of them can load the word at tensor-memory "
+    f"address `{addresses(_LANE, _COLUMN)}` with `tcgen05.ld`?**",
+    "warps = ...  # a list of warps",
+)
+def _warps(answer: object) -> tuple[bool, str]:
+    submitted = whole_number_set(answer, "a list of warps")
+    band = _LANE // _WARP
+    expected = {warp for warp in range(_WARPS) if _LANE in accessible_lanes(warp)}
+    digits = int(f"{_LANE:x}")  # its two hexadecimal digits, read as decimal ones
+    return judge(
+        submitted == expected,
+        f"`{_LANE:x}` in the upper half is lane {_LANE}, in the third quarter. The rank of a warp modulo 4 "
+        "decides, so a kernel that gives the loading of D to warps 4 to 7 need not rename them.",
+        (not submitted, "Some warps can."),
+        (
+            any(not 0 <= warp < _WARPS for warp in submitted),
+            f"Those are not all warps of the block. They are 0 to {_WARPS - 1}.",
+        ),
+        (submitted == set(range(_WARPS)), "No warp reaches all lanes: each has a quarter of them."),
+        (
+            submitted == {band},
+            "That is one of them. Look at the slider again: what does warp 6 have in common with warp 2?",
+        ),
+        (
+            submitted <= {warp for warp in range(_WARPS) if warp % 4 == digits // _WARP},
+            f"The address is hexadecimal: 0x{_LANE:x} is not {_LANE:x}.",
+        ),
+        (
+            submitted <= {warp for warp in range(_WARPS) if warp % 4 == _COLUMN // _WARP},
+            "You took the column. The lane is in the upper 16 bits of an address.",
+        ),
+        (
+            submitted < expected,
+            "Not all of them yet. The rank of a warp modulo 4 decides.",
+        ),
+        otherwise="Upper 16 bits: the lane. Divide it by 32: that is the quarter, and the rank of the warp "
+        "modulo 4.",
+    )
+
+
+_WANTED = InstructionDescriptor("f16", m=128, n=160, a="bf16", b="bf16", d="f32")
+
+
+def _decoded(number: int) -> tuple[InstructionDescriptor | None, str]:
+    """The fields of a reader's descriptor, or what is wrong with its bits."""
+    try:
+        return InstructionDescriptor.decode(number, "f16"), ""
+    except PtxlabError as error:
+        return None, f"That is no descriptor of `kind::f16`: {error}."
+
+
+@exercise(
+    "22.3",
+    f"**Write the instruction descriptor** of a product with M = {_WANTED.m}, N = {_WANTED.n}, A and B bf16, "
+    "D f32, for `kind::f16`; nothing is transposed, negated or sparse. Codes: A and B have 0 for f16, 1 for "
+    "bf16; D has 0 for f16, 1 for f32.",
+    "number = ...  # 32 bits",
+)
+def _build(answer: object) -> tuple[bool, str]:
+    (number,) = whole_numbers(answer, 1, "one number of 32 bits")
+    found, refusal = _decoded(number)
+    m, n = _WANTED.m, _WANTED.n
+    types = _WANTED.code & 0xFFFF
+    return judge(
+        number == _WANTED.code,
+        f"{n} / 8 = {n // 8} from bit 17 on, {m} / 16 = {m // 16} from bit 24 on, and a 1 for each of the "
+        "three types, at bits 4, 7 and 10. A kernel usually has it as a constant.",
+        (number == types | n << 17 | m << 24, "M and N are not stored as they are: units of 16, and of 8."),
+        (number == types | n // 8 << 17 | m // 16 << 23, "Bit 23 is not used: M begins at bit 24."),
+        (number == types | n // 8 << 17 | m // 8 << 24, "M counts units of 16; only N counts units of 8."),
+        (number == types | n // 16 << 17 | m // 16 << 24, "N counts units of 8; only M counts units of 16."),
+        (found is None, refusal),
+        (
+            found is not None and found.m != m,
+            f"It says M = {found.m if found else 0}. Bits 24 to 28 have M / 16.",
+        ),
+        (
+            found is not None and found.n != n,
+            f"M is right. It says N = {found.n if found else 0}. Bits 17 to 22 have N / 8.",
+        ),
+        (
+            found is not None and (found.a, found.b) != ("bf16", "bf16"),
+            "The shape is right. The types of A (bits 7 to 9) and B (bits 10 to 12) are not: what is the "
+            "code of bf16?",
+        ),
+        (
+            found is not None and found.d != "f32",
+            "Shape and the types of A and B are right. D would be f16: bits 4 and 5.",
+        ),
+        otherwise="Shape and types are right, but some other bit is 1: transpose, negate or saturate.",
+    )
+
+
+_ROW, _COL, _N = 21, 100, 128
+_F = _mma("mma.cta_group::1.kind::f16", m=64, n=_N)
+_E = _mma("mma.ws.cta_group::1.kind::f16", m=64, n=_N)
+_G = _mma("mma.ws.cta_group::1.kind::f16", m=32, n=_N)
+
+
+@exercise(
+    "22.4",
+    f"D is f32, with N = {_N}, and begins at lane 0, column 0. **In which lane and column is "
+    f"`D[{_ROW}][{_COL}]`**: with M = 64, with M = 64 and `.ws`, and with M = 32 and `.ws`?",
+    "places = ...  # (lane, column, lane, column, lane, column): M = 64, M = 64 .ws, M = 32 .ws",
+)
+def _places(answer: object) -> tuple[bool, str]:
+    submitted = whole_numbers(answer, 6, "three times lane and column")
+    pairs = list(zip(submitted[::2], submitted[1::2], strict=True))
+    where = [form.d.where(_ROW, _COL)[0] for form in (_F, _E, _G)]
+    expected = [(place.lane, place.column) for place in where]
+    first, second, third = (pair == right for pair, right in zip(pairs, expected, strict=True))
+    return judge(
+        first and second and third,
+        "Three layouts, one idea: keep all four quarters of the lanes busy, each with its own rows or with "
+        "its own columns. Compare: `ins.d.where(21, 100)`.",
+        (
+            pairs[0][0] == _ROW,
+            "M = 64: row r is not in lane r. 16 rows are in each quarter of the lanes: in which are these?",
+        ),
+        (
+            pairs[0][0] == 2 * _ROW,
+            "M = 64: rows do not take every second lane. 16 rows stay together, then 16 lanes are free.",
+        ),
+        (
+            not first,
+            f"M = 64: 16 rows in each quarter of 32 lanes. Row {_ROW} is number {_ROW % 16} of its 16; all "
+            f"{_N} columns are side by side.",
+        ),
+        (
+            pairs[1] == pairs[0],
+            "M = 64 is right. With `.ws` no lane is left free: half of the columns lie below the others.",
+        ),
+        (
+            pairs[1] == (_ROW, _COL),
+            f"M = 64 is right. With `.ws`, columns {_N // 2} and on are in lanes 64 and on.",
+        ),
+        (
+            not second and pairs[1][0] == expected[1][0],
+            f"The lane is right. Columns {_N // 2} and on begin at column 0 of tensor memory again.",
+        ),
+        (
+            not second,
+            f"M = 64 is right. With `.ws`: rows in lanes 0 to 63; columns from {_N // 2} on in lanes 64 to "
+            "127.",
+        ),
+        (
+            pairs[2] == pairs[1],
+            "Both with M = 64 are right. With M = 32 there are four groups of columns, a quarter each.",
+        ),
+        (
+            pairs[2][0] == expected[2][0],
+            f"All lanes are right. A quarter of {_N} columns begins at column 0 again.",
+        ),
+        otherwise=f"Both with M = 64 are right. With M = 32: which quarter of {_N} columns is {_COL} in, and "
+        "which one is it there?",
+    )
+
+
+_MEANT = InstructionDescriptor("f16", m=128, n=192, a="bf16", b="bf16", d="f32")
+_SLIPPED = _MEANT.code & ~(31 << 24) | _MEANT.m // 16 << 23
+
+
+@exercise(
+    "22.5",
+    f"A kernel multiplies 128 x {_MEANT.n} with bf16 and D f32, with the descriptor `0x{_SLIPPED:08x}`. It "
+    "compiles and runs, but lanes 16 to 31, 48 to 63, 80 to 95 and 112 to 127 keep what they had. **Write "
+    "the right descriptor.** Look at the field of M: what does it say, and which layout is that?",
+    "right = ...  # 32 bits",
+)
+def _repair(answer: object) -> tuple[bool, str]:
+    (number,) = whole_numbers(answer, 1, "one number of 32 bits")
+    found, refusal = _decoded(number)
+    said = InstructionDescriptor.decode(_SLIPPED, "f16")
+    return judge(
+        number == _MEANT.code,
+        f"It said M = {said.m}: 128 / 16 had been shifted by 23 bits instead of 24. That is a legal product, "
+        "with layout F, and so nobody complains. The pattern of lanes gives it away.",
+        (number == _SLIPPED, "That is the descriptor that the kernel has."),
+        (found is None, refusal),
+        (
+            found is not None and found.m == said.m,
+            f"Its M is still {said.m}. M / 16 belongs into bits 24 to 28.",
+        ),
+        (
+            found is not None and found.m == 256,
+            "M = 256 is for two CTAs. M / 16 belongs into bits 24 to 28.",
+        ),
+        (
+            found is not None and found.m != _MEANT.m,
+            f"It says M = {found.m if found else 0}. M / 16 belongs into bits 24 to 28.",
+        ),
+        (
+            found is not None and found.n != _MEANT.n,
+            f"M is right now, but it says N = {found.n if found else 0}. Leave N as it was.",
+        ),
+        otherwise="M and N are right. Leave the lower 16 bits as they were: types, and no other flag.",
+    )
+
+
+_AT = (77, 13)
+_PLAIN, _FRAGMENT = _load("32x32b.x64"), _load("16x256b.x8")
+
+
+@exercise(
+    "22.6",
+    f"D of 128 x 64 begins at lane 0, column 0, and all four warps load it. **Which of the 128 threads gets "
+    f"`D[{_AT[0]}][{_AT[1]}]`, in which register**: with `32x32b.x64`, and with `16x256b.x8`, which each "
+    "warp executes once for its lanes 0 to 15 and once for its lanes 16 to 31?",
+    "places = ...  # (thread, register, thread, register): 32x32b, 16x256b",
+)
+def _threads(answer: object) -> tuple[bool, str]:
+    one, r_one, two, r_two = whole_numbers(answer, 4, "twice thread and register")
+    plain, fragment = (form.slots(*_AT)[0] for form in (_PLAIN, _FRAGMENT))
+    row, column = _AT[0] % 16, _AT[1]
+    return judge(
+        (one, r_one, two, r_two) == (plain.thread, plain.register, fragment.thread, fragment.register),
+        "With `32x32b` a thread has a row of D to itself: good for a softmax, which wants sums over rows. "
+        "With `16x256b` it has what an `mma` would have given it, so that code after it can stay as it is.",
+        (
+            (one, r_one) == (_AT[1], _AT[0]),
+            "With `32x32b`: a thread has a lane, and its registers are columns; not the other way.",
+        ),
+        (one == _AT[0] % _WARP, "With `32x32b`: count the threads of all four warps, 0 to 127."),
+        (
+            (one, r_one) != (plain.thread, plain.register),
+            "With `32x32b`: each thread has a lane of its own, and register r holds column r.",
+        ),
+        (
+            two == fragment.thread % _WARP,
+            "The first is right. Row 77 is in warp 2, whose threads are 64 to 95.",
+        ),
+        (
+            not 64 <= two < 96,
+            "The first is right. Lane 77 belongs to warp 2, and no other warp can load it.",
+        ),
+        (
+            two != fragment.thread,
+            f"The first is right. In its warp it is row {row} of 16: rows r and r + 8 belong to the same "
+            f"four threads, 4 (r % 8) and on, each with two neighbouring columns of eight.",
+        ),
+        (
+            r_two == fragment.register % 4,
+            f"Three are right. Column {column} is not among the first eight: the next eight columns have "
+            "the next four registers.",
+        ),
+        otherwise=f"Three are right. Of four registers two are for row r, two for row r + 8; this is row "
+        f"{row}, column {column % 8} of the eight columns from {column // 8 * 8} on.",
+    )
+
+
+_FP8 = _mma("mma.cta_group::1.kind::f8f6f4", m=64, n=64).a_from("tensor")
+_A_ROW, _A_K, _A_AT = 40, 27, 0x00100020
+
+
+@exercise(
+    "22.7",
+    f"A is e4m3, 64 x 32, in tensor memory at address `0x{_A_AT:08x}`, for a product with M = 64 (not "
+    f"`.ws`). Its rows lie in lanes as those of D do, and each word has four elements of K, the first in its "
+    f"lowest bits. **In which lane and column is `A[{_A_ROW}][{_A_K}]`, and what is its lowest bit there?**",
+    "place = ...  # (lane, column, lowest bit)",
+)
+def _operand(answer: object) -> tuple[bool, str]:
+    lane, column, low = whole_numbers(answer, 3, "`(lane, column, lowest bit)`")
+    (place,) = _FP8.tensors["A"].where(_A_ROW, _A_K)
+    first_lane, first_column = _A_AT >> 16, _A_AT & 0xFFFF
+    expected = place.lane + first_lane, place.column + first_column, place.low
+    return judge(
+        (lane, column, low) == expected,
+        "So D may begin at lane 16 too, and must if A does: a product in the upper half of each quarter and "
+        "one in the lower half share columns of tensor memory. That is how M = 64 wastes nothing.",
+        (
+            lane == place.lane,
+            f"That is its lane if A began at lane 0. The upper half of the address is 0x{first_lane:04x}.",
+        ),
+        (
+            lane in (_A_ROW, _A_ROW + first_lane),
+            "With M = 64 row r is not r lanes from the first: 16 rows are in each quarter of 32 lanes.",
+        ),
+        (
+            lane != expected[0],
+            f"Which 16 rows is row {_A_ROW} in? Each 16 rows begin 32 lanes further; A begins at lane 16.",
+        ),
+        (
+            column == place.column,
+            f"The lane is right. A begins at column 0x{first_column:x}, not at 0.",
+        ),
+        (
+            column == first_column + _A_K,
+            "The lane is right. Four elements of 8 bits share a column.",
+        ),
+        (
+            column != expected[1],
+            f"The lane is right. Four elements of 8 bits share a column, and A begins at column "
+            f"{first_column}.",
+        ),
+        otherwise="Lane and column are right. The first of four is in bits 0 to 7.",
+    )
+
+
+_SHUFFLED = (
+    "tcgen05.ld", "tcgen05.commit", "tcgen05.alloc", "fence.proxy.async", "tcgen05.dealloc",
+    "mbarrier.try_wait, until it succeeds", "tcgen05.mma", "tcgen05.wait::ld", "st.shared of A and B",
+    "tcgen05.fence::after_thread_sync",
+)  # fmt: skip
+#: (earlier, later, why), the first that an order breaks is said.
+_BEFORE = (
+    (2, 6, "D needs a place before a product goes there"),
+    (8, 6, "A and B must be in shared memory before they are multiplied"),
+    (8, 3, "the fence makes the stores *before* it visible to the tensor core"),
+    (3, 6, "without the fence before it, the product may read what shared memory had before"),
+    (6, 1, "`commit` is about what its thread has issued before"),
+    (1, 5, "nobody arrives at the mbarrier before `commit` is issued"),
+    (5, 0, "the product is complete only when the wait is over"),
+    (5, 9, "this fence stands behind the wait, and orders what comes after it"),
+    (9, 0, "`ld` is asynchronous: the fence keeps it behind the wait"),
+    (0, 7, "`wait::ld` waits for loads that are issued already"),
+    (7, 4, "tensor memory may go back only when D has been loaded"),
+    (2, 4, "what is freed must have been allocated"),
+)
+
+
+@exercise(
+    "22.8",
+    "Put the steps of a kernel in order:\n\n"
+    + "\n".join(f"{number}. `{text}`" for number, text in enumerate(_SHUFFLED))
+    + "\n\n**In which order does a kernel execute them?** More than one order is right. (Barriers of the "
+    "block are left out.)",
+    "order = ...  # a list of the numbers 0 to 9",
+)
+def _order(answer: object) -> tuple[bool, str]:
+    order = whole_numbers(answer, len(_SHUFFLED), "a list of the numbers 0 to 9")
+    if sorted(order) != list(range(len(_SHUFFLED))):
+        raise WrongForm(f"{list(order)}: every number from 0 to 9 appears once in an order.")
+    place = {step: at for at, step in enumerate(order)}
+    broken = [(early, late, why) for early, late, why in _BEFORE if place[early] > place[late]]
+    early, late, why = broken[0] if broken else (0, 0, "")
+    return judge(
+        not broken,
+        "Three of them are easily forgotten, since a kernel often gives the right numbers without: the fence "
+        "for the async proxy, the fence after the wait, and `wait::ld`. `dealloc` is easily forgotten, too; "
+        "that one shows as a hang.",
+        (order == tuple(range(len(_SHUFFLED))), "That is the order as it is. What comes first, what last?"),
+        otherwise=f"You have number {late} before number {early}, but {why}.",
+    )
+
+
+class _Kernel(NamedTuple):
+    """What a kernel says of a product and of a load of its D, and who asks."""
+
+    mnemonic: str
+    descriptor: int
+    d: int  # address of D
+    load: str
+    address: int  # of the load
+    thread: int
+    register: int
+
+    def element(self) -> tuple[int, int]:
+        """Row and column of D in that register."""
+        lane, column = _load(self.load).locate(self.thread, self.register, self.address)
+        form = _mma(self.mnemonic, self.descriptor)
+        ((row, col),) = form.d.holds(lane - (self.d >> 16), column - (self.d & 0xFFFF))
+        return row, col
+
+    def words(self) -> str:
+        """The kernel in a sentence."""
+        return (
+            f"`tcgen05.{self.mnemonic}` with descriptor `0x{self.descriptor:08x}` and D at "
+            f"`0x{self.d:08x}`; then `tcgen05.ld.{self.load}` at `0x{self.address:08x}` (plus 32 lanes for "
+            f"each warp): **register {self.register} of thread {self.thread}?**"
+        )
+
+
+_KERNELS = (
+    _Kernel("mma.cta_group::1.kind::f16", 0x8100490, 0x40, "32x32b.x16", 0x60, 77, 5),
+    _Kernel("mma.cta_group::1.kind::f16", 0x4100490, 0x100080, "16x256b.x4", 0x1000A0, 58, 9),
+    _Kernel("mma.ws.cta_group::1.kind::f16", 0x2200490, 0x20, "32x32b.x32", 0x20, 70, 11),
+)
+
+
+@exercise(
+    "22.9",
+    "Three kernels, and in each **which element of D, row and column**, is in a register after a load?\n\n"
+    + "\n".join(f"{number}. {each.words()}" for number, each in enumerate(_KERNELS, start=1))
+    + "\n\nGo backwards: thread and register tell lane and column; the address of D goes off; the descriptor "
+    "tells M and N, and they the layout.",
+    "elements = ...  # (row, column, row, column, row, column)",
+)
+def _capstone(answer: object) -> tuple[bool, str]:
+    submitted = whole_numbers(answer, 6, "three times row and column")
+    pairs = list(zip(submitted[::2], submitted[1::2], strict=True))
+    first, second, third = (each.element() for each in _KERNELS)
+    m64, ws = (
+        _mma(_KERNELS[1].mnemonic, _KERNELS[1].descriptor),
+        _mma(_KERNELS[2].mnemonic, _KERNELS[2].descriptor),
+    )
+    lane, _ = _load(_KERNELS[1].load).locate(_KERNELS[1].thread, _KERNELS[1].register, _KERNELS[1].address)
+    return judge(
+        pairs == [first, second, third],
+        "That is all that lies between a tensor core of Blackwell and a thread. Every epilogue of a GEMM "
+        "does these sums, mostly hidden in a layout of CuTe.",
+        (
+            pairs[0][1] == first[1] - 32,
+            "The first kernel: the load begins 0x20 columns behind D, and they count.",
+        ),
+        (
+            pairs[0][1] == first[1] + 0x40,
+            "The first kernel: that is the column of tensor memory. D begins at column 0x40.",
+        ),
+        (
+            pairs[0] != first,
+            "The first kernel: M = 128, so that lanes are rows; `32x32b`, so that threads are lanes and "
+            "registers columns from 0x60 on, where D begins at 0x40.",
+        ),
+        (
+            pairs[1][0] == lane,
+            "The first is right. The second kernel: that is the lane. M = 64, and D begins at lane 16.",
+        ),
+        (
+            pairs[1][0] != second[0],
+            f"The first is right. The second kernel: the load gives the lane. M = {m64.m}: take off the 16 "
+            "lanes at which D begins, then 16 rows are in each quarter of 32 lanes.",
+        ),
+        (
+            pairs[1][1] == second[1] - 32,
+            "The row is right. The second kernel's load begins 0x20 columns behind D.",
+        ),
+        (
+            pairs[1] != second,
+            "The row is right. The second kernel: four registers for every eight columns, two of them "
+            "neighbours in the same row.",
+        ),
+        (
+            pairs[2][0] == _KERNELS[2].thread,
+            f"Two are right. The third kernel: M = {ws.m}, so that there is no row {_KERNELS[2].thread}. The "
+            "lanes beyond hold other columns of the same rows.",
+        ),
+        (
+            pairs[2][0] != third[0],
+            f"Two are right. The third kernel: M = {ws.m}; each quarter of the lanes has all rows.",
+        ),
+        (
+            pairs[2][1] == _KERNELS[2].register,
+            "Two are right, and the row. Which group of columns is in this quarter of the lanes?",
+        ),
+        otherwise=f"Two are right, and the row. N = {ws.n}: each quarter of the lanes has a quarter of the "
+        "columns.",
+    )
