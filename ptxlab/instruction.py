@@ -81,6 +81,38 @@ class MatrixInstruction(ProductForm):
         operands = self._operands(a, b, c, e, scale_a, scale_b, modifiers)
         return emulate(operands, model=model, executor=executor)
 
+    def run(
+        self,
+        a: ArrayLike,
+        b: ArrayLike,
+        c: ArrayLike,
+        e: ArrayLike | None = None,
+        *,
+        scale_a: ArrayLike | None = None,
+        scale_b: ArrayLike | None = None,
+        stream: object = None,
+        **modifiers: int | bool,
+    ) -> Any:
+        """The same as `emulate`, on the GPU: one launch for the whole batch.
+
+        Arrays that are there (CuPy's, torch's, any with DLPack or `__cuda_array_interface__`) are read where
+        they are, on their library's current stream or on `stream`, and D is an array of the same library and
+        type as `c`; nothing waits. For NumPy arrays D is one too. ::
+
+            c = torch.zeros(1000, 32, 4, dtype=torch.int32, device="cuda")
+            d = ins.run(a, b, c)   # a tensor of int32 beside them
+
+        Of tcgen05.mma they are words of tensor memory instead of registers.
+        """
+        from .gpu import run
+        from .gpu.runner import run_arrays
+
+        given = {"a": a, "b": b, "c": c, "e": e, "scale_a": scale_a, "scale_b": scale_b}
+        d = run_arrays(self, given, Modifiers.from_keywords(modifiers), stream)
+        if d is not None:
+            return d
+        return run(self._operands(a, b, c, e, scale_a, scale_b, modifiers))
+
     def _operands(
         self,
         a: ArrayLike,
@@ -175,6 +207,24 @@ class MatrixInstruction(ProductForm):
         operands = Operands.from_matrices(self, A, B, C, scale_a, scale_b, Modifiers.from_keywords(modifiers))
         return TraceView.of(trace(operands, row, col, model=model))
 
+    @property
+    def kernel(self) -> str:
+        """CUDA C++ source of the kernel that `run` compiles.
+
+        Lanes load registers, the one instruction runs, lanes store; of tcgen05.mma, words go to tensor memory
+        and back.
+        """
+        from .gpu.codegen import source
+
+        return source(self)
+
+    @property
+    def ptx(self) -> str:
+        """The instruction with its operand list, as it stands in the kernel."""
+        from .gpu.codegen import ptx_line
+
+        return ptx_line(self)
+
 
 class Instruction(MatrixInstruction, MmaForm):
     """An instruction that multiplies matrices.
@@ -192,36 +242,6 @@ class Instruction(MatrixInstruction, MmaForm):
     >>> ins(A, np.ones((64, 8)))[0, :2]   # the same from whole matrices
     array([176, 176], dtype=int32)
     """
-
-    def run(
-        self,
-        a: ArrayLike,
-        b: ArrayLike,
-        c: ArrayLike,
-        e: ArrayLike | None = None,
-        *,
-        scale_a: ArrayLike | None = None,
-        scale_b: ArrayLike | None = None,
-        stream: object = None,
-        **modifiers: int | bool,
-    ) -> Any:
-        """The same as `emulate`, on the GPU: one launch for the whole batch.
-
-        Arrays that are there (CuPy's, torch's, any with DLPack or `__cuda_array_interface__`) are read where
-        they are, on their library's current stream or on `stream`, and D is an array of the same library and
-        type as `c`; nothing waits. For NumPy arrays D is one too. ::
-
-            c = torch.zeros(1000, 32, 4, dtype=torch.int32, device="cuda")
-            d = ins.run(a, b, c)   # a tensor of int32 beside them
-        """
-        from .gpu import run
-        from .gpu.runner import run_arrays
-
-        given = {"a": a, "b": b, "c": c, "e": e, "scale_a": scale_a, "scale_b": scale_b}
-        d = run_arrays(self, given, Modifiers.from_keywords(modifiers), stream)
-        if d is not None:
-            return d
-        return run(self._operands(a, b, c, e, scale_a, scale_b, modifiers))
 
     def _on_gpu(
         self,
@@ -263,23 +283,6 @@ class Instruction(MatrixInstruction, MmaForm):
         from .gpu.sass import sass
 
         return sass(self, target)
-
-    @property
-    def kernel(self) -> str:
-        """CUDA C++ source of the kernel that `run` compiles.
-
-        Lanes load registers, the one instruction runs, lanes store.
-        """
-        from .gpu.codegen import source
-
-        return source(self)
-
-    @property
-    def ptx(self) -> str:
-        """The instruction with its operand list, as it stands in the kernel."""
-        from .gpu.codegen import ptx_line
-
-        return ptx_line(self)
 
     def ptx_module(self, target: str = "sm_90a") -> str:
         """A whole PTX module with the instruction: the `.version` that it needs, `.target`, loads, stores."""
@@ -385,6 +388,23 @@ class TensorInstruction(MatrixInstruction, Tcgen05Mma):
     array([8., 8.], dtype=float32)
     """
 
+    def sass(self, target: str = "sm_100a") -> Sass:
+        """The machine code for a target: UTCHMMA, UTCQMMA, UTCIMMA or UTCOMMA.
+
+        >>> import ptxlab
+        >>> print(ptxlab.instruction("tcgen05.mma.cta_group::2.kind::f16").sass())
+        native: 1 UTCHMMA.2CTA
+        """
+        from .gpu.sass import sass
+
+        return sass(self, target)
+
+    def ptx_module(self, target: str = "sm_100a") -> str:
+        """A whole PTX module with the instruction: the `.version` that it needs, `.target`, descriptors."""
+        from .gpu.codegen import ptx_module
+
+        return ptx_module(self, target)
+
 
 class TensorTransfer(Tcgen05Move):
     """An instruction that moves data to or from tensor memory: tcgen05.ld, .st, .cp or .shift.
@@ -419,6 +439,44 @@ class TensorTransfer(Tcgen05Move):
             return tensor_memory.store(self, arguments[0], arguments[1], address, split)
         memory, descriptor, words = arguments
         return tensor_memory.copy(self, memory, descriptor, words, address)
+
+    def run(self, *arguments: Any, address: int = 0, split: int | None = None) -> NDArray[Any]:
+        """The same as `emulate`, on the GPU: 128 threads, and one launch for the whole batch.
+
+        tcgen05.ld.red and .spcompress give all registers of their operand list, in its order.
+        """
+        from .gpu.tensor_moves import run_move
+
+        return run_move(self, arguments, address, split)
+
+    def sass(self, target: str = "sm_100a") -> Sass:
+        """The machine code for a target: LDTM, STTM, UTCCP or UTCSHIFT."""
+        from .gpu.sass import sass
+
+        return sass(self, target)
+
+    @property
+    def kernel(self) -> str:
+        """CUDA C++ source of the kernel that `run` compiles.
+
+        Words go to tensor memory, the one instruction runs, and the result goes to global memory.
+        """
+        from .gpu.codegen import source
+
+        return source(self)
+
+    @property
+    def ptx(self) -> str:
+        """The instruction with its operand list, registers named as in the manual."""
+        from .gpu.codegen import ptx_line
+
+        return ptx_line(self)
+
+    def ptx_module(self, target: str = "sm_100a") -> str:
+        """A whole PTX module with the instruction: the `.version` that it needs, `.target`, loads, stores."""
+        from .gpu.codegen import ptx_module
+
+        return ptx_module(self, target)
 
 
 @lru_cache(maxsize=None)

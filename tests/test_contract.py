@@ -36,6 +36,8 @@ WGMMA = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16"
 #: Compile, disassemble or start tools: too slow to be tried often.
 SLOW = (
     "Instruction.sass",
+    "TensorInstruction.sass",
+    "TensorTransfer.sass",
     "gpu.compile",
     "gpu.disassemble",
     "figures.save",
@@ -64,6 +66,7 @@ def test_everything_public_is_tried() -> None:
 _QUICK = [call for call in calls() if call.name not in SLOW]
 _NEEDS_GPU = (
     "Instruction.run",
+    "TensorTransfer.run",
     "Transfer.run",
     "gpu.encode_tensor_map",
     "gpu.launch",

@@ -8,8 +8,9 @@ from functools import lru_cache
 from ..errors import PtxlabError, listing
 from ..isa.form import Form
 from ..isa.mma import MmaForm
-from ..isa.parse import parse, parse_mma
+from ..isa.parse import parse_any, parse_product
 from ..isa.targets import TARGETS, chip_of_target
+from ..isa.tcgen05 import Tcgen05Mma
 from ..numerics import has
 from .compiler import check_compiler, compiler_version
 from .cuda_python import INSTALL, load
@@ -91,7 +92,7 @@ def available(ins: Form | str | None = None) -> bool:
     >>> available() == status().endswith("is ready")
     True
     """
-    form = None if ins is None else parse(ins)
+    form = None if ins is None else parse_any(ins)
     try:
         check_device(form)
     except PtxlabError:
@@ -105,7 +106,7 @@ def status(ins: Form | str | None = None) -> str:
     >>> status()   # doctest: +SKIP
     'NVIDIA H200 (sm_90a) is ready'
     """
-    form = None if ins is None else parse(ins)
+    form = None if ins is None else parse_any(ins)
     try:
         gpu = check_device(form)
     except PtxlabError as error:
@@ -116,10 +117,11 @@ def status(ins: Form | str | None = None) -> str:
 def check_device(ins: Form | None = None) -> Gpu:
     """The GPU that runs this instruction; the error says in one sentence what is missing."""
     gpu = _first_gpu()
-    if ins is not None and gpu.target not in ins.targets:
-        verb = "has" if len(ins.targets) == 1 else "have"
+    if ins is not None and (gpu.target not in TARGETS or not ins.supports(gpu.target)):
+        targets = [target for target in ins.targets if ins.supports(target)]
+        verb = "has" if len(targets) == 1 else "have"
         raise PtxlabError(
-            f"{gpu.name} is {gpu.target}, which lacks {ins.mnemonic}: {listing(ins.targets, 4)} {verb} it; "
+            f"{gpu.name} is {gpu.target}, which lacks {ins.mnemonic}: {listing(targets, 4)} {verb} it; "
             "the emulator does it anyway"
         )
     if ins is not None:
@@ -127,9 +129,9 @@ def check_device(ins: Form | None = None) -> Gpu:
     return gpu
 
 
-def model(ins: MmaForm | str) -> str | None:
+def model(ins: MmaForm | Tcgen05Mma | str) -> str | None:
     """The `model` with which `emulate` gives what this GPU gives; None without a GPU or a model of it."""
-    ins = parse_mma(ins)
+    ins = parse_product(ins)
     if not available(ins):
         return None
     chip = chip_of_target(device_target())

@@ -12,10 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._util.arguments import as_text, broadcast, check_room
 from ..errors import PtxlabError, listing, quoted
-from ..isa.mma import MmaForm
+from ..isa.matrix_operand import MatrixOperand
 from ..isa.modifiers import Modifiers
 from ..isa.operand import Operand
 from ..isa.operands import Operands
+from ..isa.product_form import ProductForm
+from ..isa.tcgen05 import Tcgen05Mma
+from ..isa.tensor_memory import TensorOperand
 from ..isa.transfer import TransferForm
 from ..numerics.transfer import TransferInputs
 from . import codegen
@@ -47,26 +50,44 @@ def run(operands: Operands) -> NDArray[Any]:
         raise PtxlabError(
             f"found {quoted(operands)} where operands belong; ins.run takes the registers themselves"
         )
-    ins = operands.mma
-    check_room(operands.count * ins.d.lanes * ins.d.registers, "batch of D")
-    check_device(ins)
+    ins = operands.ins
+    check_room(operands.count * math.prod(ins.d.stored_shape), "batch of D")
+    _check_target(ins, operands.modifiers)
     count = operands.count
-    d = np.empty((count, ins.d.lanes, ins.d.registers), dtype=ins.d.register_type)
+    d = np.empty((count, *ins.d.stored_shape), dtype=ins.d.register_type)
     source = codegen.source(ins, operands.modifiers)
     each = sum(array.shape[-2] * array.shape[-1] * array.itemsize for array in (*operands.arrays.values(), d))
     step = max(1, _MMA_BYTES // each)
     for first in range(0, count, step):
         last = min(first + step, count)
         part = last - first
-        blocks = part if ins.lanes == 128 else -(-part // 4)
         arguments: list[Argument] = [*operands.part(first, last).arrays.values()]
         arguments += [Out(d[first:last]), np.int32(part)]
-        launch(source, codegen.NAME, arguments, grid=min(blocks, _MOST_BLOCKS), block=128)
+        launch(source, codegen.NAME, arguments, grid=_blocks(ins, part), block=128)
     return d.reshape(operands.batch + d.shape[1:])
 
 
+def _blocks(ins: ProductForm, count: int) -> int:
+    """Blocks of 128 threads for so many instructions: four warps, a warpgroup, or a CTA of one or two."""
+    if isinstance(ins, Tcgen05Mma):
+        blocks = count * ins.cta_group
+    else:
+        blocks = count if ins.lanes == 128 else -(-count // 4)
+    return min(blocks, _MOST_BLOCKS)
+
+
+def _check_target(ins: ProductForm, modifiers: Modifiers) -> None:
+    """Refuse what this GPU lacks: the instruction, or an argument of it."""
+    gpu = check_device(ins)
+    if isinstance(ins, Tcgen05Mma) and modifiers.scale_input_d and gpu.target not in ins.scale_input_d:
+        raise PtxlabError(
+            f"scale_input_d={modifiers.scale_input_d}: {gpu.name} is {gpu.target}, which does not take it; "
+            f"{listing(ins.scale_input_d, 4)} do"
+        )
+
+
 def run_arrays(
-    ins: MmaForm, arguments: Mapping[str, object], modifiers: Modifiers, stream: object = None
+    ins: ProductForm, arguments: Mapping[str, object], modifiers: Modifiers, stream: object = None
 ) -> Any:
     """The same for registers that are on the GPU: those of D, of the same library, on the caller's stream.
 
@@ -82,12 +103,11 @@ def run_arrays(
         return None
     source = _source(ins, modifiers)
     with call:
-        check_device(ins)
+        _check_target(ins, modifiers)
         for name in call.arrays:
             if name not in ins.inputs:
-                raise PtxlabError(
-                    f"{name}: {ins.mnemonic} has no such operand; it has {listing(ins.operands)}"
-                )
+                operands = [operand.name for operand in (*ins.inputs.values(), ins.d)]
+                raise PtxlabError(f"{name}: {ins.mnemonic} has no such operand; it has {listing(operands)}")
         for name, operand in ins.inputs.items():
             if name not in call.arrays:
                 raise PtxlabError(f"{name} is missing: {ins.mnemonic} needs {operand.describe()}")
@@ -96,33 +116,26 @@ def run_arrays(
 
 
 @lru_cache(maxsize=256)
-def _source(ins: MmaForm, modifiers: Modifiers) -> str:
+def _source(ins: ProductForm, modifiers: Modifiers) -> str:
     return codegen.source(ins, ins.check_modifiers(modifiers))
 
 
-def _run_call(ins: MmaForm, call: GpuArrays, source: str) -> Any:
+def _run_call(ins: ProductForm, call: GpuArrays, source: str) -> Any:
     batch = broadcast("batch axes", {name: array.shape[:-2] for name, array in call.arrays.items()})
     count = math.prod(batch)
     if count >= 1 << 31:
         raise PtxlabError(f"a batch of {count} instructions: one launch takes fewer than 2^31")
     kind = call.arrays["c"].type_name  # torch computes with int32, CuPy with uint32
-    d = call.empty((*batch, ins.d.lanes, ins.d.registers), kind)
+    d = call.empty((*batch, *ins.d.stored_shape), kind)
     if count:
         inputs = [
             call.contiguous(call.arrays[name], (*batch, *call.arrays[name].shape[-2:])) for name in ins.inputs
         ]
-        blocks = count if ins.lanes == 128 else -(-count // 4)
-        call.launch(
-            source,
-            codegen.NAME,
-            [*inputs, d, np.int32(count)],
-            grid=min(blocks, _MOST_BLOCKS),
-            block=128,
-        )
+        call.launch(source, codegen.NAME, [*inputs, d, np.int32(count)], grid=_blocks(ins, count), block=128)
     return d.owner
 
 
-def _check_registers(operand: Operand, array: GpuArray) -> None:
+def _check_registers(operand: MatrixOperand, array: GpuArray) -> None:
     """Refuse registers, or codes for shared memory, whose shape or type does not fit."""
     shape, takes, names = _registers_of(operand)
     if array.shape[-2:] != shape:
@@ -132,12 +145,13 @@ def _check_registers(operand: Operand, array: GpuArray) -> None:
 
 
 @lru_cache(maxsize=1024)
-def _registers_of(operand: Operand) -> tuple[tuple[int, int], str, tuple[str, ...]]:
+def _registers_of(operand: MatrixOperand) -> tuple[tuple[int, int], str, tuple[str, ...]]:
     """The last two axes of an operand's array, the same in words, and the types that it may have."""
-    if operand.layout is not None:
-        shape = (operand.lanes, operand.registers)
+    if not (isinstance(operand, Operand) and operand.layout is None):
+        shape = operand.stored_shape
         name = np.dtype(operand.register_type).name
-        return shape, f"[..., {shape[0]} lanes, {shape[1]} registers]", (name, name.removeprefix("u"))
+        held = "columns" if isinstance(operand, TensorOperand) else "registers"
+        return shape, f"[..., {shape[0]} lanes, {shape[1]} {held}]", (name, name.removeprefix("u"))
     name = np.dtype(operand.dtype.code_type).name
     names = [name, name.removeprefix("u")]
     if operand.dtype.numpy_type is not None:

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from ..errors import PtxlabError, listing, quoted
 from ..isa.form import Form
-from ..isa.mma import MmaForm
 from ..isa.modifiers import Modifiers
+from ..isa.product_form import ProductForm
 from .cache import read_entry, write_entry
 from .codegen.statement import smallest_kernel
 from .compiler import check_compiler, compile
@@ -28,12 +28,12 @@ __all__ = ["NAME", "Sass", "disassemble", "read", "sass", "survey"]
 NAME = "ptxlab_sass"
 
 _TENSOR = re.compile(r"(?:[HIBDQO]G?MMA|UTC\w+)(?=\.|$)")
-_TRANSFERS = re.compile(r"(?:LDSM|STSM|MOVM)(?=\.|$)")
+_TRANSFERS = re.compile(r"(?:LDSM|STSM|MOVM|LDTM|STTM|UTC\w+)(?=\.|$)")
 #: What brings operands in and out, or waits; everything else computes.
 _PLAIN_OPCODES = (
     r"LDG LDS LDC LD LDL ULDC LDCU STG STS ST STL MOV(?:\d\w*)? UMOV(?:\d\w*)? S2R S2UR CS2R CS2UR R2UR "
     r"UR2R NOP EXIT RET BRA CALL WARPSYNC WARPGROUP WARPGROUPSET DEPBAR BAR FENCE MEMBAR ERRBAR CCTL BSSY "
-    r"BSYNC ACQBULK UCGABAR_ARV SYNCS UTMACMDFLUSH ENDCOLLECTIVE IMAD\.MOV IMAD\.U32"
+    r"BSYNC ACQBULK ELECT UCGABAR_ARV SYNCS UTMACMDFLUSH ENDCOLLECTIVE IMAD\.MOV IMAD\.U32"
 )
 _PLAIN = re.compile(rf"(?:{'|'.join(_PLAIN_OPCODES.split())})(?=\.|$)")
 #: A line of nvdisasm: address, predicate, opcode, operands.
@@ -59,7 +59,7 @@ class Sass:
     """
 
     target: str
-    tensor: dict[str, int]  # tensor-core instructions with counts; of a transfer, LDSM, STSM and MOVM
+    tensor: dict[str, int]  # tensor-core instructions with counts; of a transfer, LDSM, LDTM, UTCCP, ...
     arithmetic: dict[str, int]  # what else computes
     rest: int  # all but the tensor-core instructions: loads, stores, moves, and the arithmetic
     listing: str
@@ -77,7 +77,8 @@ class Sass:
         if self.native:
             return "native"
         if self.transfer:
-            return "plain"
+            tensor_memory = any(opcode.startswith(("LDTM", "STTM")) for opcode in self.tensor)
+            return "split" if tensor_memory else "plain"
         return "emulated" if self.arithmetic else "split"
 
     def __str__(self) -> str:
@@ -88,7 +89,7 @@ class Sass:
             parts.append(f"{self.unprinted} {noun} that nvdisasm does not print")
         matrix = ", ".join(parts)
         summary = f"{self.how}: {matrix or 'no matrix instruction'}"
-        if not self.arithmetic or (self.transfer and self.native):
+        if not self.arithmetic or (self.transfer and self.tensor):  # then it is on addresses
             return summary
         by_name: Counter[str] = Counter()
         for opcode, count in self.arithmetic.items():
@@ -110,7 +111,7 @@ def sass(form: Form, target: str = "sm_90a", modifiers: Modifiers | None = None)
     {'IMMA.16864.S4.S4': 1}
     """
     if modifiers is not None:
-        if not isinstance(form, MmaForm):
+        if not isinstance(form, ProductForm):
             raise PtxlabError(f"{form.mnemonic} takes no modifiers")
         form.check_modifiers(modifiers)
     (machine_code,) = _compiled({NAME: form}, target, modifiers)
@@ -142,7 +143,7 @@ def _compiled(kernels: dict[str, Form], target: str, modifiers: Modifiers | None
     source = "\n".join(smallest_kernel(form, modifiers, name=name) for name, form in kernels.items())
     text = disassemble(compile(source, target))
     for name, form in kernels.items():
-        yield read(text, target, name, transfer=not isinstance(form, MmaForm))
+        yield read(text, target, name, transfer=not isinstance(form, ProductForm))
 
 
 def disassemble(cubin: bytes) -> str:
@@ -212,7 +213,7 @@ def read(text: str, target: str, name: str = NAME, *, transfer: bool = False) ->
         addressed = addressed or opcode.startswith("LDG")
         if predicate in ("!PT", "!UPT") or opcode == "NOP":  # never runs: fills a slot
             continue
-        if _TENSOR.match(opcode):
+        if _TENSOR.match(opcode) and not transfer:
             tensor[opcode] += 1
             continue
         rest += 1

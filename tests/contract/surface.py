@@ -418,6 +418,15 @@ def _tcgen05() -> Iterator[Call]:
         shared=np.zeros(512, dtype=np.uint8), tile=memory.Tcgen05Descriptor(0, 16, 128).code,
         words=np.zeros((128, 4), dtype=np.uint32),
     )  # fmt: skip
+    yield call(
+        "TensorTransfer.run",
+        lambda words, address, split: plain.run(words, address=address, split=split),
+        words=np.zeros((128, 8), dtype=np.uint32), address=1, split=None,
+    )  # fmt: skip
+    yield call("TensorTransfer.ptx_module", plain.ptx_module, target="sm_100a")
+    yield call("TensorTransfer.sass", plain.sass, target="sm_100a")
+    yield call("TensorInstruction.ptx_module", ptxlab.instruction(f16).ptx_module, target="sm_100f")
+    yield call("TensorInstruction.sass", ptxlab.instruction(f16).sass, target="sm_100f")
     yield call("views.tensor_facts", views.tensor_facts, form=ins)
     yield call("views.tensor_layouts", views.tensor_layouts, form=ins)
     yield call("views.tensor_where", views.tensor_where, form=ins, name="D", row=3, col=5)

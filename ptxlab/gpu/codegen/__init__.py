@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ...isa.form import Form
 from ...isa.modifiers import Modifiers
+from ...isa.tcgen05 import Tcgen05Control, Tcgen05Mma, Tcgen05Move
 from ...isa.transfer import TransferForm
-from . import transfer, warp, warpgroup
+from . import tensor_mma, tensor_moves, transfer, warp, warpgroup
 from .cpp import NAME
 from .module import ptx_module
 from .ptx import mma_form, ptx_line
@@ -17,7 +18,8 @@ __all__ = ["NAME", "declarations", "ptx_line", "ptx_module", "source", "statemen
 def source(form: Form, modifiers: Modifiers | None = None) -> str:
     """The kernel: lanes load their registers, the instruction runs, lanes store theirs, for a whole batch.
 
-    Selectors, immediate scales and transposes are constants of the instruction, hence part of the source.
+    Of tcgen05, words go to tensor memory and back. Selectors, immediate scales and transposes are constants
+    of the instruction, hence part of the source.
 
     >>> import ptxlab
     >>> text = source(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"))
@@ -26,6 +28,12 @@ def source(form: Form, modifiers: Modifiers | None = None) -> str:
     """
     if isinstance(form, TransferForm):
         return transfer.source([form])
+    if isinstance(form, Tcgen05Mma):
+        return tensor_mma.source(form, modifiers or Modifiers())
+    if isinstance(form, Tcgen05Move):
+        return tensor_moves.source(form)
+    if isinstance(form, Tcgen05Control):
+        return tensor_moves.control_source(form)
     ins = mma_form(form)
     make = warpgroup.source if ins.family.startswith("wgmma") else warp.source
     return make(ins, modifiers or Modifiers())

@@ -6,11 +6,13 @@ from itertools import count
 
 from ...isa.form import Form
 from ...isa.modifiers import Modifiers
-from .ptx import AsmOperand, asm_operands, ptx_line
+from ...isa.tcgen05 import Tcgen05Form, Tcgen05Mma
+from .asm import AsmOperand
+from .ptx import asm_operands, is_issued, ptx_line
 
 __all__ = ["ptx_module"]
 
-_TYPES = {"f": ".f32", "d": ".f64", "r": ".b32", "l": ".b64"}
+_TYPES = {"f": ".f32", "d": ".f64", "h": ".b16", "r": ".b32", "l": ".b64"}
 _NAME = "ptxlab_kernel"
 #: Bytes from one register of a lane to the next, and from one lane to the next.
 _REGISTER_STEP = 256
@@ -43,12 +45,15 @@ def ptx_module(form: Form, target: str, modifiers: Modifiers | None = None) -> s
     <BLANKLINE>
     """
     version = form.ptx_version_for(target)
-    operands = asm_operands(form)
-    addresses = [operand for operand in operands if operand.address]
+    operands = asm_operands(form, modifiers)
+    addresses = [operand for operand in operands if operand.address and operand.name != "idesc"]
     asynchronous = form.family.startswith("wgmma")
     loads, stores = [], []
     offsets = count(step=_REGISTER_STEP)
     for operand in operands:
+        if isinstance(form, Tcgen05Mma) and operand.name == "idesc":
+            loads.append(f"mov.b32 %idesc, 0x{form.descriptor.code:08x};")
+            continue
         if operand.address:
             loads.append(f"ld.param{_TYPES[operand.constraint]} %{operand.name}, [{operand.name}];")
             continue
@@ -60,6 +65,8 @@ def ptx_module(form: Form, target: str, modifiers: Modifiers | None = None) -> s
             if not operand.written or asynchronous:  # wgmma accumulates into what it writes
                 loads.append(f"ld.global{_TYPES[operand.constraint]} {register}, {place};")
     predicate = [".reg .pred scale_d;"] if asynchronous else []
+    predicate += [".reg .pred enable_input_d;"] if isinstance(form, Tcgen05Mma) else []
+    predicate += [".reg .pred elected;"] if is_issued(form) else []
     lines = [
         *_declared(operands),
         *predicate,
@@ -82,6 +89,8 @@ def ptx_module(form: Form, target: str, modifiers: Modifiers | None = None) -> s
 
 def _instruction(form: Form, modifiers: Modifiers | None, asynchronous: bool) -> list[str]:
     line = ptx_line(form, modifiers)
+    if isinstance(form, Tcgen05Form):
+        return _tensor_instruction(form, modifiers, line)
     if not asynchronous:
         return [line]
     comparison = "eq" if modifiers is None or modifiers.scale_d else "ne"
@@ -92,6 +101,18 @@ def _instruction(form: Form, modifiers: Modifiers | None, asynchronous: bool) ->
         "wgmma.commit_group.sync.aligned;",
         "wgmma.wait_group.sync.aligned 0;",
     ]
+
+
+def _tensor_instruction(form: Tcgen05Form, modifiers: Modifiers | None, line: str) -> list[str]:
+    """An instruction of tcgen05: one thread issues it, if it is not a whole warp; loads are waited for."""
+    lines = []
+    if isinstance(form, Tcgen05Mma):
+        comparison = "eq" if modifiers is None or modifiers.enable_input_d else "ne"
+        lines.append(f"setp.{comparison}.u32 enable_input_d, %lane, %lane;")
+    if is_issued(form):
+        return [*lines, "elect.sync _|elected, -1;", f"@elected {line}"]
+    wait = {"tcgen05.ld": "ld", "tcgen05.st": "st"}.get(form.family)
+    return [*lines, line, *([f"tcgen05.wait::{wait}.sync.aligned;"] if wait else [])]
 
 
 def _declared(operands: list[AsmOperand]) -> list[str]:

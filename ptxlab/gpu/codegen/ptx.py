@@ -3,50 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
 
 from ...errors import PtxlabError
 from ...isa.form import Form
 from ...isa.mma import MmaForm
 from ...isa.modifiers import Modifiers
 from ...isa.operand import Operand
+from ...isa.tcgen05 import Tcgen05Form
 from ...isa.transfer import TransferForm
+from . import tensor_ptx
+from .asm import AsmOperand, Constraint, vector
 
-__all__ = ["AsmOperand", "asm_operands", "mma_form", "ptx_line", "stores", "with_names"]
-
-#: How inline assembly passes a value: float, double, 32-bit or 64-bit integer.
-_Constraint = Literal["f", "d", "r", "l"]
-
-
-@dataclass(frozen=True)
-class AsmOperand:
-    """One operand of the instruction: its registers under the manual's names, and how C++ passes them.
-
-    >>> import ptxlab
-    >>> asm_operands(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))[0].registers
-    ('d[0]', 'd[1]', 'd[2]', 'd[3]')
-    """
-
-    name: str  # a, b_desc, e, p
-    constraint: _Constraint
-    length: int | None = None  # registers of an array; None for a single variable
-    written: bool = False
-    address: bool = False  # a pointer or a descriptor
-
-    @property
-    def registers(self) -> tuple[str, ...]:
-        """The C++ expressions of its registers."""
-        if self.length is None:
-            return (self.name,)
-        return tuple(f"{self.name}[{i}]" for i in range(self.length))
-
-    @property
-    def ptx_names(self) -> list[str]:
-        """Its registers as the manual names them: %a0, %a1; %e."""
-        if self.length is None:
-            return [f"%{self.name}"]
-        return [f"%{self.name}{i}" for i in range(self.length)]
+__all__ = ["asm_operands", "is_issued", "mma_form", "ptx_line", "stores", "with_names"]
 
 
 def mma_form(form: Form) -> MmaForm:
@@ -61,6 +29,11 @@ def stores(form: TransferForm) -> bool:
     return form.family in ("stmatrix", "wmma.store")
 
 
+def is_issued(form: Form) -> bool:
+    """Whether one thread issues it for all: tcgen05.mma, .cp, .shift and .commit."""
+    return isinstance(form, Tcgen05Form) and tensor_ptx.issued_by_one(form)
+
+
 def ptx_line(form: Form, modifiers: Modifiers | None = None) -> str:
     """The instruction with its operands, registers named as in the manual.
 
@@ -68,11 +41,19 @@ def ptx_line(form: Form, modifiers: Modifiers | None = None) -> str:
     >>> ptx_line(ptxlab.instruction("ldmatrix.sync.aligned.m8n8.x2.b16"))
     'ldmatrix.sync.aligned.m8n8.x2.b16 {%r0, %r1}, [%p];'
     """
-    return with_names(form, modifiers, {operand.name: operand.ptx_names for operand in asm_operands(form)})
+    names = {operand.name: operand.ptx_names for operand in asm_operands(form, modifiers)}
+    return with_names(form, modifiers, names)
 
 
-def asm_operands(form: Form) -> list[AsmOperand]:
-    """The operands of the instruction in the order in which it names them; constants are not among them."""
+def asm_operands(form: Form, modifiers: Modifiers | None = None) -> list[AsmOperand]:
+    """The operands of the instruction in the order in which it names them; constants are not among them.
+
+    >>> import ptxlab
+    >>> asm_operands(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))[0].registers
+    ('d[0]', 'd[1]', 'd[2]', 'd[3]')
+    """
+    if isinstance(form, Tcgen05Form):
+        return tensor_ptx.operands(form, modifiers or Modifiers())
     if isinstance(form, TransferForm):
         return _transfer_operands(form)
     ins = mma_form(form)
@@ -107,7 +88,7 @@ def _transfer_operands(form: TransferForm) -> list[AsmOperand]:
     return operands
 
 
-def _constraint(operand: Operand) -> _Constraint:
+def _constraint(operand: Operand) -> Constraint:
     if operand.dtype.name == "f32":
         return "f"
     if operand.dtype.name == "f64":
@@ -119,22 +100,20 @@ def with_names(form: Form, modifiers: Modifiers | None, names: Mapping[str, Sequ
     """The instruction with these names for the registers of each operand, e.g. those of an asm statement."""
     if isinstance(form, TransferForm):
         parts = _transfer_parts(form, names)
+    elif isinstance(form, Tcgen05Form):
+        parts = tensor_ptx.line_parts(form, modifiers or Modifiers(), names)
     else:
         ins = mma_form(form)
         modifiers = ins.check_modifiers(modifiers or Modifiers())
         make = _wgmma_parts if ins.family.startswith("wgmma") else _mma_parts
         parts = make(ins, modifiers, names)
-    return f"{form.mnemonic} {', '.join(parts)};"
-
-
-def _vector(names: Sequence[str]) -> str:
-    return "{" + ", ".join(names) + "}"
+    return f"{form.mnemonic} {', '.join(parts)}".rstrip() + ";"
 
 
 def _transfer_parts(form: TransferForm, names: Mapping[str, Sequence[str]]) -> list[str]:
     if form.family == "movmatrix":
         return [names["d"][0], names["a"][0]]
-    parts = [_vector(names[form.carried.name.lower()]), f"[{names['p'][0]}]"]
+    parts = [vector(names[form.carried.name.lower()]), f"[{names['p'][0]}]"]
     if stores(form):
         parts.reverse()
     if form.wmma:
@@ -143,18 +122,18 @@ def _transfer_parts(form: TransferForm, names: Mapping[str, Sequence[str]]) -> l
 
 
 def _mma_parts(ins: MmaForm, modifiers: Modifiers, names: Mapping[str, Sequence[str]]) -> list[str]:
-    parts = [_vector(names[name]) for name in "dabc"]
+    parts = [vector(names[name]) for name in "dabc"]
     if ins.sparse:
         parts += [names["e"][0], str(modifiers.selector)]
     if ins.scale_vec:
-        parts += [names["sfa"][0], _vector([str(modifiers.byte_id_a), str(modifiers.thread_id_a)])]
-        parts += [names["sfb"][0], _vector([str(modifiers.byte_id_b), str(modifiers.thread_id_b)])]
+        parts += [names["sfa"][0], vector([str(modifiers.byte_id_a), str(modifiers.thread_id_a)])]
+        parts += [names["sfb"][0], vector([str(modifiers.byte_id_b), str(modifiers.thread_id_b)])]
     return parts
 
 
 def _wgmma_parts(ins: MmaForm, modifiers: Modifiers, names: Mapping[str, Sequence[str]]) -> list[str]:
-    a = names["a_desc"][0] if ins.a_space == "shared" else _vector(names["a"])
-    parts = [_vector(names["d"]), a, names["b_desc"][0]]
+    a = names["a_desc"][0] if ins.a_space == "shared" else vector(names["a"])
+    parts = [vector(names["d"]), a, names["b_desc"][0]]
     if ins.sparse:
         parts += [names["e"][0], str(modifiers.selector)]
     parts.append("scale_d")

@@ -7,11 +7,15 @@ from itertools import count
 
 from ...isa.form import Form
 from ...isa.modifiers import Modifiers
-from .ptx import AsmOperand, asm_operands, with_names
+from ...isa.tcgen05 import Tcgen05Form, Tcgen05Mma
+from .asm import AsmOperand
+from .ptx import asm_operands, is_issued, with_names
 
 __all__ = ["declarations", "instruction_statement", "parameters", "smallest_kernel", "statement"]
 
-_CPP_TYPES = {"f": "float", "d": "double", "r": "unsigned int", "l": "unsigned long long"}
+_CPP_TYPES = {
+    "f": "float", "d": "double", "h": "unsigned short", "r": "unsigned int", "l": "unsigned long long",
+}  # fmt: skip
 _REGISTER_STEP = 256  # bytes from one register of a lane to the next in the memory of the smallest kernel
 _LANE_STEP = 8
 _INDENT = "\n" + " " * len("asm volatile(")
@@ -39,6 +43,9 @@ def statement(form: Form, modifiers: Modifiers | None = None) -> str:
                    "r"(b[0]),
                    "r"(c[0]), "r"(c[1]));
     """
+    if isinstance(form, Tcgen05Mma):
+        enabled = int(modifiers.enable_input_d) if modifiers else 1
+        return instruction_statement(form, modifiers, scale_d=str(enabled))
     if not _asynchronous(form):
         return instruction_statement(form, modifiers)
     scale_d = int(modifiers.scale_d) if modifiers else 1
@@ -55,34 +62,37 @@ def statement(form: Form, modifiers: Modifiers | None = None) -> str:
 def instruction_statement(form: Form, modifiers: Modifiers | None = None, *, scale_d: str = "1") -> str:
     """The asm statement alone: no fence and no wait around a wgmma, whose `scale_d` is a C++ expression.
 
+    So it is for tcgen05.mma, which calls it `enable-input-d`.
+
     >>> import ptxlab
     >>> form = ptxlab.instruction("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16")
     >>> instruction_statement(form, scale_d="k > 0").splitlines()[-1].strip()
     '"r"(k > 0));'
     """
-    operands = asm_operands(form)
+    operands = asm_operands(form, modifiers)
     numbers = count()
     names = {operand.name: [f"%{next(numbers)}" for _ in operand.registers] for operand in operands}
     line = with_names(form, modifiers, names).removeprefix(form.mnemonic).lstrip()
     outputs = [operand for operand in operands if operand.written]
     inputs = [_constraints(operand, "") for operand in operands if not operand.written]
-    if _asynchronous(form):
+    predicate = _predicate(form)
+    if predicate:
         return _asm(
             [
-                '"{ .reg .pred scale_d; "',
-                f'"setp.ne.b32 scale_d, %{next(numbers)}, 0; "',
+                f'"{{ .reg .pred {predicate}; "',
+                f'"setp.ne.b32 {predicate}, %{next(numbers)}, 0; "',
                 f'"{form.mnemonic} "',
                 f'"{line} }}"',
             ],
             [_constraints(operand, "+") for operand in outputs],
             [*inputs, f'"r"({scale_d})'],
-            memory=False,
+            memory=not _asynchronous(form),
         )
     return _asm(
-        [f'"{form.mnemonic} "', f'"{line}"'],
+        [f'"{form.mnemonic} "', f'"{line}"'] if operands else [f'"{form.mnemonic};"'],
         [_constraints(operand, "=") for operand in outputs],
         inputs,
-        memory=any(operand.address for operand in operands),
+        memory=any(operand.address for operand in operands) or isinstance(form, Tcgen05Form),
     )
 
 
@@ -103,6 +113,13 @@ def _parameter(operand: AsmOperand) -> str:
     if operand.length is None:
         return f"{cpp_type} {operand.name}"
     return f"{'' if operand.written else 'const '}{cpp_type} (&{operand.name})[{operand.length}]"
+
+
+def _predicate(form: Form) -> str:
+    """The predicate that it reads: whether C is added."""
+    if isinstance(form, Tcgen05Mma):
+        return "enable_input_d"
+    return "scale_d" if _asynchronous(form) else ""
 
 
 def _asynchronous(form: Form) -> bool:
@@ -136,7 +153,7 @@ def smallest_kernel(form: Form, modifiers: Modifiers | None = None, *, name: str
     >>> smallest_kernel(movmatrix, name="kernel").splitlines()[4]
     '    a[0] = *(unsigned int*)(memory + 256);'
     """
-    operands = asm_operands(form)
+    operands = asm_operands(form, modifiers)
     parameters = ["char* memory"]
     parameters += [
         f"{_CPP_TYPES[operand.constraint]} {operand.name}" for operand in operands if operand.address
@@ -152,11 +169,23 @@ def smallest_kernel(form: Form, modifiers: Modifiers | None = None, *, name: str
                 stores.append(f"{place} = {register};")
             if not operand.written or _asynchronous(form):  # wgmma accumulates into what it writes
                 loads.append(f"{register} = {place};")
-    own_lane = [f"memory += {_LANE_STEP} * threadIdx.x;"] if loads else []
+    moves_registers = loads or (stores and isinstance(form, Tcgen05Form))
+    own_lane = [f"memory += {_LANE_STEP} * threadIdx.x;"] if moves_registers else []
     declared = _declared(operand for operand in operands if not operand.address)
-    lines = [*own_lane, *declared, *loads, *statement(form, modifiers).splitlines(), *stores]
+    lines = [*own_lane, *declared, *loads, *_issued(form, statement(form, modifiers)), *stores]
     body = "\n".join(f"    {line}" for line in lines)
     return f'extern "C" __global__ void {name}({", ".join(parameters)})\n{{\n{body}\n}}\n'
+
+
+def _issued(form: Form, text: str) -> list[str]:
+    """The statement, by one thread of the warp if it is for one; a tcgen05.ld is waited for."""
+    if form.family == "tcgen05.ld":
+        return [*text.splitlines(), 'asm volatile("tcgen05.wait::ld.sync.aligned;" ::: "memory");']
+    if not is_issued(form):
+        return text.splitlines()
+    elect = "{ .reg .pred p; elect.sync _|p, -1; selp.u32 %0, 1, 0, p; }"
+    lines = ["unsigned int elected;", f'asm volatile("{elect}" : "=r"(elected));', "if (elected) {"]
+    return [*lines, *(f"    {line}" for line in text.splitlines()), "}"]
 
 
 def _declared(operands: Iterable[AsmOperand]) -> list[str]:

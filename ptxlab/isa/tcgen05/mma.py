@@ -495,6 +495,7 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
             name: values for name, values in every.items() if _ARGUMENTS.get(name) not in self.arguments
         }
         legal["enable_input_d"] = (True, False)
+        legal["swizzle"] = (0, 32, 64, 128)
         if self.scale_input_d:
             legal["scale_input_d"] = tuple(range(16))
         return legal

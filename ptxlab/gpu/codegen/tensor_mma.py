@@ -1,0 +1,294 @@
+"""tcgen05.mma in a kernel: A and B to shared memory, the rest to tensor memory, the instruction, D back."""
+
+from __future__ import annotations
+
+from itertools import count
+
+from ...errors import PtxlabError
+from ...isa.modifiers import Modifiers
+from ...isa.operand import Operand
+from ...isa.tcgen05 import Tcgen05Mma
+from ...isa.tensor_memory import TensorOperand
+from ...memory import Tile
+from . import cpp
+from .tensor_memory import FENCE_SHARED, HAND_OVER, Frame, asm, indented, load_words, store_words
+from .tensor_ptx import line_parts, operands
+from .warpgroup import byte_offset
+
+__all__ = ["filled", "shared_tile", "source"]
+
+_SHARED_BYTES = 48 * 1024 - 64  # what a kernel may declare, and a few words beside the tiles
+#: Columns to which operands in tensor memory are aligned.
+_COLUMN_UNIT = 32
+
+_KERNEL = """\
+// {mnemonic}
+// Instruction descriptor 0x{code:08x}: {descriptor}
+// {title}
+// {who};
+// the grid walks through `count` independent ones.
+{helpers}
+extern "C" __global__ void {attributes} {name}(
+    {parameters}, int count)
+{{
+{declarations}
+
+{prologue}
+{addresses}
+
+    unsigned int parity = 0;
+    for (long long i = first; i < count; i += apart) {{
+{loads}
+
+{issue}
+
+{stores}
+    }}
+{epilogue}
+}}
+"""
+
+#: Operands in tensor memory: the argument that takes their words, and the name of their address in PTX.
+_ADDRESSES = {"A": "a_tmem", "D": "d_tmem", "E": "sp_meta_tmem", "SFA": "scale_a_tmem", "SFB": "scale_b_tmem"}
+
+
+def shared_tile(form: Tcgen05Mma, operand: Operand, swizzle: int = 0) -> Tile:
+    """The tile of A or B in the shared memory of one CTA: K-major, or MN-major if the descriptor transposes.
+
+    A pair of CTAs shares the rows of A and the columns of B. Types of 4 and 6 bits take up bytes in
+    kind::f8f6f4 and kind::mxf8f6f4. MN-major tf32 has a swizzle of its own.
+
+    >>> import ptxlab
+    >>> form = ptxlab.instruction("tcgen05.mma.cta_group::2.kind::f16", m=256, n=64)
+    >>> shared_tile(form, form.b, swizzle=32)
+    Tile(bits=16, rows=32, k=16, major='K', swizzle=32)
+    """
+    lines, k = operand.shape if operand.name == "A" else operand.shape[::-1]
+    rows = lines // form.cta_group
+    transposed = form.descriptor.transpose_a if operand.name == "A" else form.descriptor.transpose_b
+    padded = form.kind in ("f8f6f4", "mxf8f6f4") and operand.dtype.bits < 8
+    if padded and form.k > form.descriptor.depths[0]:
+        raise PtxlabError(
+            f"{form.mnemonic} {form.shape}: {operand.name} of {operand.dtype} is packed without padding, a "
+            f"picture in the PTX ISA that ptxlab does not have"
+        )
+    bits = 8 if padded else operand.dtype.bits
+    if transposed and bits == 32:
+        return Tile(bits, -(-rows // 32) * 32, k, "MN", 128, chunk=32)
+    tile = Tile(bits, rows, k, "MN" if transposed else "K", swizzle)
+    if tile.major == "K" and 0 < tile.swizzle < tile.row_bytes:
+        raise PtxlabError(
+            f"swizzle={swizzle}: rows of {tile.row_bytes} bytes of {operand.name} do not fit: an instruction "
+            f"reads them from one atom; take a wider one or none"
+        )
+    return tile
+
+
+def source(form: Tcgen05Mma, modifiers: Modifiers) -> str:
+    """The kernel of tcgen05.mma; parameters are A, B, C, E, SFA, SFB where it has them, D, and a count."""
+    if form.decompress:
+        raise PtxlabError(
+            f"{form.mnemonic}: ptxlab generates no kernel for it, since it does not know how B is compressed"
+        )
+    tiles = {
+        operand.name: shared_tile(form, operand, modifiers.swizzle)
+        for operand in (form.a, form.b)
+        if isinstance(operand, Operand)
+    }
+    size = sum(tile.size for tile in tiles.values())
+    if size > _SHARED_BYTES:
+        raise PtxlabError(
+            f"swizzle={modifiers.swizzle}: the tiles of {form.mnemonic} {form.shape} take {size} bytes, a "
+            f"kernel declares at most {_SHARED_BYTES}; take a narrower swizzle"
+        )
+    tensors = [form.d, *(tensor for name, tensor in form.tensors.items() if name != "D")]
+    places = {tensor.name: _COLUMN_UNIT * at for tensor, at in zip(tensors, _units(tensors), strict=True)}
+    frame = Frame(form.cta_group, max(places[tensor.name] + tensor.columns for tensor in tensors))
+    return _KERNEL.format(
+        mnemonic=form.mnemonic,
+        code=form.descriptor.code,
+        descriptor=form.descriptor,
+        title=_title(form),
+        who=frame.who,
+        helpers=frame.helpers,
+        attributes=frame.attributes,
+        name=cpp.NAME,
+        parameters=_parameters(form),
+        declarations=indented([*_tiles(tiles), *frame.declarations()]),
+        prologue=indented(frame.prologue()),
+        addresses=indented([*_addresses(tensors, places), *_descriptors(tiles)]),
+        loads=indented(_loads(form, tiles, tensors, frame), 2),
+        issue=indented(frame.issue(_statement(form, modifiers)), 2),
+        stores=indented(_stores(form, frame), 2),
+        epilogue=indented(frame.epilogue()),
+    )
+
+
+def _units(tensors: list[TensorOperand]) -> list[int]:
+    """Where operands begin, one behind the other, in units of columns."""
+    starts = [0]
+    for tensor in tensors[:-1]:
+        starts.append(starts[-1] + -(-tensor.columns // _COLUMN_UNIT))
+    return starts
+
+
+def _inputs(form: Tcgen05Mma) -> list[tuple[str, Operand | TensorOperand]]:
+    """The parameters that the kernel reads, in the order in which `emulate` takes them; C has D's layout."""
+    every = {"A": form.a, "B": form.b, "C": form.d, "E": form.e, "SFA": form.scale_a, "SFB": form.scale_b}
+    return [(name, operand) for name, operand in every.items() if operand is not None]
+
+
+def _title(form: Tcgen05Mma) -> str:
+    lines = [operand.describe() for name, operand in _inputs(form) if name != "C"]
+    return "\n// ".join([*lines, form.d.describe()])
+
+
+def _parameters(form: Tcgen05Mma) -> str:
+    words = []
+    for name, operand in _inputs(form):
+        word = cpp.code_word(operand) if isinstance(operand, Operand) else "unsigned int"
+        words.append(f"const {word}* {name}")
+    lines = [", ".join(words[:3]), *([", ".join(words[3:])] if words[3:] else []), "unsigned int* D"]
+    return ",\n    ".join(lines)
+
+
+def _tiles(tiles: dict[str, Tile]) -> list[str]:
+    return [
+        f"__shared__ __align__({max(tile.alignment, 128)}) unsigned char {name.lower()}_tile[{tile.size}];"
+        for name, tile in tiles.items()
+    ]
+
+
+def _addresses(tensors: list[TensorOperand], places: dict[str, int]) -> list[str]:
+    lines = []
+    for tensor in tensors:
+        place = places[tensor.name]
+        start = f"tensor_memory + {place}" if place else "tensor_memory"
+        lines.append(f"const unsigned int {_ADDRESSES[tensor.name]} = {start};")
+    return lines
+
+
+def _descriptors(tiles: dict[str, Tile]) -> list[str]:
+    """The shared-memory descriptors: the layout is a constant, the address is not."""
+    return [
+        f"const unsigned long long {name.lower()}_desc = 0x{tile.slice().tcgen05().code:016x}ull | "
+        f"shared_address({name.lower()}_tile) >> 4;"
+        for name, tile in tiles.items()
+    ]
+
+
+def _loads(form: Tcgen05Mma, tiles: dict[str, Tile], tensors: list[TensorOperand], frame: Frame) -> list[str]:
+    """Operands to shared memory and to tensor memory, and what makes them seen by the instruction."""
+    lines = [f"// {_listing(list(tiles))} to shared memory."]
+    for operand in (form.a, form.b):
+        if isinstance(operand, Operand):
+            lines += filled(form, operand, tiles[operand.name])
+    lines += [FENCE_SHARED, ""]
+    names = ["C" if tensor.name == "D" else tensor.name for tensor in tensors]
+    lines.append(f"// {_listing(names)} to tensor memory; D will be where C is.")
+    for name, tensor in zip(names, tensors, strict=True):
+        lines += store_words(name, _ADDRESSES[tensor.name], str(tensor.columns), frame.lanes)
+    return [*lines, asm("tcgen05.wait::st.sync.aligned;"), *HAND_OVER]
+
+
+def _listing(names: list[str]) -> str:
+    """A, B and C."""
+    return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
+
+
+def filled(form: Tcgen05Mma, operand: Operand, tile: Tile) -> list[str]:
+    """Copy a row-major matrix of codes, or a CTA's half of it, from global memory into the tile."""
+    by_rows = operand.name == "A"
+    lines, k = operand.shape if by_rows else operand.shape[::-1]
+    rows = lines // form.cta_group
+    half = f"cta * {rows} + " if form.cta_group == 2 else ""
+    size = lines * k
+
+    def element(row: str, along: str) -> str:
+        place = f"({half}{row}) * {k} + {along}" if by_rows else f"({along}) * {lines} + {half}{row}"
+        if by_rows and not half:
+            place = f"{row} * {k} + {along}"
+        if not by_rows and " " not in along:
+            place = f"{along} * {lines} + {half}{row}"
+        return f"{operand.name}[i * {size} + {place}]"
+
+    name = f"{operand.name.lower()}_tile"
+    together = 128 // tile.bits if operand.dtype.bits < 8 else 1  # elements that are written at once
+    along = k // together
+    split = f"j / {along}", f"j % {along}"
+    if not by_rows:
+        split = f"j % {rows}", f"j / {rows}"
+    step = f" * {together}" if together > 1 else ""
+    const = "" if tile.swizzle else "const "
+    text = [
+        f"for (int j = threadIdx.x; j < {rows * along}; j += 128) {{",
+        f"    const int row = {split[0]}, k = {split[1]}{step};",
+        f"    {const}int at = {byte_offset(tile)};",
+    ]
+    if tile.chunk == 32:
+        text.append("    at ^= (at >> 7 & 3) << 5;")
+    elif tile.swizzle:
+        text.append(f"    at ^= (at >> 7 & {tile.swizzle // 16 - 1}) << 4;")
+    if together > 1:
+        return [*text, *_chunk(operand, tile, element("row", "k + n"), name, together), "}"]
+    place = f"{name}[at]" if tile.bits == 8 else f"*({cpp.code_word(operand)}*)({name} + at)"
+    return [*text, f"    {place} = {element('row', 'k')};", "}"]
+
+
+def _chunk(operand: Operand, tile: Tile, element: str, name: str, together: int) -> list[str]:
+    """Elements smaller than a byte: those of 16 bytes of the tile, side by side from its lowest bit on."""
+    bits = operand.dtype.bits
+    lines = ["    unsigned int words[4] = {};"]
+    if tile.bits > bits:
+        lines = [f"    unsigned int words[4] = {{}};  // {together} elements of {bits} bits, then padding"]
+    lines += [
+        f"    for (int n = 0; n < {together}; ++n) {{",
+        f"        const unsigned int code = {element};",
+        f"        const int bit = n * {bits};",
+        "        words[bit / 32] |= code << bit % 32;",
+    ]
+    if 32 % bits:
+        lines.append(f"        if (bit % 32 > {32 - bits}) words[bit / 32 + 1] |= code >> (32 - bit % 32);")
+    return [*lines, "    }", f"    for (int n = 0; n < 4; ++n) ((unsigned int*)({name} + at))[n] = words[n];"]
+
+
+def _statement(form: Tcgen05Mma, modifiers: Modifiers) -> list[str]:
+    """The asm statement of the instruction."""
+    values = {
+        "idesc": [f"0x{form.descriptor.code:08x}u"],
+        "disable_output_lane": [
+            f"0x{modifiers.disable_output_lane >> 32 * word & 0xFFFFFFFF:08x}u"
+            for word in range(form.mask_registers)
+        ],
+        "zero_column_mask_desc": [f"0x{modifiers.zero_column_mask:016x}ull"],
+    }
+    numbers = count()
+    names, passed = {}, []
+    for operand in operands(form, modifiers):
+        expressions = values.get(operand.name, [operand.name])
+        names[operand.name] = [f"%{next(numbers)}" for _ in expressions]
+        passed += [f'"{operand.constraint}"({expression})' for expression in expressions]
+    line = f"{form.mnemonic} {', '.join(line_parts(form, modifiers, names))};"
+    return [
+        "asm volatile(",
+        '    "{\\n"',
+        '    ".reg .pred enable_input_d;\\n"',
+        f'    "setp.ne.b32 enable_input_d, %{next(numbers)}, 0;\\n"',
+        f'    "{line}\\n"',
+        '    "}"',
+        *_passed([*passed, f'"r"({int(modifiers.enable_input_d)})']),
+    ]
+
+
+def _passed(inputs: list[str]) -> list[str]:
+    """The inputs of an asm statement, four to a line."""
+    lines = [", ".join(inputs[at : at + 4]) for at in range(0, len(inputs), 4)]
+    return [*f"    :: {(',' + chr(10) + ' ' * 7).join(lines)}".splitlines(), '    : "memory");']
+
+
+def _stores(form: Tcgen05Mma, frame: Frame) -> list[str]:
+    return [
+        "// D to global memory; nobody overwrites anything before all threads have read.",
+        *load_words("D", "d_tmem", str(form.d.columns), frame.lanes),
+        *HAND_OVER,
+    ]

@@ -1,0 +1,113 @@
+"""tcgen05.ld, .st, .cp and .shift on the GPU: words of tensor memory in, words or registers out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._util.arguments import as_array, as_int, broadcast
+from ..errors import PtxlabError, quoted
+from ..isa.tcgen05 import Tcgen05Move
+from ..isa.tensor_memory import COLUMNS, LANES
+from ..memory.descriptors import Descriptor, descriptor
+from .codegen import tensor_moves as code
+from .device import check_device
+from .launcher import Argument, Out, launch
+
+__all__ = ["run_move"]
+
+_MOST_BLOCKS = 4096
+_ARGUMENTS = {
+    "tcgen05.ld": ("words",),
+    "tcgen05.st": ("registers", "words"),
+    "tcgen05.cp": ("memory", "descriptor", "words"),
+    "tcgen05.shift": ("words",),
+}
+
+
+def run_move(
+    form: Tcgen05Move, arguments: Sequence[Any], address: int = 0, split: int | None = None
+) -> NDArray[np.uint32]:
+    """What the instruction does when all warps of a warpgroup execute it; see `TensorTransfer.run`.
+
+    >>> import ptxlab
+    >>> load = ptxlab.instruction("tcgen05.ld.sync.aligned.32x32b.x2.b32")
+    >>> run_move(load, [np.zeros((128, 2), dtype=np.uint32)]).shape   # doctest: +SKIP
+    (128, 2)
+    """
+    if not isinstance(form, Tcgen05Move):
+        raise PtxlabError(f"found {quoted(form)} where tcgen05.ld, .st, .cp or .shift belongs")
+    names = _ARGUMENTS[form.family]
+    if len(arguments) != len(names):
+        raise PtxlabError(f"{form.mnemonic}: found {len(arguments)} arguments; it takes {', '.join(names)}")
+    check_device(form)
+    given = dict(zip(names, arguments, strict=True))
+    words = _array(form, "words", given["words"], (LANES, None))
+    columns = words.shape[-1]
+    at = as_int(address, "address")
+    if form.threads == 32:
+        form.locate(0, 0, at)  # refuses a lane at which it cannot begin
+    if not 0 <= at < LANES << 16 or (at & 0xFFFF) + form.columns > columns:
+        raise PtxlabError(
+            f"address {quoted(at)}: {form.mnemonic} moves {form.columns} columns from there, of {columns}"
+        )
+    held = {"words": words}
+    if "registers" in given:
+        held["registers"] = _array(form, "registers", given["registers"], (LANES, code.registers(form)))
+    batch = broadcast("batch axes", {name: array.shape[:-2] for name, array in held.items()})
+    count = math.prod(batch)
+    whole = {
+        name: np.broadcast_to(array, (*batch, *array.shape[-2:])).reshape(count, *array.shape[-2:])
+        for name, array in held.items()
+    }
+    pair = form.cta_group == 2  # both CTAs hold the same, and the result is that of the first
+    if pair:
+        whole["words"] = np.concatenate([whole["words"]] * 2, axis=-2)
+    shape = (LANES, code.registers(form)) if form.family == "tcgen05.ld" else whole["words"].shape[-2:]
+    result = np.empty((count, *shape), dtype=np.uint32)
+    passed: list[Argument] = []
+    if form.family == "tcgen05.cp":
+        passed += _shared_memory(form, given["memory"], given["descriptor"])
+    passed += [whole[name] for name in ("registers", "words") if name in whole]
+    lane = at >> 16 & 31 if form.threads == 32 else at >> 16
+    passed += [Out(result), np.int32(columns), np.uint32(lane << 16 | at & 0xFFFF), np.int32(count)]
+    if count:
+        grid = min(count, _MOST_BLOCKS // 2) * (2 if pair else 1)
+        launch(code.source(form, split), code.kernel_name(form), passed, grid=grid, block=128)
+    return result[:, :LANES].reshape(*batch, LANES, shape[1])
+
+
+def _array(
+    form: Tcgen05Move, name: str, values: ArrayLike, shape: tuple[int, int | None]
+) -> NDArray[np.uint32]:
+    """Words or registers as unsigned integers of 32 bits, or an error that says what is wrong with them."""
+    array = as_array(values, f"{form.mnemonic}: {name}")
+    wide = shape[1] if shape[1] is not None else "1 to 512"
+    fits = array.ndim >= 2 and array.shape[-2] == shape[0]
+    if not fits or not 1 <= array.shape[-1] <= COLUMNS or shape[1] not in (None, array.shape[-1]):
+        raise PtxlabError(
+            f"{form.mnemonic}: found {name} of shape {array.shape}; it takes [..., {shape[0]}, {wide}]"
+        )
+    if array.dtype.kind not in "iu" or (
+        array.size and not -(1 << 31) <= int(array.min()) <= int(array.max()) < 1 << 32
+    ):
+        raise PtxlabError(f"{form.mnemonic}: {name}: found {array.dtype}; they are 32-bit unsigned integers")
+    return array.astype(np.uint32)
+
+
+def _shared_memory(form: Tcgen05Move, memory: ArrayLike, given: int | Descriptor) -> list[Argument]:
+    """The bytes that tcgen05.cp reads, their number in units of 16, and the descriptor."""
+    content = as_array(memory, f"{form.mnemonic}: memory")
+    if content.ndim != 1 or content.dtype.kind not in "iu" or not 1 <= content.size <= code.SHARED_BYTES:
+        raise PtxlabError(
+            f"{form.mnemonic}: found memory of shape {content.shape}; it takes 1 to {code.SHARED_BYTES} bytes"
+        )
+    fields = given.tcgen05() if isinstance(given, Descriptor) else descriptor(given, family="tcgen05")
+    units = -(-content.size // 16)
+    padded = np.zeros(16 * units, dtype=np.uint8)
+    padded[: content.size] = content.astype(np.uint8)
+    return [padded, np.int32(units), np.uint64(fields.code)]
