@@ -416,25 +416,34 @@ class TensorTransfer(Tcgen05Move):
     array([10, 11, 74, 75], dtype=uint32)
     """
 
-    def emulate(self, *arguments: Any, address: int = 0, split: int | None = None) -> NDArray[Any]:
+    def emulate(
+        self, *arguments: Any, address: int = 0, split: int | None = None
+    ) -> NDArray[Any] | tuple[NDArray[Any], ...]:
         """What the instruction does when all four warps of a warpgroup execute it.
 
-        ld (words) -> registers [..., 128, registers]; st (registers, words) -> words; cp (shared memory,
-        descriptor, words) -> words. Words are tensor memory from column 0 on, [..., 128, columns]; `address`
-        is where the instruction begins there, `split` the `immHalfSplitoff` of 16x32bx2.
+        ld (words) -> registers [..., 128, registers]; ld.red -> those and their reduction, [..., 128];
+        ld.spcompress -> metadata, kept values, and with .red the reduction; st (registers, words) -> words;
+        cp (shared memory, descriptor, words) -> words; shift (words) -> words. Words are tensor memory from
+        column 0 on, [..., 128, columns]; `address` is where the instruction begins there, `split` the
+        `immHalfSplitoff` of 16x32bx2. What the PTX ISA leaves open, `assumptions` says.
         """
         from .numerics import tensor_memory
 
         takes = {"tcgen05.ld": ("words",), "tcgen05.st": ("registers", "words"),
-                 "tcgen05.cp": ("memory", "descriptor", "words")}.get(self.family)  # fmt: skip
-        if takes is None:
-            raise PtxlabError(f"{self.mnemonic} is not emulated yet; tcgen05.ld, .st and .cp are")
+                 "tcgen05.cp": ("memory", "descriptor", "words"),
+                 "tcgen05.shift": ("words",)}[self.family]  # fmt: skip
         if len(arguments) != len(takes):
             raise PtxlabError(
                 f"{self.mnemonic}: found {len(arguments)} arguments; it takes {', '.join(takes)}"
             )
+        if self.compresses:
+            return tensor_memory.compress(self, arguments[0], address)
+        if self.reduces:
+            return tensor_memory.reduce(self, arguments[0], address, split)
         if self.family == "tcgen05.ld":
             return tensor_memory.load(self, arguments[0], address, split)
+        if self.family == "tcgen05.shift":
+            return tensor_memory.shift(self, arguments[0], address)
         if self.family == "tcgen05.st":
             return tensor_memory.store(self, arguments[0], arguments[1], address, split)
         memory, descriptor, words = arguments

@@ -19,6 +19,7 @@ from ptxlab.isa.instruction_descriptor import KINDS, InstructionDescriptor, shap
 from ptxlab.isa.parse import parse
 from ptxlab.isa.spelling import tcgen05_form, tcgen05_mnemonics
 from ptxlab.isa.tcgen05 import Tcgen05Mma, Tcgen05Move
+from ptxlab.isa.tcgen05.form import TYPES
 from ptxlab.isa.tensor_memory import DATA_PATHS, TensorOperand, accessible_lanes
 from ptxlab.isa.zero_column_mask import ZeroColumnMask
 from tests import assembler
@@ -616,6 +617,105 @@ def test_loads_and_stores_move_words() -> None:
         instruction("tcgen05.ld.sync.aligned.32x32b.x64.b32").emulate(words, address=40)
     with pytest.raises(PtxlabError, match="found 2 arguments; it takes words"):
         instruction("tcgen05.ld.sync.aligned.32x32b.x64.b32").emulate(words, words)
+
+
+def test_loads_reduce_and_compress(rng: np.random.Generator) -> None:
+    """PTX ISA 9.4, "tcgen05.ld" and "spcompress", written down again for one thread."""
+    values = rng.integers(-4, 5, (128, 32)).astype(np.float32) / 2
+    values[rng.random(values.shape) < 0.05] = np.nan
+    values[:, 7] = -0.0
+    memory = values.view(np.uint32)
+    for form in ptxlab.catalog("tcgen05.ld"):
+        if not form.reduction or form.registers > 16 or form.shape != "32x32b":
+            continue
+        results = form.emulate(memory)
+        width = form.registers * (2 if form.compresses else 1)
+        for thread in (0, 37, 127):
+            loaded = values[thread, :width]
+            if form.reduces:
+                bits = memory[thread, :width]
+                numbers = np.abs(loaded) if form.absolute else loaded
+                if form.type != "f32":
+                    numbers = bits.view(np.int32) if form.type == "s32" else bits
+                found = results[-1][thread : thread + 1].view(numbers.dtype)[0]
+                choose = max if form.reduction == "max" else min
+                finite = [number for number in numbers.tolist() if number == number]
+                expected = choose(finite) if finite else np.nan
+                if form.nan and len(finite) < width:
+                    expected = np.nan
+                assert found == expected or (np.isnan(found) and np.isnan(expected)), (form, thread)
+            if not form.compresses:
+                assert (results[0][thread] == memory[thread, :width]).all()
+                continue
+            metadata, kept = results[:2]
+            assert kept.shape[1] == width // 2 and metadata.shape[1] == -(-width // 32)
+            for group in range(width // 4):
+                at = [
+                    int(metadata[thread, (2 * group + j) // 16]) >> 2 * ((2 * group + j) % 16) & 3
+                    for j in (0, 1)
+                ]
+                four = loaded[4 * group : 4 * group + 4]
+                assert at[0] < at[1]
+                assert (kept[thread, 2 * group : 2 * group + 2] == four.view(np.uint32)[at]).all()
+                keys = np.abs(four) if form.absolute else four
+                sign = -1 if form.reduction == "max" else 1
+                rank = [(not np.isnan(key), sign * key, sign * (not np.signbit(key))) for key in keys]
+                left = [rank[j] for j in range(4) if j not in at]
+                assert max(rank[j][:1] for j in at) <= min(entry[:1] for entry in left)
+                if all(entry[0] for entry in rank):
+                    assert max(rank[j] for j in at) <= min(left)
+
+
+def test_rows_shift_down_and_elements_unpack() -> None:
+    shift = ptxlab.instruction("tcgen05.shift.cta_group::1.down")
+    words = np.arange(128 * 12, dtype=np.uint32).reshape(128, 12)
+    after = shift.emulate(words, address=(96 << 16) + 2)
+    assert (after[97:, 2:10] == words[96:127, 2:10]).all()
+    after[97:, 2:10] = words[97:, 2:10]
+    assert (after == words).all()
+    for address, sentence in ((16 << 16, "lane 0, 32, 64 or 96"), (5, "column 12; there are 12")):
+        with pytest.raises(PtxlabError, match=sentence):
+            shift.emulate(words, address=address)
+    for source, bits, low in (("b6x16_p32", 6, 0), ("b4x16_p64", 4, 2)):
+        form = ptxlab.instruction(f"tcgen05.cp.cta_group::1.64x128b.warpx2::01_23.b8x16.{source}")
+        codes = np.arange(64 * 16).reshape(64, 16) % (1 << bits)
+        memory = np.zeros((64, 16), dtype=np.uint8)
+        for row in range(64):
+            number = sum(int(code) << bits * at for at, code in enumerate(codes[row]))
+            memory[row] = np.frombuffer(number.to_bytes(16, "little"), dtype=np.uint8)
+        tile = ptxlab.memory.Tcgen05Descriptor(0, 16, 128)
+        result = form.emulate(memory.reshape(-1), tile, np.zeros((128, 4), dtype=np.uint32))
+        elements = np.ascontiguousarray(result).view(np.uint8)
+        for lanes in (range(32), range(32, 64)):  # warps 0 and 1 have the same rows
+            assert (elements[lanes] == codes[:32] << low).all()
+        assert (elements[64:96] == codes[32:] << low).all() and (elements[96:] == elements[64:96]).all()
+
+
+def test_six_bits_after_six_bits() -> None:
+    name = "tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale"
+    operand = ptxlab.instruction(name, a="e2m3", b="e4m3", k=64).a_from("tensor").a
+    codes = np.arange(128 * 64).reshape(128, 64) % 61
+    words = operand.pack_codes(codes)
+    for lane in (0, 77):
+        number = int.from_bytes(words[lane].astype("<u4").tobytes(), "little")
+        assert [number >> 6 * k & 63 for k in range(64)] == codes[lane].tolist()
+    assert (operand.unpack_codes(words) == codes).all() and operand.columns == 12
+    assert [place[2:] for place in operand.where(3, 5)] == [(0, 30, 31), (1, 0, 3)]
+    assert operand.holds(3, 1) == [(3, k) for k in range(5, 11)] and "assumed" in operand.source
+
+
+def test_types_that_only_tcgen05_has() -> None:
+    fields, narrow = TYPES["ue5m3"], TYPES["s1z4m11"]
+    for code in range(255):
+        exponent, fraction = code >> 3, code & 7
+        value = fraction * 2.0**-17 if exponent == 0 else (8 + fraction) * 2.0 ** (exponent - 18)
+        assert fields.decode([code])[0] == value and fields.encode([value])[0] == code
+    assert np.isnan(fields.decode([255])[0]) and fields.encode([2.0**20])[0] == 255
+    assert fields.encode([1.0625, 1.1875]).tolist() == [120, 122]  # ties to even
+    assert narrow.encode([-2047, 2047, 0]).tolist() == [0x87FF, 0x7FF, 0]
+    assert narrow.decode([0x8005, 5]).tolist() == [-5, 5]
+    with pytest.raises(PtxlabError, match="-2047..2047"):
+        narrow.encode([2048])
 
 
 def test_scales_are_copied_by_descriptor() -> None:

@@ -119,6 +119,8 @@ class DType:
         -8
         """
         self._needs_integers()
+        if self.name == "s1z4m11":
+            return -2047
         return -(1 << (self.bits - 1)) if self.signed else 0
 
     @property
@@ -129,6 +131,8 @@ class DType:
         7
         """
         self._needs_integers()
+        if self.name == "s1z4m11":
+            return 2047
         return (1 << (self.bits - self.signed)) - 1
 
     def _needs_integers(self) -> None:
@@ -141,6 +145,11 @@ class DType:
     def _table(self) -> Values:
         """Values of all codes, for types of at most 16 bits."""
         codes = np.arange(1 << self.bits, dtype=np.uint32)
+        if self.name == "ue5m3":
+            return _ue5m3_values()
+        if self.name == "s1z4m11":
+            magnitude = (codes & 0x7FF).astype(np.int16)
+            return np.where(codes >> 15, -magnitude, magnitude)
         if self.kind != "float":
             wide = codes.astype(np.int64)
             return np.where(wide > self.maximum, wide - (1 << self.bits), wide).astype(self.value_type)
@@ -196,7 +205,10 @@ class DType:
                 f"{_place(bad)}found {_show(values[bad][0])}; {self.name} holds "
                 f"{self.minimum}..{self.maximum}"
             )
-        return (values.astype(np.int64) & ((1 << self.bits) - 1)).astype(self.code_type)
+        whole = values.astype(np.int64)
+        if self.name == "s1z4m11":
+            whole = np.abs(whole) | (whole < 0).astype(np.int64) << 15
+        return (whole & ((1 << self.bits) - 1)).astype(self.code_type)
 
     def _encode_float(self, values: Values) -> Codes:
         wide = _as_float64(values, odd=self.bits < 64)
@@ -205,7 +217,10 @@ class DType:
             if self.name == "ue8m0":
                 bad |= wide == 0
             if bad.any():
-                kept = "powers of two from 2^-127 to 2^127" if self.name == "ue8m0" else "0..448, no sign"
+                kept = {
+                    "ue8m0": "powers of two from 2^-127 to 2^127",
+                    "ue5m3": "0..114688, no sign",
+                }.get(self.name, "0..448, no sign")
                 raise PtxlabError(f"{_place(bad)}found {_show(wide[bad][0])}; {self.name} holds {kept}")
         if self.name in _WITHOUT_NAN and np.isnan(wide).any():
             raise PtxlabError(
@@ -217,6 +232,8 @@ class DType:
                 return _round_tf32(wide).view(np.uint32).reshape(values.shape)
             if self.name == "ue8m0":
                 return _round_ue8m0(wide)
+            if self.name == "ue5m3":
+                return _round_ue5m3(wide)
             exact = self.numpy_type in (np.float16, np.float32, np.float64)
             number = (wide if exact else _round_to_odd(wide)).astype(self.numpy_type)
         return np.ascontiguousarray(number).view(self.code_type).reshape(values.shape)
@@ -252,6 +269,26 @@ def _round_ue8m0(wide: NDArray[np.float64]) -> NDArray[np.uint8]:
     half, exponent = np.frexp(wide)  # wide = half * 2^exponent, half in [0.5, 1)
     code = np.maximum(exponent + 126 + (half >= 0.75), 0)
     return np.where(np.isfinite(wide) & (code < 255), code, 255).astype(np.uint8)
+
+
+def _ue5m3_values() -> NDArray[np.float32]:
+    """Values of ue5m3: PTX ISA 9.4 has its fields, no infinity, and 0xff as NaN; a bias of 15 is assumed."""
+    code = np.arange(256)
+    exponent, fraction = code >> 3, code & 7
+    values = np.ldexp(fraction + 8.0 * (exponent > 0), np.maximum(exponent, 1) - 15 - 3)
+    values[255] = np.nan
+    return np.asarray(values, dtype=np.float32)
+
+
+def _round_ue5m3(wide: NDArray[np.float64]) -> NDArray[np.uint8]:
+    """Nearest value, ties to even; beyond the largest NaN, as with e4m3."""
+    values = _ue5m3_values().astype(np.float64)
+    values[255] = 2.0**17  # where the next one would be
+    upper = np.searchsorted(values, wide).clip(1, 255)
+    below, above = wide - values[upper - 1], values[upper] - wide
+    down = (below < above) | ((below == above) & (upper % 2 == 1))
+    codes = np.where(down, upper - 1, upper)
+    return np.where(np.isnan(wide), 255, codes).astype(np.uint8)
 
 
 def _round_to_odd(wide: NDArray[np.float64]) -> NDArray[np.float32]:

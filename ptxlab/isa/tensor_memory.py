@@ -216,17 +216,27 @@ class TensorOperand(MatrixOperand):
 
     # -- where things are ------------------------------------------------------------------------------------
 
-    def _place(self, lane: int, element: int) -> TensorPlace:
+    def _places(self, lane: int, element: int) -> list[TensorPlace]:
         column, low = divmod(element * self.width, _WORD)
         low += self.padding
-        return TensorPlace(lane // LANES, lane % LANES, column, low, low + self.dtype.bits - 1)
+        high = low + self.dtype.bits - 1
+        cta, lane = divmod(lane, LANES)
+        if high < _WORD:
+            return [TensorPlace(cta, lane, column, low, high)]
+        return [
+            TensorPlace(cta, lane, column, low, _WORD - 1),
+            TensorPlace(cta, lane, column + 1, 0, high - _WORD),
+        ]
 
     def where(self, row: int, col: int) -> list[TensorPlace]:
-        """Every place that holds this row and column, the first copy first."""
+        """Every place that holds this row and column, the first copy first.
+
+        An element of 6 bits may be in two neighbouring columns, its lower bits first.
+        """
         row = as_index(row, f"operand {self.name}: row", self.shape[0])
         col = as_index(col, f"operand {self.name}: column", self.shape[1])
         holders = self.layout.holders(row + self.start[0], col + self.start[1])
-        return [self._place(lane, element) for lane, element in holders]
+        return [place for lane, element in holders for place in self._places(lane, element)]
 
     def holds(self, lane: int, column: int, cta: int = 0) -> list[tuple[int, int]]:
         """(row, column) of the elements in a word, from its lowest bits on; [] if the matrix leaves it free.
@@ -241,8 +251,10 @@ class TensorOperand(MatrixOperand):
         column = as_index(column, "column", COLUMNS)
         if column >= self.columns:
             return []
-        found = np.argwhere((self._words[..., 0] == lane) & (self._words[..., 1] == column))
-        low = self._words[tuple(found.T)][:, 2]
+        lanes, first, lows = np.moveaxis(self._words, -1, 0)
+        bits = (first - column) * _WORD + lows  # counted from the lowest of this column
+        found = np.argwhere((lanes == lane) & (bits < _WORD) & (bits + self.dtype.bits > 0))
+        low = bits[tuple(found.T)]
         return [(int(row), int(col)) for _, row, col in found[np.argsort(low, kind="stable")]]
 
     @cached_property
@@ -262,12 +274,14 @@ class TensorOperand(MatrixOperand):
         """
         array = self.check_codes(codes)
         lanes, columns = self.stored_shape
-        parts = _WORD // self.width
-        slots = np.zeros((*array.shape[:-2], lanes * columns * parts), dtype=np.uint32)
+        parts, together = self._group
+        slots = np.zeros((*array.shape[:-2], lanes * columns * parts // together), dtype=np.uint32)
         for copy in range(self.layout.copies):
             slots[..., self._slots[copy].reshape(-1)] = array.reshape(*array.shape[:-2], -1)
         if parts == 1:
             words = slots << np.uint32(self.padding) if self.padding else slots
+        elif together > 1:
+            words = self._joined(slots.reshape(*array.shape[:-2], -1, parts))
         else:
             shifts = np.arange(parts, dtype=np.uint32) * np.uint32(self.width) + np.uint32(self.padding)
             apart = slots.reshape(*array.shape[:-2], lanes * columns, parts)
@@ -289,7 +303,10 @@ class TensorOperand(MatrixOperand):
         if not 0 <= copy < self.layout.copies:
             raise PtxlabError(f"{self.name}: copy {quoted(copy)}; there are {self.layout.copies}")
         words = array[..., :columns].reshape(*array.shape[:-2], lanes * columns).view(np.uint32)
-        slots, parts = self._slots[copy], _WORD // self.width
+        slots, (parts, together) = self._slots[copy], self._group
+        if together > 1:
+            apart = self._split(words.reshape(*array.shape[:-2], -1, together))
+            return np.asarray(np.take(apart, slots, axis=-1).astype(self.dtype.code_type))
         codes = np.take(words, slots // parts, axis=-1)
         if self.width != self.dtype.bits or parts > 1:
             lows = (slots % parts * self.width + self.padding).astype(np.uint32)
@@ -300,8 +317,38 @@ class TensorOperand(MatrixOperand):
     def _slots(self) -> NDArray[np.int64]:
         """Where each element is among all slots of its width, lane after lane: [copies, rows, columns]."""
         lane, column, low = np.moveaxis(self._words, -1, 0)
-        slots = (lane * self.columns + column) * (_WORD // self.width) + low // self.width
+        parts, together = self._group
+        slots = lane * (self.columns * parts // together) + (column * _WORD + low) // self.width
         return np.asarray(slots)
+
+    @property
+    def _group(self) -> tuple[int, int]:
+        """The elements, and the words that they fill together without an end inside an element."""
+        bits = math.lcm(self.width, _WORD)
+        return bits // self.width, bits // _WORD
+
+    def _joined(self, codes: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        """Elements [..., groups, elements] that lie across the ends of words -> words."""
+        words = np.zeros((*codes.shape[:-1], self._group[1]), dtype=np.uint64)
+        for number in range(codes.shape[-1]):
+            word, low = divmod(number * self.width, _WORD)
+            bits = codes[..., number].astype(np.uint64) << np.uint64(low)
+            words[..., word] |= bits & np.uint64(0xFFFFFFFF)
+            if low + self.width > _WORD:
+                words[..., word + 1] |= bits >> np.uint64(_WORD)
+        return words.astype(np.uint32).reshape(*codes.shape[:-2], -1)
+
+    def _split(self, words: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        """The inverse of `_joined`: words [..., groups, words] -> elements."""
+        wide = words.astype(np.uint64)
+        codes = np.zeros((*words.shape[:-1], self._group[0]), dtype=np.uint32)
+        for number in range(codes.shape[-1]):
+            word, low = divmod(number * self.width, _WORD)
+            bits = wide[..., word] >> np.uint64(low)
+            if low + self.width > _WORD:
+                bits |= wide[..., word + 1] << np.uint64(_WORD - low)
+            codes[..., number] = bits & np.uint64((1 << self.dtype.bits) - 1)
+        return codes.reshape(*words.shape[:-2], -1)
 
     def check_registers(self, registers: ArrayLike) -> NDArray[Any]:
         """The words as 32-bit unsigned integers, or an error that says what is wrong with them.

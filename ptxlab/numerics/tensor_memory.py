@@ -1,10 +1,12 @@
-"""What tcgen05.ld, .st and .cp do: words between tensor memory, registers and shared memory.
+"""What tcgen05.ld, .st, .cp and .shift do: words between tensor memory, registers and shared memory.
 
-Tensor memory is an array [..., 128 lanes, columns] of 32-bit words from column 0 on.
+Tensor memory is an array [..., 128 lanes, columns] of 32-bit words from column 0 on. What the PTX ISA 9.4
+leaves open and is assumed here, `assumptions` of the form says.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,11 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._util.arguments import as_array, as_int, is_a
 from ..errors import PtxlabError, quoted
-from ..isa.tcgen05 import Tcgen05Move
+from ..isa.tcgen05 import UNPACKED, Tcgen05Move
 from ..isa.tensor_memory import COLUMNS, LANES
 from ..memory.descriptors import Descriptor, descriptor
+from . import scalar
 
-__all__ = ["copy", "load", "store"]
+__all__ = ["compress", "copy", "load", "reduce", "shift", "store"]
 
 
 def load(
@@ -30,6 +33,12 @@ def load(
     array([13, 14], dtype=uint32)
     """
     _check(form, "tcgen05.ld")
+    if form.reduction:
+        raise PtxlabError(f"{form.mnemonic}: it gives more than registers; reduce and compress have it")
+    return _load(form, words, address, split)
+
+
+def _load(form: Tcgen05Move, words: ArrayLike, address: int, split: int | None) -> NDArray[np.uint32]:
     memory = _words(words, form.mnemonic)
     lanes, columns = _places(form, address, split, memory.shape[-1])
     values = memory[..., lanes, columns]
@@ -37,6 +46,107 @@ def load(
         return np.asarray(values)
     halves = values.reshape(*values.shape[:-1], form.registers, 2) & np.uint32(0xFFFF)
     return np.asarray(halves[..., 0] | halves[..., 1] << np.uint32(16))
+
+
+def reduce(
+    form: Tcgen05Move, words: ArrayLike, address: int = 0, split: int | None = None
+) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """Registers [..., 128, registers] of tcgen05.ld.red, and the smallest or largest of each thread's.
+
+    >>> import ptxlab
+    >>> form = ptxlab.instruction("tcgen05.ld.red.sync.aligned.32x32b.x2.max.abs.f32")
+    >>> memory = np.full((128, 2), -2, dtype=np.float32).view(np.uint32)
+    >>> reduce(form, memory)[1].view(np.float32)[5]
+    np.float32(2.0)
+    """
+    _check(form, "tcgen05.ld")
+    if not form.reduces or form.compresses:
+        raise PtxlabError(f"{form.mnemonic}: tcgen05.ld.red reduces")
+    registers = _load(form, words, address, split)
+    return registers, _reduced(form, registers)
+
+
+def _reduced(form: Tcgen05Move, registers: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """The smallest or largest register of each thread, as PTX's min and max compare."""
+    values = registers & np.uint32(0x7FFFFFFF) if form.absolute else registers
+    opcode = f"{form.reduction}{'.NaN' if form.nan else ''}.{form.type}"
+    operation = scalar.operation(opcode)
+    if operation is None:
+        raise PtxlabError(f"{form.mnemonic}: no scalar instruction {opcode}")
+    result = values[..., 0]
+    for number in range(1, values.shape[-1]):
+        result = operation(result, values[..., number])
+    return np.asarray(result, dtype=np.uint32)
+
+
+def compress(form: Tcgen05Move, words: ArrayLike, address: int = 0) -> tuple[NDArray[np.uint32], ...]:
+    """Metadata and kept values of tcgen05.ld.spcompress, and with .red the reduction of all that is loaded.
+
+    Of every four columns the two largest or smallest are kept, NaN first; their indices have two bits each.
+
+    >>> import ptxlab
+    >>> form = ptxlab.instruction("tcgen05.ld.spcompress.sync.aligned.32x32b.x4.max.sp::2:4.f32.b2")
+    >>> memory = np.tile(np.array([1, 5, -9, 3], dtype=np.float32), (128, 1)).view(np.uint32)
+    >>> metadata, kept = compress(form, memory)
+    >>> bin(metadata[0, 0]), kept.view(np.float32)[0]   # columns 1 and 3
+    ('0b1101', array([5., 3.], dtype=float32))
+    """
+    _check(form, "tcgen05.ld")
+    if not form.compresses:
+        raise PtxlabError(f"{form.mnemonic}: tcgen05.ld.spcompress compresses")
+    whole = replace(
+        form, reduces=False, compresses=False, reduction="", absolute=False, nan=False, type="b32"
+    )
+    registers = _load(whole, words, address, None)
+    groups = registers.reshape(*registers.shape[:-1], -1, 4)
+    indices = np.sort(_ranked(form, groups)[..., :2], axis=-1)
+    kept = np.take_along_axis(groups, indices, axis=-1).reshape(*registers.shape[:-1], -1)
+    count = kept.shape[-1]
+    codes = np.zeros((*registers.shape[:-1], 16 * -(-count // 16)), dtype=np.uint32)
+    codes[..., :count] = indices.reshape(*registers.shape[:-1], -1)
+    shifts = 2 * np.arange(16, dtype=np.uint32)
+    metadata = np.bitwise_or.reduce(codes.reshape(*codes.shape[:-1], -1, 16) << shifts, axis=-1)
+    if form.reduces:
+        return metadata, kept, _reduced(form, registers)
+    return metadata, kept
+
+
+def _ranked(form: Tcgen05Move, groups: NDArray[np.uint32]) -> NDArray[np.int64]:
+    """Indices of the values of each group, those to be kept first; -0 is below +0, NaN before all."""
+    values = groups & np.uint32(0x7FFFFFFF) if form.absolute else groups
+    signed = values.view(np.int32).astype(np.int64)
+    order = np.where(signed < 0, -(signed & 0x7FFFFFFF) - 1, signed)  # bits in the order of their values
+    if form.reduction == "max":
+        order = -order
+    order[(groups & np.uint32(0x7FFFFFFF)) > np.uint32(0x7F800000)] = -(1 << 40)
+    return np.argsort(order, axis=-1, kind="stable")
+
+
+def shift(form: Tcgen05Move, words: ArrayLike, address: int = 0) -> NDArray[np.uint32]:
+    """Tensor memory after tcgen05.shift: 31 of a warp's lanes move one lane down, in 8 columns.
+
+    >>> import ptxlab
+    >>> form = ptxlab.instruction("tcgen05.shift.cta_group::1.down")
+    >>> memory = np.repeat(np.arange(128, dtype=np.uint32), 8).reshape(128, 8)
+    >>> shift(form, memory, address=32 << 16)[[31, 32, 33, 63, 64], 0]
+    array([31, 32, 32, 62, 64], dtype=uint32)
+    """
+    _check(form, "tcgen05.shift")
+    after = _words(words, form.mnemonic).copy()
+    at = as_int(address, "address")
+    lane, column = _address(at)
+    if lane % 32 or lane >= LANES:
+        raise PtxlabError(
+            f"address 0x{at:08x}: it begins in lane {lane}; {form.mnemonic} begins in lane 0, 32, 64 or 96"
+        )
+    if column + form.columns > after.shape[-1]:
+        raise PtxlabError(
+            f"address 0x{at:08x}: {form.mnemonic} reaches column {column + form.columns - 1}; there are "
+            f"{after.shape[-1]}"
+        )
+    part = after[..., lane : lane + 32, column : column + form.columns]
+    part[..., 1:, :] = part[..., :-1, :].copy()
+    return after
 
 
 def store(
@@ -69,7 +179,8 @@ def copy(
 ) -> NDArray[np.uint32]:
     """Tensor memory after tcgen05.cp, from shared memory [bytes] through a shared-memory descriptor.
 
-    Of cta_group::2 both CTAs copy from their own shared memory; this is one of them.
+    Of cta_group::2 both CTAs copy from their own shared memory; this is one of them. From b6x16_p32 and
+    b4x16_p64, 16 elements of 6 or 4 bits at the start of every 16 bytes become bytes.
 
     >>> import ptxlab
     >>> form = ptxlab.instruction("tcgen05.cp.cta_group::1.32x128b.warpx4")
@@ -79,13 +190,13 @@ def copy(
     '0x17161514'
     """
     _check(form, "tcgen05.cp")
-    if form.source:
-        raise PtxlabError(f"{form.mnemonic}: how it unpacks 4- and 6-bit elements is not emulated")
     fields = code.tcgen05() if isinstance(code, Descriptor) else descriptor(code, family="tcgen05")
     after = _words(words, form.mnemonic).copy()
-    target = form.tensor("T")
+    target = replace(form, source="").tensor("T")  # words, not bytes
     rows, count = target.shape
     source = fields.load(memory, rows, count, bits=32)
+    if form.source:
+        source = _unpacked(source, UNPACKED[form.source])
     at = as_int(address, "address")
     lane, column = _address(at)
     places = target.layout.coords().reshape(-1, rows, count, 2)
@@ -100,11 +211,22 @@ def copy(
     return after
 
 
+def _unpacked(words: NDArray[Any], bits: int) -> NDArray[np.uint32]:
+    """Words [rows, words], 16 elements of 6 or 4 bits in every four of them -> the same elements as bytes.
+
+    Those of 6 bits are in the lower bits of their bytes, those of 4 in the middle, as kind::mxf8f6f4 reads A.
+    """
+    data = np.ascontiguousarray(words, dtype="<u4").view(np.uint8).reshape(len(words), -1, 16)
+    ones = np.unpackbits(data, axis=-1, bitorder="little")[..., : 16 * bits].reshape(*data.shape, bits)
+    low = 2 if bits == 4 else 0
+    padded = np.pad(ones, [(0, 0)] * (ones.ndim - 1) + [(low, 8 - bits - low)])
+    elements = np.packbits(padded, axis=-1, bitorder="little")
+    return np.ascontiguousarray(elements.reshape(len(words), -1)).view("<u4").astype(np.uint32)
+
+
 def _check(form: Tcgen05Move, family: str) -> None:
     if not is_a(form, Tcgen05Move) or form.family != family:
         raise PtxlabError(f"found {quoted(form)}; ptxlab.instruction('{family}...') gives such a form")
-    if form.reduction:
-        raise PtxlabError(f"{form.mnemonic}: its reduction is not emulated")
 
 
 def _words(words: ArrayLike, name: str) -> NDArray[np.uint32]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -144,8 +145,8 @@ class _Drawn:
 
     @property
     def slots(self) -> range:
-        columns = self.window[1]
-        return range(columns.start * self.per, columns.stop * self.per)
+        columns, width = self.window[1], self.tensor.width
+        return range(-(-columns.start * _WORD // width), columns.stop * _WORD // width)
 
     @cached_property
     def detailed(self) -> bool:
@@ -165,13 +166,13 @@ class _Drawn:
 
     def owners(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Row and column of the matrix in every lane and slot of the window, -1 where it leaves them free."""
-        rows = np.full((LANES, self.tensor.columns * self.per), -1, dtype=np.int64)
+        rows = np.full((LANES, self.tensor.columns * _WORD // self.tensor.width), -1, dtype=np.int64)
         columns = rows.copy()
         for copy in self.tensor._words:
             here = copy[..., 0] // LANES == self.cta
             row, column = np.nonzero(here)
             lane, word, low = np.moveaxis(copy[here], -1, 0)
-            slot = word * self.per + low // self.tensor.width
+            slot = (word * _WORD + low) // self.tensor.width
             rows[lane % LANES, slot], columns[lane % LANES, slot] = row, column
         lanes, slots = self.window[0], self.slots
         part = np.s_[lanes.start : lanes.stop, slots.start : slots.stop]
@@ -313,12 +314,12 @@ class _Drawn:
                 used = rows[lane, slot : slot + step] >= 0
                 slot, count = slot + int(used.argmax()), int(used.sum())
             first = self.slots.start + slot
-            word, part = divmod(first, self.per)
+            word, low = divmod(first * self.tensor.width, _WORD)
             where = f"{cta}lane {lane + self.window[0].start}, "
             if step > self.per:
                 where += f"columns {index_range(word, step // self.per)}"
             else:
-                low = part * self.tensor.width + self.tensor.padding
+                low += self.tensor.padding
                 bits = bit_range(low, low + self.tensor.width * (count - 1) + self.tensor.dtype.bits - 1)
                 where += f"column {word}" + (f", bits {bits}" if self.tensor.width < _WORD else "")
             row, column = int(rows[lane, slot]), int(columns[lane, slot])
@@ -357,6 +358,16 @@ class _Drawn:
     def _column_headings(self, step: int) -> tuple[Header, ...]:
         columns = self.window[1]
         places = len(self.slots) // step
+        if _WORD % self.tensor.width:  # several columns for a whole number of elements
+            size = math.lcm(_WORD, self.tensor.width)
+            return tuple(
+                Header(
+                    at * size // self.tensor.width,
+                    size // self.tensor.width,
+                    (index_range(columns.start + at * size // _WORD, size // _WORD),),
+                )
+                for at in range(len(columns) * _WORD // size)
+            )
         if len(columns) <= 16 and step <= self.per:
             size = self.per // step
             return tuple(Header(size * at, size, (str(column),)) for at, column in enumerate(columns))

@@ -36,6 +36,8 @@ def tensor_facts(form: Tcgen05Form | str) -> dict[str, str | list[str] | Table]:
         facts["columns"] = str(form.columns)
         if form.registers:
             facts["registers"] = f"{form.registers} of each thread"
+        if form.assumptions:
+            facts["assumed"] = list(form.assumptions)
     if form.operands or form.tensors:
         facts["operands"] = tensor_layouts(form)
     facts["targets"] = listing(form.targets, 30)

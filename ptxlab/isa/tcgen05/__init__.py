@@ -9,7 +9,7 @@ from __future__ import annotations
 from .control import Tcgen05Control
 from .form import CONTROL_FAMILIES, FAMILIES, MMA_FAMILIES, MOVE_FAMILIES, Tcgen05Form
 from .mma import COLLECTOR_OPERATIONS, Tcgen05Mma
-from .moves import COPY_SHAPES, LOAD_SHAPES, MOST_REGISTERS, Slot, Tcgen05Move
+from .moves import COPY_SHAPES, LOAD_SHAPES, MOST_REGISTERS, UNPACKED, Slot, Tcgen05Move
 
 __all__ = [
     "COLLECTOR_OPERATIONS",
@@ -20,6 +20,7 @@ __all__ = [
     "MMA_FAMILIES",
     "MOST_REGISTERS",
     "MOVE_FAMILIES",
+    "UNPACKED",
     "Slot",
     "Tcgen05Control",
     "Tcgen05Form",

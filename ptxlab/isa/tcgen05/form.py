@@ -33,8 +33,24 @@ TYPES: dict[str, DType] = {
     "b32": DType("b32", 32, "bits", False, np.uint32, note="32 bits of any type"),
     "b16": DType("b16", 16, "bits", False, np.uint16, note="16 bits of any type"),
     "b8": DType("b8", 8, "bits", False, np.uint8, note="8 bits of any type"),
-    "s1z4m11": DType("s1z4m11", 16, "bits", False, np.uint16, note="sign, four zeros, 11 bits of magnitude"),
-    "ue5m3": DType("ue5m3", 8, "bits", False, np.uint8, note="5 exponent and 3 fraction bits, no sign"),
+    "s1z4m11": DType(
+        "s1z4m11",
+        16,
+        "int",
+        True,
+        np.int16,
+        note="sign, four zeros, 11 bits of magnitude, as its name says; the PTX ISA says no more",
+    ),
+    "ue5m3": DType(
+        "ue5m3",
+        8,
+        "float",
+        False,
+        np.float32,
+        exponent_bits=5,
+        fraction_bits=3,
+        note="no sign, no infinity, NaN is 255; a bias of 15 is assumed",
+    ),
 }
 
 

@@ -358,22 +358,26 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
         element = _type(self.a_type)
         if self.a_space == "shared":
             return Operand("A", element, shape, None, "shared", ("m", "k"))
-        if self.k > self.descriptor.depths[0] and element.bits == 6:
-            raise PtxlabError(
-                f"{self.mnemonic} {self.shape}: A of {self.a_type} in tensor memory is packed without "
-                f"padding, a picture in the PTX ISA that ptxlab does not have"
-            )
         container, padding = self._container(element)
         source = self.path.source
         if self.path.name in "EG":
             source = "assumed: held once for each group of lanes, as in layout B"
+        elif element.bits == 6 and not container:
+            source = "assumed: 6 bits after 6 bits, across columns; a picture in the PTX ISA"
+        elif self.k > self.descriptor.depths[0] and self.row.types is KINDS["f8f6f4"].types:
+            source = f"assumed: as with K = {self.descriptor.depths[0]}; the PTX ISA has K = {self.k} of FP6"
         layout = self.path.multiplicand(*shape)
         return TensorOperand("A", element, shape, layout, ("m", "k"), container, padding, source=source)
 
     def _container(self, element: DType) -> tuple[int, int]:
-        if self.row.types is KINDS["f8f6f4"].types and element.bits < 8:
-            return 8, _PADDING.get(element.name, 0)
-        return 0, 0
+        """Bits that an element of A takes in tensor memory if not its own, and how many of them are below it.
+
+        Elements of 6 bits have 8 with the smaller K, and their own 6 with the larger.
+        """
+        wide_k = self.k > self.descriptor.depths[0]
+        if self.row.types is not KINDS["f8f6f4"].types or element.bits >= 8 or (wide_k and element.bits == 6):
+            return 0, 0
+        return 8, _PADDING.get(element.name, 0)
 
     @cached_property
     def b(self) -> Operand:

@@ -14,7 +14,7 @@ from ..tensor_memory import LANES, TensorLayout, TensorOperand
 from ..versions import PtxVersion
 from .form import MOVE_FAMILIES, TYPES, Tcgen05Form
 
-__all__ = ["COPY_SHAPES", "LOAD_SHAPES", "MOST_REGISTERS", "Slot", "Tcgen05Move"]
+__all__ = ["COPY_SHAPES", "LOAD_SHAPES", "MOST_REGISTERS", "UNPACKED", "Slot", "Tcgen05Move"]
 
 #: Lanes of a shape of ld and st, and columns and registers at count 1.
 _SHAPES: dict[str, tuple[int, int, int]] = {
@@ -33,7 +33,7 @@ COPY_SHAPES: dict[str, tuple[int, int, tuple[str, ...]]] = {
     "32x128b": (32, 128, ("warpx4",)),
 }
 #: Packed source format -> bits of its elements, which become bytes.
-_UNPACKED = {"b6x16_p32": 6, "b4x16_p64": 4}
+UNPACKED = {"b6x16_p32": 6, "b4x16_p64": 4}
 
 #: Row modes and copies in lanes, by shape and multicast (CUTLASS, copy_traits_sm100.hpp).
 _COPY_LANES: dict[tuple[str, str], tuple[tuple[Mode, ...], tuple[Mode, ...]]] = {
@@ -166,6 +166,30 @@ class Tcgen05Move(Tcgen05Form):
         if self.compresses:
             return PtxVersion(9, 4)
         return PtxVersion(8, 8) if self.reduces else PtxVersion(8, 6)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the PTX ISA 9.4 says in pictures or not at all about what it does, as ptxlab emulates it.
+
+        >>> import ptxlab
+        >>> ptxlab.instruction("tcgen05.shift.cta_group::1.down").assumptions
+        ('down is towards higher lanes; the first lane keeps its words',)
+        """
+        found = []
+        if self.family == "tcgen05.shift":
+            found.append("down is towards higher lanes; the first lane keeps its words")
+        if self.source:
+            found.append(
+                "elements of 4 bits go to bits 2 to 5 of their bytes, those of 6 bits to bits 0 to 5"
+            )
+        if self.reduces:
+            found.append("a thread reduces its own registers; NaN counts only with .NaN or if all are NaN")
+        if self.compresses:
+            found.append(
+                "of equal values the first are kept; kept values and their indices are in the order of "
+                "columns, from the lowest bits on"
+            )
+        return tuple(found)
 
     # -- registers and tensor memory -------------------------------------------------------------------------
 
