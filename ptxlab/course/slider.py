@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import ipywidgets
 
 from ..errors import PtxlabError
-from ..views.picture import Picture
 
 __all__ = ["Slider"]
+
+
+class _Drawn(Protocol):
+    """What a notebook shows as HTML: a picture, or a text."""
+
+    def _repr_html_(self) -> str: ...
 
 
 class Slider(ipywidgets.VBox):  # type: ignore[misc]
@@ -26,7 +31,7 @@ class Slider(ipywidgets.VBox):  # type: ignore[misc]
     """
 
     def __init__(
-        self, draw: Callable[..., Picture], text: Callable[[int], str] = str, **choices: Sequence[int]
+        self, draw: Callable[..., _Drawn], text: Callable[[int], str] = str, **choices: Sequence[int]
     ) -> None:
         if len(choices) != 1:
             raise PtxlabError("Slider: name one argument of the picture and its values, e.g. selector=(0, 1)")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 from typing import NamedTuple
 
 import numpy as np
@@ -12,9 +14,10 @@ from ..isa.instruction_descriptor import InstructionDescriptor
 from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Move
 from ..isa.tensor_memory import COLUMNS, DATA_PATHS, LANES, DataPath, accessible_lanes
 from ..isa.zero_column_mask import ZeroColumnMask
-from ..views import Cell, Grid, Header, Picture
+from ..views import Cell, Grid, Header, Picture, tensor_registers
 from ..views.charts import bars, table
 from ..views.grid import State
+from ..views.kernel_profile import source_html
 from ..views.labels import index_range
 from ..views.memory_pictures import PIECE_HUES
 from .checking import WrongForm, exercise, judge, whole_number_set, whole_numbers
@@ -23,18 +26,20 @@ __all__ = [
     "LOADS",
     "MOST_REGISTERS",
     "STEPS",
+    "STOPS",
     "TILES",
     "accessible",
     "addresses",
     "allocated",
     "data_path",
-    "fields",
     "issuers",
     "layout_name",
     "load_name",
     "masked",
+    "reading",
     "registers",
     "step_name",
+    "stop_name",
     "sums",
     "tile_name",
     "without",
@@ -187,58 +192,6 @@ def issuers() -> Picture:
     return table(rows, ["who issues it", "how one knows that it is done"], "tcgen05 by issuer", notes)
 
 
-#: Short names of the fields of a plain instruction descriptor.
-_SHORT = {
-    "selector": "sel", "sparse": "sp", "saturate": "sat", "d": "D", "a": "A", "b": "B", "negate_a": "-A",
-    "negate_b": "-B", "transpose_a": "tA", "transpose_b": "tB", "n": "N", "m": "M", "k": "K",
-    "max_shift": "shift",
-}  # fmt: skip
-_FIELD_HUES = {"n": 29, "m": 25, "a": 2, "b": 9, "d": 14}
-
-
-def fields(descriptor: int | InstructionDescriptor, kind: str = "f16") -> Picture:
-    """The 32 bits of an instruction descriptor of a plain kind: its fields, and what they say.
-
-    >>> picture = fields(0x8400490)
-    >>> picture.title, [cell.text for cell in picture.grids[0].cells if cell.row == 2 and cell.text]
-    ('Instruction descriptor 0x08400490', ['f32', 'bf16', 'bf16', '256', '128'])
-    """
-    if not isinstance(descriptor, InstructionDescriptor):
-        descriptor = InstructionDescriptor.decode(descriptor, kind)
-    cells: list[Cell] = []
-    hover = np.full((3, 32), "", dtype=object)
-    heads = []
-    free = set(range(32))
-    for part in descriptor.bit_fields:
-        if part.name not in _SHORT:
-            raise PtxlabError(f"kind::{descriptor.kind}: fields of block-scaled kinds are not drawn here")
-        start = 32 - part.low - part.bits
-        free -= set(range(start, start + part.bits))
-        hue = _FIELD_HUES.get(part.name)
-        bits = f"{part.code:0{part.bits}b}"
-        cells += [Cell(0, start + at, 1, 1, (bit,), hue) for at, bit in enumerate(bits)]
-        shown = hue is not None or part.code
-        for row, text in ((1, str(part.code)), (2, str(part.value) if hue is not None else "yes")):
-            cells.append(Cell(row, start, 1, part.bits, (text,) if shown else (), hue))
-        place = f"{part.low}" if part.bits == 1 else f"{part.low + part.bits - 1}..{part.low}"
-        hover[:, start : start + part.bits] = f"{part.name}, bits {place}: {part.code} says {part.value}"
-        heads.append(Header(start, part.bits, (_SHORT[part.name], place)))
-    for start in sorted(free):
-        cells += [Cell(row, start, 1, 1, ("0",) if row == 0 else ()) for row in range(3)]
-        heads.append(Header(start, 1, ("", str(31 - start))))
-        hover[:, start] = f"bit {31 - start}: not used, 0"
-    grid = Grid(
-        (3, 32), tuple(cells), hover,
-        tuple(Header(row, 1, (word,)) for row, word in enumerate(("bits", "code", "says"))),
-        tuple(sorted(heads, key=lambda head: head.start)), density="close",
-    )  # fmt: skip
-    notes = (
-        f"kind::{descriptor.kind}: {str(descriptor).rstrip('.')}",
-        "N counts units of 8, M units of 16; codes of types depend on the kind; what is empty says no",
-    )
-    return Picture(f"Instruction descriptor 0x{descriptor.code:08x}", notes, (grid,))
-
-
 class _Case(NamedTuple):
     """An instruction that stands for one of the layouts."""
 
@@ -352,33 +305,9 @@ def registers(load: int) -> Picture:
     """Which thread of warp 0 gets which word, by the shape of tcgen05.ld, and in which of its registers.
 
     >>> registers(3).grids[0].at(9, 3).text
-    'T5:r3'
+    'T5:{r2,r3}'
     """
-    form = _load(LOADS[load])
-    shape = _WARP, 8
-    cells, hover = [], np.full(shape, "", dtype=object)
-    for lane, column in np.ndindex(*shape):
-        found = form.slots(lane, column)
-        if not found:
-            cells.append(Cell(lane, column, 1, 1, ()))
-            hover[lane, column] = f"lane {lane}, column {column}: not loaded"
-            continue
-        slot = found[0]
-        cells.append(Cell(lane, column, 1, 1, (f"T{slot.thread}:r{slot.register}",), slot.thread))
-        hover[lane, column] = (
-            f"lane {lane}, column {column}: register {slot.register} of thread {slot.thread}"
-        )
-    grid = Grid(
-        shape, tuple(cells), hover,
-        tuple(Header(lane, 1, (str(lane),)) for lane in range(_WARP)),
-        tuple(Header(column, 1, (str(column),)) for column in range(8)),
-        ("lane", "column"), density="close", row_rules=(16,),
-    )  # fmt: skip
-    notes = (
-        f"{form.registers} registers of each thread; T5:r1 is register 1 of thread 5",
-        "the other warps do the same, each in its own 32 lanes",
-    )
-    return Picture(f"tcgen05.ld.{LOADS[load]} by warp 0", notes, (grid,))
+    return tensor_registers(_load(LOADS[load]))
 
 
 def masked(skip: int) -> Picture:
@@ -484,6 +413,127 @@ def without(left_out: int) -> Picture:
         step = STEPS[left_out]
         notes = (f"without {step.name}: {step.missing.rstrip('.')}",)
     return Picture("From alloc to dealloc", notes, (grid,))
+
+
+# -- a kernel, part by part ----------------------------------------------------------------------------------
+
+
+class Stop(NamedTuple):
+    """A part of a kernel: its name, what its first line contains, and what is to be seen there."""
+
+    name: str
+    first: str
+    text: str
+
+
+#: The parts of the kernel of a tcgen05.mma, in the order of its lines.
+STOPS = (
+    Stop(
+        "what there is",
+        'extern "C"',
+        "128 threads, a warpgroup: one warp for each quarter of the lanes. In shared memory there are A, B, "
+        "a word for an address, and an mbarrier.",
+    ),
+    Stop(
+        "alloc",
+        "// Allocate",
+        "All threads of warp 0 execute `alloc`, which writes the address to shared memory. Then the block "
+        "says that it will not allocate again, so that other blocks on the SM need not wait for it.",
+    ),
+    Stop(
+        "hand over",
+        "// One arrival",
+        "The mbarrier expects one arrival, that of `commit`. Behind the barrier of the block all threads may "
+        "read the address. The two fences order what happens in tensor memory before and behind it.",
+    ),
+    Stop(
+        "where things are",
+        "own_lanes =",
+        "Each warp adds its own lanes to an address. Both descriptors are a constant, without a swizzle, and "
+        "the address of the tile in units of 16 bytes. Then a loop begins, with a product in each turn.",
+    ),
+    Stop(
+        "A and B",
+        "// A and B",
+        "Threads store core matrices, 8 rows of 16 bytes. The fence hands them over to the async proxy, "
+        "through which the tensor core reads.",
+    ),
+    Stop(
+        "C",
+        "// C to tensor memory",
+        "D = A B + C, and C is what lies in the place of D before. Each thread stores its lane, column by "
+        "column, and waits for its stores (`wait::st`); behind the barrier all of C is there.",
+    ),
+    Stop(
+        "mma",
+        "// One thread",
+        "`elected` picks one thread of warp 0. It has everything: the address of D, two descriptors of "
+        "shared memory, the instruction descriptor, and whether to add C. `commit` follows at once.",
+    ),
+    Stop(
+        "wait",
+        "wait(barrier",
+        "All threads wait. An mbarrier counts phases, whose parity changes from one product to the next.",
+    ),
+    Stop(
+        "D",
+        "// D to",
+        "Each thread loads its lane, and `load` waits (`wait::ld`) behind each `ld`. That is plain, and "
+        "slow: a real kernel loads 32 or more columns at once and waits for all of them.",
+    ),
+    Stop(
+        "dealloc",
+        "if (warp == 0)",
+        "When all threads have loaded, warp 0 gives the columns back.",
+    ),
+)
+
+
+def stop_name(number: int) -> str:
+    """The name of a part of the kernel, for the slider.
+
+    >>> stop_name(6)
+    'mma'
+    """
+    return STOPS[number].name
+
+
+class _Reading(NamedTuple):
+    """A part of a source with what is to be seen there."""
+
+    source: str
+    lines: range
+    text: str
+
+    def _repr_html_(self) -> str:
+        text = re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(self.text, quote=False))
+        shown = source_html(self.source, part=self.lines)
+        return f'<p style="max-width: 60em; line-height: 1.5; margin: 4px 0 10px">{text}</p>{shown}'
+
+
+def reading(source: str, stop: int) -> _Reading:
+    """A part of the kernel of a tcgen05.mma, with its explanation.
+
+    >>> import ptxlab
+    >>> ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=32)
+    >>> [len(reading(ins.kernel, stop).lines) > 2 for stop in range(len(STOPS))].count(True)   # doctest: +SKIP
+    10
+    """
+    lines = source.splitlines()
+    firsts = [0]
+    for part in STOPS:
+        firsts.append(_line_with(lines, part.first, firsts[-1]))
+    first, last = [*firsts[1:], len(lines)][stop : stop + 2]
+    while not lines[last - 1].strip():
+        last -= 1
+    return _Reading(source, range(first + 1, last + 1), STOPS[stop].text)
+
+
+def _line_with(lines: list[str], text: str, start: int) -> int:
+    for number in range(start, len(lines)):
+        if text in lines[number]:
+            return number
+    raise PtxlabError(f"the kernel has no line with {text!r} from line {start + 1} on")
 
 
 # -- exercises -----------------------------------------------------------------------------------------------
@@ -913,8 +963,8 @@ _KERNELS = (
     "22.9",
     "Three kernels, and in each **which element of D, row and column**, is in a register after a load?\n\n"
     + "\n".join(f"{number}. {each.words()}" for number, each in enumerate(_KERNELS, start=1))
-    + "\n\nGo backwards: thread and register tell lane and column; the address of D goes off; the descriptor "
-    "tells M and N, and they the layout.",
+    + "\n\nThread and register give lane and column of tensor memory; subtract the address of D; the "
+    "descriptor gives M and N, and these the layout.",
     "elements = ...  # (row, column, row, column, row, column)",
 )
 def _capstone(answer: object) -> tuple[bool, str]:

@@ -179,8 +179,10 @@ def profile_html(result: Result, chip: str = "H200", styled: bool = True, first:
     return f'{style}<div class="ptx-profile">{"".join(parts)}</div>'
 
 
-def source_html(source: str, hazards: Sequence[Hazard] = ()) -> str:
+def source_html(source: str, hazards: Sequence[Hazard] = (), part: range | None = None) -> str:
     """A source that has not run, or not to its end: its lines with their numbers, and hazards below theirs.
+
+    `part` has the numbers of the lines to show, by default all of them.
 
     >>> "<header>" in source_html("int i;")
     False
@@ -191,6 +193,7 @@ def source_html(source: str, hazards: Sequence[Hazard] = ()) -> str:
     lines = [
         MarginLine(number, text, hazards=tuple(sentences.get(number, ())))
         for number, text in enumerate(source.splitlines(), 1)
+        if part is None or number in part
     ]
     return f'<style>{profile_css()}</style><div class="ptx-profile">{_code(lines)}</div>'
 
