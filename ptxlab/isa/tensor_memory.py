@@ -274,19 +274,17 @@ class TensorOperand(MatrixOperand):
         """
         array = self.check_codes(codes)
         lanes, columns = self.stored_shape
-        parts, together = self._group
-        slots = np.zeros((*array.shape[:-2], lanes * columns * parts // together), dtype=np.uint32)
-        for copy in range(self.layout.copies):
-            slots[..., self._slots[copy].reshape(-1)] = array.reshape(*array.shape[:-2], -1)
-        if parts == 1:
-            words = slots << np.uint32(self.padding) if self.padding else slots
-        elif together > 1:
-            words = self._joined(slots.reshape(*array.shape[:-2], -1, parts))
-        else:
+        batch, (parts, together) = array.shape[:-2], self._group
+        elements = array.reshape(*batch, self.shape[0] * self.shape[1]).astype(np.uint32, copy=False)
+        if (self._elements < 0).any():
+            elements = np.concatenate([elements, np.zeros((*batch, 1), dtype=np.uint32)], axis=-1)
+        slots = np.take(elements, self._elements, axis=-1)  # -1 is the zero at the end
+        if together > 1:
+            slots = self._joined(slots.reshape(*batch, slots.shape[-1] // parts, parts))
+        elif parts > 1 or self.padding:
             shifts = np.arange(parts, dtype=np.uint32) * np.uint32(self.width) + np.uint32(self.padding)
-            apart = slots.reshape(*array.shape[:-2], lanes * columns, parts)
-            words = np.bitwise_or.reduce(apart << shifts, axis=-1)
-        return words.reshape(*array.shape[:-2], lanes, columns)
+            slots = np.bitwise_or.reduce(slots.reshape(*batch, lanes * columns, parts) << shifts, axis=-1)
+        return slots.reshape(*batch, lanes, columns)
 
     def unpack_codes(self, registers: ArrayLike, copy: int = 0) -> NDArray[Any]:
         """Words [..., lanes, columns] -> element codes [..., rows, columns], of one of its copies."""
@@ -349,6 +347,14 @@ class TensorOperand(MatrixOperand):
                 bits |= wide[..., word + 1] << np.uint64(_WORD - low)
             codes[..., number] = bits & np.uint64((1 << self.dtype.bits) - 1)
         return codes.reshape(*words.shape[:-2], -1)
+
+    @cached_property
+    def _elements(self) -> NDArray[np.int64]:
+        """The element in each slot, counted along the rows; -1 for none."""
+        parts, together = self._group
+        elements = np.full(math.prod(self.stored_shape) * parts // together, -1)
+        elements[self._slots] = np.arange(self.shape[0] * self.shape[1]).reshape(self.shape)
+        return elements
 
     def check_registers(self, registers: ArrayLike) -> NDArray[Any]:
         """The words as 32-bit unsigned integers, or an error that says what is wrong with them.

@@ -144,6 +144,10 @@ def fused_codes(
     alignment: Alignment,
 ) -> Array:
     """Codes of D for codes a [count, M, K], b [count, K, N], c [count, M, N]; see `fused.fused_dot`."""
+    if stored is None and c.shape[2] < WIDE <= c.shape[1] and len(c) < WIDE:  # few columns, many rows
+        turned = (np.swapaxes(x, 1, 2) for x in (b, a, c))
+        by_rows = fused_codes(*turned, None, (dtypes[1], dtypes[0], *dtypes[2:]), alignment)
+        return np.swapaxes(by_rows, 1, 2)
     codes, step = _Codes(a, b, c, stored), FusedStep(dtypes, alignment)
     d, odd = np.empty(c.shape, dtype=np.uint32), np.ones(len(c), dtype=np.bool_)
     if alignment.fraction_bits <= _MOST_FRACTION_BITS:

@@ -309,7 +309,7 @@ def block_scaled_dot(
     """
     e2m1, f32 = dtype("e2m1"), dtype("f32")
     scale_a, scale_b = scales
-    a_value, b_value = e2m1.decode(a).astype(np.float64), e2m1.decode(b).astype(np.float64)
+    a_value, b_value = e2m1.decode(a).astype(np.float32), e2m1.decode(b).astype(np.float32)
     c_value, c_exp = _split(c, f32)
     with np.errstate(invalid="ignore"):  # a signalling NaN
         c_value = c_value.astype(np.float64)
@@ -326,8 +326,7 @@ def block_scaled_dot(
             part, v = slice(group * block, group * block + group), block * vectors // blocks
             factor = sa_value[..., v, None] * sb_value[..., None, v, :]
             odd = odd + np.where(np.isnan(factor), np.nan, 0.0)
-            total = total + np.trunc(
-                a_value[..., part] @ b_value[..., part, :] * np.where(np.isnan(factor), 0.0, factor) * scale
-            )
+            sums = exact_product(a_value[..., part], b_value[..., part, :]).astype(np.float64)
+            total = total + np.trunc(sums * np.where(np.isnan(factor), 0.0, factor) * scale)
         value = np.where(odd == 0, total / scale, odd)
     return round_sum(value, f32, alignment.result_bits)
