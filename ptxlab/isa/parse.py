@@ -120,6 +120,8 @@ def parse_all(text: str | Form) -> list[MmaForm | TransferForm]:
     """
     if isinstance(text, MmaForm | TransferForm):
         return [text]
+    if isinstance(text, Tcgen05Form):
+        raise PtxlabError(refusal(text.mnemonic))
     if not isinstance(text, str):
         raise PtxlabError(
             f"an instruction is named by its PTX text, found {type(text).__name__}; e.g. "

@@ -83,8 +83,8 @@ def _tcgen05_refusal(name: str) -> str:
     if tcgen05_form(name) is not None:
         opcode = name.split(".cta_group")[0].split(".sync")[0]
         return (
-            f"{opcode} works in tensor memory: ptxlab.instruction({name!r}) has its descriptor and its "
-            f"layouts there; other tools of ptxlab do not take it yet"
+            f"{opcode} works in tensor memory, and this takes instructions that work in registers; "
+            f"ptxlab.instruction({name!r}) says all about it"
         )
     tokens = name.split(".")
     pool = {mnemonic: mnemonic.split(".") for mnemonic in tcgen05_mnemonics()}

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..errors import PtxlabError
 from ..gpu.arrays import GpuArray, GpuArrays, ResultArray
 from ..gpu.cuda_python import check, load
+from ..isa.matrix_operand import MatrixOperand
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
 from ..memory.gpu_arrays import ArrayLayout, gpu_layout
@@ -30,7 +31,7 @@ _STREAM = 0  # the default one
 _HELD_AS = {"s4": "int8", "u4": "uint8", "b1": "uint8", "tf32": "float32"}
 
 
-def element_types(operand: Operand) -> str:
+def element_types(operand: MatrixOperand) -> str:
     """The element type, by NumPy's or ml_dtypes' name, of a matrix for this operand.
 
     >>> import ptxlab

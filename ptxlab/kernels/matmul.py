@@ -18,10 +18,11 @@ from .._util.threads import check_executor, in_order
 from ..errors import PtxlabError, quoted
 from ..gpu.arrays import gpu_arrays
 from ..gpu.device import check_device
+from ..isa.matrix_operand import MatrixOperand
 from ..isa.mma import MmaForm
-from ..isa.operand import Operand
 from ..isa.operands import Operands
-from ..isa.parse import parse_mma
+from ..isa.parse import parse_product
+from ..isa.product_form import ProductForm
 from ..numerics.emulate import emulate
 from .device_matmul import matmul_arrays, matmul_codes, matmul_compressed
 from .gemm.sparse import CompressedMatrix, check_compressed, has_kernel
@@ -39,7 +40,7 @@ def matmul(
     A: ArrayLike | CompressedMatrix,
     B: ArrayLike,
     C: ArrayLike | None = None,
-    instruction: MmaForm | str | None = None,
+    instruction: ProductForm | str | None = None,
     *,
     scale_a: ArrayLike | None = None,
     scale_b: ArrayLike | None = None,
@@ -67,13 +68,17 @@ def matmul(
     >>> tenth = np.float32(np.float16(0.1))
     >>> matmul(np.full((20, 300), tenth), np.full((300, 3), tenth), instruction=ins)[0]   # exact: 2.9985353
     array([2.9985325, 2.9985325, 2.9985325], dtype=float32)
+    >>> import ptxlab
+    >>> ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=8)
+    >>> matmul(np.full((20, 300), tenth), np.full((300, 3), tenth), instruction=ins)[0]
+    array([2.9985325, 2.9985325, 2.9985325], dtype=float32)
     """
     if instruction is None:
         raise PtxlabError(
             "instruction is missing: say which one computes the tiles, "
             "e.g. mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
         )
-    ins = parse_mma(instruction)
+    ins = parse_product(instruction)
     if not is_name(on, ("emulator", "gpu")):
         raise PtxlabError(f"on={quoted(on)}: it runs on 'emulator' or on 'gpu'")
     if on == "gpu" and model is not None:
@@ -85,9 +90,10 @@ def matmul(
             f"{ins.mnemonic}: D of one step cannot be C of the next, "
             f"since C is {ins.c_type} and D is {ins.d_type}"
         )
+    mma = ins if isinstance(ins, MmaForm) else None
     if isinstance(A, CompressedMatrix):
-        if on == "gpu" and A.on_gpu and executor is None:
-            return matmul_compressed(ins, A, B, C, stream)
+        if mma is not None and on == "gpu" and A.on_gpu and executor is None:
+            return matmul_compressed(mma, A, B, C, stream)
         check_compressed(ins, A, _as_matrix("B", B).shape)
         A = A.dense()
     call = gpu_arrays({"A": A, "B": B, "C": C, "scale_a": scale_a, "scale_b": scale_b}, stream)
@@ -96,12 +102,14 @@ def matmul(
             raise PtxlabError(
                 "the arrays are on the GPU: pass on='gpu' and no executor, or copies of them as NumPy arrays"
             )
+        if mma is None:
+            raise PtxlabError(f"{ins.mnemonic}: the arrays are on the GPU; pass copies as NumPy arrays")
         with call:
-            return matmul_arrays(ins, call)
-    if on == "gpu" and executor is None and (not ins.sparse or has_kernel(ins)):
-        return _on_gpu(ins, A, B, C, scale_a, scale_b)
+            return matmul_arrays(mma, call)
+    if mma is not None and on == "gpu" and executor is None and (not mma.sparse or has_kernel(mma)):
+        return _on_gpu(mma, A, B, C, scale_a, scale_b)
     tiles = _Tiles(ins, A, B, C, scale_a, scale_b)
-    d = np.empty((*tiles.grid, ins.d.lanes, ins.d.registers), dtype=ins.d.register_type)
+    d = np.empty((*tiles.grid, *ins.d.stored_shape), dtype=ins.d.register_type)
     with bar(tiles.grid[0] * tiles.grid[1] * tiles.steps, "MMAs", show=show) as tick:
         if executor is None:
             for block in tiles.row_blocks(on, model):
@@ -146,7 +154,7 @@ class _Block:
     A, E and its scales are [tile row, step], B and its scales [step, tile column], C [tile row, tile column].
     """
 
-    ins: MmaForm
+    ins: ProductForm
     rows: slice
     columns: slice
     a: NDArray[Any]
@@ -182,7 +190,7 @@ class _Tiles:
 
     def __init__(
         self,
-        ins: MmaForm,
+        ins: ProductForm,
         A: ArrayLike,
         B: ArrayLike,
         C: ArrayLike | None,
@@ -209,7 +217,7 @@ class _Tiles:
         self.scale_b = self._scales("scale_b", ins.scale_b, scale_b)
 
     def _scales(
-        self, argument: str, operand: Operand | None, values: ArrayLike | None
+        self, argument: str, operand: MatrixOperand | None, values: ArrayLike | None
     ) -> NDArray[Any] | None:
         """Packed block scales, tile by tile."""
         if operand is None:
@@ -295,14 +303,14 @@ def _as_matrix(argument: str, values: ArrayLike) -> NDArray[Any]:
     return matrix
 
 
-def _encode(operand: Operand, values: NDArray[Any]) -> NDArray[Any]:
+def _encode(operand: MatrixOperand, values: NDArray[Any]) -> NDArray[Any]:
     try:
         return np.asarray(operand.dtype.encode(values))
     except PtxlabError as error:
         raise PtxlabError(f"{operand.name}: {error}") from None
 
 
-def _is_zero(operand: Operand, codes: NDArray[Any]) -> NDArray[np.bool_]:
+def _is_zero(operand: MatrixOperand, codes: NDArray[Any]) -> NDArray[np.bool_]:
     """Where an element is zero: -0 is, and so is a float whose bits are set only where they are ignored."""
     dtype = operand.dtype
     mask = (1 << dtype.bits) - 1

@@ -145,9 +145,9 @@ def fused_codes(
 ) -> Array:
     """Codes of D for codes a [count, M, K], b [count, K, N], c [count, M, N]; see `fused.fused_dot`."""
     if stored is None and c.shape[2] < WIDE <= c.shape[1] and len(c) < WIDE:  # few columns, many rows
-        turned = (np.swapaxes(x, 1, 2) for x in (b, a, c))
-        by_rows = fused_codes(*turned, None, (dtypes[1], dtypes[0], *dtypes[2:]), alignment)
-        return np.swapaxes(by_rows, 1, 2)
+        left, right, start = (np.swapaxes(x, 1, 2) for x in (b, a, c))
+        turned = (dtypes[1], dtypes[0], dtypes[2], dtypes[3])
+        return np.swapaxes(fused_codes(left, right, start, None, turned, alignment), 1, 2)
     codes, step = _Codes(a, b, c, stored), FusedStep(dtypes, alignment)
     d, odd = np.empty(c.shape, dtype=np.uint32), np.ones(len(c), dtype=np.bool_)
     if alignment.fraction_bits <= _MOST_FRACTION_BITS:

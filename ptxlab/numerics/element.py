@@ -16,7 +16,7 @@ from ..isa.dtypes import DType
 from ..isa.operands import Operands
 from ..isa.product_form import ProductForm
 from .fma import fma_f32
-from .steps import Number, Product, add_up, aligned_number, multiply, number
+from .steps import Number, Product, add_up, aligned_number, multiply, number, stored_product
 
 __all__ = ["Element", "Pair", "codes_of", "codes_of_b", "codes_of_c", "nibbles_of", "scales_of"]
 
@@ -43,6 +43,7 @@ class Element:
     pairs: list[Pair]
     c_code: int
     scales: list[tuple[Number, int | None]]
+    c_shift: int = 0  # C counts 2^-c_shift times
 
     @classmethod
     def of(cls, operands: Operands, row: int, column: int) -> Element:
@@ -62,12 +63,19 @@ class Element:
             positions = ins.structure.positions(nibbles, ins.metadata_ordered)[row].tolist()
         column_of_b = ins.column_of_b(row, column)
         pairs = [Pair(k, int(x), int(b[k, column_of_b])) for k, x in zip(positions, a[row], strict=True)]
-        return cls(ins, row, column_of_b, pairs, int(c[row, column]), scales)
+        c_code, c_shift = int(c[row, column]), operands.modifiers.scale_input_d
+        return cls(ins, row, column_of_b, pairs, c_code, scales, c_shift)
 
     @property
     def c(self) -> Number:
-        """The value of C."""
-        return number(self.c_code, self.ins.c_type)
+        """The value of C, scaled."""
+        return multiply(number(self.c_code, self.ins.c_type), Fraction(1, 1 << self.c_shift))
+
+    def c_product(self, code: int, float_type: DType) -> Product:
+        """C as a summand that can be aligned; of another type where a chip converts it first."""
+        c = stored_product("C", code, float_type)
+        exponent = None if c.exponent is None else c.exponent - self.c_shift
+        return replace(c, value=multiply(c.value, Fraction(1, 1 << self.c_shift)), exponent=exponent)
 
     def product(
         self, index: int, dtypes: tuple[DType, DType] | None = None, codes: tuple[int, int] | None = None
@@ -124,6 +132,7 @@ class Element:
             return None
         with np.errstate(all="ignore"):
             total = np.asarray(ins.c.dtype.decode([self.c_code])).astype(np.float32)
+            total = total * np.float32(2.0**-self.c_shift)
             for pair in sorted(self.pairs):
                 x = np.asarray(ins.a.dtype.decode([pair.a])).astype(np.float32)
                 y = np.asarray(ins.b.dtype.decode([pair.b])).astype(np.float32)

@@ -17,7 +17,7 @@ from ..isa.operands import Operands
 from ..isa.parse import parse_product
 from ..isa.product_form import ProductForm
 from ..isa.targets import CHIPS
-from .models import Model, model_for
+from .models import Model, has, model_for
 from .rules import Exact
 
 if TYPE_CHECKING:
@@ -106,6 +106,6 @@ def model_of(ins: ProductForm | str, model: str | None = None) -> Model:
     """
     ins = parse_product(ins)
     if model is None:
-        have = [chip for chip, target in CHIPS.items() if ins.supports(target)]
+        have = [chip for chip in CHIPS if has(ins, chip)] or ["sm_100"]  # which says what it lacks
         model = next((chip for chip in ("sm_90", "sm_120") if chip in have), have[0])
     return model_for(ins, model)

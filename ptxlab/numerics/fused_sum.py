@@ -77,11 +77,13 @@ def fused_dot(
     alignment: Alignment,
     stored: Array | None = None,
     scales: tuple[Array, Array] | None = None,
+    c_shift: int = 0,
 ) -> Array:
     """Codes of D for codes a [..., M, K], b [..., K, N], c [..., M, N], in one step; C and D have one type.
 
     `stored` [..., M, K] says which elements of A exist; the others make no products. `scales` are ue8m0 codes
     for the rows of A [..., M, 1] and the columns of B [..., 1, N]: powers of two that multiply every product.
+    C counts 2^-c_shift times.
 
     >>> f16, f32 = dtype("f16"), dtype("f32")
     >>> a, b, c = f16.encode([[1, 1]]), f16.encode([[1], [1]]), f32.encode([[2**24]])
@@ -96,14 +98,18 @@ def fused_dot(
         for x in arrays
     ]
     shape = (*batch, *c.shape[-2:])
-    if scales is None and serves(dtypes, int(np.prod(shape, dtype=np.int64)) * a.shape[-1], b.shape[-2]):
+    if (
+        scales is None
+        and not c_shift
+        and serves(dtypes, int(np.prod(shape, dtype=np.int64)) * a.shape[-1], b.shape[-2])
+    ):
         return fused_codes(flat[0], flat[1], flat[2], flat[3], dtypes, alignment).reshape(shape)
     out = np.empty((int(np.prod(batch, dtype=np.int64)), *c.shape[-2:]), dtype=dtypes[3].code_type)
     at_a_time = max(1, _BLOCK // max(1, out[:1].size))
     for first in range(0, len(out), at_a_time):
         part = slice(first, first + at_a_time)
         parts: list[Any] = [None if x is None else x[part] for x in flat]
-        out[part] = _fused_block(dtypes, alignment, *parts)
+        out[part] = _fused_block(dtypes, alignment, c_shift, *parts)
     return out.reshape(shape)
 
 
@@ -121,6 +127,7 @@ def convert_codes(codes: Array, float_type: DType, to: DType) -> Array:
 def _fused_block(
     dtypes: _DTypes,
     alignment: Alignment,
+    c_shift: int,
     a: Array,
     b: Array,
     c: Array,
@@ -139,6 +146,8 @@ def _fused_block(
     (a_value, a_exp), (b_value, b_exp), (c_value, c_exp) = (
         _split(turned(x), each) for x, each in zip((a, b, c), dtypes, strict=False)
     )
+    if c_shift:
+        c_value, c_exp = c_value.astype(np.float64) * 2.0**-c_shift, c_exp - np.int16(c_shift)
     if scale_a is not None and scale_b is not None:
         (sa_value, sa_exp), (sb_value, sb_exp) = (
             _split(turned(x), dtype("ue8m0")) for x in (scale_a, scale_b)

@@ -11,7 +11,8 @@ from .._util.arguments import as_text, is_name
 from ..errors import PtxlabError, listing, quoted
 from ..isa.parse import parse_product
 from ..isa.product_form import ProductForm
-from ..isa.targets import CHIPS, GENERATIONS
+from ..isa.targets import CHIPS, GENERATIONS, chip_of_target
+from ..isa.tcgen05 import Tcgen05Mma
 from .rules import EmulatedThroughF16, Exact, FmaChain, FmaGroups, Fused, Rule
 
 __all__ = ["Evidence", "Model", "has", "model_for", "models"]
@@ -41,6 +42,7 @@ class Model:
     kinds: tuple[str, ...] = ()  # only these `.kind::`; () is all
     accumulators: tuple[str, ...] = ()  # only these types of C; () is all
     scales: tuple[str, ...] = ()  # only these block scales, as in "4X ue8m0"; () is all
+    depths: tuple[int, ...] = ()  # only these K; () is all
     mmas: int = 0  # of each form, compared with a GPU here, bit for bit
 
     def fits(self, ins: ProductForm | str) -> bool:
@@ -54,6 +56,7 @@ class Model:
             (f"{ins.scale_vec}X {ins.scale_type}", self.scales),
         )
         types = ins.a_type in self.inputs and ins.b_type in self.inputs
+        types = types and (not self.depths or ins.k in self.depths)
         return (
             types and ins.family in self.families and all(not names or name in names for name, names in among)
         )
@@ -169,25 +172,25 @@ def _hopper() -> Iterator[Model]:
 
 
 def _tensor_memory(chip: str) -> Iterator[Model]:
-    """tcgen05.mma."""
-    step, source = Fused(25, 23, -133), f"{_SF_TENSOR}; {_MMA_SIM}"
+    """tcgen05.mma. Sparse forms are among what was measured; neither .ws nor K = 96 was."""
+    step, block = Fused(25, 23, -133), Fused(35, 23, -139)
     narrow = replace(step, floor=step.floor + _F32_TO_F16)
-    floats = ("f16", "tf32", "f8f6f4")
+    floats, plain, fp4 = (*_FLOATS, *_F8F6F4), ("f16", "tf32", "f8f6f4"), ("mxf4", "mxf4nvf4")
 
     def rows(families: tuple[str, ...], evidence: Evidence, source: str) -> Iterator[Model]:
-        every: tuple[tuple[str, ...], ...] = (_FLOATS, _F8F6F4)
-        for inputs in every:
-            yield Model(chip, inputs, families, narrow, evidence, source, results=("f16",), kinds=floats)
-        for inputs in every:
-            yield Model(chip, inputs, families, step, evidence, source, kinds=floats)
+        yield Model(chip, floats, families, narrow, evidence, source, results=("f16",), kinds=plain)
+        yield Model(chip, floats, families, step, evidence, source, kinds=plain)
 
-    yield from rows(_TENSOR, "published", source)
+    yield from rows(_TENSOR, "published", f"{_SF_TENSOR}; {_MMA_SIM}; floor as with mma")
     yield from rows(_TENSOR_WS, "assumed", "as without .ws")
     yield Model(chip, ("s8", "u8"), (*_TENSOR, *_TENSOR_WS), Exact(), "published", _ISA, kinds=("i8",))
-    yield Model(chip, _F8F6F4, _TENSOR, step, "published", source, kinds=("mxf8f6f4",))
+    source = f"{_SF_TENSOR}; {_MMA_SIM}; floor as with mxf4"
     yield Model(
-        chip, ("e2m1",), _TENSOR, Fused(35, 23, -126), "published", source, kinds=("mxf4", "mxf4nvf4")
+        chip, _F8F6F4, _TENSOR, replace(step, floor=block.floor), "published", source, kinds=("mxf8f6f4",)
     )
+    source = "sm_103 alone has it; as K = 64, in blocks of 16"
+    yield Model(chip, ("e2m1",), _TENSOR, block, "assumed", source, kinds=fp4, depths=(96,))
+    yield Model(chip, ("e2m1",), _TENSOR, block, "published", f"{_SF_TENSOR}; {_MMA_SIM}", kinds=fp4)
 
 
 def _all() -> Iterator[Model]:
@@ -289,7 +292,9 @@ def models() -> tuple[Model, ...]:
 
 
 def has(ins: ProductForm | str, chip: str) -> bool:
-    """Whether a chip that `model=` names has the instruction.
+    """Whether a chip that `model=` names, or one with the same arithmetic, has the instruction.
+
+    sm_103 and sm_110 compute as sm_100 does, as far as is known; sm_103 alone has tcgen05.mma with K = 96.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32")
@@ -301,6 +306,8 @@ def has(ins: ProductForm | str, chip: str) -> bool:
         raise PtxlabError(f"unknown model {quoted(chip)}; there are {listing(GENERATIONS)}")
     if chip == "sm_70":  # PTX ISA, "Target ISA Notes" of mma and wmma.mma
         return ins.a_type == "f16" and (ins.family == "wmma" or (ins.family, ins.shape) == ("mma", "m8n8k4"))
+    if isinstance(ins, Tcgen05Mma):
+        return any(chip_of_target(target) == chip for target in ins.targets if ins.supports(target))
     return ins.supports(CHIPS.get(chip, chip))
 
 
@@ -317,6 +324,9 @@ def model_for(ins: ProductForm | str, chip: str) -> Model:
 @lru_cache(maxsize=None)
 def _model_for(ins: ProductForm, chip: str) -> Model:
     there = has(ins, chip)
+    unknown = _unknown(ins)
+    if unknown:
+        raise PtxlabError(f"{ins.mnemonic} {ins.shape}: {unknown}")
     model = next((each for each in _MODELS if each.chip == chip and each.fits(ins)), None)
     if model is None:
         others = dict.fromkeys(model.chip for model in _MODELS if model.fits(ins) and has(ins, model.chip))
@@ -328,3 +338,15 @@ def _model_for(ins: ProductForm, chip: str) -> Model:
             f"model {chip!r}: that chip lacks {ins.mnemonic}; targets that have it: {listing(ins.targets, 4)}"
         )
     return model
+
+
+def _unknown(ins: ProductForm) -> str:
+    """Why no chip's arithmetic is known for an instruction; empty where one is."""
+    if not isinstance(ins, Tcgen05Mma):
+        return ""
+    if ins.ashift:
+        return "which row .ashift multiplies is a picture in the PTX ISA that ptxlab does not have"
+    if any(chip_of_target(target) for target in ins.targets if ins.supports(target)):
+        return ""
+    targets = [target for target in ins.targets if ins.supports(target)]
+    return f"only {listing(targets)} have it, and nothing is published about their arithmetic"

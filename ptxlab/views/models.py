@@ -131,5 +131,6 @@ def _restrictions(model: Model) -> str:
         (model.accumulators, "C "),
         (model.kinds, "kind::"),
         (model.scales, "scale_vec::"),
+        (model.depths, "K = "),
     )
     return ", ".join(f"{prefix}{name}" for names, prefix in lists for name in names)

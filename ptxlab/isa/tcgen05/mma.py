@@ -524,7 +524,13 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
         """Columns of B that count as zeros: [n], or None where all count as they are."""
         if not modifiers.zero_column_mask:
             return None
-        return ZeroColumnMask.decode(modifiers.zero_column_mask).zeros(self.m, self.n)
+        mask = ZeroColumnMask.decode(modifiers.zero_column_mask)
+        if mask.shift:
+            raise PtxlabError(
+                f"zero_column_mask=0x{mask.code:x}: it shifts B by {mask.shift} columns, and which columns "
+                "that multiplies is a picture in the PTX ISA that ptxlab does not have; it takes no shift"
+            )
+        return mask.zeros(self.m, self.n)
 
     def pack_result(self, codes: NDArray[Any], c: NDArray[Any], modifiers: Modifiers) -> NDArray[Any]:
         """Words of D: lanes that are disabled, and words that hold nothing of D, stay as they are."""

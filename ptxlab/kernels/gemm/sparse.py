@@ -20,7 +20,8 @@ from ...gpu.device import check_device, device_target, processors
 from ...gpu.tensor_maps import encode_tensor_map
 from ...isa.dtypes import DType, dtype
 from ...isa.mma import MmaForm
-from ...isa.parse import parse_mma
+from ...isa.parse import parse_mma, parse_product
+from ...isa.product_form import ProductForm
 from ...isa.sparsity import Structure
 from ...isa.targets import check_target, chip_of_target
 from ...memory import pack_metadata, tensor_map, unpack_metadata
@@ -188,7 +189,7 @@ def compress(A: Any, instruction: MmaForm | str, *, stream: object = None) -> Co
     )
 
 
-def prune(A: Any, instruction: MmaForm | str, *, stream: object = None) -> Any:
+def prune(A: Any, instruction: ProductForm | str, *, stream: object = None) -> Any:
     """The nearest matrix with the structure of a sparse instruction: of each chunk the largest stay.
 
     A is [M, K], K a multiple of a chunk; one on the GPU is pruned there. Of equals the first stay.
@@ -196,7 +197,7 @@ def prune(A: Any, instruction: MmaForm | str, *, stream: object = None) -> Any:
     >>> prune([[1, -5, 2, 7, 3, 3, 3, 3]], "wgmma.mma_async.sp.sync.aligned.m64n8k64.s32.s8.s8")
     array([[ 0, -5,  0,  7,  3,  3,  0,  0]])
     """
-    form = parse_mma(instruction)
+    form = parse_product(instruction)
     structure = _structure(form)
     call = gpu_arrays({"A": A}, stream)
     if call is None:
@@ -317,7 +318,7 @@ def _compiled(name: str, target: str) -> tuple[bytes, str]:
     return code, lowered or name
 
 
-def _structure(form: MmaForm) -> Structure:
+def _structure(form: ProductForm) -> Structure:
     if form.structure is None:
         raise PtxlabError(f"{form.mnemonic} is dense: its A is not compressed; sparse forms are spelt .sp")
     if form.structure.group > 1 or form.a.dtype.bits not in _CODES:
@@ -361,7 +362,7 @@ def _shape(shape: tuple[int, ...]) -> tuple[int, int]:
     return shape[0], shape[1]
 
 
-def _gpu_matrix(form: MmaForm, call: GpuArrays) -> GpuArray:
+def _gpu_matrix(form: ProductForm, call: GpuArrays) -> GpuArray:
     array, element = call.arrays["A"], form.a.dtype
     if len(array.shape) != 2:
         raise PtxlabError(f"A: found shape {array.shape}; it takes a matrix [rows, columns]")
@@ -651,7 +652,7 @@ def has_kernel(form: MmaForm) -> bool:
     return form.family in {row.family for row in SPARSE} and form.a_type in _ELEMENTS and _fits(form)
 
 
-def check_compressed(form: MmaForm, A: CompressedMatrix, b_shape: tuple[int, ...]) -> None:
+def check_compressed(form: ProductForm, A: CompressedMatrix, b_shape: tuple[int, ...]) -> None:
     """Refuse a compressed matrix of another type or size than a product with this instruction takes."""
     if form.structure is None or A.form.a_type != form.a_type:
         raise PtxlabError(

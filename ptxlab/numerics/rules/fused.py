@@ -70,8 +70,9 @@ class Fused(Rule):
         for k in range(0, columns, depth):
             part = slice(k, k + depth)
             there = None if stored is None else stored[..., part]
+            shift = operands.modifiers.scale_input_d if k == 0 else 0
             total = fused_dot(
-                a[..., part], codes.b[..., part, :], total, dtypes, self.alignment, there, codes.scales
+                a[..., part], codes.b[..., part, :], total, dtypes, self.alignment, there, codes.scales, shift
             )
         d_codes = total if ins.d_type == inner.name else convert_codes(total, inner, ins.d.dtype)
         return d_codes.reshape(*d_codes.shape[:-3], *ins.d.shape) if ins.mma_count > 1 else d_codes
@@ -98,10 +99,10 @@ class Fused(Rule):
         """See `Rule.trace`."""
         ins = element.ins
         if ins.kind in ("mxf4", "mxf4nvf4"):
-            c = stored_product("C", element.c_code, ins.c.dtype)
+            c = element.c_product(element.c_code, ins.c.dtype)
             return [aligned_step(c, element.block_sums(16), self.alignment, ins.d.dtype)]
         inner = dtype("f32") if ins.c_type != ins.d_type else ins.d.dtype
-        so_far = stored_product("C", convert(element.c_code, ins.c.dtype, inner), inner)
+        so_far = element.c_product(convert(element.c_code, ins.c.dtype, inner), inner)
         steps: list[Step] = []
         products = element.products
         depth = self.depth or len(products)
