@@ -124,7 +124,7 @@ def allocated(n: int) -> Picture:
     for at in range(shape[1]):
         block, column = divmod(_WARP * at, power)
         accumulator = column // n
-        text = f"D{accumulator}" if accumulator < 2 else "free"
+        text = f"D{accumulator}" if accumulator < 2 else "unused"
         tint = PIECE_HUES[block % 8] * 4 + 2 * accumulator if accumulator < 2 else None
         cells.append(Cell(0, at, 1, 1, (text,), tint))
         use = f"accumulator {accumulator}" if accumulator < 2 else "allocated, but not used"
@@ -333,7 +333,7 @@ def masked(skip: int) -> Picture:
     )  # fmt: skip
     notes = (
         f"0x{mask.code:016x}: {str(mask).rstrip('.')}",
-        "grey columns count as zeros; each group of lanes begins anew",
+        "grey columns count as zeros; with M = 64 and 32 the runs begin anew in each half or quarter",
     )
     return Picture("A mask in runs", notes, (grid,))
 
