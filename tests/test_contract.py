@@ -66,6 +66,7 @@ def test_everything_public_is_tried() -> None:
 _QUICK = [call for call in calls() if call.name not in SLOW]
 _NEEDS_GPU = (
     "Instruction.run",
+    "TensorInstruction.run",
     "TensorTransfer.run",
     "Transfer.run",
     "gpu.encode_tensor_map",

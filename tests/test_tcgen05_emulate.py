@@ -274,7 +274,7 @@ def test_what_is_not_known_or_not_taken_is_a_sentence() -> None:
         (lambda: ins.emulate(*zeros[:2], np.zeros((128, 8), np.uint32)), r"C: found words of shape \(128, 8"),
         (lambda: ins.emulate(*zeros, zeros[2]), "e: .* has no such operand; it has A, B, C, D"),
         (lambda: ins.emulate(*zeros, model="sm_90"), "model 'sm_90' has no arithmetic for tcgen05.mma"),
-        (lambda: ws(np.ones((32, 16)), np.ones((16, 64)), zero_column_mask=shifted), "it takes no shift"),
+        (lambda: ws(np.ones((32, 16)), np.ones((16, 64)), zero_column_mask=shifted), "ptxlab takes no shift"),
         (
             lambda: lookup(np.ones((128, 64)), np.ones((64, 256))),
             "only sm_107a, sm_107f have it, and nothing",

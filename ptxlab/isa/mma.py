@@ -367,14 +367,6 @@ class MmaForm(ProductForm):
             return "; the assembler takes 2 and 3 as well, the manual has no such lanes"
         return ""
 
-    def scale_copies(self, modifiers: Modifiers) -> tuple[int, int]:
-        """Which copies of the block scales of A and B it reads."""
-        if self.scale_vec is None:
-            return 0, 0
-        of_a = modifiers.thread_id_a * (4 // self.scale_vec) + modifiers.byte_id_a // self.scale_vec
-        of_b = modifiers.thread_id_b * (4 // self.scale_vec) + modifiers.byte_id_b // self.scale_vec
-        return of_a, of_b
-
     # -- sparsity --------------------------------------------------------------------------------------------
 
     def _structured(self) -> Structure:

@@ -140,22 +140,6 @@ class ProductForm(Form):
         """What to add to a refusal where the assembler accepts more than the manual."""
         return ""
 
-    def negates(self, modifiers: Modifiers) -> bool:
-        """Whether every product changes its sign."""
-        return modifiers.imm_scale_a * modifiers.imm_scale_b < 0
-
-    def scale_copies(self, modifiers: Modifiers) -> tuple[int, int]:
-        """Which copies of the block scales of A and B it reads."""
-        return 0, 0
-
-    def zero_columns(self, modifiers: Modifiers) -> NDArray[np.bool_] | None:
-        """Columns of B that count as zeros: [n], or None where all count as they are."""
-        return None
-
-    def pack_result(self, codes: NDArray[Any], c: NDArray[Any], modifiers: Modifiers) -> NDArray[Any]:
-        """Registers or words of D after it, from D's codes and from what was there before, `c`."""
-        return self.d.pack_codes(codes)
-
     # -- sparsity --------------------------------------------------------------------------------------------
 
     @property

@@ -13,12 +13,25 @@ from numpy.typing import NDArray
 
 from ..errors import PtxlabError
 from ..isa.dtypes import DType
+from ..isa.mma import MmaForm
 from ..isa.operands import Operands
 from ..isa.product_form import ProductForm
+from ..isa.tcgen05 import Tcgen05Mma
+from ..isa.zero_column_mask import ZeroColumnMask
 from .fma import fma_f32
 from .steps import Number, Product, add_up, aligned_number, multiply, number, stored_product
 
-__all__ = ["Element", "Pair", "codes_of", "codes_of_b", "codes_of_c", "nibbles_of", "scales_of"]
+__all__ = [
+    "Element",
+    "Pair",
+    "codes_of",
+    "codes_of_b",
+    "codes_of_c",
+    "negated",
+    "nibbles_of",
+    "scales_of",
+    "zero_columns",
+]
 
 
 class Pair(NamedTuple):
@@ -148,15 +161,31 @@ def codes_of_c(operands: Operands) -> NDArray[Any]:
 
 def codes_of_b(operands: Operands) -> NDArray[Any]:
     """B's codes; zeros in the columns that a mask leaves out."""
-    codes, zeros = operands.ins.b.unpack_codes(operands.b), operands.ins.zero_columns(operands.modifiers)
+    codes, zeros = operands.ins.b.unpack_codes(operands.b), zero_columns(operands)
     return codes if zeros is None else np.where(zeros, codes.dtype.type(0), codes)
+
+
+def zero_columns(operands: Operands) -> NDArray[np.bool_] | None:
+    """Columns of B that count as zeros: [n], or None where all count as they are."""
+    if not operands.modifiers.zero_column_mask:
+        return None
+    mask = ZeroColumnMask.decode(operands.modifiers.zero_column_mask)
+    return mask.zeros(operands.ins.m, operands.ins.n)
+
+
+def negated(operands: Operands) -> bool:
+    """Whether every product changes its sign: A or B is negated, not both."""
+    ins, modifiers = operands.ins, operands.modifiers
+    if isinstance(ins, Tcgen05Mma):
+        return ins.descriptor.negate_a != ins.descriptor.negate_b
+    return modifiers.imm_scale_a * modifiers.imm_scale_b < 0
 
 
 def codes_of(operands: Operands) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Codes of A, B and C with the modifiers applied; negating A or B negates every product."""
     ins = operands.ins
     a = ins.a.unpack_codes(operands.a)
-    if ins.negates(operands.modifiers):
+    if negated(operands):
         a = a ^ ins.a.dtype.code_type(1 << (ins.a.dtype.bits - 1))
     return a, codes_of_b(operands), codes_of_c(operands)
 
@@ -183,7 +212,10 @@ def scales_of(operands: Operands) -> tuple[NDArray[Any], NDArray[Any]] | None:
         return None
     if operands.scale_a is None or operands.scale_b is None:
         return None
-    copy_a, copy_b = ins.scale_copies(modifiers)
+    copy_a = copy_b = 0
+    if isinstance(ins, MmaForm) and ins.scale_vec is not None:
+        copy_a = modifiers.thread_id_a * (4 // ins.scale_vec) + modifiers.byte_id_a // ins.scale_vec
+        copy_b = modifiers.thread_id_b * (4 // ins.scale_vec) + modifiers.byte_id_b // ins.scale_vec
     return ins.scale_a.unpack_codes(operands.scale_a, copy_a), ins.scale_b.unpack_codes(
         operands.scale_b, copy_b
     )

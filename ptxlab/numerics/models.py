@@ -345,7 +345,7 @@ def _unknown(ins: ProductForm) -> str:
     if not isinstance(ins, Tcgen05Mma):
         return ""
     if ins.ashift:
-        return "which row .ashift multiplies is a picture in the PTX ISA that ptxlab does not have"
+        return "which row of A .ashift multiplies the PTX ISA does not say exactly, and ptxlab does not guess"
     if any(chip_of_target(target) for target in ins.targets if ins.supports(target)):
         return ""
     targets = [target for target in ins.targets if ins.supports(target)]

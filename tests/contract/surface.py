@@ -425,6 +425,7 @@ def _tcgen05() -> Iterator[Call]:
     )  # fmt: skip
     yield call("TensorTransfer.ptx_module", plain.ptx_module, target="sm_100a")
     yield call("TensorTransfer.sass", plain.sass, target="sm_100a")
+    yield from _tensor_products()
     yield call("TensorInstruction.ptx_module", ptxlab.instruction(f16).ptx_module, target="sm_100f")
     yield call("TensorInstruction.sass", ptxlab.instruction(f16).sass, target="sm_100f")
     yield call("views.tensor_facts", views.tensor_facts, form=ins)
@@ -433,6 +434,38 @@ def _tcgen05() -> Iterator[Call]:
     yield call("views.tensor_where R", views.tensor_where, form=move, name="R", row=3, col=1)
     yield call("views.tensor_holds", views.tensor_holds, form=ins, name="D", lane=3, column=5, cta=0)
     yield call("memory.descriptor of", memory.descriptor, code=shared.code, family="tcgen05")
+
+
+def _tensor_products() -> Iterator[Call]:
+    f16: Any = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=8)
+    nvfp4 = "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16"
+    scaled: Any = ptxlab.instruction(nvfp4, n=8, scale="ue4m3")
+    for ins, modifiers in (
+        (f16, {"enable_input_d": True, "scale_input_d": 3, "disable_output_lane": 5}),
+        (scaled, {"enable_input_d": False}),
+    ):
+        matrices = {"A": np.ones((ins.m, ins.k)), "B": np.ones((ins.k, ins.n)), "C": np.ones((ins.m, ins.n))}
+        words = {name: operand.pack(np.ones(operand.shape)) for name, operand in ins.inputs.items()}
+        scales = {name: np.ones(ins.inputs[name].shape) for name in ins.inputs if name.startswith("scale_")}
+        yield call("TensorInstruction.emulate", ins.emulate, **words, **modifiers, model="sm_100")
+        yield call("TensorInstruction.run", ins.run, **words, stream=None, **modifiers)
+        yield call("TensorInstruction.__call__", ins, **matrices, **scales, **modifiers)
+        yield call("TensorInstruction.trace", ins.trace, **matrices, **scales, **modifiers, row=1, col=2)
+        yield call("Tcgen05Mma.check_modifiers", ins.check_modifiers, modifiers=Modifiers(**modifiers))
+        yield call("Operands.of tcgen05", Operands.of, ins=ins, **words, modifiers=Modifiers())
+        yield call("Operands.from_matrices tcgen05", Operands.from_matrices, ins=ins, **matrices, **scales)
+        yield call("ptxlab.matmul tcgen05", ptxlab.matmul, **matrices, instruction=ins, **scales, show=False)
+    yield call("Tcgen05Mma.column_of_b", f16.column_of_b, row=1, col=2)
+    yield call("TensorInstruction.of", type(f16).of, form=f16)
+    words = np.zeros((128, 8), np.uint32)
+    yield call("TensorOperand.check_registers", f16.d.check_registers, registers=words)
+    yield call("TensorOperand.check_codes", f16.d.check_codes, codes=np.zeros((64, 8), np.uint32))
+    yield call("TensorOperand.check_matrix", f16.d.check_matrix, matrix=np.zeros((64, 8)))
+    eight: Any = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::i8", m=64, n=8)
+    yield call("TensorOperand.unpack_as", eight.a_from("tensor").a.unpack_as, registers=words, number=np.int8)
+    yield call("TensorOperand.describe", f16.d.describe, name="accumulator")
+    yield call("numerics.model_for tcgen05", model_for, ins=scaled, chip="sm_100")
+    yield call("numerics.has tcgen05", has, ins=scaled, chip="sm_100")
 
 
 def _transfers() -> Iterator[Call]:

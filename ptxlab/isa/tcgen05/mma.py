@@ -513,38 +513,23 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
                 f"disable_output_lane={quoted(modifiers.disable_output_lane)}: {self.mnemonic} takes a mask "
                 f"of {lanes} bits"
             )
-        self.zero_columns(modifiers)
+        if modifiers.zero_column_mask:
+            mask = ZeroColumnMask.decode(modifiers.zero_column_mask)
+            if mask.shift:
+                raise PtxlabError(
+                    f"zero_column_mask=0x{mask.code:x}: it shifts B by {mask.shift} columns, and which "
+                    f"columns that multiplies the PTX ISA does not say; ptxlab takes no shift"
+                )
         return modifiers
 
-    def negates(self, modifiers: Modifiers) -> bool:
-        """Whether every product changes its sign: A or B is negated, not both."""
-        return self.descriptor.negate_a != self.descriptor.negate_b
-
-    def zero_columns(self, modifiers: Modifiers) -> NDArray[np.bool_] | None:
-        """Columns of B that count as zeros: [n], or None where all count as they are."""
-        if not modifiers.zero_column_mask:
-            return None
-        mask = ZeroColumnMask.decode(modifiers.zero_column_mask)
-        if mask.shift:
-            raise PtxlabError(
-                f"zero_column_mask=0x{mask.code:x}: it shifts B by {mask.shift} columns, and which columns "
-                "that multiplies is a picture in the PTX ISA that ptxlab does not have; it takes no shift"
-            )
-        return mask.zeros(self.m, self.n)
-
-    def pack_result(self, codes: NDArray[Any], c: NDArray[Any], modifiers: Modifiers) -> NDArray[Any]:
-        """Words of D: lanes that are disabled, and words that hold nothing of D, stay as they are."""
-        words = self.d.pack_codes(codes)
-        writes = self._writes
-        if modifiers.disable_output_lane:
-            lanes = np.arange(words.shape[-2], dtype=object)
-            enabled = (modifiers.disable_output_lane >> lanes & 1) == 0
-            writes = writes & enabled.astype(bool)[:, None]
-        return words if writes.all() else np.where(writes, words, c)
-
     @cached_property
-    def _writes(self) -> NDArray[np.bool_]:
-        """Words of D's columns in which there is an element: [lanes, columns]."""
+    def written(self) -> NDArray[np.bool_]:
+        """Which words of D's columns hold an element of it; the others stay as they are: [lanes, columns].
+
+        >>> import ptxlab
+        >>> ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=8).written[14:18, 0]
+        array([ True,  True, False, False])
+        """
         return self.d.pack_codes(np.ones(self.d.shape, dtype=self.d.dtype.code_type)) > 0
 
     @property

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...isa.operands import Operands
+from ...isa.tcgen05 import Tcgen05Mma
 from ..element import Element, codes_of, nibbles_of, scales_of
 from ..steps import Step
 
@@ -27,11 +28,24 @@ class Rule(ABC):
 
     def run(self, operands: Operands) -> Array:
         """Registers of D for a batch [count, lanes, registers]."""
-        return operands.ins.pack_result(self.dot(operands), operands.c, operands.modifiers)
+        return pack_result(operands, self.dot(operands))
 
     @abstractmethod
     def trace(self, element: Element) -> list[Step]:
         """The same for one element of D, step by step and exactly."""
+
+
+def pack_result(operands: Operands, codes: Array) -> Array:
+    """Registers of D from its codes; of tensor memory the words of D, and the others as they were in C."""
+    ins, disabled = operands.ins, operands.modifiers.disable_output_lane
+    words = ins.d.pack_codes(codes)
+    if not isinstance(ins, Tcgen05Mma):
+        return words
+    written = ins.written
+    if disabled:
+        lanes = [not disabled >> lane & 1 for lane in range(words.shape[-2])]
+        written = written & np.array(lanes)[:, None]
+    return words if written.all() else np.where(written, words, operands.c)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...isa.operands import Operands
-from ..element import Element, codes_of_c, nibbles_of
+from ..element import Element, codes_of_c, nibbles_of, zero_columns
 from ..products import exact_product
 from ..steps import Step, Term, add_up
 from .base import Array, Rule
@@ -29,7 +29,7 @@ class Exact(Rule):
         """See `Rule.dot`. Sums of products fit float32 exactly: at most 64 * 255 * 255 < 2^24."""
         ins = operands.ins
         b = ins.b.unpack_as(operands.b, np.float32)
-        zeros = ins.zero_columns(operands.modifiers)
+        zeros = zero_columns(operands)
         if zeros is not None:
             b = np.where(zeros, np.float32(0), b)
         nibbles = nibbles_of(operands)

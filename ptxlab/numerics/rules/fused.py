@@ -11,7 +11,7 @@ from ...isa.dtypes import DType, dtype
 from ...isa.mma import MmaForm
 from ...isa.operands import Operands
 from ..compiled import WIDE, FusedStep, fused_registers, serves
-from ..element import Element
+from ..element import Element, negated
 from ..fused_sum import Alignment, block_scaled_dot, convert_codes, fused_dot, round_sum
 from ..steps import Product, Step, Term, add_up, convert, convert_step, result_lsb, stored_product
 from .base import Array, Codes, Rule
@@ -79,13 +79,13 @@ class Fused(Rule):
 
     def run(self, operands: Operands) -> Array:
         """See `Rule.run`; from registers to registers in one compiled loop where that serves."""
-        ins, modifiers = operands.ins, operands.modifiers
+        ins = operands.ins
         plain = isinstance(ins, MmaForm) and ins.structure is None and ins.scale_vec is None
         plain = plain and ins.c_type == ins.d_type
         whole = ins.mma_count == 1 and ins.n < WIDE and (self.depth is None or self.depth >= ins.k)
         dtypes = (ins.a.dtype, ins.b.dtype, ins.c.dtype, ins.d.dtype)
         products = operands.count * ins.d.shape[0] * ins.d.shape[1] * ins.k
-        if not plain or not whole or ins.negates(modifiers) or not serves(dtypes, products, ins.k):
+        if not plain or not whole or negated(operands) or not serves(dtypes, products, ins.k):
             return super().run(operands)
         step = FusedStep(dtypes, self.alignment)
         d, odd = fused_registers(operands, step)
