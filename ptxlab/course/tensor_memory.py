@@ -369,7 +369,11 @@ STEPS = (
     ),
     Step("ld", 3, "D stays in tensor memory, where no other instruction can read it."),
     Step("wait::ld", 3, "The registers may be read before they are filled."),
-    Step("dealloc", 0, "The columns stay taken: a later block of the SM waits in alloc forever."),
+    Step(
+        "dealloc",
+        0,
+        "The manual demands it: while the columns are taken, a later block waits for them in alloc.",
+    ),
 )
 
 
@@ -919,7 +923,7 @@ def _order(answer: object) -> tuple[bool, str]:
         not broken,
         "Three of them are easily forgotten, since a kernel often gives the right numbers without: the fence "
         "for the async proxy, the fence after the wait, and `wait::ld`. `dealloc` is easily forgotten, too; "
-        "that one shows as a hang.",
+        "then expect the next blocks to hang in `alloc`.",
         (order == tuple(range(len(_SHUFFLED))), "That is the order as it is. What comes first, what last?"),
         otherwise=f"You have number {late} before number {early}, but {why}.",
     )
