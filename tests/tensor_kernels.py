@@ -38,6 +38,10 @@ def _variants(form: Tcgen05Mma) -> Iterator[Case]:
         yield from ((form, modifiers) for modifiers in _arguments(form))
     for selector in form.selectors[1:]:
         yield from _legal(form, selector=selector)
+    if form.scaled:
+        for identity in (1, 2, 3):
+            yield from _legal(form, scale_a_id=identity)
+            yield from _legal(form, scale_b_id=identity)
 
 
 def _legal(form: Tcgen05Mma, **parts: object) -> Iterator[Case]:

@@ -148,6 +148,11 @@ class ProductForm(Form):
         """The sparsity that A must have, or None for a dense instruction."""
 
     @property
+    @abstractmethod
+    def nibbles(self) -> dict[int, tuple[int, ...]]:
+        """Metadata nibbles that mean something, and the groups that each keeps; none for dense ones."""
+
+    @property
     def metadata_ordered(self) -> bool:
         """Whether the two indices of a nibble must ascend."""
         return False

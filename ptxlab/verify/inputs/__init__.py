@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from ..._util.arguments import as_flag, as_int, check_room, is_name
 from ...errors import PtxlabError, listing, quoted
-from ...isa.mma import MmaForm
+from ...isa.matrix_operand import MatrixOperand
 from ...isa.modifiers import Modifiers
 from ...isa.operand import Operand
 from ...isa.operands import Operands
-from ...isa.parse import parse_mma
+from ...isa.parse import parse_product
+from ...isa.product_form import ProductForm
 from . import directed, sampling
 from .stream import QuickStream, Stream
 
@@ -35,30 +36,36 @@ _STREAM_KEYS = {
 }
 
 
-def categories(ins: MmaForm | str) -> tuple[str, ...]:
+def categories(ins: ProductForm | str) -> tuple[str, ...]:
     """Categories of inputs for this instruction, those that golden results are recorded for.
 
     >>> import ptxlab
     >>> categories(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"))
     ('bits', 'extremes', 'halves', 'edges')
     """
-    ins = parse_mma(ins)
+    ins = parse_product(ins)
     return sampling.FLOAT if ins.a.dtype.is_float else sampling.INTEGER
 
 
-def directed_categories(ins: MmaForm | str) -> tuple[str, ...]:
+def directed_categories(ins: ProductForm | str) -> tuple[str, ...]:
     """Further categories, aimed at corners of the arithmetic.
 
     >>> import ptxlab
     >>> directed_categories(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"))
     ('overflow_edge',)
     """
-    ins = parse_mma(ins)
+    ins = parse_product(ins)
     return directed.FLOAT if ins.a.dtype.is_float else directed.INTEGER
 
 
 def make(
-    ins: MmaForm | str, category: str, count: int, seed: int = 0, selector: int = 0, *, quick: bool = False
+    ins: ProductForm | str,
+    category: str,
+    count: int,
+    seed: int = 0,
+    selector: int = 0,
+    *,
+    quick: bool = False,
 ) -> Operands:
     """The operands of `count` instructions, of that category.
 
@@ -69,8 +76,10 @@ def make(
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
     >>> np.unique(ins.a.unpack(make(ins, "extremes", count=1).a))
     array([-8, -1,  0,  1,  7], dtype=int8)
+    >>> make(ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", n=8), "moderate", count=3).c.shape
+    (3, 128, 8)
     """
-    ins = parse_mma(ins)
+    ins = parse_product(ins)
     known = (*categories(ins), *directed_categories(ins))
     if not is_name(category, known):
         raise PtxlabError(f"unknown category {quoted(category)}; {ins.mnemonic} has {listing(known, 20)}")
@@ -120,16 +129,16 @@ def make(
 
 
 def _multiplicand(
-    stream: Stream, ins: MmaForm, operand: Operand, category: str, shape: tuple[int, ...]
+    stream: Stream, ins: ProductForm, operand: MatrixOperand, category: str, shape: tuple[int, ...]
 ) -> NDArray[Any]:
     if category in categories(ins):
         return sampling.multiplicand(stream, operand, category, shape)
     return directed.multiplicand(stream, ins, operand, category, shape)
 
 
-def _fill_copies(stream: Stream, operand: Operand, registers: NDArray[Any]) -> NDArray[Any]:
+def _fill_copies(stream: Stream, operand: MatrixOperand, registers: NDArray[Any]) -> NDArray[Any]:
     """Random bits in all copies of an element but the first, the only one that is read (f16 of WMMA)."""
-    if operand.layout is None or operand.layout.copies == 1:
+    if not isinstance(operand, Operand) or operand.layout is None or operand.layout.copies == 1:
         return registers
     elements = operand.split(registers).reshape(len(registers), -1)
     unread = np.setdiff1d(np.arange(elements.shape[1]), operand.layout.scatter(0))
@@ -137,12 +146,17 @@ def _fill_copies(stream: Stream, operand: Operand, registers: NDArray[Any]) -> N
     return operand.join(elements.reshape(len(registers), operand.lanes, -1))
 
 
-def _metadata(stream: Stream, ins: MmaForm, count: int, selector: int) -> NDArray[Any]:
-    """Random legal nibbles in the lanes that the selector names, random bits in the others."""
+def _metadata(stream: Stream, ins: ProductForm, count: int, selector: int) -> NDArray[Any]:
+    """Random legal nibbles in the lanes that the selector names, random bits in the others.
+
+    Words of tensor memory have no others.
+    """
     e = ins.e
-    if e is None or e.layout is None:
+    if e is None:
         raise PtxlabError(f"{ins.mnemonic} has no metadata")
     registers = e.pack_codes(stream.pick(sorted(ins.nibbles), (count, *e.shape)).astype(np.uint8))
+    if not isinstance(e, Operand) or e.layout is None:
+        return registers
     metadata_lanes = np.unique(e.layout.scatter(selector) // e.layout.elements)
     other_lanes = np.setdiff1d(np.arange(e.lanes), metadata_lanes)
     registers[:, other_lanes] = stream.below(1 << 32, (count, len(other_lanes), 1)).astype(np.uint32)

@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...isa.dtypes import DType
-from ...isa.mma import MmaForm
-from ...isa.operand import Operand
+from ...isa.matrix_operand import MatrixOperand
+from ...isa.product_form import ProductForm
 from . import sampling
 from .stream import Stream
 
@@ -60,7 +60,7 @@ class _Floats(NamedTuple):
 
 
 def multiplicand(
-    stream: Stream, ins: MmaForm, operand: Operand, category: str, shape: tuple[int, ...]
+    stream: Stream, ins: ProductForm, operand: MatrixOperand, category: str, shape: tuple[int, ...]
 ) -> NDArray[Any]:
     """Codes of A or B, K last."""
     dtype = operand.dtype
@@ -83,7 +83,7 @@ def multiplicand(
     return codes
 
 
-def _wide(stream: Stream, ins: MmaForm, operand: Operand, floats: _Floats) -> _Floats:
+def _wide(stream: Stream, ins: ProductForm, operand: MatrixOperand, floats: _Floats) -> _Floats:
     shape, bias = floats.shape, operand.dtype.bias
     # the number of the MMA, by which A and B agree on how far they are moved apart
     if operand.name == "A":
@@ -97,31 +97,31 @@ def _wide(stream: Stream, ins: MmaForm, operand: Operand, floats: _Floats) -> _F
     return floats._replace(exponent=bias + shift + offset)
 
 
-def _mostly_zero(stream: Stream, ins: MmaForm, operand: Operand, floats: _Floats) -> _Floats:
+def _mostly_zero(stream: Stream, ins: ProductForm, operand: MatrixOperand, floats: _Floats) -> _Floats:
     shape, top = floats.shape, (1 << operand.dtype.exponent_bits) - 1
     exponent = np.where(stream.chance(85, shape), 0, stream.between(0, top, shape))
     fraction = np.where((exponent == 0) & stream.chance(95, shape), 0, floats.fraction)
     return floats._replace(exponent=exponent, fraction=fraction)
 
 
-def _underflow(stream: Stream, ins: MmaForm, operand: Operand, floats: _Floats) -> _Floats:
+def _underflow(stream: Stream, ins: ProductForm, operand: MatrixOperand, floats: _Floats) -> _Floats:
     exponent = stream.between(0, max(operand.dtype.bias // 4, 1), floats.shape)
     return floats._replace(exponent=np.where(stream.chance(20, floats.shape), 0, exponent))
 
 
-def _ties(stream: Stream, ins: MmaForm, operand: Operand, floats: _Floats) -> _Floats:
+def _ties(stream: Stream, ins: ProductForm, operand: MatrixOperand, floats: _Floats) -> _Floats:
     """Fractions of two bits, so that sums have few bits too."""
     return floats._replace(fraction=floats.fraction & (3 << max(operand.dtype.fraction_bits - 2, 0)))
 
 
-def _overflow_edge(stream: Stream, ins: MmaForm, operand: Operand, floats: _Floats) -> _Floats:
+def _overflow_edge(stream: Stream, ins: ProductForm, operand: MatrixOperand, floats: _Floats) -> _Floats:
     """Products as large as the last bits of the largest result."""
     result = ins.c.dtype
     centre = operand.dtype.bias + (result.bias - result.fraction_bits) // 2
     return floats._replace(exponent=centre + stream.between(-2, 2, floats.shape))
 
 
-def _cancelling_c(stream: Stream, ins: MmaForm, operand: Operand, floats: _Floats) -> _Floats:
+def _cancelling_c(stream: Stream, ins: ProductForm, operand: MatrixOperand, floats: _Floats) -> _Floats:
     """Half of the MMAs have a wide range of exponents."""
     shape, bias = floats.shape, operand.dtype.bias
     is_wide = stream.chance(50, (shape[0], 1, 1))
@@ -129,7 +129,7 @@ def _cancelling_c(stream: Stream, ins: MmaForm, operand: Operand, floats: _Float
     return floats._replace(exponent=np.where(is_wide, wide, floats.exponent))
 
 
-def _sticky(stream: Stream, ins: MmaForm, operand: Operand, floats: _Floats) -> _Floats:
+def _sticky(stream: Stream, ins: ProductForm, operand: MatrixOperand, floats: _Floats) -> _Floats:
     """The first product is the last bit of a subnormal result, or half of it; most others are far below.
 
     Half of it where the result is rounded to nearest (f16): a product far below then decides about a tie. f32
@@ -158,7 +158,7 @@ def _sticky(stream: Stream, ins: MmaForm, operand: Operand, floats: _Floats) -> 
 
 
 #: How a category changes the multiplicands; those not named have exponents around 1.
-_MULTIPLICANDS: dict[str, Callable[[Stream, MmaForm, Operand, _Floats], _Floats]] = {
+_MULTIPLICANDS: dict[str, Callable[[Stream, ProductForm, MatrixOperand, _Floats], _Floats]] = {
     "wide": _wide,
     "mostly_zero": _mostly_zero,
     "underflow": _underflow,
@@ -196,7 +196,7 @@ def _nan_payloads(stream: Stream, dtype: DType, shape: tuple[int, ...]) -> NDArr
 
 def accumulator(
     stream: Stream,
-    ins: MmaForm,
+    ins: ProductForm,
     category: str,
     shape: tuple[int, ...],
     a: NDArray[Any],
@@ -223,7 +223,7 @@ def accumulator(
     return codes
 
 
-def _wide_c(stream: Stream, ins: MmaForm, floats: _Floats) -> _Floats:
+def _wide_c(stream: Stream, ins: ProductForm, floats: _Floats) -> _Floats:
     """As far from 1 as products are."""
     bias, top = ins.c.dtype.bias, (1 << ins.c.dtype.exponent_bits) - 1
     reach = ins.a.dtype.bias // 2 + ins.b.dtype.bias // 2
@@ -231,7 +231,7 @@ def _wide_c(stream: Stream, ins: MmaForm, floats: _Floats) -> _Floats:
     return floats._replace(exponent=exponent)
 
 
-def _mostly_zero_c(stream: Stream, ins: MmaForm, floats: _Floats) -> _Floats:
+def _mostly_zero_c(stream: Stream, ins: ProductForm, floats: _Floats) -> _Floats:
     exponent = stream.between(0, (1 << ins.c.dtype.exponent_bits) - 1, floats.shape)
     is_zero = stream.chance(50, floats.shape)
     return floats._replace(
@@ -239,7 +239,7 @@ def _mostly_zero_c(stream: Stream, ins: MmaForm, floats: _Floats) -> _Floats:
     )
 
 
-def _underflow_c(stream: Stream, ins: MmaForm, floats: _Floats) -> _Floats:
+def _underflow_c(stream: Stream, ins: ProductForm, floats: _Floats) -> _Floats:
     """Half of them are subnormal, since their exponents are clipped to 0; many have one bit or none."""
     shape = floats.shape
     exponent = stream.between(-2, 2, shape)
@@ -249,7 +249,7 @@ def _underflow_c(stream: Stream, ins: MmaForm, floats: _Floats) -> _Floats:
     return floats._replace(exponent=exponent, fraction=fraction)
 
 
-def _ties_c(stream: Stream, ins: MmaForm, floats: _Floats) -> _Floats:
+def _ties_c(stream: Stream, ins: ProductForm, floats: _Floats) -> _Floats:
     """Up to so large that the products are half of the last bit."""
     dtype, shape = ins.c.dtype, floats.shape
     exponent = stream.between(dtype.bias - 2, dtype.bias + dtype.fraction_bits + 4, shape)
@@ -257,21 +257,21 @@ def _ties_c(stream: Stream, ins: MmaForm, floats: _Floats) -> _Floats:
     return floats._replace(exponent=exponent, fraction=fraction)
 
 
-def _overflow_edge_c(stream: Stream, ins: MmaForm, floats: _Floats) -> _Floats:
+def _overflow_edge_c(stream: Stream, ins: ProductForm, floats: _Floats) -> _Floats:
     """The largest finite number and its neighbours."""
     dtype, shape = ins.c.dtype, floats.shape
     fraction = (1 << dtype.fraction_bits) - 1 - stream.below(8, shape)
     return floats._replace(exponent=np.full(shape, (1 << dtype.exponent_bits) - 2), fraction=fraction)
 
 
-def _sticky_c(stream: Stream, ins: MmaForm, floats: _Floats) -> _Floats:
+def _sticky_c(stream: Stream, ins: ProductForm, floats: _Floats) -> _Floats:
     """0, 1 or 2 units of the last place of a subnormal."""
     exponent = np.zeros(floats.shape, dtype=np.int64)
     return floats._replace(exponent=exponent, fraction=stream.below(3, floats.shape))
 
 
 #: How a category changes C; those not named have exponents around 1.
-_ACCUMULATORS: dict[str, Callable[[Stream, MmaForm, _Floats], _Floats]] = {
+_ACCUMULATORS: dict[str, Callable[[Stream, ProductForm, _Floats], _Floats]] = {
     "wide": _wide_c,
     "mostly_zero": _mostly_zero_c,
     "underflow": _underflow_c,
@@ -294,7 +294,7 @@ def _opposite(stream: Stream, dtype: DType, total: NDArray[np.float64]) -> NDArr
 
 
 def _product(
-    ins: MmaForm, a: NDArray[Any], b: NDArray[Any], nibbles: NDArray[Any] | None
+    ins: ProductForm, a: NDArray[Any], b: NDArray[Any], nibbles: NDArray[Any] | None
 ) -> NDArray[np.float64]:
     """A B in float64, exact for integers: sparse A expanded, stacked operands multiplied one by one."""
     with np.errstate(all="ignore"):

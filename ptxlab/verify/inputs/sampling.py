@@ -27,8 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...isa.dtypes import DType
-from ...isa.mma import MmaForm
-from ...isa.operand import Operand
+from ...isa.matrix_operand import MatrixOperand
+from ...isa.product_form import ProductForm
 from .stream import Stream
 
 __all__ = ["FLOAT", "INTEGER", "accumulator", "compose", "integer_multiplicand", "multiplicand", "scale"]
@@ -50,14 +50,16 @@ FLOAT = (
 _WITHOUT_INFINITY = ("e4m3", "e3m2", "e2m3", "e2m1")
 
 
-def multiplicand(stream: Stream, operand: Operand, category: str, shape: tuple[int, ...]) -> NDArray[Any]:
+def multiplicand(
+    stream: Stream, operand: MatrixOperand, category: str, shape: tuple[int, ...]
+) -> NDArray[Any]:
     """Codes of A or B, K last."""
     if operand.dtype.is_float:
         return _float_multiplicand(stream, operand, category, shape)
     return integer_multiplicand(stream, operand, category, shape)
 
 
-def accumulator(stream: Stream, ins: MmaForm, category: str, shape: tuple[int, ...]) -> NDArray[Any]:
+def accumulator(stream: Stream, ins: ProductForm, category: str, shape: tuple[int, ...]) -> NDArray[Any]:
     """Codes of C."""
     if ins.c.dtype.is_float:
         return _float_accumulator(stream, ins, category, shape)
@@ -83,7 +85,7 @@ def scale(stream: Stream, dtype: DType, shape: tuple[int, ...]) -> NDArray[Any]:
 
 
 def integer_multiplicand(
-    stream: Stream, operand: Operand, category: str, shape: tuple[int, ...]
+    stream: Stream, operand: MatrixOperand, category: str, shape: tuple[int, ...]
 ) -> NDArray[Any]:
     """Codes of A or B, K last."""
     dtype = operand.dtype
@@ -127,7 +129,7 @@ def compose(
 
 
 def _float_multiplicand(
-    stream: Stream, operand: Operand, category: str, shape: tuple[int, ...]
+    stream: Stream, operand: MatrixOperand, category: str, shape: tuple[int, ...]
 ) -> NDArray[Any]:
     dtype = operand.dtype
     if category == "bits":
@@ -183,7 +185,7 @@ def _bottom_exponents(stream: Stream, dtype: DType, shape: tuple[int, ...]) -> N
     return np.where(stream.chance(10, shape), 0, exponent)
 
 
-def _cancelling(stream: Stream, operand: Operand, codes: NDArray[Any]) -> NDArray[Any]:
+def _cancelling(stream: Stream, operand: MatrixOperand, codes: NDArray[Any]) -> NDArray[Any]:
     """Neighbours of A are opposite and rows of B repeat in eights.
 
     Products then cancel whichever elements the metadata of a sparse A select.
@@ -208,7 +210,9 @@ def _sprinkle(
     return np.where(replaced, chosen, codes).astype(dtype.code_type)
 
 
-def _float_accumulator(stream: Stream, ins: MmaForm, category: str, shape: tuple[int, ...]) -> NDArray[Any]:
+def _float_accumulator(
+    stream: Stream, ins: ProductForm, category: str, shape: tuple[int, ...]
+) -> NDArray[Any]:
     dtype = ins.c.dtype
     if category == "bits":
         return stream.codes(dtype, shape)

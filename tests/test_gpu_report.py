@@ -1,0 +1,102 @@
+"""The report on a GPU, with the emulator in the place of one: what it holds, and what it finds."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from ptxlab import gpu, instruction
+from ptxlab.isa.operands import Operands
+from tests import gpu_report
+from tests.gpu_report import Emulator, Golden, Layout, Move
+from tests.sampling import one_in
+
+F16 = instruction("tcgen05.mma.cta_group::1.kind::f16", n=64)
+PAIR = instruction("tcgen05.mma.sp.cta_group::2.kind::f16", m=128, n=64)
+SCALED = instruction("tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16", n=64)
+B200 = Emulator("sm_100a")
+
+
+def test_a_report_can_be_read_back(tmp_path: Path) -> None:
+    cases = [
+        Golden(instruction("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32")),
+        Golden(instruction("tcgen05.mma.ws.cta_group::1.kind::i8", m=32, n=64), count=1),
+        Layout(F16, "D"),
+        Move(instruction("tcgen05.ld.sync.aligned.16x64b.x2.pack::16b.b32")),
+    ]
+    file = tmp_path / "report.json.gz"
+    gpu_report.write(gpu_report.report(B200, cases), file)
+    result = json.loads(gzip.decompress(file.read_bytes()))
+    assert result["summary"] == {"cases": 4, "differing": 0, "not_compared": 0, "errors": 0}
+    assert result["device"]["target"] == "sm_100a" and result["format"] == 1
+    golden, product, layout, move = result["entries"]
+    assert golden["categories"].keys() == {"bits", "extremes", "halves", "edges", "overflow_edge"}
+    assert product["descriptor"] == "0x02100020" and product["means"].startswith("m32n64k32")
+    words = gpu_report.unpacked(product["categories"]["bits"]["first"])
+    assert gpu_report.digest(words.reshape(1, 128, 16)) == product["categories"]["bits"]["digest"]
+    assert layout["stated"] == "(128,64):(1,128)"
+    assert np.array_equal(gpu_report.unpacked(layout["found"]), np.arange(128 * 64))
+    assert move["kind"] == "move" and move["shape"] == [1, 128, 2]
+
+
+def test_probes_find_the_layouts_of_the_emulator() -> None:
+    """Layouts of D, of A in tensor memory, of metadata and of scales."""
+    probes = [case for case in gpu_report.plan("sm_100a") if isinstance(case, Layout)]
+    assert {case.form.path.name for case in probes if case.operand == "D"} == set("ABCDEFG")
+    for case in one_in(9, probes, 4):
+        entry = case.run(B200)
+        assert entry["differences"] == 0, entry
+
+
+@dataclass
+class Shifted:
+    """Another machine: the lanes of D change places, and one bit of every result is another."""
+
+    target: str = "sm_100a"
+    name: str = "shifted"
+    lanes: int = 0
+    flip: int = 0
+
+    def product(self, operands: Operands) -> NDArray[Any]:
+        return np.roll(B200.product(operands), self.lanes, axis=-2) ^ np.uint32(self.flip)
+
+    def move(self, form: Any, arguments: Any) -> NDArray[Any]:
+        raise RuntimeError("no such instruction")
+
+
+def test_differences_are_found() -> None:
+    """A layout that is not the stated one, words that are not the emulator's, and a case that fails."""
+    entry = Layout(F16, "D").run(Shifted(lanes=1))
+    assert entry["differences"] == 128 * 64
+    assert gpu_report.unpacked(entry["found"]).reshape(128, 64)[1, 5] == 5  # row 0 is in lane 1
+    assert entry["differing"][0] == [0, 0, 127 * 64, 0]
+    entry = Layout(SCALED, "SFA").run(Shifted(lanes=32))
+    assert entry["differences"] > 0
+    golden = Golden(PAIR, count=1).run(Shifted(flip=1))
+    assert golden["categories"]["moderate"]["differences"] == 256 * PAIR.d.columns
+    cases = [Move(instruction("tcgen05.shift.cta_group::1.down")), Layout(PAIR, "E")]
+    result = gpu_report.report(Shifted(), cases)
+    assert result["summary"]["errors"] == 1 and result["entries"][0]["error"].startswith(
+        "RuntimeError: no such"
+    )
+    assert result["entries"][1]["differences"] == 0
+
+
+def test_every_target_has_a_plan() -> None:
+    assert {type(case) for case in gpu_report.plan("sm_90a", quick=True)} == {Golden}
+    for case in one_in(300, gpu_report.plan("sm_100a"), 7):
+        assert all("__global__" in source for source in case.sources)
+
+
+def test_without_a_gpu(capsys: pytest.CaptureFixture[str]) -> None:
+    if gpu.available():
+        pytest.skip("there is a GPU")
+    assert gpu_report.main([]) == 1
+    assert capsys.readouterr().err == f"No report: {gpu.status()}.\n"
