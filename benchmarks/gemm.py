@@ -24,6 +24,7 @@ from .__main__ import RESULTS, keep
 TIMES = 20
 ROUNDS = 5  # in which the two sides take turns
 PAUSE = 0.05  # seconds
+HEAD_START = 2_000_000  # cycles
 WGMMA = "wgmma.mma_async.sync.aligned.m64n256"
 
 
@@ -57,7 +58,8 @@ MMA_SP = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32
 SPARSE_WGMMA = "wgmma.mma_async.sp.sync.aligned.m64n256"
 SPARSE = (
     ("f16", f"{SPARSE_WGMMA}k32.f32.f16.f16", "f16", (8192, 4096, 2048)),
-    ("f16, called", f"{SPARSE_WGMMA}k32.f32.f16.f16", "f16", (8192, 4096, 2048)),  # without a CUDA graph
+    ("f16, B by rows", f"{SPARSE_WGMMA}k32.f32.f16.f16", "f16", (8192, 4096, 2048)),
+    ("f16, called", f"{SPARSE_WGMMA}k32.f32.f16.f16", "f16", (8192, 2048)),  # without a CUDA graph
     ("f16, mma.sp", MMA_SP, "f16", (8192,)),  # the kernel for Ampere-class chips
     ("bf16", f"{SPARSE_WGMMA}k32.f32.bf16.bf16", "bf16", (8192,)),
     ("tf32", f"{SPARSE_WGMMA}k16.f32.tf32.tf32", "f32", (8192,)),
@@ -65,7 +67,7 @@ SPARSE = (
     ("s8", f"{SPARSE_WGMMA}k64.s32.s8.s8", "s32", (8192, 4096)),
 )
 _DENSE_IN_TORCH = ("e4m3", "tf32")
-GOALS = {("f16", 8192): (1.5, 0), ("f16, called", 8192): (1.5, 0), ("e4m3", 8192): (0, 2000)}
+GOALS = {("f16", 8192): (1.5, 0), ("f16, B by rows", 8192): (1.5, 0), ("e4m3", 8192): (0, 2000)}
 
 
 @dataclass
@@ -119,6 +121,8 @@ def best_seconds(*operations: Callable[[], object], times: int = TIMES, captured
             time.sleep(PAUSE)
             run()
             pairs = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(times // ROUNDS)]
+            if captured:  # the GPU waits until all runs are queued, so that none of them waits for Python
+                torch.cuda._sleep(HEAD_START)
             for start, end in pairs:
                 start.record()
                 run()
@@ -178,8 +182,11 @@ def sparse() -> Iterator[Row]:
         kind = name.split(",")[0]
         for size in sizes:
             a, b = operands(kind, size)
+            by_rows = name.endswith("by rows")
+            if by_rows:
+                b = b.contiguous()
             pruned = ptxlab.prune(a, form)
-            rung = gemm.best_sparse_rung(form, "sm_90a", size, size, result=result)
+            rung = gemm.best_sparse_rung(form, "sm_90a", size, size, result=result, b_by_rows=by_rows)
             if name.endswith("mma.sp"):
                 rung = gemm.sparse_rung(form, result=result)
             theirs = library(kind, a, b)

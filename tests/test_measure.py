@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import ptxlab
 from ptxlab import PtxlabError, figures
 from ptxlab.cli import main
 from ptxlab.gpu import measure as engine
-from ptxlab.gpu import recording
+from ptxlab.gpu import recording, sensors
 from ptxlab.gpu.codegen.loops import FIRST_ADDRESS, LOOP_NAME, Loop, loop
 from ptxlab.gpu.device import Gpu
 from ptxlab.gpu.measurement import Measurement, Point, work
@@ -94,8 +95,8 @@ class _PretendedGpu(engine._Stage):
     def loaded(self, kernel: engine.Kernel) -> Iterator[None]:
         yield
 
-    def run(self, kernel: Any, function: Any, blocks: int, threads: int, turns: int, **_: Any) -> Any:
-        return turns * 1e-6, turns * 1000, None
+    def run(self, kernel: Any, function: Any, blocks: int, threads: int, turns: int, *_: Any) -> Any:
+        return turns * 1e-6, turns * 1000
 
 
 def test_figures_follow_from_times(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,6 +117,25 @@ def test_figures_follow_from_times(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(PtxlabError, match="its registers allow 8 on each SM"):
         engine.measure_built([narrow], Gpu("pretended", "sm_90a"), warps=[16])
     assert "by warps on each SM (down) and chains (across)" in repr(result)
+
+
+def test_power_is_that_of_the_run_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The driver's samples that are late enough count; without any, what the sensors said last."""
+    monkeypatch.setattr(sensors.time, "sleep", lambda _: None)
+    monkeypatch.setattr(sensors, "read_sensors", lambda: sensors.Reading(1755.0, 99.0, 41.0))
+    samples = {1000.01: 100.0, 1000.03: 350.0, 1000.05: 600.0, 1000.07: 610.0, 1000.5: 90.0}
+    for known, power in ((samples, 605.0), ({}, 99.0)):
+        clock = count(1000.0, 0.01)
+        monkeypatch.setattr(sensors.time, "time", lambda clock=clock: next(clock))
+        monkeypatch.setattr(
+            sensors,
+            "power_samples",
+            lambda begin, end, known=known: [watts for at, watts in known.items() if begin < at <= end],
+        )
+        left = iter([False] * 8 + [True])
+        watch = sensors.Watch()
+        watch.follow(lambda left=left: next(left))  # type: ignore[misc]
+        assert (watch.power, watch.temperature) == (power, 41.0)
 
 
 @pytest.mark.parametrize(
@@ -229,3 +249,7 @@ def test_a_gpu_is_measured(tmp_path: Path) -> None:
     again = read_record(recording.record(file, forms=forms))
     assert len(again) == 2
     assert measured(_F16, str(file)).cycles == pytest.approx(result.cycles, rel=0.05)
+    for each in (result, *again):
+        assert each.sustained is not None
+        assert 50 < (each.sustained.power or 0) < 2000
+        assert 10 < (each.sustained.temperature or 0) < 110

@@ -37,9 +37,9 @@ from .device import Gpu, check_device
 from .launcher import errors_during, wait
 from .measurement import Measurement, Point
 from .sass import Sass, disassemble, read, sass
-from .sensors import Reading, read_sensors
+from .sensors import Watch
 
-__all__ = ["Kernel", "build", "measure", "measure_built", "plan", "stage", "warm_up"]
+__all__ = ["Kernel", "build", "measure", "measure_built", "plan", "stage", "sustain", "warm_up"]
 
 _SECONDS = 0.03
 _WARM_UP = 0.2  # seconds: clocks rise within this time
@@ -54,6 +54,7 @@ _MOST_WARPS = 16  # on each SM
 _MOST_CHAINS = 32
 _MOST_SECONDS = 60
 _CALL = "CALL.REL"
+_NOT_READY = 600  # CUDA_ERROR_NOT_READY
 _PLAIN_SHARED = 48 << 10  # bytes that every kernel may have without asking
 
 
@@ -207,9 +208,15 @@ class _Stage:
             driver.cuModuleUnload(module)
 
     def run(
-        self, kernel: Kernel, function: Any, blocks: int, threads: int, turns: int, *, sample_after: float = 0
-    ) -> tuple[float, int, Reading | None]:
-        """Seconds, cycles of block 0, and what the sensors said meanwhile."""
+        self,
+        kernel: Kernel,
+        function: Any,
+        blocks: int,
+        threads: int,
+        turns: int,
+        watch: Watch | None = None,
+    ) -> tuple[float, int]:
+        """Seconds, and cycles of block 0; the sensors are watched meanwhile."""
         driver = self.driver
         memory = int(self.input)
         values: list[NDArray[Any]] = [
@@ -225,16 +232,14 @@ class _Stage:
         launched = driver.cuLaunchKernel(function, *shape, self.handle, pointers.ctypes.data, 0)
         self._check(launched, "launching the kernel")
         self._check(driver.cuEventRecord(self.events[1], self.handle), "recording an event")
-        reading = None
-        if sample_after:
-            time.sleep(sample_after)
-            reading = read_sensors()
+        if watch is not None:
+            watch.follow(lambda: int(driver.cuEventQuery(self.events[1])[0]) != _NOT_READY)
         with errors_during(f"running the loop of {kernel.form.mnemonic}"):
             wait(self.stream)
         (milliseconds,) = self._check(driver.cuEventElapsedTime(*self.events), "reading an event")
         clocks = np.zeros(2, dtype=np.int64)
         self._check(driver.cuMemcpyDtoH(clocks.ctypes.data, self.clocks, 16), "reading the clock")
-        return milliseconds / 1000, int(clocks[1] - clocks[0]), reading
+        return milliseconds / 1000, int(clocks[1] - clocks[0])
 
     def latency(self, kernel: Kernel, function: Any) -> float:
         """Cycles from one instruction of a chain to the next, on one warp (warpgroup) of the GPU."""
@@ -242,28 +247,30 @@ class _Stage:
         runs = [self.run(kernel, function, 1, kernel.form.lanes, turns)[1] for _ in range(3)]
         return min(runs) / (turns * kernel.loop.statements)
 
-    def point(
-        self, kernel: Kernel, function: Any, warps: int, seconds: float, *, sample: bool = False
-    ) -> Point:
-        """Throughput with so many warps on every SM, over about so many seconds; `sample`: sensors, too."""
-        blocks, threads = self.multiprocessors, 32 * warps
+    def point(self, kernel: Kernel, function: Any, warps: int, seconds: float) -> Point:
+        """Throughput with so many warps on every SM, over about so many seconds."""
         turns = _FIRST_TURNS
-        elapsed, cycles, reading = self.run(kernel, function, blocks, threads, turns)
+        elapsed, cycles = self.run(kernel, function, self.multiprocessors, 32 * warps, turns)
         while elapsed < 0.7 * seconds:
             turns = max(int(turns * min(seconds / max(elapsed - 5e-6, 1e-6), 64)), turns + 1)
-            last = sample and elapsed * 64 > 0.6 * seconds
-            elapsed, cycles, reading = self.run(
-                kernel, function, blocks, threads, turns, sample_after=0.7 * seconds if last else 0
-            )
-        instructions = blocks * (threads // kernel.form.lanes) * turns * kernel.loop.statements
+            elapsed, cycles = self.run(kernel, function, self.multiprocessors, 32 * warps, turns)
         return Point(
-            warps,
-            kernel.chains,
-            instructions / elapsed,
-            cycles / elapsed / 1e6,
-            reading.power if reading else None,
-            reading.temperature if reading else None,
+            warps, kernel.chains, self._in_a_turn(kernel, warps) * turns / elapsed, cycles / elapsed / 1e6
         )
+
+    def sustained(self, kernel: Kernel, function: Any, best: Point, seconds: float) -> Point:
+        """A point once more, for so many seconds, with what the sensors said."""
+        in_a_turn = self._in_a_turn(kernel, best.warps)
+        turns = max(1, int(seconds * best.per_second / in_a_turn))
+        watch = Watch()
+        elapsed, cycles = self.run(kernel, function, self.multiprocessors, 32 * best.warps, turns, watch)
+        rate, clock = in_a_turn * turns / elapsed, cycles / elapsed / 1e6
+        return Point(best.warps, kernel.chains, rate, clock, watch.power, watch.temperature)
+
+    def _in_a_turn(self, kernel: Kernel, warps: int) -> int:
+        """Instructions of all SMs in a turn of the loop."""
+        units = 32 * warps // kernel.form.lanes
+        return int(self.multiprocessors) * units * kernel.loop.statements
 
 
 @lru_cache(maxsize=1)
@@ -305,7 +312,7 @@ def measure_built(
             has_latency = not (isinstance(form, TransferForm) and stores(form))
             if kernel.chains == 1 and has_latency:
                 latency[kernel.through] = gpu_stage.latency(kernel, function)
-            if kernel.through == "A":
+            if kernel.through == "A" or kernel.loop.one_row:
                 continue
             for each in warps:
                 if each * 32 <= kernel.loop.threads and each * 32 >= form.lanes:
@@ -326,7 +333,7 @@ def measure_built(
             if best.clock > _SLUMP * first.clock:
                 break
         if sustained:
-            long = gpu_stage.point(kernel, function, first.warps, sustained, sample=True)
+            long = gpu_stage.sustained(kernel, function, best, sustained)
     others = [point for point, _ in points if point is not first]
     return Measurement(
         form,
@@ -341,6 +348,12 @@ def measure_built(
         datetime.datetime.now(datetime.UTC).date().isoformat(),
         long,
     )
+
+
+def sustain(kernel: Kernel, best: Point, seconds: float) -> Point:
+    """The best point once more, for so long that power bounds the clock, with what the sensors say."""
+    with stage().loaded(kernel) as function:
+        return stage().sustained(kernel, function, best, seconds)
 
 
 def measure(

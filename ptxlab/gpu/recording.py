@@ -27,7 +27,7 @@ from ..isa.mma import MmaForm
 from .codegen.loops import Contents, Through
 from .compiler import compiler_version
 from .device import Gpu, check_device
-from .measure import Kernel, build, measure_built, plan, stage, warm_up
+from .measure import Kernel, build, measure_built, plan, stage, sustain, warm_up
 from .measurement import Measurement
 from .records import Record, read_record, user_file, write_record
 from .sensors import driver_version, limits
@@ -36,10 +36,11 @@ __all__ = ["is_typical", "measurable", "record"]
 
 _SECONDS = 0.01  # that the best point of an instruction is measured
 _QUICK = 0.001
-_SUSTAINED = 0.3
-_SAVE_EVERY = 5.0  # seconds
+_WATCHED = 0.085  # seconds after which the sensors of power have seen two samples of it
+_SUSTAINED = 0.3  # of typical instructions: until power bounds the clock
 _TYPICAL_N = 256
 _DEEPEST_BITS = 256  # of a row of A
+_SAVE_EVERY = 5.0  # seconds
 _AHEAD = 4  # instructions that are compiled ahead, for each core
 
 
@@ -64,8 +65,7 @@ def is_typical(form: Form) -> bool:
         return False
     if form.lanes == 128:
         return form.n == _TYPICAL_N
-    bits = dtype(form.a_type).bits
-    deepest = _DEEPEST_BITS * (2 if form.sparse else 1) // bits
+    deepest = _DEEPEST_BITS * (2 if form.sparse else 1) // dtype(form.a_type).bits
     return form.family in ("mma", "mma.sp") and not form.ordered and form.m == 16 and form.k == deepest
 
 
@@ -91,47 +91,49 @@ def record(
     begun = _begun(file, _conditions(gpu, contents))
     wanted = list(measurable(gpu.target) if forms is None else forms)
     warm_up()
-    # What heats the GPU comes last: the sustained throughput of some.
-    for sustained in (False, True):
-        _measure_missing(begun, wanted, gpu, file, end, sustained=sustained)
+    _measure_missing(begun, wanted, gpu, file, end)
+    _sustain_missing(begun, wanted, gpu, file, end)  # what heats the GPU comes last
     return file
 
 
-def _measure_missing(
-    begun: Record, forms: list[Form], gpu: Gpu, file: Path, end: float | None, *, sustained: bool
-) -> None:
-    """Measure what the record lacks, and write it every few seconds and in the end."""
-    missing = [form for form in forms if begun.get(form) is None]
-    if sustained:
-        missing = [form for form in forms if is_typical(form) and not _has_sustained(begun, form)]
+def _measure_missing(begun: Record, forms: list[Form], gpu: Gpu, file: Path, end: float | None) -> None:
+    """Measure latency and throughput of what the record lacks."""
+    jobs = {form: plan(form) for form in forms if begun.get(form) is None}
+    for _, kernels in _built(jobs, gpu, begun, file, end):
+        begun.add(measure_built(kernels, gpu, seconds=_SECONDS, quick=_QUICK, contents=begun.contents))
+
+
+def _sustain_missing(begun: Record, forms: list[Form], gpu: Gpu, file: Path, end: float | None) -> None:
+    """Run the best kernel of each form for longer, and add what the sensors say."""
+    jobs: dict[Form, list[tuple[int, Through]]] = {}
+    for form in forms:
+        before = begun.get(form)
+        if before is not None and before.sustained is None:
+            jobs[form] = [(before.best.chains, "C")]
+    for before, (kernel,) in _built(jobs, gpu, begun, file, end):
+        assert before is not None
+        seconds = _SUSTAINED if is_typical(before.form) else _WATCHED
+        begun.add(replace(before, sustained=sustain(kernel, before.best, seconds)))
+
+
+def _built(
+    jobs: dict[Form, list[tuple[int, Through]]], gpu: Gpu, begun: Record, file: Path, end: float | None
+) -> Iterator[tuple[Measurement | None, list[Kernel]]]:
+    """The kernels of each form, with what is known of it; the record is written meanwhile and in the end."""
     saved = time.monotonic()
     try:
-        with bar(len(missing), "instructions") as tick:
-            for form, kernels in _compiled(missing, gpu.target, begun.contents):
+        with bar(len(jobs), "instructions") as tick:
+            for form, kernels in _compiled(jobs, gpu.target, begun.contents):
                 if end is not None and time.monotonic() > end:
                     break
                 if kernels:
-                    begun.add(_measured(begun, form, kernels, gpu, sustained=sustained))
+                    yield begun.get(form), kernels
                 tick(note=form.mnemonic)
                 if time.monotonic() - saved > _SAVE_EVERY:
                     write_record(begun, file)
                     saved = time.monotonic()
     finally:
         write_record(begun, file)
-
-
-def _has_sustained(record: Record, form: Form) -> bool:
-    result = record.get(form)
-    return result is not None and result.sustained is not None
-
-
-def _measured(begun: Record, form: Form, kernels: list[Kernel], gpu: Gpu, *, sustained: bool) -> Measurement:
-    longer = _SUSTAINED if sustained else 0
-    result = measure_built(
-        kernels, gpu, seconds=_SECONDS, quick=_QUICK, sustained=longer, contents=begun.contents
-    )
-    before = begun.get(form)
-    return result if before is None else replace(before, sustained=result.sustained)
 
 
 def _conditions(gpu: Gpu, contents: Contents) -> Record:
@@ -163,22 +165,24 @@ def _begun(file: Path, conditions: Record) -> Record:
     return old
 
 
-def _compiled(forms: list[Form], target: str, contents: Contents) -> Iterator[tuple[Form, list[Kernel]]]:
+def _compiled(
+    jobs: dict[Form, list[tuple[int, Through]]], target: str, contents: Contents
+) -> Iterator[tuple[Form, list[Kernel]]]:
     """The kernels of each form in turn, compiled ahead in other processes."""
     workers = thread_count()
     waiting: deque[tuple[Form, list[Future[Kernel | None]]]] = deque()
-    rest = iter(forms)
+    rest = iter(jobs.items())
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, mp_context=spawn, initializer=_ignore_interrupts) as pool:
         try:
             while True:
-                for form in islice(rest, _AHEAD * workers - len(waiting)):
-                    jobs = [pool.submit(_try_to_build, form, target, *each, contents) for each in plan(form)]
-                    waiting.append((form, jobs))
+                for form, wanted in islice(rest, _AHEAD * workers - len(waiting)):
+                    builds = [pool.submit(_try_to_build, form, target, *each, contents) for each in wanted]
+                    waiting.append((form, builds))
                 if not waiting:
                     return
-                form, jobs = waiting.popleft()
-                yield form, [kernel for job in jobs if (kernel := job.result()) is not None]
+                form, builds = waiting.popleft()
+                yield form, [kernel for build in builds if (kernel := build.result()) is not None]
         except BrokenProcessPool:
             raise PtxlabError(
                 "the processes that compile kernels do not start; a script calls this under "

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from types import ModuleType
 
 from .cuda_python import load
 
-__all__ = ["Reading", "driver_version", "limits", "read_sensors"]
+__all__ = ["Reading", "Watch", "driver_version", "limits", "power_samples", "read_sensors"]
 
+_PAUSE = 0.0005  # seconds between two questions whether the GPU is done
+_LOOK = 0.02  # seconds between two looks at the sensors
+_SETTLING = 0.045  # seconds of work after which a sample of power is of that work alone
+_GPU_CORE = 0  # NVML_TEMPERATURE_GPU, whose name differs between versions of cuda-bindings
 _QUERY = ("clocks.sm", "power.draw.instant", "temperature.gpu")
 
 
@@ -29,6 +35,35 @@ class Reading:
 
 
 _UNKNOWN = Reading(None, None, None)
+
+
+@dataclass
+class Watch:
+    """Power and temperature while the GPU works.
+
+    The driver keeps samples of power, one in 20 ms; the first of a run still have some of what was before.
+
+    >>> watch = Watch()
+    >>> watch.follow(lambda: True)   # nothing to wait for
+    >>> watch.power is None
+    True
+    """
+
+    power: float | None = None  # W
+    temperature: float | None = None  # degrees Celsius
+
+    def follow(self, done: Callable[[], bool]) -> None:
+        """Look at the sensors until the work is done."""
+        begin = time.time()
+        looked = 0.0
+        while not done():
+            if time.time() - looked > _LOOK:
+                reading, looked = read_sensors(), time.time()
+                self.power, self.temperature = reading.power, reading.temperature
+            time.sleep(_PAUSE)
+        samples = power_samples(begin + _SETTLING, time.time())
+        if samples:
+            self.power = sum(samples) / len(samples)
 
 
 @lru_cache(maxsize=1)
@@ -56,7 +91,7 @@ def read_sensors() -> Reading:
         return Reading(
             float(nvml.device_get_clock_info(device, nvml.ClockType.SM)),
             _power(nvml, device),
-            float(nvml.device_get_temperature_v(device, nvml.TemperatureSensors.GPU)),
+            float(nvml.device_get_temperature_v(device, nvml.TemperatureSensors(_GPU_CORE))),
         )
     except Exception:  # NVML's errors have a type each, and a container may hide any sensor
         return _ask_nvidia_smi()
@@ -74,6 +109,21 @@ def _power(nvml: ModuleType, device: int) -> float:
     except Exception:  # the field is younger than some drivers
         pass
     return float(nvml.device_get_power_usage(device)) / 1000
+
+
+def power_samples(begin: float, end: float) -> list[float]:
+    """The driver's samples of power between two times of this computer's clock, in W; one in 20 ms or so."""
+    library = _nvml()
+    if library is None:
+        return []
+    nvml, device = library
+    try:
+        kind = nvml.SamplingType.TOTAL_POWER_SAMPLES
+        _, samples = nvml.device_get_samples(device, kind, int(begin * 1e6))
+        pairs = [(int(each.time_stamp), int(each._data["sample_value"]["ui_val"][0])) for each in samples]
+    except Exception:  # as above; also where there are no new samples
+        return []
+    return [milliwatts / 1000 for stamp, milliwatts in pairs if begin * 1e6 < stamp <= end * 1e6]
 
 
 def _ask_nvidia_smi() -> Reading:

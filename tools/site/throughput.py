@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ptxlab._util.files import write_atomically
 from ptxlab.gpu.measurement import Measurement, work
+from ptxlab.gpu.recording import is_typical
 from ptxlab.gpu.records import Record, measured
 from ptxlab.isa.mma import MmaForm
 from ptxlab.views import Picture
@@ -36,6 +37,13 @@ instructions that are counted; those that the chip lacks load operands anew for 
 their emulation moves out of the loop. `ptxlab measure INSTRUCTION` does all this on your GPU, and `ptxlab
 measure --all --record` makes a record like this one."""
 
+_POWER = """\
+The figures above are from runs of 10 ms, in which the clock hardly falls. Then power bounds it. "For
+longer" are the rates of another run of 85 ms, with its clock, power and temperature; W is the mean of what
+the driver sampled, once in 20 ms, after the first 45. Here is one shape of each type, which ran for 0.3 s:
+until then the GPU may take more than its limit."""
+
+_LONGER = ("for longer", "MHz", "W", "°C")
 _MEMORY = """\
 Two things bound `wgmma`. The tensor cores of an SM multiply 64 x N x 16 values of f16 (or as many bytes
 of another type) in N / 2 cycles, and a sparse instruction covers twice as much K in the same time. Shared
@@ -94,25 +102,21 @@ def page(chip: str = _CHIP) -> Page:
     out.add(_chart("native", "", chip))
     for family in ("mma", "mma.sp", "wmma", "ldmatrix", "stmatrix", "movmatrix"):
         rows = [_row(result) for result in record if result.form.family == family]
-        columns = ("instruction", "runs as", "latency", "through A", "cycles", "T/s", "MHz")
-        if family in ("ldmatrix", "stmatrix", "movmatrix"):
-            columns = (*columns[:5], "TB/s", "MHz")
-        out.dropdown(f"Every {family}: {len(rows)}", table(columns, rows, numbers=range(2, 7)))
+        unit = "TB/s" if family in ("ldmatrix", "stmatrix", "movmatrix") else "T/s"
+        columns = ("instruction", "runs as", "latency", "through A", "cycles", unit, "MHz", *_LONGER)
+        out.dropdown(f"Every {family}: {len(rows)}", table(columns, rows, numbers=range(2, len(columns))))
     out.heading(2, "Every wgmma")
-    out.add("T operations a second, and in brackets the cycles from one to the next; below, the latencies.")
+    out.add(
+        "T operations a second, and in brackets the cycles from one to the next; below, the latencies, and "
+        "MHz, W and °C of a longer run."
+    )
     for type_name in wgmma_types(record):
         out.dropdown(f"wgmma with {type_name}", *_by_n(record, type_name))
     out.dropdown("Every form of wgmma, for N = 64, 128 and 256", _all_forms(record))
     out.heading(2, "For longer")
     out.add(
-        "The figures above are from runs of 10 ms, in which the clock hardly falls. After some tenths of a "
-        "second power bounds it, and these are the rates that remain. W is what the sensor said after 0.2 s; "
-        "it is late by a tenth or two, so that its lowest figures are too low.",
-        table(
-            ("instruction", "T/s", "after 0.3 s", "MHz", "W", "°C"),
-            list(_sustained(record)),
-            numbers=range(1, 6),
-        ),
+        _POWER,
+        table(("instruction", "T/s", *_LONGER), list(_sustained(record)), numbers=range(1, 6)),
     )
     out.heading(2, "Beside published figures")
     out.add(_published(chip))
@@ -142,7 +146,19 @@ def _row(result: Measurement) -> tuple[str, ...]:
         _number(result.cycles, 2),
         f"{result.throughput / 1e12:,.4g}",
         f"{result.best.clock:.0f}",
+        *_longer(result),
     )
+
+
+def _longer(result: Measurement) -> tuple[str, ...]:
+    """Rate, clock, power and temperature of the longer run."""
+    point = result.sustained
+    if point is None:
+        return ("",) * len(_LONGER)
+    rate = point.per_second * work(result.form) / 1e12
+    return (
+        f"{rate:,.4g}", _number(point.clock, 0), _number(point.power, 0), _number(point.temperature, 0)
+    )  # fmt: skip
 
 
 def _by_n(record: Record, type_name: str) -> Iterator[str]:
@@ -159,20 +175,20 @@ def _by_n(record: Record, type_name: str) -> Iterator[str]:
         for result in results:
             if isinstance(result.form, MmaForm):
                 by_n.setdefault(result.form.n, {})[key] = result
-    for latencies in (False, True):
-        rows = []
-        for n, results_of_n in sorted(by_n.items()):
-            cells = []
-            for key in names:
-                found = results_of_n.get(key)
-                if found is None:
-                    cells.append("")
-                elif latencies:
-                    cells.append(_number(found.latency))
-                else:
-                    cells.append(f"{found.throughput / 1e12:,.0f} ({found.cycles:.0f})")
-            rows.append((str(n), *cells))
+    for show in (
+        _rate,
+        lambda result: _number(result.latency),
+        lambda result: ", ".join(_longer(result)[1:]),
+    ):
+        rows = [
+            (str(n), *(show(results_of_n[key]) if key in results_of_n else "" for key in names))
+            for n, results_of_n in sorted(by_n.items())
+        ]
         yield table(("N", *names.values()), rows, numbers=range(5))
+
+
+def _rate(result: Measurement) -> str:
+    return f"{result.throughput / 1e12:,.0f} ({result.cycles:.0f})"
 
 
 def _all_forms(record: Record) -> str:
@@ -191,21 +207,14 @@ def _all_forms(record: Record) -> str:
 
 def _sustained(record: Record) -> Iterator[tuple[str, ...]]:
     for result in record:
-        longer = result.sustained
-        if longer is None:
-            continue
         form = result.form
+        if not is_typical(form):
+            continue
         space = ""
         if isinstance(form, MmaForm) and form.lanes == 128:
             space = ", A in registers" if form.a_space == "register" else ", A in memory"
-        yield (
-            f"{code(form.mnemonic)}{space}",
-            f"{result.throughput / 1e12:,.4g}",
-            f"{longer.per_second * work(form) / 1e12:,.4g}",
-            _number(longer.clock, 0),
-            _number(longer.power, 0),
-            _number(longer.temperature, 0),
-        )
+        name = f"{code(form.mnemonic)}{space}"
+        yield (name, f"{result.throughput / 1e12:,.4g}", *_longer(result))
 
 
 def _published(chip: str) -> str:

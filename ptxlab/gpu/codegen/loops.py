@@ -112,6 +112,7 @@ class Loop:
     input: bytes
     shared: int  # bytes of dynamic shared memory
     threads: int  # most threads of a block
+    one_row: bool = False  # all lanes of its loads share a row, which tells the latency but no throughput
 
 
 def loop(
@@ -415,6 +416,7 @@ def _tile_descriptors(draft: _Draft, operand: Operand, sets: list[Operands]) -> 
 def _transfer_loop(form: TransferForm, chains: int, contents: Contents) -> Loop:
     if form.space is None:
         form = form.in_space("shared")
+    one_row = False
     image = np.random.default_rng(0).integers(0, 256, chains * _ROW_BYTES, dtype=np.uint8)
     if contents == "zeros":
         image[:] = 0
@@ -422,6 +424,7 @@ def _transfer_loop(form: TransferForm, chains: int, contents: Contents) -> Loop:
         body, results, declared = _stores(form, chains)
         statements = chains
     elif chains == 1:
+        one_row = form.shape == "m8n16"
         image = _chase(form)
         body, results, declared = _dependent_loads(form)
         statements = _STATEMENTS
@@ -430,7 +433,7 @@ def _transfer_loop(form: TransferForm, chains: int, contents: Contents) -> Loop:
         statements = chains
     setup = "\n".join([_COPY.format(words=len(image) // 4, first=FIRST_ADDRESS), *declared])
     source = _kernel(form.mnemonic, 32, setup, body, results, threads=_MOST_THREADS)
-    return Loop(source, statements, image.tobytes(), FIRST_ADDRESS + len(image), _MOST_THREADS)
+    return Loop(source, statements, image.tobytes(), FIRST_ADDRESS + len(image), _MOST_THREADS, one_row)
 
 
 _OWN_ROW = f"    unsigned int p = {FIRST_ADDRESS} + lane * 16;"
