@@ -63,10 +63,10 @@ def page() -> Page:
         out.heading(2, "A sparse A")
         out.add(
             "`wgmma.sp` with an A of 2:4 structure that was compressed before (`ptxlab.compress`); zeros "
-            "count as operations. Columns of B are contiguous, except where it says by rows. "
-            '"Called" is without a CUDA graph, so that the time in which Python and the library prepare a '
-            'launch counts too; "mma.sp" is the kernel for chips before Hopper. The library is cuSPARSELt; for e4m3 and tf32, of which torch has no sparse '
-            "product, it is the dense one:",
+            'count as operations. Columns of B are contiguous, except where it says by rows. "Called" is '
+            "without a CUDA graph, so that the time in which Python and the library prepare a launch counts "
+            'too; "mma.sp" is the kernel for chips before Hopper. The library is cuSPARSELt; for e4m3 and '
+            "tf32, of which torch has no sparse product, it is the dense one:",
             table(heads, sparse, numbers=(1, 2, 3, 4)),
             "Shared memory binds these kernels, not the tensor cores. A sparse instruction needs twice as "
             "much of B in the same time: for 64 x 256 at full rate that is all that shared memory can "
