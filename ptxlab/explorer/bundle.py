@@ -19,6 +19,7 @@ _STYLES = (
     "panel",
     "trace",
     "memory",
+    "tensor",
     "tooltip",
     "sheet",
     "edit",

@@ -28,6 +28,8 @@ import { AXES, anchorsOf, holdAnchors, listenForZoom, scrollToAnchor } from "./z
 import { Quiz } from "./quiz.js";
 import { Motion } from "./motion.js";
 import { MemoryView } from "./memory.js";
+import { TensorView } from "./tensor.js";
+import { Descriptor } from "./descriptor.js";
 
 /** @type {{ [name in Name]?: Name[] }} */
 const INSIDE = { A: ["SFA"], B: ["SFB"], stored: ["E"] }; // what is shown between the cells of a matrix
@@ -77,6 +79,7 @@ export class App {
     this.quiz = new Quiz(this, this.root);
     this.grid = make("div", "ptx-product", this.root);
     this.quadrant = make("div", "ptx-quadrant", null);
+    this.descriptor = new Descriptor(this, this.quadrant);
     this.panel = new Panel(this, this.quadrant);
     this.motion = new Motion(this);
     this.status = make("div", "ptx-status", this.quadrant, {
@@ -85,6 +88,7 @@ export class App {
     });
     this.statusText = make("div", "ptx-status-text", this.status);
     this.memory = new MemoryView(this, this.root);
+    this.tensor = new TensorView(this, this.root);
     this.stepper = new Stepper(this, this.root);
     this.tracePanel = new TracePanel(this, this.root);
     this.problem = new Problem(this, this.root);
@@ -137,6 +141,7 @@ export class App {
       "zoom",
       "problem",
       "memory",
+      "load",
       ...MATRICES,
     ])
       this.model.on(`change:${name}`, later);
@@ -234,11 +239,13 @@ export class App {
       "stored",
       ...(this.model.get("show_c") ? ["C"] : []),
     ]).filter((name) => this.matrices[name]);
-    const panes = `${this.instruction.mnemonic} ${this.matrices.A.note} ${shown}`;
+    const { m, n, k } = instruction;
+    const panes = `${instruction.mnemonic} ${m} ${n} ${k} ${this.matrices.A.note} ${shown}`;
     const label = this.quiz.display("label");
     if (panes !== this.paneKey || label !== this.labelled) this.widest = [1, 1, 1, 1];
     if (panes !== this.paneKey) this.build(shown);
     this.memory.follow();
+    this.tensor.follow();
     this.labelled = label;
     // cells grow for longer numbers, and never shrink again
     this.widest = this.letterCounts().map((letters, index) => Math.max(letters, this.widest[index]));
@@ -250,16 +257,21 @@ export class App {
       label,
       this.widest,
       this.memory.version,
+      this.tensor.version,
+      this.tensor.isOpen,
+      this.instruction.descriptor?.fields.length,
     ].join(" ");
     const isSameLayout = sizes === this.layoutKey && this.layoutWidth > 0;
     if (isSameLayout) for (const pane of this.panes) pane.draw(); // before anything is written that needs a layout
-    this.header.show(this.instruction.mnemonic);
+    this.header.show(this.instruction.mnemonic, this.instruction.shape);
     this.toolbar.update();
+    this.descriptor.update();
     this.panel.update();
     this.tracePanel.update();
     if (isSameLayout) for (const pane of this.panes) pane.updateCaption();
     else this.layout();
     this.memory.draw();
+    this.tensor.draw();
     [this.paneKey, this.layoutKey] = [panes, sizes];
     afterPaint(() => flashChanges(this, before)); // D is on the screen first
     this.tooltip.change();
@@ -324,6 +336,7 @@ export class App {
     for (const pane of this.panes) pane.move();
     this.syncScroll();
     this.memory.draw();
+    this.tensor.draw();
     scrollToAnchor(this, anchors);
     this.selection.placeInput();
   }
@@ -402,6 +415,7 @@ export class App {
         this.drawMarks(); // first: for a canvas that is given a font, browsers lay out what was written before
         this.updateStatus();
         this.panel.light(this.quiz.open ? null : this.hovered);
+        this.tensor.thread.light();
       }
       this.tooltip.draw();
     });
@@ -462,6 +476,7 @@ export class App {
   drawMarks() {
     for (const pane of this.panes) pane.drawOver();
     this.memory.drawOver();
+    this.tensor.drawOver();
   }
 
   // Scrolls the marked cells into view.

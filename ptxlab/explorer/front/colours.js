@@ -43,7 +43,7 @@ export function readTheme(app) {
 // Whether the colours of a matrix say where its cells are.
 /** @param {App} app @param {Matrix} matrix */
 export function isTinted(app, matrix) {
-  return Boolean(matrix.lane) || (matrix.core !== null && app.quiz.display("colour_by") !== "nothing");
+  return Boolean(matrix.lane ?? matrix.place) || (matrix.core !== null && app.quiz.display("colour_by") !== "nothing");
 }
 
 // In shared memory: by the bank, or else by the core matrix.
@@ -72,6 +72,22 @@ export function legendOf(app, { lane, legends }) {
   return by === "register" || by === "warp" ? legends?.[by] : undefined;
 }
 
+// In tensor memory: D by the thread and register that tcgen05.ld gives it to, others by their lane and column.
+/** @param {App} app @param {Matrix} matrix @param {TensorPlaces} place @param {Colour} plain @returns {Painter} */
+function tensorPainter(app, matrix, place, plain) {
+  const { colours } = app;
+  const by = app.quiz.display("colour_by");
+  if (by === "bank") return () => plain;
+  const [lane, column] = matrix.lane ? [matrix.lane, matrix.registerOf] : [place.lane, place.column];
+  /** @param {number} index */
+  const colour = (index) => {
+    if (by === "register") return colours[(column[index] % 8) * 4 + 1];
+    if (by === "warp") return warpColours(app, Math.floor(lane[index] / 32) % 4);
+    return colours[lane[index] % 32];
+  };
+  return (index) => (lane[index] < 0 ? plain : colour(index));
+}
+
 // [background, text] of a cell by its index.
 /** @param {App} app @param {Matrix} matrix @returns {Painter} */
 export function painter(app, matrix) {
@@ -90,6 +106,7 @@ export function painter(app, matrix) {
     };
   }
   if (by === "nothing" || !isTinted(app, matrix)) return () => plain;
+  if (matrix.place) return tensorPainter(app, matrix, matrix.place, plain);
   if (!matrix.lane) return memoryPainter(app, matrix) ?? (() => plain);
   if (by === "register") return (index) => colours[(matrix.registerOf[index] % 8) * 4 + 1];
   if (by === "warp") return (index) => warpColours(app, Math.floor(matrix.lane[index] / 32));

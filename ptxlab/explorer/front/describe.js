@@ -1,6 +1,7 @@
 // A cell, a row or a column in words: for the line below the registers, the tooltip, and screen readers.
 
 import { hex, binary } from "./util.js";
+import { LANES } from "./tensor_map.js";
 import { editText, holderOf, lanesOf } from "./matrix.js";
 
 // "4..7, 36": consecutive lanes are joined.
@@ -15,6 +16,13 @@ function runs(lanes) {
   return ranges.map(([first, last]) => (last > first ? `${first}..${last}` : first)).join(", ");
 }
 
+/** @param {Matrix} matrix @param {number[]} lanes */
+function heldBy(matrix, lanes) {
+  const several = lanes.length > 1 ? "s" : "";
+  if (!matrix.place) return `is held by lane${several} ${runs(lanes)}`;
+  return lanes.length ? `is loaded by thread${several} ${runs(lanes)}` : "is not read by this tcgen05.ld";
+}
+
 /** @param {Matrices} matrices @param {Line} line */
 export function describeLine(matrices, line) {
   const matrix = matrices[line.name];
@@ -24,7 +32,7 @@ export function describeLine(matrices, line) {
       : `row ${line.row} of ${matrix.label}`;
   const lanes = lanesOf(matrices, line);
   return lanes
-    ? `${name} is held by lane${lanes.length > 1 ? "s" : ""} ${runs(lanes)}`
+    ? `${name} ${heldBy(matrix, lanes)}`
     : `${name}: ${matrix.note}`;
 }
 
@@ -32,7 +40,8 @@ export function describeLine(matrices, line) {
 /** @param {Matrices} matrices @param {Contribution} contribution */
 export function describeContribution(matrices, { line, lanes }) {
   const which = line.row === undefined ? `column ${line.column}` : `row ${line.row}`;
-  const where = lanes.length ? `lane${lanes.length > 1 ? "s" : ""} ${runs(lanes)}` : "shared memory";
+  const place = matrices[line.name].place ? "tensor memory" : "shared memory";
+  const where = lanes.length ? `lane${lanes.length > 1 ? "s" : ""} ${runs(lanes)}` : place;
   return `${which} of ${matrices[line.name].label} is in ${where}`;
 }
 
@@ -67,6 +76,7 @@ function place(matrix, at) {
       matrix.memory ?? "",
     ];
   }
+  if (matrix.place) return tensorPlace(matrix, matrix.place, at);
   if (!matrix.lane) return [matrix.note];
   const byte = matrix.name.startsWith("SF") ? `, byte ${matrix.low[at] / 8}` : "";
   return [
@@ -76,13 +86,31 @@ function place(matrix, at) {
   ];
 }
 
+// In tensor memory, and the register that holds it after tcgen05.ld.
+/** @param {Matrix} matrix @param {TensorPlaces} place @param {number} at */
+function tensorPlace(matrix, { lane, column, low, copies }, at) {
+  const pair = copies.some(([other]) => other >= LANES) || lane.some((each) => each >= LANES);
+  const cta = pair ? `CTA ${Math.floor(lane[at] / LANES)}, ` : "";
+  const facts = [
+    `tensor memory: ${cta}lane ${lane[at] % LANES}, column ${column[at]}, ${bitsOf(low, matrix.bits, at)}`,
+  ];
+  const others = copies.slice(1).map(([other]) => (lane[at] + other) % LANES);
+  if (others.length) facts.push(`held ${copies.length} times: also in lanes ${runs([...new Set(others)])}`);
+  if (!matrix.lane) return facts;
+  return matrix.lane[at] < 0
+    ? [...facts, "this tcgen05.ld does not read it"]
+    : [...facts, `tcgen05.ld gives it to register ${matrix.registerOf[at]} of thread ${matrix.lane[at]}`];
+}
+
 // The nibble of a chunk of sparse A, and where it is.
 /** @param {Matrices} matrices @param {number} row @param {number} chunk */
 function nibbleOf({ E }, row, chunk) {
   const at = row * E.columns + chunk;
   return [
     `nibble 0b${binary(E.codes[at], 4)}`,
-    `lane ${E.lane[at]}, register ${E.registerOf[at]}, ${bitsOf(E.low, E.bits, at)}`,
+    E.lane
+      ? `lane ${E.lane[at]}, register ${E.registerOf[at]}, ${bitsOf(E.low, E.bits, at)}`
+      : place(/** @type {Matrix} */ (E), at)[0],
   ];
 }
 
@@ -162,7 +190,7 @@ export function cellFacts(matrices, instruction, { name, row, column }, inMemory
   if (sparse || name === "stored") parts.push(nibbleOf(matrices, row, chunk).join(" in "));
   if (matrix.products)
     parts.push(productNames(instruction, productOf(matrix, matrix.products, row, column)).join(", "));
-  else if (holder.lane && holder.note) parts.push(holder.note);
+  else if ((holder.lane ?? holder.place) && holder.note) parts.push(holder.note);
   if (shown && !holder.byte) parts.push(...shown);
   if (matrix.differ?.[index]) parts.splice(1, 0, ...differenceFacts(matrix, index));
   return parts;

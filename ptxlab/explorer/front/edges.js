@@ -63,7 +63,7 @@ export function drawHeadings(pane, context) {
   const warps =
     app.quiz.display("colour_by") === "warp" && app.instruction.lanes > 32 && lane && matrix.columns;
   /** @param {number} row */
-  const warpOf = (row) => (lane ? Math.floor(lane[row * matrix.columns] / 32) : 0);
+  const warpOf = (row) => (lane ? Math.max(0, Math.floor(lane[row * matrix.columns] / 32) % 4) : 0);
   context.textBaseline = "middle";
   const rows = step(pane.row, 10);
   const named = /** @type {[number, string][]} */ ([]);

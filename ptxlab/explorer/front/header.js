@@ -1,6 +1,6 @@
 // The mnemonic, a button that copies it, and one that opens the picker.
 
-import { make, copyText } from "./util.js";
+import { make, copyText, write } from "./util.js";
 import { appendBreakable } from "./search.js";
 import { NameBox } from "./name_box.js";
 import { rove, nextInBar } from "./rove.js";
@@ -11,6 +11,8 @@ export class Header {
     this.app = app;
     this.node = make("div", "ptx-header", parent);
     this.text = make("code", "ptx-mnemonic", this.node);
+    this.shape = make("code", "ptx-shape", this.node);
+    this.shape.hidden = true;
     this.button = make("button", "ptx-copy", this.node, {
       type: "button",
       "aria-label": "copy the mnemonic",
@@ -82,8 +84,11 @@ export class Header {
     }); // but not if a part of it was selected
   }
 
-  /** @param {string} mnemonic */
-  show(mnemonic) {
+  // What the mnemonic does not say, tcgen05's descriptor does: its shape stands beside it.
+  /** @param {string} mnemonic @param {string} shape */
+  show(mnemonic, shape = "") {
+    write(this.shape, shape);
+    this.shape.hidden = !shape;
     if (this.text.textContent === mnemonic) return;
     this.text.replaceChildren();
     appendBreakable(this.text, mnemonic);

@@ -27,7 +27,9 @@ export function cellLines(matrices, matrix, index, label, digits = 4) {
   if (label === "lane") {
     const [holder, at] = holderOf(matrices, matrix, index);
     if (at < 0) return [""];
+    if (holder.lane && holder.lane[at] < 0) return ["–"];
     if (holder.lane) return [`${holder.lane[at]}·${holder.element}${holder.elementOf[at]}`];
+    if (holder.place) return [`${holder.place.lane[at]}·${holder.place.column[at]}`];
   }
   return [cellText(matrix, index, digits)];
 }

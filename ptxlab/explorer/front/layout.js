@@ -106,7 +106,7 @@ function enlarge(app, name, heightOfB) {
 // Of lanes, registers and the line about the cell; the quadrant itself may be higher, as B is.
 /** @param {App} app */
 function quadrantHeight(app) {
-  return app.panel.node.offsetHeight + app.status.offsetHeight;
+  return app.descriptor.node.offsetHeight + app.panel.node.offsetHeight + app.status.offsetHeight;
 }
 
 // B loses height first if it has many rows; digits go last.
@@ -154,7 +154,8 @@ export function arrange(app) {
   );
   const room = app.layoutWidth - 2 * GUTTER.left - GAP - parts.alongA - parts.between - 12;
   // where lanes and registers are above everything, A may be narrow
-  const leastPanel = app.matrices.SFA ? PANEL : LEAST_PANEL; // A needs room for its scale factors
+  // A needs room for its scale factors, and so does a descriptor
+  const leastPanel = app.matrices.SFA || app.instruction.descriptor ? PANEL : LEAST_PANEL;
   const quadrant = clamp(app.layoutWidth - n * needN - GUTTER.left - GAP - 12, leastPanel, PANEL);
   const left = stacked ? 0 : quadrant - GUTTER.left - parts.alongA;
   let [kx, nx] = [a, needN];
@@ -201,7 +202,7 @@ export function arrange(app) {
   // all of it in the view: the matrices, and beside B (or above everything) lanes and registers
   const tiers = app.matrices.stored || app.model.get("show_c") ? 2 : 1; // A and D; below them stored A and C
   const after = app.tracePanel.button.offsetHeight; // "why these bits"
-  const memory = app.memory.layout(); // what the memory view takes
+  const memory = app.memory.layout() + app.tensor.layout(); // what shared or tensor memory takes
   const extra = parts.downB + tiers * parts.between;
   const wish = {
     rowM: m <= 16 ? (kx > 24 ? 19 : 16) : m <= 32 && legible ? 14 : legible ? 10 : 6,

@@ -1,9 +1,12 @@
 // One object for every matrix, as Python described and sent it.
 
 import { typed, short, exact, binary } from "./util.js";
+import { placesOf, threadsOf } from "./tensor_map.js";
 
 /** @type {Name[]} */
 export const MATRICES = ["A", "stored", "B", "C", "D", "E", "SFA", "SFB"];
+
+const NO_LOAD = /** @type {Sent<LoadData>} */ ({});
 
 /** @type {WeakMap<MatrixInfo, Maps>} */
 const maps = new WeakMap(); // which lane holds each cell: fixed for an instruction, so read once
@@ -16,9 +19,42 @@ function mapsOf(info) {
     (view) => typed(Int16Array, view),
   );
   const [byte, core, line] = [info.byte, info.core, info.line].map((view) => typed(Int16Array, view));
-  const read = /** @type {Maps} */ ({ lane, elementOf, registerOf, low, byte, core, line });
+  const read = /** @type {Maps} */ ({ lane, elementOf, registerOf, low, byte, core, line, place: null });
   maps.set(info, read);
   return read;
+}
+
+// In tensor memory: its place there and, of C and D, the threads whose registers tcgen05.ld fills with it. One
+// object for what it is made of, so that what is sorted once stays.
+/** @type {WeakMap<object, Partial<Record<Name, Maps>>>} */
+const tensorMaps = new WeakMap();
+
+/** @param {MatrixInfo} info @param {Name} name @param {TensorPlace} where @param {Sent<LoadData>} load */
+function mapsInTensor(info, name, where, load) {
+  const known = tensorMaps.get(load) ?? {};
+  tensorMaps.set(load, known);
+  const cached = known[name];
+  if (cached?.place?.info === where) return cached;
+  const place = placesOf(where, info.rows, info.columns);
+  const threads = (name === "C" || name === "D") && load.mnemonic ? threadsOf(place, load) : null;
+  const nowhere = { lane: null, elementOf: null, registerOf: null, low: place.low };
+  const read = /** @type {Maps} */ ({
+    ...(threads ?? nowhere),
+    byte: null,
+    core: null,
+    line: null,
+    place,
+  });
+  known[name] = read;
+  return read;
+}
+
+// The place of a matrix in tensor memory: C is D before, and of sparse A only the compressed half is there.
+/** @param {InstructionInfo} instruction @param {Name} name @returns {TensorPlace | undefined} */
+function placeOf({ tensor, chunk }, name) {
+  if (!tensor || (name === "A" && chunk) || name === "B") return undefined;
+  if (name === "C") return tensor.places.D;
+  return name === "stored" ? tensor.places.A : tensor.places[name];
 }
 
 // A matrix as Python sent it; the earlier object if nothing changed.
@@ -33,14 +69,17 @@ export function readMatrix(model, instruction, name, earlier = null) {
   const info = instruction.matrices?.[name];
   const sent = model.get(name);
   if (!info || !sent?.values) return null;
-  if (earlier?.sent === sent && earlier.info === info) return earlier;
+  const where = placeOf(instruction, name);
+  const fixed = where ? mapsInTensor(info, name, where, model.get("load") ?? NO_LOAD) : mapsOf(info);
+  if (earlier?.sent === sent && earlier.info === info && earlier.maps === fixed) return earlier;
   /** @type {ArrayKind<Values>} */
   const Values = info.kind !== "float" ? Int32Array : info.bits === 64 ? Float64Array : Float32Array;
   /** @type {ArrayKind<Codes>} */
   const Codes = info.bits === 64 ? BigUint64Array : Uint32Array;
   return /** @type {Matrix} */ ({
     ...info,
-    ...mapsOf(info),
+    ...fixed,
+    maps: fixed,
     info,
     sent,
     name,
@@ -115,7 +154,7 @@ export function largest(matrix) {
 // Indices of the cells that a lane holds; sorted once for each instruction.
 /** @param {Matrix & InLanes} matrix @param {number} lane */
 export function cellsOf(matrix, lane) {
-  const fixed = mapsOf(matrix.info);
+  const fixed = matrix.maps;
   if (!fixed.byLane) {
     const sorted = /** @type {number[][]} */ ([]);
     matrix.lane.forEach((holder, index) => {
@@ -165,7 +204,7 @@ export function lanesOf(matrices, { name, row, column }) {
   const start = row === undefined ? column : row * matrix.columns;
   for (let each = 0; each < count; each += 1) {
     const [holder, at] = holderOf(matrices, matrix, start + each * step);
-    if (at >= 0 && holder.lane) lanes.add(holder.lane[at]);
+    if (at >= 0 && holder.lane && holder.lane[at] >= 0) lanes.add(holder.lane[at]);
   }
   return [...lanes].sort((first, second) => first - second);
 }

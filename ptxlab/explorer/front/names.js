@@ -77,7 +77,10 @@ function placeInLane(app, lane, letters, element) {
   const name = letters === "a" && matrices.stored ? "stored" : matrixName(letters);
   const matrix = name && matrices[name];
   if (!matrix) return unknownMatrix(app, letters);
-  if (!matrix.lane) return { problem: `${matrix.label} is in shared memory: no lane holds its elements.` };
+  if (!matrix.lane) {
+    const where = matrix.place ? "tensor" : "shared";
+    return { problem: `${matrix.label} is in ${where} memory: no thread holds its elements.` };
+  }
   const { label, columns, elementOf } = matrix;
   const cells = cellsOf(matrix, lane);
   const index = cells.find((each) => elementOf[each] === element);

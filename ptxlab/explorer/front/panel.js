@@ -53,6 +53,8 @@ export class Panel {
   }
 
   update() {
+    this.node.hidden = Boolean(this.app.instruction.tensor);
+    if (this.node.hidden) return;
     this.lanes.update();
     this.drawRegisters();
   }
@@ -115,6 +117,7 @@ export class Panel {
   // Registers keep their nodes while only their content changes, so that text being typed is not lost.
   drawRegisters() {
     const { app } = this;
+    if (app.instruction.tensor) return;
     const byLane = app.model.get("lane_registers");
     const lanes = app.shownLanes().map(({ lane }) => lane);
     if (!lanes.every((lane) => byLane[lane])) return; // still on their way

@@ -18,7 +18,7 @@ export function drawRegister(app, parent, { name, register, matrix, count, small
   const line = make("div", small ? "ptx-register small" : "ptx-register", parent);
   if (!small) make("label", "", line).textContent = String(register);
   const word = small ? line : make("div", "ptx-word", line);
-  const hexes = box(app, word, "ptx-hex", name, (text, /** @type {number} */ lane, asker) =>
+  const hexes = textBox(app, word, "ptx-hex", name === "D", (text, /** @type {number} */ lane, asker) =>
     app.send({ type: "set_register", name, lane, register, text }, asker),
   );
   const place = small ? null : make("span", "ptx-where", word);
@@ -138,7 +138,7 @@ function drawField(app, strip, { name, register, matrix, count, small }) {
     if (name !== "D" && !(isDigit && bit.textContent === event.key)) flip(bit);
   });
   const value = valued
-    ? box(app, node, "ptx-value", name, (text, /** @type {Cell} */ at, asker) =>
+    ? textBox(app, node, "ptx-value", name === "D", (text, /** @type {Cell} */ at, asker) =>
         app.send({ type: "set_cell", ...at, text }, asker),
       )
     : null;
@@ -187,12 +187,12 @@ function drawField(app, strip, { name, register, matrix, count, small }) {
  * @param {App} app
  * @param {HTMLElement} parent
  * @param {string} classes
- * @param {Name} name
+ * @param {boolean} readOnly
  * @param {(text: string, target: T, asker: Asker) => void} send
  */
-function box(app, parent, classes, name, send) {
+export function textBox(app, parent, classes, readOnly, send) {
   const node = make("input", classes, parent, { type: "text", spellcheck: "false", autocomplete: "off" });
-  node.readOnly = name === "D";
+  node.readOnly = readOnly;
   let [shown, target] = /** @type {[string, T | null]} */ (["", null]);
   let refused = /** @type {string | null} */ (null);
   /** @param {string} text @returns {Asker} */

@@ -25,7 +25,7 @@ export class Selection {
     if (follows || (!app.quiz.open && app.shownLanes().some((shown) => shown.lane === lane)))
       app.panel.follow(mark);
     app.toolbar.follow(mark.name);
-    if (follows && lane !== undefined && lane !== app.lane) {
+    if (follows && lane !== undefined && lane >= 0 && lane !== app.lane) {
       this.putIntoModel();
       app.chooseLane(lane); // which tells Python of both
     } else {

@@ -48,13 +48,14 @@ function registersOf(lanes, lane) {
 // What anywidget's model does for the view, without Python.
 class StaticModel {
   /** @param {SavedPage} saved */
-  constructor({ state, lanes, traces, memories, quiz, refusal, not_saved: notSaved }) {
+  constructor({ state, lanes, traces, memories, loads, quiz, refusal, not_saved: notSaved }) {
     /** @type {Traits} */
     this.state = { ...state, hint: "Point at a cell to see which lane holds it; click to select it." };
     this.lanes = lanes;
     this.savedTrace = state.trace;
     this.traces = traces;
     this.memories = memories;
+    this.loads = loads;
     this.quiz = new StaticQuiz(quiz);
     this.refusal = refusal;
     this.notSaved = notSaved;
@@ -130,13 +131,22 @@ class StaticModel {
     return true;
   }
 
+  // Loads are saved for every shape. Whether this was about one.
+  /** @param {Message} message */
+  showLoad(message) {
+    if (message.type !== "show_load") return false;
+    const same = this.loads.filter(({ shape, lane }) => shape === message.shape && lane === (message.lane ?? 0));
+    if (same.length) this.set("load", same[0]);
+    return same.length > 0;
+  }
+
   // Every edit needs Python, and there is none. The sentence stays when Enter moves on to the next cell.
   /** @param {Message} message */
   send(message) {
     const quiz = this.quiz.take(message);
     if (quiz) this.set("quiz", quiz);
     if (message.type === "dismiss_refusal") this.set("problem", "");
-    if (quiz || message.type === "dismiss_refusal" || this.showMemory(message)) return;
+    if (quiz || message.type === "dismiss_refusal" || this.showMemory(message) || this.showLoad(message)) return;
     this.justRefused = true;
     setTimeout(() => {
       this.justRefused = false;

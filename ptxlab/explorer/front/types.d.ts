@@ -6,6 +6,7 @@ type Header = import("./header.js").Header;
 type MemoryView = import("./memory.js").MemoryView;
 type Pane = import("./pane.js").Pane;
 type Picker = import("./picker.js").Picker;
+type TensorView = import("./tensor.js").TensorView;
 
 // -- the model --
 
@@ -36,6 +37,7 @@ interface Traits extends Record<Name, Sent<SentMatrix>> {
   tracing: boolean;
   trace: Sent<Trace>;
   memory: Sent<MemoryData>;
+  load: Sent<LoadData>;
   quiz: Sent<QuizData>;
   hint: string | undefined;
 }
@@ -116,6 +118,10 @@ interface InstructionInfo {
   matrices: Partial<Record<Name, MatrixInfo>>;
   registers: Partial<Record<Name, number>>;
   colours: { light: Colour[]; dark: Colour[] };
+  /** Of tcgen05 only: what its mnemonic does not say, where its matrices are, its descriptor. */
+  shape?: string;
+  tensor?: TensorInfo;
+  descriptor?: DescriptorInfo;
 }
 
 /** Several products that are stacked. */
@@ -192,7 +198,7 @@ type Nowhere = {
   core: null;
   line: null;
 };
-type Maps = (InLanes | InMemory | Nowhere) & { byLane?: number[][] };
+type Maps = (InLanes | InMemory | Nowhere) & { byLane?: number[][]; place: TensorPlaces | null };
 
 /** D of two chips, and where they differ; or of one. */
 type Compared = {
@@ -213,6 +219,7 @@ type Alone = {
 interface Content {
   name: Name;
   info: MatrixInfo;
+  maps: Maps;
   sent: SentMatrix;
   values: Values;
   codes: Codes;
@@ -224,7 +231,7 @@ interface Content {
 
 type Matrix = Basics & Content & Maps & (Compared | Alone);
 type Stored = Matrix & { counterpart: Int32Array };
-type Nibbles = Matrix & InLanes;
+type Nibbles = Matrix & (InLanes | { place: TensorPlaces });
 
 /** By name. Code that does not know which matrices the instruction has uses `AnyMatrices`. */
 interface Matrices extends Record<Name, Matrix> {
@@ -419,6 +426,78 @@ interface MemoryMap {
   supplier: Map<number, { lane: number; matrix: number }>;
 }
 
+// -- tensor memory: tensor_view.py --
+
+/** The place of an element is the sum of those of its copy, row and column: pairs of a lane and a bit along it. */
+interface TensorPlace {
+  first: number;
+  columns: number;
+  width: number;
+  copy: DataView;
+  row: DataView;
+  column: DataView;
+  source: string;
+  text: string;
+}
+type TensorName = "D" | "A" | "E" | "SFA" | "SFB";
+interface TensorInfo {
+  ctas: number;
+  lanes: number;
+  columns: number;
+  allocated: number;
+  path: string;
+  summary: string;
+  note: string;
+  places: { [name in TensorName]?: TensorPlace };
+}
+/** Of every cell: its lane, those of the second CTA from 128 on, its column and lowest bit; and where else it is. */
+type TensorPlaces = {
+  lane: Int16Array;
+  column: Int16Array;
+  low: Int16Array;
+  copies: [lane: number, bit: number][];
+  info: TensorPlace;
+};
+type TensorColour = "operand" | "row" | "column" | "scale" | "thread" | "value";
+/** Elements of an operand by word: `parts` of them in each, -1 for none. */
+type TensorSlots = { name: TensorName; info: TensorPlace; parts: number; cells: Int32Array };
+/** An element in a word of tensor memory. */
+type TensorElement = { name: Name; index: number; low: number; bits: number };
+
+interface LoadData {
+  mnemonic: string;
+  shape: string;
+  count: number;
+  lane: number;
+  column: number;
+  pack: boolean;
+  registers: number;
+  parts: number;
+  // of every thread of a warp and every part of its registers: the lane among the warp's 32, and the column
+  lanes: DataView;
+  columns: DataView;
+  summary: string;
+  controls: {
+    shape: [text: string, obstacle: string][];
+    count: [count: number, obstacle: string][];
+    lane: number[];
+    most_column: number;
+  };
+}
+type LoadMap = { lanes: Int16Array; columns: Int16Array; elements: number; at: Int32Array; wide: number };
+
+type DescriptorField = {
+  name: string;
+  low: number;
+  bits: number;
+  code: number;
+  text: string;
+  meaning: string;
+  choices: [text: string, obstacle: string][];
+  typed: boolean;
+};
+type DescriptorInfo = { hex: string; sentence: string; fields: DescriptorField[] };
+
 // -- the quiz: quiz.py, and motion --
 
 interface QuizQuestion {
@@ -454,7 +533,7 @@ type Flight = {
 
 // -- the picker: picker.py --
 
-type Space = "register" | "shared";
+type Space = "register" | "shared" | "tensor";
 type PickerRow = [
   mnemonic: string,
   family: number,
@@ -526,6 +605,7 @@ interface SavedPage {
   lanes: { [operand in Name]?: Columns };
   traces: Sent<Trace>[];
   memories: { [name in Name]?: MemoryData };
+  loads: LoadData[];
   quiz: SavedQuestion[];
   refusal: string;
   not_saved: string;

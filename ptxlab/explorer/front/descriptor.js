@@ -1,0 +1,211 @@
+// The instruction descriptor of tcgen05.mma: 32 bits, and every field of them to change. What is typed or
+// flipped becomes another instruction, or a sentence that says why there is none.
+
+import { make, write, attribute, isTouch } from "./util.js";
+import { textBox } from "./register.js";
+import { flashNodes } from "./flash.js";
+import { rove, nextInBar, nextInPlane } from "./rove.js";
+
+const BITS = 32;
+
+/** @param {DescriptorField} field */
+const bitRange = ({ low, bits }) => (bits === 1 ? `${low}` : `${low + bits - 1}..${low}`);
+
+export class Descriptor {
+  /** @param {App} app @param {HTMLElement} parent */
+  constructor(app, parent) {
+    this.app = app;
+    this.built = "";
+    this.updates = /** @type {((info: DescriptorInfo) => void)[]} */ ([]);
+    this.node = make("section", "ptx-descriptor", parent, {
+      "aria-label": "instruction descriptor",
+      "data-testid": "descriptor",
+    });
+    this.node.hidden = true;
+    const head = make("div", "ptx-descriptor-head", this.node);
+    make("b", "", head).textContent = "Instruction descriptor";
+    this.hex = textBox(app, head, "ptx-hex", false, (text, _, asker) =>
+      app.send({ type: "set_descriptor", text }, asker),
+    );
+    this.sentence = make("span", "", head);
+    this.strip = make("div", "ptx-descriptor-bits", this.node, {
+      role: "group",
+      "aria-label": "bits of the descriptor; arrow keys move inside",
+    });
+    this.fields = make("div", "ptx-descriptor-fields", this.node, {
+      role: "group",
+      "aria-label": "fields of the descriptor",
+    });
+    this.bits = Array.from({ length: BITS }, (_, index) => this.makeBit(BITS - 1 - index));
+    rove(this.strip, ".ptx-descriptor-bit", nextInBar)();
+    this.updateStops = rove(this.fields, "select, input", nextInPlane);
+  }
+
+  get info() {
+    return this.app.instruction.descriptor;
+  }
+
+  /** @param {number} bit */
+  makeBit(bit) {
+    const node = make("span", "ptx-descriptor-bit", this.strip, {
+      role: "checkbox",
+      tabindex: "-1",
+      "data-bit": bit,
+    });
+    node.addEventListener("click", (event) => this.flip(bit, node, isTouch(event)));
+    node.addEventListener("keydown", (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      const isDigit = event.key === "0" || event.key === "1";
+      if (!isDigit && event.key !== " " && event.key !== "Enter") return;
+      event.preventDefault();
+      if (!isDigit || node.textContent !== event.key) this.flip(bit, node);
+    });
+    node.addEventListener("pointermove", (event) => {
+      if (!isTouch(event)) this.app.tooltip.show(event, () => this.bitFacts(bit));
+      this.light(this.fieldAt(bit)?.name ?? "");
+    });
+    node.addEventListener("pointerleave", (event) => {
+      if (!isTouch(event)) this.app.tooltip.hide();
+      this.light("");
+    });
+    node.addEventListener("focus", () => this.light(this.fieldAt(bit)?.name ?? ""));
+    node.addEventListener("blur", () => this.light(""));
+    return node;
+  }
+
+  // By touch the first tap shows which bit it is, the second flips it.
+  /** @param {number} bit @param {HTMLElement} node @param {boolean} byTouch */
+  flip(bit, node, byTouch = false) {
+    const { app, info } = this;
+    if (!info) return;
+    if (byTouch && app.tapped !== node) {
+      app.tapped = node;
+      const { left, bottom } = node.getBoundingClientRect();
+      app.tooltip.show({ clientX: left, clientY: bottom }, () => this.bitFacts(bit));
+      return;
+    }
+    const code = (Number(info.hex) ^ (2 ** bit | 0)) >>> 0;
+    app.send({ type: "set_descriptor", text: `0x${code.toString(16).padStart(8, "0")}` }, { node });
+  }
+
+  /** @param {number} bit */
+  fieldAt(bit) {
+    return this.info?.fields.find(({ low, bits }) => bit >= low && bit < low + bits);
+  }
+
+  /** @param {number} bit */
+  bitFacts(bit) {
+    const field = this.fieldAt(bit);
+    if (!field) return [`bit ${bit} is reserved`, "it must be 0"];
+    const name = `${field.name}, bit${field.bits > 1 ? "s" : ""} ${bitRange(field)}`;
+    return [`${name} = ${field.text}`, field.meaning, `code ${field.code}`, "click to flip this bit"];
+  }
+
+  // A field and its bits, together.
+  /** @param {string} name */
+  light(name) {
+    for (const node of this.node.querySelectorAll("[data-field]"))
+      node.classList.toggle("lit", name !== "" && /** @type {HTMLElement} */ (node).dataset.field === name);
+  }
+
+  update() {
+    const { app, info } = this;
+    this.node.hidden = !info;
+    if (!info) return;
+    const key = JSON.stringify([info.fields.map(({ name, low, bits }) => [name, low, bits]), app.dark]);
+    if (key !== this.built) this.build(info);
+    this.built = key;
+    this.hex.show(info.hex, "instruction descriptor, hexadecimal", info.hex);
+    write(this.sentence, info.sentence);
+    const code = Number(info.hex);
+    const flipped = /** @type {HTMLElement[]} */ ([]);
+    this.bits.forEach((node, index) => {
+      const bit = BITS - 1 - index;
+      const digit = String((code >>> bit) & 1);
+      if (node.textContent && node.textContent !== digit) flipped.push(node);
+      write(node, digit);
+      attribute(node, "aria-checked", digit === "1");
+      const field = this.fieldAt(bit);
+      attribute(node, "aria-label", `bit ${bit}, ${field ? `${field.name}: ${field.text}` : "reserved"}`);
+    });
+    flashNodes(app, flipped);
+    for (const update of this.updates) update(info);
+    this.updateStops();
+  }
+
+  /** @param {DescriptorInfo} info */
+  build(info) {
+    const { app } = this;
+    this.updates = [];
+    for (const node of this.bits) {
+      const field = this.fieldAt(Number(node.dataset.bit));
+      const place = field ? info.fields.indexOf(field) : -1;
+      node.dataset.field = field?.name ?? "";
+      node.classList.toggle("reserved", !field);
+      node.classList.toggle("first", Boolean(field) && Number(node.dataset.bit) === (field?.low ?? 0));
+      [node.style.background, node.style.color] = field ? this.colour(place) : ["", ""];
+    }
+    this.fields.replaceChildren();
+    [...info.fields].reverse().forEach((field) => this.makeField(field, info.fields.indexOf(field)));
+    app.tooltip.hide();
+  }
+
+  /** @param {number} place @returns {Colour} */
+  colour(place) {
+    return this.app.colours[(place % 8) * 4 + (place > 7 ? 2 : 0)];
+  }
+
+  /** @param {DescriptorField} field @param {number} place */
+  makeField(field, place) {
+    const { app } = this;
+    const { name } = field;
+    const node = make("label", "ptx-descriptor-field", this.fields, { "data-field": name });
+    const text = make("span", "ptx-descriptor-name", node);
+    text.textContent = name;
+    [text.style.background, text.style.color] = this.colour(place);
+    make("span", "ptx-descriptor-range", node).textContent = bitRange(field);
+    node.title = field.meaning;
+    node.addEventListener("pointerenter", () => this.light(name));
+    node.addEventListener("pointerleave", () => this.light(""));
+    node.addEventListener("focusin", () => this.light(name));
+    node.addEventListener("focusout", () => this.light(""));
+    if (field.typed) {
+      const box = textBox(app, node, "ptx-value", false, (value, _, asker) =>
+        app.send({ type: "set_descriptor_field", name, text: value }, asker),
+      );
+      this.updates.push((info) => {
+        const now = info.fields.find((each) => each.name === name);
+        if (now) box.show(now.text, `${name} of the descriptor`, name);
+      });
+      return;
+    }
+    const select = make("select", "", node, { "aria-label": `${name} of the descriptor` });
+    let shown = "";
+    select.addEventListener("change", () => {
+      const value = select.value;
+      select.value = shown; // until Python agrees
+      app.send({ type: "set_descriptor_field", name, text: value }, { node: select });
+    });
+    this.updates.push((info) => {
+      const now = info.fields.find((each) => each.name === name);
+      if (!now) return;
+      const key = JSON.stringify(now.choices);
+      if (select.dataset.choices !== key) {
+        select.dataset.choices = key;
+        select.replaceChildren();
+        for (const [value, obstacle] of now.choices) {
+          const option = make("option", "", select, { value });
+          option.textContent = value;
+          option.disabled = obstacle !== "";
+          if (obstacle) option.title = obstacle;
+        }
+      }
+      shown = now.text;
+      select.value = now.text;
+      const possible = now.choices.filter(([, obstacle]) => !obstacle);
+      select.disabled = possible.length < 2 || Boolean(app.model.get("toolbar")?.static);
+      const other = now.choices.find(([value, obstacle]) => obstacle && value !== now.text);
+      node.title = select.disabled && other ? `${now.meaning}. ${other[1]}` : now.meaning;
+    });
+  }
+}

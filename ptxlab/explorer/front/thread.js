@@ -1,0 +1,287 @@
+// The registers of one thread after a tcgen05.ld: which load, which thread, and what each register holds.
+
+import { make, write, attribute, clamp, hex, isTouch } from "./util.js";
+import { cellText } from "./matrix.js";
+import { warpColours } from "./colours.js";
+import { rove, nextInBar } from "./rove.js";
+import { LANES, loadMap } from "./tensor_map.js";
+
+const ONE_LOAD = "A saved page has the loads that it was saved with; a notebook has all of them";
+
+export class Thread {
+  /** @param {TensorView} view @param {HTMLElement} parent */
+  constructor(view, parent) {
+    this.view = view;
+    this.built = "";
+    this.lines = /** @type {HTMLElement[]} */ ([]);
+    this.node = make("section", "ptx-thread", parent, {
+      "aria-label": "registers of a thread after tcgen05.ld",
+      "data-testid": "thread",
+    });
+    const head = make("div", "ptx-thread-head", this.node);
+    make("span", "", head).textContent = "Thread";
+    this.number = make("input", "ptx-number", head, {
+      type: "number",
+      min: 0,
+      step: 1,
+      "aria-label": "thread",
+      "data-testid": "thread-number",
+    });
+    this.place = make("span", "", head);
+    this.warps = make("span", "ptx-thread-warps", head, { role: "group", "aria-label": "warp" });
+    this.updateWarps = rove(this.warps, "button", nextInBar);
+    const load = make("div", "ptx-thread-load", this.node);
+    make("span", "", load).textContent = "after tcgen05.ld";
+    this.shape = this.select(load, "shape of the load", "shape");
+    this.count = this.select(load, "how often it is repeated", "count");
+    this.lane = this.select(load, "first lane of each warp's 32", "lane");
+    const column = make("label", "ptx-choice", load);
+    make("span", "", column).textContent = "column";
+    this.column = make("input", "ptx-number", column, {
+      type: "number",
+      min: 0,
+      step: 1,
+      "aria-label": "first column",
+    });
+    const pack = make("label", "ptx-choice", load, {
+      title: ".pack::16b: the lower halves of two columns in one register",
+    });
+    this.pack = make("input", "", pack, { type: "checkbox" });
+    make("span", "", pack).textContent = "pack";
+    this.mnemonic = make("code", "ptx-thread-mnemonic", this.node);
+    this.list = make("div", "ptx-thread-registers", this.node, {
+      role: "list",
+      tabindex: "0",
+      "aria-label": "registers",
+    });
+    this.listen();
+  }
+
+  /** @param {HTMLElement} parent @param {string} label @param {string} option */
+  select(parent, label, option) {
+    return make("select", "", parent, { "aria-label": label, title: label, "data-option": option });
+  }
+
+  listen() {
+    const { view } = this;
+    const { app } = view;
+    this.number.addEventListener("change", () => {
+      const thread = Number(this.number.value);
+      if (this.number.value !== "" && Number.isInteger(thread))
+        app.chooseLane(clamp(thread, 0, view.tensor.ctas * LANES - 1));
+      this.update();
+    });
+    for (const input of [this.number, this.column])
+      input.addEventListener("keydown", (event) => event.stopPropagation());
+    this.shape.addEventListener("change", () => this.choose({ shape: this.shape.value, count: null, lane: null }));
+    this.count.addEventListener("change", () => this.choose({ count: Number(this.count.value) }));
+    this.lane.addEventListener("change", () => this.choose({ lane: Number(this.lane.value) }));
+    this.pack.addEventListener("change", () => this.choose({ pack: this.pack.checked, count: null }));
+    this.column.addEventListener("change", () => {
+      const column = Number(this.column.value);
+      if (this.column.value !== "" && Number.isInteger(column)) this.choose({ column });
+      else this.update();
+    });
+    this.list.addEventListener("pointermove", (event) => {
+      if (isTouch(event)) return;
+      const word = this.wordAt(event.target);
+      const [element] = word ? view.elements(word.lane, word.column) : [];
+      view.pointed = word && !element ? word : null;
+      app.hover(element ? view.cellOf(element) : null);
+      if (word) app.tooltip.show(event, () => this.facts(word));
+    });
+    this.list.addEventListener("pointerleave", () => {
+      view.pointed = null;
+      app.hover(null);
+    });
+    this.list.addEventListener("click", (event) => {
+      const word = this.wordAt(event.target);
+      if (!word) return;
+      const [element] = view.elements(word.lane, word.column);
+      if (element) app.selection.select(view.cellOf(element), false);
+      view.goTo(word.lane, word.column, false);
+    });
+  }
+
+  // The same load with one thing changed; what is shown stays until Python agrees.
+  /** @param {{ shape?: string, count?: number | null, lane?: number | null, column?: number, pack?: boolean }} change */
+  choose(change) {
+    const { load, app } = this.view;
+    if (!load) return;
+    const { shape, count, lane, column, pack } = { ...load, ...change };
+    const focused = app.focused();
+    app.send({ type: "show_load", shape, count, lane, column, pack }, focused ? { node: focused } : null);
+    this.built = ""; // shows the load again, if it stays
+    this.showLoad();
+  }
+
+  /** @param {EventTarget | null} target */
+  wordAt(target) {
+    const line = target instanceof Element ? target.closest("[data-register]") : null;
+    if (!(line instanceof HTMLElement)) return null;
+    return this.word(Number(line.dataset.register), 0);
+  }
+
+  // The word that a part of a register comes from.
+  /** @param {number} register @param {number} part */
+  word(register, part) {
+    const load = /** @type {LoadData} */ (this.view.load);
+    const { lanes, columns, elements } = loadMap(load);
+    const thread = this.view.app.lane;
+    const index = (thread % 32) * elements + register * load.parts + part;
+    return { lane: thread - (thread % 32) + lanes[index], column: columns[index] };
+  }
+
+  /** @param {{ lane: number, column: number }} word */
+  facts({ lane, column }) {
+    const { view } = this;
+    const [first, ...rest] = view.wordFacts(lane, column);
+    return [...rest, first].filter(Boolean);
+  }
+
+  // -- drawing --
+
+  /** @param {number} height */
+  layout(height) {
+    this.node.style.height = this.view.node.classList.contains("ptx-tensor-narrow") ? "" : `${height}px`;
+    this.update();
+  }
+
+  update() {
+    const { view } = this;
+    const { load, app } = view;
+    this.node.hidden = !load;
+    if (!load || !view.isOpen) return;
+    const thread = app.lane;
+    const { ctas } = view.tensor;
+    attribute(this.number, "max", ctas * LANES - 1);
+    if (document.activeElement !== this.number || Number(this.number.value) !== thread)
+      this.number.value = String(thread);
+    const cta = ctas > 1 ? `CTA ${Math.floor(thread / LANES)}, ` : "";
+    write(this.place, `${cta}warp ${Math.floor(thread / 32) % 4}, lane ${thread % 32} of it`);
+    this.showWarps(ctas, thread);
+    this.showLoad();
+    this.showRegisters(load);
+  }
+
+  /** @param {number} ctas @param {number} thread */
+  showWarps(ctas, thread) {
+    const { app } = this.view;
+    const key = `${ctas} ${app.dark}`;
+    if (this.warps.dataset.key !== key) {
+      this.warps.dataset.key = key;
+      this.warps.replaceChildren();
+      for (let warp = 0; warp < 4 * ctas; warp += 1) {
+        const button = make("button", "ptx-warp", this.warps, {
+          type: "button",
+          "data-warp": warp,
+          "aria-label": `warp ${warp % 4}${ctas > 1 ? ` of CTA ${Math.floor(warp / 4)}` : ""}`,
+          title: `Warp ${warp % 4}: it reads lanes ${(warp % 4) * 32} to ${(warp % 4) * 32 + 31} only`,
+        });
+        button.textContent = String(warp % 4);
+        [button.style.background, button.style.color] = warpColours(app, warp % 4);
+        button.addEventListener("click", () => app.chooseLane(warp * 32 + (app.lane % 32)));
+      }
+      this.updateWarps();
+    }
+    for (const button of this.warps.querySelectorAll("button"))
+      attribute(button, "aria-pressed", Number(button.dataset.warp) === Math.floor(thread / 32));
+  }
+
+  showLoad() {
+    const { load, app } = this.view;
+    const isStatic = Boolean(app.model.get("toolbar")?.static);
+    if (!load || load.mnemonic + load.column + load.lane === this.built) return;
+    this.built = load.mnemonic + load.column + load.lane;
+    /** @param {HTMLSelectElement} node @param {[string | number, string][]} choices @param {string | number} value @param {string} prefix */
+    const fill = (node, choices, value, prefix = "") => {
+      node.replaceChildren();
+      for (const [each, obstacle] of choices) {
+        const option = make("option", "", node, { value: each });
+        option.textContent = `${prefix}${each}`;
+        option.disabled = obstacle !== "";
+        if (obstacle) option.title = obstacle;
+      }
+      node.value = String(value);
+    };
+    const { shape, count, lane, most_column: most } = load.controls;
+    fill(this.shape, shape, load.shape, ".");
+    fill(this.count, count, load.count, ".x");
+    fill(this.lane, lane.map((each) => [each, ""]), load.lane, "lane ");
+    this.lane.hidden = lane.length < 2;
+    this.count.disabled = this.column.disabled = this.pack.disabled = isStatic;
+    if (isStatic) this.count.title = ONE_LOAD;
+    attribute(this.column, "max", most);
+    this.column.value = String(load.column);
+    this.pack.checked = load.pack;
+    write(this.mnemonic, load.mnemonic);
+    attribute(this.mnemonic, "title", load.summary);
+  }
+
+  /** @param {LoadData} load */
+  showRegisters(load) {
+    while (this.lines.length < load.registers) {
+      const line = make("div", "ptx-thread-register", this.list, {
+        role: "listitem",
+        "data-register": this.lines.length,
+      });
+      for (const name of ["number", "hex", "cell", "value"]) make("span", `ptx-thread-${name}`, line);
+      this.lines.push(line);
+    }
+    while (this.lines.length > load.registers) this.lines.pop()?.remove();
+    const { view } = this;
+    const { matrices, selection } = view.app;
+    this.lines.forEach((line, register) => {
+      const [number, word, name, value] = line.children;
+      let content = 0;
+      const cells = /** @type {string[]} */ ([]);
+      const values = /** @type {string[]} */ ([]);
+      let here = false;
+      for (let part = 0; part < load.parts; part += 1) {
+        const { lane, column } = this.word(register, part);
+        const elements = view.elements(lane, column).filter(({ low }) => !load.pack || low < 16);
+        for (const { name: each, index, low } of elements) {
+          const matrix = matrices[each];
+          content += (Number(matrix.codes[index]) * 2 ** low) % 2 ** (load.pack ? 16 : 32) * 2 ** (16 * part);
+          const cell = view.cellOf({ name: each, index });
+          cells.push(`${matrix.label}[${cell.row}][${cell.column}]`);
+          values.push(cellText(matrix, index));
+          const mark = selection.mark;
+          here ||= mark?.name === each && mark.row === cell.row && mark.column === cell.column;
+        }
+      }
+      write(number, `r${register}`);
+      write(word, cells.length ? hex(content, 32) : "free");
+      write(name, summary(cells));
+      write(value, summary(values));
+      line.classList.toggle("free", !cells.length);
+      line.classList.toggle("here", here);
+    });
+  }
+
+  // The register that holds what is pointed at.
+  light() {
+    const { view } = this;
+    const { app, load } = view;
+    if (!load || !view.isOpen) return;
+    const { hovered } = app;
+    const matrix = hovered?.name ? app.matrices[hovered.name] : null;
+    const index = hovered?.name && matrix ? hovered.row * matrix.columns + hovered.column : -1;
+    const held = index >= 0 && matrix?.lane?.[index] === app.lane ? matrix.registerOf[index] : -1;
+    this.lines.forEach((line, register) => line.classList.toggle("lit", register === held));
+    const line = this.lines[held];
+    if (!line || this.list.matches(":hover")) return;
+    this.list.scrollTop = clamp(
+      this.list.scrollTop,
+      line.offsetTop + line.offsetHeight - this.list.clientHeight,
+      line.offsetTop,
+    );
+  }
+}
+
+// The first and the last of several.
+/** @param {string[]} texts */
+function summary(texts) {
+  if (texts.length < 3) return texts.join(", ");
+  return `${texts[0]} … ${texts[texts.length - 1]}`;
+}

@@ -1,0 +1,385 @@
+"""The view of tensor memory: where tcgen05.mma has its matrices there, its descriptor, and a tcgen05.ld.
+
+An instruction says how each matrix lies from its own address on; which columns a kernel allocates for it is
+the kernel's choice. Here they follow each other: D first, then A, metadata and scale factors. What is sent to
+the page are places; what is in tensor memory the page knows from the matrices themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._util.arguments import is_name
+from ..errors import PtxlabError, listing, quoted
+from ..isa.catalog import tcgen05_forms
+from ..isa.instruction_descriptor import BitField, InstructionDescriptor
+from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Move
+from ..isa.tcgen05.moves import LOAD_SHAPES
+from ..isa.tensor_memory import COLUMNS, LANES, TensorOperand
+from ..views.labels import index_range
+from .state import ExplorerState, LoadRequest
+
+__all__ = [
+    "Load", "descriptor_info", "load_data", "parse_descriptor", "parse_field", "tensor_info", "tensor_load",
+]  # fmt: skip
+
+_ORDER = ("D", "A", "E", "SFA", "SFB")
+_STEP = 4  # columns at whose multiples a matrix begins
+_LEAST_COLUMNS = 32  # that tcgen05.alloc allocates
+_USUAL_COUNT = 32  # registers of a thread that are shown at first, at most
+
+
+# -- where the matrices are ------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=64)
+def _first_columns(ins: Tcgen05Mma) -> Mapping[str, int]:
+    """The column at which each matrix begins."""
+    first: dict[str, int] = {}
+    at = 0
+    for name in (name for name in _ORDER if name in ins.tensors):
+        first[name] = -(-at // _STEP) * _STEP
+        at = first[name] + ins.tensors[name].columns
+    return first
+
+
+def _used_columns(ins: Tcgen05Mma) -> int:
+    return max(first + ins.tensors[name].columns for name, first in _first_columns(ins).items())
+
+
+def _allocated_columns(ins: Tcgen05Mma) -> int:
+    """tcgen05.alloc takes powers of two."""
+    return max(_LEAST_COLUMNS, 1 << (_used_columns(ins) - 1).bit_length())
+
+
+def tensor_info(ins: Tcgen05Mma) -> dict[str, Any]:
+    """What the page draws of tensor memory: how large it is, and where each matrix is in it.
+
+    The place of an element is the sum of three: of its copy, its row and its column; each has a lane and a
+    bit, counted along the lane.
+
+    >>> import ptxlab
+    >>> info = tensor_info(ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=32))
+    >>> info["columns"], info["summary"]
+    (32, 'layout F: D in 16 of every 32 lanes, 32 columns')
+    """
+    ctas = max(operand.ctas for operand in ins.tensors.values())
+    return {
+        "ctas": ctas,
+        "lanes": LANES,
+        "columns": _used_columns(ins),
+        "allocated": _allocated_columns(ins),
+        "path": ins.path.name,
+        "summary": _summary(ins),
+        "note": _note(ins),
+        "places": {name: _place_info(ins, name) for name in _first_columns(ins)},
+    }
+
+
+def _place_info(ins: Tcgen05Mma, name: str) -> dict[str, Any]:
+    operand = ins.tensors[name]
+    (row, column), (rows, columns) = operand.start, operand.shape
+    places = operand.layout.coords()[:, row : row + rows, column : column + columns]
+    bits = places * (1, operand.width)
+    origin = bits[0, 0, 0]
+    first = _first_columns(ins)[name]
+    return {
+        "first": first,
+        "columns": operand.columns,
+        "width": operand.width,
+        "copy": _pairs(bits[:, 0, 0] + (0, 32 * first + operand.padding)),
+        "row": _pairs(bits[0, :, 0] - origin),
+        "column": _pairs(bits[0, 0, :] - origin),
+        "source": operand.source,
+        "text": f"{name}: {_column_words(first, operand.columns)}",
+    }
+
+
+def _pairs(places: NDArray[np.int64]) -> bytes:
+    return places.astype(np.int32).tobytes()
+
+
+def _column_words(first: int, count: int) -> str:
+    return f"column{'' if count == 1 else 's'} {index_range(first, count)}"
+
+
+def _summary(ins: Tcgen05Mma) -> str:
+    path, columns = ins.path, ins.d.columns
+    if path.halves:
+        lanes = "in 16 of every 32 lanes"
+    elif path.wide > 1:
+        lanes = f"in {path.wide} groups of {LANES // path.wide} lanes, each with a part of its columns"
+    else:
+        lanes = "row by row in 128 lanes"
+    pair = " of both CTAs" if path.ctas == 2 else ""
+    return f"layout {path.name}: D {lanes}{pair}, {columns} columns"
+
+
+def _note(ins: Tcgen05Mma) -> str:
+    used, allocated = _used_columns(ins), _allocated_columns(ins)
+    return (
+        f"{used} columns are used; tcgen05.alloc gives powers of two, here {allocated} of {COLUMNS}. "
+        "The order of the matrices is a kernel's choice"
+    )
+
+
+# -- tcgen05.ld ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Load:
+    """A tcgen05.ld that all four warps execute, and where it begins."""
+
+    form: Tcgen05Move
+    lane: int
+    column: int
+
+
+def tensor_load(state: ExplorerState) -> Load | None:
+    """The load that the state asks to show; None for an instruction without tensor memory."""
+    ins = state.ins
+    return _load(ins, state.load) if isinstance(ins, Tcgen05Mma) else None
+
+
+@lru_cache(maxsize=64)
+def _load(ins: Tcgen05Mma, request: LoadRequest) -> Load:
+    if not is_name(request.shape, LOAD_SHAPES):
+        raise PtxlabError(f"shape={quoted(request.shape)}: tcgen05.ld has {listing(LOAD_SHAPES)}")
+    counts = _counts(request.shape, request.pack)
+    columns = _allocated_columns(ins)
+    count = request.count
+    if count is None:
+        fitting = [each for each, form in counts.items() if _fits(form, request.column, columns)]
+        count = max((each for each in fitting if counts[each].registers <= _USUAL_COUNT), default=1)
+    if count not in counts:
+        raise PtxlabError(f"x{quoted(count)}: {request.shape} is loaded {_times(counts)} times")
+    form = counts[count]
+    if request.lane not in _lanes(request.shape):
+        raise PtxlabError(
+            f"lane={quoted(request.lane)}: {request.shape} begins in lane "
+            f"{' or '.join(map(str, _lanes(request.shape)))} of each warp's 32"
+        )
+    if not _fits(form, request.column, columns):
+        raise PtxlabError(
+            f"column={quoted(request.column)}: {form.mnemonic} reads {form.columns} columns; "
+            f"{columns} are allocated, so it begins in column 0 to {columns - form.columns}"
+            if form.columns <= columns
+            else f"x{count}: {form.mnemonic} reads {form.columns} columns; {columns} are allocated"
+        )
+    return Load(form, request.lane, request.column)
+
+
+def _times(counts: Mapping[int, Tcgen05Move]) -> str:
+    return listing([str(count) for count in counts], 8)
+
+
+def _fits(form: Tcgen05Move, column: int, allocated: int) -> bool:
+    return 0 <= column <= allocated - form.columns
+
+
+def _lanes(shape: str) -> tuple[int, ...]:
+    return (0,) if shape == "32x32b" else (0, 16)
+
+
+@lru_cache(maxsize=16)
+def _counts(shape: str, pack: bool) -> Mapping[int, Tcgen05Move]:
+    """The plain loads of a shape, by how often it is repeated."""
+    forms = (form for form in tcgen05_forms("tcgen05.ld") if isinstance(form, Tcgen05Move))
+    return {
+        form.count: form
+        for form in forms
+        if form.shape == shape and form.pack == pack and not (form.reduction or form.compresses)
+    }
+
+
+def load_data(state: ExplorerState, load: Load) -> dict[str, Any]:
+    """What the page draws: which lane and column of tensor memory each register of a warp's threads gets.
+
+    >>> import ptxlab
+    >>> state = ExplorerState(ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", n=16))
+    >>> data = load_data(state, tensor_load(state))
+    >>> data["mnemonic"], data["registers"]
+    ('tcgen05.ld.sync.aligned.32x32b.x16.b32', 16)
+    """
+    form, ins = load.form, state.ins
+    allocated = _allocated_columns(ins) if isinstance(ins, Tcgen05Mma) else COLUMNS
+    coords = form.layout.coords() + (load.lane, load.column)
+    counts = _counts(form.shape, form.pack)
+    return {
+        "mnemonic": form.mnemonic,
+        "shape": form.shape,
+        "count": form.count,
+        "lane": load.lane,
+        "column": load.column,
+        "pack": form.pack,
+        "registers": form.registers,
+        "parts": 2 if form.pack else 1,  # columns that a register holds
+        "lanes": coords[..., 0].astype(np.int16).tobytes(),
+        "columns": coords[..., 1].astype(np.int16).tobytes(),
+        "summary": _load_summary(load),
+        "controls": {
+            "shape": [[shape, _why_no_shape(shape, load, allocated)] for shape in LOAD_SHAPES],
+            "count": [
+                [count, "" if each.columns <= allocated else f"{allocated} columns are allocated"]
+                for count, each in counts.items()
+            ],
+            "lane": list(_lanes(form.shape)),
+            "most_column": allocated - form.columns,
+        },
+    }
+
+
+def _why_no_shape(shape: str, load: Load, allocated: int) -> str:
+    least = min(_counts(shape, load.form.pack).values(), key=lambda form: form.columns, default=None)
+    if least is None:
+        return "it has no .pack::16b"
+    return "" if least.columns <= allocated else f"{allocated} columns are allocated"
+
+
+def _load_summary(load: Load) -> str:
+    form = load.form
+    lanes = 32 if form.shape == "32x32b" else 16
+    registers = "1 register" if form.registers == 1 else f"{form.registers} registers"
+    where = "32 lanes" if lanes == 32 else f"lanes {load.lane} to {load.lane + 15} of its 32"
+    return f"each warp reads {where}, {_column_words(load.column, form.columns)}: {registers} a thread"
+
+
+# -- the instruction descriptor --------------------------------------------------------------------------
+
+#: What a field of the descriptor says, in a sentence; {A} and {B} are not needed: names speak.
+_MEANINGS = {
+    "selector": "Sparsity selector: which of four columns of metadata is read",
+    "sparse": "Whether A is sparse: the mnemonic says so, too",
+    "saturate": "Whether integer sums stop at the largest and the smallest s32",
+    "d": "Type of D, and of the accumulator that it adds to",
+    "a": "Type of A",
+    "b": "Type of B",
+    "negate_a": "Whether A is negated",
+    "negate_b": "Whether B is negated",
+    "transpose_a": "Whether A lies in shared memory with m, not k, contiguous",
+    "transpose_b": "Whether B lies in shared memory with n, not k, contiguous",
+    "n": "Columns of B and D, in eights",
+    "m": "Rows of A and D",
+    "k": "Which of the depths of its kind K is",
+    "k_high": "The upper bit of which depth K is",
+    "max_shift": "Columns by which .ws may shift B",
+    "scale_a_id": "Which byte of a word of scale factors is the first that A uses",
+    "scale_b_id": "Which byte of a word of scale factors is the first that B uses",
+    "scale": "Type of the scale factors",
+    "scale_a_lanes": "Lanes from which the scale factors of A are read",
+    "sparsity_version": "Version of 4-bit sparsity: 1 for sm_107a",
+}
+_FLAGS = ("sparse", "saturate", "negate_a", "negate_b", "transpose_a", "transpose_b")
+
+
+def descriptor_info(ins: Tcgen05Mma) -> dict[str, Any]:
+    """The instruction descriptor for the page: its bits, and each field with what it can be.
+
+    >>> import ptxlab
+    >>> info = descriptor_info(ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=24))
+    >>> info["hex"], [field["text"] for field in info["fields"] if field["name"] in ("n", "d")]
+    ('0x04060010', ['f32', '24'])
+    """
+    descriptor = ins.descriptor
+    return {
+        "hex": f"0x{descriptor.code:08x}",
+        "sentence": str(descriptor),
+        "fields": [_field_info(ins, field) for field in descriptor.bit_fields],
+    }
+
+
+def _field_info(ins: Tcgen05Mma, field: BitField) -> dict[str, Any]:
+    choices = _choices(ins.descriptor, field)
+    return {
+        "name": field.name,
+        "low": field.low,
+        "bits": field.bits,
+        "code": field.code,
+        "text": _text(field.value),
+        "meaning": _MEANINGS[field.name],
+        "choices": [[text, _obstacle(ins, field, text)] for text in choices],
+        # m and n are typed: there are many, and what is wrong with one is worth a sentence
+        "typed": field.name in ("m", "n"),
+    }
+
+
+def _text(value: object) -> str:
+    return str(int(value)) if isinstance(value, bool) else str(value)
+
+
+def _choices(descriptor: InstructionDescriptor, field: BitField) -> list[str]:
+    kind = descriptor.row
+    named = {"a": kind.types, "b": kind.types, "d": kind.results, "scale": kind.scales}
+    numbers: dict[str, tuple[int, ...]] = {
+        "k": descriptor.depths,
+        "k_high": descriptor.depths,
+        "max_shift": (0, 8, 16, 32),
+        "scale_a_lanes": (32, 128),
+        "m": (),
+        "n": (),
+    }
+    if field.name in named:
+        return list(named[field.name])
+    return [str(value) for value in numbers.get(field.name, tuple(range(1 << field.bits)))]
+
+
+def _obstacle(ins: Tcgen05Mma, field: BitField, text: str) -> str:
+    """Why a field cannot have a value; "" if it can."""
+    try:
+        parse_field(ins, field.name, text)
+    except PtxlabError as error:
+        return str(error).removeprefix(f"{ins.mnemonic}: ")
+    return ""
+
+
+def parse_field(ins: Tcgen05Mma, name: str, text: str) -> Tcgen05Mma:
+    """The instruction with another value of a field of its descriptor, as it was typed.
+
+    >>> import ptxlab
+    >>> parse_field(ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16"), "n", "24").shape
+    'm128n24k16'
+    """
+    names = [field.name for field in ins.descriptor.bit_fields]
+    if not is_name(name, names):
+        raise PtxlabError(
+            f"the descriptor of kind::{ins.kind} has no field {quoted(name)}; it has {listing(names, 20)}"
+        )
+    word = text.strip().lower()
+    if name == "sparse":
+        if word in ("0", "1") and bool(int(word)) != ins.sparse:
+            raise PtxlabError(f"sparse is {int(ins.sparse)}: {ins.family} says so; choose another instruction")
+        return ins
+    part = "k" if name == "k_high" else name
+    if name in ("a", "b", "d", "scale"):
+        return ins.with_descriptor(**{part: word})
+    try:
+        number = int(word, 0)
+    except ValueError:
+        raise PtxlabError(f"{name} of the descriptor: found {quoted(text)}; it takes a whole number") from None
+    if name in _FLAGS and number not in (0, 1):
+        raise PtxlabError(f"{name} of the descriptor: found {quoted(text)}; it takes 0 or 1")
+    return ins.with_descriptor(**{part: bool(number) if name in _FLAGS else number})
+
+
+def parse_descriptor(ins: Tcgen05Mma, text: str) -> Tcgen05Mma:
+    """The instruction with the descriptor of these 32 bits, as they were typed.
+
+    >>> import ptxlab
+    >>> parse_descriptor(ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16"), "0x4060010").shape
+    'm64n24k16'
+    """
+    word = text.strip().lower().removeprefix("0x").replace("_", "")
+    try:
+        code = int(word, 16)
+    except ValueError:
+        raise PtxlabError(
+            f"the descriptor: found {quoted(text)}; it takes 32 bits in hexadecimal, such as "
+            f"0x{ins.descriptor.code:08x}"
+        ) from None
+    return ins.with_descriptor(code)
