@@ -7,6 +7,7 @@ work when they are called, so `import ptxlab` needs NumPy and ml_dtypes alone. T
 
 from __future__ import annotations
 
+from dataclasses import fields
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,6 +17,7 @@ from ._util.arguments import is_name
 from .errors import PtxlabError, quoted
 from .isa import catalog as _catalog
 from .isa.form import Form
+from .isa.instruction_descriptor import InstructionDescriptor
 from .isa.mma import MmaForm
 from .isa.modifiers import Modifiers
 from .isa.operands import Operands
@@ -294,7 +296,7 @@ class Instruction(MatrixInstruction, MmaForm):
         """The Explorer widget on this instruction."""
         from .explorer import explore
 
-        return explore(self, **options)
+        return explore(self, wrap=_product, **options)
 
 
 class Transfer(TransferForm):
@@ -404,6 +406,12 @@ class TensorInstruction(MatrixInstruction, Tcgen05Mma):
         from .gpu.codegen import ptx_module
 
         return ptx_module(self, target)
+
+    def explore(self, **options: Any) -> Explorer:
+        """The Explorer widget on this instruction: matrices, tensor memory, descriptor, a tcgen05.ld."""
+        from .explorer import explore
+
+        return explore(self, wrap=_product, **options)
 
 
 class TensorTransfer(Tcgen05Move):
@@ -565,8 +573,21 @@ def mma_instructions(family: str | None = None, target: str | None = None) -> tu
     return tuple(_instruction(form) for form in _catalog.mma_forms(family, target))
 
 
+#: What `instruction` takes of a descriptor.
+_DESCRIPTOR_PARTS = (
+    "descriptor",
+    *(field.name for field in fields(InstructionDescriptor) if field.name not in ("kind", "sparse")),
+)
+
+
+def _product(form: MmaForm | Tcgen05Mma) -> MmaForm | Tcgen05Mma:
+    """A form with everything that can be done with it."""
+    return _instruction(form) if isinstance(form, MmaForm) else _tensor_instruction(form)
+
+
 def explore(
-    ins: Instruction | str = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", **options: Any
+    ins: Instruction | TensorInstruction | str = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
+    **options: Any,
 ) -> Explorer:
     """The Explorer widget on an instruction, or on a link that somebody sent (`ex.link`).
 
@@ -574,7 +595,7 @@ def explore(
 
     `A`, `B`, `C` are its first matrices; `seed` is that of its random fills. `height` is the number of pixels
     that it may take, to leave room for something else on the screen; otherwise it takes what the notebook
-    shows at once.
+    shows at once. Of tcgen05.mma it takes parts of the descriptor, or all of it, as `instruction` does.
 
     >>> import numpy as np
     >>> name = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
@@ -586,4 +607,8 @@ def explore(
     """
     from .explorer import explore
 
-    return explore(ins, form_class=Instruction, **options)
+    parts = {name: options.pop(name) for name in _DESCRIPTOR_PARTS if name in options}
+    if parts:
+        form = parse_any(ins, **parts)
+        ins = _tensor_instruction(form) if isinstance(form, Tcgen05Mma) else ins
+    return explore(ins, wrap=_product, **options)

@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from ..errors import PtxlabError, quoted
-from ..isa.mma import MmaForm
+from .matrices import Product
 from .state import ExplorerState
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Explorer", "ExplorerState", "explore"]
 
-_OPTIONS = ("A", "B", "C", "seed", "height", "form_class", "operands")
+_OPTIONS = ("A", "B", "C", "seed", "height", "wrap", "operands")
 
 
 def __getattr__(name: str) -> Any:
@@ -30,7 +30,7 @@ def __getattr__(name: str) -> Any:
         ) from None
 
 
-def explore(ins: MmaForm | str, **options: Any) -> Explorer:
+def explore(ins: Product | str, **options: Any) -> Explorer:
     """The widget on an instruction or on a link. Users call `ptxlab.explore`, whose instructions can run."""
     unknown = [name for name in options if name not in _OPTIONS]
     if unknown:

@@ -17,12 +17,13 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._util.arguments import as_array, as_flag, as_int
-from ..errors import PtxlabError, quoted
+from .._util.arguments import as_array, as_flag, as_index, as_int, is_name
+from ..errors import PtxlabError, listing, quoted
 from ..isa.dtypes import DType
-from ..isa.mma import MmaForm
+from ..isa.matrix_operand import MatrixOperand
 from ..isa.operand import Operand
-from .matrices import Matrices, start_code
+from ..isa.tcgen05 import Tcgen05Mma
+from .matrices import Matrices, Product, start_code
 from .memory_view import memory_layout
 from .migrate import migrate_operands
 from .parse_cell import (
@@ -36,11 +37,13 @@ from .parse_cell import (
 )
 from .refusals import BrokenStructure, RefusedEdit, multiplication
 from .state import ExplorerState
+from .tensor_view import keep_descriptor, parse_descriptor, parse_field
 
 __all__ = [
     "ChooseInstruction", "ClearCells", "DismissRefusal", "Edit", "ExtendCells", "FillMatrix", "FlipBit",
-    "Paste", "PruneChunks", "Redo", "SetCell", "SetChips", "SetCodes", "SetOption", "SetRegister",
-    "SetRegisters", "SetValues", "SetWord", "Undo", "change_instruction", "continue_cells",
+    "Paste", "PruneChunks", "Redo", "SetCell", "SetChips", "SetCodes", "SetDescriptor", "SetDescriptorField",
+    "SetOption", "SetRegister", "SetRegisters", "SetValues", "SetWord", "Undo", "change_instruction",
+    "continue_cells",
 ]  # fmt: skip
 
 #: A matrix (A, stored, B, ...) or an operand with registers; the second argument is its type on the page.
@@ -243,12 +246,12 @@ class SetRegister(Edit):
     text: str
 
     def apply(self, state: ExplorerState) -> None:
-        operand = state.ins.operand(self.name)
-        _check_register(operand, self.lane, self.register)
+        operand = _operand(state, self.name)
+        where = _check_register(operand, self.lane, self.register)
         try:
-            content = parse_register(self.text, operand.register_bits)
+            content = parse_register(self.text, 8 * operand.register_type().itemsize)
         except PtxlabError as error:
-            raise PtxlabError(f"{self.name}, lane {self.lane}, register {self.register}: {error}") from None
+            raise PtxlabError(f"{where}: {error}") from None
         registers = state.registers(self.name)
         registers[self.lane, self.register] = content
         SetRegisters(self.name, registers).apply(state)
@@ -264,21 +267,33 @@ class FlipBit(Edit):
     bit: int
 
     def apply(self, state: ExplorerState) -> None:
-        operand = state.ins.operand(self.name)
-        _check_register(operand, self.lane, self.register)
-        if not 0 <= self.bit < operand.register_bits:
-            raise PtxlabError(
-                f"{self.name}, lane {self.lane}, register {self.register}: "
-                f"bit {quoted(self.bit)} does not exist; bits go from 0 to {operand.register_bits - 1}"
-            )
+        operand = _operand(state, self.name)
+        where = _check_register(operand, self.lane, self.register)
+        bits = 8 * operand.register_type().itemsize
+        if not 0 <= self.bit < bits:
+            raise PtxlabError(f"{where}: bit {quoted(self.bit)} does not exist; bits go from 0 to {bits - 1}")
         registers = state.registers(self.name)
         registers[self.lane, self.register] ^= operand.register_type(1 << self.bit)
         SetRegisters(self.name, registers).apply(state)
 
 
-def _check_register(operand: Operand, lane: int, register: int) -> None:
-    """Refuse a lane or register that does not exist."""
-    next(operand.holds(lane, register), None)
+def _operand(state: ExplorerState, name: str) -> MatrixOperand:
+    """The operand of that name; of a sparse A the compressed one."""
+    if not is_name(name, (*state.operands.arrays, "D")):
+        names = listing([*state.operands.arrays, "D"])
+        raise PtxlabError(f"{state.ins.mnemonic} has no operand {quoted(name)}; it has {names}")
+    return state.matrices.operand("stored" if name == "A" and state.ins.sparse else name)
+
+
+def _check_register(operand: MatrixOperand, lane: int, register: int) -> str:
+    """The place of a register, or of a word of tensor memory, in words; refused if there is none."""
+    if isinstance(operand, Operand):
+        next(operand.holds(lane, register), None)
+        return f"{operand.name}, lane {lane}, register {register}"
+    lanes, columns = operand.stored_shape
+    lane = as_index(lane, "lane", lanes, f"{operand.name} in tensor memory: ")
+    column = as_index(register, "column", columns, f"{operand.name} in tensor memory: ")
+    return f"{operand.name} in tensor memory, lane {lane}, column {column}"
 
 
 # -- shared memory ---------------------------------------------------------------------------------------
@@ -359,25 +374,67 @@ class ChooseInstruction(Edit):
     """Go on with another instruction; what fits it stays, and `state.notices` says what changed.
 
     Any name will do that `ptxlab.instruction` takes. By itself the name decides where wgmma has A: in
-    registers, unless it is an atom of CUTLASS that says otherwise.
+    registers, unless it is an atom of CUTLASS that says otherwise. tcgen05.mma has it in shared memory, or in
+    "tensor" memory, and keeps as much of its descriptor as its new kind has.
     """
 
     mnemonic: str
-    a_space: Literal["register", "shared", "as named"] = "as named"
+    a_space: Literal["register", "shared", "tensor", "as named"] = "as named"
 
     def apply(self, state: ExplorerState) -> None:
         form = multiplication(self.mnemonic)
-        if self.a_space != "as named" and form.family.startswith("wgmma"):
-            form = form.a_from(self.a_space)
-        change_instruction(state, type(state.ins).of(form))
+        if isinstance(form, Tcgen05Mma):
+            if self.a_space in ("shared", "tensor"):
+                form = form.a_from("tensor" if self.a_space == "tensor" else "shared")
+            if isinstance(state.ins, Tcgen05Mma):
+                form = keep_descriptor(state.ins, form)
+        elif self.a_space in ("register", "shared") and form.family.startswith("wgmma"):
+            form = form.a_from("register" if self.a_space == "register" else "shared")
+        change_instruction(state, form)
 
 
-def change_instruction(state: ExplorerState, ins: MmaForm) -> None:
+@dataclass(frozen=True)
+class SetDescriptor(Edit):
+    """Go on with another instruction descriptor of tcgen05.mma, from its 32 bits in hexadecimal.
+
+    >>> import ptxlab
+    >>> state = ExplorerState(ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=16))
+    >>> SetDescriptor("0x04060010").apply(state)
+    >>> state.ins.shape
+    'm64n24k16'
+    """
+
+    text: str
+
+    def apply(self, state: ExplorerState) -> None:
+        change_instruction(state, parse_descriptor(_tensor_form(state), self.text))
+
+
+@dataclass(frozen=True)
+class SetDescriptorField(Edit):
+    """Write one field of the instruction descriptor of tcgen05.mma: its value, as the field shows it."""
+
+    name: str
+    text: str
+
+    def apply(self, state: ExplorerState) -> None:
+        change_instruction(state, parse_field(_tensor_form(state), self.name, self.text))
+
+
+def _tensor_form(state: ExplorerState) -> Tcgen05Mma:
+    if not isinstance(state.ins, Tcgen05Mma):
+        raise PtxlabError(
+            f"{state.ins.mnemonic} has no instruction descriptor: its mnemonic says all; tcgen05.mma has one"
+        )
+    return state.ins
+
+
+def change_instruction(state: ExplorerState, ins: Product) -> None:
     """Go on with another instruction, keeping what fits it; the same one changes nothing."""
     if ins == state.ins:
         state.refusal, state.notices = None, ()
         return
-    other = ExplorerState(ins, state.seed)
+    other = ExplorerState(state.wrap(ins), state.seed, state.wrap)
     state.replace_instruction(other, tuple(migrate_operands(state, other)))
 
 

@@ -17,16 +17,18 @@ from numpy.typing import NDArray
 from .. import views
 from .._util.arguments import is_name
 from ..errors import PtxlabError, listing, quoted
+from ..isa.matrix_operand import MatrixOperand
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
-from ..isa.parse import parse
+from ..isa.parse import parse_any
+from ..isa.tcgen05 import Tcgen05Mma
 from ..numerics.steps import Trace
 from ..views import Picture
 from .fills import random_range
-from .matrices import Matrices, option_names
+from .matrices import Matrices, Product, option_names
 from .recipe import MOST_FILLS, Fill, find_recipe, make_arrays
 from .results import GPU
-from .state import ExplorerState, History
+from .state import ExplorerState, History, Wrap
 
 __all__ = [
     "check_figure_options", "figure_names", "figure_of_selection", "gpu_note", "is_link", "open_link",
@@ -67,9 +69,11 @@ def share_link(state: ExplorerState, view_traits: Mapping[str, Any]) -> str:
     ({'lane': 4}, True, True)
     """
     recipe, results = find_recipe(state), state.results
+    tensor = state.ins if isinstance(state.ins, Tcgen05Mma) else None
     first_options = Matrices(ExplorerState(state.ins).operands).options
     parts: dict[str, tuple[Any, Any]] = {  # with what each of them is if it is left out
-        "a": (state.ins.a_space, "register"),
+        "a": (state.ins.a_space, "shared" if tensor else "register"),
+        "idesc": (tensor and tensor.descriptor.code, None),
         "options": (state.matrices.options, first_options),
         "chip": (results.chip, results.models[0]),
         "against": (results.against, None),
@@ -93,7 +97,7 @@ def _fill_words(fill: Fill) -> list[Any]:
     return [fill.name, fill.pattern, *at]
 
 
-def open_link(text: str, form_class: type[MmaForm] = MmaForm) -> tuple[ExplorerState, dict[str, Any]]:
+def open_link(text: str, wrap: Wrap | None = None) -> tuple[ExplorerState, dict[str, Any]]:
     """The state of a link, and the traits of the view."""
     if not is_link(text):
         raise PtxlabError(f"found {quoted(text)}; a link begins with {_PREFIX}")
@@ -106,7 +110,7 @@ def open_link(text: str, form_class: type[MmaForm] = MmaForm) -> tuple[ExplorerS
             f"it opens versions {_ALL_DATA!r} and {_WITH_FILLS!r}"
         )
     head, body = _unpack_link(word[1:], word[0])
-    state = _state_of_link(head, body, form_class)
+    state = _state_of_link(head, body, wrap)
     return state, head.view_traits
 
 
@@ -115,12 +119,13 @@ class _Head:
     """The line of JSON of a link, every part of its type."""
 
     instruction: str
-    a_space: Literal["register", "shared"]
+    a_space: Literal["register", "shared", "tensor"] | None  # None for where the mnemonic has it
     options: dict[str, Any] | None  # None for those that the Explorer starts with
     chip: str | None
     against: str | None
     seed: int
     view_traits: dict[str, Any]
+    descriptor: int | None = None  # of tcgen05.mma
     fills: tuple[Fill, ...] = ()
     edits: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     data: list[str] | None = None  # operands whose registers follow; None for all of them
@@ -130,23 +135,26 @@ class _Head:
         """The parts of a link, or a refusal of one that was made by somebody else or got damaged."""
         if version == _WITH_FILLS and isinstance(data, dict):
             data = {**_LEFT_OUT, **data}
+        elif isinstance(data, dict):
+            data = {**data, "idesc": None}  # which the first version did not have
         match data:
             case {
                 "instruction": str(instruction),
-                "a": "register" | "shared" as a_space,
+                "a": ("register" | "shared" | "tensor" | None) as a_space,
                 "options": dict(options) | (None as options),
                 "chip": str(chip) | (None as chip),
                 "against": str(against) | (None as against),
                 "seed": int(seed),
                 "look": dict(view_traits),
+                "idesc": int(descriptor) | (None as descriptor),
             } if type(seed) is int and len(instruction) <= _LONGEST_MNEMONIC:
-                head = cls(instruction, a_space, options, chip, against, seed, view_traits)
+                head = cls(instruction, a_space, options, chip, against, seed, view_traits, descriptor)
                 return head if version == _ALL_DATA else replace(head, **_recipe_of(data))
         raise PtxlabError(_DAMAGED)
 
 
 _LEFT_OUT: dict[str, Any] = {
-    "a": "register", "options": None, "chip": None, "against": None, "seed": 0, "look": {},
+    "a": None, "idesc": None, "options": None, "chip": None, "against": None, "seed": 0, "look": {},
     "fills": [], "skipped": [], "edits": {}, "data": [],
 }  # fmt: skip
 
@@ -203,13 +211,11 @@ def _unpack_link(word: str, version: str) -> tuple[_Head, bytes]:
         raise PtxlabError(_DAMAGED) from None
 
 
-def _state_of_link(head: _Head, body: bytes, form_class: type[MmaForm]) -> ExplorerState:
+def _state_of_link(head: _Head, body: bytes, wrap: Wrap | None) -> ExplorerState:
     """The state that a link describes; a sentence if there is no such state."""
     try:
-        form = _form_of_link(head.instruction)
-        if head.a_space != form.a_space:
-            form = form.a_from(head.a_space)
-        state = ExplorerState(form_class.of(form), head.seed)
+        form = _form_of_link(head)
+        state = ExplorerState(form if wrap is None else wrap(form), head.seed, wrap)
         options = state.matrices.options if head.options is None else head.options
         if set(options) != set(option_names(state.ins)):
             raise PtxlabError(f"its options are not those of {form.mnemonic}")
@@ -228,19 +234,25 @@ def _state_of_link(head: _Head, body: bytes, form_class: type[MmaForm]) -> Explo
     return state
 
 
-def _form_of_link(mnemonic: str) -> MmaForm:
-    """The instruction that a link names."""
+def _form_of_link(head: _Head) -> Product:
+    """The instruction that a link names, with A where it has it, and its descriptor if it has one."""
     try:
-        form = parse(mnemonic)
+        form = parse_any(head.instruction)
     except PtxlabError:
         raise PtxlabError(
-            f"this ptxlab has no instruction {quoted(mnemonic)}; the version that made the link has"
+            f"this ptxlab has no instruction {quoted(head.instruction)}; the version that made the link has"
         ) from None
-    if not isinstance(form, MmaForm):
+    if isinstance(form, MmaForm):
+        if head.descriptor is not None or head.a_space == "tensor":
+            raise PtxlabError(_DAMAGED)
+        return form if head.a_space is None else form.a_from(head.a_space)
+    if not isinstance(form, Tcgen05Mma):
         raise PtxlabError(
             f"{form.mnemonic} transfers a matrix; the Explorer shows instructions that multiply"
         )
-    return form
+    if head.descriptor is not None:
+        form = form.with_descriptor(head.descriptor)
+    return form.a_from("tensor") if head.a_space == "tensor" else form
 
 
 def _arrays_of_link(state: ExplorerState, head: _Head, body: bytes) -> dict[str, NDArray[Any]]:
@@ -260,7 +272,8 @@ def _arrays_of_link(state: ExplorerState, head: _Head, body: bytes) -> dict[str,
         like = arrays[name]
         registers = np.frombuffer(body[end - size : end], like.dtype.newbyteorder("<"))
         arrays[name] = registers.reshape(like.shape).astype(like.dtype)
-    return {name: state.ins.operands[name].check_registers(array) for name, array in arrays.items()}
+    operands = {operand.name: operand for operand in state.ins.inputs.values()}
+    return {name: operands[name].check_registers(array) for name, array in arrays.items()}
 
 
 def _edited(array: NDArray[Any], words: list[tuple[int, int]]) -> NDArray[Any]:
@@ -311,7 +324,9 @@ def python_code(state: ExplorerState) -> str:
     if chip != GPU:
         arguments.append(f'model="{chip}"')
     method = "run" if chip == GPU else "emulate"
-    shared = '.a_from("shared")' if ins.a_space == "shared" else ""
+    usual = "shared" if isinstance(ins, Tcgen05Mma) else "register"
+    space = "" if ins.a_space == usual else f'.a_from("{ins.a_space}")'
+    descriptor = f", descriptor=0x{ins.descriptor.code:08x}" if isinstance(ins, Tcgen05Mma) else ""
     body = "\n".join(
         [
             *writer.lines,
@@ -322,7 +337,7 @@ def python_code(state: ExplorerState) -> str:
     )
     imports = "import base64\nimport zlib\n\n" if "zlib." in body else ""
     imports += "import numpy as np\nimport ptxlab\n\n"
-    return f'{imports}ins = ptxlab.instruction("{ins.mnemonic}"){shared}\n{body}\n'
+    return f'{imports}ins = ptxlab.instruction("{ins.mnemonic}"{descriptor}){space}\n{body}\n'
 
 
 class _CodeWriter:
@@ -362,7 +377,8 @@ class _CodeWriter:
 
     def _write(self, name: str) -> None:
         """An operand from its values if they determine it, from its codes, or from its registers."""
-        operand, argument, registers = self.ins.operands[name], self.arguments[name], self.arrays[name]
+        argument, registers = self.arguments[name], self.arrays[name]
+        operand = self.ins.inputs[argument]
         if name == "A" and self.ins.sparse and self._write_dense_a():
             return
         codes = operand.unpack_codes(registers, self.state.matrices.copy_index(name))
@@ -395,14 +411,14 @@ class _CodeWriter:
         return False
 
 
-def _packs_to(operand: Operand, values: NDArray[Any], registers: NDArray[Any]) -> bool:
+def _packs_to(operand: MatrixOperand, values: NDArray[Any], registers: NDArray[Any]) -> bool:
     try:
         return bool(np.array_equal(operand.pack(values), registers))
     except PtxlabError:
         return False
 
 
-def _formulas(operand: Operand, values: NDArray[Any]) -> Iterator[tuple[str, NDArray[Any]]]:
+def _formulas(operand: MatrixOperand, values: NDArray[Any]) -> Iterator[tuple[str, NDArray[Any]]]:
     """Texts for a matrix of values, the shortest first, each with the array it evaluates to."""
     shape, first = operand.shape, values.flat[0]
     if (values == first).all():
@@ -462,6 +478,8 @@ def figure_names(state: ExplorerState) -> tuple[str, ...]:
     >>> figure_names(ExplorerState(ptxlab.instruction("mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")))
     ('product', 'A', 'stored', 'metadata', 'B', 'C', 'D', 'lane', 'trace')
     """
+    if isinstance(state.ins, Tcgen05Mma):
+        return ("trace",)
     matrices = dict.fromkeys(_FIGURES.get(name, name) for name in state.matrices.names)
     return ("product", *matrices, "lane", "trace")
 
@@ -532,6 +550,8 @@ def picture(
     if what == "trace":
         trace = state.trace(*cell)
         return views.trace(trace, gpu_note(state, trace))
+    if isinstance(ins, Tcgen05Mma):
+        raise PtxlabError(f"{ins.mnemonic}: ptxlab.figures draws its matrices in tensor memory")
     if what == "lane":
         registers = {
             name: state.registers(name)
@@ -578,7 +598,8 @@ def picture(
 def _in_shared_memory(state: ExplorerState, what: str) -> bool:
     """Whether a matrix, or one of the product, is in shared memory."""
     names = state.matrices.names if what == "product" else (what,)
-    return any(state.matrices.operand(name).space == "shared" for name in names)
+    operands = (state.matrices.operand(name) for name in names)
+    return any(isinstance(operand, Operand) and operand.space == "shared" for operand in operands)
 
 
 def gpu_note(state: ExplorerState, trace: Trace) -> str:

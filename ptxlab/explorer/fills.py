@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from .._util.arguments import is_name
 from ..errors import PtxlabError, listing, quoted
 from ..isa.dtypes import DType
-from ..isa.operand import Operand
+from ..isa.matrix_operand import MatrixOperand
 from ..isa.operands import Operands
 from .matrices import Matrices
 
@@ -80,7 +80,7 @@ def random_range(dtype: DType) -> tuple[int, int]:
 
 
 def fill_values(
-    operand: Operand,
+    operand: MatrixOperand,
     pattern: str,
     random: np.random.Generator,
     row: int = 0,
@@ -139,7 +139,7 @@ def _normal(dtype: DType, numbers: NDArray[np.float64]) -> NDArray[Any]:
     return np.clip(numbers if dtype.signed else np.abs(numbers), low, high)
 
 
-def _wide_exponents(operand: Operand, random: np.random.Generator, result: DType) -> NDArray[Any]:
+def _wide_exponents(operand: MatrixOperand, random: np.random.Generator, result: DType) -> NDArray[Any]:
     """Every row of A and column of B has a centre; its elements are as far from it as alignment reaches.
 
     So exponents are spread over the type's range, and yet the terms of one sum overlap. C and scale factors
@@ -162,7 +162,7 @@ def _wide_exponents(operand: Operand, random: np.random.Generator, result: DType
     return _floats(dtype, random, centres + offsets)
 
 
-def _cancelling(operand: Operand, random: np.random.Generator, result: DType) -> NDArray[Any]:
+def _cancelling(operand: MatrixOperand, random: np.random.Generator, result: DType) -> NDArray[Any]:
     """Rows of A have x and -x among far smaller numbers; rows of B are equal in runs, so that x b - x b = 0.
 
     In fours: x, small, -x, small, then four small ones. Each of the three kinds of structured sparsity keeps
@@ -183,12 +183,12 @@ def _cancelling(operand: Operand, random: np.random.Generator, result: DType) ->
     return values
 
 
-def _is_a(operand: Operand) -> bool:
+def _is_a(operand: MatrixOperand) -> bool:
     """Whether sums run along the rows of an operand: A, dense or compressed."""
     return operand.name == "A"
 
 
-def _exponent_range(operand: Operand, result: DType) -> tuple[int, int]:
+def _exponent_range(operand: MatrixOperand, result: DType) -> tuple[int, int]:
     """Smallest and largest exponent of factors whose products, and the sums of these, `result` can hold."""
     dtype = operand.dtype
     depth = operand.shape[1] if _is_a(operand) else operand.shape[0]

@@ -15,23 +15,49 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._util.arguments import as_array, as_flag, as_index, as_int, is_name
 from ..errors import PtxlabError, listing, quoted
+from ..isa.layout import Layout
+from ..isa.matrix_operand import MatrixOperand
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
 from ..isa.operands import Operands
+from ..isa.product_form import ProductForm
+from ..isa.tcgen05 import Tcgen05Mma
+from ..isa.tensor_memory import TensorOperand
 from .refusals import compress_dense_a, undefined_metadata
 
-__all__ = ["Matrices", "option_names", "start_code"]
+__all__ = ["AnyOperand", "Matrices", "Product", "as_product", "dense_a", "option_names", "start_code"]
 
 _FIRST_NIBBLE = 0b0100  # legal for every structure; metadata has no 0
 _READ_ONLY = "D is the result and cannot be changed; change A, B or C"
 
 
-def option_names(ins: MmaForm) -> tuple[str, ...]:
+#: The instructions that the Explorer shows, and their matrices: in lanes, in shared memory, in tensor memory.
+Product = MmaForm | Tcgen05Mma
+AnyOperand = Operand | TensorOperand
+
+
+def as_product(ins: ProductForm) -> Product:
+    """An instruction that the Explorer shows."""
+    if not isinstance(ins, MmaForm | Tcgen05Mma):
+        raise PtxlabError(f"{ins.mnemonic}: the Explorer shows mma, wmma, wgmma and tcgen05.mma")
+    return ins
+
+
+def dense_a(ins: Product) -> AnyOperand:
+    """Logical (dense) A. Of a sparse tcgen05.mma it is nowhere: only its compressed half is in memory."""
+    if isinstance(ins, MmaForm):
+        return ins.a_dense
+    if not ins.sparse:
+        return ins.a
+    return Operand("A", ins.a.dtype, (ins.m, ins.k), None, "shared", ("m", "k"))
+
+
+def option_names(ins: Product) -> tuple[str, ...]:
     """Modifiers with a choice that the Explorer offers; swizzles only move bytes in shared memory."""
     return tuple(name for name, legal in ins.modifiers.items() if len(legal) > 1 and name != "swizzle")
 
 
-def start_code(operand: Operand) -> int:
+def start_code(operand: MatrixOperand) -> int:
     """The code that cells start with and that clearing restores: 0, or 1 for block scales."""
     if operand.name == "E":
         return _FIRST_NIBBLE
@@ -56,9 +82,9 @@ class Matrices:
     operands: Operands
 
     @property
-    def ins(self) -> MmaForm:
+    def ins(self) -> Product:
         """The instruction."""
-        return self.operands.mma
+        return as_product(self.operands.ins)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -72,27 +98,27 @@ class Matrices:
         """The values of the modifiers that can be chosen."""
         return {name: getattr(self.operands.modifiers, name) for name in option_names(self.ins)}
 
-    def operand(self, name: str) -> Operand:
+    def operand(self, name: str) -> AnyOperand:
         """The operand that a matrix shows."""
         if not is_name(name, self.names):
             raise PtxlabError(
                 f"{self.ins.mnemonic} has no matrix {quoted(name)}; it has {listing(self.names)}"
             )
+        ins = self.ins
         if name == "A":
-            return self.ins.a_dense
-        return self.ins.a if name == "stored" else self.ins.operands[name]
+            return dense_a(ins)
+        every = (ins.a, ins.b, ins.c, ins.d, ins.e, ins.scale_a, ins.scale_b)
+        wanted = "A" if name == "stored" else name
+        return next(operand for operand in every if operand is not None and operand.name == wanted)
 
     def copy_index(self, name: str) -> int:
         """Which copy of an element the instruction reads, as its selectors say."""
         modifiers = self.operands.modifiers
-        vec = self.ins.scale_vec or 4
         self.operand(name)  # there is one, or this refuses the name
         if name == "E":
             return modifiers.selector
-        if name == "SFA":
-            return modifiers.thread_id_a * (4 // vec) + modifiers.byte_id_a // vec
-        if name == "SFB":
-            return modifiers.thread_id_b * (4 // vec) + modifiers.byte_id_b // vec
+        if name in ("SFA", "SFB"):
+            return self.ins.scale_copies(modifiers)[name == "SFB"]
         return 0
 
     def codes(self, name: str) -> NDArray[Any]:
@@ -112,7 +138,7 @@ class Matrices:
         return structure.positions(self.codes("E"), self.ins.metadata_ordered)
 
     def lane_of(self, name: str, row: int, column: int) -> int | None:
-        """The lane whose element the instruction reads for a cell; None where no lane holds it."""
+        """The lane whose register the instruction reads for a cell; None where no lane has it in one."""
         rows, columns = self.operand(name).shape
         row, column = (
             as_index(row, "row", rows, f"{name}: "),
@@ -122,7 +148,7 @@ class Matrices:
             stored = np.flatnonzero(self.stored_columns()[row] == column)
             return self.lane_of("stored", row, int(stored[0])) if stored.size else None
         layout = self.operand(name).layout
-        if layout is None:
+        if not isinstance(layout, Layout):
             return None
         return int(layout.scatter(self.copy_index(name))[row, column]) // layout.elements
 
@@ -139,13 +165,14 @@ class Matrices:
     # -- changed: each returns new operands ---------------------------------------------------------------
 
     def with_registers(self, name: str, registers: ArrayLike) -> Operands:
-        """The operands with other registers of one of them."""
+        """The operands with other registers, or words of tensor memory, of one of them."""
         if is_name(name, ("D",)):
             raise PtxlabError(_READ_ONLY)
         arrays = self.operands.arrays
         if not is_name(name, arrays):
             raise _no_registers(self.operands, name)
-        checked = self.ins.operands[name].check_registers(as_array(registers, name))
+        operand = self.operand("stored" if name == "A" and self.ins.sparse else name)
+        checked = operand.check_registers(as_array(registers, name))
         if checked.shape != arrays[name].shape:  # what an instruction takes as a batch is not one state
             raise PtxlabError(
                 f"{name}: found shape {quoted(checked.shape)}; the Explorer shows one instruction, "
@@ -215,6 +242,8 @@ class Matrices:
         """The registers with these codes: in every copy of the elements that change, and nowhere else."""
         operand = self.operand(name)
         packed = operand.pack_codes(codes)
+        if isinstance(operand, TensorOperand):
+            return self._pack_words(name, operand, codes, packed)
         if operand.layout is None:
             return packed
         if operand.container:  # bits of the padding stay as they are
@@ -225,6 +254,15 @@ class Matrices:
         changed = self.codes(name) != codes
         before, after = operand.split(self._array(name)), operand.split(packed)
         return operand.join(np.where(changed.reshape(-1)[operand.layout.gather], after, before))
+
+    def _pack_words(
+        self, name: str, operand: TensorOperand, codes: NDArray[Any], packed: NDArray[np.uint32]
+    ) -> NDArray[Any]:
+        """Words of tensor memory: in every copy of the elements that change, and in no other bit."""
+        every_bit = (1 << operand.dtype.bits) - 1
+        changed = np.where(self.codes(name) != codes, every_bit, 0).astype(operand.dtype.code_type)
+        mask = operand.pack_codes(changed)
+        return np.asarray((self._array(name) & ~mask) | (packed & mask))
 
 
 def _no_registers(operands: Operands, name: object) -> PtxlabError:

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PtxlabError, listing, quoted
-from ..isa.mma import MmaForm
 from ..isa.operand import Operand
+from ..isa.tcgen05 import Tcgen05Mma
 from ..memory import SWIZZLES, Conflicts, Tile
 from ..memory.fetch import (
     Access,
@@ -30,9 +30,10 @@ from ..memory.fetch import (
     place_tile,
 )
 from ..views.labels import index_range
+from .matrices import Product
 from .state import ExplorerState, MemoryRequest
 
-__all__ = ["MemoryLayout", "has_memory_view", "memory_data", "memory_layout"]
+__all__ = ["MemoryLayout", "has_memory_view", "is_transposed", "memory_data", "memory_layout", "shared_tile"]
 
 _LINE = 128  # bytes of all banks
 _MOST_PITCH = 1024
@@ -75,18 +76,53 @@ class MemoryLayout:
 # -- what can be shown -----------------------------------------------------------------------------------
 
 
-def has_memory_view(ins: MmaForm, name: str) -> bool:
+def has_memory_view(ins: Product, name: str) -> bool:
     """Whether a matrix can be shown in memory: not dense A of a sparse instruction, which is nowhere."""
     own_a = "stored" if ins.sparse else "A"
+    if isinstance(ins, Tcgen05Mma):
+        return name in (own_a, "B") and _has_tile(ins, "A" if name == "stored" else name)
     return ins.mma_count == 1 and name in (own_a, "B", "C", "D")
 
 
-def _operand(ins: MmaForm, name: str) -> Operand:
+def _has_tile(ins: Tcgen05Mma, name: str) -> bool:
+    """Whether an operand of tcgen05.mma is a tile in shared memory, in whole bytes or in pairs."""
+    operand = ins.operands.get(name)
+    padded = ins.kind in ("f8f6f4", "mxf8f6f4")  # narrow elements lie in parts of 16 bytes, with gaps
+    return operand is not None and operand.dtype.bits in ((8,) if padded else (4, 8, 16, 32))
+
+
+def shared_tile(ins: Product, operand: Operand, swizzle: int = 0, transposed: bool = False) -> Tile:
+    """The tile of an operand that wgmma or tcgen05.mma reads from shared memory.
+
+    >>> import ptxlab
+    >>> ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", n=64)
+    >>> shared_tile(ins, ins.b, swizzle=32)
+    Tile(bits=16, rows=64, k=16, major='K', swizzle=32)
+    """
+    if not isinstance(ins, Tcgen05Mma):
+        return Tile.of(operand, swizzle, transposed)
+    if not _has_tile(ins, operand.name):
+        raise PtxlabError(f"{operand.name} of {operand.dtype} is no tile of whole bytes in shared memory")
+    rows, k = operand.shape if operand.name == "A" else operand.shape[::-1]
+    return Tile(operand.dtype.bits, rows, k, "MN" if transposed else "K", swizzle)
+
+
+def is_transposed(state: ExplorerState, name: str) -> bool:
+    """Whether A or B lies in shared memory with m or n contiguous, as a modifier or the descriptor says."""
+    ins, modifiers = state.ins, state.operands.modifiers
+    if isinstance(ins, Tcgen05Mma):
+        return ins.descriptor.transpose_a if name == "A" else ins.descriptor.transpose_b
+    return bool(modifiers.imm_trans_a if name == "A" else modifiers.imm_trans_b)
+
+
+def _operand(ins: Product, name: str) -> Operand:
     return ins.operands["A" if name == "stored" else name]
 
 
-def _ways(ins: MmaForm, operand: Operand) -> tuple[str, ...]:
+def _ways(ins: Product, operand: Operand) -> tuple[str, ...]:
     """The instructions that can move it, the usual one first."""
+    if isinstance(ins, Tcgen05Mma):
+        return ("tcgen05.mma",)
     if operand.space == "shared":
         return ("wgmma",)
     store = operand.name == "D"
@@ -97,7 +133,7 @@ def _ways(ins: MmaForm, operand: Operand) -> tuple[str, ...]:
     return ("ldmatrix", "ld.shared")
 
 
-def _usual_way(ins: MmaForm, operand: Operand, major: Major) -> str:
+def _usual_way(ins: Product, operand: Operand, major: Major) -> str:
     """The first that is possible; if none is, the plain one, which says why."""
     ways = _ways(ins, operand)
     if operand.space == "shared":
@@ -106,10 +142,13 @@ def _usual_way(ins: MmaForm, operand: Operand, major: Major) -> str:
     return next((way for way in ways if not _obstacle(operand, way, major)), plain)
 
 
-def _majors(ins: MmaForm, operand: Operand, transposed: bool) -> dict[Major, str]:
+def _majors(ins: Product, operand: Operand, transposed: bool) -> dict[Major, str]:
     """Which index may be contiguous, the usual one first: why not, or ""."""
     usual: Major = "column" if operand.axes[1] == "n" and operand.axes[0] == "k" else "row"
     other: Major = "row" if usual == "column" else "column"
+    if isinstance(ins, Tcgen05Mma):
+        chosen, rest = (other, usual) if transposed else (usual, other)
+        return {chosen: "", rest: f"transpose_{operand.name.lower()} of the descriptor says so"}
     if ins.family == "wmma" and operand.name in "AB":
         layout = ins.a_layout if operand.name == "A" else ins.b_layout
         own: Major = "row" if layout == "row" else "column"
@@ -176,7 +215,7 @@ def _major_text(operand: Operand, major: Major) -> str:
     return f"{contiguous.upper()}-major"
 
 
-def _choices(ins: MmaForm, operand: Operand, by: str, major: Major, transposed: bool) -> _Choices:
+def _choices(ins: Product, operand: Operand, by: str, major: Major, transposed: bool) -> _Choices:
     ways = _ways(ins, operand)
     in_registers = operand.space != "shared"
     majors = {
@@ -190,21 +229,21 @@ def _choices(ins: MmaForm, operand: Operand, by: str, major: Major, transposed: 
             _Choice(
                 f"{swizzle} bytes" if swizzle else "none",
                 swizzle,
-                _no_swizzle(operand, by, swizzle, transposed),
+                _no_swizzle(ins, operand, by, swizzle, transposed),
             )
             for swizzle in sorted(SWIZZLES)
         ),
     )
 
 
-def _no_swizzle(operand: Operand, by: str, swizzle: int, transposed: bool) -> str:
+def _no_swizzle(ins: Product, operand: Operand, by: str, swizzle: int, transposed: bool) -> str:
     """Why there cannot be this swizzle."""
     if by.startswith("wmma") and swizzle:
         return f"{by} takes lines at equal distances: it cannot follow a swizzle"
     if operand.space != "shared":
         return ""
     try:
-        Tile.of(operand, swizzle, transposed)
+        shared_tile(ins, operand, swizzle, transposed)
     except PtxlabError as error:
         return str(error)
     return ""
@@ -217,12 +256,11 @@ def memory_layout(state: ExplorerState) -> MemoryLayout | None:
     """What the state asks to show; None for nothing. Refused where the instruction has no such memory."""
     if state.memory is None:
         return None
-    modifiers = state.operands.modifiers
-    return _layout(state.ins, bool(modifiers.imm_trans_a), bool(modifiers.imm_trans_b), state.memory)
+    return _layout(state.ins, is_transposed(state, "A"), is_transposed(state, "B"), state.memory)
 
 
 @lru_cache(maxsize=32)
-def _layout(ins: MmaForm, trans_a: bool, trans_b: bool, request: MemoryRequest) -> MemoryLayout:
+def _layout(ins: Product, trans_a: bool, trans_b: bool, request: MemoryRequest) -> MemoryLayout:
     name = "stored" if request.name == "A" and ins.sparse else request.name
     if not has_memory_view(ins, name):
         shown = [each for each in ("A", "stored", "B", "C", "D") if has_memory_view(ins, each)]
@@ -245,9 +283,9 @@ def _layout(ins: MmaForm, trans_a: bool, trans_b: bool, request: MemoryRequest) 
     if operand.space == "shared":
         if request.pitch is not None:
             raise PtxlabError(
-                f"pitch={request.pitch}: a tile of wgmma has none; its swizzle says where rows are"
+                f"pitch={request.pitch}: a tile of {by} has none; its swizzle says where rows are"
             )
-        tile = Tile.of(operand, swizzle, transposed)
+        tile = shared_tile(ins, operand, swizzle, transposed)
         placement = place_tile(operand, tile)
         reads = core_matrix_access(tile)
         return MemoryLayout(name, operand, by, major, None, swizzle, placement, (), tile, reads)
@@ -305,8 +343,7 @@ def memory_data(state: ExplorerState, layout: MemoryLayout) -> dict[str, Any]:
     >>> memory_data(state, layout)["steps"][1]["text"].split(": ", 1)[1]
     'row 1 of matrix 0, whose address lane 1 supplies; lanes 0..7 want different words of banks 0..3'
     """
-    modifiers = state.operands.modifiers
-    transposed = bool(modifiers.imm_trans_a if layout.operand.name == "A" else modifiers.imm_trans_b)
+    transposed = is_transposed(state, layout.operand.name)
     placement = layout.placement
     data: dict[str, Any] = {
         "name": layout.name,
@@ -331,7 +368,7 @@ def memory_data(state: ExplorerState, layout: MemoryLayout) -> dict[str, Any]:
     return data
 
 
-def _controls(ins: MmaForm, layout: MemoryLayout, transposed: bool) -> list[dict[str, Any]]:
+def _controls(ins: Product, layout: MemoryLayout, transposed: bool) -> list[dict[str, Any]]:
     choices = _choices(ins, layout.operand, layout.by, layout.major, transposed)
     is_tile = layout.tile is not None
     turn = f"imm_trans_{layout.operand.name.lower()}"
@@ -434,7 +471,7 @@ def _lanes(lanes: Sequence[int]) -> str:
     return f"lane{'' if len(set(lanes)) == 1 else 's'} {_runs(lanes)}"
 
 
-def _summary(ins: MmaForm, layout: MemoryLayout) -> str:
+def _summary(ins: Product, layout: MemoryLayout) -> str:
     warps = layout.operand.lanes // 32
     each = " in each warp" if warps > 1 else ""
     if layout.reads is not None:
@@ -478,8 +515,10 @@ def _is_free(layout: MemoryLayout, pitch: int, swizzle: int) -> bool:
 def _facts(layout: MemoryLayout) -> list[str]:
     if layout.tile is not None:
         tile = layout.tile
+        fields = tile.slice(0)
+        code = fields.tcgen05().code if layout.by == "tcgen05.mma" else fields.code
         return [
-            f"descriptor 0x{tile.descriptor(0):x} (address 0)",
+            f"descriptor 0x{code:x} (address 0)",
             f"LBO {tile.leading}, SBO {tile.stride}",
             tile.cute,
         ]
@@ -497,7 +536,7 @@ def _facts(layout: MemoryLayout) -> list[str]:
     return [moved]
 
 
-def _steps(ins: MmaForm, layout: MemoryLayout) -> list[dict[str, Any]]:
+def _steps(ins: Product, layout: MemoryLayout) -> list[dict[str, Any]]:
     """Wavefront by wavefront, then what the registers hold and what reads them; of the first warp."""
     if layout.reads is not None:
         return [*_core_steps(layout), _last_step(ins, layout)]
@@ -596,7 +635,7 @@ def _core_steps(layout: MemoryLayout) -> list[dict[str, Any]]:
     return steps
 
 
-def _last_step(ins: MmaForm, layout: MemoryLayout) -> dict[str, Any]:
+def _last_step(ins: Product, layout: MemoryLayout) -> dict[str, Any]:
     if layout.operand.name == "D":
         text = f"{ins.mnemonic} leaves D in the registers of every lane"
     else:

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..isa.dtypes import DType
-from ..isa.mma import MmaForm
+from ..isa.matrix_operand import MatrixOperand
 from ..isa.modifiers import Modifiers
-from .matrices import option_names
+from .matrices import Product, option_names
 from .parse_cell import value_range
 from .state import ExplorerState
 
@@ -84,13 +84,18 @@ def _same_registers(old: ExplorerState, new: ExplorerState, name: str) -> dict[s
     """Registers of an operand that both instructions have; sparse A comes with its metadata, if legal."""
     sparse = old.ins.sparse or new.ins.sparse
     names = ("A", "E") if name == "A" and sparse else (name,)
-    ours, theirs = new.ins.operands, old.ins.operands
+    ours, theirs = _inputs(new.ins), _inputs(old.ins)
     if any(ours.get(each) != theirs.get(each) for each in names) or old.ins.structure != new.ins.structure:
         return {}
     if "E" in names and not _is_legal(new.ins, old.codes("E")).all():
         return {}
     arrays = old.operands.arrays
     return {each: arrays[each] for each in names}
+
+
+def _inputs(ins: Product) -> dict[str, MatrixOperand]:
+    """What an instruction reads, by name."""
+    return {operand.name: operand for operand in ins.inputs.values()}
 
 
 def _is_untouched(old: ExplorerState, untouched: ExplorerState, name: str) -> bool:
@@ -100,7 +105,7 @@ def _is_untouched(old: ExplorerState, untouched: ExplorerState, name: str) -> bo
     return all(np.array_equal(arrays[each], first[each]) for each in names)
 
 
-def _is_legal(ins: MmaForm, nibbles: Array) -> NDArray[np.bool_]:
+def _is_legal(ins: Product, nibbles: Array) -> NDArray[np.bool_]:
     """Which nibbles the instruction takes."""
     return np.isin(nibbles, list(ins.nibbles))
 
@@ -226,7 +231,7 @@ def _values(count: int) -> str:
 
 def _scales(old: ExplorerState, new: ExplorerState, name: str, notices: list[str]) -> dict[str, Array]:
     """Scale factors, each for the k that it scaled before."""
-    before, after = old.ins.operands.get(name), new.ins.operands.get(name)
+    before, after = _inputs(old.ins).get(name), _inputs(new.ins).get(name)
     if before is None or old.ins.scale_vec is None:
         return {}
     values = _as_float64(old.values(name))

@@ -19,9 +19,11 @@ from .. import gpu
 from .._util.arguments import is_name
 from ..errors import PtxlabError, listing, quoted
 from ..isa.dtypes import DType
+from ..isa.layout import Layout
 from ..isa.operand import Operand
 from ..isa.targets import GENERATIONS
-from ..memory import Tile
+from ..isa.tcgen05 import Tcgen05Mma
+from ..isa.tensor_memory import LANES, TensorOperand
 from ..views import Grid, Picture, palette
 from ..views.fragment_pictures import bank_key, bank_tint, colour_key, core_matrix_tint
 from ..views.labels import layout_note
@@ -29,17 +31,19 @@ from ..views.matrix_pictures import colour_keys
 from ..views.places import copies_note, selected_by
 from . import edits
 from .fills import patterns
-from .memory_view import has_memory_view
+from .matrices import Product
+from .memory_view import has_memory_view, is_transposed, shared_tile
 from .parse_cell import format_value
 from .results import GPU, Comparison
 from .state import ExplorerState
+from .tensor_view import descriptor_info, tensor_info
 
 __all__ = [
     "DISPLAY_CONTROLS", "MESSAGES", "AnswerQuestion", "Export", "FindDifference", "HideMemory",
     "NextQuestion", "RegisterField", "Request", "RequestPickerIndex", "ResendMatrices", "RunOnGpu",
-    "ShowMemory", "SkipQuestion", "StartQuiz", "StopQuiz", "bit_parts", "comparison_bytes",
+    "ShowLoad", "ShowMemory", "SkipQuestion", "StartQuiz", "StopQuiz", "bit_parts", "comparison_bytes",
     "decode_message", "delta", "instruction_info", "is_same", "lane_registers", "matrix_bytes",
-    "picture_data", "register_fields", "sources", "toolbar", "typescript",
+    "picture_data", "register_fields", "sources", "threads", "toolbar", "typescript",
 ]  # fmt: skip
 
 
@@ -95,6 +99,17 @@ class HideMemory(Request):
 
 
 @dataclass(frozen=True)
+class ShowLoad(Request):
+    """Show the registers of a thread after this tcgen05.ld; what is left out is as usual."""
+
+    shape: str
+    count: int | None = None
+    lane: int | None = None
+    column: int | None = None
+    pack: bool | None = None
+
+
+@dataclass(frozen=True)
 class StartQuiz(Request):
     """Ask random questions about the instruction."""
 
@@ -127,8 +142,10 @@ MESSAGES: dict[str, type[edits.Edit | Request]] = {
     for message in (
         edits.SetCell, edits.Paste, edits.ClearCells, edits.ExtendCells, edits.FillMatrix, edits.PruneChunks,
         edits.DismissRefusal, edits.SetRegister, edits.FlipBit, edits.SetWord, edits.SetOption,
-        edits.SetChips, edits.ChooseInstruction, edits.Undo, edits.Redo,
+        edits.SetChips, edits.ChooseInstruction, edits.SetDescriptor, edits.SetDescriptorField,
+        edits.Undo, edits.Redo,
         RequestPickerIndex, RunOnGpu, FindDifference, Export, ResendMatrices, ShowMemory, HideMemory,
+        ShowLoad,
         StartQuiz, AnswerQuestion, SkipQuestion, NextQuestion, StopQuiz,
     )
 }  # fmt: skip
@@ -363,6 +380,8 @@ def register_fields(state: ExplorerState, name: str, lane: int) -> list[tuple[st
     >>> register_fields(state, "A", lane=4)[3][1][2]   # the third field from the top of register 3
     RegisterField(element=29, row=9, column=37, low=20, bits='1101', text='-3')
     """
+    if isinstance(state.ins, Tcgen05Mma):
+        return []  # no thread holds anything before tcgen05.ld
     operand = state.ins.operand(name)
     if operand.layout is None:
         return []
@@ -382,6 +401,8 @@ def register_fields(state: ExplorerState, name: str, lane: int) -> list[tuple[st
 
 def lane_registers(state: ExplorerState, lane: int) -> dict[str, Any]:
     """Registers of a lane by operand, each in hexadecimal and with the elements in it."""
+    if isinstance(state.ins, Tcgen05Mma):
+        return {}
     return {
         name: [
             {"hex": text, "fields": [dict(vars(field)) for field in elements]}
@@ -398,11 +419,12 @@ def instruction_info(state: ExplorerState) -> dict[str, Any]:
     """What is fixed for an instruction: sizes, types, the lane, register and bits of each cell, colours."""
     ins, structure = state.ins, state.ins.structure
     return {
+        **_tensor_parts(ins),
         "mnemonic": ins.mnemonic,
         "m": ins.m,
         "n": ins.n,
         "k": ins.k,
-        "lanes": ins.lanes,
+        "lanes": threads(ins),
         "mma_count": ins.mma_count,
         "chunk": structure.chunk if structure else 0,
         "kept": structure.keep * structure.group if structure else 0,
@@ -414,6 +436,28 @@ def instruction_info(state: ExplorerState) -> dict[str, Any]:
             "light": [list(pair) for pair in palette.lane_shades(palette.PAPER, palette.INK, 4.5)],
             "dark": [list(pair) for pair in palette.lane_shades(palette.DARK.paper, "#000000", 5)],
         },
+    }
+
+
+def threads(ins: Product) -> int:
+    """The threads whose registers are shown: a warp, a warpgroup; of tcgen05 a warpgroup in each CTA.
+
+    >>> import ptxlab
+    >>> threads(ptxlab.instruction("tcgen05.mma.cta_group::2.kind::f16"))
+    256
+    """
+    return LANES * ins.cta_group if isinstance(ins, Tcgen05Mma) else ins.lanes
+
+
+def _tensor_parts(ins: Product) -> dict[str, Any]:
+    """Of tcgen05: what its mnemonic does not say, where its matrices are, its descriptor."""
+    if not isinstance(ins, Tcgen05Mma):
+        return {}
+    a_space = ", A in tensor memory" if ins.a_space == "tensor" else ""
+    return {
+        "shape": f"{ins.shape}.{ins.d_type}.{ins.a_type}.{ins.b_type}{a_space}",
+        "tensor": tensor_info(ins),
+        "descriptor": descriptor_info(ins),
     }
 
 
@@ -430,9 +474,12 @@ def _matrix_info(state: ExplorerState, name: str) -> dict[str, Any]:
         "operand": "A" if name == "stored" else name,
         "editable": name != "D",
         "parts": bit_parts(operand.dtype),
-        "note": layout_note(state.ins, operand),
+        "note": "",
         "in_memory": has_memory_view(ins, name),
     }
+    if isinstance(operand, TensorOperand):
+        info["note"] = f"layout by {operand.source}" if "assumed" in operand.source else ""
+        return info
     if ins.mma_count > 1:
         info["products"] = {"count": ins.mma_count, "along": "columns" if name == "B" else "rows"}
     if operand.layout is None:
@@ -470,9 +517,10 @@ def _shared_memory_info(state: ExplorerState, operand: Operand) -> dict[str, Any
     """Where every element of a tile in shared memory is without a swizzle: byte, core matrix, row in it."""
     if operand.space != "shared":
         return {}
-    modifiers = state.operands.modifiers
-    transposed = modifiers.imm_trans_a if operand.name == "A" else modifiers.imm_trans_b
-    tile = Tile.of(operand, transposed=transposed)
+    try:
+        tile = shared_tile(state.ins, operand, transposed=is_transposed(state, operand.name))
+    except PtxlabError:  # elements narrower than a byte, which lie in parts of 16 bytes
+        return {}
     m_first = operand.axes[0] == "m"
     byte = tile.offsets if m_first else tile.offsets.T
     maps = {"byte": byte, "core": byte // 128, "line": byte % 128 // 16}
@@ -515,7 +563,7 @@ def _legend(key: Grid) -> dict[str, Any]:
 def _stacked_products(state: ExplorerState) -> dict[str, Any]:
     """For several stacked products: the column of B behind each cell of D, and the lanes of each product."""
     ins, layout = state.ins, state.ins.d.layout
-    if ins.mma_count == 1 or layout is None:
+    if ins.mma_count == 1 or not isinstance(layout, Layout):
         return {}
     rows, columns = ins.d.shape
     column_of_b = [[ins.column_of_b(row, column) for column in range(columns)] for row in range(rows)]
@@ -616,6 +664,8 @@ _OPTION_HINTS = {
     "byte_id_a": "byte-id-a: which byte of a register holds the scale factors of A",
     "byte_id_b": "byte-id-b: which byte of a register holds the scale factors of B",
     "thread_id_a": "thread-id-a: which lanes of each group of four hold the scale factors of A",
+    "enable_input_d": "enable-input-d: false leaves out what D held before, so that D = A * B",
+    "scale_input_d": "scale-input-d: what D held before is divided by 2 to the power of this",
     "thread_id_b": "thread-id-b: which lanes of each group of four hold the scale factors of B",
 }
 

@@ -13,6 +13,7 @@ from .._util.arguments import as_index
 from ..errors import PtxlabError, listing, quoted
 from ..isa.dtypes import DType
 from ..isa.operand import Operand, Place
+from ..isa.tcgen05 import Tcgen05Mma
 from ..views.labels import index_range
 from ..views.places import selected_by
 from .parse_cell import format_value, parse
@@ -177,6 +178,8 @@ def element_letter(name: str) -> str:
 
 def in_registers(state: ExplorerState) -> tuple[str, ...]:
     """Matrices whose elements lanes hold, without C, which has the layout of D."""
+    if isinstance(state.ins, Tcgen05Mma):
+        return ()
     return tuple(
         name for name in ("A", "B", "D", "E", "SFA", "SFB")
         if name in state.matrices.names
@@ -191,6 +194,8 @@ def held_name(state: ExplorerState, name: str) -> str:
 
 def with_registers(state: ExplorerState, name: str) -> Operand:
     operand = state.matrices.operand(name)
+    if not isinstance(operand, Operand):
+        raise PtxlabError(f"{_label(name)} is in tensor memory: no lane holds it")
     if operand.layout is None:
         raise PtxlabError(f"{_label(name)} is in shared memory: no lane holds it")
     return operand
@@ -233,6 +238,8 @@ def selected_words(state: ExplorerState, name: str) -> str:
     if name not in SELECTED:
         return ""
     operand = state.matrices.operand(name)
+    if not isinstance(operand, Operand):
+        return ""
     selected = selected_by(state.ins, operand, state.matrices.copy_index(name))
     return f" for {selected}" if selected else ""
 
@@ -369,7 +376,7 @@ def product_counts(state: ExplorerState) -> NDArray[np.int64]:
 
 def other_value(state: ExplorerState, row: int, k: int) -> str:
     """A value near that of a cell of A, which its type has exactly."""
-    dtype = state.ins.a_dense.dtype
+    dtype = state.ins.a.dtype
     value = float(state.values("A")[row, k])
     for other in (value + 1, value - 1, 0.0, 1.0):
         text = format_value(other)

@@ -633,7 +633,7 @@ class Change(Question):
         held_cell(state, cell)
         codes = state.codes("A").copy()
         try:
-            codes[self.row, self.k] = parse(state.ins.a_dense.dtype, self.to)
+            codes[self.row, self.k] = parse(state.ins.a.dtype, self.to)
         except PtxlabError as error:
             raise PtxlabError(f"{cell}: {error}") from None
         written = np.zeros(codes.shape, dtype=np.bool_)

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..isa.mma import MmaForm
 from .fills import patterns
+from .matrices import Product
 from .state import FIRST_DRAWS, ExplorerState
 
 __all__ = ["MOST_FILLS", "Fill", "Recipe", "find_recipe", "make_arrays"]
@@ -68,7 +68,7 @@ def _written(first: ExplorerState, fill: Fill) -> Arrays:
     return {name: arrays[name] for name in _operands_of(first.ins, fill.name)}
 
 
-def _operands_of(ins: MmaForm, matrix: str) -> tuple[str, ...]:
+def _operands_of(ins: Product, matrix: str) -> tuple[str, ...]:
     """The operands whose registers a matrix is in."""
     if matrix == "A" and ins.sparse:
         return ("A", "E")

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from ..errors import PtxlabError
 from ..isa.form import Form
 from ..isa.mma import MmaForm
-from ..isa.parse import parse
+from ..isa.parse import parse_any
+from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma
 from ..isa.transfer import TransferForm
 from .parse_cell import format_value
 
@@ -41,7 +42,7 @@ _SEEN = {
 }
 
 
-def multiplication(ins: Form | str) -> MmaForm:
+def multiplication(ins: Form | str) -> MmaForm | Tcgen05Mma:
     """The instruction that a text names, if it multiplies matrices: only those have a D to show.
 
     >>> multiplication("ldmatrix.sync.aligned.m8n8.x1.b16")  # doctest: +ELLIPSIS
@@ -49,7 +50,11 @@ def multiplication(ins: Form | str) -> MmaForm:
         ...
     ptxlab.errors.PtxlabError: ldmatrix.sync.aligned.m8n8.x1.b16 transfers a matrix: it loads ...
     """
-    form = ins if isinstance(ins, MmaForm) else parse(ins)
+    form = ins if isinstance(ins, MmaForm | Tcgen05Mma) else parse_any(ins)
+    if isinstance(form, Tcgen05Mma):
+        return form
+    if isinstance(form, Tcgen05Form):
+        raise PtxlabError(_no_product(form))
     if isinstance(form, TransferForm):
         name, operand = form.mnemonic, next(iter(form.operands))
         raise PtxlabError(
@@ -58,6 +63,18 @@ def multiplication(ins: Form | str) -> MmaForm:
             f'"ptxlab show {name}" tells the rest{_SEEN.get(form.family, "")}'
         )
     return form
+
+
+def _no_product(form: Tcgen05Form) -> str:
+    if form.family == "tcgen05.ld":
+        return (
+            f"{form.mnemonic} moves registers and has no D for the Explorer to show; the Explorer of a "
+            'tcgen05.mma shows what it loads: ptxlab.explore("tcgen05.mma.cta_group::1.kind::f16")'
+        )
+    return (
+        f"{form.mnemonic} multiplies no matrices and has no D for the Explorer to show; "
+        f'"ptxlab show {form.mnemonic}" tells what it does, tcgen05.mma opens here'
+    )
 
 
 class RefusedEdit(PtxlabError):
@@ -113,7 +130,7 @@ class BrokenStructure(RefusedEdit):
 
 
 def compress_dense_a(
-    ins: MmaForm,
+    ins: MmaForm | Tcgen05Mma,
     codes: NDArray[Any],
     nibbles_before: NDArray[Any] | None = None,
     typed: NDArray[np.bool_] | None = None,
@@ -140,7 +157,7 @@ def compress_dense_a(
 
 
 def prune_broken_chunks(
-    ins: MmaForm, codes: NDArray[Any], typed: NDArray[np.bool_] | None = None
+    ins: MmaForm | Tcgen05Mma, codes: NDArray[Any], typed: NDArray[np.bool_] | None = None
 ) -> NDArray[Any]:
     """Codes of dense A with every chunk that breaks the structure pruned; the other chunks stay.
 
@@ -175,7 +192,7 @@ def prune_broken_chunks(
 
 
 def _broken_structure(
-    ins: MmaForm, codes: NDArray[Any], typed: NDArray[np.bool_] | None, sentence: str
+    ins: MmaForm | Tcgen05Mma, codes: NDArray[Any], typed: NDArray[np.bool_] | None, sentence: str
 ) -> PtxlabError:
     structure, dtype = ins.structure, ins.a.dtype
     if structure is None:
@@ -192,7 +209,7 @@ def _broken_structure(
     return BrokenStructure(f"A: {sentence}", cells, codes, pruned, f"{before} → {after}")
 
 
-def undefined_metadata(ins: MmaForm, nibbles: NDArray[Any], sentence: str) -> PtxlabError:
+def undefined_metadata(ins: MmaForm | Tcgen05Mma, nibbles: NDArray[Any], sentence: str) -> PtxlabError:
     """The refusal of metadata with undefined nibbles."""
     if ins.structure is None:
         return PtxlabError(sentence)

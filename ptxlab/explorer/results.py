@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from .. import gpu
 from .._util.arguments import is_name
 from ..errors import PtxlabError, listing, quoted
-from ..isa.mma import MmaForm
 from ..isa.operands import Operands
+from ..isa.product_form import ProductForm
 from ..isa.targets import GENERATIONS
 from ..numerics import has
 from ..numerics.emulate import emulate, model_of
@@ -49,7 +49,7 @@ class Results:
     >>> results.choose("sm_80", against="sm_90")
     """
 
-    def __init__(self, ins: MmaForm) -> None:
+    def __init__(self, ins: ProductForm) -> None:
         self.ins = ins
         first = model_of(ins).chip
         others = (chip for chip in GENERATIONS if chip != first and _has_model(ins, chip))
@@ -132,7 +132,7 @@ class Results:
         return self.ins.d.unpack_codes(registers)
 
 
-def _has_model(ins: MmaForm, chip: str) -> bool:
+def _has_model(ins: ProductForm, chip: str) -> bool:
     try:
         return has(ins, chip) and model_of(ins, chip).chip == chip
     except PtxlabError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -14,21 +14,26 @@ from .._util.arguments import as_int, is_name
 from ..errors import PtxlabError, quoted
 from ..isa.mma import MmaForm
 from ..isa.operands import Operands
+from ..isa.tcgen05 import Tcgen05Mma
 from ..numerics.steps import Trace
 from .fills import filled
-from .matrices import Matrices, start_code
+from .matrices import Matrices, Product, as_product, start_code
 from .refusals import RefusedEdit, multiplication
 from .results import Comparison, Results
 
 __all__ = [
     "FIRST_DRAWS", "HISTORY_BYTES", "UNDO_LIMIT",
-    "ExplorerState", "History", "MemoryRequest", "Settings", "Step", "check_seed",
+    "ExplorerState", "History", "LoadRequest", "MemoryRequest", "Settings", "Step", "Wrap",
+    "check_seed", "like",
 ]  # fmt: skip
 
 FIRST_DRAWS: tuple[tuple[str, str], ...] = (
     ("A", "random"),
     ("B", "random"),
 )  # the fills that a state starts with
+
+#: Gives a form the class that users hold, which only the façade above knows.
+Wrap = Callable[[Product], Product]
 
 UNDO_LIMIT = 200  # edits that can be undone,
 HISTORY_BYTES = 1 << 26  # and the memory that their arrays may take
@@ -43,6 +48,17 @@ class MemoryRequest:
     major: str | None = None  # which index is contiguous: that of a "row", or that of a "column"
     pitch: int | None = None  # bytes from one row or column to the next
     swizzle: int | None = None
+
+
+@dataclass(frozen=True)
+class LoadRequest:
+    """The tcgen05.ld whose registers are shown beside tensor memory; None for what is usual."""
+
+    shape: str = "32x32b"
+    count: int | None = None  # how often the shape is repeated
+    lane: int = 0  # at which it begins, of each warp's 32
+    column: int = 0
+    pack: bool = False  # .pack::16b
 
 
 @dataclass(frozen=True)
@@ -129,8 +145,9 @@ class ExplorerState:
     True
     """
 
-    def __init__(self, ins: MmaForm, seed: int = 0) -> None:
+    def __init__(self, ins: Product, seed: int = 0, wrap: Wrap | None = None) -> None:
         ins = multiplication(ins)
+        self.wrap = wrap or like(ins)
         self.seed = check_seed(seed)
         self.random = np.random.default_rng(self.seed)
         self.draws = FIRST_DRAWS  # fills that took random numbers since the seed, for links
@@ -141,13 +158,14 @@ class ExplorerState:
         self.refusal: RefusedEdit | None = None  # of the page's last edit, if that was refused
         self.notices: tuple[str, ...] = ()  # what changed when another instruction was chosen
         self.memory: MemoryRequest | None = None  # what the memory view shows
+        self.load = LoadRequest()  # the load that the view of tensor memory shows
 
     # -- matrices and results -----------------------------------------------------------------------------
 
     @property
-    def ins(self) -> MmaForm:
+    def ins(self) -> Product:
         """The instruction."""
-        return self.operands.mma
+        return as_product(self.operands.ins)
 
     @property
     def matrices(self) -> Matrices:
@@ -164,7 +182,10 @@ class ExplorerState:
         return self.matrices.operand(name).dtype.decode(self.codes(name))
 
     def registers(self, name: str) -> NDArray[Any]:
-        """Registers of an operand [lanes, registers]; for one in shared memory, its codes."""
+        """Registers of an operand [lanes, registers], or words of tensor memory [lanes, columns].
+
+        For an operand in shared memory, its codes.
+        """
         arrays = self.operands.arrays
         if not is_name(name, (*arrays, "D")):
             raise PtxlabError(
@@ -272,6 +293,25 @@ class ExplorerState:
         self.operands, self.refusal, self.notices, self.look = other.operands, None, notices, {}
 
 
+def like(ins: Product) -> Wrap:
+    """Gives other forms of the same family the class of this one.
+
+    >>> import ptxlab
+    >>> mma = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+    >>> like(mma)(mma.a_from("register")) == mma
+    True
+    """
+
+    def wrap(form: Product) -> Product:
+        if isinstance(form, type(ins)):
+            return form
+        if isinstance(form, MmaForm):
+            return type(ins).of(form) if isinstance(ins, MmaForm) else form
+        return type(ins).of(form) if isinstance(ins, Tcgen05Mma) else form
+
+    return wrap
+
+
 def check_seed(seed: object) -> int:
     """A seed of random numbers, of any integer type.
 
@@ -284,12 +324,11 @@ def check_seed(seed: object) -> int:
     return number
 
 
-def _first_operands(ins: MmaForm, random: np.random.Generator) -> Operands:
+def _first_operands(ins: Product, random: np.random.Generator) -> Operands:
     """Random A and B, C = 0, scales 1."""
     first = {
-        name: operand.pack_codes(np.full(operand.shape, start_code(operand)))
-        for name, operand in ins.operands.items()
-        if name != "D"
+        operand.name: operand.pack_codes(np.full(operand.shape, start_code(operand)))
+        for operand in ins.inputs.values()
     }
     operands = Operands.of(
         ins, first["A"], first["B"], first["C"], first.get("E"), first.get("SFA"), first.get("SFB")

@@ -6,6 +6,7 @@ Bytes are deflated and in base64; the registers of all lanes are stored by colum
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import html
 import json
@@ -21,13 +22,15 @@ from .._util.arguments import as_text
 from .._util.files import reason, write_atomically
 from .._version import __version__
 from ..errors import PtxlabError, quoted
+from ..isa.tcgen05.moves import LOAD_SHAPES
 from .bundle import script, source, style
 from .memory_view import has_memory_view, memory_data, memory_layout
-from .protocol import lane_registers
+from .protocol import lane_registers, threads
 from .questions import Question
 from .quiz import saved_questions
 from .results import GPU
-from .state import ExplorerState, MemoryRequest
+from .state import ExplorerState, LoadRequest, MemoryRequest
+from .tensor_view import load_data, tensor_load
 from .view import View
 
 __all__ = ["check_path", "columns", "save_page", "write_page"]
@@ -107,8 +110,9 @@ def save_page(
             "trace": trace_data(*cell, with_picture=True),
             "toolbar": {**view.toolbar, "static": True},
         },
-        "lanes": columns([lane_registers(state, lane) for lane in range(ins.lanes)]),
+        "lanes": columns([lane_registers(state, lane) for lane in range(threads(ins))]),
         "memories": _memories(state),
+        "loads": _loads(state),
         "quiz": saved_questions(state, questions),
         "traces": [trace_data(row, column, with_picture=False) for row, column in cells],
         "refusal": f'this page cannot be edited: open it in a notebook with ptxlab.explore("{ins.mnemonic}")',
@@ -124,7 +128,7 @@ def _memories(state: ExplorerState) -> dict[str, Any]:
     try:
         for name in state.matrices.names:
             operand = state.matrices.operand(name)
-            least = operand.shape[0] * operand.shape[1] * operand.width // 8
+            least = operand.shape[0] * operand.shape[1] * operand.dtype.bits // 8
             if not has_memory_view(state.ins, name) or least > _MOST_MEMORY:
                 continue
             is_shown = shown is not None and shown.name in (name, "A" if name == "stored" else name)
@@ -135,6 +139,24 @@ def _memories(state: ExplorerState) -> dict[str, Any]:
     finally:
         state.memory = shown
     return memories
+
+
+def _loads(state: ExplorerState) -> list[dict[str, Any]]:
+    """The tcgen05.ld that is shown, and the usual one of every other shape and lane."""
+    shown, loads = state.load, []
+    try:
+        for request in (
+            shown,
+            *(LoadRequest(shape, lane=lane) for shape in LOAD_SHAPES for lane in (0, 16)),
+        ):
+            state.load = request
+            with contextlib.suppress(PtxlabError):
+                load = tensor_load(state)
+                if load is not None:
+                    loads.append(load_data(state, load))
+    finally:
+        state.load = shown
+    return loads
 
 
 def _provenance(state: ExplorerState) -> str:

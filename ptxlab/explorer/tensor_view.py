@@ -7,6 +7,7 @@ the page are places; what is in tensor memory the page knows from the matrices t
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,12 +22,13 @@ from ..isa.catalog import tcgen05_forms
 from ..isa.instruction_descriptor import BitField, InstructionDescriptor
 from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Move
 from ..isa.tcgen05.moves import LOAD_SHAPES
-from ..isa.tensor_memory import COLUMNS, LANES, TensorOperand
+from ..isa.tensor_memory import COLUMNS, LANES
 from ..views.labels import index_range
 from .state import ExplorerState, LoadRequest
 
 __all__ = [
-    "Load", "descriptor_info", "load_data", "parse_descriptor", "parse_field", "tensor_info", "tensor_load",
+    "Load", "descriptor_info", "keep_descriptor", "load_data", "parse_descriptor", "parse_field",
+    "tensor_info", "tensor_load",
 ]  # fmt: skip
 
 _ORDER = ("D", "A", "E", "SFA", "SFB")
@@ -209,7 +211,7 @@ def load_data(state: ExplorerState, load: Load) -> dict[str, Any]:
     """
     form, ins = load.form, state.ins
     allocated = _allocated_columns(ins) if isinstance(ins, Tcgen05Mma) else COLUMNS
-    coords = form.layout.coords() + (load.lane, load.column)
+    coords = form.layout.coords() + np.array((load.lane, load.column))
     counts = _counts(form.shape, form.pack)
     return {
         "mnemonic": form.mnemonic,
@@ -353,18 +355,36 @@ def parse_field(ins: Tcgen05Mma, name: str, text: str) -> Tcgen05Mma:
     word = text.strip().lower()
     if name == "sparse":
         if word in ("0", "1") and bool(int(word)) != ins.sparse:
-            raise PtxlabError(f"sparse is {int(ins.sparse)}: {ins.family} says so; choose another instruction")
+            raise PtxlabError(
+                f"sparse is {int(ins.sparse)}: {ins.family} says so; choose another instruction"
+            )
         return ins
     part = "k" if name == "k_high" else name
     if name in ("a", "b", "d", "scale"):
-        return ins.with_descriptor(**{part: word})
+        return ins.with_descriptor(None, **{part: word})
     try:
         number = int(word, 0)
     except ValueError:
-        raise PtxlabError(f"{name} of the descriptor: found {quoted(text)}; it takes a whole number") from None
+        raise PtxlabError(
+            f"{name} of the descriptor: found {quoted(text)}; it takes a whole number"
+        ) from None
     if name in _FLAGS and number not in (0, 1):
         raise PtxlabError(f"{name} of the descriptor: found {quoted(text)}; it takes 0 or 1")
-    return ins.with_descriptor(**{part: bool(number) if name in _FLAGS else number})
+    return ins.with_descriptor(None, **{part: bool(number) if name in _FLAGS else number})
+
+
+def keep_descriptor(old: Tcgen05Mma, new: Tcgen05Mma) -> Tcgen05Mma:
+    """The new mnemonic with as much of the old one's shape and types as it takes, one after the other.
+
+    >>> import ptxlab
+    >>> small = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=24)
+    >>> keep_descriptor(small, ptxlab.instruction("tcgen05.mma.cta_group::1.kind::tf32")).shape
+    'm64n24k8'
+    """
+    for name in ("m", "n", "a", "b", "d"):
+        with contextlib.suppress(PtxlabError):
+            new = new.with_descriptor(None, **{name: getattr(old.descriptor, name)})
+    return new
 
 
 def parse_descriptor(ins: Tcgen05Mma, text: str) -> Tcgen05Mma:

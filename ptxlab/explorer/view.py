@@ -104,6 +104,7 @@ class View(CheckedMessages, anywidget.AnyWidget):
     )  # of the cell of D that was chosen last: see `_trace` in widget.py
 
     memory = traitlets.Dict().tag(sync=True)  # the matrix that is shown in shared memory, or {}
+    load = traitlets.Dict().tag(sync=True)  # the tcgen05.ld that is shown, or {}
     quiz = traitlets.Dict().tag(sync=True)  # the question that is asked, the verdict, the score; or {}
 
     def __init__(self, **traits: Any) -> None:

@@ -17,11 +17,11 @@ import traitlets
 from numpy.typing import ArrayLike, NDArray
 
 from .. import gpu, views
-from .._util.arguments import as_index, as_int, as_text, is_name
+from .._util.arguments import as_flag, as_index, as_int, as_text, is_name
 from ..errors import PtxlabError, quoted
 from ..gpu import codegen
-from ..isa.mma import MmaForm
 from ..isa.operands import Operands
+from ..isa.tcgen05 import Tcgen05Mma
 from ..views.figures import chart
 from .differences import Finding, find_difference
 from .edits import (
@@ -44,6 +44,7 @@ from .export import (
     python_code,
     share_link,
 )
+from .matrices import Product
 from .memory_view import MemoryLayout, memory_data, memory_layout
 from .picker import picker_index
 from .protocol import (
@@ -56,6 +57,7 @@ from .protocol import (
     RequestPickerIndex,
     ResendMatrices,
     RunOnGpu,
+    ShowLoad,
     ShowMemory,
     SkipQuestion,
     StartQuiz,
@@ -68,15 +70,17 @@ from .protocol import (
     matrix_bytes,
     picture_data,
     sources,
+    threads,
     toolbar,
 )
 from .questions import Question
 from .quiz import Quiz, Score, choose_questions
 from .refusals import RefusedEdit, multiplication
 from .results import GPU, Comparison
-from .state import ExplorerState, History, MemoryRequest
+from .state import ExplorerState, History, LoadRequest, MemoryRequest, Wrap
 from .static_html import save_page
 from .stepper import dot_product_steps
+from .tensor_view import Load, load_data, tensor_load
 from .trace_columns import trace_columns
 from .view import MATRICES, MAX_PINNED, SHAREABLE, CheckedMessages, View, parse_selection
 
@@ -141,13 +145,19 @@ class Registers(Mapping[str, NDArray[Any]]):
         self._owner.apply(SetRegisters(name, registers))
 
     def __contains__(self, name: object) -> bool:
-        return is_name(name, self._owner.instruction.operands)
+        return is_name(name, self._names)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._owner.instruction.operands)
+        return iter(self._names)
 
     def __len__(self) -> int:
-        return len(self._owner.instruction.operands)
+        return len(self._names)
+
+    @property
+    def _names(self) -> list[str]:
+        """A, B, C, D, and E, SFA, SFB where the instruction has them."""
+        names = list(self._owner.state.operands.arrays)
+        return [*names[:3], "D", *names[3:]]
 
 
 @contextmanager
@@ -238,22 +248,22 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
 
     def __init__(
         self,
-        ins: MmaForm | str,
+        ins: Product | str,
         *,
         A: ArrayLike | None = None,
         B: ArrayLike | None = None,
         C: ArrayLike | None = None,
         seed: int = 0,
         height: int | None = None,
-        form_class: type[MmaForm] = MmaForm,
+        wrap: Wrap | None = None,
         operands: Operands | None = None,
     ) -> None:
-        self._form_class = type(ins) if isinstance(ins, MmaForm) else form_class
         shared_traits: Mapping[str, Any] = {}
         if isinstance(ins, str) and is_link(ins):
-            self.state, shared_traits = open_link(ins, self._form_class)
+            self.state, shared_traits = open_link(ins, wrap)
         else:
-            self.state = ExplorerState(self._form(ins), seed)
+            form = multiplication(ins)
+            self.state = ExplorerState(form if wrap is None else wrap(form), seed, wrap)
         for name, values in (("A", A), ("B", B), ("C", C)):
             if values is not None:
                 SetValues(name, values).apply(self.state)
@@ -266,11 +276,12 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
             "selection": {},
             "quiz_score": Score(),
         }  # what observers were told last
-        self._shown: MmaForm | None = None  # the instruction that the view shows
+        self._shown: Product | None = None  # the instruction that the view shows
         self._gpu_time = ""
         self._finding = ""  # what the search for a difference came to, until the next change
         self._traced_cell: tuple[int, int] | None = None
         self._memory: MemoryLayout | None = None  # that the view shows
+        self._load: tuple[Product, Load | None] | None = None  # likewise
         self._quiz: Quiz | None = None  # the one that runs
         self._score = Score()  # of the latest quiz
         self.view = View(height=0 if height is None else _pixels(height))
@@ -297,13 +308,13 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
     # -- from the next cell -------------------------------------------------------------------------------
 
     @property
-    def instruction(self) -> MmaForm:
+    def instruction(self) -> Product:
         """The instruction; assign another one, and the matrices that fit it stay."""
         return self.state.ins
 
     @instruction.setter
-    def instruction(self, ins: MmaForm | str) -> None:
-        form = self._form(ins)
+    def instruction(self, ins: Product | str) -> None:
+        form = multiplication(ins)
         self.state.look = self._look()
         change_instruction(self.state, form)
         self._finding = ""
@@ -368,7 +379,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
 
     @lane.setter
     def lane(self, lane: int) -> None:
-        self.view.lane = as_index(lane, "lane", self.instruction.lanes)
+        self.view.lane = as_index(lane, "lane", threads(self.instruction))
 
     @property
     def lanes(self) -> list[int]:
@@ -387,7 +398,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
     def lanes(self, lanes: Sequence[int] | NDArray[np.integer]) -> None:
         allowed = (
             f"up to {MAX_PINNED} different lanes can be shown side by side, "
-            f"from 0 to {self.instruction.lanes - 1}"
+            f"from 0 to {threads(self.instruction) - 1}"
         )
         is_list = isinstance(lanes, list | tuple | range | np.ndarray) and getattr(lanes, "ndim", 1) == 1
         if not is_list or not 0 < len(lanes) <= MAX_PINNED:
@@ -511,6 +522,69 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
                 self._request_memory(attempt)
                 return
 
+    # -- tensor memory ------------------------------------------------------------------------------------
+
+    def show_load(
+        self,
+        shape: str = "32x32b",
+        *,
+        count: int | None = None,
+        lane: int = 0,
+        column: int = 0,
+        pack: bool = False,
+        thread: int | None = None,
+    ) -> None:
+        """Show the registers of a thread after a tcgen05.ld of all four warps, beside tensor memory.
+
+        `shape` and `count` are those of the load, which begins in `lane` 0 or 16 of each warp's 32 and in
+        `column`; `pack` is .pack::16b. Without a count it takes up to 32 registers of each thread.
+
+        >>> import ptxlab
+        >>> ex = ptxlab.explore("tcgen05.mma.cta_group::1.kind::f16", m=64, n=32)
+        >>> ex.show_load("16x256b", count=4, thread=37)
+        >>> ex.view.load["mnemonic"], ex.lane
+        ('tcgen05.ld.sync.aligned.16x256b.x4.b32', 37)
+        """
+        request = LoadRequest(
+            as_text(shape, "shape"),
+            None if count is None else as_int(count, "count"),
+            as_int(lane, "lane"),
+            as_int(column, "column"),
+            as_flag(pack, "pack"),
+        )
+        if not isinstance(self.instruction, Tcgen05Mma):
+            raise PtxlabError(
+                f"{self.instruction.mnemonic} leaves D in registers; tcgen05.ld loads that of tcgen05.mma"
+            )
+        chosen = None if thread is None else as_index(thread, "thread", threads(self.instruction))
+        self._request_load(request)
+        if chosen is not None:
+            self.lane = chosen
+
+    def _request_load(self, request: LoadRequest) -> None:
+        before, self.state.load = self.state.load, request
+        try:
+            self._show_load()
+        except PtxlabError:
+            self.state.load = before
+            raise
+
+    def _show_load(self) -> None:
+        load = tensor_load(self.state)
+        key = (self.instruction, load)
+        if key == self._load:
+            return
+        self.view.load = {} if load is None else load_data(self.state, load)
+        self._load = key
+
+    def _keep_load(self) -> None:
+        """After a change of the instruction: the same load, or its shape, or the usual one."""
+        request = self.state.load
+        for attempt in (request, LoadRequest(request.shape), LoadRequest()):
+            with contextlib.suppress(PtxlabError):
+                self._request_load(attempt)
+                return
+
     # -- the quiz -----------------------------------------------------------------------------------------
 
     def quiz(
@@ -586,6 +660,10 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         if self.state.memory is not None:
             changed["memory"] = {
                 name: value for name, value in vars(self.state.memory).items() if value is not None
+            }
+        if self.state.load != LoadRequest() and isinstance(self.instruction, Tcgen05Mma):
+            changed["load"] = {
+                name: value for name, value in vars(self.state.load).items() if value is not None
             }
         return share_link(self.state, changed)
 
@@ -673,6 +751,14 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
             )
         elif isinstance(request, HideMemory):
             self.hide_memory()
+        elif isinstance(request, ShowLoad):
+            self.show_load(
+                request.shape,
+                count=request.count,
+                lane=request.lane or 0,
+                column=request.column or 0,
+                pack=bool(request.pack),
+            )
         elif isinstance(request, Export):
             file_name = f"{self.instruction.mnemonic.replace('::', '-')}.html"
             text = self._export(request.format)
@@ -715,8 +801,8 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
     def _restore_view(self, shared_traits: Mapping[str, Any]) -> None:
         """Show the lanes, selection and colours that a link carries."""
         for name, value in shared_traits.items():
-            if name == "memory":
-                self._restore_memory(value)
+            if name in ("memory", "load"):
+                self._restore_request(name, value)
                 continue
             if name not in SHAREABLE or not self.view.accepts(name, value):
                 raise PtxlabError(
@@ -724,20 +810,15 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
                 )
             setattr(self.view, name, value)
 
-    def _restore_memory(self, value: Any) -> None:
-        """Show the memory that a link carries: what a page could have asked for."""
+    def _restore_request(self, name: str, value: Any) -> None:
+        """Show the shared memory, or the load, that a link carries: what a page could have asked for."""
         try:
-            message = decode_message({"type": "show_memory", **value})
+            message = decode_message({"type": f"show_{name}", **value})
         except (PtxlabError, TypeError):
             message = None
-        if not isinstance(message, ShowMemory):
-            raise PtxlabError(f"this link shows memory as {quoted(value)}, which the Explorer does not know")
+        if not isinstance(message, ShowMemory | ShowLoad):
+            raise PtxlabError(f"this link shows {name} as {quoted(value)}, which the Explorer does not know")
         self._answer(message)
-
-    def _form(self, ins: MmaForm | str) -> MmaForm:
-        """The instruction as an instance of the class that the Explorer was opened with."""
-        form = multiplication(ins)
-        return form if isinstance(form, self._form_class) else self._form_class.of(form)
 
     # -- to the page --------------------------------------------------------------------------------------
 
@@ -768,6 +849,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
             self._show_trace()
             if "instruction" in changed:
                 self._keep_memory()
+                self._keep_load()
             if new_instruction:
                 self._quiz = None  # its questions are about another instruction
             self._show_quiz()
@@ -795,7 +877,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         self._traced_cell = look.get("traced", self._traced_cell)
 
     def _reset_view(self) -> None:
-        lanes = self.instruction.lanes
+        lanes = threads(self.instruction)
         self.view.lane = min(self.view.lane, lanes - 1)
         self.view.pinned = [lane for lane in self.view.pinned if lane < lanes]
         self.view.selected = {}
@@ -833,7 +915,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         self.view.lane_registers = {
             str(lane): lane_registers(self.state, lane)
             for lane in self.lanes
-            if lane < self.instruction.lanes
+            if lane < threads(self.instruction)
         }
 
     def _show_trace(self) -> None:

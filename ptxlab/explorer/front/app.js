@@ -517,7 +517,8 @@ export class App {
     }
     const at = this.hovered?.name ? this.hovered : mark;
     if (!at || !this.matrices[at.name]) {
-      const hint = "Point at a cell to see which lane holds it; click to select it; type to change it.";
+      const what = this.instruction.tensor ? "where it is" : "which lane holds it";
+      const hint = `Point at a cell to see ${what}; click to select it; type to change it.`;
       write(this.statusText, this.model.get("hint") ?? hint);
       return;
     }

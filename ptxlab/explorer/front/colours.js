@@ -43,7 +43,10 @@ export function readTheme(app) {
 // Whether the colours of a matrix say where its cells are.
 /** @param {App} app @param {Matrix} matrix */
 export function isTinted(app, matrix) {
-  return Boolean(matrix.lane ?? matrix.place) || (matrix.core !== null && app.quiz.display("colour_by") !== "nothing");
+  return (
+    Boolean(matrix.lane ?? matrix.place) ||
+    (matrix.core !== null && app.quiz.display("colour_by") !== "nothing")
+  );
 }
 
 // In shared memory: by the bank, or else by the core matrix.
@@ -72,20 +75,16 @@ export function legendOf(app, { lane, legends }) {
   return by === "register" || by === "warp" ? legends?.[by] : undefined;
 }
 
-// In tensor memory: D by the thread and register that tcgen05.ld gives it to, others by their lane and column.
+// In tensor memory: by lane, by the warp that may read it, or D by the thread that tcgen05.ld gives it to.
 /** @param {App} app @param {Matrix} matrix @param {TensorPlaces} place @param {Colour} plain @returns {Painter} */
 function tensorPainter(app, matrix, place, plain) {
   const { colours } = app;
   const by = app.quiz.display("colour_by");
   if (by === "bank") return () => plain;
-  const [lane, column] = matrix.lane ? [matrix.lane, matrix.registerOf] : [place.lane, place.column];
-  /** @param {number} index */
-  const colour = (index) => {
-    if (by === "register") return colours[(column[index] % 8) * 4 + 1];
-    if (by === "warp") return warpColours(app, Math.floor(lane[index] / 32) % 4);
-    return colours[lane[index] % 32];
-  };
-  return (index) => (lane[index] < 0 ? plain : colour(index));
+  if (by === "warp") return (index) => warpColours(app, Math.floor(place.lane[index] / 32) % 4);
+  if (by === "lane") return (index) => colours[place.lane[index] % 32];
+  const thread = matrix.lane;
+  return (index) => (thread && thread[index] >= 0 ? colours[thread[index] % 32] : plain);
 }
 
 // [background, text] of a cell by its index.

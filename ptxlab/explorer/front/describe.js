@@ -31,9 +31,7 @@ export function describeLine(matrices, line) {
       ? `column ${line.column} of ${matrix.label}`
       : `row ${line.row} of ${matrix.label}`;
   const lanes = lanesOf(matrices, line);
-  return lanes
-    ? `${name} ${heldBy(matrix, lanes)}`
-    : `${name}: ${matrix.note}`;
+  return lanes ? `${name} ${heldBy(matrix, lanes)}` : `${name}: ${matrix.note}`;
 }
 
 // "row 9 of A is in lanes 4..7": where the factors of a cell of D are.

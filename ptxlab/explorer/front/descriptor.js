@@ -84,7 +84,7 @@ export class Descriptor {
       app.tooltip.show({ clientX: left, clientY: bottom }, () => this.bitFacts(bit));
       return;
     }
-    const code = (Number(info.hex) ^ (2 ** bit | 0)) >>> 0;
+    const code = (Number(info.hex) ^ ((2 ** bit) | 0)) >>> 0;
     app.send({ type: "set_descriptor", text: `0x${code.toString(16).padStart(8, "0")}` }, { node });
   }
 

@@ -473,6 +473,7 @@ function outlineCells(pane, context, layer, indices, inside, colour, line, dash 
 function spotlight(pane, context, lane) {
   if (
     lane < 0 ||
+    pane.app.instruction.tensor || // where rows of D are lanes, and the next lane is another row
     !pane.layers.some((layer) => pane.app.matrices[layer.name].lane && (layer.width < 8 || pane.row < 8))
   )
     return;

@@ -2,6 +2,7 @@
 
 import { binary } from "./util.js";
 import { cellText, longest, holderOf } from "./matrix.js";
+import { LANES } from "./tensor_map.js";
 
 export const LETTER = 0.602; // width of a letter of the monospaced font, relative to its size
 
@@ -27,9 +28,8 @@ export function cellLines(matrices, matrix, index, label, digits = 4) {
   if (label === "lane") {
     const [holder, at] = holderOf(matrices, matrix, index);
     if (at < 0) return [""];
-    if (holder.lane && holder.lane[at] < 0) return ["–"];
+    if (holder.place) return [`${holder.place.lane[at] % LANES}·${holder.place.column[at]}`];
     if (holder.lane) return [`${holder.lane[at]}·${holder.element}${holder.elementOf[at]}`];
-    if (holder.place) return [`${holder.place.lane[at]}·${holder.place.column[at]}`];
   }
   return [cellText(matrix, index, digits)];
 }

@@ -81,6 +81,7 @@ function fitRows(app, size, wish, budget) {
       return { ...rows, budget: available };
     }
   }
+  if (app.instruction.tensor) return { ...rowsWithin(app, size, wish, budget), budget };
   app.panel.setDense(true);
   const rows = rowsWithin(app, size, wish, budget);
   enlarge(app, "ptx-large-cards", HEAD + size.k * rows.rowK);

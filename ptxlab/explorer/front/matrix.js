@@ -51,7 +51,7 @@ function mapsInTensor(info, name, where, load) {
 
 // The place of a matrix in tensor memory: C is D before, and of sparse A only the compressed half is there.
 /** @param {InstructionInfo} instruction @param {Name} name @returns {TensorPlace | undefined} */
-function placeOf({ tensor, chunk }, name) {
+function placeInTensor({ tensor, chunk }, name) {
   if (!tensor || (name === "A" && chunk) || name === "B") return undefined;
   if (name === "C") return tensor.places.D;
   return name === "stored" ? tensor.places.A : tensor.places[name];
@@ -69,7 +69,7 @@ export function readMatrix(model, instruction, name, earlier = null) {
   const info = instruction.matrices?.[name];
   const sent = model.get(name);
   if (!info || !sent?.values) return null;
-  const where = placeOf(instruction, name);
+  const where = placeInTensor(instruction, name);
   const fixed = where ? mapsInTensor(info, name, where, model.get("load") ?? NO_LOAD) : mapsOf(info);
   if (earlier?.sent === sent && earlier.info === info && earlier.maps === fixed) return earlier;
   /** @type {ArrayKind<Values>} */

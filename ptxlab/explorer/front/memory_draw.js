@@ -10,7 +10,7 @@ const BANKS = LINE / WORD;
 
 // One of 32 colours: neighbours differ in hue, every eighth in shade.
 /** @param {number} number */
-const tint = (number) => (number % 8) * 4 + (Math.floor(number / 8) % 4);
+export const tint = (number) => (number % 8) * 4 + (Math.floor(number / 8) % 4);
 
 // What the cells look like, by what the colours mean.
 /** @param {MemoryView} view @param {Matrix} matrix @returns {Painter} */

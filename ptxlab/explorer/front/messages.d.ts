@@ -32,7 +32,9 @@ type Message =
   | { type: "set_word"; address: number; size: number; text: string }
   | { type: "set_option"; name: string; value: number | boolean }
   | { type: "set_chips"; chip: string; against: string | null }
-  | { type: "choose_instruction"; mnemonic: string; a_space: "register" | "shared" | "as named" }
+  | { type: "choose_instruction"; mnemonic: string; a_space: "register" | "shared" | "tensor" | "as named" }
+  | { type: "set_descriptor"; text: string }
+  | { type: "set_descriptor_field"; name: string; text: string }
   | { type: "undo" }
   | { type: "redo" }
   | { type: "request_picker_index" }
@@ -49,6 +51,14 @@ type Message =
       swizzle?: number | null;
     }
   | { type: "hide_memory" }
+  | {
+      type: "show_load";
+      shape: string;
+      count?: number | null;
+      lane?: number | null;
+      column?: number | null;
+      pack?: boolean | null;
+    }
   | { type: "start_quiz" }
   | { type: "answer_question"; text: string }
   | { type: "skip_question" }

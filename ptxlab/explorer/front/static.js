@@ -49,8 +49,9 @@ function registersOf(lanes, lane) {
 class StaticModel {
   /** @param {SavedPage} saved */
   constructor({ state, lanes, traces, memories, loads, quiz, refusal, not_saved: notSaved }) {
+    const what = state.instruction.tensor ? "where it is" : "which lane holds it";
     /** @type {Traits} */
-    this.state = { ...state, hint: "Point at a cell to see which lane holds it; click to select it." };
+    this.state = { ...state, hint: `Point at a cell to see ${what}; click to select it.` };
     this.lanes = lanes;
     this.savedTrace = state.trace;
     this.traces = traces;
@@ -135,7 +136,9 @@ class StaticModel {
   /** @param {Message} message */
   showLoad(message) {
     if (message.type !== "show_load") return false;
-    const same = this.loads.filter(({ shape, lane }) => shape === message.shape && lane === (message.lane ?? 0));
+    const same = this.loads.filter(
+      ({ shape, lane }) => shape === message.shape && lane === (message.lane ?? 0),
+    );
     if (same.length) this.set("load", same[0]);
     return same.length > 0;
   }
@@ -146,7 +149,8 @@ class StaticModel {
     const quiz = this.quiz.take(message);
     if (quiz) this.set("quiz", quiz);
     if (message.type === "dismiss_refusal") this.set("problem", "");
-    if (quiz || message.type === "dismiss_refusal" || this.showMemory(message) || this.showLoad(message)) return;
+    if (quiz || message.type === "dismiss_refusal" || this.showMemory(message) || this.showLoad(message))
+      return;
     this.justRefused = true;
     setTimeout(() => {
       this.justRefused = false;

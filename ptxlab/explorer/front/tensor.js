@@ -5,6 +5,7 @@ import { make, clamp, hex, isTouch, attribute, write } from "./util.js";
 import { cellText, changedCells } from "./matrix.js";
 import { SCROLLBAR, viewHeight } from "./layout.js";
 import { fadeOut } from "./flash.js";
+import { NOTCH } from "./zoom.js";
 import { rove, nextInBar } from "./rove.js";
 import { LANES, elementsIn, operandAt, slotOf, wordName, wordNumber } from "./tensor_map.js";
 import { CTA_GAP, TENSOR_HEAD, drawTensor, drawTensorMarks, wordsPlace } from "./tensor_draw.js";
@@ -14,8 +15,7 @@ const TENSOR_SHARE = 0.3; // of the view, that the lanes may take
 const LEAST_LANES = 128; // pixels
 const READABLE = { width: 46, height: 14 }; // a word at the largest zoom
 const ZOOMS = 6; // steps from all of it to words that can be read
-const NOTCH = 40; // pixels that a wheel turns for one step
-const MOST_FLASHES = 256;
+const MOST_WORDS_LIT = 256;
 const THREAD_PANEL = 356; // width of the registers beside it
 
 const TENSOR_COLOURS = /** @type {Choice<TensorColour>[]} */ ([
@@ -52,7 +52,43 @@ export class TensorView {
       "data-testid": "tensor",
     });
     this.node.hidden = true;
-    this.makeBar();
+    this.bar = make("div", "ptx-memory-bar", this.node, { role: "toolbar", "aria-label": "tensor memory" });
+    make("b", "", this.bar).textContent = "Tensor memory";
+    const controls = make("span", "ptx-memory-controls", this.bar);
+    this.colours = this.select(controls, "Colour", "What the colours mean", (value) => {
+      this.colour = /** @type {TensorColour} */ (value);
+      this.draw();
+      this.showBar();
+    });
+    this.times = this.select(
+      controls,
+      "D",
+      "D after the instruction, or before it: then it is C",
+      (value) => {
+        this.before = value === "before";
+        this.draw();
+        this.thread.update();
+      },
+    );
+    for (const [value, text] of [
+      ["after", "after"],
+      ["before", "before (C)"],
+    ])
+      make("option", "", this.times, { value }).textContent = text;
+    const zoom = make("span", "ptx-tensor-zoom", controls, {
+      role: "group",
+      "aria-label": "zoom of tensor memory",
+    });
+    this.out = this.button(zoom, "−", "Smaller words", () => this.zoomBy(-1));
+    this.in = this.button(zoom, "+", "Larger words (Ctrl and the wheel)", () => this.zoomBy(1));
+    this.legend = make("span", "ptx-legend ptx-tensor-legend", this.bar, {
+      role: "group",
+      "aria-label": "colours",
+    });
+    this.summary = make("span", "ptx-memory-summary", this.bar, { role: "status" });
+    const shut = this.button(this.bar, "×", "Close tensor memory (Alt+T)", () => this.toggle());
+    shut.setAttribute("aria-label", "close tensor memory");
+    this.updateStops = rove(this.bar, "button, select", nextInBar);
     const body = make("div", "ptx-tensor-body", this.node);
     this.frame = make("div", "ptx-memory-frame", body);
     this.base = make("canvas", "", this.frame, { "aria-hidden": "true" });
@@ -67,38 +103,6 @@ export class TensorView {
     });
     this.thread = new Thread(this, body);
     this.listen();
-  }
-
-  makeBar() {
-    this.bar = make("div", "ptx-memory-bar", this.node, { role: "toolbar", "aria-label": "tensor memory" });
-    make("b", "", this.bar).textContent = "Tensor memory";
-    const controls = make("span", "ptx-memory-controls", this.bar);
-    this.colours = this.select(controls, "Colour", "What the colours mean", (value) => {
-      this.colour = /** @type {TensorColour} */ (value);
-      this.draw();
-      this.showBar();
-    });
-    this.times = this.select(controls, "D", "D after the instruction, or before it: then it is C", (value) => {
-      this.before = value === "before";
-      this.draw();
-      this.thread.update();
-    });
-    for (const [value, text] of [
-      ["after", "after"],
-      ["before", "before (C)"],
-    ])
-      make("option", "", this.times, { value }).textContent = text;
-    const zoom = make("span", "ptx-zoom", controls, { role: "group", "aria-label": "zoom of tensor memory" });
-    this.out = this.button(zoom, "−", "Smaller words", () => this.zoomBy(-1));
-    this.in = this.button(zoom, "+", "Larger words (Ctrl and the wheel)", () => this.zoomBy(1));
-    this.legend = make("span", "ptx-legend ptx-tensor-legend", this.bar, {
-      role: "group",
-      "aria-label": "colours",
-    });
-    this.summary = make("span", "ptx-memory-summary", this.bar, { role: "status" });
-    const shut = this.button(this.bar, "×", "Close tensor memory (Alt+T)", () => this.toggle());
-    shut.setAttribute("aria-label", "close tensor memory");
-    this.updateStops = rove(this.bar, "button, select", nextInBar);
   }
 
   /** @param {HTMLElement} parent @param {string} label @param {string} hint @param {(value: string) => void} choose */
@@ -175,7 +179,8 @@ export class TensorView {
     const columns = tensor.ctas * tensor.columns;
     const fit = { width: Math.min(wide / columns, 30), height: Math.max(1, Math.floor(high / LANES)) };
     const part = this.zoom / ZOOMS;
-    const ease = (/** @type {number} */ from, /** @type {number} */ to) => from * (Math.max(from, to) / from) ** part;
+    const ease = (/** @type {number} */ from, /** @type {number} */ to) =>
+      from * (Math.max(from, to) / from) ** part;
     this.cell = this.zoom
       ? {
           width: Math.round(ease(fit.width, READABLE.width) * 4) / 4,
@@ -204,7 +209,7 @@ export class TensorView {
     this.drawn = this.marked = "";
     this.thread.layout(top + this.height);
     this.placeInput();
-    return this.node.offsetHeight + 6;
+    return this.node.offsetHeight + 14;
   }
 
   get gaps() {
@@ -320,7 +325,7 @@ export class TensorView {
   flash(before, matrix) {
     const { place } = matrix;
     if (!place) return;
-    for (const index of changedCells(before, matrix).slice(0, MOST_FLASHES)) {
+    for (const index of changedCells(before, matrix).slice(0, MOST_WORDS_LIT)) {
       const { x, y, width, height } = wordsPlace(this, place.lane[index], place.column[index]);
       const node = make("div", "ptx-flash ptx-memory-flash", this.space, { "aria-hidden": "true" });
       node.style.cssText = `left:${x}px;top:${y}px;width:${Math.max(3, width)}px;height:${Math.max(3, height)}px`;
@@ -364,7 +369,7 @@ export class TensorView {
     const area = this.scroller.getBoundingClientRect();
     const inside = clamp((event.clientX - area.left + this.scroller.scrollLeft - x) / width, 0, 0.999);
     const bit = Math.floor((1 - inside) * 32);
-    const at = elements.findLast(({ low }) => low <= bit) ?? elements[0];
+    const at = [...elements].reverse().find(({ low }) => low <= bit) ?? elements[0];
     return this.cellOf(at);
   }
 

@@ -4,18 +4,14 @@ import { clamp } from "./util.js";
 import { cellText, largest } from "./matrix.js";
 import { LETTER } from "./label.js";
 import { warpColours } from "./colours.js";
-import { LANES, loadMap, slotOf, slotsOf } from "./tensor_map.js";
+import { tint } from "./memory_draw.js";
+import { LANES, WARP, loadMap, slotOf, slotsOf } from "./tensor_map.js";
 
 export const TENSOR_HEAD = { left: 58, top: 30 };
 export const CTA_GAP = 26; // between the CTAs of a pair
-const WARP = 32;
-
-// One of 32 colours: neighbours differ in hue, every eighth in shade.
-/** @param {number} number */
-const tint = (number) => (number % 8) * 4 + (Math.floor(number / 8) % 4);
 
 /** @param {TensorView} view @param {HTMLCanvasElement} canvas */
-function contextFor({ app }, canvas) {
+function tensorContext({ app }, canvas) {
   const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
   context.setTransform(app.ratio, 0, 0, app.ratio, 0, 0);
   context.clearRect(0, 0, canvas.width, canvas.height);
@@ -23,7 +19,7 @@ function contextFor({ app }, canvas) {
 }
 
 /** @param {TensorView} view @param {CanvasRenderingContext2D} context */
-function clipToWords(view, context) {
+function clipToLanes(view, context) {
   context.save();
   context.beginPath();
   context.rect(TENSOR_HEAD.left, TENSOR_HEAD.top, view.width, view.height);
@@ -57,9 +53,9 @@ function wordPainter(view, name, place) {
   const { columns } = matrix;
   if (colour === "operand") return () => view.operandColour(place);
   if (colour === "row")
-    return name === "SFB" ? () => plain : (index) => colours[tint(Math.floor(index / columns))];
+    return name === "SFB" ? () => plain : (index) => colours[Math.floor(index / columns) % 32];
   if (colour === "column")
-    return name === "SFA" || name === "E" ? () => plain : (index) => colours[tint(index % columns)];
+    return name === "SFA" || name === "E" ? () => plain : (index) => colours[(index % columns) % 32];
   if (colour === "scale") return scalePainter(view, name, columns, plain);
   if (colour === "thread") {
     const { load } = view;
@@ -92,9 +88,17 @@ function scalePainter({ app }, name, columns, plain) {
 
 // A picture with a pixel for every word, of each CTA: drawn once, then only enlarged.
 /** @param {TensorView} view */
-function pictures(view) {
+function wordPictures(view) {
   const { app, tensor } = view;
-  const key = [app.look, view.colour, view.before, view.version, view.load?.mnemonic, view.load?.column, view.load?.lane].join();
+  const key = [
+    app.look,
+    view.colour,
+    view.before,
+    view.version,
+    view.load?.mnemonic,
+    view.load?.column,
+    view.load?.lane,
+  ].join();
   const current = view.colour === "value" ? view.shownMatrices() : [];
   if (key === view.pictured && current.every((matrix, index) => matrix === view.painted[index]))
     return view.pictures;
@@ -159,11 +163,11 @@ function freePattern({ app }, context) {
 /** @param {TensorView} view */
 export function drawTensor(view) {
   const { base, tensor, cell } = view;
-  const context = contextFor(view, base);
-  clipToWords(view, context);
+  const context = tensorContext(view, base);
+  clipToLanes(view, context);
   const free = freePattern(view, context);
   context.imageSmoothingEnabled = false;
-  pictures(view).forEach((picture, cta) => {
+  wordPictures(view).forEach((picture, cta) => {
     const [x, end] = [columnEdge(view, cta, 0), columnEdge(view, cta, tensor.columns)];
     context.fillStyle = free;
     context.fillRect(x, 0, end - x, LANES * cell.height);
@@ -172,7 +176,7 @@ export function drawTensor(view) {
   if (cell.width >= 7) drawWords(view, context);
   drawWarpLines(view, context);
   context.restore();
-  drawHeads(view, context);
+  drawTensorHeads(view, context);
 }
 
 // The lines between the lanes of two warps, none of which reads those of another.
@@ -196,6 +200,7 @@ function drawWords(view, context) {
   const { app, cell, tensor, scroller } = view;
   const { ink } = app;
   const gap = cell.height >= 6 ? 1 : 0.5;
+  const gapBelow = cell.height >= 4 ? gap : 0;
   const size = clamp(Math.min(cell.height - 4, 10.5), 7, 10.5);
   context.font = `${size}px ${ink.mono}`;
   context.textBaseline = "middle";
@@ -214,27 +219,22 @@ function drawWords(view, context) {
         if (end < left || x > right) continue;
         for (let lane = first; lane <= last; lane += 1) {
           const y = lane * cell.height;
-          context.clearRect(x, y, end - x, cell.height);
           const wide = (end - x) / parts;
           let used = false;
           for (let part = 0; part < parts; part += 1) {
             const index = cells[((cta * LANES + lane) * info.columns + column) * parts + part];
             const from = x + (parts - 1 - part) * wide; // the lowest bits are on the right
             if (index < 0) continue;
+            if (!used) context.clearRect(x, y, end - x, cell.height);
             used = true;
             const [fill, text] = paint(index);
             context.fillStyle = fill;
-            context.fillRect(from, y, wide - (wide >= 5 ? gap : 0), cell.height - gap);
+            context.fillRect(from, y, wide - (wide >= 5 ? gap : 0), cell.height - gapBelow);
             const word = cellText(matrix, index, 3);
             if (cell.height < 10 || word.length * size * LETTER > wide - 1) continue;
             context.fillStyle = text;
             context.fillText(word, from + (wide - gap) / 2, y + (cell.height - gap) / 2 + 0.5);
           }
-          if (used) continue;
-          context.globalAlpha = 0.4;
-          context.fillStyle = ink.plain;
-          context.fillRect(x, y, end - x - gap, cell.height - gap);
-          context.globalAlpha = 1;
         }
       }
   });
@@ -242,7 +242,7 @@ function drawWords(view, context) {
 
 // Lanes and warps on the left; above, the columns and the matrices in them.
 /** @param {TensorView} view @param {CanvasRenderingContext2D} context */
-function drawHeads(view, context) {
+function drawTensorHeads(view, context) {
   const { app, cell, tensor, scroller } = view;
   const { left, top } = TENSOR_HEAD;
   const { ink } = app;
@@ -339,21 +339,28 @@ export function drawTensorMarks(view) {
   ]);
   if (key === view.marked) return;
   view.marked = key;
-  const context = contextFor(view, over);
-  clipToWords(view, context);
+  const context = tensorContext(view, over);
+  clipToLanes(view, context);
   if (load) drawLoad(view, context, load);
   for (const cells of related) washCells(view, context, cells);
   if (mark && app.matrices[mark.name]?.place) boxCell(view, context, mark, app.ink.brand, 1.5);
   if (hovered?.name && app.matrices[hovered.name]?.place) boxCell(view, context, hovered, app.ink.text, 2);
   if (document.activeElement === view.input)
-    box(context, wordsPlace(view, view.at.lane, view.at.column), app.ink.brand, 2.25, app.ink.paper);
+    boxWords(context, wordsPlace(view, view.at.lane, view.at.column), app.ink.brand, 2.25, app.ink.paper);
   if (view.pointed)
-    box(context, wordsPlace(view, view.pointed.lane, view.pointed.column), app.ink.faint, 1, app.ink.paper);
+    boxWords(
+      context,
+      wordsPlace(view, view.pointed.lane, view.pointed.column),
+      app.ink.faint,
+      1,
+      app.ink.paper,
+    );
   context.restore();
   const place = hovered?.name ? app.matrices[hovered.name]?.place : null;
-  const index = hovered?.name && place ? hovered.row * app.matrices[hovered.name].columns + hovered.column : -1;
-  if (place && index >= 0) litHeads(view, context, place.lane[index], place.column[index]);
-  else if (view.pointed) litHeads(view, context, view.pointed.lane, view.pointed.column);
+  const index =
+    hovered?.name && place ? hovered.row * app.matrices[hovered.name].columns + hovered.column : -1;
+  if (place && index >= 0) litTensorHeads(view, context, place.lane[index], place.column[index]);
+  else if (view.pointed) litTensorHeads(view, context, view.pointed.lane, view.pointed.column);
 }
 
 // The part of each warp's lanes that a load reads, and the words that the chosen thread gets.
@@ -384,7 +391,7 @@ function drawLoad(view, context, load) {
     lane: app.lane - (app.lane % WARP) + lanes[first + element],
     column: columns[first + element],
   })).sort((one, other) => one.lane - other.lane || one.column - other.column);
-  for (let start = 0; start < words.length; ) {
+  for (let start = 0; start < words.length;) {
     let end = start + 1;
     while (
       end < words.length &&
@@ -394,13 +401,14 @@ function drawLoad(view, context, load) {
       end += 1;
     const { lane, column } = words[start];
     const count = Math.min(end - start, tensor.columns - column);
-    if (count > 0) box(context, wordsPlace(view, lane, column, count), app.ink.step, 1.75, app.ink.paper);
+    if (count > 0)
+      boxWords(context, wordsPlace(view, lane, column, count), app.ink.step, 1.75, app.ink.paper);
     start = end;
   }
 }
 
 /** @param {CanvasRenderingContext2D} context @param {Place} place @param {string} colour @param {number} line @param {string} halo */
-function box(context, { x, y, width, height }, colour, line, halo, dash = /** @type {number[]} */ ([])) {
+function boxWords(context, { x, y, width, height }, colour, line, halo, dash = /** @type {number[]} */ ([])) {
   context.setLineDash(dash);
   const around = Math.max(0, (5 - Math.min(width, height)) / 2); // a small word stays visible inside
   const frame = /** @type {[number, number, number, number]} */ ([
@@ -433,7 +441,7 @@ function boxCell(view, context, { name, row, column }, colour, line) {
     const part = Math.floor((bits & 31) / place.info.width);
     const x = word.width >= 8 ? word.x + word.width - (part + 1) * wide : word.x;
     const at = { ...word, x, width: word.width >= 8 ? wide : word.width };
-    box(context, at, colour, copy ? Math.min(line, 1) : line, app.ink.paper, copy ? [3, 2] : []);
+    boxWords(context, at, colour, copy ? Math.min(line, 1) : line, app.ink.paper, copy ? [3, 2] : []);
   });
 }
 
@@ -463,7 +471,7 @@ function washCells(view, context, { name, row, column, row2 = row, column2 = col
 
 // The headings of a word's lane and column.
 /** @param {TensorView} view @param {CanvasRenderingContext2D} context @param {number} lane @param {number} column */
-function litHeads(view, context, lane, column) {
+function litTensorHeads(view, context, lane, column) {
   const { app, scroller } = view;
   const { left, top } = TENSOR_HEAD;
   const { x, y, width, height } = wordsPlace(view, lane, column);

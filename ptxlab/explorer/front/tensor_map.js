@@ -3,7 +3,7 @@
 import { typed } from "./util.js";
 
 export const LANES = 128; // of a CTA
-const WARP = 32;
+export const WARP = 32;
 const WORD_BITS = 32;
 
 // Lane, column and lowest bit of every cell of a matrix.
@@ -15,8 +15,10 @@ export function placesOf(info, rows, columns) {
     lane: new Int16Array(size),
     column: new Int16Array(size),
     low: new Int16Array(size),
-    copies: Array.from({ length: copy.length / 2 }, (_, index) =>
-      /** @type {[number, number]} */ ([copy[2 * index] - copy[0], copy[2 * index + 1] - copy[1]]),
+    copies: Array.from(
+      { length: copy.length / 2 },
+      (_, index) =>
+        /** @type {[number, number]} */ ([copy[2 * index] - copy[0], copy[2 * index + 1] - copy[1]]),
     ),
     info,
   };

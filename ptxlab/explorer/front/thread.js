@@ -30,8 +30,8 @@ export class Thread {
     this.place = make("span", "", head);
     this.warps = make("span", "ptx-thread-warps", head, { role: "group", "aria-label": "warp" });
     this.updateWarps = rove(this.warps, "button", nextInBar);
+    this.mnemonic = make("code", "ptx-thread-mnemonic", this.node);
     const load = make("div", "ptx-thread-load", this.node);
-    make("span", "", load).textContent = "after tcgen05.ld";
     this.shape = this.select(load, "shape of the load", "shape");
     this.count = this.select(load, "how often it is repeated", "count");
     this.lane = this.select(load, "first lane of each warp's 32", "lane");
@@ -48,7 +48,6 @@ export class Thread {
     });
     this.pack = make("input", "", pack, { type: "checkbox" });
     make("span", "", pack).textContent = "pack";
-    this.mnemonic = make("code", "ptx-thread-mnemonic", this.node);
     this.list = make("div", "ptx-thread-registers", this.node, {
       role: "list",
       tabindex: "0",
@@ -73,7 +72,9 @@ export class Thread {
     });
     for (const input of [this.number, this.column])
       input.addEventListener("keydown", (event) => event.stopPropagation());
-    this.shape.addEventListener("change", () => this.choose({ shape: this.shape.value, count: null, lane: null }));
+    this.shape.addEventListener("change", () =>
+      this.choose({ shape: this.shape.value, count: null, lane: null }),
+    );
     this.count.addEventListener("change", () => this.choose({ count: Number(this.count.value) }));
     this.lane.addEventListener("change", () => this.choose({ lane: Number(this.lane.value) }));
     this.pack.addEventListener("change", () => this.choose({ pack: this.pack.checked, count: null }));
@@ -108,7 +109,9 @@ export class Thread {
   choose(change) {
     const { load, app } = this.view;
     if (!load) return;
-    const { shape, count, lane, column, pack } = { ...load, ...change };
+    const { shape, column, pack } = { ...load, ...change };
+    const count = change.count === undefined ? load.count : change.count;
+    const lane = change.lane === undefined ? load.lane : change.lane;
     const focused = app.focused();
     app.send({ type: "show_load", shape, count, lane, column, pack }, focused ? { node: focused } : null);
     this.built = ""; // shows the load again, if it stays
@@ -158,7 +161,7 @@ export class Thread {
     if (document.activeElement !== this.number || Number(this.number.value) !== thread)
       this.number.value = String(thread);
     const cta = ctas > 1 ? `CTA ${Math.floor(thread / LANES)}, ` : "";
-    write(this.place, `${cta}warp ${Math.floor(thread / 32) % 4}, lane ${thread % 32} of it`);
+    write(this.place, `${cta}warp ${Math.floor(thread / 32) % 4}, after`);
     this.showWarps(ctas, thread);
     this.showLoad();
     this.showRegisters(load);
@@ -207,7 +210,12 @@ export class Thread {
     const { shape, count, lane, most_column: most } = load.controls;
     fill(this.shape, shape, load.shape, ".");
     fill(this.count, count, load.count, ".x");
-    fill(this.lane, lane.map((each) => [each, ""]), load.lane, "lane ");
+    fill(
+      this.lane,
+      lane.map((each) => [each, ""]),
+      load.lane,
+      "lane ",
+    );
     this.lane.hidden = lane.length < 2;
     this.count.disabled = this.column.disabled = this.pack.disabled = isStatic;
     if (isStatic) this.count.title = ONE_LOAD;
@@ -242,7 +250,8 @@ export class Thread {
         const elements = view.elements(lane, column).filter(({ low }) => !load.pack || low < 16);
         for (const { name: each, index, low } of elements) {
           const matrix = matrices[each];
-          content += (Number(matrix.codes[index]) * 2 ** low) % 2 ** (load.pack ? 16 : 32) * 2 ** (16 * part);
+          content +=
+            ((Number(matrix.codes[index]) * 2 ** low) % 2 ** (load.pack ? 16 : 32)) * 2 ** (16 * part);
           const cell = view.cellOf({ name: each, index });
           cells.push(`${matrix.label}[${cell.row}][${cell.column}]`);
           values.push(cellText(matrix, index));
@@ -252,8 +261,8 @@ export class Thread {
       }
       write(number, `r${register}`);
       write(word, cells.length ? hex(content, 32) : "free");
-      write(name, summary(cells));
-      write(value, summary(values));
+      write(name, firstAndLast(cells));
+      write(value, firstAndLast(values));
       line.classList.toggle("free", !cells.length);
       line.classList.toggle("here", here);
     });
@@ -267,7 +276,7 @@ export class Thread {
     const { hovered } = app;
     const matrix = hovered?.name ? app.matrices[hovered.name] : null;
     const index = hovered?.name && matrix ? hovered.row * matrix.columns + hovered.column : -1;
-    const held = index >= 0 && matrix?.lane?.[index] === app.lane ? matrix.registerOf[index] : -1;
+    const held = matrix?.lane && matrix.lane[index] === app.lane ? matrix.registerOf[index] : -1;
     this.lines.forEach((line, register) => line.classList.toggle("lit", register === held));
     const line = this.lines[held];
     if (!line || this.list.matches(":hover")) return;
@@ -281,7 +290,7 @@ export class Thread {
 
 // The first and the last of several.
 /** @param {string[]} texts */
-function summary(texts) {
+function firstAndLast(texts) {
   if (texts.length < 3) return texts.join(", ");
   return `${texts[0]} … ${texts[texts.length - 1]}`;
 }

@@ -207,7 +207,10 @@ export class Toolbar {
     };
     if (options) {
       this.choice(parent, label, hint, {
-        options: () => options.filter(([, value]) => this.isOffered(value) || value === model.get(trait)),
+        options: () =>
+          options
+            .filter(([, value]) => this.isOffered(value) || value === model.get(trait))
+            .map(([text, value]) => [this.optionText(text, value), value]),
         value: () => model.get(trait),
         choose: set,
       }).dataset.trait = trait;
@@ -237,6 +240,14 @@ export class Toolbar {
       node.addEventListener("click", () => set(!model.get(trait)));
       this.updates.push(() => node.setAttribute("aria-pressed", String(model.get(trait))));
     }
+  }
+
+  // In tensor memory elements are in lanes and columns, and in registers after tcgen05.ld only.
+  /** @param {string} text @param {Label | Traits["colour_by"]} value */
+  optionText(text, value) {
+    if (!this.app.instruction.tensor) return text;
+    if (text === "lane·element") return "lane·column";
+    return value === "register" ? "thread after ld" : text;
   }
 
   // Warps and banks are colours only where there are several warps, or operands in shared memory.

@@ -6,7 +6,7 @@ import { scrollers } from "./layout.js";
 
 const ZOOM_STEP = 25; // percent
 const PINCH_STEP = 5; // percent
-const NOTCH = 40; // pixels that a wheel turns for one step; the fingers on a pad need several events
+export const NOTCH = 40; // pixels that a wheel turns for one step; the fingers on a pad need several events
 export const AXES = /** @type {const} */ (["m", "n", "kx", "ky"]);
 const FROM_END = ["kx", "ky"]; // A is beside D, and B above it: what is smaller than its room is at the end of it
 
