@@ -36,7 +36,8 @@ DENSE = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 SCALED = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0"
 WGMMA = "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16"
-STARTS = (DENSE, SPARSE, SCALED, WGMMA)
+TENSOR = "tcgen05.mma.sp.cta_group::1.kind::f16"
+STARTS = (DENSE, SPARSE, SCALED, WGMMA, TENSOR)
 
 MARK = "qzj"  # what long inputs are made of, to find them again in a message
 MOST_LETTERS, MOST_REPEATED, MOST_SECONDS = 700, 80, 5.0
@@ -143,7 +144,9 @@ class Failures:
 
 
 def explorers() -> dict[str, Any]:
-    return {name: ptxlab.explore(name) for name in STARTS}
+    screens = {name: ptxlab.explore(name) for name in STARTS}
+    screens[TENSOR].apply(edits.SetDescriptorField("n", "32"))  # quicker
+    return screens
 
 
 # -- calls from Python ---------------------------------------------------------------------------------------
@@ -298,6 +301,8 @@ GOOD: dict[str, dict[str, Any]] = {
     "set_option": {"name": "selector", "value": 1},
     "set_chips": {"chip": "sm_90", "against": None},
     "choose_instruction": {"mnemonic": DENSE, "a_space": "register"},
+    "set_descriptor": {"text": "0x08080014"},
+    "set_descriptor_field": {"name": "n", "text": "16"},
     "undo": {},
     "redo": {},
     "request_picker_index": {},
@@ -307,6 +312,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "resend_matrices": {},
     "show_memory": {"name": "B", "by": None, "major": None, "pitch": None, "swizzle": 0},
     "hide_memory": {},
+    "show_load": {"shape": "16x64b", "count": 2, "lane": 16, "column": 4, "pack": False},
     "start_quiz": {},
     "answer_question": {"text": "lane 14 a3"},
     "skip_question": {},

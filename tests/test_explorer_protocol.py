@@ -239,6 +239,8 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "set_option": {"name": "selector", "value": 1},
     "set_chips": {"chip": "sm_90", "against": None},
     "choose_instruction": {"mnemonic": KINDS["dense"], "a_space": "register"},
+    "set_descriptor": {"text": "0x8400010"},
+    "set_descriptor_field": {"name": "n", "text": "64"},
     "undo": {},
     "redo": {},
     "request_picker_index": {},
@@ -248,6 +250,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "resend_matrices": {},
     "show_memory": {"name": "A", "by": "ldmatrix", "major": "row", "pitch": 128, "swizzle": 64},
     "hide_memory": {},
+    "show_load": {"shape": "16x256b", "count": 4, "lane": 16, "column": 8, "pack": True},
     "start_quiz": {},
     "answer_question": {"text": "lane 4 register 3"},
     "skip_question": {},
@@ -256,7 +259,11 @@ EXAMPLES: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-OPTIONAL = {"paste": ("row2", "column2"), "show_memory": ("by", "major", "pitch", "swizzle")}
+OPTIONAL = {
+    "paste": ("row2", "column2"),
+    "show_memory": ("by", "major", "pitch", "swizzle"),
+    "show_load": ("count", "lane", "column", "pack"),
+}
 
 
 @each("kind", EXAMPLES)

@@ -31,8 +31,8 @@ from .results import GPU
 from .state import ExplorerState, History, Wrap
 
 __all__ = [
-    "check_figure_options", "figure_names", "figure_of_selection", "gpu_note", "is_link", "open_link",
-    "picture", "python_code", "share_link",
+    "check_figure", "check_figure_options", "figure_names", "figure_of_selection", "gpu_note", "is_link",
+    "open_link", "picture", "python_code", "share_link",
 ]  # fmt: skip
 
 # -- links ------------------------------------------------------------------------------------------------
@@ -512,6 +512,13 @@ def check_figure_options(what: str, options: Mapping[str, Any]) -> None:
         )
 
 
+def check_figure(state: ExplorerState, what: str, options: Mapping[str, Any]) -> None:
+    """Refuse a figure that there is not, and an option that it does not have."""
+    if not is_name(what, figure_names(state)):
+        raise PtxlabError(f"no figure {quoted(what)}; there are {listing(figure_names(state), 12)}")
+    check_figure_options(what, options)
+
+
 def figure_of_selection(selected: Mapping[str, Any]) -> str:
     """The figure of the matrix in which a cell is selected; of the whole product if none is.
 
@@ -544,9 +551,7 @@ def picture(
     '2.5'
     """
     ins, matrices = state.ins, state.matrices
-    if not is_name(what, figure_names(state)):
-        raise PtxlabError(f"no figure {quoted(what)}; there are {listing(figure_names(state), 12)}")
-    check_figure_options(what, options)
+    check_figure(state, what, options)
     if what == "trace":
         trace = state.trace(*cell)
         return views.trace(trace, gpu_note(state, trace))

@@ -34,8 +34,7 @@ from .edits import (
     change_instruction,
 )
 from .export import (
-    check_figure_options,
-    figure_names,
+    check_figure,
     figure_of_selection,
     gpu_note,
     is_link,
@@ -695,8 +694,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         view = self.view
         display = {"label": view.label, "colour": view.colour_by, "show_c": view.show_c}
         name = figure_of_selection(view.selected) if what is None else what
-        if is_name(name, figure_names(self.state)):
-            check_figure_options(name, options)
+        check_figure(self.state, name, options)
         cell = self._traced_cell or (0, 0)
         drawn = picture(self.state, name, chosen_lane=view.lane, cell=cell, display=display, **options)
         return chart(drawn, title=title)

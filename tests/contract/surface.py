@@ -750,6 +750,7 @@ def explorer_calls() -> tuple[Call, ...]:
     if not with_widgets():
         return ()
     ex = ptxlab.explore(_SPARSE)
+    tensor = ptxlab.explore("tcgen05.mma.cta_group::1.kind::f16", m=64, n=32)
     folder = Path(tempfile.mkdtemp())
 
     def setter(name: str) -> Call:
@@ -766,6 +767,8 @@ def explorer_calls() -> tuple[Call, ...]:
         call("Explorer.registers", lambda value: setattr(ex, "registers", value), value={"A": sample}),
         call("Explorer.registers[]", set_registers, name="A", registers=sample),
         call("Explorer.figure", ex.figure, what="A"),
+        call("Explorer.show_load", tensor.show_load, shape="16x256b", count=2, lane=0, column=0, pack=False,
+             thread=37),
         call("Explorer.show_memory", ex.show_memory, name="A", by="ldmatrix", major="row", pitch=64),
         call("Explorer.quiz questions", ex.quiz, questions=["where D[9][3]", "holds lane 14 d3"], seed=1),
         call("Explorer.quiz kinds", ex.quiz, kinds=["where", "nibble"], count=2, seed=1),

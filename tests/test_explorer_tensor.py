@@ -1,0 +1,229 @@
+"""The Explorer on tcgen05.mma: matrices in tensor memory, the descriptor, and what a tcgen05.ld gives a thread."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ptxlab
+from ptxlab.errors import PtxlabError
+from ptxlab.explorer.edits import (
+    ChooseInstruction,
+    FlipBit,
+    SetCell,
+    SetDescriptor,
+    SetDescriptorField,
+    SetRegister,
+    SetValues,
+)
+from ptxlab.explorer.protocol import instruction_info
+from ptxlab.explorer.state import ExplorerState, LoadRequest
+from ptxlab.explorer.tensor_view import load_data, tensor_load
+from ptxlab.isa.tcgen05 import Tcgen05Mma
+
+pytest.importorskip("anywidget")
+
+F16 = "tcgen05.mma.cta_group::1.kind::f16"
+NVFP4 = "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16"
+FORMS: dict[str, Any] = {
+    "layout D": (F16, {"n": 16}, "shared"),
+    "layout F": (F16, {"m": 64, "n": 16}, "tensor"),
+    "layout B": ("tcgen05.mma.cta_group::2.kind::f16", {"m": 128, "n": 32}, "tensor"),
+    "layout G": ("tcgen05.mma.ws.cta_group::1.kind::f16", {"m": 32, "n": 64}, "tensor"),
+    "scales": (NVFP4, {"n": 40}, "tensor"),
+    "scale ids": (
+        "tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale",
+        {"n": 16, "scale_a_id": 2},
+        "shared",
+    ),
+    "sparse": ("tcgen05.mma.sp.cta_group::1.kind::f16", {"n": 16, "selector": 3}, "tensor"),
+    "f16 results": (F16, {"n": 16, "d": "f16"}, "shared"),
+}
+
+
+def state_of(name: str) -> ExplorerState:
+    mnemonic, parts, space = FORMS[name]
+    ins = ptxlab.instruction(mnemonic, **parts)
+    assert isinstance(ins, Tcgen05Mma)
+    return ExplorerState(ins.a_from(space))
+
+
+def pairs(content: bytes) -> np.ndarray:
+    return np.frombuffer(content, np.int32).reshape(-1, 2)
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_places_that_the_page_draws_are_those_of_the_layout(name: str) -> None:
+    """The sum of the places of copy, row and column, against `where`; matrices share no bit."""
+    state = state_of(name)
+    ins = state.ins
+    assert isinstance(ins, Tcgen05Mma)
+    info = instruction_info(state)["tensor"]
+    used = np.zeros((info["ctas"] * 128, info["columns"], 32), dtype=np.int64)
+    for operand, place in info["places"].items():
+        tensor = ins.tensor(operand)
+        copy, row, column = (pairs(place[part]) for part in ("copy", "row", "column"))
+        at = copy[:, None, None] + row[None, :, None] + column[None, None, :]
+        lane, bit = at[..., 0], at[..., 1]
+        r, c = tensor.shape[0] - 1, tensor.shape[1] // 2
+        expected = [
+            (128 * each.cta + each.lane, 32 * (place["first"] + each.column) + each.low)
+            for each in tensor.where(r, c)
+        ]
+        assert sorted(zip(lane[:, r, c].tolist(), bit[:, r, c].tolist(), strict=True)) == sorted(expected)
+        for each in range(tensor.dtype.bits):
+            np.add.at(used, (lane, bit // 32, bit % 32 + each), 1)
+    assert used.max() == 1 and info["columns"] <= info["allocated"] <= 512
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_cells_words_and_d_follow_each_other(name: str) -> None:
+    """An edited cell is in every copy of its word, and in no other bit; D is what `emulate` gives."""
+    state = state_of(name)
+    ins = state.ins
+    before = {operand: words.copy() for operand, words in state.operands.arrays.items()}
+    SetCell("C", 3, 5, "2").apply(state)
+    for each in ("SFA", "SFB"):
+        if each in state.matrices.names:
+            SetCell(each, 0, 0, "4").apply(state)
+            operand = state.matrices.operand(each)
+            words = state.registers(each)
+            changed = words ^ before[each]
+            expected = np.zeros(state.matrices.operand(each).shape, dtype=operand.dtype.code_type)
+            expected[0, 0] = state.codes(each)[0, 0] ^ int(operand.dtype.encode(1.0))
+            np.testing.assert_array_equal(changed, operand.pack_codes(expected))
+    arrays = state.operands.arrays
+    inputs = {argument: arrays[operand.name] for argument, operand in ins.inputs.items()}
+    assert hasattr(ins, "emulate")
+    d = ins.emulate(**inputs)
+    np.testing.assert_array_equal(state.codes("D"), ins.d.unpack_codes(d))
+    lane, column = np.argwhere(ins.c.pack_codes(np.ones(ins.c.shape, dtype=ins.c.dtype.code_type)))[-1]
+    FlipBit("C", lane, column, 3).apply(state)
+    assert state.undo()
+    assert state.registers("C")[lane, column] ^ 8 != state.registers("C")[lane, column]
+
+
+@pytest.mark.parametrize("request_", [
+    LoadRequest(), LoadRequest("16x256b", 2), LoadRequest("16x64b", lane=16, column=8),
+    LoadRequest("16x32bx2", 4), LoadRequest("32x32b", 8, pack=True), LoadRequest("16x128b", column=16),
+])  # fmt: skip
+def test_registers_after_a_load_are_those_of_its_form(request_: LoadRequest) -> None:
+    """Lanes and columns that the page gets, against what the emulated load returns."""
+    state = state_of("layout D")
+    assert isinstance(state.ins, Tcgen05Mma)
+    state.load = request_
+    load = tensor_load(state)
+    assert load is not None
+    data = load_data(state, load)
+    words = np.arange(128 * 32, dtype=np.uint32).reshape(128, 32)
+    form = ptxlab.instruction(load.form.mnemonic)
+    address = request_.lane << 16 | request_.column
+    registers = form.emulate(words, address=address)
+    lanes, columns = (np.frombuffer(data[part], np.int16).reshape(32, -1) for part in ("lanes", "columns"))
+    for thread in (0, 37, 127):
+        values = words[thread // 32 * 32 + lanes[thread % 32], columns[thread % 32]]
+        if request_.pack:
+            values = values[::2] & 0xFFFF | (values[1::2] & 0xFFFF) << 16
+        np.testing.assert_array_equal(values, registers[thread])
+
+
+def test_loads_that_cannot_be_are_refused_and_change_nothing() -> None:
+    ex = ptxlab.explore(F16, m=64, n=32)
+    shown = ex.view.load
+    for options, sentence in (
+        ({"shape": "32x64b"}, "shape='32x64b'"),
+        ({"shape": "32x32b", "count": 3}, "x3: 32x32b is loaded 1, 2, 4"),
+        ({"shape": "32x32b", "lane": 16}, "begins in lane 0"),
+        ({"shape": "32x32b", "count": 64}, "reads 64 columns; 32 are allocated"),
+        ({"shape": "16x64b", "count": 1, "column": 31}, "begins in column 0 to 30"),
+    ):
+        with pytest.raises(PtxlabError, match=sentence):
+            ex.show_load(**options)
+    assert ex.view.load is shown and ex.state.load == LoadRequest()
+    ex.show_load("16x256b", count=4, thread=100)
+    assert ex.lane == 100
+    again = ptxlab.explore(ex.link)
+    assert again.view.load["mnemonic"] == ex.view.load["mnemonic"]
+    assert again.instruction == ex.instruction
+
+
+def test_fields_of_the_descriptor_change_the_instruction() -> None:
+    """A field, the bits, undo; what is wrong is said and changes nothing."""
+    ex = ptxlab.explore(F16, m=64, n=16, A=np.ones((64, 16)))
+    ex.apply(SetDescriptorField("m", "128"))
+    assert ex.instruction.shape == "m128n16k16" and ex.A.shape == (128, 16)
+    assert ex.A[:64].all() and not ex.A[64:].any()  # what was there stays
+    ex.apply(SetDescriptorField("d", "f16"), SetDescriptorField("negate_a", "1"))
+    fields = {field["name"]: field["text"] for field in ex.view.instruction["descriptor"]["fields"]}
+    assert (fields["d"], fields["negate_a"], fields["n"]) == ("f16", "1", "16")
+    assert ex.D[0, 0] == -ex.B[:, 0].sum()
+    ex.apply(SetDescriptor(ex.view.instruction["descriptor"]["hex"].replace("0x", "")))
+    assert ex.instruction.descriptor.negate_a
+    before = ex.view.instruction
+    for edit, sentence in (
+        (SetDescriptorField("n", "100"), "n=100: the descriptor takes multiples of 8"),
+        (SetDescriptorField("n", "many"), "found 'many'; it takes a whole number"),
+        (SetDescriptorField("a", "bf16"), "D is f16"),
+        (SetDescriptorField("sparse", "1"), "tcgen05.mma says so"),
+        (SetDescriptorField("moon", "1"), "no field 'moon'"),
+        (SetDescriptor("0x08400050"), "bit 6 is 1, but is reserved"),
+        (SetDescriptor("twelve"), "32 bits in hexadecimal"),
+    ):
+        with pytest.raises(PtxlabError, match=sentence):
+            ex.apply(edit)
+    assert ex.view.instruction is before
+    for _ in range(2):
+        ex.undo()
+    assert ex.instruction.shape == "m64n16k16" and ex.A.all()
+
+
+def test_other_families_and_back_keep_matrices_and_descriptor() -> None:
+    ex = ptxlab.explore(F16, m=64, n=24)
+    ex.apply(SetValues("B", np.full((16, 24), 2)))
+    ex.apply(ChooseInstruction("tcgen05.mma.cta_group::1.kind::tf32", "tensor"))
+    assert ex.instruction.shape == "m64n24k8" and ex.instruction.a_space == "tensor" and (ex.B == 2).all()
+    assert isinstance(ex.instruction, type(ptxlab.instruction(F16)))
+    ex.apply(ChooseInstruction("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"))
+    assert ex.view.load == {} and (ex.B == 2).all() and len(ex.view.lane_registers["0"]) > 0
+    with pytest.raises(PtxlabError, match="has no instruction descriptor"):
+        ex.apply(SetDescriptor("0x8400010"))
+    with pytest.raises(PtxlabError, match="leaves D in registers"):
+        ex.show_load()
+    ex.undo()
+    assert ex.instruction.shape == "m64n24k8" and ex.view.load["mnemonic"].startswith("tcgen05.ld")
+
+
+def test_words_of_tensor_memory_are_edited_and_d_is_not() -> None:
+    ex = ptxlab.explore(ptxlab.instruction(F16, m=64, n=16).a_from("tensor"))
+    ex.apply(SetRegister("A", lane=33, register=1, text="0x40003c00"))  # row 17, columns 2 and 3
+    assert ex.A[17, 2:4].tolist() == [1.0, 2.0]
+    for edit, sentence in (
+        (SetRegister("D", 0, 0, "0"), "D is the result"),
+        (SetRegister("A", 128, 0, "0"), "lane 128"),
+        (SetRegister("C", 0, 16, "0"), "column 16"),
+        (FlipBit("C", 0, 0, 32), "C in tensor memory, lane 0, column 0: bit 32 does not exist"),
+        (SetRegister("E", 0, 0, "0"), "has no operand 'E'"),
+    ):
+        with pytest.raises(PtxlabError, match=sentence):
+            ex.apply(edit)
+
+
+def test_an_edit_sends_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    """m128n256 has 32768 results; a changed cell of A sends a row of D and nothing of the layout."""
+    ex = ptxlab.explore(F16)
+    sent: list[tuple[dict[str, Any], Any]] = []
+    monkeypatch.setattr(ex.view, "_send", lambda message, buffers=None: sent.append((message, buffers)))
+    ex.apply(SetCell("A", 3, 2, "2.5"))
+    size = sum(len(buffer) for _, buffers in sent for buffer in buffers or [])
+    names = {name for message, _ in sent for name in message.get("state", {})}
+    assert {"A", "D"} <= names and not {"instruction", "load", "B", "C"} & names
+    assert 0 < size < 8192
+
+
+def test_other_instructions_of_tcgen05_say_where_they_are_seen() -> None:
+    with pytest.raises(PtxlabError, match="shows what it loads"):
+        ptxlab.explore("tcgen05.ld.sync.aligned.32x32b.x1.b32")
+    with pytest.raises(PtxlabError, match="multiplies no matrices"):
+        ptxlab.explore("tcgen05.wait::ld.sync.aligned")
