@@ -1,4 +1,4 @@
-"""The Explorer on tcgen05.mma: matrices in tensor memory, the descriptor, and what a tcgen05.ld gives a thread."""
+"""The Explorer on tcgen05.mma: matrices in tensor memory, the descriptor, registers after a tcgen05.ld."""
 
 from __future__ import annotations
 

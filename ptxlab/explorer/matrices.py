@@ -117,8 +117,11 @@ class Matrices:
         self.operand(name)  # there is one, or this refuses the name
         if name == "E":
             return modifiers.selector
-        if name in ("SFA", "SFB"):
-            return self.ins.scale_copies(modifiers)[name == "SFB"]
+        vec = self.ins.scale_vec or 4
+        if name == "SFA":
+            return modifiers.thread_id_a * (4 // vec) + modifiers.byte_id_a // vec
+        if name == "SFB":
+            return modifiers.thread_id_b * (4 // vec) + modifiers.byte_id_b // vec
         return 0
 
     def codes(self, name: str) -> NDArray[Any]:
