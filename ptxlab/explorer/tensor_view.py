@@ -157,7 +157,7 @@ def _load(ins: Tcgen05Mma, request: LoadRequest) -> Load:
     columns = _allocated_columns(ins)
     count = request.count
     if count is None:
-        fitting = [each for each, form in counts.items() if _fits(form, request.column, columns)]
+        fitting = [each for each, form in counts.items() if _fits(form, request.column, _used_columns(ins))]
         count = max((each for each in fitting if counts[each].registers <= _USUAL_COUNT), default=1)
     if count not in counts:
         raise PtxlabError(f"x{quoted(count)}: {request.shape} is loaded {_times(counts)} times")
