@@ -160,6 +160,14 @@ def test_d_is_what_the_rule_written_down_again_gives(form: tuple[str, dict[str, 
         assert trace(operands, row, col).code == d[row, col]
 
 
+def test_a_block_of_zeros_counts_by_its_scales() -> None:
+    ins = tensor(MXF4, n=8)
+    A, C = np.zeros((128, 64)), np.full((128, 8), 1 + 2.0**-23)
+    d = ins(A, np.ones((64, 8)), C, scale_a=np.full((128, 2), 2.0**14))  # of C 21 bits are kept
+    by_trace = ins.trace(A, np.ones((64, 8)), C, 3, 5, scale_a=np.full((128, 2), 2.0**14))
+    assert d[3, 5] == 1 and by_trace.steps[0].top == 14 and by_trace.value == 1
+
+
 def test_every_form_has_arithmetic_or_says_why_not() -> None:
     known, reasons = 0, set()
     for family in MMA_FAMILIES:

@@ -173,7 +173,7 @@ def _hopper() -> Iterator[Model]:
 
 def _tensor_memory(chip: str) -> Iterator[Model]:
     """tcgen05.mma. Sparse forms are among what was measured; neither .ws nor K = 96 was."""
-    step, block = Fused(25, 23, -133), Fused(35, 23, -139)
+    step, block = Fused(25, 23, -133), Fused(35, 23, -139, block=16)
     narrow = replace(step, floor=step.floor + _F32_TO_F16)
     floats, plain, fp4 = (*_FLOATS, *_F8F6F4), ("f16", "tf32", "f8f6f4"), ("mxf4", "mxf4nvf4")
 
@@ -248,15 +248,23 @@ def _all() -> Iterator[Model]:
         "sm_120",
         ("e2m1",),
         _SYNC,
-        Fused(35, 23, -126),
+        Fused(35, 23, -126, block=16),
         "assumed",
         "as with the other scales of this kind",
         kinds=("mxf4nvf4",),
         scales=("4X ue8m0",),  # younger than what is published
     )
-    yield Model("sm_120", ("e2m1",), ("mma",), Fused(35, 23, -126), "published", _MMA_SIM, kinds=fp4)
     yield Model(
-        "sm_120", ("e2m1",), ("mma.sp",), Fused(35, 23, -126), "assumed", "as the dense form", kinds=fp4
+        "sm_120", ("e2m1",), ("mma",), Fused(35, 23, -126, block=16), "published", _MMA_SIM, kinds=fp4
+    )
+    yield Model(
+        "sm_120",
+        ("e2m1",),
+        ("mma.sp",),
+        Fused(35, 23, -126, block=16),
+        "assumed",
+        "as the dense form",
+        kinds=fp4,
     )
     for kinds, floor in ((("mxf8f6f4",), -126), ((), -133)):
         rule = Fused(25, 23, floor)

@@ -51,8 +51,14 @@ def _(rule: Fused) -> dict[str, str]:
     if rule.result_bits != 23:
         f32 = f"{f32} to {rule.result_bits} bits of fraction"
     below = f"{rule.fraction_bits} bits below the largest exponent"
+    alignment = f"products are exact; products and C are truncated {below}"
+    if rule.block is not None:
+        alignment = (
+            f"sums of {rule.block} products, times their two scales, are exact; they and C are truncated "
+            f"{below}: C's, or that of the two scales"
+        )
     return {
-        "alignment": f"products are exact; products and C are truncated {below}",
+        "alignment": alignment,
         "floor": f"the largest exponent counts as at least {rule.floor}",
         "steps": steps,
         "rounding": f"{f32}, f16 is rounded to nearest even",

@@ -46,6 +46,15 @@ def page() -> Page:
         "`mma.sync`: the compiler converts the elements to f16, runs the lower and the upper pairs of each "
         "register through two such steps that start from zero, and adds C at the end."
     )
+    out.heading(2, "What a B200 does with tcgen05.mma")
+    out.add(
+        "The same for every floating-point kind: 25 bits below the largest exponent, in one step over all "
+        "of K, FP8, FP6 and FP4 included. Scales of `kind::mxf8f6f4` are powers of two and only move the "
+        "products. Of `kind::mxf4` and `kind::mxf4nvf4` 16 products are summed exactly and multiplied by "
+        "their two scales; these sums and C are truncated 35 bits below the largest exponent, and the "
+        "exponent of a sum is that of its scales. No Blackwell GPU was at hand: the rules are what others "
+        "measured, and the 74 words of a B200 that they published are what ptxlab computes."
+    )
     _example(out)
     records = model_table().records()
     for chip in dict.fromkeys(model.chip for model in models()):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
@@ -27,7 +27,9 @@ class Fused(Rule):
     factors' exponents, not normalised; never below `floor`), truncated `fraction_bits` below it, and summed
     exactly. The sum is truncated to `result_bits` of fraction for f32, or rounded to nearest even for f16. A
     zero result is +0, NaN is 0x7fffffff or 0x7fff. With a `depth`, K is cut into steps of that many products,
-    and the result of one step is C of the next; of a sparse instruction the stored products count.
+    and the result of one step is C of the next; of a sparse instruction the stored products count. With a
+    `block`, the terms are exact sums of that many products, times the scales of their block, and are aligned
+    by the exponents of these scales, whether they are zero or not.
 
     >>> import ptxlab
     >>> from ptxlab.numerics.emulate import model_of
@@ -39,6 +41,7 @@ class Fused(Rule):
     result_bits: int
     floor: int
     depth: int | None = None
+    block: int | None = field(default=None, repr=False)
 
     @property
     def alignment(self) -> Alignment:
@@ -55,8 +58,8 @@ class Fused(Rule):
             a = ins.structure.expand(codes.a, codes.nibbles, ins.metadata_ordered)
             ones = np.ones(codes.a.shape, dtype=np.uint8)
             stored = ins.structure.expand(ones, codes.nibbles, ins.metadata_ordered) > 0
-        if ins.kind in ("mxf4", "mxf4nvf4") and codes.scales is not None and ins.scale_a is not None:
-            group = 32 if ins.sparse else 16
+        if self.block is not None and codes.scales is not None and ins.scale_a is not None:
+            group = self.block * (2 if ins.sparse else 1)
             return block_scaled_dot(
                 a, codes.b, codes.c, codes.scales, ins.scale_a.dtype, self.alignment, group
             )
@@ -98,9 +101,9 @@ class Fused(Rule):
     def trace(self, element: Element) -> list[Step]:
         """See `Rule.trace`."""
         ins = element.ins
-        if ins.kind in ("mxf4", "mxf4nvf4"):
+        if self.block is not None:
             c = element.c_product(element.c_code, ins.c.dtype)
-            return [aligned_step(c, element.block_sums(16), self.alignment, ins.d.dtype)]
+            return [aligned_step(c, element.block_sums(self.block), self.alignment, ins.d.dtype)]
         inner = dtype("f32") if ins.c_type != ins.d_type else ins.d.dtype
         so_far = element.c_product(convert(element.c_code, ins.c.dtype, inner), inner)
         steps: list[Step] = []
@@ -123,7 +126,8 @@ def aligned_step(
 ) -> Step:
     """One fused step: C or the sum so far, and products, into a result of that type."""
     summands = [so_far, *products]
-    exponents = [each.exponent for each in summands if each.exponent is not None and each.value]
+    counted = [each for each in summands if each.value or each.role == "block"]  # by its scales, zero or not
+    exponents = [each.exponent for each in counted if each.exponent is not None]
     top = max([alignment.floor, *exponents])
     grain = top - alignment.fraction_bits
     unit = Fraction(2) ** grain
