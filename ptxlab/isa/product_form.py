@@ -157,11 +157,6 @@ class ProductForm(Form):
         """Whether the two indices of a nibble must ascend."""
         return False
 
-    @property
-    @abstractmethod
-    def nibbles(self) -> dict[int, tuple[int, ...]]:
-        """Legal metadata nibbles and the groups that each keeps; none for dense instructions."""
-
     @abstractmethod
     def compress(self, A: ArrayLike) -> tuple[NDArray[Any], NDArray[np.uint8]]:
         """Dense structured-sparse A -> (stored half, one nibble for every row and chunk)."""
