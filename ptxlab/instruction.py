@@ -45,6 +45,7 @@ __all__ = [
     "instruction",
     "mma_instruction",
     "mma_instructions",
+    "register_instructions",
 ]
 
 
@@ -548,20 +549,31 @@ def catalog(
 ) -> tuple[Instruction | Transfer | Tcgen05Form, ...]:
     """Every legal instruction, or those of one family and those that one target has.
 
-    Those of tcgen05 are listed by family: ``"tcgen05.mma"``, ``"tcgen05.ld"``, ...; ``"tcgen05"`` lists all
-    of them. A row of tcgen05.mma stands for its mnemonic and has the plainest descriptor; `shapes` has the
-    others.
+    ``"tcgen05"`` stands for all of its families. A row of tcgen05.mma stands for its mnemonic and has the
+    plainest descriptor; `shapes` has the others, `collectors` its hints.
 
     >>> [ins.mnemonic for ins in catalog("wmma", "sm_75")][-1]
     'wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32'
     >>> catalog("movmatrix")
     (<movmatrix.sync.aligned.m8n8.trans.b16>,)
+    >>> len(catalog(family="tcgen05.mma", target="sm_100a"))
+    36
     """
-    if is_name(family, ("tcgen05",)):
-        return tuple(instruction(form) for form in _catalog.tcgen05_forms(None, target))
-    if is_name(family, _catalog.TCGEN05_FAMILIES):
-        return tuple(instruction(form) for form in _catalog.tcgen05_forms(family, target))
     return tuple(instruction(form) for form in _catalog.catalog(family, target))
+
+
+def register_instructions(
+    family: str | None = None, target: str | None = None
+) -> tuple[Instruction | Transfer, ...]:
+    """Those of the catalogue with matrices in registers: all but tcgen05.
+
+    >>> {ins.lanes for ins in register_instructions(target="sm_75")}
+    {32}
+    """
+    return tuple(
+        _instruction(form) if isinstance(form, MmaForm) else _transfer(form)
+        for form in _catalog.register_forms(family, target)
+    )
 
 
 def mma_instructions(family: str | None = None, target: str | None = None) -> tuple[Instruction, ...]:

@@ -11,8 +11,8 @@ import pytest
 
 import ptxlab
 from ptxlab import TARGETS, Instruction, PtxlabError, catalog, instruction
-from ptxlab.instruction import mma_instructions
-from ptxlab.isa.catalog import FAMILIES, transfer_forms
+from ptxlab.instruction import mma_instructions, register_instructions
+from ptxlab.isa.catalog import FAMILIES, REGISTER_FAMILIES, transfer_forms
 from ptxlab.isa.targets import TARGET_VERSIONS
 from ptxlab.isa.transfer import TransferForm
 from ptxlab.isa.versions import NEWEST, PtxVersion
@@ -22,7 +22,7 @@ from tests.sampling import every_third
 from tests.test_transfer import line as transfer_line
 
 INSTRUCTIONS = mma_instructions()
-CATALOG = catalog()
+CATALOG = register_instructions()
 NVF4_4X = "kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue8m0"
 
 
@@ -177,8 +177,11 @@ def test_versions_of_some_forms() -> None:
 
 def test_rows_are_distinct_and_of_their_family() -> None:
     assert len({ins.mnemonic for ins in CATALOG}) == len(CATALOG)
-    assert [ins.family for ins in CATALOG] == sorted((ins.family for ins in CATALOG), key=FAMILIES.index)
-    assert tuple(ins for family in FAMILIES for ins in catalog(family)) == CATALOG
+    every = catalog()
+    assert [ins.family for ins in every] == sorted((ins.family for ins in every), key=FAMILIES.index)
+    assert tuple(ins for family in FAMILIES for ins in catalog(family)) == every
+    assert tuple(ins for family in REGISTER_FAMILIES for ins in catalog(family)) == CATALOG
+    assert (*CATALOG, *catalog("tcgen05")) == every and len({ins.mnemonic for ins in every}) == len(every)
     assert CATALOG[: len(INSTRUCTIONS)] == INSTRUCTIONS and all(
         isinstance(move, TransferForm) for move in CATALOG[len(INSTRUCTIONS) :]
     )

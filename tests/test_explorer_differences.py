@@ -17,6 +17,7 @@ from ptxlab.explorer.edits import FillMatrix, SetChips, SetOption
 from ptxlab.explorer.fills import patterns
 from ptxlab.explorer.results import Results
 from ptxlab.explorer.state import ExplorerState
+from ptxlab.instruction import register_instructions
 from ptxlab.numerics.emulate import model_of
 from ptxlab.numerics.parting import find_parting
 from ptxlab.numerics.steps import Trace
@@ -35,7 +36,7 @@ FLOAT_FILLS = ("normal", "wide exponents", "cancelling")
 
 
 def mma_instructions() -> list[Any]:
-    return [ins for ins in ptxlab.catalog() if hasattr(ins, "emulate") and hasattr(ins, "d")]
+    return [ins for ins in register_instructions() if hasattr(ins, "d")]
 
 
 #: A form of every family, K and types, of each `.kind`.

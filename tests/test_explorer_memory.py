@@ -15,7 +15,7 @@ from ptxlab import PtxlabError
 from ptxlab.explorer.edits import SetCell, SetOption, SetWord
 from ptxlab.explorer.memory_view import MemoryLayout, has_memory_view, memory_data, memory_layout
 from ptxlab.explorer.state import ExplorerState, MemoryRequest
-from ptxlab.instruction import Transfer
+from ptxlab.instruction import Transfer, register_instructions
 from ptxlab.memory import Tile, conflicts
 from tests.cases import each
 
@@ -112,7 +112,7 @@ def test_a_wavefront_takes_one_word_of_a_bank(mnemonic: str, request_: dict[str,
 
 def test_every_matrix_that_has_a_memory_view_opens() -> None:
     families: dict[Any, ptxlab.Instruction] = {}
-    for form in ptxlab.catalog():
+    for form in register_instructions():
         if isinstance(form, ptxlab.Instruction):
             families.setdefault((form.family, form.a.dtype.bits), form)
     for ins in families.values():

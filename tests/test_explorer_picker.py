@@ -16,12 +16,14 @@ import pytest
 import ptxlab
 from ptxlab import Instruction
 from ptxlab.explorer.picker import everyday_words, picker_index
-from ptxlab.instruction import mma_instructions
+from ptxlab.instruction import TensorInstruction, mma_instructions
 from ptxlab.isa.targets import TARGETS, generation
 from tests.cases import each
 
 FRONT = Path(ptxlab.__file__).parent / "explorer" / "front"
-BY_NAME = {ins.mnemonic: ins for ins in mma_instructions()}
+TENSOR = [ins for ins in ptxlab.catalog("tcgen05") if isinstance(ins, TensorInstruction)]
+EVERY = [*mma_instructions(), *TENSOR]
+BY_NAME = {ins.mnemonic: ins for ins in EVERY}
 
 
 def rows() -> Iterator[tuple[str, dict[str, Any]]]:
@@ -50,10 +52,8 @@ def rows() -> Iterator[tuple[str, dict[str, Any]]]:
 
 def test_it_is_the_catalogue_and_small() -> None:
     names = [mnemonic for mnemonic, _ in rows()]
-    assert Counter(names) == Counter(ins.mnemonic for ins in mma_instructions()) and picker_index()[
-        "count"
-    ] == len(names)
-    assert len(json.dumps(picker_index())) < 80_000
+    assert Counter(names) == Counter(ins.mnemonic for ins in EVERY) and picker_index()["count"] == len(names)
+    assert len(json.dumps(picker_index())) < 95_000
     assert picker_index() is picker_index()
 
 
@@ -67,7 +67,7 @@ def test_every_row_agrees_with_its_instruction() -> None:
             and entry["lanes"] == ins.lanes
         )
         assert entry["types"] == f"{ins.d_type}.{ins.a_type}.{ins.b_type}.{ins.c_type}"
-        assert entry["targets"] == tuple(target for target in TARGETS if ins.supports(target))
+        assert entry["targets"] == tuple(target for target in TARGETS if target in ins.targets)
         assert entry["shared"] == (ins.family in ("wgmma", "wgmma.sp"))
         assert entry["words"][0] == ("sparse" if ins.sparse else "dense")
         assert not ins.structure or entry["words"][1] == ins.structure.name
@@ -197,7 +197,26 @@ def searched() -> dict[str, list[str]]:
 
 @each("text", QUERIES)
 def test_search(text: str, searched: dict[str, list[str]]) -> None:
-    assert sorted(searched[text]) == sorted(ins.mnemonic for ins in mma_instructions() if QUERIES[text](ins))
+    names = [name for name in searched[text] if not name.startswith("tcgen05")]
+    assert sorted(names) == sorted(ins.mnemonic for ins in mma_instructions() if QUERIES[text](ins))
+
+
+TENSOR_QUERIES: dict[str, Callable[[TensorInstruction], bool]] = {
+    "tcgen05": lambda ins: True,
+    "tensor memory pair": lambda ins: ins.cta_group == 2,
+    "b200 nvfp4": lambda ins: ins.descriptor.scale == "ue4m3" and "sm_100a" in ins.targets,
+    "bfloat sparse": lambda ins: ins.sparse and ins.kind == "f16",
+    "stationary fp8": lambda ins: ins.ws and ins.kind == "f8f6f4",
+}
+
+
+def test_search_for_tcgen05() -> None:
+    script = """QUERIES.map((text) => search.items
+      .filter((_, index) => search.search(text).matching[index]).map(({ mnemonic }) => mnemonic))"""
+    found = run(script.replace("QUERIES", json.dumps(list(TENSOR_QUERIES))))
+    for (text, fits), names in zip(TENSOR_QUERIES.items(), found, strict=True):
+        tensor = [name for name in names if name.startswith("tcgen05")]
+        assert tensor == [ins.mnemonic for ins in TENSOR if fits(ins)], text
 
 
 def test_columns_count_and_narrow() -> None:
@@ -228,16 +247,16 @@ def test_columns_count_and_narrow() -> None:
           };
         })()"""
     )
-    assert dict(columns["families"]) == Counter(ins.family for ins in mma_instructions())
+    assert dict(columns["families"]) == Counter(ins.family for ins in EVERY)
     assert dict(columns["shapes"]) == Counter(ins.shape for ins in mma_instructions("mma"))
     assert dict(columns["old"]) == {
-        family: len(mma_instructions(family, "sm_75"))
-        for family in ("mma", "mma.sp", "wmma", "wgmma", "wgmma.sp")
+        family: len(ptxlab.catalog(family, "sm_75")) for family in dict.fromkeys(ins.family for ins in EVERY)
     }
     assert columns["sparse"] == ["mma.sp", "m16n8k64", "s32.s4.s4.s32", None]
     assert columns["wmma"] == ["wmma", None, "s32.s4.s4.s32", None]  # it has no m16n8k64
     assert columns["matches"] == [
         f"mma.sync.aligned.m16n8k64.row.col{sat}.s32.s4.s4.s32" for sat in ("", ".satfinite")
     ]
-    assert columns["targets"] == [len(mma_instructions(target=target)) for target in TARGETS]
-    assert dict(map(tuple, columns["n"])) == Counter(ins.n for ins in mma_instructions() if ins.lanes == 128)
+    assert columns["targets"] == [sum(target in ins.targets for ins in EVERY) for target in TARGETS]
+    sizes = Counter(ins.n for ins in mma_instructions() if ins.lanes == 128)
+    assert dict(map(tuple, columns["n"])) == sizes

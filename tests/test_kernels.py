@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ptxlab import TARGETS, Instruction, PtxlabError, Transfer, catalog, gpu, instruction
+from ptxlab import TARGETS, Instruction, PtxlabError, Transfer, gpu, instruction
 from ptxlab.gpu import codegen as kernel
 from ptxlab.gpu import compiler
-from ptxlab.instruction import mma_instructions
+from ptxlab.instruction import mma_instructions, register_instructions
 from ptxlab.isa.modifiers import Modifiers
 from ptxlab.isa.targets import TARGET_VERSIONS
 from ptxlab.isa.versions import PtxVersion, newest_of_cuda
@@ -72,7 +72,7 @@ def test_every_target_compiles_some(target: str) -> None:
 
 
 def newer_forms() -> list[Instruction | Transfer]:
-    return [form for form in catalog() if form.ptx_version > assembler.OLDEST.ptx_version]
+    return [form for form in register_instructions() if form.ptx_version > assembler.OLDEST.ptx_version]
 
 
 @pytest.mark.parametrize("form", newer_forms(), ids=str)
@@ -99,7 +99,7 @@ def test_kernels_of_newer_forms_assemble(form: Instruction | Transfer) -> None:
 def one_of_each_kind() -> list[Instruction | Transfer]:
     """A form for each family, shape, types and version; of wgmma the smallest N, from both spaces of A."""
     kinds: dict[object, Instruction | Transfer] = {}
-    for form in catalog():
+    for form in register_instructions():
         if isinstance(form, Transfer):
             kinds.setdefault((form.family, form.shape, form.type, form.source, form.ptx_version), form)
         elif form.lanes == 32 or form.n == 8:

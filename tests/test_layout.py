@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from ptxlab import Instruction, PtxlabError, instruction
 from ptxlab.instruction import mma_instructions
-from ptxlab.isa.catalog import catalog
+from ptxlab.isa.catalog import register_forms
 from ptxlab.isa.layout import Layout, Mode, fragment
 from tests.cases import each
 
@@ -27,7 +27,7 @@ WMMA_1 = [ins for ins in mma_instructions("wmma") if ins.shape == "m8n8k128"]
 WGMMA = [ins for ins in mma_instructions("wgmma.sp") if ins.shape.endswith("k64")]
 _DISTINCT = {
     operand.layout
-    for ins in catalog()
+    for ins in register_forms()
     for operand in (*ins.operands.values(), getattr(ins, "a_dense", None))
     if operand and operand.layout
 }
@@ -373,7 +373,7 @@ def test_transposing_twice_is_the_same() -> None:
 
 FORMULAS = {
     operand.layout: f"{ins.mnemonic} {name}"
-    for ins in catalog()
+    for ins in register_forms()
     for name, operand in ins.operands.items()
     if operand.layout
 }

@@ -12,9 +12,9 @@ from zlib import crc32
 
 import pytest
 
-from ptxlab import TARGETS, Instruction, PtxlabError, catalog, instruction
+from ptxlab import TARGETS, Instruction, PtxlabError, instruction
 from ptxlab.errors import quoted
-from ptxlab.instruction import mma_instruction, mma_instructions
+from ptxlab.instruction import mma_instruction, mma_instructions, register_instructions
 from ptxlab.isa.modifiers import Modifiers
 from ptxlab.isa.quirks import QUIRKS, SCALE_INPUT_D, SELECTORS, Quirk
 from ptxlab.isa.refusals import quirk_of
@@ -125,7 +125,7 @@ def class_of(form: Instruction | TransferForm) -> tuple[object, ...]:
 def neighbours(target: str, compiler: assembler.Compiler) -> dict[str, list[str]]:
     """Illegal spelling -> lines to try it with, for one form of each class that the target has."""
     lines: dict[str, list[str]] = {}
-    known = [form for form in catalog(target=target) if compiler.knows(form)]
+    known = [form for form in register_instructions(target=target) if compiler.knows(form)]
     added = [*ADDED, *(NEWER if compiler is assembler.NEWEST else [])]
     for form in {class_of(form): form for form in reversed(known)}.values():
         operands = line(form).split(" ", 1)[1]
@@ -191,7 +191,7 @@ def test_qualifiers_in_any_order_that_the_assembler_takes(target: str, compiler:
     """Shuffled at random: ptxlab reads a spelling if and only if the assembler does."""
     random = Random(f"{target} {compiler}")
     attempts: dict[str, str] = {}
-    known = [form for form in catalog(target=target) if compiler.knows(form)]
+    known = [form for form in register_instructions(target=target) if compiler.knows(form)]
     for form in {class_of(form): form for form in reversed(known)}.values():
         tokens, operands = form.mnemonic.split("."), line(form).split(" ", 1)[1]
         head = head_length(tokens)

@@ -13,7 +13,7 @@ import ptxlab
 from ptxlab import PtxlabError, gpu
 from ptxlab.course import machine_code
 from ptxlab.gpu.sass import nvdisasm, sass, survey
-from ptxlab.instruction import mma_instructions
+from ptxlab.instruction import mma_instructions, register_instructions
 from ptxlab.isa.dtypes import DTYPES
 from ptxlab.isa.targets import CHIPS, chip_of_target
 from ptxlab.numerics import EmulatedThroughF16, Exact, FmaChain, FmaGroups, Fused, model_for
@@ -26,7 +26,7 @@ RECORD = runs.read()
 
 def test_every_form_and_target_is_there_and_no_other() -> None:
     assert set(RECORD) == {
-        (ins.mnemonic, target) for target in CHIPS.values() for ins in ptxlab.catalog(target=target)
+        (ins.mnemonic, target) for target in CHIPS.values() for ins in register_instructions(target=target)
     }
 
 
@@ -86,8 +86,8 @@ def test_the_compiler_still_says_so(tools: None) -> None:
 )
 def test_one_target_stands_for_its_generation(target: str, like: str, tools: None) -> None:
     assert chip_of_target(target) in (chip_of_target(like), "sm_86")
-    rows = ptxlab.catalog(target=target)
-    assert {ins.mnemonic for ins in rows} == {ins.mnemonic for ins in ptxlab.catalog(target=like)}
+    rows = register_instructions(target=target)
+    assert {ins.mnemonic for ins in rows} == {ins.mnemonic for ins in register_instructions(target=like)}
     some = every_third([ins for ins in rows if not runs.is_newer(ins)][::31])
     for ins, found in zip(some, survey(some, target), strict=True):
         recorded = RECORD[ins.mnemonic, like]
@@ -98,7 +98,7 @@ def test_one_target_stands_for_its_generation(target: str, like: str, tools: Non
 
 
 def test_forms_of_a_later_ptx_isa_are_those_of_a_later_compiler() -> None:
-    newer = {ins.mnemonic for ins in ptxlab.catalog() if runs.is_newer(ins)}
+    newer = {ins.mnemonic for ins in register_instructions() if runs.is_newer(ins)}
     assert len(newer) == 5 and (runs.compiler(), runs.newer_compiler()) == ("13.0", "13.4")
     of_ldmatrix = {str(RECORD[name, target]) for name, target in RECORD if name in newer and "ldm" in name}
     assert of_ldmatrix == {"native: 1 UNPRINTED"}

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 import ptxlab
 from ptxlab import PtxlabError, cli, gpu, views
 from ptxlab.gpu.repack import Repack, repack
+from ptxlab.instruction import register_instructions
 from ptxlab.isa.convert import CONVERSIONS, convert
 from ptxlab.isa.dtypes import dtype
 from ptxlab.isa.operand import Operand
@@ -58,7 +59,7 @@ def random_registers(plan: Repack, seed: int = 0, count: int = 3) -> NDArray[Any
 def operands() -> tuple[Operand, ...]:
     """One operand for each type and layout of the catalogue, in registers."""
     kinds: dict[Any, Operand] = {}
-    for form in ptxlab.catalog():
+    for form in register_instructions():
         for name, operand in form.operands.items():
             if operand.layout is not None and name in "ABCD":
                 kind = operand.dtype.is_float, operand.dtype.bits
@@ -420,7 +421,7 @@ LOADS = ("m8n8.x4.b16", "m8n8.x1.trans.b16", "m16n16.x1.trans.b8", "m8n16.x4.b8x
 def loaded_operands() -> tuple[Operand, ...]:
     """A and B of mma, one for each type and place in registers; of the shapes the last of the catalogue."""
     kinds: dict[Any, Operand] = {}
-    for form in ptxlab.catalog():
+    for form in register_instructions():
         if form.family == "mma" and form.shape != "m8n8k4":
             kinds.update({(name, form.operand(name).dtype, form.operand(name).width): form.operand(name)
                           for name in "AB"})  # fmt: skip

@@ -16,6 +16,7 @@ import ptxlab
 from ptxlab import PtxlabError, gpu, wmma
 from ptxlab.cli import main
 from ptxlab.gpu import codegen, compiler, device, sass
+from ptxlab.instruction import register_instructions
 from ptxlab.isa.modifiers import Modifiers
 from ptxlab.isa.parse import parse
 from ptxlab.isa.versions import newest_of_cuda
@@ -296,7 +297,7 @@ def test_every_kind_of_row_compiles_as_a_statement(target: str, read: Any) -> No
     """One row for each family, shape and set of types; of wgmma the smallest N."""
     kinds: dict[Any, Any] = {}
     newest = newest_of_cuda(gpu.compiler_version())
-    for ins in ptxlab.catalog(target=target):
+    for ins in register_instructions(target=target):
         if ins.ptx_version > newest:
             continue
         if not isinstance(ins, ptxlab.Instruction):

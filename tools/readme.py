@@ -17,7 +17,10 @@ from pathlib import Path
 from ptxlab import TARGETS, catalog
 from ptxlab._util.files import write_atomically
 from ptxlab.isa.catalog import FAMILIES
+from ptxlab.isa.form import Form
+from ptxlab.isa.tcgen05 import CONTROL_FAMILIES, Tcgen05Form, Tcgen05Mma
 from ptxlab.lessons import LESSONS
+from ptxlab.views import types
 
 __all__ = ["README", "TEACHING", "WITH_COMPILER", "render"]
 
@@ -33,18 +36,38 @@ def families() -> str:
     """One row for each family."""
     lines = ["| family | element types | forms | targets |", "|---|---|---:|---|"]
     for family in FAMILIES:
+        if family in CONTROL_FAMILIES:
+            continue
         forms = catalog(family)
-        types = dict.fromkeys(str(next(iter(ins.operands.values())).dtype) for ins in forms)
+        element_types = dict.fromkeys(name for ins in forms for name in _types(ins))
         names = {target for ins in forms for target in ins.targets}
-        lines.append(f"| `{family}` | {', '.join(types)} | {len(forms)} | {_targets(names)} |")
+        lines.append(f"| `{family}` | {', '.join(element_types) or '-'} | {len(forms)} | {_targets(names)} |")
+    around = [form for family in CONTROL_FAMILIES for form in catalog(family)]
+    names = ", ".join(f"`{family.removeprefix('tcgen05')}`" for family in CONTROL_FAMILIES)
+    on = _targets({target for form in around for target in form.targets})
+    lines.append(f"| `tcgen05` {names} | - | {len(around)} | {on} |")
     lines.append(f"| | | **{len(catalog()):,}** | |")
     return "\n".join(lines)
 
 
+def _types(ins: Form) -> tuple[str, ...]:
+    """Element types of A or, of a transfer, of what it moves; all that descriptors of tcgen05.mma have."""
+    if isinstance(ins, Tcgen05Mma):
+        return tuple(ins.row.types)
+    if isinstance(ins, Tcgen05Form):
+        return types(ins)
+    return (str(next(iter(ins.operands.values())).dtype),)
+
+
 def _targets(names: set[str]) -> str:
-    """``sm_80 and later``, or the only one."""
+    """``sm_80 and later``, ``sm_100a to sm_110a``, or the only one."""
     known = [target for target in TARGETS if target in names]
-    return known[0] if len(known) == 1 else f"{known[0]} and later"
+    if len(known) == 1:
+        return known[0]
+    if known[-1] == TARGETS[-1]:
+        return f"{known[0]} and later"
+    chips = [target for target in known if target.endswith("a")]
+    return f"{chips[0]} to {chips[-1]}"
 
 
 def lessons() -> str:

@@ -16,10 +16,11 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from ptxlab import Instruction, Transfer, catalog, gpu
+from ptxlab import Instruction, Transfer, gpu
 from ptxlab._util.files import write_atomically
 from ptxlab._util.progress import bar
 from ptxlab.gpu.sass import Sass, survey
+from ptxlab.instruction import register_instructions
 from ptxlab.isa.targets import CHIPS
 from ptxlab.isa.versions import newest_of_cuda
 
@@ -109,7 +110,7 @@ def _placeholders(ins: AnyInstruction) -> dict[str, str]:
 def write(runs: Mapping[Key, Run], version: str, newer: str) -> str:
     """The text of the file: forms that behave alike together, targets that run the same on one line."""
     forms: dict[tuple[str, ...], str] = {}  # pieces of a mnemonic -> lines below it
-    for ins in catalog():
+    for ins in register_instructions():
         targets: dict[str, list[str]] = {}  # what runs -> where
         for target in TARGETS:
             if (ins.mnemonic, target) in runs:
@@ -172,7 +173,7 @@ def read(text: str | None = None) -> dict[Key, Run]:
     """The record: every form and target of the file, in its order."""
     if text is None:
         text = FILE.read_text(encoding="utf-8")
-    instructions = {ins.mnemonic: ins for ins in catalog()}
+    instructions = {ins.mnemonic: ins for ins in register_instructions()}
     runs: dict[Key, Run] = {}
     for block in re.sub(r"^#.*\n", "", text, flags=re.M).strip().split("\n\n"):
         forms, *lines = block.strip().splitlines()
@@ -228,7 +229,10 @@ def _parsed(text: str) -> Run:
 
 def record(targets: Sequence[str] = TARGETS, *, newer: bool = False) -> dict[Key, Run]:
     """Compile and disassemble forms for every target that has them: those that are newer, or all others."""
-    todo = {target: [ins for ins in catalog(target=target) if is_newer(ins) == newer] for target in targets}
+    todo = {
+        target: [ins for ins in register_instructions(target=target) if is_newer(ins) == newer]
+        for target in targets
+    }
     runs: dict[Key, Run] = {}
     with bar(sum(map(len, todo.values())), "kernels") as tick:
         for target, rows in todo.items():
@@ -245,7 +249,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     major, minor = gpu.compiler_version()
     version = f"{major}.{minor}"
     runs = record(newer=newer)
-    known = {ins.mnemonic: ins for ins in catalog()}
+    known = {ins.mnemonic: ins for ins in register_instructions()}
     kept = {key: run for key, run in read().items() if key[0] in known and is_newer(known[key[0]]) != newer}
     versions = (compiler(), version) if newer else (version, newer_compiler())
     write_atomically(FILE, write(runs | kept, *versions))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 
 from ..errors import PtxlabError
-from ..isa.catalog import FAMILIES, TCGEN05_FAMILIES, catalog, tcgen05_forms
+from ..isa.catalog import FAMILIES, catalog
 from ..isa.dtypes import DTYPES
 from ..isa.short_names import short_name
 from ..isa.targets import GENERATIONS, TARGETS
@@ -26,7 +26,7 @@ INSTALL = """\
 #: Values of arguments by their names. The parser does not list them as choices: the commands themselves know
 #: better what to say about a wrong one.
 _VALUES = {
-    "family": (*FAMILIES, *TCGEN05_FAMILIES),
+    "family": (*FAMILIES, "tcgen05"),
     "target": TARGETS,
     "type": tuple(DTYPES),
     "swizzle": ("0", "32", "64", "128"),
@@ -84,7 +84,7 @@ def instruction_names() -> list[str]:
     """Every short name and every mnemonic."""
     forms = catalog()
     short_names = dict.fromkeys(name for form in forms if (name := short_name(form)))
-    return [*short_names, *(form.mnemonic for form in (*forms, *tcgen05_forms()))]
+    return [*short_names, *(form.mnemonic for form in forms)]
 
 
 def script(shell: str, parser: argparse.ArgumentParser) -> str:

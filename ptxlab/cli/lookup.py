@@ -36,8 +36,6 @@ _SHOWN_REGISTERS = 8  # a longer list of registers is abridged in `show`
 
 
 def list_(args: argparse.Namespace, style: Style) -> str:
-    if args.family is not None and args.family.startswith("tcgen05"):
-        return tcgen05.list_(args, style)
     sparse = args.sparse if args.sparse or args.dense else None
     forms, counts = views.forms(args.family, args.target, args.type, args.shape, sparse)
     if args.json:

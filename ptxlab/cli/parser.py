@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from .._version import __version__
 from ..errors import listing, quoted
-from ..isa.catalog import FAMILIES
+from ..isa.catalog import REGISTER_FAMILIES
 from . import completion, compute, lab, lookup, measure, memory, repack, simulate, streams
 from .names import suggestion
 from .output import Style
@@ -235,7 +235,9 @@ def _add_lookups(commands: _Commands) -> None:
         "list", lookup.list_, "list the instructions that ptxlab knows", instruction=False, json=True
     )
     command.add_argument(
-        "--family", metavar="FAMILY", help=f"one of {listing(FAMILIES)}, or tcgen05, tcgen05.mma, ..."
+        "--family",
+        metavar="FAMILY",
+        help=f"one of {listing(REGISTER_FAMILIES, 10)}, tcgen05, tcgen05.mma, tcgen05.ld, ...",
     )
     command.add_argument("--target", metavar="TARGET", help="only what this target has, e.g. sm_90a")
     command.add_argument("--type", metavar="TYPE", help="only this element type of A, B or D, e.g. s4")

@@ -7,12 +7,11 @@ import re
 
 from .. import views
 from ..errors import PtxlabError, listing, quoted
-from ..isa.catalog import TCGEN05_FAMILIES, tcgen05_forms
 from ..isa.parse import parse_any
 from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma
 from .output import Style, as_json, as_text
 
-__all__ = ["cute", "form_of", "holds", "is_asked", "list_", "show", "where"]
+__all__ = ["cute", "form_of", "holds", "is_asked", "show", "where"]
 
 _NAME_WIDTH = 11  # of the names of facts in the first column
 
@@ -58,20 +57,6 @@ def _parts(text: str | None) -> tuple[int | None, dict[str, int | str]]:
         if name in parts:
             parts[name] = bool(parts[name])
     return None, parts
-
-
-def list_(args: argparse.Namespace, style: Style) -> str:
-    """`ptxlab list --family tcgen05.ld`."""
-    if args.family != "tcgen05" and args.family not in TCGEN05_FAMILIES:
-        raise PtxlabError(f"unknown family {quoted(args.family)}; there are {listing(TCGEN05_FAMILIES, 20)}")
-    if args.type or args.shape or args.count or args.sparse or args.dense:
-        raise PtxlabError("of tcgen05 --target alone narrows the list: types and shapes are in descriptors")
-    forms = tcgen05_forms(None if args.family == "tcgen05" else args.family, args.target)
-    if args.json:
-        return as_json([form.mnemonic for form in forms])
-    if not forms:
-        raise PtxlabError(f"{args.target} has no {args.family}")
-    return "\n".join(form.mnemonic for form in forms)
 
 
 def show(args: argparse.Namespace, style: Style) -> str:

@@ -5,24 +5,31 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from ..isa.catalog import FAMILIES, catalog, mma_forms
+from ..isa.catalog import (
+    MMA_FAMILIES,
+    REGISTER_FAMILIES,
+    TCGEN05_FAMILIES,
+    catalog,
+    mma_forms,
+    tcgen05_forms,
+)
+from ..isa.instruction_descriptor import KINDS
 from ..isa.targets import TARGETS
+from ..isa.tcgen05 import CONTROL_FAMILIES, Tcgen05Mma
 from ..views import Picture
 from ..views.catalog_tables import counts
 from ..views.charts import bars, table
 
-__all__ = ["by_shape", "by_target", "by_type", "generations"]
-
-_MULTIPLY = FAMILIES[:5]
+__all__ = ["by_kind", "by_shape", "by_target", "by_type", "generations", "tensor_by_target"]
 
 
 def by_type() -> Picture:
-    """How many forms of each family that multiplies have A of a type.
+    """How many forms of each family that multiplies registers have A of a type.
 
     >>> by_type().grids[0].columns[0].text
     'mma'
     """
-    numbers = counts([form for family in _MULTIPLY for form in mma_forms(family)])
+    numbers = counts([form for family in MMA_FAMILIES for form in mma_forms(family)])
     texts = {
         str(kind): [str(row[column] or "") for row in numbers.rows]
         for column, kind in enumerate(numbers.columns)
@@ -33,15 +40,58 @@ def by_type() -> Picture:
 
 
 def by_target() -> Picture:
-    """How many forms of every family each target has.
+    """How many forms of every family with matrices in registers each target has.
 
     >>> picture = by_target()
     >>> len(picture.grids[0].rows) == len(TARGETS)
     True
     """
-    texts = {target: [str(len(catalog(family, target)) or "") for family in FAMILIES] for target in TARGETS}
-    headings = [family.replace(".", ".\n") for family in FAMILIES]
-    return table(texts, headings, "Forms of each family on each target", shades=_shades(texts))
+    return _by_target(REGISTER_FAMILIES, "Forms of each family on each target")
+
+
+def tensor_by_target() -> Picture:
+    """How many forms of the families of tcgen05 each target has that has any.
+
+    >>> tensor_by_target().grids[0].rows[0].text
+    'sm_100a'
+    """
+    families = tuple(family for family in TCGEN05_FAMILIES if family not in CONTROL_FAMILIES)
+    return _by_target(families, "Forms of tcgen05 on each target", tuple(CONTROL_FAMILIES))
+
+
+def _by_target(families: Sequence[str], title: str, around: Sequence[str] = ()) -> Picture:
+    """Counts of families, and of some others together, on targets that have any of them."""
+    texts = {}
+    for target in TARGETS:
+        numbers = [len(catalog(family, target)) for family in families]
+        numbers += [sum(len(catalog(family, target)) for family in around)] if around else []
+        if any(numbers):
+            texts[target] = [str(number or "") for number in numbers]
+    headings = [family.replace(".", ".\n") for family in families]
+    headings += ["tcgen05.\nothers"] if around else []
+    return table(texts, headings, title, shades=_shades(texts))
+
+
+def by_kind() -> Picture:
+    """How many shapes each kind of tcgen05.mma has, with every M, N and K, by family and CTAs.
+
+    >>> grid = by_kind().grids[0]
+    >>> {head.text: grid.at(head.start, 0).text for head in grid.rows}["f16"]   # M 64 and 128, N 8 to 256
+    '64'
+    """
+    plain = [
+        form
+        for form in tcgen05_forms()
+        if isinstance(form, Tcgen05Mma) and not form.ashift and not form.decompress
+    ]
+    columns = dict.fromkeys((form.family, form.cta_group) for form in plain)
+    texts = {}
+    for kind in KINDS:
+        shapes = {(form.family, form.cta_group): form.shapes for form in plain if form.kind == kind}
+        texts[kind] = [str(len(shapes.get(column, ())) or "") for column in columns]
+    headings = [f"{family.removeprefix('tcgen05.')}\nCTAs: {group}" for family, group in columns]
+    title = "Shapes of tcgen05.mma by kind"
+    return table(texts, headings, title, shades=_shades(texts), axes=("kind", "family"))
 
 
 def generations() -> Picture:

@@ -217,12 +217,14 @@ def letters() -> Picture:
     >>> letters().grids[0].at(0, 3).text   # wgmma
     '+546'
     """
-    families = ("mma", "mma.sp", "wgmma", "wgmma.sp")
+    families = ("mma", "mma.sp", "wgmma", "wgmma.sp", "tcgen05")
     texts = {}
     for target in ("sm_90a", "sm_100f", "sm_100a", "sm_120f", "sm_120a"):
         plain = target[:-1]
         more: Counter[str] = Counter(
-            form.family for form in catalog(target=target) if not form.supports(plain)
+            "tcgen05" if form.family.startswith("tcgen05") else form.family
+            for form in catalog(target=target)
+            if not form.supports(plain)
         )
         counts = [f"+{more[family]}" if more[family] else "" for family in families]
         others = sum(more.values()) - sum(more[family] for family in families)

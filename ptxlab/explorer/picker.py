@@ -1,7 +1,8 @@
 """Every instruction that multiplies, as the picker needs it: compact, with the words that people search for.
 
 Instructions that differ only in N (wgmma has up to 32 of them) share one row. A row is a list of small
-numbers: indices of its family, shape, types, qualifiers and targets in the lists beside it.
+numbers: indices of its family, shape, types, qualifiers and targets in the lists beside it. A tcgen05.mma is
+there by its mnemonic, with the shape and the types of its plainest descriptor; its words name all types.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-from ..isa.catalog import mma_forms
+from ..isa.catalog import mma_forms, tcgen05_forms
 from ..isa.mma import MmaForm
 from ..isa.targets import PRODUCTS, TARGETS, generation
+from ..isa.tcgen05 import Tcgen05Mma
 
 __all__ = ["everyday_words", "picker_index"]
 
@@ -23,7 +25,7 @@ _TYPE_WORDS = {
     "e3m2": ("fp6", "float6"), "e2m3": ("fp6", "float6"), "e2m1": ("fp4", "float4"),
     "s8": ("int8", "integer"),
     "u8": ("int8", "uint8", "integer"), "s4": ("int4", "integer"), "u4": ("int4", "uint4", "integer"),
-    "b1": ("binary", "bits", "int1"),
+    "b1": ("binary", "bits", "int1"), "s1z4m11": ("integer",),
 }  # fmt: skip
 
 _ROUNDING_WORDS = {"rz": ("toward", "zero"), "rm": ("down",), "rp": ("up",)}
@@ -34,14 +36,49 @@ def _product_words(target: str) -> list[str]:
     return [word for product in PRODUCTS.get(target, ()) for word in product.lower().split()]
 
 
-def everyday_words(ins: MmaForm) -> tuple[str, ...]:
+@lru_cache(maxsize=1)
+def _tensor_forms() -> tuple[Tcgen05Mma, ...]:
+    """Every tcgen05.mma, by its mnemonic."""
+    return tuple(form for form in tcgen05_forms() if isinstance(form, Tcgen05Mma))
+
+
+def everyday_words(ins: MmaForm | Tcgen05Mma) -> tuple[str, ...]:
     """Words that describe an instruction, besides those of its mnemonic, its targets and their generations.
 
     >>> import ptxlab
     >>> everyday_words(ptxlab.instruction("mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.u4.s32"))
     ('sparse', '4:8', 'warp', 'int4', 'integer', 'uint4', 'mixed')
+    >>> everyday_words(ptxlab.instruction("tcgen05.mma.cta_group::2.kind::tf32"))
+    ('dense', 'tensor', 'memory', 'asynchronous', 'pair', 'tf32', 'tensorfloat', 'tensorfloat32')
     """
-    return tuple(dict.fromkeys(word for word, _ in _words_with_parts(ins)))
+    pairs = _tensor_words(ins) if isinstance(ins, Tcgen05Mma) else _words_with_parts(ins)
+    return tuple(dict.fromkeys(word for word, _ in pairs))
+
+
+def _tensor_words(ins: Tcgen05Mma) -> Iterator[tuple[str, str]]:
+    """Everyday words of a tcgen05.mma; its types are those that a descriptor can name."""
+    if ins.structure is None:
+        yield "dense", ""
+    else:
+        yield "sparse", ""
+        yield ins.structure.name, ""
+    yield from (("tensor", "tcgen05"), ("memory", "tcgen05"), ("asynchronous", "tcgen05"))
+    if ins.cta_group == 2:
+        yield "pair", "cta_group::2"
+    if ins.ws:
+        yield from (("weight", "ws"), ("stationary", "ws"))
+    kind = f"kind::{ins.kind}"
+    for dtype in ins.row.types:
+        yield from ((word, kind) for word in (dtype, *_TYPE_WORDS[dtype]))
+    if ins.scaled:
+        yield from (("block", "block_scale"), ("scaled", "block_scale"))
+        if ins.descriptor.scale == "ue4m3":
+            yield "nvfp4", kind
+        else:
+            yield "microscaling", "block_scale"
+            yield from ((f"mx{_TYPE_WORDS[dtype][0]}", kind) for dtype in ins.row.types)
+    if ins.decompress:
+        yield from (("lookup", "decompress::lut::b"), ("table", "decompress::lut::b"))
 
 
 def _words_with_parts(ins: MmaForm) -> Iterator[tuple[str, str]]:
@@ -78,8 +115,9 @@ def _words_with_parts(ins: MmaForm) -> Iterator[tuple[str, str]]:
 def _parts_of_words() -> dict[str, list[str]]:
     """The parts of mnemonics that everyday words stand for."""
     parts: dict[str, dict[str, None]] = {}
-    for ins in mma_forms():
-        for word, part in _words_with_parts(ins):
+    every = [_words_with_parts(ins) for ins in mma_forms()] + [_tensor_words(ins) for ins in _tensor_forms()]
+    for words in every:
+        for word, part in words:
             if part:
                 parts.setdefault(word, {})[part] = None
     return {word: list(each) for word, each in parts.items()}
@@ -111,7 +149,18 @@ def _qualifiers(ins: MmaForm) -> str:
     return " ".join(words) or "plain"
 
 
-def _types(ins: MmaForm) -> str:
+def _tensor_qualifiers(ins: Tcgen05Mma) -> str:
+    """What the mnemonic of a tcgen05.mma has besides its family."""
+    words = [f"cta_group::{ins.cta_group}", f"kind::{ins.kind}"]
+    words += [word for word in (ins.scale_vector,) if word]
+    words += ["decompress::lut::b"] if ins.decompress else []
+    words += ["ashift"] if ins.ashift else []
+    return " ".join(words)
+
+
+def _types(ins: MmaForm | Tcgen05Mma) -> str:
+    if isinstance(ins, Tcgen05Mma):
+        return f"{ins.d_type}.{ins.a_type}.{ins.b_type}.{ins.d_type}"
     return f"{ins.d_type}.{ins.a_type}.{ins.b_type}.{ins.c_type}"
 
 
@@ -140,9 +189,9 @@ def picker_index() -> dict[str, Any]:
     set of words, whether A may come from shared memory, lanes].
 
     >>> index = picker_index()
-    >>> index["count"], index["families"], len(index["rows"])
-    (1564, ['mma', 'mma.sp', 'wmma', 'wgmma', 'wgmma.sp'], 531)
-    >>> index["rows"][-1][0], index["n_sets"][index["rows"][-1][6]][:3]
+    >>> index["count"], len(index["rows"]), index["families"][3:7]
+    (1660, 627, ['wgmma', 'wgmma.sp', 'tcgen05.mma', 'tcgen05.mma.sp'])
+    >>> index["rows"][530][0], index["n_sets"][index["rows"][530][6]][:3]
     ('wgmma.mma_async.sp.sync.aligned.m64nNk64.satfinite.s32.u8.u8', [8, 16, 24])
     """
     forms: dict[tuple[str, str], list[MmaForm]] = {}
@@ -151,6 +200,7 @@ def picker_index() -> dict[str, Any]:
         forms.setdefault((ins.mnemonic.replace(ins.shape, shape), shape), []).append(ins)
     families, shapes, types, qualifiers, target_sets, n_sets, word_sets = (_Indices() for _ in range(7))
     sizes = {((group[0].m, group[0].n, group[0].k), shape) for (_, shape), group in forms.items()}
+    sizes |= {((form.m, form.n, form.k), form.shape) for form in _tensor_forms()}
     for _, shape in sorted(sizes):  # listed by size
         shapes(shape)
     rows = []
@@ -170,8 +220,23 @@ def picker_index() -> dict[str, Any]:
                 ins.lanes,
             ]
         )
+    for form in _tensor_forms():
+        rows.append(
+            [
+                form.mnemonic,
+                families(form.family),
+                shapes(form.shape),
+                types(_types(form)),
+                qualifiers(_tensor_qualifiers(form)),
+                target_sets((form.targets, str(form.ptx_version))),
+                n_sets((form.n,)),
+                word_sets(everyday_words(form)),
+                0,
+                form.lanes,
+            ]
+        )
     return {
-        "count": len(mma_forms()),
+        "count": len(mma_forms()) + len(_tensor_forms()),
         "families": list(families.things),
         "shapes": list(shapes.things),
         "types": list(types.things),

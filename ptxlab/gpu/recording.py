@@ -20,7 +20,7 @@ from pathlib import Path
 from .._util.progress import bar
 from .._util.threads import thread_count
 from ..errors import PtxlabError
-from ..isa.catalog import catalog
+from ..isa.catalog import register_forms
 from ..isa.dtypes import dtype
 from ..isa.form import Form
 from ..isa.mma import MmaForm
@@ -50,7 +50,7 @@ def measurable(target: str) -> Iterator[Form]:
     >>> len(list(measurable("sm_80")))
     299
     """
-    for form in catalog(None, target):
+    for form in register_forms(None, target):
         if isinstance(form, MmaForm):
             yield form
             if form.lanes == 128:

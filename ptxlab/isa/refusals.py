@@ -8,7 +8,7 @@ from functools import lru_cache
 from heapq import nlargest
 
 from ..errors import listing, quoted
-from .catalog import FAMILIES, mma_forms
+from .catalog import REGISTER_FAMILIES, mma_forms
 from .cutlass import is_atom
 from .dtypes import DTYPES
 from .quirks import QUIRKS
@@ -29,6 +29,7 @@ _COMPANIONS = {
     "be read",
     **CONTROL_FAMILIES,
 }
+_FAMILIES = listing((*REGISTER_FAMILIES, "tcgen05"), 11)
 _TCGEN05 = "multiplies or moves matrices in tensor memory (data-centre Blackwell)"
 
 
@@ -67,7 +68,7 @@ def refusal(name: str) -> str:
         return f"no instruction is called {quoted(name)}; did you mean {' or '.join(similar)}?"
     if is_mnemonic(name) or tokens[0] in _heads():
         return _mnemonic_refusal(name, tokens)
-    return f"{quoted(name)} is no matrix instruction; families are {listing(FAMILIES)}"
+    return f"{quoted(name)} is no matrix instruction; families are {_FAMILIES}"
 
 
 def _atom_refusal(name: str) -> str:
@@ -179,7 +180,7 @@ def _fault(tokens: list[str], nearest: str) -> str:
     if without is not None:
         return without
     if tokens[0] not in _heads():
-        return f"{quoted(tokens[0])} is no matrix instruction; families are {listing(FAMILIES)}"
+        return f"{quoted(tokens[0])} is no matrix instruction; families are {_FAMILIES}"
     strange = next((token for token in tokens if token not in _words()), None)
     if strange is not None:
         return f"no instruction here has the qualifier {_brief([strange])}"
@@ -198,7 +199,7 @@ def _brief(words: list[str]) -> str:
 
 
 def _heads() -> set[str]:
-    return {family.split(".")[0] for family in FAMILIES}
+    return {family.split(".")[0] for family in REGISTER_FAMILIES}
 
 
 def _shape_without_type(tokens: list[str]) -> str | None:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import islice, product
 
 from ..errors import PtxlabError, listing, quoted
-from .catalog import catalog
+from .catalog import register_forms
 from .dtypes import DTYPES
 from .form import Form
 from .mma import MmaForm
@@ -63,7 +63,7 @@ def by_short_name(name: str) -> MmaForm | TransferForm | None:
 @lru_cache(maxsize=None)
 def _catalog() -> tuple[tuple[MmaForm | TransferForm, list[str]], ...]:
     """Every form of the catalogue with the qualifiers of its mnemonic."""
-    return tuple((form, _qualifiers(form.mnemonic)) for form in catalog())
+    return tuple((form, _qualifiers(form.mnemonic)) for form in register_forms())
 
 
 @lru_cache(maxsize=None)

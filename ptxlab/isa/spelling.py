@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from .catalog import catalog, tcgen05_forms
+from .catalog import register_forms, tcgen05_forms
 from .dtypes import DTYPES
 from .mma import MmaForm
 from .tcgen05 import Tcgen05Form, Tcgen05Mma
@@ -69,7 +69,7 @@ def mnemonics() -> dict[str, MmaForm | TransferForm]:
 
 def spellings() -> Iterator[tuple[str, MmaForm | TransferForm]]:
     """Every set of qualifiers that names a form, in the manual's order, with the form."""
-    for form in catalog():
+    for form in register_forms():
         if isinstance(form, TransferForm):
             for variant in (form, *map(form.in_space, form.spaces)):
                 yield variant.mnemonic, variant

@@ -13,7 +13,8 @@ from ..isa.catalog import FAMILIES, catalog
 from ..isa.dtypes import dtype
 from ..isa.form import Form
 from ..isa.mma import MmaForm
-from ..isa.parse import parse
+from ..isa.parse import parse_any
+from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Move
 from .table import Table
 
 __all__ = ["counts", "forms", "types"]
@@ -31,7 +32,7 @@ def forms(
     """The instructions that fit, and how many there are in each family.
 
     `element_type` is one of A, B or D; `shape` may have a star: ``m64n*k64``; `sparse` keeps the sparse or
-    the dense.
+    the dense. A tcgen05.mma fits if one of its descriptors does.
 
     >>> forms("wmma", element_type="b1")[1]
     {'wmma': 2}
@@ -50,30 +51,47 @@ def forms(
         ins
         for ins in every
         if (element_type is None or element_type in types(ins))
-        and (shape is None or fnmatch.fnmatchcase(ins.shape, shape))
-        and (sparse is None or sparse == (isinstance(ins, MmaForm) and ins.sparse))
+        and (shape is None or any(fnmatch.fnmatchcase(name, shape) for name in _shapes(ins)))
+        and (sparse is None or sparse == (isinstance(ins, MmaForm | Tcgen05Mma) and ins.sparse))
     )
     counts = Counter(str(ins.family) for ins in fitting)
     return fitting, {name: counts[name] for name in FAMILIES if counts[name]}
 
 
 def _check_shape(pattern: str) -> None:
-    shapes = dict.fromkeys(ins.shape for ins in catalog())
+    shapes = dict.fromkeys(shape for ins in catalog() for shape in _shapes(ins) if shape)
     if not fnmatch.filter(shapes, pattern):
         near = difflib.get_close_matches(pattern, shapes, 3, 0.5)
         hint = f"did you mean {listing(near)}?" if near else "a shape is spelt m16n8k64"
         raise PtxlabError(f"no instruction has the shape {quoted(pattern)}; {hint}")
 
 
+def _shapes(ins: Form) -> tuple[str, ...]:
+    """Its shape; of tcgen05.mma those of all descriptors."""
+    return ins.shapes if isinstance(ins, Tcgen05Mma) else (ins.shape,)
+
+
 def types(ins: Form | str) -> tuple[str, ...]:
     """Element types of A, B and D; of a transfer, that in registers and that in memory.
 
+    Of tcgen05.mma they are those of its descriptor, then what else other descriptors have.
+
     >>> types(catalog("mma.sp")[0])
     ('f16', 'f16', 'f16')
+    >>> types("tcgen05.mma.cta_group::1.kind::f16")
+    ('f16', 'f16', 'f32', 'bf16')
     """
-    ins = parse(ins)
+    ins = parse_any(ins)
     if isinstance(ins, MmaForm):
         return ins.a_type, ins.b_type, ins.d_type
+    if isinstance(ins, Tcgen05Mma):
+        first = (ins.a_type, ins.b_type, ins.d_type)
+        every = dict.fromkeys((*ins.row.types, *ins.row.results, *ins.row.scales))
+        return (*first, *(name for name in every if name not in first))
+    if isinstance(ins, Tcgen05Move):
+        return (ins.type,) if ins.registers else tuple(name for name in (ins.source,) if name)
+    if isinstance(ins, Tcgen05Form):
+        return ()
     return tuple(name for name in (ins.type, ins.source) if name)
 
 
@@ -102,7 +120,7 @@ def counts(instructions: Iterable[Form | str]) -> Table:
 def _parsed(instructions: object) -> list[Form]:
     """Several instructions, each itself or by its name."""
     try:
-        forms = [parse(each) for each in instructions]  # type: ignore[attr-defined]
+        forms = [parse_any(each) for each in instructions]  # type: ignore[attr-defined]
     except PtxlabError:
         raise
     except Exception:  # it cannot be iterated over

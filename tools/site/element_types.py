@@ -12,6 +12,8 @@ from ptxlab import DTYPES, catalog
 from ptxlab._util.files import write_atomically
 from ptxlab.isa.catalog import FAMILIES
 from ptxlab.isa.dtypes import DType
+from ptxlab.isa.tcgen05 import Tcgen05Form
+from ptxlab.views import types
 from ptxlab.views.format_picture import formats
 
 from .markdown import Page, code, definitions, figure, link, table
@@ -58,7 +60,10 @@ def _users() -> dict[str, dict[str, int]]:
     users: dict[str, dict[str, int]] = {}
     for family in FAMILIES:
         for ins in catalog(family):
-            for name in {str(operand.dtype) for operand in ins.operands.values()}:
+            names = {str(operand.dtype) for operand in ins.operands.values()}
+            if isinstance(ins, Tcgen05Form):
+                names = set(types(ins))
+            for name in names:
                 counts = users.setdefault(name, {})
                 counts[family] = counts.get(family, 0) + 1
     return users

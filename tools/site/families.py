@@ -7,7 +7,8 @@ from pathlib import Path
 
 from ptxlab import Instruction, PtxlabError, Transfer, catalog, views
 from ptxlab._util.files import write_atomically
-from ptxlab.isa.catalog import FAMILIES
+from ptxlab.instruction import register_instructions
+from ptxlab.isa.catalog import REGISTER_FAMILIES, TCGEN05_FAMILIES
 from ptxlab.isa.layout import Layout
 from ptxlab.isa.operand import Operand
 from ptxlab.isa.sparsity import Structure
@@ -93,7 +94,7 @@ _SHOWN_REGISTERS = 8
 def write(folder: Path, *, brief: bool = False) -> None:
     """Write the pages; `brief` shows one fragment of every role, and only names the others."""
     folder.mkdir(parents=True, exist_ok=True)
-    for family in FAMILIES:
+    for family in REGISTER_FAMILIES:
         write_atomically(folder / f"{slug(family)}.md", str(page(family, brief=brief)))
     write_atomically(folder / "families.txt", summary() + "\n")
 
@@ -101,14 +102,23 @@ def write(folder: Path, *, brief: bool = False) -> None:
 def summary() -> str:
     """All families in one table."""
     rows = []
-    for family in FAMILIES:
-        forms = catalog(family)
+    for family in REGISTER_FAMILIES:
+        forms = register_instructions(family)
         sections = groups(family, forms)
         shapes = ", ".join(code(shape) for shape in dict.fromkeys(group.shape for group in sections))
         types = ", ".join(dict.fromkeys(name for group in sections for name in group.inputs))
         names = list(dict.fromkeys(target for ins in forms for target in ins.targets))
         title = link(code(family), f"{slug(family)}.md")
         rows.append((title, shapes, types, str(len(forms)), targets(names)))
+    for family in TCGEN05_FAMILIES:
+        tensor_forms = catalog(family)
+        types = ", ".join(dict.fromkeys(name for form in tensor_forms for name in views.types(form)))
+        shapes = ", ".join(
+            code(shape) for shape in dict.fromkeys(form.shape for form in tensor_forms) if shape
+        )
+        shapes = "in the descriptor" if ".mma" in family else shapes
+        names = list(dict.fromkeys(target for form in tensor_forms for target in form.targets))
+        rows.append((link(code(family), "tcgen05.md"), shapes, types, str(len(tensor_forms)), targets(names)))
     rows.append(("", "", "", f"**{len(catalog()):,}**", ""))
     return table(("family", "shapes", "element types", "forms", "targets"), rows, numbers=(3,))
 
@@ -116,7 +126,7 @@ def summary() -> str:
 def page(family: str, *, brief: bool = False) -> Page:
     """The page of a family."""
     about, section = ABOUT[family]
-    forms = catalog(family)
+    forms = register_instructions(family)
     sections = groups(family, forms)
     distinct = fragments(sections)
     out = Page(code(family))

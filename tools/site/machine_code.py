@@ -9,9 +9,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from ptxlab import Instruction, catalog
+from ptxlab import Instruction
 from ptxlab._util.files import write_atomically
-from ptxlab.isa.catalog import FAMILIES
+from ptxlab.instruction import register_instructions
+from ptxlab.isa.catalog import REGISTER_FAMILIES
 from ptxlab.isa.targets import generation
 
 from ..record_sass import TARGETS, UNPRINTED, Key, Run, compiler, is_newer, newer_compiler, read
@@ -113,14 +114,15 @@ def write(folder: Path) -> None:
 
 def page() -> Page:
     runs = _record()
+    forms = register_instructions()
     out = Page("What the chip runs")
     out.add(
         "A PTX instruction promises a result, not a circuit: the compiler may implement it with one "
         "tensor-core instruction, with several, or with ordinary arithmetic. This is what CUDA "
-        f"{compiler()} does with each of the {len(catalog()):,} forms (CUDA {newer_compiler()} with the "
-        f"{sum(map(is_newer, catalog()))} that came later), read from the machine code of "
-        f"{len(runs):,} kernels; that needs no GPU. `ptxlab sass INSTRUCTION --all` says the same of one "
-        "form, and `ptxlab sass INSTRUCTION` prints the machine code itself.",
+        f"{compiler()} does with each of the {len(forms):,} forms whose matrices are in registers (CUDA "
+        f"{newer_compiler()} with the {sum(map(is_newer, forms))} that came later), read from the machine "
+        f"code of {len(runs):,} kernels; that needs no GPU. `ptxlab sass INSTRUCTION --all` says the same of "
+        "one form, and `ptxlab sass INSTRUCTION` prints the machine code itself.",
         definitions((badge(how), words) for how, words in _WORDS.items()),
         "One target stands for each generation: sm_86, sm_87 and sm_88 run what `sm_80` runs, sm_103a and "
         "sm_110a what `sm_100a` runs, sm_121a what `sm_120a` runs. CUDA 13.4 makes the same tensor-core "
@@ -128,7 +130,7 @@ def page() -> Page:
     )
     _summary(out, runs)
     _findings(out, runs)
-    for family in FAMILIES:
+    for family in REGISTER_FAMILIES:
         _family(out, family, runs)
     return out
 
@@ -136,10 +138,10 @@ def page() -> Page:
 def _summary(out: Page, runs: Mapping[Key, Run]) -> None:
     out.heading(2, "In numbers")
     rows = []
-    for family in FAMILIES:
+    for family in REGISTER_FAMILIES:
         cells = []
         for target in TARGETS:
-            counts = Counter(runs[ins.mnemonic, target].how for ins in catalog(family, target))
+            counts = Counter(runs[ins.mnemonic, target].how for ins in register_instructions(family, target))
             cells.append("<br>".join(f"{counts[how]} {how}" for how in _WORDS if counts[how]) or "-")
         rows.append((link(code(family), f"#{_label(family)}"), *cells))
     out.add(table(("forms of", *map(_column, TARGETS)), rows))
@@ -187,7 +189,7 @@ def fact(group: Group) -> str:
 
 
 def _family(out: Page, family: str, runs: Mapping[Key, Run]) -> None:
-    forms = catalog(family)
+    forms = register_instructions(family)
     targets = [target for target in TARGETS if any(ins.supports(target) for ins in forms)]
     out.heading(2, code(family), _label(family))
     rows = []

@@ -6,7 +6,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from ptxlab._util.files import write_atomically
-from ptxlab.isa.catalog import FAMILIES, catalog
+from ptxlab.isa.catalog import REGISTER_FAMILIES, register_forms
 from ptxlab.kernels.chips import CHIPS
 from ptxlab.kernels.ptx import type_bits
 from ptxlab.kernels.simulator import arithmetic, asynchronous, control, loads, matrices, warps
@@ -59,7 +59,7 @@ def page() -> Page:
     out.add(table(("", "instructions"), listed))
     out.heading(2, "Matrix instructions")
     out.add("Every form of the catalogue that runs on sm_75 to sm_90a:")
-    forms = [(code(family), str(len(catalog(family, "sm_90a")))) for family in FAMILIES]
+    forms = [(code(family), str(len(register_forms(family, "sm_90a")))) for family in REGISTER_FAMILIES]
     out.add(table(("family", "forms for sm_90a"), [row for row in forms if row[1] != "0"], numbers=(1,)))
     out.heading(2, "Chips that bound the time of a kernel")
     out.add(

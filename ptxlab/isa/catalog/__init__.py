@@ -24,7 +24,8 @@ from ..transfer import TransferForm
 from . import mma, tcgen05, transfer, wgmma, wmma
 
 __all__ = [
-    "FAMILIES", "MMA_FAMILIES", "TCGEN05_FAMILIES", "catalog", "mma_forms", "tcgen05_forms", "transfer_forms",
+    "FAMILIES", "MMA_FAMILIES", "REGISTER_FAMILIES", "TCGEN05_FAMILIES", "catalog", "mma_forms",
+    "register_forms", "tcgen05_forms", "transfer_forms",
 ]  # fmt: skip
 
 _MMA_ROWS: dict[str, Callable[[], Iterable[MmaForm]]] = {
@@ -43,21 +44,39 @@ def _transfer_forms() -> tuple[TransferForm, ...]:
 
 
 MMA_FAMILIES: tuple[str, ...] = tuple(_MMA_ROWS)
-#: First those that multiply, then those that move matrices between memory and registers.
-FAMILIES: tuple[str, ...] = (*MMA_FAMILIES, *TRANSFER_FAMILIES)
+#: Those with matrices in registers: first those that multiply, then those that move them to and from memory.
+REGISTER_FAMILIES: tuple[str, ...] = (*MMA_FAMILIES, *TRANSFER_FAMILIES)
+FAMILIES: tuple[str, ...] = (*REGISTER_FAMILIES, *TCGEN05_FAMILIES)
 
 
-def catalog(family: str | None = None, target: str | None = None) -> tuple[MmaForm | TransferForm, ...]:
-    """Every legal instruction but tcgen05, or those of one family and those that one target has.
+def catalog(
+    family: str | None = None, target: str | None = None
+) -> tuple[MmaForm | TransferForm | Tcgen05Form, ...]:
+    """Every legal instruction, or those of one family and those that one target has.
+
+    ``"tcgen05"`` stands for all of its families. A row of tcgen05.mma is a mnemonic with its plainest
+    descriptor, and without collector hints.
 
     >>> [i.mnemonic for i in catalog("wmma", "sm_75")][-1]
     'wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32'
     >>> catalog("movmatrix")
     (<movmatrix.sync.aligned.m8n8.trans.b16>,)
     """
-    if family is not None and not is_name(family, FAMILIES):
-        every = (*FAMILIES, *TCGEN05_FAMILIES)
-        raise PtxlabError(f"unknown family {quoted(family)}; there are {listing(every, len(every))}")
+    if family is not None and not is_name(family, (*FAMILIES, "tcgen05")):
+        raise PtxlabError(f"unknown family {quoted(family)}; there are {listing(FAMILIES, len(FAMILIES))}")
+    if family == "tcgen05":
+        return tcgen05_forms(None, target)
+    return (*register_forms(family, target), *tcgen05_forms(family, target))
+
+
+def register_forms(
+    family: str | None = None, target: str | None = None
+) -> tuple[MmaForm | TransferForm, ...]:
+    """Those of the catalogue with matrices in registers: all but tcgen05.
+
+    >>> {form.lanes for form in register_forms()}   # a warp, a warpgroup
+    {32, 128}
+    """
     return (*mma_forms(family, target), *transfer_forms(family, target))
 
 
