@@ -531,7 +531,9 @@ def test_forms_count_by_family() -> None:
     assert (counts["mma"], counts["mma.sp"], counts["wgmma"]) == (2, 4, 32)  # wgmma: one for each N
     assert sum(views.forms()[1].values()) == len(ptxlab.catalog())
     assert views.forms("mma", element_type="s32", shape="m16n8k64", sparse=False)[1] == {"mma": 8}
-    assert {ins.family for ins in views.forms(sparse=True)[0]} == {"mma.sp", "wgmma.sp"}
+    assert {ins.family for ins in views.forms(sparse=True)[0]} == {
+        "mma.sp", "wgmma.sp", "tcgen05.mma.sp", "tcgen05.mma.ws.sp",
+    }  # fmt: skip
     assert [row[-1] for row in views.counts(views.forms("wmma")[0]).rows] == [len(ptxlab.catalog("wmma"))] * 2
 
 

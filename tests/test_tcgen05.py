@@ -907,7 +907,8 @@ def test_lookups_by_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert "is in shared memory" in refused("where", F16, "A", "1", "1")
     assert "it is 32 bits, 0x8400010, or parts" in refused("where", F16, "D", "1", "1", "--descriptor", "m")
     assert "belongs to tcgen05.mma" in refused("cute", "mma.m16n8k16.f32.f16", "--descriptor", "m=64")
-    assert "--target alone narrows the list" in refused("list", "--family", "tcgen05", "--type", "f16")
+    narrowed = answer("list", "--family", "tcgen05", "--type", "tf32", "--shape", "m32*", "--dense").split()
+    assert narrowed == ["tcgen05.mma.ws.cta_group::1.kind::tf32"]
 
 
 def test_the_page_has_every_family_and_kind() -> None:

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from ptxlab import TARGETS, catalog
 from ptxlab._util.files import write_atomically
-from ptxlab.isa.catalog import FAMILIES
+from ptxlab.isa.catalog import REGISTER_FAMILIES
 from ptxlab.isa.form import Form
-from ptxlab.isa.tcgen05 import CONTROL_FAMILIES, Tcgen05Form, Tcgen05Mma
+from ptxlab.isa.tcgen05 import CONTROL_FAMILIES, MMA_FAMILIES, MOVE_FAMILIES, Tcgen05Form, Tcgen05Mma
 from ptxlab.lessons import LESSONS
 from ptxlab.views import types
 
@@ -33,21 +33,22 @@ TEACHING = ROOT / "docs" / "teaching.md"
 
 
 def families() -> str:
-    """One row for each family."""
+    """One row for each family; those of tcgen05 share three."""
     lines = ["| family | element types | forms | targets |", "|---|---|---:|---|"]
-    for family in FAMILIES:
-        if family in CONTROL_FAMILIES:
-            continue
-        forms = catalog(family)
-        element_types = dict.fromkeys(name for ins in forms for name in _types(ins))
-        names = {target for ins in forms for target in ins.targets}
-        lines.append(f"| `{family}` | {', '.join(element_types) or '-'} | {len(forms)} | {_targets(names)} |")
-    around = [form for family in CONTROL_FAMILIES for form in catalog(family)]
-    names = ", ".join(f"`{family.removeprefix('tcgen05')}`" for family in CONTROL_FAMILIES)
-    on = _targets({target for form in around for target in form.targets})
-    lines.append(f"| `tcgen05` {names} | - | {len(around)} | {on} |")
+    rows: list[tuple[str, ...]] = [(family,) for family in REGISTER_FAMILIES]
+    for group in (*rows, MMA_FAMILIES, MOVE_FAMILIES, tuple(CONTROL_FAMILIES)):
+        forms = [form for family in group for form in catalog(family)]
+        element_types = dict.fromkeys(name for form in forms for name in _types(form))
+        targets = {target for form in forms for target in form.targets}
+        names = ", ".join(f"`{name}`" for name in (group[0], *(_ending(name) for name in group[1:])))
+        lines.append(f"| {names} | {', '.join(element_types) or '-'} | {len(forms)} | {_targets(targets)} |")
     lines.append(f"| | | **{len(catalog()):,}** | |")
     return "\n".join(lines)
+
+
+def _ending(family: str) -> str:
+    """``.ws.sp`` of tcgen05.mma.ws.sp, ``.st`` of tcgen05.st."""
+    return family.removeprefix("tcgen05").removeprefix(".mma")
 
 
 def _types(ins: Form) -> tuple[str, ...]:
