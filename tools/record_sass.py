@@ -16,28 +16,31 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from ptxlab import Instruction, Transfer, gpu
+from ptxlab import Instruction, Transfer, catalog, gpu
 from ptxlab._util.files import write_atomically
 from ptxlab._util.progress import bar
 from ptxlab.gpu.sass import Sass, survey
 from ptxlab.instruction import register_instructions
 from ptxlab.isa.targets import CHIPS
+from ptxlab.isa.tcgen05 import Tcgen05Form, Tcgen05Move
 from ptxlab.isa.versions import newest_of_cuda
 
 __all__ = [
-    "FILE", "TARGETS", "UNPRINTED", "Key", "Run", "compiler", "is_newer", "main", "newer_compiler", "read",
-    "record", "run_of", "write",
+    "FILE", "TARGETS", "TENSOR_TARGETS", "UNPRINTED", "Key", "Run", "compiler", "forms", "is_newer", "main",
+    "newer_compiler", "read", "record", "run_of", "write",
 ]  # fmt: skip
 
 FILE = Path(__file__).with_name("data") / "sass.txt"
 #: One target for every generation.
 TARGETS: tuple[str, ...] = tuple(CHIPS.values())
+#: One for every chip that has tcgen05.
+TENSOR_TARGETS: tuple[str, ...] = ("sm_100a", "sm_103a", "sm_107a", "sm_110a")
 
 #: What stands for an instruction that nvdisasm does not print.
 UNPRINTED = "UNPRINTED"
 
 Key = tuple[str, str]  # mnemonic, target
-AnyInstruction = Instruction | Transfer
+AnyInstruction = Instruction | Transfer | Tcgen05Form
 
 _HEAD = """\
 # The machine code that CUDA {version}'s compiler emits for every form; `make chips` writes this file.
@@ -46,7 +49,8 @@ _HEAD = """\
 # around them, or alone) or plain (loads and stores); the tensor-core instructions, UNPRINTED where nvdisasm
 # has no line for one; after the bar the other
 # arithmetic, by the first word of the opcode. {{x,y}} means either;
-# {{8..256..8}} means 8 to 256 in steps of 8. A, B and N stand for the form's own types and its N.
+# {{8..256..8}} means 8 to 256 in steps of 8. A, B and N stand for the form's own types and its N (of
+# tcgen05.ld and .st: its count).
 """
 
 
@@ -99,7 +103,9 @@ def _placeholders(ins: AnyInstruction) -> dict[str, str]:
 
     Opcodes name pairs of types only up to 8 bits.
     """
-    if isinstance(ins, Transfer):
+    if isinstance(ins, Tcgen05Move) and ins.count > 1:
+        return {f".x{ins.count}": ".xN"}
+    if not isinstance(ins, Instruction):
         return {}
     names = {f"64x{ins.n}x": "64xNx"}
     if ins.a.dtype.bits <= 8:
@@ -107,20 +113,35 @@ def _placeholders(ins: AnyInstruction) -> dict[str, str]:
     return names
 
 
+def forms(target: str | None = None) -> tuple[AnyInstruction, ...]:
+    """Every form whose machine code is recorded, or those that one target has: all but collector hints.
+
+    >>> len(forms("sm_90a")) < len(forms())
+    True
+    """
+    every = (*register_instructions(), *catalog("tcgen05"))
+    distinct = {ins.mnemonic: ins for ins in every}
+    if target is None:
+        return tuple(distinct.values())
+    tensor = [ins for ins in distinct.values() if isinstance(ins, Tcgen05Form) and target in TENSOR_TARGETS]
+    others = [ins for ins in distinct.values() if not isinstance(ins, Tcgen05Form) and target in TARGETS]
+    return tuple(ins for ins in (*others, *tensor) if ins.supports(target))
+
+
 def write(runs: Mapping[Key, Run], version: str, newer: str) -> str:
     """The text of the file: forms that behave alike together, targets that run the same on one line."""
-    forms: dict[tuple[str, ...], str] = {}  # pieces of a mnemonic -> lines below it
-    for ins in register_instructions():
+    texts: dict[tuple[str, ...], str] = {}  # pieces of a mnemonic -> lines below it
+    for ins in forms():
         targets: dict[str, list[str]] = {}  # what runs -> where
-        for target in TARGETS:
+        for target in dict.fromkeys((*TARGETS, *TENSOR_TARGETS)):
             if (ins.mnemonic, target) in runs:
                 text = str(runs[ins.mnemonic, target])
                 for name, placeholder in _placeholders(ins).items():
                     text = text.replace(name, placeholder)
                 targets.setdefault(text, []).append(target)
         lines = (f"  {' '.join(names)}: {text}" for text, names in targets.items())
-        forms[_pieces(ins.mnemonic)] = "\n".join(lines)
-    folded = [f"{''.join(map(_braced, pieces))}\n{text}\n" for pieces, text in _folded(forms)]
+        texts[_pieces(ins.mnemonic)] = "\n".join(lines)
+    folded = [f"{''.join(map(_braced, pieces))}\n{text}\n" for pieces, text in _folded(texts)]
     return "\n".join([_HEAD.format(version=version, newer=newer), *folded])
 
 
@@ -129,9 +150,9 @@ def _pieces(mnemonic: str) -> tuple[str, ...]:
     return tuple(re.split(r"(\.|(?<=m64n)\d+)", mnemonic))
 
 
-def _folded(forms: Mapping[tuple[str, ...], str]) -> Iterator[tuple[tuple[tuple[str, ...], ...], str]]:
+def _folded(texts: Mapping[tuple[str, ...], str]) -> Iterator[tuple[tuple[tuple[str, ...], ...], str]]:
     """Forms that differ in one piece and behave alike become one, piece after piece."""
-    lines = [(tuple((piece,) for piece in pieces), text) for pieces, text in forms.items()]
+    lines = [(tuple((piece,) for piece in pieces), text) for pieces, text in texts.items()]
     for at in range(max(len(pieces) for pieces, _ in lines)):
         merged: dict[Any, dict[str, None]] = {}
         for pieces, text in lines:
@@ -173,11 +194,11 @@ def read(text: str | None = None) -> dict[Key, Run]:
     """The record: every form and target of the file, in its order."""
     if text is None:
         text = FILE.read_text(encoding="utf-8")
-    instructions = {ins.mnemonic: ins for ins in register_instructions()}
+    instructions = {ins.mnemonic: ins for ins in forms()}
     runs: dict[Key, Run] = {}
     for block in re.sub(r"^#.*\n", "", text, flags=re.M).strip().split("\n\n"):
-        forms, *lines = block.strip().splitlines()
-        for mnemonic in _expanded(forms):
+        spelling, *lines = block.strip().splitlines()
+        for mnemonic in _expanded(spelling):
             names = _placeholders(instructions[mnemonic]) if mnemonic in instructions else {}
             for line in lines:
                 targets, _, counts = line.strip().partition(": ")
@@ -199,10 +220,11 @@ def newer_compiler() -> str:
     return version[1] if version else "?"
 
 
-def is_newer(ins: AnyInstruction) -> bool:
-    """Whether the recorded compiler is too old for this form."""
+def is_newer(ins: AnyInstruction, target: str | None = None) -> bool:
+    """Whether the recorded compiler is too old for this form, or for the target."""
     major, minor = compiler().split(".")
-    return ins.ptx_version > newest_of_cuda((int(major), int(minor)))
+    version = ins.ptx_version if target is None else ins.ptx_version_for(target)
+    return version > newest_of_cuda((int(major), int(minor)))
 
 
 def _expanded(forms: str) -> Iterable[str]:
@@ -227,12 +249,11 @@ def _parsed(text: str) -> Run:
 # -- recording -----------------------------------------------------------------------------------------------
 
 
-def record(targets: Sequence[str] = TARGETS, *, newer: bool = False) -> dict[Key, Run]:
+def record(
+    targets: Sequence[str] = tuple(dict.fromkeys((*TARGETS, *TENSOR_TARGETS))), *, newer: bool = False
+) -> dict[Key, Run]:
     """Compile and disassemble forms for every target that has them: those that are newer, or all others."""
-    todo = {
-        target: [ins for ins in register_instructions(target=target) if is_newer(ins) == newer]
-        for target in targets
-    }
+    todo = {target: [ins for ins in forms(target) if is_newer(ins, target) == newer] for target in targets}
     runs: dict[Key, Run] = {}
     with bar(sum(map(len, todo.values())), "kernels") as tick:
         for target, rows in todo.items():
@@ -249,8 +270,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     major, minor = gpu.compiler_version()
     version = f"{major}.{minor}"
     runs = record(newer=newer)
-    known = {ins.mnemonic: ins for ins in register_instructions()}
-    kept = {key: run for key, run in read().items() if key[0] in known and is_newer(known[key[0]]) != newer}
+    known = {ins.mnemonic: ins for ins in forms()}
+    kept = {
+        (name, target): run
+        for (name, target), run in read().items()
+        if name in known and known[name].supports(target) and is_newer(known[name], target) != newer
+    }
     versions = (compiler(), version) if newer else (version, newer_compiler())
     write_atomically(FILE, write(runs | kept, *versions))
     print(f"{len(runs):,} kernels of {len({mnemonic for mnemonic, _ in runs}):,} forms: {FILE.name}")
