@@ -144,6 +144,8 @@ def test_loads_that_cannot_be_are_refused_and_change_nothing() -> None:
     assert ex.view.load is shown and ex.state.load == LoadRequest()
     ex.show_load("16x256b", count=4, thread=100)
     assert ex.lane == 100
+    ex.selection = "D", 41, 10  # lane 73: row 9 of the third warp's lanes
+    assert ex.lane == 69 and ex.view.selected == {"name": "D", "row": 41, "column": 10}
     again = ptxlab.explore(ex.link)
     assert again.view.load["mnemonic"] == ex.view.load["mnemonic"]
     assert again.instruction == ex.instruction
@@ -193,6 +195,19 @@ def test_other_families_and_back_keep_matrices_and_descriptor() -> None:
         ex.show_load()
     ex.undo()
     assert ex.instruction.shape == "m64n24k8" and ex.view.load["mnemonic"].startswith("tcgen05.ld")
+
+
+def test_scale_factors_stay_with_their_rows() -> None:
+    """From a CTA to a pair, which has more rows, and back; a scale for 16 becomes one for 32."""
+    ex = ptxlab.explore(NVFP4, n=16)
+    scales = np.where(np.arange(128)[:, None] % 2, 2.0, 1.0) * np.ones((1, 4))
+    ex.scale_a = scales
+    ex.apply(ChooseInstruction(NVFP4.replace("::1", "::2")))
+    assert ex.scale_a.shape == (256, 4) if ex.instruction.m == 256 else (128, 4)
+    np.testing.assert_array_equal(ex.scale_a[:128], scales)
+    assert (ex.scale_a[128:] == 1).all()
+    ex.apply(ChooseInstruction("tcgen05.mma.cta_group::1.kind::mxf4.block_scale"))
+    np.testing.assert_array_equal(ex.scale_a, scales[:, :2])
 
 
 def test_words_of_tensor_memory_are_edited_and_d_is_not() -> None:

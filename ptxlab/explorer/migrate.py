@@ -230,7 +230,7 @@ def _values(count: int) -> str:
 
 
 def _scales(old: ExplorerState, new: ExplorerState, name: str, notices: list[str]) -> dict[str, Array]:
-    """Scale factors, each for the k that it scaled before."""
+    """Scale factors, each for the row or column, and for the k, that it scaled before; others are 1."""
     before, after = _inputs(old.ins).get(name), _inputs(new.ins).get(name)
     if before is None or old.ins.scale_vec is None:
         return {}
@@ -242,6 +242,8 @@ def _scales(old: ExplorerState, new: ExplorerState, name: str, notices: list[str
     if before == after and old.ins.k == new.ins.k:
         return {name: old.operands.arrays[name]}
     values = values if name == "SFA" else values.T
+    lines = after.shape[0] if name == "SFA" else after.shape[1]
+    values = np.pad(values[:lines], ((0, max(0, lines - len(values))), (0, 0)), constant_values=1.0)
     old_block, new_block = old.ins.k // old.ins.scale_vec, new.ins.k // new.ins.scale_vec
     first_k = np.arange(new.ins.scale_vec) * new_block
     inside = first_k < old.ins.k

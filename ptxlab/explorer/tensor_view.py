@@ -28,7 +28,7 @@ from .state import ExplorerState, LoadRequest
 
 __all__ = [
     "Load", "descriptor_info", "keep_descriptor", "load_data", "parse_descriptor", "parse_field",
-    "tensor_info", "tensor_load",
+    "tensor_info", "tensor_load", "thread_of",
 ]  # fmt: skip
 
 _ORDER = ("D", "A", "E", "SFA", "SFB")
@@ -198,6 +198,22 @@ def _counts(shape: str, pack: bool) -> Mapping[int, Tcgen05Move]:
         for form in forms
         if form.shape == shape and form.pack == pack and not (form.reduction or form.compresses)
     }
+
+
+def thread_of(state: ExplorerState, name: str, row: int, column: int) -> int | None:
+    """The thread in one of whose registers the load leaves a cell of C or D; None if it does not read it.
+
+    >>> import ptxlab
+    >>> state = ExplorerState(ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", n=16))
+    >>> thread_of(state, "D", 37, 3)
+    37
+    """
+    load, ins = tensor_load(state), state.ins
+    if load is None or not isinstance(ins, Tcgen05Mma) or name not in ("C", "D"):
+        return None
+    place = ins.d.where(row, column)[0]
+    slots = load.form.slots(place.lane, place.column, load.lane << 16 | load.column)
+    return LANES * place.cta + slots[0].thread if slots else None
 
 
 def load_data(state: ExplorerState, load: Load) -> dict[str, Any]:

@@ -79,7 +79,7 @@ from .results import GPU, Comparison
 from .state import ExplorerState, History, LoadRequest, MemoryRequest, Wrap
 from .static_html import save_page
 from .stepper import dot_product_steps
-from .tensor_view import Load, load_data, tensor_load
+from .tensor_view import Load, load_data, tensor_load, thread_of
 from .trace_columns import trace_columns
 from .view import MATRICES, MAX_PINNED, SHAREABLE, CheckedMessages, View, parse_selection
 
@@ -790,7 +790,10 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         """Select a cell and, as a click does, the lane that holds it."""
         matrices = self.state.matrices
         cell = parse_selection(selection, {name: matrices.operand(name).shape for name in matrices.names})
-        lane = matrices.lane_of(**cell) if cell else None
+        lane = None
+        if cell:
+            lane = matrices.lane_of(**cell)
+            lane = thread_of(self.state, **cell) if lane is None else lane
         with self.view.hold_sync():
             if lane is not None:
                 self.view.lane = lane

@@ -86,9 +86,8 @@ function place(matrix, at) {
 
 // In tensor memory, and the register that holds it after tcgen05.ld.
 /** @param {Matrix} matrix @param {TensorPlaces} place @param {number} at */
-function tensorPlace(matrix, { lane, column, low, copies }, at) {
-  const pair = copies.some(([other]) => other >= LANES) || lane.some((each) => each >= LANES);
-  const cta = pair ? `CTA ${Math.floor(lane[at] / LANES)}, ` : "";
+function tensorPlace(matrix, { lane, column, low, copies, isPair }, at) {
+  const cta = isPair ? `CTA ${Math.floor(lane[at] / LANES)}, ` : "";
   const facts = [
     `tensor memory: ${cta}lane ${lane[at] % LANES}, column ${column[at]}, ${bitsOf(low, matrix.bits, at)}`,
   ];

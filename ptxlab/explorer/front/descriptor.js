@@ -16,6 +16,8 @@ export class Descriptor {
   constructor(app, parent) {
     this.app = app;
     this.built = "";
+    this.shown = /** @type {DescriptorInfo | undefined} */ (undefined);
+    this.dark = false;
     this.updates = /** @type {((info: DescriptorInfo) => void)[]} */ ([]);
     this.node = make("section", "ptx-descriptor", parent, {
       "aria-label": "instruction descriptor",
@@ -110,6 +112,8 @@ export class Descriptor {
 
   update() {
     const { app, info } = this;
+    if (info === this.shown && app.dark === this.dark) return;
+    [this.shown, this.dark] = [info, app.dark];
     this.node.hidden = !info;
     if (!info) return;
     const key = JSON.stringify([info.fields.map(({ name, low, bits }) => [name, low, bits]), app.dark]);

@@ -15,7 +15,7 @@ const TENSOR_SHARE = 0.3; // of the view, that the lanes may take
 const LEAST_LANES = 128; // pixels
 const READABLE = { width: 46, height: 14 }; // a word at the largest zoom
 const ZOOMS = 6; // steps from all of it to words that can be read
-const MOST_WORDS_LIT = 256;
+const MOST_RUNS_LIT = 128; // of neighbouring words that an edit changed
 const THREAD_PANEL = 356; // width of the registers beside it
 
 const TENSOR_COLOURS = /** @type {Choice<TensorColour>[]} */ ([
@@ -325,8 +325,13 @@ export class TensorView {
   flash(before, matrix) {
     const { place } = matrix;
     if (!place) return;
-    for (const index of changedCells(before, matrix).slice(0, MOST_WORDS_LIT)) {
-      const { x, y, width, height } = wordsPlace(this, place.lane[index], place.column[index]);
+    const words = changedCells(before, matrix).map((index) => place.lane[index] * 1024 + place.column[index]);
+    const sorted = [...new Set(words)].sort((one, other) => one - other);
+    const starts = sorted.filter((word, index) => sorted[index - 1] !== word - 1).slice(0, MOST_RUNS_LIT);
+    for (const start of starts) {
+      let count = 1; // neighbours are lit together
+      while (sorted[sorted.indexOf(start) + count] === start + count) count += 1;
+      const { x, y, width, height } = wordsPlace(this, start >> 10, start & 1023, count);
       const node = make("div", "ptx-flash ptx-memory-flash", this.space, { "aria-hidden": "true" });
       node.style.cssText = `left:${x}px;top:${y}px;width:${Math.max(3, width)}px;height:${Math.max(3, height)}px`;
       fadeOut(node);

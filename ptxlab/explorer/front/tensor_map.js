@@ -20,6 +20,7 @@ export function placesOf(info, rows, columns) {
       (_, index) =>
         /** @type {[number, number]} */ ([copy[2 * index] - copy[0], copy[2 * index + 1] - copy[1]]),
     ),
+    isPair: false,
     info,
   };
   for (let at = 0, r = 0; r < rows; r += 1)
@@ -29,6 +30,7 @@ export function placesOf(info, rows, columns) {
       places.column[at] = bit >> 5;
       places.low[at] = bit & (WORD_BITS - 1);
     }
+  places.isPair = [...places.lane, ...places.copies.map(([lane]) => lane)].some((lane) => lane >= LANES);
   return places;
 }
 

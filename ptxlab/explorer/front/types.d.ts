@@ -456,6 +456,7 @@ type TensorPlaces = {
   column: Int16Array;
   low: Int16Array;
   copies: [lane: number, bit: number][];
+  isPair: boolean;
   info: TensorPlace;
 };
 type TensorColour = "operand" | "row" | "column" | "scale" | "thread" | "value";
