@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,10 @@ from ptxlab.course import (
     gemm_ladder,
     reader_kernels,
     sparse_gemm,
+    tensor_memory,
     what_goes_wrong,
 )
+from ptxlab.instruction import TensorInstruction
 from tests.cases import each
 from tests.course import RIGHT, SECRET, WRONG
 from tools import record_lesson_kernels
@@ -136,6 +139,25 @@ def test_kernels_of_lessons_without_a_compiler(monkeypatch: pytest.MonkeyPatch) 
     assert "pip install" in lessons.check("17.1", "{ }").text
     assert what_goes_wrong.broken(9).simulate().hazards[0].line == 13
     assert "The simulation stops." in what_goes_wrong.broken(5)._repr_html_()
+
+
+def test_pictures_of_tensor_memory_for_every_value_of_their_sliders() -> None:
+    ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=32)
+    assert isinstance(ins, TensorInstruction)
+    kernel = ins.kernel
+    sliders: list[tuple[Callable[[int], Any], Iterable[int]]] = [
+        (tensor_memory.sums, range(len(tensor_memory.TILES))),
+        (tensor_memory.allocated, range(32, 257, 32)),
+        (tensor_memory.accessible, range(8)),
+        (tensor_memory.data_path, range(6)),
+        (tensor_memory.registers, range(len(tensor_memory.LOADS))),
+        (tensor_memory.masked, range(1, 9)),
+        (tensor_memory.without, range(-1, len(tensor_memory.STEPS))),
+        (lambda part: tensor_memory.reading(kernel, part), range(len(tensor_memory.STOPS))),
+    ]
+    for draw, values in sliders:
+        pages = [draw(value)._repr_html_() for value in values]
+        assert len(set(pages)) == len(pages), "every value has a picture of its own"
 
 
 def test_rates_that_lessons_name_are_those_recorded() -> None:
