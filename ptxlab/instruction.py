@@ -458,11 +458,10 @@ class TensorTransfer(Tcgen05Move):
         memory, descriptor, words = arguments
         return tensor_memory.copy(self, memory, descriptor, words, address)
 
-    def run(self, *arguments: Any, address: int = 0, split: int | None = None) -> NDArray[Any]:
-        """The same as `emulate`, on the GPU: 128 threads, and one launch for the whole batch.
-
-        tcgen05.ld.red and .spcompress give all registers of their operand list, in its order.
-        """
+    def run(
+        self, *arguments: Any, address: int = 0, split: int | None = None
+    ) -> NDArray[Any] | tuple[NDArray[Any], ...]:
+        """The same as `emulate`, on the GPU: 128 threads, and one launch for the whole batch."""
         from .gpu.tensor_moves import run_move
 
         return run_move(self, arguments, address, split)

@@ -92,7 +92,7 @@ class Gpu:
         return gpu.run(operands)
 
     def move(self, form: Tcgen05Move, arguments: Sequence[Any]) -> NDArray[Any]:
-        return TensorTransfer.of(form).run(*arguments)
+        return side_by_side(TensorTransfer.of(form).run(*arguments))
 
 
 @dataclass
@@ -106,7 +106,15 @@ class Emulator:
         return emulate(operands, model=model_of(operands.ins, self.target))
 
     def move(self, form: Tcgen05Move, arguments: Sequence[Any]) -> NDArray[Any]:
-        return TensorTransfer.of(form).emulate(*arguments)
+        return side_by_side(TensorTransfer.of(form).emulate(*arguments))
+
+
+def side_by_side(registers: NDArray[Any] | tuple[NDArray[Any], ...]) -> NDArray[Any]:
+    """Registers in one array; tcgen05.ld.red and .spcompress give several."""
+    if not isinstance(registers, tuple):
+        return registers
+    parts = [part if part.ndim == 3 else part[..., None] for part in registers]
+    return np.concatenate(parts, axis=-1)
 
 
 def model_of(ins: ProductForm, target: str) -> str | None:
@@ -392,13 +400,8 @@ class Move:
 
     def run(self, runner: Runner) -> dict[str, Any]:
         arguments = self.arguments()
-        try:
-            expected = TensorTransfer.of(self.form).emulate(*arguments)
-        except PtxlabError:  # not emulated
-            expected = None
+        expected = Emulator(runner.target).move(self.form, arguments)
         found = runner.move(self.form, arguments)
-        if expected is not None and expected.shape != found.shape:
-            expected = None
         return {"kind": "move", **named(self.form), **compared(found, expected)}
 
     def arguments(self) -> list[Any]:

@@ -30,20 +30,21 @@ def test_a_report_can_be_read_back(tmp_path: Path) -> None:
         Golden(instruction("tcgen05.mma.ws.cta_group::1.kind::i8", m=32, n=64), count=1),
         Layout(F16, "D"),
         Move(instruction("tcgen05.ld.sync.aligned.16x64b.x2.pack::16b.b32")),
+        Move(instruction("tcgen05.ld.red.sync.aligned.32x32b.x2.max.f32")),
     ]
     file = tmp_path / "report.json.gz"
     gpu_report.write(gpu_report.report(B200, cases), file)
     result = json.loads(gzip.decompress(file.read_bytes()))
-    assert result["summary"] == {"cases": 4, "differing": 0, "not_compared": 0, "errors": 0}
+    assert result["summary"] == {"cases": 5, "differing": 0, "not_compared": 0, "errors": 0}
     assert result["device"]["target"] == "sm_100a" and result["format"] == 1
-    golden, product, layout, move = result["entries"]
+    golden, product, layout, move, reduction = result["entries"]
     assert golden["categories"].keys() == {"bits", "extremes", "halves", "edges", "overflow_edge"}
     assert product["descriptor"] == "0x02100020" and product["means"].startswith("m32n64k32")
     words = gpu_report.unpacked(product["categories"]["bits"]["first"])
     assert gpu_report.digest(words.reshape(1, 128, 16)) == product["categories"]["bits"]["digest"]
     assert layout["stated"] == "(128,64):(1,128)"
     assert np.array_equal(gpu_report.unpacked(layout["found"]), np.arange(128 * 64))
-    assert move["kind"] == "move" and move["shape"] == [1, 128, 2]
+    assert move["kind"] == "move" and move["shape"] == [1, 128, 2] and reduction["shape"] == [1, 128, 3]
 
 
 def test_probes_find_the_layouts_of_the_emulator() -> None:
@@ -93,6 +94,16 @@ def test_every_target_has_a_plan() -> None:
     assert {type(case) for case in gpu_report.plan("sm_90a", quick=True)} == {Golden}
     for case in one_in(300, gpu_report.plan("sm_100a"), 7):
         assert all("__global__" in source for source in case.sources)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not gpu.available(), reason=gpu.status())
+def test_this_gpu_gives_what_the_emulator_gives() -> None:
+    """A few of the cases; `python -m tests.gpu_report` runs them all."""
+    runner = gpu_report.Gpu()
+    for case in one_in(12, gpu_report.plan(runner.target, quick=True), 5):
+        entry = case.run(runner)
+        assert not entry["differences"], entry["instruction"]
 
 
 def test_without_a_gpu(capsys: pytest.CaptureFixture[str]) -> None:

@@ -133,6 +133,50 @@ def test_operands_lie_in_shared_memory_as_tiles_say(form: Tcgen05Mma, name: str,
     assert np.array_equal(found, tile.store(stored))
 
 
+#: Lines of tcgen05, and what takes their place where there is no tensor memory; shared memory has 64 columns.
+_REPLACED = (
+    (r'asm volatile\("tcgen05\.alloc[^;]*;"[^;]*;', "tensor_memory = 0;"),
+    (r'asm volatile\("tcgen05\.(?:relinquish|fence|wait|dealloc)[^;]*;"[^;]*;', ";"),
+    (
+        r'asm volatile\("tcgen05\.st[^;]*;"[^;]*;',
+        "memory[(address >> 16) + threadIdx.x % 32][address & 63] = word;",
+    ),
+    (
+        r'asm volatile\("tcgen05\.ld[^;]*;\\n"[^;]*;"[^;]*;',
+        "word = memory[(address >> 16) + threadIdx.x % 32][address & 63];",
+    ),
+    (r'asm volatile\(\s*"\{\\n"\s*".reg .pred enable_input_d;.*?"memory"\);', ";"),
+    (
+        r'asm volatile\("tcgen05\.commit[^;]*;"[^;]*;',
+        'for (int to = 0; to < CTAS; ++to) asm volatile("{ .reg .b32 there; mapa.shared::cluster.u32 there, '
+        '%0, %1; mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there]; }" '
+        ':: "r"(barrier), "r"(to));',
+    ),
+)
+
+
+@pytest.mark.parametrize("group", [1, 2])
+def test_words_go_to_their_lanes_and_back(group: int) -> None:
+    """The kernel without its instruction, simulated: D is C, for blocks that run several of them."""
+    ins = instruction(f"tcgen05.mma.cta_group::{group}.kind::i8", m=128, n=32)
+    source = ins.kernel
+    for pattern, replacement in _REPLACED:
+        source, found = re.subn(pattern, lambda _, text=replacement: text, source, flags=re.S)
+        assert found, pattern
+    assert '"tcgen05.' not in source
+    source = f"__shared__ unsigned int memory[128][64];\n{source}".replace("CTAS", str(group))
+    random = np.random.default_rng(7)
+    a, b, c = (
+        random.integers(1 << 8 * operand.register_type().itemsize, size=(3, *operand.stored_shape)).astype(
+            operand.dtype.code_type if name != "c" else np.uint32
+        )
+        for name, operand in ins.inputs.items()
+    )
+    d = np.zeros_like(c)
+    result = ptxlab.kernel(source, codegen.NAME).simulate(2 * group, 128, a, b, c, d, 3)
+    assert np.array_equal(d, c) and not result.hazards
+
+
 def test_the_kernel_of_a_plain_form() -> None:
     ins = instruction(F16, m=64, n=16)
     source = ins.kernel

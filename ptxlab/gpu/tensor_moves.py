@@ -11,10 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._util.arguments import as_array, as_int, broadcast
 from ..errors import PtxlabError, quoted
+from ..isa.modifiers import Modifiers
 from ..isa.tcgen05 import Tcgen05Move
 from ..isa.tensor_memory import COLUMNS, LANES
 from ..memory.descriptors import Descriptor, descriptor
 from .codegen import tensor_moves as code
+from .codegen.tensor_ptx import operands
 from .device import check_device
 from .launcher import Argument, Out, launch
 
@@ -31,7 +33,7 @@ _ARGUMENTS = {
 
 def run_move(
     form: Tcgen05Move, arguments: Sequence[Any], address: int = 0, split: int | None = None
-) -> NDArray[np.uint32]:
+) -> NDArray[np.uint32] | tuple[NDArray[np.uint32], ...]:
     """What the instruction does when all warps of a warpgroup execute it; see `TensorTransfer.run`.
 
     >>> import ptxlab
@@ -78,7 +80,16 @@ def run_move(
     if count:
         grid = min(count, _MOST_BLOCKS // 2) * (2 if pair else 1)
         launch(code.source(form, split), code.kernel_name(form), passed, grid=grid, block=128)
-    return result[:, :LANES].reshape(*batch, LANES, shape[1])
+    whole_result = result[:, :LANES].reshape(*batch, LANES, shape[1])
+    parts = [operand for operand in operands(form, Modifiers()) if operand.written]
+    if len(parts) < 2:
+        return whole_result
+    ends = np.cumsum([operand.length or 1 for operand in parts])
+    pieces = np.split(whole_result, ends[:-1], axis=-1)
+    return tuple(
+        piece[..., 0] if operand.length is None else piece
+        for operand, piece in zip(parts, pieces, strict=True)
+    )
 
 
 def _array(
