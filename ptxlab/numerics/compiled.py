@@ -194,15 +194,79 @@ def _plain_codes(codes: _Codes, step: FusedStep) -> tuple[Array, Array]:
 
 def _wide_codes(codes: _Codes, step: FusedStep) -> tuple[Array, Array]:
     """The same for many columns: see `loop.fill_wide`."""
-    a, b, c = (np.ascontiguousarray(x, dtype=np.uint32) for x in (codes.a, codes.b, codes.c))
-    d, odd = np.empty(c.shape, dtype=np.uint32), np.zeros(len(c), dtype=np.uint8)
-    forms = tuple(
-        (np.uint32(32 - float_type.bits), *_open_form((0,), float_type)[1:5])
-        for float_type in step.dtypes[:3]
-    )
+    beside = _loop().BESIDE
+    count, rows, columns = codes.c.shape
+    shape = _up(rows, 8), _up(columns, beside), _up(codes.a.shape[2], 8)
+    a = _padded(codes.a, (shape[0], shape[2]))
+    b = _padded(codes.b, (shape[2], shape[1]))
+    c = _padded(codes.c, shape[:2])
+    d, odd = np.empty((count, *shape[:2]), dtype=np.uint32), np.zeros(count, dtype=np.uint8)
+    forms = tuple(_open_form(float_type) for float_type in step.dtypes[:3])
     limits = tuple(_limits(float_type, which < 2) for which, float_type in enumerate(step.dtypes[:3]))
-    call(_loop(), "fill_wide", a, b, c, d, forms, limits, step.numbers, odd)
-    return d, odd > 0
+    sizes = shape[0] * shape[2], shape[1] * shape[2], 4 * beside
+    groups, k = np.divmod(np.arange(sizes[1] // beside), shape[2])
+    starts = np.arange(sizes[0] // beside) * beside, k * shape[1] + groups * beside, np.arange(4) * shape[1]
+    sources = tuple(
+        np.stack([start, np.full_like(start, 32 - float_type.bits)], axis=-1)
+        for start, float_type in zip(starts, step.dtypes, strict=False)
+    )
+    arrays = _scratch(sizes, (0, 0, 0), 4 * beside)
+    numbers = _numbers(step)
+    call(_loop(), "fill_wide", a, b, c, d.reshape(-1), sources, shape, forms, limits, numbers, arrays, odd)
+    return d[:, :rows, :columns], odd > 0
+
+
+def _up(size: int, multiple: int) -> int:
+    return -(-size // multiple) * multiple
+
+
+def _padded(codes: Array, shape: tuple[int, ...]) -> Array:
+    """Codes [count, ...] as uint32, with zeros up to a shape, flat."""
+    if codes.shape[1:] != shape:
+        padded = np.zeros((len(codes), *shape), dtype=np.uint32)
+        padded[:, : codes.shape[1], : codes.shape[2]] = codes
+        codes = padded
+    return _flat(codes.astype(np.uint32, copy=False))
+
+
+def _flat(codes: Array) -> Array:
+    """In one axis, read-only: numba would compile for both kinds of arrays."""
+    flat = np.ascontiguousarray(codes).reshape(-1).view()
+    flat.flags.writeable = False
+    return flat
+
+
+def _scratch(sizes: tuple[int, int, int], words: tuple[int, int, int], codes: int) -> tuple[Any, ...]:
+    """Arrays in which `loop.fill_plain` works.
+
+    Values of A, B and C in these sizes, the same as bits, and their exponents; words of A, B and C, the same
+    read-only, codes, and what belongs to a block.
+    """
+    loop = _loop()
+    block = 4 * loop.BESIDE
+    values = tuple(np.zeros(size, dtype=np.float32) for size in sizes)
+    rows = tuple(np.empty(size, dtype=np.uint32) for size in words)
+    return (
+        values,
+        tuple(each.view(np.uint32) for each in values),
+        tuple(np.full(size, loop.ABSENT, dtype=np.int16) for size in sizes),
+        (
+            rows,
+            tuple(_flat(each) for each in rows),
+            np.empty(codes, dtype=np.uint32),
+            np.empty(block, dtype=np.float32),
+            np.empty(block, dtype=np.int16),
+            np.empty(block, dtype=np.int32),
+            np.empty(block, dtype=np.float64),
+            np.zeros(loop.BESIDE, dtype=np.uint16),
+            np.empty(loop.BESIDE, dtype=np.uint8),
+        ),
+    )
+
+
+def _numbers(step: FusedStep) -> tuple[int, int, int, bool, int]:
+    """And how many products an integer of 32 bits holds the sum of."""
+    return *step.numbers, 1 << 29 - step.alignment.fraction_bits
 
 
 def _as_words(codes: Array) -> Array:
@@ -262,25 +326,40 @@ def _plain_words(
     """
     odd = np.zeros(len(d), dtype=np.uint8)
     tables = _tables(words, shape, step.dtypes)
+    beside = _loop().BESIDE
+    rows, columns, depth = tables.shape
+    arrays = _scratch(
+        (2 * depth * beside, columns * depth * beside, 4 * beside),
+        (
+            words[0].cells.shape[0] * beside,
+            words[1].cells.shape[0] * beside,
+            words[2].cells.shape[0] * beside,
+        ),
+        rows * columns * beside,
+    )
     call(
         _loop(),
         "fill_plain",
-        *inputs,
-        d,
+        *(_flat(each) for each in inputs),
+        d.reshape(-1),
+        tables.sources,
         tables.places,
-        shape,
+        tables.shape,
         tables.forms,
         tables.limits,
-        step.numbers,
+        _numbers(step),
+        arrays,
         odd,
     )
     return odd > 0
 
 
 class _Tables(NamedTuple):
-    places: tuple[Array, Array, Array, Array]
+    sources: tuple[Array, Array, Array]
+    places: Array
+    shape: tuple[int, int, int]
     forms: tuple[Any, Any, Any, Array]
-    limits: tuple[tuple[int, int, int], ...]
+    limits: tuple[tuple[int, int], ...]
 
 
 @lru_cache(maxsize=None)
@@ -289,32 +368,52 @@ def _tables(
     shape: tuple[int, int, int],
     dtypes: tuple[DType, DType, DType, DType],
 ) -> _Tables:
-    """What `loop.fill_plain` is told."""
+    """What `loop.fill_plain` is told: M and N are even, K is a multiple of 8."""
     _, columns, depth = shape
-    padded = -(-depth // 8) * 8
+    even = _up(shape[0], 2), _up(columns, 2), _up(depth, 8)
     cells_a, cells_b, cells_c, cells_d = (each.cells for each in words)
     places = (
-        np.where(cells_a < 0, -1, cells_a // depth * padded + cells_a % depth),
-        np.where(cells_b < 0, -1, cells_b % columns * padded + cells_b // columns),
-        cells_c,
-        cells_d,
+        np.where(cells_a < 0, -1, cells_a // depth * even[2] + cells_a % depth),
+        np.where(cells_b < 0, -1, cells_b % columns * even[2] + cells_b // columns),
+        _in_blocks(cells_c, columns),
     )
+    sizes = even[0] * even[2], even[1] * even[2], even[0] * even[1]
     a, b, c = (
-        _open_form(each.bits, float_type) for each, float_type in zip(words[:3], dtypes[:3], strict=True)
+        _sources(place, each.bits, float_type.bits, size)
+        for place, each, float_type, size in zip(places, words, dtypes, sizes, strict=False)
     )
+    forms = [_open_form(float_type) for float_type in dtypes[:3]]
     limits = [_limits(float_type, which < 2) for which, float_type in enumerate(dtypes[:3])]
     return _Tables(
-        places, (a, b, c, np.array(words[3].bits, dtype=np.uint32)), (limits[0], limits[1], limits[2])
+        (a, b, c),
+        _in_blocks(cells_d, columns),
+        even,
+        (forms[0], forms[1], forms[2], np.array(words[3].bits, dtype=np.uint32)),
+        (limits[0], limits[1], limits[2]),
     )
 
 
-def _open_form(bits: tuple[int, ...], float_type: DType) -> tuple[Any, ...]:
-    """How `loop._open_words` opens elements of a type, with their lowest bits in a word."""
+def _sources(places: Array, bits: tuple[int, ...], width: int, size: int) -> Array:
+    """For each place, where its word is [words, BESIDE] and how far its element is moved to the left."""
+    sources = np.full((size, 2), -1, dtype=np.int64)
+    word, part = np.nonzero(places >= 0)
+    sources[places[word, part], 0] = word * _loop().BESIDE
+    sources[places[word, part], 1] = 32 - width - np.array(bits)[part]
+    return sources
+
+
+def _in_blocks(cells: Array, columns: int) -> Array:
+    """Places of elements, blocks of two rows and two columns one after the other."""
+    row, column = np.divmod(cells, columns)
+    block = row // 2 * (_up(columns, 2) // 2) + column // 2
+    return np.where(cells < 0, -1, 4 * block + row % 2 * 2 + column % 2)
+
+
+def _open_form(float_type: DType) -> tuple[Any, ...]:
+    """How `loop._open` opens elements of a type."""
     exponent_bits, fraction_bits, bias = float_type.exponent_bits, float_type.fraction_bits, float_type.bias
-    lefts = [32 - float_type.bits - low for low in bits]
     kept = (1 << exponent_bits + fraction_bits) - 1 << 23 - fraction_bits | 1 << 31
     return (
-        np.array(lefts, dtype=np.uint32),
         np.int32(8 - exponent_bits),
         np.uint32(kept),
         np.float32(2.0 ** (127 - bias)),
@@ -323,22 +422,23 @@ def _open_form(bits: tuple[int, ...], float_type: DType) -> tuple[Any, ...]:
     )
 
 
-def _limits(float_type: DType, is_factor: bool) -> tuple[int, int, int]:
-    """The lowest and the highest exponent of what is not odd, and a value from which on it is, or 0.
+def _limits(float_type: DType, is_factor: bool) -> tuple[int, int]:
+    """The lowest exponent of what is not odd, and the least odd value, as `loop._open` has its peaks.
 
     Odd are numbers that are not finite, and factors whose products float32 might not hold: from 2^51 on, and
-    below 2^-50. A value is a code of float32.
+    below 2^-50.
     """
     exponent_bits, fraction_bits, bias, _, special = _form(float_type)
-    lowest, highest, largest = 1 - bias, (1 << exponent_bits) - 1 - bias, 0
+    lowest, highest = 1 - bias, (1 << exponent_bits) - 1 - bias  # of what has that field
+    least = 2.0 ** (highest + 1)
     if special == 2:
-        highest -= 1
+        least = 2.0**highest
     elif special == 1:
-        nan = np.float32((2.0 - 2.0**-fraction_bits) * 2.0**highest)
-        largest = int(nan.view(np.uint32))
+        least = (2.0 - 2.0**-fraction_bits) * 2.0**highest
     if is_factor and exponent_bits == 8:
-        lowest, highest = -50, 50
-    return lowest, highest, largest
+        lowest, least = -50, 2.0**51
+    with np.errstate(over="ignore"):
+        return lowest, int(np.float32(least).view(np.uint32) >> 15)
 
 
 def _all_codes(codes: _Codes, step: FusedStep) -> Array:

@@ -11,14 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._util.arguments import check_room, is_a
-from .._util.threads import check_executor, for_each, in_order
+from .._util.threads import check_executor, for_each, in_order, thread_count
 from ..errors import PtxlabError, quoted
 from ..isa.operands import Operands
 from ..isa.parse import parse_product
 from ..isa.product_form import ProductForm
 from ..isa.targets import CHIPS
+from .compiled import serves
 from .models import Model, has, model_for
 from .rules import Exact
+from .rules.base import Rule
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -26,8 +28,8 @@ if TYPE_CHECKING:
 __all__ = ["emulate", "model_of"]
 
 #: Products that a thread works on at once: few enough to stay in its cache, and a large batch takes no more
-#: memory than a small one.
-_AT_ONCE = {"exact": 1 << 23, "rounded": 1 << 20}
+#: memory than a small one. A compiled loop divides its part itself.
+_AT_ONCE = {"exact": 1 << 23, "rounded": 1 << 20, "compiled": 1 << 22}
 _TASK_BYTES = 2 << 20  # registers that a task of an executor reads and writes
 
 
@@ -51,11 +53,7 @@ def emulate(
     rule = model_of(ins, model).rule
     count = operands.count
     out = np.empty((count, *ins.d.stored_shape), dtype=ins.d.register_type)
-    step = max(
-        1,
-        _AT_ONCE["exact" if isinstance(rule, Exact) else "rounded"]
-        // (ins.d.shape[0] * ins.d.shape[1] * ins.k),
-    )
+    step = _step(ins, rule, count)
 
     def work(first: int) -> None:
         last = min(first + step, count)
@@ -72,6 +70,17 @@ def emulate(
                 out[first : first + len(d)] = d
                 first += len(d)
     return out.reshape(*operands.batch, *out.shape[1:])
+
+
+def _step(ins: ProductForm, rule: Rule, count: int) -> int:
+    """How many of a batch a thread works on at once."""
+    products = ins.d.shape[0] * ins.d.shape[1] * ins.k
+    if isinstance(rule, Exact):
+        return max(1, _AT_ONCE["exact"] // products)
+    step = max(1, _AT_ONCE["rounded"] // products)
+    if not serves((ins.a.dtype, ins.b.dtype, ins.c.dtype, ins.d.dtype), count * products, ins.k):
+        return step
+    return max(step, min(_AT_ONCE["compiled"] // products, -(-count // thread_count())))
 
 
 class _Task(NamedTuple):

@@ -13,14 +13,26 @@ import threading
 from pathlib import Path
 
 import numpy as np
-from numba import config, njit
+from llvmlite import ir
+from numba import config, njit, types
+from numba.extending import intrinsic
 
-__all__ = ["ABSENT", "LOWEST", "compile_without_cache", "compiled", "fill", "fill_plain", "fill_wide"]
+__all__ = [
+    "ABSENT",
+    "BESIDE",
+    "LOWEST",
+    "compile_without_cache",
+    "compiled",
+    "fill",
+    "fill_plain",
+    "fill_wide",
+]
 
 ABSENT = -4096  # exponent of a zero: it takes no part in the alignment
 LOWEST = -1022  # powers[i] is 2 ** (i + LOWEST)
 BESIDE = 64  # MMAs that vector instructions take side by side: their values stay in cache
 
+_index, _half, _word, _float = np.uint64, np.int16, np.uint32, np.float32
 _options = {}  # of each compiled function, by its name: the names of its module, and what numba is told
 _changing = threading.Lock()
 
@@ -203,432 +215,396 @@ def fill(a, b, c, there, d, forms, scales, fraction_bits, floor, kept, nearest, 
 
 # -- most numbers, with vector instructions ------------------------------------------------------------------
 #
-# BESIDE MMAs stand side by side, in arrays [..., BESIDE]; products are float32 that hold them exactly, sums
-# are integers. All lengths and distances in the innermost loops are constants, and types are named again
-# after each operation (numba would go on with 64 bits), so that LLVM makes vector instructions of them.
+# BESIDE MMAs, or columns, stand side by side, in flat arrays [..., BESIDE]; products are float32 that hold
+# them exactly, sums are integers. Four elements of D make a block: two rows and two columns, or four rows of
+# columns side by side. All lengths and distances in the innermost loops are constants, types are named again
+# after each operation (numba would go on with 64 bits), and indices are unsigned (others may count from the
+# end), so that LLVM makes vector instructions of them. Arrays come from outside: what makes them is slow to
+# compile.
+
+
+@intrinsic
+def _transpose(typing, source, sources, target, targets):
+    """Four words from each of four places of the source become those at four places of the target."""
+    four = types.UniTuple(types.uint64, 4)
+
+    def build(context, builder, signature, arguments):
+        vector = ir.VectorType(ir.IntType(32), 4)
+
+        def places(array_type, array, starts):
+            data = context.make_array(array_type)(context, builder, array).data
+            for number in range(4):
+                start = builder.gep(data, [builder.extract_value(starts, number)])
+                yield builder.bitcast(start, vector.as_pointer())
+
+        def interleaved(one, other, lanes):
+            return builder.shuffle_vector(one, other, ir.Constant(vector, lanes))
+
+        w, x, y, z = (builder.load(place, align=4) for place in places(source, arguments[0], arguments[1]))
+        low = interleaved(w, x, [0, 4, 1, 5]), interleaved(y, z, [0, 4, 1, 5])
+        high = interleaved(w, x, [2, 6, 3, 7]), interleaved(y, z, [2, 6, 3, 7])
+        columns = [
+            interleaved(*pair, lanes) for pair in (low, high) for lanes in ([0, 1, 4, 5], [2, 3, 6, 7])
+        ]
+        for column, place in zip(columns, places(target, arguments[2], arguments[3]), strict=True):
+            builder.store(column, place, align=4)
+        return context.get_dummy_value()
+
+    return types.void(source, four, target, four), build
 
 
 @compiled()
-def _put_beside(words, first, count, rows):
-    """rows[j, i] = words[first + i, j]; four MMAs at a time, since their words share a line of the cache."""
-    for i in range(0, count // 4 * 4, 4):
-        one, two, three, four = (
-            words[first + i],
-            words[first + i + 1],
-            words[first + i + 2],
-            words[first + i + 3],
-        )
-        for j in range(one.size):
-            row = rows[j]
-            row[i], row[i + 1], row[i + 2], row[i + 3] = one[j], two[j], three[j], four[j]
-    for i in range(count // 4 * 4, count):
-        for j in range(words.shape[1]):
-            rows[j, i] = words[first + i, j]
+def _four(start, step):
+    """Four indices."""
+    first, step = _index(start), _index(step)
+    second = first + step
+    third = second + step
+    return first, second, third, third + step
 
 
 @compiled()
-def _put_apart(rows, index, first, count, words):
-    """The opposite: words[first + i, j] = rows[index[j], i]."""
-    for i in range(0, count // 4 * 4, 4):
-        one, two, three, four = (
-            words[first + i],
-            words[first + i + 1],
-            words[first + i + 2],
-            words[first + i + 3],
-        )
-        for j in range(one.size):
-            row = rows[index[j]]
-            one[j], two[j], three[j], four[j] = row[i], row[i + 1], row[i + 2], row[i + 3]
-    for i in range(count // 4 * 4, count):
-        for j in range(words.shape[1]):
-            words[first + i, j] = rows[index[j], i]
+def _put_beside(words, first, count, size, rows):
+    """rows[j, i] = words[first + i, j]."""
+    whole, most = count - count % 4, size - size % 4
+    for i in range(0, whole, 4):
+        for j in range(0, most, 4):
+            _transpose(words, _four((first + i) * size + j, size), rows, _four(j * BESIDE + i, BESIDE))
+    for i in range(count):
+        for j in range(most if i < whole else 0, size):
+            rows[_index(j * BESIDE + i)] = words[_index((first + i) * size + j)]
 
 
 @compiled()
-def _values(row, left, right, kept, factor, values):
-    """Values of one element of each word."""
-    left &= np.uint32(31)
+def _put_apart(rows, places, first, count, size, words):
+    """The opposite: words[first + i, j] = rows[places[j, 0], i]."""
+    whole, most = count - count % 4, size - size % 4
+    for i in range(0, whole, 4):
+        for j in range(0, most, 4):
+            sources = (
+                _index(places[j, 0] * BESIDE + i),
+                _index(places[j + 1, 0] * BESIDE + i),
+                _index(places[j + 2, 0] * BESIDE + i),
+                _index(places[j + 3, 0] * BESIDE + i),
+            )
+            _transpose(rows, sources, words, _four((first + i) * size + j, size))
+    for i in range(count):
+        for j in range(most if i < whole else 0, size):
+            words[_index((first + i) * size + j)] = rows[_index(places[j, 0] * BESIDE + i)]
+
+
+@compiled()
+def _values(rows, start, left, right, kept, factor, values, at):
+    """Values of one element of each word: a function of its own, so that LLVM sees how narrow they are."""
+    left &= _word(31)
     right &= np.int32(31)
     for i in range(BESIDE):
-        moved = np.int32(np.uint32(row[i] << left)) >> right
-        values[i] = np.float32(np.uint32(np.uint32(moved) & kept).view(np.float32) * factor)
+        moved = np.int32(_word(rows[start + _index(i)] << left)) >> right
+        values[at + _index(i)] = _float(_word(_word(moved) & kept).view(_float) * factor)
 
 
 @compiled()
-def _exponents(codes, lowest, exponents):
-    """Exponents of values, given as their codes of float32, of which the upper half suffices here."""
-    for i in range(BESIDE):
-        size = np.uint16(np.uint16(np.uint32(codes[i] >> np.uint32(16))) << np.uint16(1))
-        power = max(np.int16(np.int16(np.uint16(size >> np.uint16(8))) - np.int16(127)), lowest)
-        exponents[i] = np.int16(ABSENT) if size == np.uint16(0) else power
+def _open(rows, base, sources, first, last, form, limits, values, codes, exponents, peaks, flags):
+    """Values and exponents [..., BESIDE] of elements, from the first to the last.
 
-
-@compiled()
-def _full_exponents(codes, lowest, exponents):
-    """The same where a subnormal may have all its bits in the lower half."""
-    for i in range(BESIDE):
-        size = np.uint32(codes[i] << np.uint32(1))
-        power = max(np.int32(np.int32(np.uint32(size >> np.uint32(24))) - np.int32(127)), np.int32(lowest))
-        exponents[i] = np.int16(np.int32(ABSENT) if size == np.uint32(0) else power)
-
-
-@compiled()
-def _highest_of(exponents, highest):
-    for i in range(BESIDE):
-        highest[i] = max(highest[i], exponents[i])
-
-
-@compiled()
-def _flag_values(codes, limit, flags):
-    """MMAs with a value from a limit on, both as codes of float32."""
-    for i in range(BESIDE):
-        flags[i] |= np.uint8(np.uint32(codes[i] & np.uint32(0x7FFFFFFF)) >= limit)
-
-
-@compiled()
-def _flag_small(exponents, lowest, flags):
-    """MMAs with an exponent below the lowest; zeros have none."""
-    for i in range(BESIDE):
-        exponent = exponents[i]
-        flags[i] |= np.uint8((exponent < lowest) & (exponent != np.int16(ABSENT)))
-
-
-@compiled()
-def _open_words(words, first, count, places, form, limits, rows, values, exponents, flags):
-    """Values and exponents of the elements of words [MMAs, n], of `count` MMAs from the first on.
-
-    `places[j, p]` is the place [..., BESIDE] of element p of word j, or -1. `form` has for each p how far to
-    the left its sign is moved to be that of a float32; then how far back its exponent goes, which bits
-    belong to it, and what float32 makes too little of it; the lowest exponent; whether a value needs both
-    halves of a float32. Flagged are MMAs with exponents outside the limits, and values from the last limit
-    on, a code of float32, or 0 for none.
+    Element e of BESIDE MMAs is in the words from `base + sources[e, 0]` on, where it has to be moved to the
+    left by `sources[e, 1]` for its sign to be that of a float32. `form`: how far back its exponent goes,
+    which bits belong to it, what float32 makes too little of it, the lowest exponent, and whether a value
+    needs both halves of a float32. Peaks become the largest values so far, as upper halves of float32
+    without sign. Flagged are numbers below the first limit, an exponent.
     """
-    lefts, right, kept, factor, lowest, full = form
-    lowest_allowed, highest_allowed, largest = limits
-    codes = values.view(np.uint32)
-    highest = np.full(BESIDE, np.int16(ABSENT))
-    _put_beside(words, first, count, rows)
-    for j in range(len(places)):
-        for p in range(lefts.size):
-            at = places[j, p]
-            if at < 0:
-                continue
-            _values(rows[j], lefts[p], right, kept, factor, values[at])
-            if full:
-                _full_exponents(codes[at], np.int16(lowest), exponents[at])
-            else:
-                _exponents(codes[at], np.int16(lowest), exponents[at])
-            _highest_of(exponents[at], highest)
-            if lowest_allowed > lowest:
-                _flag_small(exponents[at], np.int16(lowest_allowed), flags)
-    for i in range(BESIDE):
-        flags[i] |= np.uint8(highest[i] > highest_allowed)
-    if largest and highest.max() == highest_allowed:
-        for at in range(len(values)):
-            _flag_values(codes[at], np.uint32(largest), flags)
+    right, kept, factor, lowest, full = form
+    least, lowest_allowed = _half(lowest), _half(limits[0])
+    for element in range(first, last):
+        if sources[element, 0] < 0:
+            continue  # K is padded
+        start, at = _index(base + sources[element, 0]), _index((element - first) * BESIDE)
+        _values(rows, start, _word(sources[element, 1]), right, kept, factor, values, at)
+        if full:
+            for i in range(BESIDE):
+                whole = _word(codes[at + _index(i)] << _word(1))
+                power = max(np.int32(np.int32(_word(whole >> _word(24))) - np.int32(127)), np.int32(least))
+                exponents[at + _index(i)] = _half(np.int32(ABSENT) if whole == _word(0) else power)
+                peaks[i] = max(peaks[i], np.uint16(_word(whole >> _word(16))))
+        else:
+            for i in range(BESIDE):
+                size = np.uint16(np.uint16(_word(codes[at + _index(i)] >> _word(16))) << np.uint16(1))
+                power = max(_half(_half(np.uint16(size >> np.uint16(8))) - _half(127)), least)
+                exponents[at + _index(i)] = _half(ABSENT) if size == np.uint16(0) else power
+                peaks[i] = max(peaks[i], size)
+        if limits[0] > lowest:
+            for i in range(BESIDE):
+                exponent = exponents[at + _index(i)]
+                flags[i] |= np.uint8((exponent < lowest_allowed) & (exponent != _half(ABSENT)))
 
 
 @compiled()
-def _highest(x, y, row, column, top):
-    """Exponents of eight products: rows of x and y, [..., BESIDE] flat, from these on."""
-    row, column = np.uint64(row * BESIDE), np.uint64(column * BESIDE)
-    d1, d2, d3, d4 = np.uint64(BESIDE), np.uint64(2 * BESIDE), np.uint64(3 * BESIDE), np.uint64(4 * BESIDE)
-    d5, d6, d7 = np.uint64(5 * BESIDE), np.uint64(6 * BESIDE), np.uint64(7 * BESIDE)
+def _flag_peaks(peaks, limit, flags):
+    """Where a peak reaches the limit; how many are not flagged. Peaks begin anew."""
+    left = 0
     for i in range(BESIDE):
-        a, b = row + np.uint64(i), column + np.uint64(i)
-        t0, t1 = np.int16(x[a] + y[b]), np.int16(x[a + d1] + y[b + d1])
-        t2, t3 = np.int16(x[a + d2] + y[b + d2]), np.int16(x[a + d3] + y[b + d3])
-        t4, t5 = np.int16(x[a + d4] + y[b + d4]), np.int16(x[a + d5] + y[b + d5])
-        t6, t7 = np.int16(x[a + d6] + y[b + d6]), np.int16(x[a + d7] + y[b + d7])
-        low, high = max(max(t0, t1), max(t2, t3)), max(max(t4, t5), max(t6, t7))
-        top[i] = max(top[i], max(low, high))
+        flags[i] |= np.uint8(peaks[i] >= np.uint16(limit))
+        left += np.int64(flags[i] == np.uint8(0))
+        peaks[i] = 0
+    return left
 
 
 @compiled()
-def _add_products(x, y, row, column, scale, part):
-    """Eight products, truncated, are added."""
-    row, column = np.uint64(row * BESIDE), np.uint64(column * BESIDE)
-    d1, d2, d3, d4 = np.uint64(BESIDE), np.uint64(2 * BESIDE), np.uint64(3 * BESIDE), np.uint64(4 * BESIDE)
-    d5, d6, d7 = np.uint64(5 * BESIDE), np.uint64(6 * BESIDE), np.uint64(7 * BESIDE)
-    for i in range(BESIDE):
-        a, b, by = row + np.uint64(i), column + np.uint64(i), scale[i]
-        p0, p1 = np.int32(x[a] * y[b] * by), np.int32(x[a + d1] * y[b + d1] * by)
-        p2, p3 = np.int32(x[a + d2] * y[b + d2] * by), np.int32(x[a + d3] * y[b + d3] * by)
-        p4, p5 = np.int32(x[a + d4] * y[b + d4] * by), np.int32(x[a + d5] * y[b + d5] * by)
-        p6, p7 = np.int32(x[a + d6] * y[b + d6] * by), np.int32(x[a + d7] * y[b + d7] * by)
-        low = np.int32(np.int32(p0 + p1) + np.int32(p2 + p3))
-        part[i] = np.int32(part[i] + np.int32(low + np.int32(np.int32(p4 + p5) + np.int32(p6 + p7))))
-
-
-@compiled()
-def _align(top, fraction_bits, scale, grain):
-    """Scales 2 ** (fraction_bits - top), and their reciprocals; those out of range are on its brink."""
-    for i in range(BESIDE):
-        power = min(np.int32(np.int32(fraction_bits) - np.int32(top[i])), np.int32(126))
-        scale[i] = np.uint32(np.uint32(np.int32(127) + power) << np.uint32(23)).view(np.float32)
-        grain[i] = np.uint32(np.uint32(np.int32(127) - power) << np.uint32(23)).view(np.float32)
-
-
-@compiled()
-def _begin(c, scale, part):
-    """C, truncated."""
-    for i in range(BESIDE):
-        part[i] = np.int32(c[i] * scale[i])
-
-
-@compiled()
-def _flag_tiny(c_exp, top, lowest, flags):
-    """MMAs whose scale is out of range; where all products are zero, and C is, it does not matter."""
-    for i in range(BESIDE):
-        flags[i] |= np.uint8((top[i] < lowest) & (c_exp[i] != np.int16(ABSENT)))
-
-
-@compiled()
-def _begin_top(c_exp, floor, top):
-    for i in range(BESIDE):
+def _begin(c_exp, floor, top):
+    """Exponents of a block to begin with."""
+    for i in range(4 * BESIDE):
         top[i] = max(c_exp[i], floor)
 
 
 @compiled()
-def _clear(part):
-    for i in range(BESIDE):
+def _highest(x, y, row, column, step, top):
+    """Exponents of eight products for each of two rows of x and columns of y, `step` apart."""
+    r, s, t, u = _index(BESIDE), _index(2 * BESIDE), _index(3 * BESIDE), _index(step * BESIDE)
+    row, column = _index(row * BESIDE), _index(column * BESIDE)
+    for number in range(BESIDE):
+        i = _index(number)
+        top0, top1, top2, top3 = top[i], top[i + r], top[i + s], top[i + t]
+        for k in range(8):
+            a, b = row + i + _index(k * BESIDE), column + i + _index(k * BESIDE)
+            x0, x1, y0, y1 = x[a], x[a + u], y[b], y[b + u]
+            top0, top1 = max(top0, _half(x0 + y0)), max(top1, _half(x0 + y1))
+            top2, top3 = max(top2, _half(x1 + y0)), max(top3, _half(x1 + y1))
+        top[i], top[i + r], top[i + s], top[i + t] = top0, top1, top2, top3
+
+
+@compiled()
+def _align(top, c, c_exp, fraction_bits, scale, total, part, flags):
+    """Scales 2 ** (fraction_bits - top) of a block; C, truncated, is its total.
+
+    A scale out of range is on its brink, and flagged; where all products are zero, and C is, it does not
+    matter.
+    """
+    lowest = _half(fraction_bits - 126)
+    r, s, t = _index(BESIDE), _index(2 * BESIDE), _index(3 * BESIDE)
+    for i in range(4 * BESIDE):
+        power = min(np.int32(np.int32(fraction_bits) - np.int32(top[i])), np.int32(126))
+        by = _word(_word(np.int32(127) + power) << _word(23)).view(_float)
+        scale[i] = by
+        total[i] = np.float64(np.int32(c[i] * by))
+        part[i] = 0
+    if flags.size:
+        for number in range(BESIDE):
+            i = _index(number)
+            tiny0 = (top[i] < lowest) & (c_exp[i] != _half(ABSENT))
+            tiny1 = (top[i + r] < lowest) & (c_exp[i + r] != _half(ABSENT))
+            tiny2 = (top[i + s] < lowest) & (c_exp[i + s] != _half(ABSENT))
+            tiny3 = (top[i + t] < lowest) & (c_exp[i + t] != _half(ABSENT))
+            flags[i] |= np.uint8(tiny0 | tiny1 | tiny2 | tiny3)
+
+
+@compiled()
+def _add_products(x, y, row, column, step, scale, part):
+    """Eight products, truncated, are added for each of two rows of x and columns of y, `step` apart."""
+    r, s, t, u = _index(BESIDE), _index(2 * BESIDE), _index(3 * BESIDE), _index(step * BESIDE)
+    row, column = _index(row * BESIDE), _index(column * BESIDE)
+    for number in range(BESIDE):
+        i = _index(number)
+        scale0, scale1, scale2, scale3 = scale[i], scale[i + r], scale[i + s], scale[i + t]
+        part0, part1, part2, part3 = part[i], part[i + r], part[i + s], part[i + t]
+        for k in range(8):
+            a, b = row + i + _index(k * BESIDE), column + i + _index(k * BESIDE)
+            x0, x1, y0, y1 = x[a], x[a + u], y[b], y[b + u]
+            part0 = np.int32(part0 + np.int32(x0 * y0 * scale0))
+            part1 = np.int32(part1 + np.int32(x0 * y1 * scale1))
+            part2 = np.int32(part2 + np.int32(x1 * y0 * scale2))
+            part3 = np.int32(part3 + np.int32(x1 * y1 * scale3))
+        part[i], part[i + r], part[i + s], part[i + t] = part0, part1, part2, part3
+
+
+@compiled()
+def _add_part(part, total):
+    for i in range(4 * BESIDE):
+        total[i] += np.float64(part[i])
         part[i] = 0
 
 
 @compiled()
-def _as_total(part, total):
-    for i in range(BESIDE):
-        total[i] = np.float64(part[i])
-
-
-@compiled()
-def _add_to_total(part, total):
-    for i in range(BESIDE):
-        total[i] += np.float64(part[i])
-
-
-@compiled()
-def _truncated_codes(total, grain, kept, flags, codes):
-    """f32, cut to `kept` bits of fraction; an MMA with a subnormal result is flagged."""
-    cut = ~((np.int64(1) << (52 - kept)) - 1)
-    for i in range(BESIDE):
+def _truncated_codes(total, scale, kept, codes, at):
+    """f32, cut to `kept` bits of fraction; no result is subnormal, since no scale is above 2^126."""
+    at, cut = _index(at * BESIDE), ~((np.int64(1) << (52 - kept)) - 1)
+    for i in range(4 * BESIDE):
         held = np.int64(np.float64(total[i]).view(np.int64) & cut).view(np.float64)
-        codes[i] = np.float32(np.float32(held) * grain[i]).view(np.uint32)
-    for i in range(BESIDE):
-        size = np.uint32(codes[i] & np.uint32(0x7FFFFFFF))
-        flags[i] |= np.uint8((size < np.uint32(0x00800000)) & (total[i] != 0.0))
+        grain = _word(_word(0x7F000000) - _float(scale[i]).view(_word)).view(_float)
+        codes[at + _index(i)] = _float(_float(held) * grain).view(_word)
 
 
 @compiled()
-def _nearest_codes(total, grain, codes):
+def _nearest_codes(total, scale, codes, at):
     """f16, to nearest even; by way of a float32 whose last bit says whether anything was cut off."""
-    rest = (np.int64(1) << 29) - 1
-    for i in range(BESIDE):
+    at, rest = _index(at * BESIDE), (np.int64(1) << 29) - 1
+    for i in range(4 * BESIDE):
         bits = np.float64(total[i]).view(np.int64)
-        held = np.float32(np.int64(bits & ~rest).view(np.float64)).view(np.uint32)
-        sticky = np.uint32(held | np.uint32(bits & rest != 0)).view(np.float32)
-        code = np.float32(sticky * grain[i]).view(np.uint32)
-        size = np.uint32(code & np.uint32(0x7FFFFFFF))
-        size = np.uint32(0x47800000) if size > np.uint32(0x47800000) else size  # 2^16, infinity there
-        odd = np.uint32(np.uint32(size >> np.uint32(13)) & np.uint32(1))
-        normal = np.uint32(np.uint32(np.uint32(size + np.uint32(0xC8000FFF)) + odd) >> np.uint32(13))
-        small = np.float32(np.uint32(size).view(np.float32) + np.float32(0.5))
-        subnormal = np.uint32(np.float32(small).view(np.uint32) - np.uint32(0x3F000000))
-        result = subnormal if size < np.uint32(0x38800000) else normal
-        sign = np.uint32(np.uint32(code >> np.uint32(16)) & np.uint32(0x8000))
-        codes[i] = np.uint32(result | sign) if result != np.uint32(0) else np.uint32(0)
+        held = _float(np.int64(bits & ~rest).view(np.float64)).view(_word)
+        sticky = _word(held | _word(bits & rest != 0)).view(_float)
+        grain = _word(_word(0x7F000000) - _float(scale[i]).view(_word)).view(_float)
+        code = _float(sticky * grain).view(_word)
+        size = _word(code & _word(0x7FFFFFFF))
+        size = _word(0x47800000) if size > _word(0x47800000) else size  # 2^16, infinity there
+        odd = _word(_word(size >> _word(13)) & _word(1))
+        normal = _word(_word(_word(size + _word(0xC8000FFF)) + odd) >> _word(13))
+        small = _float(_word(size).view(_float) + _float(0.5))
+        subnormal = _word(_float(small).view(_word) - _word(0x3F000000))
+        result = subnormal if size < _word(0x38800000) else normal
+        sign = _word(_word(code >> _word(16)) & _word(0x8000))
+        codes[at + _index(i)] = _word(result | sign) if result != _word(0) else _word(0)
 
 
 @compiled()
-def _highest_of_one(x, row, y, column, top):
-    """`_highest` where all have one x."""
-    column = np.uint64(column * BESIDE)
-    x0, x1, x2, x3 = x[row], x[row + 1], x[row + 2], x[row + 3]
-    x4, x5, x6, x7 = x[row + 4], x[row + 5], x[row + 6], x[row + 7]
-    d1, d2, d3, d4 = np.uint64(BESIDE), np.uint64(2 * BESIDE), np.uint64(3 * BESIDE), np.uint64(4 * BESIDE)
-    d5, d6, d7 = np.uint64(5 * BESIDE), np.uint64(6 * BESIDE), np.uint64(7 * BESIDE)
-    for i in range(BESIDE):
-        b = column + np.uint64(i)
-        t0, t1 = np.int16(x0 + y[b]), np.int16(x1 + y[b + d1])
-        t2, t3 = np.int16(x2 + y[b + d2]), np.int16(x3 + y[b + d3])
-        t4, t5 = np.int16(x4 + y[b + d4]), np.int16(x5 + y[b + d5])
-        t6, t7 = np.int16(x6 + y[b + d6]), np.int16(x7 + y[b + d7])
-        low, high = max(max(t0, t1), max(t2, t3)), max(max(t4, t5), max(t6, t7))
-        top[i] = max(top[i], max(low, high))
-
-
-@compiled()
-def _add_products_of_one(x, row, y, column, scale, part):
-    """`_add_products` where all have one x."""
-    column = np.uint64(column * BESIDE)
-    x0, x1, x2, x3 = x[row], x[row + 1], x[row + 2], x[row + 3]
-    x4, x5, x6, x7 = x[row + 4], x[row + 5], x[row + 6], x[row + 7]
-    d1, d2, d3, d4 = np.uint64(BESIDE), np.uint64(2 * BESIDE), np.uint64(3 * BESIDE), np.uint64(4 * BESIDE)
-    d5, d6, d7 = np.uint64(5 * BESIDE), np.uint64(6 * BESIDE), np.uint64(7 * BESIDE)
-    for i in range(BESIDE):
-        b, by = column + np.uint64(i), scale[i]
-        p0, p1 = np.int32(x0 * y[b] * by), np.int32(x1 * y[b + d1] * by)
-        p2, p3 = np.int32(x2 * y[b + d2] * by), np.int32(x3 * y[b + d3] * by)
-        p4, p5 = np.int32(x4 * y[b + d4] * by), np.int32(x5 * y[b + d5] * by)
-        p6, p7 = np.int32(x6 * y[b + d6] * by), np.int32(x7 * y[b + d7] * by)
-        low = np.int32(np.int32(p0 + p1) + np.int32(p2 + p3))
-        part[i] = np.int32(part[i] + np.int32(low + np.int32(np.int32(p4 + p5) + np.int32(p6 + p7))))
-
-
-@compiled()
-def _open_row(codes, form, limits, row, values, bits, exponents, highest, flags):
-    """Values and exponents of up to BESIDE codes; the highest exponents so far; bits of values."""
-    left, right, kept, factor, lowest = form
-    if codes.size == BESIDE:
-        _values(codes, left, right, kept, factor, values)
-    else:
-        row[:] = 0
-        row[: codes.size] = codes
-        _values(row, left, right, kept, factor, values)
-    _full_exponents(bits, np.int16(lowest), exponents)
-    _highest_of(exponents, highest)
-    if limits[2]:
-        _flag_values(bits, np.uint32(limits[2]), flags)
-    if limits[0] > lowest:
-        _flag_small(exponents, np.int16(limits[0]), flags)
+def _close_words(codes, places, lefts, first, count, words):
+    """Words from codes [..., BESIDE], which change: `places[j, p]` is that of element p of word j."""
+    size, parts = places.shape
+    for p in range(1, parts):
+        left = lefts[p] & _word(31)
+        for j in range(size):
+            low, high = _index(places[j, 0] * BESIDE), _index(places[j, p] * BESIDE)
+            for i in range(BESIDE):
+                codes[low + _index(i)] = _word(
+                    codes[low + _index(i)] | _word(codes[high + _index(i)] << left)
+                )
+    _put_apart(codes, places, first, count, size, words)
 
 
 @compiled(nogil=True, error_model="numpy")
-def fill_wide(a, b, c, d, forms, limits, numbers, odd):
+def fill_plain(a, b, c, d, sources, places, shape, forms, limits, numbers, arrays, odd):
+    """`fill` for most numbers, from words to words: a, b, c, d [MMAs * words].
+
+    `sources` say where `_open` finds the elements of [M, K], [N, K] and [blocks of M and N], `places` and the
+    last of `forms` where D's elements go. M and N are even, K a multiple of 8. `numbers`: see `FusedStep`,
+    and how many products integers hold. `arrays`: see `compiled._scratch`. An MMA with numbers that are
+    infinite, NaN or beyond the range in which float32 holds their products, by its `limits`, is set in `odd`
+    [MMAs]; `fill` must compute it.
+    """
+    fraction_bits, floor, kept, nearest, together = numbers
+    rows, columns, depth = shape
+    (a_value, b_value, c_value), (a_code, b_code, c_code), (a_exp, b_exp, c_exp), rest = arrays
+    (a_rows, b_rows, c_rows), (of_a, of_b, of_c), codes, scale, top, part, total, peaks, flags = rest
+    tiny = flags if floor < fraction_bits - 126 else flags[:0]
+    for first in range(0, odd.size, BESIDE):
+        count = min(BESIDE, odd.size - first)
+        for i in range(BESIDE):
+            flags[i] = np.uint8(i >= count)
+        _put_beside(b, first, count, b.size // odd.size, b_rows)
+        _open(
+            of_b, 0, sources[1], 0, columns * depth, forms[1], limits[1], b_value, b_code, b_exp, peaks, flags
+        )
+        left = _flag_peaks(peaks, limits[1][1], flags)
+        _put_beside(a, first, count, a.size // odd.size, a_rows)
+        _put_beside(c, first, count, c.size // odd.size, c_rows)
+        at = 0
+        for m in range(0, rows, 2):
+            _open(of_a, 0, sources[0], m * depth, (m + 2) * depth, forms[0], limits[0],
+                  a_value, a_code, a_exp, peaks, flags)  # fmt: skip
+            left = _flag_peaks(peaks, limits[0][1], flags)
+            if left == 0:
+                break
+            for column in range(0, columns * depth, 2 * depth):
+                _open(of_c, 0, sources[2], at, at + 4, forms[2], limits[2],
+                      c_value, c_code, c_exp, peaks, flags)  # fmt: skip
+                _begin(c_exp, _half(floor), top)
+                for k in range(0, depth, 8):
+                    _highest(a_exp, b_exp, k, column + k, depth, top)
+                _align(top, c_value, c_exp, fraction_bits, scale, total, part, tiny)
+                for k in range(0, depth, 8):
+                    if k and k % together == 0:
+                        _add_part(part, total)
+                    _add_products(a_value, b_value, k, column + k, depth, scale, part)
+                _add_part(part, total)
+                if nearest:
+                    _nearest_codes(total, scale, codes, at)
+                else:
+                    _truncated_codes(total, scale, kept, codes, at)
+                at += 4
+            left = _flag_peaks(peaks, limits[2][1], flags)
+        if left:
+            _close_words(codes, places, forms[3], first, count, d)
+        for i in range(count):
+            odd[first + i] = flags[i]
+
+
+@compiled()
+def _highest_of_rows(x, row, step, y, column, top):
+    """`_highest` for four rows of x, `step` apart, in each of which all have one x."""
+    r, s, t, u = _index(BESIDE), _index(2 * BESIDE), _index(3 * BESIDE), _index(step)
+    row, column = _index(row), _index(column * BESIDE)
+    for number in range(BESIDE):
+        i = _index(number)
+        top0, top1, top2, top3 = top[i], top[i + r], top[i + s], top[i + t]
+        for k in range(8):
+            a, yk = row + _index(k), y[column + i + _index(k * BESIDE)]
+            top0, top1 = max(top0, _half(x[a] + yk)), max(top1, _half(x[a + u] + yk))
+            top2, top3 = max(top2, _half(x[a + u + u] + yk)), max(top3, _half(x[a + u + u + u] + yk))
+        top[i], top[i + r], top[i + s], top[i + t] = top0, top1, top2, top3
+
+
+@compiled()
+def _add_products_of_rows(x, row, step, y, column, scale, part):
+    """`_add_products` for four rows of x, `step` apart, in each of which all have one x."""
+    r, s, t, u = _index(BESIDE), _index(2 * BESIDE), _index(3 * BESIDE), _index(step)
+    row, column = _index(row), _index(column * BESIDE)
+    for number in range(BESIDE):
+        i = _index(number)
+        scale0, scale1, scale2, scale3 = scale[i], scale[i + r], scale[i + s], scale[i + t]
+        part0, part1, part2, part3 = part[i], part[i + r], part[i + s], part[i + t]
+        for k in range(8):
+            a, yk = row + _index(k), y[column + i + _index(k * BESIDE)]
+            part0 = np.int32(part0 + np.int32(x[a] * yk * scale0))
+            part1 = np.int32(part1 + np.int32(x[a + u] * yk * scale1))
+            part2 = np.int32(part2 + np.int32(x[a + u + u] * yk * scale2))
+            part3 = np.int32(part3 + np.int32(x[a + u + u + u] * yk * scale3))
+        part[i], part[i + r], part[i + s], part[i + t] = part0, part1, part2, part3
+
+
+@compiled(nogil=True, error_model="numpy")
+def fill_wide(a, b, c, d, sources, shape, forms, limits, numbers, arrays, odd):
     """`fill_plain` for many columns, which stand side by side instead of MMAs.
 
-    Codes a [count, M, K], b [count, K, N], c and d [count, M, N].
+    Codes a [count * M * K], b [count * K * N], c and d [count * M * N]; M and K are multiples of 8, N of
+    BESIDE.
     """
-    fraction_bits, floor, kept, nearest = numbers
-    count, rows, depth = a.shape
-    columns = b.shape[2]
-    padded = (depth + 7) // 8 * 8
-    groups = (columns + BESIDE - 1) // BESIDE
-    a_value, a_exp = np.zeros(BESIDE, np.float32), np.zeros(BESIDE, np.int16)
-    a_values, a_exps = np.zeros(rows * padded, np.float32), np.full(rows * padded, np.int16(ABSENT))
-    b_value = np.zeros((groups, padded, BESIDE), np.float32)
-    b_exp = np.full((groups, padded, BESIDE), np.int16(ABSENT))
-    b_values, b_exps = b_value.reshape(-1), b_exp.reshape(-1)
-    row, flags = np.zeros(BESIDE, np.uint32), np.empty(BESIDE, np.uint8)
-    highest = np.empty((3, BESIDE), np.int16)
-    c_value, c_exp = np.zeros(BESIDE, np.float32), np.zeros(BESIDE, np.int16)
-    a_bits, b_bits, c_bits = a_value.view(np.uint32), b_value.view(np.uint32), c_value.view(np.uint32)
-    scale, grain = np.empty(BESIDE, np.float32), np.empty(BESIDE, np.float32)
-    top, part, total = np.empty(BESIDE, np.int16), np.empty(BESIDE, np.int32), np.empty(BESIDE)
-    lowest = np.int16(fraction_bits - 126)
-    for i in range(count):
-        flags[:] = 0
-        highest[:] = ABSENT
-        for m in range(rows):
-            _open_row(a[i, m], forms[0], limits[0], row, a_value, a_bits, a_exp, highest[0], flags)
-            a_values[m * padded : m * padded + depth] = a_value[:depth]
-            a_exps[m * padded : m * padded + depth] = a_exp[:depth]
-        for k in range(depth):
-            for group in range(groups):
-                some = b[i, k, group * BESIDE : (group + 1) * BESIDE]
-                value, bits, exponents = b_value[group, k], b_bits[group, k], b_exp[group, k]
-                _open_row(some, forms[1], limits[1], row, value, bits, exponents, highest[1], flags)
-        if flags.any() or highest[0].max() > limits[0][1] or highest[1].max() > limits[1][1]:
-            odd[i] = 1
-            continue
-        for group in range(groups):
-            low, high = group * BESIDE, min((group + 1) * BESIDE, columns)
-            for m in range(rows):
-                _open_row(
-                    c[i, m, low:high], forms[2], limits[2], row, c_value, c_bits, c_exp, highest[2], flags
-                )
-                _begin_top(c_exp, np.int16(floor), top)
-                for k in range(0, padded, 8):
-                    _highest_of_one(a_exps, m * padded + k, b_exps, group * padded + k, top)
-                _align(top, fraction_bits, scale, grain)
-                if floor < lowest:
-                    _flag_tiny(c_exp, top, lowest, flags)
-                _begin(c_value, scale, part)
-                _add_products_of_one(a_values, m * padded, b_values, group * padded, scale, part)
-                _as_total(part, total)
-                for k in range(8, padded, 8):
-                    _clear(part)
-                    _add_products_of_one(a_values, m * padded + k, b_values, group * padded + k, scale, part)
-                    _add_to_total(part, total)
-                if nearest:
-                    _nearest_codes(total, grain, row)
-                else:
-                    _truncated_codes(total, grain, kept, flags, row)
-                result = d[i, m, low:high]
-                for j in range(result.size):
-                    result[j] = row[j]
-        odd[i] = flags.any() or highest[2].max() > limits[2][1]
-
-
-@compiled()
-def _close_words(codes, places, lefts, rows, first, count, words):
-    """The opposite of `_open_words`, of codes [..., BESIDE]."""
-    if lefts.size == 1:
-        _put_apart(codes, places[:, 0], first, count, words)
-        return
-    for j in range(len(places)):
-        row = rows[j]
-        row[:] = codes[places[j, 0]]
-        for p in range(1, lefts.size):
-            code, left = codes[places[j, p]], lefts[p] & np.uint32(31)
-            for i in range(BESIDE):
-                row[i] = np.uint32(row[i] | np.uint32(code[i] << left))
-    _put_apart(rows, np.arange(len(places)), first, count, words)
-
-
-@compiled(nogil=True, error_model="numpy")
-def fill_plain(a, b, c, d, places, shape, forms, limits, numbers, odd):
-    """`fill` for most numbers, from words to words: a, b, c, d [MMAs, words].
-
-    `places` say where their elements are in [M, K], [N, K], [M, N] and [M, N]. An MMA with numbers that are
-    infinite, NaN or beyond the range in which float32 holds their products, by its `limits`, or with a
-    result that is subnormal, is set in `odd` [MMAs]; `fill` must compute it.
-    """
-    fraction_bits, floor, kept, nearest = numbers
+    fraction_bits, floor, kept, nearest, together = numbers
     rows, columns, depth = shape
-    padded = (depth + 7) // 8 * 8
-    a_value = np.zeros((rows * padded, BESIDE), np.float32)
-    a_exp = np.full((rows * padded, BESIDE), np.int16(ABSENT))
-    b_value = np.zeros((columns * padded, BESIDE), np.float32)
-    b_exp = np.full((columns * padded, BESIDE), np.int16(ABSENT))
-    c_value = np.zeros((rows * columns, BESIDE), np.float32)
-    c_exp = np.full((rows * columns, BESIDE), np.int16(ABSENT))
-    codes = np.empty((rows * columns, BESIDE), np.uint32)
-    a_values, b_values = a_value.reshape(-1), b_value.reshape(-1)
-    a_exps, b_exps = a_exp.reshape(-1), b_exp.reshape(-1)
-    words = np.zeros((max(a.shape[1], b.shape[1], c.shape[1], d.shape[1]), BESIDE), np.uint32)
-    flags, top = np.empty(BESIDE, np.uint8), np.empty(BESIDE, np.int16)
-    scale, grain = np.empty(BESIDE, np.float32), np.empty(BESIDE, np.float32)
-    part, total = np.empty(BESIDE, np.int32), np.empty(BESIDE)
-    lowest = np.int16(fraction_bits - 126)
-    for first in range(0, len(d), BESIDE):
-        count = min(BESIDE, len(d) - first)
-        flags[:] = 0
-        _open_words(a, first, count, places[0], forms[0], limits[0], words, a_value, a_exp, flags)
-        _open_words(b, first, count, places[1], forms[1], limits[1], words, b_value, b_exp, flags)
-        _open_words(c, first, count, places[2], forms[2], limits[2], words, c_value, c_exp, flags)
-        if flags[:count].all():
-            odd[first : first + count] = 1
+    (a_value, b_value, c_value), (a_code, b_code, c_code), (a_exp, b_exp, c_exp), rest = arrays
+    _, _, codes, scale, top, part, total, peaks, flags = rest
+    tiny = flags if floor < fraction_bits - 126 else flags[:0]
+    groups = columns // BESIDE
+    for number in range(odd.size):
+        for i in range(BESIDE):
+            flags[i] = 0
+        _open(a, number * rows * depth, sources[0], 0, rows * depth // BESIDE, forms[0], limits[0],
+              a_value, a_code, a_exp, peaks, flags)  # fmt: skip
+        left = _flag_peaks(peaks, limits[0][1], flags)
+        _open(b, number * depth * columns, sources[1], 0, depth * groups, forms[1], limits[1],
+              b_value, b_code, b_exp, peaks, flags)  # fmt: skip
+        left = _flag_peaks(peaks, limits[1][1], flags)
+        odd[number] = left < BESIDE
+        if left < BESIDE:
             continue
-        for m in range(rows):
-            for n in range(columns):
-                at, of_a, of_b = m * columns + n, m * padded, n * padded
-                _begin_top(c_exp[at], np.int16(floor), top)
-                for k in range(0, padded, 8):
-                    _highest(a_exps, b_exps, of_a + k, of_b + k, top)
-                _align(top, fraction_bits, scale, grain)
-                if floor < lowest:
-                    _flag_tiny(c_exp[at], top, lowest, flags)
-                _begin(c_value[at], scale, part)
-                _add_products(a_values, b_values, of_a, of_b, scale, part)  # 8 terms of 27 bits, and C: 32
-                _as_total(part, total)
-                for k in range(8, padded, 8):
-                    _clear(part)
-                    _add_products(a_values, b_values, of_a + k, of_b + k, scale, part)
-                    _add_to_total(part, total)
+        for m in range(0, rows, 4):
+            for group in range(groups):
+                start = (number * rows + m) * columns + group * BESIDE
+                _open(c, start, sources[2], 0, 4, forms[2], limits[2], c_value, c_code, c_exp, peaks, flags)
+                _begin(c_exp, _half(floor), top)
+                for k in range(0, depth, 8):
+                    _highest_of_rows(a_exp, m * depth + k, depth, b_exp, group * depth + k, top)
+                _align(top, c_value, c_exp, fraction_bits, scale, total, part, tiny)
+                for k in range(0, depth, 8):
+                    if k and k % together == 0:
+                        _add_part(part, total)
+                    _add_products_of_rows(
+                        a_value, m * depth + k, depth, b_value, group * depth + k, scale, part
+                    )
+                _add_part(part, total)
                 if nearest:
-                    _nearest_codes(total, grain, codes[at])
+                    _nearest_codes(total, scale, codes, 0)
                 else:
-                    _truncated_codes(total, grain, kept, flags, codes[at])
-        _close_words(codes, places[3], forms[3], words, first, count, d)
-        odd[first : first + count] = flags[:count]
+                    _truncated_codes(total, scale, kept, codes, 0)
+                for row in range(4):
+                    target, source = _index(start + row * columns), _index(row * BESIDE)
+                    for i in range(BESIDE):
+                        d[target + _index(i)] = codes[source + _index(i)]
+        left = _flag_peaks(peaks, limits[2][1], flags)
+        odd[number] = left < BESIDE
