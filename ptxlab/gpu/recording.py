@@ -60,7 +60,7 @@ def measurable(target: str) -> Iterator[Form]:
 
 
 def is_typical(form: Form) -> bool:
-    """Whether a record has its sustained throughput, which takes time: one N, shape and sign of each type."""
+    """Whether it runs until power bounds its clock, which takes time: one N, shape and sign of each type."""
     if not isinstance(form, MmaForm) or form.a_type != form.b_type or form.satfinite or form.rounding:
         return False
     if form.lanes == 128:
