@@ -212,6 +212,18 @@ def test_the_record_of_the_h200_is_whole_numbers_of_cycles() -> None:
     assert {work(form) / measured(form).cycles > 0 for form in ptxlab.catalog("mma", "sm_90a")} == {True}
 
 
+def test_the_record_of_the_h200_is_complete() -> None:
+    """Every form that it has, with clock, power and temperature."""
+    record = measured(chip="H200")
+    for form in recording.measurable("sm_90a"):
+        result = record.get(form)
+        assert result is not None, form
+        assert result.best.clock > 1000
+        assert result.sustained is not None, form
+        assert 150 < (result.sustained.power or 0) < 1000, form
+        assert 30 < (result.sustained.temperature or 0) < 90, form
+
+
 def test_charts_show_the_record(tmp_path: Path) -> None:
     for what in WHAT:
         chart = throughput(what)

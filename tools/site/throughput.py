@@ -34,7 +34,8 @@ rate; they do not depend on the clock.
 Operands are random (normally distributed floats, integers of all bits): on zeros the same chip takes less
 power and runs up to 12 % faster. The machine code of every loop was checked to hold exactly the
 instructions that are counted; those that the chip lacks load operands anew for each, so that nothing of
-their emulation moves out of the loop. `ptxlab measure INSTRUCTION` does all this on your GPU, and `ptxlab
+their emulation moves out of the loop. `ldmatrix` with `.s8.s4`, which CUDA 13.0 does not know, was
+assembled by CUDA 13.4. `ptxlab measure INSTRUCTION` does all this on your GPU, and `ptxlab
 measure --all --record` makes a record like this one."""
 
 _POWER = """\
