@@ -60,7 +60,10 @@ FORMAT = 1
 SEED = 2026
 #: Seconds after which a case counts as one that never ends.
 LIMIT = 120.0
-_SHOWN = 32  # differing words that are listed
+_SHOWN = 32  # words, and differing words, that are listed
+_MOST_TEXT = 16 << 20  # bytes of `words` in a report; further ones are left out
+#: Categories for forms that differ from another in little.
+_BRIEF = ("bits", "moderate", "edges")
 _PLAIN = Modifiers()
 
 
@@ -128,11 +131,18 @@ def model_of(ins: ProductForm, target: str) -> str | None:
 
 @dataclass(frozen=True)
 class Golden:
-    """An instruction on inputs of every category."""
+    """An instruction on inputs of every category, or of a few."""
 
     form: ProductForm
     modifiers: Modifiers = _PLAIN
     count: int = 4
+    brief: bool = False  # a few categories only
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        """The categories of inputs that it runs on."""
+        every = (*inputs.categories(self.form), *inputs.directed_categories(self.form))
+        return tuple(name for name in every if name in _BRIEF) if self.brief else every
 
     @property
     def sources(self) -> list[str]:
@@ -141,7 +151,7 @@ class Golden:
 
     def run(self, runner: Runner) -> dict[str, Any]:
         results = {}
-        for category in (*inputs.categories(self.form), *inputs.directed_categories(self.form)):
+        for category in self.categories:
             operands = inputs.make(self.form, category, self.count, SEED, self.modifiers.selector)
             operands = replace(operands, modifiers=self.modifiers)
             results[category] = compared(runner.product(operands), self._expected(runner, operands))
@@ -160,13 +170,20 @@ class Golden:
 
 
 def compared(found: NDArray[Any], expected: NDArray[Any] | None) -> dict[str, Any]:
-    """A digest of all words, those of the first instruction, and how many differ from what was expected."""
-    result: dict[str, Any] = {"digest": digest(found), "shape": list(found.shape), "first": packed(found[:1])}
+    """A digest of all words, the first of them, and how many differ from what was expected.
+
+    If some do, or nothing was expected, all words of the first instruction too.
+    """
+    result: dict[str, Any] = {
+        "digest": digest(found), "shape": list(found.shape), "first": packed(found.reshape(-1)[:_SHOWN])
+    }  # fmt: skip
     if expected is None:
-        return {**result, "differences": None}
+        return {**result, "differences": None, "words": packed(found[:1])}
     places = np.argwhere(found != expected)
+    if not len(places):
+        return {**result, "differences": 0}
     shown = [[*map(int, at), int(found[tuple(at)]), int(expected[tuple(at)])] for at in places[:_SHOWN]]
-    return {**result, "differences": len(places), "differing": shown}
+    return {**result, "differences": len(places), "differing": shown, "words": packed(found[:1])}
 
 
 def digest(words: NDArray[Any]) -> str:
@@ -465,6 +482,7 @@ def _mma(target: str, quick: bool) -> Iterator[Golden]:
 def _tensor(target: str) -> Iterator[Golden]:
     """tcgen05.mma with few columns, since each column is computed alike."""
     seen = set()
+    arithmetic = set()
     for form, modifiers in tensor_cases():
         if not isinstance(form, Tcgen05Mma) or form.decompress or form.kind == "ti16":
             continue
@@ -473,7 +491,17 @@ def _tensor(target: str) -> Iterator[Golden]:
         small = form if form.n <= 16 else _with_columns(form, 16)
         if small.supports(target) and (small, modifiers) not in seen:
             seen.add((small, modifiers))
-            yield Golden(small, modifiers, count=2)
+            key = (
+                small.kind,
+                small.sparse,
+                small.k,
+                small.a_type,
+                small.b_type,
+                small.d_type,
+                small.scale_vec,
+            )
+            yield Golden(small, modifiers, count=2, brief=key in arithmetic)
+            arithmetic.add(key)
 
 
 def _with_columns(form: Tcgen05Mma, at_least: int) -> Tcgen05Mma:
@@ -531,6 +559,7 @@ def report(
             tick(1, entries[-1]["instruction"])
     if run is not None:
         run.close()
+    _shorten(entries)
     compiler = ".".join(map(str, _or_none(gpu.compiler_version) or ())) or None
     return {
         "about": "What a GPU gives for matrix instructions of PTX, and what ptxlab's emulator gives.",
@@ -551,6 +580,16 @@ def report(
         "summary": _summary(entries),
         "entries": entries,
     }
+
+
+def _shorten(entries: Iterable[dict[str, Any]]) -> None:
+    """Leave out words where there are too many."""
+    left = _MOST_TEXT
+    for entry in entries:
+        for result in (entry, *entry.get("categories", {}).values()):
+            left -= len(result.get("words", ""))
+            if left < 0:
+                result.pop("words", None)
 
 
 def _summary(entries: Sequence[dict[str, Any]]) -> dict[str, int]:
