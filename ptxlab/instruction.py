@@ -402,6 +402,21 @@ class TensorInstruction(MatrixInstruction, Tcgen05Mma):
 
         return sass(self, target)
 
+    def figure(self, what: str = "D", *, title: bool = True, **options: Any) -> Any:
+        """A Plotly figure of a matrix in tensor or shared memory, of the descriptor, or of a trace.
+
+        `what` is "D", "A", "B", "E", "SFA", "SFB", "descriptor" or "trace"; those in tensor memory
+        have the options of `ptxlab.figures.tensor_memory`.
+
+        >>> import ptxlab
+        >>> ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=32)
+        >>> ins.figure("D", colour="warp", marked=(20, 3)).layout.meta["title"]
+        'D of tcgen05.mma.cta_group::1.kind::f16 m64n32k16'
+        """
+        from .views.figures import figure
+
+        return figure(self, what, title=title, **options)
+
     def ptx_module(self, target: str = "sm_100a") -> str:
         """A whole PTX module with the instruction: the `.version` that it needs, `.target`, descriptors."""
         from .gpu.codegen import ptx_module
@@ -424,6 +439,12 @@ class TensorTransfer(Tcgen05Move):
     >>> load.emulate(words)[5]   # thread 5: lanes 1 and 9
     array([10, 11, 74, 75], dtype=uint32)
     """
+
+    def figure(self, what: str | None = None, *, title: bool = True, **options: Any) -> Any:
+        """A Plotly figure: of ld and st the registers "R", of cp the lanes "T" that it writes."""
+        from .views.figures import figure
+
+        return figure(self, what, title=title, **options)
 
     def emulate(
         self, *arguments: Any, address: int = 0, split: int | None = None

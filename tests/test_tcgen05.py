@@ -907,6 +907,29 @@ def test_lookups_by_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert "is in shared memory" in refused("where", F16, "A", "1", "1")
     assert "it is 32 bits, 0x8400010, or parts" in refused("where", F16, "D", "1", "1", "--descriptor", "m")
     assert "belongs to tcgen05.mma" in refused("cute", "mma.m16n8k16.f32.f16", "--descriptor", "m=64")
+    sparse = "tcgen05.mma.sp.cta_group::1.kind::f16"
+    assert "96..111  0..23    31..0  48..63  0..23" in answer("layout", F16, "D", "--m", "64", "--n", "24")
+    elements = answer("layout", F16, "D", "--m", "64", "--n", "24", "--csv").splitlines()
+    assert elements[1 + 20 * 24 + 3] == "20,3,0,36,3,0,31" and len(elements) == 1 + 64 * 24
+    assert answer("layout", F16, "A", "--tensor-a", "--cute") == "(128,16):(1,128)\n"
+    assert "0x0100  0x0180" in answer("layout", F16, "B", "--n", "16")
+    assert "T5:{r0}" in answer("layout", load, "R") and answer("layout", F16, "D", "--svg").startswith("<svg")
+    assert answer("layout", load, "R", "--json").count('"thread"') == 256
+    nibbles = json.loads(answer("metadata", sparse, "--selector", "1", "--json"))["nibbles"]
+    assert nibbles[0] == {"m": 0, "chunk": 0, "cta": 0, "lane": 0, "column": 1, "low": 0, "high": 3}
+    assert answer("ptx", F16) == f"{F16} [%d_tmem], %a_desc, %b_desc, %idesc, enable_input_d;\n"
+    assert "asm volatile" in answer("ptx", load, "--cpp") and ".target sm_103a" in answer(
+        "ptx", F16, "--module", "--target", "sm_103a"
+    )
+    assert "0x04400010" in answer("descriptor", "--instruction", F16, "--m", "64")
+    assert "Instruction descriptor" in answer("descriptor", "--instruction", F16, "--svg")
+    assert "D of the first, from the emulator" in answer("run", F16, "--m", "64", "--n", "8")
+    traced = json.loads(answer("trace", F16, "3", "5", "--descriptor", "m=64,n=8,a=bf16,b=bf16", "--json"))
+    assert traced["instruction"] == F16
+    assert "towards higher lanes" in answer("show", "tcgen05.shift.cta_group::1.down", "--no-sass")
+    assert "--m belongs to tcgen05.mma" in refused("layout", "mma.m16n8k64.s4", "C", "--m", "4")
+    assert "is dense" in refused("metadata", F16) and "--formula" in refused("layout", F16, "D", "--formula")
+    assert "go with --instruction" in refused("descriptor", "0x40", "--m", "64")
     narrowed = answer("list", "--family", "tcgen05", "--type", "tf32", "--shape", "m32*", "--dense").split()
     assert narrowed == ["tcgen05.mma.ws.cta_group::1.kind::tf32"]
 

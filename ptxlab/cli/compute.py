@@ -18,15 +18,15 @@ from .._util.progress import bar
 from ..errors import PtxlabError, quoted
 from ..isa.mma import MmaForm
 from ..isa.modifiers import Modifiers
-from ..isa.operand import Operand
 from ..isa.operands import Operands
 from ..isa.parse import parse
+from ..isa.tcgen05 import Tcgen05Mma
 from ..numerics.emulate import emulate
 from ..numerics.trace import trace as trace_element
 from ..verify import inputs
 from ..views.trace_text import text as trace_text
 from ..views.trace_text import trace_lines, trace_title
-from . import streams
+from . import streams, tcgen05
 from .output import Style, as_json, check_no_title
 from .streams import Utf8
 
@@ -39,15 +39,18 @@ _MOST_HUNTED = 10**12  # of one hunt: years on a GPU
 
 def run(args: argparse.Namespace, style: Style) -> str:
     """D of random registers from the emulator, the GPU or both, and in how many bits the two differ."""
-    form = _mma_form(
-        args.instruction,
+    form = _product(
+        args,
         "it moves a matrix and computes nothing; in Python its `emulate` and `run` take memory and addresses",
     )
     if not 1 <= args.batch <= _MOST_MMAS:
         raise PtxlabError(f"--batch {args.batch}: run at least one and at most {_MOST_MMAS:,}")
     if args.on == "gpu" and not gpu.available(form):
         raise PtxlabError(gpu.status(form))
-    form.check_modifiers(Modifiers(selector=args.selector))
+    if isinstance(form, Tcgen05Mma) and args.selector:
+        form = form.with_descriptor(selector=args.selector)
+    else:
+        form.check_modifiers(Modifiers(selector=args.selector))
     first, differing = _run_batch(form, args)
     name, d = next(iter(first.items()))
     batch = "1 instruction" if args.batch == 1 else f"{args.batch} instructions"
@@ -66,7 +69,9 @@ def run(args: argparse.Namespace, style: Style) -> str:
     return "\n".join(lines)
 
 
-def _run_batch(form: MmaForm, args: argparse.Namespace) -> tuple[dict[str, NDArray[Any]], int | None]:
+def _run_batch(
+    form: MmaForm | Tcgen05Mma, args: argparse.Namespace
+) -> tuple[dict[str, NDArray[Any]], int | None]:
     """Registers of the first D by who computed it, and in how many bits of the batch the two differ.
 
     A large batch goes in parts, so that it takes no more memory than a small one.
@@ -80,7 +85,8 @@ def _run_batch(form: MmaForm, args: argparse.Namespace) -> tuple[dict[str, NDArr
         for number, start in enumerate(range(0, args.batch, size)):
             count = min(size, args.batch - start)
             seed = args.seed + (number << 64)
-            operands = inputs.make(form, _usual_category(form), count, seed, args.selector)
+            selector = 0 if isinstance(form, Tcgen05Mma) else args.selector
+            operands = inputs.make(form, _usual_category(form), count, seed, selector)
             results = _results(operands, args.on)
             first = first or {name: registers[0] for name, registers in results.items()}
             if len(results) == 2:
@@ -100,6 +106,16 @@ def _results(operands: Operands, on: str) -> dict[str, NDArray[Any]]:
     return results
 
 
+def _product(args: argparse.Namespace, refusal: str) -> MmaForm | Tcgen05Mma:
+    """The instruction that the arguments name, of tcgen05 with its descriptor."""
+    if not tcgen05.is_asked(args):
+        return _mma_form(args.instruction, refusal)
+    form = tcgen05.form_of(args)
+    if not isinstance(form, Tcgen05Mma):
+        raise PtxlabError(f"{form.mnemonic}: {refusal}")
+    return form
+
+
 def _mma_form(text: str, refusal: str) -> MmaForm:
     form = parse(text)
     if not isinstance(form, MmaForm):
@@ -107,7 +123,7 @@ def _mma_form(text: str, refusal: str) -> MmaForm:
     return form
 
 
-def _usual_category(form: MmaForm) -> str:
+def _usual_category(form: MmaForm | Tcgen05Mma) -> str:
     """Inputs that give results worth looking at."""
     return "moderate" if form.a.dtype.is_float else "bits"
 
@@ -135,8 +151,8 @@ def _matrix_text(values: NDArray[Any], style: Style) -> str:
 def trace(args: argparse.Namespace, style: Style) -> str:
     """Why an element of D has its bits, as text, JSON or SVG."""
     check_no_title(args)
-    form = _mma_form(
-        args.instruction,
+    form = _product(
+        args,
         "it moves a matrix, so there is nothing to trace; `ptxlab where` says where its elements go",
     )
     operands, origin = _trace_inputs(form, args)
@@ -150,20 +166,20 @@ def trace(args: argparse.Namespace, style: Style) -> str:
     return "\n".join([title, style.dim(f"  inputs: {origin}"), *trace_lines(result, lost=style.dim)])
 
 
-def _trace_inputs(form: MmaForm, args: argparse.Namespace) -> tuple[Operands, str]:
+def _trace_inputs(form: MmaForm | Tcgen05Mma, args: argparse.Namespace) -> tuple[Operands, str]:
     """What goes in, made from a seed or read from files, and where it comes from in words."""
     category = args.category or _usual_category(form)
     operands = inputs.make(form, category, 1, args.seed).item(0)
     if args.a is not None:
-        matrix = _load(args.a, form.a_dense)
+        matrix = _load(args.a, "A", (form.m, form.k) if isinstance(form, Tcgen05Mma) else form.a_dense.shape)
         if form.e is not None:
             matrix, nibbles = form.compress(matrix)
             operands = replace(operands, e=form.e.pack_codes(nibbles))
         operands = replace(operands, a=form.a.pack(matrix))
     if args.b is not None:
-        operands = replace(operands, b=form.b.pack(_load(args.b, form.b)))
+        operands = replace(operands, b=form.b.pack(_load(args.b, "B", form.b.shape)))
     if args.c is not None:
-        operands = replace(operands, c=form.c.pack(_load(args.c, form.c)))
+        operands = replace(operands, c=form.c.pack(_load(args.c, "C", form.c.shape)))
     files = {"A": args.a, "B": args.b, "C": args.c}
     origins = [
         f"{name} from {streams.one_line(Path(path).name[:60])}"
@@ -178,7 +194,7 @@ def _trace_inputs(form: MmaForm, args: argparse.Namespace) -> tuple[Operands, st
     return operands, ", ".join(origins)
 
 
-def _load(path: str, operand: Operand) -> NDArray[Any]:
+def _load(path: str, name: str, shape: tuple[int, int]) -> NDArray[Any]:
     """The matrix in a file of `np.save`; one that is not of the operand's shape is not even read."""
     try:
         if Path(path).exists() and not stat.S_ISREG(Path(path).stat().st_mode):
@@ -190,11 +206,11 @@ def _load(path: str, operand: Operand) -> NDArray[Any]:
             f"{quoted(path)}: no matrix could be read from it ({streams.one_line(str(error))[:200]}); "
             "np.save writes one"
         ) from None
-    rows, columns = operand.shape
-    if array.dtype.kind not in "biuf" or array.shape != operand.shape:
+    rows, columns = shape
+    if array.dtype.kind not in "biuf" or array.shape != shape:
         raise PtxlabError(
             f"{quoted(path)}: found {quoted(array.dtype)} of shape {quoted(array.shape)}; "
-            f"{operand.name} is a matrix of numbers, {rows}x{columns}"
+            f"{name} is a matrix of numbers, {rows}x{columns}"
         )
     return np.array(array)
 

@@ -219,6 +219,8 @@ def holds(args: argparse.Namespace, style: Style) -> str:
 
 def layout(args: argparse.Namespace, style: Style) -> str:
     check_no_title(args)
+    if tcgen05.is_asked(args):
+        return tcgen05.layout(args, style)
     form = parse(args.instruction)
     operand = find_operand(form, args.operand)
     if args.format in ("csv", "json", "cute", "formula"):
@@ -288,6 +290,8 @@ def _picture_text(picture: views.Picture, format: str | None, style: Style) -> s
 
 def metadata(args: argparse.Namespace, style: Style) -> str:
     check_no_title(args)
+    if tcgen05.is_asked(args):
+        return tcgen05.metadata(args, style)
     form = parse(args.instruction)
     if not isinstance(form, MmaForm) or not form.sparse:
         raise PtxlabError(f"{form.mnemonic} is dense: it has no metadata; sparse forms are spelt .sp")
@@ -317,6 +321,8 @@ def cute(args: argparse.Namespace, style: Style) -> str:
 
 
 def ptx(args: argparse.Namespace, style: Style) -> str:
+    if tcgen05.is_asked(args):
+        return tcgen05.ptx(args, style)
     form = parse(args.instruction)
     if args.shared_a:
         if not isinstance(form, MmaForm):
@@ -332,10 +338,12 @@ def ptx(args: argparse.Namespace, style: Style) -> str:
 
 
 def sass(args: argparse.Namespace, style: Style) -> str:
-    form = parse(args.instruction)
+    tensor = tcgen05.form_of(args) if tcgen05.is_asked(args) else None
+    form: Form = tensor or parse(args.instruction)
     if args.all:
         return _sass_of_all(form, args, style)
-    code = sass_of.sass(form, args.target or views.target_of(form))
+    target = tcgen05.target_of(tensor) if tensor else views.target_of(form)
+    code = sass_of.sass(form, args.target or target)
     lines = code.listing.splitlines()
     if args.json:
         return as_json({"instruction": form.mnemonic, "listing": lines, "targets": [_sass_facts(code)]})

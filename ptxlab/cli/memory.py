@@ -16,13 +16,14 @@ from ..errors import PtxlabError, listing, quoted
 from ..isa.instruction_descriptor import InstructionDescriptor
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
-from ..isa.parse import parse, parse_any
+from ..isa.parse import parse
 from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma
 from ..isa.transfer import TransferForm
 from ..memory import SWIZZLES, Conflicts, Descriptor, Tile, conflicts, descriptor
 from ..memory.banks import transfer_conflicts
 from ..memory.descriptors import swizzled
 from ..views.bank_pictures import accesses, slice_bytes, slices
+from . import tcgen05
 from .names import find_operand
 from .output import Style, as_json, as_text, check_no_title
 from .streams import Utf8
@@ -41,9 +42,11 @@ _DEPTH_BYTES = 32  # along K, that one wgmma reads
 def check(args: argparse.Namespace, style: Style) -> str:
     """`ptxlab descriptor`: decode one, judge it by a tile, or list those of a tile."""
     check_no_title(args)
-    form = None if args.instruction is None else parse_any(args.instruction)
-    if isinstance(form, Tcgen05Form):
-        return _tcgen05(args, form, style)
+    if args.instruction is None:
+        if args.descriptor is not None or args.tensor_a or any(getattr(args, name) for name in tcgen05.PARTS):
+            raise PtxlabError("--m, --n, --a, --b, --d, --descriptor and --tensor-a go with --instruction")
+    elif tcgen05.is_asked(args):
+        return _tcgen05(args, tcgen05.form_of(args), style)
     operand = _operand(args)
     tile = None if args.tile is None else Tile.parse(args.tile)
     if args.code is None:
@@ -101,11 +104,13 @@ def _tcgen05(args: argparse.Namespace, form: Tcgen05Form, style: Style) -> str:
     """The 32-bit descriptor of a tcgen05.mma, or the 64-bit descriptor of its A or B."""
     if not isinstance(form, Tcgen05Mma):
         raise PtxlabError(f"--instruction {form.mnemonic}: of tcgen05 only mma has descriptors to judge")
-    if args.code is None or args.tile is not None or args.format == "svg":
-        raise PtxlabError("of tcgen05 give a descriptor of 32 or 64 bits, without --tile and --svg")
-    if 0 <= args.code < 1 << 32:
+    if args.tile is not None:
+        raise PtxlabError("of tcgen05 give a descriptor of 32 or 64 bits, without --tile")
+    if args.code is None or 0 <= args.code < 1 << 32:
         return _instruction_descriptor(args, form, style)
     fields = descriptor(args.code, family="tcgen05")
+    if args.format == "svg":
+        return Utf8(views.descriptor(fields.code).with_title(not args.no_title).svg().rstrip("\n"))
     operand = args.operand.upper()
     problems = fields.tcgen05().faults(form, operand)
     if args.format == "json":
@@ -117,7 +122,10 @@ def _tcgen05(args: argparse.Namespace, form: Tcgen05Form, style: Style) -> str:
 
 
 def _instruction_descriptor(args: argparse.Namespace, form: Tcgen05Mma, style: Style) -> str:
-    fields = InstructionDescriptor.decode(args.code, form.kind)
+    fields = form.descriptor if args.code is None else InstructionDescriptor.decode(args.code, form.kind)
+    if args.format == "svg":
+        picture = views.instruction_descriptor(fields).with_title(not args.no_title)
+        return Utf8(picture.svg().rstrip("\n"))
     problems = form.faults(fields)
     table = views.Table(
         ("bits", "field", "code", "value"),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeAlias
 from .._version import __version__
 from ..errors import listing, quoted
 from ..isa.catalog import REGISTER_FAMILIES
-from . import completion, compute, lab, lookup, measure, memory, repack, simulate, streams
+from . import completion, compute, lab, lookup, measure, memory, repack, simulate, streams, tcgen05
 from .names import suggestion
 from .output import Style
 
@@ -60,21 +60,25 @@ EXAMPLES = {
   ptxlab where mma.m16n8k64.s4 A 9 37
   ptxlab where mma.sp.m16n8k16.tf32 E 0 0              a metadata nibble
   ptxlab where mma.m16n8k64.s4 D 9 3 --explain         everything that goes into it
-  ptxlab where wgmma.sp.m64n24k64.f32.e4m3 B 37 13     a byte of shared memory""",
+  ptxlab where wgmma.sp.m64n24k64.f32.e4m3 B 37 13     a byte of shared memory
+  ptxlab where tcgen05.mma.cta_group::1.kind::f16 D 20 3 --m 64    in tensor memory""",
     "holds": """\
   ptxlab holds mma.m16n8k64.s4 A --lane 5
-  ptxlab holds mma.m16n8k64.s4 A --lane 5 --register 1""",
+  ptxlab holds mma.m16n8k64.s4 A --lane 5 --register 1
+  ptxlab holds tcgen05.ld.sync.aligned.16x256b.x1.b32 R --lane 37    a thread of 128""",
     "layout": """\
   ptxlab layout mma.m16n8k64.s4 C
   ptxlab layout mma.m16n8k64.s4 C --formula            as the manual writes it
   ptxlab layout mma.sp.m16n8k64.s4 A --dense --markdown
-  ptxlab layout mma.m16n8k64.s4 A --csv > a.csv        one line per element""",
+  ptxlab layout mma.m16n8k64.s4 A --csv > a.csv        one line per element
+  ptxlab layout tcgen05.mma.cta_group::1.kind::f16 D --m 64 --svg > d.svg""",
     "descriptor": """\
   ptxlab descriptor 0x4000004000010040
   ptxlab descriptor 0x4000002000010040 --tile bits=16,rows=64,k=64,swizzle=128
   ptxlab descriptor 0x4000004000010042 --instruction wgmma.m64n64k16.f32.f16
   ptxlab descriptor 0x4000004000010042 --svg > bytes.svg        which bytes it reads
   ptxlab descriptor 0x8400490 --instruction tcgen05.mma.cta_group::1.kind::f16
+  ptxlab descriptor --instruction tcgen05.mma.cta_group::1.kind::f16 --m 64 --n 32
   ptxlab descriptor --tile bits=16,rows=64,k=128,swizzle=128    those of all slices
   ptxlab descriptor --tile dtype=e4m3,rows=64,k=64,swizzle=64 --svg > tile.svg""",
     "conflicts": """\
@@ -89,7 +93,8 @@ EXAMPLES = {
   ptxlab repack mma.m16n8k32.s8:D mma.m16n8k32.s8:A --json""",
     "metadata": """\
   ptxlab metadata mma.sp.m16n8k16.tf32 --selector 1
-  ptxlab metadata mma.sp.m16n8k64.s4 --svg > e.svg""",
+  ptxlab metadata mma.sp.m16n8k64.s4 --svg > e.svg
+  ptxlab metadata tcgen05.mma.sp.cta_group::1.kind::f16 --selector 1""",
     "cute": """\
   ptxlab cute mma.m16n8k64.s4
   ptxlab cute mma.m16n8k64.s4 A""",
@@ -99,7 +104,8 @@ EXAMPLES = {
   ptxlab ptx mma.m16n8k64.s4 --kernel        the kernel that `run` compiles""",
     "sass": """\
   ptxlab sass mma.m16n8k64.s4 --target sm_90a
-  ptxlab sass mma.m16n8k64.s4 --all          one line for each generation of chips""",
+  ptxlab sass mma.m16n8k64.s4 --all          one line for each generation of chips
+  ptxlab sass tcgen05.mma.cta_group::2.kind::f16""",
     "models": """\
   ptxlab models --chip sm_80                 how an A100 adds and rounds
   ptxlab models --json""",
@@ -107,7 +113,8 @@ EXAMPLES = {
   ptxlab trace mma.m16n8k16.f32.f16 3 5
   ptxlab trace mma.m16n8k64.s4 6 7 --category edges       sums that wrap around
   ptxlab trace mma.m16n8k16.f32.f16 3 5 --category exponents --seed 2
-  ptxlab trace mma.m16n8k32.f32.e4m3 0 0 --svg > why.svg  as a picture""",
+  ptxlab trace mma.m16n8k32.f32.e4m3 0 0 --svg > why.svg  as a picture
+  ptxlab trace tcgen05.mma.cta_group::1.kind::f8f6f4 3 5 --descriptor m=64,a=e5m2""",
     "run": """\
   ptxlab run mma.m16n8k64.s4 --seed 3
   ptxlab run mma.sp.m16n8k16.tf32 --on both --batch 1000""",
@@ -222,11 +229,22 @@ def build() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_tcgen05(command: argparse.ArgumentParser) -> None:
+def _add_tcgen05(command: argparse.ArgumentParser, parts: Sequence[str] = tcgen05.PARTS) -> None:
+    """What a mnemonic of tcgen05.mma does not say; some commands have other uses for --a, --b and --d."""
+    about = {
+        "m": "M, e.g. 128", "n": "N, e.g. 256", "a": "type of A, e.g. bf16",
+        "b": "type of B", "d": "type of D",
+    }  # fmt: skip
+    for name in parts:
+        kind = _integer if name in "mn" else str
+        command.add_argument(
+            f"--{name}", type=kind, metavar=name.upper(), help=f"of tcgen05.mma: {about[name]}"
+        )
     command.add_argument(
         "--descriptor", metavar="PARTS", help="of tcgen05.mma: m=64,n=32,a=bf16,d=f32, or the 32 bits"
     )
     command.add_argument("--tensor-a", action="store_true", help="of tcgen05.mma: A is in tensor memory")
+    command.set_defaults(tcgen05=tuple(parts))
 
 
 def _add_lookups(commands: _Commands) -> None:
@@ -297,12 +315,14 @@ def _add_lookups(commands: _Commands) -> None:
     )
     command.add_argument("--lane", type=_integer, help="highlight this lane in --svg")
     _add_shared_memory(command)
+    _add_tcgen05(command)
     _add_formats(command, ("csv", "markdown", "json", "svg", "cute", "formula"))
 
     command = commands.add(
         "metadata", lookup.metadata, "show which bits of which lane describe each chunk of a sparse A"
     )
     command.add_argument("--selector", type=_integer, default=0, help="sparsity selector (default: 0)")
+    _add_tcgen05(command)
     _add_formats(command, ("csv", "markdown", "json", "svg"))
 
     command = commands.add(
@@ -326,6 +346,7 @@ def _add_lookups(commands: _Commands) -> None:
         help="for --module: its .target (default: sm_90a, or the first that has the instruction)",
     )
     command.add_argument("--shared-a", action="store_true", help="for wgmma: A comes from shared memory")
+    _add_tcgen05(command)
 
     command = commands.add(
         "sass", lookup.sass, "print the machine code of an instruction; needs no GPU", json=True
@@ -336,6 +357,7 @@ def _add_lookups(commands: _Commands) -> None:
         help="the chip (default: sm_90a, or the first that has the instruction)",
     )
     command.add_argument("--all", action="store_true", help="one line for each generation of chips")
+    _add_tcgen05(command)
 
     command = commands.add(
         "models",
@@ -378,6 +400,7 @@ def _add_shared_memory_commands(commands: _Commands) -> None:
     command.add_argument(
         "--operand", metavar="OPERAND", default="B", help="of that instruction: A or B (default: B)"
     )
+    _add_tcgen05(command)
     command.add_argument(
         "--transposed", action="store_true", help="of that wgmma: the operand is MN-major (imm-trans = 1)"
     )
@@ -443,6 +466,7 @@ def _add_computations(commands: _Commands) -> None:
     command.add_argument("--seed", type=_integer, default=0, help="of the random registers (default: 0)")
     command.add_argument("--batch", type=_integer, default=1, help="number of independent MMAs (default: 1)")
     command.add_argument("--selector", type=_integer, default=0, help="sparsity selector (default: 0)")
+    _add_tcgen05(command)
 
     command = commands.add(
         "hunt",
@@ -484,6 +508,7 @@ def _add_computations(commands: _Commands) -> None:
     command.add_argument("--a", metavar="FILE.npy", help="A from a file written by np.save; a dense matrix")
     command.add_argument("--b", metavar="FILE.npy", help="B from a file written by np.save")
     command.add_argument("--c", metavar="FILE.npy", help="C from a file written by np.save")
+    _add_tcgen05(command, ("m", "n"))
     _add_formats(command, ("json", "svg"))
 
 

@@ -1,4 +1,4 @@
-"""The lookup commands for tcgen05, whose answers are about tensor memory: list, show, where, holds, cute."""
+"""The lookup commands for tcgen05, whose answers are about tensor memory, and what its options name."""
 
 from __future__ import annotations
 
@@ -7,29 +7,43 @@ import re
 
 from .. import views
 from ..errors import PtxlabError, listing, quoted
+from ..gpu.codegen import declarations, ptx_line, ptx_module, source, statement
 from ..isa.parse import parse_any
 from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma
-from .output import Style, as_json, as_text
+from ..memory import Tile
+from .output import Style, as_csv, as_json, as_markdown, as_text
+from .streams import Utf8
 
-__all__ = ["cute", "form_of", "holds", "is_asked", "show", "where"]
+__all__ = ["cute", "form_of", "holds", "is_asked", "layout", "metadata", "ptx", "show", "target_of", "where"]
 
 _NAME_WIDTH = 11  # of the names of facts in the first column
+#: How notes begin that explain what only a picture has.
+_ABOUT_COLOURS = ("colours:", "hue:", "one place:")
+#: Options that stand for parts of the descriptor.
+PARTS = ("m", "n", "a", "b", "d")
 
 
 def is_asked(args: argparse.Namespace) -> bool:
     """Whether the instruction is one of tcgen05; for others its options are an error."""
-    if "tcgen05" in args.instruction:
+    if "tcgen05" in args.instruction or "SM100_" in args.instruction:
         return True
-    for option, given in (("--descriptor", args.descriptor is not None), ("--tensor-a", args.tensor_a)):
+    parts = [name for name in PARTS if name in args.tcgen05 and getattr(args, name) is not None]
+    for option, given in (
+        ("--descriptor", args.descriptor is not None),
+        ("--tensor-a", args.tensor_a),
+        *((f"--{name}", True) for name in parts),
+    ):
         if given:
             raise PtxlabError(f"{option} belongs to tcgen05.mma, found {quoted(args.instruction)}")
     return False
 
 
-def form_of(args: argparse.Namespace) -> Tcgen05Form:
-    """The form that the arguments name, with the descriptor that they give."""
+def form_of(args: argparse.Namespace, **more: object) -> Tcgen05Form:
+    """The form that the arguments name, with the descriptor that they, and `more`, give."""
     code, parts = _parts(args.descriptor)
-    form = parse_any(args.instruction, descriptor=code, **parts)
+    given = {name: getattr(args, name) for name in PARTS if name in args.tcgen05}
+    parts |= {name: value for name, value in given.items() if value is not None}
+    form = parse_any(args.instruction, descriptor=code, **{**parts, **more})
     if not isinstance(form, Tcgen05Form):
         raise PtxlabError(f"{form.mnemonic} is none of tcgen05")
     if args.tensor_a:
@@ -37,6 +51,11 @@ def form_of(args: argparse.Namespace) -> Tcgen05Form:
             raise PtxlabError(f"--tensor-a: {form.mnemonic} has no A")
         form = form.a_from("tensor")
     return form
+
+
+def target_of(form: Tcgen05Form) -> str:
+    """The target to look at when none is named: sm_100a, or the first that has the instruction."""
+    return "sm_100a" if form.supports("sm_100a") else form.targets[0]
 
 
 def _parts(text: str | None) -> tuple[int | None, dict[str, int | str]]:
@@ -62,9 +81,7 @@ def _parts(text: str | None) -> tuple[int | None, dict[str, int | str]]:
 def show(args: argparse.Namespace, style: Style) -> str:
     """`ptxlab show tcgen05...`."""
     form = form_of(args)
-    if args.target is not None:
-        form.supports(args.target)  # refuses a target that does not exist
-    facts = views.tensor_facts(form)
+    facts = views.tensor_facts(form, args.target, run=not args.no_sass)
     if args.json:
         return as_json({"instruction": form.mnemonic, **facts})
     lines = [style.bold(form.mnemonic)]
@@ -121,6 +138,98 @@ def cute(args: argparse.Namespace, style: Style) -> str:
     if args.json:
         return as_json({"instruction": form.mnemonic, "operands": table})
     return as_text(table, style)
+
+
+def layout(args: argparse.Namespace, style: Style) -> str:
+    """`ptxlab layout tcgen05... D`: blocks of lanes and columns, every element, or a picture."""
+    form, name = form_of(args), args.operand.upper()
+    if args.dense:
+        raise PtxlabError("--dense: the stored A of tcgen05.mma.sp is shown; `compress` in Python makes it")
+    operand = form.operands.get(name)
+    if operand is not None and operand.layout is None:
+        return _tile(form, name, args, style)
+    if args.format == "formula":
+        raise PtxlabError("--formula: tensor memory is described by --cute, or by every element with --csv")
+    if args.format == "cute":
+        return cute_text(form, name)
+    if args.format in ("csv", "json"):
+        elements = views.tensor_elements(form, name)
+        if args.format == "csv":
+            return as_csv(elements)
+        return as_json({"instruction": form.mnemonic, "operand": name, "elements": elements})
+    picture = views.fragment(form, name, lane=args.lane)
+    return _picture(form, name, picture, args, style)
+
+
+def _tile(form: Tcgen05Form, name: str, args: argparse.Namespace, style: Style) -> str:
+    """A or B in shared memory: its tile, as of wgmma."""
+    operand = form.operands[name]
+    if args.format in ("cute", "formula"):
+        return Tile.of(operand, args.swizzle, args.transposed).cute
+    if args.format == "svg":
+        picture = views.fragment(form, name, swizzle=args.swizzle).with_title(not args.no_title)
+        return Utf8(picture.svg().rstrip("\n"))
+    if args.format in ("csv", "json"):
+        elements = views.layout(operand, args.swizzle, args.transposed)
+        if args.format == "csv":
+            return as_csv(elements)
+        return as_json({"instruction": form.mnemonic, "operand": name, "elements": elements})
+    table = views.offsets(operand, args.swizzle, args.transposed)
+    if args.format == "markdown":
+        return as_markdown(table)
+    title = style.bold(f"{name} of {form.mnemonic}{_shape(form)}")
+    note = style.dim(f"{operand.describe()}; byte offsets in its tile")
+    return f"{title}\n{note}\n\n{as_text(table, style)}"
+
+
+def metadata(args: argparse.Namespace, style: Style) -> str:
+    """`ptxlab metadata tcgen05.mma.sp...`."""
+    form = form_of(args)
+    if not isinstance(form, Tcgen05Mma) or not form.sparse:
+        raise PtxlabError(f"{form.mnemonic} is dense: it has no metadata; sparse forms are spelt .sp")
+    if args.selector:
+        form = form.with_descriptor(selector=args.selector)
+    if args.format in ("csv", "json"):
+        nibbles = views.tensor_elements(form, "E")
+        if args.format == "csv":
+            return as_csv(nibbles)
+        return as_json({"instruction": form.mnemonic, "selector": args.selector, "nibbles": nibbles})
+    return _picture(form, "E", views.tensor_memory(form, "E"), args, style)
+
+
+def _picture(
+    form: Tcgen05Form, name: str, picture: views.Picture, args: argparse.Namespace, style: Style
+) -> str:
+    """A picture as SVG, or what it shows as a table: of tensor memory its blocks."""
+    if args.format == "svg":
+        return Utf8(picture.with_title(not args.no_title).svg().rstrip("\n"))
+    table = views.tensor_blocks(form, name) if name in form.tensors else views.grid_table(picture.grids[0])
+    if args.format == "markdown":
+        return as_markdown(table)
+    notes = "; ".join(note for note in picture.notes if not note.startswith(_ABOUT_COLOURS))
+    return f"{style.bold(picture.title)}\n{style.dim(notes)}\n\n{as_text(table, style)}"
+
+
+def cute_text(form: Tcgen05Form, name: str) -> str:
+    """The layout of one operand in CuTe's notation."""
+    rows = [row for row in views.tensor_layouts(form).rows if row[0] == name]
+    if not rows:
+        form.tensor(name)  # says what there is
+    return str(rows[0][3])
+
+
+def ptx(args: argparse.Namespace, style: Style) -> str:
+    """`ptxlab ptx tcgen05...`."""
+    form = form_of(args)
+    if args.shared_a:
+        raise PtxlabError("--shared-a belongs to wgmma: A of tcgen05.mma is there unless --tensor-a is given")
+    if args.cpp:
+        return "\n".join([declarations(form), *statement(form).splitlines()])
+    if args.module:
+        return ptx_module(form, args.target or target_of(form)).rstrip("\n")
+    if args.target is not None:
+        raise PtxlabError("--target belongs to --module: the other texts are the same for every target")
+    return source(form).rstrip("\n") if args.kernel else ptx_line(form)
 
 
 def _shape(form: Tcgen05Form) -> str:

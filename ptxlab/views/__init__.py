@@ -32,10 +32,11 @@ from .tensor_pictures import (
     data_paths,
     instruction_descriptor,
     scale_tile,
+    tensor_blocks,
     tensor_memory,
     tensor_registers,
 )
-from .tensor_tables import tensor_facts, tensor_holds, tensor_layouts, tensor_where
+from .tensor_tables import tensor_elements, tensor_facts, tensor_holds, tensor_layouts, tensor_where
 from .trace_picture import TraceView, trace
 
 __all__ = [
@@ -80,6 +81,8 @@ __all__ = [
     "swizzle",
     "swizzle_bits",
     "target_of",
+    "tensor_blocks",
+    "tensor_elements",
     "tensor_facts",
     "tensor_holds",
     "tensor_layouts",

@@ -9,8 +9,9 @@ from ..errors import PtxlabError
 from ..gpu.codegen import declarations, ptx_line, statement
 from ..isa.form import Form
 from ..isa.mma import MmaForm
-from ..isa.parse import parse, parse_mma
+from ..isa.parse import parse, parse_product
 from ..isa.targets import CHIPS, TARGETS, check_target
+from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.transfer import TransferForm
 from ..numerics.emulate import model_of
 from .labels import layout_note
@@ -18,7 +19,17 @@ from .models import rule_words
 from .places import copies_note
 from .table import Table
 
-__all__ = ["Evidence", "Fact", "cpp", "cute", "evidence", "facts", "machine_code", "target_of"]
+__all__ = [
+    "Evidence",
+    "Fact",
+    "cpp",
+    "cute",
+    "emulator_facts",
+    "evidence",
+    "facts",
+    "machine_code",
+    "target_of",
+]
 
 #: A fact is a text or a number, several of them, a table, or the values that each modifier takes.
 Fact = str | int | list[str] | list[int] | dict[str, list[int]] | Table
@@ -58,7 +69,7 @@ def facts(ins: Form | str, target: str | None = None, *, run: bool = False) -> d
     topics["targets"] = list(ins.targets)
     topics["missing on"] = [name for name in TARGETS if name not in ins.targets]
     if isinstance(ins, MmaForm):
-        topics["emulator"] = _emulator_facts(ins) or _NO_MODEL
+        topics["emulator"] = emulator_facts(ins) or _NO_MODEL
         topics["arithmetic"] = [str(entry) for entry in evidence(ins)] or [_NO_MODEL]
     if run:
         topics["chip runs"] = machine_code(ins, target)
@@ -141,7 +152,7 @@ class Evidence:
         return f"{', '.join(self.chips)}: {self.level} ({self.source})"
 
 
-def evidence(ins: MmaForm | str) -> list[Evidence]:
+def evidence(ins: MmaForm | Tcgen05Mma | str) -> list[Evidence]:
     """How the emulator's arithmetic is known, chips with the same evidence together.
 
     >>> import ptxlab
@@ -149,7 +160,7 @@ def evidence(ins: MmaForm | str) -> list[Evidence]:
     >>> [entry.level for entry in entries if "sm_90" in entry.chips]
     ['measured']
     """
-    ins = parse_mma(ins)
+    ins = parse_product(ins)
     chips: dict[tuple[str, str], list[str]] = {}
     for chip in CHIPS:
         try:
@@ -160,7 +171,7 @@ def evidence(ins: MmaForm | str) -> list[Evidence]:
     return [Evidence(tuple(names), level, source) for (level, source), names in chips.items()]
 
 
-def _emulator_facts(ins: MmaForm) -> list[str]:
+def emulator_facts(ins: MmaForm | Tcgen05Mma) -> list[str]:
     """The chip that `emulate` follows by default, and its rule in words."""
     try:
         model = model_of(ins)

@@ -598,7 +598,7 @@ def figure(
 
     Of tcgen05 the names are its matrices: those in tensor memory ("D", "A", "E", "SFA", "SFB", of cp "T")
     take the options of `tensor_memory`, "R" of ld and st those of `tensor_registers`; "descriptor" has the
-    bits of the instruction descriptor.
+    bits of the instruction descriptor, and "trace" is as above.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
@@ -613,7 +613,7 @@ def figure(
 
 def _tensor_picture(form: Tcgen05Form, what: str | None, options: dict[str, Any]) -> Picture:
     known = [*form.tensors, *form.operands]
-    known += ["descriptor"] if isinstance(form, Tcgen05Mma) else []
+    known += ["descriptor", "trace"] if isinstance(form, Tcgen05Mma) else []
     if not known:
         raise PtxlabError(f"no figure of {form.mnemonic}: it has no matrices")
     name = known[0] if what is None else what
@@ -624,6 +624,9 @@ def _tensor_picture(form: Tcgen05Form, what: str | None, options: dict[str, Any]
     if name == "descriptor" and isinstance(form, Tcgen05Mma):
         _check_options(name, tensor_pictures.instruction_descriptor, options, ("descriptor",))
         return tensor_pictures.instruction_descriptor(form)
+    if name == "trace" and isinstance(form, Tcgen05Mma):
+        _check_keywords(name, options)
+        return trace_picture.trace(_trace(form, **{"C": None, **options}))
     if name == "R" and isinstance(form, Tcgen05Move):
         _check_options(name, tensor_pictures.tensor_registers, options, ("move",))
         return tensor_pictures.tensor_registers(form, **options)
@@ -696,7 +699,7 @@ def _figure_names(ins: MmaForm) -> list[str]:
 
 
 def _trace(
-    ins: MmaForm,
+    ins: MmaForm | Tcgen05Mma,
     A: ArrayLike,
     B: ArrayLike,
     C: ArrayLike | None,

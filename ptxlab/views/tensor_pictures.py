@@ -21,12 +21,14 @@ from ..memory.scales import scale_offset
 from .grid import Cell, Grid, Header, State, headers
 from .labels import bit_range, counted, element_names, index_range, number_text, owners, runs
 from .picture import Picture
+from .table import Table
 
 __all__ = [
     "TensorColour",
     "data_paths",
     "instruction_descriptor",
     "scale_tile",
+    "tensor_blocks",
     "tensor_memory",
     "tensor_registers",
 ]
@@ -97,6 +99,43 @@ def tensor_memory(
     )
 
 
+def tensor_blocks(ins: Tcgen05Form | str, operand: str = "D") -> Table:
+    """The blocks of an operand in tensor memory, as `tensor_memory` draws them: lanes, columns, and elements.
+
+    >>> import ptxlab
+    >>> ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=32)
+    >>> tensor_blocks(ins, "D").records()[1]
+    {'cta': 0, 'lanes': '32..47', 'columns': '0..31', 'bits': '31..0', 'm': '16..31', 'n': '0..31'}
+    """
+    form = parse_any(ins)
+    if not isinstance(form, Tcgen05Form):
+        raise PtxlabError(f"{form.mnemonic} does not work in tensor memory; tcgen05 does")
+    tensor = form.tensor(operand)
+    window = (range(LANES), range(tensor.columns))
+    rows = []
+    for cta in range(tensor.ctas):
+        drawn = _Drawn(tensor, "row", cta, window, None, None, alone=True, fine=True)
+        owners = drawn.owners()
+        for lane, slot, height, width in drawn._blocks():
+            row, column = (int(array[lane, slot]) for array in owners)
+            if row < 0:
+                continue
+            first, last = slot * tensor.width, (slot + width) * tensor.width - 1
+            across, down = (height, width) if tensor.axes[0] == "block" else (width, height)
+            bits = f"{last % _WORD}..{first % _WORD}" if first // _WORD == last // _WORD else "31..0"
+            rows.append(
+                (
+                    cta,
+                    index_range(lane, height),
+                    index_range(first // _WORD, last // _WORD - first // _WORD + 1),
+                    bits,
+                    index_range(row, down),
+                    index_range(column, across),
+                )
+            )
+    return Table(("cta", "lanes", "columns", "bits", *tensor.axes), tuple(rows))
+
+
 def _part(part: object, name: str, size: int) -> range:
     if part is None:
         return range(size)
@@ -132,11 +171,13 @@ class _Drawn:
     marked: tuple[int, int] | None
     values: NDArray[Any] | None
     alone: bool  # no other CTA beside it
+    fine: bool = False  # scales as they lie, not a column of them as one place
 
     @property
     def coarse(self) -> bool:
         """Whether a column is one place, though it holds several scales."""
-        return self.tensor.name in ("SFA", "SFB") and not self.detailed and self.marked is None
+        scales = self.tensor.name in ("SFA", "SFB")
+        return scales and not self.fine and not self.detailed and self.marked is None
 
     @property
     def per(self) -> int:

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from .._util.arguments import as_int, as_text
+from .._util.arguments import as_flag, as_int, as_text
 from ..errors import PtxlabError, listing
+from ..gpu.codegen import declarations, ptx_line, statement
 from ..isa.instruction_descriptor import shapes_of
 from ..isa.parse import parse_any
+from ..isa.targets import check_target
 from ..isa.tcgen05 import Tcgen05Control, Tcgen05Form, Tcgen05Mma, Tcgen05Move
 from ..isa.tensor_memory import LANES, TensorOperand
+from .facts import emulator_facts, evidence, machine_code
 from .table import Table
 
-__all__ = ["tensor_facts", "tensor_holds", "tensor_layouts", "tensor_where"]
+__all__ = ["tensor_elements", "tensor_facts", "tensor_holds", "tensor_layouts", "tensor_where"]
 
 
-def tensor_facts(form: Tcgen05Form | str) -> dict[str, str | list[str] | Table]:
-    """Everything that is declared about a form, by heading.
+def tensor_facts(
+    form: Tcgen05Form | str, target: str | None = None, *, run: bool = False
+) -> dict[str, str | list[str] | Table]:
+    """Everything that is declared about a form, by heading; with `run` also the machine code for a target.
 
     >>> import ptxlab
     >>> tensor_facts(ptxlab.instruction("tcgen05.mma.cta_group::1.kind::tf32"))["descriptor"]
     '0x08400910: m128n256k8, A and B tf32, D f32.'
     """
-    form = _form(form)
+    form, run = _form(form), as_flag(run, "run")
+    if target is not None:
+        check_target(target)
     facts: dict[str, str | list[str] | Table] = {"syntax": form.syntax}
     if isinstance(form, Tcgen05Mma):
         facts["descriptor"] = f"0x{form.descriptor.code:08x}: {form.descriptor}"
@@ -41,7 +48,15 @@ def tensor_facts(form: Tcgen05Form | str) -> dict[str, str | list[str] | Table]:
     if form.operands or form.tensors:
         facts["operands"] = tensor_layouts(form)
     facts["targets"] = listing(form.targets, 30)
-    facts["ptx"] = str(form.ptx_version)
+    facts["PTX ISA"] = f"{form.ptx_version} and later"
+    if isinstance(form, Tcgen05Mma):
+        facts["emulator"] = emulator_facts(form) or ["no model of its arithmetic"]
+        facts["arithmetic"] = [str(entry) for entry in evidence(form)]
+    if run:
+        target = target or ("sm_100a" if form.supports("sm_100a") else form.targets[0])
+        facts["chip runs"] = machine_code(form, target)
+    facts["ptx"] = ptx_line(form)
+    facts["c++"] = [declarations(form), *statement(form).splitlines()]
     return facts
 
 
@@ -134,6 +149,29 @@ def tensor_holds(
     columns = range(tensor.columns) if column is None else (column,)
     rows = tuple((at, row, col) for at in columns for row, col in tensor.holds(lane, at, cta))
     return Table(("column", "row", "col"), rows)
+
+
+def tensor_elements(form: Tcgen05Form | str, name: str) -> Table:
+    """Every element of an operand: where it is in tensor memory; of R, where every register comes from.
+
+    >>> import ptxlab
+    >>> tensor_elements(ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64), "D").records()[300]
+    {'m': 1, 'n': 44, 'cta': 0, 'lane': 1, 'column': 44, 'low': 0, 'high': 31}
+    """
+    form, name = _form(form), as_text(name, "operand").upper()
+    rows: list[tuple[int | str, ...]] = []
+    if isinstance(form, Tcgen05Move) and name == "R":
+        rows += [
+            (thread, register, *form.locate(thread, register))
+            for thread in range(LANES)
+            for register in range(form.registers)
+        ]
+        return Table(("thread", "register", "lane", "column"), tuple(rows))
+    tensor = _tensor(form, name)
+    for row in range(tensor.shape[0]):
+        for col in range(tensor.shape[1]):
+            rows += [(row, col, *place) for place in tensor.where(row, col)]
+    return Table((*tensor.axes, "cta", "lane", "column", "low", "high"), tuple(rows))
 
 
 def _tensor(form: Tcgen05Form, name: str) -> TensorOperand:

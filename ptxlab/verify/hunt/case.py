@@ -14,6 +14,7 @@ from ...errors import PtxlabError
 from ...isa.mma import MmaForm
 from ...isa.modifiers import Modifiers
 from ...isa.operands import Operands
+from ...isa.tcgen05 import Tcgen05Mma
 from ...memory import Tile
 
 __all__ = ["Case", "Cell", "Comparator", "Configuration", "OutOfTime", "Runner", "batch_size"]
@@ -52,7 +53,7 @@ class Configuration(NamedTuple):
         return True
 
 
-def batch_size(ins: MmaForm) -> int:
+def batch_size(ins: MmaForm | Tcgen05Mma) -> int:
     """How many MMAs are made and compared in one batch."""
     elements = sum(operand.shape[0] * operand.shape[1] for operand in ins.inputs.values())
     products = ins.d.shape[0] * ins.n * ins.k
