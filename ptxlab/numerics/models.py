@@ -352,9 +352,9 @@ def _unknown(ins: ProductForm) -> str:
     """Why no chip's arithmetic is known for an instruction; empty where one is."""
     if not isinstance(ins, Tcgen05Mma):
         return ""
-    if ins.ashift:
-        return "which row of A .ashift multiplies the PTX ISA does not say exactly, and ptxlab does not guess"
-    if any(chip_of_target(target) for target in ins.targets if ins.supports(target)):
-        return ""
     targets = [target for target in ins.targets if ins.supports(target)]
-    return f"only {listing(targets)} have it, and nothing is published about their arithmetic"
+    if any(chip_of_target(target) for target in targets):
+        return ""
+    if not targets:
+        return f"no target has it with this descriptor: {ins.faults(ins.descriptor, ins.targets[0])[0]}"
+    return f"nothing is published about the arithmetic of {listing(targets)}, which alone have it"

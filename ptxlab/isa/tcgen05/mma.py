@@ -504,6 +504,24 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
             legal["scale_input_d"] = tuple(range(16))
         return legal
 
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the PTX ISA 9.4 leaves open about what it does, as ptxlab emulates it; arithmetic aside.
+
+        >>> import ptxlab
+        >>> ptxlab.instruction("tcgen05.mma.ws.cta_group::1.kind::f16").assumptions
+        ('a column of B that the mask takes as zeros makes NaN of an infinity in A',)
+        """
+        found = []
+        if self.ashift:
+            rows = "rows of A and of its metadata" if self.sparse else "rows of A"
+            found.append(f"{rows} go to the next row, not from one CTA to the other; the first row stays")
+        if self.scale_input_d:
+            found.append("scale-input-d scales D before it is aligned and loses no bit")
+        if self.ws:
+            found.append("a column of B that the mask takes as zeros makes NaN of an infinity in A")
+        return tuple(found)
+
     def check_modifiers(self, modifiers: Modifiers) -> Modifiers:
         """Return the modifiers, or refuse the first that this instruction does not take."""
         modifiers = super().check_modifiers(modifiers)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...isa.operands import Operands
-from ..element import Element, codes_of_c, nibbles_of, zero_columns
+from ..element import Element, codes_of_c, nibbles_of, shifted_rows, zero_columns
 from ..products import exact_product
 from ..steps import Step, Term, add_up
 from .base import Array, Rule
@@ -34,10 +34,10 @@ class Exact(Rule):
             b = np.where(zeros, np.float32(0), b)
         nibbles = nibbles_of(operands)
         if ins.structure is not None and nibbles is not None:
-            stored = ins.a.unpack_as(operands.a, ins.a.dtype.value_type)
+            stored = shifted_rows(operands, ins.a.unpack_as(operands.a, ins.a.dtype.value_type))
             a = ins.structure.expand(stored, nibbles, ins.metadata_ordered).astype(np.float32)
         else:
-            a = ins.a.unpack_as(operands.a, np.float32)
+            a = shifted_rows(operands, ins.a.unpack_as(operands.a, np.float32))
         products = exact_product(a, b)
         if ins.bit_op == "xor":
             products = a.sum(axis=-1, keepdims=True) + b.sum(axis=-2, keepdims=True) - 2 * products
