@@ -4,6 +4,8 @@ VENV   ?= .venv
 # for two cores: tests in a browser mostly wait
 JOBS   ?= 3
 UV     ?= $(shell command -v uv 2>/dev/null)
+# tests start a hundred processes, and each would compile what it imports
+unexport PYTHONDONTWRITEBYTECODE
 
 BIN := $(VENV)/bin
 RUN := $(BIN)/python

@@ -16,25 +16,29 @@ __all__ = ["each"]
 
 
 def each(
-    names: str, cases: Iterable[Any], ids: Callable[[Any], object] | Sequence[str] | None = None
+    names: str,
+    cases: Iterable[Any] | Callable[[], Iterable[Any]],
+    ids: Callable[[Any], object] | Sequence[str] | None = None,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """`pytest.mark.parametrize` for cases that take milliseconds, of which pytest spends four on every test.
 
-    PTXLAB_CASE=m16n8k16 runs only the cases with that in their name. Fixtures are shared by the cases, but
-    each gets the same random numbers.
+    Cases that take time to make come from a function, which is called when the test runs: every worker
+    collects all tests. PTXLAB_CASE=m16n8k16 runs only the cases with that in their name. Fixtures are shared
+    by the cases, but each gets the same random numbers.
     """
     keys = [name.strip() for name in names.split(",")]
-    values, given = _plain(cases)
-    ids = given or ids
     wanted = os.environ.get("PTXLAB_CASE", "")
+    made = () if callable(cases) else tuple(cases)
 
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(test)
         def run(**fixtures: Any) -> None:
+            values, given = _plain(cases() if callable(cases) else made)
+            labels = given or ids
             failures: list[tuple[str, BaseException]] = []
             skipped = []
             for index, case in enumerate(values):
-                if wanted and wanted not in _label(case, index, ids):
+                if wanted and wanted not in _label(case, index, labels):
                     continue
                 arguments = dict(zip(keys, case if len(keys) > 1 else (case,), strict=True))
                 try:
@@ -42,7 +46,7 @@ def each(
                 except pytest.skip.Exception as reason:
                     skipped.append(reason)
                 except (Exception, pytest.fail.Exception) as error:
-                    failures.append((_label(case, index, ids), error))
+                    failures.append((_label(case, index, labels), error))
             _report(failures)
             if skipped and len(skipped) == len(values):
                 raise skipped[0]

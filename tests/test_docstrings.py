@@ -11,7 +11,7 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 import pytest
@@ -33,8 +33,13 @@ def absent(error: BaseException | None) -> bool:
     return isinstance(error, ImportError) and (error.name or "").split(".")[0] in OPTIONAL
 
 
-def examples() -> Iterator[doctest.DocTest]:
+@cache
+def examples() -> tuple[doctest.DocTest, ...]:
     """Every docstring of the package with an example in it."""
+    return tuple({test.name: test for test in _examples()}.values())
+
+
+def _examples() -> Iterator[doctest.DocTest]:
     finder = doctest.DocTestFinder(exclude_empty=True)
     for found in pkgutil.walk_packages(ptxlab.__path__, "ptxlab."):
         if found.name.endswith("__main__"):
@@ -62,10 +67,7 @@ def _cached_properties(name: str) -> Iterator[doctest.DocTest]:
                     )
 
 
-EXAMPLES = tuple({test.name: test for test in examples()}.values())
-
-
-@each("test", EXAMPLES, ids=lambda test: test.name)
+@each("test", examples, ids=lambda test: test.name)
 def test_examples_are_true(test: doctest.DocTest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PTXLAB_CACHE", str(tmp_path))
     monkeypatch.chdir(tmp_path)
@@ -88,7 +90,7 @@ def test_examples_are_true(test: doctest.DocTest, tmp_path: Path, monkeypatch: p
 def test_only_a_gpu_excuses_an_example() -> None:
     """An example that is skipped is not known to be true."""
     skipped = [
-        test.name for test in EXAMPLES if any(doctest.SKIP in example.options for example in test.examples)
+        test.name for test in examples() if any(doctest.SKIP in example.options for example in test.examples)
     ]
     assert all(name.startswith("ptxlab.gpu.") for name in skipped), skipped
 

@@ -8,6 +8,8 @@ import re
 import sys
 import xml.etree.ElementTree as ET
 from collections import Counter
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -36,69 +38,74 @@ SCALED = next(ins for ins in mma_instructions("mma") if ins.scale_vec == 4)
 
 TCGEN05 = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=32)
 
-PICTURES = {
-    "A s4": views.fragment(S4, "A"),
-    "B s4": views.fragment(S4, "B", lane=5),
-    "C s4": views.fragment(S4, "C"),
-    "stored A s4": views.fragment(SP_S4, "A"),
-    "dense A s4": views.fragment(SP_S4, "A", dense=True),
-    "dense A tf32": views.fragment(SP_TF32, "A", dense=True),
-    "E tf32": views.metadata(SP_TF32, np.full((16, 8), 0b1110), 1),
-    "A b1": views.fragment(B1, "A"),
-    "D wgmma": views.fragment(WGMMA, "D"),
-    "D wgmma, folded": views.fragment(WGMMA, "D", label="elements", lane=42),
-    "D wgmma, one warp": views.fragment(WGMMA, "D", warp=3),
-    "A wgmma, one warp": views.fragment(WGMMA, "A", warp=1, dense=True),
-    "E wgmma": views.metadata(WGMMA),
-    "E wgmma, one warp": views.metadata(WGMMA, np.full((64, 16), 0b1110), warp=2),
-    "E s4": views.metadata(SP_S4),
-    "D wgmma n256": views.fragment(LARGE, "D", lane=77),
-    "B wgmma": views.fragment(WGMMA, "B", swizzle=128),
-    "scales": views.scales(SCALED),
-    "lane": views.lane(S4, "A", 5, np.zeros((32, 4), np.uint32)),
-    "trace f16": views.trace(
-        F16.trace(np.full((16, 16), 0.1), np.full((16, 8), 3), np.full((16, 8), 2.0**-30), 0, 0)
-    ),
-    "trace s4": views.trace(
-        S4.trace(np.full((16, 64), 7), np.full((64, 8), 7), np.full((16, 8), 2**31 - 1), 0, 0)
-    ),
-    "trace f64": views.trace(
-        F64.trace(np.full((8, 4), 0.1), np.full((4, 8), -3), np.full((8, 8), 2.0**-300), 7, 7)
-    ),
-    "values s4": views.values(S4, "A", np.tile(np.arange(-8, 8), (16, 4))),
-    "values sparse tf32": views.values(SP_TF32, "A", np.tile([0, -1 / 3], (16, 8)), lane=5),
-    "values D wgmma, one warp": views.values(WGMMA, "D", np.arange(64 * 24).reshape(64, 24), warp=1),
-    "all of a lane": views.registers(S4, 5),
-    "lane f16": views.lane(F16, "A", 5, np.full((32, 4), 0xBC003C01, np.uint32)),
-    "lane f32": views.registers(F16, 7),
-    "lane b1": views.lane(B1, "A", 9, np.zeros((32, 1), np.uint32)),
-    "descriptor": views.descriptor(0xBFFF_2EEE_3FFF_3ABC),
-    "swizzle 128": views.swizzle(128, piece=5),
-    "swizzle 32": views.swizzle(32),
-    "banks": views.banks(memory.conflicts(np.arange(32) * 80, 16), "wavefront", counts=True),
-    "tile K": views.tile(memory.Tile(16, 16, 128, swizzle=128), k=80),
-    "tile MN": views.tile(memory.Tile(16, 64, 32, "MN", 64), 16, "bank"),
-    "bytes read": views.bytes_read(
-        memory.Descriptor(0x400, 16, 512, 128), memory.Tile(16, 16, 64, swizzle=128)
-    ),
-    "bytes read, bare": views.bytes_read(0x1000080040, bits=8, rows=64),
-    "box": views.box(ptxlab.tensor_map(np.zeros((8, 96), np.float16), (16, 64), 128), -4, 64),
-    "swizzle bits": views.swizzle_bits(0x1234, 64),
-    "tensor memory F": views.tensor_memory(TCGEN05, marked=(20, 3)),
-    "tensor memory SFB": views.tensor_memory("tcgen05.mma.cta_group::2.kind::mxf4.block_scale", "SFB"),
-    "tensor memory, a part": views.tensor_memory(
-        TCGEN05, lanes=range(30, 40), columns=range(8), words=TCGEN05.d.pack(np.ones((64, 32)) / 3)
-    ),
-    "layouts A to G": views.data_paths(),
-    "registers of ld": views.tensor_registers("tcgen05.ld.sync.aligned.16x32bx2.x2.b32", 37),
-    "scale tile": views.scale_tile(37),
-    "instruction descriptor": views.instruction_descriptor(
-        "tcgen05.mma.sp.cta_group::1.kind::mxf4nvf4.block_scale.block16"
-    ),
-    "descriptor of tcgen05": views.descriptor(0x2010404000010040),
-    "bars": bars({"N = 8": {"f32": 4, "f16": 0}, "N = 256": {"f32": 128, "f16": 64}}, "Registers"),
-    "table": table({"a": ["kept", "lost"], "b": ["", "two\nlines"]}, ["x", "y"], "T", shades={"lost": 0.5}),
-}
+
+@cache
+def pictures() -> dict[str, Any]:
+    return {
+        "A s4": views.fragment(S4, "A"),
+        "B s4": views.fragment(S4, "B", lane=5),
+        "C s4": views.fragment(S4, "C"),
+        "stored A s4": views.fragment(SP_S4, "A"),
+        "dense A s4": views.fragment(SP_S4, "A", dense=True),
+        "dense A tf32": views.fragment(SP_TF32, "A", dense=True),
+        "E tf32": views.metadata(SP_TF32, np.full((16, 8), 0b1110), 1),
+        "A b1": views.fragment(B1, "A"),
+        "D wgmma": views.fragment(WGMMA, "D"),
+        "D wgmma, folded": views.fragment(WGMMA, "D", label="elements", lane=42),
+        "D wgmma, one warp": views.fragment(WGMMA, "D", warp=3),
+        "A wgmma, one warp": views.fragment(WGMMA, "A", warp=1, dense=True),
+        "E wgmma": views.metadata(WGMMA),
+        "E wgmma, one warp": views.metadata(WGMMA, np.full((64, 16), 0b1110), warp=2),
+        "E s4": views.metadata(SP_S4),
+        "D wgmma n256": views.fragment(LARGE, "D", lane=77),
+        "B wgmma": views.fragment(WGMMA, "B", swizzle=128),
+        "scales": views.scales(SCALED),
+        "lane": views.lane(S4, "A", 5, np.zeros((32, 4), np.uint32)),
+        "trace f16": views.trace(
+            F16.trace(np.full((16, 16), 0.1), np.full((16, 8), 3), np.full((16, 8), 2.0**-30), 0, 0)
+        ),
+        "trace s4": views.trace(
+            S4.trace(np.full((16, 64), 7), np.full((64, 8), 7), np.full((16, 8), 2**31 - 1), 0, 0)
+        ),
+        "trace f64": views.trace(
+            F64.trace(np.full((8, 4), 0.1), np.full((4, 8), -3), np.full((8, 8), 2.0**-300), 7, 7)
+        ),
+        "values s4": views.values(S4, "A", np.tile(np.arange(-8, 8), (16, 4))),
+        "values sparse tf32": views.values(SP_TF32, "A", np.tile([0, -1 / 3], (16, 8)), lane=5),
+        "values D wgmma, one warp": views.values(WGMMA, "D", np.arange(64 * 24).reshape(64, 24), warp=1),
+        "all of a lane": views.registers(S4, 5),
+        "lane f16": views.lane(F16, "A", 5, np.full((32, 4), 0xBC003C01, np.uint32)),
+        "lane f32": views.registers(F16, 7),
+        "lane b1": views.lane(B1, "A", 9, np.zeros((32, 1), np.uint32)),
+        "descriptor": views.descriptor(0xBFFF_2EEE_3FFF_3ABC),
+        "swizzle 128": views.swizzle(128, piece=5),
+        "swizzle 32": views.swizzle(32),
+        "banks": views.banks(memory.conflicts(np.arange(32) * 80, 16), "wavefront", counts=True),
+        "tile K": views.tile(memory.Tile(16, 16, 128, swizzle=128), k=80),
+        "tile MN": views.tile(memory.Tile(16, 64, 32, "MN", 64), 16, "bank"),
+        "bytes read": views.bytes_read(
+            memory.Descriptor(0x400, 16, 512, 128), memory.Tile(16, 16, 64, swizzle=128)
+        ),
+        "bytes read, bare": views.bytes_read(0x1000080040, bits=8, rows=64),
+        "box": views.box(ptxlab.tensor_map(np.zeros((8, 96), np.float16), (16, 64), 128), -4, 64),
+        "swizzle bits": views.swizzle_bits(0x1234, 64),
+        "tensor memory F": views.tensor_memory(TCGEN05, marked=(20, 3)),
+        "tensor memory SFB": views.tensor_memory("tcgen05.mma.cta_group::2.kind::mxf4.block_scale", "SFB"),
+        "tensor memory, a part": views.tensor_memory(
+            TCGEN05, lanes=range(30, 40), columns=range(8), words=TCGEN05.d.pack(np.ones((64, 32)) / 3)
+        ),
+        "layouts A to G": views.data_paths(),
+        "registers of ld": views.tensor_registers("tcgen05.ld.sync.aligned.16x32bx2.x2.b32", 37),
+        "scale tile": views.scale_tile(37),
+        "instruction descriptor": views.instruction_descriptor(
+            "tcgen05.mma.sp.cta_group::1.kind::mxf4nvf4.block_scale.block16"
+        ),
+        "descriptor of tcgen05": views.descriptor(0x2010404000010040),
+        "bars": bars({"N = 8": {"f32": 4, "f16": 0}, "N = 256": {"f32": 128, "f16": 64}}, "Registers"),
+        "table": table(
+            {"a": ["kept", "lost"], "b": ["", "two\nlines"]}, ["x", "y"], "T", shades={"lost": 0.5}
+        ),
+    }
 
 
 #: Of a kind that is there already, at another size.
@@ -111,7 +118,14 @@ MORE = (
     "C s4",
     "lane b1",
 )
-SHOWN = [picture for name, picture in PICTURES.items() if EXHAUSTIVE or name not in MORE]
+
+
+def shown() -> list[Any]:
+    return [picture for name, picture in pictures().items() if EXHAUSTIVE or name not in MORE]
+
+
+def a_third() -> Sequence[Any]:
+    return one_in(3, shown())
 
 
 #: Hues of the bits of a trace; what is lost or rounded off is grey.
@@ -136,7 +150,7 @@ def labels(picture: views.Picture) -> list[str]:
     return texts
 
 
-@each("picture", SHOWN, ids=lambda picture: picture.title)
+@each("picture", shown, ids=lambda picture: picture.title)
 def test_plotly_gets_the_colours_hover_texts_and_labels_of_the_picture(picture: views.Picture) -> None:
     figure = figures.chart(picture)
     heat = [trace for trace in figure.data if trace.type == "heatmap"]
@@ -165,11 +179,11 @@ def test_plotly_gets_the_colours_hover_texts_and_labels_of_the_picture(picture: 
     assert sorted(set(labels(picture))) == sorted(set(words) & set(labels(picture)))
 
 
-@each("picture", SHOWN, ids=lambda picture: picture.title)
+@each("picture", shown, ids=lambda picture: picture.title)
 def test_labels_fit_their_cells_and_the_picture_a_page(picture: views.Picture) -> None:
     drawing = picture.drawing()
     assert drawing.width <= (
-        880 if picture is PICTURES["trace f64"] else 848
+        880 if picture is pictures()["trace f64"] else 848
     )  # 53 bits and a margin cannot be folded
     assert all(word.size >= 9 for word in drawing.words)
     for panel in drawing.panels:
@@ -190,7 +204,7 @@ def test_labels_fit_their_cells_and_the_picture_a_page(picture: views.Picture) -
         assert 0 <= word.y <= drawing.height
 
 
-@each("picture", SHOWN, ids=lambda picture: picture.title)
+@each("picture", shown, ids=lambda picture: picture.title)
 def test_the_subtitle_is_told_whole(picture: views.Picture) -> None:
     words = picture.drawing().words
     assert [word.text for word in words if word.role == "title"] == [picture.title]
@@ -198,7 +212,7 @@ def test_the_subtitle_is_told_whole(picture: views.Picture) -> None:
     assert " ".join(lines).replace(";", "").split() == picture.subtitle.replace(";", "").split()
 
 
-@each("picture", SHOWN, ids=lambda picture: picture.title)
+@each("picture", shown, ids=lambda picture: picture.title)
 def test_a_folded_grid_has_all_columns_once_in_order(picture: views.Picture) -> None:
     panels = iter(picture.drawing().panels)
     for grid in (*picture.grids, *picture.keys):
@@ -243,7 +257,7 @@ def test_a_warpgroups_operand_names_the_warp_and_the_lanes_of_its_rows(n: int, n
 
 
 def test_warps_are_named_left_of_the_rows_and_touch_nothing() -> None:
-    for picture in (PICTURES["D wgmma"], PICTURES["D wgmma, folded"], PICTURES["E wgmma"]):
+    for picture in (pictures()["D wgmma"], pictures()["D wgmma, folded"], pictures()["E wgmma"]):
         drawing = picture.drawing()
         for panel in drawing.panels:
             rows = {head.text for head in panel.grid.rows}
@@ -259,14 +273,14 @@ def test_warps_are_named_left_of_the_rows_and_touch_nothing() -> None:
     assert not views.fragment(S4, "A").grids[0].row_groups
     values = views.values(WGMMA, "D", np.zeros((64, 24))).grids[0]
     assert [head.text for head in values.row_groups] == [
-        head.text for head in PICTURES["D wgmma"].grids[0].row_groups
+        head.text for head in pictures()["D wgmma"].grids[0].row_groups
     ]
 
 
 # -- titles ----------------------------------------------------------------------------------------------
 
 
-@each("picture", one_in(3, SHOWN), ids=lambda picture: picture.title)
+@each("picture", a_third, ids=lambda picture: picture.title)
 def test_pictures_without_title_show_their_grids_alone(picture: views.Picture, tmp_path: Path) -> None:
     plain = picture.with_title(False)
     whole, bare = picture.drawing(), plain.drawing()
@@ -332,16 +346,16 @@ def test_every_figure_can_go_without_its_title() -> None:
 
 
 def test_what_is_wide_is_folded_below_one_another() -> None:
-    first, second = PICTURES["D wgmma, folded"].drawing().panels
+    first, second = pictures()["D wgmma, folded"].drawing().panels
     assert first.y[-1] < second.y[0]
     assert first.grid.shape[1] + second.grid.shape[1] == 24
-    high, low = PICTURES["lane b1"].drawing().panels  # the two halves of a register of 32 elements
+    high, low = pictures()["lane b1"].drawing().panels  # the two halves of a register of 32 elements
     assert high.grid.shape[1] == low.grid.shape[1] == 16
-    (whole,) = PICTURES["A s4"].drawing().panels
+    (whole,) = pictures()["A s4"].drawing().panels
     assert whole.size < 12
 
 
-@each("picture", SHOWN, ids=lambda picture: picture.title)
+@each("picture", shown, ids=lambda picture: picture.title)
 def test_svg_is_well_formed_and_says_the_same(picture: views.Picture) -> None:
     root = ET.fromstring(figures.svg(picture))
     space = "{http://www.w3.org/2000/svg}"
@@ -361,7 +375,7 @@ def test_svg_is_well_formed_and_says_the_same(picture: views.Picture) -> None:
 def test_the_bits_of_a_trace_can_be_read_on_their_colours() -> None:
     cells = [
         cell
-        for name, picture in PICTURES.items()
+        for name, picture in pictures().items()
         if name.startswith("trace")
         for grid in picture.grids
         for cell in grid.cells
@@ -382,7 +396,7 @@ def test_the_bits_of_a_trace_can_be_read_on_their_colours() -> None:
 
 
 def test_the_cut_is_a_line_that_svg_and_plotly_draw() -> None:
-    picture = PICTURES["trace f16"]
+    picture = pictures()["trace f16"]
     (panel, *_), grid = picture.drawing().panels, picture.grids[0]
     (at, first, stop), *_ = grid.column_rules
     x, top, bottom = (float(each) for each in (panel.x[at], panel.y[first], panel.y[stop]))
@@ -540,8 +554,8 @@ def test_sign_and_exponent_of_floats_are_tinted_as_in_the_explorer(name: str) ->
 
 def test_bits_of_integers_are_not_tinted_and_every_tint_has_the_hue_of_the_explorer() -> None:
     for name in ("lane", "lane b1", "all of a lane"):
-        assert not PICTURES[name].drawing().tints
-        assert not any("exponent" in note for note in PICTURES[name].notes)
+        assert not pictures()[name].drawing().tints
+        assert not any("exponent" in note for note in pictures()[name].notes)
     sheet = (Path(ptxlab.__file__).parent / "explorer" / "front" / "panel.css").read_text(encoding="utf-8")
     for role in ("sign", "exponent"):
         hue, part = EXPLORER[role]
@@ -568,7 +582,7 @@ def test_tints_can_be_read_and_told_apart(theme: palette.Theme, strong: bool) ->
 # -- dark pages ------------------------------------------------------------------------------------------
 
 
-@each("picture", SHOWN, ids=lambda picture: picture.title)
+@each("picture", shown, ids=lambda picture: picture.title)
 def test_every_label_can_be_read_in_the_dark(picture: views.Picture) -> None:
     """4.5 to 1 (WCAG 2, level AA), on cells and on the darkest and lightest of dark pages."""
     for word in picture.drawing().words:
@@ -600,7 +614,7 @@ def test_lanes_have_the_colours_of_the_explorer_in_the_dark() -> None:
         assert [background for background, _ in pairs] == list(theme.lanes)
 
 
-@each("picture", one_in(3, SHOWN), ids=lambda picture: picture.title)
+@each("picture", a_third, ids=lambda picture: picture.title)
 def test_a_notebook_gets_each_picture_in_both_themes(picture: views.Picture) -> None:
     """SVG: every colour of a cell has a class, and the style sheet has its dark colour."""
     page = picture._repr_html_()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from tests.cases import each
 tensor_layouts = pytest.importorskip("tensor_layouts", reason="tensor-layouts is not installed")
 
 
+@cache
 def atoms() -> dict[str, Any]:
     """CUTLASS's atoms by name, of which one warp or warpgroup computes one product."""
     return {
@@ -39,7 +41,6 @@ def _is_known(ptx: str) -> bool:
 
 #: Its strides reach 160 of the 256 elements of B; the manual's formula reaches all, and ours equals it.
 MALFORMED = ("SM80_16x8x32_S32S4S4S32_TN", "B")
-ATOMS = atoms()
 
 
 def same(ours: Layout, theirs: Any) -> bool:
@@ -48,14 +49,14 @@ def same(ours: Layout, theirs: Any) -> bool:
 
 
 def test_there_are_atoms_to_compare_with() -> None:
-    families = {instruction(atom.ptx).family for atom in ATOMS.values()}
-    assert len(ATOMS) >= 20 and "mma" in families
+    families = {instruction(atom.ptx).family for atom in atoms().values()}
+    assert len(atoms()) >= 20 and "mma" in families
 
 
 @pytest.mark.slow
-@each("name", ATOMS)
+@each("name", atoms)
 def test_fragments_are_those_of_cutlass(name: str) -> None:
-    atom: Any = ATOMS[name]
+    atom: Any = atoms()[name]
     ins = instruction(atom.ptx)
     assert isinstance(ins, Instruction)
     ins = ins.a_from("shared") if name.endswith("_SS") else ins

@@ -13,7 +13,6 @@ import pytest
 
 from tests.sampling import EXHAUSTIVE
 from tools.check_links import broken_links
-from tools.site.build import build
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -28,6 +27,8 @@ class Quiet(SimpleHTTPRequestHandler):
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Every page, most without figures and code (`make exhaustive`: with); a warning is an error."""
+    from tools.site.build import build  # imports much
+
     folder = tmp_path_factory.mktemp("site")
     assert build(folder, execute=False, brief=not EXHAUSTIVE) == 0
     return folder
