@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-import sys
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from benchmarks import hub
-from tools.jupyter import Lab
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("ptxlab", "tools", "tests", "benchmarks", "docs", "notebooks", ".ci")
@@ -75,25 +71,6 @@ def test_teachers_are_told_whom_to_let_in() -> None:
 )
 def test_it_would_be_found(text: str) -> None:
     assert OPEN.search(text)
-
-
-@pytest.mark.slow
-def test_jupyterlab_asks_for_a_token_that_only_its_user_knows(tmp_path: Path) -> None:
-    pytest.importorskip("jupyterlab")
-    lab = Lab(tmp_path)
-    try:
-        lab.wait()
-        assert lab.ask("/api/sessions") == []
-        for token in ("", "?token=", "?token=ptxlab", "?token=T"):
-            with pytest.raises(urllib.error.HTTPError, match="403"):
-                urllib.request.urlopen(f"{lab.address}/api/sessions{token}", timeout=20)
-        assert re.fullmatch(r"[0-9a-f]{48}", lab._token)
-        if sys.platform == "linux":
-            process = Path("/proc") / str(lab._server.pid)
-            assert lab._token.encode() not in (process / "cmdline").read_bytes()
-            assert (process / "environ").stat().st_mode & 0o077 == 0
-    finally:
-        lab.stop()
 
 
 def test_the_hub_of_the_benchmark_has_a_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,7 @@ from ptxlab.verify.hunt import Report, configurations, hunt, search
 from ptxlab.verify.hunt.simpler import complexity, simpler_codes
 from ptxlab.verify.inputs.stream import QuickStream, Stream
 from tests.cases import each
+from tests.sampling import one_in
 from tools import hunt_all
 
 F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -382,7 +383,7 @@ ONE_OF_EACH = list(
 
 @pytest.mark.slow
 def test_directed_inputs_are_legal() -> None:
-    for number, ins in enumerate(ONE_OF_EACH):
+    for number, ins in one_in(2, list(enumerate(ONE_OF_EACH))):
         selector, quick = (*ins.selectors, 0)[0], number % 3 > 0
         for category in inputs.directed_categories(ins):
             operands = inputs.make(ins, category, 2, 3, selector, quick=quick)
@@ -518,12 +519,12 @@ def work(name: str, options: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.slow
 def test_many_at_once_survive_a_failure() -> None:
     printed: list[str] = []
-    names = ["one", "dies", "two", "errs", "three"]
+    names = ["one", "dies", "errs", "two"]
     results = hunt_all.hunt_all(names, 2, 60, {}, do=work, say=printed.append)
     assert results["dies"] == {"error": "the worker ended with exit code 3"}
     assert results["errs"] == {"error": "PtxlabError: out of order"}
-    assert all(results[name]["mmas"] == 5 for name in ("one", "two", "three"))
-    assert len(printed) == 5
+    assert all(results[name]["mmas"] == 5 for name in ("one", "two"))
+    assert len(printed) == 4
     assert hunt_all.hunt_all(["one"], 1, 0, {}, do=work) == {}
     result = hunt_all.one(S4, {"mmas": 50, "seed": 3, "seconds": 60.0, "against": "sm_80"})
     assert (result["mmas"], result["seed"], result["differences"]) == (50, 3, 0)

@@ -44,7 +44,7 @@ def find_difference(state: ExplorerState, seconds: float = 1.0) -> Finding:
     >>> print(find_difference(state))
     sm_90 and sm_100 use the same rule for this instruction: they always agree
     >>> state.results.choose("sm_90", against="sm_80")
-    >>> find_difference(state).cell, int(state.comparison().differ.sum())
+    >>> find_difference(state, seconds=60).cell, int(state.comparison().differ.sum())
     ((0, 0), 1)
     """
     seconds = as_seconds(seconds, "seconds")

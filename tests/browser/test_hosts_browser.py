@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,6 +38,19 @@ def test_notebook(lab: Any, page: Any) -> None:
     edit(page)
     assert book.run(1) == "-3"
     page.locator(".ptx-explorer").scroll_into_view_if_needed()
+
+
+def test_jupyterlab_asks_for_a_token_that_only_its_user_knows(lab: Any) -> None:
+    """That of these tests, on a machine that others use as well."""
+    assert isinstance(lab.ask("/api/sessions"), list)
+    for query in ("", *(f"?token={guess}" for guess in ("", "ptxlab", "T"))):
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            urllib.request.urlopen(f"{lab.address}/api/sessions{query}", timeout=20)
+    assert re.fullmatch(r"[0-9a-f]{48}", lab._token)
+    if sys.platform == "linux":
+        process = Path("/proc") / str(lab._server.pid)
+        assert lab._token.encode() not in (process / "cmdline").read_bytes()
+        assert (process / "environ").stat().st_mode & 0o077 == 0
 
 
 def test_voila(lab: Any, page: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -31,10 +32,11 @@ __all__ = ["assemble", "build"]
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
+_BRIEF_LINES = 8  # of a table or a block of code
 
 
 def assemble(source: Path, *, brief: bool = False) -> None:
-    """Copy docs/ and write the generated pages beside it; brief ones with every link but few figures."""
+    """Copy docs/ and write the generated pages beside it; brief ones with few figures and short tables."""
     shutil.copytree(DOCS, source, dirs_exist_ok=True)
     course.write(source / "course", brief=brief)
     reference = source / "reference"
@@ -48,16 +50,37 @@ def assemble(source: Path, *, brief: bool = False) -> None:
     tcgen05.write(reference)
     gemm.write(reference)
     throughput.write(reference)
+    if brief:
+        for page in reference.glob("*.md"):
+            page.write_text(_shortened(page.read_text(encoding="utf-8")), encoding="utf-8")
     api.write(source / "api")
     (source / "_extra" / "explorers").mkdir(parents=True, exist_ok=True)
     plotly_js = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
     shutil.copyfile(plotly_js, source / "_static" / "plotly.min.js")
 
 
+def _shortened(text: str) -> str:
+    """A page with the first lines of its tables and of its blocks of code; all headings and labels stay."""
+    lines: list[str] = []
+    length = 0  # of the table or block of code so far
+    in_code = False
+    for line in text.splitlines():
+        fence = re.match(r"```(cpp|text)?$", line)
+        if fence and (in_code or fence[1]):
+            in_code, length = not in_code, 0
+        elif in_code or line.startswith("|"):
+            length += 1
+        else:
+            length = 0
+        if length <= _BRIEF_LINES:
+            lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
 def build(folder: Path, *, execute: bool, brief: bool = False) -> int:
     """Build the site into a folder; warnings are errors. The exit status is Sphinx's.
 
-    `brief`, for tests, leaves out most figures of the reference and most code of the course.
+    `brief`, for tests, leaves out most figures, rows and code of the reference and most code of the course.
     """
     with tempfile.TemporaryDirectory() as temporary:
         source = Path(temporary) / "source"
@@ -72,8 +95,12 @@ def build(folder: Path, *, execute: bool, brief: bool = False) -> int:
             "PTXLAB_PROGRESS": str(Path(temporary) / "progress.json"),  # not the reader's own
             "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])),
         }
-        command = [sys.executable, "-m", "sphinx", "-b", "html", "-q", "-j", "auto", "-W", "--keep-going"]
+        command = [sys.executable, "-m", "sphinx", "-b", "html", "-q", "-W", "--keep-going"]
         command += ["-d", str(Path(temporary) / "doctrees")]
+        if brief:  # other tests have the other processors
+            command += ["-j", "1", "-D", "smartquotes=0"]
+        else:
+            command += ["-j", "auto"]
         if not execute:
             command += ["-D", "nb_execution_mode=off"]
         output = Path(temporary) / "html"  # MyST-NB writes the executed notebooks beside it
