@@ -26,8 +26,8 @@ from ptxlab.isa.tcgen05 import Tcgen05Form, Tcgen05Move
 from ptxlab.isa.versions import newest_of_cuda
 
 __all__ = [
-    "FILE", "TARGETS", "TENSOR_TARGETS", "UNPRINTED", "Key", "Run", "compiler", "forms", "is_newer", "main",
-    "newer_compiler", "read", "record", "run_of", "write",
+    "FILE", "TARGETS", "TENSOR_TARGETS", "UNPRINTED", "Key", "Run", "compiler", "folded", "forms", "is_newer",
+    "main", "newer_compiler", "read", "record", "run_of", "write",
 ]  # fmt: skip
 
 FILE = Path(__file__).with_name("data") / "sass.txt"
@@ -206,6 +206,16 @@ def read(text: str | None = None) -> dict[Key, Run]:
                     counts = counts.replace(placeholder, name)
                 runs.update(((mnemonic, target), _parsed(counts)) for target in targets.split())
     return runs
+
+
+def folded(prefix: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """Forms whose spelling begins so, those together that run alike, and what each target runs."""
+    text = re.sub(r"^#.*\n", "", FILE.read_text(encoding="utf-8"), flags=re.M)
+    for block in text.strip().split("\n\n"):
+        spelling, *lines = block.strip().splitlines()
+        if spelling.startswith(prefix):
+            parts = [line.strip().partition(": ") for line in lines]
+            yield spelling, {target: run for targets, _, run in parts for target in targets.split()}
 
 
 def compiler() -> str:

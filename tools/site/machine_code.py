@@ -14,8 +14,20 @@ from ptxlab._util.files import write_atomically
 from ptxlab.instruction import register_instructions
 from ptxlab.isa.catalog import REGISTER_FAMILIES
 from ptxlab.isa.targets import generation
+from ptxlab.isa.tcgen05 import MMA_FAMILIES, MOVE_FAMILIES
 
-from ..record_sass import TARGETS, UNPRINTED, Key, Run, compiler, is_newer, newer_compiler, read
+from ..record_sass import (
+    TARGETS,
+    TENSOR_TARGETS,
+    UNPRINTED,
+    Key,
+    Run,
+    compiler,
+    folded,
+    is_newer,
+    newer_compiler,
+    read,
+)
 from .groups import AnyInstruction, Group, groups, qualifiers
 from .markdown import Page, badge, code, definitions, link, slug, table
 
@@ -115,13 +127,14 @@ def write(folder: Path) -> None:
 def page() -> Page:
     runs = _record()
     forms = register_instructions()
+    kernels = sum(not mnemonic.startswith("tcgen05") for mnemonic, _ in runs)
     out = Page("What the chip runs")
     out.add(
         "A PTX instruction promises a result, not a circuit: the compiler may implement it with one "
         "tensor-core instruction, with several, or with ordinary arithmetic. This is what CUDA "
         f"{compiler()} does with each of the {len(forms):,} forms whose matrices are in registers (CUDA "
         f"{newer_compiler()} with the {sum(map(is_newer, forms))} that came later), read from the machine "
-        f"code of {len(runs):,} kernels; that needs no GPU. `ptxlab sass INSTRUCTION --all` says the same of "
+        f"code of {kernels:,} kernels; that needs no GPU. `ptxlab sass INSTRUCTION --all` says the same of "
         "one form, and `ptxlab sass INSTRUCTION` prints the machine code itself.",
         definitions((badge(how), words) for how, words in _WORDS.items()),
         "One target stands for each generation: sm_86, sm_87 and sm_88 run what `sm_80` runs, sm_103a and "
@@ -132,7 +145,27 @@ def page() -> Page:
     _findings(out, runs)
     for family in REGISTER_FAMILIES:
         _family(out, family, runs)
+    _tensor_memory(out)
     return out
+
+
+def _tensor_memory(out: Page) -> None:
+    """Instructions that work in tensor memory, as the record folds them."""
+    out.heading(2, code("tcgen05"), _label("tcgen05"))
+    out.add(
+        "One instruction each: UTCHMMA multiplies f16, bf16 and tf32, UTCQMMA types of 8, 6 and 4 bits, "
+        "UTCIMMA integers, UTCOMMA packed 4-bit types; LDTM and STTM move registers, UTCCP copies from shared "
+        "memory. `16x32bx2` takes two. {x,y} means either; N is the count. The code of sm_107a is CUDA "
+        f"{newer_compiler()}'s. What allocates tensor memory is a routine around UTCATOMSWS.",
+    )
+    for family in (*MMA_FAMILIES, *MOVE_FAMILIES):
+        rows = [
+            (code(spelling), *(texts.get(target, "-").replace("native: 1 ", "") for target in TENSOR_TARGETS))
+            for spelling, texts in folded(f"{family}.")
+            if family != "tcgen05.mma" or not spelling.startswith(("tcgen05.mma.sp", "tcgen05.mma.ws"))
+            if family != "tcgen05.mma.ws" or not spelling.startswith("tcgen05.mma.ws.sp")
+        ]
+        out.add(table((code(family), *TENSOR_TARGETS), rows))
 
 
 def _summary(out: Page, runs: Mapping[Key, Run]) -> None:
