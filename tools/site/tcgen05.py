@@ -9,10 +9,18 @@ from ptxlab._util.files import write_atomically
 from ptxlab.isa.catalog import TCGEN05_FAMILIES, tcgen05_forms
 from ptxlab.isa.instruction_descriptor import KINDS, InstructionDescriptor, shapes_of
 from ptxlab.isa.tcgen05 import LOAD_SHAPES, Tcgen05Mma, Tcgen05Move
+from ptxlab.isa.tcgen05.form import TYPES
 from ptxlab.isa.tensor_memory import DATA_PATHS
-from ptxlab.views import tensor_layouts
+from ptxlab.views import (
+    data_paths,
+    instruction_descriptor,
+    scale_tile,
+    tensor_layouts,
+    tensor_memory,
+    tensor_registers,
+)
 
-from .markdown import Page, code, table
+from .markdown import Page, code, figure, table
 
 __all__ = ["page", "write"]
 
@@ -25,28 +33,41 @@ def page() -> Page:
     out = Page(code("tcgen05"))
     out.add(
         "Blackwell's matrix instructions for the data centre: one thread multiplies, D stays in tensor "
-        "memory, and shape and types are in descriptors. ptxlab has their forms, descriptors and layouts, "
-        "and emulates `ld`, `st` and `cp`; `mma` does not run yet. Legality is that of ptxas of CUDA 13.4, "
-        "for every qualifier, operand and target. Layouts follow the PTX ISA and CUTLASS; no Blackwell GPU "
-        "was asked. {doc}`/guide/python` shows how to use it."
+        "memory, and shape and types are in descriptors. ptxlab emulates them, and compiles a kernel for "
+        "each. Legality is that of ptxas of CUDA 13.4, for every qualifier, operand and target. Layouts "
+        "follow the PTX ISA and CUTLASS, arithmetic what others measured on a B200 ({doc}`numerics`); no "
+        "Blackwell GPU was asked here. {doc}`/guide/python` shows how to use them, and lesson 22 explains "
+        "them."
     )
     out.heading(2, "Forms")
-    out.add(_forms())
+    out.add("A form of `tcgen05.mma` is a mnemonic; its descriptor has shape and types.", _forms())
     out.heading(2, "Shapes of tcgen05.mma")
     out.add(_shapes())
     out.heading(2, "The instruction descriptor")
     out.add(
-        "By kind; all other bits are 0. `ins.descriptor` has the fields, `ins.faults(code)` what is wrong."
+        "By kind; all other bits are 0. `ins.descriptor` has the fields, `ins.faults(code)` what is wrong, "
+        "and `figures.instruction_descriptor(ins)` draws it."
     )
     for kinds in (("f16", "tf32", "f8f6f4", "i8", "ti16"), ("mxf8f6f4",), ("mxf4", "mxf4nvf4")):
         out.heading(3, ", ".join(f"kind::{kind}" for kind in kinds))
-        out.add(_fields(kinds))
+        out.add(figure(instruction_descriptor(InstructionDescriptor(kinds[0]))), _fields(kinds))
     out.heading(2, "Where D is in tensor memory")
     out.add(
-        "(row, column) -> lane + 128 * column, within one CTA, as CuTe writes it, for N = 64. A in tensor "
-        "memory is in the lanes of D, once for each group of lanes side by side."
+        "Tensor memory has 128 lanes and 512 columns of 32 bits. An element of D takes a column of its own, "
+        'f16 the lower half of it. `figures.tensor_memory(ins, "D")` draws any instruction\'s.',
+        figure(data_paths()),
+        "The same as (row, column) -> lane + 128 * column, within one CTA, as CuTe writes it, for N = 64. "
+        "A in tensor memory is in the lanes of D, once for each group of lanes side by side.",
+        _paths(),
     )
-    out.add(_paths())
+    out.heading(2, "Scale factors")
+    out.add(
+        "Block-scaled kinds read a scale for each 16 or 32 elements along K. In shared memory they are "
+        "tiles of 128 rows by 4, 512 bytes (`ptxlab.memory.tile_scales`); `tcgen05.cp.32x128b.warpx4` "
+        "takes a tile to four columns, the same in the 32 lanes of each warp. The ids of the descriptor "
+        "choose among the four bytes of a word.",
+        figure(scale_tile(37)),
+    )
     out.heading(2, "Operands of some instructions")
     for name, parts in _EXAMPLES:
         form = next(form for form in tcgen05_forms() if form.mnemonic == name)
@@ -55,12 +76,29 @@ def page() -> Page:
             out.heading(3, f"{code(name)} {form.shape}")
             listed = tensor_layouts(form)
             out.add(table(listed.columns, [[str(value) for value in row] for row in listed.rows]))
+            for operand in form.tensors:
+                out.dropdown(f"{operand} in tensor memory", figure(tensor_memory(form, operand)))
     out.heading(2, "Registers of tcgen05.ld and tcgen05.st")
     out.add(
         "(thread of a warp, register) -> lane + lanes * column, at x1. Warp w of a warpgroup reaches lanes "
         "32w to 32w + 31; shapes of 16 lanes reach the lower or the upper half of them."
     )
     out.add(_loads())
+    for shape in LOAD_SHAPES:
+        load = f"tcgen05.ld.sync.aligned.{shape}.x2.b32"
+        out.dropdown(f"{shape}.x2, register by register", figure(tensor_registers(load)))
+    out.heading(2, "Copies from shared memory")
+    out.add(
+        "`tcgen05.cp` takes rows of a matrix behind a shared-memory descriptor to lanes; with `.b8x16` and "
+        "a source format it makes bytes of 4- and 6-bit elements.",
+        _copies(),
+    )
+    out.heading(2, "What is assumed")
+    out.add(
+        "The PTX ISA says some things in pictures only, and others not at all. ptxlab emulates them so, "
+        "until somebody with the GPU sends a {doc}`report </guide/report>`:",
+        _assumptions(),
+    )
     return out
 
 
@@ -139,6 +177,51 @@ def _paths() -> str:
             (path.name, str(path.m), str(path.ctas), code(path.result(path.m, 64).cute), starts, path.source)
         )
     return table(("layout", "M", "CTAs", "D", "first lane", "source"), rows)
+
+
+def _copies() -> str:
+    rows = []
+    for form in tcgen05_forms("tcgen05.cp"):
+        if isinstance(form, Tcgen05Move) and form.cta_group == 1 and not form.source:
+            tensor = form.tensor("T")
+            name = f"{form.shape}.{form.multicast}" if form.multicast else form.shape
+            rows.append((code(name), str(form.columns), code(tensor.layout.cute), str(tensor.layout.copies)))
+    return table(("shape", "columns", "(row, word) -> lane + 128 * column", "copies"), rows, numbers=(1, 3))
+
+
+def _assumptions() -> str:
+    moves = dict.fromkeys(
+        (form.family, text)
+        for form in tcgen05_forms()
+        if isinstance(form, Tcgen05Move)
+        for text in form.assumptions
+    )
+    rows = [(code(family), text) for family, text in moves]
+    operands = dict.fromkeys(
+        (tensor.name, tensor.source.removeprefix("assumed: "))
+        for form in tcgen05_forms()
+        if isinstance(form, Tcgen05Mma)
+        for descriptor in _descriptors(form)
+        for tensor in form.with_descriptor(None, **descriptor).a_from("tensor").tensors.values()
+        if tensor.source.startswith("assumed")
+    )
+    rows += [(f"{name} in tensor memory", text) for name, text in operands]
+    rows.append((code("s1z4m11"), TYPES["s1z4m11"].note))
+    rows.append((code("ue5m3"), TYPES["ue5m3"].note))
+    return table(("what", "as"), rows)
+
+
+def _descriptors(form: Tcgen05Mma) -> list[dict[str, object]]:
+    """Descriptors with every M and K that the mnemonic has, and 6-bit types where it takes them."""
+    found: list[dict[str, object]] = []
+    for shapes in shapes_of(form.kind, form.sparse, form.ws, form.cta_group):
+        for m in shapes.m:
+            parts: dict[str, object] = {"m": m, "n": shapes.n[-1], "k": shapes.k}
+            if form.kind == "mxf8f6f4" and not form.decompress:
+                found.append({**parts, "a": "e3m2"})
+            if not (form.ashift and m == 64):
+                found.append(parts)
+    return found
 
 
 def _loads() -> str:

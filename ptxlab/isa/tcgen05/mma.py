@@ -365,7 +365,7 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
         elif element.bits == 6 and not container:
             source = "assumed: 6 bits after 6 bits, across columns; a picture in the PTX ISA"
         elif self.k > self.descriptor.depths[0] and self.row.types is KINDS["f8f6f4"].types:
-            source = f"assumed: as with K = {self.descriptor.depths[0]}; the PTX ISA has K = {self.k} of FP6"
+            source = "assumed: packed as with the smaller K; for this one the PTX ISA names 6-bit types only"
         layout = self.path.multiplicand(*shape)
         return TensorOperand("A", element, shape, layout, ("m", "k"), container, padding, source=source)
 
