@@ -86,13 +86,16 @@ def _with_carry(
     instruction: Instruction, function: Callable[..., Any], reads: tuple[Read, ...], write: Write
 ) -> Step:
     takes, keeps = instruction.parts[0] in _WITH_CARRY, "cc" in instruction.parts
+    # The flag is the adder's: a subtraction leaves it 0 where it borrows. Code that follows `sub.cc` with `addc`
+    # counts on it.
+    subtracts = instruction.parts[0].startswith("sub")
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         values = [read(machine, frame, threads) for read in reads]
         if takes:
             if frame.carry is None:
                 frame.carry = np.zeros(machine.batch.size, dtype=np.bool_)
-            values.append(threads.take(frame.carry))
+            values.append(threads.take(frame.carry) ^ subtracts)
         result = function(*values)
         if isinstance(result, tuple):
             result, carry = result
@@ -102,7 +105,7 @@ def _with_carry(
                     if frame.carry is None
                     else frame.carry.copy()
                 )
-                full[threads.indices] = carry
+                full[threads.indices] = carry ^ subtracts
                 frame.carry = full
         write(frame, threads, result)
 
