@@ -13,66 +13,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..ptx import (
-    Address,
     Function,
     Immediate,
     Instruction,
-    LabelTarget,
     Module,
-    Operand,
     Register,
-    Targets,
     Vector,
     registers_of,
 )
+from ..ptx.dataflow import basic_blocks, read_and_written, register_bits, successors
 from ..simulator.events import Inspection, Observer, Synchronisation
 from ..simulator.threads import Batch, Threads
 from .hazard import Report, lanes_text
 
-__all__ = ["RegisterCheck", "read_and_written"]
+__all__ = ["RegisterCheck"]
 
-#: Instructions without a result.
-_NO_RESULT = {
-    "applypriority", "bra", "brkpt", "brx", "call", "cp", "discard", "exit", "fence", "griddepcontrol",
-    "membar", "nanosleep", "pmevent", "prefetch", "prefetchu", "red", "ret", "setmaxnreg", "st", "stmatrix",
-    "trap",
-}  # fmt: skip
 #: Instructions that hand values on as they are: what nobody wrote stays so, and is no hazard yet. All but
 #: `mov` may leave one of their operands aside.
 _COPIES = {"mov", "selp", "prmt", "bfi", "shfl"}
 _ALL_LANES = 0xFFFFFFFF
 _MASKED = {"shfl", "vote", "match", "redux", "elect", "bar"}
-
-
-def _result(instruction: Instruction) -> Operand | None:
-    """The operand that an instruction writes."""
-    parts = instruction.parts
-    if parts[0] in _NO_RESULT or not instruction.operands:
-        return None
-    if parts[0] in ("bar", "barrier") and "red" not in parts:
-        return None
-    if parts[0] == "wgmma" and parts[1] != "mma_async":
-        return None
-    first = instruction.operands[0]
-    return None if isinstance(first, Address | Immediate) else first
-
-
-def read_and_written(instruction: Instruction) -> tuple[set[int], set[int]]:
-    """The registers that an instruction reads, and those that it writes, by their numbers.
-
-    The accumulators of a wgmma count as written only: whether it reads them depends on scale-d.
-
-    >>> from ptxlab.kernels.ptx import Register
-    >>> r = [Register(number, f"%r{number}", "b32") for number in range(3)]
-    >>> read_and_written(Instruction(0, "add.u32", (r[0], r[1], r[2]), 1))
-    ({1, 2}, {0})
-    """
-    result = _result(instruction)
-    written = {register.index for register in registers_of(result)}
-    operands = instruction.operands if result is None else instruction.operands[1:]
-    read = {register.index for operand in operands for register in registers_of(operand)}
-    read |= {register.index for register in registers_of(instruction.guard)}
-    return read, written
 
 
 @dataclass
@@ -196,9 +156,9 @@ class RegisterCheck(Observer):
         """Registers that some path reads before it writes them, and those that get copies of them."""
         instructions = function.instructions
         effects = [read_and_written(instruction) for instruction in instructions]
-        starts = _blocks(function)
+        starts = basic_blocks(function)
         everything = (1 << len(function.registers)) - 1
-        first = _bits(
+        first = register_bits(
             register.index
             for register in function.registers
             if any(register.name == parameter.name for parameter in function.parameters)
@@ -215,8 +175,8 @@ class RegisterCheck(Observer):
             known = before[start]
             for index in range(start, starts[start]):
                 if instructions[index].guard is None:
-                    known |= _bits(effects[index][1])
-            for target in _successors(instructions, starts[start] - 1):
+                    known |= register_bits(effects[index][1])
+            for target in successors(instructions, starts[start] - 1):
                 if target < len(instructions) and (
                     before[target] & known != before[target] or target not in seen
                 ):
@@ -229,7 +189,7 @@ class RegisterCheck(Observer):
             for index in range(start, end if start in seen else start):
                 watched |= {register for register in effects[index][0] if not known >> register & 1}
                 if instructions[index].guard is None:
-                    known |= _bits(effects[index][1])
+                    known |= register_bits(effects[index][1])
         grows = bool(watched)
         while grows:
             more = set(watched)
@@ -436,37 +396,3 @@ def _constants(function: Function) -> dict[int, int]:
             if instruction.parts[0] == "mov" and isinstance(instruction.operands[1], Immediate):
                 values[register] = instruction.operands[1].value
     return {register: value for register, value in values.items() if times[register] == 1}
-
-
-def _bits(numbers: Any) -> int:
-    bits = 0
-    for number in numbers:
-        bits |= 1 << number
-    return bits
-
-
-def _successors(instructions: tuple[Instruction, ...], index: int) -> list[int]:
-    """Where threads may go on behind an instruction."""
-    instruction = instructions[index]
-    opcode = instruction.parts[0]
-    targets: list[int] = []
-    if opcode in ("bra", "brx"):
-        for operand in instruction.operands:
-            if isinstance(operand, LabelTarget):
-                targets.append(operand.index)
-            elif isinstance(operand, Targets):
-                targets += [label.index for label in operand.labels]
-    if opcode not in ("bra", "brx", "ret", "exit") or instruction.guard is not None:
-        targets.append(index + 1)
-    return targets
-
-
-def _blocks(function: Function) -> dict[int, int]:
-    """Basic blocks: first instruction -> behind the last."""
-    instructions = function.instructions
-    leaders = {0}
-    for index, instruction in enumerate(instructions):
-        if instruction.parts[0] in ("bra", "brx", "ret", "exit"):
-            leaders |= {*_successors(instructions, index), index + 1}
-    ordered = sorted(leader for leader in leaders if leader < len(instructions))
-    return dict(zip(ordered, [*ordered[1:], len(instructions)], strict=True))

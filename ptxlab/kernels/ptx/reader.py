@@ -217,7 +217,7 @@ class _Reader:
     # -- module ----------------------------------------------------------------------------------------------
 
     def module(self) -> Module:
-        version, target = (0, 0), ""
+        version, target, options = (0, 0), "", []
         functions: dict[str, Function] = {}
         variables: dict[str, Variable] = {}
         while self._tokens[self._at].kind != "end":
@@ -229,7 +229,7 @@ class _Reader:
             elif name == "target":
                 target = self._word("a target")
                 while self._takes(","):
-                    self._word("a target")
+                    options.append(self._word("a target"))
             elif name == "address_size":
                 if self._integer() != 64:
                     self._fail(token.start, "addresses of 32 bits are not supported; .address_size 64 is")
@@ -253,7 +253,7 @@ class _Reader:
             elif token.text != ";":
                 self._at -= 1
                 self._wrong("a directive such as .entry, .func or .global")
-        return Module(version, target, functions, variables, dict(self._files))
+        return Module(version, target, functions, variables, dict(self._files), "debug" in options)
 
     def _skip_to(self, end: str) -> None:
         while not self._takes(end):

@@ -298,6 +298,7 @@ class Module:
     functions: dict[str, Function]
     variables: dict[str, Variable]
     files: dict[int, str]
+    debug: bool = False  # to be assembled as it is, without optimisation
 
     @property
     def entries(self) -> tuple[str, ...]:

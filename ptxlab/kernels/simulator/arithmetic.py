@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 
 from ...errors import PtxlabError
 from ...numerics.scalar import operation
+from ...numerics.scalar.approximations import DIVISION_FACTORS
 from ..ptx import Instruction, Operand, Pair, Register, Sink, Symbol, Vector, type_bits
+from ..ptx.contraction import Contraction
 from .machine import Frame, Machine, Step
-from .operands import Builder, Context, Read, Write, reader, unsupported, writer
+from .operands import Builder, Context, Read, Write, reader, readers, unsupported, writer
 from .threads import UNSIGNED, Threads
 
-__all__ = ["BUILDERS", "scalar"]
+__all__ = ["BUILDERS", "fused_sum", "product", "scalar"]
 
 _WITH_CARRY = ("addc", "subc", "madc")
 
@@ -56,6 +58,59 @@ def scalar(instruction: Instruction, context: Context) -> Step:
     return Step(instruction, execute)
 
 
+# -- products that are fused into sums -----------------------------------------------------------------------
+
+_SIGNS = {"f16": 0x8000, "bf16": 0x8000, "f16x2": 0x8000_8000, "bf16x2": 0x8000_8000,
+          "f32": 1 << 31, "f64": 1 << 63}  # fmt: skip
+
+
+def product(instruction: Instruction, context: Context, place: int) -> Step:
+    """A product; its factors are kept in two registers, from `place` on, for the sums it is fused into."""
+    destination, *sources = instruction.operands
+    bits = type_bits(instruction.parts[-1]) or 32
+    left, right = readers(sources, bits, instruction, context)
+    write = writer(destination, instruction)
+    known = operation(instruction.opcode)
+    if known is None:
+        raise unsupported(instruction)
+    multiply = known.function
+    factors = DIVISION_FACTORS.get(instruction.opcode)
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        a, b = left(machine, frame, threads), right(machine, frame, threads)
+        write(frame, threads, multiply(a, b))
+        if factors is not None:
+            a, b = factors(a, b)
+        frame.write(place, threads, a)
+        frame.write(place + 1, threads, b)
+
+    return Step(instruction, execute)
+
+
+def fused_sum(instruction: Instruction, context: Context, contraction: Contraction, place: int) -> Step:
+    """An `add` or `sub` that ptxas makes an `fma` of, with the factors that a product has left."""
+    destination, *sources = instruction.operands
+    name, *qualifiers = instruction.parts
+    bits = type_bits(qualifiers[-1]) or 32
+    addend = reader(sources[1 - contraction.position], bits, instruction, context)
+    write = writer(destination, instruction)
+    known = operation(".".join(["fma", "rn", *qualifiers]))
+    if known is None:
+        raise unsupported(instruction)
+    function = known.function
+    sign, plain = UNSIGNED[bits].type(_SIGNS[qualifiers[-1]]), UNSIGNED[bits].type(0)
+    subtracts_product = name == "sub" and contraction.position == 1
+    product_sign = sign if contraction.negative != subtracts_product else plain
+    addend_sign = sign if name == "sub" and contraction.position == 0 else plain
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        a, b = frame.read(place, threads), frame.read(place + 1, threads)
+        c = addend(machine, frame, threads)
+        write(frame, threads, function(a ^ product_sign, b, c ^ addend_sign))
+
+    return Step(instruction, execute)
+
+
 def _bits(dtype: np.dtype[Any]) -> int:
     return 1 if dtype == np.bool_ else 8 * dtype.itemsize
 
@@ -86,8 +141,8 @@ def _with_carry(
     instruction: Instruction, function: Callable[..., Any], reads: tuple[Read, ...], write: Write
 ) -> Step:
     takes, keeps = instruction.parts[0] in _WITH_CARRY, "cc" in instruction.parts
-    # The flag is the adder's: a subtraction leaves it 0 where it borrows. Code that follows `sub.cc` with `addc`
-    # counts on it.
+    # The flag is the adder's: a subtraction leaves it 0 where it borrows. Code that follows `sub.cc` with
+    # `addc` counts on it.
     subtracts = instruction.parts[0].startswith("sub")
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:

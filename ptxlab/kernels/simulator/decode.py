@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from ...errors import PtxlabError
 from ..ptx import Function, Instruction, Module, Negated, Symbol, Variable, plain_name, type_bits
+from ..ptx.contraction import contractions
 from . import arithmetic, asynchronous, control, loads, matrices, warps
 from .machine import Frame, Machine, Program, Step
 from .memory import GLOBAL_START, SHARED_START, Buffer
@@ -157,11 +158,23 @@ class Image:
             local[variable.name] = size
             size += variable.size
         context = Context(self.module, function, self.symbols, self.spaces, local)
-        steps = tuple(_step(instruction, context) for instruction in function.instructions)
-        types = tuple(
+        types = [
             UNSIGNED.get(type_bits(register.type) or 32, UNSIGNED[64]) for register in function.registers
-        )
-        return Program(function, steps, types, local, _aligned(size, 16))
+        ]
+        steps = [_step(instruction, context) for instruction in function.instructions]
+        fused = {} if self.module.debug else contractions(function)
+        factors: dict[int, int] = {}  # product -> the first of two registers for its factors
+        for product in dict.fromkeys(contraction.product for contraction in fused.values()):
+            instruction = function.instructions[product]
+            factors[product] = len(types)
+            types += [UNSIGNED[type_bits(instruction.parts[-1]) or 32]] * 2
+            steps[product] = arithmetic.product(instruction, context, factors[product])
+        for index, contraction in fused.items():
+            step = arithmetic.fused_sum(
+                function.instructions[index], context, contraction, factors[contraction.product]
+            )
+            steps[index] = replace(step, guard=steps[index].guard, negated=steps[index].negated)
+        return Program(function, tuple(steps), tuple(types), local, _aligned(size, 16))
 
 
 def _step(instruction: Instruction, context: Context) -> Step:

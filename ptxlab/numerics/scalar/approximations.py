@@ -30,7 +30,7 @@ from ..fma import fma
 from .formats import FORMATS, Format
 from .opcode import Array, split_lanes
 
-__all__ = ["EXACT", "FUNCTIONS", "Interpolator", "interpolator"]
+__all__ = ["DIVISION_FACTORS", "EXACT", "FUNCTIONS", "Interpolator", "interpolator"]
 
 Function = Callable[..., Array]
 
@@ -322,23 +322,33 @@ def _lg2_f32(codes: Array) -> Array:
     return np.where(small & ~_is_nan(result), shifted, result)
 
 
-def _divide(*, small: bool, huge: bool, flush: bool) -> Function:
-    """div.approx and div.full: x * (1/y), both scaled first where y is subnormal or 1/y would be."""
+def _factors(opcode: str) -> Callable[[Array, Array], tuple[Array, Array]]:
+    """1/y and x, whose product div.approx and div.full give.
+
+    Both are scaled first where y is subnormal or 1/y would be.
+    """
+    flush = ".ftz" in opcode
     times = _times_flushed if flush else _times
 
     def scaled(x: Array, y: Array, where: Array, factor: float) -> tuple[Array, Array]:
         constant = np.full_like(x, np.float32(factor).view(np.uint32))
         return np.where(where, times(x, constant), x), np.where(where, times(y, constant), y)
 
-    def instruction(x: Array, y: Array) -> Array:
+    def factors(x: Array, y: Array) -> tuple[Array, Array]:
         x, y = np.broadcast_arrays(x, y)
-        if huge:
+        if ".full" in opcode:
             x, y = scaled(x, y, _huge(y), 0.25)
-        if small:
+        if not flush:
             x, y = scaled(x, y, _subnormal(y), 2.0**24)
-        return times(_rcp(y), x)
+        return _rcp(y), x
 
-    return instruction
+    return factors
+
+
+def _divide(opcode: str) -> Function:
+    times = _times_flushed if ".ftz" in opcode else _times
+    factors = DIVISION_FACTORS[opcode]
+    return lambda x, y: times(*factors(x, y))
 
 
 def _high_words(unit: Function) -> Function:
@@ -381,6 +391,12 @@ def _narrow(unit: Function, form: Format) -> Function:
 _EX2_F16, _TANH_F16 = _narrow(_ex2, FORMATS["f16"]), _narrow(_tanh, FORMATS["f16"])
 _EX2_BF16, _TANH_BF16 = _narrow(_ex2, FORMATS["bf16"]), _narrow(_tanh, FORMATS["bf16"])
 
+#: Divisions that end in a product: what gives its factors.
+DIVISION_FACTORS = {
+    opcode: _factors(opcode)
+    for opcode in ("div.approx.ftz.f32", "div.approx.f32", "div.full.ftz.f32", "div.full.f32")
+}
+
 #: Every opcode and its function of arrays of raw bits.
 FUNCTIONS: dict[str, Function] = {
     "ex2.approx.ftz.f32": _ex2,
@@ -409,10 +425,7 @@ FUNCTIONS: dict[str, Function] = {
     "rsqrt.approx.f32": _rsqrt_f32,
     "rsqrt.approx.ftz.f64": _high_words(_rsqrt64h),
     "rsqrt.approx.f64": _rsqrt_f64,
-    "div.approx.ftz.f32": _divide(small=False, huge=False, flush=True),
-    "div.approx.f32": _divide(small=True, huge=False, flush=False),
-    "div.full.ftz.f32": _divide(small=False, huge=True, flush=True),
-    "div.full.f32": _divide(small=True, huge=True, flush=False),
+    **{opcode: _divide(opcode) for opcode in DIVISION_FACTORS},
 }
 
 #: The opcodes whose functions give an H200's bits.
