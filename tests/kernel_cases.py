@@ -280,6 +280,36 @@ _CLUSTERS = (
         _zeros(np.float32, 2048)]),
 )  # fmt: skip
 
-CASES: dict[str, Case] = {
-    case.name: case for case in (*_BASICS, *_WARPS, *_ATOMICS, *_MATRICES, *_FUNCTIONS, *_CLUSTERS, *_COPIES)
-}
+
+def _pairs(rng: np.random.Generator) -> list[Any]:
+    return [
+        _normal(rng, 300, 2),
+        _normal(rng, 300, 2),
+        _zeros(np.float32, 300, 2),
+        _zeros(np.float32, 300),
+        300,
+    ]
+
+
+def _attention(rng: np.random.Generator) -> list[Any]:
+    return [_halves(rng, 48, 32), _halves(rng, 64, 32), _halves(rng, 64, 32), _zeros(np.float32, 48, 32), 64]
+
+
+_INT128 = ("--device-int128",)
+_IDIOMS = (
+    Case("complex_products", "idioms.cu", 3, 128, _pairs, options=_INT128),
+    Case("complex_products_fast", "idioms.cu", 3, 128, _pairs, options=(*_INT128, "--use_fast_math"),
+         kernel="complex_products"),
+    Case("half_products", "idioms.cu", 1, 64, lambda r: [
+        _halves(r, 128), _halves(r, 128), _zeros(np.float16, 128), _zeros(np.float64, 64)], options=_INT128),
+    Case("wide_integers", "idioms.cu", 1, 64, lambda r: [
+        r.integers(0, 1 << 63, (64, 4)).astype(np.uint64) * 3, _zeros(np.uint64, 64, 10)], options=_INT128),
+    Case("scan", "idioms.cu", 5, 256, lambda r: [
+        _ints(r, -1000, 1000, 1200), _zeros(np.int32, 1200), _zeros(np.int32, 5), _zeros(np.int32, 5), 1200],
+        options=_INT128),
+    Case("flash", "idioms.cu", 3, 32, _attention, options=_INT128),
+    Case("flash_fast", "idioms.cu", 3, 32, _attention, options=(*_INT128, "--use_fast_math"), kernel="flash"),
+)  # fmt: skip
+
+_ALL = (*_BASICS, *_WARPS, *_ATOMICS, *_MATRICES, *_FUNCTIONS, *_CLUSTERS, *_COPIES, *_IDIOMS)
+CASES: dict[str, Case] = {case.name: case for case in _ALL}

@@ -117,6 +117,11 @@ def compile_kernel(
     return _compiled(source, target, options, name, "cubin")
 
 
+#: `--no-cache` comes with them: NVRTC's own cache gives the same machine code with and without
+#: `--use_fast_math`. As nvcc does, <math.h> is included, for INFINITY and NAN.
+_KERNEL_FLAGS = ("-std=c++17", "--device-as-default-execution-space", "-lineinfo", "--pre-include=math.h")
+
+
 def _compiled(
     source: str, target: str, options: Sequence[str], name: str | None, kind: Literal["ptx", "cubin"]
 ) -> tuple[bytes, str | None]:
@@ -127,7 +132,8 @@ def _compiled(
     major, minor = compiler_version()
     expression = name if name is not None and ("<" in name or "::" in name) else None
     headers = "".join(STANDARD_HEADERS.values())
-    entry = f"{key_of(source, target, str(major), str(minor), expression or '', headers, *options)}.{kind}"
+    parts = (source, target, str(major), str(minor), expression or "", headers, *_KERNEL_FLAGS, *options)
+    entry = f"{key_of(*parts)}.{kind}"
     stored = read_entry(entry)
     if stored is not None:
         lowered, _, code = stored.partition(b"\n")
@@ -150,10 +156,8 @@ def _run_nvrtc(
         raise PtxlabError(f"NVRTC does not take the source ({code.name})")
     flags = [
         f"-arch={target.replace('sm_', 'compute_') if kind == 'ptx' else target}",
-        "-std=c++17",
-        "--device-as-default-execution-space",
-        "-lineinfo",
-        "--pre-include=math.h",  # nvcc does so; for INFINITY and NAN
+        *_KERNEL_FLAGS,
+        *(["--no-cache"] if compiler_version() >= (13, 0) else []),
         *(f"-I{folder}" for folder in _folders_if_any()),
         *options,
     ]

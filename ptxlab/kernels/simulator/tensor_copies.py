@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import PtxlabError
+from ...errors import PtxlabError, listing
 from ...memory import TensorMap
 from ...memory.descriptors import swizzled
 from ...numerics.scalar import operation
@@ -22,6 +22,18 @@ _TYPES = {
     "UINT8": "u32", "UINT16": "u32", "UINT32": "u32", "INT32": "s32", "UINT64": "u64", "INT64": "s64",
     "FLOAT16": "f16", "BFLOAT16": "bf16", "FLOAT32": "f32", "FLOAT64": "f64",
 }  # fmt: skip
+_BITWISE = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
+#: What an H200 reduces, by the type of the map's elements; all else is an illegal instruction there.
+_REDUCTIONS = {
+    "UINT32": ("add", "min", "max", "inc", "dec", "and", "or", "xor"),
+    "INT32": ("add", "min", "max", "and", "or", "xor"),
+    "UINT64": ("add", "min", "max", "and", "or", "xor"),
+    "INT64": ("min", "max"),
+    "FLOAT16": ("add", "min", "max"),
+    "BFLOAT16": ("add", "min", "max"),
+    "FLOAT32": ("add",),
+    "FLOAT64": ("add",),
+}
 
 
 def load_box(
@@ -121,12 +133,21 @@ def store_box(
 def _reduced(
     instruction: Instruction, tensor: TensorMap, reduction: str, old: NDArray[Any], values: NDArray[Any]
 ) -> NDArray[Any]:
-    if reduction in ("and", "or", "xor"):
-        function = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}[reduction]
-        return np.asarray(function(old, values))
+    if reduction not in _REDUCTIONS.get(tensor.data_type, ()):
+        types = [each for each, known in _REDUCTIONS.items() if reduction in known]
+        raise PtxlabError(
+            f"{instruction.where}: {instruction.opcode} is an illegal instruction with elements of type "
+            f"{tensor.data_type}; .{reduction} takes {listing(types, 8)}"
+        )
+    if reduction in _BITWISE:
+        return np.asarray(_BITWISE[reduction](old, values))
+    if reduction == "inc":
+        return np.where(old >= values, np.uint32(0), old + np.uint32(1))
+    if reduction == "dec":
+        return np.where((old == 0) | (old > values), values, old - np.uint32(1))
     type_name = _TYPES[tensor.data_type]
     rounding = "rn." if "f" in type_name and reduction == "add" else ""
     scalar = operation(f"{reduction}.{rounding}{type_name}")
-    if scalar is None or reduction in ("inc", "dec"):
+    if scalar is None:
         raise PtxlabError(f"{instruction.where}: {instruction.opcode} is not simulated yet")
     return np.asarray(scalar.function(old, values))
