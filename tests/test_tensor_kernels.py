@@ -131,6 +131,10 @@ def test_operands_lie_in_shared_memory_as_tiles_say(form: Tcgen05Mma, name: str,
         padded[..., : chunks.shape[-1]] = chunks
         stored = np.packbits(padded, axis=-1, bitorder="little").reshape(stored.shape)
     assert np.array_equal(found, tile.store(stored))
+    fields = tile.slice().tcgen05()
+    read = fields.load(found, tile.rows, tile.k, bits=tile.bits, major=tile.major)
+    assert np.array_equal(read, stored), "what the descriptor reads"
+    assert f"0x{fields.code:016x}ull" in codegen.source(form, Modifiers(swizzle=swizzle))
 
 
 #: Lines of tcgen05, and what takes their place where there is no tensor memory; shared memory has 64 columns.

@@ -27,6 +27,7 @@ from .codegen import transfer as transfer_code
 from .codegen.ptx import stores
 from .device import check_device
 from .launcher import Argument, Out, launch
+from .tensor_moves import tensor_blocks
 
 __all__ = ["run", "run_arrays", "run_transfer"]
 
@@ -70,9 +71,8 @@ def run(operands: Operands) -> NDArray[Any]:
 def _blocks(ins: ProductForm, count: int) -> int:
     """Blocks of 128 threads for so many instructions: four warps, a warpgroup, or a CTA of one or two."""
     if isinstance(ins, Tcgen05Mma):
-        blocks = count * ins.cta_group
-    else:
-        blocks = count if ins.lanes == 128 else -(-count // 4)
+        return tensor_blocks(ins.cta_group, count)
+    blocks = count if ins.lanes == 128 else -(-count // 4)
     return min(blocks, _MOST_BLOCKS)
 
 

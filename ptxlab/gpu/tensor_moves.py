@@ -17,18 +17,25 @@ from ..isa.tensor_memory import COLUMNS, LANES
 from ..memory.descriptors import Descriptor, descriptor
 from .codegen import tensor_moves as code
 from .codegen.tensor_ptx import operands
-from .device import check_device
+from .device import check_device, processors
 from .launcher import Argument, Out, launch
 
-__all__ = ["run_move"]
+__all__ = ["run_move", "tensor_blocks"]
 
-_MOST_BLOCKS = 4096
 _ARGUMENTS = {
     "tcgen05.ld": ("words",),
     "tcgen05.st": ("registers", "words"),
     "tcgen05.cp": ("memory", "descriptor", "words"),
     "tcgen05.shift": ("words",),
 }
+
+
+def tensor_blocks(cta_group: int, count: int) -> int:
+    """Blocks for so many instructions of a group of one or two CTAs: fewer than multiprocessors.
+
+    So no two wait for each other's tensor memory.
+    """
+    return min(count, max(processors() // 2 // cta_group, 1)) * cta_group
 
 
 def run_move(
@@ -78,7 +85,7 @@ def run_move(
     lane = at >> 16 & 31 if form.threads == 32 else at >> 16
     passed += [Out(result), np.int32(columns), np.uint32(lane << 16 | at & 0xFFFF), np.int32(count)]
     if count:
-        grid = min(count, _MOST_BLOCKS // 2) * (2 if pair else 1)
+        grid = tensor_blocks(form.cta_group or 1, count)
         launch(code.source(form, split), code.kernel_name(form), passed, grid=grid, block=128)
     whole_result = result[:, :LANES].reshape(*batch, LANES, shape[1])
     parts = [operand for operand in operands(form, Modifiers()) if operand.written]

@@ -154,7 +154,7 @@ def _tensor_memory(out: Page) -> None:
     out.heading(2, code("tcgen05"), _label("tcgen05"))
     out.add(
         "One instruction each: UTCHMMA multiplies f16, bf16 and tf32, UTCQMMA types of 8, 6 and 4 bits, "
-        "UTCIMMA integers, UTCOMMA packed 4-bit types; LDTM and STTM move registers, UTCCP copies from shared "
+        "UTCIMMA integers, UTCOMMA packed 4-bit types; LDTM and STTM move registers, UTCCP copies shared "
         "memory. `16x32bx2` takes two. {x,y} means either; N is the count. The code of sm_107a is CUDA "
         f"{newer_compiler()}'s. What allocates tensor memory is a routine around UTCATOMSWS.",
     )
