@@ -16,6 +16,7 @@ from .explain import explain
 from .facts import cpp, cute, evidence, facts, target_of
 from .fragment_pictures import fragment, metadata, scales
 from .grid import Cell, Grid, Header
+from .instruction_descriptor_picture import instruction_descriptor
 from .matrix_pictures import values
 from .memory_pictures import descriptor, swizzle, swizzle_bits
 from .models import model_table, model_words, rule_words
@@ -26,12 +27,11 @@ from .product_picture import product
 from .register_pictures import lane, registers
 from .repack_picture import repack
 from .run_picture import runs
+from .scale_picture import scale_tile
 from .shared_memory_pictures import box, bytes_read
 from .table import Table, grid_table
 from .tensor_pictures import (
     data_paths,
-    instruction_descriptor,
-    scale_tile,
     tensor_blocks,
     tensor_memory,
     tensor_registers,

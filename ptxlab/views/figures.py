@@ -35,6 +35,7 @@ from . import (
     bank_pictures,
     format_picture,
     fragment_pictures,
+    instruction_descriptor_picture,
     matrix_pictures,
     memory_pictures,
     nibble_picture,
@@ -42,6 +43,7 @@ from . import (
     register_pictures,
     repack_picture,
     run_picture,
+    scale_picture,
     shared_memory_pictures,
     tensor_pictures,
     trace_picture,
@@ -298,7 +300,7 @@ def scale_tile(row: int | None = None, *, title: bool = True) -> Figure:
     >>> scale_tile(row=37).data[1].text[5, 6]
     'row 37, scale 2<br>byte 0x56 of shared memory'
     """
-    return chart(tensor_pictures.scale_tile(row), title=title)
+    return chart(scale_picture.scale_tile(row), title=title)
 
 
 def instruction_descriptor(
@@ -311,7 +313,7 @@ def instruction_descriptor(
     >>> instruction_descriptor(ins).data[0].text[0, 10]   # bit 21
     'n, bits [22..17]<br>8: 64'
     """
-    return chart(tensor_pictures.instruction_descriptor(descriptor), title=title)
+    return chart(instruction_descriptor_picture.instruction_descriptor(descriptor), title=title)
 
 
 def throughput(what: str = "n", type: str = "f16", *, chip: str = "H200", title: bool = True) -> Figure:
@@ -622,8 +624,8 @@ def _tensor_picture(form: Tcgen05Form, what: str | None, options: dict[str, Any]
     if not is_name(name, known):
         raise PtxlabError(f"no figure {quoted(what)} of {form.mnemonic}; there are {listing(known, 8)}")
     if name == "descriptor" and isinstance(form, Tcgen05Mma):
-        _check_options(name, tensor_pictures.instruction_descriptor, options, ("descriptor",))
-        return tensor_pictures.instruction_descriptor(form)
+        _check_options(name, instruction_descriptor_picture.instruction_descriptor, options, ("descriptor",))
+        return instruction_descriptor_picture.instruction_descriptor(form)
     if name == "trace" and isinstance(form, Tcgen05Mma):
         _check_keywords(name, options)
         return trace_picture.trace(_trace(form, **{"C": None, **options}))

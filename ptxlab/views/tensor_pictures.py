@@ -1,4 +1,4 @@
-"""Tensor memory: what its lanes and columns hold, who holds its words after tcgen05.ld, and scale tiles."""
+"""Tensor memory: what its lanes and columns hold, and who holds its words after tcgen05.ld."""
 
 from __future__ import annotations
 
@@ -13,11 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._util.arguments import as_array, as_index, as_int, as_integers, is_name
 from ..errors import PtxlabError, listing, quoted
-from ..isa.instruction_descriptor import BitField, InstructionDescriptor
 from ..isa.parse import parse_any
 from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Move
 from ..isa.tensor_memory import DATA_PATHS, LANES, DataPath, TensorOperand
-from ..memory.scales import scale_offset
 from .grid import Cell, Grid, Header, State, headers
 from .labels import bit_range, counted, element_names, index_range, number_text, owners, runs
 from .picture import Picture
@@ -26,8 +24,6 @@ from .table import Table
 __all__ = [
     "TensorColour",
     "data_paths",
-    "instruction_descriptor",
-    "scale_tile",
     "tensor_blocks",
     "tensor_memory",
     "tensor_registers",
@@ -290,7 +286,7 @@ class _Drawn:
             title=title,
             name=self.tensor.name,
             row_rules=self._rules(blocks),
-            row_groups=self._warps() if self.cta == 0 or self.alone else (),
+            row_groups=self._warps() if self.cta == 0 or self.alone or self.coarse else (),
         )
 
     def _cell(
@@ -567,214 +563,3 @@ def _register_headings(form: Tcgen05Move, labelled: bool) -> tuple[Header, ...]:
         texts = (index_range(0, half), f"split + {index_range(0, half)}")
         return tuple(Header(half * at, half, (text,)) for at, text in enumerate(texts))
     return headers(form.columns, 1 if form.columns <= 16 and labelled else max(form.columns // 8, 1))
-
-
-# -- block scales ----------------------------------------------------------------------------------------
-
-
-def scale_tile(row: int | None = None) -> Picture:
-    """A 128x4 tile of scale factors: the matrix, its 512 bytes of shared memory, and tensor memory after cp.
-
-    Four scales of a row are one word. tcgen05.cp.32x128b.warpx4 takes 32 lines of 16 bytes into the same 32
-    lanes of all four warps. `row` outlines the scales of one row of A, or column of B.
-
-    >>> _, shared, tensor = scale_tile(row=37).grids
-    >>> shared.at(5, 4).text, shared.hover[5, 6], tensor.at(5, 1).state
-    ('37', 'row 37, scale 2\\nbyte 0x56 of shared memory', 'mark')
-    """
-    if row is not None:
-        row = as_index(row, "row", 128)
-    notes = (
-        "numbers in cells: rows of A, or columns of B; four scales of one are a word",
-        "tcgen05.cp.32x128b.warpx4 copies 32 lines of 16 bytes to the lanes of each warp",
-        "hues: 32 rows each",
-    )
-    return Picture(
-        "Scale factors: 128x4 tile, shared memory, tensor memory",
-        notes,
-        (_scale_matrix(row), _scale_bytes(row), _scale_words(row)),
-    )
-
-
-def _scale_cell(line: int, row: int, place: tuple[int, int, int, int], marked: int | None) -> Cell:
-    state: State = "mark" if row == marked else "plain"
-    return Cell(*place, (str(row),), 4 * line + 1, state)
-
-
-def _scale_matrix(marked: int | None) -> Grid:
-    """The tile as a matrix, 32 rows in a cell."""
-    cells = [Cell(8 * part, 0, 8, 4, (f"{32 * part}..{32 * part + 31}",), 4 * part + 1) for part in range(4)]
-    if marked is not None:
-        at = marked // 32
-        cells[at] = replace(cells[at], state="mark")
-    hover = np.empty((32, 4), dtype=object)
-    for place, scale in np.ndindex(32, 4):
-        hover[place, scale] = f"rows {index_range(place * 4, 4)}, scale {scale}"
-    return Grid(
-        (32, 4),
-        tuple(cells),
-        hover,
-        tuple(Header(8 * part, 8, (index_range(32 * part, 32),)) for part in range(4)),
-        headers(4, 1),
-        ("row", "scale"),
-        title="matrix",
-        name="matrix",
-        density="close",
-    )
-
-
-def _scale_bytes(marked: int | None) -> Grid:
-    """The 512 bytes of shared memory, 16 in a line."""
-    cells, hover = [], np.empty((32, 16), dtype=object)
-    for row in range(128):
-        offset = int(scale_offset(row, 0, columns=4))
-        line, byte = divmod(offset, 16)
-        cells.append(_scale_cell(row // 32, row, (line, byte, 1, 4), marked))
-        for scale in range(4):
-            hover[line, byte + scale] = (
-                f"row {row}, scale {scale}\nbyte 0x{offset + scale:02x} of shared memory"
-            )
-    return Grid(
-        (32, 16),
-        tuple(cells),
-        hover,
-        tuple(Header(line, 1, (f"0x{16 * line:03x}",)) for line in range(32)),
-        tuple(Header(4 * word, 4, (index_range(4 * word, 4),)) for word in range(4)),
-        ("", "byte"),
-        title="shared memory",
-        name="shared memory",
-        density="close",
-    )
-
-
-def _scale_words(marked: int | None) -> Grid:
-    """Four columns of tensor memory: 32 lanes, and the copies of them in the other 96."""
-    shape = (38, 4)
-    cells, hover = [], np.empty(shape, dtype=object)
-    for row in range(128):
-        lane, column = row % 32, row // 32
-        cells.append(_scale_cell(column, row, (lane, column, 1, 1), marked))
-        hover[lane, column] = (
-            f"scales 0 to 3 of row {row}\nlanes {lane}, {lane + 32}, {lane + 64}, {lane + 96}"
-        )
-    heads = [Header(lane, 1, (str(lane),)) for lane in range(32)]
-    for copy in range(1, 4):
-        at = 30 + 2 * copy
-        heads.append(Header(at, 2, (index_range(32 * copy, 32),)))
-        for column in range(4):
-            cells.append(Cell(at, column, 2, 1, ("same",), 4 * column + 1))
-        hover[at : at + 2] = f"the same as lanes 0..31, for warp {copy}"
-    return Grid(
-        shape,
-        tuple(cells),
-        hover,
-        tuple(heads),
-        headers(4, 1),
-        ("lane", "column"),
-        title="tensor memory",
-        name="tensor memory",
-        density="close",
-        row_rules=(32, 34, 36),
-    )
-
-
-# -- the instruction descriptor --------------------------------------------------------------------------
-
-#: Short headings of fields of one or two bits, in lines.
-_HEADINGS: dict[str, tuple[str, ...]] = {
-    "selector": ("sel",),
-    "sparse": ("sp",),
-    "saturate": ("sat",),
-    "negate_a": ("neg", "A"),
-    "negate_b": ("neg", "B"),
-    "transpose_a": ("tr", "A"),
-    "transpose_b": ("tr", "B"),
-    "max_shift": ("max", "shift"),
-    "k_high": ("K", "hi"),
-    "scale": ("scale", "type"),
-    "scale_a_id": ("SFA", "id"),
-    "scale_b_id": ("SFB", "id"),
-    "scale_a_lanes": ("SFA", "lanes"),
-    "sparsity_version": ("sp", "ver"),
-}
-#: Lanes whose colours fields have; neighbours differ.
-_FIELD_HUES = (14, 18, 29, 25, 2, 9, 22)
-
-
-def instruction_descriptor(descriptor: Tcgen05Mma | InstructionDescriptor | str) -> Picture:
-    """The 32 bits of an instruction descriptor of tcgen05.mma: its fields, and what each of them says.
-
-    It takes a form of tcgen05.mma, with its descriptor, or a descriptor.
-
-    >>> import ptxlab
-    >>> picture = instruction_descriptor(ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", n=64))
-    >>> picture.title, [cell.text for cell in picture.grids[0].cells if cell.row == 2 and cell.text]
-    ('Instruction descriptor 0x08100010 of kind::f16', ['0', '16', '128', '64', 'no'])
-    """
-    if not isinstance(descriptor, InstructionDescriptor):
-        form = parse_any(descriptor)
-        if not isinstance(form, Tcgen05Mma):
-            raise PtxlabError(f"{form.mnemonic} has no instruction descriptor; tcgen05.mma has")
-        descriptor = form.descriptor
-    notes = (
-        str(descriptor).removesuffix("."),
-        "upper 16 bits above, lower 16 bits below",
-        "second row: the field as a number; third row: what it says",
-        "grey: not used, 0",
-    )
-    halves = tuple(_descriptor_half(descriptor, low) for low in (16, 0))
-    title = f"Instruction descriptor 0x{descriptor.code:08x} of kind::{descriptor.kind}"
-    return Picture(title, notes, halves)
-
-
-def _descriptor_half(descriptor: InstructionDescriptor, low: int) -> Grid:
-    """16 bits from `low` on, the highest on the left."""
-    fields: list[BitField | None] = [None] * 16  # of every bit
-    hues: dict[str, int] = {}
-    for number, part in enumerate(descriptor.bit_fields):
-        hues[part.name] = _FIELD_HUES[number % len(_FIELD_HUES)]
-        for bit in range(part.low, part.low + part.bits):
-            if low <= bit < low + 16:
-                fields[bit - low] = part
-    cells: list[Cell] = []
-    heads: list[Header] = []
-    hover = np.full((3, 16), "", dtype=object)
-    at = 0
-    while at < 16:
-        field = fields[15 - at]
-        if field is None:
-            bit = low + 15 - at
-            cells.append(Cell(0, at, 1, 1, (str(descriptor.code >> bit & 1),)))
-            cells += [Cell(row, at, 1, 1, ()) for row in (1, 2)]
-            heads.append(Header(at, 1, (str(bit),)))
-            hover[:, at] = f"not used, bit {bit}"
-            at += 1
-            continue
-        hue = hues[field.name]
-        bits = f"{field.code:0{field.bits}b}"
-        cells += [Cell(0, at + i, 1, 1, (bit,), hue) for i, bit in enumerate(bits)]
-        says = _field_value(field)
-        for row, text in ((1, str(field.code)), (2, says)):
-            cells.append(Cell(row, at, 1, field.bits, (text,), hue))
-        place = bit_range(field.low, field.low + field.bits - 1)
-        name = field.name.replace("_", " ")
-        hover[:, at : at + field.bits] = f"{name}, bits {place}\n{field.code}: {says}"
-        heading = _HEADINGS.get(field.name, (field.name.upper(),))
-        heads.append(Header(at, field.bits, (*heading, place.strip("[]"))))
-        at += field.bits
-    return Grid(
-        (3, 16),
-        tuple(cells),
-        hover,
-        tuple(Header(row, 1, (word,)) for row, word in enumerate(("bits", "field", "says"))),
-        tuple(heads),
-        name="instruction descriptor",
-        density="close",
-        new_line=True,
-    )
-
-
-def _field_value(part: BitField) -> str:
-    if isinstance(part.value, bool):
-        return "yes" if part.value else "no"
-    return str(part.value)
