@@ -12,7 +12,7 @@ RUN := $(BIN)/python
 PYTEST = $(RUN) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test exhaustive check lint types loops collected format docs chips homework browser release clean
+.PHONY: help lab test exhaustive check lint types loops bytecode format docs chips homework browser release clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*  ## /\1	/p' $(firstword $(MAKEFILE_LIST)) | while IFS='	' read -r name text; do printf '  make %-10s %s\n' "$$name" "$$text"; done
@@ -21,7 +21,7 @@ lab: $(VENV)/lab.stamp  ## create the environment and open JupyterLab on noteboo
 	$(RUN) -m jupyterlab --notebook-dir=notebooks $(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_ARGS)  # in a container one is root
 
 test: $(VENV)/test.stamp browser  ## create the environment and run ruff, mypy and the whole test suite
-	@$(MAKE) --no-print-directory -j 4 --output-sync=target types loops lint collected
+	@$(MAKE) --no-print-directory -j 4 --output-sync=target types loops lint bytecode
 	$(PYTEST) $(TEST_ARGS)
 
 exhaustive: $(VENV)/test.stamp browser  ## the tests with every case, of which `make test` takes a part (half an hour)
@@ -29,7 +29,7 @@ exhaustive: $(VENV)/test.stamp browser  ## the tests with every case, of which `
 	PTXLAB_EXHAUSTIVE=1 $(PYTEST) $(TEST_ARGS)
 
 check: $(VENV)/test.stamp  ## what answers in 90 seconds: the linters, the type checker and the quick tests
-	@$(MAKE) --no-print-directory -j 4 --output-sync=target types loops lint collected
+	@$(MAKE) --no-print-directory -j 4 --output-sync=target types loops lint bytecode
 	$(PYTEST) -q -m "not slow and not browser" $(TEST_ARGS)
 
 lint: $(VENV)/test.stamp  ## ruff, the order of imports between packages; TypeScript and ESLint over the Explorer, where npm is
@@ -44,7 +44,7 @@ types: $(VENV)/test.stamp  ## mypy, strict on the library
 loops: $(VENV)/test.stamp  ## compile the emulator's loops with numba, once for all tests
 	$(RUN) -m tools.compile_loops
 
-collected: $(VENV)/test.stamp  # the bytecode of what tests import, once for all workers
+bytecode: $(VENV)/test.stamp  ## compile the tests and what they import, once for all workers
 	@$(RUN) -m pytest --collect-only -qq >/dev/null || $(RUN) -m pytest --collect-only -qq
 
 format: $(VENV)/test.stamp  ## put code into the house format

@@ -132,43 +132,44 @@ def _in_both_themes(light: Chart, dark: Chart) -> list[Any]:
 
 def chart(drawing: Drawing, theme: Theme = LIGHT) -> Chart:
     """The drawing as a Plotly figure, at its natural size in pixels."""
-    figure = Chart()
-    for panel in drawing.panels:
-        figure.add_trace(_backgrounds(panel, theme))
+    traces = [_backgrounds(panel, theme) for panel in drawing.panels]
     for width, colour, points in _outlines(drawing, theme):
         if points:
-            xs, ys = zip(*points, strict=True)
-            line = {"width": width, "color": colour}
-            figure.add_trace(go.Scatter(x=xs, y=ys, mode="lines", line=line, hoverinfo="skip"))
+            traces.append(_lines(points, line={"width": width, "color": colour}))
     for colour, points in _tints(drawing, theme).items():
-        xs, ys = zip(*points, strict=True)
         line = {"width": 0, "color": colour}
-        figure.add_trace(
-            go.Scatter(x=xs, y=ys, mode="lines", line=line, fill="toself", fillcolor=colour, hoverinfo="skip")
-        )
-    figure.add_trace(_words(drawing, theme))
+        traces.append(_lines(points, line=line, fill="toself", fillcolor=colour))
+    traces.append(_words(drawing, theme))
     labelled = all(panel.grid.labelled for panel in drawing.panels)
-    figure.update_layout(
-        width=drawing.width,
-        height=drawing.height,
-        margin={"l": 0, "r": 0, "t": 0, "b": 0, "pad": 0},
-        paper_bgcolor=theme.paper,
-        plot_bgcolor=theme.paper,
-        showlegend=False,
-        hoverlabel={
+    layout = {
+        "width": drawing.width,
+        "height": drawing.height,
+        "margin": {"l": 0, "r": 0, "t": 0, "b": 0, "pad": 0},
+        "paper_bgcolor": theme.paper,
+        "plot_bgcolor": theme.paper,
+        "showlegend": False,
+        "hoverlabel": {
             "font": {"family": MONO, "size": 12, "color": theme.ink},
             "bgcolor": theme.paper,
             "bordercolor": theme.ink,
             "align": "left",
         },
-        xaxis={"range": [0, drawing.width], "visible": False},
-        yaxis={"range": [drawing.height, 0], "visible": False},
-        dragmode=False if labelled else "zoom",
-        modebar={"remove": _BUTTONS},
-        meta={"title": drawing.title, "subtitle": drawing.subtitle},
-    )
+        "xaxis": {"range": [0, drawing.width], "visible": False},
+        "yaxis": {"range": [drawing.height, 0], "visible": False},
+        "dragmode": False if labelled else "zoom",
+        "modebar": {"remove": _BUTTONS},
+        "meta": {"title": drawing.title, "subtitle": drawing.subtitle},
+    }
+    figure = Chart(traces, layout)  # in one go: every change of a figure is checked and copied
     figure.drawing = drawing
     return figure
+
+
+def _lines(points: _Points, **style: Any) -> dict[str, Any]:
+    """A trace of lines. Coordinates are arrays, in which Plotly does not look at every element."""
+    xs, ys = zip(*points, strict=True)
+    x, y = np.array(xs, dtype=object), np.array(ys, dtype=object)
+    return {"type": "scatter", "x": x, "y": y, "mode": "lines", "hoverinfo": "skip", **style}
 
 
 def svg_carrier(drawing: Drawing) -> go.Figure:
@@ -183,7 +184,7 @@ def svg_carrier(drawing: Drawing) -> go.Figure:
     return figure
 
 
-def _backgrounds(panel: Panel, theme: Theme) -> go.Heatmap:
+def _backgrounds(panel: Panel, theme: Theme) -> dict[str, Any]:
     """The backgrounds as indices into a list of colours, which the heat map shows without blending."""
     grid = panel.grid
     known = {colour: i for i, colour in enumerate(dict.fromkeys(_shade(cell, theme) for cell in grid.cells))}
@@ -193,18 +194,19 @@ def _backgrounds(panel: Panel, theme: Theme) -> go.Heatmap:
         z[cell.row : cell.row + cell.height, cell.column : cell.column + cell.width] = colour
     stops = [(stop, colour) for colour, i in known.items() for stop in (i / len(known), (i + 1) / len(known))]
     hover = [[str(text).replace("\n", "<br>") for text in row] for row in grid.hover]
-    return go.Heatmap(
-        x=panel.x,
-        y=panel.y,
-        z=z,
-        zmin=-0.5,
-        zmax=len(known) - 0.5,
-        colorscale=stops,
-        showscale=False,
-        text=np.array(hover, dtype=object),
-        hovertemplate="%{text}<extra></extra>",
-        name=grid.title,
-    )
+    return {
+        "type": "heatmap",
+        "x": panel.x,
+        "y": panel.y,
+        "z": z,
+        "zmin": -0.5,
+        "zmax": len(known) - 0.5,
+        "colorscale": stops,
+        "showscale": False,
+        "text": np.array(hover, dtype=object),
+        "hovertemplate": "%{text}<extra></extra>",
+        "name": grid.title,
+    }
 
 
 def _shade(cell: Cell, theme: Theme) -> str:
@@ -261,22 +263,24 @@ def _box(x: float, y: float, width: float, height: float) -> _Points:
     return [(x, y), (x + width, y), (x + width, y + height), (x, y + height), (x, y), (None, None)]
 
 
-def _words(drawing: Drawing, theme: Theme) -> go.Scatter:
+def _words(drawing: Drawing, theme: Theme) -> dict[str, Any]:
     words = drawing.words
-    return go.Scatter(
-        x=[word.x for word in words],
-        y=[word.y for word in words],
-        text=[f"<b>{word.text}</b>" if word.bold else word.text for word in words],
-        mode="text",
-        textposition=[_ANCHOR[word.anchor] for word in words],
-        textfont={
+    texts = [f"<b>{word.text}</b>" if word.bold else word.text for word in words]
+    return {
+        "type": "scatter",
+        "x": np.array([word.x for word in words], dtype=object),
+        "y": np.array([word.y for word in words], dtype=object),
+        "text": np.array(texts, dtype=object),
+        "mode": "text",
+        "textposition": [_ANCHOR[word.anchor] for word in words],
+        "textfont": {
             "size": [word.size for word in words],
             "color": [word_colour(word, theme) for word in words],
             "family": [MONO if word.mono else SANS for word in words],
         },
-        hoverinfo="skip",
-        cliponaxis=False,
-    )
+        "hoverinfo": "skip",
+        "cliponaxis": False,
+    }
 
 
 # -- matrices of numbers ---------------------------------------------------------------------------------
