@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import ptxlab
-from ptxlab import PtxlabError
+from ptxlab import PtxlabError, inputs
 from ptxlab.instruction import TensorInstruction
 from ptxlab.isa.catalog import tcgen05_forms
 from ptxlab.isa.modifiers import Modifiers
@@ -215,12 +215,16 @@ def vars_of(operands: Operands) -> dict[str, Any]:
 
 def test_numba_and_numpy_agree() -> None:
     pytest.importorskip("numba")
-    for parts in ({"m": 64, "n": 8}, {"m": 64, "n": 72}, {"m": 128, "n": 16, "d": "f16"}):
-        operands = random_operands(tensor(F16, **parts), spread=14)
+    scaled = tensor("tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale", n=72, a="e4m3", b="e5m2")
+    sparse = tensor("tcgen05.mma.sp.cta_group::1.kind::mxf8f6f4.block_scale", n=8)
+    plain = [{"m": 64, "n": 8}, {"m": 64, "n": 72}, {"m": 128, "n": 16, "d": "f16"}]
+    every = [random_operands(tensor(F16, **parts), spread=14) for parts in plain]
+    every += [inputs.make(ins, name, 2) for ins in (scaled, sparse) for name in inputs.categories(ins)]
+    for operands in every:
         with backend("numpy"):
-            plain = emulate(operands)
+            expected = emulate(operands)
         with backend("numba"):
-            np.testing.assert_array_equal(emulate(operands), plain)
+            np.testing.assert_array_equal(emulate(operands), expected)
 
 
 # -- modifiers -----------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import closing
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -114,7 +115,10 @@ def model_of(ins: ProductForm | str, model: str | None = None) -> Model:
     ('sm_90', 'measured')
     """
     ins = parse_product(ins)
-    if model is None:
-        have = [chip for chip in CHIPS if has(ins, chip)] or ["sm_100"]  # which says what it lacks
-        model = next((chip for chip in ("sm_90", "sm_120") if chip in have), have[0])
-    return model_for(ins, model)
+    return model_for(ins, _usual_chip(ins) if model is None else model)
+
+
+@lru_cache(maxsize=4096)
+def _usual_chip(ins: ProductForm) -> str:
+    have = [chip for chip in CHIPS if has(ins, chip)] or ["sm_100"]  # which says what it lacks
+    return next((chip for chip in ("sm_90", "sm_120") if chip in have), have[0])

@@ -97,20 +97,58 @@ def fused_dot(
         None if x is None else np.broadcast_to(x, batch + x.shape[-2:]).reshape(-1, *x.shape[-2:])
         for x in arrays
     ]
-    shape = (*batch, *c.shape[-2:])
-    if (
-        scales is None
-        and not c_shift
-        and serves(dtypes, int(np.prod(shape, dtype=np.int64)) * a.shape[-1], b.shape[-2])
-    ):
-        return fused_codes(flat[0], flat[1], flat[2], flat[3], dtypes, alignment).reshape(shape)
-    out = np.empty((int(np.prod(batch, dtype=np.int64)), *c.shape[-2:]), dtype=dtypes[3].code_type)
+    count = int(np.prod(batch, dtype=np.int64))
+    compiled = not c_shift and serves(dtypes, count * c.shape[-2] * c.shape[-1] * a.shape[-1], b.shape[-2])
+    if compiled and scales is None:
+        codes = fused_codes(flat[0], flat[1], flat[2], flat[3], dtypes, alignment)
+    elif compiled and dtypes[2].name == "f32":
+        moves = _are_moderate(flat[2], flat[4], flat[5])
+        codes = np.empty(flat[2].shape, dtype=np.uint32)
+        for which, compute in ((moves, _moved_by_scales), (~moves, _fused_blocks)):
+            if which.any():
+                codes[which] = compute(dtypes, alignment, [None if x is None else x[which] for x in flat])
+    else:
+        codes = _fused_blocks(dtypes, alignment, flat, c_shift)
+    return codes.reshape(*batch, *c.shape[-2:])
+
+
+def _are_moderate(c: Array, scale_a: Array, scale_b: Array) -> Array:
+    """MMAs whose C, in f32, and ue8m0 scales are far from the ends of f32: [count]."""
+    field = c >> np.uint32(23) & np.uint32(0xFF)
+    is_far = ((field < 127 - 60) | (field > 127 + 60)) & ((c << np.uint32(1)) != 0)
+    return np.asarray(~((np.abs(_shifts(scale_a, scale_b)) > 40) | is_far).any(axis=(1, 2)))
+
+
+def _shifts(scale_a: Array, scale_b: Array) -> Array:
+    """Exponents of the products of two ue8m0 scales."""
+    return np.asarray(scale_a.astype(np.int32) + scale_b.astype(np.int32) - 2 * dtype("ue8m0").bias)
+
+
+def _moved_by_scales(dtypes: _DTypes, alignment: Alignment, arrays: list[Any]) -> Array:
+    """Codes of D where ue8m0 scales multiply products, of MMAs that `_are_moderate`.
+
+    Powers of two multiply C instead, by their inverse, and then the result: so far from the ends of f32 and
+    from the floor no bit depends on that.
+    """
+    a, b, c, stored, scale_a, scale_b = arrays
+    shift = _shifts(scale_a, scale_b)
+    moved = np.ldexp(np.ascontiguousarray(c).view(np.float32), -shift).view(np.uint32)
+    sums = fused_codes(a, b, moved, stored, dtypes, alignment).view(np.float32)
+    with np.errstate(invalid="ignore"):
+        codes = np.ldexp(sums, shift).view(np.uint32)
+    return np.where(np.isnan(sums), np.uint32(0x7FFFFFFF), codes)
+
+
+def _fused_blocks(dtypes: _DTypes, alignment: Alignment, arrays: list[Any], c_shift: int = 0) -> Array:
+    """Codes of D for arrays with one batch axis, so many at a time that they stay in cache."""
+    c = arrays[2]
+    out = np.empty(c.shape, dtype=dtypes[3].code_type)
     at_a_time = max(1, _BLOCK // max(1, out[:1].size))
     for first in range(0, len(out), at_a_time):
         part = slice(first, first + at_a_time)
-        parts: list[Any] = [None if x is None else x[part] for x in flat]
+        parts: list[Any] = [None if x is None else x[part] for x in arrays]
         out[part] = _fused_block(dtypes, alignment, c_shift, *parts)
-    return out.reshape(shape)
+    return out
 
 
 def convert_codes(codes: Array, float_type: DType, to: DType) -> Array:
