@@ -37,6 +37,8 @@ def tensor_facts(
             f"{name}: {'wherever it is' if targets == form.targets else listing(targets, 12)}"
             for name, targets in form.arguments.items()
         ]
+        if form.assumptions:
+            facts["assumed"] = list(form.assumptions)
     elif isinstance(form, Tcgen05Control):
         facts["purpose"] = form.purpose
     elif isinstance(form, Tcgen05Move):

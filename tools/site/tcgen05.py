@@ -193,7 +193,7 @@ def _assumptions() -> str:
     moves = dict.fromkeys(
         (form.family, text)
         for form in tcgen05_forms()
-        if isinstance(form, Tcgen05Move)
+        if isinstance(form, Tcgen05Move | Tcgen05Mma)
         for text in form.assumptions
     )
     rows = [(code(family), text) for family, text in moves]

@@ -515,7 +515,7 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
         found = []
         if self.ashift:
             rows = "rows of A and of its metadata" if self.sparse else "rows of A"
-            found.append(f"{rows} go to the next row, not from one CTA to the other; the first row stays")
+            found.append(f"with .ashift {rows} go to the next row of their CTA, and the first row stays")
         if self.scale_input_d:
             found.append("scale-input-d scales D before it is aligned and loses no bit")
         if self.ws:
