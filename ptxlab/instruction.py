@@ -73,11 +73,13 @@ class MatrixInstruction(ProductForm):
     ) -> NDArray[Any]:
         """Registers of D from registers of A, B, C, bit for bit as the chip `model` computes them.
 
+        Of tcgen05.mma they are words of tensor memory, and matrices of codes in shared memory.
+
         Any batch axes. `executor` is anything like those of `concurrent.futures`: a large batch goes to its
         workers, in processes or on other machines.
 
-        Without a model it is "sm_90" if that chip has the instruction. Modifiers (`selector`, `scale_d`, ...)
-        are those of `ptxlab.isa.modifiers.Modifiers`.
+        Without a model it is "sm_90" if that chip has the instruction, of tcgen05.mma "sm_100". Modifiers
+        (`selector`, `scale_d`, `enable_input_d`, ...) are those of `ptxlab.isa.modifiers.Modifiers`.
         """
         from .numerics.emulate import emulate
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
-from .._util.arguments import as_text, is_name
+from .._util.arguments import as_text, is_a, is_name
 from ..errors import PtxlabError, listing, quoted
 from ..isa.parse import parse_product
 from ..isa.product_form import ProductForm
@@ -311,6 +311,11 @@ def has(ins: ProductForm | str, chip: str) -> bool:
     """
     ins = parse_product(ins)
     if not is_name(chip, GENERATIONS):
+        same = chip_of_target(chip) if is_a(chip, str) else None
+        if same is not None:
+            raise PtxlabError(
+                f"model {quoted(chip)}: as far as is known it computes as {same} does; name that"
+            )
         raise PtxlabError(f"unknown model {quoted(chip)}; there are {listing(GENERATIONS)}")
     if chip == "sm_70":  # PTX ISA, "Target ISA Notes" of mma and wmma.mma
         return ins.a_type == "f16" and (ins.family == "wmma" or (ins.family, ins.shape) == ("mma", "m8n8k4"))

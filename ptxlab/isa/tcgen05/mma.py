@@ -518,6 +518,8 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
             found.append(f"with .ashift {rows} go to the next row of their CTA, and the first row stays")
         if self.scale_input_d:
             found.append("scale-input-d scales D before it is aligned and loses no bit")
+        if self.d_type == "f16":
+            found.append("the upper half of a word of D becomes 0")
         if self.ws:
             found.append("a column of B that the mask takes as zeros makes NaN of an infinity in A")
         return tuple(found)
