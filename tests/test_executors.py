@@ -24,6 +24,7 @@ from ptxlab.isa.operands import Operands
 from ptxlab.kernels.simulator import HazardError
 from ptxlab.numerics import emulate as emulator
 from ptxlab.numerics.products import exact_product
+from tests.sampling import some
 
 from .kernel_cases import CASES, digest
 from .test_matmul import NAMES, problem
@@ -55,7 +56,12 @@ def dask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Executor]:
         yield client.get_executor()
 
 
-@pytest.fixture(params=["threads", "processes", "dask"])
+EXECUTORS = ("threads", "processes", "dask")
+#: For tests of what Dask sends as an executor of processes does.
+on_some = pytest.mark.parametrize("executor", some(EXECUTORS, 2), indirect=True)
+
+
+@pytest.fixture(params=EXECUTORS)
 def executor(request: pytest.FixtureRequest) -> Iterator[Executor]:
     if request.param == "threads":
         with ThreadPoolExecutor(3) as pool:
@@ -89,6 +95,7 @@ def test_matmul(executor: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
+@on_some
 def test_simulate(executor: Executor) -> None:
     """Blocks of a kernel, also those of clusters and behind tensor maps; the counts add up."""
     for name in ("saxpy", "neighbours", "tma_transform"):
@@ -157,6 +164,7 @@ def test_matmul_with_scales_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
+@on_some
 def test_emulate(executor: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches of one axis and of two, with operands that repeat along them."""
     monkeypatch.setattr(emulator, "_TASK_BYTES", 5000)  # two or three MMAs
@@ -172,6 +180,7 @@ def test_emulate(executor: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
+@on_some
 def test_hunt(executor: Executor) -> None:
     """What is found is what one process finds first; models and functions can take the GPU's place."""
     settings: list[tuple[str, dict[str, Any]]] = [

@@ -32,7 +32,7 @@ from ptxlab.errors import PtxlabError
 from tests.cases import each
 from tests.course import RIGHT
 
-TRIES = int(os.environ.get("PTXLAB_FUZZ", "150"))
+TRIES = int(os.environ.get("PTXLAB_FUZZ", "100"))
 MARK = "qzj"  # what long answers are made of, to find them again in a verdict
 MOST_LETTERS, MOST_REPEATED, MOST_SECONDS = 900, 80, 5.0
 FUNCTIONS = [name for name, exercise in EXERCISES.items() if exercise.starter.startswith("def ")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,17 +22,19 @@ from tests.sampling import EXHAUSTIVE, every_third
 from tools import record_sass as runs
 from tools.site import machine_code as machine_code_page
 
-RECORD = runs.read()
+record = cache(runs.read)
 
 
 def test_every_form_and_target_is_there_and_no_other() -> None:
     targets = {*CHIPS.values(), *runs.TENSOR_TARGETS}
-    assert set(RECORD) == {(ins.mnemonic, target) for target in targets for ins in runs.forms(target)}
-    assert {ins.mnemonic for ins in runs.forms()} == {mnemonic for mnemonic, _ in RECORD}
+    assert set(record()) == {(ins.mnemonic, target) for target in targets for ins in runs.forms(target)}
+    assert {ins.mnemonic for ins in runs.forms()} == {mnemonic for mnemonic, _ in record()}
 
 
 def test_the_file_is_what_would_be_written() -> None:
-    assert runs.write(RECORD, runs.compiler(), runs.newer_compiler()) == runs.FILE.read_text(encoding="utf-8")
+    assert runs.write(record(), runs.compiler(), runs.newer_compiler()) == runs.FILE.read_text(
+        encoding="utf-8"
+    )
 
 
 def test_a_line_stands_for_all_its_forms() -> None:
@@ -65,11 +68,11 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_compiler_still_says_so(tools: None) -> None:
     """A spread over the families and all targets."""
     for target in CHIPS.values():
-        every = [ptxlab.instruction(mnemonic) for mnemonic, on in RECORD if on == target]
+        every = [ptxlab.instruction(mnemonic) for mnemonic, on in record() if on == target]
         some = [ins for ins in every if not runs.is_newer(ins, target)][5 :: 83 if EXHAUSTIVE else 166]
         assert len({ins.family for ins in some}) > 1
         for ins, found in zip(some, survey(some, target), strict=True):
-            assert runs.run_of(found) == RECORD[ins.mnemonic, target], (ins.mnemonic, target)
+            assert runs.run_of(found) == record()[ins.mnemonic, target], (ins.mnemonic, target)
 
 
 @pytest.mark.slow
@@ -90,7 +93,7 @@ def test_one_target_stands_for_its_generation(target: str, like: str, tools: Non
     assert {ins.mnemonic for ins in rows} == {ins.mnemonic for ins in register_instructions(target=like)}
     some = every_third([ins for ins in rows if not runs.is_newer(ins)][::31])
     for ins, found in zip(some, survey(some, target), strict=True):
-        recorded = RECORD[ins.mnemonic, like]
+        recorded = record()[ins.mnemonic, like]
         assert (found.how, tuple(sorted(found.tensor.items()))) == (
             recorded.how,
             tuple(sorted(recorded.tensor)),
@@ -100,7 +103,9 @@ def test_one_target_stands_for_its_generation(target: str, like: str, tools: Non
 def test_forms_of_a_later_ptx_isa_are_those_of_a_later_compiler() -> None:
     newer = {ins.mnemonic for ins in register_instructions() if runs.is_newer(ins)}
     assert len(newer) == 5 and (runs.compiler(), runs.newer_compiler()) == ("13.0", "13.4")
-    of_ldmatrix = {str(RECORD[name, target]) for name, target in RECORD if name in newer and "ldm" in name}
+    of_ldmatrix = {
+        str(record()[name, target]) for name, target in record() if name in newer and "ldm" in name
+    }
     assert of_ldmatrix == {"native: 1 UNPRINTED"}
 
 
@@ -139,7 +144,7 @@ KNOWN = {
 @pytest.mark.parametrize("mnemonic", KNOWN)
 def test_what_is_known_is_recorded(mnemonic: str) -> None:
     for target, said in KNOWN[mnemonic].items():
-        assert str(RECORD[mnemonic, target]).startswith(said), target
+        assert str(record()[mnemonic, target]).startswith(said), target
 
 
 def _how(target: str, **wanted: Any) -> Counter[str]:
@@ -149,7 +154,7 @@ def _how(target: str, **wanted: Any) -> Counter[str]:
         for ins in mma_instructions(target=target)
         if all(getattr(ins, name) in values for name, values in wanted.items())
     ]
-    return Counter(RECORD[ins.mnemonic, target].how for ins in rows)
+    return Counter(record()[ins.mnemonic, target].how for ins in rows)
 
 
 BLACKWELLS = ("sm_100a", "sm_120a")
@@ -181,14 +186,14 @@ def test_findings_hold_for_all_forms_that_they_speak_of() -> None:
     for target in BLACKWELLS:
         assert set(_how(target, bit_op=("and",))) == {"emulated"}
         assert not any(
-            "BMMA" in opcode for (_, on), run in RECORD.items() if on == target for opcode, _ in run.tensor
+            "BMMA" in opcode for (_, on), run in record().items() if on == target for opcode, _ in run.tensor
         )
         assert set(_how(target, a_type=("f64",), m=(16,))) == {"split"}
         assert {
             opcode
             for ins in mma_instructions("mma", target)
             if ins.shape == "m8n8k16"
-            for opcode, _ in RECORD[ins.mnemonic, target].tensor
+            for opcode, _ in record()[ins.mnemonic, target].tensor
         } == {f"IMMA.16816.{a}.{b}{sat}" for a in ("S8", "U8") for b in ("S8", "U8") for sat in ("", ".SAT")}
         for ordered, how in ((False, "emulated"), (True, "native")):
             assert set(
@@ -202,13 +207,13 @@ def test_findings_hold_for_all_forms_that_they_speak_of() -> None:
                 ins.a_type in ("s4", "u4") or (ins.a_type in fp8 and target == "sm_100a")
             ):
                 other = ins.mnemonic.replace("mma.sp", "mma.sp::ordered_metadata")
-                assert RECORD[ins.mnemonic, target] == RECORD[other, target], (
+                assert record()[ins.mnemonic, target] == record()[other, target], (
                     f"{ins.mnemonic}: the order is paid for in either spelling"
                 )
     assert set(_how("sm_90a", a_type=("f64",))) == {"native"}
     assert set(_how("sm_90a", family=("wgmma", "wgmma.sp"))) == {"native"}
     signed, unsigned = (
-        RECORD[f"mma.sync.aligned.m16n8k64.row.col.s32.{kind}.{kind}.s32", "sm_90a"].others
+        record()[f"mma.sync.aligned.m16n8k64.row.col.s32.{kind}.{kind}.s32", "sm_90a"].others
         for kind in ("s4", "u4")
     )
     assert round(signed / unsigned) == 8
@@ -218,7 +223,7 @@ def test_no_tensor_core_means_m8n8k4() -> None:
     """The only products without any tensor-core instruction."""
     lacking = {
         (mnemonic, target)
-        for (mnemonic, target), run in RECORD.items()
+        for (mnemonic, target), run in record().items()
         if not run.tensor and run.how != "plain"
     }
     assert {ptxlab.instruction(mnemonic).shape for mnemonic, _ in lacking} == {"m8n8k4"}
@@ -230,7 +235,7 @@ def test_what_is_emulated_is_emulated_alike() -> None:
     floats = {"FFMA", "FADD", "FMUL", "HADD2", "F2FP"}
     for ins in mma_instructions("mma"):
         if ins.a_type in ("f16", "e4m3", "e5m2") and ins.supports("sm_90a"):
-            found = [RECORD[ins.mnemonic, target] for target in CHIPS.values() if ins.supports(target)]
+            found = [record()[ins.mnemonic, target] for target in CHIPS.values() if ins.supports(target)]
             kinds = {
                 (run.tensor, frozenset(item for item in run.around if item[0] in floats))
                 for run in found
@@ -242,7 +247,7 @@ def test_what_is_emulated_is_emulated_alike() -> None:
 def test_findings_name_forms_that_their_targets_have() -> None:
     for said, shown in machine_code_page.FINDINGS:
         assert said and shown
-        assert all((mnemonic, target) in RECORD for mnemonic, targets in shown for target in targets)
+        assert all((mnemonic, target) in record() for mnemonic, targets in shown for target in targets)
 
 
 # -- the model follows the machine code ----------------------------------------------------------------------
@@ -263,7 +268,7 @@ def test_the_model_follows_the_machine_code(chip: str) -> None:
     """
     target, checked = CHIPS[chip], 0
     for ins in mma_instructions(target=target):
-        run = RECORD[ins.mnemonic, target]
+        run = record()[ins.mnemonic, target]
         try:
             rule = model_for(ins, chip).rule
         except PtxlabError:
@@ -298,7 +303,7 @@ def test_on_hopper_emulated_floats_have_a_rule_that_says_so() -> None:
     """Conversions of C or D alone are no other way to multiply: there the step stays fused."""
     seen: Counter[str] = Counter()
     for ins in mma_instructions(target="sm_90a"):
-        run, rule = RECORD[ins.mnemonic, "sm_90a"], model_for(ins, "sm_90").rule
+        run, rule = record()[ins.mnemonic, "sm_90a"], model_for(ins, "sm_90").rule
         if not DTYPES[ins.a_type].is_float:
             assert isinstance(rule, Exact), ins.mnemonic
             continue
@@ -325,8 +330,8 @@ def test_on_hopper_emulated_floats_have_a_rule_that_says_so() -> None:
 def test_the_lesson_shows_what_is_recorded() -> None:
     """Lesson 13 keeps a part of the record and some listings for readers without the tools."""
     shown = {key: str(summary) for key, summary in machine_code.summaries().items()}
-    assert shown == {key: str(run) for key, run in RECORD.items() if key[0] in {form for form, _ in shown}}
+    assert shown == {key: str(run) for key, run in record().items() if key[0] in {form for form, _ in shown}}
     listings = machine_code._listings()
     assert listings
     for form, target in listings:
-        assert runs.run_of(machine_code.recorded(form, target)) == RECORD[form, target]
+        assert runs.run_of(machine_code.recorded(form, target)) == record()[form, target]

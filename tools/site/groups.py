@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from ptxlab import DTYPES, TARGETS, Instruction, Transfer
 from ptxlab.isa.operand import Operand
@@ -135,17 +136,18 @@ def _plainness(ins: AnyInstruction) -> tuple[bool | int, ...]:
 
 def qualifiers(group: Group, family: Iterable[AnyInstruction]) -> list[str]:
     """The qualifiers, besides shape and types, that distinguish forms of the group within the family."""
-    every = [set(_tokens(ins)) for ins in family]
+    every = [set(_tokens(ins.mnemonic)) for ins in family]
     common = set.intersection(*every)
     types = {*DTYPES, *group.inputs}
-    tokens = dict.fromkeys(token for ins in group.forms for token in _tokens(ins))
+    tokens = dict.fromkeys(token for ins in group.forms for token in _tokens(ins.mnemonic))
     skipped = common | types
     return [token for token in tokens if token not in skipped and not re.fullmatch(r"m\d+n\d+(k\d+)?", token)]
 
 
-def _tokens(ins: AnyInstruction) -> list[str]:
+@lru_cache(maxsize=None)
+def _tokens(mnemonic: str) -> list[str]:
     """Qualifiers of a mnemonic; a pair of layouts stays together."""
-    text = re.sub(r"\.(row|col)\.(row|col)\b", r".\1/\2", ins.mnemonic)
+    text = re.sub(r"\.(row|col)\.(row|col)\b", r".\1/\2", mnemonic)
     return [token.replace("/", ".") for token in text.split(".")[1:]]
 
 
@@ -219,7 +221,7 @@ def _traits(fragment: Fragment) -> list[str]:
         if isinstance(ins, Instruction) and fragment.role in ("A", "B"):
             qualified.append([f".{ins.a_layout if fragment.role == 'A' else ins.b_layout}"])
         else:
-            qualified.append([f".{token}" for token in _tokens(ins)])
+            qualified.append([f".{token}" for token in _tokens(ins.mnemonic)])
     return [trait for trait in dict.fromkeys(qualified[0]) if all(trait in other for other in qualified)]
 
 
