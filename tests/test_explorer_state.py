@@ -38,6 +38,7 @@ from ptxlab.isa.targets import GENERATIONS
 from ptxlab.numerics import has
 from ptxlab.numerics.emulate import emulate
 from tests.cases import each
+from tests.sampling import one_in
 
 pytest.importorskip("anywidget")
 
@@ -473,7 +474,7 @@ def test_a_good_link_by_hand_and_every_cut_of_one() -> None:
             open_link(changed)
 
 
-@pytest.mark.parametrize("mnemonic", KINDS)
+@pytest.mark.parametrize("mnemonic", one_in(2, KINDS))
 def test_a_link_names_the_fills_and_the_seed_and_keeps_every_bit(mnemonic: str) -> None:
     """Whatever was filled, in any order, undone in between: the link is short, and opens to the same bits."""
     ex = ptxlab.explore(mnemonic, seed=11)
