@@ -30,7 +30,7 @@ def rows() -> Iterator[tuple[str, dict[str, Any]]]:
     """Mnemonics with everything in the index about them, put together as the page does it."""
     index = picker_index()
     for row in index["rows"]:
-        mnemonic, family, shape, types, qualifiers, target_set, n_set, word_set, shared, lanes = row
+        mnemonic, family, shape, types, qualifiers, target_set, n_set, word_set, space, lanes = row
         for n in index["n_sets"][n_set]:
             yield (
                 mnemonic.replace("nNk", f"n{n}k"),
@@ -43,7 +43,7 @@ def rows() -> Iterator[tuple[str, dict[str, Any]]]:
                         index["targets"][place][0] for place in index["target_sets"][target_set][1]
                     ),
                     "words": index["word_sets"][word_set],
-                    "shared": bool(shared),
+                    "space": space,
                     "lanes": lanes,
                     "n": n,
                 },
@@ -68,7 +68,8 @@ def test_every_row_agrees_with_its_instruction() -> None:
         )
         assert entry["types"] == f"{ins.d_type}.{ins.a_type}.{ins.b_type}.{ins.c_type}"
         assert entry["targets"] == tuple(target for target in TARGETS if target in ins.targets)
-        assert entry["shared"] == (ins.family in ("wgmma", "wgmma.sp"))
+        choice = {"wgmma": 1, "wgmma.sp": 1}.get(ins.family, 2 * ins.family.startswith("tcgen05"))
+        assert entry["space"] == (0 if ".ashift" in mnemonic else choice)
         assert entry["words"][0] == ("sparse" if ins.sparse else "dense")
         assert not ins.structure or entry["words"][1] == ins.structure.name
 

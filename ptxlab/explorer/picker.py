@@ -186,7 +186,7 @@ def picker_index() -> dict[str, Any]:
     """The whole catalogue of instructions that multiply: lists of names, and a row of indices for each.
 
     A row is [mnemonic with ``nN`` where N varies, family, shape, types, qualifiers, set of targets, set of N,
-    set of words, whether A may come from shared memory, lanes].
+    set of words, where A may be (1: registers or shared memory, 2: shared or tensor memory), lanes].
 
     >>> index = picker_index()
     >>> index["count"], len(index["rows"]), index["families"][3:7]
@@ -231,7 +231,7 @@ def picker_index() -> dict[str, Any]:
                 target_sets((form.targets, str(form.ptx_version))),
                 n_sets((form.n,)),
                 word_sets(everyday_words(form)),
-                0,
+                0 if form.ashift else 2,
                 form.lanes,
             ]
         )

@@ -20,6 +20,7 @@ F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 SCALED = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
 QUAD = "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32"
+TENSOR = "tcgen05.mma.cta_group::1.kind::f16"
 WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
 CODE = f"""import numpy as np, ptxlab
 from ptxlab.explorer.edits import SetOption
@@ -408,6 +409,74 @@ def test_memory_of_wgmma_by_keyboard(screen: Lanes, page: Any) -> None:
     page.wait_for_selector(".ptx-memory", state="hidden")
     assert page.evaluate("document.activeElement.dataset.matrix") == "B"
     screen.python("ex.apply(SetOption('imm_trans_b', 0))")
+
+
+def word_at(page: Any, lane: int, column: int) -> tuple[float, float]:
+    """The middle of a word of tensor memory."""
+    box = page.evaluate(
+        "([lane, column]) => document.querySelector('.ptx-explorer').wordRect(lane, column)", [lane, column]
+    )
+    return box["x"] + box["width"] / 4, box["y"] + box["height"] / 2
+
+
+def test_tensor_memory_is_pointed_at_edited_and_loaded(screen: Lanes, page: Any) -> None:
+    screen.python(
+        f"ex.instruction = ptxlab.instruction({TENSOR!r}, m=64, n=32).a_from('tensor')\n"
+        "ex.A, ex.B = np.arange(1024).reshape(64, 16) % 9, np.eye(16, 32)"
+    )
+    shows(page, ".ptx-tensor .ptx-memory-summary", "layout F: D in 16 of every 32 lanes, 32 columns")
+
+    # from a cell to its word, and from a word to its cell; what no matrix uses is free
+    assert "tensor memory: lane 33, column 5, bits 31..0" in screen.point("D", 17, 5)
+    page.mouse.move(*word_at(page, 35, 38))
+    screen.says(f"A[19][13] = {(19 * 16 + 13) % 9} · tensor memory: lane 35, column 38, bits 31..16")
+    page.mouse.move(*word_at(page, 20, 3))
+    shows(page, ".ptx-tooltip span", "free: layout F leaves this lane of D out")
+
+    # a word of A is changed like a cell, that of D is not
+    page.mouse.click(*word_at(page, 35, 38))
+    page.keyboard.type("0x44004200")
+    page.keyboard.press("Enter")
+    screen.reads("A", 19, 12, 3)
+    screen.reads("D", 19, 13, 4)
+    page.keyboard.press("Control+z")
+    screen.reads("A", 19, 12, (19 * 16 + 12) % 9)
+
+    # the registers of a thread: of the word that was chosen, and by another load
+    shows(page, ".ptx-thread-mnemonic", "tcgen05.ld.sync.aligned.32x32b.x32.b32")
+    page.mouse.click(*word_at(page, 35, 7))
+    page.wait_for_function("() => document.querySelector('.ptx-thread .ptx-number').value === '35'")
+    page.locator(".ptx-thread [data-option=shape]").select_option("16x256b")
+    shows(page, ".ptx-thread-mnemonic", "tcgen05.ld.sync.aligned.16x256b.x4.b32")
+    number = page.get_by_test_id("thread-number")
+    number.fill("38")
+    number.press("Enter")
+    shows(page, "[data-register='2'] .ptx-thread-cell", "D[25][4]")  # row 8 below that of register 0
+    loaded = 'ptxlab.instruction(ex.view.load["mnemonic"]).emulate(ex.registers["D"])[38, 2]'
+    shows(page, "[data-register='2'] .ptx-thread-hex", f"0x{int(screen.python(f'print({loaded})')):08x}")
+
+    # a field of the descriptor: what is wrong stays where it was typed; what is right changes the form
+    field = page.get_by_label("n of the descriptor")
+    field.fill("100")
+    field.press("Enter")
+    shows(page, ".ptx-problem", "n=100: the descriptor takes multiples of 8 up to 256")
+    assert field.input_value() == "100"
+    field.press("Escape")
+    field.fill("16")
+    field.press("Enter")
+    page.wait_for_function("() => document.querySelector('.ptx-shape').textContent.startsWith('m64n16k16')")
+    page.locator(".ptx-descriptor-bit[data-bit='13']").click()  # negates A
+    screen.reads("D", 1, 1, -(17 % 9))
+    page.keyboard.press("Control+z")
+    page.keyboard.press("Control+z")
+    page.wait_for_function("() => document.querySelector('.ptx-shape').textContent.startsWith('m64n32k16')")
+
+    # zoomed in it shows numbers and scrolls; it closes and opens
+    page.get_by_role("button", name="larger words").click()
+    page.keyboard.press("Alt+t")
+    page.wait_for_selector(".ptx-tensor", state="hidden")
+    page.locator("[data-tensor=D]").click()
+    page.wait_for_selector(".ptx-tensor", state="visible")
 
 
 def test_places_of_sparse_elements(screen: Lanes, page: Any) -> None:

@@ -109,6 +109,7 @@ export class App {
     Object.assign(this.root, {
       cellRect: this.cellRect.bind(this),
       headings: () => this.panes.map((pane) => pane.headings()),
+      wordRect: (/** @type {number} */ lane, /** @type {number} */ column) => this.tensor.rect(lane, column),
     });
     listenForUndo(this);
     listenForZoom(this);

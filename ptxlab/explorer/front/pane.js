@@ -134,6 +134,7 @@ export class Pane {
       app.unfolded,
       app.look,
       app.memory.sent.name,
+      app.tensor.isOpen,
     ]);
     if (key === this.captionKey) return;
     this.captionKey = key;
@@ -155,6 +156,7 @@ export class Pane {
     if (main?.name === "D") this.caption.append(app.tracePanel.ask);
     this.addShowAll(main);
     if (main) this.addMemory(main, hadFocus);
+    if (main?.name === "D" && main.place) this.addTensor();
     if (main) this.addLegend(main);
     this.fitCaption();
   }
@@ -163,7 +165,7 @@ export class Pane {
   fitCaption() {
     const { caption } = this;
     const { width } = caption.getBoundingClientRect();
-    for (const length of ["", "ptx-short", "ptx-shorter"]) {
+    for (const length of ["", "ptx-short", "ptx-shorter", "ptx-shorter ptx-shortest"]) {
       caption.className = `ptx-caption ${length}`;
       const boxes = [...caption.children]
         .map((node) => node.getBoundingClientRect())
@@ -192,6 +194,20 @@ export class Pane {
     button.textContent = "memory";
     button.addEventListener("click", () => app.memory.toggle(matrix.name));
     if (focus) button.focus({ preventScroll: true });
+  }
+
+  // The button of tensor memory.
+  addTensor() {
+    const { tensor } = this.app;
+    const button = make("button", "ptx-show-memory", this.caption, {
+      type: "button",
+      "aria-pressed": String(tensor.isOpen),
+      tabindex: "-1",
+      title: tensor.isOpen ? "Close tensor memory (Alt+T)" : "See D in tensor memory (Alt+T)",
+      "data-tensor": "D",
+    });
+    button.textContent = "tensor memory";
+    button.addEventListener("click", () => tensor.toggle());
   }
 
   // What the colours mean, beside the name of the matrix.

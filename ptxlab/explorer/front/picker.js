@@ -15,7 +15,7 @@ const HEADINGS = {
 const DRAWN = 50; // lines of matches at most
 
 // What is no search: a line of PTX with operands, an asm statement, an atom of CUTLASS.
-const PASTED = /["{;]|\b(?:mma|wmma|wgmma)\.\S*sync|SM\d+_|\d+x\d+x\d+_/;
+const PASTED = /["{;]|\b(?:mma|wmma|wgmma)\.\S*sync|\btcgen05\.|SM\d+_|\d+x\d+x\d+_/;
 
 export class Picker {
   static made = 0;
@@ -127,7 +127,7 @@ export class Picker {
       change.setAttribute("aria-expanded", "true");
       this.clear();
       this.input.value = "";
-      this.space = this.app.instruction?.registers?.A ? "register" : "shared";
+      this.space = this.spaceNow();
       if (!this.app.model.get("picker_index")?.rows) this.app.send({ type: "request_picker_index" });
       this.update();
       this.reveal();
@@ -229,13 +229,23 @@ export class Picker {
     for (const column of this.columns.slice(from)) column.reveal();
   }
 
-  // N, and where A is: for warpgroup instructions.
+  // Where A of the current instruction is.
+  /** @returns {Space} */
+  spaceNow() {
+    const { registers, tensor } = this.app.instruction ?? {};
+    if (tensor) return tensor.places.A ? "tensor" : "shared";
+    return registers?.A ? "register" : "shared";
+  }
+
+  // N, and where A is: for warpgroup instructions; for tcgen05 only the latter, since its descriptor has N.
   /** @param {Search} search @param {Item[]} matches @param {boolean[]} matching */
   drawMore(search, matches, matching) {
     const { choice, current } = this;
     const wide = matches.length > 0 && matches.every(({ many }) => many);
-    this.more.hidden = !wide;
-    if (!wide) return;
+    const tensor = matches.length > 0 && matches.every(({ space }) => space === 2);
+    this.more.hidden = !wide && !tensor;
+    this.sizes.node.hidden = !wide;
+    if (this.more.hidden) return;
     const sizes = search.sizes(choice, matching).map(([value, count]) => ({
       value,
       count,
@@ -244,21 +254,30 @@ export class Picker {
       current: current !== null && current.many && current.n === value,
     }));
     this.sizes.show(sizes, (n) => this.narrow({ ...choice, n }));
-    const space = this.app.instruction?.registers?.A ? "register" : "shared";
+    const now = this.spaceNow();
+    const chosen = this.spaceFor(matches[0]);
     const spaces = /** @type {[Space, string][]} */ ([
-      ["register", "registers"],
+      tensor ? ["tensor", "tensor memory"] : ["register", "registers"],
       ["shared", "shared memory"],
     ]).map(([value, text]) => ({
       value,
       text,
       count: matches.length,
-      chosen: this.space === value,
-      current: Boolean(current?.many) && space === value,
+      chosen: chosen === value,
+      current: Boolean(current && current.space === matches[0].space) && now === value,
     }));
     this.spaces.show(spaces, (value) => {
       this.space = value ?? this.space;
       this.draw();
     });
+  }
+
+  // Where an instruction may have A, as far as it was chosen: wgmma in registers or shared memory (1), tcgen05 in
+  // shared or tensor memory (2), others where they have it (0).
+  /** @param {Item} item @returns {Space} */
+  spaceFor({ space }) {
+    if (space === 2) return this.space === "tensor" ? "tensor" : "shared";
+    return space === 1 && this.space !== "tensor" ? this.space : "register";
   }
 
   /** @param {Search} search @param {Item[]} matches @param {SearchWord[]} words @param {boolean} asked */
@@ -321,7 +340,7 @@ export class Picker {
     const facts = [
       // each with the words that mean it
       [everyday[0] === "sparse" ? `sparse ${everyday[1]}` : "dense"],
-      [`${item.lanes} lanes`, "warp", "warpgroup"],
+      [item.lanes > 1 ? `${item.lanes} lanes` : "1 thread", "warp", "warpgroup", "thread"],
       [data.target_sets[item.targetSet][0], ...search.targetWords[item.targetSet]],
     ];
     for (const [place, [fact, ...spoken]] of facts.entries()) {
@@ -428,7 +447,7 @@ export class Picker {
     this.before = null;
     this.close();
     if (item) {
-      const space = item.shared ? this.space : "register";
+      const space = item.space ? this.spaceFor(item) : "as named";
       this.app.send({ type: "choose_instruction", mnemonic: item.mnemonic, a_space: space });
     } else this.app.send({ type: "choose_instruction", mnemonic: text, a_space: "as named" }); // pasted code
   }

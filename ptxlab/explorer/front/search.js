@@ -31,7 +31,7 @@ export class Search {
     this.names = [index.families, index.shapes, index.types, index.qualifiers];
     /** @type {Item[]} */
     this.items = index.rows.flatMap(
-      ([mnemonic, family, shape, types, qualifiers, targetSet, nSet, wordSet, shared, lanes], row) => {
+      ([mnemonic, family, shape, types, qualifiers, targetSet, nSet, wordSet, space, lanes], row) => {
         const many = mnemonic.includes("nNk");
         return index.n_sets[nSet].map((n) => ({
           row,
@@ -41,7 +41,7 @@ export class Search {
           at: [family, shape, types, qualifiers],
           targetSet,
           wordSet,
-          shared: Boolean(shared),
+          space,
           lanes,
         }));
       },

@@ -63,6 +63,18 @@ const SECTIONS = [
     ],
   ],
   [
+    "In tensor memory",
+    [
+      [
+        "Alt+T, or “tensor memory”",
+        "of tcgen05: see where D, A, scale factors and metadata are, or close it",
+      ],
+      ["Arrow keys", "from word to word; the thread that tcgen05.ld gives it to is chosen"],
+      ["Type, Enter", "change a word of A, of scale factors, of metadata, or of D before the instruction"],
+      ["+, -", "larger and smaller words, also with Ctrl+wheel"],
+    ],
+  ],
+  [
     "Mouse",
     [
       ["Point at a cell or a bit", "see which lane and which bits hold it"],

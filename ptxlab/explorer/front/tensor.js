@@ -86,8 +86,7 @@ export class TensorView {
       "aria-label": "colours",
     });
     this.summary = make("span", "ptx-memory-summary", this.bar, { role: "status" });
-    const shut = this.button(this.bar, "×", "Close tensor memory (Alt+T)", () => this.toggle());
-    shut.setAttribute("aria-label", "close tensor memory");
+    this.button(this.bar, "×", "Close tensor memory (Alt+T)", () => this.toggle());
     this.updateStops = rove(this.bar, "button, select", nextInBar);
     const body = make("div", "ptx-tensor-body", this.node);
     this.frame = make("div", "ptx-memory-frame", body);
@@ -116,7 +115,8 @@ export class TensorView {
 
   /** @param {HTMLElement} parent @param {string} text @param {string} title @param {() => void} press */
   button(parent, text, title, press) {
-    const node = make("button", "ptx-tool ptx-icon", parent, { type: "button", title });
+    const name = title.replace(/ \(.*/, "").toLowerCase();
+    const node = make("button", "ptx-tool ptx-icon", parent, { type: "button", title, "aria-label": name });
     node.textContent = text;
     node.addEventListener("click", press);
     return node;
@@ -140,11 +140,15 @@ export class TensorView {
     return load?.mnemonic ? /** @type {LoadData} */ (load) : null;
   }
 
+  // Shared memory, if it is shown, makes way.
   toggle() {
-    this.closed = !this.closed;
+    const { app } = this;
+    if (app.memory.isOpen) app.send({ type: "hide_memory" });
+    this.closed = this.isOpen;
     this.version += 1;
-    this.app.refresh();
-    if (!this.closed) this.input.focus({ preventScroll: true });
+    app.refresh();
+    if (this.isOpen) this.input.focus({ preventScroll: true });
+    else app.paneOf("D")?.input.focus({ preventScroll: true });
   }
 
   // Another instruction has other columns.
@@ -484,6 +488,15 @@ export class TensorView {
   chooseThread(lane, column) {
     const slot = this.load && slotOf(this.load, lane, column);
     if (slot && slot.thread !== this.app.lane) this.app.chooseLane(slot.thread);
+  }
+
+  // Where a word is on the page.
+  /** @param {number} lane @param {number} column @returns {Place} */
+  rect(lane, column) {
+    const { x, y, width, height } = wordsPlace(this, lane, column);
+    const area = this.scroller.getBoundingClientRect();
+    const { scrollLeft, scrollTop } = this.scroller;
+    return { x: area.left + x - scrollLeft, y: area.top + y - scrollTop, width, height };
   }
 
   // -- words: keys and typing --

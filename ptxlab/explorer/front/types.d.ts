@@ -544,7 +544,7 @@ type PickerRow = [
   targetSet: number,
   nSet: number,
   wordSet: number,
-  shared: number,
+  space: number, // where A may be: 0 in one place, 1 in registers or shared memory, 2 in shared or tensor memory
   lanes: number,
 ];
 
@@ -571,7 +571,7 @@ type Item = {
   at: number[];
   targetSet: number;
   wordSet: number;
-  shared: boolean;
+  space: number;
   lanes: number;
 };
 /** What is chosen in the picker; null for all. */
