@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,13 +11,16 @@ import pytest
 import ptxlab
 from ptxlab import PtxlabError, gpu, instruction
 from ptxlab.gpu import codegen
-from ptxlab.gpu.codegen import tensor_mma
+from ptxlab.gpu.codegen import tensor_mma, tensor_moves
 from ptxlab.gpu.sass import nvdisasm, survey
 from ptxlab.isa.modifiers import Modifiers
 from ptxlab.isa.operand import Operand
 from ptxlab.isa.tcgen05 import Tcgen05Form, Tcgen05Mma
 from ptxlab.isa.versions import newest_of_cuda
+from ptxlab.numerics.emulate import emulate
+from ptxlab.verify import inputs
 from tests import assembler
+from tests.cases import each
 from tests.sampling import EXHAUSTIVE, one_in
 from tests.tensor_kernels import Case, cases
 
@@ -137,48 +141,94 @@ def test_operands_lie_in_shared_memory_as_tiles_say(form: Tcgen05Mma, name: str,
     assert f"0x{fields.code:016x}ull" in codegen.source(form, Modifiers(swizzle=swizzle))
 
 
-#: Lines of tcgen05, and what takes their place where there is no tensor memory; shared memory has 64 columns.
-_REPLACED = (
-    (r'asm volatile\("tcgen05\.alloc[^;]*;"[^;]*;', "tensor_memory = 0;"),
-    (r'asm volatile\("tcgen05\.(?:relinquish|fence|wait|dealloc)[^;]*;"[^;]*;', ";"),
+# -- simulated -----------------------------------------------------------------------------------------------
+
+PRODUCTS = [
     (
-        r'asm volatile\("tcgen05\.st[^;]*;"[^;]*;',
-        "memory[(address >> 16) + threadIdx.x % 32][address & 63] = word;",
+        instruction(F16, m=64, n=16, transpose_a=True),
+        {"swizzle": 32, "disable_output_lane": 5, "scale_input_d": 2},
     ),
-    (
-        r'asm volatile\("tcgen05\.ld[^;]*;\\n"[^;]*;"[^;]*;',
-        "word = memory[(address >> 16) + threadIdx.x % 32][address & 63];",
-    ),
-    (r'asm volatile\(\s*"\{\\n"\s*".reg .pred enable_input_d;.*?"memory"\);', ";"),
-    (
-        r'asm volatile\("tcgen05\.commit[^;]*;"[^;]*;',
-        'for (int to = 0; to < CTAS; ++to) asm volatile("{ .reg .b32 there; mapa.shared::cluster.u32 there, '
-        '%0, %1; mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there]; }" '
-        ':: "r"(barrier), "r"(to));',
-    ),
+    (instruction("tcgen05.mma.cta_group::2.kind::f16", m=128, n=32, transpose_b=True), {}),
+    (instruction("tcgen05.mma.cta_group::1.kind::f8f6f4", n=16, a="e3m2", b="e2m1"), {"swizzle": 64}),
+    (instruction("tcgen05.mma.cta_group::1.kind::tf32", n=24, transpose_b=True).a_from("tensor"), {}),
+    (instruction("tcgen05.mma.sp.cta_group::2.kind::mxf4.block_scale", n=16), {}),
+    (instruction("tcgen05.mma.ws.cta_group::1.kind::i8", m=32, n=64), {"zero_column_mask": 0x3028000000000}),
+    (instruction("tcgen05.mma.ws.sp.cta_group::1.kind::f16", m=64, n=64), {"enable_input_d": False}),
+]
+
+
+@each("form, arguments", PRODUCTS)
+def test_kernels_compute_what_is_emulated(form: Tcgen05Mma, arguments: dict[str, int]) -> None:
+    """The whole kernel, simulated: allocation, descriptors, barriers, lanes of each warp, a CTA pair."""
+    modifiers = Modifiers(**arguments)
+    category = "bits" if form.kind == "i8" else "moderate"
+    operands = replace(inputs.make(form, category, 3, seed=7), modifiers=modifiers)
+    d = np.zeros((3, *form.d.stored_shape), dtype=np.uint32)
+    kernel = ptxlab.kernel(codegen.source(form, modifiers), codegen.NAME, target="sm_100a")
+    arrays = map(np.ascontiguousarray, operands.arrays.values())
+    result = kernel.simulate(2 * form.cta_group, 128, *arrays, d, 3)
+    assert np.array_equal(d, emulate(operands)) and not result.hazards
+    assert result.counts[form.mnemonic] == 3
+
+
+MOVES = [
+    "tcgen05.ld.sync.aligned.16x32bx2.x2.pack::16b.b32",
+    "tcgen05.ld.red.sync.aligned.32x32b.x4.max.abs.f32",
+    "tcgen05.st.sync.aligned.16x128b.x1.unpack::16b.b32",
+    "tcgen05.shift.cta_group::2.down",
+]
+
+
+@each("name", MOVES)
+def test_kernels_move_what_is_emulated(name: str) -> None:
+    form = instruction(name)
+    random = np.random.default_rng(3)
+    words = random.integers(1 << 32, size=(2, 128, 16), dtype=np.uint32)
+    registers = random.integers(1 << 32, size=(2, 128, form.registers), dtype=np.uint32)
+    stores = form.family == "tcgen05.st"
+    expected = form.emulate(registers, words) if stores else form.emulate(words)
+    if isinstance(expected, tuple):
+        expected = np.concatenate([expected[0], expected[1][..., None]], axis=-1)
+    found = np.zeros((2, 128 * (form.cta_group or 1), expected.shape[-1]), dtype=np.uint32)
+    both = np.concatenate([words] * (form.cta_group or 1), axis=1)
+    kernel = ptxlab.kernel(form.kernel, tensor_moves.kernel_name(form), target="sm_103a")
+    arrays = [registers, both, found] if stores else [both, found]
+    result = kernel.simulate(form.cta_group or 1, 128, *arrays, 16, 0, 2)
+    assert np.array_equal(found[:, :128], expected) and not result.hazards
+
+
+def test_kernels_copy_what_is_emulated() -> None:
+    """Also the kernel of each instruction that goes around, in which words come back."""
+    copy = instruction("tcgen05.cp.cta_group::2.128x256b")
+    memory = np.random.default_rng(5).integers(256, size=4096, dtype=np.uint8)
+    words, found = (np.zeros((1, 256, 8), dtype=np.uint32) for _ in range(2))
+    tile = ptxlab.memory.Tcgen05Descriptor(0, 128, 256)
+    kernel = ptxlab.kernel(copy.kernel, tensor_moves.kernel_name(copy), target="sm_100a")
+    kernel.simulate(2, 128, memory, 256, tile.code, words, found, 8, 0, 1)
+    expected = copy.emulate(memory, tile, words[0, :128])
+    assert np.array_equal(found[0, :128], expected) and np.array_equal(found[0, 128:], expected)
+    commit = instruction("tcgen05.commit.cta_group::2.mbarrier::arrive::one.multicast::cluster.b64")
+    kernel = ptxlab.kernel(codegen.source(commit), tensor_moves.kernel_name(commit), target="sm_100a")
+    words, result = np.arange(512, dtype=np.uint32), np.zeros(512, dtype=np.uint32)
+    kernel.simulate(4, 128, words, result)
+    assert np.array_equal(result, words)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "sentence"),
+    [
+        ("warp * 32 << 16", "0", "of warp 1 begins in lane 0; that warp may touch lanes 32 to 63"),
+        ("[%0], 32;", "[%0], 48;", "asks for 48 columns; it takes 32, 64, 128, 256 or 512"),
+        ("0x04040010u", "0x04040050u", "bit 6 is 1, but is reserved"),
+    ],
 )
-
-
-@pytest.mark.parametrize("group", [1, 2])
-def test_words_go_to_their_lanes_and_back(group: int) -> None:
-    """The kernel without its instruction, simulated: D is C, for blocks that run several of them."""
-    ins = instruction(f"tcgen05.mma.cta_group::{group}.kind::i8", m=128, n=32)
-    source = ins.kernel
-    for pattern, replacement in _REPLACED:
-        source, found = re.subn(pattern, lambda _, text=replacement: text, source, flags=re.S)
-        assert found, pattern
-    assert '"tcgen05.' not in source
-    source = f"__shared__ unsigned int memory[128][64];\n{source}".replace("CTAS", str(group))
-    random = np.random.default_rng(7)
-    a, b, c = (
-        random.integers(1 << 8 * operand.register_type().itemsize, size=(3, *operand.stored_shape)).astype(
-            operand.dtype.code_type if name != "c" else np.uint32
-        )
-        for name, operand in ins.inputs.items()
-    )
-    d = np.zeros_like(c)
-    result = ptxlab.kernel(source, codegen.NAME).simulate(2 * group, 128, a, b, c, d, 3)
-    assert np.array_equal(d, c) and not result.hazards
+def test_what_goes_wrong(right: str, wrong: str, sentence: str) -> None:
+    ins = instruction(F16, m=64, n=16)
+    source = ins.kernel.replace(right, wrong)
+    arrays = [np.zeros(shape, dtype=kind) for shape, kind in (((64, 16), "u2"), ((16, 16), "u2"))]
+    arrays += [np.zeros((128, 16), dtype=np.uint32) for _ in range(2)]
+    with pytest.raises(PtxlabError, match=re.escape(sentence)):
+        ptxlab.kernel(source, codegen.NAME, target="sm_100a").simulate(1, 128, *arrays, 1)
 
 
 def test_the_kernel_of_a_plain_form() -> None:

@@ -34,6 +34,8 @@ def _result(instruction: Instruction) -> Operand | None:
         return None
     if parts[0] == "wgmma" and parts[1] != "mma_async":
         return None
+    if parts[0] == "tcgen05" and parts[1] != "ld":
+        return None
     first = instruction.operands[0]
     return None if isinstance(first, Address | Immediate) else first
 
@@ -51,6 +53,11 @@ def read_and_written(instruction: Instruction) -> tuple[set[int], set[int]]:
     result = _result(instruction)
     written = {register.index for register in registers_of(result)}
     operands = instruction.operands if result is None else instruction.operands[1:]
+    while instruction.parts[0] == "tcgen05" and written and not isinstance(operands[0], Address):
+        written |= {
+            register.index for register in registers_of(operands[0])
+        }  # .red and .spcompress have more
+        operands = operands[1:]
     read = {register.index for operand in operands for register in registers_of(operand)}
     read |= {register.index for register in registers_of(instruction.guard)}
     return read, written

@@ -10,7 +10,7 @@ import numpy as np
 from ...errors import PtxlabError
 from ..ptx import Function, Instruction, Module, Negated, Symbol, Variable, plain_name, type_bits
 from ..ptx.contraction import contractions
-from . import arithmetic, asynchronous, control, loads, matrices, warps
+from . import arithmetic, asynchronous, control, loads, matrices, tensor, warps
 from .machine import Frame, Machine, Program, Step
 from .memory import GLOBAL_START, SHARED_START, Buffer
 from .operands import Builder, Context
@@ -26,6 +26,7 @@ BUILDERS: dict[str, Builder] = {
     **warps.BUILDERS,
     **matrices.BUILDERS,
     **asynchronous.BUILDERS,
+    **tensor.BUILDERS,
 }
 #: Between two arrays or variables, so that an index past the end hits nothing else.
 _MOST_STATIC = 48 << 10

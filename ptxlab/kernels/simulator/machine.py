@@ -25,6 +25,7 @@ from .threads import UNSIGNED, Batch, Threads
 
 if TYPE_CHECKING:
     from ...memory import TensorMap
+    from .tensor import TensorMemory
 
 __all__ = ["Control", "Execute", "Frame", "Launch", "Machine", "Program", "Step"]
 
@@ -158,6 +159,7 @@ class Machine:
         self.clock = 0
         self.polled = False  # threads read what others may write, since the last backward branch
         self.changes = 0  # of mbarriers: whoever waits for one looks again
+        self.tensor_memory: TensorMemory | None = None  # of all blocks, from the first tcgen05 on
         clusters = batch.count // batch.grid.cluster_size
         self._cluster_arrived = np.zeros(clusters, dtype=np.int64)
         self._cluster_phases = np.zeros(clusters, dtype=np.int64)

@@ -1,0 +1,451 @@
+"""`tcgen05`: tensor memory of each block, 128 lanes by 512 columns, and what works there.
+
+As for other asynchronous instructions, everything takes place when it is issued; a commit arrives at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import PtxlabError
+from ...isa.modifiers import Modifiers
+from ...isa.operand import Operand as SharedOperand
+from ...isa.operands import Operands
+from ...isa.parse import parse_any
+from ...isa.tcgen05 import Tcgen05Control, Tcgen05Mma, Tcgen05Move
+from ...isa.tensor_memory import COLUMNS, LANES, TensorOperand
+from ...memory.descriptors import descriptor
+from ...numerics import has, tensor_memory
+from ...numerics.emulate import emulate
+from ..ptx import Address, Immediate, Instruction, Operand, Register, Vector
+from .asynchronous import update_barrier
+from .loads import space_of
+from .machine import Frame, Machine, Step
+from .memory import RANK_SHIFT, SHARED_WINDOW
+from .operands import Builder, Context, Read, address, reader, readers, unsupported, writers
+from .threads import Threads
+
+__all__ = ["BUILDERS", "TensorMemory"]
+
+_UNIT = 32  # columns that are allocated together
+
+
+class TensorMemory:
+    """Tensor memory of the blocks of a batch: words [blocks, 128, 512], and which columns are allocated.
+
+    >>> memory = TensorMemory(blocks=2)
+    >>> memory.allocate(0, 64), memory.allocate(0, 32), memory.allocate(1, 128)
+    (0, 64, 0)
+    """
+
+    def __init__(self, blocks: int) -> None:
+        self.words = np.zeros((blocks, LANES, COLUMNS), dtype=np.uint32)
+        self.taken = np.zeros((blocks, COLUMNS // _UNIT), dtype=np.bool_)
+
+    def allocate(self, block: int, columns: int) -> int | None:
+        """The first column of so many that are free, or None."""
+        units = columns // _UNIT
+        for first in range(0, COLUMNS // _UNIT - units + 1, units):
+            if not self.taken[block, first : first + units].any():
+                self.taken[block, first : first + units] = True
+                return first * _UNIT
+        return None
+
+
+def _memory(machine: Machine) -> TensorMemory:
+    if machine.tensor_memory is None:
+        machine.tensor_memory = TensorMemory(machine.batch.count)
+    return machine.tensor_memory
+
+
+def _tcgen05(instruction: Instruction, context: Context) -> Step:
+    try:
+        form = parse_any(instruction.opcode)
+    except PtxlabError as error:
+        raise PtxlabError(f"{instruction.where}: {error}") from None
+    if isinstance(form, Tcgen05Mma):
+        return _mma(instruction, context, form)
+    if isinstance(form, Tcgen05Move):
+        by_warp = form.family in ("tcgen05.ld", "tcgen05.st")
+        return (_registers if by_warp else _issued)(instruction, context, form)
+    if isinstance(form, Tcgen05Control):
+        return _control(instruction, context, form)
+    raise unsupported(instruction)
+
+
+# -- alloc, dealloc, commit ----------------------------------------------------------------------------------
+
+
+def _control(instruction: Instruction, context: Context, form: Tcgen05Control) -> Step:
+    if form.family == "tcgen05.alloc":
+        return _alloc(instruction, context)
+    if form.family == "tcgen05.dealloc":
+        return _dealloc(instruction, context)
+    if form.family == "tcgen05.commit":
+        return _commit(instruction, context, form)
+
+    def nothing(machine: Machine, frame: Frame, threads: Threads) -> None:
+        """Fences and waits order what is in order here; who has no right to allocate does not try."""
+
+    return Step(instruction, nothing)
+
+
+def _first_lanes(threads: Threads) -> tuple[Threads, NDArray[np.intp]]:
+    """One thread of each warp, and which of the threads they are."""
+    first = np.flatnonzero(np.diff(threads.indices >> 5, prepend=-1))
+    return Threads(threads.batch, threads.indices[first]), first
+
+
+def _alloc(instruction: Instruction, context: Context) -> Step:
+    target, count = instruction.operands
+    place, columns = address(target, instruction, context), reader(count, 32, instruction, context)
+    space = space_of(instruction)
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        leaders, chosen = _first_lanes(threads)
+        starts = []
+        wanted = columns(machine, frame, threads)[chosen]
+        for block, number in zip(leaders.blocks.tolist(), wanted.tolist(), strict=True):
+            start = _memory(machine).allocate(block, number) if number in (32, 64, 128, 256, 512) else None
+            if start is None:
+                raise PtxlabError(
+                    f"{instruction.where}: {instruction.opcode} asks for {number} columns; it takes 32, 64, "
+                    f"128, 256 or 512, and so many must be free"
+                )
+            starts.append(start)
+        places = place(machine, frame, threads)[chosen]
+        machine.memory.store(instruction, space, leaders, places, [np.array(starts, dtype=np.uint32)])
+
+    return Step(instruction, execute, together=32)
+
+
+def _dealloc(instruction: Instruction, context: Context) -> Step:
+    start, count = readers(instruction.operands, 32, instruction, context)
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        leaders, chosen = _first_lanes(threads)
+        starts, counts = (read(machine, frame, threads)[chosen] // _UNIT for read in (start, count))
+        taken = _memory(machine).taken
+        for block, first, units in zip(leaders.blocks, starts.tolist(), counts.tolist(), strict=True):
+            if not taken[block, first : first + units].all():
+                raise PtxlabError(
+                    f"{instruction.where}: {instruction.opcode} frees columns that nobody allocated"
+                )
+            taken[block, first : first + units] = False
+
+    return Step(instruction, execute, together=32)
+
+
+def _commit(instruction: Instruction, context: Context, form: Tcgen05Control) -> Step:
+    place = address(instruction.operands[0], instruction, context)
+    mask = None
+    if len(instruction.operands) > 1:
+        wide = "multicast::cluster::32b" in form.qualifiers
+        mask = reader(instruction.operands[1], 32 if wide else 16, instruction, context)
+    window = 0 if space_of(instruction) else SHARED_WINDOW
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        places = place(machine, frame, threads) - window
+        if mask is None:
+            _arrive(machine, instruction, threads, places)
+            return
+        masks = mask(machine, frame, threads).astype(np.int64)
+        for rank in range(machine.batch.grid.cluster_size):
+            ours = masks >> rank & 1 == 1
+            if ours.any():
+                there = (places[ours] & (1 << RANK_SHIFT) - 1) + (rank + 1 << RANK_SHIFT)
+                _arrive(machine, instruction, threads.where(ours), there)
+
+    return Step(instruction, execute)
+
+
+def _arrive(machine: Machine, instruction: Instruction, threads: Threads, places: NDArray[Any]) -> None:
+    one = np.ones(threads.count, dtype=np.int64)
+    machine.synchronised(instruction, "mbarrier.arrive", threads, places)
+    update_barrier(machine, instruction, threads, places, one, 0 * one)
+
+
+# -- ld, st --------------------------------------------------------------------------------------------------
+
+
+def _registers(instruction: Instruction, context: Context, form: Tcgen05Move) -> Step:
+    """`tcgen05.ld` and `.st`: each warp has its own 32 lanes."""
+    operands = list(instruction.operands)
+    loads = form.family == "tcgen05.ld"
+    at = next(number for number, operand in enumerate(operands) if isinstance(operand, Address))
+    place = address(operands.pop(at), instruction, context)
+    split = None
+    if form.shape == "16x32bx2":
+        constant = operands.pop(at)
+        if not isinstance(constant, Immediate):
+            raise PtxlabError(f"{instruction.where}: {instruction.opcode} takes a constant after its address")
+        split = constant.value
+    items = [
+        item
+        for operand in operands
+        for item in (operand.items if isinstance(operand, Vector) else (operand,))
+    ]
+    writes = [write for item in items for write in writers(item, instruction)] if loads else []
+    reads = () if loads else readers(items, 32, instruction, context)
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        leaders, chosen = _first_lanes(threads)
+        places = place(machine, frame, threads)[chosen]
+        given = [read(machine, frame, threads).reshape(-1, 32) for read in reads]
+        results = []
+        for number, (index, block) in enumerate(zip(leaders.indices, leaders.blocks, strict=True)):
+            warp = int(index - block * machine.batch.block_lanes) // 32 % 4
+            start = int(places[number])
+            _check_lanes(instruction, warp, start)
+            words, ours = _memory(machine).words[block], slice(32 * warp, 32 * warp + 32)
+            if loads:
+                results.append(_flat(_loaded(form, words, start, split))[ours])
+                continue
+            registers = np.zeros((LANES, len(reads)), dtype=np.uint32)
+            registers[ours] = np.stack([column[number] for column in given], axis=-1)
+            words[ours] = tensor_memory.store(form, registers, words, start, split)[ours]
+        for column, write in enumerate(writes):
+            write(frame, threads, np.concatenate([result[:, column] for result in results]))
+
+    return Step(instruction, execute, together=32)
+
+
+def _loaded(
+    form: Tcgen05Move, words: NDArray[np.uint32], start: int, split: int | None
+) -> NDArray[np.uint32] | tuple[NDArray[np.uint32], ...]:
+    """What ld, ld.red or ld.spcompress gives all threads of a warpgroup."""
+    if form.compresses:
+        return tensor_memory.compress(form, words, start)
+    if form.reduces:
+        return tensor_memory.reduce(form, words, start, split)
+    return tensor_memory.load(form, words, start, split)
+
+
+def _flat(registers: NDArray[np.uint32] | tuple[NDArray[np.uint32], ...]) -> NDArray[np.uint32]:
+    """Registers side by side, [128, registers]."""
+    parts = registers if isinstance(registers, tuple) else (registers,)
+    return np.concatenate([part if part.ndim == 2 else part[:, None] for part in parts], axis=-1)
+
+
+def _check_lanes(instruction: Instruction, warp: int, start: int) -> None:
+    lane = start >> 16
+    if lane // 32 != warp:
+        raise PtxlabError(
+            f"{instruction.where}: {instruction.opcode} of warp {warp} begins in lane {lane}; that warp may "
+            f"touch lanes {32 * warp} to {32 * warp + 31}"
+        )
+
+
+# -- cp, shift -----------------------------------------------------------------------------------------------
+
+
+def _issued(instruction: Instruction, context: Context, form: Tcgen05Move) -> Step:
+    """`tcgen05.cp` and `.shift`, which one thread issues, for both CTAs of a pair."""
+    place = address(instruction.operands[0], instruction, context)
+    code = None
+    if form.family == "tcgen05.cp":
+        code = reader(instruction.operands[1], 64, instruction, context)
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        places = place(machine, frame, threads)
+        codes = None if code is None else code(machine, frame, threads)
+        for number in range(threads.count):
+            thread = threads.where(np.arange(threads.count) == number)
+            for block, rank in _group(machine, instruction, thread, form.cta_group):
+                words = _memory(machine).words[block]
+                if codes is None:
+                    words[:] = tensor_memory.shift(form, words, int(places[number]))
+                    continue
+                content = _shared_bytes(machine, instruction, thread, form, int(codes[number]), rank)
+                words[:] = tensor_memory.copy(form, content, int(codes[number]), words, int(places[number]))
+
+    return Step(instruction, execute)
+
+
+def _shared_bytes(
+    machine: Machine, instruction: Instruction, thread: Threads, form: Tcgen05Move, code: int, rank: int
+) -> NDArray[np.uint8]:
+    """Shared memory from address 0 on, of which the bytes that a copy reads are there."""
+    rows, count = form.tensor("T").shape
+    bits = form.tensor("T").width
+    fields = descriptor(code, family="tcgen05")
+    places = fields.addresses(np.arange(rows)[:, None], np.arange(count), bits=bits).reshape(-1)
+    content = np.zeros(int(places.max()) + 64, dtype=np.uint8)
+    for byte in range(bits // 8):
+        content[places + byte] = _load(machine, instruction, thread, places + byte, 8, rank)
+    return content
+
+
+# -- mma -----------------------------------------------------------------------------------------------------
+
+
+def _group(
+    machine: Machine, instruction: Instruction, thread: Threads, cta_group: int
+) -> list[tuple[int, int]]:
+    """The blocks that work together, counted in the batch, and their ranks in the cluster."""
+    block, size = int(thread.blocks[0]), machine.batch.grid.cluster_size
+    rank = block % size
+    if cta_group < 2:
+        return [(block, rank)]
+    if size % 2:
+        raise PtxlabError(
+            f"{instruction.where}: {instruction.opcode} needs a CTA pair; the clusters of this launch have "
+            f"{size} block{'' if size == 1 else 's'}"
+        )
+    first = rank - rank % 2
+    return [(block - rank % 2, first), (block - rank % 2 + 1, first + 1)]
+
+
+def _load(
+    machine: Machine, instruction: Instruction, thread: Threads, places: NDArray[Any], bits: int, rank: int
+) -> NDArray[Any]:
+    """Elements of shared memory of the cluster's block of that rank, as the async proxy reads them."""
+    if machine.batch.grid.cluster_size > 1:
+        places = places + (rank + 1 << RANK_SHIFT)
+    those = Threads.listed(thread.batch, np.repeat(thread.indices, places.size))
+    (content,) = machine.memory.load(instruction, "shared", those, places.reshape(-1), bits, 1, "async")
+    return content
+
+
+@lru_cache(maxsize=1024)
+def _with_descriptor(form: Tcgen05Mma, code: int, a_space: str) -> Tcgen05Mma:
+    whole = form.with_descriptor(code)
+    return whole if whole.a_space == a_space else replace(whole, a_space=a_space)  # type: ignore[arg-type]
+
+
+def _mma(instruction: Instruction, context: Context, form: Tcgen05Mma) -> Step:
+    operands = list(instruction.operands)
+    a_space = "tensor" if isinstance(operands[1], Address) else "shared"
+    reads: dict[str, Read] = {"d": address(operands.pop(0), instruction, context)}
+    a = operands.pop(0)
+    reads["a"] = (
+        address(a, instruction, context) if a_space == "tensor" else reader(a, 64, instruction, context)
+    )
+    reads["b"] = reader(operands.pop(0), 64, instruction, context)
+    if form.sparse:
+        reads["e"] = address(operands.pop(0), instruction, context)
+    if form.decompress:
+        raise unsupported(instruction)
+    reads["idesc"] = reader(operands.pop(0), 32, instruction, context)
+    if form.scaled:
+        reads["scale_a"] = address(operands.pop(0), instruction, context)
+        reads["scale_b"] = address(operands.pop(0), instruction, context)
+    lanes: tuple[Read, ...] = ()
+    if operands and isinstance(operands[0], Vector):
+        lanes = readers(operands[0].items, 32, instruction, context)
+        operands.pop(0)
+    enable = reader(operands.pop(0), 1, instruction, context) if operands else None
+    zero_columns, scale = _last(operands, instruction, context)
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        values = {name: read(machine, frame, threads) for name, read in reads.items()}
+        masks = [read(machine, frame, threads) for read in lanes]
+        enabled = np.ones(threads.count, dtype=bool) if enable is None else enable(machine, frame, threads)
+        zeros = None if zero_columns is None else zero_columns(machine, frame, threads)
+        for number in range(threads.count):
+            thread = threads.where(np.arange(threads.count) == number)
+            modifiers = Modifiers(
+                enable_input_d=bool(enabled[number]),
+                scale_input_d=scale,
+                disable_output_lane=sum(int(mask[number]) << 32 * at for at, mask in enumerate(masks)),
+                zero_column_mask=0 if zeros is None else int(zeros[number]),
+            )
+            given = {name: int(array[number]) for name, array in values.items()}
+            try:
+                whole = _with_descriptor(form, given.pop("idesc"), a_space)
+                _multiply(machine, instruction, thread, whole, given, modifiers)
+            except PtxlabError as error:
+                raise PtxlabError(f"{instruction.where}: {error}") from None
+
+    return Step(instruction, execute)
+
+
+def _last(operands: Sequence[Operand], instruction: Instruction, context: Context) -> tuple[Read | None, int]:
+    """The zero-column mask descriptor, a register of 64 bits, and the number `scale-input-d`."""
+    zero_columns, scale = None, 0
+    for operand in operands:
+        if isinstance(operand, Register):
+            zero_columns = reader(operand, 64, instruction, context)
+        elif isinstance(operand, Immediate):
+            scale = operand.value
+    return zero_columns, scale
+
+
+def _multiply(
+    machine: Machine,
+    instruction: Instruction,
+    thread: Threads,
+    form: Tcgen05Mma,
+    given: dict[str, int],
+    modifiers: Modifiers,
+) -> None:
+    """One instruction: operands from tensor and shared memory, D to tensor memory."""
+    group = _group(machine, instruction, thread, form.cta_group)
+    memory = _memory(machine).words
+    arrays = {}
+    for name, operand in form.inputs.items():
+        at = given["d" if name == "c" else name]
+        if isinstance(operand, TensorOperand):
+            start = _column(operand, at)
+            parts = [memory[block, :, start : start + operand.columns] for block, _ in group]
+            arrays[name] = np.concatenate(parts)[None]
+        else:
+            tiles = [_tile(machine, instruction, thread, form, operand, at, rank) for _, rank in group]
+            arrays[name] = np.concatenate(tiles, axis=0 if name == "a" else 1)[None]
+    operands = Operands(form, modifiers=form.check_modifiers(modifiers), **arrays)
+    machine.multiplied(instruction, operands, thread)
+    model = machine.launch.model
+    d = emulate(operands, model=model if model is not None and has(form, model) else None)[0]
+    start = _column(form.d, given["d"])
+    for number, (block, _) in enumerate(group):
+        memory[block, :, start : start + form.d.columns] = d[LANES * number : LANES * (number + 1)]
+
+
+def _column(operand: TensorOperand, at: int) -> int:
+    """The column at which an operand begins; all of its lanes are there."""
+    lane, column = at >> 16, at & 0xFFFF
+    if lane or column + operand.columns > COLUMNS:
+        raise PtxlabError(
+            f"{operand.name} of {operand.columns} columns begins in lane {lane}, column {column}; where "
+            f"kernels are simulated it begins in lane 0, and ends before column {COLUMNS}"
+        )
+    return column
+
+
+def _tile(
+    machine: Machine,
+    instruction: Instruction,
+    thread: Threads,
+    form: Tcgen05Mma,
+    operand: SharedOperand,
+    code: int,
+    rank: int,
+) -> NDArray[Any]:
+    """A CTA's part of A, [M, K], or of B, [K, N], through its descriptor."""
+    is_a = operand.name == "A"
+    lines, k = operand.shape if is_a else operand.shape[::-1]
+    rows, along = np.arange(lines // form.cta_group)[:, None], np.arange(k)[None, :]
+    transposed = form.descriptor.transpose_a if is_a else form.descriptor.transpose_b
+    padded = form.kind in ("f8f6f4", "mxf8f6f4") and operand.dtype.bits < 8
+    bits = 8 if padded else operand.dtype.bits
+    fields = descriptor(code, family="tcgen05")
+    places = fields.addresses(rows, along, bits=bits, major="MN" if transposed else "K")
+    content = _load(machine, instruction, thread, places, max(bits, 8), rank).reshape(places.shape)
+    if padded:  # 16 elements side by side, then padding to 16 bytes
+        single = np.unpackbits(content.reshape(len(rows), -1, 16, 1), axis=-1, bitorder="little")
+        single = single.reshape(len(rows), k // 16, 128)[..., : 16 * operand.dtype.bits]
+        weights = (1 << np.arange(operand.dtype.bits)).astype(np.uint8)
+        content = (single.reshape(len(rows), k, -1) * weights).sum(axis=-1)
+    elif bits < 8:
+        content = content >> (along * bits % 8).astype(np.uint8) & np.uint8((1 << bits) - 1)
+    codes = content.astype(operand.dtype.code_type)
+    return codes if is_a else codes.T
+
+
+BUILDERS: dict[str, Builder] = {"tcgen05": _tcgen05}
