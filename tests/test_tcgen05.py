@@ -904,7 +904,20 @@ def test_lookups_by_command(capsys: pytest.CaptureFixture[str]) -> None:
     )
     assert "M is 256; with cta_group::1" in answer("descriptor", "0x10400490", "--instruction", F16)
     assert "right for B of" in answer("descriptor", "0x4000404000010040", "--instruction", F16)
-    assert "is in shared memory" in refused("where", F16, "A", "1", "1")
+    pair = "tcgen05.mma.cta_group::2.kind::f8f6f4"
+    assert "  0           18" in answer("where", F16, "A", "1", "1")  # row 1 begins 16 bytes behind row 0
+    padded = json.loads(answer("where", pair, "B", "21", "200", "--b", "e3m2", "--json"))["places"][0]
+    assert (padded["cta"], padded["byte offset"]) == (1, (200 - 128) // 8 * 256 + 128 + 5 * 6 // 8)
+    explained = answer(
+        "where", "tcgen05.mma.cta_group::2.kind::mxf4.block_scale", "D", "203", "5", "--explain"
+    )
+    assert "CTA 1, lanes 11, 43, 75, 107, column 2, bits [15..0]" in explained
+    assert "shared memory of CTA 1, 16 bytes from 0x0930, 0x09b0 on" in explained
+    assert "131    4" in answer("holds", pair, "C", "--lane", "3", "--cta", "1", "--register", "4")
+    assert "is not executed by a CTA pair" in refused(
+        "holds", "mma.m16n8k64.s4", "A", "--lane", "3", "--cta", "1"
+    )
+    assert "is in shared memory" in refused("holds", F16, "B", "--lane", "1")
     assert "it is 32 bits, 0x8400010, or parts" in refused("where", F16, "D", "1", "1", "--descriptor", "m")
     assert "belongs to tcgen05.mma" in refused("cute", "mma.m16n8k16.f32.f16", "--descriptor", "m=64")
     sparse = "tcgen05.mma.sp.cta_group::1.kind::f16"

@@ -202,6 +202,8 @@ def holds(args: argparse.Namespace, style: Style) -> str:
         return tcgen05.holds(args, style)
     form = parse(args.instruction)
     operand = find_operand(form, args.operand)
+    if args.cta:
+        raise PtxlabError(f"--cta {args.cta}: {form.mnemonic} is not executed by a CTA pair; tcgen05 is")
     table = views.holds(form, operand.name, args.lane, args.register)
     if args.json:
         return as_json(

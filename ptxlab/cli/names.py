@@ -9,9 +9,9 @@ from ..errors import PtxlabError
 from ..isa.form import Form
 from ..isa.operand import Operand
 
-__all__ = ["find_operand", "suggestion"]
+__all__ = ["ALIASES", "find_operand", "suggestion"]
 
-_ALIASES = {
+ALIASES = {
     "METADATA": "E",
     "META": "E",
     "SCALE_A": "SFA",
@@ -32,7 +32,7 @@ def find_operand(form: Form, name: str) -> Operand:
     try:
         return form.operand(name)
     except PtxlabError as error:
-        alias = _ALIASES.get(name.upper().replace("-", "_"))
+        alias = ALIASES.get(name.upper().replace("-", "_"))
         if alias in form.operands:
             remedy = f"; did you mean {alias}?"
         else:

@@ -304,6 +304,7 @@ def _add_lookups(commands: _Commands) -> None:
     command.add_argument("operand", metavar="OPERAND")
     command.add_argument("--lane", type=_integer, required=True)
     command.add_argument("--register", type=_integer, help="of tcgen05.mma: the column of tensor memory")
+    command.add_argument("--cta", type=_integer, default=0, help="of a CTA pair (cta_group::2): 0 or 1")
     _add_tcgen05(command)
 
     command = commands.add("layout", lookup.layout, "show the fragment layout of an operand")

@@ -11,6 +11,9 @@ from ..gpu.codegen import declarations, ptx_line, ptx_module, source, statement
 from ..isa.parse import parse_any
 from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma
 from ..memory import Tile
+from ..views.fragment_pictures import tile
+from ..views.tensor_tables import shared_operand
+from .names import ALIASES
 from .output import Style, as_csv, as_json, as_markdown, as_text
 from .streams import Utf8
 
@@ -96,11 +99,25 @@ def show(args: argparse.Namespace, style: Style) -> str:
     return "\n".join(lines)
 
 
+def _operand(form: Tcgen05Form, text: str) -> str:
+    """The name of an operand as people type it; C is where D is."""
+    name = ALIASES.get(text.upper().replace("-", "_"), text.upper())
+    return "D" if name == "C" and isinstance(form, Tcgen05Mma) else name
+
+
 def where(args: argparse.Namespace, style: Style) -> str:
     """`ptxlab where tcgen05... D 3 5`."""
     form = form_of(args)
-    table = views.tensor_where(form, args.operand, args.row, args.column)
+    name = _operand(form, args.operand)
     element = f"{args.operand.upper()}[{args.row}][{args.column}]"
+    if args.stored:
+        raise PtxlabError("--stored: row and column of A of tcgen05.mma.sp are always those of the stored A")
+    if args.explain:
+        if name != "D":
+            raise PtxlabError(f"--explain is for an element of D, found {name}")
+        table = views.tensor_explain(form, args.row, args.column, args.swizzle, args.transposed)
+    else:
+        table = views.tensor_where(form, name, args.row, args.column, args.swizzle, args.transposed)
     if args.json:
         return as_json({"instruction": form.mnemonic, "element": element, "places": table})
     return f"{style.bold(element)} of {form.mnemonic}{_shape(form)}\n{as_text(table, style, '  ')}"
@@ -109,17 +126,20 @@ def where(args: argparse.Namespace, style: Style) -> str:
 def holds(args: argparse.Namespace, style: Style) -> str:
     """`ptxlab holds tcgen05... D --lane 3 --register 5`: of tensor memory, a register is a column."""
     form = form_of(args)
-    table = views.tensor_holds(form, args.operand, args.lane, args.register)
+    name = _operand(form, args.operand)
+    table = views.tensor_holds(form, name, args.lane, args.register, args.cta)
     if args.json:
         return as_json(
             {
                 "instruction": form.mnemonic,
-                "operand": args.operand.upper(),
+                "operand": name,
+                "cta": args.cta,
                 "lane": args.lane,
                 "elements": table,
             }
         )
-    title = style.bold(f"lane {args.lane}")
+    who = "thread" if name == "R" else "lane"
+    title = style.bold(f"{who} {args.lane}" + (f" of CTA {args.cta}" if args.cta else ""))
     return f"{title} of {form.mnemonic}{_shape(form)}\n{as_text(table, style, '  ')}"
 
 
@@ -128,7 +148,8 @@ def cute(args: argparse.Namespace, style: Style) -> str:
     form = form_of(args)
     table = views.tensor_layouts(form)
     if args.operand is not None:
-        rows = tuple(row for row in table.rows if row[0] == args.operand.upper())
+        name = _operand(form, args.operand)
+        rows = tuple(row for row in table.rows if row[0] == name)
         if not rows:
             raise PtxlabError(
                 f"{form.mnemonic} has no operand {quoted(args.operand)}; it has "
@@ -142,7 +163,8 @@ def cute(args: argparse.Namespace, style: Style) -> str:
 
 def layout(args: argparse.Namespace, style: Style) -> str:
     """`ptxlab layout tcgen05... D`: blocks of lanes and columns, every element, or a picture."""
-    form, name = form_of(args), args.operand.upper()
+    form = form_of(args)
+    name = _operand(form, args.operand)
     if args.dense:
         raise PtxlabError("--dense: the stored A of tcgen05.mma.sp is shown; `compress` in Python makes it")
     operand = form.operands.get(name)
@@ -163,11 +185,11 @@ def layout(args: argparse.Namespace, style: Style) -> str:
 
 def _tile(form: Tcgen05Form, name: str, args: argparse.Namespace, style: Style) -> str:
     """A or B in shared memory: its tile, as of wgmma."""
-    operand = form.operands[name]
+    operand = shared_operand(form, form.operands[name])
     if args.format in ("cute", "formula"):
         return Tile.of(operand, args.swizzle, args.transposed).cute
     if args.format == "svg":
-        picture = views.fragment(form, name, swizzle=args.swizzle).with_title(not args.no_title)
+        picture = tile(form, operand, args.swizzle).with_title(not args.no_title)
         return Utf8(picture.svg().rstrip("\n"))
     if args.format in ("csv", "json"):
         elements = views.layout(operand, args.swizzle, args.transposed)

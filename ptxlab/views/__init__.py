@@ -36,7 +36,14 @@ from .tensor_pictures import (
     tensor_memory,
     tensor_registers,
 )
-from .tensor_tables import tensor_elements, tensor_facts, tensor_holds, tensor_layouts, tensor_where
+from .tensor_tables import (
+    tensor_elements,
+    tensor_explain,
+    tensor_facts,
+    tensor_holds,
+    tensor_layouts,
+    tensor_where,
+)
 from .trace_picture import TraceView, trace
 
 __all__ = [
@@ -83,6 +90,7 @@ __all__ = [
     "target_of",
     "tensor_blocks",
     "tensor_elements",
+    "tensor_explain",
     "tensor_facts",
     "tensor_holds",
     "tensor_layouts",

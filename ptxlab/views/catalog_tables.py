@@ -96,14 +96,14 @@ def types(ins: Form | str) -> tuple[str, ...]:
 
 
 def counts(instructions: Iterable[Form | str]) -> Table:
-    """How many instructions each family has for each type of A.
+    """How many instructions each family has for each type of A; of tcgen05.mma, that of a plain descriptor.
 
     >>> counts(forms("wmma", element_type="b1")[0]).records()
     [{'family': 'wmma', 'b1': 2, 'all': 2}, {'family': 'all', 'b1': 2, 'all': 2}]
     """
     number: Counter[tuple[str, str]] = Counter()
     for ins in _parsed(instructions):
-        number[str(ins.family), types(ins)[0] if types(ins) else "-"] += 1
+        number[str(ins.family), _type_of_a(ins)] += 1
     families = [name for name in FAMILIES if any(family == name for family, _ in number)]
     present = {name for _, name in number}
     names = [name for name in _ORDER if name in present] + sorted(present - set(_ORDER))
@@ -115,6 +115,14 @@ def counts(instructions: Iterable[Form | str]) -> Table:
         ("all", *(sum(number[family, name] for family in families) for name in names), number.total())
     )
     return Table(("family", *names, "all"), tuple(rows))
+
+
+def _type_of_a(ins: Form) -> str:
+    """What it is counted under: the type of A, of transfers that of their elements; "-" for words of any."""
+    if isinstance(ins, Tcgen05Form) and not isinstance(ins, Tcgen05Mma):
+        return "-"
+    names = types(ins)
+    return names[0] if names else "-"
 
 
 def _parsed(instructions: object) -> list[Form]:

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from .._util.arguments import as_flag, as_int, as_text
-from ..errors import PtxlabError, listing
+from ..errors import PtxlabError, listing, quoted
 from ..gpu.codegen import declarations, ptx_line, statement
-from ..isa.instruction_descriptor import shapes_of
+from ..isa.instruction_descriptor import KINDS, shapes_of
+from ..isa.operand import Operand
 from ..isa.parse import parse_any
 from ..isa.targets import check_target
 from ..isa.tcgen05 import Tcgen05Control, Tcgen05Form, Tcgen05Mma, Tcgen05Move
+from ..isa.tcgen05.form import TYPES
 from ..isa.tensor_memory import LANES, TensorOperand
 from .facts import emulator_facts, evidence, machine_code
+from .labels import index_range
+from .places import MemoryPlace, memory_place
 from .table import Table
 
-__all__ = ["tensor_elements", "tensor_facts", "tensor_holds", "tensor_layouts", "tensor_where"]
+__all__ = [
+    "shared_operand",
+    "tensor_elements",
+    "tensor_explain",
+    "tensor_facts",
+    "tensor_holds",
+    "tensor_layouts",
+    "tensor_where",
+]
 
 
 def tensor_facts(
@@ -103,8 +117,12 @@ def tensor_layouts(form: Tcgen05Form | str) -> Table:
     return Table(("operand", "matrix", "where", "layout", "source"), tuple(rows))
 
 
-def tensor_where(form: Tcgen05Form | str, name: str, row: int, col: int) -> Table:
+def tensor_where(
+    form: Tcgen05Form | str, name: str, row: int, col: int, swizzle: int = 0, transposed: bool = False
+) -> Table:
     """Where an element of an operand is in tensor memory; of R, who holds a word of tensor memory.
+
+    Of A and B in shared memory, where it is in a tile with that swizzle, MN-major if `transposed`.
 
     >>> import ptxlab
     >>> tensor_where(ptxlab.instruction("tcgen05.mma.cta_group::2.kind::f16"), "D", 130, 7).rows
@@ -122,6 +140,10 @@ def tensor_where(form: Tcgen05Form | str, name: str, row: int, col: int) -> Tabl
                 f"{form.mnemonic}: lane {row}, column {col} is not in what it moves from address 0"
             )
         return Table(("thread", "warp", "register", "bits"), rows)
+    operand = form.operands.get(name)
+    if operand is not None:
+        cta, byte = _memory(form, operand, row, col, swizzle, transposed)
+        return Table(("cta", *byte.columns), ((cta, *byte.row),))
     places = _tensor(form, name).where(row, col)
     return Table(
         ("cta", "lane", "column", "bits", "address"),
@@ -130,6 +152,113 @@ def tensor_where(form: Tcgen05Form | str, name: str, row: int, col: int) -> Tabl
             for place in places
         ),
     )
+
+
+def tensor_explain(
+    form: Tcgen05Form | str, row: int, col: int, swizzle: int = 0, transposed: bool = False
+) -> Table:
+    """Everything that goes into an element of D of a tcgen05.mma, and where it is.
+
+    >>> import ptxlab
+    >>> mxf4 = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::mxf4.block_scale", n=64)
+    >>> [record["where"] for record in tensor_explain(mxf4, 37, 5).records()][-1]
+    'lanes 5, 37, 69, 101, column 0, bits [15..0]'
+    """
+    form = _form(form)
+    if not isinstance(form, Tcgen05Mma):
+        raise PtxlabError(f"{form.mnemonic} computes nothing; tcgen05.mma does")
+    row, col = as_int(row, "row"), as_int(col, "column")
+    form.d.where(row, col)  # refuses what D does not have
+    rows: list[tuple[int | str, ...]] = []
+    for name, matrix in {"D": form.d, **form.operands, **form.tensors}.items():
+        lines, length = matrix.shape
+        by_row = matrix.axes[0] == "m"
+        if name == "D":
+            elements = [(row, col)]
+        elif by_row:
+            elements = [(row, at) for at in range(length)]
+        else:
+            elements = [(at, col) for at in range(lines)]
+        first, last = elements[0], elements[-1]
+        text = f"[{first[0]}][{index_range(first[1], last[1] - first[1] + 1)}]"
+        if not by_row:
+            text = f"[{index_range(first[0], last[0] - first[0] + 1)}][{first[1]}]"
+        if isinstance(matrix, TensorOperand):
+            where = _places_text(matrix, elements)
+        else:
+            held = [_memory(form, form.operands[name], *element, swizzle, transposed) for element in elements]
+            pieces = dict.fromkeys(place.byte // 16 * 16 for _, place in held)
+            pair = f" of CTA {held[0][0]}" if form.cta_group == 2 else ""
+            where = f"shared memory{pair}, 16 bytes from {', '.join(f'0x{byte:04x}' for byte in pieces)} on"
+        rows.append((name, text, where))
+    return Table(("operand", "elements", "where"), tuple(rows))
+
+
+def shared_operand(form: Tcgen05Form, operand: Operand) -> Operand:
+    """A or B as its bytes lie in the shared memory of one CTA.
+
+    A pair has half of the rows of A, and of the columns of B, in each. Elements of 6 and 4 bits are 16 in 16
+    bytes, padding behind them, unless an instruction takes them without ("Packing format used for matrix A
+    and B by .kind::mxf8f6f4 in Shared Memory").
+
+    >>> import ptxlab
+    >>> pair = ptxlab.instruction("tcgen05.mma.cta_group::2.kind::f8f6f4", a="e2m1", b="e2m1")
+    >>> shared_operand(pair, pair.b).describe()
+    'B 32x128 b8, in shared memory'
+    """
+    if not isinstance(form, Tcgen05Mma):
+        return operand
+    rows, columns = operand.shape
+    if form.cta_group == 2:
+        rows, columns = (rows // 2, columns) if operand.name == "A" else (rows, columns // 2)
+    padded = form.row.types is KINDS["f8f6f4"].types and operand.dtype.bits < 8
+    if padded and form.k == form.descriptor.depths[0]:
+        return replace(operand, dtype=TYPES["b8"], shape=(rows, columns))
+    return replace(operand, shape=(rows, columns))
+
+
+def _memory(
+    form: Tcgen05Form, operand: Operand, row: int, col: int, swizzle: int, transposed: bool
+) -> tuple[int, MemoryPlace]:
+    """The CTA whose shared memory has an element, and where."""
+    shared = shared_operand(form, operand)
+    rows, columns = shared.shape
+    for axis, index, size in (("row", row, operand.shape[0]), ("column", col, operand.shape[1])):
+        if not 0 <= index < size:
+            raise PtxlabError(
+                f"{axis} {quoted(index)}: {operand.name} is {operand.shape[0]}x{operand.shape[1]}, so "
+                f"{axis}s go from 0 to {size - 1}"
+            )
+    cta = max(row // rows, col // columns)
+    row, col = row % rows, col % columns
+    if shared.dtype.bits == operand.dtype.bits:
+        return cta, memory_place(shared, row, col, swizzle, transposed)
+    along = col if operand.axes[0] == "m" else row
+    start = along // 16 * 16
+    first = (row, start) if operand.axes[0] == "m" else (start, col)
+    low = (along - start) * operand.dtype.bits
+    place = memory_place(shared, *first, swizzle, transposed)
+    bits = (low % 8, low % 8 + operand.dtype.bits - 1)
+    return cta, replace(place, byte=place.byte + low // 8, byte_in_row=low // 8, bits=bits)
+
+
+def _places_text(tensor: TensorOperand, elements: list[tuple[int, int]]) -> str:
+    """``CTA 1, lanes 5, 37, column 0, bits [15..0]``: the words that hold elements, and the bits in them."""
+    bits: dict[tuple[int, int], list[int]] = {}  # CTA and column -> lowest and highest bit
+    lanes: dict[int, None] = {}
+    for element in elements:
+        for place in tensor.where(*element):
+            span = bits.setdefault((place.cta, place.column), [place.low, place.high])
+            span[:] = [min(span[0], place.low), max(span[1], place.high)]
+            lanes[place.lane] = None
+    ctas = sorted({cta for cta, _ in bits})
+    columns = sorted({column for _, column in bits})
+    pair = f"CTA{'s' if len(ctas) > 1 else ''} {' and '.join(map(str, ctas))}, " if tensor.ctas > 1 else ""
+    held = f"lane{'s' if len(lanes) > 1 else ''} {', '.join(map(str, lanes))}"
+    where = f"column{'s' if len(columns) > 1 else ''} {index_range(columns[0], columns[-1] - columns[0] + 1)}"
+    low, high = next(iter(bits.values()))
+    exact = f", bits [{high}..{low}]" if len(columns) == 1 and high - low < 31 else ""
+    return f"{pair}{held}, {where}{exact}"
 
 
 def tensor_holds(

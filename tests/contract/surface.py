@@ -432,7 +432,19 @@ def _tcgen05() -> Iterator[Call]:
     yield call("views.tensor_layouts", views.tensor_layouts, form=ins)
     yield call("views.tensor_blocks", views.tensor_blocks, ins=ins, operand="D")
     yield call("views.tensor_elements", views.tensor_elements, form=move, name="R")
-    yield call("views.tensor_where", views.tensor_where, form=ins, name="D", row=3, col=5)
+    yield call(
+        "views.tensor_where",
+        views.tensor_where,
+        form=ins,
+        name="D",
+        row=3,
+        col=5,
+        swizzle=0,
+        transposed=False,
+    )
+    yield call(
+        "views.tensor_explain", views.tensor_explain, form=ins, row=3, col=5, swizzle=32, transposed=False
+    )
     yield call("views.tensor_where R", views.tensor_where, form=move, name="R", row=3, col=1)
     yield call("views.tensor_holds", views.tensor_holds, form=ins, name="D", lane=3, column=5, cta=0)
     yield call("memory.descriptor of", memory.descriptor, code=shared.code, family="tcgen05")
