@@ -21,11 +21,11 @@ from .barriers import Barriers
 from .events import Observer, Synchronisation
 from .hazard import HazardError, lanes_text, record, threads_text
 from .memory import Memory
+from .tensor_memory import TensorMemory
 from .threads import UNSIGNED, Batch, Threads
 
 if TYPE_CHECKING:
     from ...memory import TensorMap
-    from .tensor import TensorMemory
 
 __all__ = ["Control", "Execute", "Frame", "Launch", "Machine", "Program", "Step"]
 

@@ -29,33 +29,10 @@ from .loads import space_of
 from .machine import Frame, Machine, Step
 from .memory import RANK_SHIFT, SHARED_WINDOW
 from .operands import Builder, Context, Read, address, reader, readers, unsupported, writers
+from .tensor_memory import UNIT, TensorMemory
 from .threads import Threads
 
-__all__ = ["BUILDERS", "TensorMemory"]
-
-_UNIT = 32  # columns that are allocated together
-
-
-class TensorMemory:
-    """Tensor memory of the blocks of a batch: words [blocks, 128, 512], and which columns are allocated.
-
-    >>> memory = TensorMemory(blocks=2)
-    >>> memory.allocate(0, 64), memory.allocate(0, 32), memory.allocate(1, 128)
-    (0, 64, 0)
-    """
-
-    def __init__(self, blocks: int) -> None:
-        self.words = np.zeros((blocks, LANES, COLUMNS), dtype=np.uint32)
-        self.taken = np.zeros((blocks, COLUMNS // _UNIT), dtype=np.bool_)
-
-    def allocate(self, block: int, columns: int) -> int | None:
-        """The first column of so many that are free, or None."""
-        units = columns // _UNIT
-        for first in range(0, COLUMNS // _UNIT - units + 1, units):
-            if not self.taken[block, first : first + units].any():
-                self.taken[block, first : first + units] = True
-                return first * _UNIT
-        return None
+__all__ = ["BUILDERS"]
 
 
 def _memory(machine: Machine) -> TensorMemory:
@@ -130,7 +107,7 @@ def _dealloc(instruction: Instruction, context: Context) -> Step:
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         leaders, chosen = _first_lanes(threads)
-        starts, counts = (read(machine, frame, threads)[chosen] // _UNIT for read in (start, count))
+        starts, counts = (read(machine, frame, threads)[chosen] // UNIT for read in (start, count))
         taken = _memory(machine).taken
         for block, first, units in zip(leaders.blocks, starts.tolist(), counts.tolist(), strict=True):
             if not taken[block, first : first + units].all():
