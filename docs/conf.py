@@ -78,7 +78,10 @@ html_context = {"default_mode": "auto"}
 html_sidebars: dict[str, list[str]] = {"index": [], "teaching": []}
 
 #: Classes that users do not construct: their signature, a row of the catalogue, would only distract.
-_MADE_BY_PTXLAB = {"ptxlab.instruction.Instruction", "ptxlab.instruction.Transfer"}
+_MADE_BY_PTXLAB = {
+    f"ptxlab.instruction.{name}"
+    for name in ("Instruction", "TensorInstruction", "Transfer", "TensorTransfer")
+}
 
 
 def _signature(app: Sphinx, what: str, name: str, *rest: object) -> tuple[str, str | None] | None:
