@@ -7,6 +7,7 @@ it exactly; infinities and NaN are found with bit masks over k instead of sums.
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -43,6 +44,7 @@ _MOST_FRACTION_BITS = 25  # so that integers of 32 bits hold sums of some produc
 _WORTH_WORDS = 1 << 14  # registers from which a compiled loop is worth its call
 _WORTH_LOADING = 1 << 26  # registers from which numba is worth loading
 _chosen: str | None = None
+_kept = threading.local()  # the arrays that a thread worked in last
 _words = 0  # registers moved so far
 
 
@@ -237,16 +239,20 @@ def _flat(codes: Array) -> Array:
 
 
 def _scratch(sizes: tuple[int, int, int], words: tuple[int, int, int], codes: int) -> tuple[Any, ...]:
-    """Arrays in which `loop.fill_plain` works.
+    """Arrays in which `loop.fill_plain` works, of this thread; it leaves what is zero there zero.
 
     Values of A, B and C in these sizes, the same as bits, and their exponents; words of A, B and C, the same
     read-only, codes, and what belongs to a block.
     """
     loop = _loop()
+    key = (loop.BESIDE, sizes, words, codes)
+    if getattr(_kept, "key", None) == key:
+        kept: tuple[Any, ...] = _kept.arrays
+        return kept
     block = 4 * loop.BESIDE
     values = tuple(np.zeros(size, dtype=np.float32) for size in sizes)
     rows = tuple(np.empty(size, dtype=np.uint32) for size in words)
-    return (
+    arrays = (
         values,
         tuple(each.view(np.uint32) for each in values),
         tuple(np.full(size, loop.ABSENT, dtype=np.int16) for size in sizes),
@@ -262,6 +268,8 @@ def _scratch(sizes: tuple[int, int, int], words: tuple[int, int, int], codes: in
             np.empty(loop.BESIDE, dtype=np.uint8),
         ),
     )
+    _kept.key, _kept.arrays = key, arrays
+    return arrays
 
 
 def _numbers(step: FusedStep) -> tuple[int, int, int, bool, int]:

@@ -22,7 +22,7 @@ from .loads import combination, space_of
 from .machine import Frame, Machine, Step
 from .memory import RANK_SHIFT, SHARED_WINDOW
 from .operands import Builder, Context, Read, address, reader, readers, unsupported, writer
-from .tensor_copies import load_box, store_box
+from .tensor_copies import load_boxes, store_box
 from .threads import Threads
 
 __all__ = ["BUILDERS"]
@@ -401,19 +401,23 @@ def _tensor(instruction: Instruction, context: Context) -> Step:
         starts = np.stack([read(machine, frame, threads) for read in coordinates], axis=-1).view(np.int32)
         bytes_ = np.zeros(threads.count, dtype=np.int64)
         masks = None if mask is None else mask(machine, frame, threads).astype(np.int64)
-        for number in range(threads.count):
-            tensor = _map_at(machine, int(maps[number]))
+        tensors = [_map_at(machine, place) for place in maps.tolist()]
+        corners = [tuple(start) for start in starts[:, ::-1].tolist()]
+        for number, tensor in enumerate(tensors):
             if tensor.rank != starts.shape[1]:
                 raise PtxlabError(f"the tensor map has {tensor.rank} axes")
-            one = Threads.listed(threads.batch, threads.indices[number : number + 1])
-            start = tuple(int(value) for value in starts[number, ::-1])
-            if loads:
-                for rank in _ranks(machine, masks, number):
-                    place = int(boxes[number]) if rank is None else _in_block(int(boxes[number]), rank)
-                    load_box(machine.memory, instruction, one, tensor, start, place)
-            else:
-                store_box(machine.memory, instruction, one, tensor, start, int(boxes[number]), reduction)
             bytes_[number] = tensor.expect_tx
+        if loads and masks is None:
+            load_boxes(machine.memory, instruction, threads, tensors, corners, boxes)
+        for number, (tensor, corner) in enumerate(zip(tensors, corners, strict=True)):
+            one = Threads.listed(threads.batch, threads.indices[number : number + 1])
+            if not loads:
+                store_box(machine.memory, instruction, one, tensor, corner, int(boxes[number]), reduction)
+            elif masks is not None:
+                for rank in range(machine.batch.grid.cluster_size):
+                    if int(masks[number]) >> rank & 1:
+                        place = np.array([_in_block(int(boxes[number]), rank)])
+                        load_boxes(machine.memory, instruction, one, [tensor], [corner], place)
         if barrier is not None:
             _signal(machine, instruction, threads, barrier(machine, frame, threads), bytes_, masks)
 
@@ -438,13 +442,6 @@ def _signal(
             amount = bytes_[ours]
             there = _in_block(places[ours], rank)
             update_barrier(machine, instruction, threads.where(ours), there, 0 * amount, -amount)
-
-
-def _ranks(machine: Machine, masks: NDArray[Any] | None, number: int) -> list[int | None]:
-    """The blocks of the cluster that a copy goes to; None is that of the address."""
-    if masks is None:
-        return [None]
-    return [rank for rank in range(machine.batch.grid.cluster_size) if int(masks[number]) >> rank & 1]
 
 
 def _in_block(place: Any, rank: int) -> Any:

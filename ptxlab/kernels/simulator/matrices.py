@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from ...numerics.emulate import emulate
 from ..ptx import Immediate, Instruction, Operand, Vector
 from .loads import space_of
 from .machine import Frame, Machine, Step
-from .memory import SHARED_WINDOW
+from .memory import CHUNK, SHARED_WINDOW
 from .operands import Builder, Context, Read, Write, address, reader, readers, unsupported, writers
 from .threads import Threads
 
@@ -186,7 +187,7 @@ def _ldmatrix(instruction: Instruction, context: Context) -> Step:
         starts = memory.shared_offsets(
             instruction, suppliers, places.reshape(-1), 16, "read", alignment=16, proxy="generic"
         )
-        rows = memory.shared.view(np.uint32).reshape(-1, 4)[starts >> 4].reshape(-1, row_lanes // 8, 8, 4)
+        rows = memory.shared.view(CHUNK)[starts >> 4].view(np.uint32).reshape(-1, row_lanes // 8, 8, 4)
         if transposed:
             halves = rows.view(np.uint16).swapaxes(-1, -2)  # [warps, matrices, columns, rows]
             rows = np.ascontiguousarray(halves).view(np.uint32)
@@ -398,29 +399,34 @@ def _tile(
     k_axis: int,
 ) -> NDArray[Any]:
     """Codes of a tile in shared memory for each warpgroup, in the shape of the operand."""
-    bits = operand.dtype.bits
-    rows, columns = operand.shape
     first = threads.indices.reshape(-1, 128)[:, 0]
     codes = descriptors.reshape(-1, 128)[:, 0]
-    tiles = np.empty((len(first), rows, columns), dtype=operand.dtype.code_type)
-    # A is [M, K], B is [K, N]: `row` of a tile runs along M or N, `k` along K.
-    along, across = np.arange(rows)[:, None], np.arange(columns)[None, :]
-    row, k = (along, across) if k_axis == 0 else (across, along)
-    inner = row if transposed else k
-    shifts = np.broadcast_to(inner * bits % 8, (rows, columns)).reshape(-1).astype(np.uint8)
-    for code in np.unique(codes):
-        places = descriptor(int(code), family="wgmma").addresses(
-            row, k, bits=bits, major="MN" if transposed else "K"
-        )
+    tiles = np.empty((len(first), *operand.shape), dtype=operand.dtype.code_type)
+    bits = operand.dtype.bits
+    for code in np.unique(codes).tolist():
+        chunks, place = _chunks(code, operand.shape, bits, transposed, k_axis)
         ours = np.flatnonzero(codes == code)
-        those = Threads.listed(threads.batch, np.repeat(first[ours], places.size))
-        addresses = np.tile(places.reshape(-1), len(ours))
-        size = max(8, bits)
-        (content,) = machine.memory.load(instruction, "shared", those, addresses, size, 1, "async")
-        if bits < 8:
-            content = content >> np.tile(shifts, len(ours)) & np.uint8((1 << bits) - 1)
-        tiles[ours] = content.reshape(len(ours), rows, columns)
+        those = Threads.listed(threads.batch, np.repeat(first[ours], len(chunks)))
+        addresses = np.tile(chunks, len(ours))
+        words = machine.memory.load(instruction, "shared", those, addresses, 32, 4, "async")
+        content = np.stack(words, axis=-1).reshape(len(ours), -1).view(np.uint8)
+        tiles[ours] = _codes(content, bits, content.shape[1] * 8 // bits)[:, place]
     return tiles
+
+
+@lru_cache(maxsize=256)
+def _chunks(
+    code: int, shape: tuple[int, int], bits: int, transposed: bool, k_axis: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Addresses of the chunks of 16 bytes that hold a tile, and which of their elements each of it is."""
+    # A is [M, K], B is [K, N]: `row` of a tile runs along M or N, `k` along K.
+    along, across = np.arange(shape[0])[:, None], np.arange(shape[1])[None, :]
+    row, k = (along, across) if k_axis == 0 else (across, along)
+    tile = descriptor(code, family="wgmma")
+    places = tile.addresses(row, k, bits=bits, major="MN" if transposed else "K")
+    chunks, number = np.unique(places >> 4, return_inverse=True)
+    inside = (places & 15) * 8 + (row if transposed else k) * bits % 8
+    return chunks << 4, number.reshape(shape) * (128 // bits) + inside // bits
 
 
 BUILDERS: dict[str, Builder] = {

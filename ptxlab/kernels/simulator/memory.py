@@ -19,8 +19,8 @@ from .hazard import HazardError, record
 from .threads import UNSIGNED, Threads
 
 __all__ = [
-    "GLOBAL_START", "HEAP_BYTES", "HEAP_START", "LOCAL_WINDOW", "RANK_SHIFT", "SHARED_START", "SHARED_WINDOW",
-    "Buffer", "Memory", "rounds",
+    "CHUNK", "GLOBAL_START", "HEAP_BYTES", "HEAP_START", "LOCAL_WINDOW", "RANK_SHIFT", "SHARED_START",
+    "SHARED_WINDOW", "Buffer", "Memory", "rounds",
 ]  # fmt: skip
 
 #: Generic addresses: those of shared and local memory lie in windows, as on the chip; all others are global.
@@ -37,6 +37,8 @@ HEAP_BYTES = 8 << 20
 #: An address of shared memory holds the rank of its block in the cluster, plus 1, from this bit on; 0 is the
 #: thread's own block.
 RANK_SHIFT = 24
+#: 16 bytes that NumPy moves at once.
+CHUNK = np.dtype(np.complex128)
 #: The proxy of an access, whether it is complete only after a wait, and what it writes.
 _Signal = tuple[str, bool, Sequence[NDArray[Any]]]
 _GENERIC: _Signal = ("generic", False, ())
@@ -157,6 +159,9 @@ class Memory:
             view = piece.data[: piece.data.size - piece.data.size % width].view(values[0].dtype)
             if len(chosen) == 1:
                 view[piece.offsets // size] = chosen[0]
+            elif width == CHUNK.itemsize:
+                rows = np.stack(chosen, axis=-1).view(CHUNK)[:, 0]
+                view.view(CHUNK)[piece.offsets >> 4] = rows
             else:
                 view.reshape(-1, len(values))[piece.offsets // width] = np.stack(chosen, axis=-1)
 
@@ -272,14 +277,13 @@ class Memory:
         signal: _Signal,
         alignment: int = 0,
     ) -> Iterator[Piece]:
-        places = addresses.astype(np.int64)
+        places = addresses.astype(np.int64, copy=False)
         alignment = alignment or width
-        if alignment > 1:
+        if alignment > 1 and np.bitwise_or.reduce(places, initial=0) & (alignment - 1):
             wrong = places & (alignment - 1) != 0
-            if wrong.any():
-                self._refuse(
-                    instruction, kind, threads, places, wrong, width, f"is not a multiple of {alignment}"
-                )
+            self._refuse(
+                instruction, kind, threads, places, wrong, width, f"is not a multiple of {alignment}"
+            )
         if not space:
             yield from self._generic(instruction, kind, threads, places, width, signal)
             return
@@ -330,10 +334,13 @@ class Memory:
             return
         if space == "shared":
             blocks = threads.blocks
-            if (places >> RANK_SHIFT).any():
+            last = self.shared_size - width
+            inside = places.min() >= SHARED_START and places.max() <= last
+            if not inside and (places >> RANK_SHIFT).any():
                 blocks, places = self._of_cluster(instruction, kind, threads, places, width)
-            wrong = (places < SHARED_START) | (places > self.shared_size - width)
-            if wrong.any():
+                inside = places.min() >= SHARED_START and places.max() <= last
+            if not inside:
+                wrong = (places < SHARED_START) | (places > last)
                 have = f"lies outside of the {self.shared_size - SHARED_START} bytes of shared memory"
                 self._refuse(instruction, kind, threads, places, wrong, width, have)
             pieces = [Piece(chosen, self.shared, places + blocks * self._shared_pitch, threads.indices)]
@@ -469,7 +476,10 @@ def _rows(data: NDArray[np.uint8], offsets: NDArray[np.int64], bits: int, count:
     view = data[: data.size - data.size % width].view(UNSIGNED[bits])
     if count == 1:
         return [view[offsets // width]]
-    rows = view.reshape(-1, count)[offsets // width]
+    if width == CHUNK.itemsize:
+        rows = view.view(CHUNK)[offsets >> 4].view(view.dtype).reshape(-1, count)
+    else:
+        rows = view.reshape(-1, count)[offsets // width]
     return [np.ascontiguousarray(rows[:, column]) for column in range(count)]
 
 

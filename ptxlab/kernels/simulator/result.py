@@ -163,6 +163,7 @@ class Products(Observer):
         self._left = most_bytes
         self.items: list[_Product] = []
         self.complete = True
+        self._last: tuple[Threads, int, NDArray[np.int64]] | None = None  # warps of threads
 
     def multiplied(self, instruction: Instruction, operands: Operands, threads: Threads) -> None:
         """Keep the operands; they are not copied."""
@@ -171,10 +172,17 @@ class Products(Observer):
             self.complete = False
             return
         self._left -= size
-        batch = threads.batch
-        first = threads.indices[:: operands.ins.lanes]
-        warps = batch.numbers[first // batch.block_lanes] * batch.grid.warps + first % batch.block_lanes // 32
-        self.items.append(_Product(instruction, operands, warps))
+        lanes = operands.ins.lanes
+        if self._last is None or self._last[0] is not threads or self._last[1] != lanes:
+            batch = threads.batch
+            first = threads.indices[::lanes]
+            blocks, lane = np.divmod(first, batch.block_lanes)
+            self._last = threads, lanes, batch.numbers[blocks] * batch.grid.warps + lane // 32
+        self.items.append(_Product(instruction, operands, self._last[2]))
+
+    def end(self) -> None:
+        """The batch is done."""
+        self._last = None
 
     def extend(self, other: Products) -> None:
         """Add what blocks in another process read."""

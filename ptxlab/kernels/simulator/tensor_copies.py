@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -16,7 +17,7 @@ from ..ptx import Instruction
 from .memory import RANK_SHIFT, Memory
 from .threads import UNSIGNED, Threads
 
-__all__ = ["load_box", "store_box"]
+__all__ = ["load_boxes", "store_box"]
 
 _TYPES = {
     "UINT8": "u32", "UINT16": "u32", "UINT32": "u32", "INT32": "s32", "UINT64": "u64", "INT64": "s64",
@@ -36,30 +37,53 @@ _REDUCTIONS = {
 }
 
 
-def load_box(
+def load_boxes(
     memory: Memory,
     instruction: Instruction,
-    thread: Threads,
+    threads: Threads,
+    tensors: Sequence[TensorMap],
+    starts: Sequence[tuple[int, ...]],
+    addresses: NDArray[np.int64],
+) -> None:
+    """A box for each thread into shared memory; `starts` are in the array's order of axes.
+
+    Boxes of one size in different blocks are one access.
+    """
+    for tensor, start, address in zip(tensors, starts, addresses.tolist(), strict=True):
+        tensor.check_start(start)
+        tensor.as_address(address & (1 << RANK_SHIFT) - 1)
+    sizes = {tensor.size for tensor in tensors}
+    apart = len(np.unique(threads.blocks)) < threads.count or (addresses >> RANK_SHIFT).any()
+    groups = [slice(0, threads.count)]
+    if apart or len(sizes) > 1:
+        groups = [slice(number, number + 1) for number in range(threads.count)]
+    for group in groups:
+        those = Threads.listed(threads.batch, threads.indices[group])
+        size = tensors[group.start].size
+        places = memory.shared_offsets(instruction, those, addresses[group], size, "write", alignment=128)
+        for number, place in enumerate(places.tolist(), group.start):
+            inside = int(addresses[number]) & (1 << RANK_SHIFT) - 1
+            _load_box(memory, instruction, tensors[number], starts[number], inside, place)
+
+
+def _load_box(
+    memory: Memory,
+    instruction: Instruction,
     tensor: TensorMap,
     start: tuple[int, ...],
-    address: int,
+    inside: int,
+    place: int,
 ) -> None:
-    """A box into the shared memory of the thread's block; `start` is in the array's order of axes."""
-    inside = address & (1 << RANK_SHIFT) - 1
     starts = tensor.check_start(start)
-    tensor.as_address(inside)
-    places = memory.shared_offsets(
-        instruction, thread, np.array([address]), tensor.size, "write", alignment=128
-    )
     if _is_plain(tensor, starts):
         corner = tuple(slice(first, first + size) for first, size in zip(starts, tensor.box, strict=True))
         chunks = np.ascontiguousarray(tensor.array[corner]).reshape(-1).view(np.uint64).reshape(-1, 2)
         row = tensor.box[-1] * tensor.array.itemsize
         offsets = _chunks(len(chunks) * 16 // row, row, tensor.pitch, tensor.swizzle, inside % 1024)
-        memory.shared.view(np.uint64).reshape(-1, 2)[(places[0] >> 4) + offsets] = chunks
+        memory.shared.view(np.uint64).reshape(-1, 2)[(place >> 4) + offsets] = chunks
     else:
         content, written = tensor.image(*starts, address=inside)
-        memory.shared[places[0] + np.flatnonzero(written)] = content[written]
+        memory.shared[place + np.flatnonzero(written)] = content[written]
     for observer in memory.observers:
         observer.copied(instruction, tensor, start, "read")
 

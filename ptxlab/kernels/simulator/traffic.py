@@ -25,6 +25,7 @@ __all__ = ["SECTOR", "Footprint", "Moved", "Touched", "Traffic"]
 
 #: Bytes of a sector: what global memory, L2 and L1 move at least.
 SECTOR = 32
+_REPEATED = 256  # accesses whose addresses are kept
 _WAVEFRONT = 128  # bytes of shared memory at once
 #: Loads that L1 does not keep; so do all stores, atomic operations and asynchronous copies.
 _PAST_L1 = frozenset({"cg", "cv", "volatile", "relaxed", "acquire", "mmio", "L1::no_allocate"})
@@ -112,6 +113,22 @@ class Touched:
         )
 
 
+@dataclass(slots=True)
+class _Repeated:
+    """An access to shared memory of some threads, and what it took."""
+
+    threads: NDArray[Any]
+    addresses: NDArray[np.int64]
+    accesses: int
+    wavefronts: int
+    least: int
+
+    def is_like(self, access: Access) -> bool:
+        """Whether the same threads access the same addresses."""
+        same = self.threads is access.threads or np.array_equal(self.threads, access.threads)
+        return same and np.array_equal(self.addresses, access.addresses)
+
+
 class Traffic(Observer):
     """Counts what instructions move and multiply; `watch` says where the arrays are."""
 
@@ -123,6 +140,8 @@ class Traffic(Observer):
         self._maps: Sequence[TensorMap] = ()
         self.touched = Touched()
         self._patterns: dict[tuple[int, str, int], tuple[int, int]] = {}
+        #: What whole accesses took, by instruction and first address; loops mostly repeat the same.
+        self._repeated: dict[tuple[int, int], _Repeated] = {}
         rng = np.random.default_rng(32)
         self._weights = rng.integers(1, 1 << 62, 32, dtype=np.int64) | 1
 
@@ -168,6 +187,21 @@ class Traffic(Observer):
 
         Compare-and-swap keeps a bank for two cycles, `each`.
         """
+        key = id(access.instruction), int(access.addresses[0])
+        repeated = self._repeated.get(key)
+        if repeated is None or not repeated.is_like(access):
+            before = entry.accesses, entry.wavefronts, entry.least
+            self._judge_banks(entry, access, kind, each)
+            after = entry.accesses, entry.wavefronts, entry.least
+            taken = tuple(new - old for new, old in zip(after, before, strict=True))
+            if repeated is not None or len(self._repeated) < _REPEATED:
+                self._repeated[key] = _Repeated(access.threads, access.addresses, *taken)
+            return
+        entry.accesses += repeated.accesses
+        entry.wavefronts += repeated.wavefronts
+        entry.least += repeated.least
+
+    def _judge_banks(self, entry: Moved, access: Access, kind: str, each: int) -> None:
         if self._batch is not None and len(access.threads) == self._batch.size:
             rows = access.addresses.reshape(-1, 32)
             shifted = rows - (rows.min(axis=1) & -16)[:, None]
@@ -251,8 +285,8 @@ class Traffic(Observer):
         for first, size, step, length in zip(
             start, tensor.copied, tensor.element_strides, tensor.array.shape, strict=True
         ):
-            positions = first + np.arange(size) * step
-            count *= int(np.count_nonzero((positions >= 0) & (positions < length)))
+            before, inside = max(0, -(first // step)), max(0, -((first - length) // step))
+            count *= max(0, min(size, inside) - min(size, before))
         entry = self.of(instruction)
         sectors = -(-count // SECTOR)
         entry.sectors_past_l1 += sectors
