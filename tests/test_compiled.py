@@ -259,7 +259,7 @@ class Fill:
 def test_a_damaged_cache_of_numba_is_compiled_anew(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     ins = mma_instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
     x = inputs.make(ins, "moderate", 2)
-    loop = SimpleNamespace(LOWEST=-1022, ABSENT=-4096, fill_plain=Fill("cache", error))
+    loop = SimpleNamespace(LOWEST=-1022, ABSENT=-4096, BESIDE=64, fill_plain=Fill("cache", error))
     loop.compile_without_cache = lambda: setattr(loop, "fill_plain", Fill(None, None))
     monkeypatch.setattr("ptxlab.numerics.compiled._loop", lambda: loop)
     with backend("numba"):

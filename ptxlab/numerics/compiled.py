@@ -21,6 +21,7 @@ from ..errors import PtxlabError, listing
 from ..isa.dtypes import DType
 from ..isa.operand import Operand
 from ..isa.operands import Operands
+from ..isa.product_form import ProductForm
 
 __all__ = ["WIDE", "Alignment", "FusedStep", "backend", "call", "fused_codes", "fused_registers", "serves",
            "wants_numba"]  # fmt: skip
@@ -171,13 +172,15 @@ def fused_registers(operands: Operands, step: FusedStep) -> tuple[Array, Array]:
     if step.alignment.fraction_bits > _MOST_FRACTION_BITS:
         return d, np.arange(count)
     c = operands.c if operands.modifiers.scale_d else np.zeros_like(operands.c)
-    of_a, of_b, of_c, of_d = (_Words.of_operand(operand) for operand in (ins.a, ins.b, ins.c, ins.d))
     inputs = _as_words(operands.a), _as_words(operands.b), _as_words(c)
-    shape = (*ins.d.shape, ins.k)
-    odd = _plain_words(
-        inputs, d.reshape(count, ins.d.lanes * ins.d.registers), (of_a, of_b, of_c, of_d), shape, step
-    )
+    odd = _plain_words(inputs, d.reshape(count, -1), _register_tables(ins, step.dtypes), step)
     return d, np.flatnonzero(odd)
+
+
+@lru_cache(maxsize=None)
+def _register_tables(ins: ProductForm, dtypes: tuple[DType, DType, DType, DType]) -> _Tables:
+    of_a, of_b, of_c, of_d = (_Words.of_operand(operand) for operand in (ins.a, ins.b, ins.c, ins.d))
+    return _tables((of_a, of_b, of_c, of_d), (*ins.d.shape, ins.k), dtypes)
 
 
 def _plain_codes(codes: _Codes, step: FusedStep) -> tuple[Array, Array]:
@@ -190,7 +193,8 @@ def _plain_codes(codes: _Codes, step: FusedStep) -> tuple[Array, Array]:
     words = [_Words.of_codes(x[0].shape, x.itemsize) for x in (codes.a, codes.b, codes.c)]
     result = _Words.of_codes((rows, columns), 4)
     d = np.empty((len(c), rows * columns), dtype=np.uint32)
-    odd = _plain_words((a, b, c), d, (words[0], words[1], words[2], result), (rows, columns, depth), step)
+    tables = _tables((words[0], words[1], words[2], result), (rows, columns, depth), step.dtypes)
+    odd = _plain_words((a, b, c), d, tables, step)
     return d.reshape(codes.c.shape), odd
 
 
@@ -321,28 +325,17 @@ class _Words:
         return cls(np.where(first, cells, -1).reshape(-1, parts), bits, operand.shape)
 
 
-def _plain_words(
-    inputs: tuple[Array, Array, Array],
-    d: Array,
-    words: tuple[_Words, _Words, _Words, _Words],
-    shape: tuple[int, int, int],
-    step: FusedStep,
-) -> Array:
+def _plain_words(inputs: tuple[Array, Array, Array], d: Array, tables: _Tables, step: FusedStep) -> Array:
     """Fill words of D for words of A, B and C, [count, n]; for which MMAs they do not count.
 
     See `loop.fill_plain`.
     """
     odd = np.zeros(len(d), dtype=np.uint8)
-    tables = _tables(words, shape, step.dtypes)
     beside = _loop().BESIDE
     rows, columns, depth = tables.shape
     arrays = _scratch(
         (2 * depth * beside, columns * depth * beside, 4 * beside),
-        (
-            words[0].cells.shape[0] * beside,
-            words[1].cells.shape[0] * beside,
-            words[2].cells.shape[0] * beside,
-        ),
+        (inputs[0].shape[1] * beside, inputs[1].shape[1] * beside, inputs[2].shape[1] * beside),
         rows * columns * beside,
     )
     call(

@@ -30,7 +30,8 @@ __all__ = ["emulate", "model_of"]
 
 #: Products that a thread works on at once: few enough to stay in its cache, and a large batch takes no more
 #: memory than a small one. A compiled loop divides its part itself.
-_AT_ONCE = {"exact": 1 << 23, "rounded": 1 << 20, "compiled": 1 << 22}
+_AT_ONCE = {"exact": 1 << 23, "rounded": 1 << 22, "compiled": 1 << 23}
+_LEAST = 1 << 20  # products that are worth a thread
 _TASK_BYTES = 2 << 20  # registers that a task of an executor reads and writes
 
 
@@ -80,10 +81,10 @@ def _step(ins: ProductForm, rule: Rule, count: int) -> int:
     products = ins.d.shape[0] * ins.d.shape[1] * ins.k
     if isinstance(rule, Exact):
         return max(1, _AT_ONCE["exact"] // products)
-    step = max(1, _AT_ONCE["rounded"] // products)
-    if not serves((ins.a.dtype, ins.b.dtype, ins.c.dtype, ins.d.dtype), count * products, ins.k):
-        return step
-    return max(step, min(_AT_ONCE["compiled"] // products, -(-count // thread_count())))
+    dtypes = ins.a.dtype, ins.b.dtype, ins.c.dtype, ins.d.dtype
+    kind = "compiled" if serves(dtypes, count * products, ins.k) else "rounded"
+    most, least = max(1, _AT_ONCE[kind] // products), max(1, _LEAST // products)
+    return most if count <= least else min(most, max(least, -(-count // thread_count())))
 
 
 class _Task(NamedTuple):

@@ -20,7 +20,7 @@ __all__ = ["Alignment", "block_scaled_dot", "convert_codes", "fused_dot", "round
 Array = NDArray[Any]
 
 _ABSENT = -4096  # exponent of a zero, or less: it takes no part in the alignment
-_BLOCK = 1 << 16  # elements of D worked on at a time, so that what is read again is still in cache
+_BLOCK = 1 << 18  # elements of D worked on at a time: few enough for the cache, and NumPy's loops are long
 
 
 @lru_cache(maxsize=None)
@@ -210,7 +210,10 @@ def _fused_block(
     for float_type, exponents in ((dtypes[0], a_exp), (dtypes[1], b_exp)):
         short = short and (float_type.exponent_bits < 8 or _is_moderate(exponents, 50))
     if short and _is_moderate(c_exp, 100, 200):
-        value = back(_short_sums(*factors, c_value, c_exp, alignment))
+        sums = _short_sums(*factors, c_value, c_exp, alignment)
+        if special is None and dtypes[3].name == "f32":  # which none of these sums is too small for
+            return back(_cut(sums, alignment.result_bits))
+        value = back(sums)
     else:
         a_value, b_value, c_value = (x.astype(np.float64, copy=False) for x in (a_value, b_value, c_value))
         value = back(_aligned_sums(a_value, a_exp, b_value, b_exp, c_value, c_exp, alignment))
@@ -323,14 +326,20 @@ def round_sum(value: Array, float_type: DType, result_bits: int) -> Array:
             return np.where(nan, np.uint16(0x7FFF), codes)
         size = np.abs(value)
         if size.size and size.max() < np.inf and not ((size < 2.0**-126) & (size > 0)).any():
-            cut = np.ascontiguousarray(value).view(np.int64) & ~((1 << 52 - result_bits) - 1)
-            return np.asarray((cut.view(np.float64).astype(np.float32) + np.float32(0)).view(np.uint32))
+            return _cut(value, result_bits)
         _, exponent = np.frexp(value)
         grain = _power(np.maximum(exponent - 1, -126) - result_bits)
         finite = np.isfinite(value)
         cut = np.where(finite, np.trunc(np.where(finite, value, 0.0) / grain) * grain, value)
         codes = (cut.astype(np.float32) + np.float32(0)).view(np.uint32)
     return np.where(nan, np.uint32(0x7FFFFFFF), codes)
+
+
+def _cut(value: Array, result_bits: int) -> Array:
+    """Values that are finite and not subnormal as codes of f32, cut to `result_bits` of fraction."""
+    cut = np.ascontiguousarray(value).view(np.int64) & ~((1 << 52 - result_bits) - 1)
+    with np.errstate(over="ignore"):
+        return np.asarray((cut.view(np.float64).astype(np.float32) + np.float32(0)).view(np.uint32))
 
 
 def block_scaled_dot(
