@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -19,7 +19,7 @@ from .base import Array, Codes, Rule
 __all__ = ["Fused", "aligned_step"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Fused(Rule):
     """How a chip adds products to C in one step.
 
@@ -41,7 +41,12 @@ class Fused(Rule):
     result_bits: int
     floor: int
     depth: int | None = None
-    block: int | None = field(default=None, repr=False)
+    block: int | None = None
+
+    def __repr__(self) -> str:
+        names = ["fraction_bits", "result_bits", "floor", "depth"]
+        names += ["block"] if self.block is not None else []
+        return f"Fused({', '.join(f'{name}={getattr(self, name)}' for name in names)})"
 
     @property
     def alignment(self) -> Alignment:
