@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from ...errors import PtxlabError
 from ...numerics.scalar import operation
-from ...numerics.scalar.approximations import DIVISION_FACTORS
-from ..ptx import Instruction, Operand, Pair, Register, Sink, Symbol, Vector, type_bits
+from ...numerics.scalar.approximations import DIVISIONS, division, division_factors
+from ..ptx import Immediate, Instruction, Operand, Pair, Register, Sink, Symbol, Vector, type_bits
 from ..ptx.contraction import Contraction
 from .machine import Frame, Machine, Step
 from .operands import Builder, Context, Read, Write, reader, readers, unsupported, writer
@@ -38,6 +38,8 @@ def scalar(instruction: Instruction, context: Context) -> Step:
         for source, dtype in zip(sources, known.sources, strict=False)
     )
     function = known.function
+    if instruction.opcode in DIVISIONS and isinstance(sources[1], Immediate):
+        function = division(instruction.opcode, constant=True)
     if carries:
         return _with_carry(instruction, function, reads, writer(destination, instruction))
     if isinstance(destination, Pair) or len(known.results) > 1:
@@ -73,8 +75,11 @@ def product(instruction: Instruction, context: Context, place: int) -> Step:
     known = operation(instruction.opcode)
     if known is None:
         raise unsupported(instruction)
-    multiply = known.function
-    factors = DIVISION_FACTORS.get(instruction.opcode)
+    multiply, factors = known.function, None
+    if instruction.opcode in DIVISIONS:
+        constant = isinstance(sources[1], Immediate)
+        multiply = division(instruction.opcode, constant)
+        factors = division_factors(instruction.opcode, constant)
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         a, b = left(machine, frame, threads), right(machine, frame, threads)

@@ -30,7 +30,9 @@ from ..fma import fma
 from .formats import FORMATS, Format
 from .opcode import Array, split_lanes
 
-__all__ = ["DIVISION_FACTORS", "EXACT", "FUNCTIONS", "Interpolator", "interpolator"]
+__all__ = [
+    "DIVISIONS", "EXACT", "FUNCTIONS", "Interpolator", "division", "division_factors", "interpolator",
+]  # fmt: skip
 
 Function = Callable[..., Array]
 
@@ -322,32 +324,43 @@ def _lg2_f32(codes: Array) -> Array:
     return np.where(small & ~_is_nan(result), shifted, result)
 
 
-def _factors(opcode: str) -> Callable[[Array, Array], tuple[Array, Array]]:
-    """1/y and x, whose product div.approx and div.full give.
+def _rounded_rcp(codes: Array) -> Array:
+    """1/x to nearest even, what would be subnormal as 0: how ptxas computes that of a constant."""
+    with np.errstate(divide="ignore"):
+        result = (1 / codes.view(np.float32).astype(np.float64)).astype(np.float32).view(np.uint32)
+    return _flush(np.where(_is_nan(codes), _NAN, result))
+
+
+def division_factors(opcode: str, constant: bool) -> Callable[[Array, Array], tuple[Array, Array]]:
+    """1/y and x, whose product div.approx and div.full give; ptxas knows a constant y, and its reciprocal.
 
     Both are scaled first where y is subnormal or 1/y would be.
     """
     flush = ".ftz" in opcode
     times = _times_flushed if flush else _times
+    reciprocal = _rounded_rcp if constant else _rcp
 
     def scaled(x: Array, y: Array, where: Array, factor: float) -> tuple[Array, Array]:
-        constant = np.full_like(x, np.float32(factor).view(np.uint32))
-        return np.where(where, times(x, constant), x), np.where(where, times(y, constant), y)
+        scale = np.full_like(x, np.float32(factor).view(np.uint32))
+        return np.where(where, times(x, scale), x), np.where(where, times(y, scale), y)
 
     def factors(x: Array, y: Array) -> tuple[Array, Array]:
         x, y = np.broadcast_arrays(x, y)
         if ".full" in opcode:
             x, y = scaled(x, y, _huge(y), 0.25)
-        if not flush:
+        if flush:
+            y = _flush(y)
+        else:
             x, y = scaled(x, y, _subnormal(y), 2.0**24)
-        return _rcp(y), x
+        return reciprocal(y), x
 
     return factors
 
 
-def _divide(opcode: str) -> Function:
+def division(opcode: str, constant: bool = False) -> Function:
+    """div.approx or div.full, by a register or by a constant."""
     times = _times_flushed if ".ftz" in opcode else _times
-    factors = DIVISION_FACTORS[opcode]
+    factors = division_factors(opcode, constant)
     return lambda x, y: times(*factors(x, y))
 
 
@@ -391,11 +404,8 @@ def _narrow(unit: Function, form: Format) -> Function:
 _EX2_F16, _TANH_F16 = _narrow(_ex2, FORMATS["f16"]), _narrow(_tanh, FORMATS["f16"])
 _EX2_BF16, _TANH_BF16 = _narrow(_ex2, FORMATS["bf16"]), _narrow(_tanh, FORMATS["bf16"])
 
-#: Divisions that end in a product: what gives its factors.
-DIVISION_FACTORS = {
-    opcode: _factors(opcode)
-    for opcode in ("div.approx.ftz.f32", "div.approx.f32", "div.full.ftz.f32", "div.full.f32")
-}
+#: Divisions that end in a product.
+DIVISIONS = ("div.approx.ftz.f32", "div.approx.f32", "div.full.ftz.f32", "div.full.f32")
 
 #: Every opcode and its function of arrays of raw bits.
 FUNCTIONS: dict[str, Function] = {
@@ -425,7 +435,7 @@ FUNCTIONS: dict[str, Function] = {
     "rsqrt.approx.f32": _rsqrt_f32,
     "rsqrt.approx.ftz.f64": _high_words(_rsqrt64h),
     "rsqrt.approx.f64": _rsqrt_f64,
-    **{opcode: _divide(opcode) for opcode in DIVISION_FACTORS},
+    **{opcode: division(opcode) for opcode in DIVISIONS},
 }
 
 #: The opcodes whose functions give an H200's bits.
