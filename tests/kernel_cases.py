@@ -300,7 +300,8 @@ _IDIOMS = (
     Case("complex_products", "idioms.cu", 3, 128, _pairs, options=_INT128),
     Case("complex_products_fast", "idioms.cu", 3, 128, _pairs, options=(*_INT128, "--use_fast_math"),
          kernel="complex_products"),
-    Case("quotients", "idioms.cu", 1, 128, lambda r: [_normal(r, 128), _zeros(np.float32, 768)], options=_INT128),
+    Case("quotients", "idioms.cu", 1, 128, lambda r: [_normal(r, 128), _zeros(np.float32, 768)],
+         options=_INT128),
     Case("quotients_fast", "idioms.cu", 1, 128, lambda r: [_normal(r, 128), _zeros(np.float32, 768)],
          options=(*_INT128, "--use_fast_math"), kernel="quotients"),
     Case("half_products", "idioms.cu", 1, 64, lambda r: [

@@ -21,7 +21,7 @@ from ..ptx import (
     Vector,
     registers_of,
 )
-from ..ptx.dataflow import basic_blocks, read_and_written, register_bits, successors
+from ..ptx.dataflow import basic_blocks, constants, read_and_written, register_bits, successors
 from ..simulator.events import Inspection, Observer, Synchronisation
 from ..simulator.threads import Batch, Threads
 from .hazard import Report, lanes_text
@@ -109,9 +109,9 @@ class RegisterCheck(Observer):
         for each in function.registers:
             if each.index in watched or each.index in members or each.index in metadata:
                 self._names[function.name, each.index] = each.name
-        constants = _constants(function)
+        known = constants(function)
         for instruction in function.instructions:
-            plan = self._plan(function, instruction, watched, members, metadata, constants)
+            plan = self._plan(function, instruction, watched, members, metadata, known)
             self._plans[id(instruction)] = plan
 
     def _plan(
@@ -384,15 +384,3 @@ def _wgmma_metadata(instruction: Instruction) -> set[int]:
     if "sp" not in instruction.parts:
         return set()
     return {register.index for register in registers_of(instruction.operands[3])}
-
-
-def _constants(function: Function) -> dict[int, int]:
-    """Registers that are written once, with a whole number."""
-    times: dict[int, int] = {}
-    values: dict[int, int] = {}
-    for instruction in function.instructions:
-        for register in read_and_written(instruction)[1]:
-            times[register] = times.get(register, 0) + 1
-            if instruction.parts[0] == "mov" and isinstance(instruction.operands[1], Immediate):
-                values[register] = instruction.operands[1].value
-    return {register: value for register, value in values.items() if times[register] == 1}

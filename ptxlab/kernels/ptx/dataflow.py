@@ -15,7 +15,7 @@ from .syntax import (
     registers_of,
 )
 
-__all__ = ["basic_blocks", "read_and_written", "register_bits", "successors"]
+__all__ = ["basic_blocks", "constants", "read_and_written", "register_bits", "successors"]
 
 #: Instructions without a result.
 _NO_RESULT = {
@@ -96,3 +96,15 @@ def basic_blocks(function: Function) -> dict[int, int]:
             leaders |= {*successors(instructions, index), index + 1}
     ordered = sorted(leader for leader in leaders if leader < len(instructions))
     return dict(zip(ordered, [*ordered[1:], len(instructions)], strict=True))
+
+
+def constants(function: Function) -> dict[int, int]:
+    """Registers that are written once, with a number: its bits."""
+    times: dict[int, int] = {}
+    values: dict[int, int] = {}
+    for instruction in function.instructions:
+        for register in read_and_written(instruction)[1]:
+            times[register] = times.get(register, 0) + 1
+            if instruction.parts[0] == "mov" and isinstance(instruction.operands[1], Immediate):
+                values[register] = instruction.operands[1].value
+    return {register: value for register, value in values.items() if times[register] == 1}

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ...errors import PtxlabError
 from ...numerics.scalar import operation
 from ...numerics.scalar.approximations import DIVISIONS, division, division_factors
-from ..ptx import Immediate, Instruction, Operand, Pair, Register, Sink, Symbol, Vector, type_bits
+from ..ptx import Instruction, Operand, Pair, Register, Sink, Symbol, Vector, type_bits
 from ..ptx.contraction import Contraction
 from .machine import Frame, Machine, Step
 from .operands import Builder, Context, Read, Write, reader, readers, unsupported, writer
@@ -38,7 +38,7 @@ def scalar(instruction: Instruction, context: Context) -> Step:
         for source, dtype in zip(sources, known.sources, strict=False)
     )
     function = known.function
-    if instruction.opcode in DIVISIONS and isinstance(sources[1], Immediate):
+    if instruction.opcode in DIVISIONS and context.is_constant(sources[1]):
         function = division(instruction.opcode, constant=True)
     if carries:
         return _with_carry(instruction, function, reads, writer(destination, instruction))
@@ -77,7 +77,7 @@ def product(instruction: Instruction, context: Context, place: int) -> Step:
         raise unsupported(instruction)
     multiply, factors = known.function, None
     if instruction.opcode in DIVISIONS:
-        constant = isinstance(sources[1], Immediate)
+        constant = context.is_constant(sources[1])
         multiply = division(instruction.opcode, constant)
         factors = division_factors(instruction.opcode, constant)
 

@@ -47,6 +47,13 @@ class Context:
     symbols: dict[str, int]  # addresses in their own space: shared, global, const, parameters of the kernel
     spaces: dict[str, str]
     local: dict[str, int]  # of the function's local variables and parameters, from the start of its frame
+    constants: dict[int, int]  # registers that only ever hold one number, which ptxas knows
+
+    def is_constant(self, operand: Operand) -> bool:
+        """Whether ptxas knows the value of an operand."""
+        return isinstance(operand, Immediate) or (
+            isinstance(operand, Register) and operand.index in self.constants
+        )
 
 
 Builder = Callable[[Instruction, Context], Step]
