@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 import ptxlab
 from ptxlab import PtxlabError, gpu, instruction
-from ptxlab.gpu import codegen
+from ptxlab.gpu import codegen, device, runner
+from ptxlab.gpu import tensor_moves as move_runner
 from ptxlab.gpu.codegen import tensor_mma, tensor_moves
 from ptxlab.gpu.sass import nvdisasm, survey
 from ptxlab.isa.modifiers import Modifiers
@@ -212,6 +215,52 @@ def test_kernels_copy_what_is_emulated() -> None:
     words, result = np.arange(512, dtype=np.uint32), np.zeros(512, dtype=np.uint32)
     kernel.simulate(4, 128, words, result)
     assert np.array_equal(result, words)
+
+
+@pytest.fixture
+def simulated_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A B200 whose launches are simulated."""
+
+    def launch(source: str, name: str, arguments: Sequence[Any], *, grid: int, block: int) -> None:
+        values = [argument.array if isinstance(argument, gpu.Out) else argument for argument in arguments]
+        values = [
+            int(value) if isinstance(value, np.generic) else np.ascontiguousarray(value) for value in values
+        ]
+        ptxlab.kernel(source, name, target="sm_103a").simulate(grid, block, *values)
+
+    for module in (runner, move_runner):
+        monkeypatch.setattr(module, "launch", launch)
+        monkeypatch.setattr(module, "check_device", lambda form: device.Gpu("simulated B200", "sm_100a"))
+    monkeypatch.setattr(move_runner, "processors", lambda: 4)
+
+
+def test_run_gives_what_emulate_gives(simulated_gpu: None) -> None:
+    """Batch axes, broadcasting, more instructions than blocks, and a CTA pair."""
+    ins = instruction("tcgen05.mma.cta_group::2.kind::f16", m=128, n=16)
+    operands = inputs.make(ins, "moderate", 6, seed=2)
+    a, b, c = operands.a.reshape(2, 3, 128, 16), operands.b[:3], operands.c[0]
+    assert np.array_equal(ins.run(a, b, c), ins.emulate(a, b, c))
+    A, B = np.eye(128, 16), np.arange(256).reshape(16, 16)
+    assert np.array_equal(ins(A, B, on="gpu")[:16], B)
+    thor = instruction(F16, m=64, n=16)
+    codes = [np.zeros(operand.stored_shape, dtype=np.uint16) for operand in (thor.a, thor.b)]
+    with pytest.raises(PtxlabError, match="scale_input_d=16: tcgen05.mma.cta_group::1.kind::f16 takes 0, 1"):
+        thor.run(*codes, np.zeros((128, 16), dtype=np.uint32), scale_input_d=16)
+    words = np.random.default_rng(1).integers(1 << 32, size=(3, 128, 12), dtype=np.uint32)
+    load = instruction("tcgen05.ld.red.sync.aligned.16x32bx2.x2.min.s32")
+    for found, expected in zip(
+        load.run(words, address=16 << 16 | 1, split=5),
+        load.emulate(words, address=16 << 16 | 1, split=5),
+        strict=True,
+    ):
+        assert np.array_equal(found, expected)
+    store = instruction("tcgen05.st.sync.aligned.32x32b.x4.b32")
+    assert np.array_equal(store.run(words[:, :, :4], words[0]), store.emulate(words[:, :, :4], words[0]))
+    copy = instruction("tcgen05.cp.cta_group::2.4x256b")
+    arguments = [np.arange(256, dtype=np.uint8), ptxlab.memory.Tcgen05Descriptor(0, 128, 256).code, words[0]]
+    assert np.array_equal(copy.run(*arguments, address=2), copy.emulate(*arguments, address=2))
+    with pytest.raises(PtxlabError, match="moves 8 columns from there, of 12"):
+        copy.run(*arguments, address=5)
 
 
 @pytest.mark.parametrize(
