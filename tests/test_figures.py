@@ -117,6 +117,7 @@ MORE = (
     "values D wgmma, one warp",
     "C s4",
     "lane b1",
+    "tensor memory SFB",
 )
 
 

@@ -59,7 +59,7 @@ def run_move(
     columns = words.shape[-1]
     at = as_int(address, "address")
     if form.threads == 32:
-        form.locate(0, 0, at)  # refuses a lane at which it cannot begin
+        form.first_lane(at)  # refuses a lane at which it cannot begin
     if not 0 <= at < LANES << 16 or (at & 0xFFFF) + form.columns > columns:
         raise PtxlabError(
             f"address {quoted(at)}: {form.mnemonic} moves {form.columns} columns from there, of {columns}"

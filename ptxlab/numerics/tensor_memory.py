@@ -266,8 +266,7 @@ def _places(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Lane and column of every element of every thread: [128, elements] each."""
     at = as_int(address, "address")
-    form.locate(0, 0, at)  # refuses a lane at which it cannot begin
-    lane, column = _address(at)
+    lane, column = form.first_lane(at)
     coords = form.layout.coords()
     along = coords[..., 1]
     if form.shape == "16x32bx2" and split is not None:
@@ -280,5 +279,5 @@ def _places(
             f"{columns.max()}; there are {width}"
         )
     warp = 32 * np.arange(4)[:, None, None]
-    lanes = (coords[..., 0] + lane % 32)[None] + warp
+    lanes = (coords[..., 0] + lane)[None] + warp
     return lanes.reshape(LANES, -1), np.broadcast_to(columns, (4, *columns.shape)).reshape(LANES, -1)

@@ -353,6 +353,7 @@ def _tcgen05() -> Iterator[Call]:
     yield call("Tcgen05Mma.with_descriptor", ins.with_descriptor, code=None, m=64, n=24, transpose_a=True)
     move = ptxlab.instruction("tcgen05.ld.sync.aligned.16x32bx2.x2.b32")
     yield call("Tcgen05Move.locate", move.locate, thread=3, register=1, address=16 << 16, split=8)
+    yield call("Tcgen05Move.first_lane", move.first_lane, address=16 << 16)
     yield call("Tcgen05Move.slots", move.slots, lane=3, column=1, address=0, split=8)
     for prefix, form, matrix in (("Tcgen05Mma", ins, "D"), ("Tcgen05Move", move, "R")):
         yield call(f"{prefix}.supports", form.supports, target="sm_100a")

@@ -256,7 +256,13 @@ class Tcgen05Move(Tcgen05Form):
         layout = TensorLayout((rows, bits // width), lanes, ((bits // width, 0, 1),), copies)
         return {"T": TensorOperand("T", element, layout.shape, layout, source="CUTLASS")}
 
-    def _first_lane(self, address: int) -> tuple[int, int]:
+    def first_lane(self, address: int) -> tuple[int, int]:
+        """The lane, among the 32 of each warp, and the column at which ld and st begin; others are an error.
+
+        >>> import ptxlab
+        >>> ptxlab.instruction("tcgen05.ld.sync.aligned.16x64b.x1.b32").first_lane(0x300005)
+        (16, 5)
+        """
         at = as_int(address, "address")
         if not 0 <= at < 1 << 32:
             raise PtxlabError(f"address {quoted(at)}: it has 32 bits, the lane in the upper 16")
@@ -278,7 +284,7 @@ class Tcgen05Move(Tcgen05Form):
         """
         thread = as_index(thread, "thread", LANES)
         register = as_index(register, "register", self.registers)
-        lane, column = self._first_lane(address)
+        lane, column = self.first_lane(address)
         row, along = self.layout.coords()[thread % 32, register * (2 if self.pack else 1)].tolist()
         return 32 * (thread // 32) + lane + row, column + self._column(along, split)
 
@@ -291,7 +297,7 @@ class Tcgen05Move(Tcgen05Form):
     def slots(self, lane: int, column: int, address: int = 0, *, split: int | None = None) -> list[Slot]:
         """The registers of the 128 threads that go with a word of tensor memory; [] if there is none."""
         lane, column = as_index(lane, "lane", LANES), as_int(column, "column")
-        first, start = self._first_lane(address)
+        first, start = self.first_lane(address)
         bits = 16 if self.pack else 32
         found = []
         for along in range(self.columns):
