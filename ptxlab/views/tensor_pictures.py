@@ -89,6 +89,10 @@ def tensor_memory(
         notes.append(_COLOURS[colour])
     if not labelled and drawn[0].step > drawn[0].per:
         notes.append(f"one place: {counted(drawn[0].step // drawn[0].per, 'column')}")
+    if marked is not None:
+        places = dict.fromkeys((place.lane, place.column) for place in tensor.where(*marked))
+        where = ", ".join(f"lane {lane}, column {column}" for lane, column in places)
+        notes.append(f"outlined: {tensor.name}[{marked[0]}][{marked[1]}] in {where}")
     shape = f" {form.shape}" if isinstance(form, Tcgen05Mma) else ""
     return Picture(
         f"{tensor.name} of {form.mnemonic}{shape}", tuple(notes), tuple(part.grid() for part in drawn)
