@@ -280,6 +280,26 @@ def test_what_goes_wrong(right: str, wrong: str, sentence: str) -> None:
         ptxlab.kernel(source, codegen.NAME, target="sm_100a").simulate(1, 128, *arrays, 1)
 
 
+def test_missing_waits_are_found() -> None:
+    """For the barrier of the commit, for stores, and between the proxies; the whole kernel has no hazard."""
+    ins = instruction(F16, m=64, n=16)
+    arrays = [np.ones(operand.stored_shape, dtype=np.uint16) for operand in (ins.a, ins.b)]
+    arrays += [np.zeros((128, 16), dtype=np.uint32) for _ in range(2)]
+
+    def sentences(without: str) -> list[str]:
+        source = ins.kernel
+        assert without in source
+        kernel = ptxlab.kernel(source.replace(without, ""), codegen.NAME, target="sm_100a")
+        return [str(hazard) for hazard in kernel.simulate(1, 128, *arrays, 1).hazards]
+
+    (early,) = sentences("wait(barrier, parity);\n")
+    assert "while tcgen05.mma of line 124 may still write columns 0 to 15; wait for the mbarrier of" in early
+    stores = sentences('asm volatile("tcgen05.wait::st.sync.aligned;" ::: "memory");')
+    assert all("execute tcgen05.wait::st.sync.aligned after the store" in each for each in stores) and stores
+    proxies = sentences('asm volatile("fence.proxy.async.shared::cta;" ::: "memory");')
+    assert len(proxies) == 2 and all("through another proxy" in each for each in proxies)
+
+
 def test_the_kernel_of_a_plain_form() -> None:
     ins = instruction(F16, m=64, n=16)
     source = ins.kernel

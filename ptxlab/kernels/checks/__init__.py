@@ -7,6 +7,7 @@ from ..simulator.events import Observer
 from .accesses import AccessCheck
 from .hazard import KINDS, Hazard, Kind, Report
 from .registers import RegisterCheck
+from .tensor import TensorCheck
 
 __all__ = [
     "KINDS",
@@ -16,13 +17,14 @@ __all__ = [
     "Kind",
     "RegisterCheck",
     "Report",
+    "TensorCheck",
     "checkers",
 ]
 
 
 def checkers(report: Report, module: Module) -> tuple[Observer, ...]:
     """All checks, as observers of a simulation."""
-    return AccessCheck(report), RegisterCheck(report, module)
+    return AccessCheck(report), RegisterCheck(report, module), TensorCheck(report)
 
 
 @dataclass(frozen=True)

@@ -58,8 +58,10 @@ _KINDS = (
     ),
     Kind(
         "missing wait",
-        "Data of cp.async, of a bulk copy or of TMA is touched before the copy is known to be complete",
-        "cp.async.wait_group after cp.async.commit_group, or a wait for the copy's mbarrier",
+        "Data of cp.async, of a bulk copy or of TMA is touched before the copy is known to be complete, or "
+        "tensor memory while tcgen05 may still be at work there",
+        "cp.async.wait_group after cp.async.commit_group, or a wait for the mbarrier of the copy or of "
+        "tcgen05.commit",
         "racecheck",
     ),
     Kind(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ...memory import TensorMap
     from .threads import Batch, Threads
 
-__all__ = ["Access", "Inspection", "Observer", "Piece", "Synchronisation"]
+__all__ = ["Access", "Inspection", "Observer", "Piece", "Synchronisation", "TensorAccess"]
 
 
 @dataclass(slots=True)
@@ -52,6 +52,22 @@ class Access:
     asynchronous: bool = False
     pieces: Sequence[Piece] = ()  # where in memory
     values: Sequence[NDArray[Any]] = ()  # what a store writes: one array for each element of a vector
+
+
+@dataclass(frozen=True, slots=True)
+class TensorAccess:
+    """Columns of a block's tensor memory that an instruction reads or writes.
+
+    `threads` are indices into the batch: those of a warp for tcgen05.ld and .st, otherwise the one that
+    issues it; then the access is asynchronous.
+    """
+
+    instruction: Instruction
+    kind: str  # "read" or "write"
+    threads: NDArray[Any]
+    block: int  # counted in the batch
+    columns: range
+    asynchronous: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +109,9 @@ class Observer:
 
     def accessed(self, access: Access) -> None:
         """Threads read or write memory."""
+
+    def tensor_accessed(self, access: TensorAccess) -> None:
+        """An instruction reads or writes tensor memory."""
 
     def synchronised(self, event: Synchronisation) -> None:
         """Threads reach or leave a barrier, or execute a fence or a wait."""

@@ -18,7 +18,7 @@ from ...errors import PtxlabError
 from ...isa.operands import Operands
 from ..ptx import Function, Instruction
 from .barriers import Barriers
-from .events import Observer, Synchronisation
+from .events import Observer, Synchronisation, TensorAccess
 from .hazard import HazardError, lanes_text, record, threads_text
 from .memory import Memory
 from .tensor_memory import TensorMemory
@@ -526,6 +526,11 @@ class Machine:
         """Tell the observers what a matrix instruction reads."""
         for observer in self.observers:
             observer.multiplied(instruction, operands, threads)
+
+    def tensor_accessed(self, access: TensorAccess) -> None:
+        """Tell the observers what is read or written in tensor memory."""
+        for observer in self.observers:
+            observer.tensor_accessed(access)
 
     # -- special registers -----------------------------------------------------------------------------------
 

@@ -25,6 +25,7 @@ from ...numerics import has, tensor_memory
 from ...numerics.emulate import emulate
 from ..ptx import Address, Immediate, Instruction, Operand, Register, Vector
 from .asynchronous import update_barrier
+from .events import TensorAccess
 from .loads import space_of
 from .machine import Frame, Machine, Step
 from .memory import RANK_SHIFT, SHARED_WINDOW
@@ -181,6 +182,11 @@ def _registers(instruction: Instruction, context: Context, form: Tcgen05Move) ->
             start = int(places[number])
             _check_lanes(instruction, warp, start)
             words, ours = _memory(machine).words[block], slice(32 * warp, 32 * warp + 32)
+            touched = _touched(form, start & 0xFFFF, split)
+            warp_threads = threads.indices[threads.indices >> 5 == index >> 5]
+            kind = "read" if loads else "write"
+            for columns in touched:
+                machine.tensor_accessed(TensorAccess(instruction, kind, warp_threads, int(block), columns))
             if loads:
                 results.append(_flat(_loaded(form, words, start, split))[ours])
                 continue
@@ -202,6 +208,16 @@ def _loaded(
     if form.reduces:
         return tensor_memory.reduce(form, words, start, split)
     return tensor_memory.load(form, words, start, split)
+
+
+def _touched(form: Tcgen05Move, first: int, split: int | None) -> list[range]:
+    """The columns that ld or st touches: of 16x32bx2 in two places."""
+    if form.shape != "16x32bx2":
+        columns = form.count if form.compresses else form.columns
+        return [range(first, first + columns)]
+    half = form.columns // 2
+    second = first + (half if split is None else split)
+    return [range(first, first + half), range(second, second + half)]
 
 
 def _flat(registers: NDArray[np.uint32] | tuple[NDArray[np.uint32], ...]) -> NDArray[np.uint32]:
@@ -236,6 +252,11 @@ def _issued(instruction: Instruction, context: Context, form: Tcgen05Move) -> St
             thread = threads.where(np.arange(threads.count) == number)
             for block, rank in _group(machine, instruction, thread, form.cta_group):
                 words = _memory(machine).words[block]
+                first = int(places[number]) & 0xFFFF
+                columns = range(first, first + form.columns)
+                machine.tensor_accessed(
+                    TensorAccess(instruction, "write", thread.indices, block, columns, asynchronous=True)
+                )
                 if codes is None:
                     words[:] = tensor_memory.shift(form, words, int(places[number]))
                     continue
@@ -371,6 +392,7 @@ def _multiply(
         if isinstance(operand, TensorOperand):
             start = _column(operand, at)
             parts = [memory[block, :, start : start + operand.columns] for block, _ in group]
+            _tell(machine, instruction, thread, group, "read", range(start, start + operand.columns))
             arrays[name] = np.concatenate(parts)[None]
         else:
             tiles = [_tile(machine, instruction, thread, form, operand, at, rank) for _, rank in group]
@@ -380,8 +402,23 @@ def _multiply(
     model = machine.launch.model
     d = emulate(operands, model=model if model is not None and has(form, model) else None)[0]
     start = _column(form.d, given["d"])
+    _tell(machine, instruction, thread, group, "write", range(start, start + form.d.columns))
     for number, (block, _) in enumerate(group):
         memory[block, :, start : start + form.d.columns] = d[LANES * number : LANES * (number + 1)]
+
+
+def _tell(
+    machine: Machine,
+    instruction: Instruction,
+    thread: Threads,
+    group: list[tuple[int, int]],
+    kind: str,
+    columns: range,
+) -> None:
+    for block, _ in group:
+        machine.tensor_accessed(
+            TensorAccess(instruction, kind, thread.indices, block, columns, asynchronous=True)
+        )
 
 
 def _column(operand: TensorOperand, at: int) -> int:
