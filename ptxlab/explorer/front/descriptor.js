@@ -39,7 +39,7 @@ export class Descriptor {
       "aria-label": "fields of the descriptor",
     });
     this.bits = Array.from({ length: BITS }, (_, index) => this.makeBit(BITS - 1 - index));
-    rove(this.strip, ".ptx-descriptor-bit", nextInBar)();
+    this.updateBits = rove(this.strip, ".ptx-descriptor-bit", nextInBar);
     this.updateStops = rove(this.fields, "select, input", nextInPlane);
   }
 
@@ -134,6 +134,7 @@ export class Descriptor {
     });
     flashNodes(app, flipped);
     for (const update of this.updates) update(info);
+    this.updateBits();
     this.updateStops();
   }
 
