@@ -237,6 +237,20 @@ def test_an_edit_sends_little(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 0 < size < 8192
 
 
+def test_figures_are_those_of_tensor_memory() -> None:
+    ex = ptxlab.explore(F16, m=64, n=16)
+    ex.show_load("16x64b", thread=37)
+    assert "layout F" in ex.figure().layout.meta["subtitle"]
+    assert (
+        ex.figure("D", lanes=range(4), columns=range(4)).layout.meta["title"].startswith("D of tcgen05.mma")
+    )
+    assert "tcgen05.ld" in ex.figure("load").layout.meta["title"]
+    with pytest.raises(PtxlabError, match="no figure 'product'; there are D, load, trace"):
+        ex.figure("product")
+    with pytest.raises(PtxlabError, match="has no option 'shown'"):
+        ex.figure("D", shown="hex")
+
+
 def test_other_instructions_of_tcgen05_say_where_they_are_seen() -> None:
     with pytest.raises(PtxlabError, match="shows what it loads"):
         ptxlab.explore("tcgen05.ld.sync.aligned.32x32b.x1.b32")

@@ -22,6 +22,7 @@ from ..isa.mma import MmaForm
 from ..isa.operand import Operand
 from ..isa.parse import parse_any
 from ..isa.tcgen05 import Tcgen05Mma
+from ..isa.tensor_memory import LANES
 from ..numerics.steps import Trace
 from ..views import Picture
 from .fills import random_range
@@ -29,6 +30,7 @@ from .matrices import Matrices, Product, option_names
 from .recipe import MOST_FILLS, Fill, find_recipe, make_arrays
 from .results import GPU
 from .state import ExplorerState, History, Wrap
+from .tensor_view import tensor_load
 
 __all__ = [
     "check_figure", "check_figure_options", "figure_names", "figure_of_selection", "gpu_note", "is_link",
@@ -479,7 +481,7 @@ def figure_names(state: ExplorerState) -> tuple[str, ...]:
     ('product', 'A', 'stored', 'metadata', 'B', 'C', 'D', 'lane', 'trace')
     """
     if isinstance(state.ins, Tcgen05Mma):
-        return ("trace",)
+        return (*state.ins.tensors, "load", "trace")
     matrices = dict.fromkeys(_FIGURES.get(name, name) for name in state.matrices.names)
     return ("product", *matrices, "lane", "trace")
 
@@ -493,9 +495,10 @@ _FIGURE_OPTIONS = {
     "trace": (),
 }
 _MATRIX_OPTIONS = ("shown", "colour", "lane", "warp")
+_TENSOR_OPTIONS = ("colour", "cta", "lanes", "columns", "marked")
 
 
-def check_figure_options(what: str, options: Mapping[str, Any]) -> None:
+def check_figure_options(what: str, options: Mapping[str, Any], *, tensor: bool = False) -> None:
     """Refuse an option that a figure does not have.
 
     >>> check_figure_options("lane", {"colour": "value"})
@@ -503,7 +506,8 @@ def check_figure_options(what: str, options: Mapping[str, Any]) -> None:
         ...
     ptxlab.errors.PtxlabError: the figure 'lane' has no option 'colour'; it has lane
     """
-    known = _FIGURE_OPTIONS.get(what, _MATRIX_OPTIONS)
+    known = _TENSOR_OPTIONS if tensor else _FIGURE_OPTIONS.get(what, _MATRIX_OPTIONS)
+    known = () if what in ("trace", "load") else known
     unknown = [name for name in options if name not in known]
     if unknown:
         options_there_are = listing(known) or "none"
@@ -516,15 +520,20 @@ def check_figure(state: ExplorerState, what: str, options: Mapping[str, Any]) ->
     """Refuse a figure that there is not, and an option that it does not have."""
     if not is_name(what, figure_names(state)):
         raise PtxlabError(f"no figure {quoted(what)}; there are {listing(figure_names(state), 12)}")
-    check_figure_options(what, options)
+    check_figure_options(what, options, tensor=isinstance(state.ins, Tcgen05Mma))
 
 
-def figure_of_selection(selected: Mapping[str, Any]) -> str:
-    """The figure of the matrix in which a cell is selected; of the whole product if none is.
+def figure_of_selection(state: ExplorerState, selected: Mapping[str, Any]) -> str:
+    """The figure of the matrix in which a cell is selected; of the whole product, or of D, if none is.
 
-    >>> figure_of_selection({"name": "E", "row": 3, "column": 1}), figure_of_selection({})
+    >>> import ptxlab
+    >>> state = ExplorerState(ptxlab.instruction("mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"))
+    >>> figure_of_selection(state, {"name": "E", "row": 3, "column": 1}), figure_of_selection(state, {})
     ('metadata', 'product')
     """
+    if isinstance(state.ins, Tcgen05Mma):
+        name = str(selected.get("name", "D")).replace("stored", "A")
+        return name if name in state.ins.tensors else "D"
     name = str(selected.get("name", "product"))
     return _FIGURES.get(name, name)
 
@@ -556,7 +565,7 @@ def picture(
         trace = state.trace(*cell)
         return views.trace(trace, gpu_note(state, trace))
     if isinstance(ins, Tcgen05Mma):
-        raise PtxlabError(f"{ins.mnemonic}: ptxlab.figures draws its matrices in tensor memory")
+        return _tensor_picture(state, ins, what, chosen_lane, options)
     if what == "lane":
         registers = {
             name: state.registers(name)
@@ -598,6 +607,16 @@ def picture(
         copy=matrices.copy_index(what),
         **style,
     )
+
+
+def _tensor_picture(
+    state: ExplorerState, ins: Tcgen05Mma, what: str, thread: int, options: Mapping[str, Any]
+) -> Picture:
+    """A matrix in tensor memory, or what the shown tcgen05.ld gives the chosen thread."""
+    load = tensor_load(state)
+    if what == "load" and load is not None:
+        return views.tensor_registers(load.form, thread % LANES)
+    return views.tensor_memory(ins, what, words=state.registers(what), **options)
 
 
 def _in_shared_memory(state: ExplorerState, what: str) -> bool:

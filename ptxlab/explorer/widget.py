@@ -682,7 +682,8 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
     def figure(self, what: str | None = None, *, title: bool = True, **options: Any) -> Any:
         """A Plotly figure of what is selected on the screen, or of what is named.
 
-        Names are "product", "A", "stored", "metadata", "B", "C", "D", "scales", "lane", "trace".
+        Names are "product", "A", "stored", "metadata", "B", "C", "D", "scales", "lane", "trace"; of tcgen05
+        the matrices in tensor memory ("D", "A", "E", "SFA", "SFB"), "load" and "trace".
         `ptxlab.figures.save(ex.figure("A"), "a.pdf")` writes it for papers: .svg, .pdf, .png, .html;
         `title=False` leaves out title and notes.
 
@@ -693,7 +694,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         """
         view = self.view
         display = {"label": view.label, "colour": view.colour_by, "show_c": view.show_c}
-        name = figure_of_selection(view.selected) if what is None else what
+        name = figure_of_selection(self.state, view.selected) if what is None else what
         check_figure(self.state, name, options)
         cell = self._traced_cell or (0, 0)
         drawn = picture(self.state, name, chosen_lane=view.lane, cell=cell, display=display, **options)
