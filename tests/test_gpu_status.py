@@ -12,11 +12,12 @@ import pytest
 
 from ptxlab import PtxlabError, gpu
 from ptxlab.gpu import compiler, device
-from ptxlab.instruction import mma_instruction
+from ptxlab.instruction import instruction, mma_instruction
 from ptxlab.numerics.emulate import emulate
 from ptxlab.verify import inputs
 
 WGMMA = mma_instruction("wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.e4m3")
+ULTRA = instruction("tcgen05.mma.cta_group::1.kind::mxf4.block_scale", k=96)  # of sm_103a
 
 
 class Code(IntEnum):
@@ -81,6 +82,12 @@ SENTENCES = [
         WGMMA,
         f"Tesla T4 is sm_75, which lacks {WGMMA.mnemonic}: sm_90a has it; the emulator does it anyway",
     ),
+    (Machine(capability=(10, 3), name="NVIDIA B300"), ULTRA, "NVIDIA B300 (sm_103a) is ready"),
+    (
+        Machine(capability=(10, 0), name="NVIDIA B200"),
+        ULTRA,
+        f"NVIDIA B200 is sm_100a, which lacks {ULTRA.mnemonic}: sm_103a, sm_107a have it; the emulator",
+    ),
 ]
 
 
@@ -113,6 +120,7 @@ def test_what_a_gpu_is_compared_with(become: Any, capability: tuple[int, int], c
     ins = mma_instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
     assert gpu.model(ins) == chip
     assert gpu.model(WGMMA) == ("sm_90" if capability == (9, 0) else None)
+    assert gpu.model("tcgen05.mma.cta_group::1.kind::f16") is None
     operands = inputs.make(ins, "moderate", 50)
     own = emulate(operands, model=gpu.model(ins))
     assert (own == emulate(operands)).all() == (chip in ("sm_90", "sm_120"))
