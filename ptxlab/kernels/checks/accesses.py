@@ -82,7 +82,7 @@ class _Shadow:
                 np.repeat(array, times) for array in (self.writer, self.reader, self.second)
             )
             self.grain = grain
-        first = offsets // self.grain
+        first = offsets >> self.grain.bit_length() - 1
         count = width // self.grain
         if count == 1:
             return first, 1
@@ -255,7 +255,7 @@ class AccessCheck(Observer):
                 self._check_init(access, shadow, entries, threads, before)
                 self._announce(access, piece, shadow)
             return
-        if access.kind != "write" and access.proxy != "mbarrier" and (before == 0).any():
+        if access.kind != "write" and access.proxy != "mbarrier" and not before.all():
             self._report_unwritten(access, shadow, entries, threads, before == 0)
         if access.kind != "write" and access.proxy == "async":
             self._check_proxy(access, shadow, entries, threads, before)
@@ -337,9 +337,9 @@ class AccessCheck(Observer):
     ) -> NDArray[np.intp] | None:
         """Which of the accesses before are not ordered before those of now."""
         limit, first = (1, self._launched) if everywhere else (self._limit, 0)
-        late = before >= limit
-        if not late.any():
+        if not len(before) or before.max() < limit:
             return None
+        late = before >= limit
         late &= (before ^ (threads + first)) & (_ID | _PENDING | _WORK) != 0  # not the same thread
         which = np.flatnonzero(late)
         if not len(which):
@@ -437,13 +437,15 @@ class AccessCheck(Observer):
         else:
             stamps = threads | stamp
         before = shadow.reader[entries]
-        keep = before >= self._limit
-        if keep.any():
+        if len(before) and before.max() >= self._limit:
+            keep = before >= self._limit
             keep &= (before ^ stamps) & (_FLAGS | _ID & ~31) != 0
             shadow.second[entries[keep]] = before[keep]
         shadow.reader[entries] = stamps
-        others = (shadow.reader[entries] ^ stamps) & (_ID & ~31) != 0
-        if others.any():
+        differences = shadow.reader[entries]
+        differences ^= stamps
+        if len(differences) and differences.max() >= 32:  # the times are equal; another warp
+            others = differences & (_ID & ~31) != 0
             shadow.second[entries[others]] = stamps[others]
 
     def _postpone(

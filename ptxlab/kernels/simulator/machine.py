@@ -27,7 +27,7 @@ from .threads import UNSIGNED, Batch, Threads
 if TYPE_CHECKING:
     from ...memory import TensorMap
 
-__all__ = ["Control", "Execute", "Frame", "Launch", "Machine", "Program", "Step"]
+__all__ = ["Control", "Deferred", "Execute", "Frame", "Launch", "Machine", "Program", "Step"]
 
 #: Backward branches that threads may take while others wait: then those have their turn, in case the first
 #: wait for something that these do.
@@ -65,18 +65,31 @@ class Program:
     local_size: int
 
 
+class Deferred:
+    """What a register of all threads will hold; it is computed when somebody reads it."""
+
+    __slots__ = ("_compute",)
+
+    def __init__(self, compute: Callable[[], NDArray[Any]]) -> None:
+        self._compute = compute
+
+    def get(self) -> NDArray[Any]:
+        """The values."""
+        return self._compute()
+
+
 class Frame:
     """A call of a function: one set of registers for all threads that are in it."""
 
     __slots__ = (
         "_owned",
+        "_registers",
         "base",
         "carry",
         "children",
         "parent",
         "position",
         "program",
-        "registers",
         "results",
     )
 
@@ -88,14 +101,26 @@ class Frame:
         self.base = base  # of its local memory
         self.parent = parent
         self.children: dict[tuple[int, str], Frame] = {}
-        self.registers: list[NDArray[Any] | None] = [None] * len(program.types)
+        self._registers: list[NDArray[Any] | Deferred | None] = [None] * len(program.types)
         self._owned = bytearray(len(program.types))
         self.carry: NDArray[Any] | None = None
         self.results: tuple[str, ...] = ()
 
+    def register(self, register: int) -> NDArray[Any] | None:
+        """A register of all threads; None if nobody wrote it."""
+        values = self._registers[register]
+        if isinstance(values, Deferred):
+            values = self._registers[register] = values.get()
+        return values
+
+    def defer(self, register: int, values: Deferred) -> None:
+        """Set a register of all threads to what is computed when somebody reads it."""
+        self._registers[register] = values
+        self._owned[register] = 0
+
     def read(self, register: int, threads: Threads) -> NDArray[Any]:
         """A register of these threads; what nobody wrote is 0."""
-        values = self.registers[register]
+        values = self.register(register)
         if values is None:
             return threads.constant(0, self.program.types[register])
         if threads.index is None:
@@ -106,15 +131,15 @@ class Frame:
     def write(self, register: int, threads: Threads, values: NDArray[Any]) -> None:
         """Set a register of these threads."""
         if threads.index is None:
-            self.registers[register] = values
+            self._registers[register] = values
             self._owned[register] = 0
             return
-        target = self.registers[register]
+        target = self.register(register)
         if target is None:
             target = np.zeros(threads.batch.size, dtype=self.program.types[register])
         elif not self._owned[register]:
             target = target.copy()
-        self.registers[register] = target
+        self._registers[register] = target
         self._owned[register] = 1
         target[threads.index] = values
 
@@ -156,6 +181,7 @@ class Machine:
         #: What `bar.red` does with its result, by line of the PTX.
         self.reductions: dict[int, Callable[[Frame, Threads, NDArray[Any], NDArray[Any]], None]] = {}
         self.frame: Frame | None = None  # that threads execute in
+        self.deferred: dict[Any, Any] = {}  # matrix instructions that wait to be computed together
         self.clock = 0
         self.polled = False  # threads read what others may write, since the last backward branch
         self.changes = 0  # of mbarriers: whoever waits for one looks again
@@ -501,7 +527,7 @@ class Machine:
     def reader(self) -> Callable[[int], NDArray[Any] | None]:
         """Gives registers of all threads, by their index in the function that threads now execute."""
         frame = self.frame
-        return lambda index: None if frame is None else frame.registers[index]
+        return lambda index: None if frame is None else frame.register(index)
 
     def shared_of(self, block: int) -> NDArray[Any]:
         """Bytes of the shared memory of a block of the batch, with those of the system in front."""

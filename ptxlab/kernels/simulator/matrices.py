@@ -17,15 +17,18 @@ from ...isa.operands import Operands
 from ...isa.parse import parse
 from ...isa.transfer import TransferForm
 from ...memory.descriptors import descriptor
-from ...numerics.emulate import emulate
-from ..ptx import Immediate, Instruction, Operand, Vector
+from ...numerics.emulate import emulate, model_of
+from ..ptx import Immediate, Instruction, Operand, Register, Vector, type_bits
 from .loads import space_of
-from .machine import Frame, Machine, Step
+from .machine import Deferred, Frame, Machine, Step
 from .memory import CHUNK, SHARED_WINDOW
 from .operands import Builder, Context, Read, Write, address, reader, readers, unsupported, writers
 from .threads import Threads
 
 __all__ = ["BUILDERS"]
+
+_MOST_TOGETHER = 16  # matrix instructions that are computed in one call
+_BYTES_TOGETHER = 16 << 20  # of their registers
 
 
 def _items(operand: Operand) -> tuple[Operand, ...]:
@@ -77,6 +80,65 @@ def _read_matrix(
     return readers(items, matrix.register_bits, instruction, context)
 
 
+class _Together:
+    """The same matrix instruction of all warps several times, computed in one call.
+
+    It waits until somebody reads a result, so that instructions of an unrolled loop, none of which needs the
+    others, go together.
+    """
+
+    def __init__(
+        self,
+        machine: Machine,
+        form: MmaForm,
+        modifiers: Modifiers,
+        values: dict[str, list[NDArray[Any]]],
+    ) -> None:
+        model_of(form, machine.launch.model)  # an instruction that the chip lacks is an error here
+        self._machine, self._form, self._modifiers = machine, form, modifiers
+        size = sum(len(registers) * registers[0].nbytes for registers in values.values())
+        most = max(1, min(_MOST_TOGETHER, _BYTES_TOGETHER // size))
+        self._arrays = {
+            name: np.empty((most, len(registers[0]), len(registers)), dtype=registers[0].dtype)
+            for name, registers in values.items()
+        }
+        self._count, self._most = 0, most
+        self._result: NDArray[Any] | None = None
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no more may be added."""
+        return self._count == self._most or self._result is not None
+
+    def add(self, values: dict[str, list[NDArray[Any]]]) -> Operands:
+        """One more, by the registers of each operand; gives its operands."""
+        parts = {}
+        for name, registers in values.items():
+            columns = self._arrays[name][self._count]
+            for number, register in enumerate(registers):
+                columns[:, number] = register
+            parts[name] = columns.reshape(-1, 32, len(registers))
+        self._count += 1
+        return Operands(self._form, modifiers=self._modifiers, **parts)
+
+    def result(self, number: int) -> Deferred:
+        """A register of D of the last one."""
+        item = self._count - 1
+        return Deferred(lambda: np.ascontiguousarray(self._all()[item, :, number]))
+
+    def _all(self) -> NDArray[Any]:
+        if self._result is None:
+            arrays = {
+                name: array[: self._count].reshape(-1, 32, array.shape[-1])
+                for name, array in self._arrays.items()
+            }
+            operands = Operands(self._form, modifiers=self._modifiers, **arrays)
+            result = emulate(operands, model=self._machine.launch.model)
+            self._result = result.reshape(self._count, -1, result.shape[-1])
+            self._arrays = {}
+        return self._result
+
+
 def _mma(instruction: Instruction, context: Context) -> Step:
     """`mma`, `mma.sp`, block-scaled `mma`, `wmma.mma`."""
     form = _form(instruction)
@@ -106,7 +168,22 @@ def _mma(instruction: Instruction, context: Context) -> Step:
             modifiers[f"thread_id_{name}"] = _constant(thread_id, instruction)
     checked = form.check_modifiers(Modifiers.from_keywords(dict(modifiers)))
 
+    targets = [each.index for each in _items(d) if isinstance(each, Register) and type_bits(each.type) == 32]
+    deferrable = len(targets) == len(writes) and form.d.register_bits == 32
+
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        if threads.index is None and deferrable:
+            values = {
+                name: [read(machine, frame, threads) for read in those] for name, those in reads.items()
+            }
+            together = machine.deferred.get((form, checked))
+            if together is None or together.is_full:
+                together = machine.deferred[form, checked] = _Together(machine, form, checked, values)
+            operands = together.add(values)
+            machine.multiplied(instruction, operands, threads)
+            for number, target in enumerate(targets):
+                frame.defer(target, together.result(number))
+            return
         threads = _complete(threads, 32)
         arrays = {
             name: _gather(those, machine, frame, threads, 32, types[name]) for name, those in reads.items()
