@@ -920,6 +920,11 @@ def test_lookups_by_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert "is in shared memory" in refused("holds", F16, "B", "--lane", "1")
     assert "it is 32 bits, 0x8400010, or parts" in refused("where", F16, "D", "1", "1", "--descriptor", "m")
     assert "belongs to tcgen05.mma" in refused("cute", "mma.m16n8k16.f32.f16", "--descriptor", "m=64")
+    moved = "ldmatrix.sync.aligned.m8n8.x1.shared.b16"
+    kernel = f"{moved} {{r}}, [p]; {load} {{a, b}}, [t];\\n {F16} [d], a, b, i, p;"
+    assert answer("show", kernel).splitlines()[1:] == [
+        f"  {moved}", f"  {load}", f"  {F16}",
+    ]  # fmt: skip
     sparse = "tcgen05.mma.sp.cta_group::1.kind::f16"
     assert "96..111  0..23    31..0  48..63  0..23" in answer("layout", F16, "D", "--m", "64", "--n", "24")
     elements = answer("layout", F16, "D", "--m", "64", "--n", "24", "--csv").splitlines()

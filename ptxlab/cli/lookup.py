@@ -18,7 +18,7 @@ from ..gpu.codegen import ptx_line, ptx_module, source
 from ..isa.form import Form
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
-from ..isa.parse import parse, parse_all
+from ..isa.parse import parse, parse_all, parse_every
 from ..isa.targets import CHIPS, GENERATIONS
 from ..memory import Tile
 from ..numerics import models as all_models
@@ -61,7 +61,8 @@ def list_(args: argparse.Namespace, style: Style) -> str:
 
 def show(args: argparse.Namespace, style: Style) -> str:
     if tcgen05.is_asked(args):
-        return tcgen05.show(args, style)
+        every = parse_every(args.instruction)
+        return _show_several(every, args, style) if len(every) > 1 else tcgen05.show(args, style)
     forms = parse_all(args.instruction)
     if len(forms) > 1:
         return _show_several(forms, args, style)

@@ -14,7 +14,7 @@ from .spelling import form_of, is_mnemonic, mentions, mnemonics, tcgen05_form
 from .tcgen05 import Tcgen05Form, Tcgen05Mma
 from .transfer import TransferForm
 
-__all__ = ["parse", "parse_all", "parse_any", "parse_mma", "parse_product"]
+__all__ = ["parse", "parse_all", "parse_any", "parse_every", "parse_mma", "parse_product"]
 
 
 def parse(text: str | Form) -> MmaForm | TransferForm:
@@ -79,6 +79,17 @@ def _tcgen05(text: str | Form) -> Tcgen05Form | None:
             f"the text has {len(found)} different tcgen05 instructions; take one of them: {listing(found, 8)}"
         )
     return found[0] if found else None
+
+
+def parse_every(text: str) -> list[MmaForm | TransferForm | Tcgen05Form]:
+    """As `parse_all`, for tcgen05 too, but for what stands around it if there is anything else.
+
+    >>> parse_every("tcgen05.ld.sync.aligned.32x32b.x1.b32 {r0}, [r1]; tcgen05.wait::ld.sync.aligned;")
+    [<tcgen05.ld.sync.aligned.32x32b.x1.b32>]
+    """
+    names = mentions(text)
+    matrix_names = [name for name in names if not is_companion(name)]
+    return list(dict.fromkeys(parse_any(name) for name in matrix_names or names[:1] or [text]))
 
 
 def parse_mma(text: str | Form) -> MmaForm:
