@@ -150,6 +150,10 @@ def test_legal_lines_assemble_to_the_end(target: str, group: int) -> None:
         (f"{F16}.ashift.collector::a::fill", r"\.ashift and \.collector::a::fill do not go together"),
         ("tcgen05.mma.cta_group::1.kind::f64", "tcgen05.mma has no qualifier .kind::f64; "),
         ("tcgen05.ld.sync.aligned.16x256b.x64.b32", ".16x256b and .x64 do not go together; "),
+        (
+            "tcgen05.mma.sync.aligned.m128n256k16.f32.f16.f16.f32",
+            "types of tcgen05.mma are not in its name .* nearest legal: tcgen05.mma.cta_group::1.kind::f16, ",
+        ),
         ("tcgen05.multiply", "no instruction is called tcgen05.multiply; there are tcgen05.mma, "),
     ],
 )
@@ -587,6 +591,10 @@ def test_lookups_of_loads_both_ways() -> None:
     assert split.locate(20, 1, split=64) == (4, 65) and split.slots(4, 65, split=64)[0][:2] == (20, 1)
     with pytest.raises(PtxlabError, match="it begins in lane 8; 32x32b begins in a multiple of 32"):
         instruction("tcgen05.ld.sync.aligned.32x32b.x1.b32").locate(0, 0, 8 << 16)
+    with pytest.raises(PtxlabError, match="^split=4: only 16x32bx2 reads or writes two places$"):
+        instruction("tcgen05.ld.sync.aligned.32x32b.x1.b32").emulate(np.zeros((128, 8), np.uint32), split=4)
+    with pytest.raises(PtxlabError, match="^operand D: row 128 does not exist; rows go from 0 to 127$"):
+        instruction(F16).d.where(128, 0)
 
 
 def test_loads_and_stores_move_words() -> None:
@@ -788,6 +796,12 @@ def test_sparse_matrices_are_compressed() -> None:
         words = form.e.pack_codes(nibbles)
         assert (form.expand(stored, form.e.unpack_codes(words)) == matrix).all()
         assert set(np.unique(nibbles)) <= set(form.nibbles)
+        nibbles[5, 1] = 0b0001  # descending, and not in the manual's table
+        with pytest.raises(PtxlabError, match="row 5, chunk 1: nibble 0b0001 is undefined .* 0b1110$"):
+            form.expand(stored, nibbles)
+        zeros = {name: np.zeros(x.stored_shape, x.register_type) for name, x in form.inputs.items()}
+        with pytest.raises(PtxlabError, match="row 5, chunk 1: nibble 0b0001 is undefined"):
+            form.emulate(**zeros | {"e": form.e.pack_codes(nibbles)})
     with pytest.raises(PtxlabError, match="is dense: it has no sparsity"):
         instruction(F16).compress(np.ones((128, 16)))
 
@@ -925,6 +939,9 @@ def test_lookups_by_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert answer("show", kernel).splitlines()[1:] == [
         f"  {moved}", f"  {load}", f"  {F16}",
     ]  # fmt: skip
+    alloc = "tcgen05.alloc.cta_group::1.sync.aligned.b32"
+    assert f"{alloc} allocates columns of tensor memory; it computes nothing" in refused("run", alloc)
+    assert "has no matrix, and so no layout" in refused("cute", alloc)
     sparse = "tcgen05.mma.sp.cta_group::1.kind::f16"
     assert "96..111  0..23    31..0  48..63  0..23" in answer("layout", F16, "D", "--m", "64", "--n", "24")
     elements = answer("layout", F16, "D", "--m", "64", "--n", "24", "--csv").splitlines()

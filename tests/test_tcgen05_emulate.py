@@ -245,6 +245,8 @@ def test_arguments_of_the_instruction() -> None:
     values = ins.c.unpack(c)
     scaled = ins.emulate(a, b, ins.c.pack(values * np.float32(2.0**-9)))
     np.testing.assert_array_equal(ins.emulate(a, b, c, scale_input_d=9)[~free], scaled[~free])
+    signalling = ins.c.pack_codes(np.full((64, 16), 0x7F800001, dtype=np.uint32))  # NaN, and no warning
+    assert (ins.emulate(a, b, signalling, scale_input_d=1)[~free] == 0x7FFFFFFF).all()
     A, B, tiny = ins.a.unpack(a) * 2.0**-8, ins.b.unpack(b) * 2.0**-8, np.full((64, 16), 2.0**-126)
     by_trace = ins.trace(A, B, tiny, 7, 3, scale_input_d=15)  # C has more bits than f32 holds
     assert by_trace.code == ins(A, B, tiny, scale_input_d=15).view(np.uint32)[7, 3]

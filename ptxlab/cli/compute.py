@@ -20,7 +20,7 @@ from ..isa.mma import MmaForm
 from ..isa.modifiers import Modifiers
 from ..isa.operands import Operands
 from ..isa.parse import parse
-from ..isa.tcgen05 import Tcgen05Mma
+from ..isa.tcgen05 import Tcgen05Control, Tcgen05Mma
 from ..numerics.emulate import emulate
 from ..numerics.trace import trace as trace_element
 from ..verify import inputs
@@ -111,6 +111,8 @@ def _product(args: argparse.Namespace, refusal: str) -> MmaForm | Tcgen05Mma:
     if not tcgen05.is_asked(args):
         return _mma_form(args.instruction, refusal)
     form = tcgen05.form_of(args)
+    if isinstance(form, Tcgen05Control):
+        raise PtxlabError(f"{form.mnemonic} {form.purpose}; it computes nothing")
     if not isinstance(form, Tcgen05Mma):
         raise PtxlabError(f"{form.mnemonic}: {refusal}")
     return form

@@ -147,6 +147,8 @@ def cute(args: argparse.Namespace, style: Style) -> str:
     """`ptxlab cute tcgen05...`."""
     form = form_of(args)
     table = views.tensor_layouts(form)
+    if not table.rows:
+        raise PtxlabError(f"{form.mnemonic} has no matrix, and so no layout")
     if args.operand is not None:
         name = _operand(form, args.operand)
         rows = tuple(row for row in table.rows if row[0] == name)

@@ -89,19 +89,31 @@ def _tcgen05_refusal(name: str) -> str:
         )
     tokens = name.split(".")
     pool = {mnemonic: mnemonic.split(".") for mnemonic in tcgen05_mnemonics()}
-    near = _nearest(tokens, pool)
     if tokens[:2] not in [words[:2] for words in pool.values()]:
         opcodes = dict.fromkeys(".".join(words[:2]) for words in pool.values())
         opcode = ".".join(tokens[:2])
         return f"{quoted(name)}: no instruction is called {opcode}; there are {listing(opcodes, 20)}"
-    return f"{quoted(name)}: {_tcgen05_fault(tokens, pool)}; nearest legal: {listing(near)}"
+    same = {mnemonic: words for mnemonic, words in pool.items() if words[:2] == tokens[:2]}
+    fault = _tcgen05_fault(tokens, list(same.values()))
+    if tokens[1] == "mma":
+        tokens = [token for token in tokens if not _is_in_descriptor(token)]
+    return f"{quoted(name)}: {fault}; nearest legal: {listing(_nearest(tokens, same))}"
 
 
-def _tcgen05_fault(tokens: list[str], pool: dict[str, list[str]]) -> str:
+def _is_in_descriptor(token: str) -> bool:
+    """Whether it is a shape or a type, which tcgen05.mma has in its instruction descriptor."""
+    return token in DTYPES or _shape([token]) is not None
+
+
+def _tcgen05_fault(tokens: list[str], same: list[list[str]]) -> str:
     """The qualifier that no such instruction has, one that is missing, or two that do not go together."""
-    same = [words for words in pool.values() if words[:2] == tokens[:2]]
     known = {word for words in same for word in words}
     strange = next((token for token in tokens if token not in known), None)
+    if tokens[1] == "mma" and any(map(_is_in_descriptor, tokens)):
+        return (
+            "shape and types of tcgen05.mma are not in its name but in its descriptor: "
+            "ptxlab.instruction(name, m=128, n=256, a='f16', b='f16', d='f32')"
+        )
     if strange is not None:
         return f"{'.'.join(tokens[:2])} has no qualifier {_brief([strange])}"
     legal = [set(words) for words in same]

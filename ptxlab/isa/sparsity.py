@@ -10,6 +10,7 @@ which (PTX ISA, "Sparse matrix storage").
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import combinations, permutations
@@ -183,10 +184,14 @@ class Structure:
         return np.asarray(self._lookup(ordered)[self._legal(nibbles, ordered)].astype(np.int64))
 
     def _legal(self, nibbles: ArrayLike, ordered: bool) -> NDArray[Any]:
+        return self._check_nibbles(nibbles, self.nibbles if ordered else self.unordered)
+
+    def _check_nibbles(self, nibbles: ArrayLike, legal: Iterable[int]) -> NDArray[Any]:
+        """The nibbles [..., rows, chunks] as integers, or an error that names the first that is not legal."""
         nibbles = as_integers(nibbles, "nibbles")
         if nibbles.ndim < 2:
             raise PtxlabError(f"nibbles of shape {nibbles.shape}: they are [..., rows, chunks]")
-        legal = sorted(self.nibbles if ordered else self.unordered)
+        legal = sorted(legal)
         bad = (nibbles < 0) | (nibbles > 15)
         if not bad.any():
             nibbles = nibbles.astype(np.uint8, copy=False)

@@ -233,8 +233,8 @@ class TensorOperand(MatrixOperand):
 
         An element of 6 bits may be in two neighbouring columns, its lower bits first.
         """
-        row = as_index(row, f"operand {self.name}: row", self.shape[0])
-        col = as_index(col, f"operand {self.name}: column", self.shape[1])
+        row = as_index(row, "row", self.shape[0], f"operand {self.name}: ")
+        col = as_index(col, "column", self.shape[1], f"operand {self.name}: ")
         holders = self.layout.holders(row + self.start[0], col + self.start[1])
         return [place for lane, element in holders for place in self._places(lane, element)]
 

@@ -202,9 +202,11 @@ def codes_of(operands: Operands) -> tuple[NDArray[Any], NDArray[Any], NDArray[An
 
 def nibbles_of(operands: Operands) -> NDArray[Any] | None:
     """The metadata nibbles that the selector chooses; None for a dense instruction."""
-    if operands.ins.e is None or operands.e is None:
+    ins = operands.ins
+    if ins.structure is None or ins.e is None or operands.e is None:
         return None
-    return shifted_rows(operands, operands.ins.e.unpack_codes(operands.e, operands.modifiers.selector))
+    nibbles = ins.e.unpack_codes(operands.e, operands.modifiers.selector)
+    return shifted_rows(operands, ins.structure._check_nibbles(nibbles, ins.nibbles))
 
 
 def scales_of(operands: Operands) -> tuple[NDArray[Any], NDArray[Any]] | None:

@@ -185,7 +185,8 @@ def _fused_block(
         _split(turned(x), each) for x, each in zip((a, b, c), dtypes, strict=False)
     )
     if c_shift:
-        c_value, c_exp = c_value.astype(np.float64) * 2.0**-c_shift, c_exp - np.int16(c_shift)
+        with np.errstate(invalid="ignore"):  # NaN
+            c_value, c_exp = c_value.astype(np.float64) * 2.0**-c_shift, c_exp - np.int16(c_shift)
     if scale_a is not None and scale_b is not None:
         (sa_value, sa_exp), (sb_value, sb_exp) = (
             _split(turned(x), dtype("ue8m0")) for x in (scale_a, scale_b)

@@ -188,7 +188,7 @@ def _tensor_memory(chip: str) -> Iterator[Model]:
     yield Model(
         chip, _F8F6F4, _TENSOR, replace(step, floor=block.floor), "published", source, kinds=("mxf8f6f4",)
     )
-    source = "sm_103 alone has it; as K = 64, in blocks of 16"
+    source = "not on sm_100 itself, but on sm_103; as K = 64, in blocks of 16"
     yield Model(chip, ("e2m1",), _TENSOR, block, "assumed", source, kinds=fp4, depths=(96,))
     yield Model(chip, ("e2m1",), _TENSOR, block, "published", f"{_SF_TENSOR}; {_MMA_SIM}", kinds=fp4)
 
@@ -302,7 +302,8 @@ def models() -> tuple[Model, ...]:
 def has(ins: ProductForm | str, chip: str) -> bool:
     """Whether a chip that `model=` names, or one with the same arithmetic, has the instruction.
 
-    sm_103 and sm_110 compute as sm_100 does, as far as is known; sm_103 alone has tcgen05.mma with K = 96.
+    sm_103 and sm_110 compute as sm_100 does, as far as is known; of the three only sm_103 has tcgen05.mma
+    with K = 96.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32")

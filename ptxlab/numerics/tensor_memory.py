@@ -267,11 +267,12 @@ def _places(
     """Lane and column of every element of every thread: [128, elements] each."""
     at = as_int(address, "address")
     lane, column = form.first_lane(at)
+    form._check_split(split)
     coords = form.layout.coords()
     along = coords[..., 1]
-    if form.shape == "16x32bx2" and split is not None:
+    if split is not None:
         half = form.columns // 2
-        along = np.where(along < half, along, along - half + as_int(split, "split"))
+        along = np.where(along < half, along, along - half + split)
     columns = along + column
     if columns.min() < 0 or columns.max() >= width:
         raise PtxlabError(

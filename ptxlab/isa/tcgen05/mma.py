@@ -583,7 +583,8 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
 
     def expand(self, stored: ArrayLike, nibbles: ArrayLike) -> NDArray[Any]:
         """The inverse of `compress`."""
-        return self._structured().expand(stored, nibbles, ordered=False)
+        structure = self._structured()
+        return structure.expand(stored, structure._check_nibbles(nibbles, self.nibbles), ordered=False)
 
     def prune(self, A: ArrayLike) -> NDArray[Any]:
         """The nearest matrix that has the structure: the largest groups of every chunk stay."""

@@ -285,19 +285,25 @@ class Tcgen05Move(Tcgen05Form):
         thread = as_index(thread, "thread", LANES)
         register = as_index(register, "register", self.registers)
         lane, column = self.first_lane(address)
+        self._check_split(split)
         row, along = self.layout.coords()[thread % 32, register * (2 if self.pack else 1)].tolist()
         return 32 * (thread // 32) + lane + row, column + self._column(along, split)
 
+    def _check_split(self, split: int | None) -> None:
+        if split is not None and self.shape != "16x32bx2":
+            raise PtxlabError(f"split={quoted(split)}: only 16x32bx2 reads or writes two places")
+        if split is not None:
+            as_int(split, "split")
+
     def _column(self, along: int, split: int | None) -> int:
         half = self.columns // 2
-        if self.shape != "16x32bx2" or split is None or along < half:
-            return along
-        return along - half + as_int(split, "split")
+        return along if split is None or along < half else along - half + split
 
     def slots(self, lane: int, column: int, address: int = 0, *, split: int | None = None) -> list[Slot]:
         """The registers of the 128 threads that go with a word of tensor memory; [] if there is none."""
         lane, column = as_index(lane, "lane", LANES), as_int(column, "column")
         first, start = self.first_lane(address)
+        self._check_split(split)
         bits = 16 if self.pack else 32
         found = []
         for along in range(self.columns):
