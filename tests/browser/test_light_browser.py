@@ -449,7 +449,7 @@ def test_names_of_large_and_scaled_instructions(page: Any, folder: Path) -> None
     assert go_to(page, "d[40][200]") == "" and lane_title(page) == "Lane 64"
     assert page.locator(".ptx-field.here").get_attribute("title") == "d102 is D[40][200]"
     assert page.evaluate(INSIDE, ["D", 40, 200])
-    assert go_to(page, "lane 3 b0") == "B is in shared memory: no lane holds its elements."
+    assert go_to(page, "lane 3 b0") == "B is in shared memory: no thread holds its elements."
     screen = saved(page, folder, SCALED)
     assert go_to(page, "sfa [3] [1]") == "" and selected(page) == ("SFA", 3, 1)
     assert screen.root.locator("[data-operand=SFA] .ptx-field.here").count() == 1
