@@ -10,8 +10,9 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from .errors import PtxlabError
-from .instruction import Instruction
+from .instruction import Instruction, TensorInstruction
 from .isa.operands import Operands
+from .isa.tcgen05 import Tcgen05Mma
 from .kernels.kernel import Kernel, build_kernel
 from .kernels.simulator import Result
 
@@ -29,7 +30,8 @@ class RecordedOperands(Operands):
         """The Explorer with these registers; `seed` and `height` as in `ptxlab.explore`."""
         from .explorer import explore
 
-        return explore(self.mma, operands=self, **options)
+        form = self.ins if isinstance(self.ins, Tcgen05Mma) else self.mma
+        return explore(form, operands=self, **options)
 
 
 class Simulation(Result):
@@ -45,7 +47,9 @@ class Simulation(Result):
     def operands(self, line: int | None = None, warp: int = 0, *, index: int = 0) -> RecordedOperands:
         """What a matrix instruction read in one warp, as `Result.operands` says; `.explore()` shows it."""
         found = super().operands(line, warp, index=index)
-        shown = replace(found, ins=Instruction.of(found.mma))
+        form = found.ins
+        ins = TensorInstruction.of(form) if isinstance(form, Tcgen05Mma) else Instruction.of(found.mma)
+        shown = replace(found, ins=ins)
         return RecordedOperands(**{each.name: getattr(shown, each.name) for each in fields(shown)})
 
     def player(self) -> KernelPlayer:

@@ -172,6 +172,8 @@ def test_kernels_compute_what_is_emulated(form: Tcgen05Mma, arguments: dict[str,
     result = kernel.simulate(2 * form.cta_group, 128, *arrays, d, 3)
     assert np.array_equal(d, emulate(operands)) and not result.hazards
     assert result.counts[form.mnemonic] == 3
+    seen = result.operands(warp=0)
+    assert seen.ins == form and np.array_equal(seen.c, operands.c[0])
 
 
 MOVES = [

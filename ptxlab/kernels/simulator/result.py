@@ -323,7 +323,9 @@ class Result:
         for product in self._products.items:
             if wanted is not None and product.instruction.source_line != wanted:
                 continue
-            last = product.warps + product.operands.ins.lanes // 32 - 1
+            last = (
+                product.warps + max(product.operands.ins.lanes // 32, 1) - 1
+            )  # one thread issues tcgen05.mma
             group = np.flatnonzero((product.warps <= number) & (number <= last))
             if len(group):
                 found.append((product, int(group[0])))
