@@ -73,8 +73,11 @@ def page() -> Page:
         form = next(form for form in tcgen05_forms() if form.mnemonic == name)
         if isinstance(form, Tcgen05Mma):
             form = form.with_descriptor(None, **parts).a_from("tensor")
-            out.heading(3, f"{code(name)} {form.shape}")
+            sparse = "sparse " if form.sparse else ""
+            ctas = " of a CTA pair" if form.cta_group == 2 else ""
+            out.heading(3, f"{sparse}kind::{form.kind}{ctas}, {form.shape}")
             listed = tensor_layouts(form)
+            out.add(f"```text\n{name}\n```")
             out.add(table(listed.columns, [[str(value) for value in row] for row in listed.rows]))
             for operand in form.tensors:
                 out.dropdown(f"{operand} in tensor memory", figure(tensor_memory(form, operand)))
@@ -154,19 +157,23 @@ def _fields(kinds: tuple[str, ...]) -> str:
 
 
 def _values(name: str, kinds: tuple[str, ...]) -> str:
-    texts = []
+    texts: list[tuple[str, str]] = []
     for kind in kinds:
         row = KINDS[kind]
         codes = {"a": row.types, "b": row.types, "d": row.results, "scale": row.scales}.get(name)
         if codes is not None:
-            texts.append(", ".join(f"{number} {value}" for value, number in codes.items()))
+            texts.append((kind, ", ".join(f"{number} {value}" for value, number in codes.items())))
     if texts:
-        return "; ".join(dict.fromkeys(texts))
+        if len({text for _, text in texts}) == 1:
+            return texts[0][1]
+        return "<br>".join(f"{code(f'kind::{kind}')}: {text}" for kind, text in texts)
     scaled = KINDS[kinds[0]].scaled
     return {
         "n": "N / 8", "m": "M / 128" if scaled else "M / 16", "max_shift": "0, 8, 16 or 32 columns: 0 to 3",
         "k": "which of the kind's K", "k_high": "the upper bit of that", "scale_a_lanes": "32: 0, 128: 1",
-    }.get(name, "")  # fmt: skip
+        "selector": "0 to 3", "scale_a_id": "0 to 3: the first byte of a word", "sparsity_version": "0 or 1",
+        "scale_b_id": "0 to 3: the first byte of a word",
+    }.get(name, "0 no, 1 yes")  # fmt: skip
 
 
 def _paths() -> str:
