@@ -241,9 +241,8 @@ def test_figures_are_those_of_tensor_memory() -> None:
     ex = ptxlab.explore(F16, m=64, n=16)
     ex.show_load("16x64b", thread=37)
     assert "layout F" in ex.figure().layout.meta["subtitle"]
-    assert (
-        ex.figure("D", lanes=range(4), columns=range(4)).layout.meta["title"].startswith("D of tcgen05.mma")
-    )
+    part = ex.figure("D", lanes=range(4), columns=range(4))
+    assert part.layout.meta["title"].startswith("D of tcgen05.mma")
     assert "tcgen05.ld" in ex.figure("load").layout.meta["title"]
     with pytest.raises(PtxlabError, match="no figure 'product'; there are D, load, trace"):
         ex.figure("product")
