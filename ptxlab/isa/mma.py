@@ -16,7 +16,7 @@ from . import fragments
 from .dtypes import dtype
 from .modifiers import Modifiers
 from .operand import Operand
-from .product_form import ProductForm
+from .product_form import ProductForm, by_argument
 from .sparsity import STRUCTURES, Structure
 from .versions import PtxVersion
 
@@ -322,17 +322,9 @@ class MmaForm(ProductForm):
     def inputs(self) -> dict[str, Operand]:
         """The operands that it reads, by the argument that takes them.
 
-        A, b, c, and e, scale_a, scale_b where it has them.
+        a, b, c, and e, scale_a, scale_b where it has them.
         """
-        every = {
-            "a": self.a,
-            "b": self.b,
-            "c": self.c,
-            "e": self.e,
-            "scale_a": self.scale_a,
-            "scale_b": self.scale_b,
-        }
-        return {name: operand for name, operand in every.items() if operand is not None}
+        return by_argument(self.a, self.b, self.c, self.e, self.scale_a, self.scale_b)
 
     # -- operands that are not matrices ----------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,7 +16,15 @@ from .matrix_operand import MatrixOperand
 from .modifiers import Modifiers
 from .sparsity import Structure
 
-__all__ = ["ProductForm"]
+__all__ = ["ProductForm", "by_argument"]
+
+_Operand = TypeVar("_Operand", bound=MatrixOperand)
+
+
+def by_argument(*operands: _Operand | None) -> dict[str, _Operand]:
+    """Operands a, b, c, e, scale_a, scale_b by these names, without those that are None."""
+    names = ("a", "b", "c", "e", "scale_a", "scale_b")
+    return {name: operand for name, operand in zip(names, operands, strict=True) if operand is not None}
 
 
 class ProductForm(Form):
@@ -91,15 +99,7 @@ class ProductForm(Form):
 
         a, b, c, and e, scale_a, scale_b where it has them.
         """
-        every = {
-            "a": self.a,
-            "b": self.b,
-            "c": self.c,
-            "e": self.e,
-            "scale_a": self.scale_a,
-            "scale_b": self.scale_b,
-        }
-        return {name: operand for name, operand in every.items() if operand is not None}
+        return by_argument(self.a, self.b, self.c, self.e, self.scale_a, self.scale_b)
 
     @property
     def mma_count(self) -> int:

@@ -16,7 +16,7 @@ from ..instruction_descriptor import KINDS, SM_107, InstructionDescriptor, Kind,
 from ..layout import Mode
 from ..modifiers import Modifiers
 from ..operand import Operand
-from ..product_form import ProductForm
+from ..product_form import ProductForm, by_argument
 from ..sparsity import STRUCTURES, Structure
 from ..tensor_memory import LANES, DataPath, TensorOperand, data_path, scale_layout, transposed
 from ..versions import PtxVersion
@@ -473,15 +473,7 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
     @cached_property
     def inputs(self) -> dict[str, Operand | TensorOperand]:
         """The operands that it reads, by the argument that takes them."""
-        every = {
-            "a": self.a,
-            "b": self.b,
-            "c": self.c,
-            "e": self.e,
-            "scale_a": self.scale_a,
-            "scale_b": self.scale_b,
-        }
-        return {name: operand for name, operand in every.items() if operand is not None}
+        return by_argument(self.a, self.b, self.c, self.e, self.scale_a, self.scale_b)
 
     # -- arguments that are not matrices ---------------------------------------------------------------------
 
