@@ -20,6 +20,7 @@ from ptxlab.course import (
     EXERCISES,
     Exercise,
     Verdict,
+    block_scaled_tcgen05,
     first_kernel,
     gemm_ladder,
     reader_kernels,
@@ -154,6 +155,10 @@ def test_pictures_of_tensor_memory_for_every_value_of_their_sliders() -> None:
         (tensor_memory.masked, range(1, 9)),
         (tensor_memory.without, range(-1, len(tensor_memory.STEPS))),
         (lambda part: tensor_memory.reading(kernel, part), range(len(tensor_memory.STOPS))),
+        (block_scaled_tcgen05.scale_words, (64, 128, 192, 256)),
+        (block_scaled_tcgen05.errors, range(-12, 13, 2)),
+        (block_scaled_tcgen05.sub_columns, range(0, 256, 32)),
+        (block_scaled_tcgen05.part_of_kernel, range(4)),
     ]
     for draw, values in sliders:
         pages = [draw(value)._repr_html_() for value in values]

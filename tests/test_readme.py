@@ -30,7 +30,7 @@ def test_readme_is_short_and_up_to_date() -> None:
     assert len(text.splitlines()) <= 150
     assert "<!-- families -->" in text and text.count("$ ptxlab ") >= 2
     assert readme.render(text) == text, "run `make docs`"
-    assert "twenty-three lessons" in text and sum(bool(lesson.exercises) for lesson in LESSONS) == 23
+    assert "twenty-four lessons" in text and sum(bool(lesson.exercises) for lesson in LESSONS) == 24
     assert "make lab" in text and "make test" in text and "ptxlab lab" in text
 
 

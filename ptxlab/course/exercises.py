@@ -7,6 +7,7 @@ from types import ModuleType
 from .._util.arguments import is_name
 from ..errors import PtxlabError, listing, quoted
 from . import (
+    block_scaled_tcgen05,
     block_scaling,
     descriptors,
     element_types,
@@ -60,6 +61,7 @@ _LESSON_MODULES = (
     gemm_ladder,
     sparse_gemm,
     tensor_memory,
+    block_scaled_tcgen05,
 )
 
 

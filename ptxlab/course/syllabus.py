@@ -238,6 +238,15 @@ LESSONS: tuple[Lesson, ...] = (
         ), 60,
     ),
     Lesson(
+        "23", "block-scaled-tcgen05", "Who brings the scales, and where to?",
+        (
+            "quantise a matrix to nvfp4 in two levels, and say what each level is for",
+            "find the scale of any element in the tile of shared memory and in tensor memory, also of a CTA "
+            "pair, and say which bytes an instruction reads",
+            "say which sums a scale multiplies, and when, and where descriptions of the chip differ",
+        ), 60,
+    ),
+    Lesson(
         "", "atlas", "Every instruction, browsable",
         (
             "find any matrix instruction, its layout and its targets in seconds",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +29,7 @@ __all__ = [
     "STEPS",
     "STOPS",
     "TILES",
+    "Stop",
     "accessible",
     "addresses",
     "allocated",
@@ -515,8 +517,8 @@ class _Reading(NamedTuple):
         return f'<p style="max-width: 60em; line-height: 1.5; margin: 4px 0 10px">{text}</p>{shown}'
 
 
-def reading(source: str, stop: int) -> _Reading:
-    """A part of the kernel of a tcgen05.mma, with its explanation.
+def reading(source: str, stop: int, stops: Sequence[Stop] = STOPS) -> _Reading:
+    """A part of the kernel of a tcgen05.mma, with its explanation: from the first line of a stop to the next.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=32)
@@ -525,12 +527,12 @@ def reading(source: str, stop: int) -> _Reading:
     """
     lines = source.splitlines()
     firsts = [0]
-    for part in STOPS:
+    for part in stops:
         firsts.append(_line_with(lines, part.first, firsts[-1]))
     first, last = [*firsts[1:], len(lines)][stop : stop + 2]
     while not lines[last - 1].strip():
         last -= 1
-    return _Reading(source, range(first + 1, last + 1), STOPS[stop].text)
+    return _Reading(source, range(first + 1, last + 1), stops[stop].text)
 
 
 def _line_with(lines: list[str], text: str, start: int) -> int:

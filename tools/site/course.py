@@ -26,7 +26,7 @@ PARTS = {
     "Memory": ("15", "16"),
     "Whole kernels": ("17", "18"),
     "Speed": ("19", "21"),
-    "Blackwell": ("22", "22"),
+    "Blackwell": ("22", "23"),
 }
 
 

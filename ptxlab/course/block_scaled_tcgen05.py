@@ -1,0 +1,901 @@
+"""Exercises of lesson 23: nvfp4 with tcgen05, from floats to scales in tensor memory and to a product."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..instruction import TensorInstruction, instruction, mma_instruction
+from ..isa.dtypes import dtype
+from ..isa.instruction_descriptor import KINDS, InstructionDescriptor
+from ..isa.tensor_memory import TensorOperand
+from ..kernels.matmul import matmul
+from ..memory.scales import scale_offset
+from ..views import Cell, Grid, Header, Picture
+from ..views.charts import bars, table
+from ..views.grid import State
+from ..views.labels import index_range, number_text
+from ..views.memory_pictures import PIECE_HUES
+from .block_scaling import error
+from .checking import exercise, judge, numbers, result_of, whole_numbers
+from .tensor_memory import Stop, _Reading, reading
+
+__all__ = [
+    "FORMATS",
+    "STOPS",
+    "Quantised",
+    "errors",
+    "extreme",
+    "kinds",
+    "part_name",
+    "part_of_kernel",
+    "product_errors",
+    "quantise",
+    "rules",
+    "scale_words",
+    "size_name",
+    "sub_columns",
+    "versus",
+    "weights",
+]
+
+_Matrix = NDArray[np.float64]
+_NVFP4 = "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16"
+_LARGEST = {"e2m1": 6.0, "e4m3": 448.0}
+_LARGEST_SCALE = 448.0  # of ue4m3
+_TILE = 512  # bytes of 128x4 scales
+
+
+def _tensor(text: str, **parts: Any) -> TensorInstruction:
+    form = instruction(text, **parts)
+    assert isinstance(form, TensorInstruction)
+    return form
+
+
+# -- floats to nvfp4 -----------------------------------------------------------------------------------------
+
+
+class _Format(NamedTuple):
+    """A format with block scales: its types, and the instruction that multiplies it."""
+
+    element: str
+    block: int
+    scale: str
+    mnemonic: str
+
+
+FORMATS: dict[str, _Format] = {
+    "mxfp8": _Format("e4m3", 32, "ue8m0", "tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.block32"),
+    "mxfp4": _Format("e2m1", 32, "ue8m0", "tcgen05.mma.cta_group::1.kind::mxf4.block_scale.block32"),
+    "nvfp4": _Format("e2m1", 16, "ue4m3", _NVFP4),
+}
+
+
+class Quantised(NamedTuple):
+    """A matrix in a format with block scales: what its elements, their scales, and the whole are stored as.
+
+    >>> quantise(np.full((1, 16), 3.0)).scales
+    array([[448.]])
+    """
+
+    stored: _Matrix  # values of the element type
+    scales: _Matrix  # one for each block of a row
+    factor: float  # one for the matrix, f32; 1 if the format has none
+
+    @property
+    def values(self) -> _Matrix:
+        """What it stands for: stored values times both factors.
+
+        >>> quantise(np.full((1, 16), 2688.0)).values[0, 0]
+        np.float64(2688.0)
+        """
+        blocks = self.stored.reshape(*self.scales.shape, -1)
+        return (blocks * self.scales[..., None]).reshape(self.stored.shape) * self.factor
+
+
+def quantise(X: _Matrix, name: str = "nvfp4", *, two_levels: bool = True) -> Quantised:
+    """X in mxfp8, mxfp4 or nvfp4, with a scale for each block of a row.
+
+    nvfp4 has two levels: the factor of the matrix takes its largest magnitude to 6 x 448, the largest element
+    times the largest scale; `two_levels=False` leaves it at 1.
+
+    >>> quantise(np.array([[1.0, 2.0, 3.0, -6.0] * 8]), "mxfp4").scales.tolist()
+    [[1.0]]
+    """
+    element, block, scale, _ = FORMATS[name]
+    top, kind, size = _LARGEST[element], dtype(element), dtype(scale)
+    factor = 1.0
+    if scale == "ue4m3" and two_levels:
+        factor = float(np.float32(np.abs(X).max() / (top * _LARGEST_SCALE)))
+    blocks = (X / factor).reshape(len(X), -1, block)
+    amax = np.abs(blocks).max(axis=-1, keepdims=True)
+    if scale == "ue8m0":
+        exact = 2.0 ** (np.frexp(amax)[1] - np.frexp(top)[1])
+    else:
+        exact = np.minimum(amax / top, _LARGEST_SCALE)
+    scales = size.decode(size.encode(exact)).astype(float)
+    scaled = np.divide(blocks, scales, out=np.zeros_like(blocks), where=scales > 0)
+    stored = kind.decode(kind.encode(np.clip(scaled, -top, top))).astype(float)
+    return Quantised(stored.reshape(X.shape), scales[..., 0], factor)
+
+
+def weights(rows: int = 128, columns: int = 256, seed: int = 23) -> _Matrix:
+    """Numbers like those of a layer: mostly small, some rows larger than others.
+
+    >>> weights(2, 16).shape
+    (2, 16)
+    """
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((rows, columns)) * rng.uniform(0.5, 2, (rows, 1))
+
+
+def size_name(size: int) -> str:
+    """The size of a matrix's numbers, for the slider.
+
+    >>> size_name(-8)
+    'times 2^-8'
+    """
+    return f"times 2^{size}" if size else "as it is"
+
+
+def errors(size: int) -> Picture:
+    """How far a matrix is off in each format, if all its numbers are multiplied by 2^size first.
+
+    >>> [cell.text for cell in errors(-12).grids[0].cells if cell.lines]
+    ['3.1%', '11.8%', '100.0%', '9.6%']
+    """
+    X = weights() * 2.0**size
+    cases = {
+        "mxfp8": quantise(X, "mxfp8"),
+        "mxfp4": quantise(X, "mxfp4"),
+        "nvfp4, scales alone": quantise(X, two_levels=False),
+        "nvfp4, and one f32": quantise(X),
+    }
+    values = {name: error(X, case.values) for name, case in cases.items()}
+    notes = (
+        f"largest magnitude {number_text(float(f'{np.abs(X).max():.3g}'))}",
+        "root mean square of the error, relative to the matrix",
+    )
+    return bars(values, "Error by format", notes, text="{:.1%}".format, most=1.0)
+
+
+def product_errors(X: _Matrix, W: _Matrix) -> Picture:
+    """How far X W is off in each format, multiplied by the instruction of that format.
+
+    >>> X = weights(128, 64)
+    >>> [cell.text for cell in product_errors(X, X.T[:, :8]).grids[0].cells if cell.lines][2]
+    '9.9%'
+    """
+    exact, values = X @ W, {}
+    for name, form in FORMATS.items():
+        A, Bt = quantise(X, name), quantise(np.ascontiguousarray(W.T), name)
+        ins = _tensor(form.mnemonic, n=32)
+        D = matmul(A.stored, Bt.stored.T, instruction=ins, scale_a=A.scales, scale_b=Bt.scales.T, show=False)
+        values[name] = error(exact, D * (A.factor * Bt.factor))
+    notes = ("root mean square, relative to the product in f64",)
+    return bars(values, "Error of the product by format", notes, text="{:.1%}".format)
+
+
+# -- what the lesson shows -----------------------------------------------------------------------------------
+
+
+def scale_words(n: int) -> Picture:
+    """Words of scales that a product of 128 x n x 64 has, and how often mma.sync reads them from registers.
+
+    >>> [cell.text for cell in scale_words(256).grids[0].cells if cell.lines]
+    ['384', '6144', '0']
+    """
+    mma = mma_instruction(
+        "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
+    )
+    count = 128 // mma.m * (n // mma.n)
+    values = {
+        "different words": 128.0 + n,
+        "mma.sync: words of registers that are read": float(count * (mma.m + mma.n)),
+        "tcgen05: words of registers that are read": 0.0,
+    }
+    notes = (
+        "a word is four scales: those of a row of A, or of a column of B",
+        f"mma.sync: {count} instructions, each with {mma.m} words of A and {mma.n} of B; tcgen05: one",
+    )
+    title = f"Scales of a product of 128 x {n} x 64, nvfp4"
+    return bars(values, title, notes, text="{:.0f}".format, most=6144)
+
+
+def kinds() -> Picture:
+    """The kinds of tcgen05.mma with block scales.
+
+    >>> picture = kinds()
+    >>> [picture.grids[0].at(row, 3).text for row in range(4)]
+    ['1', '2', '2', '4']
+    """
+    cases = (
+        ("mxf8f6f4", "1X", "block32"),
+        ("mxf4", "2X", "block32"),
+        ("mxf4nvf4", "2X", "block32"),
+        ("mxf4nvf4", "4X", "block16"),
+    )
+    texts = {}
+    for kind, vector, block in cases:
+        name = f"tcgen05.mma.cta_group::1.kind::{kind}.block_scale"
+        form, same = (_tensor(f"{name}.{end}", n=64) for end in (f"scale_vec::{vector}", block))
+        assert form.scale_vec == same.scale_vec
+        row = KINDS[kind]
+        elements = "FP8, FP6, FP4" if len(row.types) > 1 else next(iter(row.types))
+        types = "ue8m0" if vector != "4X" else "ue4m3, ue8m0"
+        texts[f"{kind}, {vector} or {block}"] = [
+            elements,
+            types,
+            str(form.k),
+            str(form.scale_vec),
+            str(form.k // (form.scale_vec or 1)),
+        ]
+    columns = ["elements", "scales", "K", "scales\nof a row", "elements\nof a scale"]
+    notes = ("sm_103 has K = 96 too, sm_107 K = 128 and scales of ue5m3",)
+    return table(texts, columns, "Kinds of tcgen05.mma with block scales", notes)
+
+
+_DEEP = 256  # K of the loop in the picture
+
+
+def sub_columns(k: int) -> Picture:
+    """A loop over K: the bytes of a row's scales, by kind, and those that the instruction at `k` reads.
+
+    >>> sub_columns(96).notes[0]
+    'mxf8f6f4: instruction 3, column 0, id 3'
+    """
+    cells, rows, notes = [], [], []
+    hover = np.full((len(FORMATS), 16), "", dtype=object)
+    for row, (name, form) in enumerate(FORMATS.items()):
+        ins = _tensor(form.mnemonic, n=64)
+        each = ins.scale_vec or 1
+        step = k // ins.k
+        column, first = 4 * (step * each // 4), step * each % 4
+        notes.append(f"{ins.kind}: instruction {step}, column {column}, id {first}")
+        rows.append(Header(row, 1, (f"{name}, {form.block} of K each",)))
+        for scale in range(16):
+            if scale >= _DEEP // form.block:
+                cells.append(Cell(row, scale, 1, 1, (), role="blank"))
+                continue
+            mark: State = "mark" if scale // each == step else "plain"
+            span = index_range(form.block * scale, form.block)
+            tint = PIECE_HUES[scale // each % 8] * 4 + 1
+            cells.append(Cell(row, scale, 1, 1, (span,), tint, mark))
+            hover[row, scale] = f"scale of K {span}\ncolumn {scale // 4 * 4}, byte {scale % 4}"
+    heads = tuple(Header(4 * at, 4, (f"column {4 * at}, bytes 0..3",)) for at in range(4))
+    grid = Grid(
+        hover.shape, tuple(cells), hover, tuple(rows), heads, density="close",
+        column_rules=tuple((4 * at, 0, len(FORMATS)) for at in range(1, 4)),
+    )  # fmt: skip
+    title = f"Scales of a row of A with K = {_DEEP}, in tensor memory; the instruction at k = {k}"
+    return Picture(
+        title, (*notes, "a colour is an instruction; rows 0 to 31 of A, tiles one after another"), (grid,)
+    )
+
+
+#: What is new in a kernel with block scales.
+STOPS = (
+    Stop(
+        "where scales are",
+        "scale_a_tmem =",
+        "D takes 64 columns here. The scales of A and of B begin behind it: they are in tensor memory, too, "
+        "and the kernel chooses where.",
+    ),
+    Stop("A and B", "// A and B", ""),
+    Stop(
+        "stored by threads",
+        "// C, SFA and SFB",
+        "The plain way, for a kernel whose scales come from registers. Each thread stores the words of its "
+        "own lane, with `tcgen05.st`. The host has put four copies into SFA and SFB: all 128 lanes are "
+        "there.",
+    ),
+    Stop(
+        "mma",
+        "// One thread",
+        "`[%4]` and `[%5]`: two more addresses in tensor memory, those of the scales. What type they have, "
+        "and which bytes are read, is in the instruction descriptor.",
+    ),
+    Stop("wait", "wait(barrier", ""),
+)
+_COPY = (
+    Stop(
+        "copied by tcgen05.cp",
+        "// One thread",
+        "The fast way. The tile is in shared memory, where TMA has put it, and one thread issues a copy: "
+        "no register is touched, and `warpx4` makes all four copies. Behind it, this kernel of a single `cp` "
+        "waits; before a product it need not.",
+    ),
+    Stop("wait", "wait(barrier", ""),
+)
+_PARTS = (0, 2, 3)
+
+
+def part_name(part: int) -> str:
+    """The name of a part of the kernels, for the slider.
+
+    >>> part_name(3)
+    'copied by tcgen05.cp'
+    """
+    return _COPY[0].name if part == len(_PARTS) else STOPS[_PARTS[part]].name
+
+
+def part_of_kernel(part: int) -> _Reading:
+    """What is new in the kernel of an nvfp4 product, part by part; the last is of a kernel with tcgen05.cp.
+
+    >>> "scale_b_tmem" in part_of_kernel(0).source
+    True
+    """
+    if part < len(_PARTS):
+        return reading(_tensor(_NVFP4, n=64).kernel, _PARTS[part], STOPS)
+    copy: Any = instruction("tcgen05.cp.cta_group::1.32x128b.warpx4")
+    return reading(copy.kernel, 0, _COPY)
+
+
+def versus() -> Picture:
+    """Block scaling on GeForce Blackwell and on the data-centre chips.
+
+    >>> versus().grids[0].at(0, 1).text
+    'tensor memory, 4 copies'
+    """
+    rows = {
+        "scales come from": ["registers of the warp", "tensor memory, 4 copies"],
+        "brought by": ["each thread, ld.shared", "one thread, tcgen05.cp"],
+        "chosen by": ["byte-id, thread-id: in the line", "address and id in the descriptor"],
+        "M x N of an instruction": ["16 x 8", "128 x 8 to 256 x 256"],
+        "issued by": ["32 threads", "one thread"],
+        "K with nvfp4": ["64", "64; sm_103: also 96"],
+        "D": ["registers", "tensor memory"],
+    }
+    columns = ["mma.sync, sm_120", "tcgen05.mma, sm_100"]
+    return table(rows, columns, "Block scaling on two chips", ("RTX 50 and RTX PRO: sm_120; B200: sm_100",))
+
+
+#: The case of `extreme`: exponents of its largest pair of scales, C, and largest product.
+_SCALES, _SUM, _PRODUCT, _REST = 16, 17, 18, -19
+
+
+class Extreme(NamedTuple):
+    """Matrices of a product, of which only D[0][0] is not zero."""
+
+    A: _Matrix
+    B: _Matrix
+    C: _Matrix
+    scales: dict[str, _Matrix]
+
+
+def extreme() -> Extreme:
+    """A product with scales 2^34 apart: C and the first block cancel, the second block is tiny.
+
+    >>> case = extreme()
+    >>> float((case.A[0] * case.B[:, 0]).sum()), case.C[0, 0] == 2.0**17
+    (-1.5, np.True_)
+    """
+    ins = _tensor(_NVFP4, n=8)
+    assert ins.scale_a is not None
+    assert ins.scale_b is not None
+    A, B, C = np.zeros(ins.a.shape), np.zeros(ins.b.shape), np.zeros(ins.c.shape)
+    scale_a, scale_b = np.ones(ins.scale_a.shape), np.ones(ins.scale_b.shape)
+    A[0, :2], A[0, 16], B[:, 0] = (-4, 2), 0.5, 1
+    scale_a[0, :2], scale_b[:2, 0] = (256, 2.0**-9), (256, 2.0**-9)
+    C[0, 0] = 2.0**_SUM
+    return Extreme(A, B, C, {"scale_a": scale_a, "scale_b": scale_b})
+
+
+def rules() -> Picture:
+    """What two published descriptions of a B200 make of the case of `extreme`.
+
+    >>> [rules().grids[0].at(row, 2).text for row in range(2)]
+    ['0', '2^-19']
+    """
+    one = max(_SCALES, _SUM) - 35
+    other = max(max(_PRODUCT, _SUM) - 39, _SCALES - 35) if _SUM < _PRODUCT else _SUM - 35
+    texts = {
+        "MMA-Sim, arXiv 2511.10909;\nptxlab": ["scales and C, less 35 bits", one],
+        "sf-tensor/tcgen05 on github,\nMODEL.md": ["products and C, less 39;\nscales, less 35", other],
+    }
+    rows = {
+        name: [window, f"2^{last}", f"2^{_REST}" if last <= _REST else "0"]
+        for name, (window, last) in texts.items()
+        if isinstance(last, int)
+    }
+    columns = ["the largest exponent of", "last place", "D[0][0]"]
+    notes = (
+        f"the exact sum is 2^{_REST}",
+        "the 74 words of a B200 that sf-tensor has published agree with both",
+    )
+    return table(
+        {name: [str(text) for text in row] for name, row in rows.items()}, columns, "Two rules", notes
+    )
+
+
+# -- exercises -----------------------------------------------------------------------------------------------
+
+_ROWS, _DEPTH, _WIDE = 4096, 14336, 192
+
+
+@exercise(
+    "23.1",
+    f"A layer has {_ROWS:,} x {_DEPTH:,} weights, stored as nvfp4. **How many bytes do its elements take, "
+    "how many their scales, and how many bytes of scales does one instruction read**, those of A and of B, "
+    f"with M = 128, N = {_WIDE} and K = 64?",
+    "sizes = ...  # (bytes of elements, bytes of scales, bytes of scales that an instruction reads)",
+)
+def _bytes(answer: object) -> tuple[bool, str]:
+    form = "`(bytes of elements, bytes of scales, bytes an instruction reads)`"
+    elements, scales, read = whole_numbers(answer, 3, form)
+    count = _ROWS * _DEPTH
+    right = count // 2, count // 16, (128 + _WIDE) * 4
+    return judge(
+        (elements, scales, read) == right,
+        f"{right[2]:,} bytes, for {128 * _WIDE * 64:,} products: a scale of A serves 16 elements of its row, "
+        f"and each of them meets all {_WIDE} columns of B. Together an element takes 4.5 bits.",
+        (elements == count, "That is one byte for each element. `e2m1` has four bits."),
+        (elements != right[0], "`e2m1` has four bits: two elements share a byte."),
+        (scales == count // 32, "The elements are right. 32 is for the mx formats; what is it for nvfp4?"),
+        (
+            scales == count,
+            "The elements are right. No element has a scale of its own: 16 neighbours of a row share one.",
+        ),
+        (scales == count // 8, "The elements are right. A scale is one byte, and 16 elements share it."),
+        (scales != right[1], "The elements are right. One byte, `ue4m3`, for each 16 elements."),
+        (read == 128 * 4, "The first two are right. Those are the scales of A. B has its own."),
+        (read == _WIDE * 4, "The first two are right. Those are the scales of B. A has its own."),
+        (
+            read == 128 * _WIDE * 4,
+            "The first two are right. The scales of a row are read for the row, not for each element of D.",
+        ),
+        (
+            read == 128 + _WIDE,
+            "The first two are right. That is one scale for each row and column; K = 64 has more than one "
+            "block.",
+        ),
+        otherwise="The first two are right. How many blocks of 16 has K = 64? Each row of A and each column "
+        "of B has so many scales.",
+    )
+
+
+_AMAX, _BLOCK_MAX, _ELEMENTS = 84.0, 5.25, (1.75, -3.2)
+
+
+@exercise(
+    "23.2",
+    f"**Quantise in two levels by hand.** The largest magnitude of a matrix is {_AMAX:g}, that of one block "
+    f"is {_BLOCK_MAX:g}, and two elements of this block are {_ELEMENTS[0]} and {_ELEMENTS[1]}. The factor "
+    "of the matrix takes its largest magnitude to 6 x 448 = 2688. The block's scale takes the block's "
+    "largest, after the division by the factor, to 6. Give the factor, the scale, and the two elements as "
+    "`e2m1`.",
+    "quantised = ...  # (factor, scale, first element, second element)",
+)
+def _two_levels(answer: object) -> tuple[bool, str]:
+    submitted = numbers(answer, "`(factor, scale, first element, second element)`", 4)
+    factor, scale, first, second = submitted
+    right = _AMAX / 2688
+    block = _BLOCK_MAX / right / 6
+    kind = dtype("e2m1")
+    stored = kind.decode(kind.encode(np.array(_ELEMENTS) / (right * block))).astype(float).tolist()
+    return judge(
+        submitted == (right, block, *stored),
+        f"An element is worth what is stored times {block:g}, a number that `ue4m3` has, times 1/32. The "
+        "instruction multiplies by the scale; the factor comes last, when D leaves tensor memory.",
+        (factor == 1 / right, "That is the inverse. The matrix is *divided* by its factor, to reach 2688."),
+        (factor == _AMAX / 6, "That would take the largest magnitude to 6. The scales have room up to 448."),
+        (factor == _AMAX / 448, "That forgets the 6: the largest is an element times a scale, 6 x 448."),
+        (factor != right, f"Divide by it, and {_AMAX:g} becomes 2688. What is the factor?"),
+        (
+            scale == _BLOCK_MAX / 6,
+            "The factor is right. That is the scale without it: divide the block by the factor first.",
+        ),
+        (
+            scale == _BLOCK_MAX / right,
+            f"The factor is right. {scale:g} is the block's largest magnitude behind the first division; the "
+            "scale takes it to 6.",
+        ),
+        (scale != block, "The factor is right. Divide the block's largest by the factor, then by 6."),
+        (
+            first not in stored or abs(second) not in kind.decode(np.arange(8)).astype(float),
+            "Both factors are right. Divide each element by both; `e2m1` has 0, 0.5, 1, 1.5, 2, 3, 4, 6.",
+        ),
+        (second == -stored[1], "Both factors are right. `e2m1` has a sign."),
+        otherwise="Both factors are right. Divide each element by both of them, and take the nearest of 0, "
+        "0.5, 1, 1.5, 2, 3, 4, 6.",
+    )
+
+
+def _picks() -> list[tuple[int, int, int]]:
+    """(row, k, K) of elements: every part of the formula alone first, then anywhere."""
+    rng = np.random.default_rng(233)
+    plain = [
+        (0, 0, 64),
+        (0, 40, 64),
+        (5, 0, 192),
+        (32, 0, 64),
+        (77, 63, 64),
+        (3, 200, 256),
+        (130, 0, 64),
+        (130, 70, 256),
+    ]
+    for _ in range(40):
+        depth = int(rng.integers(1, 32)) * 64
+        plain.append((int(rng.integers(0, 1024)), int(rng.integers(0, depth)), depth))
+    return plain
+
+
+@exercise(
+    "23.3",
+    "**Write the layout as a function:** for element `A[row][k]` of a matrix with `K` columns in nvfp4, "
+    "return the byte at which its scale is. Tiles of 128 rows by 4 scales take 512 bytes; they follow each "
+    "other along K first. `K` is a multiple of 64.",
+    "def scale_byte(row, k, K):\n    return ...",
+)
+def _scale_byte(answer: object) -> tuple[bool, str]:
+    form = "`scale_byte(row, k, K)` returns a byte"
+    for row, k, depth in _picks():
+        about = f"For A[{row}][{k}] with K = {depth}"
+        (submitted,) = whole_numbers(result_of(answer, row, k, depth, form=form, about=about), 1, form)
+        columns = depth // 16
+        right = int(scale_offset(row, k // 16, columns))
+        if submitted == right:
+            continue
+        tile = row // 128 * (columns // 4) + k // 64
+        return judge(
+            False,
+            "",
+            (
+                submitted == row * columns + k // 16,
+                f"{about} you returned {submitted}, which is row after row. The scales lie in tiles.",
+            ),
+            (
+                submitted == int(scale_offset(row, min(k // 32, columns - 1), columns)),
+                f"{about} you returned {submitted}. With nvfp4 a scale has 16 elements, not 32.",
+            ),
+            (
+                submitted == tile * _TILE + row % 128 * 4 + k // 16 % 4,
+                f"{about} you returned {submitted}: row after row within the tile. There, row 1 begins at "
+                "byte 16, and row 32 at byte 4.",
+            ),
+            (
+                submitted % _TILE == right % _TILE,
+                f"{about} you returned {submitted}, which is the right place in a tile, but in another "
+                "tile. Count the tiles along K first, then those below.",
+            ),
+            (
+                submitted // _TILE == right // _TILE,
+                f"{about} you returned {submitted}, which is in the right tile. In it are lines of 16 "
+                "bytes: a line for each row % 32, with four rows in each, 32 apart.",
+            ),
+            otherwise=f"{about} you returned {submitted}. Which tile is it, and how many are before it? "
+            "Then, within the tile: which line of 16 bytes, which four bytes of it, which byte?",
+        )
+    return True, (
+        "Right for all of them. This is what a kernel that quantises must compute for each scale it "
+        "stores; in CUTLASS it is the layout `((32,4),4):((16,4),1)`, repeated."
+    )
+
+
+_SFA_ROW, _SFA_K = 77, 50
+
+
+@exercise(
+    "23.4",
+    "A tile with the scales of 128 rows of A, nvfp4, has gone to tensor memory at column 0, by "
+    f"`tcgen05.cp.32x128b.warpx4`. **In which column is the scale of `A[{_SFA_ROW}][{_SFA_K}]`, in which "
+    "byte of the word (0 is the lowest), and in which lanes?** There are four.",
+    "place = ...  # (column, byte, lane, lane, lane, lane)",
+)
+def _in_tensor_memory(answer: object) -> tuple[bool, str]:
+    column, byte, *lanes = whole_numbers(answer, 6, "`(column, byte, lane, lane, lane, lane)`")
+    places = _scales_of(_NVFP4, "SFA").where(_SFA_ROW, _SFA_K // 16)
+    first = places[0]
+    expected = sorted(place.lane for place in places)
+    return judge(
+        (column, byte, sorted(lanes)) == (first.column, first.low // 8, expected),
+        f"Row {_SFA_ROW} = {first.column} x 32 + {first.lane}. Each quarter of the lanes has all 128 rows, "
+        "and the part of the tensor core that belongs to it looks there only.",
+        (
+            column == _SFA_K // 16,
+            "That is the number of the scale in its row. All four scales of a row are in one word; which "
+            "column has the row?",
+        ),
+        (
+            _SFA_ROW in lanes and first.lane not in lanes,
+            f"Row {_SFA_ROW} is not in lane {_SFA_ROW}, as it would be in D: 32 lanes hold all 128 rows, in "
+            "four columns.",
+        ),
+        (column != first.column, "Each column has 32 rows. Which one has this row?"),
+        (
+            byte == 8 * (first.low // 8),
+            "The column is right. That is the lowest bit; bytes count from 0 to 3.",
+        ),
+        (byte == _SFA_K // 32, "The column is right. With nvfp4 a scale has 16 elements."),
+        (byte != first.low // 8, f"The column is right. k = {_SFA_K} is in which block of 16?"),
+        (
+            lanes[0] in (first.lane, expected[-1]) and len(set(lanes)) == 1,
+            "Column and byte are right. That is one lane; the others are 32 apart.",
+        ),
+        otherwise=f"Column and byte are right. Row {_SFA_ROW} % 32 gives the first lane, and there is a "
+        "copy for each warp's 32 lanes.",
+    )
+
+
+def _scales_of(mnemonic: str, operand: str, **parts: Any) -> TensorOperand:
+    return _tensor(mnemonic, **parts).tensors[operand]
+
+
+_PAIR = _NVFP4.replace("cta_group::1", "cta_group::2")
+_BOTH = 200
+
+
+@exercise(
+    "23.5",
+    "A CTA pair multiplies nvfp4 with M = 256 and N = 256; SFA and SFB begin at column 0 each, of their "
+    f"own part of tensor memory. **In which CTA and column is the first scale of row {_BOTH} of A? In which "
+    f"column is the first scale of column {_BOTH} of B, and in how many CTAs?**",
+    "places = ...  # (CTA of SFA, column of SFA, column of SFB, CTAs of SFB)",
+)
+def _pair(answer: object) -> tuple[bool, str]:
+    cta, column_a, column_b, ctas = whole_numbers(answer, 4, "`(CTA, column of SFA, column of SFB, CTAs)`")
+    of_a = _scales_of(_PAIR, "SFA", m=256, n=256).where(_BOTH, 0)
+    of_b = _scales_of(_PAIR, "SFB", m=256, n=256).where(0, _BOTH)
+    right = of_a[0].cta, of_a[0].column, of_b[0].column, len({place.cta for place in of_b})
+    return judge(
+        (cta, column_a, column_b, ctas) == right,
+        "Each CTA computes 128 rows of D with all 256 columns, so it needs 128 scales of A, and all 256 of "
+        "B. B itself is in two halves, one in each shared memory; its scales are not.",
+        (cta == 0, f"CTA 0 has rows 0 to 127 of A, of D and of SFA. Row {_BOTH} is not among them."),
+        (cta != right[0], "A pair has CTA 0 and CTA 1."),
+        (
+            column_a == _BOTH // 32,
+            "The CTA is right. That would be the column if all 256 rows were in it. Which of its 128 is "
+            f"row {_BOTH}?",
+        ),
+        (column_a != right[1], f"The CTA is right. Row {_BOTH} is its row {_BOTH - 128}; a column has 32."),
+        (
+            column_b == right[1],
+            "SFA is right. SFB does not lie as SFA does: no CTA has only half of the columns of D. All 256 "
+            "are there, in how many columns of tensor memory?",
+        ),
+        (column_b != right[2], "SFA is right. A column of tensor memory has the scales of 32 columns of B."),
+        otherwise="Three are right. Each CTA computes half of the rows of D, but all of its columns.",
+    )
+
+
+_LOOP = "tcgen05.mma.cta_group::1.kind::mxf4.block_scale.block32"
+
+
+@exercise(
+    "23.6",
+    "A loop multiplies mxfp4, `kind::mxf4`, with M = 128 over K = 256: four instructions of K = 64, with two "
+    "scales of a row each. Two tiles of scales of A are in tensor memory, at columns 0 and 4. **For each "
+    "instruction, give the column that it gets as the address of SFA, and the SFA id in its descriptor.**",
+    "steps = ...  # (column, id, column, id, column, id, column, id)",
+)
+def _loop(answer: object) -> tuple[bool, str]:
+    submitted = whole_numbers(answer, 8, "`(column, id)` four times")
+    columns, ids = submitted[::2], submitted[1::2]
+    right_columns, right_ids = (0, 0, 4, 4), (0, 2, 0, 2)
+    return judge(
+        (columns, ids) == (right_columns, right_ids),
+        "One `tcgen05.cp` brings scales for two instructions. With mxfp8 it would be four, with ids 0, 1, "
+        "2, 3; with nvfp4 it is one, and the id is always 0.",
+        (
+            ids == (0, 1, 0, 1) or ids == (0, 1, 2, 3),
+            "The id is the first byte that is read, not the number of the instruction. With two scales each, "
+            "which byte does the second instruction begin with?",
+        ),
+        (
+            ids == (0, 0, 0, 0),
+            "With id 0 each instruction reads bytes 0 and 1 of its words. Who reads bytes 2 and 3?",
+        ),
+        (
+            ids != right_ids,
+            "A word has four bytes, and an instruction reads two of them: from byte 0 or from byte 2.",
+        ),
+        (
+            columns in ((0, 1, 2, 3), (0, 0, 1, 1)),
+            "The ids are right. The next column has *rows* 32 to 63 of the same scales. A tile takes four "
+            "columns.",
+        ),
+        (
+            columns == (0, 4, 8, 12),
+            "The ids are right. That would be a tile for each instruction; here a tile has scales for two.",
+        ),
+        otherwise="The ids are right. A tile of four scales a row is at column 0, the next at column 4; "
+        "how many instructions does each serve?",
+    )
+
+
+_WRITTEN = InstructionDescriptor("mxf4", m=256, n=128, scale_a_id=2, scale_b_id=2)
+
+
+@exercise(
+    "23.7",
+    "**Write the instruction descriptor** of the second instruction of a loop like that, for a CTA pair: "
+    f"`kind::mxf4`, M = 256, N = {_WRITTEN.n}, K = 64, both ids 2. Codes: `e2m1` has 1, `ue8m0` has 1, K = "
+    "64 has 0; M is in units of 128.",
+    "number = ...  # 32 bits",
+)
+def _write(answer: object) -> tuple[bool, str]:
+    (submitted,) = whole_numbers(answer, 1, "a number of 32 bits")
+    right = _WRITTEN.code
+    names = {"a": "A", "b": "B", "n": "N", "m": "M", "scale": "the type of the scales"}
+    names |= {"scale_a_id": "the id of SFA", "scale_b_id": "the id of SFB"}
+    wrong = [
+        names.get(part.name, part.name.replace("_", " "))
+        for part in _WRITTEN.bit_fields
+        if submitted >> part.low & (1 << part.bits) - 1 != part.code
+    ]
+    return judge(
+        submitted == right,
+        "The loop changes nothing but the two ids: a fast kernel keeps one descriptor for each, and takes "
+        "them in turn.",
+        (not 0 <= submitted < 1 << 32, "A descriptor has 32 bits."),
+        (
+            submitted & 0x30 == 0x10,
+            "Bits 4 and 5 were the type of D in lesson 22. Here D is always f32, and they are the id of SFB.",
+        ),
+        (len(wrong) == 1, f"All fields are right but one: {wrong[0] if wrong else ''}."),
+        (
+            len(wrong) > 1,
+            f"These fields are not right: {', '.join(wrong)}. The picture above has the place of each.",
+        ),
+        otherwise="All fields are right, but another bit is 1.",
+    )
+
+
+_LEFT_OVER = 0x08100490
+_PORTED = InstructionDescriptor("mxf4nvf4", m=128, n=64)
+
+
+@exercise(
+    "23.8",
+    f"A kernel for bf16 with M = 128, N = 64 has the descriptor `0x{_LEFT_OVER:08x}` (lesson 22). Somebody "
+    "makes it an nvfp4 kernel, `kind::mxf4nvf4.block_scale.block16`, and leaves the descriptor as it is. "
+    "It compiles, and nearly all fields even fit: code 1 is bf16 there and `e2m1` here. **Find the bit "
+    "that is wrong, and write the right descriptor.**",
+    "right = ...  # 32 bits",
+)
+def _fault(answer: object) -> tuple[bool, str]:
+    (submitted,) = whole_numbers(answer, 1, "a number of 32 bits")
+    right = _PORTED.code
+    return judge(
+        submitted == right,
+        "The 1 in bit 4 said that D is f32. Here it makes the id of SFB 1, where the only one with four "
+        "scales a row is 0; nobody promises what a chip makes of that. With mxfp8 it would be legal, and "
+        "each column of B would get the scale of another block, without any error.",
+        (submitted == _LEFT_OVER, "That is the one that the kernel has."),
+        (not 0 <= submitted < 1 << 32, "A descriptor has 32 bits."),
+        (
+            submitted == right | 1 << 23,
+            "That changes the type of the scales to `ue8m0`. Those of nvfp4 are `ue4m3`, with code 0.",
+        ),
+        (
+            submitted >> 27 & 3 != 1,
+            "M is right as it was: bit 27 is 128 in both formats, as 8 x 16 from bit 24 on or as 1 x 128.",
+        ),
+        (
+            bool(submitted & 0x30),
+            "Bits 4 and 5 are still not 0. What were they in lesson 22, and what are they here?",
+        ),
+        otherwise="Too much has changed. Read the old one as `kind::mxf4nvf4`, field by field: which of "
+        "them says what it should not?",
+    )
+
+
+class _Stage(NamedTuple):
+    """A kernel's stage, and an element of A in it with what is stored of it and of its partner in B."""
+
+    first_row: int = 256
+    first_k: int = 1536
+    columns: int = 64  # of the first tile, in tensor memory
+    row: int = 300
+    k: int = 1700
+    col: int = 7
+    codes: tuple[int, int] = (0xB, 0x6)
+    scales: tuple[int, int] = (0x2C, 0x41)
+
+    @property
+    def scale(self) -> int:
+        """Which scale of its row in the stage."""
+        return (self.k - self.first_k) // 16
+
+    @property
+    def offset(self) -> int:
+        """Byte of its scale from the first tile of the stage on."""
+        return self.scale // 4 * _TILE + int(scale_offset(self.row - self.first_row, self.scale % 4, 4))
+
+    @property
+    def place(self) -> tuple[int, int, int]:
+        """Lowest lane, column and byte of its scale in tensor memory."""
+        place = _scales_of(_NVFP4, "SFA").where(self.row - self.first_row, self.scale % 4)[0]
+        return place.lane, self.columns + self.scale // 4 * 4 + place.column, place.low // 8
+
+    @property
+    def factors(self) -> tuple[float, float, float, float]:
+        """A, its scale, B, its scale."""
+        a, b = dtype("e2m1").decode(self.codes).astype(float).tolist()
+        x, y = dtype("ue4m3").decode(self.scales).astype(float).tolist()
+        return a, x, b, y
+
+
+_STAGE = _Stage()
+
+
+@exercise(
+    "23.9",
+    f"A kernel multiplies A of 512 x 2048 in nvfp4. One of its blocks has rows {_STAGE.first_row} to "
+    f"{_STAGE.first_row + 127} of A and computes with M = 128. In each stage it has 256 of K in shared "
+    "memory, with four tiles of scales of A, 512 bytes each, one behind the other in the order of K. Then "
+    f"one thread issues four `tcgen05.cp.32x128b.warpx4`, tile t to column {_STAGE.columns} + 4t, and four "
+    f"`tcgen05.mma`.\n\nThis is the stage from k = {_STAGE.first_k} on. `A[{_STAGE.row}][{_STAGE.k}]` is "
+    f"stored as `0x{_STAGE.codes[0]:x}`, its scale as `0x{_STAGE.scales[0]:02x}`; "
+    f"`B[{_STAGE.k}][{_STAGE.col}]` as `0x{_STAGE.codes[1]:x}`, its scale as `0x{_STAGE.scales[1]:02x}`. "
+    "**At which byte of the four tiles is the scale of A; in which lane (the lowest), column and byte of "
+    f"tensor memory; and what does this pair of elements add to `D[{_STAGE.row}][{_STAGE.col}]`**, before "
+    "the factors of the matrices?",
+    "answer = ...  # (byte in shared memory, lane, column, byte of the word, what is added)",
+)
+def _capstone(answer: object) -> tuple[bool, str]:
+    form = "`(byte in shared memory, lane, column, byte, what is added)`"
+    offset, lane, column, byte, added = numbers(answer, form, 5)
+    (right_lane, right_column, right_byte), (a, x, b, y) = _STAGE.place, _STAGE.factors
+    row, tile = _STAGE.row - _STAGE.first_row, _STAGE.scale // 4
+    return judge(
+        (offset, (lane, column, byte), added) == (_STAGE.offset, _STAGE.place, a * x * b * y),
+        f"{a:g} x {x:g} x {b:g} x {y:g}. From a float to a byte, through two memories into a sum: that is "
+        "all that a block scale does, and you can now follow any of them.",
+        (
+            offset == int(scale_offset(_STAGE.row, _STAGE.k // 16, 2048 // 16)),
+            "That is its byte in the scales of all of A. The question is about the four tiles of this stage.",
+        ),
+        (
+            offset // _TILE != tile,
+            f"Begin with the tile. k = {_STAGE.k} is number {_STAGE.k - _STAGE.first_k} of the stage's 256, "
+            "and a tile has 64 of them.",
+        ),
+        (
+            offset == _STAGE.offset - _STAGE.scale % 4,
+            "The tile is right, and the row. Which of the row's four scales in this tile is it?",
+        ),
+        (
+            offset != _STAGE.offset,
+            f"The tile is right. In it, this is row {row} of 128: which line of 16 bytes, and which four of "
+            "them?",
+        ),
+        (
+            lane == row,
+            f"Shared memory is right. Row {row} of the block is not in lane {row}: 32 lanes have all 128 "
+            "rows.",
+        ),
+        (lane != right_lane, f"Shared memory is right. The lane is the block's row, {row}, % 32."),
+        (
+            column == right_column - _STAGE.columns,
+            f"Shared memory and lane are right. The first tile is at column {_STAGE.columns}, not at 0.",
+        ),
+        (
+            column == _STAGE.columns + tile + row // 32,
+            "Shared memory and lane are right. A tile takes four columns, so that tile t begins 4t further.",
+        ),
+        (
+            column == _STAGE.columns + 4 * tile,
+            f"Shared memory and lane are right. That column of the tile has rows 0 to 31; this is row {row}.",
+        ),
+        (
+            column != right_column,
+            f"Shared memory and lane are right. The tile begins at column {_STAGE.columns} + 4t; each of "
+            "its four columns has 32 rows.",
+        ),
+        (
+            byte != right_byte,
+            "Lane and column are right. Bytes of a word are the four scales of the row, in order.",
+        ),
+        (added == a * b, "The places are right. That is the product of the elements without their scales."),
+        (added == -a * x * b * y, "The places are right. Bit 3 of an `e2m1` is its sign."),
+        (
+            added in (a * x * b, a * b * y),
+            "The places are right. Both have a scale, the element of A and that of B.",
+        ),
+        otherwise="The places are right. `e2m1`: 0, 0.5, 1, 1.5, 2, 3, 4, 6 are codes 0 to 7, and bit 3 is "
+        "the sign. `ue4m3`: four bits of exponent with bias 7, then three of fraction.",
+    )
