@@ -121,6 +121,7 @@ export class Descriptor {
     this.built = key;
     this.hex.show(info.hex, "instruction descriptor, hexadecimal", info.hex);
     write(this.sentence, info.sentence);
+    this.sentence.title = info.sentence;
     const code = Number(info.hex);
     const flipped = /** @type {HTMLElement[]} */ ([]);
     this.bits.forEach((node, index) => {

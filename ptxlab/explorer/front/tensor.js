@@ -181,7 +181,10 @@ export class TensorView {
       app.layoutWidth - TENSOR_HEAD.left - (beside ? THREAD_PANEL + 14 : 0) - SCROLLBAR - 4 - this.gaps;
     const high = Math.max(LEAST_LANES, TENSOR_SHARE * viewHeight(app));
     const columns = tensor.ctas * tensor.columns;
-    const fit = { width: Math.min(wide / columns, 30), height: Math.max(1, Math.floor(high / LANES)) };
+    const fit = {
+      width: Math.min(wide / columns, 30),
+      height: Math.max(1, Math.floor((high / LANES) * 2) / 2),
+    };
     const part = this.zoom / ZOOMS;
     const ease = (/** @type {number} */ from, /** @type {number} */ to) =>
       from * (Math.max(from, to) / from) ** part;
