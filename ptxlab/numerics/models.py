@@ -363,4 +363,4 @@ def _unknown(ins: ProductForm) -> str:
         return ""
     if not targets:
         return f"no target has it with this descriptor: {ins.faults(ins.descriptor, ins.targets[0])[0]}"
-    return f"nothing is published about the arithmetic of {listing(targets)}, which alone have it"
+    return f"nothing is published about the arithmetic of {listing(targets)}, and no other target has it"
