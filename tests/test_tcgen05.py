@@ -905,6 +905,9 @@ def test_lookups_by_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert names == [form.mnemonic for form in ptxlab.catalog("tcgen05.cp", "sm_100a")]
     shown = answer("show", F16, "--descriptor", "m=64,n=32,d=f16", "--tensor-a")
     assert "0x04080000: m64n32k16, A and B f16, D f16." in shown and "((16,4),16):((1,32),128)" in shown
+    assert "M 64 or 128; N 8, 16, 24, 32, or a multiple of 16 up to 256; K 32" in answer(
+        "show", "tcgen05.mma.cta_group::1.kind::i8"
+    )
     assert "allocates columns" in answer("show", "tcgen05.alloc.cta_group::1.sync.aligned.b32")
     places = json.loads(answer("where", F16, "D", "20", "3", "--descriptor", "0x4080010", "--json"))["places"]
     assert places == [{"cta": 0, "lane": 36, "column": 3, "bits": "[31..0]", "address": "0x00240003"}]

@@ -107,6 +107,22 @@ class Shapes(NamedTuple):
     k: int
     targets: tuple[str, ...] = ()  # the only ones that have them; () for all that have the instruction
 
+    @property
+    def columns(self) -> str:
+        """Its N in words.
+
+        >>> shapes_of("i8", sparse=False, ws=False, cta_group=1)[0].columns
+        '8, 16, 24, 32, or a multiple of 16 up to 256'
+        """
+        if len(self.n) <= 4:
+            return _either([*self.n])
+        if self.n == _N_I8:
+            return "8, 16, 24, 32, or a multiple of 16 up to 256"
+        return f"a multiple of {self.n[0]} up to {self.n[-1]}"
+
+    def __str__(self) -> str:
+        return f"M {_either([*self.m])}; N {self.columns}; K {self.k}"
+
 
 _N8, _N16, _N32 = (tuple(range(step, 257, step)) for step in (8, 16, 32))
 _N_I8 = (8, 16, 24, 32, *range(48, 257, 16))
@@ -458,9 +474,9 @@ class InstructionDescriptor:
         if self.m not in rows:
             yield f"M is {self.m}; {where} it is {_either(rows)}"
             return
-        columns = next(shapes.n for shapes in at_k if self.m in shapes.m)
-        if self.n not in columns:
-            yield f"N is {self.n}; {where} it is {_columns(columns)}"
+        shapes = next(shapes for shapes in at_k if self.m in shapes.m)
+        if self.n not in shapes.n:
+            yield f"N is {self.n}; {where} it is {shapes.columns}"
 
     def _target_faults(self, every: tuple[Shapes, ...], target: str) -> Iterator[str]:
         only = next((shapes.targets for shapes in every if shapes.k == self.k and self.m in shapes.m), ())
@@ -523,14 +539,6 @@ def scales_per_row(descriptor: InstructionDescriptor, scale_vector: str = "") ->
 def _either(values: list[int]) -> str:
     words = [str(value) for value in values]
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
-
-
-def _columns(columns: tuple[int, ...]) -> str:
-    if len(columns) <= 4:
-        return _either([*columns])
-    if columns == _N_I8:
-        return "8, 16, 24, 32, or a multiple of 16 up to 256"
-    return f"a multiple of {columns[0]} up to {columns[-1]}"
 
 
 _PARTS = {"a": "A", "b": "B", "d": "D", "scale": "the scales"}

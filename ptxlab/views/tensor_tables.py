@@ -48,7 +48,7 @@ def tensor_facts(
         facts["shapes"] = _shapes(form)
         facts["layout"] = f"{form.path.name} ({form.path.source})"
         facts["arguments"] = [
-            f"{name}: {'wherever it is' if targets == form.targets else listing(targets, 12)}"
+            f"{name}: {'on every target' if targets == form.targets else listing(targets, 12)}"
             for name, targets in form.arguments.items()
         ]
         if form.assumptions:
@@ -86,10 +86,9 @@ def _form(form: Tcgen05Form | str) -> Tcgen05Form:
 def _shapes(form: Tcgen05Mma) -> list[str]:
     lines = []
     for rows in shapes_of(form.kind, form.sparse, form.ws, form.cta_group):
-        step = rows.n[-1] - rows.n[-2]
-        columns = ", ".join(map(str, rows.n)) if len(rows.n) < 4 else f"{rows.n[0]} to {rows.n[-1]} by {step}"
-        only = f" ({listing(rows.targets)} only)" if rows.targets else ""
-        lines.append(f"M {' or '.join(map(str, rows.m))}, N {columns}, K {rows.k}{only}")
+        targets = [target for target in rows.targets if target in form.targets]
+        if targets or not rows.targets:
+            lines.append(f"{rows} ({listing(targets)} only)" if targets else str(rows))
     return lines
 
 

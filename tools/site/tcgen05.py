@@ -131,20 +131,15 @@ def _shapes() -> str:
             for shapes in shapes_of(kind, sparse, ws, cta_group):
                 what = f"{'.ws' if ws else ''}{'.sp' if sparse else ''}".strip(".")
                 types = ("e4m3", "e5m2") if kind == "f8f6f4" and shapes.targets else row.types
-                columns = ", ".join(map(str, shapes.n)) if len(shapes.n) < 4 else _range(shapes.n)
                 rows.append(
                     (
                         code(f"kind::{kind}"), code(what) if what else "", str(cta_group),
-                        ", ".join(map(str, shapes.m)), columns, str(shapes.k), ", ".join(types),
+                        ", ".join(map(str, shapes.m)), shapes.columns, str(shapes.k), ", ".join(types),
                         " ".join(map(code, shapes.targets)),
                     )
                 )  # fmt: skip
     columns_ = ("kind", "", "CTAs", "M", "N", "K", "types of A and B", "only on")
     return table(columns_, rows)
-
-
-def _range(n: tuple[int, ...]) -> str:
-    return f"{n[0]} to {n[-1]} by {n[-1] - n[-2]}" + (" (also 24)" if n[2] == 24 and n[4] == 48 else "")
 
 
 def _fields(kinds: tuple[str, ...]) -> str:
