@@ -63,6 +63,10 @@ def compiled(**options):
     return decorate
 
 
+#: Of functions that only others call: what Python and C would need is not compiled.
+_inner = compiled(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+
 def compile_without_cache():
     """Compile everything anew: numba raises an error where its cache is damaged or the disk is full."""
     with _changing:
@@ -71,7 +75,7 @@ def compile_without_cache():
                 module[name] = njit(**options)(module[name].py_func)
 
 
-@compiled()
+@_inner
 def opened(code, form, scale):
     """Value, exponent, sign, and 1 (infinite), 2 (NaN), 4 (zero) or 0 of a code.
 
@@ -94,7 +98,7 @@ def opened(code, form, scale):
     return -size if negative else size, max(field, 1) - bias, negative, 0
 
 
-@compiled()
+@_inner
 def _code_of(value, form, kept, nearest):
     """Code of a finite float64, cut to `kept` bits of fraction or rounded to nearest even.
 
@@ -118,7 +122,7 @@ def _code_of(value, form, kept, nearest):
     return code | (1 << exponent_bits + fraction_bits if value < 0 and code else 0)
 
 
-@compiled()
+@_inner
 def _odd_code(a_masks, b_masks, stored, negative, kind, d_form):
     """Code of an infinity or NaN that a sum comes to, or -1 where it is finite.
 
@@ -139,7 +143,7 @@ def _odd_code(a_masks, b_masks, stored, negative, kind, d_form):
     return -1
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy", no_cfunc_wrapper=True)
 def fill(a, b, c, there, d, forms, scales, fraction_bits, floor, kept, nearest, powers):
     """Fill d with codes for codes a [count, M, K], b [count, K, N], c [count, M, N].
 
@@ -253,7 +257,7 @@ def _transpose(typing, source, sources, target, targets):
     return types.void(source, four, target, four), build
 
 
-@compiled()
+@_inner
 def _four(start, step):
     """Four indices."""
     first, step = _index(start), _index(step)
@@ -262,7 +266,7 @@ def _four(start, step):
     return first, second, third, third + step
 
 
-@compiled()
+@_inner
 def _put_beside(words, first, count, size, rows):
     """rows[j, i] = words[first + i, j]."""
     whole, most = count - count % 4, size - size % 4
@@ -274,7 +278,7 @@ def _put_beside(words, first, count, size, rows):
             rows[_index(j * BESIDE + i)] = words[_index((first + i) * size + j)]
 
 
-@compiled()
+@_inner
 def _put_apart(rows, places, first, count, size, words):
     """The opposite: words[first + i, j] = rows[places[j, 0], i]."""
     whole, most = count - count % 4, size - size % 4
@@ -292,7 +296,7 @@ def _put_apart(rows, places, first, count, size, words):
             words[_index((first + i) * size + j)] = rows[_index(places[j, 0] * BESIDE + i)]
 
 
-@compiled()
+@_inner
 def _values(rows, start, left, right, kept, factor, values, at):
     """Values of one element of each word: a function of its own, so that LLVM sees how narrow they are."""
     left &= _word(31)
@@ -302,7 +306,7 @@ def _values(rows, start, left, right, kept, factor, values, at):
         values[at + _index(i)] = _float(_word(_word(moved) & kept).view(_float) * factor)
 
 
-@compiled()
+@_inner
 def _open(rows, base, sources, first, last, form, limits, values, codes, exponents, peaks, flags):
     """Values and exponents [..., BESIDE] of elements, from the first to the last.
 
@@ -337,7 +341,7 @@ def _open(rows, base, sources, first, last, form, limits, values, codes, exponen
                 flags[i] |= np.uint8((exponent < lowest_allowed) & (exponent != _half(ABSENT)))
 
 
-@compiled()
+@_inner
 def _flag_peaks(peaks, limit, flags):
     """Where a peak reaches the limit; how many are not flagged. Peaks begin anew."""
     left = 0
@@ -348,14 +352,14 @@ def _flag_peaks(peaks, limit, flags):
     return left
 
 
-@compiled()
+@_inner
 def _begin(c_exp, floor, top):
     """Exponents of a block to begin with."""
     for i in range(4 * BESIDE):
         top[i] = max(c_exp[i], floor)
 
 
-@compiled()
+@_inner
 def _highest(x, y, row, column, step, top):
     """Exponents of eight products for each of two rows of x and columns of y, `step` apart."""
     r, s, t, u = _index(BESIDE), _index(2 * BESIDE), _index(3 * BESIDE), _index(step * BESIDE)
@@ -371,7 +375,7 @@ def _highest(x, y, row, column, step, top):
         top[i], top[i + r], top[i + s], top[i + t] = top0, top1, top2, top3
 
 
-@compiled()
+@_inner
 def _align(top, c, c_exp, fraction_bits, scale, total, part, flags):
     """Scales 2 ** (fraction_bits - top) of a block; C, truncated, is its total.
 
@@ -396,7 +400,7 @@ def _align(top, c, c_exp, fraction_bits, scale, total, part, flags):
             flags[i] |= np.uint8(tiny0 | tiny1 | tiny2 | tiny3)
 
 
-@compiled()
+@_inner
 def _add_products(x, y, row, column, step, scale, part):
     """Eight products, truncated, are added for each of two rows of x and columns of y, `step` apart."""
     r, s, t, u = _index(BESIDE), _index(2 * BESIDE), _index(3 * BESIDE), _index(step * BESIDE)
@@ -415,14 +419,14 @@ def _add_products(x, y, row, column, step, scale, part):
         part[i], part[i + r], part[i + s], part[i + t] = part0, part1, part2, part3
 
 
-@compiled()
+@_inner
 def _add_part(part, total):
     for i in range(4 * BESIDE):
         total[i] += np.float64(part[i])
         part[i] = 0
 
 
-@compiled()
+@_inner
 def _truncated_codes(total, scale, kept, codes, at):
     """f32, cut to `kept` bits of fraction; no result is subnormal, since no scale is above 2^126."""
     at, cut = _index(at * BESIDE), ~((np.int64(1) << (52 - kept)) - 1)
@@ -432,7 +436,7 @@ def _truncated_codes(total, scale, kept, codes, at):
         codes[at + _index(i)] = _float(_float(held) * grain).view(_word)
 
 
-@compiled()
+@_inner
 def _nearest_codes(total, scale, codes, at):
     """f16, to nearest even; by way of a float32 whose last bit says whether anything was cut off."""
     at, rest = _index(at * BESIDE), (np.int64(1) << 29) - 1
@@ -453,7 +457,7 @@ def _nearest_codes(total, scale, codes, at):
         codes[at + _index(i)] = _word(result | sign) if result != _word(0) else _word(0)
 
 
-@compiled()
+@_inner
 def _close_words(codes, places, lefts, first, count, words):
     """Words from codes [..., BESIDE], which change: `places[j, p]` is that of element p of word j."""
     size, parts = places.shape
@@ -468,7 +472,7 @@ def _close_words(codes, places, lefts, first, count, words):
     _put_apart(codes, places, first, count, size, words)
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy", no_cfunc_wrapper=True)
 def fill_plain(a, b, c, d, sources, places, shape, forms, limits, numbers, arrays, odd):
     """`fill` for most numbers, from words to words: a, b, c, d [MMAs * words].
 
@@ -525,7 +529,7 @@ def fill_plain(a, b, c, d, sources, places, shape, forms, limits, numbers, array
             odd[first + i] = flags[i]
 
 
-@compiled()
+@_inner
 def _highest_of_rows(x, row, step, y, column, top):
     """`_highest` for four rows of x, `step` apart, in each of which all have one x."""
     r, s, t, u = _index(BESIDE), _index(2 * BESIDE), _index(3 * BESIDE), _index(step)
@@ -540,7 +544,7 @@ def _highest_of_rows(x, row, step, y, column, top):
         top[i], top[i + r], top[i + s], top[i + t] = top0, top1, top2, top3
 
 
-@compiled()
+@_inner
 def _add_products_of_rows(x, row, step, y, column, scale, part):
     """`_add_products` for four rows of x, `step` apart, in each of which all have one x."""
     r, s, t, u = _index(BESIDE), _index(2 * BESIDE), _index(3 * BESIDE), _index(step)
@@ -558,7 +562,7 @@ def _add_products_of_rows(x, row, step, y, column, scale, part):
         part[i], part[i + r], part[i + s], part[i + t] = part0, part1, part2, part3
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy", no_cfunc_wrapper=True)
 def fill_wide(a, b, c, d, sources, shape, forms, limits, numbers, arrays, odd):
     """`fill_plain` for many columns, which stand side by side instead of MMAs.
 

@@ -153,8 +153,9 @@ class Clocks:
                 self._arrivals[column] = (np.zeros(shape, np.int32), np.zeros(width, np.int32))
             known, work = self._arrivals[column]
             for blocks, lanes in self._patterns(threads[places == place]):
-                known[blocks] = np.maximum(known[blocks], self._rows(blocks, lanes, time).max(axis=1))
-                ours = self._work.reshape(self.batch.count, self.lanes, -1)[np.ix_(blocks, lanes)].max(axis=1)
+                known[blocks] = np.maximum(known[blocks], self._merged(blocks, lanes, time))
+                ours = self._work.reshape(self.batch.count, self.lanes, -1)[self._where(blocks, lanes)]
+                ours = ours.max(axis=1)
                 if ours.shape[1] > work.shape[1]:
                     extra = ours.shape[1] - work.shape[1]
                     work = np.concatenate([work, np.zeros((len(work), extra), np.int32)], axis=1)
@@ -173,7 +174,7 @@ class Clocks:
             self._make_matrix()
             assert self._matrix is not None
             for blocks, lanes in self._patterns(ours):
-                where = np.ix_(blocks, lanes)
+                where = self._where(blocks, lanes)
                 self._matrix[where] = np.maximum(self._matrix[where], known[blocks][:, None])
                 rows = self._work.reshape(self.batch.count, self.lanes, -1)[:, :, : work.shape[1]]
                 rows[where] = np.maximum(rows[where], work[blocks][:, None])
@@ -182,27 +183,34 @@ class Clocks:
         if self._matrix is None:
             self._matrix = np.zeros((self.batch.count, self.lanes, self.lanes), dtype=np.int32)
 
-    def _rows(self, blocks: NDArray[Any], lanes: NDArray[Any], time: int) -> NDArray[np.int32]:
-        """All that threads know of their block now, [blocks, lanes, threads]."""
+    def _where(self, blocks: NDArray[Any], lanes: NDArray[Any]) -> tuple[Any, ...]:
+        """An index of lanes of blocks; slices where they follow each other, which NumPy does not copy."""
+        if len(blocks) == self.batch.count and int(lanes[-1]) - int(lanes[0]) == len(lanes) - 1:
+            return slice(None), slice(int(lanes[0]), int(lanes[-1]) + 1)
+        return np.ix_(blocks, lanes)
+
+    def _merged(self, blocks: NDArray[Any], lanes: NDArray[Any], time: int) -> NDArray[np.int32]:
+        """All that any of these lanes knows of its block now, [blocks, threads]."""
         self._make_matrix()
         assert self._matrix is not None
-        rows = np.maximum(self._matrix[np.ix_(blocks, lanes)], self.block_time[blocks, None, None])
-        each = np.arange(len(lanes))
-        warps = rows.reshape(len(blocks), len(lanes), -1, 32)
-        own = self.warp_time.reshape(self.batch.count, -1)[blocks][:, lanes // 32]
-        warps[:, each, lanes // 32] = np.maximum(warps[:, each, lanes // 32], own[..., None])
-        rows[:, each, lanes] = time
-        return np.asarray(rows.astype(np.int32))
+        merged = self._matrix[self._where(blocks, lanes)].max(axis=1)
+        merged = np.maximum(merged, self.block_time[blocks, None].astype(np.int32))
+        warps = merged.reshape(len(blocks), -1, 32)
+        numbers = np.unique(lanes // 32)
+        own = self.warp_time.reshape(self.batch.count, -1)[np.ix_(blocks, numbers)].astype(np.int32)
+        warps[:, numbers] = np.maximum(warps[:, numbers], own[..., None])
+        merged[:, lanes] = time
+        return np.asarray(merged)
 
     def _join(self, blocks: NDArray[Any], sources: NDArray[Any], targets: NDArray[Any], time: int) -> None:
         """The targets learn what the sources know, and what they did."""
-        merged = self._rows(blocks, sources, time).max(axis=1)
+        merged = self._merged(blocks, sources, time)
         assert self._matrix is not None
-        where = np.ix_(blocks, targets)
+        where = self._where(blocks, targets)
         self._matrix[where] = np.maximum(self._matrix[where], merged[:, None])
         if self._columns:
             work = self._work.reshape(self.batch.count, self.lanes, -1)
-            known = work[np.ix_(blocks, sources)].max(axis=1)
+            known = work[self._where(blocks, sources)].max(axis=1)
             work[where] = np.maximum(work[where], known[:, None])
 
     def _patterns(self, threads: NDArray[Any]) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:

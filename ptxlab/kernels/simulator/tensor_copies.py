@@ -49,8 +49,8 @@ def load_boxes(
 
     Boxes of one size in different blocks are one access.
     """
-    for tensor, start, address in zip(tensors, starts, addresses.tolist(), strict=True):
-        tensor.check_start(start)
+    corners = [tensor.check_start(start) for tensor, start in zip(tensors, starts, strict=True)]
+    for tensor, address in zip(tensors, addresses.tolist(), strict=True):
         tensor.as_address(address & (1 << RANK_SHIFT) - 1)
     sizes = {tensor.size for tensor in tensors}
     apart = len(np.unique(threads.blocks)) < threads.count or (addresses >> RANK_SHIFT).any()
@@ -63,29 +63,22 @@ def load_boxes(
         places = memory.shared_offsets(instruction, those, addresses[group], size, "write", alignment=128)
         for number, place in enumerate(places.tolist(), group.start):
             inside = int(addresses[number]) & (1 << RANK_SHIFT) - 1
-            _load_box(memory, instruction, tensors[number], starts[number], inside, place)
+            _load_box(memory, tensors[number], corners[number], inside, place)
+            for observer in memory.observers:
+                observer.copied(instruction, tensors[number], starts[number], "read")
 
 
-def _load_box(
-    memory: Memory,
-    instruction: Instruction,
-    tensor: TensorMap,
-    start: tuple[int, ...],
-    inside: int,
-    place: int,
-) -> None:
-    starts = tensor.check_start(start)
-    if _is_plain(tensor, starts):
-        corner = tuple(slice(first, first + size) for first, size in zip(starts, tensor.box, strict=True))
+def _load_box(memory: Memory, tensor: TensorMap, start: tuple[int, ...], inside: int, place: int) -> None:
+    """A box to a place of `memory.shared`, which is at the address `inside` in its block."""
+    if _is_plain(tensor, start):
+        corner = tuple(slice(first, first + size) for first, size in zip(start, tensor.box, strict=True))
         chunks = np.ascontiguousarray(tensor.array[corner]).reshape(-1).view(np.uint64).reshape(-1, 2)
         row = tensor.box[-1] * tensor.array.itemsize
         offsets = _chunks(len(chunks) * 16 // row, row, tensor.pitch, tensor.swizzle, inside % 1024)
         memory.shared.view(np.uint64).reshape(-1, 2)[(place >> 4) + offsets] = chunks
     else:
-        content, written = tensor.image(*starts, address=inside)
+        content, written = tensor.image(*start, address=inside)
         memory.shared[place + np.flatnonzero(written)] = content[written]
-    for observer in memory.observers:
-        observer.copied(instruction, tensor, start, "read")
 
 
 def _is_plain(tensor: TensorMap, start: tuple[int, ...]) -> bool:
