@@ -313,7 +313,7 @@ def test_colours_by_register_have_a_legend(page: Any, folder: Path) -> None:
         cell, swatch = colours(screen, "A", row, column, register)
         assert cell == swatch
     page.evaluate(f"() => {MODEL}.set('colour_by', 'lane')")
-    page.wait_for_selector(".ptx-legend", state="detached")
+    page.wait_for_selector("[data-pane] .ptx-legend", state="detached")
     values = page.locator("[data-trait=colour_by] option").all_inner_texts()
     assert values == ["lane", "register", "value", "none"]  # one warp, nothing in shared memory
 
