@@ -124,6 +124,7 @@ def test_kernels_of_lessons_without_a_compiler(monkeypatch: pytest.MonkeyPatch) 
     """Their PTX is stored, and gives what the compiled kernel gives; the exercises say what to install."""
     parts, sources = record_lesson_kernels.parts_and_sources()
     sources += what_goes_wrong.sources() + gemm_ladder.sources() + sparse_gemm.sources()
+    sources += block_scaled_tcgen05.sources()
     assert list(reader_kernels._stored()) == [reader_kernels.digest(source) for source in sources], (
         "run `python -m tools.record_lesson_kernels`"
     )
@@ -158,7 +159,7 @@ def test_pictures_of_tensor_memory_for_every_value_of_their_sliders() -> None:
         (block_scaled_tcgen05.scale_words, (64, 128, 192, 256)),
         (block_scaled_tcgen05.errors, range(-12, 13, 2)),
         (block_scaled_tcgen05.sub_columns, range(0, 256, 32)),
-        (block_scaled_tcgen05.part_of_kernel, range(4)),
+        (block_scaled_tcgen05.part_of_kernel, range(len(block_scaled_tcgen05.STOPS))),
     ]
     for draw, values in sliders:
         pages = [draw(value)._repr_html_() for value in values]

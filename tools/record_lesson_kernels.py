@@ -1,6 +1,6 @@
 """Record the PTX of the lessons' kernels, for computers without NVRTC: python -m tools.record_lesson_kernels
 
-The notebooks state sources as texts and sums of texts; the kernels of lessons 18, 20 and 21 are
+The notebooks state sources as texts and sums of texts; the kernels of lessons 18, 20, 21 and 23 are
 in their modules.
 NVRTC's PTX is not the same in every run, so what is recorded stays as long as its source does.
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import ptxlab
 from ptxlab._util.files import write_atomically
-from ptxlab.course import gemm_ladder, reader_kernels, sparse_gemm, what_goes_wrong
+from ptxlab.course import block_scaled_tcgen05, gemm_ladder, reader_kernels, sparse_gemm, what_goes_wrong
 
 ROOT = Path(__file__).parent.parent
 NOTEBOOKS = ("17-your-first-tensor-core-kernel", "18-what-goes-wrong")
@@ -77,6 +77,9 @@ def main() -> None:
     for source in [*parts_and_sources()[1], *(source for module in modules for source in module.sources())]:
         key = reader_kernels.digest(source)
         texts[key] = recorded.get(key) or _without_folder(ptxlab.kernel(source).ptx)
+    for source in block_scaled_tcgen05.sources():
+        key = reader_kernels.digest(source)
+        texts[key] = recorded.get(key) or _without_folder(ptxlab.kernel(source, target="sm_100a").ptx)
     write_atomically(FILE, lzma.compress(json.dumps(texts).encode()))
     print(f"{len(texts)} kernels, {FILE.stat().st_size:,} bytes")
 

@@ -11,8 +11,10 @@ from ..instruction import TensorInstruction, instruction, mma_instruction
 from ..isa.dtypes import dtype
 from ..isa.instruction_descriptor import KINDS, InstructionDescriptor
 from ..isa.tensor_memory import TensorOperand
+from ..kernels.kernel import Kernel
 from ..kernels.matmul import matmul
-from ..memory.scales import scale_offset
+from ..memory.scales import scale_offset, tile_scales
+from ..simulation import Simulation
 from ..views import Cell, Grid, Header, Picture
 from ..views.charts import bars, table
 from ..views.grid import State
@@ -20,22 +22,28 @@ from ..views.labels import index_range, number_text
 from ..views.memory_pictures import PIECE_HUES
 from .block_scaling import error
 from .checking import exercise, judge, numbers, result_of, whole_numbers
+from .reader_kernels import recorded
 from .tensor_memory import Stop, _Reading, reading
 
 __all__ = [
     "FORMATS",
+    "KERNEL",
     "STOPS",
     "Quantised",
     "errors",
     "extreme",
+    "kernel",
     "kinds",
+    "packed",
     "part_name",
     "part_of_kernel",
     "product_errors",
     "quantise",
     "rules",
+    "scale_tiles",
     "scale_words",
     "size_name",
+    "sources",
     "sub_columns",
     "versus",
     "weights",
@@ -275,62 +283,198 @@ def sub_columns(k: int) -> Picture:
     )
 
 
-#: What is new in a kernel with block scales.
+#: A product of 128 x 32 x 256 in nvfp4 by one block: scales through tcgen05.cp, factors in the epilogue.
+KERNEL = r"""
+__device__ unsigned int address_of(const void* pointer)
+{
+    return (unsigned int)__cvta_generic_to_shared(pointer);
+}
+
+__device__ void copy_scales(unsigned int column, unsigned long long tile)
+{
+    asm volatile("tcgen05.cp.cta_group::1.32x128b.warpx4 [%0], %1;" :: "r"(column), "l"(tile) : "memory");
+}
+
+__device__ void multiply(unsigned int d, unsigned long long a, unsigned long long b, unsigned int idesc,
+                         unsigned int sfa, unsigned int sfb, int add)
+{
+    asm volatile("{ .reg .pred p; setp.ne.b32 p, %6, 0;\n"
+                 "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16\n"
+                 "    [%0], %1, %2, %3, [%4], [%5], p; }"
+                 :: "r"(d), "l"(a), "l"(b), "r"(idesc), "r"(sfa), "r"(sfb), "r"(add) : "memory");
+}
+
+__device__ float load(unsigned int address)
+{
+    unsigned int word;
+    asm volatile("tcgen05.ld.sync.aligned.32x32b.x1.b32 {%0}, [%1];\n"
+                 "tcgen05.wait::ld.sync.aligned;" : "=r"(word) : "r"(address) : "memory");
+    return __uint_as_float(word);
+}
+
+extern "C" __global__ void __launch_bounds__(128) nvfp4(
+    const uint4* A, const uint4* B, const uint4* SFA, const uint4* SFB, float* D, float factor)
+{
+    __shared__ __align__(128) uint4 a[1024], b[256];      // 128 x 256 and 256 x 32 elements of 4 bits
+    __shared__ __align__(128) uint4 sfa[128], sfb[128];   // four tiles of 512 bytes each
+    __shared__ unsigned int tensor_memory;
+    __shared__ unsigned long long complete;
+    const int thread = threadIdx.x, warp = thread / 32;
+
+    // Everything to shared memory, as it lies; TMA would do that.
+    for (int i = thread; i < 1024; i += 128) a[i] = A[i];
+    for (int i = thread; i < 256; i += 128) b[i] = B[i];
+    sfa[thread] = SFA[thread];
+    sfb[thread] = SFB[thread];
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+
+    // Tensor memory: D has columns 0 to 31, SFA 32 to 47, SFB 48 to 63.
+    if (warp == 0) {
+        asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], 64;"
+                     :: "r"(address_of(&tensor_memory)) : "memory");
+        asm volatile("tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;" ::: "memory");
+    }
+    if (thread == 0)
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(address_of(&complete)) : "memory");
+    asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory");
+    __syncthreads();
+    asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");
+    const unsigned int d = tensor_memory, scale_a = d + 32, scale_b = d + 48;
+
+    if (thread == 0) {
+        // Scales: each copy takes one tile of 128 x 4, into four columns.
+        const unsigned long long tile = 0x0000400800010000ull;
+        for (int t = 0; t < 4; ++t) {
+            copy_scales(scale_a + 4 * t, tile | address_of(sfa + 32 * t) >> 4);
+            copy_scales(scale_b + 4 * t, tile | address_of(sfb + 32 * t) >> 4);
+        }
+        // Products: 64 of K each, with the columns of their scales. No wait before them.
+        const unsigned long long matrix = 0x0000401000080000ull;
+        for (int t = 0; t < 4; ++t)
+            multiply(d, matrix | address_of(a + 256 * t) >> 4, matrix | address_of(b + 64 * t) >> 4,
+                     0x08080480u, scale_a + 4 * t, scale_b + 4 * t, t > 0);
+        asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];"
+                     :: "r"(address_of(&complete)) : "memory");
+    }
+    // All wait for the products.
+    unsigned int over = 0;
+    while (!over)
+        asm volatile("{ .reg .pred p;\n"
+                     "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0;\n"
+                     "selp.u32 %0, 1, 0, p; }" : "=r"(over) : "r"(address_of(&complete)) : "memory");
+    __syncwarp();
+    asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");
+
+    // The epilogue: thread t has row t, and multiplies by the factors of both matrices.
+    for (int column = 0; column < 32; ++column)
+        D[thread * 32 + column] = load(d + (warp * 32 << 16) + column) * factor;
+    asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory");
+    __syncthreads();
+    if (warp == 0)
+        asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, 64;"
+                     :: "r"(tensor_memory) : "memory");
+}
+"""
+
+#: The parts of the kernel, in the order of its lines.
 STOPS = (
     Stop(
-        "where scales are",
-        "scale_a_tmem =",
-        "D takes 64 columns here. The scales of A and of B begin behind it: they are in tensor memory, too, "
-        "and the kernel chooses where.",
-    ),
-    Stop("A and B", "// A and B", ""),
-    Stop(
-        "stored by threads",
-        "// C, SFA and SFB",
-        "The plain way, for a kernel whose scales come from registers. Each thread stores the words of its "
-        "own lane, with `tcgen05.st`. The host has put four copies into SFA and SFB: all 128 lanes are "
-        "there.",
+        "what there is",
+        'extern "C"',
+        "One block of 128 threads. A, B and the tiles of scales have room in shared memory, all 256 of K at "
+        "once. `factor` is the product of the factors of both matrices.",
     ),
     Stop(
-        "mma",
-        "// One thread",
-        "`[%4]` and `[%5]`: two more addresses in tensor memory, those of the scales. What type they have, "
-        "and which bytes are read, is in the instruction descriptor.",
+        "to shared memory",
+        "// Everything to",
+        "The scales were stored as tiles of 128 x 4, so they need no more care than A and B: 512 bytes for "
+        "each 64 of K. The fence hands all of it over to the async proxy, for `cp` as for `mma`.",
     ),
-    Stop("wait", "wait(barrier", ""),
+    Stop(
+        "tensor memory",
+        "// Tensor memory:",
+        "64 columns are allocated. The kernel decides what is where: D first, then 16 columns for the scales "
+        "of A and 16 for those of B.",
+    ),
+    Stop(
+        "scales",
+        "// Scales: each",
+        "One thread issues eight copies. The descriptor says that lines of 16 bytes follow each other; "
+        "`warpx4` makes the four copies in tensor memory. No thread has seen a scale.",
+    ),
+    Stop(
+        "products",
+        "// Products: 64",
+        "The same thread goes on at once. Each product gets two more addresses than in lesson 22, the "
+        "columns of its scales. The descriptor `0x08080480` is the same for all: with nvfp4 both ids are 0.",
+    ),
+    Stop(
+        "wait",
+        "// All wait",
+        "The mbarrier hears of the products, and they come after the copies: one wait is enough for both.",
+    ),
+    Stop(
+        "epilogue",
+        "// The epilogue",
+        "D leaves tensor memory, and meets the second level: one multiplication by the factors. A real "
+        "kernel also converts here, often to the next layer's nvfp4, and must then find new scales.",
+    ),
 )
-_COPY = (
-    Stop(
-        "copied by tcgen05.cp",
-        "// One thread",
-        "The fast way. The tile is in shared memory, where TMA has put it, and one thread issues a copy: "
-        "no register is touched, and `warpx4` makes all four copies. Behind it, this kernel of a single `cp` "
-        "waits; before a product it need not.",
-    ),
-    Stop("wait", "wait(barrier", ""),
-)
-_PARTS = (0, 2, 3)
 
 
 def part_name(part: int) -> str:
-    """The name of a part of the kernels, for the slider.
+    """The name of a part of the kernel, for the slider.
 
     >>> part_name(3)
-    'copied by tcgen05.cp'
+    'scales'
     """
-    return _COPY[0].name if part == len(_PARTS) else STOPS[_PARTS[part]].name
+    return STOPS[part].name
 
 
 def part_of_kernel(part: int) -> _Reading:
-    """What is new in the kernel of an nvfp4 product, part by part; the last is of a kernel with tcgen05.cp.
+    """A part of the kernel, with its explanation.
 
-    >>> "scale_b_tmem" in part_of_kernel(0).source
-    True
+    >>> len(part_of_kernel(3).lines)
+    6
     """
-    if part < len(_PARTS):
-        return reading(_tensor(_NVFP4, n=64).kernel, _PARTS[part], STOPS)
-    copy: Any = instruction("tcgen05.cp.cta_group::1.32x128b.warpx4")
-    return reading(copy.kernel, 0, _COPY)
+    return reading(KERNEL, part, STOPS)
+
+
+def kernel() -> Kernel[Simulation]:
+    """The kernel, to simulate; it comes with its PTX, and needs no compiler.
+
+    >>> kernel().name, kernel().target
+    ('nvfp4', 'sm_100a')
+    """
+    return recorded(KERNEL, "sm_100a")
+
+
+def sources() -> list[str]:
+    """The source of the kernel, whose PTX is recorded."""
+    return [KERNEL]
+
+
+def packed(X: Quantised) -> NDArray[np.uint8]:
+    """The stored elements as bytes, as the kernel has them in shared memory.
+
+    Each 64 of K are one tile, of core matrices of 8 rows by 16 bytes (lesson 16), without a swizzle.
+
+    >>> packed(quantise(weights(32, 256))).shape
+    (4096,)
+    """
+    codes = dtype("e2m1").encode(X.stored).astype(np.uint8)
+    rows, k = codes.shape
+    pairs = codes.reshape(rows // 8, 8, k // 64, 2, 32).transpose(2, 0, 3, 1, 4).reshape(-1, 2)
+    return np.asarray(pairs[:, 0] | pairs[:, 1] << 4, dtype=np.uint8)
+
+
+def scale_tiles(X: Quantised) -> NDArray[np.uint8]:
+    """The scales as bytes, in tiles of 128 x 4.
+
+    >>> scale_tiles(quantise(weights(32, 256))).shape
+    (2048,)
+    """
+    return np.asarray(tile_scales(dtype("ue4m3").encode(X.scales)), dtype=np.uint8)
 
 
 def versus() -> Picture:

@@ -31,6 +31,7 @@ __all__ = [
     "kernel",
     "never_written",
     "normal_numbers",
+    "recorded",
     "same",
     "simulated",
     "where",
@@ -64,11 +65,16 @@ def kernel(source: str) -> Kernel[Simulation]:
     >>> kernel('extern "C" __global__ void nothing() {}').name
     'nothing'
     """
-    stored = _stored().get(digest(source))
-    if stored is None or _has_compiler():
+    if digest(source) not in _stored() or _has_compiler():
         return compiled_kernel(source)
+    return recorded(source)
+
+
+def recorded(source: str, target: str = "sm_90a") -> Kernel[Simulation]:
+    """One of the lessons' own kernels from its recorded PTX, also where there is a compiler."""
+    stored = _stored()[digest(source)]
     module = read_ptx(stored)
-    return Kernel(Simulation, module, module.functions[module.entries[0]], "sm_90a", stored, source)
+    return Kernel(Simulation, module, module.functions[module.entries[0]], target, stored, source)
 
 
 @lru_cache(maxsize=1)
