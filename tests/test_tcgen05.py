@@ -170,6 +170,10 @@ def test_other_tools_say_that_they_lack_it() -> None:
 def test_pasted_code() -> None:
     code = f'asm volatile("tcgen05.fence::after_thread_sync; {F16} [%0], %1, %2, %3, p;" :: "r"(d));'
     assert instruction(code) == instruction(F16)
+    in_tensor_memory = (
+        f'asm volatile("{F16}\\n\\t"  " [%0], [%1], %2, %3, {{%5, %6, %7, %8}}, p;" :: "r"(d));'
+    )
+    assert instruction(in_tensor_memory) == instruction(F16).a_from("tensor") != instruction(F16)
     assert instruction("tcgen05.wait::st.sync.aligned;").purpose.startswith("waits until")
     with pytest.raises(PtxlabError, match="^the text has 2 different tcgen05 instructions"):
         instruction(f"{F16} x; tcgen05.cp.cta_group::1.128x256b y;")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 from ..errors import PtxlabError, listing
@@ -73,12 +74,21 @@ def _tcgen05(text: str | Form) -> Tcgen05Form | None:
     wrong = next((name for name, form in forms.items() if form is None), None)
     if wrong is not None:
         raise PtxlabError(refusal(wrong))
-    found = list(dict.fromkeys(form for form in forms.values() if form is not None))
+    found = list(dict.fromkeys(_with_a(form, name, text) for name, form in forms.items() if form is not None))
     if len(found) > 1:
         raise PtxlabError(
             f"the text has {len(found)} different tcgen05 instructions; take one of them: {listing(found, 8)}"
         )
     return found[0] if found else None
+
+
+def _with_a(form: Tcgen05Form, name: str, text: str) -> Tcgen05Form:
+    """The form with A in tensor memory, if that is how the text has it: `[d-tmem], [a-tmem], ...`."""
+    if not isinstance(form, Tcgen05Mma):
+        return form
+    code = re.sub(r'\\[nt]|["\s]', "", text)
+    second = set(re.findall(re.escape(name) + r"\[[^][]*\],(\[?)", code))
+    return form.a_from("tensor") if second == {"["} else form
 
 
 def parse_every(text: str) -> list[MmaForm | TransferForm | Tcgen05Form]:
