@@ -298,7 +298,7 @@ def test_what_is_not_known_or_not_taken_is_a_sentence() -> None:
         (lambda: ins.emulate(*zeros, model="sm_90"), "model 'sm_90' has no arithmetic for tcgen05.mma"),
         (lambda: ws(np.ones((32, 16)), np.ones((16, 64)), zero_column_mask=shifted), "ptxlab takes no shift"),
         (lambda: model_of(ins, "sm_103"), "model 'sm_103': as far as is known it computes as sm_100"),
-        (lambda: model_of(rubin), "nothing is published about the arithmetic of sm_107a, sm_107f, which"),
+        (lambda: model_of(rubin), "nothing is published about the arithmetic of sm_107a, sm_107f, and no"),
         (lambda: model_of(nowhere), "no target has it with this descriptor: sm_100a lacks K = 192"),
     ):
         with pytest.raises(PtxlabError, match=message):
