@@ -805,26 +805,29 @@ def _pair(answer: object) -> tuple[bool, str]:
     )
 
 
-_LOOP = "tcgen05.mma.cta_group::1.kind::mxf4.block_scale.block32"
+_FIRST = 32  # column of tensor memory at which SFB begins
 
 
 @exercise(
     "23.6",
-    "A loop multiplies mxfp4, `kind::mxf4`, with M = 128 over K = 256: four instructions of K = 64, with two "
-    "scales of a row each. Two tiles of scales of A are in tensor memory, at columns 0 and 4. **For each "
-    "instruction, give the column that it gets as the address of SFA, and the SFA id in its descriptor.**",
+    "A loop multiplies mxfp4, `kind::mxf4`, with N = 256 over K = 256: four instructions of K = 64, each "
+    "with two scales for a column of B. The scales of B are in tensor memory from column 32 on: first the "
+    "tiles with the first four scales of all 256 columns of B, behind them the tiles with the other four. "
+    "**For each instruction, give the column that it gets as the address of SFB, and the SFB id in its "
+    "descriptor.**",
     "steps = ...  # (column, id, column, id, column, id, column, id)",
 )
 def _loop(answer: object) -> tuple[bool, str]:
     submitted = whole_numbers(answer, 8, "`(column, id)` four times")
     columns, ids = submitted[::2], submitted[1::2]
-    right_columns, right_ids = (0, 0, 4, 4), (0, 2, 0, 2)
+    wide = _scales_of(FORMATS["mxfp4"].mnemonic, "SFB", n=256).columns
+    right_columns, right_ids = (_FIRST, _FIRST, _FIRST + wide, _FIRST + wide), (0, 2, 0, 2)
     return judge(
         (columns, ids) == (right_columns, right_ids),
-        "One `tcgen05.cp` brings scales for two instructions. With mxfp8 it would be four, with ids 0, 1, "
-        "2, 3; with nvfp4 it is one, and the id is always 0.",
+        "256 columns of B take eight columns of tensor memory, and four scales there serve two instructions. "
+        "With mxfp8 they would serve four, with ids 0, 1, 2, 3; with nvfp4 one, and the id is always 0.",
         (
-            ids == (0, 1, 0, 1) or ids == (0, 1, 2, 3),
+            ids in ((0, 1, 0, 1), (0, 1, 2, 3)),
             "The id is the first byte that is read, not the number of the instruction. With two scales each, "
             "which byte does the second instruction begin with?",
         ),
@@ -837,16 +840,20 @@ def _loop(answer: object) -> tuple[bool, str]:
             "A word has four bytes, and an instruction reads two of them: from byte 0 or from byte 2.",
         ),
         (
-            columns in ((0, 1, 2, 3), (0, 0, 1, 1)),
-            "The ids are right. The next column has *rows* 32 to 63 of the same scales. A tile takes four "
-            "columns.",
+            columns in ((32, 32, 36, 36), (0, 0, 4, 4)),
+            "The ids are right. One tile, of four columns, is for 128 columns of B. There are 256.",
+        ),
+        (columns == (0, 0, wide, wide), "The ids are right. But SFB begins at column 32."),
+        (
+            columns in ((32, 33, 34, 35), (32, 32, 33, 33)),
+            "The ids are right. The next column has the same scales of the *next 32 columns* of B.",
         ),
         (
-            columns == (0, 4, 8, 12),
-            "The ids are right. That would be a tile for each instruction; here a tile has scales for two.",
+            columns == (32, 40, 48, 56),
+            "The ids are right. That would be new scales for each instruction; here four scales serve two.",
         ),
-        otherwise="The ids are right. A tile of four scales a row is at column 0, the next at column 4; "
-        "how many instructions does each serve?",
+        otherwise="The ids are right. How many columns of tensor memory do four scales of 256 columns of B "
+        "take, and how many instructions do they serve?",
     )
 
 
