@@ -547,7 +547,7 @@ def rules() -> Picture:
     columns = ["the largest exponent of", "last place", "D[0][0]"]
     notes = (
         f"the exact sum is 2^{_REST}",
-        "the 74 words of a B200 that sf-tensor has published agree with both",
+        "ptxlab gives all 74 words of a B200 that sf-tensor has published",
     )
     return table(
         {name: [str(text) for text in row] for name, row in rows.items()}, columns, "Two rules", notes
