@@ -108,7 +108,8 @@ def main() -> int:
         rows = measure(args.lessons, folder)
     if args.record:
         recorded = json.loads(RESULTS.read_text(encoding="utf-8"))
-        recorded["student"] = {"cores": os.cpu_count(), "rows": rows}
+        earlier = recorded.get("student", {}).get("rows", {})  # of lessons that were not measured now
+        recorded["student"] = {"cores": os.cpu_count(), "rows": earlier | rows}
         write_atomically(RESULTS, json.dumps(recorded, indent=1) + "\n")
     return 0
 

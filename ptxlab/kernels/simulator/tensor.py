@@ -275,8 +275,8 @@ def _shared_bytes(
     fields = descriptor(code, family="tcgen05")
     places = fields.addresses(np.arange(rows)[:, None], np.arange(count), bits=bits).reshape(-1)
     content = np.zeros(int(places.max()) + 64, dtype=np.uint8)
-    for byte in range(bits // 8):
-        content[places + byte] = _load(machine, instruction, thread, places + byte, 8, rank)
+    places = np.unique(places[:, None] + np.arange(bits // 8))
+    content[places] = _load(machine, instruction, thread, places, 8, rank)
     return content
 
 
