@@ -1,6 +1,6 @@
 """python -m tools.compile_loops: let numba compile the loops of the emulator, for all processes of the tests.
 
-It takes some 18 seconds of a processor, which every worker and kernel would spend again if they began together.
+It takes 18 seconds of a processor, which every worker and kernel would spend again if they began together.
 """
 
 from __future__ import annotations
