@@ -18,10 +18,12 @@ from ptxlab.explorer.edits import (
     SetRegister,
     SetValues,
 )
+from ptxlab.explorer.memory_descriptor import place_shared
 from ptxlab.explorer.protocol import instruction_info
 from ptxlab.explorer.state import ExplorerState, LoadRequest
 from ptxlab.explorer.tensor_view import load_data, tensor_load
 from ptxlab.isa.tcgen05 import Tcgen05Mma
+from ptxlab.memory import Tcgen05Descriptor, Tile
 
 pytest.importorskip("anywidget")
 
@@ -179,6 +181,73 @@ def test_fields_of_the_descriptor_change_the_instruction() -> None:
     for _ in range(2):
         ex.undo()
     assert ex.instruction.shape == "m64n16k16" and ex.A.all()
+
+
+def test_the_matrix_descriptor_moves_b_in_shared_memory() -> None:
+    """A field, all bits, a link; what is wrong is said, and what cannot be changes nothing."""
+    ex = ptxlab.explore(F16, m=64, n=32)
+
+    def set_field(name: str, text: str) -> str:
+        ex.view.problem = ""
+        ex.view._handle_custom_msg({"type": "set_memory_field", "name": name, "text": text}, [])
+        return str(ex.view.problem)
+
+    assert "no tile of wgmma or tcgen05.mma is shown" in set_field("stride", "512")
+    ex.show_memory("B")
+    plain = Tile(16, 32, 16, swizzle=64)
+    assert not set_field("swizzle", "64B") and not set_field("address", "0x480")
+    shown = ex.view.memory["descriptor"]
+    fields = {field["name"]: field["text"] for field in shown["fields"]}
+    assert fields["stride"] == str(plain.stride) and ex.view.memory["swizzle"] == 64
+    assert shown["problems"] == ["base offset 0: a swizzle pattern that starts at 0x480 has base offset 1"]
+    assert not set_field("base_offset", "1") and not set_field("stride", "1024")
+    descriptor = Tcgen05Descriptor(0x480, 16, 1024, 64, base_offset=1)
+    assert ex.view.memory["descriptor"]["hex"] == f"0x{descriptor.code:016x}"
+    assert not ex.view.memory["descriptor"]["problems"]
+    rows, k = np.arange(32), np.arange(16)[:, None]
+    byte = np.frombuffer(ex.view.memory["byte"], np.int32).reshape(16, 32)
+    assert np.array_equal(byte, descriptor.addresses(rows, k))
+    assert ptxlab.explore(ex.link).view.memory["byte"] == ex.view.memory["byte"]
+    before = ex.view.memory
+    for name, text, sentence in (
+        ("stride", "256", "B[0][4] and B[0][8] would both be read from byte 0x5a0"),
+        ("stride", "100", "found '100'; it takes a multiple of 16 bytes below 0x40000"),
+        ("address", "0x40000", "a block has at most 232448 bytes"),
+        ("version", "2", "bits 46-48 are 2; for tcgen05 they are 1"),
+        ("absolute", "1", "does not say which part of K is where"),
+        ("swizzle", "128B_BASE32B", "moves 16 bytes at a time"),
+        ("swizzle", "7", "there are none, 32B"),
+        ("moon", "1", "has no field 'moon'"),
+    ):
+        assert sentence in set_field(name, text)
+    for code, sentence in ((1 << 53, "bits 46-48 are 0"), ("twelve", "64 bits in hexadecimal")):
+        with pytest.raises(PtxlabError, match=sentence):
+            ex.show_memory("B", descriptor=code)
+    assert ex.view.memory is before
+    ex.show_memory("B", descriptor=descriptor.code)
+    ex.apply(SetDescriptorField("transpose_b", "1"))  # where this descriptor would read bytes twice, or not
+    assert ex.view.memory["name"] == "B" and ex.view.memory["major"] == "row"
+    ex.instruction = "wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16"
+    assert not set_field("swizzle", "32B") and ex.view.memory["descriptor"]["hex"] == "0xc000001000010000"
+    with pytest.raises(PtxlabError, match="A of .* is in registers"):
+        ex.show_memory("A", descriptor=0)
+
+
+@pytest.mark.parametrize("kind", ["f16", "tf32", "i8"])
+def test_a_tile_is_where_its_descriptor_says(kind: str) -> None:
+    """The PTX ISA's table of strides, and the modes of a tile: two ways to the same bytes."""
+    transposed = kind != "i8"
+    ins = ptxlab.instruction(f"tcgen05.mma.sp.cta_group::1.kind::{kind}", transpose_b=transposed)
+    for operand, turned in ((ins.a, False), (ins.b, transposed)):
+        for swizzle in (0, 32, 64, 128):
+            if not turned and operand.name == "B" and swizzle == 32:
+                with pytest.raises(PtxlabError, match="rows of 64 bytes do not fit"):
+                    place_shared(ins, operand, turned, swizzle)
+                continue
+            shared = place_shared(ins, operand, turned, swizzle)
+            offsets = shared.placement.offsets if operand.name == "A" else shared.placement.offsets.T
+            assert np.array_equal(offsets, shared.tile.offsets)
+            assert shared.reads.wavefronts == shared.reads.least
 
 
 def test_other_families_and_back_keep_matrices_and_descriptor() -> None:

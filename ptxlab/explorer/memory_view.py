@@ -18,22 +18,21 @@ from numpy.typing import NDArray
 from ..errors import PtxlabError, listing, quoted
 from ..isa.operand import Operand
 from ..isa.tcgen05 import Tcgen05Mma
-from ..memory import SWIZZLES, Conflicts, Tile
+from ..memory import SWIZZLES, Conflicts
 from ..memory.fetch import (
     Access,
     Major,
     Placement,
-    core_matrix_access,
     lane_accesses,
     matrix_accesses,
     place_lines,
-    place_tile,
 )
 from ..views.labels import index_range
 from .matrices import Product
+from .memory_descriptor import SharedTile, descriptor_info, has_tile, place_shared, shared_tile
 from .state import ExplorerState, MemoryRequest
 
-__all__ = ["MemoryLayout", "has_memory_view", "is_transposed", "memory_data", "memory_layout", "shared_tile"]
+__all__ = ["MemoryLayout", "has_memory_view", "is_transposed", "memory_data", "memory_layout"]
 
 _LINE = 128  # bytes of all banks
 _MOST_PITCH = 1024
@@ -53,8 +52,7 @@ class MemoryLayout:
     swizzle: int
     placement: Placement
     accesses: tuple[Access, ...]
-    tile: Tile | None = None
-    reads: Conflicts | None = None  # of wgmma, core matrix by core matrix
+    shared: SharedTile | None = None  # of wgmma and tcgen05.mma, with its descriptor
 
     @property
     def wavefronts(self) -> int:
@@ -68,8 +66,8 @@ class MemoryLayout:
 
     @property
     def _conflicts(self) -> list[Conflicts]:
-        if self.reads is not None:
-            return [self.reads]
+        if self.shared is not None:
+            return [self.shared.reads]
         return [access.conflicts for access in self.accesses if access.warp == 0]
 
 
@@ -80,31 +78,8 @@ def has_memory_view(ins: Product, name: str) -> bool:
     """Whether a matrix can be shown in memory: not dense A of a sparse instruction, which is nowhere."""
     own_a = "stored" if ins.sparse else "A"
     if isinstance(ins, Tcgen05Mma):
-        return name in (own_a, "B") and _has_tile(ins, "A" if name == "stored" else name)
+        return name in (own_a, "B") and has_tile(ins, "A" if name == "stored" else name)
     return ins.mma_count == 1 and name in (own_a, "B", "C", "D")
-
-
-def _has_tile(ins: Tcgen05Mma, name: str) -> bool:
-    """Whether an operand of tcgen05.mma is a tile in shared memory, in whole bytes or in pairs."""
-    operand = ins.operands.get(name)
-    padded = ins.kind in ("f8f6f4", "mxf8f6f4")  # narrow elements lie in parts of 16 bytes, with gaps
-    return operand is not None and operand.dtype.bits in ((8,) if padded else (4, 8, 16, 32))
-
-
-def shared_tile(ins: Product, operand: Operand, swizzle: int = 0, transposed: bool = False) -> Tile:
-    """The tile of an operand that wgmma or tcgen05.mma reads from shared memory.
-
-    >>> import ptxlab
-    >>> ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", n=64)
-    >>> shared_tile(ins, ins.b, swizzle=32)
-    Tile(bits=16, rows=64, k=16, major='K', swizzle=32)
-    """
-    if not isinstance(ins, Tcgen05Mma):
-        return Tile.of(operand, swizzle, transposed)
-    if not _has_tile(ins, operand.name):
-        raise PtxlabError(f"{operand.name} of {operand.dtype} is no tile of whole bytes in shared memory")
-    rows, k = operand.shape if operand.name == "A" else operand.shape[::-1]
-    return Tile(operand.dtype.bits, rows, k, "MN" if transposed else "K", swizzle)
 
 
 def is_transposed(state: ExplorerState, name: str) -> bool:
@@ -273,6 +248,8 @@ def _layout(ins: Product, trans_a: bool, trans_b: bool, request: MemoryRequest) 
     major = _as_major(request.major, next(iter(_majors(ins, operand, transposed))))
     by = _usual_way(ins, operand, major) if request.by is None else request.by
     swizzle = 0 if request.swizzle is None else request.swizzle
+    if request.descriptor is not None:
+        return _described_layout(ins, name, operand, major, transposed, request)
     choices = _choices(ins, operand, by, major, transposed)
     for what, options, value in (
         ("by", choices.by, by),
@@ -285,16 +262,33 @@ def _layout(ins: Product, trans_a: bool, trans_b: bool, request: MemoryRequest) 
             raise PtxlabError(
                 f"pitch={request.pitch}: a tile of {by} has none; its swizzle says where rows are"
             )
-        tile = shared_tile(ins, operand, swizzle, transposed)
-        placement = place_tile(operand, tile)
-        reads = core_matrix_access(tile)
-        return MemoryLayout(name, operand, by, major, None, swizzle, placement, (), tile, reads)
+        shared = place_shared(ins, operand, transposed, swizzle)
+        return MemoryLayout(name, operand, by, major, None, swizzle, shared.placement, (), shared)
     pitch = request.pitch if request.pitch is not None else max(_LINE, _line_bytes(operand, major))
     _check_pitch(operand, by, major, pitch)
     placement = place_lines(operand, major, pitch, swizzle)
     return MemoryLayout(
         name, operand, by, major, pitch, swizzle, placement, _accesses(operand, placement, by)
     )
+
+
+def _described_layout(
+    ins: Product, name: str, operand: Operand, major: Major, transposed: bool, request: MemoryRequest
+) -> MemoryLayout:
+    """As a matrix descriptor says, which leaves nothing else to choose."""
+    if operand.space != "shared":
+        raise PtxlabError(f"{request.name} of {ins.mnemonic} is in registers: no descriptor says where")
+    for what, value in (("by", request.by), ("major", request.major), ("pitch", request.pitch)):
+        if value is not None:
+            raise PtxlabError(
+                f"{what}={quoted(value)}: the descriptor says how {request.name} lies in memory"
+            )
+    shared = place_shared(ins, operand, transposed, code=request.descriptor)
+    swizzle = shared.descriptor.swizzle
+    if request.swizzle not in (None, swizzle):
+        raise PtxlabError(f"swizzle={quoted(request.swizzle)}: the descriptor says {swizzle}")
+    by = _ways(ins, operand)[0]
+    return MemoryLayout(name, operand, by, major, None, swizzle, shared.placement, (), shared)
 
 
 def _as_major(text: str | None, usual: Major) -> Major:
@@ -363,6 +357,8 @@ def memory_data(state: ExplorerState, layout: MemoryLayout) -> dict[str, Any]:
         "facts": _facts(layout),
         "steps": _steps(state.ins, layout),
     }
+    if layout.shared is not None:
+        data["descriptor"] = descriptor_info(layout.shared)
     if placement.low.any():
         data["low"] = placement.low.astype(np.int8).tobytes()
     return data
@@ -370,7 +366,7 @@ def memory_data(state: ExplorerState, layout: MemoryLayout) -> dict[str, Any]:
 
 def _controls(ins: Product, layout: MemoryLayout, transposed: bool) -> list[dict[str, Any]]:
     choices = _choices(ins, layout.operand, layout.by, layout.major, transposed)
-    is_tile = layout.tile is not None
+    is_tile = layout.shared is not None
     turn = f"imm_trans_{layout.operand.name.lower()}"
     majors = [[each.text, each.value, each.obstacle] for each in choices.major]
     if is_tile and len(ins.modifiers.get(turn, ())) > 1:
@@ -421,8 +417,8 @@ def _controls(ins: Product, layout: MemoryLayout, transposed: bool) -> list[dict
 def _cell_wavefronts(layout: MemoryLayout) -> NDArray[np.int64]:
     """In which wavefront of its warp each cell is moved."""
     words = layout.placement.offsets // 4
-    if layout.reads is not None:
-        return _lookup(layout.reads, words)
+    if layout.shared is not None:
+        return _lookup(layout.shared.reads, words)
     coords = layout.operand.coords()
     cells = np.full(words.shape, -1, dtype=np.int64)
     start, warp = 0, 0
@@ -474,7 +470,7 @@ def _lanes(lanes: Sequence[int]) -> str:
 def _summary(ins: Product, layout: MemoryLayout) -> str:
     warps = layout.operand.lanes // 32
     each = " in each warp" if warps > 1 else ""
-    if layout.reads is not None:
+    if layout.shared is not None:
         cores = "1 core matrix" if layout.least == 1 else f"{layout.least} core matrices"
         return f"{cores} of 128 bytes, each with every bank once; their order is not documented"
     count = _plural(layout.wavefronts, "wavefront")
@@ -513,14 +509,13 @@ def _is_free(layout: MemoryLayout, pitch: int, swizzle: int) -> bool:
 
 
 def _facts(layout: MemoryLayout) -> list[str]:
-    if layout.tile is not None:
-        tile = layout.tile
-        fields = tile.slice(0)
-        code = fields.tcgen05().code if layout.by == "tcgen05.mma" else fields.code
+    if layout.shared is not None:
+        fields = layout.shared.descriptor
+        address = f"0x{fields.address:x}" if fields.address else "0"
         return [
-            f"descriptor 0x{code:x} (address 0)",
-            f"LBO {tile.leading}, SBO {tile.stride}",
-            tile.cute,
+            f"descriptor 0x{fields.code:x} (address {address})",
+            f"LBO {fields.leading}, SBO {fields.stride}",
+            *([layout.shared.tile.cute] if layout.shared.is_plain else []),
         ]
     names: dict[str, int] = {}
     for access in layout.accesses:
@@ -538,7 +533,7 @@ def _facts(layout: MemoryLayout) -> list[str]:
 
 def _steps(ins: Product, layout: MemoryLayout) -> list[dict[str, Any]]:
     """Wavefront by wavefront, then what the registers hold and what reads them; of the first warp."""
-    if layout.reads is not None:
+    if layout.shared is not None:
         return [*_core_steps(layout), _last_step(ins, layout)]
     steps: list[dict[str, Any]] = []
     total, number = layout.wavefronts, 0
@@ -639,6 +634,6 @@ def _last_step(ins: Product, layout: MemoryLayout) -> dict[str, Any]:
     if layout.operand.name == "D":
         text = f"{ins.mnemonic} leaves D in the registers of every lane"
     else:
-        where = "from shared memory" if layout.tile is not None else "from the registers of every lane"
+        where = "from shared memory" if layout.shared is not None else "from the registers of every lane"
         text = f"{ins.mnemonic} reads {layout.operand.name} {where}: D = A·B + C"
     return {"kind": "mma", "wavefront": -1, "group": [], "registers": [], "text": text}

@@ -32,7 +32,8 @@ from ..views.places import copies_note, selected_by
 from . import edits
 from .fills import patterns
 from .matrices import Product
-from .memory_view import has_memory_view, is_transposed, shared_tile
+from .memory_descriptor import shared_tile
+from .memory_view import has_memory_view, is_transposed
 from .parse_cell import format_value
 from .results import GPU, Comparison
 from .state import ExplorerState
@@ -41,9 +42,9 @@ from .tensor_view import descriptor_info, tensor_info
 __all__ = [
     "DISPLAY_CONTROLS", "MESSAGES", "AnswerQuestion", "Export", "FindDifference", "HideMemory",
     "NextQuestion", "RegisterField", "Request", "RequestPickerIndex", "ResendMatrices", "RunOnGpu",
-    "ShowLoad", "ShowMemory", "SkipQuestion", "StartQuiz", "StopQuiz", "bit_parts", "comparison_bytes",
-    "decode_message", "delta", "instruction_info", "is_same", "lane_registers", "matrix_bytes",
-    "picture_data", "register_fields", "sources", "threads", "toolbar", "typescript",
+    "SetMemoryField", "ShowLoad", "ShowMemory", "SkipQuestion", "StartQuiz", "StopQuiz", "bit_parts",
+    "comparison_bytes", "decode_message", "delta", "instruction_info", "is_same", "lane_registers",
+    "matrix_bytes", "picture_data", "register_fields", "sources", "threads", "toolbar", "typescript",
 ]  # fmt: skip
 
 
@@ -91,6 +92,15 @@ class ShowMemory(Request):
     major: str | None = None
     pitch: int | None = None
     swizzle: int | None = None
+    descriptor: str | None = None
+
+
+@dataclass(frozen=True)
+class SetMemoryField(Request):
+    """Write one field of the matrix descriptor of the tile that is shown, as the field shows its value."""
+
+    name: str
+    text: str
 
 
 @dataclass(frozen=True)
@@ -144,8 +154,8 @@ MESSAGES: dict[str, type[edits.Edit | Request]] = {
         edits.DismissRefusal, edits.SetRegister, edits.FlipBit, edits.SetWord, edits.SetOption,
         edits.SetChips, edits.ChooseInstruction, edits.SetDescriptor, edits.SetDescriptorField,
         edits.Undo, edits.Redo,
-        RequestPickerIndex, RunOnGpu, FindDifference, Export, ResendMatrices, ShowMemory, HideMemory,
-        ShowLoad,
+        RequestPickerIndex, RunOnGpu, FindDifference, Export, ResendMatrices, ShowMemory, SetMemoryField,
+        HideMemory, ShowLoad,
         StartQuiz, AnswerQuestion, SkipQuestion, NextQuestion, StopQuiz,
     )
 }  # fmt: skip

@@ -48,6 +48,7 @@ class MemoryRequest:
     major: str | None = None  # which index is contiguous: that of a "row", or that of a "column"
     pitch: int | None = None  # bytes from one row or column to the next
     swizzle: int | None = None
+    descriptor: str | None = None  # of a tile of wgmma or tcgen05.mma, in hexadecimal, which says all
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,7 @@ from .export import (
     share_link,
 )
 from .matrices import Product
+from .memory_descriptor import set_field
 from .memory_view import MemoryLayout, memory_data, memory_layout
 from .picker import picker_index
 from .protocol import (
@@ -56,6 +57,7 @@ from .protocol import (
     RequestPickerIndex,
     ResendMatrices,
     RunOnGpu,
+    SetMemoryField,
     ShowLoad,
     ShowMemory,
     SkipQuestion,
@@ -187,6 +189,13 @@ def _pixels(height: int) -> int:
             "as much as the notebook shows at once"
         )
     return pixels
+
+
+def _hexadecimal(descriptor: int | str) -> str:
+    """A matrix descriptor as a page types it."""
+    if isinstance(descriptor, str):
+        return descriptor
+    return f"0x{as_int(descriptor, 'descriptor'):016x}"
 
 
 def _equal_bits(one: Any, other: Any) -> bool:
@@ -464,12 +473,14 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         major: str | None = None,
         pitch: int | None = None,
         swizzle: int | None = None,
+        descriptor: int | str | None = None,
     ) -> None:
         """Show a matrix in shared memory, bank by bank, and the accesses that move it to or from registers.
 
         `by` is the instruction: "ldmatrix" or "ld.shared" for A and B, "stmatrix" or "st.shared" for D;
         wgmma and wmma have their own. `major` says whether a "row" or a "column" is contiguous, `pitch` how
         many bytes those are apart, and `swizzle` is 0, 32, 64 or 128. What is left out is as usual.
+        A tile of wgmma or tcgen05.mma can lie as a matrix descriptor says, 64 bits or their hexadecimal text.
 
         >>> ex = Explorer("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
         >>> ex.show_memory("A", pitch=128)
@@ -488,8 +499,15 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
             major,
             None if pitch is None else as_int(pitch, "pitch"),
             None if swizzle is None else as_int(swizzle, "swizzle"),
+            None if descriptor is None else _hexadecimal(descriptor),
         )
         self._request_memory(request)
+
+    def _set_memory_field(self, name: str, text: str) -> None:
+        layout = memory_layout(self.state)
+        if layout is None or layout.shared is None:
+            raise PtxlabError("no tile of wgmma or tcgen05.mma is shown; ex.show_memory shows one")
+        self.show_memory(layout.name, descriptor=set_field(layout.shared, name, text))
 
     def hide_memory(self) -> None:
         """Show no memory."""
@@ -747,7 +765,10 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
                 major=request.major,
                 pitch=request.pitch,
                 swizzle=request.swizzle,
+                descriptor=request.descriptor,
             )
+        elif isinstance(request, SetMemoryField):
+            self._set_memory_field(request.name, request.text)
         elif isinstance(request, HideMemory):
             self.hide_memory()
         elif isinstance(request, ShowLoad):

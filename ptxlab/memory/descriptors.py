@@ -29,6 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._util.arguments import as_flag, as_int, as_integers, broadcast, check_room, is_name, set_integers
 from ..errors import PtxlabError, listing, quoted
+from ..isa.instruction_descriptor import BitField
 from ..isa.tcgen05 import Tcgen05Mma
 
 __all__ = [
@@ -102,6 +103,10 @@ offset (SBO) 1024 bytes.
     #: Who reads through it, and how many bits its quantities have.
     family: ClassVar[str] = "wgmma"
     _widths: ClassVar[dict[str, int]] = {"address": 18, "leading": 18, "stride": 18}
+    _fields: ClassVar[tuple[tuple[str, int, int], ...]] = (  # name, lowest bit, bits
+        ("address", 0, 14), ("leading", 16, 14), ("stride", 32, 14), ("base_offset", 49, 3),
+        ("swizzle", 62, 2),
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         set_integers(self, ("address", "leading", "stride", "swizzle", "base_offset"))
@@ -132,6 +137,22 @@ offset (SBO) 1024 bytes.
             | self.base_offset << 49
             | SWIZZLES[self.swizzle] << 62
         )
+
+    @property
+    def bit_fields(self) -> tuple[BitField, ...]:
+        """The fields from the lowest bit up: their bits, the code there, and the value it stands for.
+
+        >>> Descriptor(0x400, 128, 512, 64).bit_fields[-1]
+        BitField(name='swizzle', low=62, bits=2, code=2, value=64)
+        """
+        code = self.code
+        return tuple(
+            BitField(name, low, bits, code >> low & (1 << bits) - 1, self._field_value(name))
+            for name, low, bits in self._fields
+        )
+
+    def _field_value(self, name: str) -> object:
+        return getattr(self, name)
 
     def __index__(self) -> int:
         return self.code
@@ -263,6 +284,10 @@ stride dimension offset (SBO) 512 bytes.
 
     family: ClassVar[str] = "tcgen05"
     _widths: ClassVar[dict[str, int]] = {"address": 19, "leading": 19, "stride": 18}
+    _fields: ClassVar[tuple[tuple[str, int, int], ...]] = (
+        ("address", 0, 15), ("leading", 16, 15), ("stride", 32, 14), ("version", 46, 3),
+        ("base_offset", 49, 3), ("absolute", 52, 1), ("swizzle", 61, 3),
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -294,6 +319,9 @@ stride dimension offset (SBO) 512 bytes.
     def tcgen05(self) -> Tcgen05Descriptor:
         """The same descriptor."""
         return self
+
+    def _field_value(self, name: str) -> object:
+        return _TCGEN05_VERSION if name == "version" else super()._field_value(name)
 
     @property
     def _chunk_words(self) -> str:

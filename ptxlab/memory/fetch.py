@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ..errors import PtxlabError, listing, quoted
 from ..isa.operand import Operand
 from .banks import BANKS, WIDTHS, Conflicts, conflicts, row_conflicts
-from .descriptors import SWIZZLES, swizzled
+from .descriptors import SWIZZLES, Descriptor, swizzled
 from .tile import Tile
 
 __all__ = [
@@ -94,12 +94,20 @@ def place_lines(operand: Operand, major: Major, pitch: int, swizzle: int = 0) ->
     return Placement(np.asarray(offsets, dtype=np.int64), np.asarray(low, dtype=np.int64), operand.width)
 
 
-def place_tile(operand: Operand, tile: Tile) -> Placement:
-    """A matrix that wgmma reads from shared memory."""
-    low = np.broadcast_to(np.arange(tile.k) * tile.bits % 8, tile.offsets.shape)
+def place_tile(operand: Operand, tile: Tile, descriptor: Descriptor | None = None) -> Placement:
+    """A matrix that wgmma or tcgen05 reads from shared memory: the tile at 0, or where a descriptor says."""
+    offsets = _tile_offsets(tile, descriptor)
+    low = np.broadcast_to(np.arange(tile.k) * tile.bits % 8, offsets.shape)
     if operand.axes[0] == "m":
-        return Placement(tile.offsets, low, tile.bits)
-    return Placement(tile.offsets.T, low.T, tile.bits)
+        return Placement(offsets, low, tile.bits)
+    return Placement(offsets.T, low.T, tile.bits)
+
+
+def _tile_offsets(tile: Tile, descriptor: Descriptor | None) -> NDArray[np.int64]:
+    if descriptor is None:
+        return tile.offsets
+    rows, depth = np.arange(tile.rows)[:, None], np.arange(tile.k)
+    return descriptor.addresses(rows, depth, bits=tile.bits, major=tile.major)
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,17 +260,21 @@ def _transposed_rows(words: NDArray[np.int64]) -> NDArray[np.int64] | None:
     return np.asarray(rows // 8)
 
 
-def core_matrix_access(tile: Tile) -> Conflicts:
+def core_matrix_access(tile: Tile, descriptor: Descriptor | None = None) -> Conflicts:
     """wgmma's reading of a tile, core matrix by core matrix: its "lanes" are rows of 16 bytes, eight of each.
+
+    In chunks of 32 bytes, of which four make 128, each is two such rows.
 
     >>> core_matrix_access(Tile(bits=16, rows=64, k=16, swizzle=32)).wavefronts   # 16 core matrices
     16
     """
-    width = tile.core_width
+    width, offsets = tile.core_width, _tile_offsets(tile, descriptor)
     if tile.major == "K":
-        starts = tile.offsets[:, ::width].reshape(tile.rows // 8, 8, -1).transpose(2, 0, 1)
+        starts = offsets[:, ::width].reshape(tile.rows // 8, 8, -1).transpose(2, 0, 1)
+    elif tile.chunk == 32:
+        starts = offsets[::width].reshape(-1, 2, tile.k // 4, 4).transpose(2, 0, 1, 3).reshape(-1, 1, 8)
     else:
-        starts = tile.offsets[::width].reshape(-1, tile.k // 8, 8).transpose(1, 0, 2)
+        starts = offsets[::width].reshape(-1, tile.k // 8, 8).transpose(1, 0, 2)
     rows = starts.reshape(-1)
     words = rows[:, None] // _WORD + np.arange(4)
     return Conflicts(words, np.arange(math.prod(rows.shape)) // 8)

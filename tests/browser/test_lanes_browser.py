@@ -465,11 +465,26 @@ def test_tensor_memory_is_pointed_at_edited_and_loaded(screen: Lanes, page: Any)
     field.fill("16")
     field.press("Enter")
     page.wait_for_function("() => document.querySelector('.ptx-shape').textContent.startsWith('m64n16k16')")
-    page.locator(".ptx-descriptor-bit[data-bit='13']").click()  # negates A
+    page.get_by_test_id("instruction-descriptor").locator("[data-bit='13']").click()  # negates A
     screen.reads("D", 1, 1, -(17 % 9))
     page.keyboard.press("Control+z")
     page.keyboard.press("Control+z")
     page.wait_for_function("() => document.querySelector('.ptx-shape').textContent.startsWith('m64n32k16')")
+
+    # so does one of the matrix descriptor, by which B is read from shared memory
+    page.locator("[data-memory=B]").click()
+    field = page.get_by_label("stride of the matrix descriptor")
+    field.fill("128")
+    field.press("Enter")
+    shows(page, ".ptx-problem", "B[0][8] and B[8][0] would both be read from byte 0x80")
+    assert field.input_value() == "128"
+    field.press("Escape")
+    page.get_by_test_id("matrix-descriptor").locator("[data-bit='6']").click()  # 0x400 further
+    page.wait_for_function(
+        "() => document.querySelector('.ptx-memory-word').ariaLabel.startsWith('byte 0x400')"
+    )
+    page.locator("[data-memory=B]").click()
+    page.wait_for_selector(".ptx-memory", state="hidden")
 
     # zoomed in it shows numbers and scrolls; it closes and opens
     page.get_by_role("button", name="larger words").click()

@@ -785,6 +785,7 @@ def explorer_calls() -> tuple[Call, ...]:
         call("Explorer.show_load", tensor.show_load, shape="16x256b", count=2, lane=0, column=0, pack=False,
              thread=37),
         call("Explorer.show_memory", ex.show_memory, name="A", by="ldmatrix", major="row", pitch=64),
+        call("Explorer.show_memory descriptor", tensor.show_memory, name="B", descriptor=0x401000080000),
         call("Explorer.quiz questions", ex.quiz, questions=["where D[9][3]", "holds lane 14 d3"], seed=1),
         call("Explorer.quiz kinds", ex.quiz, kinds=["where", "nibble"], count=2, seed=1),
         call("Explorer.save_html", ex.save_html, path=str(folder / "page.html"), title="title"),

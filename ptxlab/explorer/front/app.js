@@ -79,7 +79,14 @@ export class App {
     this.quiz = new Quiz(this, this.root);
     this.grid = make("div", "ptx-product", this.root);
     this.quadrant = make("div", "ptx-quadrant", null);
-    this.descriptor = new Descriptor(this, this.quadrant);
+    this.descriptor = new Descriptor(this, this.quadrant, {
+      bits: 32,
+      title: "Instruction descriptor",
+      called: "the descriptor",
+      info: () => this.instruction.descriptor,
+      setCode: (text, asker) => this.send({ type: "set_descriptor", text }, asker),
+      setField: (name, text, asker) => this.send({ type: "set_descriptor_field", name, text }, asker),
+    });
     this.panel = new Panel(this, this.quadrant);
     this.motion = new Motion(this);
     this.status = make("div", "ptx-status", this.quadrant, {

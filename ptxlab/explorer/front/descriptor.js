@@ -1,50 +1,50 @@
-// The instruction descriptor of tcgen05.mma: 32 bits, and every field of them to change. What is typed or
-// flipped becomes another instruction, or a sentence that says why there is none.
+// A descriptor, its bits, and every field of them to change: the instruction descriptor of tcgen05.mma, and the
+// matrix descriptor of a tile in shared memory. What is typed or flipped becomes another descriptor, or a
+// sentence that says why there is none.
 
 import { make, write, attribute, isTouch } from "./util.js";
 import { textBox } from "./register.js";
 import { flashNodes } from "./flash.js";
 import { rove, nextInBar, nextInPlane } from "./rove.js";
 
-const BITS = 32;
-
 /** @param {DescriptorField} field */
 const bitRange = ({ low, bits }) => (bits === 1 ? `${low}` : `${low + bits - 1}..${low}`);
 
 export class Descriptor {
-  /** @param {App} app @param {HTMLElement} parent */
-  constructor(app, parent) {
+  /** @param {App} app @param {HTMLElement} parent @param {DescriptorSource} source */
+  constructor(app, parent, source) {
     this.app = app;
+    this.source = source;
     this.built = "";
     this.shown = /** @type {DescriptorInfo | undefined} */ (undefined);
     this.dark = false;
     this.updates = /** @type {((info: DescriptorInfo) => void)[]} */ ([]);
     this.node = make("section", "ptx-descriptor", parent, {
-      "aria-label": "instruction descriptor",
-      "data-testid": "descriptor",
+      "aria-label": source.title.toLowerCase(),
+      "data-testid": source.title.toLowerCase().replace(" ", "-"),
     });
+    this.node.classList.toggle("wide", source.bits > 32);
     this.node.hidden = true;
     const head = make("div", "ptx-descriptor-head", this.node);
-    make("b", "", head).textContent = "Instruction descriptor";
-    this.hex = textBox(app, head, "ptx-hex", false, (text, _, asker) =>
-      app.send({ type: "set_descriptor", text }, asker),
-    );
+    make("b", "", head).textContent = source.title;
+    this.hex = textBox(app, head, "ptx-hex", false, (text, _, asker) => source.setCode(text, asker));
     this.sentence = make("span", "", head);
+    this.problems = make("div", "ptx-descriptor-problems", this.node, { role: "status" });
     this.strip = make("div", "ptx-descriptor-bits", this.node, {
       role: "group",
-      "aria-label": "bits of the descriptor; arrow keys move inside",
+      "aria-label": `bits of ${source.called}; arrow keys move inside`,
     });
     this.fields = make("div", "ptx-descriptor-fields", this.node, {
       role: "group",
-      "aria-label": "fields of the descriptor",
+      "aria-label": `fields of ${source.called}`,
     });
-    this.bits = Array.from({ length: BITS }, (_, index) => this.makeBit(BITS - 1 - index));
+    this.bits = /** @type {HTMLElement[]} */ ([]);
     this.updateBits = rove(this.strip, ".ptx-descriptor-bit", nextInBar);
     this.updateStops = rove(this.fields, "select, input", nextInPlane);
   }
 
   get info() {
-    return this.app.instruction.descriptor;
+    return this.source.info();
   }
 
   /** @param {number} bit */
@@ -86,8 +86,8 @@ export class Descriptor {
       app.tooltip.show({ clientX: left, clientY: bottom }, () => this.bitFacts(bit));
       return;
     }
-    const code = (Number(info.hex) ^ ((2 ** bit) | 0)) >>> 0;
-    app.send({ type: "set_descriptor", text: `0x${code.toString(16).padStart(8, "0")}` }, { node });
+    const code = BigInt(info.hex) ^ (1n << BigInt(bit));
+    this.source.setCode(`0x${code.toString(16).padStart(this.source.bits / 4, "0")}`, { node });
   }
 
   /** @param {number} bit */
@@ -119,14 +119,16 @@ export class Descriptor {
     const key = JSON.stringify([info.fields.map(({ name, low, bits }) => [name, low, bits]), app.dark]);
     if (key !== this.built) this.build(info);
     this.built = key;
-    this.hex.show(info.hex, "instruction descriptor, hexadecimal", info.hex);
+    const { title } = this.source;
+    this.hex.show(info.hex, `${title.toLowerCase()}, hexadecimal`, info.hex);
+    write(this.problems, (info.problems ?? []).join("; "));
     write(this.sentence, info.sentence);
     this.sentence.title = info.sentence;
-    const code = Number(info.hex);
+    const code = BigInt(info.hex);
     const flipped = /** @type {HTMLElement[]} */ ([]);
     this.bits.forEach((node, index) => {
-      const bit = BITS - 1 - index;
-      const digit = String((code >>> bit) & 1);
+      const bit = this.source.bits - 1 - index;
+      const digit = String((code >> BigInt(bit)) & 1n);
       if (node.textContent && node.textContent !== digit) flipped.push(node);
       write(node, digit);
       attribute(node, "aria-checked", digit === "1");
@@ -143,6 +145,9 @@ export class Descriptor {
   build(info) {
     const { app } = this;
     this.updates = [];
+    const { bits } = this.source;
+    if (!this.bits.length)
+      this.bits = Array.from({ length: bits }, (_, index) => this.makeBit(bits - 1 - index));
     for (const node of this.bits) {
       const field = this.fieldAt(Number(node.dataset.bit));
       const place = field ? info.fields.indexOf(field) : -1;
@@ -177,20 +182,22 @@ export class Descriptor {
     node.addEventListener("focusout", () => this.light(""));
     if (field.typed) {
       const box = textBox(app, node, "ptx-value", false, (value, _, asker) =>
-        app.send({ type: "set_descriptor_field", name, text: value }, asker),
+        this.source.setField(name, value, asker),
       );
       this.updates.push((info) => {
         const now = info.fields.find((each) => each.name === name);
-        if (now) box.show(now.text, `${name} of the descriptor`, name);
+        if (!now) return;
+        box.show(now.text, `${name} of ${this.source.called}`, name);
+        node.title = now.meaning;
       });
       return;
     }
-    const select = make("select", "", node, { "aria-label": `${name} of the descriptor` });
+    const select = make("select", "", node, { "aria-label": `${name} of ${this.source.called}` });
     let shown = "";
     select.addEventListener("change", () => {
       const value = select.value;
       select.value = shown; // until Python agrees
-      app.send({ type: "set_descriptor_field", name, text: value }, { node: select });
+      this.source.setField(name, value, { node: select });
     });
     this.updates.push((info) => {
       const now = info.fields.find((each) => each.name === name);

@@ -7,6 +7,7 @@ import { SCROLLBAR, viewHeight } from "./layout.js";
 import { LINE, WORD, byteName, cellsIn, memoryFacts, memoryMap, numberAt } from "./memory_map.js";
 import { MemoryControls } from "./memory_controls.js";
 import { MemoryPlayer } from "./memory_player.js";
+import { Descriptor } from "./descriptor.js";
 import { MEMORY_HEAD, drawMemory, drawMemoryMarks, bytesPlace } from "./memory_draw.js";
 
 const WORD_WIDTH = { least: 18, most: 46 }; // of a word, in pixels
@@ -22,6 +23,8 @@ export class MemoryView {
     this.version = 0; // how often something else was shown
     this.wantsFocus = false; // when it has opened
     this.at = 0; // the word that keys move
+    this.first = 0; // the first byte of the matrix
+    this.moved = false; // whether that is to be scrolled to
     this.pointed = -1; // a byte that belongs to no cell
     this.drawn = ""; // what the canvas shows
     this.painted = /** @type {Matrix | null} */ (null);
@@ -35,6 +38,15 @@ export class MemoryView {
     });
     this.node.hidden = true;
     this.controls = new MemoryControls(this, this.node);
+    this.descriptor = new Descriptor(app, this.node, {
+      bits: 64,
+      title: "Matrix descriptor",
+      called: "the matrix descriptor",
+      info: () => this.sent.descriptor,
+      setCode: (text, asker) =>
+        app.send({ type: "show_memory", name: this.data.name, descriptor: text }, asker),
+      setField: (name, text, asker) => app.send({ type: "set_memory_field", name, text }, asker),
+    });
     this.frame = make("div", "ptx-memory-frame", this.node);
     this.base = make("canvas", "", this.frame, { "aria-hidden": "true" });
     this.over = make("canvas", "", this.frame, { "aria-hidden": "true" });
@@ -92,8 +104,10 @@ export class MemoryView {
     this.drawn = "";
     this.pointed = -1;
     if (other) this.controls.colour = this.matrix?.lane ? "lane" : "wavefront";
-    this.at = other ? 0 : Math.min(this.at, (sent.size ?? WORD) - WORD);
-    if (other) this.scroller.scrollTop = 0;
+    const first = sent.byte ? this.map.byte.reduce((least, byte) => Math.min(least, byte), Infinity) : 0;
+    this.moved ||= other || first !== this.first;
+    this.first = first;
+    this.at = this.moved ? first - (first % WORD) : Math.min(this.at, (sent.size ?? WORD) - WORD);
   }
 
   // -- layout: it takes what it needs of the view, and the bytes a part of it --
@@ -104,6 +118,7 @@ export class MemoryView {
     if (!this.isOpen) return 0;
     const { app, data } = this;
     this.controls.update();
+    this.descriptor.update();
     this.player.update();
     const lines = data.size / LINE;
     const room = Math.max(120, MEMORY_SHARE * viewHeight(app));
@@ -129,6 +144,8 @@ export class MemoryView {
       canvas.height = Math.round((MEMORY_HEAD.top + this.height) * app.ratio);
       canvas.style.cssText = `width:${MEMORY_HEAD.left + this.width}px;height:${MEMORY_HEAD.top + this.height}px`;
     }
+    if (this.moved) this.scroller.scrollTop = Math.floor(this.first / LINE) * this.row;
+    this.moved = false;
     this.drawn = "";
     this.placeInput();
     if (this.wantsFocus) this.input.focus({ preventScroll: true });

@@ -49,7 +49,9 @@ type Message =
       major?: string | null;
       pitch?: number | null;
       swizzle?: number | null;
+      descriptor?: string | null;
     }
+  | { type: "set_memory_field"; name: string; text: string }
   | { type: "hide_memory" }
   | {
       type: "show_load";

@@ -126,6 +126,7 @@ class StaticModel {
   // Matrices in shared memory are saved in one layout each. Whether this was about them.
   /** @param {Message} message */
   showMemory(message) {
+    if (message.type === "show_memory" && message.descriptor) return false;
     const memory = message.type === "show_memory" ? this.memories[message.name] : {};
     if ((message.type !== "show_memory" && message.type !== "hide_memory") || !memory) return false;
     this.set("memory", memory);

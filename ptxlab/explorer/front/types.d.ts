@@ -413,6 +413,8 @@ interface MemoryData {
   summary: string;
   facts: string[];
   steps: MemoryStep[];
+  /** Of a tile that wgmma or tcgen05.mma reads. */
+  descriptor?: DescriptorInfo;
 }
 interface MemoryMap {
   byte: Int32Array;
@@ -497,7 +499,16 @@ type DescriptorField = {
   choices: [text: string, obstacle: string][];
   typed: boolean;
 };
-type DescriptorInfo = { hex: string; sentence: string; fields: DescriptorField[] };
+type DescriptorInfo = { hex: string; sentence: string; problems?: string[]; fields: DescriptorField[] };
+/** Which descriptor is shown, and what changes it: all its bits in hexadecimal, or one field. */
+type DescriptorSource = {
+  bits: 32 | 64;
+  title: string;
+  called: string;
+  info: () => DescriptorInfo | undefined;
+  setCode: (text: string, asker: Asker) => void;
+  setField: (name: string, text: string, asker: Asker) => void;
+};
 
 // -- the quiz: quiz.py, and motion --
 
