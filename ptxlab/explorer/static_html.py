@@ -134,7 +134,7 @@ def _memories(state: ExplorerState) -> dict[str, Any]:
             is_shown = shown is not None and shown.name in (name, "A" if name == "stored" else name)
             state.memory = shown if is_shown else MemoryRequest(name)
             layout = memory_layout(state)
-            if layout is not None and layout.placement.size <= _MOST_MEMORY:
+            if layout is not None and (is_shown or layout.placement.size <= _MOST_MEMORY):
                 memories[name] = memory_data(state, layout)
     finally:
         state.memory = shown
