@@ -243,7 +243,7 @@ def test_an_error_stands_beside_its_field(book: Any, page: Any) -> None:
     page.wait_for_function("name => document.querySelector('.ptx-mnemonic').innerText === name", arg=DENSE)
     tops = "() => [...document.querySelectorAll('.ptx-scroller')].map((n) => n.getBoundingClientRect().top)"
     sentence = page.locator(".ptx-problem")
-    page.locator(".ptx-hex").first.focus()
+    page.locator(".ptx-register .ptx-hex").first.focus()
     before = page.evaluate(tops)
     for selector in ("[data-operand=A] .ptx-hex", "[data-operand=B] .ptx-value"):
         field = page.locator(selector).first

@@ -70,7 +70,7 @@ def test_keys_undo_a_fill_wherever_the_focus_is(screen: History, page: Any) -> N
     screen.fill("ones")
     for selector in (
         "[data-tool=go]", "[data-tool=pattern]", ".ptx-lane[tabindex='0']", ".ptx-toolbar [data-trait=zoom]",
-        "[data-pane=B] .ptx-cell", ".ptx-hex",
+        "[data-pane=B] .ptx-cell", ".ptx-register .ptx-hex",
     ):  # fmt: skip
         screen.root.locator(selector).first.focus()
         page.keyboard.press("Control+z")
@@ -132,7 +132,7 @@ def test_a_text_that_is_typed_has_its_own_undo(screen: History, page: Any) -> No
     page.keyboard.type("7")
     page.keyboard.press("Control+z")
     page.keyboard.press("Escape")
-    register = screen.root.locator(".ptx-hex").first
+    register = screen.root.locator(".ptx-register .ptx-hex").first
     register.focus()
     page.keyboard.type("0x3c003c00")
     page.keyboard.press("Control+z")
@@ -141,7 +141,7 @@ def test_a_text_that_is_typed_has_its_own_undo(screen: History, page: Any) -> No
     register.focus()
     page.keyboard.type("0x40004000")
     page.keyboard.press("Enter")
-    page.wait_for_function("() => document.querySelector('.ptx-hex').value === '0x40004000'")
+    page.wait_for_function("() => document.querySelector('.ptx-register .ptx-hex').value === '0x40004000'")
     page.keyboard.press("Control+z")
     screen.can("Redo", True)
     assert screen.python("print((ex.A == 1).all())") == "True"
