@@ -287,3 +287,40 @@ def test_refused_ptx(change: tuple[str, str], sentence: str) -> None:
     assert change[0] in text
     with pytest.raises(PtxlabError, match=re.escape(sentence)):
         ptxlab.kernel(text.replace(*change, 1)).simulate(1, 32, np.zeros(32, np.uint32), 5)
+
+
+_STORE = """
+struct alignas(64) TensorMap { unsigned long long opaque[16]; };
+extern "C" __global__ void store(const __grid_constant__ TensorMap to, int column, int row) {
+  __shared__ alignas(128) unsigned char box[1024];
+  for (int i = threadIdx.x; i < 1024; i += 32) box[i] = i;
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  __syncwarp();
+  if (threadIdx.x == 0)
+    asm volatile("OPERATION [%0, {%1, %2}], [%3]; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;"
+      :: "l"(&to), "r"(column), "r"(row), "r"((unsigned)__cvta_generic_to_shared(box)) : "memory");
+}
+"""
+
+
+def test_tma_stores_that_an_h200_does_not_take() -> None:
+    """Each of them was an illegal instruction there; those that are simulated were not."""
+    stores = _STORE.replace("OPERATION", "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group")
+    adds = _STORE.replace(
+        "OPERATION", "cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group"
+    )
+    for source, dtype, start, sentence in (
+        (stores, np.uint32, (5, 0), "along the last axis a box begins at a multiple of 16 bytes"),
+        (stores, np.uint32, (0, -3), "a store that begins before the array is an illegal instruction"),
+        (adds, np.uint16, (0, 0), r"illegal instruction with elements of type UINT16; .add takes UINT32"),
+        (adds, np.int64, (0, 0), r"illegal instruction with elements of type INT64"),
+        (adds, np.uint32, (8, 50), ""),
+    ):
+        array = np.ones((64, 128 // np.dtype(dtype).itemsize), dtype=dtype)
+        tensor = ptxlab.tensor_map(array, (16, 64 // array.itemsize))
+        if sentence:
+            with pytest.raises(PtxlabError, match=sentence):
+                ptxlab.kernel(source).simulate(1, 32, tensor, *start)
+        else:
+            ptxlab.kernel(source).simulate(1, 32, tensor, *start)
+            assert array[50, 8] == 0x03020101 and array[49].tolist() == [1] * 32

@@ -121,6 +121,7 @@ def store_box(
             f"the box starts at {start}: a store that begins before the array is an illegal instruction "
             "on an H200, while a load is not"
         )
+    start = tensor.check_start(start)
     address = tensor.as_address(address)
     offsets = tensor.offset(*np.ogrid[tuple(slice(size) for size in tensor.copied)], address=address)
     places = memory.shared_offsets(
