@@ -23,7 +23,7 @@ __all__ = ["PlanRun", "convert_words"]
 
 Array = NDArray[Any]
 
-_PART = 1 << 16  # registers worked on at a time
+_PART = 1 << 17  # registers worked on at a time
 _TOGETHER = 4096  # registers that `repack_loop.move` works on at once
 _WORTH_THREADS = 1 << 18  # registers from which threads are worth being started
 _INFINITE = 0x7F800000
