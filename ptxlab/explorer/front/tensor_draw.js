@@ -4,28 +4,11 @@ import { clamp } from "./util.js";
 import { cellText, largest } from "./matrix.js";
 import { LETTER } from "./label.js";
 import { warpColours } from "./colours.js";
-import { tint } from "./memory_draw.js";
+import { clipToScrolled, emptyContext, tint } from "./memory_draw.js";
 import { LANES, WARP, loadMap, slotOf, slotsOf } from "./tensor_map.js";
 
 export const TENSOR_HEAD = { left: 58, top: 30 };
 export const CTA_GAP = 26; // between the CTAs of a pair
-
-/** @param {TensorView} view @param {HTMLCanvasElement} canvas */
-function tensorContext({ app }, canvas) {
-  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
-  context.setTransform(app.ratio, 0, 0, app.ratio, 0, 0);
-  context.clearRect(0, 0, canvas.width, canvas.height);
-  return context;
-}
-
-/** @param {TensorView} view @param {CanvasRenderingContext2D} context */
-function clipToLanes(view, context) {
-  context.save();
-  context.beginPath();
-  context.rect(TENSOR_HEAD.left, TENSOR_HEAD.top, view.width, view.height);
-  context.clip();
-  context.translate(TENSOR_HEAD.left - view.scroller.scrollLeft, TENSOR_HEAD.top - view.scroller.scrollTop);
-}
 
 // Left edge of a column of a CTA, in the pixels of what scrolls.
 /** @param {TensorView} view @param {number} cta @param {number} column */
@@ -163,8 +146,8 @@ function freePattern({ app }, context) {
 /** @param {TensorView} view */
 export function drawTensor(view) {
   const { base, tensor, cell } = view;
-  const context = tensorContext(view, base);
-  clipToLanes(view, context);
+  const context = emptyContext(view, base);
+  clipToScrolled(view, context, TENSOR_HEAD);
   const free = freePattern(view, context);
   context.imageSmoothingEnabled = false;
   wordPictures(view).forEach((picture, cta) => {
@@ -339,8 +322,8 @@ export function drawTensorMarks(view) {
   ]);
   if (key === view.marked) return;
   view.marked = key;
-  const context = tensorContext(view, over);
-  clipToLanes(view, context);
+  const context = emptyContext(view, over);
+  clipToScrolled(view, context, TENSOR_HEAD);
   if (load) drawLoad(view, context, load);
   for (const cells of related) washCells(view, context, cells);
   if (mark && app.matrices[mark.name]?.place) boxCell(view, context, mark, app.ink.brand, 1.5);

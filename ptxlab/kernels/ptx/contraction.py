@@ -63,9 +63,10 @@ def contractions(function: Function) -> dict[int, Contraction]:
     instructions = function.instructions
     if not any(_is_product(instruction) for instruction in instructions):
         return {}
-    live = _live_out(function)
+    blocks = _blocks(function)
+    live = _live_out(function, blocks)
     found: dict[int, Contraction] = {}
-    for line in _straight_lines(function):
+    for line in _straight_lines(function, blocks):
         needed = _needed([instructions[index] for index in line], live[line[-1]])
         found.update(_fused(needed, live[line[-1]]))
     return found
@@ -113,10 +114,9 @@ def _blocks(function: Function) -> dict[int, int]:
     return dict(zip(starts, [*starts[1:], len(function.instructions)], strict=True))
 
 
-def _straight_lines(function: Function) -> Iterator[list[int]]:
+def _straight_lines(function: Function, blocks: dict[int, int]) -> Iterator[list[int]]:
     """Basic blocks, and those in one that only follow each other; each as its instructions."""
     instructions = function.instructions
-    blocks = _blocks(function)
     after = {start: successors(instructions, end - 1) for start, end in blocks.items()}
     before: dict[int, list[int]] = {start: [] for start in (*blocks, len(instructions))}
     for start, targets in after.items():
@@ -141,10 +141,9 @@ def _straight_lines(function: Function) -> Iterator[list[int]]:
         yield line
 
 
-def _live_out(function: Function) -> dict[int, int]:
+def _live_out(function: Function, blocks: dict[int, int]) -> dict[int, int]:
     """The registers, as bits, that are read after the last instruction of each basic block."""
     instructions = function.instructions
-    blocks = _blocks(function)
     live_in = dict.fromkeys((*blocks, len(instructions)), 0)
     changed = True
     while changed:
@@ -172,10 +171,10 @@ def _live_before(instruction: Instruction, live: int) -> int:
     bits = register_bits(written)
     if instruction.parts[0] in _PURE and not live & bits:
         return live
-    if instruction.guard is None:
-        live &= ~bits
-    elif instruction.parts[0] == "wgmma":
+    if instruction.parts[0] == "wgmma":  # it reads its accumulators, too
         live |= bits
+    elif instruction.guard is None:
+        live &= ~bits
     return live | register_bits(read)
 
 
