@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from .._util.arguments import as_int, as_text, is_name
@@ -15,7 +15,7 @@ from ..gpu.device import device_target
 from ..gpu.kernel_launch import launch_kernel
 from ..isa.targets import GENERATIONS, check_target
 from ..memory import TensorMap
-from .checks import DistributedChecks, Report, checkers
+from .checks import DistributedChecks, RegisterPlans, Report, checkers
 from .ptx import Function, Module, read_ptx
 from .simulator import (
     Array,
@@ -66,6 +66,10 @@ class Kernel(Generic[R]):
         self.options = options
         self._expression = expression  # the name, as C++ has it
         self._image: Image | None = None
+
+    @cached_property
+    def _register_plans(self) -> RegisterPlans:
+        return RegisterPlans(self.module)
 
     @property
     def name(self) -> str:
@@ -143,7 +147,7 @@ class Kernel(Generic[R]):
             listeners += (Limit(as_int(limit, "limit")),)
         checks = None
         if check and executor is None:
-            listeners += checkers(report, self.module)
+            listeners += checkers(report, self._register_plans)
         elif check:
             checks = DistributedChecks(
                 self.source, check == "error", tuple(variables), self.source is self.ptx

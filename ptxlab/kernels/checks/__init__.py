@@ -6,7 +6,7 @@ from ..ptx import Module
 from ..simulator.events import Observer
 from .accesses import AccessCheck
 from .hazard import KINDS, Hazard, Kind, Report
-from .registers import RegisterCheck
+from .registers import RegisterCheck, RegisterPlans
 from .tensor import TensorCheck
 
 __all__ = [
@@ -16,15 +16,16 @@ __all__ = [
     "Hazard",
     "Kind",
     "RegisterCheck",
+    "RegisterPlans",
     "Report",
     "TensorCheck",
     "checkers",
 ]
 
 
-def checkers(report: Report, module: Module) -> tuple[Observer, ...]:
-    """All checks, as observers of a simulation."""
-    return AccessCheck(report), RegisterCheck(report, module), TensorCheck(report)
+def checkers(report: Report, plans: RegisterPlans) -> tuple[Observer, ...]:
+    """All checks, as observers of a simulation; plans are those of its module."""
+    return AccessCheck(report), RegisterCheck(report, plans), TensorCheck(report)
 
 
 @dataclass(frozen=True)
@@ -39,4 +40,4 @@ class DistributedChecks:
     def start(self, module: Module) -> tuple[Report, tuple[Observer, ...]]:
         """A report, and the observers that write it."""
         report = Report(self.source, self.raises, self.shared, self.is_ptx)
-        return report, checkers(report, module)
+        return report, checkers(report, RegisterPlans(module))

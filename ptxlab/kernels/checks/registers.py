@@ -26,7 +26,7 @@ from ..simulator.events import Inspection, Observer, Synchronisation
 from ..simulator.threads import Batch, Threads
 from .hazard import Report, lanes_text
 
-__all__ = ["RegisterCheck"]
+__all__ = ["RegisterCheck", "RegisterPlans"]
 
 #: Instructions that hand values on as they are: what nobody wrote stays so, and is no hazard yet. All but
 #: `mov` may leave one of their operands aside.
@@ -63,34 +63,32 @@ class _Flight:
     instruction: Instruction
 
 
-class RegisterCheck(Observer):
-    """Looks for hazards in registers, and for missing lanes."""
+class RegisterPlans:
+    """What to watch when instructions of a module are executed; found for each function at its first one."""
 
-    def __init__(self, report: Report, module: Module) -> None:
-        self._report = report
-        self._module = module
+    def __init__(self, module: Module) -> None:
         self._owner: dict[int, Function] = {}
         for function in module.functions.values():
             for instruction in function.instructions:
                 self._owner[id(instruction)] = function
         self._plans: dict[int, _Plan | None] = {}
         self._planned: set[str] = set()
-        self._names: dict[tuple[str, int], str] = {}
-        self._sets: dict[tuple[str, frozenset[int]], int] = {}
-        self._machine: Inspection | None = None
+        self.names: dict[tuple[str, int], str] = {}  # of registers, by function and number
+        self.sets: dict[tuple[str, frozenset[int]], int] = {}  # registers of wgmma instructions
 
-    def begin(self, batch: Batch) -> None:
-        """Nothing is written in new blocks."""
-        self._batch = batch
-        self._time = 0
-        self._written: dict[tuple[str, int], NDArray[np.bool_]] = {}
-        self._flights: dict[int, _Flight] = {}
-        self._groups = np.zeros(batch.size, dtype=np.int64)
-        self._fenced = np.zeros(batch.size, dtype=np.int64)
+    def of(self, instruction: Instruction) -> _Plan | None:
+        """What to do when it is executed; None for nothing."""
+        key = id(instruction)
+        plan = self._plans.get(key)
+        if plan is None and key not in self._plans:
+            function = self._owner.get(key)
+            if function is None or function.name in self._planned:
+                return None
+            self._add(function)
+            plan = self._plans.get(key)
+        return plan
 
-    # -- what to watch ---------------------------------------------------------------------------------------
-
-    def _make_plans(self, function: Function) -> None:
+    def _add(self, function: Function) -> None:
         self._planned.add(function.name)
         watched = self._unwritten(function)
         multiplying = [each for each in function.instructions if each.opcode.startswith("wgmma.mma_async")]
@@ -98,17 +96,17 @@ class RegisterCheck(Observer):
         metadata: dict[int, int] = {}
         for instruction in multiplying:
             for register in _wgmma_metadata(instruction):
-                metadata[register] = self._sets.setdefault(
-                    (function.name, frozenset({register})), len(self._sets)
+                metadata[register] = self.sets.setdefault(
+                    (function.name, frozenset({register})), len(self.sets)
                 )
             registers = frozenset(_wgmma_registers(instruction))
-            number = self._sets.setdefault((function.name, registers), len(self._sets))
+            number = self.sets.setdefault((function.name, registers), len(self.sets))
             for register in registers:
                 if number not in members.setdefault(register, []):
                     members[register].append(number)
         for each in function.registers:
             if each.index in watched or each.index in members or each.index in metadata:
-                self._names[function.name, each.index] = each.name
+                self.names[function.name, each.index] = each.name
         known = constants(function)
         for instruction in function.instructions:
             plan = self._plan(function, instruction, watched, members, metadata, known)
@@ -128,7 +126,7 @@ class RegisterCheck(Observer):
         plan = _Plan(function.name, sorted(read & watched), sorted(written & watched))
         plan.copies = parts[0] in _COPIES
         if instruction.opcode.startswith("wgmma.mma_async"):
-            plan.multiplies = self._sets[function.name, frozenset(_wgmma_registers(instruction))]
+            plan.multiplies = self.sets[function.name, frozenset(_wgmma_registers(instruction))]
             plan.metadata = max((metadata[register] for register in _wgmma_metadata(instruction)), default=-1)
         elif members:
             moves = parts[0] == "mov" and not isinstance(instruction.operands[1], Immediate)
@@ -199,6 +197,24 @@ class RegisterCheck(Observer):
             grows, watched = more != watched, more
         return watched
 
+
+class RegisterCheck(Observer):
+    """Looks for hazards in registers, and for missing lanes."""
+
+    def __init__(self, report: Report, plans: RegisterPlans) -> None:
+        self._report = report
+        self._plans = plans
+        self._machine: Inspection | None = None
+
+    def begin(self, batch: Batch) -> None:
+        """Nothing is written in new blocks."""
+        self._batch = batch
+        self._time = 0
+        self._written: dict[tuple[str, int], NDArray[np.bool_]] = {}
+        self._flights: dict[int, _Flight] = {}
+        self._groups = np.zeros(batch.size, dtype=np.int64)
+        self._fenced = np.zeros(batch.size, dtype=np.int64)
+
     # -- masks -----------------------------------------------------------------------------------------------
 
     def attach(self, machine: Inspection) -> None:
@@ -230,17 +246,9 @@ class RegisterCheck(Observer):
 
     def executed(self, instruction: Instruction, threads: Threads) -> None:
         """Look at the registers of an instruction, if they are watched."""
-        plan = self._plans.get(id(instruction))
+        plan = self._plans.of(instruction)
         if plan is None:
-            if id(instruction) in self._plans:
-                return
-            function = self._owner.get(id(instruction))
-            if function is None or function.name in self._planned:
-                return
-            self._make_plans(function)
-            plan = self._plans.get(id(instruction))
-            if plan is None:
-                return
+            return
         self._time += 1
         ours = threads.indices
         if plan.lanes and threads.index is not None:
@@ -301,7 +309,7 @@ class RegisterCheck(Observer):
         for register in plan.reads:
             written = self._of(plan.function, register)[ours]
             if not plan.copies and not written.all():
-                name = self._names[plan.function, register]
+                name = self._plans.names[plan.function, register]
                 self._report.add(
                     "uninitialised register", instruction, self._batch, ours[~written],
                     f"{{who}} execute{{s}} {instruction.opcode} with register {name}, never written",
@@ -318,8 +326,8 @@ class RegisterCheck(Observer):
 
     def _flight(self, number: int, instruction: Instruction) -> _Flight:
         if number not in self._flights:
-            function, registers = list(self._sets)[number]
-            names = sorted(self._names[function, register] for register in registers)
+            function, registers = list(self._plans.sets)[number]
+            names = sorted(self._plans.names[function, register] for register in registers)
             size = self._batch.size
             self._flights[number] = _Flight(
                 registers,
@@ -345,8 +353,8 @@ class RegisterCheck(Observer):
             remedy = "execute wgmma.commit_group, then wgmma.wait_group, before it"
         verb = "write{s}" if written & flight.registers else "read{s}"
         names = sorted(
-            self._names[function, register]
-            for (function, registers), each in self._sets.items()
+            self._plans.names[function, register]
+            for (function, registers), each in self._plans.sets.items()
             if each == number
             for register in (read | written) & registers
         )

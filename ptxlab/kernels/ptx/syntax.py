@@ -194,7 +194,13 @@ def registers_of(operand: Operand | None) -> Iterator[Register]:
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """One instruction; `index` is its place in the function, `line` that in the PTX text."""
+    """One instruction; `index` is its place in the function, `line` that in the PTX text.
+
+    `parts` are those of the opcode, between its dots.
+
+    >>> Instruction(0, "ld.global.v4.f32", (), 1).parts
+    ('ld', 'global', 'v4', 'f32')
+    """
 
     index: int
     opcode: str
@@ -202,15 +208,10 @@ class Instruction:
     line: int
     location: Location | None = None
     guard: Register | Negated | None = None
+    parts: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """The opcode at its dots.
-
-        >>> Instruction(0, "ld.global.v4.f32", (), 1).parts
-        ('ld', 'global', 'v4', 'f32')
-        """
-        return tuple(self.opcode.split("."))
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parts", tuple(self.opcode.split(".")))
 
     @property
     def source(self) -> Location | None:

@@ -220,7 +220,7 @@ class Result:
         result = cls(output=output, profile=profile, footprint=footprint, grid=grid, _products=products)
         for each in profile:
             result.counts[each.instruction.opcode] += each.warps
-        return result.with_source("", "")
+        return result
 
     @classmethod
     def adopt(cls, result: Result) -> Self:
@@ -231,11 +231,20 @@ class Result:
         """The same with the texts that its lines belong to."""
         self.source, self.ptx = source, ptx
         self.lines, self.conflicts = Counter(), Counter()
-        for number, line in self.by_line().items():
-            self.lines[number] = line.warps
-            if line.conflicts:
-                self.conflicts[number] = line.conflicts
+        numbers = [self._line(each.instruction, source == ptx) for each in self.profile]
+        for number, each in sorted(zip(numbers, self.profile, strict=True), key=lambda pair: pair[0]):
+            self.lines[number] += each.warps
+            if each.moved.conflicts:
+                self.conflicts[number] += each.moved.conflicts
         return self
+
+    @staticmethod
+    def _line(instruction: Instruction, ptx: bool) -> int:
+        """An instruction's line in the PTX, or in the source: 0 where it has none there."""
+        if ptx:
+            return instruction.line
+        source = instruction.source
+        return 0 if source is None else source.line
 
     def by_line(self, ptx: bool = False) -> dict[int, LineProfile]:
         """What every line of the source, or of the PTX, executed and moved; 0 is for what has none.
@@ -249,10 +258,7 @@ class Result:
         ptx = as_flag(ptx, "ptx") or self.source == self.ptx
         found: dict[int, LineProfile] = {}
         for each in self.profile:
-            source = each.instruction.source
-            number = 0 if source is None else source.line
-            if ptx:
-                number = each.instruction.line
+            number = self._line(each.instruction, ptx)
             found.setdefault(number, LineProfile(number)).add(each)
         return dict(sorted(found.items()))
 
