@@ -41,6 +41,11 @@ def one_of_each() -> list[ptxlab.Instruction]:
 FORMS = one_of_each()
 
 
+def registers_apart(registers: np.ndarray) -> np.ndarray:
+    """The same registers [count, lanes, registers]; in memory one of all lanes, and then the next one."""
+    return np.ascontiguousarray(registers.transpose(2, 0, 1)).transpose(1, 2, 0)
+
+
 @pytest.mark.slow
 @each("ins", FORMS, ids=str)
 def test_numba_gives_what_numpy_gives(ins: ptxlab.Instruction) -> None:
@@ -70,8 +75,10 @@ def test_more_than_stand_side_by_side(name: str, category: str) -> None:
     operands = inputs.make(ins, category, 70 if ins.n == 8 else 3)
     with backend("numpy"):
         interpreted = emulate(operands)
+    apart = [registers_apart(array) for array in operands.arrays.values()]
     with backend("numba"):
         assert (emulate(operands) == interpreted).all()
+        assert (ins.emulate(*apart) == interpreted).all()
 
 
 def test_every_type_is_among_them() -> None:
@@ -95,6 +102,7 @@ def test_batches_in_any_shape_and_number_of_threads(name: str, monkeypatch: pyte
     for count in ("1", "2", "7"):
         monkeypatch.setenv("PTXLAB_THREADS", count)
         assert (emulate(operands) == one_by_one).all()
+        assert (emulate(replace(operands, c=registers_apart(operands.c))) == one_by_one).all()
     a, b, c = (array.reshape(2, 3, 4, *array.shape[1:]) for array in operands.arrays.values())
     crossed = ins.emulate(a[:, :1], b[0, :, 2:3], c[1])
     assert crossed.shape[:-2] == (2, 3, 4)

@@ -23,8 +23,8 @@ from ..isa.operand import Operand
 from ..isa.operands import Operands
 from ..isa.product_form import ProductForm
 
-__all__ = ["WIDE", "Alignment", "FusedStep", "backend", "call", "fused_codes", "fused_registers", "serves",
-           "wants_numba"]  # fmt: skip
+__all__ = ["WIDE", "Alignment", "FusedStep", "backend", "call", "fused_codes", "fused_registers",
+           "has_lanes_together", "new_registers", "serves", "wants_numba"]  # fmt: skip
 
 Array = NDArray[Any]
 
@@ -168,13 +168,35 @@ def fused_registers(operands: Operands, step: FusedStep) -> tuple[Array, Array]:
     """
     ins = operands.mma
     count = operands.count
-    d = np.empty((count, ins.d.lanes, ins.d.registers), dtype=np.uint32)
+    d = new_registers(operands.c, ins.d.registers)
     if step.alignment.fraction_bits > _MOST_FRACTION_BITS:
         return d, np.arange(count)
     c = operands.c if operands.modifiers.scale_d else np.zeros_like(operands.c)
-    inputs = _as_words(operands.a), _as_words(operands.b), _as_words(c)
-    odd = _plain_words(inputs, d.reshape(count, -1), _register_tables(ins, step.dtypes), step)
+    inputs = _register_words(operands.a), _register_words(operands.b), _register_words(c)
+    odd = _plain_words(inputs, _register_words(d), count, _register_tables(ins, step.dtypes), step)
     return d, np.flatnonzero(odd)
+
+
+def new_registers(like: Array, number: int) -> Array:
+    """Registers [count, lanes, number] to be filled, in memory as those of `like`: see `has_lanes_together`.
+
+    >>> new_registers(np.zeros((4, 10, 32)).transpose(1, 2, 0), 2).strides
+    (128, 4, 1280)
+    """
+    count, lanes, _ = like.shape
+    if has_lanes_together(like):
+        return np.empty((number, count, lanes), dtype=np.uint32).transpose(1, 2, 0)
+    return np.empty((count, lanes, number), dtype=np.uint32)
+
+
+def has_lanes_together(registers: Array) -> bool:
+    """Whether a register of all lanes lies together in memory, and then the next register.
+
+    Usually those of a lane do. A simulated kernel has registers of all its threads.
+    """
+    if registers.ndim != 3 or registers.flags.c_contiguous:
+        return False
+    return registers.dtype.itemsize == 4 and bool(registers[:, :, 0].flags.c_contiguous)
 
 
 @lru_cache(maxsize=None)
@@ -187,14 +209,14 @@ def _plain_codes(codes: _Codes, step: FusedStep) -> tuple[Array, Array]:
     """Codes of D, and for which MMAs they do not count."""
     if codes.c.shape[2] >= WIDE:
         return _wide_codes(codes, step)
-    a, b, c = (_as_words(x) for x in (codes.a, codes.b, codes.c))
+    a, b, c = (_Placed.of(_as_words(x)) for x in (codes.a, codes.b, codes.c))
     rows, columns = codes.c.shape[1:]
     depth = codes.a.shape[2]
     words = [_Words.of_codes(x[0].shape, x.itemsize) for x in (codes.a, codes.b, codes.c)]
     result = _Words.of_codes((rows, columns), 4)
-    d = np.empty((len(c), rows * columns), dtype=np.uint32)
+    d = np.empty((len(codes.c), rows * columns), dtype=np.uint32)
     tables = _tables((words[0], words[1], words[2], result), (rows, columns, depth), step.dtypes)
-    odd = _plain_words((a, b, c), d, tables, step)
+    odd = _plain_words((a, b, c), _Placed.of(d), len(d), tables, step)
     return d.reshape(codes.c.shape), odd
 
 
@@ -325,24 +347,70 @@ class _Words:
         return cls(np.where(first, cells, -1).reshape(-1, parts), bits, operand.shape)
 
 
-def _plain_words(inputs: tuple[Array, Array, Array], d: Array, tables: _Tables, step: FusedStep) -> Array:
-    """Fill words of D for words of A, B and C, [count, n]; for which MMAs they do not count.
+class _Order(NamedTuple):
+    """Where word w of each MMA is: that of MMA i at i * step + w % apart * distance + w // apart.
+
+    `size` words follow each other.
+    """
+
+    step: int
+    apart: int
+    distance: int
+    size: int
+
+    @property
+    def words(self) -> int:
+        """Words of an MMA."""
+        return self.apart * self.size
+
+
+class _Placed(NamedTuple):
+    """Words of MMAs, flat, and their order."""
+
+    words: Array
+    order: _Order
+
+    @classmethod
+    def of(cls, words: Array) -> _Placed:
+        """From contiguous words [count, n]."""
+        return cls(words.reshape(-1), _Order(words.shape[1], 1, 0, words.shape[1]))
+
+
+def _register_words(registers: Array) -> _Placed:
+    """Registers as they are in memory, if that is one of the orders that loops take; otherwise copied."""
+    if not has_lanes_together(registers):
+        return _Placed.of(_as_words(registers))
+    count, lanes, number = registers.shape
+    distance = registers.strides[2] // 4
+    size = (number - 1) * distance + count * lanes
+    flat = np.lib.stride_tricks.as_strided(registers, (size,), (4,)).view(np.uint32)
+    return _Placed(flat, _Order(lanes, number, distance, lanes))
+
+
+def _plain_words(
+    inputs: tuple[_Placed, _Placed, _Placed], d: _Placed, count: int, tables: _Tables, step: FusedStep
+) -> Array:
+    """Fill words of D for words of A, B and C; for which MMAs they do not count.
 
     See `loop.fill_plain`.
     """
-    odd = np.zeros(len(d), dtype=np.uint8)
+    odd = np.zeros(count, dtype=np.uint8)
     beside = _loop().BESIDE
     rows, columns, depth = tables.shape
+    a, b, c = inputs
     arrays = _scratch(
         (2 * depth * beside, columns * depth * beside, 4 * beside),
-        (inputs[0].shape[1] * beside, inputs[1].shape[1] * beside, inputs[2].shape[1] * beside),
+        (a.order.words * beside, b.order.words * beside, c.order.words * beside),
         rows * columns * beside,
     )
     call(
         _loop(),
         "fill_plain",
-        *(_flat(each) for each in inputs),
-        d.reshape(-1),
+        _flat(a.words),
+        _flat(b.words),
+        _flat(c.words),
+        d.words,
+        tuple(tuple(each.order) for each in (a, b, c, d)),
         tables.sources,
         tables.places,
         tables.shape,

@@ -18,7 +18,7 @@ from ..isa.operands import Operands
 from ..isa.parse import parse_product
 from ..isa.product_form import ProductForm
 from ..isa.targets import CHIPS
-from .compiled import serves
+from .compiled import has_lanes_together, new_registers, serves
 from .models import Model, has, model_for
 from .rules import Exact
 from .rules.base import Rule
@@ -58,6 +58,8 @@ def emulate(
     if 0 < count <= step and executor is None:
         return rule.run(operands.part(0, count)).reshape(*operands.batch, *ins.d.stored_shape)
     out = np.empty((count, *ins.d.stored_shape), dtype=ins.d.register_type)
+    if has_lanes_together(operands.c):
+        out = new_registers(operands.c, ins.d.stored_shape[-1])
 
     def work(first: int) -> None:
         last = min(first + step, count)

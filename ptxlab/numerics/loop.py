@@ -267,33 +267,41 @@ def _four(start, step):
 
 
 @_inner
-def _put_beside(words, first, count, size, rows):
-    """rows[j, i] = words[first + i, j]."""
+def _put_beside(words, first, count, order, rows):
+    """rows[w, i] = word w of MMA first + i; `order` says where that is: see `compiled._Order`."""
+    step, apart, distance, size = order
     whole, most = count - count % 4, size - size % 4
-    for i in range(0, whole, 4):
-        for j in range(0, most, 4):
-            _transpose(words, _four((first + i) * size + j, size), rows, _four(j * BESIDE + i, BESIDE))
-    for i in range(count):
-        for j in range(most if i < whole else 0, size):
-            rows[_index(j * BESIDE + i)] = words[_index((first + i) * size + j)]
+    for number in range(apart):
+        start = first * step + number * distance
+        for i in range(0, whole, 4):
+            for j in range(0, most, 4):
+                targets = _four((j * apart + number) * BESIDE + i, apart * BESIDE)
+                _transpose(words, _four(start + i * step + j, step), rows, targets)
+        for i in range(count):
+            for j in range(most if i < whole else 0, size):
+                rows[_index((j * apart + number) * BESIDE + i)] = words[_index(start + i * step + j)]
 
 
 @_inner
-def _put_apart(rows, places, first, count, size, words):
-    """The opposite: words[first + i, j] = rows[places[j, 0], i]."""
+def _put_apart(rows, places, first, count, order, words):
+    """The opposite: word w of MMA first + i = rows[places[w, 0], i]."""
+    step, apart, distance, size = order
     whole, most = count - count % 4, size - size % 4
-    for i in range(0, whole, 4):
-        for j in range(0, most, 4):
-            sources = (
-                _index(places[j, 0] * BESIDE + i),
-                _index(places[j + 1, 0] * BESIDE + i),
-                _index(places[j + 2, 0] * BESIDE + i),
-                _index(places[j + 3, 0] * BESIDE + i),
-            )
-            _transpose(rows, sources, words, _four((first + i) * size + j, size))
-    for i in range(count):
-        for j in range(most if i < whole else 0, size):
-            words[_index((first + i) * size + j)] = rows[_index(places[j, 0] * BESIDE + i)]
+    for number in range(apart):
+        start = first * step + number * distance
+        for i in range(0, whole, 4):
+            for j in range(0, most, 4):
+                sources = (
+                    _index(places[j * apart + number, 0] * BESIDE + i),
+                    _index(places[(j + 1) * apart + number, 0] * BESIDE + i),
+                    _index(places[(j + 2) * apart + number, 0] * BESIDE + i),
+                    _index(places[(j + 3) * apart + number, 0] * BESIDE + i),
+                )
+                _transpose(rows, sources, words, _four(start + i * step + j, step))
+        for i in range(count):
+            for j in range(most if i < whole else 0, size):
+                place = places[j * apart + number, 0]
+                words[_index(start + i * step + j)] = rows[_index(place * BESIDE + i)]
 
 
 @_inner
@@ -458,7 +466,7 @@ def _nearest_codes(total, scale, codes, at):
 
 
 @_inner
-def _close_words(codes, places, lefts, first, count, words):
+def _close_words(codes, places, lefts, first, count, order, words):
     """Words from codes [..., BESIDE], which change: `places[j, p]` is that of element p of word j."""
     size, parts = places.shape
     for p in range(1, parts):
@@ -469,12 +477,12 @@ def _close_words(codes, places, lefts, first, count, words):
                 codes[low + _index(i)] = _word(
                     codes[low + _index(i)] | _word(codes[high + _index(i)] << left)
                 )
-    _put_apart(codes, places, first, count, size, words)
+    _put_apart(codes, places, first, count, order, words)
 
 
 @compiled(nogil=True, error_model="numpy", no_cfunc_wrapper=True)
-def fill_plain(a, b, c, d, sources, places, shape, forms, limits, numbers, arrays, odd):
-    """`fill` for most numbers, from words to words: a, b, c, d [MMAs * words].
+def fill_plain(a, b, c, d, orders, sources, places, shape, forms, limits, numbers, arrays, odd):
+    """`fill` for most numbers, from words to words: a, b, c, d [MMAs * words], in their `orders`.
 
     `sources` say where `_open` finds the elements of [M, K], [N, K] and [blocks of M and N], `places` and the
     last of `forms` where D's elements go. M and N are even, K a multiple of 8. `numbers`: see `FusedStep`,
@@ -491,13 +499,13 @@ def fill_plain(a, b, c, d, sources, places, shape, forms, limits, numbers, array
         count = min(BESIDE, odd.size - first)
         for i in range(BESIDE):
             flags[i] = np.uint8(i >= count)
-        _put_beside(b, first, count, b.size // odd.size, b_rows)
+        _put_beside(b, first, count, orders[1], b_rows)
         _open(
             of_b, 0, sources[1], 0, columns * depth, forms[1], limits[1], b_value, b_code, b_exp, peaks, flags
         )
         left = _flag_peaks(peaks, limits[1][1], flags)
-        _put_beside(a, first, count, a.size // odd.size, a_rows)
-        _put_beside(c, first, count, c.size // odd.size, c_rows)
+        _put_beside(a, first, count, orders[0], a_rows)
+        _put_beside(c, first, count, orders[2], c_rows)
         at = 0
         for m in range(0, rows, 2):
             _open(of_a, 0, sources[0], m * depth, (m + 2) * depth, forms[0], limits[0],
@@ -524,7 +532,7 @@ def fill_plain(a, b, c, d, sources, places, shape, forms, limits, numbers, array
                 at += 4
             left = _flag_peaks(peaks, limits[2][1], flags)
         if left:
-            _close_words(codes, places, forms[3], first, count, d)
+            _close_words(codes, places, forms[3], first, count, orders[3], d)
         for i in range(count):
             odd[first + i] = flags[i]
 

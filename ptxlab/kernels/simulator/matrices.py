@@ -98,8 +98,8 @@ class _Together:
         self._machine, self._form, self._modifiers = machine, form, modifiers
         size = sum(len(registers) * registers[0].nbytes for registers in values.values())
         most = max(1, min(_MOST_TOGETHER, _BYTES_TOGETHER // size))
-        self._arrays = {
-            name: np.empty((most, len(registers[0]), len(registers)), dtype=registers[0].dtype)
+        self._arrays = {  # of each operand [registers, instructions, threads]
+            name: np.empty((len(registers), most, len(registers[0])), dtype=registers[0].dtype)
             for name, registers in values.items()
         }
         self._count, self._most = 0, most
@@ -114,29 +114,32 @@ class _Together:
         """One more, by the registers of each operand; gives its operands."""
         parts = {}
         for name, registers in values.items():
-            columns = self._arrays[name][self._count]
-            for number, register in enumerate(registers):
-                columns[:, number] = register
-            parts[name] = columns.reshape(-1, 32, len(registers))
+            rows = self._arrays[name][:, self._count]
+            for row, register in zip(rows, registers, strict=True):
+                row[:] = register
+            parts[name] = _by_warp(rows)
         self._count += 1
         return Operands(self._form, modifiers=self._modifiers, **parts)
 
     def result(self, number: int) -> Deferred:
         """A register of D of the last one."""
         item = self._count - 1
-        return Deferred(lambda: np.ascontiguousarray(self._all()[item, :, number]))
+        return Deferred(lambda: np.ascontiguousarray(self._all()[number, item]))
 
     def _all(self) -> NDArray[Any]:
+        """D, [registers, instructions, threads]."""
         if self._result is None:
-            arrays = {
-                name: array[: self._count].reshape(-1, 32, array.shape[-1])
-                for name, array in self._arrays.items()
-            }
+            arrays = {name: _by_warp(array[:, : self._count]) for name, array in self._arrays.items()}
             operands = Operands(self._form, modifiers=self._modifiers, **arrays)
             result = emulate(operands, model=self._machine.launch.model)
-            self._result = result.reshape(self._count, -1, result.shape[-1])
+            self._result = result.transpose(2, 0, 1).reshape(result.shape[-1], self._count, -1)
             self._arrays = {}
         return self._result
+
+
+def _by_warp(registers: NDArray[Any]) -> NDArray[Any]:
+    """Registers [registers, ..., threads] of whole warps as [warps, lanes, registers], without a copy."""
+    return registers.reshape(len(registers), -1, 32).transpose(1, 2, 0)
 
 
 def _mma(instruction: Instruction, context: Context) -> Step:
