@@ -9,6 +9,7 @@ An mbarrier is opaque to programs. Here its 64 bits are: arrivals still expected
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,9 @@ from ..ptx import Address, Immediate, Instruction, Operand, Sink, Vector, plain_
 from .loads import BUILDERS as LOADS
 from .loads import combination, space_of
 from .machine import Frame, Machine, Step
-from .memory import RANK_SHIFT, SHARED_WINDOW
+from .memory import RANK_SHIFT, SHARED_WINDOW, rounds
 from .operands import Builder, Context, Read, address, reader, readers, unsupported, writer
-from .tensor_copies import load_boxes, store_box
+from .tensor_copies import Boxes, load_boxes, store_boxes
 from .threads import Threads
 
 __all__ = ["BUILDERS"]
@@ -159,11 +160,47 @@ def update_barrier(
 ) -> NDArray[Any]:
     """Arrivals and bytes at mbarriers in shared memory; gives the states before."""
 
-    def change(old: NDArray[Any], ours: NDArray[np.intp]) -> NDArray[Any]:
-        return _changed(old, arrivals[ours], bytes_[ours], drop)
+    def change(
+        states: NDArray[Any], which: NDArray[np.intp], ours: NDArray[np.intp]
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        return _changed_in_turn(states, which, arrivals[ours], bytes_[ours], drop)
 
     machine.changes += 1
-    return machine.memory.update(instruction, "shared", threads, places, 64, change, "mbarrier")
+    return machine.memory.update_together(instruction, "shared", threads, places, 64, change, "mbarrier")
+
+
+def _changed_in_turn(
+    states: NDArray[Any], which: NDArray[np.intp], arrivals: NDArray[Any], bytes_: NDArray[Any], drop: bool
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Barriers after several threads, one after the other, and the state that each thread finds.
+
+    `which` says the barrier of each thread.
+    """
+    order = np.argsort(which, kind="stable")
+    ordered = which[order]
+    last = np.flatnonzero(np.diff(ordered, append=-1))  # threads of each barrier
+    arrived, came = (_sums_before(amounts[order], last) for amounts in (arrivals, bytes_))
+    pending, count, tx, phase = (field[ordered] for field in _fields(states))
+    pending, tx = pending - arrived, tx + came
+    found = np.empty(len(which), dtype=states.dtype)
+    found[order] = _state(pending, count - arrived if drop else count, tx, phase)
+    complete = (pending == arrivals[order]) & (tx + bytes_[order] == 0)
+    complete[last] = False
+    if not complete.any() and (arrivals[order] <= pending).all():  # a phase ends at most with the last one
+        final = order[last]
+        return _changed(found[final], arrivals[final], bytes_[final], drop), found
+    states = states.copy()
+    for turn in rounds(which):
+        found[turn] = states[which[turn]]
+        states[which[turn]] = _changed(found[turn], arrivals[turn], bytes_[turn], drop)
+    return states, found
+
+
+def _sums_before(amounts: NDArray[Any], last: NDArray[np.intp]) -> NDArray[Any]:
+    """The sum of all amounts of the same group before each; groups end at the positions `last`."""
+    before = np.cumsum(amounts) - amounts
+    first = np.concatenate(([0], last[:-1] + 1))
+    return np.asarray(before - np.repeat(before[first], last + 1 - first))
 
 
 def _mbarrier(instruction: Instruction, context: Context) -> Step:
@@ -397,27 +434,26 @@ def _tensor(instruction: Instruction, context: Context) -> Step:
     reduction = next((part for part in instruction.parts if part in _REDUCTIONS), "")
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
-        maps, boxes = map_place(machine, frame, threads), box_place(machine, frame, threads)
+        places, which = np.unique(map_place(machine, frame, threads), return_inverse=True)
+        tensors = [_map_at(machine, place) for place in places.tolist()]
         starts = np.stack([read(machine, frame, threads) for read in coordinates], axis=-1).view(np.int32)
-        bytes_ = np.zeros(threads.count, dtype=np.int64)
-        masks = None if mask is None else mask(machine, frame, threads).astype(np.int64)
-        tensors = [_map_at(machine, place) for place in maps.tolist()]
-        corners = [tuple(start) for start in starts[:, ::-1].tolist()]
-        for number, tensor in enumerate(tensors):
+        for tensor in tensors:
             if tensor.rank != starts.shape[1]:
                 raise PtxlabError(f"the tensor map has {tensor.rank} axes")
-            bytes_[number] = tensor.expect_tx
-        if loads and masks is None:
-            load_boxes(machine.memory, instruction, threads, tensors, corners, boxes)
-        for number, (tensor, corner) in enumerate(zip(tensors, corners, strict=True)):
-            one = Threads.listed(threads.batch, threads.indices[number : number + 1])
-            if not loads:
-                store_box(machine.memory, instruction, one, tensor, corner, int(boxes[number]), reduction)
-            elif masks is not None:
-                for rank in range(machine.batch.grid.cluster_size):
-                    if int(masks[number]) >> rank & 1:
-                        place = np.array([_in_block(int(boxes[number]), rank)])
-                        load_boxes(machine.memory, instruction, one, [tensor], [corner], place)
+        addresses = box_place(machine, frame, threads)
+        boxes = Boxes(tensors, which, starts[:, ::-1].astype(np.int64), addresses)
+        bytes_ = np.array([tensor.expect_tx for tensor in tensors], dtype=np.int64)[which]
+        masks = None if mask is None else mask(machine, frame, threads).astype(np.int64)
+        if not loads:
+            store_boxes(machine.memory, instruction, threads, boxes, reduction)
+        elif masks is None:
+            load_boxes(machine.memory, instruction, threads, boxes)
+        else:
+            number, rank = np.nonzero(masks[:, None] >> np.arange(machine.batch.grid.cluster_size) & 1)
+            copies = boxes.select(number)
+            copies = replace(copies, addresses=_in_block(copies.addresses, rank))
+            some = Threads.listed(threads.batch, threads.indices[number])
+            load_boxes(machine.memory, instruction, some, copies)
         if barrier is not None:
             _signal(machine, instruction, threads, barrier(machine, frame, threads), bytes_, masks)
 
@@ -444,9 +480,9 @@ def _signal(
             update_barrier(machine, instruction, threads.where(ours), there, 0 * amount, -amount)
 
 
-def _in_block(place: Any, rank: int) -> Any:
-    """An address of shared memory, or several, in the block of this rank."""
-    return place & (1 << RANK_SHIFT) - 1 | rank + 1 << RANK_SHIFT
+def _in_block(places: NDArray[Any], rank: int | NDArray[Any]) -> NDArray[Any]:
+    """Addresses of shared memory in the block of this rank."""
+    return np.asarray(places & (1 << RANK_SHIFT) - 1 | rank + 1 << RANK_SHIFT)
 
 
 def _st_async(instruction: Instruction, context: Context) -> Step:

@@ -119,8 +119,13 @@ class Observer:
     def multiplied(self, instruction: Instruction, operands: Operands, threads: Threads) -> None:
         """Warps or warpgroups execute a matrix instruction; operands [warps, lanes, registers]."""
 
-    def copied(self, instruction: Instruction, tensor: TensorMap, start: tuple[int, ...], kind: str) -> None:
-        """A thread copies a box of a tensor map, from ("read") or to ("write") its array."""
+    def copied(
+        self, instruction: Instruction, tensor: TensorMap, starts: NDArray[np.int64], kind: str
+    ) -> None:
+        """Threads copy boxes of a tensor map, from ("read") or to ("write") its array.
+
+        `starts` [boxes, axes] are in the array's order of axes.
+        """
 
     def end(self) -> None:
         """The batch is done."""

@@ -42,6 +42,8 @@ CHUNK = np.dtype(np.complex128)
 #: The proxy of an access, whether it is complete only after a wait, and what it writes.
 _Signal = tuple[str, bool, Sequence[NDArray[Any]]]
 _GENERIC: _Signal = ("generic", False, ())
+#: What is at the addresses of an atomic update afterwards, and what each thread found there.
+_Updated = tuple[NDArray[Any], NDArray[Any]]
 
 
 @dataclass(slots=True)
@@ -189,6 +191,32 @@ class Memory:
                 values = view[places[turn]]
                 old[ours] = values
                 view[places[turn]] = change(values, ours)
+        return old
+
+    def update_together(
+        self,
+        instruction: Instruction,
+        space: str,
+        threads: Threads,
+        addresses: NDArray[Any],
+        bits: int,
+        change: Callable[
+            [NDArray[Any], NDArray[np.intp], NDArray[np.intp]], tuple[NDArray[Any], NDArray[Any]]
+        ],
+        kind: str = "atomic",
+    ) -> NDArray[Any]:
+        """As `update`, with all threads of an address at once.
+
+        `change` gets what is at each of the different addresses, which of these each thread means, and which
+        threads those are; it gives what is at the addresses afterwards, and what each thread finds.
+        """
+        old = np.zeros(threads.count, dtype=UNSIGNED[bits])
+        width = bits // 8
+        for piece in self._accesses(instruction, kind, space, threads, addresses, width, _GENERIC):
+            view = piece.data[: piece.data.size - piece.data.size % width].view(UNSIGNED[bits])
+            places, which = np.unique(piece.offsets // width, return_inverse=True)
+            ours = np.arange(threads.count) if piece.chosen is None else piece.chosen
+            view[places], old[ours] = change(view[places], which, ours)
         return old
 
     def add(

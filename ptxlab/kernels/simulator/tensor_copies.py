@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from ...errors import PtxlabError, listing
@@ -14,10 +17,10 @@ from ...memory import TensorMap
 from ...memory.descriptors import swizzled
 from ...numerics.scalar import operation
 from ..ptx import Instruction
-from .memory import RANK_SHIFT, Memory
+from .memory import CHUNK, RANK_SHIFT, Memory, rounds
 from .threads import UNSIGNED, Threads
 
-__all__ = ["load_boxes", "store_box"]
+__all__ = ["Boxes", "load_boxes", "store_boxes"]
 
 _TYPES = {
     "UINT8": "u32", "UINT16": "u32", "UINT32": "u32", "INT32": "s32", "UINT64": "u64", "INT64": "s64",
@@ -37,64 +40,124 @@ _REDUCTIONS = {
 }
 
 
-def load_boxes(
-    memory: Memory,
-    instruction: Instruction,
-    threads: Threads,
-    tensors: Sequence[TensorMap],
-    starts: Sequence[tuple[int, ...]],
-    addresses: NDArray[np.int64],
-) -> None:
-    """A box for each thread into shared memory; `starts` are in the array's order of axes.
+@dataclass(frozen=True)
+class Boxes:
+    """Boxes that threads copy, one each: of which tensor map, where in its array, and where in shared memory.
 
-    Boxes of one size in different blocks are one access.
+    `starts` [boxes, axes] are in the array's order of axes; addresses are those that the instruction gives.
     """
-    corners = [tensor.check_start(start) for tensor, start in zip(tensors, starts, strict=True)]
-    for tensor, address in zip(tensors, addresses.tolist(), strict=True):
-        tensor.as_address(address & (1 << RANK_SHIFT) - 1)
-    sizes = {tensor.size for tensor in tensors}
-    apart = len(np.unique(threads.blocks)) < threads.count or (addresses >> RANK_SHIFT).any()
-    groups = [slice(0, threads.count)]
-    if apart or len(sizes) > 1:
-        groups = [slice(number, number + 1) for number in range(threads.count)]
-    for group in groups:
+
+    tensors: Sequence[TensorMap]
+    which: NDArray[np.intp]
+    starts: NDArray[np.int64]
+    addresses: NDArray[np.int64]
+
+    def select(self, index: NDArray[np.intp]) -> Boxes:
+        """Those at these positions; one may come several times."""
+        return replace(
+            self, which=self.which[index], starts=self.starts[index], addresses=self.addresses[index]
+        )
+
+    @property
+    def inside(self) -> NDArray[np.int64]:
+        """The addresses in the blocks that they belong to."""
+        return self.addresses & (1 << RANK_SHIFT) - 1
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Bytes of shared memory of each."""
+        return np.array([tensor.size for tensor in self.tensors], dtype=np.int64)[self.which]
+
+    def check(self) -> None:
+        """Refuse boxes that begin where TMA lets none begin."""
+        for number, tensor in enumerate(self.tensors):
+            ours = self.which == number
+            starts = self.starts[ours]
+            wrong = np.flatnonzero(starts[:, -1] % tensor.start_unit)
+            for row in (0, *wrong[:1].tolist()):
+                tensor.check_start(tuple(starts[row].tolist()))
+            for address in np.unique(self.inside[ours]).tolist():
+                tensor.as_address(address)
+
+    def groups(self, threads: Threads) -> Iterator[NDArray[np.intp]]:
+        """Positions of boxes that are one access: those of one size in different blocks."""
+        rank = self.addresses >> RANK_SHIFT
+        cluster = threads.batch.grid.cluster_size
+        blocks = np.where(rank == 0, threads.blocks, threads.blocks // cluster * cluster + rank - 1)
+        sizes = self.sizes
+        for turn in rounds(blocks):
+            for size in np.unique(sizes[turn]):
+                yield turn[sizes[turn] == size]
+
+
+def load_boxes(memory: Memory, instruction: Instruction, threads: Threads, boxes: Boxes) -> None:
+    """A box for each thread into shared memory."""
+    boxes.check()
+    for group in boxes.groups(threads):
+        some = boxes.select(group)
         those = Threads.listed(threads.batch, threads.indices[group])
-        size = tensors[group.start].size
-        places = memory.shared_offsets(instruction, those, addresses[group], size, "write", alignment=128)
-        for number, place in enumerate(places.tolist(), group.start):
-            inside = int(addresses[number]) & (1 << RANK_SHIFT) - 1
-            _load_box(memory, tensors[number], corners[number], inside, place)
+        size = int(some.sizes[0])
+        places = memory.shared_offsets(instruction, those, some.addresses, size, "write", alignment=128)
+        for number in np.unique(some.which).tolist():
+            ours = np.flatnonzero(some.which == number)
+            tensor, starts = some.tensors[number], some.starts[ours]
+            _load(memory, tensor, starts, some.inside[ours], places[ours])
             for observer in memory.observers:
-                observer.copied(instruction, tensors[number], starts[number], "read")
+                observer.copied(instruction, tensor, starts, "read")
 
 
-def _load_box(memory: Memory, tensor: TensorMap, start: tuple[int, ...], inside: int, place: int) -> None:
-    """A box to a place of `memory.shared`, which is at the address `inside` in its block."""
-    if _is_plain(tensor, start):
-        corner = tuple(slice(first, first + size) for first, size in zip(start, tensor.box, strict=True))
-        chunks = np.ascontiguousarray(tensor.array[corner]).reshape(-1).view(np.uint64).reshape(-1, 2)
-        row = tensor.box[-1] * tensor.array.itemsize
-        offsets = _chunks(len(chunks) * 16 // row, row, tensor.pitch, tensor.swizzle, inside % 1024)
-        memory.shared.view(np.uint64).reshape(-1, 2)[(place >> 4) + offsets] = chunks
-    else:
-        content, written = tensor.image(*start, address=inside)
-        memory.shared[place + np.flatnonzero(written)] = content[written]
+def _load(
+    memory: Memory,
+    tensor: TensorMap,
+    starts: NDArray[np.int64],
+    inside: NDArray[np.int64],
+    places: NDArray[np.int64],
+) -> None:
+    """Boxes of one map to places of `memory.shared`, which are at the addresses `inside` in their blocks."""
+    plain = _are_plain(tensor, starts)
+    for number in np.flatnonzero(~plain).tolist():
+        content, written = tensor.image(*starts[number].tolist(), address=int(inside[number]))
+        memory.shared[places[number] + np.flatnonzero(written)] = content[written]
+    for ours, offsets in _by_offsets(tensor, inside, plain):
+        windows, index = _windows(tensor, starts[ours])
+        chunks = windows[index].reshape(len(ours), -1)
+        memory.shared.view(CHUNK)[(places[ours] >> 4)[:, None] + offsets] = chunks
 
 
-def _is_plain(tensor: TensorMap, start: tuple[int, ...]) -> bool:
-    """Whether a box lies inside of a NumPy array and is copied as it is, in chunks of 16 bytes."""
-    return (
+def _are_plain(tensor: TensorMap, starts: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which boxes lie inside of a NumPy array and are copied as they are, in chunks of 16 bytes."""
+    plain = (
         isinstance(tensor.array, np.ndarray)
         and tensor.data_type in _TYPES
         and not tensor.interleave
         and isinstance(tensor.swizzle_mode, int)
         and set(tensor.element_strides) == {1}
-        and min(start) >= 0
-        and all(
-            first + size <= length
-            for first, size, length in zip(start, tensor.box, tensor.shape, strict=True)
-        )
     )
+    ends = starts + np.array(tensor.box)
+    return np.asarray(plain & ((starts >= 0) & (ends <= np.array(tensor.shape))).all(axis=1))
+
+
+def _windows(
+    tensor: TensorMap, starts: NDArray[np.int64]
+) -> tuple[NDArray[Any], tuple[NDArray[np.int64], ...]]:
+    """Every box that an array has, in chunks of 16 bytes, and the index of those that start here."""
+    per_chunk = CHUNK.itemsize // tensor.array.itemsize
+    *outer, last = tensor.box
+    length = tensor.array.shape[-1] // per_chunk * per_chunk
+    chunks = tensor.array[..., :length].view(CHUNK)
+    windows = sliding_window_view(chunks, (*outer, last // per_chunk), writeable=tensor.array.flags.writeable)
+    return windows, (*starts[:, :-1].T, starts[:, -1] // per_chunk)
+
+
+def _by_offsets(
+    tensor: TensorMap, inside: NDArray[np.int64], plain: NDArray[np.bool_]
+) -> Iterator[tuple[NDArray[np.intp], NDArray[np.int64]]]:
+    """Plain boxes that have their chunks at the same offsets, and these: the swizzle goes by addresses."""
+    row = tensor.box[-1] * tensor.array.itemsize
+    rows = math.prod(tensor.box[:-1])
+    for address in np.unique(inside[plain] % 1024).tolist():
+        ours = np.flatnonzero(plain & (inside % 1024 == address))
+        yield ours, _chunks(rows, row, tensor.pitch, tensor.swizzle, address)
 
 
 @lru_cache(maxsize=256)
@@ -104,48 +167,72 @@ def _chunks(rows: int, row_bytes: int, pitch: int, swizzle: int, address: int) -
     return (swizzled(plain + address, swizzle) - address) >> 4
 
 
-def store_box(
+def store_boxes(
+    memory: Memory, instruction: Instruction, threads: Threads, boxes: Boxes, reduction: str
+) -> None:
+    """Each thread's box from shared memory into its array; what lies outside of the array is left out."""
+    for number, tensor in enumerate(boxes.tensors):
+        if not tensor.array.flags.writeable:
+            raise PtxlabError("the array of the tensor map is read-only")
+        starts = boxes.starts[boxes.which == number]
+        before = starts[starts.min(axis=1) < 0]
+        if len(before):
+            raise PtxlabError(
+                f"the box starts at {tuple(before[0].tolist())}: a store that begins before the array is an "
+                "illegal instruction on an H200, while a load is not"
+            )
+    boxes.check()
+    for group in boxes.groups(threads):
+        some = boxes.select(group)
+        those = Threads.listed(threads.batch, threads.indices[group])
+        size = int(some.sizes[0])
+        places = memory.shared_offsets(instruction, those, some.inside, size, "read", alignment=128)
+        for number in np.unique(some.which).tolist():
+            ours = np.flatnonzero(some.which == number)
+            tensor, starts = some.tensors[number], some.starts[ours]
+            inside = some.inside[ours]
+            plain = _are_plain(tensor, starts) & (not reduction)
+            for box in np.flatnonzero(~plain).tolist():
+                place = int(places[ours[box]])
+                _store_box(
+                    memory, instruction, tensor, starts[box].tolist(), int(inside[box]), place, reduction
+                )
+            for these, offsets in _by_offsets(tensor, inside, plain):
+                chunks = memory.shared.view(CHUNK)[(places[ours[these]] >> 4)[:, None] + offsets]
+                windows, index = _windows(tensor, starts[these])
+                windows[index] = chunks.reshape(len(these), *windows.shape[tensor.axes :])
+            for observer in memory.observers:
+                observer.copied(instruction, tensor, starts, "write")
+
+
+def _store_box(
     memory: Memory,
     instruction: Instruction,
-    thread: Threads,
     tensor: TensorMap,
-    start: tuple[int, ...],
-    address: int,
+    start: list[int],
+    inside: int,
+    place: int,
     reduction: str,
 ) -> None:
-    """A box from shared memory into the array; what lies outside of the array is left out."""
-    if not tensor.array.flags.writeable:
-        raise PtxlabError("the array of the tensor map is read-only")
-    if min(start) < 0:
-        raise PtxlabError(
-            f"the box starts at {start}: a store that begins before the array is an illegal instruction "
-            "on an H200, while a load is not"
-        )
-    start = tensor.check_start(start)
-    address = tensor.as_address(address)
-    offsets = tensor.offset(*np.ogrid[tuple(slice(size) for size in tensor.copied)], address=address)
-    places = memory.shared_offsets(
-        instruction, thread, np.array([address]), tensor.size, "read", alignment=128
-    )
+    """One box, element by element."""
+    offsets = tensor.offset(*np.ogrid[tuple(slice(size) for size in tensor.copied)], address=inside)
     item = tensor.array.itemsize
-    content = memory.shared[places[0] + offsets.reshape(-1, 1) + np.arange(item)]
+    content = memory.shared[place + offsets.reshape(-1, 1) + np.arange(item)]
     elements = np.ascontiguousarray(content).view(UNSIGNED[8 * item]).reshape(tensor.copied)
     indices, chosen = [], []
     for first, count, step, length in zip(
         start, tensor.copied, tensor.element_strides, tensor.array.shape, strict=True
     ):
         positions = first + np.arange(count) * step
-        inside = (positions >= 0) & (positions < length)
-        indices.append(positions[inside])
-        chosen.append(np.flatnonzero(inside))
+        within = (positions >= 0) & (positions < length)
+        indices.append(positions[within])
+        chosen.append(np.flatnonzero(within))
     values = elements[np.ix_(*chosen)]
     view: NDArray[Any] = tensor.array.view(UNSIGNED[8 * item])
     where = np.ix_(*indices)
     if reduction:
         values = _reduced(instruction, tensor, reduction, view[where], values)
     view[where] = values
-    for observer in memory.observers:
-        observer.copied(instruction, tensor, start, "write")
 
 
 def _reduced(

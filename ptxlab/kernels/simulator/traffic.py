@@ -279,20 +279,23 @@ class Traffic(Observer):
                 found = found | _CACHED
             marks[places] = found
 
-    def copied(self, instruction: Instruction, tensor: TensorMap, start: tuple[int, ...], kind: str) -> None:
-        """Count a box of a tensor map; what lies outside of the array is not moved."""
-        count = tensor.array.itemsize
+    def copied(
+        self, instruction: Instruction, tensor: TensorMap, starts: NDArray[np.int64], kind: str
+    ) -> None:
+        """Count boxes of a tensor map; what lies outside of the array is not moved."""
+        counts = np.full(len(starts), tensor.array.itemsize)
         for first, size, step, length in zip(
-            start, tensor.copied, tensor.element_strides, tensor.array.shape, strict=True
+            starts.T, tensor.copied, tensor.element_strides, tensor.array.shape, strict=True
         ):
-            before, inside = max(0, -(first // step)), max(0, -((first - length) // step))
-            count *= max(0, min(size, inside) - min(size, before))
+            before, inside = -(first // step), -((first - length) // step)
+            counts *= np.clip(inside, 0, size) - np.clip(before, 0, size)
         entry = self.of(instruction)
-        sectors = -(-count // SECTOR)
-        entry.sectors_past_l1 += sectors
-        entry.bytes["global", kind] += count
+        sectors = -(-counts // SECTOR)
+        entry.sectors_past_l1 += int(sectors.sum())
+        entry.bytes["global", kind] += int(counts.sum())
         number = next((number for number, each in enumerate(self._maps) if each is tensor), -1)
-        self.touched.boxes[number, start, kind] = sectors
+        for start, count in zip(starts.tolist(), sectors.tolist(), strict=True):
+            self.touched.boxes[number, tuple(start), kind] = count
 
     @property
     def footprint(self) -> Footprint:
