@@ -113,6 +113,10 @@ class Frame:
             values = self._registers[register] = values.get()
         return values
 
+    def held(self, register: int) -> NDArray[Any] | Deferred | None:
+        """A register of all threads as it is kept; what is deferred stays so."""
+        return self._registers[register]
+
     def defer(self, register: int, values: Deferred) -> None:
         """Set a register of all threads to what is computed when somebody reads it."""
         self._registers[register] = values

@@ -437,11 +437,19 @@ def _wgmma(instruction: Instruction, context: Context) -> Step:
     modifiers |= dict(zip(names, numbers, strict=False))
     trans_a, trans_b = bool(modifiers.pop("imm_trans_a", 0)), bool(modifiers.pop("imm_trans_b", 0))
 
+    overwrites, accumulates = (
+        form.check_modifiers(Modifiers.from_keywords({**modifiers, "scale_d": scale}))
+        for scale in (False, True)
+    )
+    targets = tuple(each.index for each in _items(d) if isinstance(each, Register))
+    stays = len(targets) == len(writes) and form.d.register_type == np.uint32
+
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         def registers(reads: Sequence[Read], dtype: Any) -> NDArray[Any]:
             return _gather(reads, machine, frame, threads, 128, dtype)
 
-        arrays: dict[str, NDArray[Any]] = {"c": registers(accumulator, form.d.register_type)}
+        c = _Accumulators.of(frame, targets, threads)
+        arrays = {"c": registers(accumulator, form.d.register_type) if c is None else c}
         if a_descriptor is None:
             arrays["a"] = registers(a_reads, form.a.register_type)
         else:
@@ -453,20 +461,85 @@ def _wgmma(instruction: Instruction, context: Context) -> Step:
         )
         if metadata:
             arrays["e"] = registers(metadata, np.uint32)
+
+        def product(ours: NDArray[np.bool_] | None, flag: bool) -> NDArray[Any]:
+            """D of some warpgroups; None stands for all of them."""
+            parts = arrays if ours is None else {name: array[ours] for name, array in arrays.items()}
+            those = threads if ours is None else threads.where(np.repeat(ours, 128))
+            operands = Operands(form, modifiers=accumulates if flag else overwrites, **parts)
+            machine.multiplied(instruction, operands, those)
+            return emulate(operands, model=machine.launch.model)
+
         flags = np.ones(1, dtype=np.bool_)
         if scale_d is not None:
             flags = scale_d(machine, frame, threads).reshape(-1, 128)[:, 0]
-        result = np.empty((threads.count // 128, 128, form.d.registers), dtype=form.d.register_type)
-        for flag in np.unique(flags):
-            ours = np.broadcast_to(flags == flag, (len(result),))
-            checked = form.check_modifiers(Modifiers.from_keywords({**modifiers, "scale_d": bool(flag)}))
-            parts = {name: array[ours] for name, array in arrays.items()}
-            operands = Operands(form, modifiers=checked, **parts)
-            machine.multiplied(instruction, operands, threads.where(np.repeat(ours, 128)))
-            result[ours] = emulate(operands, model=machine.launch.model)
-        _scatter(writes, frame, threads, result)
+        if flags.all() or not flags.any():
+            result = product(None, bool(flags[0]))
+        else:
+            result = np.empty((threads.count // 128, 128, form.d.registers), dtype=form.d.register_type)
+            for flag in (False, True):
+                result[flags == flag] = product(flags == flag, flag)
+        if stays:
+            _Accumulators(frame, targets, threads, result)
+        else:
+            _scatter(writes, frame, threads, result)
 
     return Step(instruction, execute, together=128)
+
+
+class _Accumulators:
+    """What a wgmma wrote, as it is: [warpgroups, 128, registers].
+
+    The next wgmma takes it from here; a register is made of it when something else reads or writes that.
+    """
+
+    def __init__(
+        self, frame: Frame, targets: tuple[int, ...], threads: Threads, values: NDArray[Any]
+    ) -> None:
+        self.targets, self.threads, self.values = targets, threads, values
+        for number, target in enumerate(targets):
+            before = frame.held(target)
+            if isinstance(before, _Accumulator) and before.is_of(threads):
+                before = before.before
+            frame.defer(target, _Accumulator(self, number, before))
+
+    @classmethod
+    def of(cls, frame: Frame, targets: tuple[int, ...], threads: Threads) -> NDArray[Any] | None:
+        """These registers of these threads, if they are still as a wgmma wrote them."""
+        first = frame.held(targets[0]) if targets else None
+        if not isinstance(first, _Accumulator):
+            return None
+        together = first.together
+        if together.targets != targets or not first.is_of(threads):
+            return None
+        held = [frame.held(target) for target in targets]
+        if all(isinstance(each, _Accumulator) and each.together is together for each in held):
+            return together.values
+        return None
+
+
+class _Accumulator(Deferred):
+    """One register of several that a wgmma wrote; `before` is what it held, for the other threads."""
+
+    __slots__ = ("before", "number", "together")
+
+    def __init__(self, together: _Accumulators, number: int, before: NDArray[Any] | Deferred | None) -> None:
+        super().__init__(self._values)
+        self.together, self.number, self.before = together, number, before
+
+    def is_of(self, threads: Threads) -> bool:
+        """Whether it was written by exactly these threads."""
+        return threads.is_same(self.together.threads)
+
+    def _values(self) -> NDArray[Any]:
+        values, threads = self.together.values, self.together.threads
+        column = np.ascontiguousarray(values.reshape(threads.count, -1)[:, self.number])
+        if threads.index is None:
+            return column
+        before = self.before.get() if isinstance(self.before, Deferred) else self.before
+        target = np.zeros(threads.batch.size, dtype=column.dtype) if before is None else before.copy()
+        target[threads.index] = column
+        return target
 
 
 def _tile(
@@ -488,9 +561,9 @@ def _tile(
         ours = np.flatnonzero(codes == code)
         those = Threads.listed(threads.batch, np.repeat(first[ours], len(chunks)))
         addresses = np.tile(chunks, len(ours))
-        words = machine.memory.load(instruction, "shared", those, addresses, 32, 4, "async")
-        content = np.stack(words, axis=-1).reshape(len(ours), -1).view(np.uint8)
-        tiles[ours] = _codes(content, bits, content.shape[1] * 8 // bits)[:, place]
+        starts = machine.memory.shared_offsets(instruction, those, addresses, 16, "read", alignment=16)
+        content = machine.memory.shared.view(CHUNK)[starts >> 4].reshape(len(ours), -1).view(np.uint8)
+        tiles[ours] = np.take(_codes(content, bits, content.shape[1] * 8 // bits), place, axis=1)
     return tiles
 
 

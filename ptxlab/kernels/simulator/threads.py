@@ -221,6 +221,12 @@ class Threads:
             self._whole[lanes] = not (present.any(axis=1) & missing.any(axis=1)).any()
         return self._whole[lanes]
 
+    def is_same(self, other: Threads) -> bool:
+        """Whether these are the same threads, in the same order."""
+        if self.index is other.index:
+            return True
+        return self.index is not None and other.index is not None and np.array_equal(self.index, other.index)
+
     @staticmethod
     def union(parts: list[Threads]) -> Threads:
         """All of them."""
