@@ -606,18 +606,18 @@ class AccessCheck(Observer):
         leaders = _distinct(threads // 128, self._batch.size) * 128
         waiting = np.full(self._batch.size, -1, dtype=np.int64)
         waiting[leaders] = self._groups["wgmma"][leaders] - newest
-        groups = threads % self._batch.block_lanes // 128
+        latest = np.zeros(self._batch.size // 128 + 1, dtype=np.int64)  # of what is complete
         rest = []
         for those, numbers, time in self._multiplied:
             done = waiting[those] > numbers
-            complete = np.zeros(self._batch.size // 128 + 1, dtype=np.bool_)
-            complete[those[done] // 128] = True
-            ours = complete[threads // 128]
-            for group in np.unique(groups[ours]).tolist():
-                column = self._clocks.column(("wgmma", group))
-                self._clocks.complete(threads[ours & (groups == group)], column, time)
+            latest[those[done] // 128] = time
             if not done.all():
                 rest.append((those[~done], numbers[~done], time))
+        times = latest[threads // 128]
+        groups = threads % self._batch.block_lanes // 128
+        for group in np.unique(groups[times > 0]).tolist():
+            ours = (times > 0) & (groups == group)
+            self._clocks.complete(threads[ours], self._clocks.column(("wgmma", group)), times[ours])
         self._multiplied = rest
 
     # -- sentences -------------------------------------------------------------------------------------------

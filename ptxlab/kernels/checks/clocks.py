@@ -2,7 +2,8 @@
 
 Every event has a time, a number that only grows. A thread knows what another did up to some time; barriers
 carry that over. Barriers of whole blocks and warps are one number; named barriers, partial masks and
-mbarriers need a matrix [blocks, threads, threads], which is made when the first of them comes.
+mbarriers need a matrix, which is made when the first of them comes. Lanes that have always met others
+together know the same, in every block: they share a row of it.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from ..simulator.threads import Batch
 __all__ = ["Clocks"]
 
 _COLUMNS = 8
+_ROWS = 4
 
 
 class Clocks:
@@ -36,8 +38,11 @@ class Clocks:
         self.acquired = np.zeros(batch.size // 32, dtype=np.int64)  # its last look at what others publish
         self.fenced = np.zeros(batch.size, dtype=np.int64)  # each thread's last fence.proxy.async
         self.fenced_inits = np.zeros(batch.size, dtype=np.int64)  # also by fence.mbarrier_init
-        self._matrix: NDArray[np.int32] | None = None
-        self._work = np.zeros((batch.size, _COLUMNS), dtype=np.int32)
+        self._row = np.zeros(self.lanes, dtype=np.intp)  # of each lane of a block
+        self._rows = 1  # that are in use
+        self._matrix: NDArray[np.int32] | None = None  # [blocks, rows, lanes]
+        self._work = np.zeros((batch.count, _ROWS, _COLUMNS), dtype=np.int32)
+        self._slot = self._slots()
         self._columns: dict[Any, int] = {}
         self._arrivals: dict[int, tuple[NDArray[np.int32], NDArray[np.int32]]] = {}
         self._arrived: dict[int, NDArray[np.int8]] = {}  # at each barrier: 1 arrives, 2 waits
@@ -48,23 +53,70 @@ class Clocks:
         """The column of an mbarrier (by its address in the block) or of a warpgroup's wgmma."""
         if key not in self._columns:
             self._columns[key] = len(self._columns)
-            if len(self._columns) > self._work.shape[1]:
-                self._work = np.concatenate([self._work, np.zeros_like(self._work)], axis=1)
+            if len(self._columns) > self._work.shape[2]:
+                self._work = np.concatenate([self._work, np.zeros_like(self._work)], axis=2)
         return self._columns[key]
 
     def key_of(self, column: int) -> Any:
         """What a column belongs to."""
         return list(self._columns)[column]
 
-    def complete(self, threads: NDArray[Any], column: int, time: int) -> None:
-        """Threads know that work of this column, issued up to a time, is done."""
-        self._work[threads, column] = np.maximum(self._work[threads, column], time)
+    def complete(self, threads: NDArray[Any], column: int, times: NDArray[Any]) -> None:
+        """Threads know that work of this column is done that was issued up to a time, that of each thread.
+
+        Threads of one block have the same time.
+        """
+        for blocks, lanes in self._patterns(threads):
+            latest = np.zeros(self.batch.count, dtype=np.int32)
+            latest[threads // self.lanes] = times
+            where = np.ix_(blocks, self._rows_alone(lanes))
+            known = self._work[:, :, column]
+            known[where] = np.maximum(known[where], latest[blocks, None])
 
     def knows_work(
         self, threads: NDArray[Any], columns: NDArray[Any], times: NDArray[Any]
     ) -> NDArray[np.bool_]:
         """Whether each thread knows that the work of a column, issued at a time, is done."""
-        return np.asarray(self._work[threads, columns] >= times)
+        places = self._slot[threads] * self._work.shape[2] + columns
+        return np.asarray(self._work.reshape(-1)[places] >= times)
+
+    # -- rows of lanes that know the same --------------------------------------------------------------------
+
+    def _rows_of(self, lanes: NDArray[Any]) -> NDArray[np.intp]:
+        """The rows of these lanes."""
+        there = np.zeros(self._rows, dtype=np.bool_)
+        there[self._row[lanes]] = True
+        return np.flatnonzero(there)
+
+    def _rows_alone(self, lanes: NDArray[Any]) -> NDArray[np.intp]:
+        """The rows of these lanes, which they share with no others from now on."""
+        chosen = np.zeros(self.lanes, dtype=np.bool_)
+        chosen[lanes] = True
+        rows = self._rows_of(lanes)
+        shared = rows[np.isin(rows, self._row[~chosen])]
+        for row in shared.tolist():
+            self._row[chosen & (self._row == row)] = self._copied(row)
+        if not len(shared):
+            return rows
+        self._slot = self._slots()
+        return self._rows_of(lanes)
+
+    def _copied(self, row: int) -> int:
+        """A new row like another."""
+        if self._rows == self._work.shape[1]:
+            self._work = np.concatenate([self._work, np.zeros_like(self._work)], axis=1)
+            if self._matrix is not None:
+                self._matrix = np.concatenate([self._matrix, np.zeros_like(self._matrix)], axis=1)
+        self._work[:, self._rows] = self._work[:, row]
+        if self._matrix is not None:
+            self._matrix[:, self._rows] = self._matrix[:, row]
+        self._rows += 1
+        return self._rows - 1
+
+    def _slots(self) -> NDArray[np.intp]:
+        """The row of each thread, counted through all blocks."""
+        first = np.arange(self.batch.count) * self._work.shape[1]
+        return np.asarray((first[:, None] + self._row).reshape(-1))
 
     # -- order -----------------------------------------------------------------------------------------------
 
@@ -79,7 +131,7 @@ class Clocks:
         known = np.where(block == other_block, self.block_time[block], self.cluster_time[block])
         known = np.where(warp == other_warp, np.maximum(known, self.warp_time[warp]), known)
         if self._matrix is not None:
-            learnt = self._matrix[block, threads % self.lanes, others % self.lanes]
+            learnt = self._matrix[block, self._row[threads % self.lanes], others % self.lanes]
             known = np.where(block == other_block, np.maximum(known, learnt), known)
         flagged = (times <= self.published[other_warp]) & (times < self.acquired[warp])
         return np.asarray(same | (times <= known) | flagged)
@@ -117,9 +169,8 @@ class Clocks:
         alive = self.batch.alive.reshape(there.shape)
         whole = blocks & ~((there < 2) & alive).any(axis=1)
         self.block_time[whole] = time
-        work = self._work.reshape(*there.shape, -1)
         if self._columns and whole.any():
-            work[whole] = work[whole].max(axis=1, keepdims=True)
+            self._work[whole] = self._work[whole, : self._rows].max(axis=1, keepdims=True)
         rest = np.flatnonzero(blocks & ~whole)
         for block in rest:
             sources, waiting = np.flatnonzero(there[block]), np.flatnonzero(there[block] == 2)
@@ -134,14 +185,21 @@ class Clocks:
         missing = self.batch.alive.reshape(-1, 32) & ~rows
         whole = np.asarray(rows.any(axis=1) & ~missing.any(axis=1))
         self.warp_time[whole] = time
-        if self._columns:
-            work = self._work.reshape(len(whole), 32, -1)
-            work[whole] = work[whole].max(axis=1, keepdims=True)
+        if self._columns and self._rows > 1:
+            for warp in range(self.lanes // 32):
+                self._share_work(np.flatnonzero(whole.reshape(self.batch.count, -1)[:, warp]), warp)
         partial = threads if self._matrix is not None else threads[~whole[threads >> 5]]
         for blocks, lanes in self._patterns(partial):
             for warp in np.unique(lanes // 32):
                 ours = lanes[lanes // 32 == warp]
                 self._join(blocks, ours, ours, time)
+
+    def _share_work(self, blocks: NDArray[Any], warp: int) -> None:
+        """All lanes of a warp of these blocks know of the work that any of them knows."""
+        lanes = np.arange(warp * 32, warp * 32 + 32)
+        if len(blocks) and len(self._rows_of(lanes)) > 1:
+            where = np.ix_(blocks, self._rows_alone(lanes))
+            self._work[where] = self._work[where].max(axis=1, keepdims=True)
 
     def release(self, threads: NDArray[Any], places: NDArray[Any], time: int) -> None:
         """Threads arrive at mbarriers of their block."""
@@ -149,13 +207,12 @@ class Clocks:
             column = self.column(int(place))
             if column not in self._arrivals:
                 shape = (self.batch.count, self.lanes)
-                width = (self.batch.count, self._work.shape[1])
+                width = (self.batch.count, self._work.shape[2])
                 self._arrivals[column] = (np.zeros(shape, np.int32), np.zeros(width, np.int32))
             known, work = self._arrivals[column]
             for blocks, lanes in self._patterns(threads[places == place]):
                 known[blocks] = np.maximum(known[blocks], self._merged(blocks, lanes, time))
-                ours = self._work.reshape(self.batch.count, self.lanes, -1)[self._where(blocks, lanes)]
-                ours = ours.max(axis=1)
+                ours = self._work[np.ix_(blocks, self._rows_of(lanes))].max(axis=1)
                 if ours.shape[1] > work.shape[1]:
                     extra = ours.shape[1] - work.shape[1]
                     work = np.concatenate([work, np.zeros((len(work), extra), np.int32)], axis=1)
@@ -167,33 +224,27 @@ class Clocks:
         for place in np.unique(places):
             column = self.column(int(place))
             ours = threads[places == place]
-            self.complete(ours, column, time)
+            self.complete(ours, column, np.full(len(ours), time))
             if column not in self._arrivals:
                 continue
             known, work = self._arrivals[column]
             self._make_matrix()
             assert self._matrix is not None
             for blocks, lanes in self._patterns(ours):
-                where = self._where(blocks, lanes)
+                where = np.ix_(blocks, self._rows_alone(lanes))
                 self._matrix[where] = np.maximum(self._matrix[where], known[blocks][:, None])
-                rows = self._work.reshape(self.batch.count, self.lanes, -1)[:, :, : work.shape[1]]
-                rows[where] = np.maximum(rows[where], work[blocks][:, None])
+                columns = self._work[:, :, : work.shape[1]]
+                columns[where] = np.maximum(columns[where], work[blocks][:, None])
 
     def _make_matrix(self) -> None:
         if self._matrix is None:
-            self._matrix = np.zeros((self.batch.count, self.lanes, self.lanes), dtype=np.int32)
-
-    def _where(self, blocks: NDArray[Any], lanes: NDArray[Any]) -> tuple[Any, ...]:
-        """An index of lanes of blocks; slices where they follow each other, which NumPy does not copy."""
-        if len(blocks) == self.batch.count and int(lanes[-1]) - int(lanes[0]) == len(lanes) - 1:
-            return slice(None), slice(int(lanes[0]), int(lanes[-1]) + 1)
-        return np.ix_(blocks, lanes)
+            self._matrix = np.zeros((*self._work.shape[:2], self.lanes), dtype=np.int32)
 
     def _merged(self, blocks: NDArray[Any], lanes: NDArray[Any], time: int) -> NDArray[np.int32]:
         """All that any of these lanes knows of its block now, [blocks, threads]."""
         self._make_matrix()
         assert self._matrix is not None
-        merged = self._matrix[self._where(blocks, lanes)].max(axis=1)
+        merged = self._matrix[np.ix_(blocks, self._rows_of(lanes))].max(axis=1)
         merged = np.maximum(merged, self.block_time[blocks, None].astype(np.int32))
         warps = merged.reshape(len(blocks), -1, 32)
         numbers = np.unique(lanes // 32)
@@ -205,13 +256,12 @@ class Clocks:
     def _join(self, blocks: NDArray[Any], sources: NDArray[Any], targets: NDArray[Any], time: int) -> None:
         """The targets learn what the sources know, and what they did."""
         merged = self._merged(blocks, sources, time)
+        where = np.ix_(blocks, self._rows_alone(targets))
         assert self._matrix is not None
-        where = self._where(blocks, targets)
         self._matrix[where] = np.maximum(self._matrix[where], merged[:, None])
         if self._columns:
-            work = self._work.reshape(self.batch.count, self.lanes, -1)
-            known = work[self._where(blocks, sources)].max(axis=1)
-            work[where] = np.maximum(work[where], known[:, None])
+            known = self._work[np.ix_(blocks, self._rows_of(sources))].max(axis=1)
+            self._work[where] = np.maximum(self._work[where], known[:, None])
 
     def _patterns(self, threads: NDArray[Any]) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
         """Blocks whose threads are the same lanes, and those lanes."""
@@ -220,6 +270,9 @@ class Clocks:
         rows = np.zeros((self.batch.count, self.lanes), dtype=np.bool_)
         rows.reshape(-1)[threads] = True
         blocks = np.flatnonzero(rows.any(axis=1))
+        if (rows[blocks] == rows[blocks[0]]).all():
+            yield blocks, np.flatnonzero(rows[blocks[0]])
+            return
         patterns, which = np.unique(np.packbits(rows[blocks], axis=1), axis=0, return_inverse=True)
         for number in range(len(patterns)):
             ours = blocks[which.reshape(-1) == number]
