@@ -299,6 +299,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "flip_bit": {"name": "A", "lane": 4, "register": 0, "bit": 3},
     "set_word": {"address": 16, "size": 4, "text": "0x3c003c00"},
     "set_option": {"name": "selector", "value": 1},
+    "set_mask": {"name": "disable_output_lane", "text": "0..15"},
     "set_chips": {"chip": "sm_90", "against": None},
     "choose_instruction": {"mnemonic": DENSE, "a_space": "register"},
     "set_descriptor": {"text": "0x08080014"},

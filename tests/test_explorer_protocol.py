@@ -237,6 +237,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "flip_bit": {"name": "A", "lane": 3, "register": 1, "bit": 31},
     "set_word": {"address": 16, "size": 4, "text": "0x1"},
     "set_option": {"name": "selector", "value": 1},
+    "set_mask": {"name": "disable_output_lane", "text": "0..15, 32"},
     "set_chips": {"chip": "sm_90", "against": None},
     "choose_instruction": {"mnemonic": KINDS["dense"], "a_space": "register"},
     "set_descriptor": {"text": "0x8400010"},

@@ -15,6 +15,7 @@ from ptxlab.explorer.edits import (
     SetCell,
     SetDescriptor,
     SetDescriptorField,
+    SetMask,
     SetRegister,
     SetValues,
 )
@@ -324,3 +325,51 @@ def test_other_instructions_of_tcgen05_say_where_they_are_seen() -> None:
         ptxlab.explore("tcgen05.ld.sync.aligned.32x32b.x1.b32")
     with pytest.raises(PtxlabError, match="multiplies no matrices"):
         ptxlab.explore("tcgen05.wait::ld.sync.aligned")
+
+
+def test_where_nothing_is_published_d_stays_empty_and_the_rest_is_shown() -> None:
+    ex = ptxlab.explore("tcgen05.mma.cta_group::1.kind::ti16", n=16)
+    info = ex.view.instruction
+    assert "nothing is published" in info["matrices"]["D"]["unknown"]
+    assert info["tensor"]["places"]["D"]["columns"] == 16 and ex.view.load["registers"] == 16
+    ex.selection = "D", 3, 5
+    ex.A = np.ones(ex.A.shape)  # edits, undo and links work, D and its trace say why they cannot
+    assert ex.view.trace == {} and "run(" in ex.code()
+    assert ptxlab.explore(ex.link).instruction == ex.instruction
+    for ask in (lambda: ex.D, lambda: ex.figure("trace"), ex.find_difference):
+        with pytest.raises(PtxlabError, match="nothing is published about the arithmetic of sm_107a"):
+            ask()
+    assert ex.figure("D").layout.meta["title"].startswith("D of")
+    ex.apply(ChooseInstruction(F16))
+    assert ex.chip == "sm_100" and ex.D.shape == (128, 16)
+    ex.undo()
+    assert ex.chip == "" and "no model" in ex.view.toolbar["chips"][0]
+
+
+def test_masks_are_typed_and_change_d() -> None:
+    ex = ptxlab.explore(F16, n=16)
+    before = ex.D
+    ex.C = np.full(ex.C.shape, 7.0)
+    ex.apply(SetMask("disable_output_lane", "0..3, 64"))
+    kept = np.isin(np.arange(128), [0, 1, 2, 3, 64])
+    np.testing.assert_array_equal(ex.D, np.where(kept[:, None], 7, before + 7))
+    assert ex.view.toolbar["options"][-1]["text"] == "0..3, 64"
+    assert ex.view.instruction["disabled_lanes"] == [0, 1, 2, 3, 64]
+    assert "disable_output_lane=0x1000000000000000f" in ex.code()
+    np.testing.assert_array_equal(ptxlab.explore(ex.link).D, ex.D)
+    ex.selection = "D", 3, 5
+    assert ex.view.trace == {}  # nothing was computed there
+    ex.apply(ChooseInstruction("tcgen05.mma.cta_group::1.kind::tf32"))
+    assert ex.state.operands.modifiers.disable_output_lane == 0x1000000000000000F
+    ws = ptxlab.explore("tcgen05.mma.ws.cta_group::1.kind::f16", m=32, n=64)
+    ws.apply(SetMask("zero_column_mask", "use 4, skip 3"))
+    assert not ws.D[:, 4:7].any() and ws.D[:, 3].any()
+    assert ws.view.instruction["zero_columns"][:4] == [4, 5, 6, 11]
+    for explorer, name, text, sentence in (
+        (ex, "disable_output_lane", "0..128", "type lanes from 0 to 127"),
+        (ex, "zero_column_mask", "use 4, skip 3", "has no mask 'zero_column_mask'; it has disable_output"),
+        (ws, "zero_column_mask", "use 4", "type runs of columns, such as use 4, skip 3"),
+        (ws, "zero_column_mask", "0x0103028000000000", "takes no shift"),
+    ):
+        with pytest.raises(PtxlabError, match=sentence):
+            explorer.apply(SetMask(name, text))

@@ -49,6 +49,8 @@ def find_difference(state: ExplorerState, seconds: float = 1.0) -> Finding:
     """
     seconds = as_seconds(seconds, "seconds")
     chip, against = state.results.chip, state.results.against
+    if not state.results.is_known:
+        raise PtxlabError(f"{state.ins.mnemonic} {state.ins.shape}: {state.results.unknown}")
     if against is None:
         others = [name for name in state.results.available if name != chip]
         advice = f", for example {others[0]}" if others else ""

@@ -23,6 +23,7 @@ from ..isa.dtypes import DType
 from ..isa.matrix_operand import MatrixOperand
 from ..isa.operand import Operand
 from ..isa.tcgen05 import Tcgen05Mma
+from .masks import mask_names, parse_mask
 from .matrices import Matrices, Product, start_code
 from .memory_view import memory_layout
 from .migrate import migrate_operands
@@ -42,8 +43,8 @@ from .tensor_view import keep_descriptor, parse_descriptor, parse_field
 __all__ = [
     "ChooseInstruction", "ClearCells", "DismissRefusal", "Edit", "ExtendCells", "FillMatrix", "FlipBit",
     "Paste", "PruneChunks", "Redo", "SetCell", "SetChips", "SetCodes", "SetDescriptor", "SetDescriptorField",
-    "SetOption", "SetRegister", "SetRegisters", "SetValues", "SetWord", "Undo", "change_instruction",
-    "continue_cells",
+    "SetMask", "SetOption", "SetRegister", "SetRegisters", "SetValues", "SetWord", "Undo",
+    "change_instruction", "continue_cells",
 ]  # fmt: skip
 
 #: A matrix (A, stored, B, ...) or an operand with registers; the second argument is its type on the page.
@@ -356,6 +357,30 @@ class SetOption(Edit):
 
     def apply(self, state: ExplorerState) -> None:
         state.commit(state.matrices.with_option(self.name, self.value))
+
+
+@dataclass(frozen=True)
+class SetMask(Edit):
+    """Set a mask of tcgen05.mma from a text: lanes of D that stay, or columns of B that count as zeros.
+
+    >>> import ptxlab
+    >>> state = ExplorerState(ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", n=8))
+    >>> SetMask("disable_output_lane", "0..3, 16").apply(state)
+    >>> state.values("D")[:4].any(), hex(state.operands.modifiers.disable_output_lane)
+    (np.False_, '0x1000f')
+    """
+
+    name: str
+    text: str
+
+    def apply(self, state: ExplorerState) -> None:
+        ins, names = state.ins, mask_names(state.ins)
+        if not isinstance(ins, Tcgen05Mma) or not is_name(self.name, names):
+            raise PtxlabError(
+                f"{ins.mnemonic} has no mask {quoted(self.name)}; it has {listing(names) or 'none'}"
+            )
+        mask = parse_mask(ins, self.name, self.text)
+        state.commit(state.matrices.with_option(self.name, mask))
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from .._util.arguments import is_name
 from ..errors import PtxlabError, listing, quoted
 from ..isa.matrix_operand import MatrixOperand
 from ..isa.mma import MmaForm
+from ..isa.modifiers import Modifiers
 from ..isa.operand import Operand
 from ..isa.parse import parse_any
 from ..isa.tcgen05 import Tcgen05Mma
@@ -26,9 +27,10 @@ from ..isa.tensor_memory import LANES
 from ..numerics.steps import Trace
 from ..views import Picture
 from .fills import random_range
+from .masks import MASKS
 from .matrices import Matrices, Product, option_names
 from .recipe import MOST_FILLS, Fill, find_recipe, make_arrays
-from .results import GPU
+from .results import GPU, NOBODY
 from .state import ExplorerState, History, Wrap
 from .tensor_view import tensor_load
 
@@ -77,7 +79,7 @@ def share_link(state: ExplorerState, view_traits: Mapping[str, Any]) -> str:
         "a": (state.ins.a_space, "shared" if tensor else "register"),
         "idesc": (tensor and tensor.descriptor.code, None),
         "options": (state.matrices.options, first_options),
-        "chip": (results.chip, results.models[0]),
+        "chip": (results.chip, results.first),
         "against": (results.against, None),
         "seed": (state.seed, 0),
         "look": (dict(view_traits), {}),
@@ -219,7 +221,7 @@ def _state_of_link(head: _Head, body: bytes, wrap: Wrap | None) -> ExplorerState
         form = _form_of_link(head)
         state = ExplorerState(form if wrap is None else wrap(form), head.seed, wrap)
         options = state.matrices.options if head.options is None else head.options
-        if set(options) != set(option_names(state.ins)):
+        if not set(options) ^ set(option_names(state.ins)) <= set(MASKS):
             raise PtxlabError(f"its options are not those of {form.mnemonic}")
         operands = state.matrices.with_arrays(_arrays_of_link(state, head, body))
         for name, value in options.items():
@@ -321,11 +323,12 @@ def python_code(state: ExplorerState) -> str:
     packed = ", ".join(writer.packed[names[argument]] for argument in registers)
     arguments = [*registers, *(f"{argument}={writer.packed[names[argument]]}" for argument in scales)]
     for name, value in state.matrices.options.items():
-        if value != ins.modifiers[name][0]:
-            arguments.append(f"{name}={value!r}")
-    if chip != GPU:
+        if value != getattr(Modifiers, name):
+            arguments.append(f"{name}={_option_literal(name, value)}")
+    by_model = chip not in (GPU, NOBODY)  # what no model computes, only a GPU does
+    if by_model:
         arguments.append(f'model="{chip}"')
-    method = "run" if chip == GPU else "emulate"
+    method = "emulate" if by_model else "run"
     usual = "shared" if isinstance(ins, Tcgen05Mma) else "register"
     space = "" if ins.a_space == usual else f'.a_from("{ins.a_space}")'
     descriptor = f", descriptor=0x{ins.descriptor.code:08x}" if isinstance(ins, Tcgen05Mma) else ""
@@ -340,6 +343,10 @@ def python_code(state: ExplorerState) -> str:
     imports = "import base64\nimport zlib\n\n" if "zlib." in body else ""
     imports += "import numpy as np\nimport ptxlab\n\n"
     return f'{imports}ins = ptxlab.instruction("{ins.mnemonic}"{descriptor}){space}\n{body}\n'
+
+
+def _option_literal(name: str, value: int | bool) -> str:
+    return hex(value) if name in MASKS else repr(value)
 
 
 class _CodeWriter:
@@ -616,7 +623,8 @@ def _tensor_picture(
     load = tensor_load(state)
     if what == "load" and load is not None:
         return views.tensor_registers(load.form, thread % LANES)
-    return views.tensor_memory(ins, what, words=state.registers(what), **options)
+    is_empty = what == "D" and not state.results.is_known
+    return views.tensor_memory(ins, what, words=None if is_empty else state.registers(what), **options)
 
 
 def _in_shared_memory(state: ExplorerState, what: str) -> bool:

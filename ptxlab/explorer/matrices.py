@@ -18,11 +18,13 @@ from ..errors import PtxlabError, listing, quoted
 from ..isa.layout import Layout
 from ..isa.matrix_operand import MatrixOperand
 from ..isa.mma import MmaForm
+from ..isa.modifiers import Modifiers
 from ..isa.operand import Operand
 from ..isa.operands import Operands
 from ..isa.product_form import ProductForm
 from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import TensorOperand
+from .masks import mask_names
 from .refusals import compress_dense_a, undefined_metadata
 
 __all__ = ["AnyOperand", "Matrices", "Product", "as_product", "dense_a", "option_names", "start_code"]
@@ -54,7 +56,8 @@ def dense_a(ins: Product) -> AnyOperand:
 
 def option_names(ins: Product) -> tuple[str, ...]:
     """Modifiers with a choice that the Explorer offers; swizzles only move bytes in shared memory."""
-    return tuple(name for name, legal in ins.modifiers.items() if len(legal) > 1 and name != "swizzle")
+    listed = (name for name, legal in ins.modifiers.items() if len(legal) > 1 and name != "swizzle")
+    return (*listed, *mask_names(ins))
 
 
 def start_code(operand: MatrixOperand) -> int:
@@ -190,7 +193,7 @@ class Matrices:
             raise PtxlabError(
                 f"{self.ins.mnemonic} has no option {quoted(name)}; it has {listing(names) or 'none'}"
             )
-        is_flag = all(isinstance(each, bool) for each in self.ins.modifiers[name])
+        is_flag = isinstance(getattr(Modifiers, name), bool)
         change: dict[str, Any] = {name: as_flag(value, name) if is_flag else as_int(value, name)}
         modifiers = self.ins.check_modifiers(replace(self.operands.modifiers, **change))
         return replace(self.operands, modifiers=modifiers)

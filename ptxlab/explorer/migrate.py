@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import PtxlabError
 from ..isa.dtypes import DType
 from ..isa.matrix_operand import MatrixOperand
 from ..isa.modifiers import Modifiers
@@ -59,9 +60,12 @@ def migrate_operands(old: ExplorerState, new: ExplorerState) -> list[str]:
 
 def _keep_chips(old: ExplorerState, new: ExplorerState, notices: list[str]) -> None:
     """Whose D is shown and compared, if somebody chose it and the new instruction has a model of it."""
+    if new.results.unknown:
+        notices.append(f"D is empty: {new.results.unknown}")
+        return
     chip, against = new.results.chip, None
     available = new.results.available
-    if old.results.chip != old.results.models[0]:
+    if old.results.chip != old.results.first:
         if old.results.chip in available:
             chip = old.results.chip
         else:
@@ -264,7 +268,7 @@ def _modifiers(old: ExplorerState, new: ExplorerState, notices: list[str]) -> Mo
     kept = {}
     legal, offered = new.ins.modifiers, option_names(new.ins)
     for name, value in old.matrices.options.items():
-        if name in offered and value in legal[name]:
+        if name in offered and (value in legal[name] if name in legal else _fits(new, name, value)):
             kept[name] = value
         elif value != getattr(Modifiers, name):
             default = getattr(new.operands.modifiers, name)
@@ -273,3 +277,11 @@ def _modifiers(old: ExplorerState, new: ExplorerState, notices: list[str]) -> Mo
                 f"this instruction does not take {str(value).lower()}"
             )
     return replace(new.operands.modifiers, **kept)
+
+
+def _fits(new: ExplorerState, name: str, mask: int) -> bool:
+    try:
+        new.matrices.with_option(name, mask)
+    except PtxlabError:
+        return False
+    return True

@@ -31,11 +31,12 @@ from ..views.matrix_pictures import colour_keys
 from ..views.places import copies_note, selected_by
 from . import edits
 from .fills import patterns
+from .masks import disabled_lanes, mask_text, zero_columns
 from .matrices import Product
 from .memory_descriptor import shared_tile
 from .memory_view import has_memory_view, is_transposed
 from .parse_cell import format_value
-from .results import GPU, Comparison
+from .results import GPU, NOBODY, Comparison
 from .state import ExplorerState
 from .tensor_view import descriptor_info, tensor_info
 
@@ -152,7 +153,7 @@ MESSAGES: dict[str, type[edits.Edit | Request]] = {
     for message in (
         edits.SetCell, edits.Paste, edits.ClearCells, edits.ExtendCells, edits.FillMatrix, edits.PruneChunks,
         edits.DismissRefusal, edits.SetRegister, edits.FlipBit, edits.SetWord, edits.SetOption,
-        edits.SetChips, edits.ChooseInstruction, edits.SetDescriptor, edits.SetDescriptorField,
+        edits.SetMask, edits.SetChips, edits.ChooseInstruction, edits.SetDescriptor, edits.SetDescriptorField,
         edits.Undo, edits.Redo,
         RequestPickerIndex, RunOnGpu, FindDifference, Export, ResendMatrices, ShowMemory, SetMemoryField,
         HideMemory, ShowLoad,
@@ -355,7 +356,7 @@ def sources(state: ExplorerState, comparison: Comparison) -> dict[str, tuple[Any
         "E": (arrays.get("E"), modifiers),
         "SFA": (arrays.get("SFA"), modifiers),
         "SFB": (arrays.get("SFB"), modifiers),
-        "instruction": (state.ins, modifiers),
+        "instruction": (state.ins, modifiers, state.results.is_known),
     }
 
 
@@ -429,7 +430,7 @@ def instruction_info(state: ExplorerState) -> dict[str, Any]:
     """What is fixed for an instruction: sizes, types, the lane, register and bits of each cell, colours."""
     ins, structure = state.ins, state.ins.structure
     return {
-        **_tensor_parts(ins),
+        **_tensor_parts(state, ins),
         "mnemonic": ins.mnemonic,
         "m": ins.m,
         "n": ins.n,
@@ -459,14 +460,17 @@ def threads(ins: Product) -> int:
     return LANES * ins.cta_group if isinstance(ins, Tcgen05Mma) else ins.lanes
 
 
-def _tensor_parts(ins: Product) -> dict[str, Any]:
+def _tensor_parts(state: ExplorerState, ins: Product) -> dict[str, Any]:
     """Of tcgen05: what its mnemonic does not say, where its matrices are, its descriptor."""
     if not isinstance(ins, Tcgen05Mma):
         return {}
+    modifiers = state.operands.modifiers
     a_space = ", A in tensor memory" if ins.a_space == "tensor" else ""
     return {
         "shape": f"{ins.shape}.{ins.d_type}.{ins.a_type}.{ins.b_type}{a_space}",
         "tensor": tensor_info(ins),
+        "disabled_lanes": disabled_lanes(modifiers.disable_output_lane),
+        "zero_columns": zero_columns(ins, modifiers.zero_column_mask),
         "descriptor": descriptor_info(ins),
     }
 
@@ -487,6 +491,8 @@ def _matrix_info(state: ExplorerState, name: str) -> dict[str, Any]:
         "note": "",
         "in_memory": has_memory_view(ins, name),
     }
+    if name == "D" and not state.results.is_known:
+        info["unknown"] = f"D is empty: {state.results.unknown}"
     if isinstance(operand, TensorOperand):
         info["note"] = f"layout by {operand.source}" if "assumed" in operand.source else ""
         return info
@@ -646,12 +652,13 @@ def toolbar(
     gpu_status = working or (gpu_time if gpu_available else "") or gpu.status(ins)
     return {
         "controls": [{"trait": trait, **control} for trait, control in DISPLAY_CONTROLS.items()],
-        "chips": [[_chip_label(chip), chip] for chip in chips],
+        "chips": [[_chip_label(chip), chip] for chip in chips or (NOBODY,)],
         "chip": results.chip,
         "against": results.against,
         "patterns": {name: allowed for name, allowed in fill_patterns.items() if allowed},
         "options": [
-            _option(name, ins.modifiers[name], value) for name, value in state.matrices.options.items()
+            _option(name, ins.modifiers.get(name, ()), value)
+            for name, value in state.matrices.options.items()
         ],
         "undo": bool(state.history.past_steps),
         "redo": bool(state.history.future_steps),
@@ -661,7 +668,7 @@ def toolbar(
 
 def _chip_label(chip: str) -> str:
     generation = GENERATIONS.get(chip)
-    return f"{chip} {generation}" if generation else chip
+    return f"{chip} {generation}" if generation else chip or "no model"
 
 
 _OPTION_HINTS = {
@@ -676,18 +683,21 @@ _OPTION_HINTS = {
     "thread_id_a": "thread-id-a: which lanes of each group of four hold the scale factors of A",
     "enable_input_d": "enable-input-d: false leaves out what D held before, so that D = A * B",
     "scale_input_d": "scale-input-d: what D held before is divided by 2 to the power of this",
+    "disable_output_lane": "disable-output-lane: lanes of D that stay as they were, such as 0..15, 32",
+    "zero_column_mask": "zero-column-mask-desc: columns of B that count as zeros, such as use 4, skip 3",
     "thread_id_b": "thread-id-b: which lanes of each group of four hold the scale factors of B",
 }
 
 
 def _option(name: str, legal: tuple[Any, ...], value: Any) -> dict[str, Any]:
-    """A modifier with its legal values."""
+    """A modifier with its legal values; a mask, which has none to choose from, as a text."""
     return {
         "name": name,
         "label": name.replace("_", "-"),
         "hint": _OPTION_HINTS.get(name, f"The instruction's {name.replace('_', '-')}"),
         "options": [[str(each).lower(), each] for each in legal],
-        "value": value,
+        "value": value if legal else 0,
+        "text": "" if legal else mask_text(name, value),
     }
 
 

@@ -533,7 +533,7 @@ class Value(Question):
 
     @classmethod
     def names(cls, state: ExplorerState) -> tuple[str, ...]:
-        return ("D",)
+        return ("D",) if state.results.is_known else ()
 
     @classmethod
     def draw(cls, state: ExplorerState, random: np.random.Generator, name: str) -> Value:
@@ -598,7 +598,7 @@ class Change(Question):
 
     @classmethod
     def names(cls, state: ExplorerState) -> tuple[str, ...]:
-        return ("A",) if changeable(state).any() else ()
+        return ("A",) if state.results.is_known and changeable(state).any() else ()
 
     @classmethod
     def draw(cls, state: ExplorerState, random: np.random.Generator, name: str) -> Change:

@@ -16,12 +16,14 @@ from ..isa.product_form import ProductForm
 from ..isa.targets import GENERATIONS
 from ..numerics import has
 from ..numerics.emulate import emulate, model_of
+from ..numerics.models import why_no_model
 from ..numerics.steps import Trace
-from ..numerics.trace import trace
+from ..numerics.trace import disabled_lane, trace
 
-__all__ = ["GPU", "Comparison", "Results"]
+__all__ = ["GPU", "NOBODY", "Comparison", "Results"]
 
 GPU = "GPU"  # listed beside the names of chips
+NOBODY = ""  # in place of a chip: no model is known, and D stays empty
 
 
 @dataclass(frozen=True)
@@ -51,13 +53,23 @@ class Results:
 
     def __init__(self, ins: ProductForm) -> None:
         self.ins = ins
-        first = model_of(ins).chip
-        others = (chip for chip in GENERATIONS if chip != first and _has_model(ins, chip))
-        self.models: tuple[str, ...] = (first, *others)  # chips with a model; `emulate` uses the first
-        self.chip = first  # whose D is shown: one of `available`
+        self.unknown = why_no_model(ins)  # why D stays empty unless a GPU computes it; "" if a model does
+        self.models: tuple[str, ...] = () if self.unknown else _chips_with_models(ins)
+        self.chip = self.first  # whose D is shown: one of `available`, or NOBODY
         self.against: str | None = None
         self._operands: Operands | None = None  # those that the results below belong to
         self._codes: dict[str, NDArray[Any]] = {}
+        self._empty = np.zeros(ins.d.shape, dtype=ins.d.dtype.code_type)
+
+    @property
+    def first(self) -> str:
+        """The chip that `emulate` takes, or NOBODY."""
+        return self.models[0] if self.models else NOBODY
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there is a D to show."""
+        return self.chip != NOBODY
 
     @property
     def available(self) -> tuple[str, ...]:
@@ -66,27 +78,32 @@ class Results:
 
     @property
     def model(self) -> str:
-        """The chip whose model explains D; where the GPU is shown, the one it is compared with."""
-        chosen = (self.chip, self.against, self.models[0])
-        return next(chip for chip in chosen if chip is not None and chip != GPU)
+        """The chip whose model explains D; where the GPU is shown, the one it is compared with; or NOBODY."""
+        chosen = (self.chip, self.against)
+        return next((chip for chip in chosen if chip is not None and chip != GPU), self.first)
 
     def choose(self, chip: str, against: str | None = None) -> None:
         """Show D of a chip, or of "GPU", and compare it with another."""
         for name in (chip,) if against is None else (chip, against):
-            self._check_chip(name, self.available)
+            if not (self.unknown and name == NOBODY):
+                self._check_chip(name, self.available)
         self.chip, self.against = chip, against
 
     def _check_chip(self, chip: object, chips: tuple[str, ...]) -> None:
+        if self.unknown and not is_name(chip, chips):
+            raise PtxlabError(f"{self.ins.mnemonic} {self.ins.shape}: {self.unknown}")
         if not is_name(chip, chips):
             raise PtxlabError(f"found chip {quoted(chip)}; {self.ins.mnemonic} takes {listing(chips)}")
 
     def reset_chips(self) -> None:
         """Show D of the first model, compared with nothing."""
-        self.chip, self.against = self.models[0], None
+        self.chip, self.against = self.first, None
 
     def compute(self, operands: Operands) -> None:
         """Compute D for new operands by the model; if it fails, the earlier results stay."""
         model = self.model
+        if model == NOBODY:
+            return
         codes = self._run(operands, model)
         self._operands, self._codes = operands, {model: codes}
 
@@ -113,6 +130,8 @@ class Results:
     ) -> Comparison:
         """D by two chips; those that are chosen unless others are named."""
         against = self.against if against is None else against
+        if not self.is_known and chip is None:
+            return Comparison(self._empty)
         codes = self.codes(operands, chip)
         return Comparison(codes, None if against is None else self.codes(operands, against))
 
@@ -125,11 +144,23 @@ class Results:
 
     def trace(self, operands: Operands, row: int, column: int, chip: str | None = None) -> Trace:
         """Why D[row][column] has its bits, by the model of a chip."""
+        if self.model == NOBODY:
+            raise PtxlabError(f"{self.ins.mnemonic} {self.ins.shape}: {self.unknown}")
         return trace(operands, row, column, model=self.model if chip is None else chip)
+
+    def explains(self, operands: Operands, row: int, column: int) -> bool:
+        """Whether there is anything to explain: a model, and a lane that it writes."""
+        return self.model != NOBODY and disabled_lane(operands, row, column) is None
 
     def _run(self, operands: Operands, chip: str) -> NDArray[Any]:
         registers = gpu.run(operands) if chip == GPU else emulate(operands, model=chip)
         return self.ins.d.unpack_codes(registers)
+
+
+def _chips_with_models(ins: ProductForm) -> tuple[str, ...]:
+    """The chip that `emulate` takes, then the others."""
+    first = model_of(ins).chip
+    return (first, *(chip for chip in GENERATIONS if chip != first and _has_model(ins, chip)))
 
 
 def _has_model(ins: ProductForm, chip: str) -> bool:

@@ -24,6 +24,7 @@ from .._version import __version__
 from ..errors import PtxlabError, quoted
 from ..isa.tcgen05.moves import LOAD_SHAPES
 from .bundle import script, source, style
+from .masks import MASKS, mask_text
 from .memory_view import has_memory_view, memory_data, memory_layout
 from .protocol import lane_registers, threads
 from .questions import Question
@@ -92,11 +93,11 @@ def save_page(
         and not name.startswith("_")
     ]
     rows, width = ins.d.shape
-    is_small = rows * width <= _MOST_CELLS and rows * width * ins.k <= _MOST_PRODUCTS
+    is_small = (
+        state.results.is_known and rows * width <= _MOST_CELLS and rows * width * ins.k <= _MOST_PRODUCTS
+    )
     cells = [(row, column) for row in range(rows) for column in range(width)] if is_small else []
-    options = [
-        f"{name.replace('_', '-')} {str(value).lower()}" for name, value in state.matrices.options.items()
-    ]
+    options = [_option_note(name, value) for name, value in state.matrices.options.items()]
     what_is_saved = "bits" if cells else "bits and steps"
     saved = {
         "notes": [f"Saved with ptxlab {__version__}", _provenance(state), *options],
@@ -120,6 +121,12 @@ def save_page(
         "for other cells open it in a notebook",
     }
     return write_page(target, title, ins.mnemonic, saved)
+
+
+def _option_note(name: str, value: int | bool) -> str:
+    """``enable-input-d true``."""
+    text = mask_text(name, value) or "none" if name in MASKS else str(value).lower()
+    return f"{name.replace('_', '-')} {text}"
 
 
 def _memories(state: ExplorerState) -> dict[str, Any]:
@@ -161,6 +168,8 @@ def _loads(state: ExplorerState) -> list[dict[str, Any]]:
 
 def _provenance(state: ExplorerState) -> str:
     """Where D is from: the page cannot compute it again."""
+    if not state.results.is_known:
+        return f"D is empty: {state.results.unknown}"
     chips = [chip for chip in (state.results.chip, state.results.against) if chip is not None]
     names = ["the GPU" if chip == GPU else f"the emulator ({chip})" for chip in chips]
     return f"D computed by {' and '.join(names)}"

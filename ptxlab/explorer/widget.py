@@ -77,7 +77,7 @@ from .protocol import (
 from .questions import Question
 from .quiz import Quiz, Score, choose_questions
 from .refusals import RefusedEdit, multiplication
-from .results import GPU, Comparison
+from .results import GPU, NOBODY, Comparison
 from .state import ExplorerState, History, LoadRequest, MemoryRequest, Wrap
 from .static_html import save_page
 from .stepper import dot_product_steps
@@ -458,7 +458,8 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
             gpu.compile(codegen.source(ins, self.state.operands.modifiers), target)
             self.view.toolbar = toolbar(self.state, chips, f"running on {target} …")
             results.forget(GPU)
-            self.apply(SetChips(gpu.model(ins) or results.model, GPU))
+            model = gpu.model(ins) or results.model
+            self.apply(SetChips(GPU, None) if model == NOBODY else SetChips(model, GPU))
         except BaseException:
             self.view.toolbar = toolbar_before  # it no longer waits
             raise
@@ -912,7 +913,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         """D by the chosen chips; if the GPU fails, by the first model, and the problem is shown."""
         results = self.state.results
         try:
-            if results.chip not in chips or results.against not in (None, *chips):
+            if results.chip not in (*chips, results.first) or results.against not in (None, *chips):
                 raise PtxlabError("there is no GPU: D is computed by the emulator")
             uses_gpu = GPU in (results.chip, results.against)
             runs_now = uses_gpu and not results.has(self.state.operands, GPU)
@@ -949,7 +950,10 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
             self.view.trace = self._trace(*self._traced_cell, with_picture=self.view.tracing)
 
     def _trace(self, row: int, column: int, *, with_picture: bool) -> dict[str, Any]:
-        results, trace = self.state.results, self.state.trace(row, column)
+        results = self.state.results
+        if not results.explains(self.state.operands, row, column):
+            return {}
+        trace = self.state.trace(row, column)
         data: dict[str, Any] = {
             "row": row,
             "column": column,
@@ -967,7 +971,8 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         names = self.state.matrices.names
         for name, trait in self.traits().items():
             if isinstance(trait, MatrixTrait) and trait.matrix in changed:
-                self._notify(name, getattr(self, name) if trait.matrix in names else None)
+                is_there = trait.matrix in names and (trait.matrix != "D" or self.state.results.is_known)
+                self._notify(name, getattr(self, name) if is_there else None)
         arrays = self.state.operands.arrays
         if not is_same(tuple(arrays.values()), tuple(self._observed.get("registers", {}).values())):
             self._notify("registers", arrays)

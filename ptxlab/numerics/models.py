@@ -15,7 +15,7 @@ from ..isa.targets import CHIPS, GENERATIONS, chip_of_target
 from ..isa.tcgen05 import Tcgen05Mma
 from .rules import EmulatedThroughF16, Exact, FmaChain, FmaGroups, Fused, Rule
 
-__all__ = ["Evidence", "Model", "has", "model_for", "models"]
+__all__ = ["Evidence", "Model", "has", "model_for", "models", "why_no_model"]
 
 
 Evidence = Literal["measured", "published", "assumed"]
@@ -338,7 +338,7 @@ def model_for(ins: ProductForm | str, chip: str) -> Model:
 @lru_cache(maxsize=None)
 def _model_for(ins: ProductForm, chip: str) -> Model:
     there = has(ins, chip)
-    unknown = _unknown(ins)
+    unknown = why_no_model(ins)
     if unknown:
         raise PtxlabError(f"{ins.mnemonic} {ins.shape}: {unknown}")
     model = next((each for each in _MODELS if each.chip == chip and each.fits(ins)), None)
@@ -354,8 +354,13 @@ def _model_for(ins: ProductForm, chip: str) -> Model:
     return model
 
 
-def _unknown(ins: ProductForm) -> str:
-    """Why no chip's arithmetic is known for an instruction; empty where one is."""
+def why_no_model(ins: ProductForm) -> str:
+    """Why no chip's arithmetic is known for an instruction; empty where one is.
+
+    >>> import ptxlab
+    >>> why_no_model(ptxlab.instruction("tcgen05.mma.cta_group::1.kind::ti16"))
+    'nothing is published about the arithmetic of sm_107a, sm_107f, and no other target has it'
+    """
     if not isinstance(ins, Tcgen05Mma):
         return ""
     targets = [target for target in ins.targets if ins.supports(target)]

@@ -8,11 +8,23 @@ from __future__ import annotations
 from .._util.arguments import as_int
 from ..errors import PtxlabError, quoted
 from ..isa.operands import Operands
+from ..isa.tcgen05 import Tcgen05Mma
+from ..isa.tensor_memory import LANES
 from .element import Element
 from .emulate import model_of
 from .steps import Step, Term, Trace, add_up, number
 
-__all__ = ["Step", "Term", "Trace", "trace"]
+__all__ = ["Step", "Term", "Trace", "disabled_lane", "trace"]
+
+
+def disabled_lane(operands: Operands, row: int, col: int) -> int | None:
+    """The lane of D[row][col], if disable-output-lane leaves it as it was; those of CTA 1 from 128 on."""
+    ins, mask = operands.ins, operands.modifiers.disable_output_lane
+    if not mask or not isinstance(ins, Tcgen05Mma):
+        return None
+    place = ins.d.where(row, col)[0]
+    lane = LANES * place.cta + place.lane
+    return lane if mask >> lane & 1 else None
 
 
 def trace(operands: Operands, row: int, col: int, *, model: str | None = None) -> Trace:
@@ -36,6 +48,11 @@ def trace(operands: Operands, row: int, col: int, *, model: str | None = None) -
                 f"{name}={quoted(index)}: D of {ins.mnemonic} is {rows}x{columns}, "
                 f"so it goes from 0 to {size - 1}"
             )
+    disabled = disabled_lane(operands, row, col)
+    if disabled is not None:
+        raise PtxlabError(
+            f"D[{row}][{col}] is in lane {disabled}, which disable_output_lane names: it stays as it was"
+        )
     chip_model = model_of(ins, model)
     element = Element.of(operands, row, col)
     steps = tuple(chip_model.rule.trace(element))

@@ -38,7 +38,7 @@ def _words(rule: object) -> dict[str, str]:
 def _(rule: Exact) -> dict[str, str]:
     return {
         "steps": "all products at once, exactly",
-        "rounding": "wrapped to 32 bits, or clamped with .satfinite",
+        "rounding": "wrapped to 32 bits, or clamped: .satfinite; of tcgen05 the descriptor's saturate bit",
     }
 
 

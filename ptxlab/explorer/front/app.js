@@ -532,7 +532,9 @@ export class App {
     }
     const [value, ...facts] = this.cellFacts(at);
     const isSelected = at.name === mark?.name && at.row === mark.row && at.column === mark.column;
-    const lanes = contributions.map((each) => describeContribution(this.matrices, each));
+    // of tcgen05 they are where they always are
+    const told = this.instruction.tensor ? [] : contributions;
+    const lanes = told.map((each) => describeContribution(this.matrices, each));
     const selected = isSelected ? [...this.differences.words(), ...lanes] : [];
     write(this.statusText, [value, ...selected, ...facts].join(" · "));
   }

@@ -137,6 +137,15 @@ function scaled({ A, B, SFA, SFB }, name, row, column) {
   return name === "SFB" ? [`scales ${B.label}[${range(row)}][${column}]`] : [];
 }
 
+// What the masks of tcgen05.mma make of a cell.
+/** @param {InstructionInfo} instruction @param {Matrix} matrix @param {number} index @param {number} column */
+function masked({ disabled_lanes: lanes, zero_columns: zeros }, { name, place }, index, column) {
+  if (name === "D" && place && lanes?.includes(place.lane[index]))
+    return ["disable-output-lane: it stays as it was, C"];
+  if (!zeros?.includes(column) || (name !== "B" && name !== "D")) return [];
+  return [name === "B" ? "zero-column mask: it counts as 0" : "zero-column mask: A times 0"];
+}
+
 // What two chips give for a cell, and how far apart that is.
 /** @param {Matrix & Compared} matrix @param {number} index */
 function differenceFacts(matrix, index) {
@@ -182,7 +191,9 @@ export function cellFacts(matrices, instruction, { name, row, column }, inMemory
   if (name === "E") parts.push(kept(matrices, row, column));
   const shown = inMemory(holder.name, at);
   parts.push(...(shown && holder.byte ? shown : place(holder, at)));
-  if (name !== "E" && !matrix.differ?.[index]) parts.push(`code ${hex(holder.codes[at], holder.bits)}`);
+  if (matrix.unknown) parts.splice(1, 0, matrix.unknown);
+  else if (name !== "E" && !matrix.differ?.[index]) parts.push(`code ${hex(holder.codes[at], holder.bits)}`);
+  parts.push(...masked(instruction, matrix, index, column));
   parts.push(...scaled(matrices, name, row, column));
   if (sparse || name === "stored") parts.push(nibbleOf(matrices, row, chunk).join(" in "));
   if (matrix.products)

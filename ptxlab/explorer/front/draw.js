@@ -114,11 +114,14 @@ export function drawLayer(pane, context, layer, some, colour = null) {
   context.font = `${size}px ${app.ink.mono}`;
   context.textAlign = "right";
   context.textBaseline = "middle";
+  const { zero_columns: zeros } = app.instruction;
   /** @type {DrawCell} */
   const drawCell = (row, column, index, x, y, width) => {
     const [fill, text] = colour ?? paint(index);
-    const ghost = matrix.counterpart && layer.name === "A" && matrix.counterpart[index] < 0;
-    const faint = ghost || (!digits && !aside && matrix.values[index] === 0);
+    const ghost =
+      (matrix.counterpart && layer.name === "A" && matrix.counterpart[index] < 0) ||
+      (layer.name === "B" && zeros?.includes(column));
+    const faint = ghost || matrix.unknown || (!digits && !aside && matrix.values[index] === 0);
     const strength = grey
       ? 0.12 + 0.75 * Math.min(1, Math.abs(matrix.values[index]) / grey)
       : faint

@@ -22,6 +22,7 @@ const split = (text, length) => text.match(new RegExp(`.{1,${length}}`, "g")) ??
  * @returns {string[]}
  */
 export function cellLines(matrices, matrix, index, label, digits = 4) {
+  if (matrix.unknown && label !== "lane") return [""];
   if (label === "hex")
     return split(matrix.codes[index].toString(16).padStart(Math.ceil(matrix.bits / 4), "0"), 8);
   if (label === "binary") return split(binary(matrix.codes[index], matrix.bits), matrix.bits === 64 ? 16 : 8);

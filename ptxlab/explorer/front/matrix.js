@@ -94,14 +94,17 @@ export function readMatrix(model, instruction, name, earlier = null) {
   });
 }
 
-/** @param {Pick<Matrix, "name" | "kind" | "codes" | "values">} matrix @param {number} index */
+// Empty where no model knows what D is.
+/** @param {Pick<Matrix, "name" | "kind" | "codes" | "values" | "unknown">} matrix @param {number} index */
 export function cellText(matrix, index, digits = 4) {
+  if (matrix.unknown) return "";
   if (matrix.name === "E") return binary(matrix.codes[index], 4);
   return matrix.kind === "float" ? short(matrix.values[index], digits) : String(matrix.values[index]);
 }
 
 /** @param {Matrix} matrix @param {number} index */
 export function editText(matrix, index) {
+  if (matrix.unknown) return "?";
   if (matrix.name === "E") return "0b" + binary(matrix.codes[index], 4);
   return matrix.kind === "float"
     ? exact(matrix.values[index], matrix.bits === 64)

@@ -8,6 +8,7 @@ import { LINE, WORD, byteName, cellsIn, memoryFacts, memoryMap, numberAt } from 
 import { MemoryControls } from "./memory_controls.js";
 import { MemoryPlayer } from "./memory_player.js";
 import { Descriptor } from "./descriptor.js";
+import { listenToWords } from "./words.js";
 import { MEMORY_HEAD, drawMemory, drawMemoryMarks, bytesPlace } from "./memory_draw.js";
 
 const WORD_WIDTH = { least: 18, most: 46 }; // of a word, in pixels
@@ -234,21 +235,7 @@ export class MemoryView {
   listen() {
     const { app, scroller, input } = this;
     app.root.addEventListener("keydown", (event) => this.shortcut(event));
-    scroller.addEventListener("scroll", () => this.draw());
-    scroller.addEventListener("pointermove", (event) => {
-      if (!isTouch(event)) this.point(event);
-    });
-    scroller.addEventListener("pointerleave", (event) => {
-      if (isTouch(event)) return;
-      this.pointed = -1;
-      app.hover(null);
-    });
-    scroller.addEventListener("pointerdown", (event) => {
-      if (event.button !== 0 || isTouch(event) || (event.target === input && this.editing)) return;
-      event.preventDefault();
-      this.press(event);
-    });
-    scroller.addEventListener("dblclick", () => this.edit());
+    listenToWords(this);
     scroller.addEventListener("click", (event) => {
       if (!isTouch(event) || this.editing) return;
       const address = this.byteUnder(event);
@@ -263,17 +250,10 @@ export class MemoryView {
         this.point(event);
       }
     });
-    input.addEventListener("focus", () => this.placeInput());
-    input.addEventListener("blur", () => {
-      this.commit();
-      app.drawOver();
-    });
-    input.addEventListener("input", () => this.beginTyping());
-    input.addEventListener("keydown", (event) => {
-      if (!(this.editing ? this.keyWhileTyping(event) : this.keyOnWords(event))) return;
-      event.preventDefault();
-      event.stopPropagation();
-    });
+  }
+
+  leave() {
+    this.pointed = -1;
   }
 
   // Alt+M: the matrix of the selected cell, or else A; again, and it closes. The focus goes to its bytes and back.

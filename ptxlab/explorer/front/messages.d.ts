@@ -31,6 +31,7 @@ type Message =
   | { type: "flip_bit"; name: Name; lane: number; register: number; bit: number }
   | { type: "set_word"; address: number; size: number; text: string }
   | { type: "set_option"; name: string; value: number | boolean }
+  | { type: "set_mask"; name: string; text: string }
   | { type: "set_chips"; chip: string; against: string | null }
   | { type: "choose_instruction"; mnemonic: string; a_space: "register" | "shared" | "tensor" | "as named" }
   | { type: "set_descriptor"; text: string }

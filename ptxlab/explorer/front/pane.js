@@ -1,6 +1,6 @@
 // A pane: one or two matrices on a canvas, with a scroller and an input above it.
 
-import { make, clamp } from "./util.js";
+import { make, clamp, write } from "./util.js";
 import { legendOf } from "./colours.js";
 import { GUTTER, headings } from "./edges.js";
 import { SCROLLBAR } from "./layout.js";
@@ -53,6 +53,7 @@ export class Pane {
     this.filling = /** @type {Filling | null} */ (null);
     this.left = /** @type {Mark | null} */ (null); // what was selected when the focus left
     this.refusalBox = /** @type {HTMLElement | null} */ (null);
+    this.unknown = /** @type {HTMLElement | null} */ (null); // why it is empty
     this.shownRefusal = /** @type {Refusal | null} */ (null);
     listenToPane(this);
   }
@@ -120,6 +121,7 @@ export class Pane {
       "aria-label",
       here ? app.facts(here).join(" · ") : `${parts.map(({ label }) => label).join(" and ")}, cell`,
     );
+    this.showUnknown();
     const key = JSON.stringify([
       parts.map(({ label, type, rows, columns, differCount, chips }) => [
         label,
@@ -159,6 +161,16 @@ export class Pane {
     if (main?.name === "D" && main.place) this.addTensor();
     if (main) this.addLegend(main);
     this.fitCaption();
+  }
+
+  // A D that no model computes says so.
+  showUnknown() {
+    const sentence = this.app.matrices[this.names[0]]?.unknown ?? "";
+    if (sentence) this.unknown ??= make("p", "ptx-unknown", this.frame, { role: "note" });
+    if (this.unknown) write(this.unknown, sentence);
+    if (sentence) return;
+    this.unknown?.remove();
+    this.unknown = null;
   }
 
   // Over a narrow pane it leaves out the size, then words that can be spared.

@@ -10,6 +10,7 @@ import { rove, nextInBar } from "./rove.js";
 import { LANES, elementsIn, operandAt, slotOf, wordName, wordNumber } from "./tensor_map.js";
 import { CTA_GAP, TENSOR_HEAD, drawTensor, drawTensorMarks, wordsPlace } from "./tensor_draw.js";
 import { Thread } from "./thread.js";
+import { listenToWords } from "./words.js";
 
 const TENSOR_SHARE = 0.3; // of the view, that the lanes may take
 const LEAST_LANES = 128; // pixels
@@ -415,28 +416,14 @@ export class TensorView {
   }
 
   listen() {
-    const { app, scroller, input } = this;
+    const { app, scroller } = this;
     app.root.addEventListener("keydown", (event) => this.shortcut(event));
-    scroller.addEventListener("scroll", () => this.draw());
-    scroller.addEventListener("pointermove", (event) => {
-      if (!isTouch(event)) this.point(event);
-    });
-    scroller.addEventListener("pointerleave", (event) => {
-      if (isTouch(event)) return;
-      this.pointed = null;
-      app.hover(null);
-    });
-    scroller.addEventListener("pointerdown", (event) => {
-      if (event.button !== 0 || isTouch(event) || (event.target === input && this.editing)) return;
-      event.preventDefault();
-      this.press(event);
-    });
+    listenToWords(this);
     scroller.addEventListener("click", (event) => {
       if (!isTouch(event) || this.editing) return;
       this.press(event);
       this.point(event);
     });
-    scroller.addEventListener("dblclick", () => this.edit());
     let turned = 0;
     scroller.addEventListener(
       "wheel",
@@ -450,20 +437,10 @@ export class TensorView {
       },
       { passive: false },
     );
-    input.addEventListener("focus", () => {
-      this.placeInput();
-      app.drawOver();
-    });
-    input.addEventListener("blur", () => {
-      this.commit();
-      app.drawOver();
-    });
-    input.addEventListener("input", () => this.beginTyping());
-    input.addEventListener("keydown", (event) => {
-      if (!(this.editing ? this.keyWhileTyping(event) : this.keyOnWords(event))) return;
-      event.preventDefault();
-      event.stopPropagation();
-    });
+  }
+
+  leave() {
+    this.pointed = null;
   }
 
   // Alt+T opens and closes it.
@@ -543,7 +520,8 @@ export class TensorView {
       const matrix = app.matrices[element.name];
       return `${matrix.label}[${row}][${at}] = ${cellText(matrix, element.index)}`;
     });
-    return [wordName(tensor, lane, column), hex(number, 32), ...names];
+    const unknown = elements.map(({ name }) => app.matrices[name].unknown).find(Boolean);
+    return [wordName(tensor, lane, column), unknown ?? hex(number, 32), ...names];
   }
 
   // What is in the chosen word, if it can be changed.

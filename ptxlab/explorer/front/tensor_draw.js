@@ -157,9 +157,24 @@ export function drawTensor(view) {
     context.drawImage(picture, x, 0, end - x, LANES * cell.height);
   });
   if (cell.width >= 7) drawWords(view, context);
+  drawDisabled(view, context, free);
   drawWarpLines(view, context);
   context.restore();
   drawTensorHeads(view, context);
+}
+
+// Lanes of D that disable-output-lane leaves as they were.
+/** @param {TensorView} view @param {CanvasRenderingContext2D} context @param {CanvasPattern} free */
+function drawDisabled(view, context, free) {
+  const { app, cell, tensor, before } = view;
+  const { D } = tensor.places;
+  if (!D || before) return;
+  context.fillStyle = free;
+  for (const lane of app.instruction.disabled_lanes ?? []) {
+    const cta = Math.floor(lane / LANES);
+    const [x, end] = [columnEdge(view, cta, D.first), columnEdge(view, cta, D.first + D.columns)];
+    context.fillRect(x, (lane % LANES) * cell.height, end - x, cell.height);
+  }
 }
 
 // The lines between the lanes of two warps, none of which reads those of another.

@@ -244,6 +244,7 @@ export class Thread {
       let content = 0;
       const cells = /** @type {string[]} */ ([]);
       const values = /** @type {string[]} */ ([]);
+      let known = true;
       let here = false;
       for (let part = 0; part < load.parts; part += 1) {
         const { lane, column } = this.word(register, part);
@@ -255,12 +256,13 @@ export class Thread {
           const cell = view.cellOf({ name: each, index });
           cells.push(`${matrix.label}[${cell.row}][${cell.column}]`);
           values.push(cellText(matrix, index));
+          known &&= !matrix.unknown;
           const mark = selection.mark;
           here ||= mark?.name === each && mark.row === cell.row && mark.column === cell.column;
         }
       }
       write(number, `r${register}`);
-      write(word, cells.length ? hex(content, 32) : "free");
+      write(word, cells.length ? (known ? hex(content, 32) : "?") : "free");
       write(name, firstAndLast(cells));
       write(value, firstAndLast(values));
       line.classList.toggle("free", !cells.length);

@@ -125,7 +125,9 @@ export class Toolbar {
     const zoom = this.group("zoom");
     if (toolbar.options.length) {
       const options = this.group("modifiers");
-      for (const { name } of toolbar.options) this.option(options, name);
+      for (const { name, options: values } of toolbar.options)
+        if (values.length) this.option(options, name);
+        else this.mask(options, name);
     }
     if (!toolbar.static) this.chips(this.group("result"));
     const display = this.group("display");
@@ -321,7 +323,7 @@ export class Toolbar {
       choose: send("chip"),
     }).dataset.tool = "chip";
     this.choice(parent, "Compare with", "A second chip: cells of D in which the two differ are marked", {
-      options: (toolbar) => [["none", null], ...toolbar.chips],
+      options: (toolbar) => [["none", null], ...toolbar.chips.filter(([, chip]) => chip)],
       value: (toolbar) => toolbar.against,
       choose: send("against"),
     }).dataset.tool = "against";
@@ -340,6 +342,41 @@ export class Toolbar {
     node.dataset.option = name;
     this.updates.push((toolbar) => {
       node.disabled = Boolean(toolbar.static);
+    });
+  }
+
+  // A mask is typed: lanes, or runs of columns.
+  /** @param {HTMLElement} parent @param {string} name */
+  mask(parent, name) {
+    const optionOf = (/** @type {ToolbarData} */ { options }) =>
+      /** @type {ToolbarData["options"][0]} */ (options.find((each) => each.name === name));
+    const { label, hint } = optionOf(this.data);
+    const box = make("label", "ptx-choice", parent);
+    make("span", "", box).textContent = label;
+    const node = make("input", "ptx-mask", box, {
+      type: "text",
+      spellcheck: "false",
+      autocomplete: "off",
+      placeholder: "none",
+      title: hint,
+      "data-option": name,
+    });
+    const show = () => {
+      node.value = optionOf(this.data).text;
+    };
+    node.addEventListener("change", () => {
+      const { value } = node;
+      show(); // until Python agrees
+      this.app.send({ type: "set_mask", name, text: value }, { node });
+    });
+    node.addEventListener("keydown", (event) => {
+      event.stopPropagation();
+      if (event.key === "Enter") node.blur();
+      if (event.key === "Escape") show();
+    });
+    this.updates.push((toolbar) => {
+      node.disabled = Boolean(toolbar.static);
+      if (document.activeElement !== node) node.value = optionOf(toolbar).text;
     });
   }
 

@@ -43,7 +43,7 @@ export class TracePanel {
     const chosen = matrices.D && trace?.row !== undefined;
     const title = chosen
       ? `Why ${whatIsExplained(matrices.D, trace.row, trace.column)}`
-      : "Why these bits? Select a cell of D";
+      : matrices.D?.unknown || "Why these bits? Select a cell of D";
     write(this.button, `${open ? "▾" : "▸"} ${title}`);
     this.button.setAttribute("aria-expanded", String(open));
     this.body.hidden = !open || !chosen;

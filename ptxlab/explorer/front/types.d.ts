@@ -122,6 +122,9 @@ interface InstructionInfo {
   shape?: string;
   tensor?: TensorInfo;
   descriptor?: DescriptorInfo;
+  /** Lanes of D that stay as they were, and columns of B that count as zeros. */
+  disabled_lanes?: number[];
+  zero_columns?: number[];
 }
 
 /** Several products that are stacked. */
@@ -140,6 +143,8 @@ interface Basics {
   parts: [role: string, bits: number][];
   note: string;
   in_memory: boolean;
+  /** Why it is empty: of a D that no model computes. */
+  unknown?: string;
   products?: Products;
   memory?: string;
   // the colours of core matrices and banks, by their numbers, among those of the lanes
@@ -327,6 +332,8 @@ interface ToolbarData {
     hint: string;
     options: Choice<number | boolean>[];
     value: number | boolean;
+    /** Of a mask, which is typed: it has no options. */
+    text: string;
   }[];
   undo: boolean;
   redo: boolean;

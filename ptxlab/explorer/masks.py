@@ -1,0 +1,107 @@
+"""The masks of tcgen05.mma as somebody types them: lanes of D that stay, columns of B that are zeros."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from ..errors import PtxlabError, quoted
+from ..isa.product_form import ProductForm
+from ..isa.tcgen05 import Tcgen05Mma
+from ..isa.tensor_memory import LANES
+from ..isa.zero_column_mask import ZeroColumnMask
+
+__all__ = ["MASKS", "disabled_lanes", "mask_names", "mask_text", "parse_mask", "zero_columns"]
+
+MASKS = ("disable_output_lane", "zero_column_mask")
+
+
+def mask_names(ins: ProductForm) -> tuple[str, ...]:
+    """The masks that an instruction takes; they have too many values to list.
+
+    >>> import ptxlab
+    >>> mask_names(ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16"))
+    ('disable_output_lane',)
+    """
+    if not isinstance(ins, Tcgen05Mma):
+        return ()
+    return tuple(name for name in MASKS if name not in ins.modifiers)
+
+
+def mask_text(name: str, mask: int) -> str:
+    """A mask as it is typed: ranges of lanes, or runs of columns; a descriptor that says more as its bits.
+
+    >>> mask_text("disable_output_lane", 0x1000F), mask_text("zero_column_mask", 0x3028000000000)
+    ('0..3, 16', 'use 4, skip 3')
+    """
+    if not mask:
+        return ""
+    if name == "disable_output_lane":
+        return _ranges(disabled_lanes(mask))
+    columns = ZeroColumnMask.decode(mask)
+    plain = ZeroColumnMask(columns.use, columns.skip)
+    return f"use {columns.use}, skip {columns.skip}" if columns == plain else f"0x{mask:016x}"
+
+
+def parse_mask(ins: Tcgen05Mma, name: str, text: str) -> int:
+    """The mask that a text means; what is empty masks nothing.
+
+    >>> import ptxlab
+    >>> ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16")
+    >>> hex(parse_mask(ins, "disable_output_lane", "0..3, 16"))
+    '0x1000f'
+    """
+    word = " ".join(text.lower().replace("_", "").split())
+    if word in ("", "none", "0"):
+        return 0
+    if re.fullmatch(r"0x[0-9a-f]{1,64}", word):
+        return int(word, 16)
+    return _lanes(ins, text) if name == "disable_output_lane" else _runs(text)
+
+
+def _lanes(ins: Tcgen05Mma, text: str) -> int:
+    mask, most = 0, LANES * ins.cta_group
+    for part in re.split(r"[,;\s]+", re.sub(r"\s*(\.\.|-|to)\s*", "..", text.strip())):
+        match = re.fullmatch(r"(\d{1,3})(?:\.\.(\d{1,3}))?", part)
+        first = int(match[1]) if match else most
+        last = int(match[2] or first) if match else most
+        if not first <= last < most:
+            raise PtxlabError(
+                f"disable-output-lane: found {quoted(text.strip())}; type lanes from 0 to {most - 1}, such "
+                f"as 0..15, 32, or a mask of {most} bits in hexadecimal"
+            )
+        mask |= (1 << last + 1) - (1 << first)
+    return mask
+
+
+def _runs(text: str) -> int:
+    match = re.fullmatch(r"use (\d{1,3})\W+skip (\d{1,3})", " ".join(text.lower().split()))
+    if not match:
+        raise PtxlabError(
+            f"zero-column-mask: found {quoted(text.strip())}; type runs of columns, such as use 4, skip 3, "
+            "or the descriptor's 64 bits in hexadecimal"
+        )
+    return ZeroColumnMask(use=int(match[1]), skip=int(match[2])).code
+
+
+def disabled_lanes(mask: int) -> list[int]:
+    """The lanes of D that stay as they were, those of a second CTA from 128 on."""
+    return [lane for lane in range(mask.bit_length()) if mask >> lane & 1]
+
+
+def zero_columns(ins: Tcgen05Mma, mask: int) -> list[int]:
+    """The columns of B that count as zeros."""
+    if not mask:
+        return []
+    return [int(column) for column in ZeroColumnMask.decode(mask).zeros(ins.m, ins.n).nonzero()[0]]
+
+
+def _ranges(numbers: Iterable[int]) -> str:
+    """``0..3, 16``."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and runs[-1][1] == number - 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ", ".join(str(first) if first == last else f"{first}..{last}" for first, last in runs)
