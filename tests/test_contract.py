@@ -7,7 +7,9 @@ A seeded fuzz replaces one argument of a valid call. A few seconds of it run her
 
 from __future__ import annotations
 
+import copy
 import os
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -24,7 +26,7 @@ from tests.cases import each
 
 from .contract import hostile
 from .contract.mutations import Call, attempt, call_with, fuzz
-from .contract.surface import calls, explorer_calls, public_names, with_widgets, without_call
+from .contract.surface import PTX, calls, explorer_calls, public_names, with_widgets, without_call
 
 COUNT = int(os.environ.get("PTXLAB_FUZZ", "0"))
 
@@ -358,6 +360,55 @@ def test_long_doubles_round_once() -> None:
     value = np.longdouble(1) + np.longdouble(2) ** -24 + np.longdouble(2) ** -60
     assert ptxlab.dtype("f32").encode(value) == 0x3F800001
     assert ptxlab.dtype("f32").encode(-value) == 0xBF800001
+
+
+def test_long_doubles_are_whole_or_refused() -> None:
+    if np.finfo(np.longdouble).nmant < 60:
+        pytest.skip("a long double is no longer than a double here")
+    with pytest.raises(PtxlabError, match="holds whole numbers"):
+        ptxlab.dtype("s8").encode(np.longdouble(1) + np.longdouble(2) ** -60)
+    with np.errstate(all="raise"), pytest.raises(PtxlabError, match="s8 holds"):
+        ptxlab.dtype("s8").encode(np.longdouble("1e4000"))
+
+
+def test_tiny_numbers_are_pruned_by_their_size() -> None:
+    tiny = np.array([[1e-200, 3e-200, 2e-200, 4e-200]])
+    assert (_2_4.prune(tiny) == [[0, 3e-200, 0, 4e-200]]).all()
+
+
+class _OnHost:
+    """What has DLPack and nothing else."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> Any:
+        return self.array.__dlpack_device__()
+
+
+def test_arrays_by_dlpack_and_of_many_axes() -> None:
+    ones = np.ones((16, 64))
+    assert (_INS.a.pack(_OnHost(ones)) == _INS.a.pack(ones)).all()
+    with pytest.raises(PtxlabError, match="an array of 42 axes; it takes at most 24"):
+        _SP.compress(ones.reshape((1,) * 40 + (16, 64)))
+
+
+def test_operands_are_compared_and_kernels_kept() -> None:
+    operands = Operands.from_matrices(_INS, np.ones((16, 64)), np.ones((64, 8)))
+    assert (
+        operands
+        == copy.deepcopy(operands)
+        != Operands.from_matrices(_INS, np.zeros((16, 64)), np.ones((64, 8)))
+    )
+    assert operands != 3 and "A (32, 4)" in repr(operands)
+    kernel = ptxlab.kernel(PTX)
+    kernel.simulate(1, 32, np.zeros(2, np.float32), 0.5)
+    out = np.zeros(2, np.float32)
+    pickle.loads(pickle.dumps(kernel)).simulate(1, 32, out, 0.5)
+    assert out[1] == 0.5
 
 
 def test_what_is_kept_cannot_be_changed() -> None:

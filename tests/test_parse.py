@@ -325,6 +325,13 @@ def test_the_assembler_s_spellings_have_one_mnemonic(text: str, mnemonic: str) -
         ("using Op = SM90_64x128x16_F32F16F16_SS<GMMA::Major::K, GMMA::Major::K>;", WGMMA),
         ("mma.m16n8k64.s4", MMA),
         ("m16n8k64.s4", MMA),
+        ("ldmatrix.x4", "ldmatrix.sync.aligned.m8n8.x4.b16"),
+        ("stmatrix.x2.trans", "stmatrix.sync.aligned.m8n8.x2.trans.b16"),
+        ("SM90_U32x4_STSM_T<nv_bfloat162>", "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16"),
+        (
+            "SM80_16x8x64_S32S8S8S32_TN<SparseSel::One>",
+            "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s8.s8.s32",
+        ),
     ],
 )
 def test_pasted_text(text: str, mnemonic: str) -> None:
@@ -375,7 +382,13 @@ def test_functions_take_names_as_well_as_instructions() -> None:
         ("wgmma.wait_group.sync.aligned 0;", "wgmma.wait_group waits until"),
         ("SM100_TMEM_LOAD_8dp", "is a tcgen05 instruction"),
         ("SM90_TMA_LOAD_2D", "copies between global and shared memory"),
-        ("SM80_16x8x99_F32F16F16F32_TN", "is no atom of CUTLASS"),
+        (
+            "SM80_16x8x99_F32F16F16F32_TN",
+            r"is no atom of CUTLASS; .* nearest legal: mma\.sync\.",
+        ),
+        ("SM120_16x8x32_TN_VS<A, B, C, SF, VS>", "its template arguments have to say the types"),
+        ("SM80_8x8x4_C64C64C64C64_TN", "multiplies complex numbers"),
+        ("wmma::fragment<wmma::matrix_b, 16, 16, 16, half> f;", "is C\\+\\+, which ptxlab.wmma mirrors"),
         (F16.replace("f32.f16.f16.f32", "bf16.bf16.bf16.bf16"), "D and C of bf16 products are f32"),
         (
             "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f16.f16.f32",

@@ -44,6 +44,7 @@ __all__ = [
 _NUMBERS = "biuf"
 
 _MOST_NAMES = 1000  # that anybody gives at once
+_MOST_AXES = 24  # NumPy's indexing has 32, of which ptxlab needs some itself
 
 
 # -- scalars -------------------------------------------------------------------------------------------------
@@ -232,6 +233,8 @@ def as_array(values: object, what: str) -> NDArray[Any]:
         values = _from_anything(values, what)
     if values.dtype.kind not in _NUMBERS and not _is_small_number(values.dtype):
         _refuse_type(values, what)
+    if values.ndim > _MOST_AXES:
+        raise PtxlabError(f"{what}: found an array of {values.ndim} axes; it takes at most {_MOST_AXES}")
     if not values.dtype.isnative:
         values = values.astype(values.dtype.newbyteorder("="))
     check_room(values.size, what)
@@ -259,7 +262,10 @@ def _from_anything(values: object, what: str) -> NDArray[Any]:
     try:
         if isinstance(values, Sequence) and not isinstance(values, str | bytes):
             check_room(len(values), what)
-        return np.asarray(values)
+        array = np.asarray(values)
+        if array.ndim == 0 and array.dtype == object and hasattr(type(values), "__dlpack__"):
+            return np.from_dlpack(values)  # type: ignore[arg-type]
+        return array
     except PtxlabError:
         raise
     except MemoryError:
@@ -270,6 +276,11 @@ def _from_anything(values: object, what: str) -> NDArray[Any]:
             raise PtxlabError(
                 f"{what}: found an array of {library} that NumPy cannot read; pass a copy on the host (CuPy: "
                 ".get(), torch: .detach().cpu())"
+            ) from None
+        if hasattr(type(values), "__dlpack__"):
+            raise PtxlabError(
+                f"{what}: found {quoted(values)}, which NumPy cannot read through DLPack; pass a copy on "
+                "the host"
             ) from None
         raise PtxlabError(f"{what}: found {quoted(values)}; it takes an array of numbers") from None
 

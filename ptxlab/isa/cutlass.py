@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 
+from .dtypes import DTYPES
 from .mma import MmaForm
 from .spelling import form_of, tcgen05_form
 from .tcgen05 import Tcgen05Form, Tcgen05Mma
 from .transfer import TransferForm
 
-__all__ = ["atom_form", "is_atom", "tcgen05_atom"]
+__all__ = ["atom_form", "atom_mnemonic", "is_atom", "tcgen05_atom"]
 
 _ATOM = re.compile(
     r"(?P<scopes>(?:\w+::)*)(?:SM\d+_)?(?P<prefix>SPARSE_|GMMA_|MMA_)?"
@@ -24,7 +25,7 @@ _ATOM = re.compile(
 )
 _COPY = re.compile(
     r"(?:\w+::)*SM\d+_(?:(?P<packed>S(?P<source>U[46])_D)?U(?P<bits>8|16|32)x(?P<elements>\d+))"
-    r"(?:_x(?P<count>[124]))?_(?P<op>LDSM|STSM|MOVM)_(?P<order>[NT])"
+    r"(?:_x(?P<count>[124]))?_(?P<op>LDSM|STSM|MOVM)_(?P<order>[NT])(?:<[^<>]*>)?"
 )
 _SUFFIXES = {"SATURATE": "satfinite", "ANDPOPC": "and.popc", "XORPOPC": "xor.popc", None: ""}
 _LAYOUTS = {"T": "row", "N": "col"}
@@ -32,9 +33,11 @@ _CPP_TYPES = {"float": "f32", "half_t": "f16"}
 #: Operation, bits of an element, order -> the instruction, and how many elements of a lane one matrix takes.
 _COPIES = {
     ("LDSM", "32", "N"): ("ldmatrix.sync.aligned.m8n8.x{count}.shared.b16", 1),
+    ("LDSM", "32", "T"): ("ldmatrix.sync.aligned.m8n8.x{count}.trans.shared.b16", 1),
     ("LDSM", "16", "T"): ("ldmatrix.sync.aligned.m8n8.x{count}.trans.shared.b16", 2),
     ("LDSM", "8", "T"): ("ldmatrix.sync.aligned.m16n16.x{count}.trans.shared.b8", 8),
     ("STSM", "32", "N"): ("stmatrix.sync.aligned.m8n8.x{count}.shared.b16", 1),
+    ("STSM", "32", "T"): ("stmatrix.sync.aligned.m8n8.x{count}.trans.shared.b16", 1),  # DeepGEMM has it
     ("STSM", "16", "T"): ("stmatrix.sync.aligned.m8n8.x{count}.trans.shared.b16", 2),
     ("STSM", "8", "T"): ("stmatrix.sync.aligned.m16n8.x{count}.trans.shared.b8", 4),
     ("MOVM", "32", "T"): ("movmatrix.sync.aligned.m8n8.trans.b16", 1),
@@ -73,23 +76,42 @@ def _copy_form(atom: re.Match[str]) -> MmaForm | TransferForm | None:
 
 
 def _mma_form(atom: re.Match[str]) -> MmaForm | TransferForm | None:
+    form = next((form for form in map(form_of, _mma_names(atom)) if form is not None), None)
+    if isinstance(form, MmaForm) and atom["source"] and form.lanes == 128:
+        return form.a_from("shared" if atom["source"] == "SS" else "register")
+    return form
+
+
+def atom_mnemonic(name: str) -> str | None:
+    """What an atom that does not exist would be in PTX; None if its name says too little.
+
+    >>> atom_mnemonic("SM80_16x8x99_F32F16F16F32_TN")
+    'mma.sync.aligned.m16n8k99.row.col.f32.f16.f16.f32'
+    """
+    atom = _ATOM.fullmatch(name)
+    if atom is None or not set(_types(atom)) <= {*DTYPES}:
+        return None
+    if atom["scaled"] and not _arguments(atom)[-1].isdecimal():
+        return None
+    return _mma_names(atom)[0]
+
+
+def _mma_names(atom: re.Match[str]) -> list[str]:
+    """The mnemonics that the name of an atom may stand for; one is legal, or none."""
     m, n, k = int(atom["m"]), int(atom["n"]), int(atom["k"])
     shape, suffix = f"m{m}n{n}k{k}", _SUFFIXES[atom["suffix"]]
     types = _types(atom)
-    sparse = "SPARSE" in f"{atom['scopes']}{atom['prefix']}"
+    sparse = "SPARSE" in f"{atom['scopes']}{atom['prefix']}{atom['arguments']}".upper()
     if m == 64:
         plain = ".".join(("sync.aligned", shape, *types, suffix)).rstrip(".")
-        dense = None if sparse else form_of(f"wgmma.mma_async.{plain}")
-        form = dense or form_of(f"wgmma.mma_async.sp.{plain}")
-        if isinstance(form, MmaForm) and atom["source"]:
-            return form.a_from("shared" if atom["source"] == "SS" else "register")
-        return form
+        names = [f"wgmma.mma_async.{plain}", f"wgmma.mma_async.sp.{plain}"]
+        return names[1:] if sparse else names
     layouts = ("row", "col")
     if atom["layout"]:
         layouts = _LAYOUTS[atom["layout"][0]], _LAYOUTS[atom["layout"][1]]
     operation = "mma.sp::ordered_metadata" if sparse else "mma"
     words = [operation, "sync.aligned", shape, *layouts, *_kind(atom, types, k), *types, suffix]
-    return form_of(".".join(word for word in words if word))
+    return [".".join(word for word in words if word)]
 
 
 def _types(atom: re.Match[str]) -> list[str]:

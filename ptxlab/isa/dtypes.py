@@ -192,7 +192,8 @@ class DType:
 
     def _encode_integer(self, values: Values) -> Codes:
         if values.dtype.kind not in "iub":
-            values = values.astype(np.float64)
+            if values.dtype != np.longdouble:  # which may have more bits
+                values = values.astype(np.float64)
             odd = ~np.isfinite(values) | (values != np.rint(values))
             if odd.any():
                 raise PtxlabError(
@@ -211,7 +212,8 @@ class DType:
         return (whole & ((1 << self.bits) - 1)).astype(self.code_type)
 
     def _encode_float(self, values: Values) -> Codes:
-        wide = _as_float64(values, odd=self.bits < 64)
+        with np.errstate(all="ignore"):
+            wide = _as_float64(values, odd=self.bits < 64)
         if not self.signed:
             bad = np.signbit(wide) & ~np.isnan(wide) & ((wide != 0) | (self.name == "ue8m0"))
             if self.name == "ue8m0":
@@ -245,8 +247,7 @@ def _as_float64(values: Values, odd: bool) -> NDArray[np.float64]:
     Integers of more than 53 bits and long doubles do not fit: with `odd`, those that lose something end in
     an odd bit ("round to odd").
     """
-    with np.errstate(invalid="ignore", over="ignore"):  # a signalling NaN, a long double beyond float64
-        wide = values.astype(np.float64)
+    wide = values.astype(np.float64)
     if not odd or values.dtype.itemsize < 8 or values.dtype == np.float64:
         return wide
     if values.dtype.kind in "iu":

@@ -20,7 +20,7 @@ from .product_form import ProductForm
 __all__ = ["Operands"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Operands:
     """The inputs of one instruction, or of a batch.
 
@@ -35,6 +35,8 @@ class Operands:
     >>> operands = Operands.of(ins, a, b, c)
     >>> operands.batch, list(operands.arrays)
     ((7,), ['A', 'B', 'C'])
+    >>> operands
+    <operands of mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32: A (7, 32, 4), B (32, 2), C (32, 4)>
     """
 
     ins: ProductForm
@@ -45,6 +47,22 @@ class Operands:
     scale_a: NDArray[Any] | None = None
     scale_b: NDArray[Any] | None = None
     modifiers: Modifiers = Modifiers()  # noqa: RUF009 - frozen
+
+    def __repr__(self) -> str:
+        shapes = ", ".join(f"{name} {array.shape}" for name, array in self.arrays.items())
+        return f"<operands of {self.ins.mnemonic}: {shapes}>"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Operands):
+            return NotImplemented
+        ours, theirs = self.arrays, other.arrays
+        return (
+            (self.ins, self.modifiers) == (other.ins, other.modifiers)
+            and ours.keys() == theirs.keys()
+            and all(np.array_equal(array, theirs[name]) for name, array in ours.items())
+        )
+
+    __hash__ = None  # type: ignore[assignment]
 
     @classmethod
     def of(

@@ -207,7 +207,7 @@ def _rows() -> Iterator[Quirk]:
         )
     yield Quirk(
         title="`ldmatrix` `.s8.s4` with `.x8` to `.x128`",
-        pattern=r"(?<=^ldmatrix)(.*)(\.x(?:8|16|32|64|128))(?=(?:\..*)?\.s8\.s4$)",
+        pattern=r"(?<=^ldmatrix)(?=.*\.s8(?:\..*)?\.s4(?:\.|$))(.*)(\.x(?:8|16|32|64|128))(?=\.|$)",
         meant=r"\1.x1",
         fault=r"\2 is no count",
         emits="moves one matrix, as .x1 does",
@@ -218,7 +218,7 @@ def _rows() -> Iterator[Quirk]:
     )
     yield Quirk(
         title="`ldmatrix` and `stmatrix` with `.x8` to `.x128`",
-        pattern=r"(?<=matrix)(.*)(\.x(?:8|16|32|64|128))(?=\.)",
+        pattern=r"(?<=matrix)(.*)(\.x(?:8|16|32|64|128))(?=\.|$)",
         meant=r"\1.x1",
         fault=r"\2 is no count",
         emits="moves one matrix, as .x1 does (LDSM.16.M88, STSM.16.M88)",
@@ -237,6 +237,17 @@ def _rows() -> Iterator[Quirk]:
         targets=SM_75,
         since="13.4",
         example=_line("ldmatrix.sync.aligned.m8n8.x1.b16.pred", 1, "[da]"),
+    )
+    yield Quirk(
+        title="`.bf16` in `movmatrix`",
+        pattern=r"\.bf16(?=\.|$)",
+        meant="",
+        of=("movmatrix",),
+        fault=".bf16 is one type too many",
+        emits=_DROPPED,
+        why="the elements are .b16, whatever they mean",
+        targets=SM_80,
+        example="movmatrix.sync.aligned.m8n8.trans.b16.bf16 c0, a0;",
     )
     yield Quirk(
         title="a packed format (`.b8x16`, `.b6x16_p32`, `.b4x16_p64`) outside `ldmatrix`",

@@ -9,7 +9,7 @@ from heapq import nlargest
 
 from ..errors import listing, quoted
 from .catalog import REGISTER_FAMILIES, mma_forms
-from .cutlass import is_atom
+from .cutlass import atom_mnemonic, is_atom
 from .dtypes import DTYPES
 from .quirks import QUIRKS
 from .short_names import similar_names
@@ -68,6 +68,8 @@ def refusal(name: str) -> str:
         return f"no instruction is called {quoted(name)}; did you mean {' or '.join(similar)}?"
     if is_mnemonic(name) or tokens[0] in _heads():
         return _mnemonic_refusal(name, tokens)
+    if "wmma::" in name:
+        return f"{quoted(name)} is C++, which ptxlab.wmma mirrors; PTX has wmma.load, wmma.mma and wmma.store"
     return f"{quoted(name)} is no matrix instruction; families are {_FAMILIES}"
 
 
@@ -76,6 +78,18 @@ def _atom_refusal(name: str) -> str:
         return f"{quoted(name)} copies between global and shared memory; it is no matrix instruction"
     if re.match(r"(?:\w+::)*SM10\d_(?:MMA|TMEM|UTCCP|MXF4)", name):
         return f"{quoted(name)} is a tcgen05 instruction, which {_TCGEN05}; name it by its PTX mnemonic"
+    mnemonic = atom_mnemonic(name)
+    if mnemonic is not None:
+        reason = _mnemonic_refusal(mnemonic, mnemonic.split("."))
+        return f"{quoted(name)} is no atom of CUTLASS; it would be {reason}"
+    if re.search(r"SM120_(?:SPARSE_)?16x8x\d+_TN", name):
+        scaled = "_VS<float_e4m3_t, float_e4m3_t, float, float_ue8m0_t, 32>"
+        arguments = scaled if "_VS" in name else "<float_e4m3_t, float_e4m3_t, float>"
+        return (
+            f"{quoted(name)}: its template arguments have to say the types, e.g. SM120_16x8x32_TN{arguments}"
+        )
+    if re.search(r"_G?C64", name):
+        return f"{quoted(name)} multiplies complex numbers by several instructions; name one of f64"
     return f"{quoted(name)} is no atom of CUTLASS that stands for one matrix instruction of PTX"
 
 

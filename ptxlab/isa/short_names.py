@@ -109,6 +109,7 @@ def _extra_qualifiers(form: Form, qualifiers: list[str], tokens: list[str]) -> i
     if not isinstance(form, MmaForm):
         usual = "col" if qualifiers[:3] == ["wmma", "load", "b"] else "row"
         extras.append(any(order not in (usual, *tokens) for order in orders))
+        extras.append("matrix" in qualifiers[0] and "b16" not in qualifiers)  # ldmatrix.x4 is that of m8n8
         return sum(extras)
     types = [token for token in tokens if token in DTYPES]
     extras += [

@@ -272,8 +272,11 @@ class Structure:
         """
         matrix = as_array(matrix, "matrix")
         grouped = self._grouped(matrix)
-        with np.errstate(over="ignore", invalid="ignore"):
-            weight = (grouped.astype(np.float64) ** 2).sum(axis=-1)
+        with np.errstate(all="ignore"):
+            size = np.abs(grouped.astype(np.float64))
+            largest = np.fmax.reduce(size, axis=(-2, -1), keepdims=True, initial=0)
+            unit = np.where(np.isfinite(largest) & (largest > 0), largest, 1)  # squares of tiny numbers are 0
+            weight = ((size / unit) ** 2).sum(axis=-1) if self.group > 1 else size[..., 0]
         weight = np.where(np.isnan(weight), np.inf, weight)
         rank = np.argsort(np.argsort(-weight, axis=-1, kind="stable"), axis=-1, kind="stable")
         kept = np.where((rank < self.keep)[..., None], grouped, np.zeros((), dtype=grouped.dtype))

@@ -71,6 +71,10 @@ class Kernel(Generic[R]):
     def _register_plans(self) -> RegisterPlans:
         return RegisterPlans(self.module)
 
+    def __getstate__(self) -> dict[str, object]:
+        kept = {name: value for name, value in self.__dict__.items() if name != "_register_plans"}
+        return kept | {"_image": None}  # both are made of functions, and made again
+
     @property
     def name(self) -> str:
         """Its name in the PTX; C++ names are mangled there."""

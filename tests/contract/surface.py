@@ -31,7 +31,7 @@ from ptxlab.verify.hunt import configurations
 
 from .mutations import Call
 
-__all__ = ["calls", "explorer_calls", "public_names", "with_widgets", "without_call"]
+__all__ = ["PTX", "calls", "explorer_calls", "public_names", "with_widgets", "without_call"]
 
 _F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 _S4 = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
@@ -42,7 +42,7 @@ _SCALED = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2
 
 
 _KERNEL = 'extern "C" __global__ void nothing() {}'
-_PTX = """.version 8.0
+PTX = """.version 8.0
 .target sm_90a
 .address_size 64
 .entry put(.param .u64 out, .param .f32 x)
@@ -118,9 +118,9 @@ def _top() -> Iterator[Call]:
     half = np.tile([1.0, 0, 0, 2], (20, 10))
     yield call("ptxlab.compress", ptxlab.compress, A=half, instruction=_SPARSE_F16)
     yield call("ptxlab.prune", ptxlab.prune, A=half, instruction=_SPARSE_F16)
-    yield call("ptxlab.kernel", ptxlab.kernel, source=_PTX, name="put", target="sm_90a", options=())
+    yield call("ptxlab.kernel", ptxlab.kernel, source=PTX, name="put", target="sm_90a", options=())
     yield call("ptxlab.kernel compiled", ptxlab.kernel, source=_KERNEL, options=("-DN=1",), only="options")
-    kernel = ptxlab.kernel(_PTX)
+    kernel = ptxlab.kernel(PTX)
     yield call(
         "Kernel.simulate",
         lambda grid, block, out, x, shared, model, check, limit, trace: kernel.simulate(

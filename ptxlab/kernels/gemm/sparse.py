@@ -323,7 +323,7 @@ def _structure(form: ProductForm) -> Structure:
         raise PtxlabError(f"{form.mnemonic} is dense: its A is not compressed; sparse forms are spelt .sp")
     if form.structure.group > 1 or form.a.dtype.bits not in _CODES:
         raise PtxlabError(
-            f"{form.mnemonic}: compressed are matrices of {listing(_CODES)}-bit elements, "
+            f"{form.mnemonic}: only matrices of {listing(_CODES)}-bit elements can be compressed, "
             f"and A is {form.a_type}"
         )
     return form.structure
