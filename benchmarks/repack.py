@@ -1,19 +1,22 @@
-"""python -m benchmarks.repack [REGISTERS]: plans on arrays, beside NumPy's copy of the same registers.
+"""python -m benchmarks.repack [REGISTERS] [--threads N]: plans on arrays, beside NumPy's copies.
 
 For each plan: nanoseconds a register of the source, and how many times as long as a copy it takes. One that
-only renames registers is a copy; one that converts reads, converts and writes, each a pass over memory. Plans
-run in as many threads as there are cores, a copy in one; PTXLAB_THREADS=1 compares one thread with one.
+only renames registers is a copy; the others read, convert or rearrange, and write. Plans run in as many
+threads as there are cores, a copy in one. With --threads 1 one thread is compared with one, in time of the
+processor, which other programs do not add to.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
+import os
 import time
 from collections.abc import Callable, Iterator
 
 import numpy as np
 
 import ptxlab
+from ptxlab._util.threads import thread_count
 from ptxlab.gpu.repack import Repack
 from ptxlab.numerics.compiled import backend
 
@@ -48,11 +51,12 @@ def plans() -> Iterator[tuple[str, Repack]]:
 
 def seconds(operation: Callable[[], object]) -> float:
     """The shortest of several rounds."""
+    clock = time.thread_time if thread_count() == 1 else time.perf_counter
     times = []
     for _ in range(_ROUNDS):
-        start = time.perf_counter()
+        start = clock()
         operation()
-        times.append(time.perf_counter() - start)
+        times.append(clock() - start)
     return min(times)
 
 
@@ -81,4 +85,9 @@ def measure(registers: int = 1_000_000) -> dict[str, dict[str, tuple[float, floa
 
 
 if __name__ == "__main__":
-    measure(int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("registers", type=int, nargs="?", default=1_000_000)
+    parser.add_argument("--threads", type=int, default=thread_count())
+    arguments = parser.parse_args()
+    os.environ["PTXLAB_THREADS"] = str(arguments.threads)
+    measure(arguments.registers)

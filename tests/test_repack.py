@@ -19,9 +19,10 @@ from ptxlab.isa.convert import CONVERSIONS, convert
 from ptxlab.isa.dtypes import dtype
 from ptxlab.isa.operand import Operand
 from ptxlab.isa.repack import Convert, Permute, Rename, Select, Shuffle, Transpose
+from ptxlab.isa.repack.bits import PlaceBits, chunk_moves
 from ptxlab.memory import weight_order
 from ptxlab.numerics.compiled import backend
-from ptxlab.numerics.repack import convert_words
+from ptxlab.numerics.repack import convert_words, move_words
 from tests.cases import each
 
 F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -209,6 +210,30 @@ def test_numba_converts_as_numpy_does(source: str) -> None:
         convert_words(words, results[0], (from_type, to_type), (from_type.bits, bits), with_numba=False)
         convert_words(words, results[1], (from_type, to_type), (from_type.bits, bits), with_numba=True)
         np.testing.assert_array_equal(results[1], results[0], err_msg=name)
+
+
+def test_chunks_move_as_the_bits_of_their_place_do() -> None:
+    """Any permutation of bits of the place, compared with indexing of elements."""
+    pytest.importorskip("numba")
+    rng = np.random.default_rng(0)
+    sizes = set()
+    for number in range(60):
+        bits = 4 << number % 5
+        slots = max(1, (32 // bits).bit_length() - 1 + number % 4)
+        start, goal = (tuple(1 << int(bit) for bit in rng.permutation(5 + slots)) for _ in range(2))
+        before, after = PlaceBits(start[slots:], start[:slots]), PlaceBits(goal[slots:], goal[:slots])
+        moves = chunk_moves(before, after, bits)
+        assert moves is not None
+        sizes.add(len(moves.loads))
+        words = rng.integers(0, 1 << 32, (3, bits << slots), dtype=np.uint32)
+        order = np.argsort(before.cells.ravel())[after.cells.ravel()]
+        elements = np.unpackbits(words.view(np.uint8), bitorder="little").reshape(3, -1, bits)
+        expected = np.packbits(elements[:, order], bitorder="little").view(np.uint32).reshape(words.shape)
+        result = np.empty_like(words)
+        for with_numba in (False, True):
+            move_words(words, result, moves, with_numba)
+            np.testing.assert_array_equal(result, expected)
+    assert sizes >= {8, 16}
 
 
 # -- as other projects do it ---------------------------------------------------------------------------------

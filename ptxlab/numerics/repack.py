@@ -1,14 +1,14 @@
 """Plans for registers, on arrays: what `ptxlab.repack(...)(registers)` does.
 
 A plan's effect is a conversion of elements and one rearrangement, so nothing is done step by step: elements
-are converted, packed, and moved in as large pieces as go together, a part of the batch at a time, in threads.
-With numba each of these is one loop; without it, a few passes of NumPy.
+are converted, packed, and moved in chunks of 128 bits, a part of the batch at a time, in threads. With numba
+each of these is one loop; without it, a few passes of NumPy.
 """
 
 from __future__ import annotations
 
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,17 +16,16 @@ from numpy.typing import NDArray
 from .._util.threads import for_each
 from ..isa.convert import LARGEST, NAN, convert
 from ..isa.dtypes import DType
-from ..isa.repack import RepackPlan, WordMoves
+from ..isa.repack import ChunkMoves, RepackPlan
 from .compiled import call, wants_numba
 
-__all__ = ["PlanRun", "convert_words"]
+__all__ = ["PlanRun", "convert_words", "move_words"]
 
 Array = NDArray[Any]
 
-_PART = 1 << 17  # registers worked on at a time
-_TOGETHER = 4096  # registers that `repack_loop.move` works on at once
+_PART = 1 << 17  # registers that NumPy works on at a time: what comes of them stays in cache
+_COMPILED_PART = 1 << 18  # the same of compiled loops, which leave less
 _WORTH_THREADS = 1 << 18  # registers from which threads are worth being started
-_INFINITE = 0x7F800000
 
 
 @lru_cache(maxsize=1)
@@ -35,61 +34,6 @@ def _loop() -> Any:
     from . import repack_loop
 
     return repack_loop
-
-
-class _Order(NamedTuple):
-    """`WordMoves` as `repack_loop.move` and `move_once` take them."""
-
-    size: int
-    table: Array
-    offsets: Array
-    inside: Array
-    exchanges: Array
-    last: Array | None  # None: one exchange brings all words where they belong
-    last_offsets: Array
-    part: int
-
-    @classmethod
-    def of(cls, moves: WordMoves) -> _Order | None:
-        """None where the loops do not take them: words are too few to be exchanged eight at a time."""
-        size = len(moves.first)
-        inside = (0, 0, 0)
-        exchanges = list(moves.exchanges)
-        if exchanges and not exchanges[0].run:
-            inside = exchanges.pop(0)
-        part = min((each.run for each in exchanges if each.run), default=0)
-        if part < 8 or not exchanges[0].run:
-            return None
-        comes_from = (moves.last[:, None] * moves.run + np.arange(moves.run)).ravel()
-        goes_to = np.argsort(comes_from)
-        # in the buffer each part is followed by those of other MMAs
-        place = np.arange(size) // part * (part * max(1, _TOGETHER // size)) + np.arange(size) % part
-        by_eight = moves.run >= 8 and exchanges[-1].run > 0
-        last, offsets = None, np.zeros(0)
-        to = place
-        if len(exchanges) == 1 and by_eight:
-            to = goes_to
-        elif by_eight:
-            last = _exchanged(place // 2, goes_to // 2, exchanges[-1].run)
-        else:
-            last, offsets = place[comes_from][::8, None], place[comes_from][:8]
-        return cls(
-            size,
-            _exchanged(moves.first, to // 2, exchanges[0].run).astype(np.uint64),
-            moves.first[:8].astype(np.uint64),
-            np.array(inside, dtype=np.int64),
-            np.array(exchanges, dtype=np.int64),
-            None if last is None else last.astype(np.uint64),
-            offsets.astype(np.uint64),
-            part,
-        )
-
-
-def _exchanged(comes_from: Array, goes_to: Array, run: int) -> Array:
-    """Where eight words that are exchanged with eight others come from, those others, and where both go."""
-    eight = np.arange(0, len(comes_from), 8)
-    low = eight[eight // run % 2 == 0]
-    return np.stack([comes_from[low], comes_from[low + run], goes_to[low], goes_to[low + run]], axis=1)
 
 
 class PlanRun:
@@ -114,7 +58,7 @@ class PlanRun:
         self.index = None
         if plan.source_side.cells.size != index.size * size or (index != np.arange(index.size)).any():
             self.index = index
-        self.moves = plan.word_moves
+        self.moves = plan.chunk_moves
 
     def __call__(self, words: Array) -> Array:
         """Words of the target's registers, [count, m]."""
@@ -122,7 +66,7 @@ class PlanRun:
             return words.copy()
         out = np.empty((len(words), self.target_words), dtype=np.uint32)
         with_numba = wants_numba(words.size)
-        rows = max(1, _PART // words.shape[1])
+        rows = max(1, (_COMPILED_PART if with_numba else _PART) // words.shape[1])
 
         def work(first: int) -> None:
             self._part(words[first : first + rows], out[first : first + rows], with_numba)
@@ -164,26 +108,28 @@ class PlanRun:
         index, bits = self.index, self.piece_bits
         if index is None:
             out[:] = words
-        elif bits < 32 and with_numba and self._order is not None:
-            _move_compiled(words.reshape(-1), self._order, out.reshape(-1).view(np.uint64))
-        elif bits >= 8 and with_numba:
-            call(_loop(), "gather", words.view(f"u{bits // 8}"), self._places, out.view(f"u{bits // 8}"))
-        elif bits < 16 and self.moves is not None:
-            _moved(words, self.moves, out)
+        elif self.moves is not None and (with_numba or bits < 16):
+            move_words(words, out, self.moves, with_numba)
         elif bits < 8:
             codes = np.take(_split(words, self.moved_bits), index, axis=-1, mode="clip")
             _join(codes, self.moved_bits, out)
+        elif with_numba:
+            call(_loop(), "gather", words.view(f"u{bits // 8}"), self._places, out.view(f"u{bits // 8}"))
         else:  # the index is ours: no need to check it
             np.take(words.view(f"u{bits // 8}"), index, axis=-1, mode="clip", out=out.view(f"u{bits // 8}"))
-
-    @cached_property
-    def _order(self) -> _Order | None:
-        return None if self.moves is None else _Order.of(self.moves)
 
     @cached_property
     def _places(self) -> Array:
         assert self.index is not None
         return self.index.astype(np.uint32)
+
+
+def move_words(words: Array, out: Array, moves: ChunkMoves, with_numba: bool) -> None:
+    """Words [count, n] change places, in chunks of 128 bits."""
+    if with_numba:
+        call(_loop(), "move", _flat(words), words.shape[1], *_compiled_moves(moves), out.reshape(-1))
+    else:
+        _move_chunks(words.reshape(-1).view("V16"), moves, out.reshape(-1).view("V16"))
 
 
 def convert_words(
@@ -197,7 +143,7 @@ def convert_words(
     >>> hex(out[0])
     '0xff7f7f01'
     """
-    if with_numba and _convert_compiled(words.reshape(-1), out.reshape(-1), conversion, bits[1]):
+    if with_numba and _convert_compiled(_flat(words), out.reshape(-1), conversion, bits[1]):
         return
     _join(convert(_split(words, bits[0]), *conversion), bits[1], out)
 
@@ -205,32 +151,50 @@ def convert_words(
 # -- with NumPy ----------------------------------------------------------------------------------------------
 
 
-def _moved(words: Array, moves: WordMoves, out: Array) -> None:
-    """`WordMoves` on words [count, n].
+def _move_chunks(source: Array, moves: ChunkMoves, out: Array) -> None:
+    """`ChunkMoves` on chunks of many MMAs.
 
-    What is exchanged with each other is put into arrays of its own, so that NumPy's loops are long.
+    All first chunks of groups are put into one array, all second ones into another, and so on: NumPy's loops
+    are long then.
     """
-    count, size = words.shape
-    piece = min((each.run for each in moves.exchanges if each.run), default=size)
-    parts = np.empty((size // piece, count, piece), dtype=np.uint32)
-    for number, part in enumerate(parts):
-        np.take(words, moves.first[number * piece : (number + 1) * piece], axis=-1, mode="clip", out=part)
-    changed = np.empty((count, piece), dtype=np.uint32)
-    for distance, mask, run in moves.exchanges:
-        by, kept = np.uint32(distance), np.uint32(mask)
-        for number, second in enumerate(parts):
-            apart = run // piece
-            if number & apart == 0 and apart:
-                continue
-            first = parts[number - apart]
-            np.right_shift(first, by, out=changed)
-            changed ^= second
-            changed &= kept
-            second ^= changed
-            changed <<= by
-            first ^= changed
-    runs = parts.swapaxes(0, 1).reshape(count, -1, moves.run)
-    np.take(runs, moves.last, axis=1, mode="clip", out=out.reshape(runs.shape))
+    first, last = _chunk_orders(moves, len(source))
+    chunks = np.take(source, first, mode="clip")
+    for which, bits in moves.exchanges:
+        pairs = chunks.reshape(len(chunks) >> which + 1, 2, -1)
+        _exchange(pairs[:, 0], pairs[:, 1], bits)
+    np.take(chunks, last, mode="clip", out=out)
+
+
+@lru_cache(maxsize=8)
+def _chunk_orders(moves: ChunkMoves, count: int) -> tuple[Array, Array]:
+    """Which of `count` chunks `_move_chunks` takes at first, [chunks of a group, groups], and in the end."""
+    base = np.arange(0, count, len(moves.groups) * len(moves.loads))[:, None]
+    first, target = (
+        (base + moves.groups[:, side] // 4).ravel() + np.array(offsets)[:, None] // 4
+        for side, offsets in enumerate((moves.loads, moves.stores))
+    )
+    last = np.empty(count, dtype=np.intp)
+    last[target.ravel()] = np.arange(count)
+    return first, last
+
+
+def _exchange(first: Array, second: Array, bits: int) -> None:
+    """Of pieces of chunks, the odd ones of the first change places with the even ones of the second."""
+    if bits >= 16:
+        odd, even = (chunks.view(f"u{bits // 8}") for chunks in (first, second))
+        odd, even = odd[..., 1::2], even[..., ::2]
+        kept = odd.copy()
+        odd[:] = even
+        even[:] = kept
+        return
+    u, v = first.view(np.uint64), second.view(np.uint64)
+    shift, mask = np.uint64(bits), np.uint64({4: 0x0F0F0F0F0F0F0F0F, 8: 0x00FF00FF00FF00FF}[bits])
+    changed = u >> shift
+    changed ^= v
+    changed &= mask
+    v ^= changed
+    changed <<= shift
+    u ^= changed
 
 
 def _split(words: Array, bits: int) -> Array:
@@ -264,26 +228,30 @@ def _join(codes: Array, bits: int, out: Array) -> None:
 # -- with numba ----------------------------------------------------------------------------------------------
 
 
-def _move_compiled(words: Array, order: _Order, pairs: Array) -> None:
-    """Words, flat, in another order, as pairs."""
-    first = words, order.size, order.table, order.offsets, order.inside
-    if order.last is None:
-        call(_loop(), "move_once", *first, order.exchanges[0], order.size // 2, pairs)
-        return
-    buffer = np.empty(max(1, _TOGETHER // order.size) * order.size, dtype=np.uint32)
-    last = order.last, order.last_offsets, order.part
-    call(_loop(), "move", *first, order.exchanges, *last, buffer, pairs)
+@lru_cache(maxsize=8)
+def _compiled_moves(moves: ChunkMoves) -> tuple[Array, tuple[int, ...], Array, tuple[int, ...]]:
+    """`ChunkMoves` as `repack_loop.move` takes them."""
+    distances = _loop().DISTANCES
+    exchanges = [len(distances) * which + distances.index(bits) for which, bits in moves.exchanges]
+    return moves.groups, moves.loads, np.array(exchanges, dtype=np.int64), moves.stores
+
+
+def _flat(words: Array) -> Array:
+    """In one axis, read-only: numba would compile for both kinds of arrays."""
+    flat = words.reshape(-1).view()
+    flat.flags.writeable = False
+    return flat
 
 
 def _convert_compiled(words: Array, out: Array, conversion: tuple[DType, DType], bits: int) -> bool:
     """`convert` on words, packed; False where numba has no loop for it."""
     source, target = conversion
-    if target.bits == 32:
-        return False
     loop = _loop()
+    if target.bits == 32 or (target.name == "f16" and not loop.HAS_F16):
+        return False
     if source.bits == 16:
         with np.errstate(invalid="ignore"):  # a signalling NaN
-            words = words.view(np.float16).astype(np.float32).view(np.uint32)
+            words = _flat(words.view(np.float16).astype(np.float32).view(np.uint32))
     codes = out.view(f"u{bits // 8}") if bits >= 8 else np.empty(len(words), dtype=np.uint8)
     mask = np.uint32((1 << target.bits) - 1)
     if source.name == "s32":
@@ -292,8 +260,10 @@ def _convert_compiled(words: Array, out: Array, conversion: tuple[DType, DType],
     elif not target.is_float:
         least, most = np.float32(target.minimum), np.float32(target.maximum)
         call(loop, "whole_numbers", words.view(np.float32), least, most, mask, codes)
-    elif target.name == "f16" and loop.HAS_F16:
+    elif target.name == "f16":
         call(loop, "halves", words.view(np.float32), codes)
+    elif target.name == "bf16":
+        call(loop, "upper_halves", words, codes)
     else:
         call(loop, "narrow", words, *_narrowing(target), codes)
     if bits < 8:
@@ -302,21 +272,12 @@ def _convert_compiled(words: Array, out: Array, conversion: tuple[DType, DType],
 
 
 @lru_cache(maxsize=None)
-def _narrowing(target: DType) -> tuple[np.uint32, ...]:
+def _narrowing(target: DType) -> tuple[Any, ...]:
     """What `repack_loop.narrow` is told of a type."""
-    fraction, bias = target.fraction_bits, target.bias
-    most = _INFINITE
-    if target.name == "f16":
-        most = 127 + 16 << 23  # its infinity
-    elif target.name in LARGEST:
-        most = int(np.float32(LARGEST[target.name]).view(np.uint32))
-    numbers = (
-        most,
-        128 - bias << 23,
-        127 - bias << 23,
-        23 - fraction,
-        151 - bias - fraction << 23,
-        target.bits - 1,
-        NAN[target.name],
+    return (
+        np.uint32(128 - target.bias << 23),
+        np.uint32(23 - target.fraction_bits),
+        np.uint16(target.encode(np.array(LARGEST[target.name]))),
+        np.uint32(target.bits - 1),
+        np.uint16(NAN[target.name]),
     )
-    return tuple(np.uint32(number) for number in numbers)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .bits import WordMoves
+from .bits import ChunkMoves
 from .plan import RepackPlan, plan_repack
 from .sides import Tiles
 from .steps import (
@@ -21,6 +21,7 @@ from .steps import (
 )
 
 __all__ = [
+    "ChunkMoves",
     "Convert",
     "Merge",
     "Part",
@@ -33,7 +34,6 @@ __all__ = [
     "Step",
     "Tiles",
     "Transpose",
-    "WordMoves",
     "plan_repack",
     "shift_text",
     "step_text",

@@ -1,21 +1,25 @@
 """Lane and slot of an element as bits of its row and column; how arrays of registers are rearranged by them.
 
-Two bits of the place change places in all registers at once, by shifts and masks: one that counts elements
-inside a register with one that counts registers or lanes. What is left is a matter of whole registers.
-`numerics.repack` does it.
+The registers of all lanes, one after the other, are taken as chunks of 128 bits. The lowest bits of an
+element's place count inside a chunk, the others count chunks. To exchange one of each is what vector
+instructions do with two chunks (zip, unpack); the rest is a matter of whole chunks. `numerics.repack` does
+it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Exchange", "PlaceBits", "WordMoves", "place_bits", "word_moves"]
+__all__ = ["ChunkMoves", "Exchange", "PlaceBits", "chunk_moves", "place_bits"]
 
-_WORD = 32
+_CHUNK = 128  # bits
+_CHUNK_WORDS = 4
+_FEWEST = 3  # bits of the place that count the chunks of a group, at least
 
 
 class PlaceBits(NamedTuple):
@@ -57,62 +61,83 @@ def place_bits(cells: NDArray[np.int64]) -> PlaceBits | None:
 
 
 class Exchange(NamedTuple):
-    """Two bits of the place change places: one counts elements inside a word, `high` maybe those too.
+    """A bit of the place that counts chunks of a group changes places with one that counts inside a chunk.
 
-    Where `high` counts words, they lie in runs of `run`, and every second run is exchanged with the one
-    before: bits of the first that `mask` has, moved up by `distance`, with those of the second.
+    Chunks of a group whose numbers differ in bit `which` alone are pairs. Of pieces of `distance` bits, those
+    with odd numbers of the first change places with those with even numbers of the second.
     """
 
+    which: int
     distance: int
-    mask: int
-    run: int  # 0: both bits count elements inside a word
 
 
-class WordMoves(NamedTuple):
-    """How words are rearranged: a first order, exchanges of bits of the place, and an order of runs of words.
+@dataclass(frozen=True, eq=False)
+class ChunkMoves:
+    """How words are rearranged in groups of chunks of 128 bits.
 
-    The first order brings the bits that are exchanged to the top, where they divide all words into halves,
-    and the others to the order that they have in the end.
+    The chunks of a group are loaded, pieces of them exchanged, and the chunks stored elsewhere. Numbers count
+    words.
     """
 
-    first: NDArray[np.int64]
+    groups: NDArray[np.int64]  # [groups, 2]: where each begins in the source, and in the target
+    loads: tuple[int, ...]  # where each chunk of a group is in the source, from its beginning
     exchanges: tuple[Exchange, ...]
-    last: NDArray[np.int64]
-    run: int  # words that `last` moves together
+    stores: tuple[int, ...]  # where each chunk is in the target
 
 
-def word_moves(before: PlaceBits, after: PlaceBits, bits: int) -> WordMoves | None:
-    """How words of elements of `bits` bits go from one arrangement to another, [lanes, words] flat."""
-    inside = (_WORD // bits).bit_length() - 1
-    if bits > _WORD or len(before.slot) < inside or len(after.slot) != len(before.slot):
+def chunk_moves(before: PlaceBits, after: PlaceBits, bits: int) -> ChunkMoves | None:
+    """How registers [lanes, registers] of elements of `bits` bits go from one arrangement to another.
+
+    None where they fill too few chunks, or where pieces of fewer than 4 bits would change places.
+
+    >>> bits = (1, 2, 4, 8, 16, 32)
+    >>> by_row, by_column = PlaceBits(bits[1:], bits[:1]), PlaceBits(bits[:5], bits[5:])  # [32, 2] of 32 bits
+    >>> moves = chunk_moves(by_row, by_column, 32)
+    >>> moves.loads, moves.stores
+    ((0, 32, 4, 36, 8, 40, 12, 44), (0, 4, 8, 12, 16, 20, 24, 28))
+    >>> moves.exchanges
+    (Exchange(which=0, distance=32), Exchange(which=0, distance=64))
+    """
+    place, goal = [*before.slot, *before.lane], [*after.slot, *after.lane]
+    inside = (_CHUNK // bits).bit_length() - 1  # bits of the place that count inside a chunk
+    if len(place) != len(goal) or len(place) < inside + _FEWEST or bits << len(before.slot) < 32:
         return None
-    start, goal = [*before.slot, *before.lane], [*after.slot, *after.lane]
-    coming = [bit for bit in goal[:inside] if start.index(bit) >= inside]
-    staying = [bit for bit in goal[inside:] if start.index(bit) >= inside]
-    now = [*start[:inside], *staying, *coming]
-    first = _sums([1 << start.index(bit) - inside for bit in now[inside:]])
-    exchanges = []
-    for low in range(inside):
-        high = now.index(goal[low])
-        if high != low:
-            exchanges.append(_exchange(low, high, bits, inside))
-            now[low], now[high] = now[high], now[low]
-    places = [now.index(bit) - inside for bit in goal[inside:]]
-    same = next((at for at, place in enumerate(places) if place != at), len(places))
-    return WordMoves(
-        first, tuple(exchanges), _sums([1 << place - same for place in places[same:]]), 1 << same
+    # Groups, and chunks in a group, are in the target's order: memory is fastest when written in order.
+    counting_chunks = [place.index(bit) for bit in goal if place.index(bit) >= inside]
+    group = [at for at in counting_chunks if goal.index(place[at]) < inside]
+    others = [at for at in counting_chunks if at not in group]
+    missing = max(0, _FEWEST - len(group))
+    group, others = group + others[:missing], others[missing:]
+    exchanges: list[tuple[int, int]] = []  # of the places of two bits
+
+    def exchange(at: int, at_inside: int) -> None:
+        exchanges.append((at, at_inside))
+        place[at], place[at_inside] = place[at_inside], place[at]
+
+    def settle(at: int) -> None:
+        """Exchange what counts chunks here until it does so in the end, too."""
+        while (wanted := goal.index(place[at])) < inside:
+            exchange(at, wanted)
+
+    for at in group:
+        settle(at)
+    for at_inside in range(inside):
+        if place[at_inside] != goal[at_inside]:  # it changes places with others inside: a detour
+            exchange(group[0], at_inside)
+            settle(group[0])
+    if any(bits << at_inside < 4 for _, at_inside in exchanges):
+        return None
+
+    def target(at: int) -> int:
+        return goal.index(place[at])
+
+    def words(places: Iterable[int]) -> NDArray[np.int64]:
+        return _sums([_CHUNK_WORDS << at - inside for at in places])
+
+    group.sort(key=target)
+    return ChunkMoves(
+        np.stack([words(others), words(map(target, others))], axis=1),
+        tuple(words(group).tolist()),
+        tuple(Exchange(group.index(at), bits << at_inside) for at, at_inside in exchanges),
+        tuple(words(map(target, group)).tolist()),
     )
-
-
-def _exchange(low: int, high: int, bits: int, inside: int) -> Exchange:
-    """The exchange of two bits of the place, the lower of them inside a word."""
-    is_inside = high < inside
-    mask = 0
-    for number in range(_WORD // bits):
-        if is_inside and number >> low & 1 and not number >> high & 1:
-            mask |= (1 << bits) - 1 << number * bits
-        if not is_inside and not number >> low & 1:
-            mask |= (1 << bits) - 1 << number * bits
-    if is_inside:
-        return Exchange((bits << high) - (bits << low), mask, 0)
-    return Exchange(bits << low, mask, 1 << high - inside)

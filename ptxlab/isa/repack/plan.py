@@ -17,7 +17,7 @@ from ...errors import PtxlabError, listing
 from ..convert import CONVERSIONS, convert
 from ..dtypes import DType
 from ..operand import Operand
-from .bits import WordMoves, place_bits, word_moves
+from .bits import ChunkMoves, chunk_moves, place_bits
 from .planner import Task
 from .sides import Side, Tiles, as_grid, blocks, check_tiles, is_stack, size_text, stacks
 from .stages import shortest
@@ -228,12 +228,12 @@ class RepackPlan:
         return index, size
 
     @cached_property
-    def word_moves(self) -> WordMoves | None:
+    def chunk_moves(self) -> ChunkMoves | None:
         """How whole words are rearranged, where places are made of bits."""
         before, after = place_bits(self.source_side.cells), place_bits(self.target_side.cells)
         if before is None or after is None:
             return None
-        return word_moves(before, after, self.moved_bits)
+        return chunk_moves(before, after, self.moved_bits)
 
     def words(self, registers: tuple[ArrayLike, ...]) -> NDArray[np.uint32]:
         """The source's registers as 32-bit words [..., lanes, words]."""
