@@ -71,8 +71,14 @@ def test_launch_as_recorded() -> None:
         assert digest(arguments) == golden["outputs"], name
 
 
-def test_gemm_is_matmul() -> None:
-    """A real GEMM kernel gives the bits of `ptxlab.matmul`; its mma are those of the tiles."""
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_gemm_is_matmul(threads: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A real GEMM kernel gives the bits of `ptxlab.matmul`; its mma are those of the tiles.
+
+    Also with a thread for the matrix instructions.
+    """
+    monkeypatch.setenv("PTXLAB_THREADS", threads)
+    monkeypatch.setattr("ptxlab.kernels.simulator.deferred._WORTH_A_THREAD", 0)
     case = CASES["gemm_mma_swizzled"]
     a, b, d, *sizes = case.inputs()
     result = case.compiled().simulate(case.grid, case.block, a, b, d, *sizes)

@@ -21,13 +21,16 @@ from ..errors import PtxlabError, quoted
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
 
-__all__ = ["check_executor", "cpu_quota", "for_each", "in_order", "thread_count"]
+__all__ = ["check_executor", "cpu_quota", "for_each", "in_order", "leave_a_core", "thread_count"]
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 
 #: Inside a task of an executor: its other workers have the other cores.
 _is_task: ContextVar[bool] = ContextVar("is_task", default=False)
+
+#: Threads that compute beside this one.
+_others: ContextVar[int] = ContextVar("others", default=0)
 
 #: Tasks that wait or run at once on an executor that does not say how many workers it has.
 _WAITING = 256
@@ -44,8 +47,13 @@ def thread_count() -> int:
             raise PtxlabError(
                 f"PTXLAB_THREADS: found {quoted(setting)}; it takes a number of threads, 1 or more"
             )
-        return int(setting[:9])
-    return 1 if _is_task.get() else _cores()
+        return max(1, int(setting[:9]) - _others.get())
+    return 1 if _is_task.get() else max(1, _cores() - _others.get())
+
+
+def leave_a_core() -> None:
+    """From now on, `thread_count` is one less in this thread: the one that started it goes on, too."""
+    _others.set(1)
 
 
 def _cores() -> int:

@@ -154,6 +154,11 @@ class Operands:
         """How many instructions the batch holds."""
         return math.prod(self.batch)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        return sum(array.nbytes for array in self.arrays.values())
+
     def part(self, start: int, stop: int) -> Operands:
         """Instructions start to stop of the flattened batch.
 

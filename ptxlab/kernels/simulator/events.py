@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...isa.operands import Operands
+from ...isa.product_form import ProductForm
 from ..ptx import Instruction
 
 if TYPE_CHECKING:
     from ...memory import TensorMap
     from .threads import Batch, Threads
 
-__all__ = ["Access", "Inspection", "Observer", "Piece", "Synchronisation", "TensorAccess"]
+__all__ = ["Access", "Inspection", "MatrixInputs", "Observer", "Piece", "Synchronisation", "TensorAccess"]
 
 
 @dataclass(slots=True)
@@ -85,6 +86,25 @@ class Synchronisation:
     completed: bool = False  # the threads leave the barrier
 
 
+class MatrixInputs(Protocol):
+    """What a matrix instruction reads in some warps or warpgroups; `Operands` are."""
+
+    @property
+    def ins(self) -> ProductForm:
+        """The instruction."""
+
+    @property
+    def count(self) -> int:
+        """How many warps or warpgroups."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of what it reads."""
+
+    def item(self, index: int, /) -> Operands:
+        """What one of them reads."""
+
+
 class Inspection(Protocol):
     """What an observer may look at while a batch runs."""
 
@@ -116,8 +136,8 @@ class Observer:
     def synchronised(self, event: Synchronisation) -> None:
         """Threads reach or leave a barrier, or execute a fence or a wait."""
 
-    def multiplied(self, instruction: Instruction, operands: Operands, threads: Threads) -> None:
-        """Warps or warpgroups execute a matrix instruction; operands [warps, lanes, registers]."""
+    def multiplied(self, instruction: Instruction, operands: MatrixInputs, threads: Threads) -> None:
+        """Warps or warpgroups execute a matrix instruction."""
 
     def copied(
         self, instruction: Instruction, tensor: TensorMap, starts: NDArray[np.int64], kind: str

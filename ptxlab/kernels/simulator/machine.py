@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import PtxlabError
-from ...isa.operands import Operands
 from ..ptx import Function, Instruction
 from .barriers import Barriers
-from .events import Observer, Synchronisation, TensorAccess
+from .deferred import Deferred, MatrixQueue, Values
+from .events import MatrixInputs, Observer, Synchronisation, TensorAccess
 from .hazard import HazardError, lanes_text, record, threads_text
 from .memory import Memory
 from .tensor_memory import TensorMemory
@@ -27,7 +27,7 @@ from .threads import UNSIGNED, Batch, Threads
 if TYPE_CHECKING:
     from ...memory import TensorMap
 
-__all__ = ["Control", "Deferred", "Execute", "Frame", "Launch", "Machine", "Program", "Step"]
+__all__ = ["Control", "Execute", "Frame", "Launch", "Machine", "Program", "Step"]
 
 #: Backward branches that threads may take while others wait: then those have their turn, in case the first
 #: wait for something that these do.
@@ -65,19 +65,6 @@ class Program:
     local_size: int
 
 
-class Deferred:
-    """What a register of all threads will hold; it is computed when somebody reads it."""
-
-    __slots__ = ("_compute",)
-
-    def __init__(self, compute: Callable[[], NDArray[Any]]) -> None:
-        self._compute = compute
-
-    def get(self) -> NDArray[Any]:
-        """The values."""
-        return self._compute()
-
-
 class Frame:
     """A call of a function: one set of registers for all threads that are in it."""
 
@@ -101,7 +88,7 @@ class Frame:
         self.base = base  # of its local memory
         self.parent = parent
         self.children: dict[tuple[int, str], Frame] = {}
-        self._registers: list[NDArray[Any] | Deferred | None] = [None] * len(program.types)
+        self._registers: list[Values | None] = [None] * len(program.types)
         self._owned = bytearray(len(program.types))
         self.carry: NDArray[Any] | None = None
         self.results: tuple[str, ...] = ()
@@ -113,8 +100,9 @@ class Frame:
             values = self._registers[register] = values.get()
         return values
 
-    def held(self, register: int) -> NDArray[Any] | Deferred | None:
+    def held(self, register: int) -> Values | None:
         """A register of all threads as it is kept; what is deferred stays so."""
+        self._owned[register] = 0  # from now on somebody else may hold the same array
         return self._registers[register]
 
     def defer(self, register: int, values: Deferred) -> None:
@@ -185,7 +173,7 @@ class Machine:
         #: What `bar.red` does with its result, by line of the PTX.
         self.reductions: dict[int, Callable[[Frame, Threads, NDArray[Any], NDArray[Any]], None]] = {}
         self.frame: Frame | None = None  # that threads execute in
-        self.deferred: dict[Any, Any] = {}  # matrix instructions that wait to be computed together
+        self.matrices = MatrixQueue(launch.model)
         self.clock = 0
         self.polled = False  # threads read what others may write, since the last backward branch
         self.changes = 0  # of mbarriers: whoever waits for one looks again
@@ -209,6 +197,12 @@ class Machine:
 
     def run(self) -> None:
         """Run all threads to their end."""
+        try:
+            self._run()
+        finally:
+            self.matrices.end()
+
+    def _run(self) -> None:
         self.memory.begin(self.batch.count, self.batch.size)
         for observer in self.observers:
             observer.attach(self)
@@ -552,7 +546,7 @@ class Machine:
         for observer in self.observers:
             observer.synchronised(Synchronisation(instruction, kind, threads.indices, key, completed))
 
-    def multiplied(self, instruction: Instruction, operands: Operands, threads: Threads) -> None:
+    def multiplied(self, instruction: Instruction, operands: MatrixInputs, threads: Threads) -> None:
         """Tell the observers what a matrix instruction reads."""
         for observer in self.observers:
             observer.multiplied(instruction, operands, threads)

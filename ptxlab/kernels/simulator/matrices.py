@@ -17,18 +17,16 @@ from ...isa.operands import Operands
 from ...isa.parse import parse
 from ...isa.transfer import TransferForm
 from ...memory.descriptors import descriptor
-from ...numerics.emulate import emulate, model_of
+from ...numerics.emulate import emulate
 from ..ptx import Immediate, Instruction, Operand, Register, Vector, type_bits
+from .deferred import Deferred, RegisterOperands
 from .loads import space_of
-from .machine import Deferred, Frame, Machine, Step
+from .machine import Frame, Machine, Step
 from .memory import CHUNK, SHARED_WINDOW
 from .operands import Builder, Context, Read, Write, address, reader, readers, unsupported, writers
 from .threads import Threads
 
 __all__ = ["BUILDERS"]
-
-_MOST_TOGETHER = 16  # matrix instructions that are computed in one call
-_BYTES_TOGETHER = 16 << 20  # of their registers
 
 
 def _items(operand: Operand) -> tuple[Operand, ...]:
@@ -80,68 +78,6 @@ def _read_matrix(
     return readers(items, matrix.register_bits, instruction, context)
 
 
-class _Together:
-    """The same matrix instruction of all warps several times, computed in one call.
-
-    It waits until somebody reads a result, so that instructions of an unrolled loop, none of which needs the
-    others, go together.
-    """
-
-    def __init__(
-        self,
-        machine: Machine,
-        form: MmaForm,
-        modifiers: Modifiers,
-        values: dict[str, list[NDArray[Any]]],
-    ) -> None:
-        model_of(form, machine.launch.model)  # an instruction that the chip lacks is an error here
-        self._machine, self._form, self._modifiers = machine, form, modifiers
-        size = sum(len(registers) * registers[0].nbytes for registers in values.values())
-        most = max(1, min(_MOST_TOGETHER, _BYTES_TOGETHER // size))
-        self._arrays = {  # of each operand [registers, instructions, threads]
-            name: np.empty((len(registers), most, len(registers[0])), dtype=registers[0].dtype)
-            for name, registers in values.items()
-        }
-        self._count, self._most = 0, most
-        self._result: NDArray[Any] | None = None
-
-    @property
-    def is_full(self) -> bool:
-        """Whether no more may be added."""
-        return self._count == self._most or self._result is not None
-
-    def add(self, values: dict[str, list[NDArray[Any]]]) -> Operands:
-        """One more, by the registers of each operand; gives its operands."""
-        parts = {}
-        for name, registers in values.items():
-            rows = self._arrays[name][:, self._count]
-            for row, register in zip(rows, registers, strict=True):
-                row[:] = register
-            parts[name] = _by_warp(rows)
-        self._count += 1
-        return Operands(self._form, modifiers=self._modifiers, **parts)
-
-    def result(self, number: int) -> Deferred:
-        """A register of D of the last one."""
-        item = self._count - 1
-        return Deferred(lambda: np.ascontiguousarray(self._all()[number, item]))
-
-    def _all(self) -> NDArray[Any]:
-        """D, [registers, instructions, threads]."""
-        if self._result is None:
-            arrays = {name: _by_warp(array[:, : self._count]) for name, array in self._arrays.items()}
-            operands = Operands(self._form, modifiers=self._modifiers, **arrays)
-            result = emulate(operands, model=self._machine.launch.model)
-            self._result = result.transpose(2, 0, 1).reshape(result.shape[-1], self._count, -1)
-            self._arrays = {}
-        return self._result
-
-
-def _by_warp(registers: NDArray[Any]) -> NDArray[Any]:
-    """Registers [registers, ..., threads] of whole warps as [warps, lanes, registers], without a copy."""
-    return registers.reshape(len(registers), -1, 32).transpose(1, 2, 0)
-
-
 def _mma(instruction: Instruction, context: Context) -> Step:
     """`mma`, `mma.sp`, block-scaled `mma`, `wmma.mma`."""
     form = _form(instruction)
@@ -153,17 +89,20 @@ def _mma(instruction: Instruction, context: Context) -> Step:
         "b": _read_matrix(b, form.b, instruction, context),
         "c": _read_matrix(c, form.c, instruction, context),
     }
+    operands = {"a": a, "b": b, "c": c}
     types: dict[str, Any] = {name: form.inputs[name].register_type for name in reads}
     writes = writers(d, instruction)
     modifiers: dict[str, int] = {}
     if form.e is not None:
         metadata, selector, *others = others
+        operands["e"] = metadata
         reads["e"] = readers(_items(metadata), 32, instruction, context)
         types["e"] = np.dtype(np.uint32)
         modifiers["selector"] = _constant(selector, instruction)
     for name, scale in (("a", form.scale_a), ("b", form.scale_b)):
         if scale is not None:
             data, ids, *others = others
+            operands[f"scale_{name}"] = data
             reads[f"scale_{name}"] = readers(_items(data), 32, instruction, context)
             types[f"scale_{name}"] = np.dtype(np.uint32)
             byte_id, thread_id = _items(ids)
@@ -171,32 +110,42 @@ def _mma(instruction: Instruction, context: Context) -> Step:
             modifiers[f"thread_id_{name}"] = _constant(thread_id, instruction)
     checked = form.check_modifiers(Modifiers.from_keywords(dict(modifiers)))
 
-    targets = [each.index for each in _items(d) if isinstance(each, Register) and type_bits(each.type) == 32]
-    deferrable = len(targets) == len(writes) and form.d.register_bits == 32
+    targets = _words(d)
+    sources = {name: _words(operand) for name, operand in operands.items()}
+    deferrable = len(targets) == form.d.registers and all(
+        len(sources[name]) == len(those) for name, those in reads.items()
+    )
+
+    def defer(machine: Machine, frame: Frame) -> RegisterOperands:
+        """Let it be computed when somebody reads its results."""
+        held = {name: [frame.held(register) for register in those] for name, those in sources.items()}
+        zero = machine.batch.constant(0, np.dtype(np.uint32))  # what nobody wrote
+        registers = {name: [zero if each is None else each for each in those] for name, those in held.items()}
+        multiplied = RegisterOperands(form, checked, registers, machine.batch.size)
+        for target, result in zip(targets, machine.matrices.add(multiplied), strict=True):
+            frame.defer(target, result)
+        return multiplied
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         if threads.index is None and deferrable:
-            values = {
-                name: [read(machine, frame, threads) for read in those] for name, those in reads.items()
-            }
-            together = machine.deferred.get((form, checked))
-            if together is None or together.is_full:
-                together = machine.deferred[form, checked] = _Together(machine, form, checked, values)
-            operands = together.add(values)
-            machine.multiplied(instruction, operands, threads)
-            for number, target in enumerate(targets):
-                frame.defer(target, together.result(number))
+            machine.multiplied(instruction, defer(machine, frame), threads)
             return
         threads = _complete(threads, 32)
         arrays = {
             name: _gather(those, machine, frame, threads, 32, types[name]) for name, those in reads.items()
         }
-        operands = Operands(form, modifiers=checked, **arrays)
-        machine.multiplied(instruction, operands, threads)
-        result = emulate(operands, model=machine.launch.model)
-        _scatter(writes, frame, threads, result)
+        inputs = Operands(form, modifiers=checked, **arrays)
+        machine.multiplied(instruction, inputs, threads)
+        _scatter(writes, frame, threads, emulate(inputs, model=machine.launch.model))
 
     return Step(instruction, execute, together=32)
+
+
+def _words(operand: Operand) -> list[int]:
+    """Its registers of 32 bits, by their numbers."""
+    return [
+        each.index for each in _items(operand) if isinstance(each, Register) and type_bits(each.type) == 32
+    ]
 
 
 def _constant(operand: Operand, instruction: Instruction) -> int:

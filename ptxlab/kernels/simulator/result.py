@@ -15,7 +15,8 @@ from ...errors import PtxlabError, listing, quoted
 from ...isa.operands import Operands
 from ..chips import Bound, Work, bounds, find_chip
 from ..ptx import Instruction
-from .events import Observer
+from .deferred import RegisterOperands
+from .events import MatrixInputs, Observer
 from .hazard import Hazard
 from .threads import Grid, Threads
 from .trace import Trace
@@ -152,7 +153,7 @@ class _Product:
     """A matrix instruction of several warps or warpgroups."""
 
     instruction: Instruction
-    operands: Operands
+    operands: MatrixInputs
     warps: NDArray[np.int64]  # of the launch, the first of each group
 
 
@@ -165,9 +166,9 @@ class Products(Observer):
         self.complete = True
         self._last: tuple[Threads, int, NDArray[np.int64]] | None = None  # warps of threads
 
-    def multiplied(self, instruction: Instruction, operands: Operands, threads: Threads) -> None:
+    def multiplied(self, instruction: Instruction, operands: MatrixInputs, threads: Threads) -> None:
         """Keep the operands; they are not copied."""
-        size = sum(array.nbytes for array in operands.arrays.values())
+        size = operands.nbytes
         if size > self._left:
             self.complete = False
             return
@@ -183,6 +184,9 @@ class Products(Observer):
     def end(self) -> None:
         """The batch is done."""
         self._last = None
+        for item in self.items:
+            if isinstance(item.operands, RegisterOperands):
+                item.operands = item.operands.computed()
 
     def extend(self, other: Products) -> None:
         """Add what blocks in another process read."""

@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...isa.operands import Operands
 from ...memory import TensorMap
 from ...memory.banks import WIDTHS, conflicts
 from ..ptx import Instruction
-from .events import Access, Observer
+from .events import Access, MatrixInputs, Observer
 from .memory import Buffer
 from .threads import Batch, Threads
 
@@ -304,10 +303,10 @@ class Traffic(Observer):
 
     # -- arithmetic ------------------------------------------------------------------------------------------
 
-    def multiplied(self, instruction: Instruction, operands: Operands, threads: Threads) -> None:
+    def multiplied(self, instruction: Instruction, operands: MatrixInputs, threads: Threads) -> None:
         """Count the multiply-adds of a matrix instruction, without those with the zeros of a sparse A."""
         form = operands.ins
         entry = self.of(instruction)
         entry.operand_type, entry.accumulator, entry.sparse = form.a_type, form.d.dtype.name, form.sparse
         depth = form.k // 2 if form.sparse else form.k
-        entry.multiply_adds += form.m * form.n * depth * form.mma_count * len(operands.c)
+        entry.multiply_adds += form.m * form.n * depth * form.mma_count * operands.count

@@ -1,0 +1,217 @@
+"""Registers whose values come later: matrix instructions are computed together, while threads go on.
+
+An `mma` of all warps is put aside until another one needs its D, or until somebody reads that. All that came
+before, with the same opcode, none of which needs the others, are computed in one call, where that is worth it
+in a thread of its own.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._util.threads import leave_a_core, thread_count
+from ...isa.mma import MmaForm
+from ...isa.modifiers import Modifiers
+from ...isa.operands import Operands
+from ...numerics.emulate import emulate, model_of
+
+__all__ = ["Deferred", "MatrixQueue", "RegisterOperands", "Values", "values_of"]
+
+_MOST_TOGETHER = 16  # matrix instructions that are computed in one call
+_BYTES_TOGETHER = 16 << 20  # of their registers
+_WORTH_A_THREAD = 1 << 20  # products of numbers
+_AHEAD = 4  # calls that may wait for the thread
+
+
+class Deferred:
+    """What a register of all threads will hold; it is computed when somebody reads it."""
+
+    __slots__ = ("_compute",)
+
+    def __init__(self, compute: Callable[[], NDArray[Any]]) -> None:
+        self._compute = compute
+
+    def get(self) -> NDArray[Any]:
+        """The values."""
+        return self._compute()
+
+
+#: A register of all threads.
+Values: TypeAlias = NDArray[Any] | Deferred
+
+
+def values_of(register: Values) -> NDArray[Any]:
+    """The values, computed now if they were not yet."""
+    return register.get() if isinstance(register, Deferred) else register
+
+
+@dataclass(frozen=True)
+class RegisterOperands:
+    """What a matrix instruction reads in all warps: its registers, each over all threads, by operand."""
+
+    ins: MmaForm
+    modifiers: Modifiers
+    registers: dict[str, list[Values]]
+    threads: int
+
+    @property
+    def count(self) -> int:
+        """How many warps."""
+        return self.threads // 32
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all registers."""
+        return sum(len(each) for each in self.registers.values()) * 4 * self.threads
+
+    def computed(self) -> RegisterOperands:
+        """The same with nothing left to be computed."""
+        registers: dict[str, list[Values]] = {
+            name: [values_of(register) for register in those] for name, those in self.registers.items()
+        }
+        return RegisterOperands(self.ins, self.modifiers, registers, self.threads)
+
+    def item(self, index: int) -> Operands:
+        """Those of one warp, [lanes, registers]."""
+        lanes = slice(32 * index, 32 * index + 32)
+        arrays = {
+            name: np.stack([values_of(register)[lanes] for register in those], axis=-1)
+            for name, those in self.registers.items()
+        }
+        return Operands(self.ins, modifiers=self.modifiers, **arrays)
+
+
+class _Group:
+    """Matrix instructions with the same opcode, none of which needs the others."""
+
+    def __init__(self, queue: MatrixQueue, operands: RegisterOperands) -> None:
+        self.ins, self.modifiers, self.threads = operands.ins, operands.modifiers, operands.threads
+        self.items: list[dict[str, list[Values]]] = []
+        self.is_closed = False
+        self.future: Future[NDArray[Any]] = Future()
+        self._queue = queue
+        self._d: NDArray[Any] | None = None
+        self._most = max(1, min(_MOST_TOGETHER, _BYTES_TOGETHER // operands.nbytes))
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no more are to be added."""
+        return len(self.items) == self._most
+
+    @property
+    def products(self) -> int:
+        """How many numbers are multiplied."""
+        return len(self.items) * (self.threads // 32) * self.ins.m * self.ins.n * self.ins.k
+
+    def add(self, operands: RegisterOperands) -> list[Deferred]:
+        """One more; gives the registers of its D."""
+        self.items.append(operands.registers)
+        item = len(self.items) - 1
+        return [_Result(self, item, number) for number in range(self.ins.d.registers)]
+
+    def d(self) -> NDArray[Any]:
+        """Registers of D, [registers, instructions, threads]."""
+        if self._d is None:
+            self._queue.close(self)
+            self._d = self.future.result()
+        return self._d
+
+    def compute(self, model: str | None, scratch: _Scratch) -> NDArray[Any]:
+        """The same, computed now."""
+        arrays = {}
+        for name, first in self.items[0].items():
+            array = scratch.array(name, (len(first), len(self.items), self.threads))
+            for item, operands in enumerate(self.items):
+                for number, register in enumerate(operands[name]):
+                    array[number, item] = values_of(register)
+            arrays[name] = array.reshape(len(first), -1, 32).transpose(1, 2, 0)
+        with np.errstate(all="ignore"):
+            d = emulate(Operands(self.ins, modifiers=self.modifiers, **arrays), model=model)
+        rows = np.ascontiguousarray(d.transpose(2, 0, 1)).reshape(-1, len(self.items), self.threads)
+        self.items = []
+        return rows
+
+
+class _Result(Deferred):
+    """A register of D of a matrix instruction."""
+
+    __slots__ = ("_item", "_number", "group")
+
+    def __init__(self, group: _Group, item: int, number: int) -> None:
+        super().__init__(self._values)
+        self.group, self._item, self._number = group, item, number
+
+    def _values(self) -> NDArray[Any]:
+        return self.group.d()[self._number, self._item]  # type: ignore[no-any-return]
+
+
+class _Scratch:
+    """Arrays for the operands of one call, which the next one uses again."""
+
+    def __init__(self) -> None:
+        self._arrays: dict[str, NDArray[np.uint32]] = {}
+
+    def array(self, name: str, shape: tuple[int, ...]) -> NDArray[np.uint32]:
+        """An array with any content."""
+        size = int(np.prod(shape))
+        kept = self._arrays.get(name)
+        if kept is None or kept.size < size:
+            kept = self._arrays[name] = np.empty(size, dtype=np.uint32)
+        return kept[:size].reshape(shape)
+
+
+class MatrixQueue:
+    """The matrix instructions of a batch of blocks that are not computed yet."""
+
+    def __init__(self, model: str | None) -> None:
+        self._model = model
+        self._open: dict[tuple[MmaForm, Modifiers], _Group] = {}
+        self._waiting: deque[Future[NDArray[Any]]] = deque()
+        self._scratch, self._thread_scratch = _Scratch(), _Scratch()
+
+    def add(self, operands: RegisterOperands) -> list[Deferred]:
+        """Put a matrix instruction aside; gives the registers of its D."""
+        for those in operands.registers.values():
+            for register in those:
+                if isinstance(register, _Result):
+                    self.close(register.group)  # what it needs is not computed together with it
+        key = operands.ins, operands.modifiers
+        group = self._open.get(key)
+        if group is None:
+            model_of(operands.ins, self._model)  # an instruction that the chip lacks is an error here
+            group = self._open[key] = _Group(self, operands)
+        results = group.add(operands)
+        if group.is_full:
+            self.close(group)
+        return results
+
+    def close(self, group: _Group) -> None:
+        """Add no more to a group: compute it, or let the thread do so after those before it."""
+        if group.is_closed:
+            return
+        group.is_closed = True
+        del self._open[group.ins, group.modifiers]
+        if group.products < _WORTH_A_THREAD or thread_count() == 1:
+            group.future.set_result(group.compute(self._model, self._scratch))
+            return
+        if len(self._waiting) == _AHEAD:
+            self._waiting.popleft().result()
+        group.future = self._thread.submit(group.compute, self._model, self._thread_scratch)
+        self._waiting.append(group.future)
+
+    @cached_property
+    def _thread(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(1, thread_name_prefix="ptxlab-matrices", initializer=leave_a_core)
+
+    def end(self) -> None:
+        """Nobody reads a result any more."""
+        if "_thread" in vars(self):
+            self._thread.shutdown(cancel_futures=True)
