@@ -1,8 +1,8 @@
 """Questions that the Explorer asks about an instruction: each is data, its answer follows from the layout.
 
-A question is a frozen dataclass: its kind, and what it asks about. It gives a `Prompt` (what to show), a
-`Solution` (the answers, and why), and a `Verdict` on an answer. Nothing is typed twice: places come from the
-operand's layout, kept columns from the metadata, values of D from the emulator.
+A question (`ptxlab.explorer.question`) is a frozen dataclass: its kind, and what it asks about. Nothing is
+typed twice: places come from the operand's layout, kept columns from the metadata, values of D from the
+emulator. Those about tensor memory are in `ptxlab.explorer.tensor_questions`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -18,8 +17,10 @@ from .._util.arguments import as_index, as_text
 from ..errors import PtxlabError, listing, quoted
 from ..isa.operand import Place
 from ..isa.operands import Operands
+from ..isa.tcgen05 import Tcgen05Mma
 from ..numerics.emulate import emulate
 from .parse_cell import format_value, parse
+from .question import Prompt, Question, Reading, Solution, Verdict
 from .question_text import (
     SELECTED,
     Cell,
@@ -56,113 +57,14 @@ from .question_text import (
     with_registers,
 )
 from .state import ExplorerState
+from .tensor_questions import Field, Reach, Thread, Word
 
 __all__ = [
-    "KINDS", "Cell", "Change", "Code", "Holds", "Metadata", "Nibble", "Prompt", "Question", "Solution",
-    "Value", "Verdict", "Where", "draw_questions", "kinds_of", "parse_question",
+    "KINDS", "Cell", "Change", "Code", "Field", "Holds", "Metadata", "Nibble", "Prompt", "Question", "Reach",
+    "Solution", "Thread", "Value", "Verdict", "Where", "Word", "draw_questions", "kinds_of", "parse_question",
 ]  # fmt: skip
 
 _FEW_PRODUCTS = 16  # that one adds up in one's head, or on a slip of paper
-
-
-@dataclass(frozen=True)
-class Prompt:
-    """What is shown while a question is open: cells to mark, cells to hide, a lane and an element of it."""
-
-    text: str
-    hint: str
-    takes: Literal["register", "cell", "text"]  # what answers it beside typed text
-    marked: tuple[Cell, ...] = ()
-    masked: tuple[Cell, ...] = ()
-    lane: int | None = None
-    element: tuple[str, int] | None = None  # operand and index
-
-
-@dataclass(frozen=True)
-class Solution:
-    """Every right answer as a text, the best first; why; and the cells to light."""
-
-    answers: tuple[str, ...]
-    explanation: str
-    cells: tuple[Cell, ...]
-
-    def __post_init__(self) -> None:
-        """Explanations are sentences, also of compressed A."""
-        sentence = self.explanation[:1].upper() + self.explanation[1:]
-        object.__setattr__(self, "explanation", sentence)
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """Whether an answer is right, the sentence for it, the cells that are right and those that it named."""
-
-    right: bool
-    sentence: str
-    cells: tuple[Cell, ...]
-    chosen: tuple[Cell, ...] = ()
-    skipped: bool = False
-
-
-class _Reading(NamedTuple):
-    """An answer as it was understood: right or not, what it names in words, and the cells."""
-
-    right: bool
-    words: str = ""
-    chosen: tuple[Cell, ...] = ()
-
-
-@dataclass(frozen=True)
-class Question:
-    """A question; subclasses say what it is about."""
-
-    kind: ClassVar[str]
-
-    @property
-    def text(self) -> str:
-        """The question as a teacher writes it; `parse_question` reads it back."""
-        raise NotImplementedError
-
-    @classmethod
-    def names(cls, state: ExplorerState) -> tuple[str, ...]:
-        """The matrices of an instruction that it can be asked about; none where it makes no sense."""
-        raise NotImplementedError
-
-    @classmethod
-    def draw(cls, state: ExplorerState, random: np.random.Generator, name: str) -> Question:
-        """A random question about a matrix."""
-        raise NotImplementedError
-
-    @classmethod
-    def parse(cls, state: ExplorerState, text: str) -> Question:
-        """The question with this target."""
-        raise NotImplementedError
-
-    def prompt(self, state: ExplorerState) -> Prompt:
-        """What to ask, or a refusal where there is no such thing to ask about."""
-        raise NotImplementedError
-
-    def solution(self, state: ExplorerState) -> Solution:
-        """The answers, computed from the state."""
-        raise NotImplementedError
-
-    def _read(self, state: ExplorerState, answer: str) -> _Reading:
-        raise NotImplementedError
-
-    def check(self, state: ExplorerState, answer: str) -> Verdict:
-        """Judge an answer; one that cannot be read is refused, and is not wrong.
-
-        >>> import ptxlab
-        >>> state = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"))
-        >>> print(Where("A", 9, 37).check(state, "lane 4 register 2").sentence)
-        No: register 2 of lane 4 holds A[1][32..39]. A[9][37] is a29 of lane 4: register 3, bits 23..20. \
-Lane 4 starts at A[1][0]; a29 is 8 rows down and 37 columns right of that.
-        """
-        reading = self._read(state, as_text(answer, "answer"))
-        solution = self.solution(state)
-        if reading.right:
-            return Verdict(True, f"Right. {solution.explanation}", solution.cells)
-        start = f"No: {reading.words}." if reading.words else "No."
-        return Verdict(False, f"{start} {solution.explanation}", solution.cells, reading.chosen)
 
 
 # -- where is a cell, and what does a lane hold? ---------------------------------------------------------
@@ -243,7 +145,7 @@ class Where(Question):
         explanation = via + place_words(state, held, places)
         return Solution(tuple(dict.fromkeys(answers)), explanation, cells)
 
-    def _read(self, state: ExplorerState, answer: str) -> _Reading:
+    def _read(self, state: ExplorerState, answer: str) -> Reading:
         held = held_cell(state, self.cell)
         operand = with_registers(state, held.name)
         lane, register, element = read_place(state, operand, answer)
@@ -252,16 +154,16 @@ class Where(Question):
                 (place.register, None),
                 (place.register, place.element),
             ):
-                return _Reading(True)
+                return Reading(True)
         cells = [
             (place.element, Cell(held.name, row, column))
             for place, row, column in operand.holds(lane, register)
         ]
         if element is None:
             words = f"register {register} of lane {lane} holds {cells_words([cell for _, cell in cells])}"
-            return _Reading(False, words, tuple(cell for _, cell in cells))
+            return Reading(False, words, tuple(cell for _, cell in cells))
         named = dict(cells)[element]
-        return _Reading(False, f"{element_letter(self.name)}{element} of lane {lane} is {named}", (named,))
+        return Reading(False, f"{element_letter(self.name)}{element} of lane {lane} is {named}", (named,))
 
 
 @dataclass(frozen=True)
@@ -359,11 +261,11 @@ Lane 14 starts at D[3][4]; d3 is 8 rows down and 1 column right of that.
             words += f" The metadata says that it is {dense[0]} of the dense matrix."
         return Solution(tuple(map(str, shown)), words, tuple(shown))
 
-    def _read(self, state: ExplorerState, answer: str) -> _Reading:
+    def _read(self, state: ExplorerState, answer: str) -> Reading:
         cell = read_cell(state, answer, self.name)
         if cell in self.solution(state).cells:
-            return _Reading(True)
-        return _Reading(False, holder_words(state, cell), (cell,))
+            return Reading(True)
+        return Reading(False, holder_words(state, cell), (cell,))
 
 
 # -- sparse A --------------------------------------------------------------------------------------------
@@ -425,15 +327,15 @@ class Nibble(Question):
         answer = Cell("E", self.row, chunk)
         return Solution((str(answer),), explanation, (answer, cell))
 
-    def _read(self, state: ExplorerState, answer: str) -> _Reading:
+    def _read(self, state: ExplorerState, answer: str) -> Reading:
         cell = read_cell(state, answer, "E")
         chunk, _ = nibble_of(state, self.row, self.column)
         if cell == Cell("E", self.row, chunk):
-            return _Reading(True)
+            return Reading(True)
         if cell.name != "E":
-            return _Reading(False, f"{cell} is no nibble", (cell,))
+            return Reading(False, f"{cell} is no nibble", (cell,))
         columns = chunk_columns(state, cell.column)
-        return _Reading(False, f"{cell} is about columns {columns} of row {cell.row}", (cell,))
+        return Reading(False, f"{cell} is about columns {columns} of row {cell.row}", (cell,))
 
 
 @dataclass(frozen=True)
@@ -500,15 +402,15 @@ class Metadata(Question):
             )
         return Solution((f"0b{nibble:04b}", f"0x{nibble:x}"), explanation, (self.cell,))
 
-    def _read(self, state: ExplorerState, answer: str) -> _Reading:
+    def _read(self, state: ExplorerState, answer: str) -> Reading:
         code = read_code(answer, 4)
         if code == int(state.codes("E")[self.row, self.chunk]):
-            return _Reading(True)
+            return Reading(True)
         groups = state.ins.nibbles.get(code)
         if groups is None:
-            return _Reading(False, f"0b{code:04b} is no nibble that the instruction takes")
+            return Reading(False, f"0b{code:04b} is no nibble that the instruction takes")
         columns = listing(columns_of_groups(state, self.chunk, groups))
-        return _Reading(False, f"0b{code:04b} would keep A[{self.row}][{columns}]")
+        return Reading(False, f"0b{code:04b} would keep A[{self.row}][{columns}]")
 
 
 # -- numbers ---------------------------------------------------------------------------------------------
@@ -569,9 +471,9 @@ class Value(Question):
             explanation += f", and C[{self.row}][{self.column}] = {accumulator} is added"
         return Solution((value,), f"{explanation}.", (self.cell,))
 
-    def _read(self, state: ExplorerState, answer: str) -> _Reading:
+    def _read(self, state: ExplorerState, answer: str) -> Reading:
         code = int(state.codes("D")[self.row, self.column])
-        return _Reading(same_value(state.ins.d.dtype, answer, code))
+        return Reading(same_value(state.ins.d.dtype, answer, code))
 
 
 @dataclass(frozen=True)
@@ -669,8 +571,8 @@ class Change(Question):
         )
         return Solution((value,), explanation, (result, cell, factor))
 
-    def _read(self, state: ExplorerState, answer: str) -> _Reading:
-        return _Reading(same_value(state.ins.d.dtype, answer, self._code(state)))
+    def _read(self, state: ExplorerState, answer: str) -> Reading:
+        return Reading(same_value(state.ins.d.dtype, answer, self._code(state)))
 
 
 @dataclass(frozen=True)
@@ -743,20 +645,21 @@ class Code(Question):
         explanation = f"{self.cell} = {self._value(state)} is {hexadecimal}: {bits_words(dtype, code)}."
         return Solution((hexadecimal, binary), explanation, (self.cell,))
 
-    def _read(self, state: ExplorerState, answer: str) -> _Reading:
+    def _read(self, state: ExplorerState, answer: str) -> Reading:
         dtype = state.matrices.operand(self.name).dtype
         code = read_code(answer, dtype.bits)
         expected = int(state.codes(self.name)[self.row, self.column])
         ignored = (1 << dtype.ignored_bits) - 1
         if code | ignored == expected | ignored:
-            return _Reading(True)
+            return Reading(True)
         value = format_value(dtype.decode(np.array([code], dtype=dtype.code_type))[0])
-        return _Reading(False, f"0x{code:0{-(-dtype.bits // 4)}x} is {value}")
+        return Reading(False, f"0x{code:0{-(-dtype.bits // 4)}x} is {value}")
 
 
 #: Every kind of question, by its name.
 KINDS: dict[str, type[Question]] = {
-    question.kind: question for question in (Where, Holds, Nibble, Metadata, Value, Change, Code)
+    question.kind: question
+    for question in (Where, Holds, Word, Thread, Field, Reach, Nibble, Metadata, Value, Change, Code)
 }
 
 
@@ -835,6 +738,8 @@ def parse_question(state: ExplorerState, text: str, random: np.random.Generator)
             "where A[9][37] or holds lane 14 d3"
         )
     kind, target = match[1].lower(), match[2].strip()
+    if kind == "where" and isinstance(state.ins, Tcgen05Mma):
+        kind = "word"  # its matrices are in words of tensor memory
     name = target.upper()
     if not target or name in state.matrices.names:
         return _draw(state, kind, random, name)

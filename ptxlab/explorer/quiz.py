@@ -181,6 +181,7 @@ def _serialised_prompt(question: Question, state: ExplorerState) -> dict[str, An
         "masked": _cells(prompt.masked),
         "lane": -1 if prompt.lane is None else prompt.lane,
         "element": f"{name.lower()}{element}" if prompt.element else "",
+        "example": prompt.example,
     }
 
 

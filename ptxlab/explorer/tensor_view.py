@@ -27,8 +27,8 @@ from ..views.labels import index_range
 from .state import ExplorerState, LoadRequest
 
 __all__ = [
-    "Load", "descriptor_info", "keep_descriptor", "load_data", "parse_descriptor", "parse_field",
-    "tensor_info", "tensor_load", "thread_of",
+    "Load", "descriptor_info", "field_meaning", "field_text", "keep_descriptor", "load_data",
+    "parse_descriptor", "parse_field", "tensor_info", "tensor_load", "thread_of",
 ]  # fmt: skip
 
 _ORDER = ("D", "A", "E", "SFA", "SFB")
@@ -319,15 +319,21 @@ def _field_info(ins: Tcgen05Mma, field: BitField) -> dict[str, Any]:
         "low": field.low,
         "bits": field.bits,
         "code": field.code,
-        "text": _text(field.value),
-        "meaning": _MEANINGS[field.name],
+        "text": field_text(field.value),
+        "meaning": field_meaning(field.name),
         "choices": [[text, _obstacle(ins, field, text)] for text in choices],
         # m and n are typed: there are many, and what is wrong with one is worth a sentence
         "typed": field.name in ("m", "n"),
     }
 
 
-def _text(value: object) -> str:
+def field_meaning(name: str) -> str:
+    """What a field of the descriptor says, in a sentence without its full stop."""
+    return _MEANINGS[name]
+
+
+def field_text(value: object) -> str:
+    """What a field of the descriptor says, as it is typed; flags are 0 and 1."""
     return str(int(value)) if isinstance(value, bool) else str(value)
 
 

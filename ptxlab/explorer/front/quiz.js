@@ -21,6 +21,8 @@ const ANSWER_EXAMPLES = {
   register: "lane … register …",
   cell: "D[row][column]",
   text: "number or bits",
+  numbers: "numbers",
+  words: "number or type",
 };
 
 /** @param {Cell} cell */
@@ -209,7 +211,7 @@ export class Quiz {
     this.next.hidden = !verdict;
     this.again.hidden = question !== null;
     write(this.stop, question ? "Stop" : "Close");
-    if (question) attribute(this.input, "placeholder", ANSWER_EXAMPLES[question.takes]);
+    if (question) attribute(this.input, "placeholder", question.example || ANSWER_EXAMPLES[question.takes]);
     if (question) write(this.next, data.number < data.count ? "Next" : "Finish");
     write(this.result, verdict?.sentence ?? (data.problem || (question?.hint ?? "")));
     this.result.classList.toggle("right", verdict?.right === true);

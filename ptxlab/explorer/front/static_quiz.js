@@ -98,6 +98,12 @@ export class StaticQuiz {
       const code = readBits(text, bits);
       return code === null || code >> BigInt(bits) ? null : code === BigInt(binary);
     }
+    if (question.takes === "numbers") {
+      const numbers = (/** @type {string} */ each) => each.match(/\d+/g)?.map(Number).join() ?? "";
+      return numbers(text) ? answers.some((each) => numbers(each) === numbers(text)) : null;
+    }
+    if (question.takes === "words")
+      return spoken(text) ? answers.some((each) => spoken(each) === spoken(text)) : null;
     let answer = spoken(text);
     if (question.takes === "register") {
       const operand = / (\w+) register/.exec(answer)?.[1];

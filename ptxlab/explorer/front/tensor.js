@@ -127,7 +127,8 @@ export class TensorView {
 
   get isOpen() {
     const { app } = this;
-    return Boolean(app.instruction.tensor && !this.closed && !app.memory.isOpen && !app.quiz.data);
+    // the verdict of a question is seen in it
+    return Boolean(app.instruction.tensor && !this.closed && !app.memory.isOpen && !app.quiz.open);
   }
 
   // Of an open view.

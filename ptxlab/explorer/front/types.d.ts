@@ -523,11 +523,12 @@ interface QuizQuestion {
   kind: string;
   text: string;
   hint: string;
-  takes: "register" | "cell" | "text";
+  takes: "register" | "cell" | "text" | "numbers" | "words";
   marked: Cell[];
   masked: Cell[];
   lane: number;
   element: string;
+  example: string;
 }
 type QuizVerdict = { right: boolean; sentence: string; cells: Cell[]; chosen: Cell[]; skipped: boolean };
 interface QuizData {
