@@ -35,6 +35,7 @@ def _variants(form: Tcgen05Mma) -> Iterator[Case]:
             yield from _legal(form, a=a, b=b, d=d)
         for flag in ("transpose_a", "transpose_b", "negate_a", "negate_b", "saturate"):
             yield from _legal(form, n=64, **{flag: True})
+        yield from _legal(form, n=64, a="e2m1", b="e3m2", transpose_a=True, transpose_b=True)
         yield from ((form, modifiers) for modifiers in _arguments(form))
     for selector in form.selectors[1:]:
         yield from _legal(form, selector=selector)

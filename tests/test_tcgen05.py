@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import lru_cache
 from itertools import product
 
@@ -343,10 +343,10 @@ def test_bits_that_mean_nothing(code: int, kind: str, sentence: str) -> None:
 
 def test_what_is_wrong_for_a_mnemonic() -> None:
     form = instruction("tcgen05.mma.cta_group::2.kind::f8f6f4")
-    wrong = InstructionDescriptor("f8f6f4", m=64, n=24, a="e2m1", transpose_a=True, max_shift=8, selector=1)
+    wrong = InstructionDescriptor("f8f6f4", m=64, n=24, b="e2m1", transpose_b=True, max_shift=8, selector=1)
     assert form.faults(wrong) == (
         "M is 64; with cta_group::2 it is 128 or 256",
-        "A is transposed; e2m1 cannot be",
+        "N is 24; with a transposed B of 4 bits it is a multiple of 32",
         "max_shift is 8; only .ws shifts B",
         "selector is 1; a dense A has none",
     )
@@ -356,6 +356,13 @@ def test_what_is_wrong_for_a_mnemonic() -> None:
     assert form.faults(InstructionDescriptor("f8f6f4", m=256, n=48, transpose_b=True)) == (
         "N is 48; with a transposed B of 8 bits it is a multiple of 32",
     )
+    scaled = instruction("tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale")
+    assert scaled.faults(replace(scaled.descriptor, a="e2m1", transpose_a=True)) == ()
+    assert scaled.faults(replace(scaled.descriptor, a="e2m1", transpose_a=True, k=64)) == (
+        "A is transposed; e2m1 with K = 64 cannot be",
+    )
+    by_32 = instruction("tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block32", scale="ue4m3")
+    assert by_32.supports("sm_107f") and not by_32.supports("sm_100a")
     fast = InstructionDescriptor("f8f6f4", m=256, k=64)
     assert form.faults(fast) == () and form.faults(fast, "sm_100a") == (
         "sm_100a lacks K = 64, which sm_107a, sm_107f have",
@@ -849,8 +856,11 @@ def test_shared_memory_descriptors_of_both_families() -> None:
         memory.descriptor(wgmma.tcgen05().code, family="wgmma")
     with pytest.raises(PtxlabError, match="swizzle code 3 means nothing; there are 0, 1, 2, 4, 6"):
         memory.descriptor(3 << 61 | 1 << 46)
-    with pytest.raises(PtxlabError, match="bit 53 is 1, but belongs to no field of tcgen05's"):
-        memory.descriptor(1 << 53 | 1 << 46)
+    with pytest.raises(PtxlabError, match="bit 54 is 1, but belongs to no field of tcgen05's"):
+        memory.descriptor(1 << 54 | 1 << 46)
+    table = memory.descriptor(1 << 53 | 1 << 46)
+    assert table.code == 1 << 53 | 1 << 46 and "the second 24 bytes" in str(table)
+    assert table.faults(instruction(F16), "B") == ("segment 1: only the B of .decompress::lut::b has one",)
     with pytest.raises(PtxlabError, match="a swizzle of 64 bytes moves chunks of 16 bytes"):
         memory.Tcgen05Descriptor(0, 16, 16, 64, chunk=32)
 

@@ -27,10 +27,12 @@ from tests.cases import each
 
 F16 = "tcgen05.mma.cta_group::1.kind::f16"
 MXF4 = "tcgen05.mma.cta_group::1.kind::mxf4.block_scale"
+SPARSE = "tcgen05.mma.sp.cta_group::1.kind::mxf4.block_scale"
 NVFP4 = "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16"
 
 #: Results of a B200 that sf-tensor/tcgen05 publishes (github, MIT licence, commit 8fce64d, tcgen05_model/
-#: validation.py): codes of a row of A, a column of B, their scales, C and D.
+#: validation.py; those below the floor: commit affce0c, tests/test_model.py): codes of a row of A, a column
+#: of B, their scales, C and D.
 PUBLISHED = json.loads((Path(__file__).parent / "published_tcgen05.json").read_text())
 
 
@@ -73,8 +75,10 @@ def by_fractions(operands: Operands, row: int, col: int) -> int:
     assert isinstance(ins, TensorInstruction)
     problem = reference.Problem(operands)
     pairs, c = problem.pairs(row, col), problem.c[row][col]
-    if ins.kind == "i8":
-        total = c - (c >> 31 << 32) + sum(_signed(a, ins.a_type) * _signed(b, ins.b_type) for a, b in pairs)
+    if ins.kind in ("i8", "ti16"):
+        sign = -1 if ins.descriptor.negate_a != ins.descriptor.negate_b else 1
+        products = sum(_signed(a, ins.a_type) * _signed(b, ins.b_type) for a, b in pairs)
+        total = c - (c >> 31 << 32) + sign * products
         return (min(max(total, -(1 << 31)), (1 << 31) - 1) if ins.satfinite else total) & 0xFFFFFFFF
     if ins.descriptor.negate_a != ins.descriptor.negate_b:
         pairs = [(a ^ 1 << (ins.a.dtype.bits - 1), b) for a, b in pairs]
@@ -94,12 +98,16 @@ def by_fractions(operands: Operands, row: int, col: int) -> int:
 
 
 def _signed(code: int, dtype: str) -> int:
+    if dtype == "s1z4m11":
+        return -(code & 0x7FF) if code >> 15 else code & 0x7FF
     return code - 256 if dtype == "s8" and code > 127 else code
 
 
 def _scale(code: int, dtype: str | None) -> tuple[Any, int]:
     if dtype == "ue8m0":
         return reference.power_of_two(code - 127), code - 127
+    if dtype == "ue5m3":
+        return reference.decode(code, exponent_bits=5, fraction_bits=3, ieee=False)
     return reference.decode(code, **reference.FORMATS["e4m3"])
 
 
@@ -107,7 +115,7 @@ def _scale(code: int, dtype: str | None) -> tuple[Any, int]:
 
 
 def test_words_of_a_b200() -> None:
-    assert len(PUBLISHED) == 74
+    assert len(PUBLISHED) == 77
     for case in PUBLISHED:
         ins = tensor(case["instruction"], m=128, n=8, **case["parts"])
         codes = {
@@ -144,6 +152,11 @@ FORMS = [
     (NVFP4, {"n": 8, "scale": "ue4m3", "negate_b": True}),
     ("tcgen05.mma.sp.cta_group::1.kind::mxf4nvf4.block_scale.block16", {"n": 8, "scale": "ue4m3"}),
     ("tcgen05.mma.sp.cta_group::1.kind::mxf4nvf4.block_scale.block32", {"n": 8, "scale": "ue8m0"}),
+    # of sm_107, as sm_100 would:
+    ("tcgen05.mma.sp.cta_group::2.kind::ti16", {"m": 128, "n": 32, "negate_b": True}),
+    ("tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale", {"n": 8, "k": 64, "a": "e5m2", "b": "e3m2"}),
+    (SPARSE, {"n": 8, "k": 192, "sparsity_version": 1}),
+    (NVFP4, {"n": 8, "scale": "ue5m3"}),
 ]
 
 
@@ -180,11 +193,15 @@ def test_every_form_has_arithmetic_or_says_why_not() -> None:
             else:
                 known += 1
                 assert model.chip == "sm_100"
-                assert model.evidence == ("assumed" if form.ws and form.kind != "i8" else "published")
+                assumed = form.kind == "ti16" or (form.ws and form.kind != "i8")
+                assert model.evidence == ("assumed" if assumed else "published")
     assert known > 60
     for reason in reasons:
-        assert reason.startswith("nothing is published about the arithmetic of sm_107a"), reason
-    assert model_of(tensor(MXF4, k=96)).evidence == "assumed"
+        assert reason.startswith("how B is compressed and its table lies in tensor memory are pictures"), (
+            reason
+        )
+    for ins in (tensor(MXF4, k=96), tensor(SPARSE, sparsity_version=1), tensor(NVFP4, scale="ue5m3")):
+        assert model_of(ins).evidence == "assumed"
 
 
 # -- words, batches, speed -----------------------------------------------------------------------------------
@@ -286,8 +303,8 @@ def test_what_is_not_known_or_not_taken_is_a_sentence() -> None:
     zeros = np.zeros((64, 16), np.uint16), np.zeros((16, 16), np.uint16), np.zeros((128, 16), np.uint32)
     ws = tensor("tcgen05.mma.ws.cta_group::1.kind::f16", m=32, n=64)
     shifted = ZeroColumnMask(shift=8).code
-    rubin = tensor("tcgen05.mma.cta_group::1.kind::f8f6f4", k=64)
-    nowhere = tensor("tcgen05.mma.sp.cta_group::1.kind::mxf4.block_scale", k=192)
+    table = tensor("tcgen05.mma.cta_group::1.kind::f8f6f4.decompress::lut::b")
+    nowhere = tensor(SPARSE, k=192)
     for call, message in (
         (lambda: ins.emulate(*zeros, scale_input_d=16), "scale_input_d=16: .* takes 0, 1, 2"),
         (lambda: ins.emulate(*zeros, disable_output_lane=1 << 128), "takes a mask of 128 bits"),
@@ -298,7 +315,7 @@ def test_what_is_not_known_or_not_taken_is_a_sentence() -> None:
         (lambda: ins.emulate(*zeros, model="sm_90"), "model 'sm_90' has no arithmetic for tcgen05.mma"),
         (lambda: ws(np.ones((32, 16)), np.ones((16, 64)), zero_column_mask=shifted), "ptxlab takes no shift"),
         (lambda: model_of(ins, "sm_103"), "model 'sm_103': as far as is known it computes as sm_100"),
-        (lambda: model_of(rubin), "nothing is published about the arithmetic of sm_107a, sm_107f, and no"),
+        (lambda: model_of(table), "how B is compressed and its table lies in tensor memory are pictures"),
         (lambda: model_of(nowhere), "no target has it with this descriptor: sm_100a lacks K = 192"),
     ):
         with pytest.raises(PtxlabError, match=message):

@@ -77,8 +77,13 @@ def _blocks(ins: ProductForm, count: int) -> int:
 
 
 def _check_target(ins: ProductForm, modifiers: Modifiers) -> None:
-    """Refuse what this GPU lacks: the instruction, or an argument of it."""
+    """Refuse what this GPU lacks: the instruction, or an argument of it; and what has an operand more."""
     gpu = check_device(ins)
+    if isinstance(ins, Tcgen05Mma) and ins.decompress:
+        raise PtxlabError(
+            f"{ins.mnemonic}: how B is compressed is a picture in the PTX ISA; its kernel, ins.kernel, takes "
+            f"the bytes of B and the words of the table as they are"
+        )
     if isinstance(ins, Tcgen05Mma) and modifiers.scale_input_d and gpu.target not in ins.scale_input_d:
         raise PtxlabError(
             f"scale_input_d={modifiers.scale_input_d}: {gpu.name} is {gpu.target}, which does not take it; "

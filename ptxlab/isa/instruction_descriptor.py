@@ -205,6 +205,7 @@ _FIELDS: dict[str, tuple[tuple[str, int, int], ...]] = {
 }  # fmt: skip
 
 _SCALE_VECTORS = ("", "block16", "block32", "scale_vec::1X", "scale_vec::2X", "scale_vec::4X")
+_BLOCK16 = ("block16", "scale_vec::4X")  # a scale for 16 elements
 _SHIFTS = {0: 0, 8: 1, 16: 2, 32: 3}
 _LANES = {32: 0, 128: 1}
 _FLAGS = ("sparse", "saturate", "negate_a", "negate_b", "transpose_a", "transpose_b")
@@ -316,6 +317,17 @@ class InstructionDescriptor:
         return tuple(depth * (2 if self.sparse else 1) for depth in self.row.depths)
 
     @property
+    def structure(self) -> str:
+        """The sparsity that it asks of A: of 4-bit kinds version 1 is 2:4, which sm_107a has; "" if dense.
+
+        >>> [InstructionDescriptor("mxf4", sparse=True, sparsity_version=v).structure for v in (0, 1)]
+        ['4:8', '2:4']
+        """
+        if not self.sparse:
+            return ""
+        return "2:4" if self.sparsity_version else self.row.structure
+
+    @property
     def shape(self) -> str:
         """``m128n256k16``."""
         return f"m{self.m}n{self.n}k{self.k}"
@@ -418,7 +430,7 @@ class InstructionDescriptor:
             yield f"scales of A in {self.scale_a_lanes} lanes"
         if self.sparse:
             selector = "" if self.row.scaled else f" (selector {self.selector})"
-            yield f"A sparse {self.row.structure}{selector}"
+            yield f"A sparse {self.structure}{selector}"
         if self.sparsity_version:
             yield f"sparsity version {self.sparsity_version}"
         for name, words in (("negate", "negated"), ("transpose", "transposed")):
@@ -457,7 +469,7 @@ class InstructionDescriptor:
             return
         yield from self._shape_faults(every, where)
         if target is not None:
-            yield from self._target_faults(every, target)
+            yield from self._target_faults(every, target, scale_vector)
         if (self.d, self.kind) == ("f16", "f16") and {self.a, self.b} != {"f16"}:
             yield f"D is f16; with A {self.a} and B {self.b} it is f32"
         if self.kind == "f8f6f4" and self.k > self.depths[0] and {self.a, self.b} - {"e4m3", "e5m2"}:
@@ -478,12 +490,14 @@ class InstructionDescriptor:
         if self.n not in shapes.n:
             yield f"N is {self.n}; {where} it is {shapes.columns}"
 
-    def _target_faults(self, every: tuple[Shapes, ...], target: str) -> Iterator[str]:
+    def _target_faults(self, every: tuple[Shapes, ...], target: str, scale_vector: str) -> Iterator[str]:
         only = next((shapes.targets for shapes in every if shapes.k == self.k and self.m in shapes.m), ())
         if only and target not in only:
             yield f"{target} lacks K = {self.k}, which {listing(only)} have"
         if self.scale == "ue5m3" and target not in SM_107:
             yield f"{target} lacks scales of ue5m3, which {listing(SM_107)} have"
+        if self.scale == "ue4m3" and scale_vector not in _BLOCK16 and target not in SM_107:
+            yield f"{target} lacks scales of ue4m3 for 32 elements each, which {listing(SM_107)} have"
         version = int(target == "sm_107a")
         if self.sparse and self.row.format == "mxf4" and self.sparsity_version != version:
             yield f"sparsity_version is {self.sparsity_version}; for {target} it is {version}"
@@ -497,11 +511,13 @@ class InstructionDescriptor:
             if getattr(self, f"negate_{letter}") and not self.row.negates:
                 yield f"{letter.upper()} is negated; kind::{self.kind} does not negate"
             if getattr(self, f"transpose_{letter}"):
-                bits = _BITS.get(getattr(self, letter), 16)
-                if not self.row.transposes or bits < 8:
-                    yield f"{letter.upper()} is transposed; {getattr(self, letter)} cannot be"
-        if self.transpose_b and _BITS.get(self.b) == 8 and not ws and self.n % (16 * cta_group):
-            yield f"N is {self.n}; with a transposed B of 8 bits it is a multiple of {16 * cta_group}"
+                element, deep = getattr(self, letter), self.k > self.depths[0]
+                if not self.row.transposes or (deep and _BITS.get(element, 16) < 8):
+                    where = f" with K = {self.k}" if self.row.transposes else ""
+                    yield f"{letter.upper()} is transposed; {element}{where} cannot be"
+        bits = _BITS.get(self.b, 16)
+        if self.transpose_b and bits <= 8 and not ws and self.n % (16 * cta_group):
+            yield f"N is {self.n}; with a transposed B of {bits} bits it is a multiple of {16 * cta_group}"
         if self.max_shift and not ws:
             yield f"max_shift is {self.max_shift}; only .ws shifts B"
         if not self.sparse and self.selector:
@@ -529,7 +545,7 @@ def scales_per_row(descriptor: InstructionDescriptor, scale_vector: str = "") ->
     >>> scales_per_row(InstructionDescriptor("mxf4nvf4", k=96), "block16")
     6
     """
-    block = 16 if scale_vector in ("block16", "scale_vec::4X") else 32
+    block = 16 if scale_vector in _BLOCK16 else 32
     if descriptor.kind == "mxf8f6f4":
         return 1
     # K of a sparse instruction counts the zeros of A, its blocks too

@@ -50,7 +50,7 @@ TCGEN05_SWIZZLES: dict[tuple[int, int], int] = {
     (32, 16): 6,
 }
 _TCGEN05_SWIZZLE_OF_CODE = {code: swizzle for swizzle, code in TCGEN05_SWIZZLES.items()}
-_TCGEN05_UNUSED = 1 << 15 | 1 << 31 | 0xFF << 53
+_TCGEN05_UNUSED = 1 << 15 | 1 << 31 | 0x7F << 54
 _TCGEN05_VERSION = 1
 
 #: Bits that no field has; the hardware's are 0.
@@ -272,7 +272,8 @@ class Tcgen05Descriptor(Descriptor):
     """A shared-memory descriptor of tcgen05, its quantities in bytes; `code` has the 64 bits.
 
     `chunk` is what a swizzle moves as a whole: 16 bytes, or 32 with one of 128 bytes. If `absolute`,
-    `leading` is the address of the second part of K, for instructions that read 48 bytes of it.
+    `leading` is the address of the second part of K, for instructions that read 48 bytes of it. `segment` 1
+    chooses the second 24 of the 48 bytes of a column of B that ``.decompress::lut::b`` reads.
 
     >>> print(Tcgen05Descriptor(0x400, 1024, 512, 128, chunk=32))
     tcgen05 reads from 0x400 with a 128-byte swizzle of 32-byte chunks; leading dimension offset (LBO) 1024, \
@@ -281,17 +282,20 @@ stride dimension offset (SBO) 512 bytes.
 
     chunk: int = 16
     absolute: bool = False
+    segment: Literal[0, 1] = 0
 
     family: ClassVar[str] = "tcgen05"
     _widths: ClassVar[dict[str, int]] = {"address": 19, "leading": 19, "stride": 18}
     _fields: ClassVar[tuple[tuple[str, int, int], ...]] = (
         ("address", 0, 15), ("leading", 16, 15), ("stride", 32, 14), ("version", 46, 3),
-        ("base_offset", 49, 3), ("absolute", 52, 1), ("swizzle", 61, 3),
+        ("base_offset", 49, 3), ("absolute", 52, 1), ("segment", 53, 1), ("swizzle", 61, 3),
     )  # fmt: skip
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        set_integers(self, ("chunk",))
+        set_integers(self, ("chunk", "segment"))
+        if self.segment not in (0, 1):
+            raise PtxlabError(f"segment={quoted(self.segment)}: a compressed column of B has 0 and 1")
         object.__setattr__(self, "absolute", as_flag(self.absolute, "absolute"))
         if (self.swizzle, self.chunk) not in TCGEN05_SWIZZLES:
             raise PtxlabError(
@@ -313,6 +317,7 @@ stride dimension offset (SBO) 512 bytes.
             | _TCGEN05_VERSION << 46
             | self.base_offset << 49
             | int(self.absolute) << 52
+            | self.segment << 53
             | TCGEN05_SWIZZLES[self.swizzle, self.chunk] << 61
         )
 
@@ -326,6 +331,12 @@ stride dimension offset (SBO) 512 bytes.
     @property
     def _chunk_words(self) -> str:
         return " of 32-byte chunks" if self.chunk == 32 else ""
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        if self.segment:
+            return f"{text[:-1]}; of a compressed column of B it uses the second 24 bytes."
+        return text
 
     @property
     def _leading_words(self) -> str:
@@ -399,6 +410,8 @@ stride dimension offset (SBO) 512 bytes.
                 )
             if target is not None and target not in ("sm_103a", "sm_107a"):
                 yield f"the leading dimension is an address, which {target} does not take"
+        if self.segment and (operand == "A" or not form.decompress):
+            yield f"segment {self.segment}: only the B of .decompress::lut::b has one"
         if self.base_offset and not self.swizzle:
             yield f"base offset {self.base_offset} without a swizzle"
 
@@ -437,7 +450,7 @@ def _tcgen05_descriptor(number: int, version: int) -> Tcgen05Descriptor:
         lowest = (unused & -unused).bit_length() - 1
         raise PtxlabError(
             f"descriptor 0x{number:x}: bit {lowest} is 1, but belongs to no field of tcgen05's; the fields "
-            "are bits 0-14, 16-30, 32-45, 46-48, 49-51, 52 and 61-63"
+            "are bits 0-14, 16-30, 32-45, 46-48, 49-51, 52, 53 and 61-63"
         )
     if number >> 61 not in _TCGEN05_SWIZZLE_OF_CODE:
         raise PtxlabError(
@@ -454,6 +467,7 @@ def _tcgen05_descriptor(number: int, version: int) -> Tcgen05Descriptor:
         number >> 49 & 7,
         chunk=chunk,
         absolute=bool(number >> 52 & 1),
+        segment=1 if number >> 53 & 1 else 0,
     )
 
 

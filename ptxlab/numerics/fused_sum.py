@@ -24,9 +24,8 @@ _BLOCK = 1 << 18  # elements of D worked on at a time: few enough for the cache,
 
 
 @lru_cache(maxsize=None)
-def _table(name: str) -> tuple[Array, Array]:
+def _table(float_type: DType) -> tuple[Array, Array]:
     """Value and exponent of every code of a type of at most 8 bits."""
-    float_type = dtype(name)
     codes = np.arange(1 << float_type.bits)
     field = codes >> float_type.fraction_bits & ((1 << float_type.exponent_bits) - 1)
     with np.errstate(invalid="ignore"):
@@ -43,7 +42,7 @@ def _split(codes: Array, float_type: DType) -> tuple[Array, Array]:
     Values are float32, or float64 of types of at most 8 bits, among which is ue8m0.
     """
     if float_type.bits <= 8:
-        values, exponents = _table(float_type.name)
+        values, exponents = _table(float_type)
         return values[codes], exponents[codes]
     with np.errstate(invalid="ignore"):  # a signalling NaN
         if float_type.name == "f16":

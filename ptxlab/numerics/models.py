@@ -9,6 +9,7 @@ from typing import Literal
 
 from .._util.arguments import as_text, is_a, is_name
 from ..errors import PtxlabError, listing, quoted
+from ..isa.instruction_descriptor import SM_107
 from ..isa.parse import parse_product
 from ..isa.product_form import ProductForm
 from ..isa.targets import CHIPS, GENERATIONS, chip_of_target
@@ -89,7 +90,8 @@ _MMA_SIM = "MMA-Sim 2025, arXiv 2511.10909"
 _KHATTAK = "Khattak and Mikaitis 2025, arXiv 2512.07004 with MATLAB-tensor-core"
 _FASI = "Fasi et al. 2021, doi 10.7717/peerj-cs.330"
 _AS_DENSE = "as the dense form, in steps of the same number of stored products"
-_SF_TENSOR = "sf-tensor/tcgen05 2026 (github, commit 8fce64d), of a B200"
+_SF_TENSOR = "sf-tensor/tcgen05 2026 (github, commit affce0c), of a B200"
+_RUBIN = "only sm_107 has it, of which nothing is published; as sm_100 with"
 _AS_90 = "machine code of CUDA 13.0, the same as for sm_90"
 
 
@@ -181,9 +183,12 @@ def _tensor_memory(chip: str) -> Iterator[Model]:
         yield Model(chip, floats, families, narrow, evidence, source, results=("f16",), kinds=plain)
         yield Model(chip, floats, families, step, evidence, source, kinds=plain)
 
-    yield from rows(_TENSOR, "published", f"{_SF_TENSOR}; {_MMA_SIM}; floor as with mma")
+    yield from rows(_TENSOR, "published", f"{_SF_TENSOR}; {_MMA_SIM}")
     yield from rows(_TENSOR_WS, "assumed", "as without .ws")
     yield Model(chip, ("s8", "u8"), (*_TENSOR, *_TENSOR_WS), Exact(), "published", _ISA, kinds=("i8",))
+    yield Model(
+        chip, ("s1z4m11",), (*_TENSOR, *_TENSOR_WS), Exact(), "assumed", f"{_RUBIN} kind::i8", kinds=("ti16",)
+    )
     source = f"{_SF_TENSOR}; {_MMA_SIM}; floor as with mxf4"
     yield Model(
         chip, _F8F6F4, _TENSOR, replace(step, floor=block.floor), "published", source, kinds=("mxf8f6f4",)
@@ -303,7 +308,7 @@ def has(ins: ProductForm | str, chip: str) -> bool:
     """Whether a chip that `model=` names, or one with the same arithmetic, has the instruction.
 
     sm_103 and sm_110 compute as sm_100 does, as far as is known; of the three only sm_103 has tcgen05.mma
-    with K = 96.
+    with K = 96. Of sm_107 that is assumed, for tcgen05.mma.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32")
@@ -321,7 +326,7 @@ def has(ins: ProductForm | str, chip: str) -> bool:
     if chip == "sm_70":  # PTX ISA, "Target ISA Notes" of mma and wmma.mma
         return ins.a_type == "f16" and (ins.family == "wmma" or (ins.family, ins.shape) == ("mma", "m8n8k4"))
     if isinstance(ins, Tcgen05Mma):
-        return any(chip_of_target(target) == chip for target in ins.targets if ins.supports(target))
+        return any(_tensor_chip(target) == chip for target in ins.targets if ins.supports(target))
     return ins.supports(CHIPS.get(chip, chip))
 
 
@@ -351,21 +356,32 @@ def _model_for(ins: ProductForm, chip: str) -> Model:
         raise PtxlabError(
             f"model {chip!r}: that chip lacks {ins.mnemonic}; targets that have it: {listing(ins.targets, 4)}"
         )
+    if isinstance(ins, Tcgen05Mma) and model.evidence != "assumed" and not _without_rubin(ins):
+        return replace(model, evidence="assumed", source=f"{_RUBIN} another descriptor")
     return model
+
+
+def _without_rubin(ins: Tcgen05Mma) -> bool:
+    """Whether a target of which something is published has it with this descriptor."""
+    return any(target not in SM_107 and ins.supports(target) for target in ins.targets)
+
+
+def _tensor_chip(target: str) -> str | None:
+    """The chip whose tcgen05.mma a target's is like; of sm_107 it is an assumption."""
+    return "sm_100" if target in SM_107 else chip_of_target(target)
 
 
 def why_no_model(ins: ProductForm) -> str:
     """Why no chip's arithmetic is known for an instruction; empty where one is.
 
     >>> import ptxlab
-    >>> why_no_model(ptxlab.instruction("tcgen05.mma.cta_group::1.kind::ti16"))
-    'nothing is published about the arithmetic of sm_107a, sm_107f, and no other target has it'
+    >>> why_no_model(ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f8f6f4.decompress::lut::b"))
+    'how B is compressed and its table lies in tensor memory are pictures in the PTX ISA'
     """
     if not isinstance(ins, Tcgen05Mma):
         return ""
-    targets = [target for target in ins.targets if ins.supports(target)]
-    if any(chip_of_target(target) for target in targets):
+    if ins.decompress:
+        return "how B is compressed and its table lies in tensor memory are pictures in the PTX ISA"
+    if any(ins.supports(target) for target in ins.targets):
         return ""
-    if not targets:
-        return f"no target has it with this descriptor: {ins.faults(ins.descriptor, ins.targets[0])[0]}"
-    return f"nothing is published about the arithmetic of {listing(targets)}, and no other target has it"
+    return f"no target has it with this descriptor: {ins.faults(ins.descriptor, ins.targets[0])[0]}"

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..isa.dtypes import DType, dtype
+from ..isa.tcgen05.form import element_type
 from .fused_sum import convert_codes
 
 __all__ = [
@@ -336,9 +337,10 @@ def result_lsb(total: Number, float_type: DType, bits: int) -> int | None:
 @lru_cache(maxsize=1 << 16)
 def number(code: int, type_name: str) -> Number:
     """The exact value of a code."""
+    element = element_type(type_name)
     with np.errstate(invalid="ignore"):
-        value = dtype(type_name).decode([code])[0]
-    if not dtype(type_name).is_float:
+        value = element.decode([code])[0]
+    if not element.is_float:
         return Fraction(int(value))
     return Fraction(float(value)) if np.isfinite(value) else float(value)
 

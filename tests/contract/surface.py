@@ -382,7 +382,7 @@ def _tcgen05() -> Iterator[Call]:
     yield call("Tile of tcgen05", memory.Tile, bits=32, rows=64, k=16, major="MN", swizzle=128, chunk=32)
     shared = memory.Tcgen05Descriptor(0, 1024, 512, 128, chunk=32)
     yield call("Tcgen05Descriptor", memory.Tcgen05Descriptor, address=0, leading=1024, stride=512,
-               swizzle=128, base_offset=0, chunk=32, absolute=False)  # fmt: skip
+               swizzle=128, base_offset=0, chunk=32, absolute=False, segment=0)  # fmt: skip
     yield call("Tcgen05Descriptor.addresses", shared.addresses, row=np.arange(8), k=0, bits=32, major="MN")
     yield call("Tcgen05Descriptor.load", shared.load, memory=np.zeros(8192, np.uint8), rows=32, k=8, bits=32,
                major="MN")  # fmt: skip

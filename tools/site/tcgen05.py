@@ -217,6 +217,8 @@ def _descriptors(form: Tcgen05Mma) -> list[dict[str, object]]:
     """Descriptors with every M and K that the mnemonic has, and 6-bit types where it takes them."""
     found: list[dict[str, object]] = []
     for shapes in shapes_of(form.kind, form.sparse, form.ws, form.cta_group):
+        if form.decompress and shapes.k != 64:
+            continue
         for m in shapes.m:
             parts: dict[str, object] = {"m": m, "n": shapes.n[-1], "k": shapes.k}
             if form.kind == "mxf8f6f4" and not form.decompress:

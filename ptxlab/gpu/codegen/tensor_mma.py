@@ -8,7 +8,8 @@ from ...errors import PtxlabError
 from ...isa.modifiers import Modifiers
 from ...isa.operand import Operand
 from ...isa.tcgen05 import Tcgen05Mma
-from ...isa.tensor_memory import TensorOperand
+from ...isa.tcgen05.form import TYPES
+from ...isa.tensor_memory import LANES, TensorLayout, TensorOperand
 from ...memory import Tile
 from . import cpp
 from .tensor_memory import FENCE_SHARED, HAND_OVER, Frame, asm, indented, load_words, store_words
@@ -49,7 +50,12 @@ extern "C" __global__ void {attributes} {name}(
 """
 
 #: Operands in tensor memory: the argument that takes their words, and the name of their address in PTX.
-_ADDRESSES = {"A": "a_tmem", "D": "d_tmem", "E": "sp_meta_tmem", "SFA": "scale_a_tmem", "SFB": "scale_b_tmem"}
+_ADDRESSES = {
+    "A": "a_tmem", "D": "d_tmem", "E": "sp_meta_tmem", "SFA": "scale_a_tmem", "SFB": "scale_b_tmem",
+    "LUT": "b_decompress_metadata",
+}  # fmt: skip
+#: Bytes of a compressed column of B: 3 bits for each of 128 values of K, of which an instruction uses 64.
+_COMPRESSED = 48
 
 
 def shared_tile(form: Tcgen05Mma, operand: Operand, swizzle: int = 0) -> Tile:
@@ -85,16 +91,18 @@ def shared_tile(form: Tcgen05Mma, operand: Operand, swizzle: int = 0) -> Tile:
 
 
 def source(form: Tcgen05Mma, modifiers: Modifiers) -> str:
-    """The kernel of tcgen05.mma; parameters are A, B, C, E, SFA, SFB where it has them, D, and a count."""
-    if form.decompress:
-        raise PtxlabError(
-            f"{form.mnemonic}: ptxlab generates no kernel for it, since it does not know how B is compressed"
-        )
+    """The kernel of tcgen05.mma; parameters are A, B, C, E, SFA, SFB where it has them, D, and a count.
+
+    With .decompress::lut::b the parameter B has the bytes of the compressed B, 48 for each of its columns,
+    and LUT, before D, the words of the lookup table, two for each lane.
+    """
     tiles = {
         operand.name: shared_tile(form, operand, modifiers.swizzle)
         for operand in (form.a, form.b)
         if isinstance(operand, Operand)
     }
+    if form.decompress:
+        tiles["B"] = Tile(8, form.n // form.cta_group, _COMPRESSED, "K", 0)
     size = sum(tile.size for tile in tiles.values())
     if size > _SHARED_BYTES:
         raise PtxlabError(
@@ -102,6 +110,7 @@ def source(form: Tcgen05Mma, modifiers: Modifiers) -> str:
             f"kernel declares at most {_SHARED_BYTES}; take a narrower swizzle"
         )
     tensors = [form.d, *(tensor for name, tensor in form.tensors.items() if name != "D")]
+    tensors += [_table(form)] if form.decompress else []
     places = {tensor.name: _COLUMN_UNIT * at for tensor, at in zip(tensors, _units(tensors), strict=True)}
     frame = Frame(form.cta_group, max(places[tensor.name] + tensor.columns for tensor in tensors))
     return _KERNEL.format(
@@ -135,11 +144,26 @@ def _units(tensors: list[TensorOperand]) -> list[int]:
 def _inputs(form: Tcgen05Mma) -> list[tuple[str, Operand | TensorOperand]]:
     """The parameters that the kernel reads, in the order in which `emulate` takes them; C has D's layout."""
     every = {"A": form.a, "B": form.b, "C": form.d, "E": form.e, "SFA": form.scale_a, "SFB": form.scale_b}
+    if form.decompress:
+        every["LUT"] = _table(form)
     return [(name, operand) for name, operand in every.items() if operand is not None]
 
 
+def _table(form: Tcgen05Mma) -> TensorOperand:
+    """The lookup table of B as two words of each lane: which values they are is a picture in the PTX ISA."""
+    pair = ((2, LANES, 0),) if form.cta_group == 2 else ()
+    layout = TensorLayout((LANES * form.cta_group, 2), ((LANES, 1, 0), *pair), ((2, 0, 1),))
+    return TensorOperand("LUT", TYPES["b32"], layout.shape, layout, source="assumed: two columns")
+
+
 def _title(form: Tcgen05Mma) -> str:
-    lines = [operand.describe() for name, operand in _inputs(form) if name != "C"]
+    lines = [
+        f"B {form.n}x{_COMPRESSED} bytes of indices, 3 bits each, in shared memory"
+        if name == "B" and form.decompress
+        else operand.describe()
+        for name, operand in _inputs(form)
+        if name != "C"
+    ]
     return "\n// ".join([*lines, form.d.describe()])
 
 
@@ -181,7 +205,9 @@ def _loads(form: Tcgen05Mma, tiles: dict[str, Tile], tensors: list[TensorOperand
     """Operands to shared memory and to tensor memory, and what makes them seen by the instruction."""
     lines = [f"// {_listing(list(tiles))} to shared memory."]
     for operand in (form.a, form.b):
-        if isinstance(operand, Operand):
+        if operand.name == "B" and form.decompress:
+            lines += _compressed(form, tiles["B"])
+        elif isinstance(operand, Operand):
             lines += filled(form, operand, tiles[operand.name])
     lines += [FENCE_SHARED, ""]
     names = ["C" if tensor.name == "D" else tensor.name for tensor in tensors]
@@ -214,15 +240,16 @@ def filled(form: Tcgen05Mma, operand: Operand, tile: Tile) -> list[str]:
 
     name = f"{operand.name.lower()}_tile"
     together = 128 // tile.bits if operand.dtype.bits < 8 else 1  # elements that are written at once
-    along = k // together
+    by_major = together > 1 and tile.major == "MN"  # those of a chunk follow each other along M or N
+    along, across = (k, rows // together) if by_major else (k // together, rows)
     split = f"j / {along}", f"j % {along}"
     if not by_rows:
-        split = f"j % {rows}", f"j / {rows}"
-    step = f" * {together}" if together > 1 else ""
+        split = f"j % {across}", f"j / {across}"
+    steps = [f" * {together}" if together > 1 and by_major == first else "" for first in (True, False)]
     const = "" if tile.swizzle else "const "
     text = [
-        f"for (int j = threadIdx.x; j < {rows * along}; j += 128) {{",
-        f"    const int row = {split[0]}, k = {split[1]}{step};",
+        f"for (int j = threadIdx.x; j < {across * along}; j += 128) {{",
+        f"    const int row = {split[0]}{steps[0]}, k = {split[1]}{steps[1]};",
         f"    {const}int at = {byte_offset(tile)};",
     ]
     if tile.chunk == 32:
@@ -230,9 +257,21 @@ def filled(form: Tcgen05Mma, operand: Operand, tile: Tile) -> list[str]:
     elif tile.swizzle:
         text.append(f"    at ^= (at >> 7 & {tile.swizzle // 16 - 1}) << 4;")
     if together > 1:
-        return [*text, *_chunk(operand, tile, element("row", "k + n"), name, together), "}"]
+        each = element("(row + n)", "k") if by_major else element("row", "k + n")
+        return [*text, *_chunk(operand, tile, each, name, together), "}"]
     place = f"{name}[at]" if tile.bits == 8 else f"*({cpp.code_word(operand)}*)({name} + at)"
     return [*text, f"    {place} = {element('row', 'k')};", "}"]
+
+
+def _compressed(form: Tcgen05Mma, tile: Tile) -> list[str]:
+    """Copy the compressed columns of B, or a CTA's half of them, from global memory into the tile."""
+    half = f"cta * {tile.rows} + " if form.cta_group == 2 else ""
+    return [
+        f"for (int j = threadIdx.x; j < {tile.rows * tile.k}; j += 128) {{",
+        f"    const int row = j / {tile.k}, k = j % {tile.k};",
+        f"    b_tile[{byte_offset(tile)}] = B[(i * {form.n} + {half}row) * {tile.k} + k];",
+        "}",
+    ]
 
 
 def _chunk(operand: Operand, tile: Tile, element: str, name: str, together: int) -> list[str]:

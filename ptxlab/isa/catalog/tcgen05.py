@@ -74,7 +74,11 @@ def multiplies(family: str) -> Iterator[Tcgen05Mma]:
         if not ws:
             yield replace(form, ashift=True, a_space="tensor")
         if kind == "f8f6f4" and family == "tcgen05.mma":
-            yield replace(form, decompress=True, targets=SM_107)
+            yield _decompressing(form)
+
+
+def _decompressing(form: Tcgen05Mma) -> Tcgen05Mma:
+    return replace(form, decompress=True, targets=SM_107, descriptor=replace(form.descriptor, k=64))
 
 
 def _scaled(form: Tcgen05Mma) -> Iterator[Tcgen05Mma]:
@@ -86,7 +90,7 @@ def _scaled(form: Tcgen05Mma) -> Iterator[Tcgen05Mma]:
             form, scale_vector=vector, targets=CHIPS if by_chip else form.targets, descriptor=descriptor
         )
         if form.kind == "mxf8f6f4" and not form.sparse and not vector.startswith("scale_vec"):
-            yield replace(form, scale_vector=vector, decompress=True, targets=SM_107)
+            yield _decompressing(replace(form, scale_vector=vector))
 
 
 def moves(family: str) -> Iterator[Tcgen05Move]:

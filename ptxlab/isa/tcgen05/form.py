@@ -8,12 +8,14 @@ import numpy as np
 
 from ..._util.arguments import is_a
 from ...errors import PtxlabError, listing, quoted
-from ..dtypes import DType
+from ..dtypes import DType, dtype
 from ..form import Form
 from ..operand import Operand
 from ..tensor_memory import TensorOperand
 
-__all__ = ["CONTROL_FAMILIES", "FAMILIES", "MMA_FAMILIES", "MOVE_FAMILIES", "TYPES", "Tcgen05Form"]
+__all__ = [
+    "CONTROL_FAMILIES", "FAMILIES", "MMA_FAMILIES", "MOVE_FAMILIES", "TYPES", "Tcgen05Form", "element_type",
+]  # fmt: skip
 
 MMA_FAMILIES: tuple[str, ...] = ("tcgen05.mma", "tcgen05.mma.sp", "tcgen05.mma.ws", "tcgen05.mma.ws.sp")
 MOVE_FAMILIES: tuple[str, ...] = ("tcgen05.ld", "tcgen05.st", "tcgen05.cp", "tcgen05.shift")
@@ -39,7 +41,7 @@ TYPES: dict[str, DType] = {
         "int",
         True,
         np.int16,
-        note="sign, four zeros, 11 bits of magnitude, as its name says; the PTX ISA says no more",
+        note="-2047 to 2047; as its name says a sign, four zeros, 11 bits of magnitude",
     ),
     "ue5m3": DType(
         "ue5m3",
@@ -52,6 +54,15 @@ TYPES: dict[str, DType] = {
         note="no sign, no infinity, NaN is 255; a bias of 15 is assumed",
     ),
 }
+
+
+def element_type(name: str) -> DType:
+    """The element type of that name, those that only tcgen05 knows included.
+
+    >>> element_type("ue5m3").bits, element_type("f16").bits
+    (8, 16)
+    """
+    return TYPES.get(name) or dtype(name)
 
 
 class Tcgen05Form(Form):

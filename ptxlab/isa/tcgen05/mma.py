@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..._util.arguments import as_array, is_a, is_name
 from ...errors import PtxlabError, listing, quoted
-from ..dtypes import DTYPES, DType, dtype
+from ..dtypes import DType, dtype
 from ..instruction_descriptor import KINDS, SM_107, InstructionDescriptor, Kind, scales_per_row, shapes_of
 from ..layout import Mode
 from ..modifiers import Modifiers
@@ -21,7 +21,7 @@ from ..sparsity import STRUCTURES, Structure
 from ..tensor_memory import LANES, DataPath, TensorOperand, data_path, scale_layout, transposed
 from ..versions import PtxVersion
 from ..zero_column_mask import ZeroColumnMask
-from .form import MMA_FAMILIES, TYPES, Tcgen05Form
+from .form import MMA_FAMILIES, Tcgen05Form, element_type
 
 __all__ = ["COLLECTOR_OPERATIONS", "Tcgen05Mma"]
 
@@ -37,10 +37,6 @@ _ARGUMENTS = {
 
 #: Bits below an element in a container of 8, for kind::f8f6f4 and kind::mxf8f6f4.
 _PADDING = {"e2m1": 2}
-
-
-def _type(name: str) -> DType:
-    return DTYPES.get(name) or TYPES[name]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -260,7 +256,10 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
                 f"{self.mnemonic}: no collector hints {quoted(a)} of A and {quoted(b)} of B; of A there are "
                 f"{of_a or 'none'}, of B {of_b or 'none'}"
             )
-        return replace(self, collector_a=a, collector_b=b, targets=targets)
+        descriptor = self.descriptor
+        if descriptor.sparse and descriptor.row.format == "mxf4" and {*targets} <= {"sm_107a"}:
+            descriptor = replace(descriptor, sparsity_version=1)
+        return replace(self, collector_a=a, collector_b=b, targets=targets, descriptor=descriptor)
 
     # -- the descriptor --------------------------------------------------------------------------------------
 
@@ -273,6 +272,7 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
     def shapes(self) -> tuple[str, ...]:
         """Every shape that it may have, on some target."""
         every = shapes_of(self.kind, self.sparse, self.ws, self.cta_group)
+        every = tuple(rows for rows in every if rows.k == 64) if self.decompress else every
         return tuple(f"m{m}n{n}k{rows.k}" for rows in every for m in rows.m for n in rows.n)
 
     def faults(self, descriptor: InstructionDescriptor | int, target: str | None = None) -> tuple[str, ...]:
@@ -304,6 +304,8 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
             found.append("M is 64; with .ashift it is 128 or 256")
         if self.decompress and descriptor.b != "e4m3":
             found.append(f"B is {descriptor.b}; with .decompress::lut::b it is e4m3")
+        if self.decompress and descriptor.k != 64:  # "needs only 24 bytes (3 * 64 / 8)"
+            found.append(f"K is {descriptor.k}; with .decompress::lut::b it is 64")
         if self.decompress and descriptor.transpose_b:
             found.append("B is transposed; with .decompress::lut::b it cannot be")
         return tuple(found)
@@ -349,13 +351,13 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
     @property
     def structure(self) -> Structure | None:
         """The sparsity that A must have, or None for a dense instruction."""
-        return STRUCTURES[self.row.structure] if self.sparse else None
+        return STRUCTURES[self.descriptor.structure] if self.sparse else None
 
     @cached_property
     def a(self) -> Operand | TensorOperand:
         """Multiplicand A; of a sparse instruction the compressed A, half as wide."""
         shape = (self.m, self.k // (2 if self.sparse else 1))
-        element = _type(self.a_type)
+        element = element_type(self.a_type)
         if self.a_space == "shared":
             return Operand("A", element, shape, None, "shared", ("m", "k"))
         container, padding = self._container(element)
@@ -382,7 +384,7 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
     @cached_property
     def b(self) -> Operand:
         """Multiplicand B, in shared memory; of cta_group::2 each CTA has half of its columns."""
-        return Operand("B", _type(self.b_type), (self.k, self.n), None, "shared", ("k", "n"))
+        return Operand("B", element_type(self.b_type), (self.k, self.n), None, "shared", ("k", "n"))
 
     @cached_property
     def d(self) -> TensorOperand:
@@ -423,7 +425,7 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
         layout = scale_layout(self.m // self.cta_group, self.cta_group, -(-(first + count) // 4), lanes=lanes)
         return TensorOperand(
             "SFA",
-            _type(self.descriptor.scale),
+            element_type(self.descriptor.scale),
             (self.m, count),
             layout,
             ("m", "block"),
@@ -446,7 +448,7 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
             source = "PTX ISA; CUTLASS gives each half of the columns of B its own 64 lanes"
         return TensorOperand(
             "SFB",
-            _type(self.descriptor.scale),
+            element_type(self.descriptor.scale),
             (count, self.n),
             layout,
             ("block", "n"),

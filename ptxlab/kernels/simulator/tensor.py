@@ -451,11 +451,13 @@ def _tile(
     fields = descriptor(code, family="tcgen05")
     places = fields.addresses(rows, along, bits=bits, major="MN" if transposed else "K")
     content = _load(machine, instruction, thread, places, max(bits, 8), rank).reshape(places.shape)
-    if padded:  # 16 elements side by side, then padding to 16 bytes
-        single = np.unpackbits(content.reshape(len(rows), -1, 16, 1), axis=-1, bitorder="little")
-        single = single.reshape(len(rows), k // 16, 128)[..., : 16 * operand.dtype.bits]
+    if padded:  # 16 elements side by side along the major axis, then padding to 16 bytes
+        content = content.T if transposed else content
+        single = np.unpackbits(content.reshape(len(content), -1, 16, 1), axis=-1, bitorder="little")
+        single = single.reshape(len(content), -1, 128)[..., : 16 * operand.dtype.bits]
         weights = (1 << np.arange(operand.dtype.bits)).astype(np.uint8)
-        content = (single.reshape(len(rows), k, -1) * weights).sum(axis=-1)
+        content = (single.reshape(*content.shape, -1) * weights).sum(axis=-1)
+        content = content.T if transposed else content
     elif bits < 8:
         content = content >> (along * bits % 8).astype(np.uint8) & np.uint8((1 << bits) - 1)
     codes = content.astype(operand.dtype.code_type)

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...isa.matrix_operand import MatrixOperand
 from ...isa.operands import Operands
-from ..element import Element, codes_of_c, nibbles_of, shifted_rows, zero_columns
+from ..element import Element, codes_of_c, negated, nibbles_of, shifted_rows, zero_columns
 from ..products import exact_product
 from ..steps import Step, Term, add_up
 from .base import Array, Rule
@@ -26,19 +27,22 @@ class Exact(Rule):
     """
 
     def dot(self, operands: Operands) -> Array:
-        """See `Rule.dot`. Sums of products fit float32 exactly: at most 64 * 255 * 255 < 2^24."""
+        """See `Rule.dot`. Sums of products of bytes fit float32 exactly: at most 64 * 255 * 255 < 2^24."""
         ins = operands.ins
-        b = ins.b.unpack_as(operands.b, np.float32)
+        number = np.float32 if ins.a.dtype.bits <= 8 else np.float64
+        b = _values(ins.b, operands.b, number)
         zeros = zero_columns(operands)
         if zeros is not None:
-            b = np.where(zeros, np.float32(0), b)
+            b = np.where(zeros, number(0), b)
         nibbles = nibbles_of(operands)
         if ins.structure is not None and nibbles is not None:
-            stored = shifted_rows(operands, ins.a.unpack_as(operands.a, ins.a.dtype.value_type))
-            a = ins.structure.expand(stored, nibbles, ins.metadata_ordered).astype(np.float32)
+            stored = shifted_rows(operands, _values(ins.a, operands.a, ins.a.dtype.value_type))
+            a = ins.structure.expand(stored, nibbles, ins.metadata_ordered).astype(number)
         else:
-            a = shifted_rows(operands, ins.a.unpack_as(operands.a, np.float32))
+            a = shifted_rows(operands, _values(ins.a, operands.a, number))
         products = exact_product(a, b)
+        if negated(operands):
+            products = -products
         if ins.bit_op == "xor":
             products = a.sum(axis=-1, keepdims=True) + b.sum(axis=-2, keepdims=True) - 2 * products
         return _add_to_s32(products, codes_of_c(operands), ins.satfinite)
@@ -56,6 +60,13 @@ class Exact(Rule):
         return [
             Step("integer sum", terms, None, 0, total, "satfinite" if ins.satfinite else "wrap", code, "s32")
         ]
+
+
+def _values(operand: MatrixOperand, registers: Array, number: type[np.generic]) -> Array:
+    """Values of that NumPy type."""
+    if operand.dtype.bits <= 8:
+        return operand.unpack_as(registers, number)
+    return operand.unpack(registers).astype(number, copy=False)
 
 
 def _add_to_s32(products: Array, c: Array, satfinite: bool) -> Array:
