@@ -331,16 +331,18 @@ def test_other_instructions_of_tcgen05_say_where_they_are_seen() -> None:
 
 
 def test_where_nothing_is_published_d_stays_empty_and_the_rest_is_shown() -> None:
-    ex = ptxlab.explore("tcgen05.mma.cta_group::1.kind::ti16", n=16)
+    ex = ptxlab.explore("tcgen05.mma.cta_group::1.kind::f8f6f4.decompress::lut::b", n=16)
     info = ex.view.instruction
-    assert "nothing is published" in info["matrices"]["D"]["unknown"]
+    assert "how B is compressed" in info["matrices"]["D"]["unknown"]
     assert info["tensor"]["places"]["D"]["columns"] == 16 and ex.view.load["registers"] == 16
     ex.selection = "D", 3, 5
     ex.A = np.ones(ex.A.shape)  # edits, undo and links work, D and its trace say why they cannot
     assert ex.view.trace == {} and "run(" in ex.code()
     assert ptxlab.explore(ex.link).instruction == ex.instruction
     for ask in (lambda: ex.D, lambda: ex.figure("trace"), ex.find_difference):
-        with pytest.raises(PtxlabError, match="nothing is published about the arithmetic of sm_107a"):
+        with pytest.raises(
+            PtxlabError, match="how B is compressed and its table lies in tensor memory are pictures"
+        ):
             ask()
     assert ex.figure("D").layout.meta["title"].startswith("D of")
     ex.apply(ChooseInstruction(F16))
