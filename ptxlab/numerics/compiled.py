@@ -180,7 +180,7 @@ def fused_registers(operands: Operands, step: FusedStep) -> tuple[Array, Array]:
 def new_registers(like: Array, number: int) -> Array:
     """Registers [count, lanes, number] to be filled, in memory as those of `like`: see `has_lanes_together`.
 
-    >>> new_registers(np.zeros((4, 10, 32)).transpose(1, 2, 0), 2).strides
+    >>> new_registers(np.zeros((4, 10, 32), dtype=np.uint32).transpose(1, 2, 0), 2).strides
     (128, 4, 1280)
     """
     count, lanes, _ = like.shape

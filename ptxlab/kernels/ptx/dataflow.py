@@ -15,7 +15,7 @@ from .syntax import (
     registers_of,
 )
 
-__all__ = ["basic_blocks", "constants", "read_and_written", "register_bits", "successors"]
+__all__ = ["basic_blocks", "constants", "read_and_written", "register_bits", "repeated", "successors"]
 
 #: Instructions without a result.
 _NO_RESULT = {
@@ -108,3 +108,22 @@ def constants(function: Function) -> dict[int, int]:
             if instruction.parts[0] == "mov" and isinstance(instruction.operands[1], Immediate):
                 values[register] = instruction.operands[1].value
     return {register: value for register, value in values.items() if times[register] == 1}
+
+
+def repeated(function: Function) -> set[int]:
+    """Instructions that may be executed several times: those between a label and a branch back to it.
+
+    >>> from ptxlab.kernels.ptx import read_ptx
+    >>> text = '''.version 8.0
+    ... .target sm_90
+    ... .address_size 64
+    ... .entry k() { .reg .b32 %r; .reg .pred %p; mov.u32 %r, 0;
+    ... AGAIN: add.u32 %r, %r, 1; setp.lt.u32 %p, %r, 9; @%p bra AGAIN; ret; }'''
+    >>> sorted(repeated(read_ptx(text).functions["k"]))
+    [1, 2, 3]
+    """
+    found: set[int] = set()
+    for index in range(len(function.instructions)):
+        for target in successors(function.instructions, index):
+            found.update(range(target, index + 1))
+    return found

@@ -46,18 +46,27 @@ def scalar(instruction: Instruction, context: Context) -> Step:
         return _two_results(instruction, function, reads, destination)
     kind = next((part for part in parts[1:] if type_bits(part) is not None), "")
     write = writer(destination, instruction, kind.startswith("s"))
-    if len(reads) == 2:
-        left, right = reads
+    return _plain(instruction, context, function, reads, write)
 
-        def two(machine: Machine, frame: Frame, threads: Threads) -> None:
-            write(frame, threads, function(left(machine, frame, threads), right(machine, frame, threads)))
 
-        return Step(instruction, two)
+def _plain(
+    instruction: Instruction,
+    context: Context,
+    function: Callable[..., NDArray[Any]],
+    reads: tuple[Read, ...],
+    write: Write,
+) -> Step:
+    """A function of registers."""
+    index = instruction.index
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         write(frame, threads, function(*[read(machine, frame, threads) for read in reads]))
 
-    return Step(instruction, execute)
+    def execute_again(machine: Machine, frame: Frame, threads: Threads) -> None:
+        values = [read(machine, frame, threads) for read in reads]
+        write(frame, threads, frame.apply(index, function, threads, *values))
+
+    return Step(instruction, execute_again if index in context.repeated else execute)
 
 
 # -- products that are fused into sums -----------------------------------------------------------------------
@@ -247,13 +256,7 @@ def _selp(instruction: Instruction, context: Context) -> Step:
     holds = reader(predicate, 1, instruction, context)
     write = writer(destination, instruction)
 
-    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
-        chosen = np.where(
-            holds(machine, frame, threads), left(machine, frame, threads), right(machine, frame, threads)
-        )
-        write(frame, threads, chosen)
-
-    return Step(instruction, execute)
+    return _plain(instruction, context, np.where, (holds, left, right), write)
 
 
 def _predicate_logic(instruction: Instruction, context: Context) -> Step:

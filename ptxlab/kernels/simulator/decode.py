@@ -10,7 +10,7 @@ import numpy as np
 from ...errors import PtxlabError
 from ..ptx import Function, Instruction, Module, Negated, Symbol, Variable, plain_name, type_bits
 from ..ptx.contraction import contractions
-from ..ptx.dataflow import constants
+from ..ptx.dataflow import constants, repeated
 from . import arithmetic, asynchronous, control, loads, matrices, tensor, warps
 from .machine import Frame, Machine, Program, Step
 from .memory import GLOBAL_START, SHARED_START, Buffer
@@ -159,7 +159,9 @@ class Image:
             size = _aligned(size, max(variable.align, 1))
             local[variable.name] = size
             size += variable.size
-        context = Context(self.module, function, self.symbols, self.spaces, local, constants(function))
+        context = Context(
+            self.module, function, self.symbols, self.spaces, local, constants(function), repeated(function)
+        )
         types = [
             UNSIGNED.get(type_bits(register.type) or 32, UNSIGNED[64]) for register in function.registers
         ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from operator import is_
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,6 +35,8 @@ __all__ = ["Control", "Execute", "Frame", "Launch", "Machine", "Program", "Step"
 _PATIENCE = 20_000
 _POLL = 1000  # what a loop counts that reads what others may write: an atomic operation, a volatile load
 _TICK = 4096  # instructions between two looks at the clock
+_REMEMBERED_BYTES = 1 << 26  # of results of a function that are kept
+_MOST_MISSES = 3  # after which a result is not kept any more
 
 Execute = Callable[["Machine", "Frame", Threads], None]
 #: Gets the threads at the instruction, and those of them whose guard holds; places all of them.
@@ -65,12 +68,22 @@ class Program:
     local_size: int
 
 
+@dataclass(slots=True)
+class _Remembered:
+    """What came of some values, the last time."""
+
+    values: tuple[NDArray[Any], ...]
+    result: NDArray[Any]
+    misses: int = 0
+
+
 class Frame:
     """A call of a function: one set of registers for all threads that are in it."""
 
     __slots__ = (
         "_owned",
         "_registers",
+        "_remembered",
         "base",
         "carry",
         "children",
@@ -90,6 +103,7 @@ class Frame:
         self.children: dict[tuple[int, str], Frame] = {}
         self._registers: list[Values | None] = [None] * len(program.types)
         self._owned = bytearray(len(program.types))
+        self._remembered: dict[object, _Remembered | None] = {}
         self.carry: NDArray[Any] | None = None
         self.results: tuple[str, ...] = ()
 
@@ -134,6 +148,36 @@ class Frame:
         self._registers[register] = target
         self._owned[register] = 1
         target[threads.index] = values
+
+    def apply(
+        self,
+        key: object,
+        function: Callable[..., NDArray[Any]],
+        threads: Threads,
+        *values: NDArray[Any],
+    ) -> NDArray[Any]:
+        """A function of values of threads, computed anew only if they are not those of the last time.
+
+        Loops mostly compute addresses from registers that do not change. Arrays of all threads that were read
+        are never written, so it is enough to see whether they are the same ones. `key` is the same each time.
+        """
+        if threads.index is not None:
+            return function(*values)
+        known = self._remembered.get(key)
+        if known is None:
+            result = function(*values)
+            most = _REMEMBERED_BYTES // (8 * threads.count)
+            if key not in self._remembered and len(self._remembered) < most:
+                self._remembered[key] = _Remembered(values, result)
+            return result
+        if all(map(is_, known.values, values)):
+            known.misses = 0
+            return known.result
+        known.values, known.result = values, function(*values)
+        known.misses += 1
+        if known.misses > _MOST_MISSES:
+            self._remembered[key] = None
+        return known.result
 
 
 @dataclass

@@ -179,17 +179,18 @@ def _ldmatrix(instruction: Instruction, context: Context) -> Step:
     length = form.lines[1]
     width = length * form.memory_bits // 8
 
+    def rows_of(places: NDArray[Any]) -> NDArray[Any]:
+        """The addresses of rows, of those of all lanes."""
+        rows = places.reshape(-1, 32)[:, :row_lanes].reshape(-1)
+        return rows - SHARED_WINDOW if generic else rows
+
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         threads = _complete(threads, 32)
-        places = place(machine, frame, threads).reshape(-1, 32)[:, :row_lanes]
-        suppliers = Threads(threads.batch, threads.indices.reshape(-1, 32)[:, :row_lanes].reshape(-1))
-        if generic:
-            places = places - SHARED_WINDOW
         memory = machine.memory
         starts = memory.shared_offsets(
             instruction,
-            suppliers,
-            places.reshape(-1),
+            threads.first_lanes(row_lanes),
+            rows_of(place(machine, frame, threads)),
             form.row_bytes,
             "read",
             alignment=form.alignment,
@@ -206,15 +207,11 @@ def _ldmatrix(instruction: Instruction, context: Context) -> Step:
     def fast(machine: Machine, frame: Frame, threads: Threads) -> None:
         """m8n8 of 16 bits: a register holds two neighbours of a row, or of a column."""
         threads = _complete(threads, 32)
-        places = place(machine, frame, threads).reshape(-1, 32)[:, :row_lanes]
-        suppliers = threads
-        if row_lanes < 32:
-            suppliers = Threads(threads.batch, threads.indices.reshape(-1, 32)[:, :row_lanes].reshape(-1))
-        if generic:
-            places = places - SHARED_WINDOW
+        places = frame.apply(instruction.index, rows_of, threads, place(machine, frame, threads))
+        suppliers = threads.first_lanes(row_lanes)
         memory = machine.memory
         starts = memory.shared_offsets(
-            instruction, suppliers, places.reshape(-1), 16, "read", alignment=16, proxy="generic"
+            instruction, suppliers, places, 16, "read", alignment=16, proxy="generic"
         )
         rows = memory.shared.view(CHUNK)[starts >> 4].view(np.uint32).reshape(-1, row_lanes // 8, 8, 4)
         if transposed:

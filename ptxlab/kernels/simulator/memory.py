@@ -39,6 +39,7 @@ HEAP_BYTES = 8 << 20
 RANK_SHIFT = 24
 #: 16 bytes that NumPy moves at once.
 CHUNK = np.dtype(np.complex128)
+_REPEATED_BYTES = 1 << 26  # of addresses that are kept
 #: The proxy of an access, whether it is complete only after a wait, and what it writes.
 _Signal = tuple[str, bool, Sequence[NDArray[Any]]]
 _GENERIC: _Signal = ("generic", False, ())
@@ -60,6 +61,21 @@ class Buffer:
     def size(self) -> int:
         """Bytes."""
         return self.data.size
+
+
+@dataclass(slots=True)
+class _Repeated:
+    """An instruction's last access to shared memory; the next one, with the same addresses, is as good."""
+
+    threads: NDArray[Any]
+    addresses: NDArray[Any]
+    places: NDArray[np.int64]
+    width: int
+    pieces: list[Piece]
+
+    def is_of(self, threads: Threads, addresses: NDArray[Any], width: int) -> bool:
+        """Whether another access has the same arrays, which nobody changes."""
+        return self.addresses is addresses and self.threads is threads.indices and self.width == width
 
 
 class Memory:
@@ -92,6 +108,8 @@ class Memory:
     def begin(self, blocks: int, lanes: int) -> None:
         """Fresh shared and local memory for a batch."""
         self.shared = np.zeros(blocks * self._shared_pitch, dtype=np.uint8)
+        self._repeated: dict[int, _Repeated] = {}
+        self._most_repeated = _REPEATED_BYTES // (24 * max(lanes, 1))
         self._lanes = lanes
         self._local_size = 0
         self.local = np.zeros(0, dtype=np.uint8)
@@ -305,6 +323,11 @@ class Memory:
         signal: _Signal,
         alignment: int = 0,
     ) -> Iterator[Piece]:
+        known = self._repeated.get(id(instruction))
+        if known is not None and known.is_of(threads, addresses, width):
+            self._tell(instruction, kind, "shared", threads, known.places, width, signal, known.pieces)
+            yield from known.pieces
+            return
         places = addresses.astype(np.int64, copy=False)
         alignment = alignment or width
         if alignment > 1 and np.bitwise_or.reduce(places, initial=0) & (alignment - 1):
@@ -315,7 +338,11 @@ class Memory:
         if not space:
             yield from self._generic(instruction, kind, threads, places, width, signal)
             return
-        yield from self._pieces(instruction, kind, space, threads, places, width, signal, None)
+        pieces = self._pieces(instruction, kind, space, threads, places, width, signal, None)
+        if space == "shared" and (known is not None or len(self._repeated) < self._most_repeated):
+            repeated = _Repeated(threads.indices, addresses, places, width, pieces)
+            self._repeated[id(instruction)] = repeated
+        yield from pieces
 
     def _generic(
         self,
@@ -356,10 +383,10 @@ class Memory:
         width: int,
         signal: _Signal,
         chosen: NDArray[np.intp] | None,
-    ) -> Iterator[Piece]:
+    ) -> list[Piece]:
         """An access to one space, checked and told to the observers; usually one piece."""
         if not threads.count:
-            return
+            return []
         if space == "shared":
             blocks = threads.blocks
             last = self.shared_size - width
@@ -380,12 +407,25 @@ class Memory:
             pieces = [Piece(chosen, self.local, places + threads.indices * self._local_size, threads.indices)]
         else:
             pieces = self._in_buffers(instruction, kind, threads, places, width, chosen)
+        self._tell(instruction, kind, space, threads, places, width, signal, pieces)
+        return pieces
+
+    def _tell(
+        self,
+        instruction: Instruction,
+        kind: str,
+        space: str,
+        threads: Threads,
+        places: NDArray[np.int64],
+        width: int,
+        signal: _Signal,
+        pieces: list[Piece],
+    ) -> None:
+        """Tell the observers of an access."""
+        proxy, late, values = signal
+        access = Access(instruction, kind, space, threads.indices, places, width, proxy, late, pieces, values)
         for observer in self.observers:
-            proxy, late, values = signal
-            observer.accessed(
-                Access(instruction, kind, space, threads.indices, places, width, proxy, late, pieces, values)
-            )
-        yield from pieces
+            observer.accessed(access)
 
     def _of_cluster(
         self,

@@ -48,6 +48,7 @@ class Context:
     spaces: dict[str, str]
     local: dict[str, int]  # of the function's local variables and parameters, from the start of its frame
     constants: dict[int, int]  # registers that only ever hold one number, which ptxas knows
+    repeated: set[int]  # instructions that may be executed several times
 
     def is_constant(self, operand: Operand) -> bool:
         """Whether ptxas knows the value of an operand."""
@@ -157,11 +158,17 @@ def address(operand: Operand, instruction: Instruction, context: Context) -> Rea
         return lambda machine, frame, threads: threads.constant(offset, np.dtype(np.int64))
     index = base.index
 
-    def read(machine: Machine, frame: Frame, threads: Threads) -> NDArray[Any]:
-        values = frame.read(index, threads).astype(np.int64)
-        return values + offset if offset else values
+    def place(values: NDArray[Any]) -> NDArray[Any]:
+        places = values.astype(np.int64)
+        return places + offset if offset else places
 
-    return read
+    def read(machine: Machine, frame: Frame, threads: Threads) -> NDArray[Any]:
+        return place(frame.read(index, threads))
+
+    def read_again(machine: Machine, frame: Frame, threads: Threads) -> NDArray[Any]:
+        return frame.apply((index, offset), place, threads, frame.read(index, threads))
+
+    return read_again if instruction.index in context.repeated else read
 
 
 def writer(operand: Operand, instruction: Instruction, signed: bool = False) -> Write:

@@ -98,11 +98,17 @@ class Batch:
         self.is_full = grid.block_size == self.block_lanes
         self.alive = self.valid.copy()
         self._constants: dict[tuple[int, str], NDArray[Any]] = {}
+        self.first_lanes: dict[int, Threads] = {}  # of all warps, by how many of each
 
     @cached_property
     def block(self) -> NDArray[np.int64]:
         """Each lane's block, counted in the batch."""
         return np.repeat(np.arange(self.count, dtype=np.int64), self.block_lanes)
+
+    @cached_property
+    def everyone(self) -> NDArray[np.intp]:
+        """The indices of all lanes."""
+        return np.arange(self.size)
 
     @cached_property
     def within(self) -> NDArray[np.int64]:
@@ -171,7 +177,7 @@ class Threads:
     def indices(self) -> NDArray[np.intp]:
         """Their indices into the batch."""
         if self._everyone is None:
-            self._everyone = np.arange(self.batch.size)
+            self._everyone = self.batch.everyone
         return self._everyone
 
     @property
@@ -192,6 +198,13 @@ class Threads:
     def where(self, mask: NDArray[np.bool_]) -> Threads:
         """Those where the mask, over these threads, holds."""
         return Threads(self.batch, self.indices[mask])
+
+    def first_lanes(self, count: int) -> Threads:
+        """Of threads in whole warps the first so many of each."""
+        known = self.batch.first_lanes if self.index is None else {}
+        if count not in known:
+            known[count] = Threads(self.batch, self.indices.reshape(-1, 32)[:, :count].reshape(-1))
+        return known[count]
 
     def spread(self, values: NDArray[Any]) -> NDArray[Any]:
         """Values of these threads as an array over the batch, 0 elsewhere."""

@@ -125,7 +125,9 @@ class _Repeated:
     def is_like(self, access: Access) -> bool:
         """Whether the same threads access the same addresses."""
         same = self.threads is access.threads or np.array_equal(self.threads, access.threads)
-        return same and np.array_equal(self.addresses, access.addresses)
+        return same and (
+            self.addresses is access.addresses or np.array_equal(self.addresses, access.addresses)
+        )
 
 
 class Traffic(Observer):
