@@ -13,6 +13,7 @@ from ptxlab import Instruction, PtxlabError, catalog, inputs, instruction
 from ptxlab.errors import quoted
 from ptxlab.instruction import mma_instruction, register_instructions
 from ptxlab.isa.catalog import REGISTER_FAMILIES
+from ptxlab.isa.mma import MmaForm
 from ptxlab.isa.parse import parse_all
 from tests import assembler
 from tests.cases import each
@@ -336,6 +337,21 @@ def test_the_assembler_s_spellings_have_one_mnemonic(text: str, mnemonic: str) -
 )
 def test_pasted_text(text: str, mnemonic: str) -> None:
     assert instruction(text).mnemonic == mnemonic
+
+
+@each(
+    "operands, a_space",
+    [
+        ("", "register"),
+        (" {%f0, %f1, %f2, %f3}, %rd1, %rd2, p, 1, 1, 0, 0;", "shared"),
+        (" {%f0, %f1, %f2, %f3}, {%r0, %r1, %r2, %r3}, %rd2, p, 1, 1, 0;", "register"),
+        (' "\n"{%0, %1, %2, %3}, "\n" %4,"\n" %5, p, 1, 1, 0, 0;"', "shared"),
+    ],
+)
+def test_a_pasted_wgmma_has_a_where_its_operands_say(operands: str, a_space: str) -> None:
+    text = f"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16{operands}"
+    assert instruction(text).a_space == a_space
+    assert [form.a_space for form in parse_all(f"{text}\n{text}") if isinstance(form, MmaForm)] == [a_space]
 
 
 def test_a_pasted_kernel_lists_its_matrix_instructions() -> None:

@@ -23,6 +23,7 @@ def parse(text: str | Form) -> MmaForm | TransferForm:
 
     Any of these: a mnemonic with its qualifiers in any order that the assembler takes; a line of PTX or an
     `asm` statement with one; a short name (`mma.m16n8k64.s4`: the plainest of those); an atom of CUTLASS.
+    By itself a name of wgmma has A in registers; with an operand list A is where that has it.
 
     >>> parse("mma.sp.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32").selectors
     (0, 1)
@@ -84,11 +85,24 @@ def _tcgen05(text: str | Form) -> Tcgen05Form | None:
 
 def _with_a(form: Tcgen05Form, name: str, text: str) -> Tcgen05Form:
     """The form with A in tensor memory, if that is how the text has it: `[d-tmem], [a-tmem], ...`."""
-    if not isinstance(form, Tcgen05Mma):
-        return form
+    if isinstance(form, Tcgen05Mma) and _second_operands(name, text, "[", "]") == {"["}:
+        return form.a_from("tensor")
+    return form
+
+
+def _wgmma_with_a(form: MmaForm | TransferForm, name: str, text: str) -> MmaForm | TransferForm:
+    """The form with A in shared memory, if that is how the text has it: `{d}, a-desc, ...`."""
+    is_wgmma = isinstance(form, MmaForm) and form.family.startswith("wgmma")
+    if is_wgmma and isinstance(form, MmaForm) and _second_operands(name, text, "{", "}") == {""}:
+        return form.a_from("shared")
+    return form
+
+
+def _second_operands(name: str, text: str, opening: str, closing: str) -> set[str]:
+    """How the second operand begins wherever the first is in brackets: with a bracket, too, or not."""
     code = re.sub(r'\\[nt]|["\s]', "", text)
-    second = set(re.findall(re.escape(name) + r"\[[^][]*\],(\[?)", code))
-    return form.a_from("tensor") if second == {"["} else form
+    start, end = re.escape(opening), re.escape(closing)
+    return set(re.findall(rf"{re.escape(name)}{start}[^{start}{end}]*{end},({start}?)", code))
 
 
 def parse_every(text: str) -> list[MmaForm | TransferForm | Tcgen05Form]:
@@ -99,7 +113,13 @@ def parse_every(text: str) -> list[MmaForm | TransferForm | Tcgen05Form]:
     """
     names = mentions(text)
     matrix_names = [name for name in names if not is_companion(name)]
-    return list(dict.fromkeys(parse_any(name) for name in matrix_names or names[:1] or [text]))
+    return list(dict.fromkeys(_placed(name, text) for name in matrix_names or names[:1] or [text]))
+
+
+def _placed(name: str, text: str) -> MmaForm | TransferForm | Tcgen05Form:
+    """The form of a name in a text, with A where its operand list has it."""
+    form = parse_any(name)
+    return _with_a(form, name, text) if isinstance(form, Tcgen05Form) else _wgmma_with_a(form, name, text)
 
 
 def parse_mma(text: str | Form) -> MmaForm:
@@ -152,7 +172,7 @@ def parse_all(text: str | Form) -> list[MmaForm | TransferForm]:
     matrix_names = [name for name in names if not is_companion(name)]
     if not matrix_names:
         raise PtxlabError(refusal(names[0] if names else ""))
-    return list(dict.fromkeys(_resolve(name) for name in matrix_names))
+    return list(dict.fromkeys(_wgmma_with_a(_resolve(name), name, text) for name in matrix_names))
 
 
 @lru_cache(maxsize=1024)
