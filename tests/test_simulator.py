@@ -286,6 +286,14 @@ def test_a_loop_that_never_ends() -> None:
         (("bra DONE;\n    st", "bra GONE;\n    st"), "PTX line 17: there is no label GONE"),
         (("ret;", "ret"), "PTX line 22: found '}' where an operand belongs"),
         (("add.s64 %rd3", "frob.s64 %rd3"), "PTX line 14: frob.s64 is not simulated yet"),
+        # the widths of registers, which the assembler checks
+        (("add.s64 %rd3, %rd1", "add.s64 %rd3, %r1"), "takes a register of 64 bits here, and %r1 is .b32"),
+        (("add.s64 %rd3", "add.s64 %r1"), "add.s64 takes a register of 64 bits here, and %r1 is .b32"),
+        (("add.s64 %rd3", "add.s64 %p1"), "add.s64 takes a register of 64 bits here, and %p1 is .pred"),
+        (
+            ("[%rd3], %r3;\nDONE", "[%p1], %r3;\nDONE"),
+            "%p1 is .pred; an address is an integer of 32 or 64 bits",
+        ),
     ],
 )
 def test_refused_ptx(change: tuple[str, str], sentence: str) -> None:

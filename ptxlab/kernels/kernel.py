@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from .._util.arguments import as_int, as_text, is_name
+from .._util.arguments import as_int, as_text, is_a, is_name
 from ..errors import PtxlabError, listing, quoted
 from ..gpu.arrays import GpuArray, as_gpu_array, launch_stream, stream_handle
 from ..gpu.compiler import compile_kernel, compile_ptx, compiler_version
@@ -146,6 +146,8 @@ class Kernel(Generic[R]):
             raise PtxlabError(f"check={quoted(check)}: it is True, False or 'error'")
         variables = self._image.shared_variables(shape.shared)
         report = Report(self.source, check == "error", variables, self.source is self.ptx)
+        if not is_a(observers, tuple, list) or not all(is_a(each, Observer) for each in observers):
+            raise PtxlabError(f"observers={quoted(observers)}: it takes a list of ptxlab's Observer")
         listeners = tuple(observers)
         if limit is not None:
             listeners += (Limit(as_int(limit, "limit")),)

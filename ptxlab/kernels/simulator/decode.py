@@ -194,6 +194,9 @@ def _step(instruction: Instruction, context: Context) -> Step:
     guard = instruction.guard
     if guard is not None:
         register = guard.operand if isinstance(guard, Negated) else guard
+        if register.type != "pred":
+            fault = f"{instruction.where}: {register.name} is .{register.type}; @ takes a predicate"
+            return Step(instruction, _refusal(PtxlabError(fault)))
         step.guard, step.negated = register.index, isinstance(guard, Negated)
     return step
 

@@ -65,11 +65,18 @@ def unsupported(instruction: Instruction, what: str = "") -> PtxlabError:
     return PtxlabError(f"{instruction.where}: {what or instruction.opcode} is not simulated yet")
 
 
+#: Instructions whose registers may be wider than their type, and are cut off or extended (PTX ISA, Operand
+#: Size Exceeding Instruction-Type Size).
+_WIDER = frozenset({"cvt", "ld", "ldu", "st"})
+
+
 def reader(operand: Operand, bits: int, instruction: Instruction, context: Context) -> Read:
-    """What reads an operand as an array of so many bits; a wider register is cut off."""
+    """What reads an operand as an array of so many bits; a wider register is cut off where PTX allows one."""
     if isinstance(operand, Register):
+        _check_width(operand, bits, instruction)
         return _register_reader(operand, bits)
     if isinstance(operand, Negated):
+        _check_width(operand.operand, bits, instruction)
         negated = operand.operand.index
         return lambda machine, frame, threads: ~frame.read(negated, threads)
     if isinstance(operand, Immediate):
@@ -88,6 +95,25 @@ def reader(operand: Operand, bits: int, instruction: Instruction, context: Conte
     if isinstance(operand, Symbol):
         return _symbol_reader(operand, bits, instruction, context)
     raise PtxlabError(f"{instruction.where}: {instruction.opcode} does not take this kind of operand")
+
+
+def _check_width(register: Register, bits: int, instruction: Instruction) -> None:
+    own = type_bits(register.type)
+    wider = instruction.parts[0] in _WIDER and own is not None and own >= bits > 1
+    if own != bits and not wider:
+        raise _of_another_width(register, bits, instruction)
+
+
+def _of_another_width(register: Register, bits: int, instruction: Instruction) -> PtxlabError:
+    width = "of type .pred" if bits == 1 else f"of {bits} bits"
+    return PtxlabError(
+        f"{instruction.where}: {instruction.opcode} takes a register {width} here, and {register.name} is "
+        f".{register.type}"
+    )
+
+
+def _bits(dtype: np.dtype[Any]) -> int:
+    return 1 if dtype == np.bool_ else 8 * dtype.itemsize
 
 
 def _register_reader(operand: Register, bits: int) -> Read:
@@ -156,6 +182,10 @@ def address(operand: Operand, instruction: Instruction, context: Context) -> Rea
     if isinstance(base, Immediate):
         offset += base.value
         return lambda machine, frame, threads: threads.constant(offset, np.dtype(np.int64))
+    if base.type[0] not in "bsu" or type_bits(base.type) not in (32, 64):
+        raise PtxlabError(
+            f"{instruction.where}: {base.name} is .{base.type}; an address is an integer of 32 or 64 bits"
+        )
     index = base.index
 
     def place(values: NDArray[Any]) -> NDArray[Any]:
@@ -172,7 +202,7 @@ def address(operand: Operand, instruction: Instruction, context: Context) -> Rea
 
 
 def writer(operand: Operand, instruction: Instruction, signed: bool = False) -> Write:
-    """What writes a result into a register; a narrower one is extended."""
+    """What writes a result into a register; a narrower one is extended where PTX allows that."""
     if isinstance(operand, Sink):
         return lambda frame, threads, values: None
     if not isinstance(operand, Register):
@@ -182,9 +212,13 @@ def writer(operand: Operand, instruction: Instruction, signed: bool = False) -> 
     if bits not in UNSIGNED:
         raise unsupported(instruction, f"a register of {bits} bits")
     dtype = UNSIGNED[bits]
+    extends = instruction.parts[0] in _WIDER and bits > 1
 
     def write(frame: Frame, threads: Threads, values: NDArray[Any]) -> None:
         if values.dtype != dtype:
+            given = _bits(values.dtype)
+            if given != bits and not (extends and 1 < given < bits):
+                raise _of_another_width(operand, given, instruction)
             values = _extended(values, dtype, signed)
         frame.write(index, threads, values)
 
