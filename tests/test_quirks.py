@@ -268,7 +268,7 @@ def test_the_assembler_takes_the_example(quirk: Quirk, compiler: assembler.Compi
 def test_some_quirks_hold_for_one_release_only() -> None:
     words = {quirk.release_words for quirk in QUIRKS}
     assert words == {"13.0 only", "13.0 to 13.4", "since 13.4"}
-    assert sum(quirk.until == "13.0" for quirk in QUIRKS) == 3
+    assert sum(quirk.until == "13.0" for quirk in QUIRKS) == 4
     message = refusal("wmma.mma.sync.aligned.row.col.m16n16k16.s32.s8.s8.u32")
     assert "the assembler takes it (every target, CUDA 13.0 only)" in message
 

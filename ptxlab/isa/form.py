@@ -103,10 +103,12 @@ class Form(ABC):
         ('6.5', '8.0')
         """
         if not self.supports(target):
-            raise PtxlabError(
-                f"{target} lacks {self.mnemonic}; targets that have it: {listing(self.targets, 30)}"
-            )
+            raise PtxlabError(f"{target} lacks {self.mnemonic}; targets that have it: {self._having()}")
         return max(self.ptx_version, TARGET_VERSIONS[target])
+
+    def _having(self) -> str:
+        """The targets that have it, in words."""
+        return listing([target for target in self.targets if self.supports(target)], 30) or "none"
 
     def operand(self, name: str) -> Operand:
         """The operand of that name, in either case."""

@@ -261,10 +261,10 @@ class InstructionDescriptor:
         absent = {row.name for row in fields(self)} - {name for name, _, _ in _FIELDS[self.row.format]}
         for name in absent - {"kind", "m", "n", "k", "a", "b", "d"}:
             plain = next(row.default for row in fields(self) if row.name == name)
-            if getattr(self, name) != plain:
+            value = getattr(self, name)
+            if not (is_name(value, ("",)) if name == "scale" else value == plain):
                 raise PtxlabError(
-                    f"{name}={quoted(getattr(self, name))}: the descriptor of kind::{self.kind} has no such "
-                    f"field"
+                    f"{name}={quoted(value)}: the descriptor of kind::{self.kind} has no such field"
                 )
 
     def _set_types(self) -> None:

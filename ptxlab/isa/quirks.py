@@ -106,6 +106,12 @@ _BIG = "m16n16k16|m8n32k16|m32n8k16"
 _FP8 = r"e(?:4m3|5m2)"
 _NOTHING = "emits nothing at all: D keeps what it held"
 _DROPPED = "drops it: the code is that of the spelling without"
+_WITHOUT_COPIES = tuple(
+    f"tcgen05.{word}"
+    for word in ("mma", "ld", "st", "shift", "alloc", "dealloc", "relinquish", "commit", "fence", "wait")
+)
+#: Targets that have tcgen05.
+_TENSOR = tuple(target for target in SM_100A if not target.startswith("sm_12"))
 
 
 def _rows() -> Iterator[Quirk]:
@@ -259,6 +265,51 @@ def _rows() -> Iterator[Quirk]:
         why="nothing is unpacked",
         targets=SM_75,
         example=_line("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32.b6x16_p32", 2, 1, 1, 2),
+    )
+    yield Quirk(
+        title="a packed format, or `.b2`, in `tcgen05` but for `tcgen05.cp`",
+        pattern=r"\.(b8x16|b6x16_p32|b4x16_p64|b2)(?=\.|$)",
+        meant="",
+        of=_WITHOUT_COPIES,
+        fault=r".\1 does not fit here",
+        emits=_DROPPED,
+        why="nothing is unpacked or compressed: tcgen05.cp unpacks, .spcompress compresses",
+        targets=_TENSOR,
+        example="tcgen05.mma.cta_group::1.kind::f16.b6x16_p32 [e], da, db, sfa, p;",
+    )
+    yield Quirk(
+        title="`.row` or `.col` in `tcgen05.ld`, `.st`, `.cp`; `.b2` in `tcgen05.cp`",
+        pattern=r"\.(row|col|b2)(?=\.|$)",
+        meant="",
+        of=("tcgen05.ld", "tcgen05.st", "tcgen05.cp"),
+        fault=r".\1 does not fit here",
+        emits=_DROPPED,
+        why="nothing is transposed",
+        targets=_TENSOR,
+        example="tcgen05.cp.cta_group::1.128x256b.row [e], da;",
+    )
+    yield Quirk(
+        title="`.NaN` twice in `tcgen05.ld.red`",
+        pattern=r"\.NaN(?=.*\.NaN)",
+        meant="",
+        of=("tcgen05.ld.red",),
+        fault=".NaN is there twice",
+        emits=_DROPPED.replace("the spelling without", "the spelling with one"),
+        why="the manual has it once",
+        targets=tuple(target for target in _TENSOR if not target.startswith("sm_100")),
+        example="tcgen05.ld.red.sync.aligned.32x32b.x2.NaN.max.NaN.f32 {f0, f1}, f2, [e];",
+    )
+    yield Quirk(
+        title="`tcgen05.ld` and `.st` without `.aligned`",
+        pattern=r"\.sync(?!.*\.aligned)(?<!\.aligned\.sync)",
+        meant=".sync.aligned",
+        of=("tcgen05.ld", "tcgen05.st"),
+        fault=".aligned is missing",
+        emits="makes the same code of it",
+        why="the manual has no such form, and later assemblers refuse it",
+        targets=_TENSOR,
+        until="13.0",
+        example="tcgen05.st.sync.32x32b.x1.b32 [e], {a0};",
     )
     yield Quirk(
         title="`.row` or `.col` in `wgmma`, `ldmatrix`, `stmatrix`, `movmatrix`",

@@ -108,10 +108,13 @@ def _tcgen05_refusal(name: str) -> str:
         opcode = ".".join(tokens[:2])
         return f"{quoted(name)}: no instruction is called {opcode}; there are {listing(opcodes, 20)}"
     same = {mnemonic: words for mnemonic, words in pool.items() if words[:2] == tokens[:2]}
-    fault = _tcgen05_fault(tokens, list(same.values()))
+    fault, meant = quirk_of(name) or (_tcgen05_fault(tokens, list(same.values())), None)
     if tokens[1] == "mma":
         tokens = [token for token in tokens if not _is_in_descriptor(token)]
-    return f"{quoted(name)}: {fault}; nearest legal: {listing(_nearest(tokens, same))}"
+    near = _nearest(tokens, same)
+    if meant is not None:
+        near = [meant, *(other for other in near if other != meant)][:3]
+    return f"{quoted(name)}: {fault}; nearest legal: {listing(near)}"
 
 
 def _is_in_descriptor(token: str) -> bool:

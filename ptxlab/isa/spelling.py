@@ -43,7 +43,7 @@ def form_of(name: str) -> MmaForm | TransferForm | None:
 
 def canonical(name: str) -> str | None:
     """The mnemonic in the manual's order; None if the catalogue has no such form."""
-    form = form_of(name)
+    form = tcgen05_form(name) if name.startswith("tcgen05") else form_of(name)
     return None if form is None else form.mnemonic
 
 

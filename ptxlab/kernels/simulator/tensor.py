@@ -339,7 +339,7 @@ def _mma(instruction: Instruction, context: Context, form: Tcgen05Mma) -> Step:
         lanes = readers(operands[0].items, 32, instruction, context)
         operands.pop(0)
     enable = reader(operands.pop(0), 1, instruction, context) if operands else None
-    zero_columns, scale = _last(operands, instruction, context)
+    zero_columns, scale = _last(operands, instruction, context, form.ws)
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         values = {name: read(machine, frame, threads) for name, read in reads.items()}
@@ -364,11 +364,13 @@ def _mma(instruction: Instruction, context: Context, form: Tcgen05Mma) -> Step:
     return Step(instruction, execute)
 
 
-def _last(operands: Sequence[Operand], instruction: Instruction, context: Context) -> tuple[Read | None, int]:
-    """The zero-column mask descriptor, a register of 64 bits, and the number `scale-input-d`."""
+def _last(
+    operands: Sequence[Operand], instruction: Instruction, context: Context, ws: bool
+) -> tuple[Read | None, int]:
+    """The zero-column mask descriptor of `.ws`, 64 bits, and the number `scale-input-d` of the others."""
     zero_columns, scale = None, 0
     for operand in operands:
-        if isinstance(operand, Register):
+        if ws or isinstance(operand, Register):
             zero_columns = reader(operand, 64, instruction, context)
         elif isinstance(operand, Immediate):
             scale = operand.value
