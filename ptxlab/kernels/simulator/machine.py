@@ -213,6 +213,8 @@ class Machine:
         self.batch = batch
         self.memory = launch.memory
         self.observers = launch.observers
+        #: Those that want to hear of every instruction.
+        self._listeners = [each for each in launch.observers if type(each).executed is not Observer.executed]
         self.barriers: Barriers[tuple[Frame, Instruction]] = Barriers(batch)
         #: What `bar.red` does with its result, by line of the PTX.
         self.reductions: dict[int, Callable[[Frame, Threads, NDArray[Any], NDArray[Any]], None]] = {}
@@ -274,7 +276,7 @@ class Machine:
         self.frame = frame
         steps = frame.program.steps
         stop = self._next_meeting(frame, index)
-        observers = self.observers
+        listeners = self._listeners
         while index != stop:
             if index >= len(steps):
                 self.finish(frame, threads)
@@ -292,7 +294,7 @@ class Machine:
                 self._converge(frame, step, threads, active)
                 return
             if active.count:
-                for observer in observers:
+                for observer in listeners:
                     observer.executed(step.instruction, active)
             if step.control is not None:
                 step.control(self, frame, threads, active)
@@ -392,7 +394,7 @@ class Machine:
             ready = ~np.any(missing, axis=1)[group]
         if ready.any():
             ready_threads = active.where(ready)
-            for observer in self.observers:
+            for observer in self._listeners:
                 observer.executed(step.instruction, ready_threads)
             if step.execute is not None:
                 try:
@@ -456,8 +458,9 @@ class Machine:
         waits: bool,
     ) -> None:
         """Threads reach a barrier of their block; those that wait go on when it is complete."""
-        for number in np.unique(barrier):
-            ours = threads if (barrier == number).all() else threads.where(barrier == number)
+        same = bool((barrier == barrier[0]).all())
+        for number in barrier[:1] if same else np.unique(barrier):
+            ours = threads if same else threads.where(barrier == number)
             expected = None
             if count is not None:
                 expected = count if ours is threads else count[barrier == number]

@@ -62,6 +62,10 @@ class Buffer:
         """Bytes."""
         return self.data.size
 
+    def holds(self, first: int, last: int) -> bool:
+        """Whether addresses from the first to before the last belong to it."""
+        return self.start <= first and last <= self.start + self.data.size
+
 
 @dataclass(slots=True)
 class _Repeated:
@@ -454,12 +458,15 @@ class Memory:
         width: int,
         chosen: NDArray[np.intp] | None,
     ) -> list[Piece]:
+        first, last = int(places.min()), int(places.max())
         buffer = self._recent.get(instruction.line)
-        if buffer is not None:
-            offsets = places - buffer.start
-            if offsets.min() >= 0 and offsets.max() <= buffer.size - width:
-                self._check_writable(instruction, kind, buffer)
-                return [Piece(chosen, buffer.data, offsets, threads.indices, buffer.title)]
+        if buffer is None or not buffer.holds(first, last + width):
+            number = int(np.searchsorted(self._starts, first, side="right")) - 1
+            buffer = self.buffers[max(number, 0)]
+        if buffer.holds(first, last + width):
+            self._check_writable(instruction, kind, buffer)
+            self._recent[instruction.line] = buffer
+            return [Piece(chosen, buffer.data, places - buffer.start, threads.indices, buffer.title)]
         numbers = np.searchsorted(self._starts, places, side="right") - 1
         sizes = np.array([each.size for each in self.buffers], dtype=np.int64)
         outside = numbers < 0
@@ -474,10 +481,6 @@ class Memory:
             buffer = self.buffers[number]
             self._check_writable(instruction, kind, buffer)
             here = np.flatnonzero(numbers == number)
-            if len(here) == len(places):
-                self._recent[instruction.line] = buffer
-                offsets = places - buffer.start
-                return [Piece(chosen, buffer.data, offsets, threads.indices, buffer.title)]
             ours = here if chosen is None else chosen[here]
             offsets = places[here] - buffer.start
             pieces.append(Piece(ours, buffer.data, offsets, threads.indices[here], buffer.title))

@@ -203,8 +203,12 @@ class Traffic(Observer):
         entry.least += repeated.least
 
     def _judge_banks(self, entry: Moved, access: Access, kind: str, each: int) -> None:
+        times = 1
         if self._batch is not None and len(access.threads) == self._batch.size:
-            rows = access.addresses.reshape(-1, 32)
+            blocks = access.addresses.reshape(self._batch.count, -1)
+            if (blocks == blocks[0]).all():
+                blocks, times = blocks[:1], self._batch.count
+            rows = blocks.reshape(-1, 32)
             shifted = rows - (rows.min(axis=1) & -16)[:, None]
         else:
             rows = self._rows(access.threads, access.addresses)
@@ -226,7 +230,7 @@ class Traffic(Observer):
             totals = zip(np.atleast_1d(judged.wavefronts), np.atleast_1d(judged.least), strict=True)
             for number, (wavefronts, least) in zip(unknown, totals, strict=True):
                 known[names[number]] = int(wavefronts), int(least)
-        for name, count in zip(names, counts.tolist(), strict=True):
+        for name, count in zip(names, (times * counts).tolist(), strict=True):
             wavefronts, least = known[name]
             entry.accesses += count
             entry.wavefronts += each * wavefronts * count
