@@ -9,7 +9,7 @@ import pytest
 
 import ptxlab
 from ptxlab import PtxlabError
-from ptxlab.kernels.checks import KINDS, Hazard
+from ptxlab.kernels.checks import KINDS, AccessCheck, Hazard
 from ptxlab.kernels.simulator import HazardError
 from tests.cases import each
 
@@ -18,8 +18,11 @@ from .hazard_cases import HAZARDS, launch_of, variant
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "hazards.md"
 
 
-def _hazards(name: str, fixed: bool = False, check: bool | str = True) -> list[Hazard]:
+def _hazards(
+    name: str, fixed: bool = False, check: bool | str = True, blocks: int | None = None
+) -> list[Hazard]:
     grid, block, arguments, shared = launch_of(name)
+    grid = blocks or grid
     kernel = variant(name, fixed)
     try:
         return kernel.simulate(grid, block, *arguments, shared=shared, check=check).hazards
@@ -39,6 +42,15 @@ def test_found(name: str) -> None:
     assert _hazards(name, True) == []
     (first,) = _hazards(name, check="error")
     assert first.sentence in {hazard.sentence for hazard in hazards}
+
+
+@each("name", [name for name, kind in HAZARDS.items() if kind in ("race", "uninitialised memory")])
+def test_blocks_that_do_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks are looked at one by one where there is something to report, and it is the same."""
+    found = [_hazards(name, fixed, blocks=3) for fixed in (False, True)]
+    monkeypatch.setattr(AccessCheck, "_in_first_block", lambda *_: False)
+    assert [_hazards(name, fixed, blocks=3) for fixed in (False, True)] == found
+    assert found[0]
 
 
 def test_every_kind_has_a_kernel() -> None:

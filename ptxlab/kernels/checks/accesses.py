@@ -2,6 +2,9 @@
 
 Beside memory there is a shadow: for each few bytes, who wrote them last, and two that read them. An entry is
 one number: the time, flags, and the thread (its index in the launch) or the column of asynchronous work.
+
+Blocks mostly do the same in their shared memory at the same time. As long as they do, and nothing is wrong,
+the shadow is that of the first block only.
 """
 
 from __future__ import annotations
@@ -63,7 +66,7 @@ def _traits(opcode: str) -> _Traits:
 class _Shadow:
     """For each few bytes of one array: its last writer, its last reader, and one of another warp."""
 
-    __slots__ = ("grain", "reader", "second", "size", "writer")
+    __slots__ = ("grain", "reader", "second", "size", "was_read", "was_written", "writer")
 
     def __init__(self, size: int, readers: int) -> None:
         self.size = size
@@ -72,9 +75,10 @@ class _Shadow:
         self.writer = np.zeros(count, dtype=np.int64)
         self.reader = np.zeros(count, dtype=np.int64)
         self.second = np.zeros(count if readers > 1 else 0, dtype=np.int64)
+        self.was_written = self.was_read = False
 
-    def entries(self, offsets: NDArray[np.int64], width: int) -> tuple[NDArray[np.int64], int]:
-        """The entries of accesses, those of each one behind each other, and how many each has."""
+    def refine(self, width: int) -> None:
+        """Make entries as small as accesses of so many bytes."""
         grain = gcd(width, _LARGEST)
         if grain < self.grain:
             times = self.grain // grain
@@ -82,6 +86,18 @@ class _Shadow:
                 np.repeat(array, times) for array in (self.writer, self.reader, self.second)
             )
             self.grain = grain
+
+    def repeat(self, blocks: int, lanes: int) -> None:
+        """The shadow of one block becomes that of several, of so many lanes each, that did the same."""
+        first = np.repeat(np.arange(blocks) * lanes, len(self.writer))
+        self.size *= blocks
+        for name in ("writer", "reader", "second"):
+            stamps = np.tile(getattr(self, name), blocks)
+            setattr(self, name, np.where(stamps == 0, 0, stamps + first))
+
+    def entries(self, offsets: NDArray[np.int64], width: int) -> tuple[NDArray[np.int64], int]:
+        """The entries of accesses, those of each one behind each other, and how many each has."""
+        self.refine(width)
         first = offsets >> self.grain.bit_length() - 1
         count = width // self.grain
         if count == 1:
@@ -119,6 +135,10 @@ def _distinct(numbers: NDArray[Any], limit: int) -> NDArray[np.int64]:
     return np.flatnonzero(there)
 
 
+class _NotAlikeError(Exception):
+    """What is found in the first block may not be so in others, or is to be reported of all."""
+
+
 class AccessCheck(Observer):
     """Looks for hazards in accesses to memory."""
 
@@ -138,6 +158,8 @@ class AccessCheck(Observer):
         self._instructions.append(None)
         self._clocks = Clocks(batch, self._time)
         self._shared: _Shadow | None = None
+        self._alike = batch.count > 1 and batch.grid.cluster_size == 1  # whether `_shared` is of one block
+        self._first_pieces: dict[int, tuple[Piece, Piece | None]] = {}
         self._local = np.zeros((batch.size, 0), dtype=np.bool_)
         self._pending: list[_Pending] = []
         self._unannounced: list[tuple[int, NDArray[Any], NDArray[Any], int]] = []
@@ -190,9 +212,13 @@ class AccessCheck(Observer):
             if access.space == "shared":
                 if self._batch.grid.cluster_size > 1:
                     self._check_presence(access, piece)
-                if self._shared is None or self._shared.size != piece.data.size:
-                    self._shared = _Shadow(piece.data.size, 2)
-                self._in_shared(access, piece, self._shared, traits, strong)
+                if self._shared is None:
+                    self._shared = _Shadow(piece.data.size // (self._batch.count if self._alike else 1), 2)
+                if self._alike and not self._in_first_block(access, piece, self._shared, traits, strong):
+                    self._alike = False
+                    self._shared.repeat(self._batch.count, self._batch.block_lanes)
+                if not self._alike:
+                    self._in_shared(access, piece, self._shared, traits, strong)
             else:
                 shadow = self._global.get(id(piece.data))
                 if shadow is None:
@@ -238,6 +264,42 @@ class AccessCheck(Observer):
         if publishes:
             self._clocks.published[threads >> 5] = self._time
             self._published[blocks] = self._time
+
+    def _in_first_block(
+        self, access: Access, piece: Piece, shadow: _Shadow, traits: _Traits, strong: bool
+    ) -> bool:
+        """As `_in_shared`, if all blocks do the same and nothing is wrong; whether that is so."""
+        if access.proxy != "generic" or access.kind == "mbarrier" or traits.group or traits.announced:
+            return False
+        known = self._first_pieces.get(id(access.instruction))
+        if known is None or known[0].offsets is not piece.offsets or known[0].threads is not piece.threads:
+            known = self._first_pieces[id(access.instruction)] = piece, self._first_piece(piece)
+        first = known[1]
+        if first is None:
+            return False
+        shadow.refine(access.width)
+        written = shadow.writer if access.kind == "read" else shadow.writer.copy()
+        try:
+            self._in_shared(access, first, shadow, traits, strong)
+        except _NotAlikeError:
+            shadow.writer = written
+            return False
+        return True
+
+    def _first_piece(self, piece: Piece) -> Piece | None:
+        """The part of an access that the first block makes, if all others make the same."""
+        blocks, lanes = self._batch.count, self._batch.block_lanes
+        count, rest = divmod(len(piece.threads), blocks)
+        if piece.chosen is not None or rest or not count:
+            return None
+        numbers = np.arange(blocks)[:, None]
+        threads, offsets = piece.threads.reshape(blocks, count), piece.offsets.reshape(blocks, count)
+        pitch = piece.data.size // blocks
+        if threads[0].max() >= lanes or (offsets - offsets[0] != numbers * pitch).any():
+            return None
+        if piece.threads is not self._batch.everyone and (threads - threads[0] != numbers * lanes).any():
+            return None
+        return Piece(self._batch.everyone[:count], piece.data, offsets[0], threads[0], piece.title)
 
     def _in_shared(
         self, access: Access, piece: Piece, shadow: _Shadow, traits: _Traits, strong: bool
@@ -286,8 +348,7 @@ class AccessCheck(Observer):
     ) -> None:
         entries, count = shadow.entries(piece.offsets, access.width)
         threads = piece.threads if count == 1 else np.repeat(piece.threads, count)
-        before = shadow.writer[entries]
-        if before.any():
+        if shadow.was_written and (before := shadow.writer[entries]).any():
             found = self._conflicts(before, threads, strong, True)
             if found is not None:
                 self._report_conflicts(
@@ -297,9 +358,10 @@ class AccessCheck(Observer):
         if access.kind == "read":
             if not traits.constant:
                 shadow.reader[entries] = stamps
+                shadow.was_read = True
             return
-        before = shadow.reader[entries]
-        if before.any():
+        shadow.was_written = True
+        if shadow.was_read and (before := shadow.reader[entries]).any():
             found = self._conflicts(before, threads, strong, True)
             if found is not None:
                 self._report_conflicts(
@@ -344,6 +406,8 @@ class AccessCheck(Observer):
         which = np.flatnonzero(late)
         if not len(which):
             return None
+        if self._alike and not everywhere and not self._clocks.are_blocks_alike():
+            raise _NotAlikeError
         stamps, ours = before[which], threads[which]
         times = stamps >> _SHIFT & _TIME
         others = stamps & _ID
@@ -653,6 +717,8 @@ class AccessCheck(Observer):
         count: int,
         everywhere: bool = False,
     ) -> None:
+        if self._alike and access.space == "shared":
+            raise _NotAlikeError
         if did == "wrote" and access.kind == "write":
             which = self._different(access, piece, shadow, entries, which, before)
         lanes = self._batch.block_lanes
@@ -786,6 +852,8 @@ class AccessCheck(Observer):
         which: NDArray[np.intp],
     ) -> None:
         """Threads write different values to the same bytes at once."""
+        if self._alike and access.space == "shared":
+            raise _NotAlikeError
         lanes = self._batch.block_lanes
         first = int(which[0])
         other = int(threads[winner[first]])
@@ -807,6 +875,8 @@ class AccessCheck(Observer):
         threads: NDArray[Any],
         missing: NDArray[np.bool_],
     ) -> None:
+        if self._alike:
+            raise _NotAlikeError
         span = self._bytes(access, shadow, entries[missing])
         self._report.add(
             "uninitialised memory", access.instruction, self._batch, threads[missing],

@@ -136,6 +136,12 @@ class Clocks:
         flagged = (times <= self.published[other_warp]) & (times < self.acquired[warp])
         return np.asarray(same | (times <= known) | flagged)
 
+    def are_blocks_alike(self) -> bool:
+        """Whether threads of each block know of each other what those of the first block do."""
+        by_block = [self.block_time, self.cluster_time, self.warp_time, self.published, self.acquired]
+        rows = [times.reshape(self.batch.count, -1) for times in by_block]
+        return self._matrix is None and all(bool((each == each[0]).all()) for each in rows)
+
     # -- barriers --------------------------------------------------------------------------------------------
 
     def arrive(self, number: int, threads: NDArray[Any], waits: bool) -> NDArray[np.bool_]:
