@@ -875,7 +875,7 @@ def test_tiles_with_chunks_of_32_bytes() -> None:
         assert fields_.family == "tcgen05" and fields_.chunk == 32
         assert (fields_.load(shared, 64, 8, bits=32, major="MN") == codes[:, k : k + 8]).all()
         assert tile.judge(fields_, k).problems == ()
-    assert tile.alignment == 512 and memory.Tile.parse(repr(tile)) == tile
+    assert tile.alignment == 1024 and memory.Tile.parse(repr(tile)) == tile
     assert (
         memory.Tile(32, 32, 4, "MN", 128, chunk=32).cute
         == "Swizzle<2,5,2> o ((4,8,1),(4,1)):((1,4,128),(32,128))"

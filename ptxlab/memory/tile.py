@@ -231,8 +231,15 @@ class Tile:
 
     @property
     def alignment(self) -> int:
-        """What the tile's address must be a multiple of: the swizzle pattern repeats from atom to atom."""
-        return self.atom_lines * self.swizzle if self.swizzle else 16
+        """What the tile's address must be a multiple of, where the swizzle pattern starts.
+
+        PTX ISA, "Shared memory descriptor": 1024 bytes with a swizzle of 128. With chunks of 32 bytes the
+        pattern repeats after 512 (CUTLASS: Swizzle<2,5,2>), which is no reason to align it less.
+
+        >>> Tile(bits=32, rows=32, k=8, major="MN", swizzle=128, chunk=32).alignment
+        1024
+        """
+        return 8 * self.swizzle if self.swizzle else 16
 
     # -- layout ------------------------------------------------------------------------------------------
 
