@@ -199,14 +199,11 @@ import resource, signal
 import numba  # with its own files
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
-import ptxlab
-from ptxlab.numerics import compiled
-ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
-x = ptxlab.inputs.make(ins, "moderate", 8)
-with compiled.backend("numpy"):
-    expected = ins.emulate(x.a, x.b, x.c)
-with compiled.backend("numba"):
-    assert (ins.emulate(x.a, x.b, x.c) == expected).all()
+import numpy as np
+from ptxlab.numerics import compiled, repack_loop
+words, result = np.arange(12, dtype=np.uint32).reshape(3, 4), np.zeros((3, 4), dtype=np.uint32)
+compiled.call(repack_loop, "gather", words, np.array([3, 1, 0, 2]), result)  # compiles in half a second
+assert (result == words[:, [3, 1, 0, 2]]).all()
 """,
     "no place": """
 from numba.core import caching

@@ -253,12 +253,17 @@ def result_of(function: object, *arguments: object, form: str, about: str = "") 
     """
     if not callable(function):
         raise WrongForm(f"the answer is a function: {form}.")
-    shown = ", ".join(textwrap.shorten(str(argument), 60, placeholder=" ...") for argument in arguments)
-    about = about or f"called with ({shown})"
+    about = about or f"called with ({', '.join(_shortened(str(argument)) for argument in arguments)})"
     value = call(function, arguments, about)
     if value is None:
         raise WrongForm(f"{about} the function returned nothing; is the `return` missing?")
     return value
+
+
+def _shortened(text: str) -> str:
+    """In at most 60 letters; most are numbers, and checks make thousands of calls."""
+    joined = " ".join(text.split())
+    return joined if len(joined) <= 60 else textwrap.shorten(joined, 60, placeholder=" ...")
 
 
 def whole_result_of(function: object, *arguments: object, form: str) -> int:

@@ -111,7 +111,7 @@ class Chart(go.Figure):  # type: ignore[misc]
             dark.update(opacity=0, hoverinfo="skip", hovertemplate=None, texttemplate=None)
             dark.colorbar.showticklabels = False
             uid, rules, shown = _MATRIX, _MATRIX_RULES, [dark, *self.data, _marker(_MATRIX)]
-        display(HTML(f"<style>{_dark_style(uid, rules)}</style>"))  # type: ignore[no-untyped-call]
+        display(HTML(f"<style>{_dark_style(uid, rules)}</style>"))
         go.Figure(shown, self.layout)._ipython_display_()
 
 

@@ -32,7 +32,10 @@ __all__ = ["assemble", "build"]
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-_BRIEF_LINES = 8  # of a table or a block of code
+_BRIEF_LINES = 5  # of a table or a block of code
+_BRIEF_PARTS = 3  # of a page: so many that unfold, and definitions of so many sections
+_UNFOLDING = re.compile(r"^::::\{dropdown\}.*?^::::\n", re.MULTILINE | re.DOTALL)
+_DEFINITIONS = re.compile(r"^(?:[^\n:].*\n: .*\n\n?)+", re.MULTILINE)
 
 
 def assemble(source: Path, *, brief: bool = False) -> None:
@@ -60,7 +63,12 @@ def assemble(source: Path, *, brief: bool = False) -> None:
 
 
 def _shortened(text: str) -> str:
-    """A page with the first lines of its tables and of its blocks of code; all headings and labels stay."""
+    """A page with the first parts that unfold and the first definitions, and the first lines of each table
+    and each block of code; all headings and labels stay.
+    """
+    for part in (_UNFOLDING, _DEFINITIONS):
+        for match in reversed(list(part.finditer(text))[_BRIEF_PARTS:]):
+            text = text[: match.start()] + text[match.end() :]
     lines: list[str] = []
     length = 0  # of the table or block of code so far
     in_code = False
