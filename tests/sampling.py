@@ -6,10 +6,17 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-__all__ = ["EXHAUSTIVE", "every_third", "one_in", "some"]
+import pytest
+
+__all__ = ["EXHAUSTIVE", "covered_by", "every_third", "one_in", "some"]
 
 T = TypeVar("T")
 EXHAUSTIVE = bool(os.environ.get("PTXLAB_EXHAUSTIVE"))
+
+
+def covered_by(others: str) -> pytest.MarkDecorator:
+    """Marks a test that `make exhaustive` runs: in `make test` others show the same in less time."""
+    return pytest.mark.skipif(not EXHAUSTIVE, reason=f"in `make exhaustive`; here covered by {others}")
 
 
 def every_third(cases: Sequence[T], number: int = 0) -> Sequence[T]:

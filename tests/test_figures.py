@@ -125,6 +125,14 @@ def shown() -> list[Any]:
     return [picture for name, picture in pictures().items() if EXHAUSTIVE or name not in MORE]
 
 
+def half() -> Sequence[Any]:
+    return one_in(2, shown())
+
+
+def a_sixth() -> Sequence[Any]:
+    return one_in(6, shown())
+
+
 def a_third() -> Sequence[Any]:
     return one_in(3, shown())
 
@@ -151,7 +159,7 @@ def labels(picture: views.Picture) -> list[str]:
     return texts
 
 
-@each("picture", shown, ids=lambda picture: picture.title)
+@each("picture", half, ids=lambda picture: picture.title)
 def test_plotly_gets_the_colours_hover_texts_and_labels_of_the_picture(picture: views.Picture) -> None:
     figure = figures.chart(picture)
     heat = [trace for trace in figure.data if trace.type == "heatmap"]
@@ -281,7 +289,7 @@ def test_warps_are_named_left_of_the_rows_and_touch_nothing() -> None:
 # -- titles ----------------------------------------------------------------------------------------------
 
 
-@each("picture", a_third, ids=lambda picture: picture.title)
+@each("picture", a_sixth, ids=lambda picture: picture.title)
 def test_pictures_without_title_show_their_grids_alone(picture: views.Picture, tmp_path: Path) -> None:
     plain = picture.with_title(False)
     whole, bare = picture.drawing(), plain.drawing()

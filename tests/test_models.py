@@ -19,7 +19,7 @@ from ptxlab.verify import inputs
 from ptxlab.views import model_table, rule_words
 from tests import reference
 from tests.cases import each
-from tests.sampling import every_third
+from tests.sampling import every_third, one_in
 
 HALF = instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 SHORT = instruction("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32")
@@ -43,11 +43,12 @@ def corner(ins: Instruction, chip: str, pairs: dict[int, tuple[float, float]], c
 @pytest.mark.slow
 def test_every_form_that_a_chip_has_is_modelled_and_every_other_is_refused() -> None:
     used = set()
-    for ins in mma_instructions():
+    for number, ins in enumerate(mma_instructions()):
+        refusing = one_in(6, [chip for chip in GENERATIONS if not has(ins, chip)], number)
         for chip in GENERATIONS:
             if has(ins, chip):
                 used.add(model_for(ins, chip))
-            else:
+            elif chip in refusing:
                 with pytest.raises(
                     PtxlabError, match=f"model '{chip}'(: that chip lacks | has no arithmetic for )"
                 ):

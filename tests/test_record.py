@@ -273,7 +273,7 @@ for number in range(20):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("locks", ["locks", "no locks"])
+@pytest.mark.parametrize("locks", some(["no locks", "locks"]))
 def test_two_kernels_at_once_lose_nothing(file: Path, locks: str) -> None:
     """Also on a file system without locks, as Lustre is by default."""
     kernels = [

@@ -50,8 +50,11 @@ def _of_notebook(error: Any) -> bool:
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where `saved_page` keeps pages."""
-    return tmp_path_factory.mktemp("saved")
+    """Where `saved_page` keeps pages, for all workers."""
+    base = tmp_path_factory.getbasetemp()
+    shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "saved"
+    shared.mkdir(exist_ok=True)
+    return shared
 
 
 VIEWPORT = {"width": 1280, "height": 1400}

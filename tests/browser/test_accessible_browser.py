@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import ptxlab
+from tests.sampling import some
 from tools.bare_page import BareBook, BarePage
 from tools.jupyter import Shown
 
@@ -119,7 +120,7 @@ def complaints(page: Any, part: str = ".ptx-explorer", *, contrast: bool = False
 @pytest.mark.skipif(
     not AXE.exists(), reason="axe-core is installed by python -m tools.check_javascript, which needs npm"
 )
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", some(FORMS, 2))
 def test_axe_has_nothing_to_say(book: Any, page: Any, dark: Any, form: str) -> None:
     """Roles, names and contrasts as axe-core checks them; with all that opens; light and dark."""
     book.run(1, f"ex.instruction = {FORMS[form]!r}; ex.view.tracing = True; ex.selection = 'D', 1, 2")

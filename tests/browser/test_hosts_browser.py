@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.sampling import covered_by
 from tools.jupyter import Shown
 
 pytestmark = pytest.mark.browser
@@ -31,6 +32,7 @@ def edit(page: Any) -> None:
     assert shown.root.locator(".ptx-problem").inner_text() == ""
 
 
+@covered_by("JupyterLab, of whose parts Notebook 7 is made")
 def test_notebook(lab: Any, page: Any) -> None:
     pytest.importorskip("notebook")
     book = lab.open(page, "notebook7", [CODE, "print(ex.D[9, 0])"], at="notebooks")

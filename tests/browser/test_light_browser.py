@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import ptxlab
+from tests.sampling import some
 from tools.bare_page import BareBook, BarePage, saved_page
 from tools.jupyter import PANES, Shown
 
@@ -57,7 +58,7 @@ def lane_title(page: Any) -> str:
     return str(page.locator(".ptx-lane-title b").inner_text())
 
 
-@pytest.mark.parametrize("size", [(1280, 1400), (1180, 640)])
+@pytest.mark.parametrize("size", some([(1180, 640), (1280, 1400)]))
 def test_pointing_at_a_cell_lights_its_bits(page: Any, folder: Path, size: tuple[int, int]) -> None:
     """In full and in cards; of each lane that is shown; and nothing where the lane is not."""
     page.set_viewport_size({"width": size[0], "height": size[1]})

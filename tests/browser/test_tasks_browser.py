@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import ptxlab
+from tests.sampling import covered_by
 from tools.jupyter import PANES, Book, Shown
 
 pytestmark = pytest.mark.browser
@@ -161,6 +162,7 @@ def test_1_2_3_a_cell_of_a(user: User, task: Callable[[int], None], page: Any) -
     user.sees(*ALL)
 
 
+@covered_by("test_lanes_that_contribute, in a bare page")
 def test_4_who_makes_a_cell_of_d(user: User, task: Callable[[int], None], page: Any) -> None:
     user.start(S4)
     user.click("D", 3, 5)
@@ -191,6 +193,7 @@ def test_5_6_a_register_and_a_bit(user: User, task: Callable[[int], None], page:
     assert places == {pane: user.root.locator(f"[data-pane={pane}]").bounding_box() for pane in "ABD"}
 
 
+@covered_by("test_paste_and_refusal, test_toolbar and test_history_browser.py, in a bare page")
 def test_7_8_9_paste_fill_undo(user: User, task: Callable[[int], None], page: Any) -> None:
     user.start(S4)
     block = np.arange(128).reshape(16, 8) % 7
@@ -209,6 +212,7 @@ def test_7_8_9_paste_fill_undo(user: User, task: Callable[[int], None], page: An
     user.reads("B", 3, 3, int(block[3, 3]))
 
 
+@covered_by("test_find_a_difference, in a bare page")
 def test_10_chips_that_differ(user: User, task: Callable[[int], None], page: Any) -> None:
     user.start(F16)
     user.choose("[data-tool=against]", "sm_80 Ampere")
@@ -239,6 +243,7 @@ def test_11_to_13_sparse(user: User, task: Callable[[int], None], page: Any) -> 
     task(3)
 
 
+@covered_by("test_why_a_cell_of_d_has_its_bits, in a bare page")
 def test_14_why_these_bits(user: User, task: Callable[[int], None], page: Any) -> None:
     user.start(F16)
     user.click("D", 3, 5)
@@ -251,6 +256,7 @@ def test_14_why_these_bits(user: User, task: Callable[[int], None], page: Any) -
     task(3)
 
 
+@covered_by("test_the_cell_under_the_pointer_stays_there, in a bare page")
 def test_15_zoom(user: User, task: Callable[[int], None], page: Any) -> None:
     user.start(S4)
     user.hover("A", 9, 37)
@@ -317,6 +323,7 @@ def test_19_dark_theme(user: User, task: Callable[[int], None], page: Any) -> No
         page.locator(".lm-MenuBar-item, .lm-Menu-item", has_text=label).first.click()
 
 
+@covered_by("test_from_the_start_to_an_edited_a_in_ten_keys, in a bare page")
 def test_20_by_keyboard(user: User, task: Callable[[int], None], page: Any) -> None:
     """From the first control of the Explorer to A, an edit, and D read out: ten keys."""
     user.start(S4, "ex.B = np.ones((64, 8)); ex.A = np.zeros((16, 64))")
