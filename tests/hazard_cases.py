@@ -53,6 +53,8 @@ HAZARDS = {
     "wgmma_unfenced": "missing wgmma.fence",
     "wgmma_uncommitted": "wgmma registers",
     "wgmma_unwaited": "wgmma registers",
+    "too_few_bytes": "missing wait",
+    "one_by_one": "race",
 }
 
 

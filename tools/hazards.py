@@ -42,7 +42,8 @@ _LIMITS = """
 - Flags: if a warp executes a fence or a release, and another warp then looks at memory with an atomic,
   volatile or acquiring access, the second is taken to know all that the first did before its fence. Between
   blocks the same holds for whole blocks.
-- An mbarrier passes on what all threads knew that have arrived so far, also those of its next phase.
+- An mbarrier passes on what all threads knew that had arrived when its last phase was complete, also to those
+  that waited for an earlier one.
 - Blocks of a cluster are taken to know each other after any wait for an mbarrier or the cluster's barrier.
 - Stores of equal values to the same bytes are not reported, nor is memory of `malloc` that nobody wrote.
 - Global memory that TMA reads and writes takes no part; arrays of the caller count as written.

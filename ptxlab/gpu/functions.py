@@ -31,21 +31,22 @@ def launch_function(
     shared: int,
     values: Sequence[bytes],
     stream: int,
+    cooperative: bool = False,
 ) -> None:
-    """Queue a kernel on a stream; `values` are the bytes of its parameters. Nothing waits for it."""
+    """Queue a kernel on a stream; `values` are the bytes of its parameters. Nothing waits for it.
+
+    The blocks of a `cooperative` one run at the same time, and may wait for each other with grid.sync().
+    """
     driver = load("cuda.bindings.driver")
     if shared > _STATIC_LIMIT:
         attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
         check(driver.cuFuncSetAttribute(function, attribute, shared), "asking for shared memory")
     buffers = [np.frombuffer(value, dtype=np.uint8) for value in values]
     pointers = np.array([buffer.ctypes.data for buffer in buffers], dtype=np.uint64)
-    result = driver.cuLaunchKernel(
-        function,
-        *grid,
-        *block,
-        shared,
-        driver.CUstream(stream),
-        pointers.ctypes.data if len(values) else 0,
-        0,
-    )
+    parameters = pointers.ctypes.data if len(values) else 0
+    queue = driver.CUstream(stream)
+    if cooperative:
+        result = driver.cuLaunchCooperativeKernel(function, *grid, *block, shared, queue, parameters)
+    else:
+        result = driver.cuLaunchKernel(function, *grid, *block, shared, queue, parameters, 0)
     check(result, f"launching the kernel {name}")

@@ -34,11 +34,12 @@ def launch_kernel(
     shared: int,
     arguments: Sequence[NDArray[Any] | bytes | TensorMap | MapPointer],
     stream: int | None = None,
+    cooperative: bool = False,
 ) -> None:
     """Load a kernel from machine code or PTX, run it on a stream, and wait for it.
 
     Arrays are copied to the GPU and back, the same one once; bytes are passed by value. If a stream is given
-    and there are no arrays to copy back, nobody waits.
+    and there are no arrays to copy back, nobody waits. `cooperative` is for grid.sync().
 
     >>> launch_kernel(code, "count", (1, 1, 1), (32, 1, 1), 0, [np.zeros(32)])   # doctest: +SKIP
     """
@@ -47,7 +48,7 @@ def launch_kernel(
         values = [_value(argument, arrays).tobytes() for argument in arguments]
         handle = int(arrays.stream.handle) if stream is None else stream
         with errors_during(f"launching the kernel {name}"):
-            launch_function(function, name, grid, block, shared, values, handle)
+            launch_function(function, name, grid, block, shared, values, handle, cooperative)
         if stream is not None and not any(_on_host(argument) for argument in arguments):
             return
         with errors_during(f"running the kernel {name}"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -137,6 +138,8 @@ class Kernel(Generic[R]):
         array([0., 2., 4., 6.], dtype=float32)
         """
         shape = as_grid(grid, block, shared, self.cluster)
+        if "wgmma" in self.ptx:
+            shape = replace(shape, unit=128)
         values = check_arguments(self.function, arguments, self.name)
         if self._image is None:
             self._image = Image(self.module, self.function, self.ptx)
@@ -228,7 +231,8 @@ class Kernel(Generic[R]):
         passed = [value.values if isinstance(value, Array) else value for value in values]
         if on_gpu:
             handle = launch_stream(on_gpu, handle)
-        launch_kernel(code, self.name, shape.blocks, shape.threads, shape.shared, passed, handle)
+        cooperative = "%envreg" in self.ptx  # grid.sync() of cooperative groups reads it
+        launch_kernel(code, self.name, shape.blocks, shape.threads, shape.shared, passed, handle, cooperative)
 
     def _pointer(self, array: GpuArray, number: int) -> int:
         if not array.contiguous:

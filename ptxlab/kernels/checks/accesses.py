@@ -9,6 +9,7 @@ the shadow is that of the first block only.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cache
 from math import gcd
@@ -142,8 +143,9 @@ class _NotAlikeError(Exception):
 class AccessCheck(Observer):
     """Looks for hazards in accesses to memory."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: Report, guesses: Collection[int]) -> None:
         self._report = report
+        self._guesses = guesses
         self._time = 0
         self._instructions: list[Instruction | None] = [None]
         self._global: dict[int, _Shadow] = {}
@@ -208,6 +210,7 @@ class AccessCheck(Observer):
         strong = traits.strong or access.kind in ("atomic", "mbarrier")
         if strong and access.kind != "mbarrier" and access.proxy != "mbarrier":
             self._look(access.threads, traits.releases)
+        strong |= id(access.instruction) in self._guesses
         for piece in access.pieces:
             if access.space == "shared":
                 if self._batch.grid.cluster_size > 1:
@@ -331,7 +334,7 @@ class AccessCheck(Observer):
                     access, piece, shadow, entries, threads, readers[entries], found, "reads", count
                 )
         if traits.announced:
-            stamps = np.full(len(entries), stamp | _LATE | _WORK | _ID)
+            stamps = np.full(len(entries), stamp | _LATE | _WORK | _ID | (_ATOMIC if strong else 0))
             keys = threads * self._batch.count + piece.offsets.repeat(count) // (
                 piece.data.size // self._batch.count
             )
@@ -541,6 +544,8 @@ class AccessCheck(Observer):
             places = self._regrained(entries[known], grain, shadow.grain)
             times = grain // shadow.grain
             stamps = columns[position[known]] | (self._time << _SHIFT | _LATE | _WORK)
+            if access.instruction.parts[0] == "red":
+                stamps |= _ATOMIC
             shadow.writer[places] = np.repeat(stamps, times)
             if not known.all():
                 rest.append((source, entries[~known], owners[~known], grain))
@@ -575,9 +580,15 @@ class AccessCheck(Observer):
             if kind.startswith("cp"):
                 self._complete_copies(threads, 0, "cp.async", everything=True)
             clocks.release(threads[own], places[own], self._time)
+        elif kind == "mbarrier.phase":
+            places = np.asarray(event.key).astype(np.int64)
+            rank, block = places >> RANK_SHIFT, threads // clocks.lanes
+            size = self._batch.grid.cluster_size
+            owner = np.where(rank > 0, block // size * size + rank - 1, block)
+            clocks.complete_phase(owner, places & (1 << RANK_SHIFT) - 1, self._time)
         elif kind == "mbarrier.wait":
             own, places = self._own(event)
-            clocks.acquire(threads[own], places[own], self._time)
+            clocks.acquire(threads[own], places[own])
             if self._batch.grid.cluster_size > 1:
                 clocks.cluster_time[threads // clocks.lanes] = self._time
         elif kind.startswith(("membar", "fence.acq_rel", "fence.sc", "fence.release", "fence.acquire")):
@@ -837,6 +848,12 @@ class AccessCheck(Observer):
             else:
                 at = "" if key is None else f" ({self._report.shared_place(key, key + 7)})"
                 remedy = f"wait for its mbarrier{at} with mbarrier.try_wait first"
+                phase = self._clocks.phase_time(stamp & _ID, int(threads[0]) // self._batch.block_lanes)
+                if 0 < phase < stamp >> _SHIFT & _TIME:
+                    remedy = (
+                        f"the last phase of its mbarrier{at} was complete without it: announce its bytes "
+                        "with mbarrier.arrive.expect_tx, and wait for that phase"
+                    )
         self._report.add(
             "missing wait", access.instruction, self._batch, threads, what, remedy=remedy, other=other,
             space=access.space, addresses=span,

@@ -45,6 +45,9 @@ class Clocks:
         self._slot = self._slots()
         self._columns: dict[Any, int] = {}
         self._arrivals: dict[int, tuple[NDArray[np.int32], NDArray[np.int32]]] = {}
+        #: By column of an mbarrier: when its last phase was complete in each block, and what arrivals knew.
+        self._phases: dict[int, NDArray[np.int64]] = {}
+        self._handed_over: dict[int, tuple[NDArray[np.int32], NDArray[np.int32]]] = {}
         self._arrived: dict[int, NDArray[np.int8]] = {}  # at each barrier: 1 arrives, 2 waits
 
     # -- columns of asynchronous work ------------------------------------------------------------------------
@@ -225,15 +228,36 @@ class Clocks:
                     self._arrivals[column] = (known, work)
                 work[blocks] = np.maximum(work[blocks], ours)
 
-    def acquire(self, threads: NDArray[Any], places: NDArray[Any], time: int) -> None:
+    def complete_phase(self, blocks: NDArray[Any], places: NDArray[Any], time: int) -> None:
+        """Phases of mbarriers are complete: what was issued and what arrived until now counts."""
+        for place in np.unique(places):
+            column = self.column(int(place))
+            ours = np.unique(blocks[places == place])
+            self._phases.setdefault(column, np.zeros(self.batch.count, dtype=np.int64))[ours] = time
+            if column not in self._arrivals:
+                continue
+            known, work = self._arrivals[column]
+            before = self._handed_over.get(column)
+            handed = (np.zeros_like(known), np.zeros_like(work))
+            if before is not None:
+                handed[0][:], handed[1][:, : before[1].shape[1]] = before
+            handed[0][ours], handed[1][ours] = known[ours], work[ours]
+            self._handed_over[column] = handed
+
+    def phase_time(self, column: int, block: int) -> int:
+        """When the last phase of an mbarrier was complete in a block; 0 for never."""
+        return int(self._phases[column][block]) if column in self._phases else 0
+
+    def acquire(self, threads: NDArray[Any], places: NDArray[Any]) -> None:
         """Threads leave mbarriers of their block: they know what those know that arrived."""
         for place in np.unique(places):
             column = self.column(int(place))
             ours = threads[places == place]
-            self.complete(ours, column, np.full(len(ours), time))
-            if column not in self._arrivals:
+            if column in self._phases:
+                self.complete(ours, column, self._phases[column][ours // self.lanes])
+            if column not in self._handed_over:
                 continue
-            known, work = self._arrivals[column]
+            known, work = self._handed_over[column]
             self._make_matrix()
             assert self._matrix is not None
             for blocks, lanes in self._patterns(ours):

@@ -116,7 +116,10 @@ KINDS: dict[str, Kind] = {kind.name: kind for kind in _KINDS}
 
 def line_text(instruction: Instruction) -> str:
     """The line for a sentence."""
-    return f"line {instruction.source_line}" if instruction.location else f"PTX line {instruction.line}"
+    if not instruction.location:
+        return f"PTX line {instruction.line}"
+    called = "" if instruction.call_line is None else f" (called in line {instruction.call_line})"
+    return f"line {instruction.source_line}{called}"
 
 
 class Report:
@@ -181,7 +184,8 @@ class Report:
         In `what`, `{who}` becomes block, warp and lanes of the first warp that has it, `{lanes}` warp and
         lanes, `{s}` and `{es}` the ending of a verb.
         """
-        key = (kind, instruction.source_line, None if other is None else other.source_line)
+        lines = [(each.source_line, each.call_line) for each in (instruction, other) if each is not None]
+        key = (kind, tuple(lines))
         known = self._hazards.get(key)
         if known is not None:
             self._hazards[key] = replace(known, count=known.count + len(threads))

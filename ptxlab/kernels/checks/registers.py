@@ -6,7 +6,9 @@ those are watched while it runs, and usually there are none.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -67,6 +69,7 @@ class RegisterPlans:
     """What to watch when instructions of a module are executed; found for each function at its first one."""
 
     def __init__(self, module: Module) -> None:
+        self._functions = tuple(module.functions.values())
         self._owner: dict[int, Function] = {}
         for function in module.functions.values():
             for instruction in function.instructions:
@@ -75,6 +78,11 @@ class RegisterPlans:
         self._planned: set[str] = set()
         self.names: dict[tuple[str, int], str] = {}  # of registers, by function and number
         self.sets: dict[tuple[str, frozenset[int]], int] = {}  # registers of wgmma instructions
+
+    @cached_property
+    def guesses(self) -> frozenset[int]:
+        """Loads, by id, of what a compare-and-swap compares: if it has changed since, the swap tells."""
+        return frozenset(load for function in self._functions for load in _compared_loads(function))
 
     def of(self, instruction: Instruction) -> _Plan | None:
         """What to do when it is executed; None for nothing."""
@@ -108,8 +116,9 @@ class RegisterPlans:
             if each.index in watched or each.index in members or each.index in metadata:
                 self.names[function.name, each.index] = each.name
         known = constants(function)
+        masked = _masked(function) if watched else set()
         for instruction in function.instructions:
-            plan = self._plan(function, instruction, watched, members, metadata, known)
+            plan = self._plan(function, instruction, watched, members, metadata, known, masked)
             self._plans[id(instruction)] = plan
 
     def _plan(
@@ -120,11 +129,12 @@ class RegisterPlans:
         members: dict[int, list[int]],
         metadata: dict[int, int],
         constants: dict[int, int],
+        masked: set[int],
     ) -> _Plan | None:
         parts = instruction.parts
         read, written = read_and_written(instruction)
         plan = _Plan(function.name, sorted(read & watched), sorted(written & watched))
-        plan.copies = parts[0] in _COPIES
+        plan.copies = _hands_on(instruction) or (parts[0] == "or" and masked.issuperset(plan.reads))
         if instruction.opcode.startswith("wgmma.mma_async"):
             plan.multiplies = self.sets[function.name, frozenset(_wgmma_registers(instruction))]
             plan.metadata = max((metadata[register] for register in _wgmma_metadata(instruction)), default=-1)
@@ -192,7 +202,7 @@ class RegisterPlans:
         while grows:
             more = set(watched)
             for instruction, (read, written) in zip(instructions, effects, strict=True):
-                if instruction.parts[0] in _COPIES and read & watched:
+                if _hands_on(instruction) and read & watched:
                     more |= written
             grows, watched = more != watched, more
         return watched
@@ -378,6 +388,47 @@ class RegisterCheck(Observer):
                 f"{{who}} execute{{s}} {'.'.join(instruction.parts[:2])}, but {why}",
             )  # fmt: skip
         flight.group[ours] = self._groups[ours]
+
+
+def _hands_on(instruction: Instruction) -> bool:
+    """Whether an instruction hands values on as they are, or bits of them that a constant chooses."""
+    if instruction.parts[0] == "and":
+        return any(isinstance(operand, Immediate) for operand in instruction.operands)
+    return instruction.parts[0] in _COPIES
+
+
+def _compared_loads(function: Function) -> Iterator[int]:
+    """The loads, by id, of values that atom.cas compares."""
+    compared: set[int] = set()
+    for instruction in function.instructions:
+        if instruction.parts[0] == "atom" and "cas" in instruction.parts:
+            compared |= {register.index for register in registers_of(instruction.operands[2])}
+    if not compared:
+        return
+    effects = [(each, *read_and_written(each)) for each in function.instructions]
+    grows = True
+    while grows:
+        grows = False
+        for instruction, read, written in effects:
+            if instruction.parts[0] == "mov" and written & compared and not read <= compared:
+                compared |= read
+                grows = True
+    for instruction, _, written in effects:
+        if instruction.parts[0] == "ld" and written & compared:
+            yield id(instruction)
+
+
+def _masked(function: Function) -> set[int]:
+    """Registers with bits that `and` with a constant has left: `or` puts bit-fields into the others."""
+    masked: set[int] = set()
+    others: set[int] = set()
+    for instruction in function.instructions:
+        written = read_and_written(instruction)[1]
+        if instruction.parts[0] == "and" and _hands_on(instruction):
+            masked |= written
+        else:
+            others |= written
+    return masked - others
 
 
 def _wgmma_registers(instruction: Instruction) -> set[int]:

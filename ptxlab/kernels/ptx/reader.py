@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import struct
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
@@ -44,7 +44,7 @@ _TOKEN = re.compile(
         |\d+\.\d*(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+|\d+U?)(?![\w$])
     | (?P<word>[A-Za-z_$%][\w$]*(?:(?:\.|::)[\w$]+)*)
     | (?P<directive>\.[A-Za-z_][\w$]*(?:::[\w$]+)*)
-    | (?P<sign>[{}()\[\]<>,;:=+\-*|!@])
+    | (?P<sign>[{}()\[\]<>,;:=+\-*/%|!@~&^?])
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -59,6 +59,28 @@ _SPECIAL = re.compile(
     r"|is_explicit_cluster|current_graph_exec)"
 )
 _MOST_REGISTERS = 1 << 20
+#: The operators of constant expressions, those that bind least first (PTX ISA, "Constant Expressions").
+_OPERATORS: tuple[dict[str, Callable[[int, int], int]], ...] = (
+    {"||": lambda a, b: int(bool(a) or bool(b))},
+    {"&&": lambda a, b: int(bool(a) and bool(b))},
+    {"|": lambda a, b: a | b},
+    {"^": lambda a, b: a ^ b},
+    {"&": lambda a, b: a & b},
+    {"==": lambda a, b: int(a == b), "!=": lambda a, b: int(a != b)},
+    {
+        "<": lambda a, b: int(a < b),
+        ">": lambda a, b: int(a > b),
+        "<=": lambda a, b: int(a <= b),
+        ">=": lambda a, b: int(a >= b),
+    },
+    {"<<": lambda a, b: a << (b & 63), ">>": lambda a, b: a >> (b & 63)},
+    {"+": lambda a, b: a + b, "-": lambda a, b: a - b},
+    {
+        "*": lambda a, b: a * b,
+        "/": lambda a, b: (abs(a) // abs(b)) * (-1 if (a < 0) != (b < 0) else 1),
+        "%": lambda a, b: abs(a) % abs(b) * (-1 if a < 0 else 1),
+    },
+)
 
 
 def read_ptx(text: str) -> Module:
@@ -89,6 +111,7 @@ class _Scope:
 
     outer: _Scope | None = None
     registers: dict[str, Register] = field(default_factory=dict)
+    vectors: dict[str, Vector] = field(default_factory=dict)  # of registers, declared with .v2 or .v4
     variables: dict[str, str] = field(default_factory=dict)  # name -> the name that is unique in the function
     labels: dict[str, int] = field(default_factory=dict)
     tables: dict[str, list[str]] = field(default_factory=dict)
@@ -102,6 +125,9 @@ class _Scope:
 
     def register(self, name: str) -> Register | None:
         return next((scope.registers[name] for scope in self.outward() if name in scope.registers), None)
+
+    def vector(self, name: str) -> Vector | None:
+        return next((scope.vectors[name] for scope in self.outward() if name in scope.vectors), None)
 
     def variable(self, name: str) -> str:
         return next((scope.variables[name] for scope in self.outward() if name in scope.variables), name)
@@ -134,6 +160,7 @@ class _Reader:
         self._at = 0
         self._files = self._all_files()  # NVRTC names them at the end
         self._location: Location | None = None
+        self._vectors = False  # whether a register is declared as a vector
         self._places: dict[tuple[str, int, int], Location] = {}
 
     # -- tokens ----------------------------------------------------------------------------------------------
@@ -397,18 +424,74 @@ class _Reader:
             while self._is("+") or self._is("-"):
                 offset += self._integer()
             return [Symbol(name, offset)]
+        if self._tokens[self._at].kind == "number" and self._tokens[self._at + 1].text == "(":
+            # 0xFF00(symbol): a byte of its address
+            self._fail(token.start, "masked addresses in an initialiser are not supported")
+        return [_bits_of(self._constant(), type_name, False)]
+
+    def _constant(self) -> Immediate:
+        """A literal, or a constant expression of whole numbers."""
+        start = self._at
         negative = False
-        while self._is("-"):
+        while self._is("-") or self._is("+"):
+            negative ^= self._next().text == "-"
+        token = self._tokens[self._at]
+        if token.kind == "number" and self._tokens[self._at + 1].text in (",", ";", "}", "]", ")", "{"):
             self._at += 1
-            negative = not negative
+            return _negated(_number(token.text)) if negative else _number(token.text)
+        self._at = start
+        return Immediate(self._expression(0))
+
+    def _expression(self, level: int) -> int:
+        """A constant expression of the operators of this level and those that bind tighter, as in C."""
+        if level == len(_OPERATORS):
+            return self._factor()
+        value = self._expression(level + 1)
+        while True:
+            operator = self._operator(level)
+            if operator is None:
+                return value
+            other = self._expression(level + 1)
+            if operator in ("/", "%") and other == 0:
+                self._wrong("a constant that does not divide by 0")
+            value = _OPERATORS[level][operator](value, other)
+
+    def _operator(self, level: int) -> str | None:
+        """Take an operator of this level, if one comes next; those of two characters are two tokens."""
+        text = self._tokens[self._at].text
+        double = text + self._tokens[self._at + 1].text
+        length = 2 if any(double in operators for operators in _OPERATORS) else 1
+        operator = double if length == 2 else text
+        if operator not in _OPERATORS[level]:
+            return None
+        self._at += length
+        return operator
+
+    def _factor(self) -> int:
+        if self._takes("("):
+            if self._tokens[self._at].kind == "directive":  # a cast to .s64 or .u64
+                self._at += 1
+                self._expect(")")
+                return self._factor()
+            value = self._expression(0)
+            self._expect(")")
+            return value
+        if self._takes("~"):
+            return ~self._factor()
+        if self._takes("!"):
+            return int(not self._factor())
+        if self._takes("-"):
+            return -self._factor()
+        if self._takes("+"):
+            return self._factor()
         token = self._next()
-        if token.kind != "number":
+        if token.text == "WARP_SZ":
+            return 32
+        immediate = _number(token.text) if token.kind == "number" else None
+        if immediate is None or immediate.type != "int":
             self._at -= 1
             self._wrong("a constant")
-        immediate = _number(token.text)
-        if self._is("("):  # 0xFF00(symbol): a byte of its address
-            self._fail(token.start, "masked addresses in an initialiser are not supported")
-        return [_bits_of(immediate, type_name, negative)]
+        return immediate.value
 
     # -- functions -------------------------------------------------------------------------------------------
 
@@ -584,14 +667,26 @@ class _Reader:
                     self._fail(token.start, f"{count} registers are too many")
                 names = [f"{name}{number}" for number in range(count)]
                 self._expect(">")
-            if vector > 1:
-                names = [f"{name}.{component}" for name in names for component in "xyzw"[:vector]]
             for name in names:
+                if vector > 1:
+                    self._vectors = True
+                    scope.vectors[name] = self._vector(body, scope, name, type_name, vector)
+                    continue
                 scope.registers[name] = Register(len(body.registers), name, type_name)
                 body.registers.append(scope.registers[name])
             if not self._takes(","):
                 break
         self._expect(";")
+
+    def _vector(self, body: _Body, scope: _Scope, name: str, type_name: str, count: int) -> Vector:
+        """A vector of registers; its elements are .x to .w, or .r, .g, .b, .a."""
+        registers = []
+        for place, colour in zip("xyzw"[:count], "rgba", strict=False):
+            register = Register(len(body.registers), f"{name}.{place}", type_name)
+            scope.registers[register.name] = scope.registers[f"{name}.{colour}"] = register
+            body.registers.append(register)
+            registers.append(register)
+        return Vector(tuple(registers))
 
     # -- instructions ----------------------------------------------------------------------------------------
 
@@ -604,17 +699,45 @@ class _Reader:
             while self._takes(","):
                 operands.append(self._operand(scope))
         self._expect(";")
-        body.instructions.append(
-            Instruction(
-                len(body.instructions),
-                opcode,
-                tuple(operands),
-                self._line(token.start),
-                self._location,
-                guard,
+        line = self._line(token.start)
+        statements: list[tuple[str, Sequence[Operand]]] = [(opcode, operands)]
+        if opcode.partition(".")[0] == "call":
+            statements = self._call(body, opcode, operands)
+        for word, values in statements:
+            body.instructions.append(
+                Instruction(len(body.instructions), word, tuple(values), line, self._location, guard)
             )
-        )
-        body.scopes.append(scope)
+            body.scopes.append(scope)
+
+    def _call(
+        self, body: _Body, opcode: str, operands: Sequence[Operand]
+    ) -> list[tuple[str, Sequence[Operand]]]:
+        """A call; registers and numbers that it passes go through parameters, before it and behind it."""
+        before: list[tuple[str, Sequence[Operand]]] = []
+        behind: list[tuple[str, Sequence[Operand]]] = []
+        passed: list[Operand] = []
+        for number, operand in enumerate(operands):
+            if not isinstance(operand, OperandList):
+                passed.append(operand)
+                continue
+            items: list[Operand] = []
+            for item in operand.items:
+                if isinstance(item, Register):
+                    kind = f"b{max(8, type_bits(item.type) or 64)}"
+                elif isinstance(item, Immediate) and item.type == "int":
+                    kind = "b64"
+                else:
+                    items.append(item)
+                    continue
+                place = Symbol(f"call'{len(body.variables)}")  # no name that a text can have
+                body.variables[place.name] = Variable(place.name, "param", kind, 8)
+                items.append(place)
+                if number == 0:
+                    behind.append((f"ld.param.{kind}", (item, Address(place))))
+                else:
+                    before.append((f"st.param.{kind}", (Address(place), item)))
+            passed.append(OperandList(tuple(items)))
+        return [*before, (opcode, passed), *behind]
 
     def _operand(self, scope: _Scope) -> Operand:
         token = self._tokens[self._at]
@@ -636,6 +759,10 @@ class _Reader:
                 self._at -= 1
                 self._wrong("a declared predicate")
             return Negated(register)
+        vector = scope.vector(token.text) if self._vectors and token.kind == "word" else None
+        if vector is not None:
+            self._at += 1
+            return vector
         operand = self._name_or_number(scope)
         if self._takes("|"):
             return Pair(operand, self._name_or_number(scope))
@@ -643,16 +770,8 @@ class _Reader:
 
     def _name_or_number(self, scope: _Scope) -> Register | Special | Immediate | Symbol | Sink:
         token = self._tokens[self._at]
-        if token.kind == "number" or token.text in ("-", "+"):
-            negative = False
-            while self._is("-") or self._is("+"):
-                negative ^= self._next().text == "-"
-            number = self._next()
-            if number.kind != "number":
-                self._at -= 1
-                self._wrong("a number")
-            immediate = _number(number.text)
-            return _negated(immediate) if negative else immediate
+        if token.kind == "number" or token.text in ("-", "+", "~"):
+            return self._constant()
         if token.kind != "word":
             self._wrong("an operand")
         self._at += 1

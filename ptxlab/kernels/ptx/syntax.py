@@ -230,10 +230,22 @@ class Instruction:
         return self.line if source is None else source.line
 
     @property
+    def call_line(self) -> int | None:
+        """The line of the kernel that calls the function it was inlined from; None if it stands there."""
+        source = self.source
+        place = source
+        while place is not None and place.inlined_at is not None:
+            place = place.inlined_at
+        return None if place is None or place is source else place.line
+
+    @property
     def where(self) -> str:
         """Its source line, or else that of the PTX, for a message."""
         source = self.source
-        return f"PTX line {self.line}" if source is None else f"{PurePath(source.file).name}:{source.line}"
+        if source is None:
+            return f"PTX line {self.line}"
+        called = "" if self.call_line is None else f", called in line {self.call_line}"
+        return f"{PurePath(source.file).name}:{source.line}{called}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -196,6 +196,13 @@ def _joined(operand: Vector, instruction: Instruction, context: Context) -> Read
         raise unsupported(instruction, f"a register of {total} bits")
     dtype = UNSIGNED[total]
     reads = tuple(reader(item, bits, instruction, context) for item in operand.items)
+    if total == 128:
+
+        def halves(machine: Machine, frame: Frame, threads: Threads) -> NDArray[Any]:
+            values = np.stack([each(machine, frame, threads) for each in reads], axis=-1)
+            return values.view(dtype)[:, 0]
+
+        return halves
 
     def read(machine: Machine, frame: Frame, threads: Threads) -> NDArray[Any]:
         result = reads[0](machine, frame, threads).astype(dtype)
@@ -209,8 +216,6 @@ def _joined(operand: Vector, instruction: Instruction, context: Context) -> Read
 def _mov(instruction: Instruction, context: Context) -> Step:
     destination, source = instruction.operands
     bits = type_bits(instruction.parts[-1]) or 32
-    if bits == 128:
-        raise unsupported(instruction, "mov of 128 bits")
     if isinstance(source, Symbol) and source.name in context.local:
         offset = context.local[source.name] + source.offset
         dtype = UNSIGNED[bits]
@@ -240,6 +245,14 @@ def _divide(
     if width not in UNSIGNED:
         raise unsupported(instruction)
     wide, narrow = UNSIGNED[bits], UNSIGNED[width]
+    if bits == 128:
+
+        def divide(machine: Machine, frame: Frame, threads: Threads) -> None:
+            values = np.ascontiguousarray(read(machine, frame, threads)).view(narrow)
+            for number, write in enumerate(writes):
+                write(frame, threads, values[number :: len(writes)].copy())
+
+        return Step(instruction, divide)
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         values = read(machine, frame, threads)

@@ -160,13 +160,24 @@ def update_barrier(
 ) -> NDArray[Any]:
     """Arrivals and bytes at mbarriers in shared memory; gives the states before."""
 
+    complete: list[NDArray[np.intp]] = []  # threads whose barriers have completed a phase
+
     def change(
         states: NDArray[Any], which: NDArray[np.intp], ours: NDArray[np.intp]
     ) -> tuple[NDArray[Any], NDArray[Any]]:
-        return _changed_in_turn(states, which, arrivals[ours], bytes_[ours], drop)
+        after, found = _changed_in_turn(states, which, arrivals[ours], bytes_[ours], drop)
+        ended = (states ^ after) >> np.uint64(_PHASE) != 0
+        np.logical_or.at(ended, which, (states[which] ^ found) >> np.uint64(_PHASE) != 0)
+        complete.append(ours[ended[which]])
+        return after, found
 
     machine.changes += 1
-    return machine.memory.update_together(instruction, "shared", threads, places, 64, change, "mbarrier")
+    before = machine.memory.update_together(instruction, "shared", threads, places, 64, change, "mbarrier")
+    ended = np.concatenate(complete) if complete else np.zeros(0, dtype=np.intp)
+    if len(ended):
+        those = Threads.listed(threads.batch, threads.indices[ended])
+        machine.synchronised(instruction, "mbarrier.phase", those, places[ended], completed=True)
+    return before
 
 
 def _changed_in_turn(

@@ -32,6 +32,21 @@ class Barriers(Generic[Place]):
         """The predicates of threads that are about to arrive, for `bar.red`."""
         np.add.at(self._votes, (threads.blocks, numbers.astype(np.int64)), predicate.astype(np.int64))
 
+    def turns(self, numbers: NDArray[Any], threads: Threads, counts: NDArray[Any]) -> list[Threads]:
+        """Threads that come to barriers with a count, in the order of their warps: who completes which round.
+
+        Those that a barrier does not expect any more are the first of its next round.
+        """
+        keys = threads.blocks * _COUNT + np.clip(numbers.astype(np.int64), 0, _COUNT - 1)
+        order = np.argsort(keys, kind="stable")
+        ordered = keys[order]
+        starts = np.flatnonzero(np.diff(ordered, prepend=-1))
+        rank = np.empty(len(keys), dtype=np.int64)
+        rank[order] = np.arange(len(keys)) - np.repeat(starts, np.diff(starts, append=len(keys)))
+        arrived = self._arrived.reshape(-1)[keys] + rank
+        turn = arrived // np.maximum(counts.astype(np.int64), 1)
+        return [threads.where(turn == number) for number in np.unique(turn)] if turn.any() else [threads]
+
     def arrive(
         self,
         number: int,

@@ -163,9 +163,7 @@ def _enter(
 def _from_local(
     frame: Frame, threads: Threads, parameter: Variable, local: NDArray[np.uint8], source: int
 ) -> None:
-    index = next(
-        register.index for register in frame.program.function.registers if register.name == parameter.name
-    )
+    index = frame.program.register(parameter.name)
     content = local[threads.indices, source : source + parameter.size]
     frame.write(index, threads, np.ascontiguousarray(content).view(frame.program.types[index])[:, 0])
 
@@ -204,10 +202,16 @@ def _built_in(
             thread = machine.batch.name(int(threads.indices[0]))
             raise PtxlabError(f"{instruction.where}: {thread}: the assertion {message!r} failed")
         values = word(machine, frame, threads, 1, np.uint64)
+        counts = np.zeros(threads.count, dtype=np.int32)
         for place, thread in enumerate(threads.indices):
-            machine.launch.output(
-                formatted(machine.memory, int(formats[place]), int(values[place]), int(thread))
+            text, counts[place] = formatted(
+                machine.memory, int(formats[place]), int(values[place]), int(thread)
             )
+            machine.launch.output(text)
+        if results:
+            start = frame.base + context.local[results[0]]
+            local = machine.memory.local.reshape(machine.batch.size, -1)
+            local[threads.indices, start : start + 4] = counts.view(np.uint8).reshape(-1, 4)
 
     if name == "malloc":
         return Step(instruction, allocate)
@@ -248,12 +252,17 @@ def _bar(instruction: Instruction, context: Context) -> Step:
             active = machine.whole_warps(frame, instruction, active)
         if not active.count:
             return
-        numbers = number(machine, frame, active)
-        if predicate is not None and finish is not None:
-            machine.barriers.vote(numbers, active, predicate(machine, frame, active))
-            machine.reductions[instruction.line] = finish
-        counts = None if count is None else count(machine, frame, active)
-        machine.arrive(frame, instruction, active, numbers, counts, waits)
+        parts = [active]
+        if count is not None:
+            numbers, counts = number(machine, frame, active), count(machine, frame, active)
+            parts = machine.barriers.turns(numbers, active, counts)
+        for those in parts:
+            numbers = number(machine, frame, those)
+            if predicate is not None and finish is not None:
+                machine.barriers.vote(numbers, those, predicate(machine, frame, those))
+                machine.reductions[instruction.line] = finish
+            expected = None if count is None else count(machine, frame, those)
+            machine.arrive(frame, instruction, those, numbers, expected, waits)
 
     return Step(instruction, control=control)
 

@@ -64,8 +64,6 @@ def _ld(instruction: Instruction, context: Context) -> Step:
     space = _space(instruction, source, context)
     read = address(source, instruction, context)
     writes = writers(destination, instruction, signed)
-    if bits == 128:
-        raise unsupported(instruction)
     if len(writes) != count:
         raise PtxlabError(f"{instruction.where}: {instruction.opcode} takes {count} registers")
     if bits == 1:

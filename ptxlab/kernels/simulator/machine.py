@@ -21,7 +21,7 @@ from .barriers import Barriers
 from .deferred import Deferred, MatrixQueue, Values
 from .events import MatrixInputs, Observer, Synchronisation, TensorAccess
 from .hazard import HazardError, lanes_text, record, threads_text
-from .memory import Memory
+from .memory import WORKSPACE_START, Memory
 from .tensor_memory import TensorMemory
 from .threads import UNSIGNED, Batch, Threads
 
@@ -66,6 +66,10 @@ class Program:
     types: tuple[np.dtype[Any], ...]
     local: dict[str, int]
     local_size: int
+
+    def register(self, name: str) -> int:
+        """The number of a register, by its name."""
+        return next(register.index for register in self.function.registers if register.name == name)
 
 
 @dataclass(slots=True)
@@ -347,8 +351,14 @@ class Machine:
             return
         local = self.memory.local.reshape(self.batch.size, -1)
         for variable, result in zip(frame.program.function.returns, frame.results, strict=True):
-            source = frame.base + frame.program.local[variable.name]
             target = parent.base + parent.program.local[result]
+            if variable.space == "reg":
+                values = frame.read(frame.program.register(variable.name), threads)
+                local[threads.indices, target : target + variable.size] = (
+                    np.ascontiguousarray(values).view(np.uint8).reshape(threads.count, -1)
+                )
+                continue
+            source = frame.base + frame.program.local[variable.name]
             local[threads.indices, target : target + variable.size] = local[
                 threads.indices, source : source + variable.size
             ]
@@ -670,6 +680,8 @@ def _special_register(name: str, batch: Batch, memory: Memory) -> NDArray[Any]:
         "cluster_ctarank": batch.block % grid.cluster_size,
         "cluster_nctarank": grid.cluster_size,
         "is_explicit_cluster": grid.cluster_size > 1,
+        "envreg1": WORKSPACE_START >> 32,
+        "envreg2": WORKSPACE_START & 0xFFFFFFFF,
     }
     if register in ("clusterid", "cluster_ctaid"):
         block = _special_register(f"%ctaid.{axis}", batch, memory)

@@ -20,7 +20,7 @@ from .threads import UNSIGNED, Threads
 
 __all__ = [
     "CHUNK", "GLOBAL_START", "HEAP_BYTES", "HEAP_START", "LOCAL_WINDOW", "RANK_SHIFT", "SHARED_START",
-    "SHARED_WINDOW", "Buffer", "Memory", "rounds",
+    "SHARED_WINDOW", "WORKSPACE_BYTES", "WORKSPACE_START", "Buffer", "Memory", "rounds",
 ]  # fmt: skip
 
 #: Generic addresses: those of shared and local memory lie in windows, as on the chip; all others are global.
@@ -34,6 +34,10 @@ SHARED_START = 1024
 #: Where `malloc` of device code takes memory from; 8 MiB as on a GPU that was not told otherwise.
 HEAP_START = 0x7E00_0000_0000
 HEAP_BYTES = 8 << 20
+#: What `grid.sync()` counts in: a few words that belong to a cooperative launch, whose address the special
+#: registers %envreg1 and %envreg2 have.
+WORKSPACE_START = 0x7D00_0000_0000
+WORKSPACE_BYTES = 256
 #: An address of shared memory holds the rank of its block in the cluster, plus 1, from this bit on; 0 is the
 #: thread's own block.
 RANK_SHIFT = 24
@@ -308,8 +312,15 @@ class Memory:
             return None
         return buffer.data[offset : offset + size]
 
-    def text_at(self, address: int) -> bytes:
-        """A text that ends with a zero, in a buffer."""
+    def text_at(self, address: int, thread: int = 0) -> bytes:
+        """A text that ends with a zero, in a buffer, or in the shared or local memory of a thread."""
+        if address >> _SHARED_SPAN == SHARED_WINDOW >> _SHARED_SPAN:
+            block = thread * self.shared.size // max(self._lanes * self._shared_pitch, 1)
+            start = block * self._shared_pitch + (address & (1 << RANK_SHIFT) - 1)
+            return self.shared[start : (block + 1) * self._shared_pitch].tobytes().split(b"\0")[0]
+        if address >> _LOCAL_SPAN == LOCAL_WINDOW >> _LOCAL_SPAN:
+            start = thread * self._local_size + address - LOCAL_WINDOW
+            return self.local[start : (thread + 1) * self._local_size].tobytes().split(b"\0")[0]
         position = int(np.searchsorted(self._starts, address, side="right")) - 1
         if position < 0 or address >= self.buffers[position].start + self.buffers[position].size:
             return b""

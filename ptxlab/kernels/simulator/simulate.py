@@ -24,7 +24,7 @@ from .decode import Image
 from .events import Observer
 from .hazard import Hazard
 from .machine import Launch, Machine
-from .memory import HEAP_BYTES, HEAP_START, Buffer, Memory
+from .memory import HEAP_BYTES, HEAP_START, WORKSPACE_BYTES, WORKSPACE_START, Buffer, Memory
 from .result import Counts, Products, Profile, Result, merged
 from .shared_updates import Update, Updates, check_plain
 from .threads import Batch, Grid
@@ -97,6 +97,8 @@ def _launch(
     maps: list[TensorMap] = []
     buffers = [*image.variables(), *_memory_of(image, arguments, maps)]
     buffers.append(Buffer("the heap of malloc", HEAP_START, np.zeros(HEAP_BYTES, dtype=np.uint8)))
+    workspace = np.zeros(WORKSPACE_BYTES, dtype=np.uint8)
+    buffers.append(Buffer("the workspace of grid.sync()", WORKSPACE_START, workspace))
     memory = Memory(buffers, image.static_shared + grid.shared, observers, grid.cluster_size)
     return Launch(
         image.program(image.entry.name),
@@ -296,7 +298,7 @@ def _image(ptx: str, name: str) -> Image:
 
 def _batch_blocks(grid: Grid, registers: int, shared: int) -> int:
     """Blocks that run together."""
-    lanes = grid.warps * 32
+    lanes = grid.lanes
     by_registers = _REGISTER_BYTES // (4 * max(registers, 1) * lanes)
     by_shared = _REGISTER_BYTES // max(shared, 1)
     most = max(1, min(_MOST_LANES // lanes, by_registers, by_shared, grid.block_count))

@@ -18,17 +18,22 @@ UNSIGNED: dict[int, np.dtype[Any]] = {
     16: np.dtype(np.uint16),
     32: np.dtype(np.uint32),
     64: np.dtype(np.uint64),
+    128: np.dtype([("low", np.uint64), ("high", np.uint64)]),
 }
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Blocks of a launch, threads of a block, blocks of a cluster along x, y, z; dynamic shared memory."""
+    """Blocks of a launch, threads of a block, blocks of a cluster along x, y, z; dynamic shared memory.
+
+    The lanes of a block are rounded up to a multiple of `unit`: 32, or 128 for kernels with warpgroups.
+    """
 
     blocks: tuple[int, int, int]
     threads: tuple[int, int, int]
     shared: int = 0
     cluster: tuple[int, int, int] = (1, 1, 1)
+    unit: int = 32
 
     @property
     def block_count(self) -> int:
@@ -69,6 +74,11 @@ class Grid:
         """Warps of a block; the last may have lanes without a thread."""
         return -(-self.block_size // 32)
 
+    @property
+    def lanes(self) -> int:
+        """Lanes of a block, with and without a thread."""
+        return -(-self.block_size // self.unit) * self.unit
+
     def block_of(self, number: int) -> tuple[int, int, int]:
         """Coordinates of a block from its number."""
         x, y, _ = self.blocks
@@ -83,8 +93,8 @@ class Grid:
 class Batch:
     """Blocks that run together, by their numbers; registers are arrays over their lanes.
 
-    Lane t of the batch is lane t % 32 of warp t // 32; blocks follow each other, each in whole warps, and the
-    blocks of a cluster stand together.
+    Lane t of the batch is lane t % 32 of warp t // 32; blocks follow each other, each in whole warps (or
+    warpgroups), and the blocks of a cluster stand together.
     """
 
     def __init__(self, grid: Grid, numbers: NDArray[np.int64]) -> None:
@@ -92,7 +102,7 @@ class Batch:
         self.grid = grid
         self.numbers = numbers
         self.count = count
-        self.block_lanes = grid.warps * 32
+        self.block_lanes = grid.lanes
         self.size = count * self.block_lanes
         self.valid: NDArray[np.bool_] = np.tile(np.arange(self.block_lanes) < grid.block_size, count)
         self.is_full = grid.block_size == self.block_lanes

@@ -130,7 +130,7 @@ def _comparisons() -> Iterator[Row]:
         yield Row(f"set{head}{{.ftz}}(.u32|.s32|.f32|.f16).f32", sources, "d", compare.set_value)
         yield Row(f"set{head}.bf16(.f32|.f16)", sources, "d", compare.set_value)
         yield Row(f"set{head}{{.ftz}}(.f16|.u16|.s16|.u32|.s32).f16", sources, "d", compare.set_value)
-        yield Row(f"set{head}(.u16|.s16|.u32|.s32).bf16", sources, "d", compare.set_value)
+        yield Row(f"set{head}(.bf16|.u16|.s16|.u32|.s32).bf16", sources, "d", compare.set_value)
         yield Row(f"set{head}{{.ftz}}(.f16x2|.u32|.s32).f16x2", sources, "d", compare.set_value)
         yield Row(f"set{head}(.bf16x2|.u32|.s32).bf16x2", sources, "d", compare.set_value)
 

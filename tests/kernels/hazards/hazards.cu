@@ -353,3 +353,28 @@ extern "C" __global__ void wgmma_uncommitted(float* x) {  // wgmma.wait_group wi
 extern "C" __global__ void wgmma_unwaited(float* x) {  // the accumulators are read at once
     multiply<true, true, true, IF_FIXED(true) IF_BROKEN(false)>(x);
 }
+
+// -- phases and counts --------------------------------------------------------------------------------------
+
+extern "C" __global__ void too_few_bytes(const u32* in, u32* out) {  // the second copy is not announced
+    __shared__ __align__(128) u32 s[64];
+    __shared__ u64 bar;
+    const u32 b = shared_address(&bar);
+    if (threadIdx.x == 0) {
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;\nfence.mbarrier_init.release.cluster;" :: "r"(b) : "memory");
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(b), "r"(IF_FIXED(256) IF_BROKEN(128)) : "memory");
+        for (int i = 0; i < 64; i += 32)
+            asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 128, [%2];"
+                :: "r"(shared_address(s + i)), "l"(in + i), "r"(b) : "memory");
+    }
+    __syncthreads();
+    wait(b, 0);
+    out[threadIdx.x] = s[threadIdx.x];
+}
+
+extern "C" __global__ void one_by_one(int* x) {  // a barrier for 32 threads lets the two warps pass one by one
+    __shared__ int s[64];
+    s[threadIdx.x] = x[threadIdx.x];
+    asm volatile("bar.sync 1, %0;" :: "n"(IF_FIXED(64) IF_BROKEN(32)) : "memory");
+    x[threadIdx.x] = s[63 - threadIdx.x];
+}
