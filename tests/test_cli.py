@@ -794,3 +794,30 @@ def test_trace_refuses(refused, tmp_path: Path) -> None:
     assert "unknown category 'moderate'" in refused("trace", S4, "0", "0", "--category", "moderate")
     assert "nothing to trace" in refused("trace", "ldmatrix.sync.aligned.m8n8.x4.shared.b16", "0", "0")
     assert "no matrix could be read" in refused("trace", S4, "0", "0", "--a", str(tmp_path / "none.npy"))
+
+
+def test_where_of_a_sparse_tcgen05_takes_the_dense_a(answer) -> None:
+    """As for mma.sp: its nibble, and a place for every nibble; --stored takes stored coordinates."""
+    name = "tcgen05.mma.sp.cta_group::1.kind::f16"
+    lines = answer("where", name, "A", "3", "29", "--tensor-a").splitlines()
+    assert lines[1].startswith("  dense A is 128x32, 128x16 of it is stored")
+    rows = [line.split() for line in lines if line.strip().startswith("0b")]
+    ins = ptxlab.instruction(name).a_from("tensor")
+    for nibble, *cells in rows:
+        kept = ins.nibbles[int(nibble, 2)]
+        stored = str(14 + kept.index(1)) if 1 in kept else "not"
+        assert cells[2] == stored
+        if stored != "not":
+            place = ins.a.where(3, int(stored))[0]
+            assert cells[3:6] == [str(place.cta), str(place.lane), str(place.column)]
+    assert (
+        answer("where", name, "A", "3", "15", "--tensor-a", "--stored").splitlines()[0].startswith("stored")
+    )
+
+
+def test_what_tcgen05_lacks_is_said(answer, refused) -> None:
+    f16 = "tcgen05.mma.cta_group::1.kind::f16"
+    assert "ptxlab measures no tcgen05 yet" in refused("measure", f16)
+    if not ptxlab.gpu.available(f16):
+        assert "a hunt compares with a GPU" in refused("hunt", f16, "--n", "8")
+        assert "nothing to compare with" in answer("run", f16, "--n", "8", "--on", "both")

@@ -567,3 +567,28 @@ def test_the_gpu_agrees(form: str) -> None:
         pytest.skip(gpu.status(ins))
     report = hunt(ins, mmas=20_000)
     assert not report.found, f"{report}\n\n{report.as_test()}"
+
+
+@each(
+    "name, parts, fault, elements",
+    [
+        ("tcgen05.mma.cta_group::1.kind::f16", {"m": 64, "n": 8}, other_rule(one_bit_less), 5),
+        ("tcgen05.mma.sp.cta_group::1.kind::f16", {"m": 64, "n": 8}, wrong_nibble, 3),
+        ("tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16", {"n": 8}, lost_scale, 3),
+    ],
+)
+def test_tcgen05_is_hunted_in_tensor_memory(
+    name: str, parts: dict[str, Any], fault: Faulty, elements: int
+) -> None:
+    """Found, reduced, and written as a test that fails until the emulator gives the other code."""
+    ins = instruction(name, **parts)
+    report = hunt(ins, mmas=400, seed=1, runner=fault, show=False)
+    assert report.found and report.difference is not None
+    of_matrices = [each for each in report.difference.elements if each.operand in "ABC"]
+    assert len(of_matrices) <= elements
+    assert f"0x{ins.descriptor.code:08x}" in str(report) and "A in" not in str(report)
+    names: dict[str, Any] = {}
+    exec(report.as_test(), names)
+    with pytest.raises(AssertionError):
+        next(test for key, test in names.items() if key.startswith("test_"))()
+    assert not hunt(ins, mmas=40, seed=1, against="sm_100", show=False).found

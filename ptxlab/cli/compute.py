@@ -87,7 +87,7 @@ def _run_batch(
             seed = args.seed + (number << 64)
             selector = 0 if isinstance(form, Tcgen05Mma) else args.selector
             operands = inputs.make(form, _usual_category(form), count, seed, selector)
-            results = _results(operands, args.on)
+            results = _results(form, operands, args.on)
             first = first or {name: registers[0] for name, registers in results.items()}
             if len(results) == 2:
                 bits = np.bitwise_count(results["emulator"] ^ results["GPU"]).sum()
@@ -96,12 +96,12 @@ def _run_batch(
     return first, differing
 
 
-def _results(operands: Operands, on: str) -> dict[str, NDArray[Any]]:
+def _results(form: MmaForm | Tcgen05Mma, operands: Operands, on: str) -> dict[str, NDArray[Any]]:
     """Registers of D from the emulator, the GPU, or both where there is one."""
     results: dict[str, NDArray[Any]] = {}
     if on in ("emulator", "both"):
-        results["emulator"] = emulate(operands, model=gpu.model(operands.mma) if on == "both" else None)
-    if on in ("gpu", "both") and gpu.available(operands.ins):
+        results["emulator"] = emulate(operands, model=gpu.model(form) if on == "both" else None)
+    if on in ("gpu", "both") and gpu.available(form):
         results["GPU"] = gpu.run(operands)
     return results
 
@@ -224,7 +224,7 @@ def hunt(args: argparse.Namespace, style: Style) -> int:
     """Look for a difference and print what came of it. The exit code is 1 if there is one."""
     from ..verify.hunt import hunt as hunt_for_differences
 
-    form = _mma_form(args.instruction, "it moves a matrix: there is no arithmetic to hunt in")
+    form = _product(args, "it moves a matrix: there is no arithmetic to hunt in")
     if not 1 <= args.mmas <= _MOST_HUNTED:
         raise PtxlabError(f"--mmas {args.mmas}: compare at least one and at most {_MOST_HUNTED:,}")
     try:

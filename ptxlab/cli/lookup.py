@@ -26,7 +26,7 @@ from ..views.fragment_pictures import Label
 from . import streams, tcgen05
 from .memory import tile_facts
 from .names import find_operand
-from .output import Style, as_csv, as_json, as_markdown, as_text, check_no_title
+from .output import Style, as_csv, as_json, as_markdown, as_text, check_no_title, sparse_places_text
 from .streams import Utf8
 
 __all__ = ["cute", "holds", "layout", "list_", "metadata", "models", "ptx", "sass", "show", "where"]
@@ -179,23 +179,7 @@ def _where_dense(form: Form, args: argparse.Namespace, style: Style, element: st
     places = views.sparse_where(form, args.row, args.column)
     if args.json:
         return as_json({"instruction": form.mnemonic, "element": element, **places.as_dict()})
-    (low, high), (first, last) = places.columns, places.group_columns
-    group = f"column {first}" if first == last else f"columns {first}..{last}"
-    dense, stored = ("x".join(map(str, shape)) for shape in (places.dense, places.stored))
-    note = f"dense A is {dense}, {stored} of it is stored; --stored takes stored coordinates"
-    return "\n".join(
-        [
-            f"{style.bold(element)} of {form.mnemonic}",
-            f"  {style.dim(note)}",
-            f"  chunk {places.chunk} (columns {low}..{high}), group {places.group} ({group})",
-            "",
-            "  its nibble in the metadata E:",
-            as_text(places.nibble, style, "    "),
-            "",
-            f"  {element} is, for each legal nibble:",
-            as_text(places.places, style, "    "),
-        ]
-    )
+    return sparse_places_text(element, form.mnemonic, places, style)
 
 
 def holds(args: argparse.Namespace, style: Style) -> str:

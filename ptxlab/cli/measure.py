@@ -9,11 +9,10 @@ from typing import Any
 from .._util import interrupts
 from ..errors import PtxlabError
 from ..gpu.measure import measure as measure_here
-from ..gpu.measurement import Measurement
+from ..gpu.measurement import Measurement, measurable
 from ..gpu.recording import record
 from ..gpu.records import measured, read_record
 from ..isa.mma import MmaForm
-from ..isa.parse import parse
 from . import streams
 from .output import Style, as_json
 
@@ -30,7 +29,7 @@ def measure(args: argparse.Namespace, style: Style) -> str | int:
         raise PtxlabError("--record goes with --all: it keeps the figures of every instruction")
     if args.instruction is None:
         raise PtxlabError("which INSTRUCTION? Name one, or measure all of them with --all")
-    form = parse(args.instruction)
+    form = measurable(args.instruction)
     if args.a is not None:
         if not isinstance(form, MmaForm) or form.lanes != 128:
             raise PtxlabError(f"--a {args.a}: only wgmma takes A from either; {form.mnemonic} does not")

@@ -14,8 +14,9 @@ from typing import TextIO
 
 from ..errors import PtxlabError
 from ..views import Table, palette
+from ..views.places import SparsePlaces
 
-__all__ = ["Style", "as_csv", "as_json", "as_markdown", "as_text", "check_no_title"]
+__all__ = ["Style", "as_csv", "as_json", "as_markdown", "as_text", "check_no_title", "sparse_places_text"]
 
 
 class Style:
@@ -131,3 +132,24 @@ def check_no_title(args: argparse.Namespace) -> None:
     """Refuse --no-title where there is no picture."""
     if args.no_title and args.format != "svg":
         raise PtxlabError("--no-title is for --svg: it leaves out the title of the picture and the notes")
+
+
+def sparse_places_text(element: str, instruction: str, places: SparsePlaces, style: Style) -> str:
+    """An element of dense A in words: its chunk, its nibble, and where it is for each nibble."""
+    (low, high), (first, last) = places.columns, places.group_columns
+    group = f"column {first}" if first == last else f"columns {first}..{last}"
+    dense, stored = ("x".join(map(str, shape)) for shape in (places.dense, places.stored))
+    note = f"dense A is {dense}, {stored} of it is stored; --stored takes stored coordinates"
+    return "\n".join(
+        [
+            f"{style.bold(element)} of {instruction}",
+            f"  {style.dim(note)}",
+            f"  chunk {places.chunk} (columns {low}..{high}), group {places.group} ({group})",
+            "",
+            "  its nibble in the metadata E:",
+            as_text(places.nibble, style, "    "),
+            "",
+            f"  {element} is, for each legal nibble:",
+            as_text(places.places, style, "    "),
+        ]
+    )

@@ -491,6 +491,7 @@ def _add_computations(commands: _Commands) -> None:
         "--model", metavar="CHIP", help="the emulator's model, e.g. sm_90 (default: the model of the GPU)"
     )
     command.add_argument("--against", metavar="CHIP", help="compare with this chip's model, not with a GPU")
+    _add_tcgen05(command)
 
     command = commands.add(
         "trace",

@@ -14,7 +14,7 @@ from ..memory import Tile
 from ..views.fragment_pictures import tile
 from ..views.tensor_tables import shared_operand
 from .names import ALIASES
-from .output import Style, as_csv, as_json, as_markdown, as_text
+from .output import Style, as_csv, as_json, as_markdown, as_text, sparse_places_text
 from .streams import Utf8
 
 __all__ = ["cute", "form_of", "holds", "is_asked", "layout", "metadata", "ptx", "show", "target_of", "where"]
@@ -110,8 +110,13 @@ def where(args: argparse.Namespace, style: Style) -> str:
     form = form_of(args)
     name = _operand(form, args.operand)
     element = f"{args.operand.upper()}[{args.row}][{args.column}]"
-    if args.stored:
-        raise PtxlabError("--stored: row and column of A of tcgen05.mma.sp are always those of the stored A")
+    sparse = isinstance(form, Tcgen05Mma) and form.sparse and name == "A"
+    if sparse and not args.stored:
+        places = views.tensor_sparse_where(form, args.row, args.column, args.swizzle, args.transposed)
+        if args.json:
+            return as_json({"instruction": form.mnemonic, "element": element, **places.as_dict()})
+        return sparse_places_text(element, f"{form.mnemonic}{_shape(form)}", places, style)
+    element = f"stored {element}" if sparse else element
     if args.explain:
         if name != "D":
             raise PtxlabError(f"--explain is for an element of D, found {name}")

@@ -8,7 +8,6 @@ import numpy as np
 
 from .._util.arguments import as_seconds
 from ..errors import PtxlabError
-from ..isa.mma import MmaForm
 from ..numerics.emulate import model_of
 from ..verify.hunt import find_difference as search
 from .parse_cell import format_value
@@ -63,8 +62,6 @@ def find_difference(state: ExplorerState, seconds: float = 1.0) -> Finding:
     ins = state.ins
     if GPU not in (chip, against) and model_of(ins, chip).rule == model_of(ins, against).rule:
         return Finding(f"{pair} use the same rule for this instruction: they always agree")
-    if not isinstance(ins, MmaForm):
-        raise PtxlabError(f"{ins.mnemonic}: the search for differences knows mma, wmma and wgmma")
     model, other = (against, None) if chip == GPU else (chip, None if against == GPU else against)
     report = search(
         ins, model, other, modifiers=state.operands.modifiers, seconds=seconds, seed=state.seed & 0xFFFFFFFF

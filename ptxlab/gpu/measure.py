@@ -35,7 +35,7 @@ from .compiler import check_compiler, compile
 from .cuda_python import Device, load
 from .device import Gpu, check_device
 from .launcher import errors_during, wait
-from .measurement import Measurement, Point
+from .measurement import Measurement, Point, measurable
 from .sass import Sass, disassemble, read, sass
 from .sensors import Watch
 
@@ -374,7 +374,7 @@ def measure(
     >>> import ptxlab
     >>> ptxlab.measure("mma.m16n8k16.f32.f16")   # doctest: +SKIP
     """
-    form = parse(ins)
+    form = measurable(ins)
     warps = _counts(warps, "warps", _MOST_WARPS, form.lanes // 32)
     chains = (1, 2, 4, 8) if chains is None else _counts(chains, "chains", _MOST_CHAINS, 1)
     seconds = as_seconds(seconds, "seconds")

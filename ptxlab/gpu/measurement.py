@@ -8,10 +8,29 @@ from dataclasses import dataclass
 from ..errors import PtxlabError
 from ..isa.form import Form
 from ..isa.mma import MmaForm
+from ..isa.parse import parse_any
+from ..isa.tcgen05 import Tcgen05Form
 from ..isa.transfer import TransferForm
 from .codegen.loops import Contents
 
-__all__ = ["Measurement", "Point", "work"]
+__all__ = ["Measurement", "Point", "measurable", "work"]
+
+
+def measurable(ins: Form | str) -> MmaForm | TransferForm:
+    """The instruction, if ptxlab has loops that measure it.
+
+    >>> measurable("tcgen05.mma.cta_group::1.kind::f16")   # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    ptxlab.errors.PtxlabError: tcgen05.mma.cta_group::1.kind::f16: ptxlab measures no tcgen05 yet: ...
+    """
+    form = parse_any(ins)
+    if isinstance(form, Tcgen05Form):
+        raise PtxlabError(
+            f"{form.mnemonic}: ptxlab measures no tcgen05 yet: its loops need a B200 to be tried on; what "
+            "others measured on one (SemiAnalysis, microbench-blackwell) is in lesson 22"
+        )
+    return form
 
 
 def work(form: Form) -> int:

@@ -22,7 +22,7 @@ from ..isa.form import Form
 from ..isa.mma import MmaForm
 from ..isa.parse import parse
 from .codegen.loops import Contents
-from .measurement import Measurement, Point
+from .measurement import Measurement, Point, measurable
 
 __all__ = [
     "COLUMNS",
@@ -116,7 +116,7 @@ def measured(ins: Form | str | None = None, chip: str = "H200") -> Measurement |
     record = _find(as_text(chip, "chip"))
     if ins is None:
         return record
-    form = parse(ins)
+    form = measurable(ins)
     result = record.get(form)
     if result is None:
         raise PtxlabError(

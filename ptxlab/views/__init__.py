@@ -42,6 +42,7 @@ from .tensor_tables import (
     tensor_facts,
     tensor_holds,
     tensor_layouts,
+    tensor_sparse_where,
     tensor_where,
 )
 from .trace_picture import TraceView, trace
@@ -96,6 +97,7 @@ __all__ = [
     "tensor_layouts",
     "tensor_memory",
     "tensor_registers",
+    "tensor_sparse_where",
     "tensor_where",
     "tile",
     "trace",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -11,6 +12,7 @@ from ..isa.form import Form
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand, Place, as_operand
 from ..isa.parse import parse, parse_mma
+from ..isa.product_form import ProductForm
 from ..memory import Tile
 from .labels import bit_range, index_range
 from .table import Table, Value
@@ -182,6 +184,31 @@ def sparse_where(ins: MmaForm | str, row: int, column: int) -> SparsePlaces:
     (1, 'a0')
     """
     ins = parse_mma(ins)
+
+    def place(stored: int | None) -> tuple[tuple[Value, ...], int | None]:
+        if stored is None:
+            return ("-", "not stored: counts as 0", "", ""), None
+        if ins.a.layout is None:
+            return (f"stored column {stored}", "", "", ""), None
+        found = ins.a.where(row, stored)[0]
+        return _place_row(ins.a, found), found.lane
+
+    return sparse_places(ins, row, column, _PLACE, place, lambda chunk: where(ins, "E", row, chunk))
+
+
+def sparse_places(
+    ins: ProductForm,
+    row: int,
+    column: int,
+    names: Sequence[str],
+    place: Callable[[int | None], tuple[tuple[Value, ...], int | None]],
+    nibble_places: Callable[[int], Table],
+) -> SparsePlaces:
+    """The same for any instruction, by what says where an element is.
+
+    `place` has the cells, under these names, of a stored column, or of what is not stored (None), and the
+    lane whose colour they have; `nibble_places` where the nibble of a chunk is.
+    """
     row, column = as_int(row, "row"), as_int(column, "column")
     structure = ins.structure
     if structure is None:
@@ -198,14 +225,10 @@ def sparse_where(ins: MmaForm | str, row: int, column: int) -> SparsePlaces:
     lanes: list[tuple[int | None, ...]] = []
     for nibble, kept in sorted(ins.nibbles.items()):
         columns = ", ".join(index_range(first + g * structure.group, structure.group) for g in kept)
-        lane: int | None = None
-        cells: tuple[Value, ...] = ("-", "not stored: counts as 0", "", "")
+        stored = None
         if group in kept:
             stored = (chunk * structure.keep + kept.index(group)) * structure.group + offset
-            cells = (f"stored column {stored}", "", "", "")
-            if ins.a.layout is not None:
-                place = ins.a.where(row, stored)[0]
-                lane, cells = place.lane, _place_row(ins.a, place)
+        cells, lane = place(stored)
         rows.append((f"0b{nibble:04b}", columns, *cells))
         lanes.append((None, None, lane))
     group_first = first + group * structure.group
@@ -216,8 +239,8 @@ def sparse_where(ins: MmaForm | str, row: int, column: int) -> SparsePlaces:
         columns=(first, first + structure.chunk - 1),
         group=group,
         group_columns=(group_first, group_first + structure.group - 1),
-        nibble=where(ins, "E", row, chunk),
-        places=Table(("nibble", "keeps columns", *_PLACE), tuple(rows), tuple(lanes)),
+        nibble=nibble_places(chunk),
+        places=Table(("nibble", "keeps columns", *names), tuple(rows), tuple(lanes)),
     )
 
 

@@ -16,8 +16,8 @@ from ..isa.tcgen05.form import TYPES
 from ..isa.tensor_memory import LANES, TensorOperand
 from .facts import emulator_facts, evidence, machine_code
 from .labels import index_range
-from .places import MemoryPlace, memory_place
-from .table import Table
+from .places import MemoryPlace, SparsePlaces, memory_place, sparse_places
+from .table import Table, Value
 
 __all__ = [
     "shared_operand",
@@ -26,6 +26,7 @@ __all__ = [
     "tensor_facts",
     "tensor_holds",
     "tensor_layouts",
+    "tensor_sparse_where",
     "tensor_where",
 ]
 
@@ -151,6 +152,32 @@ def tensor_where(
             for place in places
         ),
     )
+
+
+def tensor_sparse_where(
+    form: Tcgen05Form | str, row: int, col: int, swizzle: int = 0, transposed: bool = False
+) -> SparsePlaces:
+    """Where an element of the dense A of tcgen05.mma.sp goes: its nibble, and its place for every nibble.
+
+    >>> import ptxlab
+    >>> sparse = ptxlab.instruction("tcgen05.mma.sp.cta_group::1.kind::f16").a_from("tensor")
+    >>> tensor_sparse_where(sparse, 3, 13).places.rows[0]
+    ('0b0100', '12, 13', 7, 0, 3, 3, '[31..16]', '0x00030003')
+    """
+    form = _form(form)
+    if not isinstance(form, Tcgen05Mma):
+        raise PtxlabError(f"{form.mnemonic} has no sparse A")
+    names = tensor_where(form, "A", 0, 0, swizzle, transposed).columns
+
+    def place(stored: int | None) -> tuple[tuple[Value, ...], None]:
+        if stored is None:
+            return ("not stored: 0", *[""] * len(names)), None
+        return (stored, *tensor_where(form, "A", row, stored, swizzle, transposed).rows[0]), None
+
+    def nibble(chunk: int) -> Table:
+        return tensor_where(form, "E", row, chunk)
+
+    return sparse_places(form, row, col, ("stored column", *names), place, nibble)
 
 
 def tensor_explain(

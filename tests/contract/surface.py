@@ -446,6 +446,7 @@ def _tcgen05() -> Iterator[Call]:
     yield call(
         "views.tensor_explain", views.tensor_explain, form=ins, row=3, col=5, swizzle=32, transposed=False
     )
+    yield call("views.tensor_sparse_where", views.tensor_sparse_where, form=sparse, row=1, col=3)
     yield call("views.tensor_where R", views.tensor_where, form=move, name="R", row=3, col=1)
     yield call("views.tensor_holds", views.tensor_holds, form=ins, name="D", lane=3, column=5, cta=0)
     yield call("memory.descriptor of", memory.descriptor, code=shared.code, family="tcgen05")

@@ -100,6 +100,6 @@ class Tcgen05Form(Form):
         if found is None:
             raise PtxlabError(
                 f"{self.mnemonic} has no {quoted(name)} in tensor memory; it has "
-                f"{listing(self.tensors) if self.tensors else 'nothing there'}"
+                f"{listing(self.tensors) if self.tensors else 'no matrix of its own there'}"
             )
         return found

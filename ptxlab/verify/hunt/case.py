@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from ...errors import PtxlabError
 from ...isa.mma import MmaForm
 from ...isa.modifiers import Modifiers
+from ...isa.operand import Operand
 from ...isa.operands import Operands
 from ...isa.tcgen05 import Tcgen05Mma
 from ...memory import Tile
 
-__all__ = ["Case", "Cell", "Comparator", "Configuration", "OutOfTime", "Runner", "batch_size"]
+__all__ = ["Case", "Cell", "Comparator", "Configuration", "OutOfTime", "Product", "Runner", "batch_size"]
 
 _PRODUCTS = 1 << 24  # that the emulator computes in one batch
 _ELEMENTS = 1 << 22  # of all inputs of one batch, for the memory that they take
@@ -25,6 +26,9 @@ _MMAS = 8192  # at most, in one batch
 
 #: Element codes (or registers) by the argument that takes them: "a", "b", "c", "e", "scale_a", "scale_b".
 Codes = Mapping[str, NDArray[Any]]
+
+#: What can be hunted: D in registers, or in tensor memory.
+Product = MmaForm | Tcgen05Mma
 
 #: A place in the inputs: argument, row, column.
 Cell = tuple[str, int, int]
@@ -36,24 +40,27 @@ Runner = Callable[[Operands], NDArray[Any]]
 class Configuration(NamedTuple):
     """How an instruction is issued: the form, which says where A is, and the modifiers."""
 
-    ins: MmaForm
+    ins: Product
     modifiers: Modifiers
 
     @property
     def legal(self) -> bool:
         """Whether the instruction takes the modifiers, and its tiles in shared memory the swizzle."""
         transposed = {"A": self.modifiers.imm_trans_a, "B": self.modifiers.imm_trans_b}
+        if isinstance(self.ins, Tcgen05Mma):
+            descriptor = self.ins.descriptor
+            transposed = {"A": descriptor.transpose_a, "B": descriptor.transpose_b}
         try:
             self.ins.check_modifiers(self.modifiers)
             for operand in (self.ins.a, self.ins.b):
-                if operand.space == "shared":
-                    Tile.of(operand, self.modifiers.swizzle, transposed[operand.name])
+                if isinstance(operand, Operand) and operand.space == "shared":
+                    Tile.of(operand, self.modifiers.swizzle, bool(transposed[operand.name]))
         except PtxlabError:
             return False
         return True
 
 
-def batch_size(ins: MmaForm | Tcgen05Mma) -> int:
+def batch_size(ins: Product) -> int:
     """How many MMAs are made and compared in one batch."""
     elements = sum(operand.shape[0] * operand.shape[1] for operand in ins.inputs.values())
     products = ins.d.shape[0] * ins.n * ins.k
@@ -76,7 +83,7 @@ class Case:
     in_registers: bool = False
 
     @property
-    def ins(self) -> MmaForm:
+    def ins(self) -> Product:
         return self.configuration.ins
 
     @property

@@ -10,10 +10,10 @@ import numpy as np
 
 from ...errors import PtxlabError
 from ...isa.dtypes import DType
-from ...isa.mma import MmaForm
 from ...isa.modifiers import Modifiers
+from ...isa.tcgen05 import Tcgen05Mma
 from ...numerics.trace import Trace, trace
-from .case import Case
+from .case import Case, Product
 
 __all__ = ["Difference", "Element", "Report"]
 
@@ -80,7 +80,7 @@ class Difference:
         elements = []
         for argument, operand in self.case.ins.inputs.items():
             is_register = self.case.in_registers and operand.layout is not None
-            bits = operand.register_bits if is_register else operand.dtype.bits
+            bits = np.iinfo(operand.register_type).bits if is_register else operand.dtype.bits
             for cell in self.case.changed_cells(argument):
                 _, row, col = cell
                 code = self.case.code(cell)
@@ -108,7 +108,7 @@ class Report:
     (False, 500, ('bits', 'extremes', 'halves', 'edges', 'overflow_edge'))
     """
 
-    instruction: MmaForm
+    instruction: Product
     chip: str
     machine: str
     seed: int
@@ -149,8 +149,11 @@ class Report:
         if not difference.elements:
             lines.append("  all elements are 0")
         lines += [f"  {name} = {value}" for name, value in difference.modifiers.items()]
-        if difference.case.ins.a_space == "shared":
-            lines.append("  A in shared memory")
+        ins = difference.case.ins
+        if isinstance(ins, Tcgen05Mma):
+            lines.append(f"  instruction descriptor 0x{ins.descriptor.code:08x}")
+        if ins.a_space != _usual_space(ins):
+            lines.append(f"  A in {ins.a_space} memory")
         return "\n".join(lines)
 
     def trace(self) -> Trace | None:
@@ -189,11 +192,12 @@ class Report:
             raise PtxlabError(f"{self.instruction.mnemonic}: no difference was found to write a test of")
         case, ins, dtype = difference.case, difference.case.ins, self.instruction.d.dtype
         mnemonic = re.sub("[^a-z0-9]+", "_", self.instruction.mnemonic.lower())
-        in_memory = '.a_from("shared")' if ins.a_space == "shared" else ""
+        in_memory = "" if ins.a_space == _usual_space(ins) else f'.a_from("{ins.a_space}")'
+        descriptor = f", descriptor=0x{ins.descriptor.code:08x}" if isinstance(ins, Tcgen05Mma) else ""
         body = [
             f'"""What {self.machine} gave: found by ptxlab hunt, category {difference.category}, '
             f'seed {self.seed}."""',
-            f'ins = ptxlab.instruction("{ins.mnemonic}"){in_memory}',
+            f'ins = ptxlab.instruction("{ins.mnemonic}"{descriptor}){in_memory}',
         ]
         body += [f"{operand.name} = {_filled(case, name)}" for name, operand in ins.inputs.items()]
         for element in difference.elements:
@@ -234,12 +238,17 @@ class Report:
         return arguments
 
 
+def _usual_space(ins: Product) -> str:
+    """Where A is if nothing says otherwise."""
+    return "shared" if isinstance(ins, Tcgen05Mma) else "register"
+
+
 def _filled(case: Case, argument: str) -> str:
     """The expression that makes an array of defaults, for the test."""
     operand, default = case.ins.inputs[argument], case.default(argument)
     shape = f"ins.{argument}.shape"
     if case.in_registers and operand.layout is not None:
-        shape = f"({operand.lanes}, {operand.registers})"
+        shape = str(operand.stored_shape)
     dtype = f"np.{case.codes[argument].dtype.name}"
     if default:
         return f"np.full({shape}, 0x{default:x}, dtype={dtype})"

@@ -22,11 +22,12 @@ from ...errors import PtxlabError, listing, quoted
 from ...isa.mma import MmaForm
 from ...isa.modifiers import Modifiers
 from ...isa.operands import Operands
-from ...isa.parse import parse_mma
+from ...isa.parse import parse_product
+from ...isa.tcgen05 import Tcgen05Mma
 from ...numerics import compiled
 from ...numerics import emulate as emulator
 from .. import inputs
-from .case import Case, Comparator, Configuration, Runner, batch_size
+from .case import Case, Comparator, Configuration, Product, Runner, batch_size
 from .report import Difference, Report
 from .shrink import shrink
 
@@ -44,7 +45,7 @@ _CONFIGURATIONS = 8  # of an instruction that has several modifiers; each is a k
 
 
 def hunt(
-    ins: MmaForm | str,
+    ins: Product | str,
     *,
     mmas: int = 100_000,
     seed: int | None = None,
@@ -70,7 +71,7 @@ def hunt(
     >>> hunt(ins, mmas=1000, against="sm_80").found
     False
     """
-    ins = parse_mma(ins)
+    ins = parse_product(ins)
     sides = _Sides(model, against, runner)
     if executor is None:
         machine, model = sides.checked(ins)
@@ -114,7 +115,7 @@ def hunt(
 
 
 def find_difference(
-    ins: MmaForm | str,
+    ins: Product | str,
     model: str | None = None,
     against: str | None = None,
     *,
@@ -133,7 +134,7 @@ def find_difference(
     >>> len(report.difference.elements) < 8
     True
     """
-    ins = parse_mma(ins)
+    ins = parse_product(ins)
     sides = _Sides(model, against, None)
     machine, model = sides.checked(ins)
     sides = replace(sides, model=model)
@@ -180,7 +181,7 @@ class _Sides:
     against: str | None
     runner: Runner | None
 
-    def checked(self, ins: MmaForm) -> tuple[str, str | None]:
+    def checked(self, ins: Product) -> tuple[str, str | None]:
         """The machine's name, and the emulator's model where it must be named; or what is missing here."""
         if self.runner is not None and self.against is not None:
             raise PtxlabError("either `runner` or `against` takes the place of the GPU, not both")
@@ -223,7 +224,7 @@ def _model(chip: str | None) -> Runner:
     return emulate
 
 
-def _checked(ins: MmaForm, categories: Sequence[str] | None) -> tuple[str, ...]:
+def _checked(ins: Product, categories: Sequence[str] | None) -> tuple[str, ...]:
     """The categories to go through, each once; all of them without a choice."""
     known = (*inputs.categories(ins), *inputs.directed_categories(ins))
     if categories is None:
@@ -258,7 +259,7 @@ class _Task(NamedTuple):
         return _first_difference(self.sides.comparator(), self.chunk, self.seed)
 
 
-def _plan(ins: MmaForm, categories: Sequence[str], mmas: int) -> Iterator[_Chunk]:
+def _plan(ins: Product, categories: Sequence[str], mmas: int) -> Iterator[_Chunk]:
     """Chunks of all categories in turn, each with the next configuration."""
     choices = configurations(ins)
     share = -(-mmas // len(categories))
@@ -274,7 +275,7 @@ def _plan(ins: MmaForm, categories: Sequence[str], mmas: int) -> Iterator[_Chunk
             return
 
 
-def configurations(ins: MmaForm | str) -> list[Configuration]:
+def configurations(ins: Product | str) -> list[Configuration]:
     """Ways to issue the instruction, the default first.
 
     All selectors, or for wgmma and block scales a selection that has every value of every modifier.
@@ -284,16 +285,17 @@ def configurations(ins: MmaForm | str) -> list[Configuration]:
     >>> [configuration.modifiers.selector for configuration in configurations(ins)]
     [0, 1]
     """
-    ins = parse_mma(ins)
-    is_warpgroup = ins.lanes == 128
-    forms = [ins]
-    if is_warpgroup and ins.a_space == "register":
+    ins = parse_product(ins)
+    is_warpgroup = isinstance(ins, MmaForm) and ins.lanes == 128
+    forms: list[Product] = [ins]
+    if isinstance(ins, MmaForm) and is_warpgroup and ins.a_space == "register":
         forms.append(ins.a_from("shared"))
     options: dict[str, tuple[Any, ...]] = {
         name: values for name, values in forms[-1].modifiers.items() if len(values) > 1
     }
-    if "scale_d" in options:
-        options["scale_d"] = (True, True, True, False)  # without C less can go wrong
+    for name in ("scale_d", "enable_input_d"):
+        if name in options:
+            options[name] = (True, True, True, False)  # without C less can go wrong
     if not is_warpgroup and not options:
         return [Configuration(ins, Modifiers())]
     if not is_warpgroup and list(options) == ["selector"]:
@@ -329,11 +331,16 @@ def _first_difference(comparator: Comparator, chunk: _Chunk, seed: int) -> tuple
     operands = inputs.make(ins, chunk.category, chunk.size, chunk_seed, modifiers.selector, quick=True)
     operands = replace(operands, modifiers=modifiers)
     emulated, measured = comparator.run(operands)
+    if isinstance(ins, Tcgen05Mma):  # words of tensor memory may have bits that are not D's
+        emulated, measured = ins.d.unpack_codes(emulated), ins.d.unpack_codes(measured)
     if np.array_equal(emulated, measured):
         return None
     index = int((emulated != measured).any(axis=(1, 2)).argmax())
     registers = dict(zip(ins.inputs, operands.item(index).arrays.values(), strict=True))
-    differs = ins.d.unpack_codes(emulated[index]) != ins.d.unpack_codes(measured[index])
+    one, other = emulated[index], measured[index]
+    if not isinstance(ins, Tcgen05Mma):
+        one, other = ins.d.unpack_codes(one), ins.d.unpack_codes(other)
+    differs = one != other
     row, col = np.argwhere(differs)[0].tolist()
     in_registers = Case(chunk.configuration, row, col, registers, in_registers=True)
     codes = {argument: in_registers.element_codes(argument).copy() for argument in registers}

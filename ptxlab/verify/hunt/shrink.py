@@ -13,6 +13,7 @@ from itertools import combinations
 
 import numpy as np
 
+from ...isa.mma import MmaForm
 from ...isa.modifiers import Modifiers
 from .case import Case, Cell, Comparator, Configuration, OutOfTime
 from .simpler import FloatParts, complexity, is_normal, simpler_codes
@@ -75,9 +76,10 @@ def _default_configuration(case: Case, comparator: Comparator) -> Case:
             continue  # the lanes that another selector names hold arbitrary bits
         changed = replace(case.configuration.modifiers, **{name: getattr(defaults, name)})
         case = _reconfigured(case, comparator, case.configuration._replace(modifiers=changed))
-    if case.ins.a_space == "shared" and not case.in_registers:
+    ins = case.ins
+    if isinstance(ins, MmaForm) and ins.a_space == "shared" and not case.in_registers:
         in_registers = Configuration(
-            case.ins.a_from("register"), replace(case.configuration.modifiers, imm_trans_a=0)
+            ins.a_from("register"), replace(case.configuration.modifiers, imm_trans_a=0)
         )
         case = _reconfigured(case, comparator, in_registers)
     return case
