@@ -6,6 +6,8 @@ from collections.abc import Iterable
 
 __all__ = ["PtxlabError", "listing", "quoted"]
 
+_MOST_SHOWN = 1 << 16  # elements of an array
+
 
 class PtxlabError(ValueError):
     """Invalid input, an impossible request or a missing package, in one sentence.
@@ -36,9 +38,11 @@ def quoted(value: object, limit: int = 60) -> str:
     >>> quoted("mma" * 1000, 12)
     "'mmammammam..."
     """
-    if isinstance(value, str | bytes):
-        value = value[: limit + 1]
+    if isinstance(value, str | bytes | list | tuple):
+        value = value[: limit + 1]  # the rest would take its time, and not be shown
     try:
+        if type(value).__module__ == "numpy" and getattr(value, "size", 0) > _MOST_SHOWN:
+            value = type(value)  # NumPy would write down all elements of many short axes
         text = " ".join(repr(value).split())
     except Exception:  # a repr of somebody else's may raise anything
         text = f"<{type(value).__name__}>"

@@ -176,6 +176,18 @@ def test_descriptors_of_known_kernels() -> None:
             assert fields.address == 0x2000 + k * width * 2
 
 
+def test_tiles_of_thunderkittens() -> None:
+    """Its shared tiles (st::idx) as a formula: subtiles as wide as the widest swizzle that divides a row."""
+    for size, rows, columns in product((1, 2, 4), (16, 64, 80), (32, 48, 64, 96, 256)):
+        swizzle = next(width for width in (128, 64, 32, 16) if columns * size % width == 0)
+        if swizzle > 16:
+            wide = swizzle // size
+            row, column = np.arange(rows)[:, None], np.arange(columns)
+            byte = (column // wide * rows * wide + row * wide + column % wide) * size
+            tile = Tile(8 * size, rows, columns, swizzle=swizzle)
+            np.testing.assert_array_equal(tile.offsets, byte ^ byte % (8 * swizzle) >> 7 << 4)
+
+
 def test_a_base_offset_where_the_tile_is_not_aligned_to_its_pattern() -> None:
     """PTX ISA, "Matrix Descriptor Format": (pattern start >> 7) & 7, and 0 on the pattern's boundary."""
     for swizzle, lines in ((32, 2), (64, 4), (128, 8)):
@@ -345,6 +357,9 @@ B_TF32 = instruction("wgmma.mma_async.sync.aligned.m64n24k8.f32.tf32.tf32").b
     [
         (lambda: Tile(8, 8, 64, swizzle=48), "swizzle of 48 bytes: there are 0, 32, 64, 128"),
         (lambda: Tile(8, 8, 64, "M"), "major='M': a tile is 'K' or 'MN' major"),
+        (lambda: Tile(np.zeros((2,) * 18), 8, 64), "bits: found <class 'numpy.ndarray'>; it takes a whole"),
+        (lambda: Descriptor(0, 16, 1024).addresses(-1, 0), "row -1: it goes from 0 to"),
+        (lambda: Descriptor(0, 16, 1024).addresses(0, np.uint64(2**64 - 1)), "k 18446744073709551615: it"),
         (lambda: Tile(6, 8, 64), "elements of 6 bits: there are 1, 2, 4, 8, 16, 32, 64 bits"),
         (
             lambda: Tile(4, 64, 32, "MN"),

@@ -199,12 +199,15 @@ offset (SBO) 1024 bytes.
             raise PtxlabError(f"elements of {quoted(bits)} bits: there are 1, 2, 4, 8, 16, 32, 64 bits")
         if not is_name(major, ("K", "MN")):
             raise PtxlabError(f"major={quoted(major)}: a tile is 'K' or 'MN' major")
-        rows, along = as_integers(row, "row").astype(np.int64), as_integers(k, "k").astype(np.int64)
+        rows, along = as_integers(row, "row"), as_integers(k, "k")
         check_room(math.prod(broadcast("row and k", {"row": rows.shape, "k": along.shape})), "row and k")
         for name, index in (("row", rows), ("k", along)):
-            beyond = (index < -_MOST_INDEX) | (index > _MOST_INDEX)
+            beyond = (index < 0) | (index > _MOST_INDEX)
             if beyond.any():
-                raise PtxlabError(f"{name} {index[beyond][0]}: no tile is that large")
+                raise PtxlabError(
+                    f"{name} {index[beyond][0]}: it counts from 0, and no tile is larger than 2^32"
+                )
+        rows, along = rows.astype(np.int64), along.astype(np.int64)
         line, inner = (rows, along) if major == "K" else (along, rows)
         chunk, byte = inner * bits // 128, inner * bits // 8 % 16
         width = max(self.swizzle, 16)  # bytes of a row of the atom
