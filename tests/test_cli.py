@@ -521,6 +521,10 @@ def test_simulate_a_file(answer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     with np.load("out.npz") as arrays:
         assert (arrays["arg2"].reshape(-1) == np.arange(96)).all()
     assert facts["bytes"]["global write"] == 384 and facts["bounds"][0]["resource"] == "DRAM"
+    source = 'extern "C" __global__ void twice(float* x) { x[threadIdx.x] *= 2; } // é\r\n'
+    for encoding in ("utf-8-sig", "utf-16", "latin-1"):  # as editors of Windows save it
+        Path("twice.cu").write_bytes(source.encode(encoding))
+        assert "32 elements changed" in answer("simulate", "twice.cu", "--arg", "ones:f4:32")
 
 
 def test_simulate_finds(answer, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

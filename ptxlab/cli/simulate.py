@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import codecs
 import io
 import re
 import warnings
@@ -99,13 +100,21 @@ def _save(file: str, values: list[Any]) -> None:
 
 
 def _source(file: str) -> str:
+    """The text; in comments, letters of an old code page do no harm. Windows marks UTF-16 by two bytes."""
     path = as_path(file, "file")
+    reason = "it takes a file of CUDA C++ or PTX"
     try:
         if path.is_file() and path.stat().st_size <= _MOST_SOURCE:  # a named pipe would keep us waiting
-            return path.read_text(encoding="utf-8")
-    except (OSError, ValueError):
+            content = path.read_bytes()
+            is_utf16 = content[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+            return content.decode("utf-16" if is_utf16 else "utf-8", errors="replace")
+        if not path.exists():
+            reason = "there is no such file"
+    except OSError as error:
+        reason = error.strerror or reason
+    except ValueError:
         pass
-    raise PtxlabError(f"{quoted(file)} cannot be read: it takes a file of CUDA C++ or PTX")
+    raise PtxlabError(f"{quoted(file)} cannot be read: {reason}")
 
 
 def _sizes(text: str, option: str) -> tuple[int, ...]:

@@ -68,6 +68,8 @@ def refusal(name: str) -> str:
         return f"no instruction is called {quoted(name)}; did you mean {' or '.join(similar)}?"
     if is_mnemonic(name) or tokens[0] in _heads():
         return _mnemonic_refusal(name, tokens)
+    if re.match(r"(?:[BDHIOQ]|[BHIQ]G|UTC[HIOQ])MMA\b|(?:LDS|STS|MOV)M\b", name):
+        return f"{quoted(name)} is machine code (SASS); `ptxlab sass` shows what PTX becomes on a chip"
     if "wmma::" in name:
         return f"{quoted(name)} is C++, which ptxlab.wmma mirrors; PTX has wmma.load, wmma.mma and wmma.store"
     return f"{quoted(name)} is no matrix instruction; families are {_FAMILIES}"
@@ -287,7 +289,15 @@ def _nearest(tokens: list[str], pool: dict[str, list[str]] | None = None) -> lis
             -abs(len(every[s]) - len(tokens)),
         ),
     )
-    return sorted(alike, key=lambda s: (-_likeness(tokens, every[s]), _distance(tokens, every[s]), s))[:3]
+    return sorted(
+        alike,
+        key=lambda s: (
+            -_likeness(tokens, every[s]),
+            _distance(tokens, every[s]),
+            ".f32.f16.f16" not in s,  # most people's
+            s,
+        ),
+    )[:3]
 
 
 def _shape(tokens: list[str]) -> str | None:

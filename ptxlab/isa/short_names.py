@@ -132,12 +132,21 @@ def similar_names(name: str) -> list[str]:
     unknown = [token for token in tokens if token not in _words()]
     if len(tokens) > _MOST_WORDS or len(unknown) > 2:
         return []
+    if len(unknown) == len(tokens) and not any(_looks_like(token) for token in tokens):
+        return []
     if unknown:
         options = [[token] if token in _words() else _similar_words(token) for token in tokens]
         names = (list(words) for words in product(*options) if _exists(list(words)))
     else:
         names = (words for place in range(len(tokens)) for words in _with_another_word(tokens, place))
     return [".".join(words) for words in islice(names, 3)]
+
+
+def _looks_like(token: str) -> bool:
+    """Whether an unknown word is much like an operation or a shape, and no other word of the language."""
+    heads = {qualifiers[0] for _, qualifiers in _catalog()}
+    shape = re.match(r"m\d+n\d+", token) is not None
+    return shape or bool(difflib.get_close_matches(token.lower(), heads, 1, 0.7))
 
 
 def _similar_words(token: str) -> list[str]:

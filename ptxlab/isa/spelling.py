@@ -162,6 +162,8 @@ _MENTION = re.compile(
     rf"(?<![\w.%$])(?:{_FAMILIES})(?:\.\w+(?:::\w+(?::\d)?)*)+"  # a mnemonic of PTX
     r"|(?<![\w.%$:])(?:\w+::)*(?:SM\d+_\w+|G?MMA_\d+x\d+x\d+_\w+)(?:<[^<>]*>)?"  # an atom of CUTLASS
 )
+#: Between the parts of a name, in C and in what people copy: line continuations, colours, marks of no width.
+_JOINTS = re.compile(r'\\[nt]|\\\r?\n|"\s+"|""|\x1b\[[\d;]*m|[\xad\u200b-\u200f\u2060\ufeff]')
 
 
 def mentions(text: str) -> list[str]:
@@ -173,9 +175,10 @@ def mentions(text: str) -> list[str]:
     ['mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64']
     """
     # strings that follow each other are one; \\n and \\t stand in them as two letters
-    code = re.sub(r'\\[nt]|"\s+"|""', lambda match: " " if match[0].startswith("\\") else "", text)
+    code = re.sub(_JOINTS, lambda match: " " if match[0] in ("\\n", "\\t") else "", text)
     bare = _collapsed(re.sub(r"//[^\n]*|/\*.*?\*/", " ", code, flags=re.DOTALL))
-    names = _MENTION.findall(bare) or _MENTION.findall(_collapsed(code))
+    # in prose a name may follow the dot of a sentence
+    names = _MENTION.findall(bare) or _MENTION.findall(_collapsed(code)) or _MENTION.findall(code)
     if not names:
         words = re.split(
             r'[\s{\[;,"\'`()]+', re.sub(r"^@!?%?\w+ ", "", bare).strip(" {[;,\"'`()"), maxsplit=1

@@ -263,7 +263,7 @@ def build_kernel(
     """The same with the type of its simulations' results."""
     if not isinstance(source, str):
         raise PtxlabError(f"source: found {quoted(source)}; it takes CUDA C++ or PTX as text")
-    text = source
+    text = source.removeprefix("\ufeff")  # the mark that Windows begins files with
     target = check_target(target)
     if _PTX.search(text):
         module = read_ptx(text)
