@@ -204,11 +204,10 @@ offset (SBO) 1024 bytes.
         for name, index in (("row", rows), ("k", along)):
             beyond = (index < 0) | (index > _MOST_INDEX)
             if beyond.any():
-                raise PtxlabError(
-                    f"{name} {index[beyond][0]}: it counts from 0, and no tile is larger than 2^32"
-                )
-        rows, along = rows.astype(np.int64), along.astype(np.int64)
-        line, inner = (rows, along) if major == "K" else (along, rows)
+                raise PtxlabError(f"{name} {index[beyond][0]}: it goes from 0 to {_MOST_INDEX}")
+        line, inner = rows.astype(np.int64), along.astype(np.int64)
+        if major == "MN":
+            line, inner = inner, line
         chunk, byte = inner * bits // 128, inner * bits // 8 % 16
         width = max(self.swizzle, 16)  # bytes of a row of the atom
         deep = self._atom_lines
