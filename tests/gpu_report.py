@@ -123,6 +123,8 @@ def side_by_side(registers: NDArray[Any] | tuple[NDArray[Any], ...]) -> NDArray[
 def model_of(ins: ProductForm, target: str) -> str | None:
     """The model of this target's arithmetic, if there is one for the instruction."""
     chip = chip_of_target(target)
+    if chip is None and isinstance(ins, Tcgen05Mma):
+        chip = "sm_100"  # as is assumed of sm_107
     return chip if chip is not None and has(ins, chip) else None
 
 
@@ -487,7 +489,7 @@ def _tensor(target: str) -> Iterator[Golden]:
     seen = set()
     arithmetic = set()
     for form, modifiers in tensor_cases():
-        if not isinstance(form, Tcgen05Mma) or form.decompress or form.kind == "ti16":
+        if not isinstance(form, Tcgen05Mma) or form.decompress:
             continue
         if modifiers.scale_input_d and target not in form.scale_input_d:
             continue
