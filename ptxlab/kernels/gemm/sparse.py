@@ -198,10 +198,11 @@ def prune(A: Any, instruction: ProductForm | str, *, stream: object = None) -> A
     array([[ 0, -5,  0,  7,  3,  3,  0,  0]])
     """
     form = parse_product(instruction)
-    structure = _structure(form)
+    structure = _sparsity(form)
     call = gpu_arrays({"A": A}, stream)
     if call is None:
         return structure.prune(as_matrix(A, "A"))
+    structure = _structure(form)
     with call:
         array = _gpu_matrix(form, call)
         if array.shape[1] % structure.chunk:
@@ -318,15 +319,21 @@ def _compiled(name: str, target: str) -> tuple[bytes, str]:
     return code, lowered or name
 
 
-def _structure(form: ProductForm) -> Structure:
+def _sparsity(form: ProductForm) -> Structure:
     if form.structure is None:
         raise PtxlabError(f"{form.mnemonic} is dense: its A is not compressed; sparse forms are spelt .sp")
-    if form.structure.group > 1 or form.a.dtype.bits not in _CODES:
+    return form.structure
+
+
+def _structure(form: ProductForm) -> Structure:
+    """That of a form whose A is compressed as a whole."""
+    structure = _sparsity(form)
+    if structure.group > 1 or form.a.dtype.bits not in _CODES:
         raise PtxlabError(
             f"{form.mnemonic}: only matrices of {listing(_CODES)}-bit elements can be compressed, "
             f"and A is {form.a_type}"
         )
-    return form.structure
+    return structure
 
 
 def _sizes(form: MmaForm, m: int, k: int) -> tuple[int, int, int]:
