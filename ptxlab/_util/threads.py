@@ -61,11 +61,12 @@ def _cores() -> int:
     setting = os.environ.get("PYTHON_CPU_COUNT", "")  # Python itself heeds it from 3.13 on
     if setting.isascii() and setting.isdecimal() and int(setting[:9]) > 0:
         return int(setting[:9])
-    cores = os.cpu_count() or 1
     if hasattr(os, "process_cpu_count"):  # from Python 3.13 on; it also knows the option -X cpu_count
-        cores = os.process_cpu_count() or cores
+        cores = os.process_cpu_count() or 1
     elif hasattr(os, "sched_getaffinity"):
         cores = len(os.sched_getaffinity(0))
+    else:
+        cores = os.cpu_count() or 1
     return min(cores, cpu_quota() or cores)
 
 
