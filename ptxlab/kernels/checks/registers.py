@@ -87,14 +87,12 @@ class RegisterPlans:
     def of(self, instruction: Instruction) -> _Plan | None:
         """What to do when it is executed; None for nothing."""
         key = id(instruction)
-        plan = self._plans.get(key)
-        if plan is None and key not in self._plans:
+        if key not in self._plans:
             function = self._owner.get(key)
             if function is None or function.name in self._planned:
                 return None
             self._add(function)
-            plan = self._plans.get(key)
-        return plan
+        return self._plans.get(key)
 
     def _add(self, function: Function) -> None:
         self._planned.add(function.name)

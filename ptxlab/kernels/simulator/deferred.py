@@ -146,10 +146,10 @@ class _Result(Deferred):
     __slots__ = ("_item", "_number", "group")
 
     def __init__(self, group: _Group, item: int, number: int) -> None:
-        super().__init__(self._values)
         self.group, self._item, self._number = group, item, number
 
-    def _values(self) -> NDArray[Any]:
+    def get(self) -> NDArray[Any]:
+        """The values."""
         return self.group.d()[self._number, self._item]  # type: ignore[no-any-return]
 
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -130,6 +131,29 @@ class _Repeated:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _Sectors:
+    """An access to global memory: its sectors, once for each warp, and how many warps made it."""
+
+    threads: NDArray[Any]
+    addresses: NDArray[np.int64]
+    sectors: NDArray[np.int64]
+    requests: int
+
+
+@cache
+def _marks_after(kind: str, past_l1: bool) -> NDArray[np.uint8]:
+    """What is known of a sector after an access, by what was known before."""
+    marks = np.arange(2 * _CACHED, dtype=np.uint8)
+    if kind != "write":
+        marks |= np.where(marks & _WRITTEN, _READ, _READ | _READ_FIRST).astype(np.uint8)
+    if kind != "read":
+        marks |= np.uint8(_WRITTEN)
+    if not past_l1:
+        marks |= np.uint8(_CACHED)
+    return marks
+
+
 class Traffic(Observer):
     """Counts what instructions move and multiply; `watch` says where the arrays are."""
 
@@ -143,6 +167,7 @@ class Traffic(Observer):
         self._patterns: dict[tuple[int, str, int], tuple[int, int]] = {}
         #: What whole accesses took, by instruction and first address; loops mostly repeat the same.
         self._repeated: dict[tuple[int, int], _Repeated] = {}
+        self._last_sectors: dict[int, _Sectors] = {}  # by instruction
         rng = np.random.default_rng(32)
         self._weights = rng.integers(1, 1 << 62, 32, dtype=np.int64) | 1
 
@@ -203,17 +228,10 @@ class Traffic(Observer):
         entry.least += repeated.least
 
     def _judge_banks(self, entry: Moved, access: Access, kind: str, each: int) -> None:
-        times = 1
-        if self._batch is not None and len(access.threads) == self._batch.size:
-            blocks = access.addresses.reshape(self._batch.count, -1)
-            if (blocks == blocks[0]).all():
-                blocks, times = blocks[:1], self._batch.count
-            rows = blocks.reshape(-1, 32)
-            shifted = rows - (rows.min(axis=1) & -16)[:, None]
-        else:
-            rows = self._rows(access.threads, access.addresses)
-            low = np.where(rows < 0, np.int64(1) << 40, rows).min(axis=1) & -16
-            shifted = np.where(rows < 0, -1, rows - low[:, None])
+        threads, addresses, times = self._of_one_block(access)
+        rows = self._rows(threads, addresses)
+        low = np.where(rows < 0, np.int64(1) << 40, rows).min(axis=1) & -16
+        shifted = np.where(rows < 0, -1, rows - low[:, None])
         keys, first, counts = np.unique(shifted @ self._weights, return_index=True, return_counts=True)
         known = self._patterns
         names = [(access.width, kind, int(key)) for key in keys]
@@ -236,6 +254,19 @@ class Traffic(Observer):
             entry.wavefronts += each * wavefronts * count
             entry.least += each * least * count
 
+    def _of_one_block(self, access: Access) -> tuple[NDArray[Any], NDArray[Any], int]:
+        """Threads and addresses of the first block, if all access the same, and how many blocks do so.
+
+        Otherwise those of all blocks.
+        """
+        blocks, lanes = (1, 0) if self._batch is None else (self._batch.count, self._batch.block_lanes)
+        if blocks > 1 and len(access.threads) % blocks == 0:
+            threads, addresses = access.threads.reshape(blocks, -1), access.addresses.reshape(blocks, -1)
+            steps = np.arange(blocks)[:, None] * lanes
+            if (addresses == addresses[0]).all() and (threads - threads[0] == steps).all():
+                return threads[0], addresses[0], blocks
+        return access.threads, access.addresses, 1
+
     @staticmethod
     def _rows(threads: NDArray[Any], addresses: NDArray[np.int64]) -> NDArray[np.int64]:
         """Addresses by warp and lane, -1 for lanes that take no part."""
@@ -245,24 +276,37 @@ class Traffic(Observer):
         return rows
 
     def _count_sectors(self, entry: Moved, access: Access, parts: tuple[str, ...]) -> None:
-        sectors = access.addresses >> 5
-        warps = access.threads >> 5
-        keys = (warps << 44) + sectors
+        found = self._sectors(access)
+        if access.proxy == "generic":
+            entry.sectors += len(found.sectors)
+            entry.requests += found.requests
+        past = access.kind != "read" or parts[0] == "cp" or not _PAST_L1.isdisjoint(parts)
+        if past:
+            entry.sectors_past_l1 += len(found.sectors)
+        self._touch(found.sectors, access.kind, past)
+
+    def _sectors(self, access: Access) -> _Sectors:
+        """The sectors of each warp; a loop that goes on by whole sectors moves those of its last turn."""
+        known = self._last_sectors.get(id(access.instruction))
+        if known is not None and known.threads is access.threads:
+            steps = access.addresses - known.addresses
+            if steps[0] & (SECTOR - 1) == 0 and (steps == steps[0]).all():
+                return replace(known, sectors=known.sectors + (steps[0] >> 5))
+        keys = (access.threads >> 5 << 44) + (access.addresses >> 5)
         steps = np.diff(keys)
         if (steps < 0).any():
             keys = np.sort(keys)
             steps = np.diff(keys)
         fresh = keys[np.concatenate(([True], steps > 0))]
-        if access.proxy == "generic":
-            entry.sectors += len(fresh)
-            entry.requests += int(np.count_nonzero(np.diff(fresh >> 44))) + 1
-        past = access.kind != "read" or parts[0] == "cp" or not _PAST_L1.isdisjoint(parts)
-        if past:
-            entry.sectors_past_l1 += len(fresh)
-        self._touch(fresh & (1 << 44) - 1, access.kind, past)
+        requests = int(np.count_nonzero(np.diff(fresh >> 44))) + 1
+        found = _Sectors(access.threads, access.addresses, fresh & (1 << 44) - 1, requests)
+        if known is not None or len(self._last_sectors) < _REPEATED:
+            self._last_sectors[id(access.instruction)] = found
+        return found
 
     def _touch(self, sectors: NDArray[np.int64], kind: str, past_l1: bool) -> None:
         """Mark sectors of the arrays as read or written."""
+        after = _marks_after(kind, past_l1)
         ends = np.array([sectors.min(), sectors.max()]) << 5
         first, last = np.maximum(np.searchsorted(self._starts, ends, side="right") - 1, 0).tolist()
         numbers = None
@@ -274,15 +318,8 @@ class Traffic(Observer):
                 self.touched.marks[number] = np.zeros(buffer.size // SECTOR + 2, dtype=np.uint8)
             marks = self.touched.marks[number]
             ours = sectors if numbers is None else sectors[numbers == number]
-            places = np.clip(ours - (buffer.start >> 5), 0, len(marks) - 1)
-            found = marks[places]
-            if kind != "write":
-                found = found | _READ | np.where(found & _WRITTEN, 0, _READ_FIRST).astype(np.uint8)
-            if kind != "read":
-                found = found | _WRITTEN
-            if not past_l1:
-                found = found | _CACHED
-            marks[places] = found
+            places = np.minimum(np.maximum(ours - (buffer.start >> 5), 0), len(marks) - 1)
+            marks[places] = after[marks[places]]
 
     def copied(
         self, instruction: Instruction, tensor: TensorMap, starts: NDArray[np.int64], kind: str

@@ -210,8 +210,8 @@ def brev(op: Opcode) -> Function:
 def shift_left(a: Array, amount: Array, bits: int) -> Array:
     """a << amount, 0 where the amount is the width or more; amounts are uint32."""
     dtype = unsigned(bits)
-    if amount.size == 1 and int(amount.flat[0]) < bits:  # a constant, as in most kernels
-        return np.asarray(a << amount.astype(dtype))
+    if amount.size and amount.max() < bits:  # as in most kernels
+        return np.asarray(a << amount.astype(dtype, copy=False))
     shifted = a << np.minimum(amount, np.uint32(bits - 1)).astype(dtype)
     return np.asarray(np.where(amount >= bits, dtype.type(0), shifted))
 
@@ -219,9 +219,10 @@ def shift_left(a: Array, amount: Array, bits: int) -> Array:
 def shift_right(a: Array, amount: Array, bits: int, is_signed: bool = False) -> Array:
     """a >> amount, filled with zeros or the sign; amounts are uint32."""
     dtype = unsigned(bits)
-    if amount.size == 1 and not is_signed and int(amount.flat[0]) < bits:
-        return np.asarray(a >> amount.astype(dtype))
-    near = np.minimum(amount, np.uint32(bits - 1))
+    small = amount.size and amount.max() < bits
+    if small and not is_signed:
+        return np.asarray(a >> amount.astype(dtype, copy=False))
+    near = amount if small else np.minimum(amount, np.uint32(bits - 1))
     if is_signed:
         return np.asarray((a.view(signed(bits)) >> near.astype(signed(bits))).view(dtype))
     return np.asarray(np.where(amount >= bits, dtype.type(0), a >> near.astype(dtype)))
