@@ -53,7 +53,7 @@ def values_of(register: Values) -> NDArray[Any]:
     return register.get() if isinstance(register, Deferred) else register
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class RegisterOperands:
     """What a matrix instruction reads in all warps: its registers, each over all threads, by operand."""
 
@@ -173,7 +173,7 @@ class MatrixQueue:
 
     def __init__(self, model: str | None) -> None:
         self._model = model
-        self._open: dict[tuple[MmaForm, Modifiers], _Group] = {}
+        self._open: dict[MmaForm, _Group] = {}
         self._waiting: deque[Future[NDArray[Any]]] = deque()
         self._scratch, self._thread_scratch = _Scratch(), _Scratch()
 
@@ -181,13 +181,15 @@ class MatrixQueue:
         """Put a matrix instruction aside; gives the registers of its D."""
         for those in operands.registers.values():
             for register in those:
-                if isinstance(register, _Result):
+                if isinstance(register, _Result) and not register.group.is_closed:
                     self.close(register.group)  # what it needs is not computed together with it
-        key = operands.ins, operands.modifiers
-        group = self._open.get(key)
+        group = self._open.get(operands.ins)
+        if group is not None and group.modifiers != operands.modifiers:
+            self.close(group)
+            group = None
         if group is None:
             model_of(operands.ins, self._model)  # an instruction that the chip lacks is an error here
-            group = self._open[key] = _Group(self, operands)
+            group = self._open[operands.ins] = _Group(self, operands)
         results = group.add(operands)
         if group.is_full:
             self.close(group)
@@ -198,7 +200,7 @@ class MatrixQueue:
         if group.is_closed:
             return
         group.is_closed = True
-        del self._open[group.ins, group.modifiers]
+        del self._open[group.ins]
         if group.products < _WORTH_A_THREAD or thread_count() == 1:
             group.future.set_result(group.compute(self._model, self._scratch))
             return

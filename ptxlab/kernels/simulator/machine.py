@@ -130,7 +130,9 @@ class Frame:
 
     def read(self, register: int, threads: Threads) -> NDArray[Any]:
         """A register of these threads; what nobody wrote is 0."""
-        values = self.register(register)
+        values = self._registers[register]
+        if isinstance(values, Deferred):
+            values = self._registers[register] = values.get()
         if values is None:
             return threads.constant(0, self.program.types[register])
         if threads.index is None:

@@ -217,9 +217,9 @@ def _ldmatrix(instruction: Instruction, context: Context) -> Step:
         if transposed:
             halves = rows.view(np.uint16).swapaxes(-1, -2)  # [warps, matrices, columns, rows]
             rows = np.ascontiguousarray(halves).view(np.uint32)
-        flat = rows.reshape(-1, row_lanes // 8, 32)
-        for number, write in enumerate(writes):
-            write(frame, threads, np.ascontiguousarray(flat[:, number]).reshape(-1))
+        matrices = np.ascontiguousarray(rows.reshape(-1, row_lanes // 8, 32).swapaxes(0, 1))
+        for write, registers in zip(writes, matrices.reshape(row_lanes // 8, -1), strict=True):
+            write(frame, threads, registers)
 
     transposed = "trans" in instruction.parts
     plain = form.memory_bits == 16 and form.shape == "m8n8"

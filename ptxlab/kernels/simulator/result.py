@@ -37,11 +37,10 @@ class Counts(Observer):
 
     def executed(self, instruction: Instruction, threads: Threads) -> None:
         """Count an instruction once for each warp."""
-        key = id(instruction)
-        if key not in self._counts:
-            self._counts[key] = [0, 0]
-            self._instructions[key] = instruction
-        count = self._counts[key]
+        count = self._counts.get(id(instruction))
+        if count is None:
+            count = self._counts[id(instruction)] = [0, 0]
+            self._instructions[id(instruction)] = instruction
         count[0] += threads.warps
         count[1] += threads.count
 

@@ -26,6 +26,8 @@ __all__ = ["SECTOR", "Footprint", "Moved", "Touched", "Traffic"]
 #: Bytes of a sector: what global memory, L2 and L1 move at least.
 SECTOR = 32
 _REPEATED = 256  # accesses whose addresses are kept
+_FEW_WARPS = 32  # whose addresses are looked up together
+_MOST_PATTERNS = 4096
 _WAVEFRONT = 128  # bytes of shared memory at once
 #: Loads that L1 does not keep; so do all stores, atomic operations and asynchronous copies.
 _PAST_L1 = frozenset({"cg", "cv", "volatile", "relaxed", "acquire", "mmio", "L1::no_allocate"})
@@ -131,13 +133,14 @@ class _Repeated:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Sectors:
     """An access to global memory: its sectors, once for each warp, and how many warps made it."""
 
     threads: NDArray[Any]
     addresses: NDArray[np.int64]
     sectors: NDArray[np.int64]
+    distinct: NDArray[np.int64]  # each sector once, or as often as in `sectors`
     requests: int
 
 
@@ -165,6 +168,7 @@ class Traffic(Observer):
         self._maps: Sequence[TensorMap] = ()
         self.touched = Touched()
         self._patterns: dict[tuple[int, str, int], tuple[int, int]] = {}
+        self._known_rows: dict[tuple[int, str, bytes], tuple[int, int]] = {}  # of the warps of one block
         #: What whole accesses took, by instruction and first address; loops mostly repeat the same.
         self._repeated: dict[tuple[int, int], _Repeated] = {}
         self._last_sectors: dict[int, _Sectors] = {}  # by instruction
@@ -232,27 +236,38 @@ class Traffic(Observer):
         rows = self._rows(threads, addresses)
         low = np.where(rows < 0, np.int64(1) << 40, rows).min(axis=1) & -16
         shifted = np.where(rows < 0, -1, rows - low[:, None])
+        name = access.width, kind, shifted.tobytes() if len(shifted) <= _FEW_WARPS else b""
+        found = self._known_rows.get(name)
+        if found is None:
+            found = self._judge_rows(shifted, access.width, kind)
+            if name[2] and len(self._known_rows) < _MOST_PATTERNS:
+                self._known_rows[name] = found
+        wavefronts, least = found
+        entry.accesses += times * len(shifted)
+        entry.wavefronts += times * each * wavefronts
+        entry.least += times * each * least
+
+    def _judge_rows(self, shifted: NDArray[np.int64], width: int, kind: str) -> tuple[int, int]:
+        """Wavefronts of the accesses of several warps, and the least."""
         keys, first, counts = np.unique(shifted @ self._weights, return_index=True, return_counts=True)
         known = self._patterns
-        names = [(access.width, kind, int(key)) for key in keys]
+        names = [(width, kind, int(key)) for key in keys]
         unknown = [number for number, name in enumerate(names) if name not in known]
         if unknown:
             taken = shifted[first[unknown]]
             judged = conflicts(
                 np.maximum(taken, 0) & ((1 << 18) - 1),
-                access.width,
+                width,
                 store=kind == "store",
                 atomic=kind == "atomic",
                 active=taken >= 0,
             )
-            totals = zip(np.atleast_1d(judged.wavefronts), np.atleast_1d(judged.least), strict=True)
-            for number, (wavefronts, least) in zip(unknown, totals, strict=True):
+            pairs = zip(np.atleast_1d(judged.wavefronts), np.atleast_1d(judged.least), strict=True)
+            for number, (wavefronts, least) in zip(unknown, pairs, strict=True):
                 known[names[number]] = int(wavefronts), int(least)
-        for name, count in zip(names, (times * counts).tolist(), strict=True):
-            wavefronts, least = known[name]
-            entry.accesses += count
-            entry.wavefronts += each * wavefronts * count
-            entry.least += each * least * count
+        totals = np.array([known[name] for name in names]) * counts[:, None]
+        wavefronts, least = totals.sum(axis=0).tolist()
+        return wavefronts, least
 
     def _of_one_block(self, access: Access) -> tuple[NDArray[Any], NDArray[Any], int]:
         """Threads and addresses of the first block, if all access the same, and how many blocks do so.
@@ -270,6 +285,8 @@ class Traffic(Observer):
     @staticmethod
     def _rows(threads: NDArray[Any], addresses: NDArray[np.int64]) -> NDArray[np.int64]:
         """Addresses by warp and lane, -1 for lanes that take no part."""
+        if len(threads) % 32 == 0 and threads[0] & 31 == 0 and (np.diff(threads) == 1).all():
+            return addresses.reshape(-1, 32)
         warps, places = np.unique(threads >> 5, return_inverse=True)
         rows = np.full((len(warps), 32), -1, dtype=np.int64)
         rows[places, threads & 31] = addresses
@@ -283,7 +300,7 @@ class Traffic(Observer):
         past = access.kind != "read" or parts[0] == "cp" or not _PAST_L1.isdisjoint(parts)
         if past:
             entry.sectors_past_l1 += len(found.sectors)
-        self._touch(found.sectors, access.kind, past)
+        self._touch(found.distinct, access.kind, past)
 
     def _sectors(self, access: Access) -> _Sectors:
         """The sectors of each warp; a loop that goes on by whole sectors moves those of its last turn."""
@@ -291,7 +308,9 @@ class Traffic(Observer):
         if known is not None and known.threads is access.threads:
             steps = access.addresses - known.addresses
             if steps[0] & (SECTOR - 1) == 0 and (steps == steps[0]).all():
-                return replace(known, sectors=known.sectors + (steps[0] >> 5))
+                if known.distinct is known.sectors:
+                    known.distinct = np.unique(known.sectors)
+                return replace(known, distinct=known.distinct + (steps[0] >> 5))
         keys = (access.threads >> 5 << 44) + (access.addresses >> 5)
         steps = np.diff(keys)
         if (steps < 0).any():
@@ -299,7 +318,8 @@ class Traffic(Observer):
             steps = np.diff(keys)
         fresh = keys[np.concatenate(([True], steps > 0))]
         requests = int(np.count_nonzero(np.diff(fresh >> 44))) + 1
-        found = _Sectors(access.threads, access.addresses, fresh & (1 << 44) - 1, requests)
+        sectors = fresh & (1 << 44) - 1
+        found = _Sectors(access.threads, access.addresses, sectors, sectors, requests)
         if known is not None or len(self._last_sectors) < _REPEATED:
             self._last_sectors[id(access.instruction)] = found
         return found
