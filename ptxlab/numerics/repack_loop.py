@@ -90,9 +90,9 @@ def _store(_, words, start, offsets, chunks):
 
 @intrinsic
 def _exchanged(_, chunks, number):
-    """Pieces of chunks change places, as `isa.repack.Exchange` says.
+    """Pieces of chunks change places, as an `Exchange` of `isa.repack` says, by its number.
 
-    The number is its bit of the chunk's number times the count of DISTANCES, and the index of its distance.
+    The number is `which * len(DISTANCES) + DISTANCES.index(distance)`.
     """
 
     def build(context, builder, signature, arguments):
@@ -169,10 +169,11 @@ def gather(words, index, out):
 def narrow(codes, lowest, drop, most, sign_at, nan, out):
     """Codes of f32 -> those of a float of 8 bits or fewer, to nearest even, saturated.
 
-    `lowest` is the smallest normal value, as a code of f32, `drop` how many bits of fraction there are fewer.
-    To a value is added one that is so large that these bits are rounded away; what is left, counted in units
-    of the last place, is the code, but for the exponent. Exponents that are too large give some code or
-    other, but none that is less than `most`, the code of the largest value.
+    `lowest` is the target's smallest normal value, as a code of f32, `drop` how many bits of fraction it has
+    fewer. The sum of a value and 1.5 * 2**(exponent + drop) is rounded to the bits that are kept, since f32
+    has no room for the others; by how much its code is larger is the significand, in units of the last place.
+    With the exponent on top of it, that is the code. Subnormals have the exponent of `lowest`. Where the sum
+    overflows, the exponent alone makes the code larger than `most`, that of the largest value.
     """
     magic = np.uint32(lowest + np.uint32(np.uint32(drop << np.uint32(23)) + np.uint32(1 << 22)))
     exponent_at = np.uint16(drop - np.uint32(16)) & np.uint16(15)
