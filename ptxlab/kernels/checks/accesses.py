@@ -580,12 +580,10 @@ class AccessCheck(Observer):
             if kind.startswith("cp"):
                 self._complete_copies(threads, 0, "cp.async", everything=True)
             clocks.release(threads[own], places[own], self._time)
+            if not own.all():
+                clocks.release_remote(threads[~own], self._owners(event)[~own], places[~own])
         elif kind == "mbarrier.phase":
-            places = np.asarray(event.key).astype(np.int64)
-            rank, block = places >> RANK_SHIFT, threads // clocks.lanes
-            size = self._batch.grid.cluster_size
-            owner = np.where(rank > 0, block // size * size + rank - 1, block)
-            clocks.complete_phase(owner, places & (1 << RANK_SHIFT) - 1, self._time)
+            clocks.complete_phase(self._owners(event), self._own(event)[1], self._time)
         elif kind == "mbarrier.wait":
             own, places = self._own(event)
             clocks.acquire(threads[own], places[own])
@@ -612,6 +610,15 @@ class AccessCheck(Observer):
         rank = places >> RANK_SHIFT
         own = event.threads // self._clocks.lanes % self._batch.grid.cluster_size
         return (rank == 0) | (rank - 1 == own), places & (1 << RANK_SHIFT) - 1
+
+    def _owners(self, event: Synchronisation) -> NDArray[Any]:
+        """The block, counted in the batch, that each mbarrier is in."""
+        rank, block = (
+            np.asarray(event.key).astype(np.int64) >> RANK_SHIFT,
+            event.threads // self._clocks.lanes,
+        )
+        size = self._batch.grid.cluster_size
+        return np.where(rank > 0, block // size * size + rank - 1, block)
 
     def _arrive(self, event: Synchronisation) -> None:
         number, parts = int(np.asarray(event.key)), event.instruction.parts

@@ -213,20 +213,32 @@ class Clocks:
     def release(self, threads: NDArray[Any], places: NDArray[Any], time: int) -> None:
         """Threads arrive at mbarriers of their block."""
         for place in np.unique(places):
-            column = self.column(int(place))
-            if column not in self._arrivals:
-                shape = (self.batch.count, self.lanes)
-                width = (self.batch.count, self._work.shape[2])
-                self._arrivals[column] = (np.zeros(shape, np.int32), np.zeros(width, np.int32))
-            known, work = self._arrivals[column]
+            known, work = self._arrivals_at(int(place))
             for blocks, lanes in self._patterns(threads[places == place]):
                 known[blocks] = np.maximum(known[blocks], self._merged(blocks, lanes, time))
                 ours = self._work[np.ix_(blocks, self._rows_of(lanes))].max(axis=1)
-                if ours.shape[1] > work.shape[1]:
-                    extra = ours.shape[1] - work.shape[1]
-                    work = np.concatenate([work, np.zeros((len(work), extra), np.int32)], axis=1)
-                    self._arrivals[column] = (known, work)
                 work[blocks] = np.maximum(work[blocks], ours)
+
+    def release_remote(self, threads: NDArray[Any], owners: NDArray[Any], places: NDArray[Any]) -> None:
+        """Threads arrive at mbarriers of other blocks: what they know of asynchronous work goes there."""
+        for place in np.unique(places):
+            _, work = self._arrivals_at(int(place))
+            ours = places == place
+            rows = self._work.reshape(-1, self._work.shape[2])[self._slot[threads[ours]]]
+            np.maximum.at(work, owners[ours], rows)
+
+    def _arrivals_at(self, place: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """What is known by those that have arrived at an mbarrier: of threads, and of asynchronous work."""
+        column = self.column(place)
+        width = self._work.shape[2]
+        if column not in self._arrivals:
+            shapes = (self.batch.count, self.lanes), (self.batch.count, width)
+            self._arrivals[column] = (np.zeros(shapes[0], np.int32), np.zeros(shapes[1], np.int32))
+        known, work = self._arrivals[column]
+        if width > work.shape[1]:
+            work = np.concatenate([work, np.zeros((len(work), width - work.shape[1]), np.int32)], axis=1)
+            self._arrivals[column] = (known, work)
+        return known, work
 
     def complete_phase(self, blocks: NDArray[Any], places: NDArray[Any], time: int) -> None:
         """Phases of mbarriers are complete: what was issued and what arrived until now counts."""
