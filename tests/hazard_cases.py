@@ -55,6 +55,7 @@ HAZARDS = {
     "wgmma_unwaited": "wgmma registers",
     "too_few_bytes": "missing wait",
     "one_by_one": "race",
+    "wide_maximum": "not atomic",
 }
 
 
@@ -82,7 +83,7 @@ def launch_of(name: str) -> tuple[int, int, list[Any], int]:
         values = np.zeros(1024, dtype=np.float32)
     threads = 128 if name.startswith("wgmma") else 64
     shared = 256 if name == "past_shared" else 0
-    grid = 2 if name in ("neighbours", "ended", "not_started") else 1
+    grid = 2 if name in ("neighbours", "ended", "not_started", "wide_maximum") else 1
     return grid, threads, [values.copy() for _ in range(count)], shared
 
 

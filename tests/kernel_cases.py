@@ -315,5 +315,15 @@ _IDIOMS = (
     Case("flash_fast", "idioms.cu", 3, 32, _attention, options=(*_INT128, "--use_fast_math"), kernel="flash"),
 )  # fmt: skip
 
-_ALL = (*_BASICS, *_WARPS, *_ATOMICS, *_MATRICES, *_FUNCTIONS, *_CLUSTERS, *_COPIES, *_IDIOMS)
+_CORNERS = (
+    Case("producer_warp", "corners.cu", 3, 160, lambda r: [
+        _halves(r, 3 * 2 * 72 * 64).view(np.uint8), _zeros(np.float32, 3, 128, 4), 2]),
+    Case("wide_swaps", "corners.cu", 1, 64, lambda r: [_zeros(np.uint64, 65, 2), _zeros(np.uint64, 64, 2)]),
+    Case("bit_fields", "corners.cu", 1, 64, lambda r: [
+        _words(r, 64), _zeros(np.uint64, 64), _zeros(np.float64, 1)]),
+    Case("relaxation", "corners.cu", 5, 64, lambda r: [_ints(r, -9, 9, 320), _zeros(np.int32, 320), 4]),
+    Case("corners", "corners.ptx", 1, 32, lambda r: [_words(r, 128), _zeros(np.uint32, 384)]),
+)  # fmt: skip
+
+_ALL = (*_BASICS, *_WARPS, *_ATOMICS, *_MATRICES, *_FUNCTIONS, *_CLUSTERS, *_COPIES, *_IDIOMS, *_CORNERS)
 CASES: dict[str, Case] = {case.name: case for case in _ALL}

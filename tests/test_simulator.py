@@ -242,6 +242,37 @@ def test_standard_headers() -> None:
     assert out[0] & 0xFFFFFFFF == 0xFF800000  # nvcc knows INFINITY without any header
 
 
+#: What an H200 prints, and what its printf returns.
+_PRINTED = """
+2 | %ld %lu | -1l, 1ul | -1 1
+2 | %s %s | shared, local | sh loc
+5 | %a %A %.3a %a %a | 0.1, 255.5, 1.0 / 3, 0.0, -1e-310 | 0x1.999999999999ap-4 0X1.FFP+7 0x1.555p-2 0x0p+0 -0x0.012688b70e62bp-1022
+4 | %F %E %f %F | 1 / 0.0, 0 / 0.0, -(0 / 0.0), -1 / 0.0 | INF -NAN -nan -INF
+4 | %5.3d,%-8.4x,%#010x,%#o | 7, 0xabc, 0x1f, 8 |   007,0abc    ,0x0000001f,010
+3 | %hd %hu %hx | 70000, 70000, -1 | 4464 4464 ffff
+2 | %p %p | (void*)0, (void*)0xdeadbeefcafe | (nil) 0xdeadbeefcafe
+1 | 100%% %s | (const char*)0 | 100% (null)
+4 | %*d,%-*d, | 6, 42, 6, 42 |     42,42    ,
+3 | %.0d,%x,%#x | 0, 0, 0 | ,0,0
+"""  # noqa: E501
+
+
+def test_printf_as_recorded() -> None:
+    """Formats, strings in shared and local memory, and the result."""
+    rows = [line.split(" | ") for line in _PRINTED.strip().splitlines()]
+    calls = "".join(
+        f'x[{number}] = printf("{text}\\n", {values});' for number, (_, text, values, _) in enumerate(rows)
+    )
+    source = (
+        'extern "C" __global__ void say(int* x) { __shared__ char shared[4]; char local[] = "loc";'
+        f"local[0] += x[0]; shared[0] = 's', shared[1] = 'h', shared[2] = 0; {calls} }}"
+    )
+    counts = np.zeros(len(rows), dtype=np.int32)
+    result = ptxlab.kernel(source).simulate(1, 1, counts, show=False)
+    assert result.output.splitlines() == [printed for *_, printed in rows]
+    assert counts.tolist() == [int(row[0]) for row in rows]
+
+
 def test_printf(capsys: pytest.CaptureFixture[str]) -> None:
     result = ptxlab.kernel(_SOURCE, "say").simulate(1, 2, np.array([7, -8], dtype=np.int32))
     assert result.output == "7: ok 0.00\n-8: ok 0.50\n" == capsys.readouterr().out

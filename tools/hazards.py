@@ -64,7 +64,7 @@ def page() -> str:
         text += verdicts["about"] + "\n\n"
     source = FILE.read_text(encoding="utf-8")
     for name in HAZARDS:
-        match = re.search(rf"void {name}\(.*?// (.*)", source)
+        match = re.search(rf"\b{name}\(.*?// (.*)", source)
         text += f"### {name}\n\n{match[1].capitalize() if match else ''}.\n\n"
         text += "```text\n" + "\n".join(hazards_of(name)) + "\n```\n\n"
         if name in verdicts.get("kernels", {}):

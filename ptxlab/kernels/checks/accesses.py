@@ -64,6 +64,16 @@ def _traits(opcode: str) -> _Traits:
     return _Traits(strong, "release" in parts or "acq_rel" in parts, "nc" in parts, group, announced)
 
 
+@cache
+def _is_local_only(opcode: str) -> bool:
+    """Atomic operations that an H200 does not have in shared memory of other blocks: it loses updates."""
+    parts = opcode.split(".")
+    if "async" in parts:
+        return False
+    wide = parts[-1] in ("u64", "s64", "b64") and not {"min", "max", "and", "or", "xor"}.isdisjoint(parts)
+    return wide or parts[-1] in ("f16x2", "bf16x2")
+
+
 class _Shadow:
     """For each few bytes of one array: its last writer, its last reader, and one of another warp."""
 
@@ -241,6 +251,13 @@ class AccessCheck(Observer):
                 "absent block", access.instruction, self._batch, piece.threads[early],
                 "{who} use{s} shared memory of another block of the cluster, which may not have started",
                 remedy="wait at a barrier of the cluster first", space="shared",
+            )  # fmt: skip
+        if access.kind == "atomic" and _is_local_only(access.instruction.opcode):
+            self._report.add(
+                "not atomic", access.instruction, self._batch, piece.threads[remote],
+                f"{{who}} execute{{s}} {access.instruction.opcode} in shared memory of another block, where "
+                "ptxas makes it a load and a store",
+                remedy="use an operation of 32 bits, add of 64 bits, or a loop with atom.cas", space="shared",
             )  # fmt: skip
         self._used[owners[remote]] = self._time
         for owner in np.unique(owners[remote]).tolist():

@@ -89,6 +89,12 @@ _KINDS = (
         "racecheck",
     ),
     Kind(
+        "not atomic",
+        "An atomic operation that an H200 does not have in shared memory of another block, where it loses "
+        "updates: min, max, and, or, xor of 64 bits, add of f16x2 and bf16x2",
+        "an operation of 32 bits, add of 64 bits, or a loop with atom.cas",
+    ),
+    Kind(
         "divergent barrier",
         "Lanes of a warp reach a barrier for the whole warp at different places or times",
         "let all lanes of the warp reach the same barrier, or use barrier.sync without .aligned",

@@ -57,6 +57,10 @@ def _converted(match: re.Match[str], arguments: _Arguments, memory: Memory) -> s
         number = int(arguments.next("<i8" if wide else "<i4")) & (1 << bits) - 1
         if kind in "di":
             number -= (number >> bits - 1) << bits
+        if number == 0 and "#" in flags and kind in "xX":
+            layout = layout.replace("#", "")
+        if number == 0 and precision == "0":  # nothing, in C
+            return f"%{width or ''}s" % ""
         if kind == "o" and "#" in flags:  # a zero in front, where Python writes 0o
             digits = f"0{number:o}".rjust(int(precision or 0), "0")
             return (f"%{flags.replace('#', '')}{width or ''}s") % digits

@@ -378,3 +378,16 @@ extern "C" __global__ void one_by_one(int* x) {  // a barrier for 32 threads let
     asm volatile("bar.sync 1, %0;" :: "n"(IF_FIXED(64) IF_BROKEN(32)) : "memory");
     x[threadIdx.x] = s[63 - threadIdx.x];
 }
+
+extern "C" __global__ void __cluster_dims__(2) wide_maximum(int* x) {  // no max.u64 in another block's shared memory
+    __shared__ u64 s;
+    if (threadIdx.x == 0) s = 0;
+    cluster_barrier();
+    u32 there;
+    asm volatile("{ .reg .b32 r; mov.b32 r, %cluster_ctarank; xor.b32 r, r, 1;\n"
+        "mapa.shared::cluster.u32 %0, %1, r; }" : "=r"(there) : "r"(shared_address(&s)));
+    IF_BROKEN(asm volatile("red.relaxed.cluster.shared::cluster.max.u64 [%0], %1;" :: "r"(there), "l"((u64)x[threadIdx.x]) : "memory");)
+    IF_FIXED(asm volatile("red.relaxed.cluster.shared::cluster.max.u32 [%0], %1;" :: "r"(there), "r"(x[threadIdx.x]) : "memory");)
+    cluster_barrier();
+    x[64 + blockIdx.x * 64 + threadIdx.x] = s;
+}
