@@ -457,8 +457,10 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
         )
 
     def _scale_source(self, scales: int, lanes: int) -> str:
-        if scales > 4 or lanes == LANES:
+        if lanes == LANES or (scales > 4 and self.k != 96):
             return "assumed: in order; a picture in the PTX ISA"
+        if scales > 4:  # sm103_blockscaled_mma_warpspecialized.hpp takes one scale after the other
+            return "CUTLASS; pictures in the PTX ISA"
         return "PTX ISA and CUTLASS"
 
     @cached_property
