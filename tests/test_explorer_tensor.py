@@ -218,7 +218,7 @@ def test_the_matrix_descriptor_moves_b_in_shared_memory() -> None:
         ("stride", "100", "found '100'; it takes a multiple of 16 bytes below 0x40000"),
         ("address", "0x40000", "a block has at most 232448 bytes"),
         ("version", "2", "bits 46-48 are 2; for tcgen05 they are 1"),
-        ("absolute", "1", "does not say which part of K is where"),
+        ("absolute", "1", "the tile is K-major, with a swizzle of 128 bytes"),
         ("swizzle", "128B_BASE32B", "moves 16 bytes at a time"),
         ("swizzle", "7", "there are none, 32B"),
         ("moon", "1", "has no field 'moon'"),

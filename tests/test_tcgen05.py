@@ -884,6 +884,17 @@ def test_tiles_with_chunks_of_32_bytes() -> None:
         memory.Tile(bits=32, rows=64, k=16, swizzle=128, chunk=32)
 
 
+def test_48_bytes_of_k_across_two_tiles() -> None:
+    """As CUTLASS's kernel for sm_103 has them: the third instruction begins 96 bytes into a line of 128."""
+    tile = memory.Tile(bits=4, rows=16, k=256, swizzle=128)
+    codes = np.random.default_rng(3).integers(16, size=(16, 512), dtype=np.uint8)
+    parts = [tile.store(codes[:, :256]), tile.store(codes[:, 256:])]
+    descriptor = memory.Tcgen05Descriptor(96, tile.size, tile.slice().stride, 128, absolute=True)
+    assert memory.descriptor(descriptor.code) == descriptor
+    read = descriptor.load(np.concatenate(parts), 16, 96, bits=4)
+    assert (read == codes[:, 192:288]).all()
+
+
 def test_what_is_wrong_with_a_shared_memory_descriptor() -> None:
     plain = memory.Tcgen05Descriptor(0, 16, 1024, 128)
     wide = memory.Tcgen05Descriptor(0, 16, 1024, 128, chunk=32)

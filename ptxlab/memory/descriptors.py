@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -359,7 +359,8 @@ stride dimension offset (SBO) 512 bytes.
         """The byte that tcgen05 reads for an element: `row` along M or N, `k` from where the slice starts.
 
         With chunks of 32 bytes as CUTLASS has it (`Layout_MN_SW128_32B_Atom`): lines of 128 bytes of M or N,
-        four values of K to an atom.
+        four values of K to an atom. If `absolute`, K goes on at `leading` where a line of 128 bytes ends, as
+        in CUTLASS's kernels for sm_103.
 
         >>> Tcgen05Descriptor(0, 1024, 512, 128, chunk=32).addresses([0, 8], [[1], [4]], bits=32, major="MN")
         array([[160, 128],
@@ -367,9 +368,18 @@ stride dimension offset (SBO) 512 bytes.
         """
         if self.chunk == 32 and is_name(major, ("K",)):
             raise PtxlabError("chunk=32: the PTX ISA has a layout of such a swizzle for MN-major tiles only")
-        if self.absolute:
-            raise PtxlabError("absolute=True: the PTX ISA does not say which part of K is where")
-        return super().addresses(row, k, bits=bits, major=major)
+        first = super().addresses(row, k, bits=bits, major=major)
+        if not self.absolute:
+            return first
+        if not is_name(major, ("K",)) or (self.swizzle, self.chunk) != (128, 16):
+            raise PtxlabError(
+                "absolute=True: the tile is K-major, with a swizzle of 128 bytes in chunks of 16"
+            )
+        here = (128 - self.address % 128) * 8 // bits  # elements up to the end of a line of 128 bytes
+        along = as_integers(k, "k").astype(np.int64)
+        rest = replace(self, address=self.leading, absolute=False)
+        beyond = rest.addresses(row, np.maximum(along - here, 0), bits=bits)
+        return np.where(np.broadcast_to(along, first.shape) < here, first, beyond)
 
     def faults(
         self, form: Tcgen05Mma, operand: Literal["A", "B"], target: str | None = None
