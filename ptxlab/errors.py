@@ -38,10 +38,10 @@ def quoted(value: object, limit: int = 60) -> str:
     >>> quoted("mma" * 1000, 12)
     "'mmammammam..."
     """
-    if isinstance(value, str | bytes | list | tuple):
-        value = value[: limit + 1]  # the rest would take its time, and not be shown
     try:
-        if type(value).__module__ == "numpy" and getattr(value, "size", 0) > _MOST_SHOWN:
+        if isinstance(value, str | bytes | list | tuple) and len(value) > limit:
+            value = value[: limit + 1]  # the rest would take its time, and not be shown
+        elif type(value).__module__ == "numpy" and getattr(value, "size", 0) > _MOST_SHOWN:
             value = type(value)  # NumPy would write down all elements of many short axes
         text = " ".join(repr(value).split())
     except Exception:  # a repr of somebody else's may raise anything
