@@ -101,7 +101,7 @@ def _tcgen05_refusal(name: str) -> str:
         opcode = name.split(".cta_group")[0].split(".sync")[0]
         return (
             f"{opcode} works in tensor memory, and this takes instructions that work in registers; "
-            f"ptxlab.instruction({name!r}) says all about it"
+            f"ptxlab.instruction({name!r}).figure() draws what it has there, `ptxlab show` tells the rest"
         )
     tokens = name.split(".")
     pool = {mnemonic: mnemonic.split(".") for mnemonic in tcgen05_mnemonics()}

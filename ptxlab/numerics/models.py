@@ -376,12 +376,12 @@ def why_no_model(ins: ProductForm) -> str:
 
     >>> import ptxlab
     >>> why_no_model(ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f8f6f4.decompress::lut::b"))
-    'how B is compressed and its table lies in tensor memory are pictures in the PTX ISA'
+    'the PTX ISA shows only in pictures how B is compressed and where its table is'
     """
     if not isinstance(ins, Tcgen05Mma):
         return ""
     if ins.decompress:
-        return "how B is compressed and its table lies in tensor memory are pictures in the PTX ISA"
+        return "the PTX ISA shows only in pictures how B is compressed and where its table is"
     if any(ins.supports(target) for target in ins.targets):
         return ""
     return f"no target has it with this descriptor: {ins.faults(ins.descriptor, ins.targets[0])[0]}"

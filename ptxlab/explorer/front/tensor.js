@@ -9,6 +9,7 @@ import { NOTCH } from "./zoom.js";
 import { rove, nextInBar } from "./rove.js";
 import { LANES, elementsIn, operandAt, slotOf, wordName, wordNumber } from "./tensor_map.js";
 import { CTA_GAP, TENSOR_HEAD, drawTensor, drawTensorMarks, wordsPlace } from "./tensor_draw.js";
+import { tint } from "./memory_draw.js";
 import { Thread } from "./thread.js";
 import { listenToWords } from "./words.js";
 
@@ -247,12 +248,26 @@ export class TensorView {
   // The matrices by name, in their colours; what other colours mean the list says.
   showLegend() {
     this.legend.replaceChildren();
+    if (this.colour === "scale") this.showScaleLegend();
     if (this.colour !== "operand") return;
     Object.entries(this.tensor.places).forEach(([name, { text, source }], index) => {
       const key = make("span", "ptx-key", this.legend, { title: `${text}; ${source}` });
       [key.style.background, key.style.color] = this.operandColour(index);
       key.textContent = name;
     });
+  }
+
+  // The blocks of K that share a scale.
+  showScaleLegend() {
+    const { app } = this;
+    const { instruction } = app;
+    const long = instruction.k / instruction.scale_blocks;
+    make("span", "", this.legend).textContent = "k";
+    for (let block = 0; block < instruction.scale_blocks; block += 1) {
+      const key = make("span", "ptx-key", this.legend, { title: `block ${block} of K` });
+      [key.style.background, key.style.color] = app.colours[tint(block) + 1];
+      key.textContent = `${block * long}..${(block + 1) * long - 1}`;
+    }
   }
 
   /** @param {number} index @returns {Colour} */
@@ -267,7 +282,7 @@ export class TensorView {
     const zoom = clamp(this.zoom + by, 0, ZOOMS);
     if (zoom === this.zoom) return;
     const area = this.scroller.getBoundingClientRect();
-    const spot = (point && this.wordUnder(point)) ?? this.at;
+    const spot = (point && this.wordUnder(point)) ?? this.selected() ?? this.at;
     const before = wordsPlace(this, spot.lane, spot.column);
     const offset = point
       ? { x: point.clientX - area.left, y: point.clientY - area.top }
@@ -278,9 +293,20 @@ export class TensorView {
     this.zoom = zoom;
     this.app.layout();
     const after = wordsPlace(this, spot.lane, spot.column);
-    this.scroller.scrollLeft = after.x + after.width / 2 - offset.x;
-    this.scroller.scrollTop = after.y + after.height / 2 - offset.y;
+    const inside = point ? 0.5 : 0; // without a pointer its corner stays
+    this.scroller.scrollLeft = after.x + after.width * inside - offset.x;
+    this.scroller.scrollTop = after.y + after.height * inside - offset.y;
     this.draw();
+  }
+
+  // The word of the selected cell.
+  selected() {
+    const { matrices, selection } = this.app;
+    const { mark } = selection;
+    const matrix = mark && matrices[mark.name];
+    if (!mark || !matrix?.place) return null;
+    const index = mark.row * matrix.columns + mark.column;
+    return { lane: matrix.place.lane[index], column: matrix.place.column[index] };
   }
 
   // -- drawing --

@@ -69,7 +69,7 @@ function scalePainter({ app }, name, columns, plain) {
   return (index) => colours[tint(Math.floor((index % columns) / long)) + 1];
 }
 
-// A picture with a pixel for every word, of each CTA: drawn once, then only enlarged.
+// A picture with a pixel for every element of a word, of each CTA: drawn once, then only enlarged.
 /** @param {TensorView} view */
 function wordPictures(view) {
   const { app, tensor } = view;
@@ -90,29 +90,40 @@ function wordPictures(view) {
   return view.pictures;
 }
 
+// Opaque, as the bytes of a picture have it: red is the lowest.
 /** @param {string} colour */
-const rgb = (colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
+function pixel(colour) {
+  const [red, green, blue] = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
+  return (0xff000000 | (blue << 16) | (green << 8) | red) >>> 0;
+}
 
 /** @param {TensorView} view @param {number} cta */
 function paintPicture(view, cta) {
   const { app, tensor } = view;
   const canvas = document.createElement("canvas");
-  [canvas.width, canvas.height] = [tensor.columns, LANES];
+  const slots = slotsOf(tensor, app.matrices);
+  const fine = slots.reduce((most, { parts }) => Math.max(most, parts), 1); // pixels of a word
+  [canvas.width, canvas.height] = [tensor.columns * fine, LANES];
   const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
-  const image = context.createImageData(tensor.columns, LANES);
-  const known = /** @type {Map<string, number[]>} */ (new Map());
-  slotsOf(tensor, app.matrices).forEach(({ name, info, parts, cells }, place) => {
+  const image = context.createImageData(canvas.width, LANES);
+  const pixels = new Uint32Array(image.data.buffer);
+  const known = /** @type {Map<string, number>} */ (new Map());
+  slots.forEach(({ name, info, parts, cells }, place) => {
     const paint = wordPainter(view, name, place);
+    const wide = fine / parts;
     for (let lane = 0; lane < LANES; lane += 1)
       for (let column = 0; column < info.columns; column += 1) {
         const at = ((cta * LANES + lane) * info.columns + column) * parts;
-        let index = -1;
-        for (let part = 0; part < parts && index < 0; part += 1) index = cells[at + part];
-        if (index < 0) continue;
-        const [fill] = paint(index);
-        const channels = known.get(fill) ?? rgb(fill);
-        known.set(fill, channels);
-        image.data.set([...channels, 255], (lane * tensor.columns + info.first + column) * 4);
+        const start = lane * canvas.width + (info.first + column) * fine;
+        for (let part = 0; part < parts; part += 1) {
+          const index = cells[at + part];
+          if (index < 0) continue;
+          const [fill] = paint(index);
+          let content = known.get(fill);
+          if (content === undefined) known.set(fill, (content = pixel(fill)));
+          const from = start + (parts - 1 - part) * wide; // the lowest bits are on the right
+          pixels.fill(content, from, from + wide);
+        }
       }
   });
   context.putImageData(image, 0, 0);
@@ -291,6 +302,7 @@ function drawColumnHeads(view, context, cta) {
   context.fillStyle = ink.faint;
   for (let column = 0; column < tensor.columns; column += every)
     context.fillText(String(column), columnEdge(view, cta, column) + Math.min(cell.width, 20) / 2, top - 6);
+  const names = /** @type {{ text: string, wide: number, middle: number }[]} */ ([]);
   let clear = -Infinity; // where the last name ends
   for (const [name, { first, columns }] of Object.entries(tensor.places)) {
     const [from, to] = [columnEdge(view, cta, first), columnEdge(view, cta, first + columns)];
@@ -304,12 +316,18 @@ function drawColumnHeads(view, context, cta) {
     context.stroke();
     const label = name === "D" && view.before ? "C" : name;
     const text = tensor.ctas > 1 && to - from > 80 ? `${label} of CTA ${cta}` : label;
-    context.font = `600 10px ${ink.mono}`;
     const wide = text.length * 10 * LETTER;
     const middle = Math.max((from + to) / 2, clear + wide / 2 + 5);
-    context.fillStyle = ink.text;
-    context.fillText(text, middle, top - 24);
+    names.push({ text, wide, middle });
     clear = middle + wide / 2;
+  }
+  context.font = `600 10px ${ink.mono}`;
+  context.fillStyle = ink.text;
+  let end = columnEdge(view, cta, tensor.columns); // the last names move left to be seen whole
+  for (const { text, wide, middle } of names.reverse()) {
+    const at = Math.min(middle, end - wide / 2);
+    context.fillText(text, at, top - 24);
+    end = at - wide / 2 - 5;
   }
 }
 
@@ -439,7 +457,8 @@ function boxCell(view, context, { name, row, column }, colour, line) {
     const part = Math.floor((bits & 31) / place.info.width);
     const x = word.width >= 8 ? word.x + word.width - (part + 1) * wide : word.x;
     const at = { ...word, x, width: word.width >= 8 ? wide : word.width };
-    boxWords(context, at, colour, copy ? Math.min(line, 1) : line, app.ink.paper, copy ? [3, 2] : []);
+    const dash = copy && word.width >= 12 ? [3, 2] : []; // around a small word it would be dust
+    boxWords(context, at, colour, copy ? Math.min(line, 1) : line, app.ink.paper, dash);
   });
 }
 
