@@ -253,7 +253,7 @@ def test_a_gpu_is_measured(tmp_path: Path) -> None:
     assert result.native
     assert result.latency is not None
     assert 10 < result.latency < 100
-    assert {point.chains for point in result.points} == {1, 4}  # other tests may use the GPU meanwhile: no times
+    assert {point.chains for point in result.points} == {1, 4}  # no times: others use the GPU, too
     assert all(point.per_second > 0 and point.clock > 0 for point in result.points)
     assert result.sustained is not None
     forms = [ptxlab.instruction(_F16), ptxlab.instruction("ldmatrix.sync.aligned.m8n8.x4.b16")]
