@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import tracemalloc
@@ -16,6 +17,7 @@ import numpy as np
 import pytest
 
 import ptxlab
+from ptxlab._util.interrupts import held_back
 from ptxlab._util.threads import for_each, thread_count
 from ptxlab.instruction import mma_instruction, mma_instructions
 from ptxlab.isa.operands import Operands
@@ -161,7 +163,9 @@ def test_backends_have_names(monkeypatch: pytest.MonkeyPatch) -> None:
     ):
         pass
     monkeypatch.setattr("ptxlab.numerics.compiled._loop", lambda: None)
-    remedy = r'numba is not installed, or does not fit this NumPy: pip install "ptxlab\[fast\]"'
+    remedy = (
+        r'numba is not installed, is switched off, or does not fit this NumPy: pip install "ptxlab\[fast\]"'
+    )
     with pytest.raises(ptxlab.PtxlabError, match=remedy), backend("numba"):
         pass
 
@@ -190,6 +194,18 @@ print(ins.emulate(operands.a, operands.b, operands.c).shape, compiled._loop())
 """
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout == "(600, 32, 4) None\n"
+
+
+def test_an_interrupt_while_numba_loads_comes_afterwards() -> None:
+    loaded = False
+    with pytest.raises(KeyboardInterrupt), held_back():
+        signal.raise_signal(signal.SIGINT)
+        loaded = True
+    assert loaded
+    code = "import ptxlab.numerics.compiled as c; print(c._loop())"
+    environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment, check=True)
+    assert result.stdout.strip() == b"None"
 
 
 #: What goes wrong with numba's cache, as code that runs first, and what then still works.

@@ -11,8 +11,11 @@ import itertools
 import os
 import signal
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-__all__ = ["STATUS", "end_quietly", "raise_once"]
+__all__ = ["STATUS", "end_quietly", "held_back", "raise_once"]
 
 STATUS = 130  # 128 + SIGINT
 
@@ -41,6 +44,27 @@ def raise_once() -> None:
 def end_quietly() -> None:
     """From now on an interrupt ends the process without a word."""
     signal.signal(signal.SIGINT, lambda number, frame: os._exit(STATUS))
+
+
+@contextmanager
+def held_back() -> Iterator[None]:
+    """An interrupt inside the block comes at its end: a package that is half imported stays unusable.
+
+    >>> with held_back():
+    ...     import numpy
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield
+        return
+    arrived: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, frame: arrived.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if arrived:
+            handler(arrived[0], None)
 
 
 def _unraisable(unraisable: sys.UnraisableHookArgs) -> None:

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .._util.interrupts import held_back
 from ..errors import PtxlabError, listing
 from ..isa.dtypes import DType
 from ..isa.operand import Operand
@@ -65,7 +66,9 @@ def backend(name: str) -> Iterator[None]:
     if name not in ("numpy", "numba"):
         raise PtxlabError(f"unknown backend {name!r}; there are {listing(('numpy', 'numba'))}")
     if name == "numba" and _loop() is None:
-        raise PtxlabError('numba is not installed, or does not fit this NumPy: pip install "ptxlab[fast]"')
+        raise PtxlabError(
+            'numba is not installed, is switched off, or does not fit this NumPy: pip install "ptxlab[fast]"'
+        )
     before, _chosen = _chosen, name
     try:
         yield
@@ -77,7 +80,8 @@ def backend(name: str) -> Iterator[None]:
 def _loop() -> Any:
     """The module that numba compiles; None where numba is missing or does not fit this NumPy."""
     try:
-        from . import loop
+        with held_back():
+            from . import loop
     except (ImportError, RuntimeError):
         return None
     return loop

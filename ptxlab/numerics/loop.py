@@ -28,6 +28,9 @@ __all__ = [
     "fill_wide",
 ]
 
+if config.DISABLE_JIT:  # for debuggers and coverage: NumPy is faster than this in Python
+    raise ImportError("NUMBA_DISABLE_JIT is set")
+
 ABSENT = -4096  # exponent of a zero: it takes no part in the alignment
 LOWEST = -1022  # powers[i] is 2 ** (i + LOWEST)
 BESIDE = 64  # MMAs that vector instructions take side by side: their values stay in cache

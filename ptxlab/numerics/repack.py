@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._util.interrupts import held_back
 from .._util.threads import for_each
 from ..isa.convert import LARGEST, NAN, convert
 from ..isa.dtypes import DType
@@ -31,7 +32,8 @@ _WORTH_THREADS = 1 << 18  # registers from which threads are worth being started
 @lru_cache(maxsize=1)
 def _loop() -> Any:
     """The module that numba compiles."""
-    from . import repack_loop
+    with held_back():
+        from . import repack_loop
 
     return repack_loop
 
