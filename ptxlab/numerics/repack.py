@@ -26,7 +26,7 @@ Array = NDArray[Any]
 
 _PART = 1 << 17  # registers that NumPy works on at a time: what comes of them stays in cache
 _COMPILED_PART = 1 << 18  # the same of compiled loops, which leave less
-_WORTH_THREADS = 1 << 18  # registers from which threads are worth being started
+_FEW_PARTS = 2  # for which no threads are started: that takes as long as one of them
 
 
 @lru_cache(maxsize=1)
@@ -74,11 +74,11 @@ class PlanRun:
             self._part(words[first : first + rows], out[first : first + rows], with_numba)
 
         parts = range(0, len(words), rows)
-        if words.size < _WORTH_THREADS:
+        if len(parts) > _FEW_PARTS:
+            for_each(work, parts)
+        else:
             for first in parts:
                 work(first)
-        else:
-            for_each(work, parts)
         return out
 
     def _part(self, words: Array, out: Array, with_numba: bool) -> None:
