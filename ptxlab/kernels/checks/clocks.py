@@ -150,6 +150,9 @@ class Clocks:
     def arrive(self, number: int, threads: NDArray[Any], waits: bool) -> NDArray[np.bool_]:
         """Threads reach a barrier of their block; says whose warp has lanes there already."""
         arrived = self._arrived.setdefault(number, np.zeros(self.batch.size, dtype=np.int8))
+        if len(threads) == self.batch.size and not arrived.any():
+            arrived[:] = 2 if waits else 1
+            return np.zeros(len(threads), dtype=np.bool_)
         before = (arrived.reshape(-1, 32).max(axis=1) > 0)[threads >> 5]
         arrived[threads] = 2 if waits else 1
         return np.asarray(before)

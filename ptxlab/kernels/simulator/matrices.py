@@ -204,6 +204,10 @@ def _ldmatrix(instruction: Instruction, context: Context) -> Step:
             codes |= (codes >> (form.memory_bits - 1)) * 0xF0
         _scatter(writes, frame, threads, operand.pack_codes(codes))
 
+    def by_matrix(starts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Which 16 bytes of shared memory the rows are: those of all warps for each matrix."""
+        return (starts >> 4).reshape(-1, row_lanes // 8, 8).swapaxes(0, 1).reshape(-1)
+
     def fast(machine: Machine, frame: Frame, threads: Threads) -> None:
         """m8n8 of 16 bits: a register holds two neighbours of a row, or of a column."""
         threads = _complete(threads, 32)
@@ -213,12 +217,12 @@ def _ldmatrix(instruction: Instruction, context: Context) -> Step:
         starts = memory.shared_offsets(
             instruction, suppliers, places, 16, "read", alignment=16, proxy="generic"
         )
-        rows = memory.shared.view(CHUNK)[starts >> 4].view(np.uint32).reshape(-1, row_lanes // 8, 8, 4)
+        chunks = frame.apply((instruction.index, "chunks"), by_matrix, threads, starts)
+        rows = memory.shared.view(CHUNK)[chunks].view(np.uint32)
         if transposed:
-            halves = rows.view(np.uint16).swapaxes(-1, -2)  # [warps, matrices, columns, rows]
-            rows = np.ascontiguousarray(halves).view(np.uint32)
-        matrices = np.ascontiguousarray(rows.reshape(-1, row_lanes // 8, 32).swapaxes(0, 1))
-        for write, registers in zip(writes, matrices.reshape(row_lanes // 8, -1), strict=True):
+            halves = rows.view(np.uint16).reshape(-1, 8, 8)  # [matrices and warps, rows, columns]
+            rows = np.ascontiguousarray(halves.swapaxes(-1, -2)).view(np.uint32)
+        for write, registers in zip(writes, rows.reshape(len(writes), -1), strict=True):
             write(frame, threads, registers)
 
     transposed = "trans" in instruction.parts

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,6 @@ __all__ = ["SECTOR", "Footprint", "Moved", "Touched", "Traffic"]
 SECTOR = 32
 _REPEATED = 256  # accesses whose addresses are kept
 _FEW_WARPS = 32  # whose addresses are looked up together
-_MOST_PATTERNS = 4096
 _WAVEFRONT = 128  # bytes of shared memory at once
 #: Loads that L1 does not keep; so do all stores, atomic operations and asynchronous copies.
 _PAST_L1 = frozenset({"cg", "cv", "volatile", "relaxed", "acquire", "mmio", "L1::no_allocate"})
@@ -157,6 +156,26 @@ def _marks_after(kind: str, past_l1: bool) -> NDArray[np.uint8]:
     return marks
 
 
+def _judged(addresses: NDArray[np.int64], width: int, kind: str) -> NDArray[np.int64]:
+    """Wavefronts of each warp's access, and the least, [warps, 2]; -1 for lanes that take no part."""
+    judged = conflicts(
+        np.maximum(addresses, 0) & ((1 << 18) - 1),
+        width,
+        store=kind == "store",
+        atomic=kind == "atomic",
+        active=addresses >= 0,
+    )
+    return np.stack([np.atleast_1d(judged.wavefronts), np.atleast_1d(judged.least)], axis=-1)
+
+
+@lru_cache(maxsize=4096)
+def _wavefronts(width: int, kind: str, addresses: bytes) -> tuple[int, int]:
+    """The sums of `_judged` for the warps of a block; kernels mostly have a few patterns."""
+    rows = np.frombuffer(addresses, dtype=np.int64).reshape(-1, 32)
+    wavefronts, least = _judged(rows, width, kind).sum(axis=0).tolist()
+    return wavefronts, least
+
+
 class Traffic(Observer):
     """Counts what instructions move and multiply; `watch` says where the arrays are."""
 
@@ -168,7 +187,6 @@ class Traffic(Observer):
         self._maps: Sequence[TensorMap] = ()
         self.touched = Touched()
         self._patterns: dict[tuple[int, str, int], tuple[int, int]] = {}
-        self._known_rows: dict[tuple[int, str, bytes], tuple[int, int]] = {}  # of the warps of one block
         #: What whole accesses took, by instruction and first address; loops mostly repeat the same.
         self._repeated: dict[tuple[int, int], _Repeated] = {}
         self._last_sectors: dict[int, _Sectors] = {}  # by instruction
@@ -236,13 +254,10 @@ class Traffic(Observer):
         rows = self._rows(threads, addresses)
         low = np.where(rows < 0, np.int64(1) << 40, rows).min(axis=1) & -16
         shifted = np.where(rows < 0, -1, rows - low[:, None])
-        name = access.width, kind, shifted.tobytes() if len(shifted) <= _FEW_WARPS else b""
-        found = self._known_rows.get(name)
-        if found is None:
-            found = self._judge_rows(shifted, access.width, kind)
-            if name[2] and len(self._known_rows) < _MOST_PATTERNS:
-                self._known_rows[name] = found
-        wavefronts, least = found
+        if len(shifted) <= _FEW_WARPS:
+            wavefronts, least = _wavefronts(access.width, kind, shifted.tobytes())
+        else:
+            wavefronts, least = self._judge_rows(shifted, access.width, kind)
         entry.accesses += times * len(shifted)
         entry.wavefronts += times * each * wavefronts
         entry.least += times * each * least
@@ -255,16 +270,8 @@ class Traffic(Observer):
         unknown = [number for number, name in enumerate(names) if name not in known]
         if unknown:
             taken = shifted[first[unknown]]
-            judged = conflicts(
-                np.maximum(taken, 0) & ((1 << 18) - 1),
-                width,
-                store=kind == "store",
-                atomic=kind == "atomic",
-                active=taken >= 0,
-            )
-            pairs = zip(np.atleast_1d(judged.wavefronts), np.atleast_1d(judged.least), strict=True)
-            for number, (wavefronts, least) in zip(unknown, pairs, strict=True):
-                known[names[number]] = int(wavefronts), int(least)
+            for number, pair in zip(unknown, _judged(taken, width, kind).tolist(), strict=True):
+                known[names[number]] = pair[0], pair[1]
         totals = np.array([known[name] for name in names]) * counts[:, None]
         wavefronts, least = totals.sum(axis=0).tolist()
         return wavefronts, least
@@ -311,6 +318,27 @@ class Traffic(Observer):
                 if known.distinct is known.sectors:
                     known.distinct = np.unique(known.sectors)
                 return replace(known, distinct=known.distinct + (steps[0] >> 5))
+        found = self._equal_warps(access) or self._any_warps(access)
+        if known is not None or len(self._last_sectors) < _REPEATED:
+            self._last_sectors[id(access.instruction)] = found
+        return found
+
+    def _equal_warps(self, access: Access) -> _Sectors | None:
+        """The sectors, if all lanes take part and all warps access the same pattern of them."""
+        if self._batch is None or access.threads is not self._batch.everyone:
+            return None
+        rows = access.addresses.reshape(-1, 32)
+        starts = rows[:, 0]
+        offsets = rows - starts[:, None]
+        if (offsets != offsets[0]).any() or ((starts - starts[0]) & (SECTOR - 1)).any():
+            return None
+        pattern = np.unique(offsets[0] + (starts[0] & (SECTOR - 1)) >> 5)
+        sectors = ((starts >> 5)[:, None] + pattern).reshape(-1)
+        return _Sectors(access.threads, access.addresses, sectors, sectors, len(rows))
+
+    @staticmethod
+    def _any_warps(access: Access) -> _Sectors:
+        """The sectors of warps that have nothing in common."""
         keys = (access.threads >> 5 << 44) + (access.addresses >> 5)
         steps = np.diff(keys)
         if (steps < 0).any():
@@ -319,10 +347,7 @@ class Traffic(Observer):
         fresh = keys[np.concatenate(([True], steps > 0))]
         requests = int(np.count_nonzero(np.diff(fresh >> 44))) + 1
         sectors = fresh & (1 << 44) - 1
-        found = _Sectors(access.threads, access.addresses, sectors, sectors, requests)
-        if known is not None or len(self._last_sectors) < _REPEATED:
-            self._last_sectors[id(access.instruction)] = found
-        return found
+        return _Sectors(access.threads, access.addresses, sectors, sectors, requests)
 
     def _touch(self, sectors: NDArray[np.int64], kind: str, past_l1: bool) -> None:
         """Mark sectors of the arrays as read or written."""
