@@ -53,12 +53,15 @@ def test_a_full_disk_is_no_success(words: str) -> None:
 @posix
 @pytest.mark.parametrize(
     ("redirection", "status", "message"),
-    [
-        ("list >&-", 1, "ptxlab: standard output: it is closed\n"),
-        ("list >&- 2>&-", 1, ""),
-        ("nonsense 2>&-", 2, ""),
-        (f"where {S4} A 99 0 2>/dev/full", 1, ""),
-    ],
+    some(
+        [
+            ("list >&-", 1, "ptxlab: standard output: it is closed\n"),
+            ("nonsense 2>&-", 2, ""),
+            ("list >&- 2>&-", 1, ""),
+            (f"where {S4} A 99 0 2>/dev/full", 1, ""),
+        ],
+        2,
+    ),
 )
 def test_closed_streams(redirection: str, status: int, message: str) -> None:
     assert shell(f"ptxlab {redirection}") == (status, b"", message)

@@ -74,7 +74,7 @@ def refused(state: ExplorerState, part: str, edit: Any) -> None:
 
 
 @pytest.mark.slow
-@each("ins", one_in(12, FORMS), ids=name)
+@each("ins", one_in(36, FORMS), ids=name)
 def test_opens_with_the_product(ins: Instruction) -> None:
     """D is what the instruction computes for the matrices that the Explorer shows."""
     state = ExplorerState(ins)

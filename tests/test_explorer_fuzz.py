@@ -30,8 +30,9 @@ from ptxlab.explorer.protocol import MESSAGES, decode_message, matrix_bytes, reg
 pytest.importorskip("anywidget")
 
 from ptxlab.explorer.view import parse_selection
+from tests.sampling import EXHAUSTIVE
 
-TRIES = int(os.environ.get("PTXLAB_FUZZ", "100"))
+TRIES = int(os.environ.get("PTXLAB_FUZZ", "200" if EXHAUSTIVE else "60"))
 DENSE = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 SCALED = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0"

@@ -16,6 +16,7 @@ from ptxlab.explorer.state import ExplorerState
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.dtypes import DTYPES, DType, dtype
 from tests.cases import each
+from tests.sampling import EXHAUSTIVE
 
 DENSE = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 BYTES = "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"
@@ -37,7 +38,8 @@ FORMS = [
     ptxlab.instruction(WIDE).a_from("shared"),
     ptxlab.instruction("wgmma.mma_async.sp.sync.aligned.m64n64k32.f32.f16.f16").a_from("shared"),
 ]
-PAIRS = random.Random(5).sample([(one, other) for one in FORMS for other in FORMS], 160)
+CHOOSE = random.Random(5)
+PAIRS = [(CHOOSE.choice(FORMS), CHOOSE.choice(FORMS)) for _ in range(640 if EXHAUSTIVE else 80)]
 
 
 def state_of(text: str | Instruction) -> ExplorerState:

@@ -29,6 +29,7 @@ from ptxlab.explorer.questions import (
 from ptxlab.explorer.quiz import Quiz, Score, choose_questions, saved_questions
 from ptxlab.explorer.state import ExplorerState
 from tests.cases import each
+from tests.sampling import one_in
 
 S4 = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
@@ -129,7 +130,7 @@ def wrong_answers(state: ExplorerState, question: Question) -> Iterator[str]:
         yield "2" if value != 2 else "1"
 
 
-@each("mnemonic", FORMS)
+@each("mnemonic", one_in(2, list(FORMS)))
 def test_questions_of_every_family(mnemonic: str) -> None:
     """Every kind that makes sense is asked; right answers are taken, wrong ones are refused and explained."""
     state = ExplorerState(FORMS[mnemonic], seed=3)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +24,7 @@ from ptxlab.verify.hunt import Report, configurations, hunt, search
 from ptxlab.verify.hunt.simpler import complexity, simpler_codes
 from ptxlab.verify.inputs.stream import QuickStream, Stream
 from tests.cases import each
+from tests.hunt_worker import work
 from tests.sampling import one_in
 from tools import hunt_all
 
@@ -505,15 +505,6 @@ def test_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(gpu, "run", interrupted)
     assert main(["hunt", "mma.m16n8k64.s4"]) == 130
     assert "stopped" in capsys.readouterr().err
-
-
-def work(name: str, options: dict[str, Any]) -> dict[str, Any]:
-    """What a worker process does in the test of many hunts at once."""
-    if name == "dies":
-        os._exit(3)
-    if name == "errs":
-        raise PtxlabError("out of order")
-    return {"mmas": 5, "categories": ["bits"], "seed": 1, "seconds": 0.1, "differences": 0}
 
 
 @pytest.mark.slow

@@ -30,7 +30,7 @@ SAID = "() => document.querySelector('.ptx-status').innerText"
 MODEL = "document.querySelector('.static-view').model"
 
 
-@pytest.fixture(params=some(FORMS, 2))
+@pytest.fixture(params=some(FORMS))
 def saved(request: pytest.FixtureRequest, page: Any, tmp_path: Path) -> Iterator[Any]:
     """An Explorer whose page is open in the browser; errors on the console and requests fail the test."""
     ex = ptxlab.explore(FORMS[request.param], seed=5)
