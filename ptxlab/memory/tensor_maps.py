@@ -358,7 +358,7 @@ class TensorMap:
             indices.append(np.clip(positions, 0, length - 1))
             inside = inside[..., None] & ((positions >= 0) & (positions < length))
         elements = np.ascontiguousarray(self.array[np.ix_(*indices)])
-        content = self._converted(elements).view(np.uint8).reshape(-1, self.layout.itemsize)
+        content = converted(self.data_type, elements).view(np.uint8).reshape(-1, self.layout.itemsize)
         outside = np.zeros(self.layout.itemsize, dtype=np.uint8)
         if self.fill == "nan":
             outside = np.resize(np.array([_NAN], dtype="<u2").view(np.uint8), self.layout.itemsize)
@@ -373,18 +373,6 @@ class TensorMap:
         memory[places] = content.reshape(places.shape)
         written[places] = True
         return memory, written
-
-    def _converted(self, elements: NDArray[Any]) -> NDArray[Any]:
-        """What TMA makes of values on the way.
-
-        An H200 rounds TFLOAT32 to nearest even, and a NaN becomes 0x7FFFE000. What FTZ adds does not show in
-        loads: subnormals arrive as they are.
-        """
-        if not self.data_type.startswith("TFLOAT32"):
-            return elements
-        codes = elements.view(np.uint32)
-        rounded = convert(codes, dtype("f32"), dtype("tf32"))
-        return np.where(np.isnan(codes.view(np.float32)), np.uint32(_TF32_NAN), rounded)
 
     @property
     def start_unit(self) -> int:
@@ -454,6 +442,19 @@ class TensorMap:
         if major == "K":
             return Tile(self.bits, lines, inner, "K", self.swizzle, "MN")
         return Tile(self.bits, inner, lines, "MN", self.swizzle, "K")
+
+
+def converted(data_type: str, elements: NDArray[Any]) -> NDArray[Any]:
+    """What TMA makes of values on the way.
+
+    An H200 rounds TFLOAT32 to nearest even, and a NaN becomes 0x7FFFE000. What FTZ adds does not show in
+    loads: subnormals arrive as they are.
+    """
+    if not data_type.startswith("TFLOAT32"):
+        return elements
+    codes = elements.view(np.uint32)
+    rounded = convert(codes, dtype("f32"), dtype("tf32"))
+    return np.where(np.isnan(codes.view(np.float32)), np.uint32(_TF32_NAN), rounded)
 
 
 def tensor_map(

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cache
-from math import gcd
 from typing import Any
 
 import numpy as np
@@ -33,7 +32,7 @@ _LATE = 1 << 62  # not complete: no barrier orders it
 _ATOMIC, _PENDING, _WORK = 1 << 31, 1 << 30, 1 << 29
 _FLAGS = _ATOMIC | _PENDING | _WORK
 _ID = (1 << 29) - 1
-_LARGEST = 16  # bytes of a shadow's entry, until a narrower access comes
+_LARGEST = 128  # bytes of a shadow's entry, until a narrower access comes
 
 _STRONG = {"volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"}
 
@@ -75,66 +74,129 @@ def _is_local_only(opcode: str) -> bool:
 
 
 class _Shadow:
-    """For each few bytes of one array: its last writer, its last reader, and one of another warp."""
+    """For each few bytes of one array: its last writer, its last reader, and one of another warp.
 
-    __slots__ = ("grain", "reader", "second", "size", "was_read", "was_written", "writer")
+    How many bytes an entry stands for, its grain, follows the narrowest access. An access to no more than
+    `few` pages makes the entries of these pages narrower, any other those of all: a few mbarriers do not
+    make the check of every tile slower.
+    """
 
-    def __init__(self, size: int, readers: int) -> None:
+    __slots__ = (
+        "_few",
+        "_first",
+        "_page",
+        "_shift",
+        "_shifts",
+        "reader",
+        "second",
+        "size",
+        "was_read",
+        "was_written",
+        "writer",
+    )
+
+    def __init__(self, size: int, readers: int, few: int = 0, page: int = 10) -> None:
         self.size = size
-        self.grain = _LARGEST
-        count = -(-size // _LARGEST)
+        self._few = few
+        self._page = page  # bits of an address within a page
+        pages = -(-size >> page)
+        self._shift = _LARGEST.bit_length() - 1  # of all entries; -1 once pages differ
+        self._shifts = np.full(pages, self._shift)  # of the entries of each page
+        self._first = np.arange(pages) << page - self._shift  # entry of each page
+        count = pages << page - self._shift
         self.writer = np.zeros(count, dtype=np.int64)
         self.reader = np.zeros(count, dtype=np.int64)
         self.second = np.zeros(count if readers > 1 else 0, dtype=np.int64)
         self.was_written = self.was_read = False
 
-    def refine(self, width: int) -> None:
-        """Make entries as small as accesses of so many bytes."""
-        grain = gcd(width, _LARGEST)
-        if grain < self.grain:
-            times = self.grain // grain
-            self.writer, self.reader, self.second = (
-                np.repeat(array, times) for array in (self.writer, self.reader, self.second)
-            )
-            self.grain = grain
-
     def repeat(self, blocks: int, lanes: int) -> None:
         """The shadow of one block becomes that of several, of so many lanes each, that did the same."""
-        first = np.repeat(np.arange(blocks) * lanes, len(self.writer))
-        self.size *= blocks
+        count = len(self.writer)
+        first = np.repeat(np.arange(blocks) * lanes, count)
         for name in ("writer", "reader", "second"):
             stamps = np.tile(getattr(self, name), blocks)
             setattr(self, name, np.where(stamps == 0, 0, stamps + first))
+        self._first = (np.arange(blocks)[:, None] * count + self._first).reshape(-1)
+        self._shifts = np.tile(self._shifts, blocks)
+        self.size, self._few = self.size * blocks, self._few * blocks
 
     def entries(self, offsets: NDArray[np.int64], width: int) -> tuple[NDArray[np.int64], int]:
         """The entries of accesses, those of each one behind each other, and how many each has."""
-        self.refine(width)
-        first = offsets >> self.grain.bit_length() - 1
-        count = width // self.grain
-        if count == 1:
-            return first, 1
-        return (first[:, None] + np.arange(count)).reshape(-1), count
+        common = int(np.bitwise_or.reduce(offsets, initial=_LARGEST | width))
+        shift = (common & -common).bit_length() - 1  # of the widest entries that no access cuts
+        shift = self._shift if 0 <= self._shift <= shift else self._refine(offsets, width, shift)
+        count = width >> shift
+        if count > 1:
+            offsets = (offsets[:, None] + np.arange(0, width, 1 << shift)).reshape(-1)
+        if self._shift >= 0:
+            return offsets >> shift, count
+        return self._first[offsets >> self._page] + ((offsets & (1 << self._page) - 1) >> shift), count
+
+    def _refine(self, offsets: NDArray[np.int64], width: int, shift: int) -> int:
+        """Make the entries of accesses alike, and not wider than this; says how wide they are."""
+        pages = offsets >> self._page
+        if width > 1 << shift:  # they may extend into other pages
+            places = offsets[:, None] + np.append(np.arange(0, width, 1 << self._page), width - 1)
+            pages = places.reshape(-1) >> self._page
+        shifts = self._shifts[pages]
+        narrowest = min(shift, int(shifts.min()))
+        if shifts.max() > narrowest:
+            touched = np.zeros(len(self._shifts), dtype=np.bool_)
+            touched[pages] = True
+            if np.count_nonzero(touched) > self._few:
+                touched[:] = True
+            self._narrow(np.flatnonzero(touched & (self._shifts > narrowest)), narrowest)
+        return narrowest
+
+    def _narrow(self, pages: NDArray[np.intp], shift: int) -> None:
+        """Give pages narrower entries, behind all others."""
+        inside = np.arange(0, 1 << self._page, 1 << shift)
+        sources = (self._first[pages][:, None] + (inside >> self._shifts[pages][:, None])).reshape(-1)
+        arrays = [self.writer, self.reader, self.second]
+        everything = len(pages) == len(self._shifts)
+        behind = 0 if everything else len(self.writer)
+        for number, array in enumerate(arrays):
+            if len(array):
+                arrays[number] = np.concatenate([array[:behind], array[sources]])
+        self.writer, self.reader, self.second = arrays
+        self._first[pages] = behind + np.arange(len(pages)) * len(inside)
+        self._shifts[pages] = shift
+        self._shift = shift if everything else -1
+
+    def span(self, entries: NDArray[np.int64]) -> tuple[int, int]:
+        """First and last byte of the first run of these entries without gaps."""
+        first = np.sort(self.bytes_of(entries))
+        size = 1 << int(self._shifts[first[0] >> self._page])
+        gaps = np.flatnonzero(np.diff(first) > size)
+        last = first[gaps[0]] if len(gaps) else first[-1]
+        return int(first[0]), int(last) + size - 1
+
+    def bytes_of(self, entries: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The first byte of each entry."""
+        order = np.argsort(self._first)
+        pages = order[np.searchsorted(self._first[order], entries, side="right") - 1]
+        return np.asarray((pages << self._page) + ((entries - self._first[pages]) << self._shifts[pages]))
 
 
 @dataclass(slots=True)
 class _Pending:
-    """Entries that a group of asynchronous copies holds until a wait."""
+    """Accesses of a group of asynchronous copies, until a wait."""
 
     group: str
     threads: NDArray[Any]
     numbers: NDArray[Any]  # of the group, for each thread
-    entries: NDArray[Any]
+    offsets: NDArray[Any]
+    width: int
     stamps: NDArray[Any]
-    grain: int
     reads: bool
 
     def where(self, mask: NDArray[np.bool_]) -> _Pending:
-        """Those entries where the mask holds."""
+        """Those accesses where the mask holds."""
         return replace(
             self,
             threads=self.threads[mask],
             numbers=self.numbers[mask],
-            entries=self.entries[mask],
+            offsets=self.offsets[mask],
             stamps=self.stamps[mask],
         )
 
@@ -174,7 +236,7 @@ class AccessCheck(Observer):
         self._first_pieces: dict[int, tuple[Piece, Piece | None]] = {}
         self._local = np.zeros((batch.size, 0), dtype=np.bool_)
         self._pending: list[_Pending] = []
-        self._unannounced: list[tuple[int, NDArray[Any], NDArray[Any], int]] = []
+        self._unannounced: list[tuple[int, NDArray[Any], int, NDArray[Any]]] = []
         self._multiplied: list[tuple[NDArray[Any], NDArray[Any], int]] = []  # leaders, groups, time
         self._groups = {
             name: np.zeros(batch.size, dtype=np.int64) for name in ("cp.async", "cp.async.bulk", "wgmma")
@@ -226,7 +288,7 @@ class AccessCheck(Observer):
                 if self._batch.grid.cluster_size > 1:
                     self._check_presence(access, piece)
                 if self._shared is None:
-                    self._shared = _Shadow(piece.data.size // (self._batch.count if self._alike else 1), 2)
+                    self._shared = self._shadow_of(piece.data.size)
                 if self._alike and not self._in_first_block(access, piece, self._shared, traits, strong):
                     self._alike = False
                     self._shared.repeat(self._batch.count, self._batch.block_lanes)
@@ -285,6 +347,14 @@ class AccessCheck(Observer):
             self._clocks.published[threads >> 5] = self._time
             self._published[blocks] = self._time
 
+    def _shadow_of(self, size: int) -> _Shadow:
+        """A shadow of the shared memory of all blocks, or of the first; blocks begin with pages."""
+        pitch = size // self._batch.count
+        page = min(10, (pitch & -pitch).bit_length() - 1)
+        if self._alike:
+            return _Shadow(pitch, 2, few=1, page=page)
+        return _Shadow(size, 2, few=self._batch.count, page=page)
+
     def _in_first_block(
         self, access: Access, piece: Piece, shadow: _Shadow, traits: _Traits, strong: bool
     ) -> bool:
@@ -297,7 +367,7 @@ class AccessCheck(Observer):
         first = known[1]
         if first is None:
             return False
-        shadow.refine(access.width)
+        shadow.entries(first.offsets, access.width)  # it makes them as narrow as they are to be
         written = shadow.writer if access.kind == "read" else shadow.writer.copy()
         try:
             self._in_shared(access, first, shadow, traits, strong)
@@ -342,7 +412,7 @@ class AccessCheck(Observer):
         if access.kind != "write" and access.proxy == "async":
             self._check_proxy(access, shadow, entries, threads, before)
         if not writes:
-            self._note_read(access, shadow, entries, threads, traits)
+            self._note_read(access, piece, shadow, entries, threads, traits)
             return
         for readers in (shadow.reader, shadow.second):
             found = self._conflicts(readers[entries], threads, strong)
@@ -352,13 +422,11 @@ class AccessCheck(Observer):
                 )
         if traits.announced:
             stamps = np.full(len(entries), stamp | _LATE | _WORK | _ID | (_ATOMIC if strong else 0))
-            keys = threads * self._batch.count + piece.offsets.repeat(count) // (
-                piece.data.size // self._batch.count
-            )
-            self._unannounced.append((id(access.instruction), entries, keys, shadow.grain))
+            keys = piece.threads * self._batch.count + piece.offsets // (piece.data.size // self._batch.count)
+            self._unannounced.append((id(access.instruction), piece.offsets, access.width, keys))
         elif traits.group:
             stamps = threads | (stamp | _LATE | _PENDING)
-            self._postpone(traits.group, threads, entries, stamps, shadow.grain, False)
+            self._postpone(traits.group, access, piece, piece.threads | (stamp | _LATE | _PENDING))
         else:
             stamps = threads | (stamp | _ATOMIC if strong else stamp)
         self._write(access, piece, shadow, entries, threads, stamps, strong, count)
@@ -428,20 +496,23 @@ class AccessCheck(Observer):
             return None
         if self._alike and not everywhere and not self._clocks.are_blocks_alike():
             raise _NotAlikeError
-        stamps, ours = before[which], threads[which]
+        stamps, ours = before, threads
+        if len(which) < len(before):
+            stamps, ours = before[which], threads[which]
         times = stamps >> _SHIFT & _TIME
         others = stamps & _ID
+        kinds = stamps & (_PENDING | _WORK)
         if everywhere:
             fine = self._ordered_everywhere(ours, others, times)
+        elif not kinds.any():
+            fine = self._clocks.ordered(ours, others, times)
+        elif (kinds == _WORK).all():
+            fine = self._clocks.knows_work(ours, others, times)
         else:
-            plain = stamps & (_PENDING | _WORK) == 0
-            if plain.all():
-                fine = self._clocks.ordered(ours, others, times)
-            else:
-                fine = np.zeros(len(which), dtype=np.bool_)
-                fine[plain] = self._clocks.ordered(ours[plain], others[plain], times[plain])
-                work = stamps & _WORK != 0
-                fine[work] = self._clocks.knows_work(ours[work], others[work], times[work])
+            fine = np.zeros(len(which), dtype=np.bool_)
+            plain, work = kinds == 0, kinds & _WORK != 0
+            fine[plain] = self._clocks.ordered(ours[plain], others[plain], times[plain])
+            fine[work] = self._clocks.knows_work(ours[work], others[work], times[work])
         if strong:
             fine |= stamps & _ATOMIC != 0
         if fine.all():
@@ -479,7 +550,7 @@ class AccessCheck(Observer):
         other = shadow.writer[entries] != stamps
         if not other.any() or access.kind != "write":
             return
-        content = self._content(access, piece, shadow.grain)
+        content = self._content(access, piece, count)
         if content is None:
             return
         last = np.zeros_like(shadow.writer, dtype=np.int64)
@@ -489,16 +560,17 @@ class AccessCheck(Observer):
         if other.any():
             self._report_same(access, shadow, entries, threads, winner, np.flatnonzero(other))
 
-    def _content(self, access: Access, piece: Piece, grain: int) -> NDArray[np.uint8] | None:
-        """The bytes that a store writes, [entries, grain]."""
+    def _content(self, access: Access, piece: Piece, count: int) -> NDArray[np.uint8] | None:
+        """The bytes that a store writes, [entries, bytes of an entry]; an access has `count` entries."""
         if not access.values:
             return None
         values = [value if piece.chosen is None else value[piece.chosen] for value in access.values]
-        return np.stack(values, axis=-1).view(np.uint8).reshape(-1, grain)
+        return np.stack(values, axis=-1).view(np.uint8).reshape(-1, access.width // count)
 
     def _note_read(
         self,
         access: Access,
+        piece: Piece,
         shadow: _Shadow,
         entries: NDArray[Any],
         threads: NDArray[Any],
@@ -515,7 +587,7 @@ class AccessCheck(Observer):
             self._multiplied.append((leaders, self._groups["wgmma"][leaders], self._time))
         elif traits.group == "cp.async.bulk":
             stamps = threads | (stamp | _LATE | _PENDING)
-            self._postpone(traits.group, threads, entries, stamps, shadow.grain, True)
+            self._postpone(traits.group, access, piece, piece.threads | (stamp | _LATE | _PENDING))
         elif traits.strong:
             stamps = threads | (stamp | _ATOMIC)
         else:
@@ -532,47 +604,36 @@ class AccessCheck(Observer):
             others = differences & (_ID & ~31) != 0
             shadow.second[entries[others]] = stamps[others]
 
-    def _postpone(
-        self,
-        group: str,
-        threads: NDArray[Any],
-        entries: NDArray[Any],
-        stamps: NDArray[Any],
-        grain: int,
-        reads: bool,
-    ) -> None:
-        numbers = self._groups[group][threads]
-        self._pending.append(_Pending(group, threads, numbers, entries, stamps, grain, reads))
+    def _postpone(self, group: str, access: Access, piece: Piece, stamps: NDArray[Any]) -> None:
+        numbers = self._groups[group][piece.threads]
+        reads = access.kind == "read"
+        self._pending.append(
+            _Pending(group, piece.threads, numbers, piece.offsets, access.width, stamps, reads)
+        )
 
     def _announce(self, access: Access, piece: Piece, shadow: _Shadow) -> None:
         """Copies learn which mbarrier completes them."""
         pitch = piece.data.size // self._batch.count
         keys = piece.threads * self._batch.count + piece.offsets // pitch
-        columns = np.array([self._clocks.column(int(place)) for place in piece.offsets % pitch])
+        places, which = np.unique(piece.offsets % pitch, return_inverse=True)
+        columns = np.array([self._clocks.column(place) for place in places.tolist()])[which]
         order = np.argsort(keys)
         keys, columns = keys[order], columns[order]
         rest = []
-        for source, entries, owners, grain in self._unannounced:
+        for source, offsets, width, owners in self._unannounced:
             position = np.minimum(np.searchsorted(keys, owners), len(keys) - 1)
             known = keys[position] == owners
             if source != id(access.instruction) or not known.any():
-                rest.append((source, entries, owners, grain))
+                rest.append((source, offsets, width, owners))
                 continue
-            places = self._regrained(entries[known], grain, shadow.grain)
-            times = grain // shadow.grain
+            entries, count = shadow.entries(offsets[known], width)
             stamps = columns[position[known]] | (self._time << _SHIFT | _LATE | _WORK)
             if access.instruction.parts[0] == "red":
                 stamps |= _ATOMIC
-            shadow.writer[places] = np.repeat(stamps, times)
+            shadow.writer[entries] = np.repeat(stamps, count)
             if not known.all():
-                rest.append((source, entries[~known], owners[~known], grain))
+                rest.append((source, offsets[~known], width, owners[~known]))
         self._unannounced = rest
-
-    @staticmethod
-    def _regrained(entries: NDArray[Any], grain: int, now: int) -> NDArray[Any]:
-        """Entries of a shadow whose grain has become finer."""
-        times = grain // now
-        return entries if times == 1 else (entries[:, None] * times + np.arange(times)).reshape(-1)
 
     # -- barriers, fences, waits -----------------------------------------------------------------------------
 
@@ -593,16 +654,19 @@ class AccessCheck(Observer):
         elif kind.startswith("barrier.cluster"):
             self._cluster(event)
         elif kind in ("mbarrier.arrive", "cp.async.mbarrier.arrive"):
-            own, places = self._own(event)
             if kind.startswith("cp"):
                 self._complete_copies(threads, 0, "cp.async", everything=True)
-            clocks.release(threads[own], places[own], self._time)
-            if not own.all():
-                clocks.release_remote(threads[~own], self._owners(event)[~own], places[~own])
+            own, owners, places = self._barriers(event)
+            if own.all():
+                clocks.release(threads, places, self._time)
+            else:
+                clocks.release(threads[own], places[own], self._time)
+                clocks.release_remote(threads[~own], owners[~own], places[~own])
         elif kind == "mbarrier.phase":
-            clocks.complete_phase(self._owners(event), self._own(event)[1], self._time)
+            _, owners, places = self._barriers(event)
+            clocks.complete_phase(owners, places, self._time)
         elif kind == "mbarrier.wait":
-            own, places = self._own(event)
+            own, _, places = self._barriers(event)
             clocks.acquire(threads[own], places[own])
             if self._batch.grid.cluster_size > 1:
                 clocks.cluster_time[threads // clocks.lanes] = self._time
@@ -621,21 +685,16 @@ class AccessCheck(Observer):
             else:
                 self._complete_copies(threads, int(np.asarray(event.key)), group, kind.endswith("all"))
 
-    def _own(self, event: Synchronisation) -> tuple[NDArray[np.bool_], NDArray[Any]]:
-        """Whose mbarrier is in the thread's own block, and their addresses there."""
-        places = np.asarray(event.key).astype(np.int64)
+    def _barriers(self, event: Synchronisation) -> tuple[NDArray[np.bool_], NDArray[Any], NDArray[np.int64]]:
+        """Whose mbarrier is in the thread's own block, the blocks that they are in, and addresses there."""
+        places = np.asarray(event.key).astype(np.int64, copy=False)
+        blocks = event.threads // self._clocks.lanes
         rank = places >> RANK_SHIFT
-        own = event.threads // self._clocks.lanes % self._batch.grid.cluster_size
-        return (rank == 0) | (rank - 1 == own), places & (1 << RANK_SHIFT) - 1
-
-    def _owners(self, event: Synchronisation) -> NDArray[Any]:
-        """The block, counted in the batch, that each mbarrier is in."""
-        rank, block = (
-            np.asarray(event.key).astype(np.int64) >> RANK_SHIFT,
-            event.threads // self._clocks.lanes,
-        )
+        if not rank.any():
+            return np.ones(len(blocks), dtype=np.bool_), blocks, places
         size = self._batch.grid.cluster_size
-        return np.where(rank > 0, block // size * size + rank - 1, block)
+        owners = np.where(rank > 0, blocks // size * size + rank - 1, blocks)
+        return owners == blocks, owners, places & (1 << RANK_SHIFT) - 1
 
     def _arrive(self, event: Synchronisation) -> None:
         number, parts = int(np.asarray(event.key)), event.instruction.parts
@@ -692,10 +751,9 @@ class AccessCheck(Observer):
         shadow = self._shared
         if shadow is None:
             return
-        times = record.grain // shadow.grain
-        entries = self._regrained(record.entries[done], record.grain, shadow.grain)
-        stamps = np.repeat(record.stamps[done], times)
-        fresh = np.repeat(record.threads[done], times) | self._time << _SHIFT
+        entries, count = shadow.entries(record.offsets[done], record.width)
+        stamps = np.repeat(record.stamps[done], count)
+        fresh = np.repeat(record.threads[done], count) | self._time << _SHIFT
         for array in (shadow.reader, shadow.second) if record.reads else (shadow.writer,):
             ours = array[entries] == stamps
             array[entries[ours]] = fresh[ours]
@@ -713,7 +771,7 @@ class AccessCheck(Observer):
             if not done.all():
                 rest.append((those[~done], numbers[~done], time))
         times = latest[threads // 128]
-        groups = threads % self._batch.block_lanes // 128
+        groups = self._batch.within[threads] // 128
         for group in np.unique(groups[times > 0]).tolist():
             ours = (times > 0) & (groups == group)
             self._clocks.complete(threads[ours], self._clocks.column(("wgmma", group)), times[ours])
@@ -722,11 +780,8 @@ class AccessCheck(Observer):
     # -- sentences -------------------------------------------------------------------------------------------
 
     def _bytes(self, access: Access, shadow: _Shadow, entries: NDArray[Any]) -> tuple[int, int]:
-        """First and last byte of the widest run of entries at the first of them, in the block or buffer."""
-        ordered = np.unique(entries)
-        gaps = np.flatnonzero(np.diff(ordered) != 1)
-        last = ordered[gaps[0]] if len(gaps) else ordered[-1]
-        first, last = int(ordered[0]) * shadow.grain, (int(last) + 1) * shadow.grain - 1
+        """First and last byte of the first run of entries without gaps, in the block or buffer."""
+        first, last = shadow.span(entries)
         if access.space == "shared":
             pitch = shadow.size // self._batch.count
             start = first // pitch * pitch
@@ -755,7 +810,7 @@ class AccessCheck(Observer):
         if self._alike and access.space == "shared":
             raise _NotAlikeError
         if did == "wrote" and access.kind == "write":
-            which = self._different(access, piece, shadow, entries, which, before)
+            which = self._different(access, piece, shadow, entries, which, before, count)
         lanes = self._batch.block_lanes
         times = before[which] >> _SHIFT & _TIME
         for time in np.unique(times)[:16]:
@@ -827,13 +882,14 @@ class AccessCheck(Observer):
         entries: NDArray[Any],
         which: NDArray[np.intp],
         before: NDArray[Any],
+        count: int,
     ) -> NDArray[np.intp]:
         """Those that write something else than what is there: equal values do no harm."""
-        content = self._content(access, piece, shadow.grain)
+        content = self._content(access, piece, count)
         if content is None:
             return which
         late = before[which] & (_PENDING | _WORK) != 0 if access.space == "shared" else np.False_
-        places = entries[which][:, None] * shadow.grain + np.arange(shadow.grain)
+        places = shadow.bytes_of(entries[which])[:, None] + np.arange(content.shape[1])
         there = piece.data[np.minimum(places, piece.data.size - 1)]
         return np.asarray(which[late | (there != content[which]).any(axis=1)])
 

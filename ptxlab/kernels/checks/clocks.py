@@ -69,12 +69,16 @@ class Clocks:
 
         Threads of one block have the same time.
         """
+        latest = np.zeros(self.batch.count, dtype=np.int32)
+        latest[threads // self.lanes] = times
         for blocks, lanes in self._patterns(threads):
-            latest = np.zeros(self.batch.count, dtype=np.int32)
-            latest[threads // self.lanes] = times
-            where = np.ix_(blocks, self._rows_alone(lanes))
-            known = self._work[:, :, column]
-            known[where] = np.maximum(known[where], latest[blocks, None])
+            self._complete(blocks, self._rows_alone(lanes), column, latest[blocks, None])
+
+    def _complete(
+        self, blocks: NDArray[Any], rows: NDArray[Any], column: int, times: int | NDArray[Any]
+    ) -> None:
+        known, where = self._work[:, :, column], np.ix_(blocks, rows)
+        known[where] = np.maximum(known[where], times)
 
     def knows_work(
         self, threads: NDArray[Any], columns: NDArray[Any], times: NDArray[Any]
@@ -184,9 +188,8 @@ class Clocks:
         if self._columns and whole.any():
             self._work[whole] = self._work[whole, : self._rows].max(axis=1, keepdims=True)
         rest = np.flatnonzero(blocks & ~whole)
-        for block in rest:
-            sources, waiting = np.flatnonzero(there[block]), np.flatnonzero(there[block] == 2)
-            self._join(np.array([block]), sources, waiting, time)
+        for some, states in _alike(rest, there[rest]):
+            self._join(some, np.flatnonzero(states), np.flatnonzero(states == 2), time)
         there[blocks] = 0
 
     def meet(self, threads: NDArray[Any], time: int) -> None:
@@ -215,12 +218,12 @@ class Clocks:
 
     def release(self, threads: NDArray[Any], places: NDArray[Any], time: int) -> None:
         """Threads arrive at mbarriers of their block."""
-        for place in np.unique(places):
-            known, work = self._arrivals_at(int(place))
-            for blocks, lanes in self._patterns(threads[places == place]):
+        for place, ours in _by_place(threads, places):
+            known, work = self._arrivals_at(place)
+            for blocks, lanes in self._patterns(ours):
                 known[blocks] = np.maximum(known[blocks], self._merged(blocks, lanes, time))
-                ours = self._work[np.ix_(blocks, self._rows_of(lanes))].max(axis=1)
-                work[blocks] = np.maximum(work[blocks], ours)
+                done = self._work[np.ix_(blocks, self._rows_of(lanes))].max(axis=1)
+                work[blocks] = np.maximum(work[blocks], done)
 
     def release_remote(self, threads: NDArray[Any], owners: NDArray[Any], places: NDArray[Any]) -> None:
         """Threads arrive at mbarriers of other blocks: what they know of asynchronous work goes there."""
@@ -245,9 +248,9 @@ class Clocks:
 
     def complete_phase(self, blocks: NDArray[Any], places: NDArray[Any], time: int) -> None:
         """Phases of mbarriers are complete: what was issued and what arrived until now counts."""
-        for place in np.unique(places):
-            column = self.column(int(place))
-            ours = np.unique(blocks[places == place])
+        for place, those in _by_place(blocks, places):
+            column = self.column(place)
+            ours = np.unique(those)
             self._phases.setdefault(column, np.zeros(self.batch.count, dtype=np.int64))[ours] = time
             if column not in self._arrivals:
                 continue
@@ -265,31 +268,30 @@ class Clocks:
 
     def acquire(self, threads: NDArray[Any], places: NDArray[Any]) -> None:
         """Threads leave mbarriers of their block: they know what those know that arrived."""
-        for place in np.unique(places):
-            column = self.column(int(place))
-            ours = threads[places == place]
-            if column in self._phases:
-                self.complete(ours, column, self._phases[column][ours // self.lanes])
-            if column not in self._handed_over:
-                continue
-            known, work = self._handed_over[column]
-            self._make_matrix()
-            assert self._matrix is not None
+        for place, ours in _by_place(threads, places):
+            column = self.column(place)
+            phases = self._phases.get(column)
+            known, work = self._handed_over.get(column, (None, None))
             for blocks, lanes in self._patterns(ours):
-                where = np.ix_(blocks, self._rows_alone(lanes))
-                self._matrix[where] = np.maximum(self._matrix[where], known[blocks][:, None])
-                columns = self._work[:, :, : work.shape[1]]
+                rows = self._rows_alone(lanes)
+                if phases is not None:
+                    self._complete(blocks, rows, column, phases[blocks, None])
+                if known is None or work is None:
+                    continue
+                where = np.ix_(blocks, rows)
+                matrix, columns = self._made_matrix(), self._work[:, :, : work.shape[1]]
+                matrix[where] = np.maximum(matrix[where], known[blocks][:, None])
                 columns[where] = np.maximum(columns[where], work[blocks][:, None])
 
-    def _make_matrix(self) -> None:
+    def _made_matrix(self) -> NDArray[np.int32]:
+        """The matrix, made when it is needed first."""
         if self._matrix is None:
             self._matrix = np.zeros((*self._work.shape[:2], self.lanes), dtype=np.int32)
+        return self._matrix
 
     def _merged(self, blocks: NDArray[Any], lanes: NDArray[Any], time: int) -> NDArray[np.int32]:
         """All that any of these lanes knows of its block now, [blocks, threads]."""
-        self._make_matrix()
-        assert self._matrix is not None
-        merged = self._matrix[np.ix_(blocks, self._rows_of(lanes))].max(axis=1)
+        merged = self._made_matrix()[np.ix_(blocks, self._rows_of(lanes))].max(axis=1)
         merged = np.maximum(merged, self.block_time[blocks, None].astype(np.int32))
         warps = merged.reshape(len(blocks), -1, 32)
         numbers = np.unique(lanes // 32)
@@ -302,8 +304,8 @@ class Clocks:
         """The targets learn what the sources know, and what they did."""
         merged = self._merged(blocks, sources, time)
         where = np.ix_(blocks, self._rows_alone(targets))
-        assert self._matrix is not None
-        self._matrix[where] = np.maximum(self._matrix[where], merged[:, None])
+        matrix = self._made_matrix()
+        matrix[where] = np.maximum(matrix[where], merged[:, None])
         if self._columns:
             known = self._work[np.ix_(blocks, self._rows_of(sources))].max(axis=1)
             self._work[where] = np.maximum(self._work[where], known[:, None])
@@ -315,10 +317,26 @@ class Clocks:
         rows = np.zeros((self.batch.count, self.lanes), dtype=np.bool_)
         rows.reshape(-1)[threads] = True
         blocks = np.flatnonzero(rows.any(axis=1))
-        if (rows[blocks] == rows[blocks[0]]).all():
-            yield blocks, np.flatnonzero(rows[blocks[0]])
-            return
-        patterns, which = np.unique(np.packbits(rows[blocks], axis=1), axis=0, return_inverse=True)
-        for number in range(len(patterns)):
-            ours = blocks[which.reshape(-1) == number]
-            yield ours, np.flatnonzero(rows[ours[0]])
+        for ours, lanes in _alike(blocks, rows[blocks]):
+            yield ours, np.flatnonzero(lanes)
+
+
+def _alike(blocks: NDArray[Any], rows: NDArray[Any]) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+    """Blocks whose rows are the same, and that row."""
+    if not len(blocks):
+        return
+    if (rows == rows[0]).all():
+        yield blocks, rows[0]
+        return
+    patterns, which = np.unique(rows, axis=0, return_inverse=True)
+    for number, pattern in enumerate(patterns):
+        yield blocks[which.reshape(-1) == number], pattern
+
+
+def _by_place(threads: NDArray[Any], places: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
+    """Each address, and the threads that mean it."""
+    if len(places) and (places == places[0]).all():
+        yield int(places[0]), threads
+        return
+    for place in np.unique(places).tolist():
+        yield place, threads[places == place]

@@ -82,14 +82,17 @@ def _cp(instruction: Instruction, context: Context) -> Step:
         elif ignored is not None:
             size[ignored(machine, frame, threads)] = 0
         words = [np.zeros(threads.count, dtype=np.uint32) for _ in range(width // 4)]
-        for number, word in enumerate(words):
-            part = word.view(np.uint8).reshape(-1, 4)
-            for byte in range(4):
-                reads = size > 4 * number + byte
-                if reads.any():
-                    ours = threads.where(reads)
-                    at = sources[reads] + 4 * number + byte
-                    part[reads, byte] = machine.memory.load(instruction, "global", ours, at, 8)[0]
+        whole = size >= width
+        if whole.any():
+            ours = threads.where(whole)
+            found = machine.memory.load(instruction, "global", ours, sources[whole], 32, width // 4)
+            for word, values in zip(words, found, strict=True):
+                word[whole] = values
+        for byte in range(int(size[~whole].max(initial=0))):
+            reads = ~whole & (size > byte)
+            part = words[byte // 4].view(np.uint8).reshape(-1, 4)
+            at = sources[reads] + byte
+            (part[reads, byte % 4],) = machine.memory.load(instruction, "global", threads.where(reads), at, 8)
         return words
 
     return Step(instruction, execute)
@@ -157,17 +160,21 @@ def update_barrier(
     arrivals: NDArray[Any],
     bytes_: NDArray[Any],
     drop: bool = False,
+    wanted: bool = True,
 ) -> NDArray[Any]:
-    """Arrivals and bytes at mbarriers in shared memory; gives the states before."""
+    """Arrivals and bytes at mbarriers in shared memory; gives the states before, if they are `wanted`."""
 
     complete: list[NDArray[np.intp]] = []  # threads whose barriers have completed a phase
 
     def change(
         states: NDArray[Any], which: NDArray[np.intp], ours: NDArray[np.intp]
-    ) -> tuple[NDArray[Any], NDArray[Any]]:
-        after, found = _changed_in_turn(states, which, arrivals[ours], bytes_[ours], drop)
+    ) -> tuple[NDArray[Any], NDArray[Any] | None]:
+        after, found = _changed_together(states, which, arrivals[ours], bytes_[ours], drop), None
+        if wanted or after is None:
+            after, found = _changed_in_turn(states, which, arrivals[ours], bytes_[ours], drop)
         ended = (states ^ after) >> np.uint64(_PHASE) != 0
-        np.logical_or.at(ended, which, (states[which] ^ found) >> np.uint64(_PHASE) != 0)
+        if found is not None:
+            np.logical_or.at(ended, which, (states[which] ^ found) >> np.uint64(_PHASE) != 0)
         complete.append(ours[ended[which]])
         return after, found
 
@@ -178,6 +185,21 @@ def update_barrier(
         those = Threads.listed(threads.batch, threads.indices[ended])
         machine.synchronised(instruction, "mbarrier.phase", those, places[ended], completed=True)
     return before
+
+
+def _changed_together(
+    states: NDArray[Any], which: NDArray[np.intp], arrivals: NDArray[Any], bytes_: NDArray[Any], drop: bool
+) -> NDArray[Any] | None:
+    """Barriers after arrivals of several threads; None if a phase may end before the last of them.
+
+    `which` says the barrier of each thread.
+    """
+    if bytes_.any() or (arrivals <= 0).any():
+        return None
+    total = np.bincount(which, weights=arrivals, minlength=len(states)).astype(np.int64)
+    if (total > _fields(states)[0]).any():
+        return None
+    return _changed(states, total, 0 * total, drop)
 
 
 def _changed_in_turn(
@@ -235,6 +257,7 @@ def _mbarrier(instruction: Instruction, context: Context) -> Step:
     arrives = kind in ("arrive", "arrive_drop")
     announces = "expect_tx" in parts
     drop = kind == "arrive_drop"
+    wanted = not isinstance(result, Sink)
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         places = place(machine, frame, threads)
@@ -252,7 +275,9 @@ def _mbarrier(instruction: Instruction, context: Context) -> Step:
         if announces and arrives:  # first the bytes, then the arrival
             update_barrier(machine, instruction, threads, places, 0 * one, bytes_)
             bytes_ = 0 * one
-        write(frame, threads, update_barrier(machine, instruction, threads, places, arrivals, bytes_, drop))
+        states = update_barrier(machine, instruction, threads, places, arrivals, bytes_, drop, wanted)
+        if wanted:
+            write(frame, threads, states)
 
     return Step(instruction, execute)
 
@@ -314,10 +339,9 @@ def _wait(instruction: Instruction, context: Context) -> Step:
     def done(machine: Machine, frame: Frame, threads: Threads) -> NDArray[np.bool_]:
         places = place(machine, frame, threads)
         (states,) = machine.memory.load(instruction, "shared", threads, places, 64, 1, "mbarrier")
-        phase = _fields(states)[3]
         asked = expected(machine, frame, threads)
-        old = (asked & asked.dtype.type(1)) if parity else asked >> np.uint64(_PHASE)
-        return np.asarray(phase != old.astype(np.int64))
+        old = (asked & asked.dtype.type(1)).astype(np.uint64) if parity else asked >> np.uint64(_PHASE)
+        return np.asarray(states >> np.uint64(_PHASE) != old)
 
     def control(machine: Machine, frame: Frame, threads: Threads, active: Threads) -> None:
         if active.count < threads.count:

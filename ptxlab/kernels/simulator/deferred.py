@@ -23,7 +23,7 @@ from ...isa.modifiers import Modifiers
 from ...isa.operands import Operands
 from ...numerics.emulate import emulate, model_of
 
-__all__ = ["Deferred", "MatrixQueue", "RegisterOperands", "Values", "values_of"]
+__all__ = ["Deferred", "MatrixQueue", "RegisterOperands", "Values", "WarpgroupOperands", "values_of"]
 
 _MOST_TOGETHER = 16  # matrix instructions that are computed in one call
 _BYTES_TOGETHER = 16 << 20  # of their registers
@@ -87,6 +87,36 @@ class RegisterOperands:
             for name, those in self.registers.items()
         }
         return Operands(self.ins, modifiers=self.modifiers, **arrays)
+
+
+@dataclass(frozen=True)
+class WarpgroupOperands:
+    """What a wgmma reads in some warpgroups: C as registers or still to come, A, B and metadata."""
+
+    ins: MmaForm
+    modifiers: Modifiers
+    arrays: dict[str, NDArray[Any]]
+    c: NDArray[Any] | Future[NDArray[Any]]
+
+    @property
+    def count(self) -> int:
+        """How many warpgroups."""
+        return len(self.arrays["b"])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        size = self.count * self.ins.c.lanes * self.ins.c.registers * self.ins.c.register_bits // 8
+        return size + sum(array.nbytes for array in self.arrays.values())
+
+    def computed(self) -> Operands:
+        """The same with nothing left to be computed."""
+        c = self.c.result() if isinstance(self.c, Future) else self.c
+        return Operands(self.ins, modifiers=self.modifiers, c=c, **self.arrays)
+
+    def item(self, index: int) -> Operands:
+        """Those of one warpgroup."""
+        return self.computed().item(index)
 
 
 class _Group:
@@ -153,6 +183,12 @@ class _Result(Deferred):
         return self.group.d()[self._number, self._item]  # type: ignore[no-any-return]
 
 
+def _quiet(operands: WarpgroupOperands, model: str | None) -> NDArray[Any]:
+    """D, without NumPy's warnings of infinities, which each thread has its own setting for."""
+    with np.errstate(all="ignore"):
+        return emulate(operands.computed(), model=model)
+
+
 class _Scratch:
     """Arrays for the operands of one call, which the next one uses again."""
 
@@ -201,13 +237,25 @@ class MatrixQueue:
             return
         group.is_closed = True
         del self._open[group.ins]
-        if group.products < _WORTH_A_THREAD or thread_count() == 1:
-            group.future.set_result(group.compute(self._model, self._scratch))
-            return
+        group.future = self._submit(group.products, lambda scratch: group.compute(self._model, scratch))
+
+    def compute(self, operands: WarpgroupOperands) -> Future[NDArray[Any]]:
+        """D of a wgmma, [warpgroups, 128, registers]."""
+        model_of(operands.ins, self._model)
+        products = operands.count * operands.ins.m * operands.ins.n * operands.ins.k
+        return self._submit(products, lambda scratch: _quiet(operands, self._model))
+
+    def _submit(self, products: int, compute: Callable[[_Scratch], NDArray[Any]]) -> Future[NDArray[Any]]:
+        """Compute it, or let the thread do so after all that came before."""
+        if products < _WORTH_A_THREAD or thread_count() == 1:
+            done: Future[NDArray[Any]] = Future()
+            done.set_result(compute(self._scratch))
+            return done
         if len(self._waiting) == _AHEAD:
             self._waiting.popleft().result()
-        group.future = self._thread.submit(group.compute, self._model, self._thread_scratch)
-        self._waiting.append(group.future)
+        future = self._thread.submit(compute, self._thread_scratch)
+        self._waiting.append(future)
+        return future
 
     @cached_property
     def _thread(self) -> ThreadPoolExecutor:

@@ -138,7 +138,7 @@ class Frame:
         if threads.index is None:
             self._owned[register] = 0  # from now on another register may hold the same array
             return values
-        return values[threads.index]
+        return threads.take(values)
 
     def write(self, register: int, threads: Threads, values: NDArray[Any]) -> None:
         """Set a register of these threads."""
@@ -153,7 +153,7 @@ class Frame:
             target = target.copy()
         self._registers[register] = target
         self._owned[register] = 1
-        target[threads.index] = values
+        threads.put(target, values)
 
     def apply(
         self,

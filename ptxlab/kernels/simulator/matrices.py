@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -19,7 +21,7 @@ from ...isa.transfer import TransferForm
 from ...memory.descriptors import descriptor
 from ...numerics.emulate import emulate
 from ..ptx import Immediate, Instruction, Operand, Register, Vector, type_bits
-from .deferred import Deferred, RegisterOperands
+from .deferred import Deferred, RegisterOperands, Values, WarpgroupOperands, values_of
 from .loads import space_of
 from .machine import Frame, Machine, Step
 from .memory import CHUNK, SHARED_WINDOW
@@ -27,6 +29,8 @@ from .operands import Builder, Context, Read, Write, address, reader, readers, u
 from .threads import Threads
 
 __all__ = ["BUILDERS"]
+
+_WIDEST_PIECE = 128  # bytes of a tile that observers hear of as one access
 
 
 def _items(operand: Operand) -> tuple[Operand, ...]:
@@ -368,8 +372,6 @@ def _wgmma(instruction: Instruction, context: Context) -> Step:
     accumulator = _read_matrix(d, form.d, instruction, context)
     writes = writers(d, instruction)
     a_reads = _read_matrix(a, form.a, instruction, context) if from_registers else ()
-    a_descriptor = None if from_registers else reader(a, 64, instruction, context)
-    b_descriptor = reader(b, 64, instruction, context)
     metadata: tuple[Read, ...] = ()
     modifiers: dict[str, int] = {}
     if form.e is not None:
@@ -387,6 +389,12 @@ def _wgmma(instruction: Instruction, context: Context) -> Step:
     modifiers |= dict(zip(names, numbers, strict=False))
     trans_a, trans_b = bool(modifiers.pop("imm_trans_a", 0)), bool(modifiers.pop("imm_trans_b", 0))
 
+    in_shared = {"a": (a, _InShared(form.a, trans_a, 1)), "b": (b, _InShared(form.b, trans_b, 0))}
+    if from_registers:
+        del in_shared["a"]
+    tiles = {
+        name: (reader(place, 64, instruction, context), tile) for name, (place, tile) in in_shared.items()
+    }
     overwrites, accumulates = (
         form.check_modifiers(Modifiers.from_keywords({**modifiers, "scale_d": scale}))
         for scale in (False, True)
@@ -398,138 +406,172 @@ def _wgmma(instruction: Instruction, context: Context) -> Step:
         def registers(reads: Sequence[Read], dtype: Any) -> NDArray[Any]:
             return _gather(reads, machine, frame, threads, 128, dtype)
 
-        c = _Accumulators.of(frame, targets, threads)
-        arrays = {"c": registers(accumulator, form.d.register_type) if c is None else c}
-        if a_descriptor is None:
+        held = _Accumulators.of(frame, targets, threads)
+        c = registers(accumulator, form.d.register_type) if held is None else held.values
+        arrays: dict[str, NDArray[Any]] = {}
+        if a_reads:
             arrays["a"] = registers(a_reads, form.a.register_type)
-        else:
-            arrays["a"] = _tile(
-                machine, instruction, threads, a_descriptor(machine, frame, threads), form.a, trans_a, 0
-            )
-        arrays["b"] = _tile(
-            machine, instruction, threads, b_descriptor(machine, frame, threads), form.b, trans_b, 1
-        )
+        for name, (read, tile) in tiles.items():
+            arrays[name] = tile.read(machine, instruction, threads, read(machine, frame, threads))
         if metadata:
             arrays["e"] = registers(metadata, np.uint32)
-
-        def product(ours: NDArray[np.bool_] | None, flag: bool) -> NDArray[Any]:
-            """D of some warpgroups; None stands for all of them."""
-            parts = arrays if ours is None else {name: array[ours] for name, array in arrays.items()}
-            those = threads if ours is None else threads.where(np.repeat(ours, 128))
-            operands = Operands(form, modifiers=accumulates if flag else overwrites, **parts)
-            machine.multiplied(instruction, operands, those)
-            return emulate(operands, model=machine.launch.model)
-
         flags = np.ones(1, dtype=np.bool_)
         if scale_d is not None:
             flags = scale_d(machine, frame, threads).reshape(-1, 128)[:, 0]
         if flags.all() or not flags.any():
-            result = product(None, bool(flags[0]))
+            operands = WarpgroupOperands(form, accumulates if flags[0] else overwrites, arrays, c)
+            machine.multiplied(instruction, operands, threads)
+            result = machine.matrices.compute(operands)
         else:
-            result = np.empty((threads.count // 128, 128, form.d.registers), dtype=form.d.register_type)
-            for flag in (False, True):
-                result[flags == flag] = product(flags == flag, flag)
+            result = Future()
+            result.set_result(np.empty((len(flags), 128, form.d.registers), dtype=form.d.register_type))
+            for flag, checked in ((False, overwrites), (True, accumulates)):
+                ours = flags == flag
+                some = WarpgroupOperands(form, checked, arrays, c).computed().select(np.flatnonzero(ours))
+                machine.multiplied(instruction, some, threads.where(np.repeat(ours, 128)))
+                result.result()[ours] = emulate(some, model=machine.launch.model)
         if stays:
-            _Accumulators(frame, targets, threads, result)
+            _Accumulators.keep(frame, targets, threads, result, held)
         else:
-            _scatter(writes, frame, threads, result)
+            _scatter(writes, frame, threads, result.result())
 
     return Step(instruction, execute, together=128)
 
 
+@dataclass(frozen=True)
 class _Accumulators:
     """What a wgmma wrote, as it is: [warpgroups, 128, registers].
 
     The next wgmma takes it from here; a register is made of it when something else reads or writes that.
     """
 
-    def __init__(
-        self, frame: Frame, targets: tuple[int, ...], threads: Threads, values: NDArray[Any]
-    ) -> None:
-        self.targets, self.threads, self.values = targets, threads, values
-        for number, target in enumerate(targets):
-            before = frame.held(target)
-            if isinstance(before, _Accumulator) and before.is_of(threads):
-                before = before.before
-            frame.defer(target, _Accumulator(self, number, before))
+    targets: tuple[int, ...]
+    threads: Threads
+    values: Future[NDArray[Any]]
+    before: Sequence[Values | None]  # what the registers held, for the other threads
 
     @classmethod
-    def of(cls, frame: Frame, targets: tuple[int, ...], threads: Threads) -> NDArray[Any] | None:
+    def of(cls, frame: Frame, targets: tuple[int, ...], threads: Threads) -> _Accumulators | None:
         """These registers of these threads, if they are still as a wgmma wrote them."""
-        first = frame.held(targets[0]) if targets else None
+        held = [frame.held(target) for target in targets]
+        first = held[0] if held else None
         if not isinstance(first, _Accumulator):
             return None
         together = first.together
-        if together.targets != targets or not first.is_of(threads):
+        if together.targets != targets or not threads.is_same(together.threads):
             return None
-        held = [frame.held(target) for target in targets]
-        if all(isinstance(each, _Accumulator) and each.together is together for each in held):
-            return together.values
-        return None
+        if not all(isinstance(each, _Accumulator) and each.together is together for each in held):
+            return None
+        return together
+
+    @classmethod
+    def keep(
+        cls,
+        frame: Frame,
+        targets: tuple[int, ...],
+        threads: Threads,
+        values: Future[NDArray[Any]],
+        held: _Accumulators | None,
+    ) -> None:
+        """Let registers be what a wgmma wrote, after what they `held`."""
+        before = [frame.held(target) for target in targets] if held is None else held.before
+        together = cls(targets, threads, values, before)
+        for number, target in enumerate(targets):
+            frame.defer(target, _Accumulator(together, number))
 
 
 class _Accumulator(Deferred):
-    """One register of several that a wgmma wrote; `before` is what it held, for the other threads."""
+    """One register of several that a wgmma wrote."""
 
-    __slots__ = ("before", "number", "together")
+    __slots__ = ("_number", "together")
 
-    def __init__(self, together: _Accumulators, number: int, before: NDArray[Any] | Deferred | None) -> None:
+    def __init__(self, together: _Accumulators, number: int) -> None:
         super().__init__(self._values)
-        self.together, self.number, self.before = together, number, before
-
-    def is_of(self, threads: Threads) -> bool:
-        """Whether it was written by exactly these threads."""
-        return threads.is_same(self.together.threads)
+        self.together, self._number = together, number
 
     def _values(self) -> NDArray[Any]:
-        values, threads = self.together.values, self.together.threads
-        column = np.ascontiguousarray(values.reshape(threads.count, -1)[:, self.number])
+        threads = self.together.threads
+        column = self.together.values.result().reshape(threads.count, -1)[:, self._number]
         if threads.index is None:
-            return column
-        before = self.before.get() if isinstance(self.before, Deferred) else self.before
-        target = np.zeros(threads.batch.size, dtype=column.dtype) if before is None else before.copy()
-        target[threads.index] = column
+            return np.ascontiguousarray(column)
+        before = self.together.before[self._number]
+        target = np.zeros(threads.batch.size, column.dtype) if before is None else values_of(before).copy()
+        threads.put(target, column)
         return target
 
 
-def _tile(
-    machine: Machine,
-    instruction: Instruction,
-    threads: Threads,
-    descriptors: NDArray[Any],
-    operand: MatrixOperand,
-    transposed: bool,
-    k_axis: int,
-) -> NDArray[Any]:
-    """Codes of a tile in shared memory for each warpgroup, in the shape of the operand."""
-    first = threads.indices.reshape(-1, 128)[:, 0]
-    codes = descriptors.reshape(-1, 128)[:, 0]
-    tiles = np.empty((len(first), *operand.shape), dtype=operand.dtype.code_type)
-    bits = operand.dtype.bits
-    for code in np.unique(codes).tolist():
-        chunks, place = _chunks(code, operand.shape, bits, transposed, k_axis)
-        ours = np.flatnonzero(codes == code)
-        those = Threads.listed(threads.batch, np.repeat(first[ours], len(chunks)))
-        addresses = np.tile(chunks, len(ours))
-        starts = machine.memory.shared_offsets(instruction, those, addresses, 16, "read", alignment=16)
-        content = machine.memory.shared.view(CHUNK)[starts >> 4].reshape(len(ours), -1).view(np.uint8)
-        tiles[ours] = np.take(_codes(content, bits, content.shape[1] * 8 // bits), place, axis=1)
-    return tiles
+@dataclass(frozen=True)
+class _InShared:
+    """An operand that is a tile in shared memory; K is one of its axes."""
+
+    operand: MatrixOperand
+    transposed: bool
+    k_axis: int
+
+    @property
+    def inner(self) -> int:
+        """The axis whose neighbours are neighbours in memory."""
+        return 1 - self.k_axis if self.transposed else self.k_axis
+
+    def read(
+        self, machine: Machine, instruction: Instruction, threads: Threads, descriptors: NDArray[Any]
+    ) -> NDArray[Any]:
+        """The codes of the tile of each warpgroup, [warpgroups, rows, columns]."""
+        memory = machine.memory
+        first = threads.indices.reshape(-1, 128)[:, 0]
+        codes = descriptors.reshape(-1, 128)[:, 0]
+        different = np.unique(codes).tolist()
+        result = np.empty((len(codes) if len(different) > 1 else 0, *self.operand.shape), self.code_type)
+        for code in different:
+            starts, width, chunks = _tile_places(self, code)
+            ours = np.flatnonzero(codes == code)
+            those = Threads.listed(threads.batch, np.repeat(first[ours], len(starts)))
+            addresses = np.tile(starts, len(ours))
+            offsets = memory.shared_offsets(instruction, those, addresses, width, "read", alignment=width)
+            blocks = offsets[:: len(starts), None] - starts[0]
+            tiles = self._matrices(memory.shared.view(CHUNK)[blocks + chunks >> 4].view(np.uint8))
+            if len(ours) == len(codes):
+                return tiles
+            result[ours] = tiles
+        return result
+
+    @property
+    def code_type(self) -> Any:
+        """The type of its codes."""
+        return self.operand.dtype.code_type
+
+    def chunks(self, code: int) -> NDArray[np.int64]:
+        """Addresses of the chunks of 16 bytes of the tile that a descriptor names, the inner axis first."""
+        bits, shape = self.operand.dtype.bits, self.operand.shape
+        outer = np.arange(shape[1 - self.inner])[:, None]
+        along = np.arange(0, shape[self.inner], 8 * CHUNK.itemsize // bits)
+        row, k = (along, outer) if self.transposed else (outer, along)  # rows are along M or N
+        tile = descriptor(code, family="wgmma")
+        return tile.addresses(row, k, bits=bits, major="MN" if self.transposed else "K").reshape(-1)
+
+    def _matrices(self, content: NDArray[np.uint8]) -> NDArray[Any]:
+        """The codes of tiles from the bytes of their chunks."""
+        bits = self.operand.dtype.bits
+        codes = _codes(content, bits, content.shape[1] * 8 // bits).astype(self.code_type, copy=False)
+        rows, columns = self.operand.shape
+        if self.inner == 1:
+            return codes.reshape(-1, rows, columns)
+        return np.swapaxes(codes.reshape(-1, columns, rows), 1, 2)
 
 
 @lru_cache(maxsize=256)
-def _chunks(
-    code: int, shape: tuple[int, int], bits: int, transposed: bool, k_axis: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Addresses of the chunks of 16 bytes that hold a tile, and which of their elements each of it is."""
-    # A is [M, K], B is [K, N]: `row` of a tile runs along M or N, `k` along K.
-    along, across = np.arange(shape[0])[:, None], np.arange(shape[1])[None, :]
-    row, k = (along, across) if k_axis == 0 else (across, along)
-    tile = descriptor(code, family="wgmma")
-    places = tile.addresses(row, k, bits=bits, major="MN" if transposed else "K")
-    chunks, number = np.unique(places >> 4, return_inverse=True)
-    inside = (places & 15) * 8 + (row if transposed else k) * bits % 8
-    return chunks << 4, number.reshape(shape) * (128 // bits) + inside // bits
+def _tile_places(tile: _InShared, code: int) -> tuple[NDArray[np.int64], int, NDArray[np.int64]]:
+    """Where a tile lies in the shared memory of a block.
+
+    Gives addresses of what it takes, in pieces of some bytes, how many these are, and its chunks.
+    """
+    chunks = tile.chunks(code)
+    starts, width = np.unique(chunks), CHUNK.itemsize
+    while width < _WIDEST_PIECE and len(starts) % 2 == 0:
+        if (starts[::2] % (2 * width)).any() or (starts[1::2] - starts[::2] != width).any():
+            break  # they are not all halves of wider pieces
+        starts, width = starts[::2], 2 * width
+    return starts, width, chunks
 
 
 BUILDERS: dict[str, Builder] = {

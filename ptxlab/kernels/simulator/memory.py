@@ -47,8 +47,8 @@ _REPEATED_BYTES = 1 << 26  # of addresses that are kept
 #: The proxy of an access, whether it is complete only after a wait, and what it writes.
 _Signal = tuple[str, bool, Sequence[NDArray[Any]]]
 _GENERIC: _Signal = ("generic", False, ())
-#: What is at the addresses of an atomic update afterwards, and what each thread found there.
-_Updated = tuple[NDArray[Any], NDArray[Any]]
+#: What is at the addresses of an atomic update afterwards, and what each thread found there, or None.
+_Updated = tuple[NDArray[Any], NDArray[Any] | None]
 
 
 @dataclass(slots=True)
@@ -234,15 +234,18 @@ class Memory:
         """As `update`, with all threads of an address at once.
 
         `change` gets what is at each of the different addresses, which of these each thread means, and which
-        threads those are; it gives what is at the addresses afterwards, and what each thread finds.
+        threads those are; it gives what is at the addresses afterwards, and what each thread finds, or None
+        if nobody wants to know.
         """
         old = np.zeros(threads.count, dtype=UNSIGNED[bits])
         width = bits // 8
         for piece in self._accesses(instruction, kind, space, threads, addresses, width, _GENERIC):
             view = piece.data[: piece.data.size - piece.data.size % width].view(UNSIGNED[bits])
-            places, which = np.unique(piece.offsets // width, return_inverse=True)
+            places, which = _distinct(piece.offsets // width)
             ours = np.arange(threads.count) if piece.chosen is None else piece.chosen
-            view[places], old[ours] = change(view[places], which, ours)
+            view[places], found = change(view[places], which, ours)
+            if found is not None:
+                old[ours] = found
         return old
 
     def add(
@@ -563,6 +566,15 @@ def _rows(data: NDArray[np.uint8], offsets: NDArray[np.int64], bits: int, count:
     else:
         rows = view.reshape(-1, count)[offsets // width]
     return [np.ascontiguousarray(rows[:, column]) for column in range(count)]
+
+
+def _distinct(places: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Each place once, in order, and which of these each one is."""
+    steps = np.diff(places)
+    if (steps < 0).any():
+        return np.unique(places, return_inverse=True)
+    fresh = np.concatenate(([True], steps > 0))
+    return places[fresh], np.cumsum(fresh) - 1
 
 
 def rounds(places: NDArray[Any]) -> list[NDArray[np.intp]]:

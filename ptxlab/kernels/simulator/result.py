@@ -15,7 +15,7 @@ from ...errors import PtxlabError, listing, quoted
 from ...isa.operands import Operands
 from ..chips import Bound, Work, bounds, find_chip
 from ..ptx import Instruction
-from .deferred import RegisterOperands
+from .deferred import RegisterOperands, WarpgroupOperands
 from .events import MatrixInputs, Observer
 from .hazard import Hazard
 from .threads import Grid, Threads
@@ -184,7 +184,7 @@ class Products(Observer):
         """The batch is done."""
         self._last = None
         for item in self.items:
-            if isinstance(item.operands, RegisterOperands):
+            if isinstance(item.operands, RegisterOperands | WarpgroupOperands):
                 item.operands = item.operands.computed()
 
     def extend(self, other: Products) -> None:

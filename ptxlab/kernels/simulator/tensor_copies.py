@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ...errors import PtxlabError, listing
 from ...memory import TensorMap
 from ...memory.descriptors import swizzled
+from ...memory.tensor_maps import converted
 from ...numerics.scalar import operation
 from ..ptx import Instruction
 from .memory import CHUNK, RANK_SHIFT, Memory, rounds
@@ -120,15 +121,16 @@ def _load(
         memory.shared[places[number] + np.flatnonzero(written)] = content[written]
     for ours, offsets in _by_offsets(tensor, inside, plain):
         windows, index = _windows(tensor, starts[ours])
-        chunks = windows[index].reshape(len(ours), -1)
+        elements = windows[index].reshape(len(ours), -1).view(tensor.array.dtype)
+        chunks = converted(tensor.data_type, elements).view(CHUNK)
         memory.shared.view(CHUNK)[(places[ours] >> 4)[:, None] + offsets] = chunks
 
 
 def _are_plain(tensor: TensorMap, starts: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which boxes lie inside of a NumPy array and are copied as they are, in chunks of 16 bytes."""
+    """Which boxes lie inside of a NumPy array and are copied in chunks of 16 bytes."""
     plain = (
         isinstance(tensor.array, np.ndarray)
-        and tensor.data_type in _TYPES
+        and (tensor.data_type in _TYPES or tensor.data_type.startswith("TFLOAT32"))
         and not tensor.interleave
         and isinstance(tensor.swizzle_mode, int)
         and set(tensor.element_strides) == {1}

@@ -154,7 +154,18 @@ class Batch:
 class Threads:
     """Threads that execute together: sorted indices into the batch, or None for all of it."""
 
-    __slots__ = ("_blocks", "_everyone", "_whole", "_whole_alive", "batch", "count", "index")
+    __slots__ = (
+        "_blocks",
+        "_everyone",
+        "_lanes",
+        "_lanes_known",
+        "_warps",
+        "_whole",
+        "_whole_alive",
+        "batch",
+        "count",
+        "index",
+    )
 
     def __init__(self, batch: Batch, index: NDArray[np.intp] | None) -> None:
         self.batch = batch
@@ -166,17 +177,50 @@ class Threads:
         self._everyone: NDArray[np.intp] | None = index
         self._whole: dict[int, bool] = {}
         self._whole_alive = -1
+        self._warps = -1
+        self._lanes: slice | None = None
+        self._lanes_known = False
+
+    def _common_lanes(self, index: NDArray[np.intp]) -> slice | None:
+        """The lanes, if they are the same in all blocks and follow each other."""
+        if not self._lanes_known:
+            self._lanes_known = True
+            each, rest = divmod(len(index), self.batch.count)
+            if each and not rest:
+                rows = index.reshape(self.batch.count, each)
+                starts = np.arange(self.batch.count) * self.batch.block_lanes + rows[0, 0]
+                if (rows[:, 0] == starts).all() and (rows[:, -1] == starts + (each - 1)).all():
+                    self._lanes = slice(int(rows[0, 0]), int(rows[0, 0]) + each)
+        return self._lanes
 
     @classmethod
     def listed(cls, batch: Batch, index: NDArray[np.intp]) -> Threads:
         """Threads one by one, in this order; the same one may come several times."""
         threads = cls(batch, index)
         threads.index = threads._everyone = index  # even if there are as many as in the batch
+        threads._lanes_known = True  # not sorted: they are taken one by one
         return threads
 
     def take(self, array: NDArray[Any]) -> NDArray[Any]:
         """The elements of an array over the batch that belong to these threads."""
-        return array if self.index is None else array[self.index]
+        if self.index is None:
+            return array
+        lanes = self._common_lanes(self.index)
+        if lanes is None:
+            return array[self.index]
+        return array.reshape(self.batch.count, self.batch.block_lanes)[:, lanes].reshape(-1)
+
+    def put(self, array: NDArray[Any], values: NDArray[Any]) -> None:
+        """Set the elements of an array over the batch that belong to these threads."""
+        if self.index is None:
+            array[:] = values
+            return
+        lanes = self._common_lanes(self.index)
+        if lanes is None:
+            array[self.index] = values
+        else:
+            rows = array.reshape(self.batch.count, self.batch.block_lanes)[:, lanes]
+            rows[:] = values.reshape(rows.shape)
 
     def constant(self, value: int, dtype: np.dtype[Any]) -> NDArray[Any]:
         """An array over these threads with this value, not to be written."""
@@ -200,10 +244,10 @@ class Threads:
     @property
     def warps(self) -> int:
         """How many warps have at least one of them."""
-        if self.index is None:
-            return self.batch.size // 32
-        warps = self.index >> 5
-        return int(np.count_nonzero(warps[1:] != warps[:-1])) + (self.count > 0)
+        if self._warps < 0:
+            warps = self.indices >> 5
+            self._warps = int(np.count_nonzero(warps[1:] != warps[:-1])) + (self.count > 0)
+        return self._warps
 
     def where(self, mask: NDArray[np.bool_]) -> Threads:
         """Those where the mask, over these threads, holds."""
