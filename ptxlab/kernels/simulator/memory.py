@@ -226,9 +226,7 @@ class Memory:
         threads: Threads,
         addresses: NDArray[Any],
         bits: int,
-        change: Callable[
-            [NDArray[Any], NDArray[np.intp], NDArray[np.intp]], tuple[NDArray[Any], NDArray[Any]]
-        ],
+        change: Callable[[NDArray[Any], NDArray[np.intp], NDArray[np.intp]], _Updated],
         kind: str = "atomic",
     ) -> NDArray[Any]:
         """As `update`, with all threads of an address at once.
