@@ -486,10 +486,10 @@ class _Accumulator(Deferred):
     __slots__ = ("_number", "together")
 
     def __init__(self, together: _Accumulators, number: int) -> None:
-        super().__init__(self._values)
         self.together, self._number = together, number
 
-    def _values(self) -> NDArray[Any]:
+    def get(self) -> NDArray[Any]:
+        """The values."""
         threads = self.together.threads
         column = self.together.values.result().reshape(threads.count, -1)[:, self._number]
         if threads.index is None:
