@@ -37,6 +37,8 @@ def _variants(form: Tcgen05Mma) -> Iterator[Case]:
             yield from _legal(form, n=64, **{flag: True})
         yield from _legal(form, n=64, a="e2m1", b="e3m2", transpose_a=True, transpose_b=True)
         yield from ((form, modifiers) for modifiers in _arguments(form))
+    if form.sparse:
+        yield from _legal(form, sparsity_version=1)
     for selector in form.selectors[1:]:
         yield from _legal(form, selector=selector)
     if form.scaled:

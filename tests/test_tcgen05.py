@@ -210,6 +210,7 @@ def test_atoms_of_cutlass(atom: str, form: str) -> None:
 def test_selection() -> None:
     rows = ptxlab.catalog("tcgen05.mma", "sm_100a")
     assert {row.family for row in rows} == {"tcgen05.mma"} and all(row.supports("sm_100a") for row in rows)
+    assert all(row.supports("sm_107a") for row in ptxlab.catalog("tcgen05.mma.sp", "sm_107a"))
     assert ptxlab.catalog("tcgen05.mma", "sm_120a") == () == ptxlab.catalog("tcgen05.shift", "sm_100f")
     every = ptxlab.catalog("tcgen05")
     assert [row.family for row in every] == sorted((row.family for row in every), key=TCGEN05_FAMILIES.index)

@@ -349,6 +349,7 @@ def _tcgen05() -> Iterator[Call]:
     yield call("Tcgen05Mma.of", Tcgen05Mma.of, form=ins)
     yield call("Tcgen05Mma.a_from", ins.a_from, space="tensor")
     yield call("Tcgen05Mma.collecting", ins.collecting, a="fill", b="")
+    yield call("Tcgen05Mma.for_target", ins.for_target, target="sm_107a")
     yield call("Tcgen05Mma.faults", ins.faults, descriptor=0x8400010, target="sm_100a")
     yield call("Tcgen05Mma.with_descriptor", ins.with_descriptor, code=None, m=64, n=24, transpose_a=True)
     move = ptxlab.instruction("tcgen05.ld.sync.aligned.16x32bx2.x2.b32")

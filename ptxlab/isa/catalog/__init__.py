@@ -18,7 +18,7 @@ from ..targets import check_target
 from ..tcgen05 import CONTROL_FAMILIES as _TCGEN05_CONTROLS
 from ..tcgen05 import FAMILIES as TCGEN05_FAMILIES
 from ..tcgen05 import MMA_FAMILIES as _TCGEN05_MULTIPLIES
-from ..tcgen05 import Tcgen05Form
+from ..tcgen05 import Tcgen05Form, Tcgen05Mma
 from ..transfer import FAMILIES as TRANSFER_FAMILIES
 from ..transfer import TransferForm
 from . import mma, tcgen05, transfer, wgmma, wmma
@@ -118,4 +118,7 @@ def tcgen05_forms(family: str | None = None, target: str | None = None) -> tuple
     if target is not None:
         check_target(target)
     rows = [row for name in TCGEN05_FAMILIES if family in (None, name) for row in _tcgen05_forms(name)]
-    return tuple(row for row in rows if target is None or target in row.targets)
+    if target is None:
+        return tuple(rows)
+    there = [row for row in rows if target in row.targets]
+    return tuple(row.for_target(target) if isinstance(row, Tcgen05Mma) else row for row in there)

@@ -18,6 +18,7 @@ from ..modifiers import Modifiers
 from ..operand import Operand
 from ..product_form import ProductForm, by_argument
 from ..sparsity import STRUCTURES, Structure
+from ..targets import check_target
 from ..tensor_memory import LANES, DataPath, TensorOperand, data_path, scale_layout, transposed
 from ..versions import PtxVersion
 from ..zero_column_mask import ZeroColumnMask
@@ -256,10 +257,22 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
                 f"{self.mnemonic}: no collector hints {quoted(a)} of A and {quoted(b)} of B; of A there are "
                 f"{of_a or 'none'}, of B {of_b or 'none'}"
             )
-        descriptor = self.descriptor
-        if descriptor.sparse and descriptor.row.format == "mxf4" and {*targets} <= {"sm_107a"}:
-            descriptor = replace(descriptor, sparsity_version=1)
-        return replace(self, collector_a=a, collector_b=b, targets=targets, descriptor=descriptor)
+        hinted = replace(self, collector_a=a, collector_b=b, targets=targets)
+        return hinted.for_target(targets[0]) if len(targets) == 1 else hinted
+
+    def for_target(self, target: str) -> Self:
+        """The same with the descriptor as a target takes it: sm_107a has version 1 of 4-bit sparsity.
+
+        >>> import ptxlab
+        >>> sparse = ptxlab.instruction("tcgen05.mma.sp.cta_group::1.kind::mxf4.block_scale")
+        >>> sparse.supports("sm_107a"), sparse.for_target("sm_107a").supports("sm_107a")
+        (False, True)
+        """
+        check_target(target)
+        if not self.sparse or self.row.format != "mxf4":
+            return self
+        version: Literal[0, 1] = 1 if target == "sm_107a" else 0
+        return replace(self, descriptor=replace(self.descriptor, sparsity_version=version))
 
     # -- the descriptor --------------------------------------------------------------------------------------
 
@@ -533,8 +546,8 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
             mask = ZeroColumnMask.decode(modifiers.zero_column_mask)
             if mask.shift:
                 raise PtxlabError(
-                    f"zero_column_mask=0x{mask.code:x}: it shifts B by {mask.shift} columns, and which "
-                    f"columns that multiplies the PTX ISA does not say; ptxlab takes no shift"
+                    f"zero_column_mask=0x{mask.code:x}: it shifts B by {mask.shift} columns, to columns "
+                    f"beyond the {self.n} of this B; ptxlab takes no shift"
                 )
         return modifiers
 
