@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from .._util.arguments import as_index
 from ..errors import PtxlabError, listing, quoted
 from ..isa.dtypes import DType
+from ..isa.modifiers import Modifiers
 from ..isa.operand import Operand, Place
 from ..isa.tcgen05 import Tcgen05Mma
 from ..views.labels import index_range
@@ -353,8 +354,10 @@ def factor_text(value: Any) -> str:
 def nonzero_products(state: ExplorerState, row: int, column: int) -> list[tuple[Any, Any]] | None:
     """The factors of the products that are not zero; None where a term is more than a product."""
     ins = state.ins
-    changed = any(value != ins.modifiers[name][0] for name, value in state.matrices.options.items()
-                  if name.startswith(("scale_d", "imm_scale")))  # fmt: skip
+    changed = any(value != getattr(Modifiers, name) for name, value in state.matrices.options.items()
+                  if name.startswith(("scale_d", "imm_scale", "zero_column")))  # fmt: skip
+    if isinstance(ins, Tcgen05Mma):
+        changed |= ins.descriptor.negate_a or ins.descriptor.negate_b
     if ins.scale_vec or ins.bit_op or changed:
         return None
     a, b = state.values("A")[row], state.values("B")[:, ins.column_of_b(row, column)]

@@ -19,6 +19,7 @@ from ..isa.operand import Place
 from ..isa.operands import Operands
 from ..isa.tcgen05 import Tcgen05Mma
 from ..numerics.emulate import emulate
+from ..numerics.trace import disabled_lane
 from .parse_cell import format_value, parse
 from .question import Prompt, Question, Reading, Solution, Verdict
 from .question_text import (
@@ -467,8 +468,12 @@ class Value(Question):
         if products is not None and len(products) <= _FEW_PRODUCTS:
             terms = [f"{factor_text(a)}·{factor_text(b)}" for a, b in products] or ["0"]
             explanation += f" is {' + '.join(terms)}"
-        if accumulator not in ("0", "-0"):
-            explanation += f", and C[{self.row}][{self.column}] = {accumulator} is added"
+        modifiers = state.operands.modifiers
+        if accumulator not in ("0", "-0") and modifiers.scale_d and modifiers.enable_input_d:
+            scaled = f" / 2^{modifiers.scale_input_d}" if modifiers.scale_input_d else ""
+            explanation += f", and C[{self.row}][{self.column}] = {accumulator}{scaled} is added"
+        if disabled_lane(state.operands, self.row, self.column) is not None:
+            explanation = f"{self.cell} = {value}: disable-output-lane leaves it as it was, C"
         return Solution((value,), f"{explanation}.", (self.cell,))
 
     def _read(self, state: ExplorerState, answer: str) -> Reading:
