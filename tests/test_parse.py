@@ -331,6 +331,22 @@ def test_the_assembler_s_spellings_have_one_mnemonic(text: str, mnemonic: str) -
         (f"1. {F16} comes first.", F16),
         (f"\x1b[31m{F16}\x1b[0m", F16),
         ("ldmatrix.x4", "ldmatrix.sync.aligned.m8n8.x4.b16"),
+        ("%d = call { float } @llvm.nvvm.mma.m16n8k16.row.col.f32.f32(<2 x half> %a0)", F16),
+        (
+            "llvm.nvvm.mma.m16n8k32.row.col.satfinite.s8.u8",
+            "mma.sync.aligned.m16n8k32.row.col.satfinite.s32.s8.u8.s32",
+        ),
+        (
+            "llvm.nvvm.mma.and.popc.m16n8k256.row.col.b1",
+            "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc",
+        ),
+        ("llvm.nvvm.mma.m8n8k4.row.col.f64", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64"),
+        ("llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.b16.p3", "ldmatrix.sync.aligned.m8n8.x4.shared.b16"),
+        ("llvm.nvvm.wmma.m16n16k16.mma.row.col.f32.f32", "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"),
+        (
+            "@llvm.nvvm.wmma.m16n16k16.store.d.row.stride.f32.p0i32",
+            "wmma.store.d.sync.aligned.row.m16n16k16.f32",
+        ),
         ("stmatrix.x2.trans", "stmatrix.sync.aligned.m8n8.x2.trans.b16"),
         ("SM90_U32x4_STSM_T<nv_bfloat162>", "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16"),
         (
@@ -414,6 +430,7 @@ def test_functions_take_names_as_well_as_instructions() -> None:
             "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f16.f16.f32",
             r"names the types of D and C only, .f32.f32; nearest legal: \S+.m16n16k16.f32.f32,",
         ),
+        ("llvm.nvvm.mma.m16n8k99.row.col.f64", "LLVM has no matrix intrinsic of that name"),
         ("HMMA.16816.F32", r"is machine code \(SASS\)"),
         ("cp.async.ca", "is no matrix instruction; families are mma"),
         ("mma.sync", r"nearest legal: mma\.sync\.aligned\.m16n8k16\.row\.col\.f32\.f16\.f16\.f32"),

@@ -1,4 +1,4 @@
-"""The one resolver of names: any spelling that the assembler takes, pasted code, short names, CUTLASS."""
+"""The one resolver of names: any spelling that the assembler takes, pasted code, short names, atoms, LLVM."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import lru_cache
 from ..errors import PtxlabError, listing
 from .cutlass import atom_form, tcgen05_atom
 from .form import Form
+from .llvm import intrinsic_form, is_intrinsic
 from .mma import MmaForm
 from .refusals import is_companion, refusal
 from .short_names import by_short_name
@@ -22,7 +23,8 @@ def parse(text: str | Form) -> MmaForm | TransferForm:
     """The form that a text names.
 
     Any of these: a mnemonic with its qualifiers in any order that the assembler takes; a line of PTX or an
-    `asm` statement with one; a short name (`mma.m16n8k64.s4`: the plainest of those); an atom of CUTLASS.
+    `asm` statement with one; a short name (`mma.m16n8k64.s4`: the plainest of those); an atom of CUTLASS; an
+    intrinsic of LLVM.
     By itself a name of wgmma has A in registers; with an operand list A is where that has it.
 
     >>> parse("mma.sp.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32").selectors
@@ -177,8 +179,8 @@ def parse_all(text: str | Form) -> list[MmaForm | TransferForm]:
 
 @lru_cache(maxsize=1024)
 def _resolve(name: str) -> MmaForm | TransferForm:
-    form = form_of(name) or atom_form(name)
-    if form is None and not is_mnemonic(name):
+    form = form_of(name) or atom_form(name) or intrinsic_form(name)
+    if form is None and not is_mnemonic(name) and not is_intrinsic(name):
         form = by_short_name(name)
     if form is None:
         raise PtxlabError(refusal(name))

@@ -11,6 +11,7 @@ from ..errors import listing, quoted
 from .catalog import REGISTER_FAMILIES, mma_forms
 from .cutlass import atom_mnemonic, is_atom
 from .dtypes import DTYPES
+from .llvm import is_intrinsic
 from .quirks import QUIRKS
 from .short_names import similar_names
 from .spelling import canonical, is_mnemonic, mnemonics, tcgen05_form, tcgen05_mnemonics
@@ -59,6 +60,11 @@ def refusal(name: str) -> str:
         return f"{companion} {_COMPANIONS[companion]}; it multiplies nothing and has no fragments"
     if is_atom(name):
         return _atom_refusal(name)
+    if is_intrinsic(name):
+        return (
+            f"{quoted(name)}: LLVM has no matrix intrinsic of that name; it has, e.g., "
+            "llvm.nvvm.mma.m16n8k16.row.col.f32.f32"
+        )
     tokens = name.split(".")
     cased = _by_lower_case().get(name.lower())
     if cased is not None:

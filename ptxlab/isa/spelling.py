@@ -161,13 +161,14 @@ _FAMILIES = "mma|wmma|wgmma|ldmatrix|stmatrix|movmatrix|tcgen05"
 _MENTION = re.compile(
     rf"(?<![\w.%$])(?:{_FAMILIES})(?:\.\w+(?:::\w+(?::\d)?)*)+"  # a mnemonic of PTX
     r"|(?<![\w.%$:])(?:\w+::)*(?:SM\d+_\w+|G?MMA_\d+x\d+x\d+_\w+)(?:<[^<>]*>)?"  # an atom of CUTLASS
+    r"|(?<![\w.%$])llvm\.nvvm\.(?:w?mma|ldmatrix|stmatrix)(?:\.\w+)+"  # an intrinsic of LLVM
 )
 #: Between the parts of a name, in C and in what people copy: line continuations, colours, marks of no width.
 _JOINTS = re.compile(r'\\[nt]|\\\r?\n|"\s+"|""|\x1b\[[\d;]*m|[\xad\u200b-\u200f\u2060\ufeff]')
 
 
 def mentions(text: str) -> list[str]:
-    """The matrix instructions that a text names, each once: PTX, inline assembly, or CUTLASS's atoms.
+    """The matrix instructions that a text names, each once: PTX, CUTLASS's atoms, LLVM's intrinsics.
 
     Of any other text the first word, which may be a short name.
 
