@@ -242,6 +242,14 @@ def test_standard_headers() -> None:
     assert out[0] & 0xFFFFFFFF == 0xFF800000  # nvcc knows INFINITY without any header
 
 
+def test_all_blocks_wait() -> None:
+    """As many blocks as an H200 has multiprocessors wait for each other: all of them run together."""
+    count = 132 * 256
+    a, b = np.arange(count, dtype=np.int32) ** 2, np.zeros(count, dtype=np.int32)
+    CASES["relaxation"].compiled().simulate(132, 256, a, b, 1, show=False, check=False)
+    assert np.array_equal(b, np.roll(a, -1) - np.roll(a, 1) + 2 * a)
+
+
 #: What an H200 prints, and what its printf returns.
 _PRINTED = """
 2 | %ld %lu | -1l, 1ul | -1 1

@@ -383,7 +383,10 @@ def _wait(instruction: Instruction, context: Context) -> Step:
             parts.append(f"{bytes_} bytes")
         if not parts:
             parts.append("the parity to change: it is complete, and the next phase has not begun")
-        return text + " and ".join(parts)
+        text += " and ".join(parts)
+        if phase == 1 and pending == count and not bytes_:
+            text += "; nobody has arrived in it, and the phase before it is complete: is the parity right?"
+        return text
 
     return Step(instruction, control=control, explain=explain)
 

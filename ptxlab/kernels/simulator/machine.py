@@ -200,6 +200,7 @@ class Launch:
     output: Callable[[str], None]
     model: str | None = None
     registers: int = 0
+    waits: bool = False  # blocks may wait for each other
 
 
 @dataclass(slots=True)

@@ -18,7 +18,7 @@ from ..._util.threads import check_executor, in_order
 from ...errors import PtxlabError
 from ...gpu.kernel_launch import MapPointer
 from ...memory import TensorMap
-from ..ptx import Module, read_ptx
+from ..ptx import Module, Sink, read_ptx
 from .arguments import Array, KernelArgument
 from .decode import Image
 from .events import Observer
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 __all__ = ["Checks", "simulate"]
 
 _MOST_LANES = 1 << 15  # of a batch: registers of that many threads stay in the cache's reach
+#: Of one whose blocks may wait for each other, e.g. with grid.sync(): more than an H200 has at a time.
+_MOST_WAITING_LANES = 1 << 19
 _REGISTER_BYTES = 1 << 29  # of all registers of a batch
 _KEPT_BYTES = 1 << 27  # of what matrix instructions read
 _MAP_MAGIC = b"ptxlab tensor map"
@@ -110,12 +112,13 @@ def _launch(
         maps,
         output,
         model,
+        waits=grid.block_count * grid.lanes > _MOST_LANES and _may_wait(image.module),
     )
 
 
 def _run(launch: Launch, grid: Grid, first: int, last: int, tick: _Tick) -> None:
     """Run blocks first to last - 1, as many at once as fit."""
-    step = _batch_blocks(grid, len(launch.entry.types), launch.memory.shared_size)
+    step = _batch_blocks(grid, len(launch.entry.types), launch.memory.shared_size, launch.waits)
     done = 0
 
     def executed(count: int) -> None:
@@ -296,12 +299,27 @@ def _image(ptx: str, name: str) -> Image:
     return Image(module, module.functions[name], ptx)
 
 
-def _batch_blocks(grid: Grid, registers: int, shared: int) -> int:
+def _may_wait(module: Module) -> bool:
+    """Whether blocks may wait for others: they may look at global memory again and again."""
+    for function in module.functions.values():
+        for instruction in function.instructions:
+            parts = instruction.parts
+            if "shared" in instruction.opcode:
+                continue
+            if parts[0] == "ld" and not {"volatile", "acquire", "relaxed"}.isdisjoint(parts):
+                return True
+            if parts[0] == "atom" and not isinstance(instruction.operands[0], Sink):
+                return True
+    return False
+
+
+def _batch_blocks(grid: Grid, registers: int, shared: int, waits: bool = False) -> int:
     """Blocks that run together."""
     lanes = grid.lanes
     by_registers = _REGISTER_BYTES // (4 * max(registers, 1) * lanes)
     by_shared = _REGISTER_BYTES // max(shared, 1)
-    most = max(1, min(_MOST_LANES // lanes, by_registers, by_shared, grid.block_count))
+    most_lanes = _MOST_WAITING_LANES if waits else _MOST_LANES
+    most = max(1, min(most_lanes // lanes, by_registers, by_shared, grid.block_count))
     return max(1, most // grid.cluster_size) * grid.cluster_size
 
 
