@@ -12,7 +12,9 @@ RUN := $(BIN)/python
 PYTEST = $(RUN) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test exhaustive check lint types loops bytecode format docs chips homework browser release clean
+# what stands before the tests, at the same time; JavaScript is checked while pip installs
+CHECKS = $(MAKE) --no-print-directory -j 4 --output-sync=target types loops lint bytecode
+.PHONY: help lab test exhaustive check lint javascript types loops bytecode format docs chips homework browser release clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*  ## /\1	/p' $(firstword $(MAKEFILE_LIST)) | while IFS='	' read -r name text; do printf '  make %-10s %s\n' "$$name" "$$text"; done
@@ -20,23 +22,25 @@ help:  ## this list
 lab: $(VENV)/lab.stamp  ## create the environment and open JupyterLab on notebooks/
 	$(RUN) -m jupyterlab --notebook-dir=notebooks $(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_ARGS)  # in a container one is root
 
-test: $(VENV)/test.stamp browser  ## create the environment and run ruff, mypy and the whole test suite
-	@$(MAKE) --no-print-directory -j 4 --output-sync=target types loops lint bytecode
+test:  ## create the environment and run ruff, mypy and the whole test suite
+	+@$(CHECKS) browser
 	$(PYTEST) $(TEST_ARGS)
 
 exhaustive: $(VENV)/test.stamp browser  ## the tests with every case, of which `make test` takes a part (half an hour)
 	@$(MAKE) --no-print-directory loops
 	PTXLAB_EXHAUSTIVE=1 $(PYTEST) $(TEST_ARGS)
 
-check: $(VENV)/test.stamp  ## what answers in 90 seconds: the linters, the type checker and the quick tests
-	@$(MAKE) --no-print-directory -j 4 --output-sync=target types loops lint bytecode
+check:  ## what answers in 90 seconds: the linters, the type checker and the quick tests
+	+@$(CHECKS)
 	$(PYTEST) -q -m "not slow and not browser" $(TEST_ARGS)
 
-lint: $(VENV)/test.stamp  ## ruff, the order of imports between packages; TypeScript and ESLint over the Explorer, where npm is
+lint: $(VENV)/test.stamp javascript  ## ruff, the order of imports between packages; TypeScript and ESLint over the Explorer, where npm is
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(BIN)/lint-imports --no-logo --no-cache
-	$(RUN) -m tools.check_javascript
+
+javascript: | $(BIN)/python
+	$(RUN) -S -m tools.check_javascript  # without the packages that pip may be installing
 
 types: $(VENV)/test.stamp  ## mypy, strict on the library
 	$(RUN) -m mypy
