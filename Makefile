@@ -34,12 +34,12 @@ check:  ## what answers in 90 seconds: the linters, the type checker and the qui
 	+@$(CHECKS)
 	$(PYTEST) -q -m "not slow and not browser" $(TEST_ARGS)
 
-lint: $(VENV)/test.stamp javascript  ## ruff, the order of imports between packages; TypeScript and ESLint over the Explorer, where npm is
+lint: $(VENV)/test.stamp javascript  ## ruff, the order of imports between packages, and JavaScript
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(BIN)/lint-imports --no-logo --no-cache
 
-javascript: | $(BIN)/python
+javascript: | $(BIN)/python  ## TypeScript, ESLint and Prettier over the widgets, where npm is
 	$(RUN) -S -m tools.check_javascript  # without the packages that pip may be installing
 
 types: $(VENV)/test.stamp  ## mypy, strict on the library
