@@ -162,6 +162,7 @@ class Products(Observer):
     def __init__(self, most_bytes: int) -> None:
         self._left = most_bytes
         self.items: list[_Product] = []
+        self._computed = 0  # items of batches that are done
         self.complete = True
         self._last: tuple[Threads, int, NDArray[np.int64]] | None = None  # warps of threads
 
@@ -183,9 +184,10 @@ class Products(Observer):
     def end(self) -> None:
         """The batch is done."""
         self._last = None
-        for item in self.items:
+        for item in self.items[self._computed :]:
             if isinstance(item.operands, RegisterOperands | WarpgroupOperands):
                 item.operands = item.operands.computed()
+        self._computed = len(self.items)
 
     def extend(self, other: Products) -> None:
         """Add what blocks in another process read."""
