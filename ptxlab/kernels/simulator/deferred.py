@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._util.threads import leave_a_core, thread_count
+from ...errors import PtxlabError
 from ...isa.mma import MmaForm
 from ...isa.modifiers import Modifiers
 from ...isa.operands import Operands
@@ -216,9 +217,11 @@ class MatrixQueue:
     def add(self, operands: RegisterOperands) -> list[Deferred]:
         """Put a matrix instruction aside; gives the registers of its D."""
         for those in operands.registers.values():
-            for register in those:
-                if isinstance(register, _Result) and not register.group.is_closed:
+            for number, register in enumerate(those):
+                if isinstance(register, _Result):
                     self.close(register.group)  # what it needs is not computed together with it
+                elif isinstance(register, Deferred):
+                    those[number] = register.get()
         group = self._open.get(operands.ins)
         if group is not None and group.modifiers != operands.modifiers:
             self.close(group)
@@ -249,7 +252,10 @@ class MatrixQueue:
         """Compute it, or let the thread do so after all that came before."""
         if products < _WORTH_A_THREAD or thread_count() == 1:
             done: Future[NDArray[Any]] = Future()
-            done.set_result(compute(self._scratch))
+            try:
+                done.set_result(compute(self._scratch))
+            except PtxlabError as error:
+                done.set_exception(error)  # for whoever reads a result, as from the thread
             return done
         if len(self._waiting) == _AHEAD:
             self._waiting.popleft().result()
