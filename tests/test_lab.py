@@ -199,7 +199,7 @@ def test_what_is_no_notebook_stays(source: Path, tmp_path: Path, monkeypatch: py
     folder = tmp_path / "copies"
     folder.mkdir()
     os.mkfifo(folder / "00-first.ipynb")
-    with pytest.raises(PtxlabError, match="00-first.ipynb is there, but no file"):
+    with pytest.raises(PtxlabError, match="00-first.ipynb exists but is not a file"):
         lab.copy_notebooks(source, folder)
     (folder / "00-first.ipynb").unlink()
     lab.copy_notebooks(source, folder)

@@ -321,7 +321,7 @@ def test_a_loop_that_never_ends() -> None:
     [
         (
             ("mov.u32 %r1, %tid.x;", "mov.u32 %r9, %tid.x;"),
-            "PTX line 10: %r9 is no register that was declared",
+            "PTX line 10: %r9 is neither a declared register nor a special one",
         ),
         (("bra DONE;\n    st", "bra GONE;\n    st"), "PTX line 17: there is no label GONE"),
         (("ret;", "ret"), "PTX line 22: found '}' where an operand belongs"),

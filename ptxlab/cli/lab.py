@@ -94,7 +94,7 @@ def _copy(original: Path, folder: Path, manifest: dict[str, str], update: bool, 
     name = original.name
     copy = folder / name
     if copy.exists() and not copy.is_file():
-        raise PtxlabError(f"{name} is there, but no file; move it away, or name another folder with --to")
+        raise PtxlabError(f"{name} exists but is not a file; move it away, or name another folder with --to")
     if not copy.exists():
         write_atomically(copy, content)
         manifest[name] = latest

@@ -143,7 +143,7 @@ def _value(text: str, rng: np.random.Generator) -> Any:
             with warnings.catch_warnings(action="ignore"):  # files of Python 2
                 return np.array(np.lib.format.open_memmap(path, mode="r"), order="C")
         except Exception:  # a damaged file may raise anything
-            raise PtxlabError(f"--arg {quoted(text)}: it is no file that np.save wrote") from None
+            raise PtxlabError(f"--arg {quoted(text)}: it is not a file written by np.save") from None
     raise PtxlabError(
         f"--arg {quoted(text)}: it takes a number, a file of np.save (x.npy), or an array such as "
         f"zeros:float32:64x64; there are {listing(_FILLS)}"
@@ -155,7 +155,7 @@ def _filled(fill: str, rest: str, text: str, rng: np.random.Generator) -> NDArra
     try:
         dtype = np.dtype(_dtype(name))
     except TypeError:
-        raise PtxlabError(f"--arg {quoted(text)}: {quoted(name)} is no type of NumPy, e.g. float32") from None
+        raise PtxlabError(f"--arg {quoted(text)}: {quoted(name)} is not a NumPy type, e.g. float32") from None
     if dtype.kind not in "iufV" or dtype.hasobject or not dtype.itemsize or dtype.names:
         raise PtxlabError(f"--arg {quoted(text)}: kernels take integers and floats, e.g. float32")
     shape = _sizes(shape_text, f"--arg {quoted(text)}: shape")

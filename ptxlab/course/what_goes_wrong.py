@@ -157,7 +157,7 @@ def _with_lines(text: str, edit: object) -> str:
         )
     for line, new in edit.items():
         if type(line) is not int or not 1 <= line <= len(lines):
-            raise PtxlabError(f"{quoted(line)} is no line of the kernel: it has lines 1 to {len(lines)}")
+            raise PtxlabError(f"{quoted(line)} is not a line of the kernel: it has lines 1 to {len(lines)}")
         if not isinstance(new, str):
             raise PtxlabError(f"line {line}: found {quoted(new)}; its new text goes into quotes")
         lines[line - 1] = new

@@ -200,7 +200,7 @@ def decode_message(message: object) -> edits.Edit | Request:
         if isinstance(value, str) and len(value) > longest:
             raise PtxlabError(f"message {kind}: {name} has {len(value)} letters; it takes {longest}")
         if isinstance(value, str) and not value.isascii() and re.search(r"[\ud800-\udfff]", value):
-            raise PtxlabError(f"message {kind}: {name} is no valid text: it has half a surrogate pair")
+            raise PtxlabError(f"message {kind}: {name} is not valid text: it has half a surrogate pair")
     return MESSAGES[kind](**content)
 
 

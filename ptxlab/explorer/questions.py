@@ -334,7 +334,7 @@ class Nibble(Question):
         if cell == Cell("E", self.row, chunk):
             return Reading(True)
         if cell.name != "E":
-            return Reading(False, f"{cell} is no nibble", (cell,))
+            return Reading(False, f"{cell} is not a nibble", (cell,))
         columns = chunk_columns(state, cell.column)
         return Reading(False, f"{cell} is about columns {columns} of row {cell.row}", (cell,))
 
@@ -409,7 +409,7 @@ class Metadata(Question):
             return Reading(True)
         groups = state.ins.nibbles.get(code)
         if groups is None:
-            return Reading(False, f"0b{code:04b} is no nibble that the instruction takes")
+            return Reading(False, f"0b{code:04b} is not a nibble that the instruction takes")
         columns = listing(columns_of_groups(state, self.chunk, groups))
         return Reading(False, f"0b{code:04b} would keep A[{self.row}][{columns}]")
 

@@ -366,7 +366,7 @@ class GpuArrays:
         lengths, steps = _merged(sizes, strides)
         if len(lengths) > _MOST_AXES:
             raise PtxlabError(
-                f"an array on the GPU with {len(lengths)} axes that lie apart: copied are {_MOST_AXES}"
+                f"an array on the GPU with {len(lengths)} non-contiguous axes: {_MOST_AXES} can be copied"
             )
         pointer = self.scratch(view.size * view.itemsize)
         missing = _MOST_AXES - len(lengths)

@@ -27,7 +27,7 @@ class Quirk:
     >>> counts = next(row for row in QUIRKS if "m8n8.x8" in row.example)
     >>> right = "ldmatrix.sync.aligned.m8n8.x1.b16"
     >>> counts.fault_of("ldmatrix.sync.aligned.m8n8.x8.b16", {right: right}.get)
-    ('.x8 is no count', 'ldmatrix.sync.aligned.m8n8.x1.b16')
+    ('.x8 is not a valid count', 'ldmatrix.sync.aligned.m8n8.x1.b16')
     """
 
     title: str
@@ -181,7 +181,7 @@ def _rows() -> Iterator[Quirk]:
         of=("mma.sync", "mma.xor", "mma.and", "mma.or"),
         fault=r".\2 exists for b1 only",
         emits="multiplies and adds all the same, by the code of the spelling without",
-        why="the result is no population count",
+        why="the result is not a population count",
         targets=SM_75,
         example=_line("mma.sync.aligned.m8n8k32.row.col.s32.s4.s4.s32.xor.popc", 2, 1, 1, 2),
     )
@@ -215,7 +215,7 @@ def _rows() -> Iterator[Quirk]:
         title="`ldmatrix` `.s8.s4` with `.x8` to `.x128`",
         pattern=r"(?<=^ldmatrix)(?=.*\.s8(?:\..*)?\.s4(?:\.|$))(.*)(\.x(?:8|16|32|64|128))(?=\.|$)",
         meant=r"\1.x1",
-        fault=r"\2 is no count",
+        fault=r"\2 is not a valid count",
         emits="moves one matrix, as .x1 does",
         why="there are no addresses for more than four matrices of 8 rows",
         targets=(*SM_90A, *SM_100A),
@@ -226,7 +226,7 @@ def _rows() -> Iterator[Quirk]:
         title="`ldmatrix` and `stmatrix` with `.x8` to `.x128`",
         pattern=r"(?<=matrix)(.*)(\.x(?:8|16|32|64|128))(?=\.|$)",
         meant=r"\1.x1",
-        fault=r"\2 is no count",
+        fault=r"\2 is not a valid count",
         emits="moves one matrix, as .x1 does (LDSM.16.M88, STSM.16.M88)",
         why="there are no addresses for more than four matrices of 8 rows",
         targets=SM_75,

@@ -78,18 +78,18 @@ def refusal(name: str) -> str:
         return f"{quoted(name)} is machine code (SASS); `ptxlab sass` shows what PTX becomes on a chip"
     if "wmma::" in name:
         return f"{quoted(name)} is C++, which ptxlab.wmma mirrors; PTX has wmma.load, wmma.mma and wmma.store"
-    return f"{quoted(name)} is no matrix instruction; families are {_FAMILIES}"
+    return f"{quoted(name)} is not a matrix instruction; families are {_FAMILIES}"
 
 
 def _atom_refusal(name: str) -> str:
     if "TMA" in name or "BULK" in name or "CP_ASYNC" in name:
-        return f"{quoted(name)} copies between global and shared memory; it is no matrix instruction"
+        return f"{quoted(name)} copies between global and shared memory; it is not a matrix instruction"
     if re.match(r"(?:\w+::)*SM10\d_(?:MMA|TMEM|UTCCP|MXF4)", name):
         return f"{quoted(name)} is a tcgen05 instruction, which {_TCGEN05}; name it by its PTX mnemonic"
     mnemonic = atom_mnemonic(name)
     if mnemonic is not None:
         reason = _mnemonic_refusal(mnemonic, mnemonic.split("."))
-        return f"{quoted(name)} is no atom of CUTLASS; it would be {reason}"
+        return f"{quoted(name)} is not a CUTLASS atom; it would be {reason}"
     if re.search(r"SM120_(?:SPARSE_)?16x8x\d+_TN", name):
         scaled = "_VS<float_e4m3_t, float_e4m3_t, float, float_ue8m0_t, 32>"
         arguments = scaled if "_VS" in name else "<float_e4m3_t, float_e4m3_t, float>"
@@ -98,7 +98,7 @@ def _atom_refusal(name: str) -> str:
         )
     if re.search(r"_G?C64", name):
         return f"{quoted(name)} multiplies complex numbers by several instructions; name one of f64"
-    return f"{quoted(name)} is no atom of CUTLASS that stands for one matrix instruction of PTX"
+    return f"{quoted(name)} is not a CUTLASS atom that stands for one matrix instruction of PTX"
 
 
 def _tcgen05_refusal(name: str) -> str:
@@ -217,7 +217,7 @@ def _fault(tokens: list[str], nearest: str) -> str:
     if without is not None:
         return without
     if tokens[0] not in _heads():
-        return f"{quoted(tokens[0])} is no matrix instruction; families are {_FAMILIES}"
+        return f"{quoted(tokens[0])} is not a matrix instruction; families are {_FAMILIES}"
     strange = next((token for token in tokens if token not in _words()), None)
     if strange is not None:
         return f"no instruction here has the qualifier {_brief([strange])}"

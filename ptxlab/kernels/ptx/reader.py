@@ -176,7 +176,7 @@ class _Reader:
                 if text.startswith("\0", position):
                     position += 1
                     continue
-                self._fail(position, f"found {quoted(text[position : position + 12])}, which is no PTX")
+                self._fail(position, f"found {quoted(text[position : position + 12])}, which is not PTX")
             kind = match.lastgroup or ""
             if kind != "skip":
                 tokens.append(_Token(kind, match.group(), position))
@@ -785,7 +785,7 @@ class _Reader:
         if token.text.startswith("%"):
             if _SPECIAL.fullmatch(token.text):
                 return Special(token.text)
-            self._fail(token.start, f"{token.text} is no register that was declared, and no special register")
+            self._fail(token.start, f"{token.text} is neither a declared register nor a special one")
         offset = 0
         while self._is("+") or self._is("-"):
             offset += self._integer("an offset")

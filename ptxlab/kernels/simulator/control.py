@@ -113,7 +113,9 @@ def _call(instruction: Instruction, context: Context) -> Step:
         for target in np.unique(targets):
             callee_name = machine.launch.functions.get(int(target))
             if callee_name is None:
-                raise PtxlabError(f"{instruction.where}: a call of 0x{int(target):x}, which is no function")
+                raise PtxlabError(
+                    f"{instruction.where}: a call of 0x{int(target):x}, which is not a function"
+                )
             ours = active.where(targets == target)
             _enter(machine, frame, instruction, callee_name, ours, argument_names, result_names)
 
