@@ -536,3 +536,26 @@ def test_a_saved_page_pins_too(page: Any, tmp_path: Path) -> None:
     shows(page, ".ptx-memory-text", "wavefront 1 of 4")
     page.locator("[data-memory=B]").click()
     shows(page, ".ptx-memory-bar b", "B in shared memory")
+
+
+def test_masks_and_questions_of_tensor_memory(screen: Lanes, page: Any) -> None:
+    screen.python(f"ex.instruction = ptxlab.instruction({TENSOR!r}, m=64, n=32)\nex.C = np.full((64, 32), 7)")
+    mask = page.locator("[data-option=disable_output_lane]")
+    mask.fill("0..15")
+    mask.press("Enter")
+    screen.reads("D", 3, 5, 7)
+    assert "disable-output-lane: it stays as it was, C" in screen.point("D", 3, 5)
+    mask.fill("0..128")
+    mask.press("Enter")
+    shows(page, ".ptx-problem", "type lanes from 0 to 127")
+    assert mask.input_value() == "0..15"
+
+    # a question hides tensor memory, and its verdict is seen there
+    screen.python('ex.quiz(["word D[20][3]"])')
+    page.wait_for_selector(".ptx-tensor", state="hidden")
+    answer = page.locator(".ptx-quiz-answer")
+    assert answer.get_attribute("placeholder") == "lane … column …"
+    answer.fill("lane 36, column 3")
+    answer.press("Enter")
+    shows(page, ".ptx-quiz-result", "Right. D[20][3] is in lane 36, column 3")
+    page.wait_for_selector(".ptx-tensor", state="visible")

@@ -457,7 +457,7 @@ function boxCell(view, context, { name, row, column }, colour, line) {
     const part = Math.floor((bits & 31) / place.info.width);
     const x = word.width >= 8 ? word.x + word.width - (part + 1) * wide : word.x;
     const at = { ...word, x, width: word.width >= 8 ? wide : word.width };
-    const dash = copy && word.width >= 12 ? [3, 2] : []; // around a small word it would be dust
+    const dash = copy && at.width >= 12 ? [3, 2] : []; // around a small word it would be dust
     boxWords(context, at, colour, copy ? Math.min(line, 1) : line, app.ink.paper, dash);
   });
 }
