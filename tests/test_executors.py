@@ -24,7 +24,7 @@ from ptxlab.isa.operands import Operands
 from ptxlab.kernels.simulator import HazardError
 from ptxlab.numerics import emulate as emulator
 from ptxlab.numerics.products import exact_product
-from tests.sampling import some
+from tests.sampling import EXHAUSTIVE, some
 
 from .kernel_cases import CASES, digest
 from .test_matmul import NAMES, problem
@@ -41,11 +41,11 @@ def processes() -> Iterator[Executor]:
 
 @pytest.fixture(scope="module")
 def dask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Executor]:
-    """Two worker processes, each with a scheduler's connection as on a cluster of machines."""
+    """Worker processes, each with a scheduler's connection as on a cluster of machines."""
     distributed = pytest.importorskip("distributed")
     with (
         distributed.LocalCluster(
-            n_workers=2,
+            n_workers=2 if EXHAUSTIVE else 1,
             threads_per_worker=1,
             processes=True,
             dashboard_address=None,

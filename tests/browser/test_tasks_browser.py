@@ -1,5 +1,7 @@
 """Twenty tasks of a new user, in JupyterLab at 1440x900 with the file browser open.
 
+`make test` does those that no test in a bare page does, `make exhaustive` all.
+
 Each is done in as few actions as its budget says, and what it concerns is on the screen afterwards. An action
 is a click, a key, a turn of the wheel, pointing somewhere, a choice in a list, or a text typed with the Enter
 that ends it.
@@ -222,6 +224,7 @@ def test_10_chips_that_differ(user: User, task: Callable[[int], None], page: Any
     task(3)
 
 
+@covered_by("test_picker_browser.py and test_sparse, in a bare page")
 def test_11_to_13_sparse(user: User, task: Callable[[int], None], page: Any) -> None:
     user.start(F16, "ex.A = np.arange(256).reshape(16, 16) % 8")
     user.pick("sparse fp8 wgmma m64n8k64 f32.e4m3.e4m3")
@@ -273,6 +276,7 @@ def test_15_zoom(user: User, task: Callable[[int], None], page: Any) -> None:
     task(3)
 
 
+@covered_by("test_names_of_large_and_scaled_instructions, in a saved page")
 def test_16_a_cell_of_a_large_instruction(user: User, task: Callable[[int], None], page: Any) -> None:
     user.start(S4)
     user.pick("m64n256k16 f32.f16.f16")
