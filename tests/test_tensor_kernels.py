@@ -184,6 +184,25 @@ def test_kernels_compute_what_is_emulated(form: Tcgen05Mma, arguments: dict[str,
     assert seen.ins == form and np.array_equal(seen.c, operands.c[0])
 
 
+def test_half_of_the_lanes_from_lane_16_on() -> None:
+    """Where layout F leaves room for a second D: that of the first is not touched."""
+    form = instruction(F16, m=64, n=16)
+    modifiers = Modifiers(disable_output_lane=1 << 18)
+    operands = replace(inputs.make(form, "moderate", 1, seed=7), modifiers=Modifiers(disable_output_lane=4))
+    operands = replace(operands, c=np.roll(operands.c, 3, axis=-2))
+    source = codegen.source(form, modifiers).replace('"r"(d_tmem)', '"r"(d_tmem + (16 << 16))')
+    words, d = np.roll(operands.c, 16, axis=-2), np.zeros((1, 128, 16), dtype=np.uint32)
+    kernel = ptxlab.kernel(source, codegen.NAME, target="sm_100a")
+    kernel.simulate(1, 128, *map(np.ascontiguousarray, (operands.a, operands.b, words)), d, 1)
+    assert np.array_equal(np.roll(d, -16, axis=-2), emulate(operands))
+    whole = instruction(F16, n=16)
+    code = whole.kernel.replace('"r"(d_tmem)', '"r"(d_tmem + (16 << 16))')
+    arrays = [np.zeros(operand.stored_shape, dtype=np.uint16) for operand in (whole.a, whole.b)]
+    kernel = ptxlab.kernel(code, codegen.NAME, target="sm_100a")
+    with pytest.raises(PtxlabError, match="D begins in lane 16; that of layout D begins in lane 0"):
+        kernel.simulate(1, 128, *arrays, d, d.copy(), 1)
+
+
 MOVES = [
     "tcgen05.ld.sync.aligned.16x32bx2.x2.pack::16b.b32",
     "tcgen05.ld.red.sync.aligned.32x32b.x4.max.abs.f32",

@@ -389,24 +389,43 @@ def _multiply(
     group = _group(machine, instruction, thread, form.cta_group)
     memory = _memory(machine).words
     arrays = {}
+    first = given["d"] >> 16  # the lane at which D, A and metadata begin, from which lanes are counted here
+    if first not in form.path.alignments:
+        lanes = " or ".join(map(str, form.path.alignments))
+        raise PtxlabError(f"D begins in lane {first}; that of layout {form.path.name} begins in lane {lanes}")
     for name, operand in form.inputs.items():
         at = given["d" if name == "c" else name]
         if isinstance(operand, TensorOperand):
-            start = _column(operand, at)
-            parts = [memory[block, :, start : start + operand.columns] for block, _ in group]
+            lane = 0 if name.startswith("scale") else first
+            start = _column(operand, at, lane)
+            columns = slice(start, start + operand.columns)
+            parts = [np.roll(memory[block, :, columns], -lane, axis=0) for block, _ in group]
             _tell(machine, instruction, thread, group, "read", range(start, start + operand.columns))
             arrays[name] = np.concatenate(parts)[None]
         else:
             tiles = [_tile(machine, instruction, thread, form, operand, at, rank) for _, rank in group]
             arrays[name] = np.concatenate(tiles, axis=0 if name == "a" else 1)[None]
+    modifiers = replace(
+        modifiers, disable_output_lane=_from_lane(modifiers.disable_output_lane, first, form.cta_group)
+    )
     operands = Operands(form, modifiers=form.check_modifiers(modifiers), **arrays)
     machine.multiplied(instruction, operands, thread)
     model = machine.launch.model
     d = emulate(operands, model=model if model is not None and has(form, model) else None)[0]
-    start = _column(form.d, given["d"])
+    start = _column(form.d, given["d"], first)
     _tell(machine, instruction, thread, group, "write", range(start, start + form.d.columns))
     for number, (block, _) in enumerate(group):
-        memory[block, :, start : start + form.d.columns] = d[LANES * number : LANES * (number + 1)]
+        words = np.roll(d[LANES * number : LANES * (number + 1)], first, axis=0)
+        memory[block, :, start : start + form.d.columns] = words
+
+
+def _from_lane(mask: int, first: int, ctas: int) -> int:
+    """A mask of lanes whose lowest bit is that lane, in each CTA."""
+    every = (1 << LANES) - 1
+    parts = [mask >> LANES * cta & every for cta in range(ctas)]
+    turned = [(part >> first | part << LANES - first) & every for part in parts]
+    beyond = mask >> LANES * ctas << LANES * ctas  # which is refused
+    return sum(part << LANES * cta for cta, part in enumerate(turned)) | beyond
 
 
 def _tell(
@@ -423,13 +442,13 @@ def _tell(
         )
 
 
-def _column(operand: TensorOperand, at: int) -> int:
-    """The column at which an operand begins; all of its lanes are there."""
+def _column(operand: TensorOperand, at: int, first: int) -> int:
+    """The column at which an operand begins, which begins in that lane."""
     lane, column = at >> 16, at & 0xFFFF
-    if lane or column + operand.columns > COLUMNS:
+    if lane != first or column + operand.columns > COLUMNS:
         raise PtxlabError(
-            f"{operand.name} of {operand.columns} columns begins in lane {lane}, column {column}; where "
-            f"kernels are simulated it begins in lane 0, and ends before column {COLUMNS}"
+            f"{operand.name} of {operand.columns} columns begins in lane {lane}, column {column}; here it "
+            f"begins in lane {first}, and ends before column {COLUMNS}"
         )
     return column
 
