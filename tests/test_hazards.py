@@ -173,3 +173,27 @@ def test_a_copy_must_see_its_mbarrier(fence: str) -> None:
     assert "completes at the mbarrier in shared bytes 0..7 of bar, which line 7 init" in hazard.sentence
     fixed = _INIT.replace("// fence", f'asm volatile("{fence};" ::: "memory");')
     assert ptxlab.kernel(fixed).simulate(1, 64, x, y).hazards == [] and (x == y).all()
+
+
+_CHOSEN = """
+.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .u64 out) {
+    .reg .u64 %o; .reg .u32 %a, %t; .reg .pred %p; .shared .u32 s[2];
+    ld.param.u64 %o, [out];
+    mov.u32 %t, %tid.x;
+    setp.eq.u32 %p, %t, 9;
+    ld.shared.u32 %a, [s];
+    USE
+    st.global.u32 [%o], %t;
+    ret;
+}
+"""
+
+
+def test_loads_that_a_select_drops() -> None:
+    """Compilers load what they may not need; what is computed with counts."""
+    for use, kinds in (("selp.u32 %t, %a, 0, %p;", []), ("add.u32 %t, %a, 1;", ["uninitialised memory"])):
+        result = ptxlab.kernel(_CHOSEN.replace("USE", use)).simulate(1, 1, np.zeros(1, dtype=np.uint32))
+        assert [hazard.kind for hazard in result.hazards] == kinds

@@ -46,6 +46,7 @@ _LIMITS = """
   that waited for an earlier one.
 - Blocks of a cluster are taken to know each other after any wait for an mbarrier or the cluster's barrier.
 - Stores of equal values to the same bytes are not reported, nor is memory of `malloc` that nobody wrote.
+- Compilers load first and choose then: a load whose value only `selp` reads may read what nobody wrote.
 - Global memory that TMA reads and writes takes no part; arrays of the caller count as written.
 - Warps may meet at one barrier from different lines, which PTX allows and compute-sanitizer reports.
 - With an `executor`, races between blocks in global memory are found only where one worker ran both.

@@ -25,7 +25,11 @@ __all__ = [
 
 def checkers(report: Report, plans: RegisterPlans) -> tuple[Observer, ...]:
     """All checks, as observers of a simulation; plans are those of its module."""
-    return AccessCheck(report, plans.guesses), RegisterCheck(report, plans), TensorCheck(report)
+    return (
+        AccessCheck(report, plans.guesses, plans.speculative),
+        RegisterCheck(report, plans),
+        TensorCheck(report),
+    )
 
 
 @dataclass(frozen=True)

@@ -215,9 +215,10 @@ class _NotAlikeError(Exception):
 class AccessCheck(Observer):
     """Looks for hazards in accesses to memory."""
 
-    def __init__(self, report: Report, guesses: Collection[int]) -> None:
+    def __init__(self, report: Report, guesses: Collection[int], speculative: Collection[int]) -> None:
         self._report = report
         self._guesses = guesses
+        self._speculative = speculative
         self._time = 0
         self._instructions: list[Instruction | None] = [None]
         self._global: dict[int, _Shadow] = {}
@@ -407,7 +408,8 @@ class AccessCheck(Observer):
                 self._check_init(access, shadow, entries, threads, before)
                 self._announce(access, piece, shadow)
             return
-        if access.kind != "write" and access.proxy != "mbarrier" and not before.all():
+        speculative = id(access.instruction) in self._speculative
+        if access.kind != "write" and access.proxy != "mbarrier" and not before.all() and not speculative:
             self._report_unwritten(access, shadow, entries, threads, before == 0)
         if access.kind != "write" and access.proxy == "async":
             self._check_proxy(access, shadow, entries, threads, before)
@@ -458,7 +460,7 @@ class AccessCheck(Observer):
         self._write(access, piece, shadow, entries, threads, stamps, strong, count)
 
     def _in_local(self, access: Access) -> None:
-        if "param" in access.instruction.opcode:
+        if "param" in access.instruction.opcode or id(access.instruction) in self._speculative:
             return
         end = int(access.addresses.max()) + access.width
         if end > self._local.shape[1]:

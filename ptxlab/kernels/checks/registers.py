@@ -84,6 +84,11 @@ class RegisterPlans:
         """Loads, by id, of what a compare-and-swap compares: if it has changed since, the swap tells."""
         return frozenset(load for function in self._functions for load in _compared_loads(function))
 
+    @cached_property
+    def speculative(self) -> frozenset[int]:
+        """Loads, by id, whose values only `selp` reads: compilers load first, and choose then."""
+        return frozenset(load for function in self._functions for load in _speculative_loads(function))
+
     def of(self, instruction: Instruction) -> _Plan | None:
         """What to do when it is executed; None for nothing."""
         key = id(instruction)
@@ -413,6 +418,23 @@ def _compared_loads(function: Function) -> Iterator[int]:
                 grows = True
     for instruction, _, written in effects:
         if instruction.parts[0] == "ld" and written & compared:
+            yield id(instruction)
+
+
+def _speculative_loads(function: Function) -> Iterator[int]:
+    """The loads, by id, of values that only `selp` reads, as one of its two."""
+    selected: set[int] = set()
+    used: set[int] = set()
+    for instruction in function.instructions:
+        read = read_and_written(instruction)[0]
+        if instruction.parts[0] == "selp":
+            values = {each.index for operand in instruction.operands[1:3] for each in registers_of(operand)}
+            selected |= values
+            read = read - values
+        used |= read
+    selected -= used
+    for instruction in function.instructions:
+        if selected and instruction.parts[0] == "ld" and read_and_written(instruction)[1] <= selected:
             yield id(instruction)
 
 
