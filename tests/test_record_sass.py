@@ -66,8 +66,8 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 def test_the_compiler_still_says_so(tools: None) -> None:
-    """A spread over the families and all targets."""
-    for target in CHIPS.values():
+    """A spread over the families; tests/test_sass.py asks the compiler for all targets."""
+    for target in one_in(2, list(CHIPS.values()), 1):
         every = [ptxlab.instruction(mnemonic) for mnemonic, on in record() if on == target]
         some = [ins for ins in every if not runs.is_newer(ins, target)][5 :: 83 if EXHAUSTIVE else 166]
         assert len({ins.family for ins in some}) > 1
