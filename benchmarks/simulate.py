@@ -42,7 +42,13 @@ def product(name: str, size: int = 512) -> dict[str, Any]:
         else:
             kernel.simulate(grid, 128, *halves, D, size, size, size, show=False)
 
-    row = {"kernel": name, "size": size, "matmul": best(multiply, 1.0), "simulate": best(simulate, 2.0)}
+    turns = [(best(multiply, 0.3), best(simulate, 0.6)) for _ in range(5)]  # by turns: others may work, too
+    row = {
+        "kernel": name,
+        "size": size,
+        "matmul": min(turn[0] for turn in turns),
+        "simulate": min(turn[1] for turn in turns),
+    }
     if not np.array_equal(D, multiply()):
         raise AssertionError(f"{name} and matmul disagree")
     return row

@@ -158,30 +158,52 @@ class _Group:
     def compute(self, model: str | None, scratch: _Scratch) -> NDArray[Any]:
         """The same, computed now."""
         arrays = {}
-        for name, first in self.items[0].items():
-            array = scratch.array(name, (len(first), len(self.items), self.threads))
-            for item, operands in enumerate(self.items):
-                for number, register in enumerate(operands[name]):
-                    array[number, item] = values_of(register)
-            arrays[name] = array.reshape(len(first), -1, 32).transpose(1, 2, 0)
+        for name in self.items[0]:
+            rows = self._gathered(name, scratch)
+            arrays[name] = rows.reshape(len(rows), -1, 32).transpose(1, 2, 0)
         with np.errstate(all="ignore"):
             d = emulate(Operands(self.ins, modifiers=self.modifiers, **arrays), model=model)
         rows = np.ascontiguousarray(d.transpose(2, 0, 1)).reshape(-1, len(self.items), self.threads)
         self.items = []
         return rows
 
+    def _gathered(self, name: str, scratch: _Scratch) -> NDArray[Any]:
+        """Registers of an operand, [registers, instructions, threads]."""
+        columns = [operands[name] for operands in self.items]
+        first = columns[0][0]
+        if isinstance(first, _Result) and first.group.is_all(columns):
+            return first.group.d()
+        array = scratch.array(name, (len(columns[0]), len(columns), self.threads))
+        for item, column in enumerate(columns):
+            for number, register in enumerate(column):
+                array[number, item] = values_of(register)
+        return array
+
+    def is_all(self, columns: list[list[Values]]) -> bool:
+        """Whether these registers of each instruction are D of this group: accumulators of a loop."""
+        d = self.d()
+        return d.shape[:2] == (len(columns[0]), len(columns)) and all(
+            isinstance(register, _Result) and register.is_at(self, item, number)
+            for item, column in enumerate(columns)
+            for number, register in enumerate(column)
+        )
+
 
 class _Result(Deferred):
     """A register of D of a matrix instruction."""
 
-    __slots__ = ("_item", "_number", "group")
+    __slots__ = ("group", "item", "number")
 
     def __init__(self, group: _Group, item: int, number: int) -> None:
-        self.group, self._item, self._number = group, item, number
+        self.group, self.item, self.number = group, item, number
+
+    def is_at(self, group: _Group, item: int, number: int) -> bool:
+        """Whether it is this register of D of this instruction of a group."""
+        return self.group is group and self.item == item and self.number == number
 
     def get(self) -> NDArray[Any]:
         """The values."""
-        return self.group.d()[self._number, self._item]  # type: ignore[no-any-return]
+        return self.group.d()[self.number, self.item]  # type: ignore[no-any-return]
 
 
 def _quiet(operands: WarpgroupOperands, model: str | None) -> NDArray[Any]:
