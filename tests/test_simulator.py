@@ -343,6 +343,34 @@ def test_refused_ptx(change: tuple[str, str], sentence: str) -> None:
         ptxlab.kernel(text.replace(*change, 1)).simulate(1, 32, np.zeros(32, np.uint32), 5)
 
 
+_F16 = "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16"
+
+
+@each(
+    "target, ptx, sentence",
+    [
+        (
+            "sm_75",
+            f"{_F16} {{%0,%1}},{{%2,%2,%2,%2}},{{%2,%2}},{{%0,%1}};",
+            "the kernel is for sm_75, which lacks",
+        ),
+        (
+            "sm_90a",
+            f"{_F16} {{%0,%1,%0,%1}},{{%2,%2,%2,%2}},{{%2,%2}},{{%0,%1}};",
+            "D takes 2 registers, found 4",
+        ),
+        ("sm_90a", f"{_F16} {{%0,%1}},{{%2,%2,%2,%2}},{{%2,%2}},{{%0,%1}},%0;", "takes 4 operands, found 5"),
+        ("sm_90a", "ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0}, [%2];", "takes 2 registers, found 1"),
+    ],
+)
+def test_inline_assembly_that_the_assembler_refuses(target: str, ptx: str, sentence: str) -> None:
+    """NVRTC does not read what `asm` has; ptxas does."""
+    text = f'asm volatile("{ptx}" : "+r"(x[0]), "+r"(x[1]) : "r"(x[2]));'
+    kernel = ptxlab.kernel(f'extern "C" __global__ void f(unsigned* x) {{ {text} }}', target=target)
+    with pytest.raises(PtxlabError, match=sentence):
+        kernel.simulate(1, 32, np.zeros(32, np.uint32))
+
+
 _STORE = """
 struct alignas(64) TensorMap { unsigned long long opaque[16]; };
 extern "C" __global__ void store(const __grid_constant__ TensorMap to, int column, int row) {

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import PtxlabError
+from ...errors import PtxlabError, listing
 from ...isa.mma import MmaForm
 from ...isa.modifiers import Modifiers
 from ...isa.operand import Operand as MatrixOperand
 from ...isa.operands import Operands
 from ...isa.parse import parse
+from ...isa.targets import TARGETS
 from ...isa.transfer import TransferForm
 from ...memory.descriptors import descriptor
 from ...numerics.emulate import emulate
@@ -25,7 +26,7 @@ from .deferred import Deferred, RegisterOperands, Values, WarpgroupOperands, val
 from .loads import space_of
 from .machine import Frame, Machine, Step
 from .memory import CHUNK, SHARED_WINDOW
-from .operands import Builder, Context, Read, Write, address, reader, readers, unsupported, writers
+from .operands import Builder, Context, Read, Write, address, reader, readers, unsupported, writer, writers
 from .threads import Threads
 
 __all__ = ["BUILDERS"]
@@ -37,11 +38,19 @@ def _items(operand: Operand) -> tuple[Operand, ...]:
     return operand.items if isinstance(operand, Vector) else (operand,)
 
 
-def _form(instruction: Instruction) -> MmaForm | TransferForm:
+def _form(instruction: Instruction, context: Context) -> MmaForm | TransferForm:
+    """The instruction of the ISA, if the module's target has it."""
+    target = context.module.target
     try:
-        return parse(instruction.opcode)
+        form = parse(instruction.opcode)
     except PtxlabError as error:
         raise PtxlabError(f"{instruction.where}: {error}") from None
+    if target in TARGETS and not form.supports(target):
+        raise PtxlabError(
+            f"{instruction.where}: the kernel is for {target}, which lacks {form.mnemonic}; "
+            f"targets that have it: {listing(form.targets, 4)}"
+        )
+    return form
 
 
 def _gather(
@@ -73,18 +82,26 @@ def _complete(threads: Threads, lanes: int) -> Threads:
 def _read_matrix(
     operand: Operand, matrix: MatrixOperand, instruction: Instruction, context: Context
 ) -> tuple[Read, ...]:
+    return readers(_checked(operand, matrix, instruction), matrix.register_bits, instruction, context)
+
+
+def _write_matrix(operand: Operand, matrix: MatrixOperand, instruction: Instruction) -> tuple[Write, ...]:
+    return tuple(writer(item, instruction) for item in _checked(operand, matrix, instruction))
+
+
+def _checked(operand: Operand, matrix: MatrixOperand, instruction: Instruction) -> Sequence[Operand]:
     items = _items(operand)
     if len(items) != matrix.registers:
         raise PtxlabError(
             f"{instruction.where}: {instruction.opcode}: {matrix.name} takes {matrix.registers} registers, "
             f"found {len(items)}"
         )
-    return readers(items, matrix.register_bits, instruction, context)
+    return items
 
 
 def _mma(instruction: Instruction, context: Context) -> Step:
     """`mma`, `mma.sp`, block-scaled `mma`, `wmma.mma`."""
-    form = _form(instruction)
+    form = _form(instruction, context)
     if not isinstance(form, MmaForm):
         raise unsupported(instruction)
     d, a, b, c, *others = instruction.operands
@@ -95,7 +112,7 @@ def _mma(instruction: Instruction, context: Context) -> Step:
     }
     operands = {"a": a, "b": b, "c": c}
     types: dict[str, Any] = {name: form.inputs[name].register_type for name in reads}
-    writes = writers(d, instruction)
+    writes = _write_matrix(d, form.d, instruction)
     modifiers: dict[str, int] = {}
     if form.e is not None:
         metadata, selector, *others = others
@@ -112,6 +129,11 @@ def _mma(instruction: Instruction, context: Context) -> Step:
             byte_id, thread_id = _items(ids)
             modifiers[f"byte_id_{name}"] = _constant(byte_id, instruction)
             modifiers[f"thread_id_{name}"] = _constant(thread_id, instruction)
+    if others:
+        count = len(instruction.operands)
+        raise PtxlabError(
+            f"{instruction.where}: {instruction.opcode} takes {count - len(others)} operands, found {count}"
+        )
     checked = form.check_modifiers(Modifiers.from_keywords(dict(modifiers)))
 
     targets = _words(d)
@@ -171,13 +193,13 @@ def _codes(rows: NDArray[np.uint8], bits: int, count: int) -> NDArray[Any]:
 
 
 def _ldmatrix(instruction: Instruction, context: Context) -> Step:
-    form = _form(instruction)
+    form = _form(instruction, context)
     if not isinstance(form, TransferForm):
         raise unsupported(instruction)
     operand = form.carried
     destination, source = instruction.operands
     place = address(source, instruction, context)
-    writes = writers(destination, instruction)
+    writes = _write_matrix(destination, operand, instruction)
     generic = not space_of(instruction)
     row_lanes = len(form.address_lanes)
     length = form.lines[1]
@@ -235,7 +257,7 @@ def _ldmatrix(instruction: Instruction, context: Context) -> Step:
 
 
 def _stmatrix(instruction: Instruction, context: Context) -> Step:
-    form = _form(instruction)
+    form = _form(instruction, context)
     if not isinstance(form, TransferForm):
         raise unsupported(instruction)
     operand = form.carried
@@ -270,12 +292,12 @@ def _stmatrix(instruction: Instruction, context: Context) -> Step:
 
 
 def _movmatrix(instruction: Instruction, context: Context) -> Step:
-    form = _form(instruction)
+    form = _form(instruction, context)
     if not isinstance(form, TransferForm):
         raise unsupported(instruction)
     destination, source = instruction.operands
-    reads = readers((source,), 32, instruction, context)
-    writes = writers(destination, instruction)
+    reads = _read_matrix(source, form.carried, instruction, context)
+    writes = _write_matrix(destination, form.operand("D"), instruction)
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         threads = _complete(threads, 32)
@@ -293,7 +315,7 @@ def _wmma(instruction: Instruction, context: Context) -> Step:
     kind = instruction.parts[1]
     if kind == "mma":
         return _mma(instruction, context)
-    form = _form(instruction)
+    form = _form(instruction, context)
     if not isinstance(form, TransferForm):
         raise unsupported(instruction)
     return _wmma_transfer(instruction, context, form, kind == "load")
@@ -311,7 +333,7 @@ def _wmma_transfer(instruction: Instruction, context: Context, form: TransferFor
     bits = form.memory_bits
     width = length * bits // 8
     stride = reader(others[0], 32, instruction, context) if others else None
-    writes = writers(registers, instruction) if loads else ()
+    writes = _write_matrix(registers, operand, instruction) if loads else ()
     reads = () if loads else _read_matrix(registers, operand, instruction, context)
     unit = 4 if width % 4 == 0 else 1
 
@@ -363,7 +385,7 @@ def _wgmma(instruction: Instruction, context: Context) -> Step:
             machine.synchronised(instruction, kind, threads, count)
 
         return Step(instruction, reached)
-    form = _form(instruction)
+    form = _form(instruction, context)
     if not isinstance(form, MmaForm):
         raise unsupported(instruction)
     d, a, b, *others = instruction.operands
