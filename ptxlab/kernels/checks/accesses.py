@@ -115,7 +115,8 @@ class _Shadow:
         first = np.repeat(np.arange(blocks) * lanes, count)
         for name in ("writer", "reader", "second"):
             stamps = np.tile(getattr(self, name), blocks)
-            setattr(self, name, np.where(stamps == 0, 0, stamps + first))
+            of_threads = (stamps != 0) & (stamps & _WORK == 0)
+            setattr(self, name, np.where(of_threads, stamps + first, stamps))
         self._first = (np.arange(blocks)[:, None] * count + self._first).reshape(-1)
         self._shifts = np.tile(self._shifts, blocks)
         self.size, self._few = self.size * blocks, self._few * blocks
@@ -235,6 +236,7 @@ class AccessCheck(Observer):
         self._shared: _Shadow | None = None
         self._alike = batch.count > 1 and batch.grid.cluster_size == 1  # whether `_shared` is of one block
         self._first_pieces: dict[int, tuple[Piece, Piece | None]] = {}
+        self._clocks_alike: bool | None = None  # whether threads know the same in each block, once asked
         self._local = np.zeros((batch.size, 0), dtype=np.bool_)
         self._pending: list[_Pending] = []
         self._unannounced: list[tuple[int, NDArray[Any], int, NDArray[Any]]] = []
@@ -253,6 +255,8 @@ class AccessCheck(Observer):
 
     def end(self) -> None:
         """The batch is done; what it did to global memory is kept."""
+        if self._pending:
+            self._part_blocks()
         for record in self._pending:
             instruction = self._instructions[int(record.stamps[0]) >> _SHIFT & _TIME]
             if record.reads and instruction is not None:
@@ -291,8 +295,7 @@ class AccessCheck(Observer):
                 if self._shared is None:
                     self._shared = self._shadow_of(piece.data.size)
                 if self._alike and not self._in_first_block(access, piece, self._shared, traits, strong):
-                    self._alike = False
-                    self._shared.repeat(self._batch.count, self._batch.block_lanes)
+                    self._part_blocks()
                 if not self._alike:
                     self._in_shared(access, piece, self._shared, traits, strong)
             else:
@@ -341,6 +344,7 @@ class AccessCheck(Observer):
 
     def _look(self, threads: NDArray[Any], publishes: bool) -> None:
         """Threads read or change what others may have published."""
+        self._clocks_alike = None
         blocks = threads // self._batch.block_lanes + self._launched // self._batch.block_lanes
         self._clocks.acquired[threads >> 5] = self._time
         self._acquired[blocks] = self._time
@@ -360,8 +364,6 @@ class AccessCheck(Observer):
         self, access: Access, piece: Piece, shadow: _Shadow, traits: _Traits, strong: bool
     ) -> bool:
         """As `_in_shared`, if all blocks do the same and nothing is wrong; whether that is so."""
-        if access.proxy != "generic" or access.kind == "mbarrier" or traits.group or traits.announced:
-            return False
         known = self._first_pieces.get(id(access.instruction))
         if known is None or known[0].offsets is not piece.offsets or known[0].threads is not piece.threads:
             known = self._first_pieces[id(access.instruction)] = piece, self._first_piece(piece)
@@ -376,6 +378,39 @@ class AccessCheck(Observer):
             shadow.writer = written
             return False
         return True
+
+    def _part_blocks(self) -> None:
+        """From now on blocks are looked at one by one: what the first did so far, all of them did."""
+        if not self._alike or self._shared is None:
+            self._alike = False
+            return
+        self._alike = False
+        blocks, lanes, pitch = self._batch.count, self._batch.block_lanes, self._shared.size
+        self._shared.repeat(blocks, lanes)
+
+        def repeated(values: NDArray[Any], step: int) -> NDArray[Any]:
+            return np.asarray((values + np.arange(blocks)[:, None] * step).reshape(-1))
+
+        self._pending = [
+            replace(
+                record,
+                threads=repeated(record.threads, lanes),
+                numbers=repeated(record.numbers, 0),
+                offsets=repeated(record.offsets, pitch),
+                stamps=repeated(record.stamps, lanes),
+            )
+            for record in self._pending
+        ]
+        self._unannounced = [
+            (source, repeated(offsets, pitch), width, repeated(keys, lanes * blocks + 1))
+            for source, offsets, width, keys in self._unannounced
+        ]
+
+    def _are_alike(self, threads: NDArray[Any]) -> bool:
+        """Whether these are the same lanes of each block."""
+        there = np.zeros((self._batch.count, self._batch.block_lanes), dtype=np.bool_)
+        there.reshape(-1)[threads] = True
+        return bool((there == there[0]).all())
 
     def _first_piece(self, piece: Piece) -> Piece | None:
         """The part of an access that the first block makes, if all others make the same."""
@@ -428,10 +463,11 @@ class AccessCheck(Observer):
             self._unannounced.append((id(access.instruction), piece.offsets, access.width, keys))
         elif traits.group:
             stamps = threads | (stamp | _LATE | _PENDING)
-            self._postpone(traits.group, access, piece, piece.threads | (stamp | _LATE | _PENDING))
         else:
             stamps = threads | (stamp | _ATOMIC if strong else stamp)
         self._write(access, piece, shadow, entries, threads, stamps, strong, count)
+        if traits.group and not traits.announced:
+            self._postpone(traits.group, access, piece, piece.threads | (stamp | _LATE | _PENDING))
 
     def _in_global(
         self, access: Access, piece: Piece, shadow: _Shadow, traits: _Traits, strong: bool
@@ -496,7 +532,7 @@ class AccessCheck(Observer):
         which = np.flatnonzero(late)
         if not len(which):
             return None
-        if self._alike and not everywhere and not self._clocks.are_blocks_alike():
+        if self._alike and not everywhere and not self._know_alike():
             raise _NotAlikeError
         stamps, ours = before, threads
         if len(which) < len(before):
@@ -520,6 +556,12 @@ class AccessCheck(Observer):
         if fine.all():
             return None
         return which[~fine]
+
+    def _know_alike(self) -> bool:
+        """Whether threads know the same in each block, which only barriers and fences change."""
+        if self._clocks_alike is None:
+            self._clocks_alike = self._clocks.are_blocks_alike()
+        return self._clocks_alike
 
     def _ordered_everywhere(
         self, threads: NDArray[Any], others: NDArray[Any], times: NDArray[Any]
@@ -580,7 +622,7 @@ class AccessCheck(Observer):
     ) -> None:
         stamp = self._time << _SHIFT
         if traits.group == "wgmma":
-            leaders = _distinct(threads, self._batch.size)
+            leaders = _distinct(access.threads, self._batch.size)  # of all blocks
             columns = np.zeros(self._batch.size, dtype=np.int64)
             groups = leaders % self._batch.block_lanes // 128
             for group in np.unique(groups).tolist():
@@ -643,6 +685,7 @@ class AccessCheck(Observer):
         """Threads learn what others did."""
         self._time += 1
         self._instructions.append(event.instruction)
+        self._clocks_alike = None
         clocks, threads, kind = self._clocks, event.threads, event.kind
         if kind == "bar":
             if event.completed:
@@ -679,6 +722,8 @@ class AccessCheck(Observer):
         elif kind.startswith("fence.mbarrier_init"):
             clocks.fenced_inits[threads] = self._time
         elif kind.endswith("commit_group"):
+            if self._alike and not self._are_alike(threads):
+                self._part_blocks()
             self._groups[kind.removesuffix(".commit_group")][threads] += 1
         elif kind.endswith(("wait_group", "wait_all")):
             group = kind.rpartition(".")[0]
@@ -736,6 +781,8 @@ class AccessCheck(Observer):
 
     def _complete_copies(self, threads: NDArray[Any], newest: int, group: str, everything: bool) -> None:
         """Copies of groups older than the newest so many become ordinary accesses of their threads."""
+        if self._alike and not self._are_alike(threads):
+            self._part_blocks()
         waiting = np.full(self._batch.size, -1, dtype=np.int64)
         waiting[threads] = self._groups[group][threads] - newest + everything
         rest = []
@@ -995,6 +1042,8 @@ class AccessCheck(Observer):
         if access.instruction.parts[0] != "cp":
             return
         plain = (before != 0) & (before & (_PENDING | _WORK) == 0)
+        if self._alike and plain.any() and not self._know_alike():
+            raise _NotAlikeError
         fenced = self._clocks.fenced_inits
         covered = np.maximum(fenced[threads], fenced[np.where(plain, before & _ID, 0)])
         bad = np.flatnonzero(plain & (covered < before >> _SHIFT & _TIME))
@@ -1003,6 +1052,8 @@ class AccessCheck(Observer):
         other = self._instructions[int(before[bad[0]]) >> _SHIFT & _TIME]
         if other is None or other.parts[:2] != ("mbarrier", "init"):
             return
+        if self._alike:
+            raise _NotAlikeError
         span = self._bytes(access, shadow, entries[bad])
         name = ".".join(access.instruction.parts[:3])
         self._report.add(
@@ -1026,6 +1077,8 @@ class AccessCheck(Observer):
         plain = (before != 0) & (before & (_PENDING | _WORK) == 0)
         if not plain.any():
             return
+        if self._alike and not self._know_alike():
+            raise _NotAlikeError
         fenced = self._clocks.fenced
         reader = fenced[threads]
         if self._batch.size % 128 == 0 and access.instruction.parts[0] == "wgmma":
@@ -1034,6 +1087,8 @@ class AccessCheck(Observer):
         bad = np.flatnonzero(plain & (covered < before >> _SHIFT))
         if not len(bad):
             return
+        if self._alike:
+            raise _NotAlikeError
         other = self._instructions[int(before[bad[0]]) >> _SHIFT & _TIME]
         if other is None:
             return

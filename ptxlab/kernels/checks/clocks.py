@@ -145,9 +145,12 @@ class Clocks:
 
     def are_blocks_alike(self) -> bool:
         """Whether threads of each block know of each other what those of the first block do."""
-        by_block = [self.block_time, self.cluster_time, self.warp_time, self.published, self.acquired]
-        rows = [times.reshape(self.batch.count, -1) for times in by_block]
-        return self._matrix is None and all(bool((each == each[0]).all()) for each in rows)
+        times = [self.block_time, self.cluster_time, self.warp_time, self.published, self.acquired]
+        times += [self.fenced, self.fenced_inits, self._work]
+        if self._matrix is not None:
+            times.append(self._matrix)
+        rows = [each.reshape(self.batch.count, -1) for each in times]
+        return all(bool((each == each[0]).all()) for each in rows)
 
     # -- barriers --------------------------------------------------------------------------------------------
 

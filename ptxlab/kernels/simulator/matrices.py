@@ -578,7 +578,7 @@ class _InShared:
         rows, columns = self.operand.shape
         if self.inner == 1:
             return codes.reshape(-1, rows, columns)
-        return np.swapaxes(codes.reshape(-1, columns, rows), 1, 2)
+        return np.ascontiguousarray(np.swapaxes(codes.reshape(-1, columns, rows), 1, 2))
 
 
 @lru_cache(maxsize=256)
