@@ -381,10 +381,9 @@ class AccessCheck(Observer):
 
     def _part_blocks(self) -> None:
         """From now on blocks are looked at one by one: what the first did so far, all of them did."""
-        if not self._alike or self._shared is None:
-            self._alike = False
+        alike, self._alike = self._alike, False
+        if not alike or self._shared is None:
             return
-        self._alike = False
         blocks, lanes, pitch = self._batch.count, self._batch.block_lanes, self._shared.size
         self._shared.repeat(blocks, lanes)
 

@@ -145,8 +145,8 @@ class Clocks:
 
     def are_blocks_alike(self) -> bool:
         """Whether threads of each block know of each other what those of the first block do."""
-        times = [self.block_time, self.cluster_time, self.warp_time, self.published, self.acquired]
-        times += [self.fenced, self.fenced_inits, self._work]
+        times: list[NDArray[Any]] = [self.block_time, self.cluster_time, self.warp_time]
+        times += [self.published, self.acquired, self.fenced, self.fenced_inits, self._work]
         if self._matrix is not None:
             times.append(self._matrix)
         rows = [each.reshape(self.batch.count, -1) for each in times]
