@@ -848,3 +848,11 @@ def test_figures_take_names() -> None:
     for draw in (figures.fragment, figures.metadata, figures.product, figures.figure):
         assert draw(name).to_json() == draw(ins).to_json()
     assert figures.lane(name, "A", 3).to_json() == figures.lane(ins, "A", 3).to_json()
+
+
+def test_metadata_of_tcgen05_are_in_tensor_memory() -> None:
+    ins = ptxlab.instruction("tcgen05.mma.sp.cta_group::1.kind::f16", n=16)
+    figure = figures.metadata(ins, np.full((128, 8), 0b1110), warp=1)
+    assert figure.data[0].text[0, 0] == "E[32][0] = 14<br>lane 32, column 0, bits [3..0]"
+    with pytest.raises(PtxlabError, match="is dense: it has no metadata"):
+        figures.metadata("tcgen05.mma.cta_group::1.kind::f16")

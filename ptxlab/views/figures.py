@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._util.arguments import are_names, as_array, as_flag, as_path, as_text, is_name
+from .._util.arguments import are_names, as_array, as_flag, as_index, as_path, as_text, is_name
 from .._util.files import reason, write_atomically
 from ..errors import PtxlabError, listing, quoted
 from ..isa.form import Form
@@ -25,7 +25,7 @@ from ..isa.instruction_descriptor import InstructionDescriptor
 from ..isa.mma import MmaForm
 from ..isa.modifiers import Modifiers
 from ..isa.operands import Operands
-from ..isa.parse import parse_any, parse_mma
+from ..isa.parse import parse_any, parse_mma, parse_product
 from ..isa.repack import RepackPlan
 from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Move
 from ..memory import Conflicts, Descriptor, TensorMap, Tile
@@ -360,7 +360,7 @@ def fragment(
 
 
 def metadata(
-    ins: MmaForm | str,
+    ins: MmaForm | Tcgen05Mma | str,
     nibbles: ArrayLike | None = None,
     selector: int = 0,
     *,
@@ -369,15 +369,31 @@ def metadata(
 ) -> Figure:
     """Which bits of which lane describe each chunk of a sparse A; with nibbles, also the columns they keep.
 
-    `warp` draws only the rows of one warp of a warpgroup.
+    `warp` draws only the rows of one warp of a warpgroup. Of tcgen05.mma.sp it is tensor memory that has
+    them: `tensor_memory` of "E".
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
     >>> metadata(ins, selector=1).data[0].text[9, 3]
     'row 9, chunk 3: columns 24..31 of A<br>lane 7, bits [15..12] of E, selector 1'
     """
-    ins = parse_mma(ins)
-    return chart(fragment_pictures.metadata(ins, nibbles, selector, warp=warp), title=title)
+    form = parse_product(ins)
+    if isinstance(form, Tcgen05Mma):
+        return chart(_tensor_metadata(form, nibbles, selector, warp), title=title)
+    return chart(fragment_pictures.metadata(form, nibbles, selector, warp=warp), title=title)
+
+
+def _tensor_metadata(form: Tcgen05Mma, nibbles: ArrayLike | None, selector: int, warp: int | None) -> Picture:
+    if form.e is None:
+        raise PtxlabError(f"{form.mnemonic} is dense: it has no metadata; sparse forms are spelt .sp")
+    if selector:
+        form = form.with_descriptor(selector=selector)
+    lanes = None
+    if warp is not None:
+        first = 32 * as_index(warp, "warp", 4)
+        lanes = range(first, first + 32)
+    words = None if nibbles is None or form.e is None else form.e.pack_codes(nibbles)
+    return tensor_pictures.tensor_memory(form, "E", lanes=lanes, words=words)
 
 
 def nibble(nibble: int, structure: str = "2:4", *, chunk: int = 0, title: bool = True) -> Figure:
