@@ -197,3 +197,40 @@ def test_loads_that_a_select_drops() -> None:
     for use, kinds in (("selp.u32 %t, %a, 0, %p;", []), ("add.u32 %t, %a, 1;", ["uninitialised memory"])):
         result = ptxlab.kernel(_CHOSEN.replace("USE", use)).simulate(1, 1, np.zeros(1, dtype=np.uint32))
         assert [hazard.kind for hazard in result.hazards] == kinds
+
+
+_ONE_IS_EARLY = """
+extern "C" __global__ void early(const int* in, int* out, int block, int with_groups) {
+  __shared__ __align__(16) int s[64];
+  __shared__ unsigned long long bar;
+  const unsigned b = (unsigned)__cvta_generic_to_shared(&bar), to = (unsigned)__cvta_generic_to_shared(s);
+  if (with_groups) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;"
+                 :: "r"(to + threadIdx.x * 4), "l"(in + threadIdx.x));
+    if (blockIdx.x != block) asm volatile("cp.async.commit_group; cp.async.wait_group 0;" ::: "memory");
+  } else {
+    if (threadIdx.x == 0)
+      asm volatile("mbarrier.init.shared::cta.b64 [%0], 1; fence.mbarrier_init.release.cluster;" :: "r"(b));
+    __syncthreads();
+    if (threadIdx.x == 0)
+      asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 256;"
+                   "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%1], [%2], 256, [%0];"
+                   :: "r"(b), "r"(to), "l"(in) : "memory");
+    if (blockIdx.x != block)
+      asm volatile("{ .reg .pred p; W: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], 0; @!p bra W; }"
+                   :: "r"(b) : "memory");
+  }
+  out[blockIdx.x * 64 + threadIdx.x] = s[threadIdx.x];
+}
+"""
+
+
+def test_one_block_does_not_wait() -> None:
+    """Blocks are looked at together as long as they do the same; the one that does not is still found."""
+    kernel = ptxlab.kernel(_ONE_IS_EARLY)
+    values, out = np.arange(64, dtype=np.int32), np.zeros(256, dtype=np.int32)
+    for with_groups in (0, 1):
+        assert kernel.simulate(4, 64, values, out, 4, with_groups).hazards == []
+        for block in (0, 2):
+            (hazard,) = kernel.simulate(4, 64, values, out, block, with_groups).hazards
+            assert (hazard.kind, hazard.block) == ("missing wait", (block, 0, 0))

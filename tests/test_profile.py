@@ -140,3 +140,31 @@ def test_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(ptx.splitlines()[line - 1].lstrip().split(".")[0] in ("ld", "st") for line in result.conflicts)
     with pytest.raises(PtxlabError, match=r"CUDA C\+\+: NVRTC is not installed; PTX text needs no compiler"):
         ptxlab.kernel(_COLUMNS)
+
+
+_COPY = """
+extern "C" __global__ void copy(const float4* in, float4* out, int size) {
+  __shared__ float4 s[32];
+  const unsigned to = (unsigned)__cvta_generic_to_shared(&s[threadIdx.x]);
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16SIZE; cp.async.wait_all;"
+               :: "r"(to), "l"(in + threadIdx.x), "r"(threadIdx.x < 16 ? 16 : size) : "memory");
+  out[threadIdx.x] = s[threadIdx.x];
+}
+"""
+
+
+def test_cp_async_of_part_of_its_bytes() -> None:
+    """What it copies whole is one request of the warp, as without a size; the rest of a part is 0."""
+    values = np.full(128, 0x01020304, dtype=np.uint32).view(np.float32)
+
+    def moved(size: int, text: str) -> tuple[int, int, np.ndarray]:
+        out = np.zeros_like(values)
+        result = ptxlab.kernel(_COPY.replace("SIZE", text)).simulate(1, 32, values, out, size)
+        (copy,) = (each for each in result.profile if each.instruction.opcode.startswith("cp.async.cg"))
+        return copy.moved.requests, copy.moved.sectors, out
+
+    whole = moved(16, "")
+    assert whole[:2] == moved(16, ", %2")[:2] == (1, 16)
+    requests, sectors, out = moved(0, ", %2")
+    assert (requests, sectors) == (1, 8) and (out[:64] == values[:64]).all() and not out[64:].any()
+    assert moved(6, ", %2")[2].view(np.uint8)[256:272].tolist() == [4, 3, 2, 1, 4, 3] + 10 * [0]
