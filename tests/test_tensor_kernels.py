@@ -329,6 +329,37 @@ def test_missing_waits_are_found() -> None:
     assert len(proxies) == 2 and all("through another proxy" in each for each in proxies)
 
 
+def test_other_lanes_need_no_wait() -> None:
+    """A store that is not complete concerns its own lanes alone, not others of the same columns."""
+
+    def sentences(lane: str) -> list[str]:
+        text = f"""
+        extern "C" __global__ void k(unsigned *out) {{
+            __shared__ unsigned base;
+            unsigned t = threadIdx.x, word = 7, p = __cvta_generic_to_shared(&base);
+            if (t < 32)
+                asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], 32;" :: "r"(p));
+            __syncthreads();
+            unsigned at = base + (t / 32 * 32 << 16), from = at + {lane};
+            if (t < 32)
+                asm volatile("tcgen05.st.sync.aligned.16x64b.x1.b32 [%0], {{%1}};" :: "r"(at), "r"(word));
+            __syncthreads();
+            asm volatile("tcgen05.ld.sync.aligned.16x64b.x1.b32 {{%0}}, [%1];" : "=r"(word) : "r"(from));
+            asm volatile("tcgen05.wait::ld.sync.aligned;");
+            asm volatile("tcgen05.wait::st.sync.aligned;");
+            out[t] = word;
+            __syncthreads();
+            if (t < 32)
+                asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, 32;" :: "r"(base));
+        }}"""
+        kernel = ptxlab.kernel(text, "k", target="sm_100a")
+        return [str(hazard) for hazard in kernel.simulate(1, 64, np.zeros(64, dtype=np.uint32)).hazards]
+
+    (early,) = sentences("0")
+    assert "warp 0" in early and "execute tcgen05.wait::st.sync.aligned after the store" in early
+    assert not sentences("(16 << 16)")
+
+
 def test_the_kernel_of_a_plain_form() -> None:
     ins = instruction(F16, m=64, n=16)
     source = ins.kernel

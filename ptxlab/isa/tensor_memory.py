@@ -27,11 +27,12 @@ from .layout import Mode, _steps
 from .matrix_operand import MatrixOperand
 
 __all__ = [
-    "COLUMNS", "DATA_PATHS", "LANES", "DataPath", "TensorLayout", "TensorOperand", "TensorPlace",
-    "accessible_lanes", "data_path",
+    "ALL_LANES", "COLUMNS", "DATA_PATHS", "LANES", "DataPath", "TensorLayout", "TensorOperand",
+    "TensorPlace", "accessible_lanes", "data_path",
 ]  # fmt: skip
 
 LANES, COLUMNS = 128, 512
+ALL_LANES = (1 << LANES) - 1  # a bit for each
 _WORD = 32  # bits of a column
 
 
@@ -407,6 +408,15 @@ class DataPath:
         ((0, 16), (0,))
         """
         return (0, 16) if self.halves else (0,)
+
+    def lanes(self, first: int = 0) -> int:
+        """The lanes of D, A and the metadata if they begin in that one: a bit for each.
+
+        >>> f"{DATA_PATHS['F'].lanes(16):x}"
+        'ffff0000ffff0000ffff0000ffff0000'
+        """
+        every_half = sum(0xFFFF << lane for lane in range(0, LANES, 32))
+        return every_half << first if self.halves else ALL_LANES
 
     def row_modes(self) -> tuple[Mode, ...]:
         """Modes of a row of D, or of A in tensor memory."""

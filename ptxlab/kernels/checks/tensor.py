@@ -28,9 +28,14 @@ class _Flight:
     barriers: set[tuple[int, int]] = field(default_factory=set)  # block and address; none before a commit
 
     def touches(self, other: TensorAccess) -> bool:
-        """Whether it has columns of the same block in common with an access."""
+        """Whether it has words of the same block in common with an access."""
         mine, its = self.access.columns, other.columns
-        return self.access.block == other.block and mine.start < its.stop and its.start < mine.stop
+        return (
+            self.access.block == other.block
+            and mine.start < its.stop
+            and its.start < mine.stop
+            and self.access.lanes & other.lanes != 0
+        )
 
 
 class TensorCheck(Observer):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ...isa.operands import Operands
 from ...isa.product_form import ProductForm
+from ...isa.tensor_memory import ALL_LANES
 from ..ptx import Instruction
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class TensorAccess:
-    """Columns of a block's tensor memory that an instruction reads or writes.
+    """Lanes and columns of a block's tensor memory that an instruction reads or writes.
 
     `threads` are indices into the batch: those of a warp for tcgen05.ld and .st, otherwise the one that
     issues it; then the access is asynchronous.
@@ -68,6 +69,7 @@ class TensorAccess:
     threads: NDArray[Any]
     block: int  # counted in the batch
     columns: range
+    lanes: int = ALL_LANES  # a bit for each
     asynchronous: bool = False
 
 

@@ -19,7 +19,7 @@ from ...isa.operand import Operand as SharedOperand
 from ...isa.operands import Operands
 from ...isa.parse import parse_any
 from ...isa.tcgen05 import Tcgen05Control, Tcgen05Mma, Tcgen05Move
-from ...isa.tensor_memory import COLUMNS, LANES, TensorOperand
+from ...isa.tensor_memory import ALL_LANES, COLUMNS, LANES, TensorOperand
 from ...memory.descriptors import descriptor
 from ...numerics import has, tensor_memory
 from ...numerics.emulate import emulate
@@ -185,8 +185,10 @@ def _registers(instruction: Instruction, context: Context, form: Tcgen05Move) ->
             touched = _touched(form, start & 0xFFFF, split)
             warp_threads = threads.indices[threads.indices >> 5 == index >> 5]
             kind = "read" if loads else "write"
+            lanes = (0xFFFFFFFF if form.shape == "32x32b" else 0xFFFF) << (start >> 16)
             for columns in touched:
-                machine.tensor_accessed(TensorAccess(instruction, kind, warp_threads, int(block), columns))
+                access = TensorAccess(instruction, kind, warp_threads, int(block), columns, lanes)
+                machine.tensor_accessed(access)
             if loads:
                 results.append(_flat(_loaded(form, words, start, split))[ours])
                 continue
@@ -396,11 +398,12 @@ def _multiply(
     for name, operand in form.inputs.items():
         at = given["d" if name == "c" else name]
         if isinstance(operand, TensorOperand):
-            lane = 0 if name.startswith("scale") else first
+            is_scale = name.startswith("scale")
+            lane, lanes = (0, ALL_LANES) if is_scale else (first, form.path.lanes(first))
             start = _column(operand, at, lane)
             columns = slice(start, start + operand.columns)
             parts = [np.roll(memory[block, :, columns], -lane, axis=0) for block, _ in group]
-            _tell(machine, instruction, thread, group, "read", range(start, start + operand.columns))
+            _tell(machine, instruction, thread, group, "read", range(start, columns.stop), lanes)
             arrays[name] = np.concatenate(parts)[None]
         else:
             tiles = [_tile(machine, instruction, thread, form, operand, at, rank) for _, rank in group]
@@ -413,10 +416,11 @@ def _multiply(
     model = machine.launch.model
     d = emulate(operands, model=model if model is not None and has(form, model) else None)[0]
     start = _column(form.d, given["d"], first)
-    _tell(machine, instruction, thread, group, "write", range(start, start + form.d.columns))
+    columns = slice(start, start + form.d.columns)
+    _tell(machine, instruction, thread, group, "write", range(start, columns.stop), form.path.lanes(first))
     for number, (block, _) in enumerate(group):
         words = np.roll(d[LANES * number : LANES * (number + 1)], first, axis=0)
-        memory[block, :, start : start + form.d.columns] = words
+        memory[block, :, columns] = words
 
 
 def _from_lane(mask: int, first: int, ctas: int) -> int:
@@ -435,11 +439,11 @@ def _tell(
     group: list[tuple[int, int]],
     kind: str,
     columns: range,
+    lanes: int,
 ) -> None:
     for block, _ in group:
-        machine.tensor_accessed(
-            TensorAccess(instruction, kind, thread.indices, block, columns, asynchronous=True)
-        )
+        access = TensorAccess(instruction, kind, thread.indices, block, columns, lanes, asynchronous=True)
+        machine.tensor_accessed(access)
 
 
 def _column(operand: TensorOperand, at: int, first: int) -> int:
