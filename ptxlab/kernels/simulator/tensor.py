@@ -393,8 +393,8 @@ def _multiply(
     arrays = {}
     first = given["d"] >> 16  # the lane at which D, A and metadata begin, from which lanes are counted here
     if first not in form.path.alignments:
-        lanes = " or ".join(map(str, form.path.alignments))
-        raise PtxlabError(f"D begins in lane {first}; that of layout {form.path.name} begins in lane {lanes}")
+        right = " or ".join(map(str, form.path.alignments))
+        raise PtxlabError(f"D begins in lane {first}; that of layout {form.path.name} begins in lane {right}")
     for name, operand in form.inputs.items():
         at = given["d" if name == "c" else name]
         if isinstance(operand, TensorOperand):
