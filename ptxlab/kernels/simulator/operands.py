@@ -97,7 +97,20 @@ def reader(operand: Operand, bits: int, instruction: Instruction, context: Conte
     raise PtxlabError(f"{instruction.where}: {instruction.opcode} does not take this kind of operand")
 
 
+def _check_kind(register: Register, instruction: Instruction) -> None:
+    """Integer instructions take no registers of floats (PTX ISA, Operand Type Checking Rules)."""
+    if not register.type.startswith("f") or instruction.parts[0] == "cvt":
+        return
+    types = [part for part in instruction.parts[1:] if type_bits(part) is not None]
+    if types and all(part[0] in "su" for part in types):
+        raise PtxlabError(
+            f"{instruction.where}: {instruction.opcode} takes integers, and {register.name} is "
+            f".{register.type}"
+        )
+
+
 def _check_width(register: Register, bits: int, instruction: Instruction) -> None:
+    _check_kind(register, instruction)
     own = type_bits(register.type)
     wider = instruction.parts[0] in _WIDER and own is not None and own >= bits > 1
     if own != bits and not wider:
@@ -207,6 +220,7 @@ def writer(operand: Operand, instruction: Instruction, signed: bool = False) -> 
         return lambda frame, threads, values: None
     if not isinstance(operand, Register):
         raise PtxlabError(f"{instruction.where}: {instruction.opcode} takes a register for its result")
+    _check_kind(operand, instruction)
     index = operand.index
     bits = type_bits(operand.type) or 32
     if bits not in UNSIGNED:
