@@ -516,28 +516,6 @@ def test_places_of_sparse_elements(screen: Lanes, page: Any) -> None:
     screen.says(f"row 3 of compressed A is held by lanes {lanes[0]}..{lanes[-1]}")
 
 
-def test_a_saved_page_pins_too(page: Any, tmp_path: Path) -> None:
-    ex = ptxlab.explore(F16)
-    ex.show_memory("A", swizzle=128)
-    ex.lanes = [3, 7]
-    page.goto(ex.save_html(tmp_path / "lanes.html").as_uri())
-    screen = Lanes(page)
-    screen.columns(3, 7)
-    screen.lane(20).click(modifiers=["Control"])
-    screen.columns(3, 7, 20)
-    for lane in (3, 7, 20):
-        screen.holds("B", 1, lane, f"0x{ex.registers['B'][lane, 1]:08x}")
-
-    # memory in the layout it was saved in: to point at and to play, not to lay out anew
-    page.mouse.move(*byte_at(page, int(Tile(16, 16, 64, swizzle=128).offset(9, 5))))
-    screen.says("A[9][5] = ")
-    assert page.locator(".ptx-memory [data-option=pitch]").is_disabled()
-    page.get_by_role("button", name="play the access").click()
-    shows(page, ".ptx-memory-text", "wavefront 1 of 4")
-    page.locator("[data-memory=B]").click()
-    shows(page, ".ptx-memory-bar b", "B in shared memory")
-
-
 def test_masks_and_questions_of_tensor_memory(screen: Lanes, page: Any) -> None:
     screen.python(f"ex.instruction = ptxlab.instruction({TENSOR!r}, m=64, n=32)\nex.C = np.full((64, 32), 7)")
     mask = page.locator("[data-option=disable_output_lane]")
@@ -559,3 +537,25 @@ def test_masks_and_questions_of_tensor_memory(screen: Lanes, page: Any) -> None:
     answer.press("Enter")
     shows(page, ".ptx-quiz-result", "Right. D[20][3] is in lane 36, column 3")
     page.wait_for_selector(".ptx-tensor", state="visible")
+
+
+def test_a_saved_page_pins_too(page: Any, tmp_path: Path) -> None:
+    ex = ptxlab.explore(F16)
+    ex.show_memory("A", swizzle=128)
+    ex.lanes = [3, 7]
+    page.goto(ex.save_html(tmp_path / "lanes.html").as_uri())
+    screen = Lanes(page)
+    screen.columns(3, 7)
+    screen.lane(20).click(modifiers=["Control"])
+    screen.columns(3, 7, 20)
+    for lane in (3, 7, 20):
+        screen.holds("B", 1, lane, f"0x{ex.registers['B'][lane, 1]:08x}")
+
+    # memory in the layout it was saved in: to point at and to play, not to lay out anew
+    page.mouse.move(*byte_at(page, int(Tile(16, 16, 64, swizzle=128).offset(9, 5))))
+    screen.says("A[9][5] = ")
+    assert page.locator(".ptx-memory [data-option=pitch]").is_disabled()
+    page.get_by_role("button", name="play the access").click()
+    shows(page, ".ptx-memory-text", "wavefront 1 of 4")
+    page.locator("[data-memory=B]").click()
+    shows(page, ".ptx-memory-bar b", "B in shared memory")
