@@ -152,6 +152,9 @@ class Kernel(Generic[R]):
         if not is_a(observers, tuple, list) or not all(is_a(each, Observer) for each in observers):
             raise PtxlabError(f"observers={quoted(observers)}: it takes a list of ptxlab's Observer")
         listeners = tuple(observers)
+        if executor is not None and (limit is not None or trace is not False):
+            name = "trace" if limit is None else "limit"
+            raise PtxlabError(f"{name}= follows blocks that run in this process; leave out the executor")
         if limit is not None:
             listeners += (Limit(as_int(limit, "limit")),)
         checks = None

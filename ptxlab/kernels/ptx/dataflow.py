@@ -20,8 +20,8 @@ __all__ = ["basic_blocks", "constants", "read_and_written", "register_bits", "re
 #: Instructions without a result.
 _NO_RESULT = {
     "applypriority", "bra", "brkpt", "brx", "call", "cp", "discard", "exit", "fence", "griddepcontrol",
-    "membar", "nanosleep", "pmevent", "prefetch", "prefetchu", "red", "ret", "setmaxnreg", "st", "stmatrix",
-    "trap",
+    "membar", "nanosleep", "pmevent", "prefetch", "prefetchu", "red", "ret", "setmaxnreg", "st",
+    "stackrestore", "stmatrix", "trap",
 }  # fmt: skip
 
 

@@ -135,10 +135,11 @@ def _enter(
         return
     key = (instruction.index, name)
     child = frame.children.get(key)
-    if child is None:
+    base = frame.end + frame.stack_size
+    if child is None or child.base != base:
         program = machine.launch.program(name)
-        base = frame.base + frame.program.local_size
-        position = (*frame.position, instruction.index, machine.launch.symbols[name])
+        place = machine.launch.symbols[name] + (frame.stack_size << 40)
+        position = (*frame.position, instruction.index, place)
         child = Frame(program, position, base, frame)
         child.results = results
         frame.children[key] = child

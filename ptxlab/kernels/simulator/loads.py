@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ...errors import PtxlabError
 from ...numerics.scalar import operation
-from ..ptx import Address, Instruction, Operand, Sink, Symbol, Vector, type_bits
+from ..ptx import Address, Immediate, Instruction, Operand, Sink, Symbol, Vector, type_bits
 from .machine import Frame, Machine, Step
 from .memory import LOCAL_WINDOW, RANK_SHIFT, SHARED_WINDOW
 from .operands import Builder, Context, address, reader, readers, unsupported, writer, writers
@@ -185,6 +185,57 @@ def _createpolicy(instruction: Instruction, context: Context) -> Step:
     return Step(instruction, execute)
 
 
+# -- the stack -----------------------------------------------------------------------------------------------
+
+_STACK_ALIGNMENT = 16
+
+
+def _alloca(instruction: Instruction, context: Context) -> Step:
+    """Local memory of a size that each thread states, until `stackrestore` or the end of the function."""
+    destination, size, *others = instruction.operands
+    alignment = others[0].value if others and isinstance(others[0], Immediate) else _STACK_ALIGNMENT
+    bits = type_bits(instruction.parts[-1]) or 64
+    read = reader(size, bits, instruction, context)
+    write = writer(destination, instruction)
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        used = _stack(frame, threads)
+        starts = -(-(frame.end + used[threads.indices]) // alignment) * alignment
+        used[threads.indices] = starts + read(machine, frame, threads).astype(np.int64) - frame.end
+        most = -(-int(used.max()) // _STACK_ALIGNMENT) * _STACK_ALIGNMENT
+        frame.stack_size = max(frame.stack_size, most)
+        machine.memory.reserve_local(frame.end + frame.stack_size)
+        write(frame, threads, starts.astype(UNSIGNED[bits]))
+
+    return Step(instruction, execute)
+
+
+def _stacksave(instruction: Instruction, context: Context) -> Step:
+    write = writer(instruction.operands[0], instruction)
+    dtype = UNSIGNED[type_bits(instruction.parts[-1]) or 64]
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        write(frame, threads, (frame.end + _stack(frame, threads)[threads.indices]).astype(dtype))
+
+    return Step(instruction, execute)
+
+
+def _stackrestore(instruction: Instruction, context: Context) -> Step:
+    read = reader(instruction.operands[0], type_bits(instruction.parts[-1]) or 64, instruction, context)
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        _stack(frame, threads)[threads.indices] = read(machine, frame, threads).astype(np.int64) - frame.end
+
+    return Step(instruction, execute)
+
+
+def _stack(frame: Frame, threads: Threads) -> NDArray[np.int64]:
+    """How many bytes each thread of the batch has allocated in a function."""
+    if frame.stack is None:
+        frame.stack = np.zeros(threads.batch.size, dtype=np.int64)
+    return frame.stack
+
+
 # -- atomic operations ---------------------------------------------------------------------------------------
 
 _ATOMIC = ("add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec")
@@ -305,6 +356,9 @@ BUILDERS: dict[str, Builder] = {
     "mapa": _mapa,
     "getctarank": _getctarank,
     "createpolicy": _createpolicy,
+    "alloca": _alloca,
+    "stacksave": _stacksave,
+    "stackrestore": _stackrestore,
     "atom": _atom,
     "red": _atom,
 }

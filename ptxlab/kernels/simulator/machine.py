@@ -95,6 +95,8 @@ class Frame:
         "position",
         "program",
         "results",
+        "stack",
+        "stack_size",
     )
 
     def __init__(
@@ -108,8 +110,15 @@ class Frame:
         self._registers: list[Values | None] = [None] * len(program.types)
         self._owned = bytearray(len(program.types))
         self._remembered: dict[object, _Remembered | None] = {}
+        self.stack: NDArray[np.int64] | None = None  # bytes of `alloca` behind the variables, of each thread
+        self.stack_size = 0  # the most that a thread has had
         self.carry: NDArray[Any] | None = None
         self.results: tuple[str, ...] = ()
+
+    @property
+    def end(self) -> int:
+        """Where local memory is free behind the variables; `alloca` takes from there."""
+        return self.base + self.program.local_size
 
     def register(self, register: int) -> NDArray[Any] | None:
         """A register of all threads; None if nobody wrote it."""
