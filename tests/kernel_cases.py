@@ -14,7 +14,7 @@ import numpy as np
 
 import ptxlab
 
-__all__ = ["CASES", "GOLDEN", "Case", "digest", "recorded"]
+__all__ = ["CASES", "FOLDER", "GOLDEN", "Case", "digest", "recorded"]
 
 FOLDER = Path(__file__).parent / "kernels"
 GOLDEN = Path(__file__).parent / "golden" / "kernels.json"
@@ -322,7 +322,6 @@ _CORNERS = (
     Case("bit_fields", "corners.cu", 1, 64, lambda r: [
         _words(r, 64), _zeros(np.uint64, 64), _zeros(np.float64, 1)]),
     Case("relaxation", "corners.cu", 5, 64, lambda r: [_ints(r, -9, 9, 320), _zeros(np.int32, 320), 4]),
-    Case("stack", "stack.ptx", 1, 32, lambda r: [_words(r, 32), _zeros(np.uint32, 32)]),
     Case("corners", "corners.ptx", 1, 32, lambda r: [_words(r, 128), _zeros(np.uint32, 384)]),
 )  # fmt: skip
 

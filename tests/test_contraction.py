@@ -12,10 +12,13 @@ import ptxlab
 from ptxlab.kernels.ptx import read_ptx
 from ptxlab.kernels.ptx.contraction import contractions
 
+_DIVIDE = "{ .reg .s32 i, j; mov.b32 i,f4; mov.b32 j,f5; div.s32 i,i,j; mov.b32 f9,i; }"
 #: Statements of f32 registers, of which f1 to f6 are loaded and those behind the bar are stored.
 PROGRAMS = {
     "sum": "mul.f32 f7,f1,f2; add.f32 f8,f7,f3; | f8",
     "difference": "mul.f32 f7,f1,f2; sub.f32 f8,f3,f7; | f8",
+    "past_a_division": f"mul.f32 f7,f1,f2; {_DIVIDE} sub.f32 f8,f3,f7; | f8 f9",
+    "before_a_division": f"mul.f32 f7,f1,f2; sub.f32 f8,f3,f7; {_DIVIDE} | f8 f9",
     "every_use": "mul.f32 f7,f1,f2; add.f32 f8,f7,f3; sub.f32 f9,f7,f4; | f8 f9",
     "stored_too": "mul.f32 f7,f1,f2; add.f32 f8,f7,f3; | f7 f8",
     "not_needed": "mul.f32 f7,f1,f2; max.f32 f9,f7,f4; add.f32 f8,f7,f3; | f8",

@@ -19,7 +19,7 @@ from ptxlab.kernels.simulator.decode import BUILDERS
 from ptxlab.numerics.emulate import emulate
 from tests.cases import each
 
-from .kernel_cases import CASES, digest, recorded
+from .kernel_cases import CASES, FOLDER, digest, recorded
 
 _COUNT = """
 .version 8.0
@@ -248,6 +248,23 @@ def test_all_blocks_wait() -> None:
     a, b = np.arange(count, dtype=np.int32) ** 2, np.zeros(count, dtype=np.int32)
     CASES["relaxation"].compiled().simulate(132, 256, a, b, 1, show=False, check=False)
     assert np.array_equal(b, np.roll(a, -1) - np.roll(a, 1) + 2 * a)
+
+
+def test_stack(rng: np.random.Generator) -> None:
+    """`alloca` keeps clear of earlier pieces and of what called functions have in local memory."""
+    text = (FOLDER / "stack.ptx").read_text(encoding="ascii")
+    x, out = rng.integers(0, 1 << 32, 32, dtype=np.uint32), np.zeros(32, dtype=np.uint32)
+    assert ptxlab.kernel(text).simulate(1, 32, x, out).hazards == []
+    for value, result in zip(x.tolist(), out.tolist(), strict=True):
+        total, count = 0, (value & 7) + 1
+        for _ in range(4):
+            values = []
+            for _ in range(count):
+                value = (value * 1664525 + 1013904223) & 0xFFFFFFFF
+                values.append(value)
+            total += values[0] + values[-1] + values[-1] * 31
+            value = values[-1] * 31 & 0xFFFFFFFF
+        assert result == total & 0xFFFFFFFF
 
 
 #: What an H200 prints, and what its printf returns.

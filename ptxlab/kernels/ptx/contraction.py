@@ -29,6 +29,8 @@ _PURE = {
 }  # fmt: skip
 #: What ends a basic block of ptxas besides branches.
 _ENDS = {"call", "membar", "fence"}
+#: Types of whole numbers whose division has a branch; that of u32 has none.
+_BRANCHING_INTEGERS = ("s16", "u16", "s32", "s64", "u64")
 
 
 class Contraction(NamedTuple):
@@ -95,6 +97,18 @@ def _passes_on(instruction: Instruction) -> bool:
     return instruction.parts[0] in ("mov", "neg") and plain and instruction.guard is None
 
 
+def _ends_block(instruction: Instruction) -> bool:
+    """Whether ptxas ends a basic block with it: exact divisions and roots branch to what rare values need."""
+    name, *qualifiers = instruction.parts
+    if name in _ENDS:
+        return True
+    if name in ("div", "rem") and qualifiers[-1] in _BRANCHING_INTEGERS:
+        return isinstance(instruction.operands[-1], Register) or qualifiers[-1].endswith("64")
+    if name in ("div", "rcp", "sqrt"):
+        return not {"rn", "rz", "rm", "rp"}.isdisjoint(qualifiers)
+    return name == "rsqrt" and qualifiers[-1] == "f64" and "ftz" not in qualifiers
+
+
 def _kind(instruction: Instruction) -> tuple[str, bool]:
     """The type, and whether subnormal numbers are flushed."""
     return instruction.parts[-1], "ftz" in instruction.parts
@@ -108,7 +122,7 @@ def _blocks(function: Function) -> dict[int, int]:
     cuts = {
         instruction.index + 1
         for instruction in function.instructions
-        if instruction.parts[0] in _ENDS and instruction.index + 1 < len(function.instructions)
+        if _ends_block(instruction) and instruction.index + 1 < len(function.instructions)
     }
     starts = sorted({*basic_blocks(function), *cuts})
     return dict(zip(starts, [*starts[1:], len(function.instructions)], strict=True))
@@ -122,7 +136,7 @@ def _straight_lines(function: Function, blocks: dict[int, int]) -> Iterator[list
     for start, targets in after.items():
         for target in targets:
             before[target].append(start)
-    ends = {start for start, end in blocks.items() if instructions[end - 1].parts[0] in _ENDS}
+    ends = {start for start, end in blocks.items() if _ends_block(instructions[end - 1])}
 
     def follows(start: int) -> int | None:
         """The block that can only come after this one, and it before it."""
