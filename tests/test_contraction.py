@@ -18,6 +18,8 @@ PROGRAMS = {
     "sum": "mul.f32 f7,f1,f2; add.f32 f8,f7,f3; | f8",
     "difference": "mul.f32 f7,f1,f2; sub.f32 f8,f3,f7; | f8",
     "past_a_division": f"mul.f32 f7,f1,f2; {_DIVIDE} sub.f32 f8,f3,f7; | f8 f9",
+    "past_a_fence": "mul.f32 f7,f1,f2; fence.acq_rel.gpu; sub.f32 f8,f3,f7; | f8",
+    "past_a_proxy_fence": "mul.f32 f7,f1,f2; fence.proxy.async; sub.f32 f8,f3,f7; | f8",
     "before_a_division": f"mul.f32 f7,f1,f2; sub.f32 f8,f3,f7; {_DIVIDE} | f8 f9",
     "every_use": "mul.f32 f7,f1,f2; add.f32 f8,f7,f3; sub.f32 f9,f7,f4; | f8 f9",
     "stored_too": "mul.f32 f7,f1,f2; add.f32 f8,f7,f3; | f7 f8",

@@ -28,7 +28,7 @@ _PURE = {
     "testp", "xor",
 }  # fmt: skip
 #: What ends a basic block of ptxas besides branches.
-_ENDS = {"call", "membar", "fence"}
+_ENDS = {"call", "membar", "pmevent", "setmaxnreg"}
 #: Types of whole numbers whose division has a branch; that of u32 has none.
 _BRANCHING_INTEGERS = ("s16", "u16", "s32", "s64", "u64")
 
@@ -102,8 +102,10 @@ def _ends_block(instruction: Instruction) -> bool:
     name, *qualifiers = instruction.parts
     if name in _ENDS:
         return True
+    if name == "fence":  # those between proxies do not
+        return qualifiers[0] in ("acq_rel", "sc")
     if name in ("div", "rem") and qualifiers[-1] in _BRANCHING_INTEGERS:
-        return isinstance(instruction.operands[-1], Register) or qualifiers[-1].endswith("64")
+        return True
     if name in ("div", "rcp", "sqrt"):
         return not {"rn", "rz", "rm", "rp"}.isdisjoint(qualifiers)
     return name == "rsqrt" and qualifiers[-1] == "f64" and "ftz" not in qualifiers
