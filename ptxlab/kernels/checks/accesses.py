@@ -1,8 +1,6 @@
 """Races, missing waits and proxy fences, memory that nobody wrote: found from every access and barrier.
 
-Beside memory there is a shadow: for each few bytes, who wrote them last, and two that read them. An entry is
-one number: the time, flags, and the thread (its index in the launch) or the column of asynchronous work.
-
+Each is compared with the accesses before it, which the shadow of the memory knows, and then noted there.
 Blocks mostly do the same in their shared memory at the same time. As long as they do, and nothing is wrong,
 the shadow is that of the first block only.
 """
@@ -11,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -23,160 +20,10 @@ from ..simulator.memory import RANK_SHIFT
 from ..simulator.threads import Batch
 from .clocks import Clocks
 from .hazard import Report, lanes_text, line_text
+from .shadow import ATOMIC, FLAGS, ID, LATE, PENDING, TIME, TIME_SHIFT, WORK, Shadow
+from .traits import Traits, is_local_only, traits_of
 
 __all__ = ["AccessCheck"]
-
-_SHIFT = 32
-_TIME = (1 << 30) - 1
-_LATE = 1 << 62  # not complete: no barrier orders it
-_ATOMIC, _PENDING, _WORK = 1 << 31, 1 << 30, 1 << 29
-_FLAGS = _ATOMIC | _PENDING | _WORK
-_ID = (1 << 29) - 1
-_LARGEST = 128  # bytes of a shadow's entry, until a narrower access comes
-
-_STRONG = {"volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"}
-
-
-@dataclass(frozen=True)
-class _Traits:
-    """What an instruction's opcode says about its accesses."""
-
-    strong: bool
-    releases: bool
-    constant: bool  # `.nc`: nobody writes what it reads
-    group: str  # whose `wait_group` completes it: "cp.async", "cp.async.bulk" or "wgmma"
-    announced: bool  # an mbarrier completes it
-
-
-@cache
-def _traits(opcode: str) -> _Traits:
-    parts = opcode.split(".")
-    announced = any(part.startswith("mbarrier::complete_tx") for part in parts)
-    group = ""
-    if parts[0] == "wgmma":
-        group = "wgmma"
-    elif parts[0] == "cp" and not announced:
-        group = "cp.async.bulk" if "bulk" in parts else "cp.async"
-    strong = not _STRONG.isdisjoint(parts) or parts[0] in ("atom", "red")
-    if parts[0] == "mbarrier":
-        strong = parts[1] not in ("init", "inval")
-    return _Traits(strong, "release" in parts or "acq_rel" in parts, "nc" in parts, group, announced)
-
-
-@cache
-def _is_local_only(opcode: str) -> bool:
-    """Atomic operations that an H200 does not have in shared memory of other blocks: it loses updates."""
-    parts = opcode.split(".")
-    if "async" in parts:
-        return False
-    wide = parts[-1] in ("u64", "s64", "b64") and not {"min", "max", "and", "or", "xor"}.isdisjoint(parts)
-    return wide or parts[-1] in ("f16x2", "bf16x2")
-
-
-class _Shadow:
-    """For each few bytes of one array: its last writer, its last reader, and one of another warp.
-
-    How many bytes an entry stands for, its grain, follows the narrowest access. An access to no more than
-    `few` pages makes the entries of these pages narrower, any other those of all: a few mbarriers do not
-    make the check of every tile slower.
-    """
-
-    __slots__ = (
-        "_few",
-        "_first",
-        "_page",
-        "_shift",
-        "_shifts",
-        "reader",
-        "second",
-        "size",
-        "was_read",
-        "was_written",
-        "writer",
-    )
-
-    def __init__(self, size: int, readers: int, few: int = 0, page: int = 10) -> None:
-        self.size = size
-        self._few = few
-        self._page = page  # bits of an address within a page
-        pages = -(-size >> page)
-        self._shift = _LARGEST.bit_length() - 1  # of all entries; -1 once pages differ
-        self._shifts = np.full(pages, self._shift)  # of the entries of each page
-        self._first = np.arange(pages) << page - self._shift  # entry of each page
-        count = pages << page - self._shift
-        self.writer = np.zeros(count, dtype=np.int64)
-        self.reader = np.zeros(count, dtype=np.int64)
-        self.second = np.zeros(count if readers > 1 else 0, dtype=np.int64)
-        self.was_written = self.was_read = False
-
-    def repeat(self, blocks: int, lanes: int) -> None:
-        """The shadow of one block becomes that of several, of so many lanes each, that did the same."""
-        count = len(self.writer)
-        first = np.repeat(np.arange(blocks) * lanes, count)
-        for name in ("writer", "reader", "second"):
-            stamps = np.tile(getattr(self, name), blocks)
-            of_threads = (stamps != 0) & (stamps & _WORK == 0)
-            setattr(self, name, np.where(of_threads, stamps + first, stamps))
-        self._first = (np.arange(blocks)[:, None] * count + self._first).reshape(-1)
-        self._shifts = np.tile(self._shifts, blocks)
-        self.size, self._few = self.size * blocks, self._few * blocks
-
-    def entries(self, offsets: NDArray[np.int64], width: int) -> tuple[NDArray[np.int64], int]:
-        """The entries of accesses, those of each one behind each other, and how many each has."""
-        common = int(np.bitwise_or.reduce(offsets, initial=_LARGEST | width))
-        shift = (common & -common).bit_length() - 1  # of the widest entries that no access cuts
-        shift = self._shift if 0 <= self._shift <= shift else self._refine(offsets, width, shift)
-        count = width >> shift
-        if count > 1:
-            offsets = (offsets[:, None] + np.arange(0, width, 1 << shift)).reshape(-1)
-        if self._shift >= 0:
-            return offsets >> shift, count
-        return self._first[offsets >> self._page] + ((offsets & (1 << self._page) - 1) >> shift), count
-
-    def _refine(self, offsets: NDArray[np.int64], width: int, shift: int) -> int:
-        """Make the entries of accesses alike, and not wider than this; says how wide they are."""
-        pages = offsets >> self._page
-        if width > 1 << shift:  # they may extend into other pages
-            places = offsets[:, None] + np.append(np.arange(0, width, 1 << self._page), width - 1)
-            pages = places.reshape(-1) >> self._page
-        shifts = self._shifts[pages]
-        narrowest = min(shift, int(shifts.min()))
-        if shifts.max() > narrowest:
-            touched = np.zeros(len(self._shifts), dtype=np.bool_)
-            touched[pages] = True
-            if np.count_nonzero(touched) > self._few:
-                touched[:] = True
-            self._narrow(np.flatnonzero(touched & (self._shifts > narrowest)), narrowest)
-        return narrowest
-
-    def _narrow(self, pages: NDArray[np.intp], shift: int) -> None:
-        """Give pages narrower entries, behind all others."""
-        inside = np.arange(0, 1 << self._page, 1 << shift)
-        sources = (self._first[pages][:, None] + (inside >> self._shifts[pages][:, None])).reshape(-1)
-        arrays = [self.writer, self.reader, self.second]
-        everything = len(pages) == len(self._shifts)
-        behind = 0 if everything else len(self.writer)
-        for number, array in enumerate(arrays):
-            if len(array):
-                arrays[number] = np.concatenate([array[:behind], array[sources]])
-        self.writer, self.reader, self.second = arrays
-        self._first[pages] = behind + np.arange(len(pages)) * len(inside)
-        self._shifts[pages] = shift
-        self._shift = shift if everything else -1
-
-    def span(self, entries: NDArray[np.int64]) -> tuple[int, int]:
-        """First and last byte of the first run of these entries without gaps."""
-        first = np.sort(self.bytes_of(entries))
-        size = 1 << int(self._shifts[first[0] >> self._page])
-        gaps = np.flatnonzero(np.diff(first) > size)
-        last = first[gaps[0]] if len(gaps) else first[-1]
-        return int(first[0]), int(last) + size - 1
-
-    def bytes_of(self, entries: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The first byte of each entry."""
-        order = np.argsort(self._first)
-        pages = order[np.searchsorted(self._first[order], entries, side="right") - 1]
-        return np.asarray((pages << self._page) + ((entries - self._first[pages]) << self._shifts[pages]))
 
 
 @dataclass(slots=True)
@@ -222,7 +69,7 @@ class AccessCheck(Observer):
         self._speculative = speculative
         self._time = 0
         self._instructions: list[Instruction | None] = [None]
-        self._global: dict[int, _Shadow] = {}
+        self._global: dict[int, Shadow] = {}
         self._launched = 0  # lanes of earlier batches
         self._published = np.zeros(0, dtype=np.int64)  # by blocks of the launch, in their order
         self._acquired = np.zeros(0, dtype=np.int64)
@@ -233,7 +80,7 @@ class AccessCheck(Observer):
         self._time += 1
         self._instructions.append(None)
         self._clocks = Clocks(batch, self._time)
-        self._shared: _Shadow | None = None
+        self._shared: Shadow | None = None
         self._alike = batch.count > 1 and batch.grid.cluster_size == 1  # whether `_shared` is of one block
         self._first_pieces: dict[int, tuple[Piece, Piece | None]] = {}
         self._clocks_alike: bool | None = None  # whether threads know the same in each block, once asked
@@ -258,7 +105,7 @@ class AccessCheck(Observer):
         if self._pending:
             self._part_blocks()
         for record in self._pending:
-            instruction = self._instructions[int(record.stamps[0]) >> _SHIFT & _TIME]
+            instruction = self._instructions[int(record.stamps[0]) >> TIME_SHIFT & TIME]
             if record.reads and instruction is not None:
                 self._report.add(
                     "missing wait", instruction, self._batch, np.unique(record.threads),
@@ -270,7 +117,7 @@ class AccessCheck(Observer):
         self._launched += self._batch.size
 
     def _set_limit(self) -> None:
-        self._limit = int(self._clocks.block_time.min()) + 1 << _SHIFT
+        self._limit = int(self._clocks.block_time.min()) + 1 << TIME_SHIFT
 
     # -- accesses --------------------------------------------------------------------------------------------
 
@@ -283,7 +130,7 @@ class AccessCheck(Observer):
             return
         self._time += 1
         self._instructions.append(access.instruction)
-        traits = _traits(access.instruction.opcode)
+        traits = traits_of(access.instruction.opcode)
         strong = traits.strong or access.kind in ("atomic", "mbarrier")
         if strong and access.kind != "mbarrier" and access.proxy != "mbarrier":
             self._look(access.threads, traits.releases)
@@ -301,7 +148,7 @@ class AccessCheck(Observer):
             else:
                 shadow = self._global.get(id(piece.data))
                 if shadow is None:
-                    shadow = self._global[id(piece.data)] = _Shadow(piece.data.size, 1)
+                    shadow = self._global[id(piece.data)] = Shadow(piece.data.size, 1)
                 self._in_global(access, piece, shadow, traits, strong)
 
     def _check_presence(self, access: Access, piece: Piece) -> None:
@@ -318,7 +165,7 @@ class AccessCheck(Observer):
                 "{who} use{s} shared memory of another block of the cluster, which may not have started",
                 remedy="wait at a barrier of the cluster first", space="shared",
             )  # fmt: skip
-        if access.kind == "atomic" and _is_local_only(access.instruction.opcode):
+        if access.kind == "atomic" and is_local_only(access.instruction.opcode):
             self._report.add(
                 "not atomic", access.instruction, self._batch, piece.threads[remote],
                 f"{{who}} execute{{s}} {access.instruction.opcode} in shared memory of another block, where "
@@ -352,16 +199,16 @@ class AccessCheck(Observer):
             self._clocks.published[threads >> 5] = self._time
             self._published[blocks] = self._time
 
-    def _shadow_of(self, size: int) -> _Shadow:
+    def _shadow_of(self, size: int) -> Shadow:
         """A shadow of the shared memory of all blocks, or of the first; blocks begin with pages."""
         pitch = size // self._batch.count
         page = min(10, (pitch & -pitch).bit_length() - 1)
         if self._alike:
-            return _Shadow(pitch, 2, few=1, page=page)
-        return _Shadow(size, 2, few=self._batch.count, page=page)
+            return Shadow(pitch, 2, few=1, page=page)
+        return Shadow(size, 2, few=self._batch.count, page=page)
 
     def _in_first_block(
-        self, access: Access, piece: Piece, shadow: _Shadow, traits: _Traits, strong: bool
+        self, access: Access, piece: Piece, shadow: Shadow, traits: Traits, strong: bool
     ) -> bool:
         """As `_in_shared`, if all blocks do the same and nothing is wrong; whether that is so."""
         known = self._first_pieces.get(id(access.instruction))
@@ -426,9 +273,7 @@ class AccessCheck(Observer):
             return None
         return Piece(self._batch.everyone[:count], piece.data, offsets[0], threads[0], piece.title)
 
-    def _in_shared(
-        self, access: Access, piece: Piece, shadow: _Shadow, traits: _Traits, strong: bool
-    ) -> None:
+    def _in_shared(self, access: Access, piece: Piece, shadow: Shadow, traits: Traits, strong: bool) -> None:
         entries, count = shadow.entries(piece.offsets, access.width)
         threads = piece.threads if count == 1 else np.repeat(piece.threads, count)
         before = shadow.writer[entries]
@@ -436,7 +281,7 @@ class AccessCheck(Observer):
         found = self._conflicts(before, threads, strong)
         if found is not None:
             self._report_conflicts(access, piece, shadow, entries, threads, before, found, "wrote", count)
-        stamp = self._time << _SHIFT
+        stamp = self._time << TIME_SHIFT
         if access.kind == "mbarrier":
             if traits.announced:
                 self._check_init(access, shadow, entries, threads, before)
@@ -457,20 +302,18 @@ class AccessCheck(Observer):
                     access, piece, shadow, entries, threads, readers[entries], found, "reads", count
                 )
         if traits.announced:
-            stamps = np.full(len(entries), stamp | _LATE | _WORK | _ID | (_ATOMIC if strong else 0))
+            stamps = np.full(len(entries), stamp | LATE | WORK | ID | (ATOMIC if strong else 0))
             keys = piece.threads * self._batch.count + piece.offsets // (piece.data.size // self._batch.count)
             self._unannounced.append((id(access.instruction), piece.offsets, access.width, keys))
         elif traits.group:
-            stamps = threads | (stamp | _LATE | _PENDING)
+            stamps = threads | (stamp | LATE | PENDING)
         else:
-            stamps = threads | (stamp | _ATOMIC if strong else stamp)
+            stamps = threads | (stamp | ATOMIC if strong else stamp)
         self._write(access, piece, shadow, entries, threads, stamps, strong, count)
         if traits.group and not traits.announced:
-            self._postpone(traits.group, access, piece, piece.threads | (stamp | _LATE | _PENDING))
+            self._postpone(traits.group, access, piece, piece.threads | (stamp | LATE | PENDING))
 
-    def _in_global(
-        self, access: Access, piece: Piece, shadow: _Shadow, traits: _Traits, strong: bool
-    ) -> None:
+    def _in_global(self, access: Access, piece: Piece, shadow: Shadow, traits: Traits, strong: bool) -> None:
         entries, count = shadow.entries(piece.offsets, access.width)
         threads = piece.threads if count == 1 else np.repeat(piece.threads, count)
         if shadow.was_written and (before := shadow.writer[entries]).any():
@@ -479,7 +322,7 @@ class AccessCheck(Observer):
                 self._report_conflicts(
                     access, piece, shadow, entries, threads, before, found, "wrote", count, True
                 )
-        stamps = threads + (self._launched | (self._time << _SHIFT) | (_ATOMIC if strong else 0))
+        stamps = threads + (self._launched | (self._time << TIME_SHIFT) | (ATOMIC if strong else 0))
         if access.kind == "read":
             if not traits.constant:
                 shadow.reader[entries] = stamps
@@ -527,7 +370,7 @@ class AccessCheck(Observer):
         if not len(before) or before.max() < limit:
             return None
         late = before >= limit
-        late &= (before ^ (threads + first)) & (_ID | _PENDING | _WORK) != 0  # not the same thread
+        late &= (before ^ (threads + first)) & (ID | PENDING | WORK) != 0  # not the same thread
         which = np.flatnonzero(late)
         if not len(which):
             return None
@@ -536,22 +379,22 @@ class AccessCheck(Observer):
         stamps, ours = before, threads
         if len(which) < len(before):
             stamps, ours = before[which], threads[which]
-        times = stamps >> _SHIFT & _TIME
-        others = stamps & _ID
-        kinds = stamps & (_PENDING | _WORK)
+        times = stamps >> TIME_SHIFT & TIME
+        others = stamps & ID
+        kinds = stamps & (PENDING | WORK)
         if everywhere:
             fine = self._ordered_everywhere(ours, others, times)
         elif not kinds.any():
             fine = self._clocks.ordered(ours, others, times)
-        elif (kinds == _WORK).all():
+        elif (kinds == WORK).all():
             fine = self._clocks.knows_work(ours, others, times)
         else:
             fine = np.zeros(len(which), dtype=np.bool_)
-            plain, work = kinds == 0, kinds & _WORK != 0
+            plain, work = kinds == 0, kinds & WORK != 0
             fine[plain] = self._clocks.ordered(ours[plain], others[plain], times[plain])
             fine[work] = self._clocks.knows_work(ours[work], others[work], times[work])
         if strong:
-            fine |= stamps & _ATOMIC != 0
+            fine |= stamps & ATOMIC != 0
         if fine.all():
             return None
         return which[~fine]
@@ -580,7 +423,7 @@ class AccessCheck(Observer):
         self,
         access: Access,
         piece: Piece,
-        shadow: _Shadow,
+        shadow: Shadow,
         entries: NDArray[Any],
         threads: NDArray[Any],
         stamps: NDArray[Any],
@@ -614,37 +457,37 @@ class AccessCheck(Observer):
         self,
         access: Access,
         piece: Piece,
-        shadow: _Shadow,
+        shadow: Shadow,
         entries: NDArray[Any],
         threads: NDArray[Any],
-        traits: _Traits,
+        traits: Traits,
     ) -> None:
-        stamp = self._time << _SHIFT
+        stamp = self._time << TIME_SHIFT
         if traits.group == "wgmma":
             leaders = _distinct(access.threads, self._batch.size)  # of all blocks
             columns = np.zeros(self._batch.size, dtype=np.int64)
             groups = leaders % self._batch.block_lanes // 128
             for group in np.unique(groups).tolist():
                 columns[leaders[groups == group]] = self._clocks.column(("wgmma", group))
-            stamps = columns[threads] | (stamp | _LATE | _WORK)
+            stamps = columns[threads] | (stamp | LATE | WORK)
             self._multiplied.append((leaders, self._groups["wgmma"][leaders], self._time))
         elif traits.group == "cp.async.bulk":
-            stamps = threads | (stamp | _LATE | _PENDING)
-            self._postpone(traits.group, access, piece, piece.threads | (stamp | _LATE | _PENDING))
+            stamps = threads | (stamp | LATE | PENDING)
+            self._postpone(traits.group, access, piece, piece.threads | (stamp | LATE | PENDING))
         elif traits.strong:
-            stamps = threads | (stamp | _ATOMIC)
+            stamps = threads | (stamp | ATOMIC)
         else:
             stamps = threads | stamp
         before = shadow.reader[entries]
         if len(before) and before.max() >= self._limit:
             keep = before >= self._limit
-            keep &= (before ^ stamps) & (_FLAGS | _ID & ~31) != 0
+            keep &= (before ^ stamps) & (FLAGS | ID & ~31) != 0
             shadow.second[entries[keep]] = before[keep]
         shadow.reader[entries] = stamps
         differences = shadow.reader[entries]
         differences ^= stamps
         if len(differences) and differences.max() >= 32:  # the times are equal; another warp
-            others = differences & (_ID & ~31) != 0
+            others = differences & (ID & ~31) != 0
             shadow.second[entries[others]] = stamps[others]
 
     def _postpone(self, group: str, access: Access, piece: Piece, stamps: NDArray[Any]) -> None:
@@ -654,7 +497,7 @@ class AccessCheck(Observer):
             _Pending(group, piece.threads, numbers, piece.offsets, access.width, stamps, reads)
         )
 
-    def _announce(self, access: Access, piece: Piece, shadow: _Shadow) -> None:
+    def _announce(self, access: Access, piece: Piece, shadow: Shadow) -> None:
         """Copies learn which mbarrier completes them."""
         pitch = piece.data.size // self._batch.count
         keys = piece.threads * self._batch.count + piece.offsets // pitch
@@ -670,9 +513,9 @@ class AccessCheck(Observer):
                 rest.append((source, offsets, width, owners))
                 continue
             entries, count = shadow.entries(offsets[known], width)
-            stamps = columns[position[known]] | (self._time << _SHIFT | _LATE | _WORK)
+            stamps = columns[position[known]] | (self._time << TIME_SHIFT | LATE | WORK)
             if access.instruction.parts[0] == "red":
-                stamps |= _ATOMIC
+                stamps |= ATOMIC
             shadow.writer[entries] = np.repeat(stamps, count)
             if not known.all():
                 rest.append((source, offsets[~known], width, owners[~known]))
@@ -801,11 +644,11 @@ class AccessCheck(Observer):
             return
         entries, count = shadow.entries(record.offsets[done], record.width)
         stamps = np.repeat(record.stamps[done], count)
-        fresh = np.repeat(record.threads[done], count) | self._time << _SHIFT
+        fresh = np.repeat(record.threads[done], count) | self._time << TIME_SHIFT
         for array in (shadow.reader, shadow.second) if record.reads else (shadow.writer,):
             ours = array[entries] == stamps
             array[entries[ours]] = fresh[ours]
-        self._instructions[self._time] = self._instructions[int(stamps[0]) >> _SHIFT & _TIME]
+        self._instructions[self._time] = self._instructions[int(stamps[0]) >> TIME_SHIFT & TIME]
 
     def _complete_wgmma(self, threads: NDArray[Any], newest: int) -> None:
         leaders = _distinct(threads // 128, self._batch.size) * 128
@@ -827,7 +670,7 @@ class AccessCheck(Observer):
 
     # -- sentences -------------------------------------------------------------------------------------------
 
-    def _bytes(self, access: Access, shadow: _Shadow, entries: NDArray[Any]) -> tuple[int, int]:
+    def _bytes(self, access: Access, shadow: Shadow, entries: NDArray[Any]) -> tuple[int, int]:
         """First and last byte of the first run of entries without gaps, in the block or buffer."""
         first, last = shadow.span(entries)
         if access.space == "shared":
@@ -846,7 +689,7 @@ class AccessCheck(Observer):
         self,
         access: Access,
         piece: Piece,
-        shadow: _Shadow,
+        shadow: Shadow,
         entries: NDArray[Any],
         threads: NDArray[Any],
         before: NDArray[Any],
@@ -860,7 +703,7 @@ class AccessCheck(Observer):
         if did == "wrote" and access.kind == "write":
             which = self._different(access, piece, shadow, entries, which, before, count)
         lanes = self._batch.block_lanes
-        times = before[which] >> _SHIFT & _TIME
+        times = before[which] >> TIME_SHIFT & TIME
         for time in np.unique(times)[:16]:
             other = self._instructions[int(time)]
             if other is None:
@@ -871,17 +714,17 @@ class AccessCheck(Observer):
             same_pair = ours[(before[ours] >> 5 == stamp >> 5) & (threads[ours] >> 5 == thread >> 5)]
             span = self._bytes(access, shadow, entries[same_pair])
             place = self._place(access, piece, span)
-            if not everywhere and stamp & (_PENDING | _WORK):
+            if not everywhere and stamp & (PENDING | WORK):
                 self._report_late(access, threads[ours], stamp, other, did, place, span)
                 continue
-            partner = stamp & _ID
+            partner = stamp & ID
             if everywhere:
                 partner -= self._launched
             block, partner_block = thread // lanes, partner // lanes
             verb = {"read": "read{s}", "write": "overwrite{s}"}.get(access.kind, "update{s}")
             action = f"{verb} what {{partner}} {did} in {line_text(other)}"
             between = f"between {line_text(other)} and {line_text(access.instruction)}"
-            if _traits(other.opcode).group and did == "wrote":
+            if traits_of(other.opcode).group and did == "wrote":
                 between = f"between the wait for {line_text(other)} and {line_text(access.instruction)}"
             if other.source_line == access.instruction.source_line:
                 between = f"between one execution of {line_text(other)} and the next"
@@ -897,7 +740,7 @@ class AccessCheck(Observer):
                 if access.space == "shared":
                     remedy = f"put a barrier of the cluster {between}"
             elif partner >> 5 == thread >> 5:
-                lanes_of = np.unique(before[same_pair] & _ID) % 32
+                lanes_of = np.unique(before[same_pair] & ID) % 32
                 partners = lanes_text(lanes_of.tolist())
                 what = (
                     f"lanes of warp {thread % lanes // 32} of block {self._block_name(block)} touch {place} "
@@ -926,7 +769,7 @@ class AccessCheck(Observer):
         self,
         access: Access,
         piece: Piece,
-        shadow: _Shadow,
+        shadow: Shadow,
         entries: NDArray[Any],
         which: NDArray[np.intp],
         before: NDArray[Any],
@@ -936,7 +779,7 @@ class AccessCheck(Observer):
         content = self._content(access, piece, count)
         if content is None:
             return which
-        late = before[which] & (_PENDING | _WORK) != 0 if access.space == "shared" else np.False_
+        late = before[which] & (PENDING | WORK) != 0 if access.space == "shared" else np.False_
         places = shadow.bytes_of(entries[which])[:, None] + np.arange(content.shape[1])
         there = piece.data[np.minimum(places, piece.data.size - 1)]
         return np.asarray(which[late | (there != content[which]).any(axis=1)])
@@ -956,9 +799,9 @@ class AccessCheck(Observer):
         name = ".".join(other.parts[: 3 if "bulk" in other.parts else 2])
         doing = "writing" if did == "wrote" else "reading"
         what = f"{{who}} {verb} {place}, which {name} in {line_text(other)} may still be {doing}"
-        if stamp & _PENDING:
-            thread = stamp & _ID
-            group = _traits(other.opcode).group
+        if stamp & PENDING:
+            thread = stamp & ID
+            group = traits_of(other.opcode).group
             committed = any(
                 record.group == group and (record.numbers < self._groups[group][record.threads]).any()
                 for record in self._pending
@@ -970,14 +813,14 @@ class AccessCheck(Observer):
             if thread // 32 != int(threads[0]) // 32 or len(np.unique(threads)) > 1:
                 remedy += ", then __syncthreads()"
         else:
-            key = self._clocks.key_of(stamp & _ID) if stamp & _ID != _ID else None
+            key = self._clocks.key_of(stamp & ID) if stamp & ID != ID else None
             if isinstance(key, tuple):
                 remedy = "execute wgmma.wait_group, and synchronise with that warpgroup, before it"
             else:
                 at = "" if key is None else f" ({self._report.shared_place(key, key + 7)})"
                 remedy = f"wait for its mbarrier{at} with mbarrier.try_wait first"
-                phase = self._clocks.phase_time(stamp & _ID, int(threads[0]) // self._batch.block_lanes)
-                if 0 < phase < stamp >> _SHIFT & _TIME:
+                phase = self._clocks.phase_time(stamp & ID, int(threads[0]) // self._batch.block_lanes)
+                if 0 < phase < stamp >> TIME_SHIFT & TIME:
                     remedy = (
                         f"the last phase of its mbarrier{at} was complete without it: announce its bytes "
                         "with mbarrier.arrive.expect_tx, and wait for that phase"
@@ -990,7 +833,7 @@ class AccessCheck(Observer):
     def _report_same(
         self,
         access: Access,
-        shadow: _Shadow,
+        shadow: Shadow,
         entries: NDArray[Any],
         threads: NDArray[Any],
         winner: NDArray[Any],
@@ -1015,7 +858,7 @@ class AccessCheck(Observer):
     def _report_unwritten(
         self,
         access: Access,
-        shadow: _Shadow,
+        shadow: Shadow,
         entries: NDArray[Any],
         threads: NDArray[Any],
         missing: NDArray[np.bool_],
@@ -1032,7 +875,7 @@ class AccessCheck(Observer):
     def _check_init(
         self,
         access: Access,
-        shadow: _Shadow,
+        shadow: Shadow,
         entries: NDArray[Any],
         threads: NDArray[Any],
         before: NDArray[Any],
@@ -1040,15 +883,15 @@ class AccessCheck(Observer):
         """mbarriers at which a bulk copy completes, though no fence has shown it their `mbarrier.init`."""
         if access.instruction.parts[0] != "cp":
             return
-        plain = (before != 0) & (before & (_PENDING | _WORK) == 0)
+        plain = (before != 0) & (before & (PENDING | WORK) == 0)
         if self._alike and plain.any() and not self._know_alike():
             raise _NotAlikeError
         fenced = self._clocks.fenced_inits
-        covered = np.maximum(fenced[threads], fenced[np.where(plain, before & _ID, 0)])
-        bad = np.flatnonzero(plain & (covered < before >> _SHIFT & _TIME))
+        covered = np.maximum(fenced[threads], fenced[np.where(plain, before & ID, 0)])
+        bad = np.flatnonzero(plain & (covered < before >> TIME_SHIFT & TIME))
         if not len(bad):
             return
-        other = self._instructions[int(before[bad[0]]) >> _SHIFT & _TIME]
+        other = self._instructions[int(before[bad[0]]) >> TIME_SHIFT & TIME]
         if other is None or other.parts[:2] != ("mbarrier", "init"):
             return
         if self._alike:
@@ -1067,13 +910,13 @@ class AccessCheck(Observer):
     def _check_proxy(
         self,
         access: Access,
-        shadow: _Shadow,
+        shadow: Shadow,
         entries: NDArray[Any],
         threads: NDArray[Any],
         before: NDArray[Any],
     ) -> None:
         """Ordinary stores that no `fence.proxy.async` has made visible to asynchronous reads."""
-        plain = (before != 0) & (before & (_PENDING | _WORK) == 0)
+        plain = (before != 0) & (before & (PENDING | WORK) == 0)
         if not plain.any():
             return
         if self._alike and not self._know_alike():
@@ -1082,13 +925,13 @@ class AccessCheck(Observer):
         reader = fenced[threads]
         if self._batch.size % 128 == 0 and access.instruction.parts[0] == "wgmma":
             reader = np.repeat(fenced.reshape(-1, 128).max(axis=1), 128)[threads]
-        covered = np.maximum(reader, fenced[np.where(plain, before & _ID, 0)])
-        bad = np.flatnonzero(plain & (covered < before >> _SHIFT))
+        covered = np.maximum(reader, fenced[np.where(plain, before & ID, 0)])
+        bad = np.flatnonzero(plain & (covered < before >> TIME_SHIFT))
         if not len(bad):
             return
         if self._alike:
             raise _NotAlikeError
-        other = self._instructions[int(before[bad[0]]) >> _SHIFT & _TIME]
+        other = self._instructions[int(before[bad[0]]) >> TIME_SHIFT & TIME]
         if other is None:
             return
         span = self._bytes(access, shadow, entries[bad])
