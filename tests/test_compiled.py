@@ -216,8 +216,9 @@ def test_an_interrupt_while_numba_loads_comes_afterwards() -> None:
 #: What goes wrong with numba's cache, as code that runs first, and what then still works.
 TROUBLE = {
     "disk full": """
-import resource, signal
+import resource, signal, sys
 import numba  # with its own files
+sys.dont_write_bytecode = True  # or Python would leave the first 100 bytes of it
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
 import numpy as np

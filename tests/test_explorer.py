@@ -528,7 +528,7 @@ def test_switching_keeps_what_fits(explorer: Any) -> None:
     assert (explorer.A == 3).all()
     explorer.instruction = SPARSE
     assert explorer.B.tolist() == np.ones((64, 8)).tolist()
-    with pytest.raises(PtxlabError, match="no matrix instruction"):
+    with pytest.raises(PtxlabError, match="not a matrix instruction"):
         explorer.instruction = "fma.rn.f32"
     assert explorer.instruction.mnemonic == SPARSE
 

@@ -180,9 +180,7 @@ def prune_broken_chunks(
     preferred = np.zeros(values.shape, dtype=np.bool_)
     if typed is not None:
         preferred = typed & (values != 0)
-    with np.errstate(over="ignore", invalid="ignore"):
-        weight = (values.reshape(by_group) ** 2).sum(axis=-1)
-    weight = np.where(np.isnan(weight), np.inf, weight)
+    weight = structure.weights(values)
     order = np.lexsort((-weight, ~preferred.reshape(by_group).any(axis=-1)), axis=-1)
     kept = np.zeros(weight.shape, dtype=np.bool_)
     np.put_along_axis(kept, order[..., : structure.keep], True, axis=-1)

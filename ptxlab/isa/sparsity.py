@@ -241,10 +241,7 @@ class Structure:
         batch = broadcast("batch axes", {"stored half": stored.shape[:-1], "nibbles": nibbles.shape[:-1]})
         check_room(2 * math.prod(batch) * stored.shape[-1], "dense matrix")
         size = self.group * stored.itemsize
-        if size * self.groups in (
-            4,
-            8,
-        ):  # a chunk is one number, in which the groups are shifted to their places
+        if size * self.groups in (4, 8):  # a chunk is one number, in which groups are shifted to their places
             kept = np.ascontiguousarray(stored).view(f"u{size * self.keep}").astype(f"u{size * self.groups}")
             number, bits = kept.dtype.type, 8 * size
             chunks = number(0)
@@ -262,6 +259,24 @@ class Structure:
         )
         return dense
 
+    def weights(self, matrix: ArrayLike) -> NDArray[np.float64]:
+        """What groups weigh against the others of their chunk, [..., chunks, groups].
+
+        It is the size of one element, or the sum of squares of several, in a unit near the largest of the
+        chunk: a power of two, so that squares of tiny numbers are not 0 and equal groups weigh the same.
+        A NaN weighs most.
+
+        >>> STRUCTURES["4:8"].weights([[3, 4, 0, 0, 0, 5, 1, 1]])
+        array([[[0.390625, 0.      , 0.390625, 0.03125 ]]])
+        """
+        grouped = self._grouped(as_array(matrix, "matrix"))
+        with np.errstate(all="ignore"):
+            size = np.abs(grouped.astype(np.float64))
+            largest = np.fmax.reduce(size, axis=(-2, -1), keepdims=True, initial=0)
+            unit = np.frexp(largest)[1]
+            weight = (np.ldexp(size, -unit) ** 2).sum(axis=-1) if self.group > 1 else size[..., 0]
+        return np.where(np.isnan(weight), np.inf, weight)
+
     def prune(self, matrix: ArrayLike) -> NDArray[Any]:
         """The nearest structured matrix (least squares).
 
@@ -272,12 +287,7 @@ class Structure:
         """
         matrix = as_array(matrix, "matrix")
         grouped = self._grouped(matrix)
-        with np.errstate(all="ignore"):
-            size = np.abs(grouped.astype(np.float64))
-            largest = np.fmax.reduce(size, axis=(-2, -1), keepdims=True, initial=0)
-            unit = np.where(np.isfinite(largest) & (largest > 0), largest, 1)  # squares of tiny numbers are 0
-            weight = ((size / unit) ** 2).sum(axis=-1) if self.group > 1 else size[..., 0]
-        weight = np.where(np.isnan(weight), np.inf, weight)
+        weight = self.weights(matrix)
         rank = np.argsort(np.argsort(-weight, axis=-1, kind="stable"), axis=-1, kind="stable")
         kept = np.where((rank < self.keep)[..., None], grouped, np.zeros((), dtype=grouped.dtype))
         return np.asarray(kept).reshape(matrix.shape)

@@ -270,6 +270,7 @@ def _sparsity() -> Iterator[Call]:
         yield call("Structure.positions", structure.positions, nibbles=nibbles, ordered=True)
         yield call("Structure.expand", structure.expand, stored=stored, nibbles=nibbles, ordered=False)
         yield call("Structure.prune", structure.prune, matrix=dense)
+        yield call("Structure.weights", structure.weights, matrix=dense)
     yield call("Structure", sparsity.Structure, name="2:4", chunk=4, group=1, keep=2)
 
 
