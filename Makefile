@@ -13,8 +13,10 @@ PYTEST = $(RUN) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 # what stands before the tests, at the same time; JavaScript is checked while pip installs
-CHECKS = $(MAKE) --no-print-directory -j 4 --output-sync=target types loops lint bytecode
-.PHONY: help lab test exhaustive check lint javascript types loops bytecode format docs chips homework browser release clean
+PREPARE = $(MAKE) --no-print-directory -j 4 --output-sync=target loops lint bytecode
+# the tests, and mypy beside them
+TOGETHER = $(MAKE) --no-print-directory -j 2 types
+.PHONY: help lab test exhaustive check every-test quick-tests lint javascript types loops bytecode format docs chips homework browser release clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*  ## /\1	/p' $(firstword $(MAKEFILE_LIST)) | while IFS='	' read -r name text; do printf '  make %-10s %s\n' "$$name" "$$text"; done
@@ -23,7 +25,10 @@ lab: $(VENV)/lab.stamp  ## create the environment and open JupyterLab on noteboo
 	$(RUN) -m jupyterlab --notebook-dir=notebooks $(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_ARGS)  # in a container one is root
 
 test:  ## create the environment and run ruff, mypy and the whole test suite
-	+@$(CHECKS) browser
+	+@$(PREPARE) browser
+	+@$(TOGETHER) every-test
+
+every-test:
 	$(PYTEST) $(TEST_ARGS)
 
 exhaustive: $(VENV)/test.stamp browser  ## the tests with every case, of which `make test` takes a part (half an hour)
@@ -31,7 +36,10 @@ exhaustive: $(VENV)/test.stamp browser  ## the tests with every case, of which `
 	PTXLAB_EXHAUSTIVE=1 $(PYTEST) $(TEST_ARGS)
 
 check:  ## what answers in 90 seconds: the linters, the type checker and the quick tests
-	+@$(CHECKS)
+	+@$(PREPARE)
+	+@$(TOGETHER) quick-tests
+
+quick-tests:
 	$(PYTEST) -q -m "not slow and not browser" $(TEST_ARGS)
 
 lint: $(VENV)/test.stamp javascript  ## ruff, the order of imports between packages, and JavaScript
