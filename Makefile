@@ -16,7 +16,7 @@ PYTEST = $(RUN) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 PREPARE = $(MAKE) --no-print-directory -j 4 --output-sync=target loops lint bytecode
 # the tests, and mypy beside them
 TOGETHER = $(MAKE) --no-print-directory -j 2 types
-.PHONY: help lab test exhaustive check every-test quick-tests lint javascript types loops bytecode format docs chips homework browser release clean
+.PHONY: help lab test exhaustive check lint javascript types loops bytecode format docs chips homework browser release clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*  ## /\1	/p' $(firstword $(MAKEFILE_LIST)) | while IFS='	' read -r name text; do printf '  make %-10s %s\n' "$$name" "$$text"; done
@@ -28,6 +28,7 @@ test:  ## create the environment and run ruff, mypy and the whole test suite
 	+@$(PREPARE) browser
 	+@$(TOGETHER) every-test
 
+.PHONY: every-test
 every-test:
 	$(PYTEST) $(TEST_ARGS)
 
@@ -39,6 +40,7 @@ check:  ## what answers in 90 seconds: the linters, the type checker and the qui
 	+@$(PREPARE)
 	+@$(TOGETHER) quick-tests
 
+.PHONY: quick-tests
 quick-tests:
 	$(PYTEST) -q -m "not slow and not browser" $(TEST_ARGS)
 
