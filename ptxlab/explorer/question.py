@@ -11,7 +11,7 @@ from .._util.arguments import as_text
 from .question_text import Cell
 from .state import ExplorerState
 
-__all__ = ["Prompt", "Question", "Reading", "Solution", "Verdict"]
+__all__ = ["CellQuestion", "Prompt", "Question", "Reading", "Solution", "Verdict"]
 
 
 @dataclass(frozen=True)
@@ -114,3 +114,21 @@ Lane 4 starts at A[1][0]; a29 is 8 rows down and 37 columns right of that.
             return Verdict(True, f"Right. {solution.explanation}", solution.cells)
         start = f"No: {reading.words}." if reading.words else "No."
         return Verdict(False, f"{start} {solution.explanation}", solution.cells, reading.chosen)
+
+
+@dataclass(frozen=True)
+class CellQuestion(Question):
+    """A question about a cell of any matrix."""
+
+    name: str
+    row: int
+    column: int
+
+    @property
+    def cell(self) -> Cell:
+        """The cell that is asked for."""
+        return Cell(self.name, self.row, self.column)
+
+    @property
+    def text(self) -> str:
+        return f"{self.kind} {self.cell}"

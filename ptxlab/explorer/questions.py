@@ -21,7 +21,7 @@ from ..isa.tcgen05 import Tcgen05Mma
 from ..numerics.emulate import emulate
 from ..numerics.trace import disabled_lane
 from .parse_cell import format_value, parse
-from .question import Prompt, Question, Reading, Solution, Verdict
+from .question import CellQuestion, Prompt, Question, Reading, Solution, Verdict
 from .question_text import (
     SELECTED,
     Cell,
@@ -72,7 +72,7 @@ _FEW_PRODUCTS = 16  # that one adds up in one's head, or on a slip of paper
 
 
 @dataclass(frozen=True)
-class Where(Question):
+class Where(CellQuestion):
     """Which lane and register hold a cell?
 
     >>> import ptxlab
@@ -84,18 +84,6 @@ class Where(Question):
     """
 
     kind = "where"
-    name: str
-    row: int
-    column: int
-
-    @property
-    def cell(self) -> Cell:
-        """The cell that is asked for."""
-        return Cell(self.name, self.row, self.column)
-
-    @property
-    def text(self) -> str:
-        return f"where {self.cell}"
 
     @classmethod
     def names(cls, state: ExplorerState) -> tuple[str, ...]:
@@ -581,7 +569,7 @@ class Change(Question):
 
 
 @dataclass(frozen=True)
-class Code(Question):
+class Code(CellQuestion):
     """Which bits stand for the value of a cell?
 
     >>> import ptxlab
@@ -593,18 +581,6 @@ class Code(Question):
     """
 
     kind = "code"
-    name: str
-    row: int
-    column: int
-
-    @property
-    def cell(self) -> Cell:
-        """The cell."""
-        return Cell(self.name, self.row, self.column)
-
-    @property
-    def text(self) -> str:
-        return f"code {self.cell}"
 
     @classmethod
     def names(cls, state: ExplorerState) -> tuple[str, ...]:

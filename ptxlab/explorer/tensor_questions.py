@@ -14,7 +14,7 @@ from ..errors import PtxlabError, listing, quoted
 from ..isa.instruction_descriptor import BitField, InstructionDescriptor
 from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import LANES, TensorOperand, TensorPlace
-from .question import Prompt, Question, Reading, Solution
+from .question import CellQuestion, Prompt, Question, Reading, Solution
 from .question_text import Cell, cells_words, draw_cell, plain_text, read_cell
 from .state import ExplorerState
 from .tensor_view import Load, field_meaning, field_text, tensor_load
@@ -60,7 +60,7 @@ def _cta(operand: TensorOperand, cta: int) -> str:
 
 
 @dataclass(frozen=True)
-class Word(Question):
+class Word(CellQuestion):
     """Which lane and column of tensor memory hold a cell?
 
     >>> import ptxlab
@@ -73,18 +73,6 @@ class Word(Question):
     """
 
     kind = "word"
-    name: str
-    row: int
-    column: int
-
-    @property
-    def cell(self) -> Cell:
-        """The cell that is asked for."""
-        return Cell(self.name, self.row, self.column)
-
-    @property
-    def text(self) -> str:
-        return f"word {self.cell}"
 
     @classmethod
     def names(cls, state: ExplorerState) -> tuple[str, ...]:
