@@ -90,21 +90,31 @@ class Boxes:
             for size in np.unique(sizes[turn]):
                 yield turn[sizes[turn] == size]
 
+    def placed(
+        self, memory: Memory, instruction: Instruction, threads: Threads, kind: str
+    ) -> Iterator[tuple[TensorMap, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]:
+        """Boxes of one tensor map that are copied at once, to be read or written in shared memory.
+
+        Gives their starts, their addresses in their blocks, and their offsets in the memory of all blocks.
+        """
+        for group in self.groups(threads):
+            some = self.select(group)
+            those = Threads.listed(threads.batch, threads.indices[group])
+            addresses = some.addresses if kind == "write" else some.inside  # a block reads its own
+            size = int(some.sizes[0])
+            places = memory.shared_offsets(instruction, those, addresses, size, kind, alignment=128)
+            for number in np.unique(some.which).tolist():
+                ours = np.flatnonzero(some.which == number)
+                yield some.tensors[number], some.starts[ours], some.inside[ours], places[ours]
+
 
 def load_boxes(memory: Memory, instruction: Instruction, threads: Threads, boxes: Boxes) -> None:
     """A box for each thread into shared memory."""
     boxes.check()
-    for group in boxes.groups(threads):
-        some = boxes.select(group)
-        those = Threads.listed(threads.batch, threads.indices[group])
-        size = int(some.sizes[0])
-        places = memory.shared_offsets(instruction, those, some.addresses, size, "write", alignment=128)
-        for number in np.unique(some.which).tolist():
-            ours = np.flatnonzero(some.which == number)
-            tensor, starts = some.tensors[number], some.starts[ours]
-            _load(memory, tensor, starts, some.inside[ours], places[ours])
-            for observer in memory.observers:
-                observer.copied(instruction, tensor, starts, "read")
+    for tensor, starts, inside, places in boxes.placed(memory, instruction, threads, "write"):
+        _load(memory, tensor, starts, inside, places)
+        for observer in memory.observers:
+            observer.copied(instruction, tensor, starts, "read")
 
 
 def _load(
@@ -184,27 +194,24 @@ def store_boxes(
                 "illegal instruction on an H200, while a load is not"
             )
     boxes.check()
-    for group in boxes.groups(threads):
-        some = boxes.select(group)
-        those = Threads.listed(threads.batch, threads.indices[group])
-        size = int(some.sizes[0])
-        places = memory.shared_offsets(instruction, those, some.inside, size, "read", alignment=128)
-        for number in np.unique(some.which).tolist():
-            ours = np.flatnonzero(some.which == number)
-            tensor, starts = some.tensors[number], some.starts[ours]
-            inside = some.inside[ours]
-            plain = _are_plain(tensor, starts) & (not reduction)
-            for box in np.flatnonzero(~plain).tolist():
-                place = int(places[ours[box]])
-                _store_box(
-                    memory, instruction, tensor, starts[box].tolist(), int(inside[box]), place, reduction
-                )
-            for these, offsets in _by_offsets(tensor, inside, plain):
-                chunks = memory.shared.view(CHUNK)[(places[ours[these]] >> 4)[:, None] + offsets]
-                windows, index = _windows(tensor, starts[these])
-                windows[index] = chunks.reshape(len(these), *windows.shape[tensor.axes :])
-            for observer in memory.observers:
-                observer.copied(instruction, tensor, starts, "write")
+    for tensor, starts, inside, places in boxes.placed(memory, instruction, threads, "read"):
+        plain = _are_plain(tensor, starts) & (not reduction)
+        for box in np.flatnonzero(~plain).tolist():
+            _store_box(
+                memory,
+                instruction,
+                tensor,
+                starts[box].tolist(),
+                int(inside[box]),
+                int(places[box]),
+                reduction,
+            )
+        for these, offsets in _by_offsets(tensor, inside, plain):
+            chunks = memory.shared.view(CHUNK)[(places[these] >> 4)[:, None] + offsets]
+            windows, index = _windows(tensor, starts[these])
+            windows[index] = chunks.reshape(len(these), *windows.shape[tensor.axes :])
+        for observer in memory.observers:
+            observer.copied(instruction, tensor, starts, "write")
 
 
 def _store_box(
