@@ -49,7 +49,7 @@ lint: $(VENV)/test.stamp javascript  ## ruff, the order of imports between packa
 	$(RUN) -m ruff format --check .
 	$(BIN)/lint-imports --no-logo --no-cache
 
-javascript: | $(BIN)/python  ## TypeScript, ESLint and Prettier over the widgets, where npm is
+javascript: | $(BIN)/python  ## TypeScript, Oxlint and Oxfmt over the widgets, where npm is
 	$(RUN) -S -m tools.check_javascript  # without the packages that pip may be installing
 
 types: $(VENV)/test.stamp  ## mypy, strict on the library

@@ -177,8 +177,7 @@ export class App {
       });
     this.sizes = new ResizeObserver(() => {
       // also the first call: only now is the view in the page, with its styles
-      if (!this.layoutWidth)
-        this.refresh(); // or it was hidden, and the theme may have changed
+      if (!this.layoutWidth) this.refresh(); // or it was hidden, and the theme may have changed
       else if (
         Math.abs(this.root.clientWidth - this.layoutWidth) > 1 ||
         Math.abs(viewHeight(this) - this.viewed) > 8

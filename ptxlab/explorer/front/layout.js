@@ -249,7 +249,8 @@ export function arrange(app) {
   const cells = {
     kx: Math.max(2, fine(zoomed(kx, a * 1.5))),
     nx: Math.max(2, fine(zoomed(nx, needN * 1.4))),
-    ...{ rowM, rowK },
+    rowM,
+    rowK,
   };
   const views = { m: viewM, b: viewB };
   if (percent !== 100) {

@@ -47,7 +47,7 @@ export class Toolbar {
       button.setAttribute("aria-expanded", String(open));
       this.updateStops();
     };
-    button.addEventListener("click", () => show(box.hidden));
+    button.addEventListener("click", () => show(Boolean(box.hidden)));
     place.addEventListener("keydown", (event) => {
       if (event.key !== "Escape" || box.hidden) return;
       event.stopPropagation();

@@ -244,7 +244,8 @@ interface Matrices extends Record<Name, Matrix> {
   E: Nibbles;
 }
 type AnyMatrices = { A: Matrix; B: Matrix; C: Matrix; D: Matrix } & (
-  { stored: Stored; E: Nibbles } | { stored: null; E: null }
+  | { stored: Stored; E: Nibbles }
+  | { stored: null; E: null }
 ) &
   ({ SFA: Matrix; SFB: Matrix } | { SFA: null; SFB: null });
 
