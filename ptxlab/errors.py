@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["PtxlabError", "listing", "quoted"]
+__all__ = ["PtxlabError", "counted", "listing", "quoted"]
 
 _MOST_SHOWN = 1 << 16  # elements of an array
 
@@ -28,6 +28,15 @@ def listing(values: Iterable[object], limit: int = 12) -> str:
     if len(items) <= limit:
         return ", ".join(items)
     return ", ".join(items[:limit]) + f", ... ({len(items) - limit} more)"
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun.
+
+    >>> counted(1, "register"), counted(4, "register")
+    ('1 register', '4 registers')
+    """
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def quoted(value: object, limit: int = 60) -> str:

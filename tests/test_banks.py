@@ -384,3 +384,12 @@ def test_elements_of_4_and_6_bits() -> None:
 def test_rules_of_tensor_maps(make: Callable[[], object], sentence: str) -> None:
     with pytest.raises(PtxlabError, match=sentence):
         make()
+
+
+def test_equal_accesses_are_equal_and_cannot_be_changed() -> None:
+    answer = conflicts(LANE * 4)
+    assert answer == conflicts(LANE * 4)
+    assert len({answer, conflicts(LANE * 4), conflicts(LANE * 8)}) == 2
+    assert answer != conflicts(LANE * 4, atomic=True)
+    with pytest.raises(ValueError, match="read-only"):
+        answer.words[0, 0] = 1

@@ -683,9 +683,9 @@ def test_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["repack", "mma.m16n8k16.f32.f16", "mma.m16n8k16.f32.f16", "--cuda"]) == 0
     assert capsys.readouterr().out.rstrip() == repack(*TILED["f16"]).source.rstrip()
     assert cli.main(["repack", "ldmatrix.sync.aligned.m8n8.x4.trans.b16", "mma.m16n8k32.s8:B"]) == 0
-    assert "2 of B 32x8 s8" in capsys.readouterr().out
+    assert "2 tiles of B 32x8 s8" in capsys.readouterr().out
     assert cli.main(["repack", "ldmatrix.sync.aligned.m8n8.x4.trans.b16", "mma.m16n8k64.s4:B"]) == 0
-    assert "2 of R 32x8 b16 -> 4 of B 64x8 s4" in capsys.readouterr().out
+    assert "2 tiles of R 32x8 b16 -> 4 tiles of B 64x8 s4" in capsys.readouterr().out
     assert cli.main(["repack", "mma.m16n8k8.tf32", "mma.m16n8k8.tf32", "--svg"]) == 0
     assert capsys.readouterr().out.startswith("<svg")
     assert cli.main(["repack", "mma.m16n8k32.s8", "mma.m16n8k16.f32.f16"]) == 1
@@ -774,3 +774,11 @@ def test_orders_that_do_not_exist() -> None:
         order.store(np.zeros((16, 32)))
     with pytest.raises(PtxlabError, match="this order has"):
         order.restore(np.zeros(7))
+
+
+def test_equal_plans_are_equal_and_cannot_be_changed() -> None:
+    ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+    plan = ptxlab.repack([ins.d, ins.d], ins.a)
+    assert len({plan, ptxlab.repack([ins.d, ins.d], ins.a), ptxlab.repack(ins.d, ins.d)}) == 2
+    with pytest.raises(AttributeError):
+        plan.steps = ()

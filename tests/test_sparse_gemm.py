@@ -36,7 +36,8 @@ def _values(form: ptxlab.Instruction, m: int, n: int, k: int, seed: int) -> tupl
     left = form.structure.prune(rng.standard_normal((m, -(-k // chunk) * chunk)))[:, :k]
     right = rng.standard_normal((k, n))
     if not form.a.dtype.is_float:
-        left, right = np.trunc(40 * left), np.trunc(40 * right)
+        scale = 2.0 ** (form.a.dtype.bits - 3)
+        left, right = (np.clip(np.trunc(scale * matrix), -scale, scale) for matrix in (left, right))
     matrices = []
     for operand, values in ((form.a, left), (form.b, right)):
         codes = operand.dtype.encode(values.astype(np.float32).astype(operand.dtype.value_type))
@@ -200,15 +201,21 @@ def test_metadata_that_is_overwritten_while_a_wgmma_runs_is_a_hazard() -> None:
 
 
 def test_a_compressed_matrix_multiplies_like_the_dense_one() -> None:
-    form = ptxlab.instruction(f"{MMA}m16n8k32.row.col.f32.f16.f16.f32")
-    left, right = _values(form, 20, 9, 70, 3)
-    compressed = ptxlab.compress(left, form)
-    assert (compressed.dense() == left).all()
-    assert compressed.nbytes == compressed.stored.nbytes + compressed.metadata.nbytes
-    expected = ptxlab.matmul(left, right, instruction=form, show=False)
-    assert (ptxlab.matmul(compressed, right, instruction=form, show=False) == expected).all()
-    copy = CompressedMatrix(compressed.stored, compressed.metadata, compressed.shape, parse_mma(F16))
-    assert (ptxlab.matmul(copy, right, instruction=form, show=False) == expected).all()
+    four_bits = "kind::mxf4nvf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0"
+    for name, other in (
+        ("m16n8k32.row.col.f32.f16.f16.f32", F16),
+        ("m16n8k64.row.col.s32.s4.s4.s32", f"{MMA}m16n8k128.row.col.s32.s4.s4.s32"),
+        (f"m16n8k128.row.col.{four_bits}", f"{MMA}m16n8k128.row.col.{four_bits}"),
+    ):
+        form = ptxlab.instruction(f"{MMA}{name}")
+        left, right = _values(form, 20, 9, 70, 3)
+        compressed = ptxlab.compress(left, form)
+        assert (compressed.dense() == left).all()
+        assert compressed.nbytes == compressed.stored.nbytes + compressed.metadata.nbytes
+        expected = ptxlab.matmul(left, right, instruction=form, show=False)
+        assert (ptxlab.matmul(compressed, right, instruction=form, show=False) == expected).all()
+        copy = CompressedMatrix(compressed.stored, compressed.metadata, compressed.shape, parse_mma(other))
+        assert (ptxlab.matmul(copy, right, instruction=form, show=False) == expected).all()
 
 
 def test_what_does_not_fit_is_refused_with_a_sentence() -> None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from .. import gpu, views
 from .._util import interrupts
 from .._util.progress import bar
-from ..errors import PtxlabError, quoted
+from ..errors import PtxlabError, counted, quoted
 from ..isa.mma import MmaForm
 from ..isa.modifiers import Modifiers
 from ..isa.operands import Operands
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace, style: Style) -> str:
         form.check_modifiers(Modifiers(selector=args.selector))
     first, differing = _run_batch(form, args)
     name, d = next(iter(first.items()))
-    batch = "1 instruction" if args.batch == 1 else f"{args.batch} instructions"
+    batch = counted(args.batch, "instruction")
     lines = [
         style.bold(form.mnemonic),
         style.dim(f"  {batch} on random registers, seed {args.seed}; GPU: {gpu.status(form)}"),

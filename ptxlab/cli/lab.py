@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .._util.files import expanded, home_folder, reason, write_atomically
-from ..errors import PtxlabError, quoted
+from ..errors import PtxlabError, counted, quoted
 from . import streams
 from .output import Style
 
@@ -65,7 +65,7 @@ class Copied:
 
 
 def _count(names: list[str]) -> str:
-    return "1 notebook" if len(names) == 1 else f"{len(names)} notebooks"
+    return counted(len(names), "notebook")
 
 
 def copy_notebooks(source: Path, folder: Path, *, update: bool = False) -> Copied:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import views
-from ..errors import PtxlabError, listing, quoted
+from ..errors import PtxlabError, counted, listing, quoted
 from ..gpu import sass as sass_of
 from ..gpu.codegen import ptx_line, ptx_module, source
 from ..isa.form import Form
@@ -44,7 +44,7 @@ def list_(args: argparse.Namespace, style: Style) -> str:
         raise PtxlabError("no instruction fits; `ptxlab list --count` shows what there is")
     if args.count:
         return as_text(views.counts(forms), style)
-    total = "1 instruction" if len(forms) == 1 else f"{len(forms)} instructions"
+    total = counted(len(forms), "instruction")
     if not style.terminal:
         if style.stderr_is_terminal:
             streams.error(total)

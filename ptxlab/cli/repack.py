@@ -6,7 +6,7 @@ import argparse
 import re
 
 from .. import views
-from ..errors import PtxlabError
+from ..errors import PtxlabError, counted
 from ..gpu.repack import Repack, repack
 from ..isa.dtypes import DType
 from ..isa.mma import MmaForm
@@ -31,7 +31,7 @@ def repack_plan(args: argparse.Namespace, style: Style) -> str:
         return as_json(_facts(plan))
     if args.format == "svg":
         return Utf8(views.repack(plan).with_title(not args.no_title).svg().rstrip("\n"))
-    counts = ", ".join(f"{count} {kind}{'s'[: count != 1]}" for kind, count in plan.counts.items())
+    counts = ", ".join(counted(count, kind) for kind, count in plan.counts.items())
     lines = [
         style.bold(plan.describe()),
         f"  {plan.moved} of {plan.elements} elements change lanes; {counts or 'registers stay as they are'}",

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._util.arguments import as_int
-from ..errors import PtxlabError, listing, quoted
+from ..errors import PtxlabError, counted, listing, quoted
 from ..instruction import mma_instruction
 from ..kernels.kernel import Kernel
 from ..kernels.matmul import matmul
@@ -142,7 +142,7 @@ class BrokenKernel:
         numbers = f"All {wrong.size} elements of the output are right."
         if wrong.any():
             numbers = f"{wrong.sum()} of {wrong.size} elements of the output are wrong."
-        hazards = f"{len(result.hazards) or 'No'} hazard{'s'[: len(result.hazards) != 1]}."
+        hazards = f"{counted(len(result.hazards), 'hazard')}." if result.hazards else "No hazards."
         picture = _pattern(wrong)._repr_html_() if wrong.any() else ""
         return f"<p>{numbers} {hazards}</p>{picture}{profile_html(result)}"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._util.arguments import as_seconds
-from ..errors import PtxlabError
+from ..errors import PtxlabError, counted
 from ..numerics.emulate import model_of
 from ..verify.hunt import find_difference as search
 from .parse_cell import format_value
@@ -78,7 +78,7 @@ def _differing(state: ExplorerState, verb: str) -> Finding:
     chip, against, comparison = state.results.chip, state.results.against, state.comparison()
     row, column = np.argwhere(comparison.differ)[0].tolist()
     count = int(comparison.differ.sum())
-    cells = "1 cell" if count == 1 else f"{count} cells"
+    cells = counted(count, "cell")
     numbers = [
         format_value(state.ins.d.dtype.decode(codes[row, column]))
         for codes in (comparison.codes, comparison.other)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PtxlabError, listing, quoted
+from ..errors import PtxlabError, counted, listing, quoted
 from ..isa.operand import Operand
 from ..isa.tcgen05 import Tcgen05Mma
 from ..memory import SWIZZLES, Conflicts
@@ -451,10 +451,6 @@ def _suppliers(layout: MemoryLayout) -> list[list[int]]:
 # -- sentences -------------------------------------------------------------------------------------------
 
 
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
 def _runs(numbers: Sequence[int]) -> str:
     """``0..3, 8``: consecutive numbers are joined."""
     ordered = sorted(set(numbers))
@@ -473,7 +469,7 @@ def _summary(ins: Product, layout: MemoryLayout) -> str:
     if layout.shared is not None:
         cores = "1 core matrix" if layout.least == 1 else f"{layout.least} core matrices"
         return f"{cores} of 128 bytes, each with every bank once; their order is not documented"
-    count = _plural(layout.wavefronts, "wavefront")
+    count = counted(layout.wavefronts, "wavefront")
     if layout.wavefronts == layout.least:
         return f"{count}{each}, no conflicts"
     return f"{count}{each} where {layout.least} would do{_remedy(layout)}"

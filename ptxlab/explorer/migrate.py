@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PtxlabError
+from ..errors import PtxlabError, counted
 from ..isa.dtypes import DType
 from ..isa.matrix_operand import MatrixOperand
 from ..isa.modifiers import Modifiers
@@ -219,15 +219,11 @@ def _value_changes(
     rounded = int((changed & ~out_of_range & ~lost_nan).sum())
     nans = int((changed & lost_nan).sum())
     if clamped:
-        yield f"{name}: {_values(clamped)} clamped to {limits}"
+        yield f"{name}: {counted(clamped, 'value')} clamped to {limits}"
     if rounded:
-        yield f"{name}: {_values(rounded)} rounded to {dtype}"
+        yield f"{name}: {counted(rounded, 'value')} rounded to {dtype}"
     if nans:
         yield f"{name}: {nans} NaN became 0 because {dtype} has no NaN"
-
-
-def _values(count: int) -> str:
-    return "1 value" if count == 1 else f"{count} values"
 
 
 # -- scale factors and modifiers -------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import PtxlabError, quoted
+from ..errors import PtxlabError, counted, quoted
 from ..isa.dtypes import DType
 
 __all__ = [
@@ -69,7 +69,7 @@ def parse(dtype: DType, text: str) -> int:
 def _parse_raw_code(dtype: DType, word: str) -> int:
     code = int(word.replace("_", ""), 0) if word.strip("0xb_") else 0
     if code >= 1 << dtype.bits:
-        bits = "1 bit" if dtype.bits == 1 else f"{dtype.bits} bits"
+        bits = counted(dtype.bits, "bit")
         raise PtxlabError(
             f"code {word:.40} does not fit the {bits} of {dtype}; the largest is 0x{(1 << dtype.bits) - 1:x}"
         )

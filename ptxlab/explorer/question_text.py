@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._util.arguments import as_index
-from ..errors import PtxlabError, listing, quoted
+from ..errors import PtxlabError, counted, listing, quoted
 from ..isa.dtypes import DType
 from ..isa.modifiers import Modifiers
 from ..isa.operand import Operand, Place
@@ -251,10 +251,6 @@ def lane_words(state: ExplorerState, lane: int) -> str:
     return f"lane {lane} (lane {lane % 32} of warp {lane // 32})"
 
 
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
 def place_words(state: ExplorerState, cell: Cell, places: Sequence[Place]) -> str:
     """Where a cell is, and how it follows from where its lane starts."""
     operand, place = with_registers(state, cell.name), places[0]
@@ -271,8 +267,8 @@ def place_words(state: ExplorerState, cell: Cell, places: Sequence[Place]) -> st
     along = "chunk" if cell.name == "E" else "column"
     steps = [
         words for words in (
-            f"{_counted(abs(down), 'row')} {'down' if down > 0 else 'up'}" if down else "",
-            f"{_counted(abs(right), along)} {'right' if right > 0 else 'left'}" if right else "",
+            f"{counted(abs(down), 'row')} {'down' if down > 0 else 'up'}" if down else "",
+            f"{counted(abs(right), along)} {'right' if right > 0 else 'left'}" if right else "",
         ) if words
     ]  # fmt: skip
     return (

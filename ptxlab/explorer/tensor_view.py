@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._util.arguments import is_name
-from ..errors import PtxlabError, listing, quoted
+from ..errors import PtxlabError, counted, listing, quoted
 from ..isa.catalog import tcgen05_forms
 from ..isa.instruction_descriptor import BitField, InstructionDescriptor
 from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Move
@@ -263,7 +263,7 @@ def _why_no_shape(shape: str, load: Load, allocated: int) -> str:
 def _load_summary(load: Load) -> str:
     form = load.form
     lanes = 32 if form.shape == "32x32b" else 16
-    registers = "1 register" if form.registers == 1 else f"{form.registers} registers"
+    registers = counted(form.registers, "register")
     where = "32 lanes" if lanes == 32 else f"lanes {load.lane} to {load.lane + 15} of its 32"
     return f"each warp reads {where}, {_column_words(load.column, form.columns)}: {registers} a thread"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -31,6 +32,7 @@ __all__ = ["Repack", "repack"]
 _WARP = 32
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Repack(RepackPlan):
     """How registers of one operand become those of another; `repack(source, target)` makes it.
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
-from ..errors import PtxlabError, listing, quoted
+from ..errors import PtxlabError, counted, listing, quoted
 from ..isa.form import Form
 from ..isa.modifiers import Modifiers
 from ..isa.product_form import ProductForm
@@ -85,8 +85,7 @@ class Sass:
         """``native: 1 IMMA.16864.S4.S4``."""
         parts = [f"{count} {opcode}" for opcode, count in self.tensor.items()]
         if self.unprinted:
-            noun = "instruction" if self.unprinted == 1 else "instructions"
-            parts.append(f"{self.unprinted} {noun} that nvdisasm does not print")
+            parts.append(f"{counted(self.unprinted, 'instruction')} that nvdisasm does not print")
         matrix = ", ".join(parts)
         summary = f"{self.how}: {matrix or 'no matrix instruction'}"
         if not self.arithmetic or (self.transfer and self.tensor):  # then it is on addresses

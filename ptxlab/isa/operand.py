@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._util.arguments import are_names, as_array, as_int, as_shape, as_text, is_name, set_integers
-from ..errors import PtxlabError, quoted
+from ..errors import PtxlabError, counted, quoted
 from .dtypes import DType
 from .layout import Layout
 from .matrix_operand import MatrixOperand
@@ -161,8 +161,7 @@ class Operand(MatrixOperand):
         size = f"{name or self.name} {self.shape[0]}x{self.shape[1]} {self.dtype}"
         if not self.layout:
             return f"{size}, in shared memory"
-        plural = "" if self.registers == 1 else "s"
-        return f"{size}, {self.registers} register{plural} in each of {self.lanes} lanes"
+        return f"{size}, {counted(self.registers, 'register')} in each of {self.lanes} lanes"
 
     # -- where things are ------------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._util.arguments import as_array, as_flag, as_integers, as_text, broadcast, check_room, set_integers
-from ..errors import PtxlabError, listing, quoted
+from ..errors import PtxlabError, counted, listing, quoted
 
 __all__ = ["STRUCTURES", "Structure"]
 
@@ -167,7 +167,7 @@ class Structure:
             more = len(sentences) - 1
             if more == 0:
                 raise PtxlabError(sentences[0])
-            raise PtxlabError(f"{sentences[0]} (and {more} more {'chunk' if more == 1 else 'chunks'})")
+            raise PtxlabError(f"{sentences[0]} (and {counted(more, 'more chunk')})")
         kept = np.sort(np.argsort(~occupied, axis=-1, kind="stable")[..., : self.keep], axis=-1)
         stored = np.take_along_axis(self._grouped(matrix), kept[..., None], axis=-2)
         return stored.reshape(*stored.shape[:-3], matrix.shape[-1] // 2), self._nibble(

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._util.arguments import as_array, as_flag, as_index, as_int, as_shape, as_text, check_room
-from ..errors import PtxlabError, quoted
+from ..errors import PtxlabError, counted, quoted
 from .dtypes import DType
 from .layout import Mode, _steps
 from .matrix_operand import MatrixOperand
@@ -209,11 +209,8 @@ class TensorOperand(MatrixOperand):
     def describe(self, name: str = "") -> str:
         """``D 128x256 f32 in tensor memory, 256 columns``, or with another name."""
         size = f"{as_text(name, 'name') or self.name} {self.shape[0]}x{self.shape[1]} {self.dtype}"
-        plural = "" if self.columns == 1 else "s"
-        where = "of both CTAs, " if self.ctas == 2 else ""
-        return f"{size} in tensor memory, {where}{self.columns} column{plural}".replace(
-            "memory, of", "memory of"
-        )
+        pair = " of both CTAs" if self.ctas == 2 else ""
+        return f"{size} in tensor memory{pair}, {counted(self.columns, 'column')}"
 
     # -- where things are ------------------------------------------------------------------------------------
 

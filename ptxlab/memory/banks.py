@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._util.arguments import as_array, as_flag, as_int, as_integers, check_room
-from ..errors import PtxlabError, listing, quoted
+from ..errors import PtxlabError, counted, listing, quoted
 from ..isa.transfer import TransferForm
 
 __all__ = ["BANKS", "WIDTHS", "Collision", "Conflicts", "conflicts", "row_conflicts", "transfer_conflicts"]
@@ -58,7 +58,8 @@ class Conflicts:
     """How one warp-wide access goes through the banks, or a batch of them; `conflicts` makes it.
 
     `words` are the 4-byte words that each lane touches, [..., lanes, words], -1 for a lane that takes no
-    part; `groups` is the group in which each lane is served, [..., lanes].
+    part; `groups` is the group in which each lane is served, [..., lanes]. Both are read-only; accesses that
+    are served in the same way are equal.
 
     >>> print(conflicts(np.arange(32) * 128))   # a column of a matrix with rows of 128 bytes
     32 wavefronts where 1 would do: 32 lanes want 32 different words of bank 0.
@@ -68,6 +69,23 @@ class Conflicts:
     groups: NDArray[np.int64]
     evidence: Literal["measured", "assumed"] = "measured"  # on an H200; no GPU at hand has the others
     atomic: bool = False  # then lanes that want the same word wait for each other, too
+
+    def __post_init__(self) -> None:
+        for name in ("words", "groups"):
+            array = getattr(self, name).view()
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Conflicts)
+            and (self.evidence, self.atomic) == (other.evidence, other.atomic)
+            and np.array_equal(self.words, other.words)
+            and np.array_equal(self.groups, other.groups)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.words.shape, self.words.tobytes(), self.evidence, self.atomic))
 
     @cached_property
     def _per_group(self) -> NDArray[np.int64]:
@@ -154,24 +172,20 @@ class Conflicts:
         note = (
             "" if self.evidence == "measured" else " Assumed: no GPU that has the instruction was measured."
         )
-        count = _count(int(self.wavefronts), "wavefront")
+        count = counted(int(self.wavefronts), "wavefront")
         if self.wavefronts == self.least:
             return f"{count}, no conflicts.{note}"
         if self.atomic:
             worst = max(self.collisions, key=lambda collision: len(collision.lanes))
             return (
-                f"{count} where {self.least} would do: {_count(len(worst.lanes), 'lane')} update "
-                f"{_count(len(worst.words), 'word')} of bank {worst.bank}, one after the other.{note}"
+                f"{count} where {self.least} would do: {counted(len(worst.lanes), 'lane')} update "
+                f"{counted(len(worst.words), 'word')} of bank {worst.bank}, one after the other.{note}"
             )
         worst = max(self.collisions, key=lambda collision: len(collision.words))
         return (
-            f"{count} where {self.least} would do: {_count(len(worst.lanes), 'lane')} want "
+            f"{count} where {self.least} would do: {counted(len(worst.lanes), 'lane')} want "
             f"{len(worst.words)} different words of bank {worst.bank}.{note}"
         )
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def conflicts(

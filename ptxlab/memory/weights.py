@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._util.arguments import as_array, as_int, as_shape, check_room, is_a, is_name
-from ..errors import PtxlabError, listing, quoted
+from ..errors import PtxlabError, counted, listing, quoted
 from ..isa.operand import Operand, as_operand
 
 __all__ = ["WeightOrder", "weight_order"]
@@ -78,7 +78,7 @@ class WeightOrder:
         loads = len(self.order) // (self.operand.lanes * self.per_load)
         return (
             f"<order of {self.shape[0]}x{self.shape[1]} weights of {self.bits} bits for {self.operand.name}: "
-            f"{loads} load{'s'[: loads != 1]} of 128 bits in each of {self.operand.lanes} lanes>"
+            f"{counted(loads, 'load')} of 128 bits in each of {self.operand.lanes} lanes>"
         )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._util.arguments import as_array, as_int, check_room
-from ..errors import PtxlabError, listing, quoted
+from ..errors import PtxlabError, counted, listing, quoted
 from ..isa.transfer import TransferForm
 
 __all__ = ["TransferInputs", "emulate"]
@@ -41,8 +41,8 @@ class TransferInputs:
         if not isinstance(arrays, tuple | list):
             raise PtxlabError(f"{form.mnemonic} takes {listing(form.inputs)}, found {quoted(arrays)}")
         if len(arrays) != len(form.inputs):
-            noun = "array" if len(arrays) == 1 else "arrays"
-            raise PtxlabError(f"{form.mnemonic} takes {listing(form.inputs)}, found {len(arrays)} {noun}")
+            found = counted(len(arrays), "array")
+            raise PtxlabError(f"{form.mnemonic} takes {listing(form.inputs)}, found {found}")
         offset = as_int(offset, f"{form.mnemonic}: offset")
         if not form.wmma and (stride is not None or offset):
             raise PtxlabError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._util.arguments import as_flag, as_int, is_a, is_name
-from ..errors import PtxlabError, quoted
+from ..errors import PtxlabError, counted, quoted
 from ..memory import BANKS, Conflicts, Descriptor, Tile
 from .fragment_pictures import bank_key, bank_tint, core_matrix_tint
 from .grid import Cell, Grid, Header, State, headers
@@ -107,7 +107,7 @@ def _bank_counts(access: Conflicts, first_row: int) -> list[tuple[str, list[Cell
         for bank, number in enumerate(numbers):
             heat = (number - 1) / (BANKS - 1) * 0.5 + 0.3 if number > 1 else 0.0
             cells.append(Cell(row, bank, 1, 1, (str(number),) if number else (), heat=heat))
-            texts.append(f"bank {bank}, lanes {served}\n{number} different word{'s' if number != 1 else ''}")
+            texts.append(f"bank {bank}, lanes {served}\n{counted(number, 'different word')}")
         rows.append(("words" if len(groups) == 1 else f"lanes {served}", cells, texts))
     return rows
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..errors import listing
+from ..errors import counted, listing
 from ..kernels.chips import Bound, find_chip
 from ..kernels.simulator import Hazard, Result
 from .palette import DARK, HUES, LIGHT, Theme, mix
@@ -215,8 +215,8 @@ def _header(result: Result) -> str:
     count = len(result.hazards)
     if count:
         lines = sorted({hazard.line for hazard in result.hazards})
-        where = f"line{'s'[: len(lines) != 1]} {listing(lines, 8)}"
-        facts.append(f'<span class="bad">{count} hazard{"s"[: count != 1]}, {where}</span>')
+        where = f"{'line' if len(lines) == 1 else 'lines'} {listing(lines, 8)}"
+        facts.append(f'<span class="bad">{counted(count, "hazard")}, {where}</span>')
     return f"<header>{''.join(facts)}</header>"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PtxlabError
+from ..errors import PtxlabError, counted
 from ..kernels.simulator import Result, Trace
 from ..memory import conflicts
 from ..memory.banks import WIDTHS
@@ -92,7 +92,7 @@ def _notes(trace: Trace, number: int) -> tuple[str, ...]:
     for access in step.accesses:
         if access.space == "global" and "param" not in step.instruction.parts:
             sectors = len(np.unique(access.addresses >> 5))
-            count = "1 sector" if sectors == 1 else f"{sectors} sectors"
+            count = counted(sectors, "sector")
             notes.append(f"{access.kind}s {count} of global memory for {len(access.lanes)} lanes")
         if (
             access.space == "shared"

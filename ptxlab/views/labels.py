@@ -16,7 +16,6 @@ from ..isa.transfer import TransferForm
 
 __all__ = [
     "bit_range",
-    "counted",
     "element_names",
     "index_range",
     "layout_note",
@@ -52,11 +51,6 @@ def element_names(prefix: str, indices: Sequence[int]) -> str:
     if len(indices) == 2:
         return f"{{{first},{last}}}"
     return f"{{{first}..{last}}}"
-
-
-def counted(number: int, noun: str) -> str:
-    """A number with its noun: ``1 register``, ``4 registers``."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def layout_note(ins: Form, op: Operand) -> str:

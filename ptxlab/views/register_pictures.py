@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._util.arguments import as_array, as_index
-from ..errors import PtxlabError, quoted
+from ..errors import PtxlabError, counted, quoted
 from ..isa.dtypes import DType
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
 from ..isa.parse import parse_mma
 from .fragment_pictures import operand_notes
 from .grid import BitField, Cell, FieldRole, Grid, Header
-from .labels import bit_range, counted, number_text
+from .labels import bit_range, number_text
 from .picture import Picture
 
 __all__ = ["lane", "registers"]

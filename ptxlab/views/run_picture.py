@@ -6,11 +6,11 @@ from itertools import groupby
 
 import numpy as np
 
-from ..errors import PtxlabError
+from ..errors import PtxlabError, counted
 from ..isa.mma import MmaForm
 from ..isa.parse import parse_mma
 from .grid import Cell, Grid, Header, headers
-from .labels import counted, owners
+from .labels import owners
 from .picture import Picture
 
 __all__ = ["runs"]

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._util.arguments import as_array, as_index, as_int, as_integers, is_name
-from ..errors import PtxlabError, listing, quoted
+from ..errors import PtxlabError, counted, listing, quoted
 from ..isa.parse import parse_any
 from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Move
 from ..isa.tensor_memory import DATA_PATHS, LANES, DataPath, TensorOperand
 from .grid import Cell, Grid, Header, State, headers
-from .labels import bit_range, counted, element_names, index_range, number_text, owners, runs
+from .labels import bit_range, element_names, index_range, number_text, owners, runs
 from .picture import Picture
 from .table import Table
 

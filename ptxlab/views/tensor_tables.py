@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from .._util.arguments import as_flag, as_int, as_text
-from ..errors import PtxlabError, listing, quoted
+from ..errors import PtxlabError, counted, listing, quoted
 from ..gpu.codegen import declarations, ptx_line, statement
 from ..isa.instruction_descriptor import KINDS, shapes_of
 from ..isa.operand import Operand
@@ -112,7 +112,7 @@ def tensor_layouts(form: Tcgen05Form | str) -> Table:
     for tensor in form.tensors.values():
         size = f"{tensor.shape[0]}x{tensor.shape[1]} {tensor.dtype}"
         pair = " of both CTAs" if tensor.ctas == 2 else ""
-        where = f"tensor memory{pair}, {tensor.columns} column{'' if tensor.columns == 1 else 's'}"
+        where = f"tensor memory{pair}, {counted(tensor.columns, 'column')}"
         rows.append((tensor.name, size, where, tensor.layout.cute, tensor.source))
     return Table(("operand", "matrix", "where", "layout", "source"), tuple(rows))
 

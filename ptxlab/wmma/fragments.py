@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._util.arguments import as_array, as_int, is_a
-from ..errors import PtxlabError, listing, quoted
+from ..errors import PtxlabError, counted, listing, quoted
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
 from ..isa.operands import Operands
@@ -193,8 +193,7 @@ def _truncation(frag: fragment, value: float) -> str:
         return ""
     dtype = frag.operand.dtype
     low = dtype.decode(np.uint32(int(value) & (2**dtype.bits - 1)))
-    bits = "1 bit" if dtype.bits == 1 else f"{dtype.bits} bits"
-    return f" (C++ would keep its low {bits}: {low})"
+    return f" (C++ would keep its low {counted(dtype.bits, 'bit')}: {low})"
 
 
 def mma_sync(

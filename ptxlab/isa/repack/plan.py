@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..._util.arguments import as_array, check_room
-from ...errors import PtxlabError, listing
+from ...errors import PtxlabError, counted, listing
 from ..convert import CONVERSIONS, convert
 from ..dtypes import DType
 from ..operand import Operand
@@ -38,9 +38,9 @@ def plan_repack(source: Tiles, target: Tiles) -> RepackPlan:
     first, last = from_tiles[0], to_tiles[0]
     if first.lanes != last.lanes:
         raise PtxlabError(
-            f"{size_text(from_tiles)} is held by {first.lanes} lanes, {size_text(to_tiles)} by {last.lanes}: "
-            "registers stay in their warp, so both sides have the same lanes; the 16 rows that one warp has "
-            "of a wgmma's A or D lie as those of an mma with M = 16, N = 8 and the same K do"
+            f"{first.lanes} lanes hold the source ({size_text(from_tiles)}), and {last.lanes} lanes hold the "
+            f"target ({size_text(to_tiles)}): both must have the same lanes; a warp of a wgmma holds 16 rows "
+            "of A and D as an mma with M = 16, N = 8 and the same K does, so plan one warp with that mma"
         )
     check_room(sum(tile.shape[0] * tile.shape[1] for tile in from_tiles), "repack")
     conversion = _conversion(first, last)
@@ -110,13 +110,18 @@ def _check_room_for_bits(stack: Operand, other: Operand) -> None:
 
 @dataclass(frozen=True, eq=False)
 class RepackPlan:
-    """How the registers of one operand, or of several tiles, become those of another."""
+    """How the registers of one operand, or of several tiles, become those of another.
+
+    Plans are equal if they make the same registers from the same registers.
+    """
 
     source_side: Side
     target_side: Side
     conversion: tuple[DType, DType] | None
 
     def __post_init__(self) -> None:
+        for side in (self.source_side, self.target_side):
+            side.cells.flags.writeable = False
         lanes, _ = self.origins
         warps = np.arange(len(lanes))[:, None] // _WARP
         if (lanes // _WARP != warps).any():
@@ -125,6 +130,21 @@ class RepackPlan:
             )
         if self.moved_bits < 4:
             _ = self.steps  # refuses single bits that share a byte and part
+
+    @cached_property
+    def _identity(self) -> tuple[object, ...]:
+        """What two plans are told apart by."""
+        source, target = (
+            (side.operands, side.shape, side.bits, side.cells.tobytes())
+            for side in (self.source_side, self.target_side)
+        )
+        return source, target, self.conversion
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RepackPlan) and self._identity == other._identity
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
 
     # -- facts -----------------------------------------------------------------------------------------------
 
@@ -263,42 +283,41 @@ class RepackPlan:
     def follow(self, *registers: ArrayLike) -> NDArray[Any]:
         """The registers of the target, step by step, as a GPU does it; slower, and a check of the steps."""
         words = self.words(registers)
-        held = {f"in{index}": words[..., index] for index in range(words.shape[-1])}
+        named = {f"in{index}": words[..., index] for index in range(words.shape[-1])}
         for step in self.steps:
-            held[step.target] = self._followed(step, held)
-        count = sum(name.startswith("out") for name in held)
-        result = np.stack([held[f"out{index}"] for index in range(count)], axis=-1)
+            named[step.target] = self._followed(step, named)
+        count = sum(name.startswith("out") for name in named)
+        result = np.stack([named[f"out{index}"] for index in range(count)], axis=-1)
         return result.view(self.target_side.operand.register_type)
 
-    def _followed(self, step: Step, held: dict[str, NDArray[np.uint32]]) -> NDArray[np.uint32]:
+    def _followed(self, step: Step, named: dict[str, NDArray[np.uint32]]) -> NDArray[np.uint32]:
         match step:
             case Rename():
-                return held[step.source]
+                return named[step.source]
             case Shift():
                 if step.left < 0:
-                    return held[step.source] >> np.uint32(-step.left)
-                return held[step.source] << np.uint32(step.left)
+                    return named[step.source] >> np.uint32(-step.left)
+                return named[step.source] << np.uint32(step.left)
             case Transpose():
                 lane = np.arange(self.lanes)
                 rows = 8 * (lane % 4) + lane % 32 // 8 + lane // 32 * 32
                 half = np.uint32(16) * (lane // 4 % 2).astype(np.uint32)
-                low, high = (held[step.source][..., rows + 4 * odd] >> half for odd in range(2))
+                low, high = (named[step.source][..., rows + 4 * odd] >> half for odd in range(2))
                 return low & np.uint32(0xFFFF) | high << np.uint32(16)
             case Merge():
                 mask = np.uint32(step.mask)
-                return held[step.first] & mask | held[step.second] & ~mask
+                return named[step.first] & mask | named[step.second] & ~mask
             case Convert():
                 width = step.from_type.bits
-                codes = [held[part.register] >> np.uint32(part.position * width) for part in step.sources]
+                codes = [named[part.register] >> np.uint32(part.position * width) for part in step.sources]
                 mask = np.uint32((1 << width) - 1)
                 stacked = (np.stack(codes, axis=-1) & mask).astype(step.from_type.code_type)
                 packed = convert(stacked, step.from_type, step.to_type)
                 shifts = np.arange(packed.shape[-1], dtype=np.uint32) * np.uint32(step.width)
                 return np.asarray(np.bitwise_or.reduce(packed.astype(np.uint32) << shifts, axis=-1))
             case Permute():
-                both = held[step.first].astype(np.uint64) | held[step.second].astype(np.uint64) << np.uint64(
-                    32
-                )
+                low, high = (named[name].astype(np.uint64) for name in (step.first, step.second))
+                both = low | high << np.uint64(32)
                 selectors = self._by_lane(step.selectors).astype(np.uint64)
                 result = np.zeros(both.shape, dtype=np.uint64)
                 for byte in range(4):
@@ -306,13 +325,13 @@ class RepackPlan:
                     result |= (both >> from_byte * np.uint64(8) & np.uint64(0xFF)) << np.uint64(8 * byte)
                 return result.astype(np.uint32)
             case Select():
-                stacked = np.stack([held[name] for name in step.sources])
+                stacked = np.stack([named[name] for name in step.sources])
                 choices = np.broadcast_to(self._by_lane(step.choices), stacked.shape[1:])
                 return np.asarray(np.take_along_axis(stacked, choices[None], axis=0)[0])
             case Shuffle():
                 period = len(step.lanes)
                 lanes = self._by_lane(step.lanes) + np.arange(self.lanes) // period * period
-                return np.asarray(held[step.source][..., lanes])
+                return np.asarray(named[step.source][..., lanes])
 
     def _by_lane(self, table: Sequence[int]) -> NDArray[np.int64]:
         """A table of the first lanes, repeated for all."""
@@ -327,7 +346,7 @@ class RepackPlan:
         return dict(kinds)
 
     def __repr__(self) -> str:
-        counts = ", ".join(f"{count} {kind}{'s'[: count != 1]}" for kind, count in self.counts.items())
+        counts = ", ".join(counted(count, kind) for kind, count in self.counts.items())
         return f"<repack {self.describe()}: {counts or 'nothing to do'}>"
 
     def __str__(self) -> str:

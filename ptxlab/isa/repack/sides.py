@@ -171,4 +171,4 @@ def stacks(
 
 def size_text(tiles: Sequence[Operand]) -> str:
     names = Counter(f"{tile.name} {tile.shape[0]}x{tile.shape[1]} {tile.dtype}" for tile in tiles)
-    return " and ".join(name if count == 1 else f"{count} of {name}" for name, count in names.items())
+    return " and ".join(name if count == 1 else f"{count} tiles of {name}" for name, count in names.items())

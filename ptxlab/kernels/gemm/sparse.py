@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..._util.arguments import as_flag, as_int, check_room, is_name
-from ...errors import PtxlabError, listing, quoted
+from ...errors import PtxlabError, counted, listing, quoted
 from ...gpu.arrays import GpuArray, GpuArrays, as_gpu_array, gpu_arrays
 from ...gpu.compiler import compile_kernel
 from ...gpu.cuda_python import check, load
@@ -134,9 +134,12 @@ class CompressedMatrix:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of both arrays: 9/16 of a dense matrix of 16-bit elements, 5/8 of one of 8-bit elements."""
+        """Bytes of both arrays: 9/16 of a dense matrix of 16-bit elements, 5/8 of one of 8-bit elements.
+
+        Elements of fewer bits take a byte each, as in every NumPy array.
+        """
         rows, words, stored = _sizes(self.form, *self.shape)
-        return self.shape[0] * stored * self.form.a.dtype.bits // 8 + rows * words * _LANES * 4
+        return self.shape[0] * stored * _element_bytes(self.form) + rows * words * _LANES * 4
 
     def dense(self) -> NDArray[Any]:
         """The matrix with its zeros, as values.
@@ -160,8 +163,8 @@ def compress(A: Any, instruction: MmaForm | str, *, stream: object = None) -> Co
     """Compress a matrix [M, K] that has the structure of a sparse instruction, once for many products.
 
     An A on the GPU (CuPy's, torch's, any with DLPack or `__cuda_array_interface__`) is compressed there and
-    stays there; its elements are of the instruction's type. Too many non-zeros in a chunk are an error that
-    says where; `prune` makes the nearest matrix without. ::
+    stays there; its elements are of the instruction's type, 8 bits or more. Too many non-zeros in a chunk are
+    an error that says where; `prune` makes the nearest matrix without. ::
 
         weights = ptxlab.compress(ptxlab.prune(W, ins), ins)
         D = ptxlab.matmul(weights, B, instruction=ins, on="gpu")
@@ -198,11 +201,10 @@ def prune(A: Any, instruction: ProductForm | str, *, stream: object = None) -> A
     array([[ 0, -5,  0,  7,  3,  3,  0,  0]])
     """
     form = parse_product(instruction)
-    structure = _sparsity(form)
+    structure = _structure(form)
     call = gpu_arrays({"A": A}, stream)
     if call is None:
         return structure.prune(as_matrix(A, "A"))
-    structure = _structure(form)
     with call:
         array = _gpu_matrix(form, call)
         if array.shape[1] % structure.chunk:
@@ -298,7 +300,7 @@ def violation_sentence(structure: Structure, columns: int, first: int, count: in
     """
     row, chunk = divmod(first >> 3, -(-columns // structure.chunk))
     start = chunk * structure.chunk
-    more = f" (and {count - 1} more {'chunk' if count == 2 else 'chunks'})" if count > 1 else ""
+    more = f" (and {counted(count - 1, 'more chunk')})" if count > 1 else ""
     return (
         f"row {row}, columns {start}..{start + structure.chunk - 1}: {first & 7} of the {structure.groups} "
         f"values are non-zero; {structure.title} sparsity keeps at most {structure.keep}{more}"
@@ -319,28 +321,21 @@ def _compiled(name: str, target: str) -> tuple[bytes, str]:
     return code, lowered or name
 
 
-def _sparsity(form: ProductForm) -> Structure:
+def _structure(form: ProductForm) -> Structure:
     if form.structure is None:
         raise PtxlabError(f"{form.mnemonic} is dense: its A is not compressed; sparse forms are spelt .sp")
     return form.structure
-
-
-def _structure(form: ProductForm) -> Structure:
-    """That of a form whose A is compressed as a whole."""
-    structure = _sparsity(form)
-    if structure.group > 1 or form.a.dtype.bits not in _CODES:
-        raise PtxlabError(
-            f"{form.mnemonic}: only matrices of {listing(_CODES)}-bit elements can be compressed, "
-            f"and A is {form.a_type}"
-        )
-    return structure
 
 
 def _sizes(form: MmaForm, m: int, k: int) -> tuple[int, int, int]:
     """Blocks of 64 rows, words of metadata along K, and stored columns of a matrix."""
     structure = _structure(form)
     words = -(-k // (_WORD_CHUNKS * structure.chunk))
-    return -(-m // _WORD_ROWS), words, words * _WORD_CHUNKS * structure.keep
+    return -(-m // _WORD_ROWS), words, words * _WORD_CHUNKS * structure.chunk // 2
+
+
+def _element_bytes(form: MmaForm) -> int:
+    return np.dtype(form.a.dtype.code_type).itemsize
 
 
 def _magnitude(element: DType) -> int:
@@ -375,7 +370,7 @@ def _gpu_matrix(form: ProductForm, call: GpuArrays) -> GpuArray:
         raise PtxlabError(f"A: found shape {array.shape}; it takes a matrix [rows, columns]")
     if element.name not in _ELEMENTS:
         raise PtxlabError(
-            f"{form.mnemonic}: on the GPU, matrices of {listing(_ELEMENTS)} are compressed; "
+            f"{form.mnemonic}: on the GPU, matrices of {listing(_ELEMENTS)} are pruned and compressed; "
             f"pass A of {element} as a NumPy array"
         )
     right = element_types(form.a)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._util.arguments import as_int
-from ...errors import PtxlabError, quoted
+from ...errors import PtxlabError, counted, quoted
 from ...gpu.kernel_launch import MapPointer
 from ...memory import TensorMap
 from ...memory.gpu_arrays import gpu_layout
@@ -74,8 +74,8 @@ def check_arguments(function: Function, arguments: Sequence[object], title: str)
     parameters = function.parameters
     if len(arguments) != len(parameters):
         listed = ", ".join(_describe(parameter) for parameter in parameters) or "none"
-        noun = "argument" if len(parameters) == 1 else "arguments"
-        raise PtxlabError(f"{title} takes {len(parameters)} {noun} ({listed}), found {len(arguments)}")
+        count = counted(len(parameters), "argument")
+        raise PtxlabError(f"{title} takes {count} ({listed}), found {len(arguments)}")
     return [
         _checked(argument, parameter, f"argument {number} of {title}")
         for number, (argument, parameter) in enumerate(zip(arguments, parameters, strict=True), 1)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import PtxlabError
+from ...errors import PtxlabError, counted
 from ...isa.modifiers import Modifiers
 from ...isa.operand import Operand as SharedOperand
 from ...isa.operands import Operands
@@ -296,7 +296,7 @@ def _group(
     if size % 2:
         raise PtxlabError(
             f"{instruction.where}: {instruction.opcode} needs a CTA pair; the clusters of this launch have "
-            f"{size} block{'' if size == 1 else 's'}"
+            f"{counted(size, 'block')}"
         )
     first = rank - rank % 2
     return [(block - rank % 2, first), (block - rank % 2 + 1, first + 1)]
