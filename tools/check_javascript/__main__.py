@@ -63,7 +63,8 @@ def main() -> int:
         (tools / "oxlint", "-c", HERE / "oxlint.json", "--quiet", FRONT, COURSE),
         (tools / "oxfmt", "-c", HERE / "oxfmt.json", "--list-different", FRONT, *course),
     )
-    failed = any([subprocess.run(command, cwd=ROOT, check=False).returncode for command in commands])
+    codes = [subprocess.run(command, cwd=ROOT, check=False).returncode for command in commands]
+    failed = any(codes)
     print("front: see above" if failed else "front: types, lint and format hold")
     return int(failed)
 

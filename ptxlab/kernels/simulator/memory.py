@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,19 @@ _REPEATED_BYTES = 1 << 26  # of addresses that are kept
 #: The proxy of an access, whether it is complete only after a wait, and what it writes.
 _Signal = tuple[str, bool, Sequence[NDArray[Any]]]
 _GENERIC: _Signal = ("generic", False, ())
+
+
+class _Request(NamedTuple):
+    """What an instruction asks of memory: an access of so many bytes at the place of each thread."""
+
+    instruction: Instruction
+    kind: str  # "read", "write" or "atomic"
+    threads: Threads
+    places: NDArray[Any]
+    width: int
+    signal: _Signal = _GENERIC
+
+
 #: What is at the addresses of an atomic update afterwards, and what each thread found there, or None.
 _Updated = tuple[NDArray[Any], NDArray[Any] | None]
 
@@ -158,7 +171,7 @@ class Memory:
         width = bits // 8 * count
         parts: list[NDArray[Any]] | None = None
         signal = (proxy, asynchronous, ())
-        for piece in self._accesses(instruction, "read", space, threads, addresses, width, signal):
+        for piece in self._accesses(_Request(instruction, "read", threads, addresses, width, signal), space):
             rows = _rows(piece.data, piece.offsets, bits, count)
             if piece.chosen is None:
                 return rows
@@ -182,7 +195,7 @@ class Memory:
         size = values[0].dtype.itemsize
         width = size * len(values)
         signal = (proxy, asynchronous, values)
-        for piece in self._accesses(instruction, "write", space, threads, addresses, width, signal):
+        for piece in self._accesses(_Request(instruction, "write", threads, addresses, width, signal), space):
             chosen = [value if piece.chosen is None else value[piece.chosen] for value in values]
             view = piece.data[: piece.data.size - piece.data.size % width].view(values[0].dtype)
             if len(chosen) == 1:
@@ -209,7 +222,7 @@ class Memory:
         """
         old = np.zeros(threads.count, dtype=UNSIGNED[bits])
         width = bits // 8
-        for piece in self._accesses(instruction, kind, space, threads, addresses, width, _GENERIC):
+        for piece in self._accesses(_Request(instruction, kind, threads, addresses, width), space):
             view = piece.data[: piece.data.size - piece.data.size % width].view(UNSIGNED[bits])
             places = piece.offsets // width
             for turn in rounds(places):
@@ -237,7 +250,7 @@ class Memory:
         """
         old = np.zeros(threads.count, dtype=UNSIGNED[bits])
         width = bits // 8
-        for piece in self._accesses(instruction, kind, space, threads, addresses, width, _GENERIC):
+        for piece in self._accesses(_Request(instruction, kind, threads, addresses, width), space):
             view = piece.data[: piece.data.size - piece.data.size % width].view(UNSIGNED[bits])
             places, which = _distinct(piece.offsets // width)
             ours = np.arange(threads.count) if piece.chosen is None else piece.chosen
@@ -257,7 +270,7 @@ class Memory:
         """Atomic addition of whole numbers, which needs no turns; gives what each thread found."""
         old = np.zeros_like(values)
         size = values.dtype.itemsize
-        for piece in self._accesses(instruction, "atomic", space, threads, addresses, size, _GENERIC):
+        for piece in self._accesses(_Request(instruction, "atomic", threads, addresses, size), space):
             view = piece.data[: piece.data.size - piece.data.size % size].view(values.dtype)
             places = piece.offsets // size
             terms = values if piece.chosen is None else values[piece.chosen]
@@ -289,16 +302,8 @@ class Memory:
         proxy: str = "async",
     ) -> NDArray[np.int64]:
         """Where in `shared` accesses of several bytes begin, e.g. rows of ldmatrix; checked and observed."""
-        for piece in self._accesses(
-            instruction,
-            kind,
-            "shared",
-            threads,
-            addresses,
-            width,
-            (proxy, proxy == "async", ()),
-            alignment or 1,
-        ):
+        request = _Request(instruction, kind, threads, addresses, width, (proxy, proxy == "async", ()))
+        for piece in self._accesses(request, "shared", alignment or 1):
             return piece.offsets
         return np.zeros(0, dtype=np.int64)
 
@@ -328,48 +333,30 @@ class Memory:
         buffer = self.buffers[position]
         return buffer.data[address - buffer.start :].tobytes().split(b"\0")[0]
 
-    def _accesses(
-        self,
-        instruction: Instruction,
-        kind: str,
-        space: str,
-        threads: Threads,
-        addresses: NDArray[Any],
-        width: int,
-        signal: _Signal,
-        alignment: int = 0,
-    ) -> Iterator[Piece]:
+    def _accesses(self, request: _Request, space: str, alignment: int = 0) -> Iterator[Piece]:
+        instruction, _, threads, addresses, width, _ = request
         known = self._repeated.get(id(instruction))
         if known is not None and known.is_of(threads, addresses, width):
-            self._tell(instruction, kind, "shared", threads, known.places, width, signal, known.pieces)
+            self._tell(request._replace(places=known.places), "shared", known.pieces)
             yield from known.pieces
             return
         places = addresses.astype(np.int64, copy=False)
+        request = request._replace(places=places)
         alignment = alignment or width
         if alignment > 1 and np.bitwise_or.reduce(places, initial=0) & (alignment - 1):
-            wrong = places & (alignment - 1) != 0
-            self._refuse(
-                instruction, kind, threads, places, wrong, width, f"is not a multiple of {alignment}"
-            )
+            self._refuse_misaligned(request, alignment)
         if not space:
-            yield from self._generic(instruction, kind, threads, places, width, signal)
+            yield from self._generic(request)
             return
-        pieces = self._pieces(instruction, kind, space, threads, places, width, signal, None)
+        pieces = self._pieces(request, space)
         if space == "shared" and (known is not None or len(self._repeated) < self._most_repeated):
             repeated = _Repeated(threads.indices, addresses, places, width, pieces)
             self._repeated[id(instruction)] = repeated
         yield from pieces
 
-    def _generic(
-        self,
-        instruction: Instruction,
-        kind: str,
-        threads: Threads,
-        places: NDArray[np.int64],
-        width: int,
-        signal: _Signal,
-    ) -> Iterator[Piece]:
+    def _generic(self, request: _Request) -> Iterator[Piece]:
         """An access by generic addresses, space by space."""
+        places = request.places
         shared = places >> _SHARED_SPAN == SHARED_WINDOW >> _SHARED_SPAN
         local = places >> _LOCAL_SPAN == LOCAL_WINDOW >> _LOCAL_SPAN
         for space, mask, window in (
@@ -378,98 +365,62 @@ class Memory:
             ("local", local, LOCAL_WINDOW),
         ):
             if mask.all():
-                yield from self._pieces(
-                    instruction, kind, space, threads, places - window, width, signal, None
-                )
+                yield from self._pieces(request._replace(places=places - window), space)
                 return
             if mask.any():
                 chosen = np.flatnonzero(mask)
-                ours = threads.where(mask)
-                yield from self._pieces(
-                    instruction, kind, space, ours, places[chosen] - window, width, signal, chosen
-                )
+                part = request._replace(threads=request.threads.where(mask), places=places[chosen] - window)
+                yield from self._pieces(part, space, chosen)
 
-    def _pieces(
-        self,
-        instruction: Instruction,
-        kind: str,
-        space: str,
-        threads: Threads,
-        places: NDArray[np.int64],
-        width: int,
-        signal: _Signal,
-        chosen: NDArray[np.intp] | None,
-    ) -> list[Piece]:
+    def _pieces(self, request: _Request, space: str, chosen: NDArray[np.intp] | None = None) -> list[Piece]:
         """An access to one space, checked and told to the observers; usually one piece."""
+        threads, places = request.threads, request.places
         if not threads.count:
             return []
         if space == "shared":
             blocks = threads.blocks
-            last = self.shared_size - width
+            last = self.shared_size - request.width
             inside = places.min() >= SHARED_START and places.max() <= last
             if not inside and (places >> RANK_SHIFT).any():
-                blocks, places = self._of_cluster(instruction, kind, threads, places, width)
+                blocks, places = self._of_cluster(request)
+                request = request._replace(places=places)
                 inside = places.min() >= SHARED_START and places.max() <= last
             if not inside:
                 wrong = (places < SHARED_START) | (places > last)
                 have = f"lies outside of the {self.shared_size - SHARED_START} bytes of shared memory"
-                self._refuse(instruction, kind, threads, places, wrong, width, have)
+                self._refuse_outside(request, wrong, have)
             pieces = [Piece(chosen, self.shared, places + blocks * self._shared_pitch, threads.indices)]
         elif space == "local":
-            wrong = (places < 0) | (places > self._local_size - width)
+            wrong = (places < 0) | (places > self._local_size - request.width)
             if wrong.any():
                 have = f"lies outside of the thread's {self._local_size} bytes of local memory"
-                self._refuse(instruction, kind, threads, places, wrong, width, have)
+                self._refuse_outside(request, wrong, have)
             pieces = [Piece(chosen, self.local, places + threads.indices * self._local_size, threads.indices)]
         else:
-            pieces = self._in_buffers(instruction, kind, threads, places, width, chosen)
-        self._tell(instruction, kind, space, threads, places, width, signal, pieces)
+            pieces = self._in_buffers(request, chosen)
+        self._tell(request, space, pieces)
         return pieces
 
-    def _tell(
-        self,
-        instruction: Instruction,
-        kind: str,
-        space: str,
-        threads: Threads,
-        places: NDArray[np.int64],
-        width: int,
-        signal: _Signal,
-        pieces: list[Piece],
-    ) -> None:
+    def _tell(self, request: _Request, space: str, pieces: list[Piece]) -> None:
         """Tell the observers of an access."""
-        proxy, late, values = signal
+        instruction, kind, threads, places, width, (proxy, late, values) = request
         access = Access(instruction, kind, space, threads.indices, places, width, proxy, late, pieces, values)
         for observer in self.observers:
             observer.accessed(access)
 
-    def _of_cluster(
-        self,
-        instruction: Instruction,
-        kind: str,
-        threads: Threads,
-        places: NDArray[np.int64],
-        width: int,
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _of_cluster(self, request: _Request) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The blocks that addresses of a cluster belong to, and the addresses there."""
-        rank = (places >> RANK_SHIFT) - 1
+        rank = (request.places >> RANK_SHIFT) - 1
         wrong = (rank < -1) | (rank >= self._cluster)
         if wrong.any():
             have = f"is outside of the shared memory of the cluster's {self._cluster} blocks"
-            self._refuse(instruction, kind, threads, places, wrong, width, have)
-        blocks = threads.blocks
+            self._refuse_outside(request, wrong, have)
+        blocks = request.threads.blocks
         blocks = np.where(rank < 0, blocks, blocks // self._cluster * self._cluster + rank)
-        return blocks, places & (1 << RANK_SHIFT) - 1
+        return blocks, request.places & (1 << RANK_SHIFT) - 1
 
-    def _in_buffers(
-        self,
-        instruction: Instruction,
-        kind: str,
-        threads: Threads,
-        places: NDArray[np.int64],
-        width: int,
-        chosen: NDArray[np.intp] | None,
-    ) -> list[Piece]:
+    def _in_buffers(self, request: _Request, chosen: NDArray[np.intp] | None) -> list[Piece]:
+        instruction, kind, threads, places, width, _ = request
         first, last = int(places.min()), int(places.max())
         buffer = self._recent.get(instruction.line)
         if buffer is None or not buffer.holds(first, last + width):
@@ -485,9 +436,7 @@ class Memory:
         if len(sizes):
             outside |= places - self._starts[numbers] > sizes[numbers] - width
         if outside.any():
-            self._refuse(
-                instruction, kind, threads, places, outside, width, self._beside(places[outside][0], width)
-            )
+            self._refuse_outside(request, outside, self._beside(places[outside][0], width))
         pieces = []
         for number in np.unique(numbers):
             buffer = self.buffers[number]
@@ -520,37 +469,30 @@ class Memory:
             return f"is {-offset} bytes before {buffer.title} begins"
         return f"is byte {offset} of {buffer.title}, which has {buffer.size}"
 
+    def _refuse_misaligned(self, request: _Request, alignment: int) -> NoReturn:
+        wrong = request.places & (alignment - 1) != 0
+        why = f"is not a multiple of {alignment}"
+        self._refuse(request, wrong, why, "misaligned", "an address that is a multiple")
+
+    def _refuse_outside(self, request: _Request, wrong: NDArray[np.bool_], why: str) -> NoReturn:
+        self._refuse(request, wrong, why, "out of bounds", "an index inside, or a larger array")
+
     def _refuse(
-        self,
-        instruction: Instruction,
-        kind: str,
-        threads: Threads,
-        places: NDArray[np.int64],
-        wrong: NDArray[np.bool_],
-        width: int,
-        why: str,
+        self, request: _Request, wrong: NDArray[np.bool_], why: str, kind: str, remedy: str
     ) -> NoReturn:
+        instruction, threads, width = request.instruction, request.threads, request.width
         first = int(np.flatnonzero(wrong)[0])
         thread = threads.batch.name(int(threads.indices[first]))
-        verb = {"read": "reads", "write": "writes"}.get(kind, "updates")
+        start = int(request.places[first])
+        verb = {"read": "reads", "write": "writes"}.get(request.kind, "updates")
         sentence = (
             f"{instruction.where}: {instruction.opcode}: {thread} {verb} {width} bytes at "
-            f"0x{int(places[first]):x}, which {why}"
+            f"0x{start:x}, which {why}"
         )
-        start = int(places[first])
-        misaligned = why.startswith("is not a multiple")
-        raise HazardError(
-            sentence,
-            record(
-                "misaligned" if misaligned else "out of bounds",
-                instruction,
-                threads.batch,
-                threads.indices[wrong],
-                "an address that is a multiple" if misaligned else "an index inside, or a larger array",
-                sentence,
-                addresses=(start, start + width - 1),
-            ),
-        )
+        addresses = (start, start + width - 1)
+        at_fault = threads.indices[wrong]
+        hazard = record(kind, instruction, threads.batch, at_fault, remedy, sentence, addresses=addresses)
+        raise HazardError(sentence, hazard)
 
 
 def _rows(data: NDArray[np.uint8], offsets: NDArray[np.int64], bits: int, count: int) -> list[NDArray[Any]]:
