@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
 from .._util.arguments import as_text
-from .question_text import Cell
+from ..errors import PtxlabError, quoted
+from .question_text import Cell, read_cell
 from .state import ExplorerState
 
-__all__ = ["CellQuestion", "Prompt", "Question", "Reading", "Solution", "Verdict"]
+__all__ = [
+    "CellQuestion",
+    "MatrixQuestion",
+    "Prompt",
+    "Question",
+    "Reading",
+    "ResultQuestion",
+    "Solution",
+    "Verdict",
+]
 
 
 @dataclass(frozen=True)
@@ -118,6 +128,20 @@ Lane 4 starts at A[1][0]; a29 is 8 rows down and 37 columns right of that.
 
 @dataclass(frozen=True)
 class CellQuestion(Question):
+    """A question about one cell; subclasses say of which matrix."""
+
+    @property
+    def cell(self) -> Cell:
+        """The cell that is asked about."""
+        raise NotImplementedError
+
+    @property
+    def text(self) -> str:
+        return f"{self.kind} {self.cell}"
+
+
+@dataclass(frozen=True)
+class MatrixQuestion(CellQuestion):
     """A question about a cell of any matrix."""
 
     name: str
@@ -126,9 +150,25 @@ class CellQuestion(Question):
 
     @property
     def cell(self) -> Cell:
-        """The cell that is asked for."""
         return Cell(self.name, self.row, self.column)
 
+
+@dataclass(frozen=True)
+class ResultQuestion(CellQuestion):
+    """A question about a cell of D."""
+
+    row: int
+    column: int
+
     @property
-    def text(self) -> str:
-        return f"{self.kind} {self.cell}"
+    def cell(self) -> Cell:
+        return Cell("D", self.row, self.column)
+
+    @classmethod
+    def parse(cls, state: ExplorerState, text: str) -> Self:
+        cell = read_cell(state, text, "D")
+        if cell.name != "D":
+            raise PtxlabError(
+                f"found {quoted(text)}; this question is about a cell of D, such as {cls.kind} D[3][5]"
+            )
+        return cls(cell.row, cell.column)

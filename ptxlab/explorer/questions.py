@@ -21,7 +21,16 @@ from ..isa.tcgen05 import Tcgen05Mma
 from ..numerics.emulate import emulate
 from ..numerics.trace import disabled_lane
 from .parse_cell import format_value, parse
-from .question import CellQuestion, Prompt, Question, Reading, Solution, Verdict
+from .question import (
+    CellQuestion,
+    MatrixQuestion,
+    Prompt,
+    Question,
+    Reading,
+    ResultQuestion,
+    Solution,
+    Verdict,
+)
 from .question_text import (
     SELECTED,
     Cell,
@@ -72,7 +81,7 @@ _FEW_PRODUCTS = 16  # that one adds up in one's head, or on a slip of paper
 
 
 @dataclass(frozen=True)
-class Where(CellQuestion):
+class Where(MatrixQuestion):
     """Which lane and register hold a cell?
 
     >>> import ptxlab
@@ -261,7 +270,7 @@ Lane 14 starts at D[3][4]; d3 is 8 rows down and 1 column right of that.
 
 
 @dataclass(frozen=True)
-class Nibble(Question):
+class Nibble(CellQuestion):
     """Which metadata nibble decides about a cell of dense A?
 
     >>> import ptxlab
@@ -275,8 +284,9 @@ class Nibble(Question):
     column: int
 
     @property
-    def text(self) -> str:
-        return f"nibble {Cell('A', self.row, self.column)}"
+    def cell(self) -> Cell:
+        """The cell of dense A."""
+        return Cell("A", self.row, self.column)
 
     @classmethod
     def names(cls, state: ExplorerState) -> tuple[str, ...]:
@@ -297,24 +307,22 @@ class Nibble(Question):
 
     def prompt(self, state: ExplorerState) -> Prompt:
         check_sparse(state)
-        cell = Cell("A", self.row, self.column)
         return Prompt(
-            f"Which nibble of the metadata decides whether {cell} is stored?",
+            f"Which nibble of the metadata decides whether {self.cell} is stored?",
             "Click it beside compressed A, or type its row and its chunk.",
             "cell",
-            marked=(cell,),
+            marked=(self.cell,),
         )
 
     def solution(self, state: ExplorerState) -> Solution:
         chunk, nibble = nibble_of(state, self.row, self.column)
         columns = chunk_columns(state, chunk)
-        cell = Cell("A", self.row, self.column)
         explanation = (
             f"Column {self.column} is in chunk {chunk} (columns {columns}), so E[{self.row}] chunk {chunk} "
             f"decides: 0b{nibble:04b} keeps {kept_words(state, self.row, chunk)}."
         )
         answer = Cell("E", self.row, chunk)
-        return Solution((str(answer),), explanation, (answer, cell))
+        return Solution((str(answer),), explanation, (answer, self.cell))
 
     def _read(self, state: ExplorerState, answer: str) -> Reading:
         cell = read_cell(state, answer, "E")
@@ -328,7 +336,7 @@ class Nibble(Question):
 
 
 @dataclass(frozen=True)
-class Metadata(Question):
+class Metadata(CellQuestion):
     """What is the nibble of a chunk, given the columns that it keeps?"""
 
     kind = "metadata"
@@ -339,10 +347,6 @@ class Metadata(Question):
     def cell(self) -> Cell:
         """The nibble."""
         return Cell("E", self.row, self.chunk)
-
-    @property
-    def text(self) -> str:
-        return f"metadata {self.cell}"
 
     @classmethod
     def names(cls, state: ExplorerState) -> tuple[str, ...]:
@@ -406,21 +410,10 @@ class Metadata(Question):
 
 
 @dataclass(frozen=True)
-class Value(Question):
+class Value(ResultQuestion):
     """What is a cell of D?"""
 
     kind = "value"
-    row: int
-    column: int
-
-    @property
-    def cell(self) -> Cell:
-        """The cell of D."""
-        return Cell("D", self.row, self.column)
-
-    @property
-    def text(self) -> str:
-        return f"value {self.cell}"
 
     @classmethod
     def names(cls, state: ExplorerState) -> tuple[str, ...]:
@@ -434,13 +427,6 @@ class Value(Question):
         cells = np.argwhere((counts > 0) & (counts <= most)) if counts.any() else np.argwhere(counts == 0)
         row, column = cells[random.integers(len(cells))].tolist()
         return cls(row, column)
-
-    @classmethod
-    def parse(cls, state: ExplorerState, text: str) -> Value:
-        cell = read_cell(state, text, "D")
-        if cell.name != "D":
-            raise PtxlabError(f"found {quoted(text)}; the value is that of a cell of D, such as D[3][5]")
-        return cls(cell.row, cell.column)
 
     def prompt(self, state: ExplorerState) -> Prompt:
         return Prompt(
@@ -569,7 +555,7 @@ class Change(Question):
 
 
 @dataclass(frozen=True)
-class Code(CellQuestion):
+class Code(MatrixQuestion):
     """Which bits stand for the value of a cell?
 
     >>> import ptxlab

@@ -14,7 +14,7 @@ from ..errors import PtxlabError, listing, quoted
 from ..isa.instruction_descriptor import BitField, InstructionDescriptor
 from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import LANES, TensorOperand, TensorPlace
-from .question import CellQuestion, Prompt, Question, Reading, Solution
+from .question import MatrixQuestion, Prompt, Question, Reading, ResultQuestion, Solution
 from .question_text import Cell, cells_words, draw_cell, plain_text, read_cell
 from .state import ExplorerState
 from .tensor_view import Load, field_meaning, field_text, tensor_load
@@ -60,7 +60,7 @@ def _cta(operand: TensorOperand, cta: int) -> str:
 
 
 @dataclass(frozen=True)
-class Word(CellQuestion):
+class Word(MatrixQuestion):
     """Which lane and column of tensor memory hold a cell?
 
     >>> import ptxlab
@@ -149,7 +149,7 @@ class Word(CellQuestion):
 
 
 @dataclass(frozen=True)
-class Thread(Question):
+class Thread(ResultQuestion):
     """Which thread gets a cell of D from the tcgen05.ld that is shown, and in which register?
 
     >>> import ptxlab
@@ -159,17 +159,6 @@ class Thread(Question):
     """
 
     kind = "thread"
-    row: int
-    column: int
-
-    @property
-    def cell(self) -> Cell:
-        """The cell of D."""
-        return Cell("D", self.row, self.column)
-
-    @property
-    def text(self) -> str:
-        return f"thread {self.cell}"
 
     @classmethod
     def names(cls, state: ExplorerState) -> tuple[str, ...]:
@@ -185,13 +174,6 @@ class Thread(Question):
                 return found
         row, column = _loaded(ins, load)
         return cls(row, column)
-
-    @classmethod
-    def parse(cls, state: ExplorerState, text: str) -> Thread:
-        cell = read_cell(state, text, "D")
-        if cell.name != "D":
-            raise PtxlabError(f"found {quoted(text)}; a load is asked about a cell of D, such as D[20][3]")
-        return cls(cell.row, cell.column)
 
     def _found(self, state: ExplorerState) -> tuple[int, int]:
         ins, load = _form(state), _load(state)
