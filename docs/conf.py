@@ -80,7 +80,7 @@ html_sidebars: dict[str, list[str]] = {"index": [], "teaching": []}
 #: Classes that users do not construct: their signature, a row of the catalogue, would only distract.
 _MADE_BY_PTXLAB = {
     f"ptxlab.instruction.{name}"
-    for name in ("Instruction", "TensorInstruction", "Transfer", "TensorTransfer")
+    for name in ("Instruction", "TensorControl", "TensorInstruction", "Transfer", "TensorTransfer")
 }
 
 

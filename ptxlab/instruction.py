@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from numpy.typing import ArrayLike, NDArray
 
@@ -23,7 +23,7 @@ from .isa.modifiers import Modifiers
 from .isa.operands import Operands
 from .isa.parse import parse_any, parse_mma
 from .isa.product_form import ProductForm
-from .isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Move
+from .isa.tcgen05 import Tcgen05Control, Tcgen05Mma, Tcgen05Move
 from .isa.transfer import TransferForm
 
 if TYPE_CHECKING:
@@ -35,8 +35,11 @@ if TYPE_CHECKING:
     from .views import TraceView
 
 __all__ = [
+    "AnyInstruction",
+    "ExecutableForm",
     "Instruction",
     "MatrixInstruction",
+    "TensorControl",
     "TensorInstruction",
     "TensorTransfer",
     "Transfer",
@@ -49,7 +52,61 @@ __all__ = [
 ]
 
 
-class MatrixInstruction(ProductForm):
+class ExecutableForm(Form):
+    """What every instruction of `ptxlab.instruction` has: its line of PTX, a kernel, and machine code.
+
+    >>> import ptxlab
+    >>> ldmatrix = ptxlab.instruction("ldmatrix.sync.aligned.m8n8.x2.b16")
+    >>> isinstance(ldmatrix, ExecutableForm), ldmatrix.ptx
+    (True, 'ldmatrix.sync.aligned.m8n8.x2.b16 {%r0, %r1}, [%p];')
+    """
+
+    _TARGET: ClassVar[str] = "sm_90a"  # what its code is for where nobody says
+
+    @property
+    def kernel(self) -> str:
+        """CUDA C++ source of the kernel that `run` compiles, with the one instruction in it.
+
+        Lanes load registers, it runs, and lanes store registers; ldmatrix and other transfers read or write
+        memory, and for tcgen05 words go to tensor memory and back.
+        """
+        from .gpu.codegen import source
+
+        return source(self)
+
+    @property
+    def ptx(self) -> str:
+        """The instruction with its operand list, registers named as in the manual."""
+        from .gpu.codegen import ptx_line
+
+        return ptx_line(self)
+
+    def ptx_module(self, target: str | None = None) -> str:
+        """A whole PTX module with the instruction: the `.version` that it needs, `.target`, loads, stores.
+
+        Without a target it is for sm_90a, of tcgen05 for sm_100a.
+        """
+        from .gpu.codegen import ptx_module
+
+        return ptx_module(self, self._TARGET if target is None else target)
+
+    def sass(self, target: str | None = None) -> Sass:
+        """The machine code for a target: its tensor-core instructions, and how many others surround them.
+
+        Without a target it is for sm_90a, of tcgen05 for sm_100a.
+
+        >>> import ptxlab
+        >>> print(ptxlab.instruction("tcgen05.mma.cta_group::2.kind::f16").sass())
+        native: 1 UTCHMMA.2CTA
+        >>> print(ptxlab.instruction("ldmatrix.sync.aligned.m8n8.x4.shared.b16").sass())
+        native: 1 LDSM.16.M88.4
+        """
+        from .gpu.sass import sass
+
+        return sass(self, self._TARGET if target is None else target)
+
+
+class MatrixInstruction(ExecutableForm, ProductForm):
     """What can be done with every instruction that multiplies matrices: `Instruction`, `TensorInstruction`.
 
     >>> import ptxlab
@@ -212,24 +269,6 @@ class MatrixInstruction(ProductForm):
         operands = Operands.from_matrices(self, A, B, C, scale_a, scale_b, Modifiers.from_keywords(modifiers))
         return TraceView.of(trace(operands, row, col, model=model))
 
-    @property
-    def kernel(self) -> str:
-        """CUDA C++ source of the kernel that `run` compiles.
-
-        Lanes load registers, the one instruction runs, lanes store; of tcgen05.mma, words go to tensor memory
-        and back.
-        """
-        from .gpu.codegen import source
-
-        return source(self)
-
-    @property
-    def ptx(self) -> str:
-        """The instruction with its operand list, as it stands in the kernel."""
-        from .gpu.codegen import ptx_line
-
-        return ptx_line(self)
-
 
 class Instruction(MatrixInstruction, MmaForm):
     """An instruction that multiplies matrices.
@@ -283,18 +322,6 @@ class Instruction(MatrixInstruction, MmaForm):
 
         return figure(self, what, title=title, **options)
 
-    def sass(self, target: str = "sm_90a") -> Sass:
-        """The machine code for a target: its tensor-core instructions, and how many others surround them."""
-        from .gpu.sass import sass
-
-        return sass(self, target)
-
-    def ptx_module(self, target: str = "sm_90a") -> str:
-        """A whole PTX module with the instruction: the `.version` that it needs, `.target`, loads, stores."""
-        from .gpu.codegen import ptx_module
-
-        return ptx_module(self, target)
-
     def explore(self, **options: Any) -> Explorer:
         """The Explorer widget on this instruction."""
         from .explorer import explore
@@ -302,7 +329,7 @@ class Instruction(MatrixInstruction, MmaForm):
         return explore(self, wrap=_product, **options)
 
 
-class Transfer(TransferForm):
+class Transfer(ExecutableForm, TransferForm):
     """An instruction that transfers a matrix: ldmatrix, stmatrix, movmatrix, wmma.load or wmma.store.
 
     >>> import numpy as np, ptxlab
@@ -350,29 +377,6 @@ class Transfer(TransferForm):
             raise PtxlabError(f"{self.mnemonic} takes no row addresses; ldmatrix and stmatrix do")
         return transfer_conflicts(self, addresses)
 
-    @property
-    def kernel(self) -> str:
-        """CUDA C++ source of the kernel that `run` compiles.
-
-        Memory is filled, the one instruction runs, the result is stored.
-        """
-        from .gpu.codegen import source
-
-        return source(self)
-
-    @property
-    def ptx(self) -> str:
-        """The instruction with its operand list, registers named as in the manual."""
-        from .gpu.codegen import ptx_line
-
-        return ptx_line(self)
-
-    def ptx_module(self, target: str = "sm_90a") -> str:
-        """A whole PTX module with the instruction: the `.version` that it needs, `.target`, loads, stores."""
-        from .gpu.codegen import ptx_module
-
-        return ptx_module(self, target)
-
 
 class TensorInstruction(MatrixInstruction, Tcgen05Mma):
     """One form of tcgen05.mma.
@@ -393,16 +397,7 @@ class TensorInstruction(MatrixInstruction, Tcgen05Mma):
     array([8., 8.], dtype=float32)
     """
 
-    def sass(self, target: str = "sm_100a") -> Sass:
-        """The machine code for a target: UTCHMMA, UTCQMMA, UTCIMMA or UTCOMMA.
-
-        >>> import ptxlab
-        >>> print(ptxlab.instruction("tcgen05.mma.cta_group::2.kind::f16").sass())
-        native: 1 UTCHMMA.2CTA
-        """
-        from .gpu.sass import sass
-
-        return sass(self, target)
+    _TARGET = "sm_100a"
 
     def figure(self, what: str = "D", *, title: bool = True, **options: Any) -> Any:
         """A Plotly figure of a matrix in tensor or shared memory, of the descriptor, or of a trace.
@@ -419,12 +414,6 @@ class TensorInstruction(MatrixInstruction, Tcgen05Mma):
 
         return figure(self, what, title=title, **options)
 
-    def ptx_module(self, target: str = "sm_100a") -> str:
-        """A whole PTX module with the instruction: the `.version` that it needs, `.target`, descriptors."""
-        from .gpu.codegen import ptx_module
-
-        return ptx_module(self, target)
-
     def explore(self, **options: Any) -> Explorer:
         """The Explorer widget on this instruction: matrices, tensor memory, descriptor, a tcgen05.ld."""
         from .explorer import explore
@@ -432,7 +421,7 @@ class TensorInstruction(MatrixInstruction, Tcgen05Mma):
         return explore(self, wrap=_product, **options)
 
 
-class TensorTransfer(Tcgen05Move):
+class TensorTransfer(ExecutableForm, Tcgen05Move):
     """An instruction that moves data to or from tensor memory: tcgen05.ld, .st, .cp or .shift.
 
     >>> import numpy as np, ptxlab
@@ -441,6 +430,8 @@ class TensorTransfer(Tcgen05Move):
     >>> load.emulate(words)[5]   # thread 5: lanes 1 and 9
     array([10, 11, 74, 75], dtype=uint32)
     """
+
+    _TARGET = "sm_100a"
 
     def figure(self, what: str | None = None, *, title: bool = True, **options: Any) -> Any:
         """A Plotly figure: of ld and st the registers "R", of cp the lanes "T" that it writes."""
@@ -489,39 +480,30 @@ class TensorTransfer(Tcgen05Move):
 
         return run_move(self, arguments, address, split)
 
-    def sass(self, target: str = "sm_100a") -> Sass:
-        """The machine code for a target: LDTM, STTM, UTCCP or UTCSHIFT."""
-        from .gpu.sass import sass
 
-        return sass(self, target)
+class TensorControl(ExecutableForm, Tcgen05Control):
+    """An instruction around those in tensor memory: tcgen05.alloc, .dealloc, .commit, .fence, .wait, ...
 
-    @property
-    def kernel(self) -> str:
-        """CUDA C++ source of the kernel that `run` compiles.
+    >>> import ptxlab
+    >>> ptxlab.instruction("tcgen05.wait::ld.sync.aligned").purpose
+    'waits until tcgen05.ld or tcgen05.st is complete'
+    """
 
-        Words go to tensor memory, the one instruction runs, and the result goes to global memory.
-        """
-        from .gpu.codegen import source
+    _TARGET = "sm_100a"
 
-        return source(self)
 
-    @property
-    def ptx(self) -> str:
-        """The instruction with its operand list, registers named as in the manual."""
-        from .gpu.codegen import ptx_line
-
-        return ptx_line(self)
-
-    def ptx_module(self, target: str = "sm_100a") -> str:
-        """A whole PTX module with the instruction: the `.version` that it needs, `.target`, loads, stores."""
-        from .gpu.codegen import ptx_module
-
-        return ptx_module(self, target)
+#: What `instruction` gives.
+AnyInstruction: TypeAlias = Instruction | Transfer | TensorInstruction | TensorTransfer | TensorControl
 
 
 @lru_cache(maxsize=None)
 def _tensor_transfer(form: Tcgen05Move) -> TensorTransfer:
     return TensorTransfer.of(form)
+
+
+@lru_cache(maxsize=None)
+def _tensor_control(form: Tcgen05Control) -> TensorControl:
+    return TensorControl.of(form)
 
 
 @lru_cache(maxsize=1024)
@@ -539,9 +521,7 @@ def _transfer(form: TransferForm) -> Transfer:
     return Transfer.of(form)
 
 
-def instruction(
-    text: str | Form, *, descriptor: int | None = None, **parts: object
-) -> Instruction | Transfer | TensorInstruction | TensorTransfer | Tcgen05Form:
+def instruction(text: str | Form, *, descriptor: int | None = None, **parts: object) -> AnyInstruction:
     """The instruction of that PTX spelling; a trailing operand list and stray white space do no harm.
 
     The shape and the types of tcgen05.mma are in its instruction descriptor: give its parts (`m`, `n`, `a`,
@@ -554,11 +534,13 @@ def instruction(
     <tcgen05.mma.cta_group::1.kind::f16 m128n256k16.f32.f16.f16>
     """
     form = parse_any(text, descriptor=descriptor, **parts)
-    if isinstance(form, Tcgen05Form):
-        if isinstance(form, Tcgen05Mma):
-            return _tensor_instruction(form)
-        return _tensor_transfer(form) if isinstance(form, Tcgen05Move) else form
-    return _instruction(form) if isinstance(form, MmaForm) else _transfer(form)
+    if isinstance(form, MmaForm):
+        return _instruction(form)
+    if isinstance(form, TransferForm):
+        return _transfer(form)
+    if isinstance(form, Tcgen05Mma):
+        return _tensor_instruction(form)
+    return _tensor_transfer(form) if isinstance(form, Tcgen05Move) else _tensor_control(form)
 
 
 def mma_instruction(text: str | Form) -> Instruction:
@@ -566,9 +548,7 @@ def mma_instruction(text: str | Form) -> Instruction:
     return _instruction(parse_mma(text))
 
 
-def catalog(
-    family: str | None = None, target: str | None = None
-) -> tuple[Instruction | Transfer | Tcgen05Form, ...]:
+def catalog(family: str | None = None, target: str | None = None) -> tuple[AnyInstruction, ...]:
     """Every legal instruction, or those of one family and those that one target has.
 
     ``"tcgen05"`` stands for all of its families. A row of tcgen05.mma stands for its mnemonic and has the
@@ -614,7 +594,7 @@ _DESCRIPTOR_PARTS = (
 )
 
 
-def _product(form: MmaForm | Tcgen05Mma) -> MmaForm | Tcgen05Mma:
+def _product(form: MmaForm | Tcgen05Mma) -> Instruction | TensorInstruction:
     """A form with everything that can be done with it."""
     return _instruction(form) if isinstance(form, MmaForm) else _tensor_instruction(form)
 

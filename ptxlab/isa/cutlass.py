@@ -12,7 +12,7 @@ import re
 from .dtypes import DTYPES
 from .mma import MmaForm
 from .spelling import form_of, tcgen05_form
-from .tcgen05 import Tcgen05Form, Tcgen05Mma
+from .tcgen05 import AnyTcgen05, Tcgen05Mma
 from .transfer import TransferForm
 
 __all__ = ["atom_form", "atom_mnemonic", "is_atom", "tcgen05_atom"]
@@ -166,7 +166,7 @@ _UMMA_TYPES = {
 }  # fmt: skip
 
 
-def tcgen05_atom(name: str) -> Tcgen05Form | None:
+def tcgen05_atom(name: str) -> AnyTcgen05 | None:
     """The tcgen05 instruction of an atom of SM100, with what its template arguments say; None if it has none.
 
     >>> tcgen05_atom("SM100_MMA_F16BF16_SS<half_t, half_t, float, 64, 32, UMMA::Major::K, UMMA::Major::MN>")
@@ -194,7 +194,7 @@ def tcgen05_atom(name: str) -> Tcgen05Form | None:
     return tcgen05_form(f"tcgen05.cp.cta_group::{copy['ctas']}.{copy['lanes']}x{copy['bits']}b{cast}")
 
 
-def _umma_form(atom: re.Match[str]) -> Tcgen05Form | None:
+def _umma_form(atom: re.Match[str]) -> AnyTcgen05 | None:
     words = [word.strip().rpartition("::")[2] for word in (atom["arguments"] or "").split(",")]
     numbers = [int(word) for word in words if word.isdecimal()]
     types = [_UMMA_TYPES.get(word, word.removeprefix("float_").removesuffix("_t")) for word in words[:3]]

@@ -6,6 +6,7 @@ import re
 from functools import lru_cache
 
 from ..errors import PtxlabError, listing
+from .catalog import AnyForm
 from .cutlass import atom_form, tcgen05_atom
 from .form import Form
 from .llvm import intrinsic_form, is_intrinsic
@@ -13,7 +14,7 @@ from .mma import MmaForm
 from .refusals import is_companion, refusal
 from .short_names import by_short_name
 from .spelling import form_of, is_mnemonic, mentions, mnemonics, tcgen05_form
-from .tcgen05 import Tcgen05Form, Tcgen05Mma
+from .tcgen05 import AnyTcgen05, Tcgen05Form, Tcgen05Mma
 from .transfer import TransferForm
 
 __all__ = ["parse", "parse_all", "parse_any", "parse_every", "parse_mma", "parse_product"]
@@ -40,32 +41,24 @@ def parse(text: str | Form) -> MmaForm | TransferForm:
     return forms[0]
 
 
-def parse_any(
-    text: str | Form, *, descriptor: int | None = None, **parts: object
-) -> MmaForm | TransferForm | Tcgen05Form:
+def parse_any(text: str | Form, *, descriptor: int | None = None, **parts: object) -> AnyForm:
     """As `parse`, for tcgen05 too; of tcgen05.mma with its descriptor, by its 32 bits or by its parts.
 
     >>> parse_any("tcgen05.mma.cta_group::1.kind::f16", m=64, n=32).shape
     'm64n32k16'
     """
-    form = _tcgen05(text)
-    if form is None:
-        form_or_other: MmaForm | TransferForm | Tcgen05Form = parse(text)
-    else:
-        form_or_other = form
+    form = _tcgen05(text) or parse(text)
     if descriptor is None and not parts:
-        return form_or_other
-    if not isinstance(form_or_other, Tcgen05Mma):
-        given = "descriptor" if descriptor is not None else next(iter(parts))
-        raise PtxlabError(
-            f"{given}: only tcgen05.mma has a descriptor; {form_or_other.mnemonic} says all itself"
-        )
-    return form_or_other.with_descriptor(descriptor, **parts)
+        return form
+    if not isinstance(form, Tcgen05Mma):
+        part = "descriptor" if descriptor is not None else next(iter(parts))
+        raise PtxlabError(f"{part}: only tcgen05.mma has a descriptor; {form.mnemonic} says all itself")
+    return form.with_descriptor(descriptor, **parts)
 
 
-def _tcgen05(text: str | Form) -> Tcgen05Form | None:
+def _tcgen05(text: str | Form) -> AnyTcgen05 | None:
     """The form of tcgen05 that a text names; None if it names others, an error if it names several."""
-    if isinstance(text, Tcgen05Form):
+    if isinstance(text, AnyTcgen05):
         return text
     if not isinstance(text, str) or ("tcgen05" not in text and "SM100_" not in text):
         return None
@@ -85,7 +78,7 @@ def _tcgen05(text: str | Form) -> Tcgen05Form | None:
     return found[0] if found else None
 
 
-def _with_a(form: Tcgen05Form, name: str, text: str) -> Tcgen05Form:
+def _with_a(form: AnyTcgen05, name: str, text: str) -> AnyTcgen05:
     """The form with A in tensor memory, if that is how the text has it: `[d-tmem], [a-tmem], ...`."""
     if isinstance(form, Tcgen05Mma) and _second_operands(name, text, "[", "]") == {"["}:
         return form.a_from("tensor")
@@ -107,7 +100,7 @@ def _second_operands(name: str, text: str, opening: str, closing: str) -> set[st
     return set(re.findall(rf"{re.escape(name)}{start}[^{start}{end}]*{end},({start}?)", code))
 
 
-def parse_every(text: str) -> list[MmaForm | TransferForm | Tcgen05Form]:
+def parse_every(text: str) -> list[AnyForm]:
     """As `parse_all`, for tcgen05 too, but for what stands around it if there is anything else.
 
     >>> parse_every("tcgen05.ld.sync.aligned.32x32b.x1.b32 {r0}, [r1]; tcgen05.wait::ld.sync.aligned;")
@@ -118,7 +111,7 @@ def parse_every(text: str) -> list[MmaForm | TransferForm | Tcgen05Form]:
     return list(dict.fromkeys(_placed(name, text) for name in matrix_names or names[:1] or [text]))
 
 
-def _placed(name: str, text: str) -> MmaForm | TransferForm | Tcgen05Form:
+def _placed(name: str, text: str) -> AnyForm:
     """The form of a name in a text, with A where its operand list has it."""
     form = parse_any(name)
     return _with_a(form, name, text) if isinstance(form, Tcgen05Form) else _wgmma_with_a(form, name, text)

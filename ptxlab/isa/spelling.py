@@ -14,7 +14,7 @@ from functools import lru_cache
 from .catalog import register_forms, tcgen05_forms
 from .dtypes import DTYPES
 from .mma import MmaForm
-from .tcgen05 import Tcgen05Form, Tcgen05Mma
+from .tcgen05 import AnyTcgen05, Tcgen05Mma
 from .transfer import TransferForm
 
 __all__ = [
@@ -115,7 +115,7 @@ _TCGEN05_ORDERED = frozenset({"f32", "b2", "b8x16", "b6x16_p32", "b4x16_p64"})
 _TCGEN05_HEADS = frozenset({"ws", "red", "spcompress"})
 
 
-def tcgen05_form(name: str) -> Tcgen05Form | None:
+def tcgen05_form(name: str) -> AnyTcgen05 | None:
     """The form of tcgen05 that a mnemonic names, with its plainest descriptor; None if there is none.
 
     >>> tcgen05_form("tcgen05.shift.down.cta_group::1")
@@ -125,11 +125,11 @@ def tcgen05_form(name: str) -> Tcgen05Form | None:
 
 
 @lru_cache(maxsize=None)
-def tcgen05_mnemonics() -> dict[str, Tcgen05Form]:
+def tcgen05_mnemonics() -> dict[str, AnyTcgen05]:
     """Every form of tcgen05 by its mnemonic, with every collector hint."""
-    found: dict[str, Tcgen05Form] = {}
+    found: dict[str, AnyTcgen05] = {}
     for form in tcgen05_forms():
-        hinted = [form]
+        hinted: list[AnyTcgen05] = [form]
         if isinstance(form, Tcgen05Mma):
             hinted = [form.collecting(a, b) for a, b in form.collectors]
         found |= {each.mnemonic: each for each in hinted}
@@ -137,7 +137,7 @@ def tcgen05_mnemonics() -> dict[str, Tcgen05Form]:
 
 
 @lru_cache(maxsize=None)
-def _tcgen05_by_key() -> dict[tuple[tuple[str, ...], ...], Tcgen05Form]:
+def _tcgen05_by_key() -> dict[tuple[tuple[str, ...], ...], AnyTcgen05]:
     return {_tcgen05_key(name.split(".")): form for name, form in tcgen05_mnemonics().items()}
 
 

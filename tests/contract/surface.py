@@ -516,6 +516,7 @@ def _transfers() -> Iterator[Call]:
         yield call("Transfer.operand", form.operand, name=operand.name)
         yield call("Transfer.__eq__", form.__eq__, other=form)
     yield call("Transfer.of", ptxlab.Transfer.of, form=form)
+    yield call("Transfer.sass", form.sass, target="sm_90")
 
 
 def _figures() -> Iterator[Call]:

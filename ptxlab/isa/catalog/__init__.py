@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import lru_cache
+from typing import TypeAlias
 
 from ..._util.arguments import is_name
 from ...errors import PtxlabError, listing, quoted
@@ -18,15 +19,18 @@ from ..targets import check_target
 from ..tcgen05 import CONTROL_FAMILIES as _TCGEN05_CONTROLS
 from ..tcgen05 import FAMILIES as TCGEN05_FAMILIES
 from ..tcgen05 import MMA_FAMILIES as _TCGEN05_MULTIPLIES
-from ..tcgen05 import Tcgen05Form, Tcgen05Mma
+from ..tcgen05 import AnyTcgen05, Tcgen05Mma
 from ..transfer import FAMILIES as TRANSFER_FAMILIES
 from ..transfer import TransferForm
 from . import mma, tcgen05, transfer, wgmma, wmma
 
 __all__ = [
-    "FAMILIES", "MMA_FAMILIES", "REGISTER_FAMILIES", "TCGEN05_FAMILIES", "catalog", "mma_forms",
+    "FAMILIES", "MMA_FAMILIES", "REGISTER_FAMILIES", "TCGEN05_FAMILIES", "AnyForm", "catalog", "mma_forms",
     "register_forms", "tcgen05_forms", "transfer_forms",
 ]  # fmt: skip
+
+#: A row of the catalogue.
+AnyForm: TypeAlias = MmaForm | TransferForm | AnyTcgen05
 
 _MMA_ROWS: dict[str, Callable[[], Iterable[MmaForm]]] = {
     "mma": mma.dense, "mma.sp": mma.sparse, "wmma": wmma.rows, "wgmma": wgmma.dense, "wgmma.sp": wgmma.sparse,
@@ -49,9 +53,7 @@ REGISTER_FAMILIES: tuple[str, ...] = (*MMA_FAMILIES, *TRANSFER_FAMILIES)
 FAMILIES: tuple[str, ...] = (*REGISTER_FAMILIES, *TCGEN05_FAMILIES)
 
 
-def catalog(
-    family: str | None = None, target: str | None = None
-) -> tuple[MmaForm | TransferForm | Tcgen05Form, ...]:
+def catalog(family: str | None = None, target: str | None = None) -> tuple[AnyForm, ...]:
     """Every legal instruction, or those of one family and those that one target has.
 
     ``"tcgen05"`` stands for all of its families. A row of tcgen05.mma is a mnemonic with its plainest
@@ -103,13 +105,13 @@ def transfer_forms(family: str | None = None, target: str | None = None) -> tupl
 
 
 @lru_cache(maxsize=None)
-def _tcgen05_forms(family: str) -> tuple[Tcgen05Form, ...]:
+def _tcgen05_forms(family: str) -> tuple[AnyTcgen05, ...]:
     if family in _TCGEN05_MULTIPLIES:
         return tuple(tcgen05.multiplies(family))
     return tuple(tcgen05.controls(family) if family in _TCGEN05_CONTROLS else tcgen05.moves(family))
 
 
-def tcgen05_forms(family: str | None = None, target: str | None = None) -> tuple[Tcgen05Form, ...]:
+def tcgen05_forms(family: str | None = None, target: str | None = None) -> tuple[AnyTcgen05, ...]:
     """The forms of tcgen05, without collector hints; those of tcgen05.mma with their plainest descriptor.
 
     >>> len(tcgen05_forms("tcgen05.mma", "sm_100a")), tcgen05_forms("tcgen05.mma", "sm_120a")

@@ -6,6 +6,8 @@ A form is a mnemonic; of tcgen05.mma also an instruction descriptor, since shape
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from .control import Tcgen05Control
 from .form import CONTROL_FAMILIES, FAMILIES, MMA_FAMILIES, MOVE_FAMILIES, Tcgen05Form
 from .mma import COLLECTOR_OPERATIONS, Tcgen05Mma
@@ -21,9 +23,13 @@ __all__ = [
     "MOST_REGISTERS",
     "MOVE_FAMILIES",
     "UNPACKED",
+    "AnyTcgen05",
     "Slot",
     "Tcgen05Control",
     "Tcgen05Form",
     "Tcgen05Mma",
     "Tcgen05Move",
 ]
+
+#: A form of the family; `Tcgen05Form` is what they share.
+AnyTcgen05: TypeAlias = Tcgen05Mma | Tcgen05Move | Tcgen05Control
