@@ -10,12 +10,17 @@ import pytest
 
 import ptxlab
 from ptxlab import Instruction, PtxlabError, Transfer, gpu, instruction
-from ptxlab.instruction import TensorInstruction, TensorTransfer, mma_instruction, mma_instructions
+from ptxlab.instruction import (
+    TensorControl,
+    TensorInstruction,
+    TensorTransfer,
+    mma_instruction,
+    mma_instructions,
+)
 from ptxlab.isa import catalog
 from ptxlab.isa.form import Form
 from ptxlab.isa.modifiers import Modifiers
 from ptxlab.isa.operands import Operands
-from ptxlab.isa.tcgen05 import Tcgen05Control
 
 F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
@@ -38,7 +43,7 @@ def test_modules_for_users_keep_their_names(name: str) -> None:
 
 def test_the_catalogue_gives_instructions_and_transfers() -> None:
     entries = ptxlab.catalog()
-    types = {Instruction, Transfer, TensorInstruction, TensorTransfer, Tcgen05Control}
+    types = {Instruction, Transfer, TensorInstruction, TensorTransfer, TensorControl}
     assert {type(entry) for entry in entries} == types
     assert all(isinstance(entry, Form) for entry in entries)
     assert entries == catalog.catalog(), "a form and its instruction are equal"
