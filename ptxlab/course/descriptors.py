@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from ..memory import Descriptor, Tile, descriptor, scale_offset, tensor_map, wei
 from ..memory.descriptors import swizzled
 from ..views import Cell, Grid, Header, Picture
 from ..views.fragment_pictures import core_matrix_tint
-from ..views.grid import headers
+from ..views.grid import numbered_grid
 from ..views.labels import index_range
 from ..views.memory_pictures import PIECE_HUES
 from .checking import exercise, judge, whole_number_set, whole_numbers, whole_result_of
@@ -45,12 +46,8 @@ def majors() -> Picture:
                 f"bytes {index_range(offset, _PIECE)}, core matrix {offset // _LINE}"
             )
         title = f"{major}-major: 16 bytes run {way}"
-        grids.append(
-            Grid(
-                (16, 16), tuple(cells), hover, headers(16, 1), headers(16, 1), ("row", "k"), title=title,
-                density="close", row_rules=(8,), column_rules=((8, 0, 16),),
-            )
-        )  # fmt: skip
+        grid = numbered_grid(cells, hover, ("row", "k"), title, "close")
+        grids.append(replace(grid, row_rules=(8,), column_rules=((8, 0, 16),)))
     notes = ("a cell is 16 bytes, labelled with its first byte", "a colour is a core matrix, 128 bytes")
     return Picture("Two ways to store 16x16 elements of 16 bits", notes, tuple(grids))
 

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from ..instruction import mma_instruction
 from ..kernels.matmul import matmul
 from ..simulation import Simulation
-from ..views import Cell, Grid, Picture
-from ..views.grid import State, headers
+from ..views import Cell, Picture
+from ..views.grid import State, numbered_grid
 from .checking import WrongForm, exercise, judge
 from .reader_kernels import (
     compiled,
@@ -109,7 +109,7 @@ def mistake(kernel: int) -> Picture:
         number = f"{D[row, column]:g}"
         cells.append(Cell(row, column, 1, 1, (number,), state=state, heat=heat))
         hover[row, column] = f"D[{row}][{column}] = {number}, should be {expected[row, column]:g}"
-    grid = Grid((16, 8), tuple(cells), hover, headers(16, 1), headers(8, 1), ("m", "n"))
+    grid = numbered_grid(cells, hover, ("m", "n"))
     notes = (f"{wrong.sum()} of {wrong.size} elements are wrong", f"the mistake: {MISTAKES[kernel]}")
     return Picture(f"D of kernel {kernel}", notes, (grid,))
 

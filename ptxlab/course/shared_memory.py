@@ -13,7 +13,7 @@ from ..memory import SWIZZLES, conflicts
 from ..memory.descriptors import swizzled
 from ..views import Cell, Grid, Picture, banks
 from ..views.charts import bars, table
-from ..views.grid import State, headers
+from ..views.grid import State, numbered_grid
 from ..views.labels import index_range
 from .checking import exercise, judge, whole_numbers, whole_result_of
 
@@ -217,17 +217,8 @@ def _grid(
         cells.append(Cell(row, column, height, width, tuple(text.splitlines()), lane, state))
         rows, columns = index_range(row, height), index_range(column, width)
         hover[row : row + height, column : column + width] = f"row {rows}, column {columns}\nlane {lane}"
-    return Grid(
-        shape,
-        tuple(cells),
-        hover,
-        headers(shape[0], 1),
-        headers(shape[1], 1),
-        ("row", "column"),
-        title=title,
-        density="close",
-        row_rules=tuple(range(_SIDE, shape[0], _SIDE)),
-    )
+    grid = numbered_grid(cells, hover, title=title, density="close")
+    return replace(grid, row_rules=tuple(range(_SIDE, shape[0], _SIDE)))
 
 
 # -- exercises ---------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from ..kernels.matmul import matmul
 from ..kernels.simulator import HazardError
 from ..simulation import Simulation
 from ..views import Cell, Grid, Picture
-from ..views.grid import Header, State, headers
+from ..views.grid import Header, State, headers, numbered_grid
 from ..views.kernel_profile import profile_html, source_html
 from .checking import WrongForm, exercise, judge, whole_numbers
 from .first_kernel import INS, LDMATRIX, LOAD, MMA, STORE
@@ -449,7 +449,7 @@ def _pattern(wrong: NDArray[np.bool_]) -> Picture:
         state: State = "mark" if bad else "dim"
         cells.append(Cell(row, column, 1, 1, ("x" if bad else "·",), state=state, heat=0.6 if bad else None))
         hover[row, column] = f"D[{row}][{column}] is {'wrong' if bad else 'right'}"
-    grid = Grid((rows, columns), tuple(cells), hover, headers(rows, 1), headers(columns, 1), ("m", "n"))
+    grid = numbered_grid(cells, hover, ("m", "n"))
     return Picture("Which elements of D are wrong", (where(wrong),), (grid,))
 
 

@@ -5,7 +5,7 @@ Here is only what is to be seen; `drawing` decides on sizes, fonts and colours.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -15,7 +15,18 @@ from numpy.typing import NDArray
 
 from ..errors import PtxlabError
 
-__all__ = ["Arrow", "BitField", "Cell", "FieldRole", "Grid", "Header", "Role", "State", "headers"]
+__all__ = [
+    "Arrow",
+    "BitField",
+    "Cell",
+    "FieldRole",
+    "Grid",
+    "Header",
+    "Role",
+    "State",
+    "headers",
+    "numbered_grid",
+]
 
 #: What a bit of a trace is: part of a term (kept or lost), of the sum (or rounded off it), of the result, or
 #: of a number that the result is compared with.
@@ -204,3 +215,17 @@ def headers(size: int, step: int) -> tuple[Header, ...]:
         text = str(start) if span == 1 else f"{start}..{start + span - 1}"
         found.append(Header(start, span, (text,)))
     return tuple(found)
+
+
+def numbered_grid(
+    cells: Iterable[Cell],
+    hover: NDArray[Any],
+    axes: tuple[str, str] = ("row", "column"),
+    title: str = "",
+    density: _Density = "normal",
+) -> Grid:
+    """A grid whose rows and columns are numbered one by one."""
+    rows, columns = hover.shape
+    row_headers, column_headers = headers(rows, 1), headers(columns, 1)
+    shape = (rows, columns)
+    return Grid(shape, tuple(cells), hover, row_headers, column_headers, axes, title, density=density)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
 from .._util.arguments import as_int, is_a
 from ..errors import PtxlabError, quoted
 from ..isa.repack import RepackPlan
-from .grid import Cell, Grid, State, headers
+from .grid import Cell, Grid, State, numbered_grid
 from .picture import Picture
 
 __all__ = ["repack"]
@@ -109,17 +111,7 @@ def _grid(
             hue = int(hues[row, column]) % _WARP
             cells.append(Cell(row, start, 1, column + 1 - start, (f"T{lane}", names), hue, state))
             start = column + 1
-    return Grid(
-        shape,
-        tuple(cells),
-        hover,
-        headers(shape[0], 1),
-        headers(shape[1], 1),
-        ("row", "column"),
-        title=title,
-        density="close",
-        new_line=stem == "out",
-    )
+    return replace(numbered_grid(cells, hover, title=title, density="close"), new_line=stem == "out")
 
 
 def _alike(places: NDArray[np.int64], others: NDArray[np.int64], row: int, column: int) -> bool:
