@@ -6,7 +6,9 @@ from collections import defaultdict
 from pathlib import Path
 
 from ptxlab._util.files import write_atomically
+from ptxlab.isa.availability import ROWS, Requirement
 from ptxlab.isa.catalog import REGISTER_FAMILIES, register_forms
+from ptxlab.isa.targets import TARGETS
 from ptxlab.kernels.chips import CHIPS
 from ptxlab.kernels.ptx import type_bits
 from ptxlab.kernels.simulator import arithmetic, asynchronous, control, loads, matrices, warps
@@ -28,6 +30,12 @@ _GROUPS = (
 
 def write(folder: Path) -> None:
     write_atomically(folder / "simulated.md", str(page()))
+
+
+def _named(row: Requirement) -> str:
+    if row.supported == TARGETS:
+        return "all"
+    return " ".join(map(code, row.supported))
 
 
 def page() -> Page:
@@ -61,6 +69,22 @@ def page() -> Page:
     out.add("Every form of the catalogue that runs on sm_75 to sm_90a:")
     forms = [(code(family), str(len(register_forms(family, "sm_90a")))) for family in REGISTER_FAMILIES]
     out.add(table(("family", "forms for sm_90a"), [row for row in forms if row[1] != "0"], numbers=(1,)))
+    out.heading(2, "Targets and versions of PTX")
+    out.add(
+        "A kernel with an instruction that its target or its `.version` lacks is refused before it runs, as "
+        "the assembler refuses it. Matrix instructions have their targets in the catalogue; for all others "
+        "these rows hold, compared with the assembler for every instruction and modifier. What no row names, "
+        "each target has."
+    )
+    required = [
+        (
+            code(row.what.replace("|", " \u2223 ")),
+            code(row.supported[0]) + " and later" if row.supported[0] == row.targets else _named(row),
+            "" if row.version == (0, 0) else f"{row.version[0]}.{row.version[1]}",
+        )
+        for row in ROWS
+    ]
+    out.add(table(("instruction and parts", "targets", "PTX"), required))
     out.heading(2, "Chips that bound the time of a kernel")
     out.add(
         "`result.bounds(chip)` divides what a kernel does by these published peaks: dense operations per "

@@ -12,6 +12,7 @@ from ..ptx import Function, Instruction, Module, Negated, Symbol, Variable, plai
 from ..ptx.contraction import contractions
 from ..ptx.dataflow import constants, repeated
 from . import arithmetic, asynchronous, control, loads, matrices, tensor, warps
+from .legality import check_target_of
 from .machine import Frame, Machine, Program, Step
 from .memory import GLOBAL_START, SHARED_START, Buffer
 from .operands import Builder, Context
@@ -182,7 +183,11 @@ class Image:
 
 
 def _step(instruction: Instruction, context: Context) -> Step:
-    """An instruction, ready to execute; one that is not simulated is an error when a thread reaches it."""
+    """An instruction, ready to execute; one that is not simulated is an error when a thread reaches it.
+
+    One that the module's target lacks is an error at once: the assembler refuses the whole module.
+    """
+    check_target_of(instruction, context.module)
     try:
         builder = BUILDERS.get(instruction.parts[0], arithmetic.scalar)
         step = builder(instruction, context)

@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import PtxlabError, listing
+from ...errors import PtxlabError
 from ...isa.mma import MmaForm
 from ...isa.modifiers import Modifiers
 from ...isa.operand import Operand as MatrixOperand
 from ...isa.operands import Operands
 from ...isa.parse import parse
-from ...isa.targets import TARGETS
 from ...isa.transfer import TransferForm
 from ...memory.descriptors import descriptor
 from ...numerics.emulate import emulate
@@ -38,19 +37,12 @@ def _items(operand: Operand) -> tuple[Operand, ...]:
     return operand.items if isinstance(operand, Vector) else (operand,)
 
 
-def _form(instruction: Instruction, context: Context) -> MmaForm | TransferForm:
-    """The instruction of the ISA, if the module's target has it."""
-    target = context.module.target
+def _form(instruction: Instruction) -> MmaForm | TransferForm:
+    """The instruction of the ISA."""
     try:
-        form = parse(instruction.opcode)
+        return parse(instruction.opcode)
     except PtxlabError as error:
         raise PtxlabError(f"{instruction.where}: {error}") from None
-    if target in TARGETS and not form.supports(target):
-        raise PtxlabError(
-            f"{instruction.where}: the kernel is for {target}, which lacks {form.mnemonic}; "
-            f"targets that have it: {listing(form.targets, 4)}"
-        )
-    return form
 
 
 def _gather(
@@ -101,7 +93,7 @@ def _checked(operand: Operand, matrix: MatrixOperand, instruction: Instruction) 
 
 def _mma(instruction: Instruction, context: Context) -> Step:
     """`mma`, `mma.sp`, block-scaled `mma`, `wmma.mma`."""
-    form = _form(instruction, context)
+    form = _form(instruction)
     if not isinstance(form, MmaForm):
         raise unsupported(instruction)
     d, a, b, c, *others = instruction.operands
@@ -193,7 +185,7 @@ def _codes(rows: NDArray[np.uint8], bits: int, count: int) -> NDArray[Any]:
 
 
 def _ldmatrix(instruction: Instruction, context: Context) -> Step:
-    form = _form(instruction, context)
+    form = _form(instruction)
     if not isinstance(form, TransferForm):
         raise unsupported(instruction)
     operand = form.carried
@@ -257,7 +249,7 @@ def _ldmatrix(instruction: Instruction, context: Context) -> Step:
 
 
 def _stmatrix(instruction: Instruction, context: Context) -> Step:
-    form = _form(instruction, context)
+    form = _form(instruction)
     if not isinstance(form, TransferForm):
         raise unsupported(instruction)
     operand = form.carried
@@ -292,7 +284,7 @@ def _stmatrix(instruction: Instruction, context: Context) -> Step:
 
 
 def _movmatrix(instruction: Instruction, context: Context) -> Step:
-    form = _form(instruction, context)
+    form = _form(instruction)
     if not isinstance(form, TransferForm):
         raise unsupported(instruction)
     destination, source = instruction.operands
@@ -315,7 +307,7 @@ def _wmma(instruction: Instruction, context: Context) -> Step:
     kind = instruction.parts[1]
     if kind == "mma":
         return _mma(instruction, context)
-    form = _form(instruction, context)
+    form = _form(instruction)
     if not isinstance(form, TransferForm):
         raise unsupported(instruction)
     return _wmma_transfer(instruction, context, form, kind == "load")
@@ -385,7 +377,7 @@ def _wgmma(instruction: Instruction, context: Context) -> Step:
             machine.synchronised(instruction, kind, threads, count)
 
         return Step(instruction, reached)
-    form = _form(instruction, context)
+    form = _form(instruction)
     if not isinstance(form, MmaForm):
         raise unsupported(instruction)
     d, a, b, *others = instruction.operands

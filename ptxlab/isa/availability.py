@@ -1,0 +1,242 @@
+"""Which targets and versions of PTX have an instruction that is not a matrix instruction, as rows.
+
+PTX ISA, "Target ISA Notes" and "PTX ISA Notes" of each instruction. Where the text and the assembler differ,
+the rows say what the assembler takes: `tests/test_availability.py` asks it about every instruction and
+modifier. Matrix instructions and tcgen05 have their targets in the catalogue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+from .targets import TARGETS
+from .versions import PtxVersion
+
+__all__ = ["ROWS", "Availability", "Requirement", "availability"]
+
+
+def _specific(*chips: int) -> tuple[str, ...]:
+    """Targets of these chips that are architecture- or family-specific."""
+    return tuple(target for target in TARGETS if target[-1] in "af" and int(target[3:-1]) in chips)
+
+
+_SPECIFIC = {
+    "sm_90a": ("sm_90a",),
+    "sm_90a and later a and f": _specific(90, 100, 103, 107, 110, 120, 121),
+    "sm_100a and later a and f": _specific(100, 103, 107, 110, 120, 121),
+    "tcgen05": _specific(100, 103, 107, 110),
+    "redux.f32": _specific(100, 103, 107),
+    "bytes": _specific(107, 120, 121),
+}
+_ANY, _90A, _SINCE_90A, _SINCE_100A, _TCGEN05, _REDUX, _BYTES = "", *_SPECIFIC
+
+
+class Requirement(NamedTuple):
+    """A row: what an instruction must have, and the targets and the version of PTX that take it then.
+
+    The first word of `what` has names of instructions, or `*`. Each further word has parts of the opcode, of
+    which one must be there, or, after `!`, none; `.f16.f32` are parts that follow each other, `.L1::*` is one
+    that begins so. `%name` is a special register among the operands, `/3` says that there are three operands,
+    `/pred` that the last is a predicate. `targets` is the first that has it, or a name of `_SPECIFIC`.
+    """
+
+    what: str
+    targets: str = _ANY
+    version: tuple[int, int] = (0, 0)
+    on: str = ""  # the only target for which the version counts
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The instructions it is about."""
+        return tuple(self.what.split()[0].split("|"))
+
+    def matches(self, opcode: str, types: str, others: frozenset[str]) -> bool:
+        """Whether it is about an opcode (`.rn.f16.f32.`, types `.f16.f32.`) with these other features."""
+        for word in self.what.split()[1:]:
+            found = any(_has(each, opcode, types, others) for each in word.lstrip("!").split("|"))
+            if found == word.startswith("!"):
+                return False
+        return True
+
+    @property
+    def supported(self) -> tuple[str, ...]:
+        """The targets that have it."""
+        if not self.targets:
+            return TARGETS
+        return _SPECIFIC.get(self.targets) or TARGETS[TARGETS.index(self.targets) :]
+
+
+def _has(part: str, opcode: str, types: str, others: frozenset[str]) -> bool:
+    if part[0] in "/%":
+        return any(fnmatchcase(each, part) for each in others)
+    if part.endswith("*"):
+        return part.removesuffix("*") in opcode
+    return f"{part}." in opcode or f"{part}." in types
+
+
+ROWS: tuple[Requirement, ...] = tuple(Requirement(*row) for row in (
+    # loads and stores
+    ("ld|st .L1::*", _ANY, (7, 4)),
+    ("ld|cp .L2::64B|.L2::128B", _ANY, (7, 4)),
+    ("ld|cp .L2::256B", "sm_80", (7, 4)),
+    ("* .L2::cache_hint", "sm_80", (7, 4)),
+    ("ld|st .mmio", _ANY, (8, 2)),
+    ("ld|st .v8|.v4.b64|.v4.u64|.v4.s64|.v4.f64", "sm_100", (8, 8)),
+    ("ld|st|mov|atom .b128", _ANY, (8, 3)),
+    ("* .shared::cta !.async.ca|.async.cg", _ANY, (7, 8)),
+    ("* .shared::cluster|.cluster", "sm_90", (7, 8)),
+    ("ld|cvta|isspacep .param::entry|.param::func", _ANY, (8, 3)),
+    ("cvta|isspacep .param", _ANY, (7, 7)),
+    ("st|red .async", "sm_90", (8, 1)),
+    ("st .bulk", "sm_100", (8, 6)),
+    ("alloca|stacksave|stackrestore", _ANY, (7, 3)),
+    # atomic operations
+    ("atom .b128", "sm_90", (8, 3)),
+    ("atom|red .bf16|.bf16x2", "sm_90", (7, 8)),
+    ("atom|red .v2|.v4|.v8", "sm_90", (8, 1)),
+    # caches
+    ("createpolicy|discard|applypriority", "sm_80", (7, 4)),
+    ("prefetch .L2::*", "sm_80", (7, 4)),
+    ("prefetch .tensormap", "sm_90", (8, 0)),
+    # barriers and fences
+    ("bar|barrier .cta", _ANY, (7, 8)),
+    ("barrier .cluster .acquire|.release|.relaxed", "sm_90", (8, 0)),
+    ("fence|membar .alias", _ANY, (7, 5)),
+    ("fence .async|.async::generic|.mbarrier_init", "sm_90", (8, 0)),
+    ("fence .tensormap::generic", "sm_90", (8, 3)),
+    ("fence .acquire|.release !.tensormap::generic|.mbarrier_init", "sm_90", (8, 6)),
+    ("griddepcontrol|mapa|getctarank", "sm_90", (7, 8)),
+    ("setmaxnreg", _SINCE_90A, (8, 0)),
+    # within a warp
+    ("redux", "sm_80", (7, 0)),
+    ("redux .f32", _REDUX, (8, 6)),
+    ("elect", "sm_90", (8, 0)),
+    ("wgmma .fence|.commit_group|.wait_group", _90A, (8, 0)),
+    # asynchronous copies
+    ("cp", "sm_80", (7, 0)),
+    ("cp /4 /pred", "sm_80", (7, 5)),
+    ("cp .bulk", "sm_90", (8, 0)),
+    ("cp .bulk .shared::cta.global", "sm_90", (8, 6)),
+    ("cp .cp_mask", "sm_100", (8, 6)),
+    ("cp .cta_group::*", _TCGEN05, (8, 6)),
+    ("cp .im2col::*|.tile::scatter4", _TCGEN05, (8, 6)),
+    ("cp .tile::gather4 !.shared::cta.global", _TCGEN05, (8, 6)),
+    ("cp .tile::gather4 .shared::cta.global", "sm_100", (8, 6)),
+    ("mbarrier", "sm_80", (7, 0)),
+    ("mbarrier .parity", "sm_80", (7, 1)),
+    ("mbarrier .acquire|.release|.shared::cluster", "sm_80", (8, 0)),
+    ("mbarrier .expect_tx|.complete_tx", "sm_90", (8, 0)),
+    ("mbarrier .try_wait", "sm_90", (7, 8)),
+    ("mbarrier .relaxed", "sm_90", (8, 0)),
+    ("mbarrier .arrive|.arrive_drop|.test_wait|.try_wait .relaxed", "sm_90", (8, 6)),
+    ("mbarrier .arrive|.arrive_drop /3 !.noComplete", "sm_90", (7, 8)),
+    ("tensormap .replace", _SINCE_90A, (8, 3)),
+    ("tensormap .swizzle_atomicity", _SINCE_100A, (8, 6)),
+    ("tensormap .cp_fenceproxy", "sm_90", (8, 3)),
+    # special registers
+    ("* %clusterid|%nclusterid|%cluster_*|%is_explicit_cluster", "sm_90", (7, 8)),
+    ("* %aggr_smem_size", "sm_90", (8, 1)),
+    ("* %reserved_smem_offset_*", "sm_80", (7, 6)),
+    ("* %current_graph_exec", _ANY, (8, 0)),
+    # integers
+    ("clmad", "sm_80", (9, 3)),
+    ("szext|bmsk", _ANY, (7, 6)),
+    ("lop3 .and|.or|.xor", _ANY, (8, 2)),
+    ("add|min|max .u16x2|.s16x2", "sm_90", (8, 0)),
+    ("min|max .relu .s32|.s16x2", "sm_90", (8, 0)),
+    ("add|sub|min|max|neg .u8x4|.s8x4", _BYTES, (9, 2)),
+    ("add .sat .u32|.u16x2|.s16x2", _BYTES, (9, 2)),
+    # floats
+    ("* .relu", "sm_80", (7, 0)),
+    ("fma|min|max|abs|neg .bf16|.bf16x2", "sm_80", (7, 0)),
+    ("add|sub|mul|set|setp .bf16|.bf16x2", "sm_90", (7, 8)),
+    ("abs .f16|.f16x2", _ANY, (6, 5)),
+    ("min|max .NaN|.f16|.f16x2", "sm_80", (7, 0)),
+    ("min|max .xorsign", "sm_86", (7, 2)),
+    ("min|max .f32 /4", "sm_100", (8, 8)),
+    ("fma .oob", "sm_90", (8, 1)),
+    ("add|sub|mul|fma .f32x2|.f32.f16|.f32.bf16", "sm_100", (8, 6)),
+    ("set .u16.f16|.s16.f16|.u32.f16|.s32.f16|.u32.f16x2|.s32.f16x2", _ANY, (6, 5)),
+    ("ex2|tanh .bf16|.bf16x2", "sm_90", (7, 8)),
+    ("tanh", "sm_75", (7, 0)),
+    ("ex2 .f16|.f16x2", "sm_75", (7, 0)),
+    # conversions
+    ("cvt .pack", _ANY, (6, 5)),
+    ("cvt .bf16.f32|.f16x2.f32|.bf16x2.f32|.tf32", "sm_80", (7, 0)),
+    ("cvt .f32.bf16", "sm_80", (7, 1)),
+    ("cvt .ftz .f32.bf16", "sm_90", (7, 8)),
+    ("cvt .bf16 !.f32", "sm_90", (7, 8)),
+    ("cvt .tf32 .rn|.rz", "sm_90", (7, 8)),
+    ("cvt .tf32 .rn|.rz .satfinite", "sm_100", (8, 6)),
+    ("cvt .satfinite .f16.f32|.bf16.f32|.f16x2.f32|.bf16x2.f32|.tf32.f32", _ANY, (8, 1)),
+    ("cvt .e4m3x2|.e5m2x2", "sm_89", (8, 1), "sm_89"),
+    ("cvt .e2m1x2|.e2m3x2|.e3m2x2|.ue8m0x2", _SINCE_100A, (8, 6)),
+    ("cvt .e4m3x2.bf16x2|.e5m2x2.bf16x2", _SINCE_100A, (9, 1)),
+    ("cvt .e2m1x2.f16x2|.e2m3x2.f16x2|.e3m2x2.f16x2", _SINCE_100A, (9, 1)),
+    ("cvt .e2m1x2.bf16x2|.e2m3x2.bf16x2|.e3m2x2.bf16x2", _SINCE_100A, (9, 1)),
+    ("cvt .bf16x2.e4m3x2|.bf16x2.e5m2x2|.bf16x2.e2m1x2|.bf16x2.e2m3x2|.bf16x2.e3m2x2", _SINCE_100A, (9, 2)),
+))  # fmt: skip
+
+
+class Availability(NamedTuple):
+    """The rows that concern an instruction."""
+
+    rows: tuple[Requirement, ...]
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """Targets that have it.
+
+        >>> availability("wgmma.fence.sync.aligned").targets
+        ('sm_90a',)
+        """
+        return tuple(target for target in TARGETS if all(target in row.supported for row in self.rows))
+
+    def version(self, target: str) -> PtxVersion:
+        """The version of PTX that a module for a target needs; 0.0 if each that has the target will do.
+
+        >>> str(availability("ld.global.L2::cache_hint.u32").version("sm_80"))
+        '7.4'
+        """
+        versions = [row.version for row in self.rows if row.on in ("", target)]
+        return PtxVersion(*max(versions, default=(0, 0)))
+
+
+class _Index:
+    """The rows by the names of instructions."""
+
+    @cached_property
+    def rows(self) -> dict[str, list[Requirement]]:
+        index: dict[str, list[Requirement]] = {}
+        for row in ROWS:
+            for name in row.names:
+                index.setdefault(name, []).append(row)
+        return index
+
+    def of(self, name: str) -> Iterator[Requirement]:
+        yield from self.rows.get(name, ())
+        yield from self.rows["*"]
+
+
+_INDEX = _Index()
+_TYPE_STARTS = ("b", "s", "u", "f", "e", "tf")
+
+
+def availability(opcode: str, others: Iterable[str] = ()) -> Availability:
+    """What an instruction requires; `others` are `%clusterid`, `/3`, `/pred` as in `Requirement`.
+
+    >>> availability("mov.u32", ["%clusterid.x"]).targets[0]
+    'sm_90'
+    """
+    return _availability(opcode, frozenset(each.partition(".")[0] for each in others))
+
+
+@lru_cache(maxsize=4096)
+def _availability(opcode: str, others: frozenset[str]) -> Availability:
+    name, *parts = opcode.split(".")
+    types = [part for part in parts if part.startswith(_TYPE_STARTS) and any(map(str.isdigit, part))]
+    dotted = ["." + "".join(f"{part}." for part in each) for each in (parts, types)]
+    return Availability(tuple(row for row in _INDEX.of(name) if row.matches(dotted[0], dotted[1], others)))
