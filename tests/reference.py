@@ -136,9 +136,12 @@ def fused(
     fraction_bits: int,
     result_bits: int,
     floor: int = -133,
-    scales: tuple[int, int] | None = None,
+    *blocks: tuple[int, int],
 ) -> int:
-    """Code of D for pairs of codes (a, b) and the code of C, whose type D has; scales are ue8m0 codes."""
+    """Code of D for pairs of codes (a, b) and the code of C, whose type D has.
+
+    `blocks` are ue8m0 codes of the scales of A and B, a pair for each block of products.
+    """
     a_type, b_type, c_type = types
     terms: list[Term] = []
     non_finite = 0.0  # the sum of the infinities and NaN
@@ -147,8 +150,9 @@ def fused(
         non_finite += start
     else:
         terms.append((start, exponent))
-    for a, b in products:
+    for index, (a, b) in enumerate(products):
         (x, x_exponent), (y, y_exponent) = decode(a, **FORMATS[a_type]), decode(b, **FORMATS[b_type])
+        scales = blocks[index * len(blocks) // len(products)] if blocks else None
         if scales is not None and 255 in scales:
             non_finite = math.nan
         elif isinstance(x, float) or isinstance(y, float):

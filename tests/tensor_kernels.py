@@ -33,6 +33,8 @@ def _variants(form: Tcgen05Mma) -> Iterator[Case]:
         row = KINDS[form.kind]
         for a, b, d in product(row.types, row.types, row.results):
             yield from _legal(form, a=a, b=b, d=d)
+            if row.scaled and len(row.types) > 1:  # which packs narrow types otherwise with the larger K
+                yield from _legal(form, a=a, b=b, d=d, k=form.descriptor.depths[-1])
         for flag in ("transpose_a", "transpose_b", "negate_a", "negate_b", "saturate"):
             yield from _legal(form, n=64, **{flag: True})
         yield from _legal(form, n=64, a="e2m1", b="e3m2", transpose_a=True, transpose_b=True)

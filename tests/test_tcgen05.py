@@ -519,6 +519,7 @@ def test_the_selector_chooses_a_column() -> None:
     ("name", "parts", "count"),
     [
         ("mxf8f6f4.block_scale", {"scale_a_id": 3, "scale_b_id": 1}, 1),
+        ("mxf8f6f4.block_scale", {"k": 64, "scale_a_id": 2}, 2),
         ("mxf4.block_scale.scale_vec::2X", {"scale_a_id": 2}, 2),
         ("mxf4nvf4.block_scale.block16", {"scale": "ue4m3"}, 4),
         ("mxf4nvf4.block_scale.block16", {"k": 96, "scale_b_id": 2}, 6),
@@ -534,13 +535,11 @@ def test_scales_come_from_tiles_of_shared_memory(name: str, parts: dict, count: 
         first, tiles = parts.get(identity, 0), -(-lines_ // 128)
         stored = np.arange(lines_ * 8).reshape(lines_, 8) % 251
         shared = memory.tile_scales(stored.astype(np.uint8)).reshape(tiles, 2, 512)
-        columns = -(-lines_ // 32)
-        words = np.zeros((128, 2 * columns), dtype=np.uint32)
+        words = np.zeros((128, 8 * tiles), dtype=np.uint32)
         for tile, group in product(range(tiles), range(2)):
             rows = shared[tile, group].view("<u4").reshape(32, 4)
-            width = min(4, columns - 4 * tile)
-            at = group * columns + 4 * tile
-            words[:, at : at + width] = copy.pack_codes(rows)[:, :width]
+            at = 4 * (group * tiles + tile)
+            words[:, at : at + 4] = copy.pack_codes(rows)
         codes = scales.unpack_codes(words)
         wanted = stored[:, first : first + count]
         assert (codes == (wanted if scales is form.scale_a else wanted.T)).all()

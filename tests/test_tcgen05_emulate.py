@@ -87,7 +87,7 @@ def by_fractions(operands: Operands, row: int, col: int) -> int:
         return reference.fused(pairs, c, types, 25, 23, floor)
     of_a, of_b = problem.scales[0][row], [line[col] for line in problem.scales[1]]
     if ins.kind == "mxf8f6f4":
-        return reference.fused(pairs, c, types, 25, 23, -139, (of_a[0], of_b[0]))
+        return reference.fused(pairs, c, types, 25, 23, -139, *zip(of_a, of_b, strict=True))
     terms = [reference.decode(c, **reference.FORMATS["f32"])]
     for first in range(0, len(pairs), 16):
         block = first * len(of_a) // len(pairs)
@@ -155,6 +155,7 @@ FORMS = [
     # of sm_107, as sm_100 would:
     ("tcgen05.mma.sp.cta_group::2.kind::ti16", {"m": 128, "n": 32, "negate_b": True}),
     ("tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale", {"n": 8, "k": 64, "a": "e5m2", "b": "e3m2"}),
+    ("tcgen05.mma.sp.cta_group::1.kind::mxf8f6f4.block_scale", {"n": 8, "k": 128, "a": "e2m1", "b": "e2m3"}),
     (SPARSE, {"n": 8, "k": 192, "sparsity_version": 1}),
     (NVFP4, {"n": 8, "scale": "ue5m3"}),
 ]

@@ -20,6 +20,7 @@ from ptxlab.isa.modifiers import Modifiers
 from ptxlab.isa.operand import Operand
 from ptxlab.isa.tcgen05 import Tcgen05Form, Tcgen05Mma
 from ptxlab.isa.versions import newest_of_cuda
+from ptxlab.memory.tensor_tiles import SharedPlace, shared_places, shared_tile
 from ptxlab.numerics.emulate import emulate
 from ptxlab.verify import inputs
 from tests import assembler
@@ -28,6 +29,7 @@ from tests.sampling import EXHAUSTIVE, one_in
 from tests.tensor_kernels import Case, cases
 
 F16 = "tcgen05.mma.cta_group::1.kind::f16"
+MX = "tcgen05.mma.cta_group::2.kind::mxf8f6f4.block_scale"
 TARGETS = ("sm_100a", "sm_100f", "sm_103a", "sm_103f", "sm_110a", "sm_110f", "sm_107a", "sm_107f")
 
 
@@ -105,6 +107,9 @@ extern "C" __global__ void fill(const {word}* {name}, unsigned char* result)
         (instruction("tcgen05.mma.cta_group::1.kind::mxf4.block_scale", n=16), "B", 32),
         (instruction("tcgen05.mma.cta_group::1.kind::f8f6f4", m=64, a="e3m2"), "A", 128),
         (instruction("tcgen05.mma.cta_group::2.kind::f8f6f4", n=32, b="e2m1"), "B", 0),
+        (instruction(MX, m=256, n=32, k=64, a="e2m1", b="e2m1"), "B", 32),
+        (instruction(MX, m=256, n=32, k=64, a="e2m3"), "A", 64),
+        (instruction(MX.replace("mma", "mma.sp"), m=256, n=32, k=128, b="e3m2"), "B", 0),
     ],
     ids=str,
 )
@@ -112,7 +117,7 @@ def test_operands_lie_in_shared_memory_as_tiles_say(form: Tcgen05Mma, name: str,
     """The part of the kernel that fills a tile, simulated; of a pair the second CTA's half."""
     operand = form.a if name == "A" else form.b
     assert isinstance(operand, Operand)
-    tile = tensor_mma.shared_tile(form, operand, swizzle)
+    tile = shared_tile(form, operand, swizzle)
     codes = np.random.default_rng(5).integers(1 << operand.dtype.bits, size=operand.shape)
     codes = codes.astype(operand.dtype.code_type)
     code = _COPY.format(
@@ -125,19 +130,35 @@ def test_operands_lie_in_shared_memory_as_tiles_say(form: Tcgen05Mma, name: str,
     found = np.zeros(tile.size, dtype=np.uint8)
     ptxlab.kernel(code, "fill").simulate(1, 128, codes, found)
     half = np.split(codes if name == "A" else codes.T, form.cta_group)[-1]
-    stored = np.zeros((tile.rows, tile.k), dtype=codes.dtype)
-    stored[: len(half)] = half
-    if tile.bits != operand.dtype.bits:  # "Packing formats": 16 elements side by side, then padding
+    if tile.bits == operand.dtype.bits:
+        stored = np.zeros((tile.rows, tile.k), dtype=codes.dtype)
+        stored[: len(half)] = half
+    else:  # "Packing formats": 16 elements side by side, with K = 32 padding behind them
         bits = np.unpackbits(half[..., None], axis=-1, bitorder="little")[..., : operand.dtype.bits]
         chunks = bits.reshape(len(half), -1, 16 * operand.dtype.bits)
-        padded = np.zeros((*chunks.shape[:2], 128), dtype=np.uint8)
+        padded = np.zeros((*chunks.shape[:2], 128 if form.k == 32 else chunks.shape[2]), dtype=np.uint8)
         padded[..., : chunks.shape[-1]] = chunks
-        stored = np.packbits(padded, axis=-1, bitorder="little").reshape(stored.shape)
+        stored = np.packbits(padded, axis=-1, bitorder="little").reshape(tile.rows, tile.k)
     assert np.array_equal(found, tile.store(stored))
     fields = tile.slice().tcgen05()
     read = fields.load(found, tile.rows, tile.k, bits=tile.bits, major=tile.major)
     assert np.array_equal(read, stored), "what the descriptor reads"
+    for row, col in np.argwhere(np.ones(operand.shape))[:: codes.size // 97]:
+        parts = shared_places(form, operand, int(row), int(col), swizzle)
+        if parts[0].cta == form.cta_group - 1:
+            assert _code_in(found, parts) == codes[row, col], "where it is said to be"
     assert f"0x{fields.code:016x}ull" in codegen.source(form, Modifiers(swizzle=swizzle))
+
+
+def _code_in(memory: np.ndarray[Any, Any], parts: list[SharedPlace]) -> int:
+    """The code whose lower bits are in the first part."""
+    code = shift = 0
+    for part in parts:
+        word = int.from_bytes(bytes(memory[part.byte : part.byte + 4].astype(np.uint8)), "little")
+        width = part.high - part.low + 1
+        code |= (word >> part.low & (1 << width) - 1) << shift
+        shift += width
+    return code
 
 
 # -- simulated -----------------------------------------------------------------------------------------------
@@ -163,6 +184,8 @@ PRODUCTS = [
         {"swizzle": 32},
     ),
     (instruction("tcgen05.mma.sp.cta_group::2.kind::mxf4.block_scale", n=16), {}),
+    (instruction(MX, m=256, n=16, k=64, a="e2m3", b="e2m1"), {"swizzle": 64}),
+    (instruction(MX.replace("mma", "mma.sp"), m=256, n=16, k=128, a="e2m1", b="e3m2"), {}),
     (instruction("tcgen05.mma.ws.cta_group::1.kind::i8", m=32, n=64), {"zero_column_mask": 0x3028000000000}),
     (instruction("tcgen05.mma.ws.sp.cta_group::1.kind::f16", m=64, n=64), {"enable_input_d": False}),
 ]

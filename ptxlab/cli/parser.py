@@ -617,7 +617,7 @@ def _add_shared_memory(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--transposed",
         action="store_true",
-        help="for f16 and bf16 in shared memory: MN-major instead of K-major",
+        help="for an operand in shared memory, of wgmma f16 and bf16: MN-major instead of K-major",
     )
 
 

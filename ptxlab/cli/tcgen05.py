@@ -10,9 +10,9 @@ from ..errors import PtxlabError, listing, quoted
 from ..gpu.codegen import declarations, ptx_line, ptx_module, source, statement
 from ..isa.parse import parse_any
 from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma
-from ..memory import Tile
+from ..memory.tensor_tiles import shared_tile
 from ..views.fragment_pictures import tile
-from ..views.tensor_tables import shared_operand
+from ..views.tensor_tables import shared_operand, tensor_tile, transposing
 from .names import ALIASES
 from .output import Style, as_csv, as_json, as_markdown, as_text, sparse_places_text
 from .streams import Utf8
@@ -192,18 +192,26 @@ def layout(args: argparse.Namespace, style: Style) -> str:
 
 def _tile(form: Tcgen05Form, name: str, args: argparse.Namespace, style: Style) -> str:
     """A or B in shared memory: its tile, as of wgmma."""
-    operand = shared_operand(form, form.operands[name])
+    operand = form.operands[name]
+    if not isinstance(form, Tcgen05Mma):
+        raise PtxlabError(f"{form.mnemonic} has no tile in shared memory; tcgen05.mma has")
+    if args.transposed:
+        form = transposing(form, operand)
+    memory = shared_tile(form, operand, args.swizzle)
+    operand = shared_operand(form, operand)
     if args.format in ("cute", "formula"):
-        return Tile.of(operand, args.swizzle, args.transposed).cute
+        return memory.cute
     if args.format == "svg":
+        if memory.major == "MN":
+            raise PtxlabError("--svg: a picture has K-major tiles; without it there is a table")
         picture = tile(form, operand, args.swizzle).with_title(not args.no_title)
         return Utf8(picture.svg().rstrip("\n"))
     if args.format in ("csv", "json"):
-        elements = views.layout(operand, args.swizzle, args.transposed)
+        elements = tensor_tile(form, name, args.swizzle)
         if args.format == "csv":
             return as_csv(elements)
         return as_json({"instruction": form.mnemonic, "operand": name, "elements": elements})
-    table = views.offsets(operand, args.swizzle, args.transposed)
+    table = views.offsets(operand, tile=memory)
     if args.format == "markdown":
         return as_markdown(table)
     title = style.bold(f"{name} of {form.mnemonic}{_shape(form)}")

@@ -542,14 +542,14 @@ class InstructionDescriptor:
 def scales_per_row(descriptor: InstructionDescriptor, scale_vector: str = "") -> int:
     """Scale factors of a row of A, or a column of B ("Valid combinations of scale_vectorsize and shapes").
 
+    That table has one for kind::mxf8f6f4 at any K; of K = 64, blocks of 32 elements have one each in Triton
+    and in FlashInfer, which run on such a chip.
+
     >>> scales_per_row(InstructionDescriptor("mxf4nvf4", k=96), "block16")
     6
     """
-    block = 16 if scale_vector in _BLOCK16 else 32
-    if descriptor.kind == "mxf8f6f4":
-        return 1
     # K of a sparse instruction counts the zeros of A, its blocks too
-    return descriptor.k // (2 if descriptor.sparse else 1) // block
+    return descriptor.k // (2 if descriptor.sparse else 1) // (16 if scale_vector in _BLOCK16 else 32)
 
 
 def _either(values: list[int]) -> str:

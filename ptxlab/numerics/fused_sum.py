@@ -81,8 +81,8 @@ def fused_dot(
     """Codes of D for codes a [..., M, K], b [..., K, N], c [..., M, N], in one step; C and D have one type.
 
     `stored` [..., M, K] says which elements of A exist; the others make no products. `scales` are ue8m0 codes
-    for the rows of A [..., M, 1] and the columns of B [..., 1, N]: powers of two that multiply every product.
-    C counts 2^-c_shift times.
+    for the rows of A [..., M, blocks of K] and the columns of B [..., blocks, N]: powers of two that multiply
+    every product. C counts 2^-c_shift times.
 
     >>> f16, f32 = dtype("f16"), dtype("f32")
     >>> a, b, c = f16.encode([[1, 1]]), f16.encode([[1], [1]]), f32.encode([[2**24]])
@@ -100,7 +100,7 @@ def fused_dot(
     compiled = not c_shift and serves(dtypes, count * c.shape[-2] * c.shape[-1] * a.shape[-1], b.shape[-2])
     if compiled and scales is None:
         codes = fused_codes(flat[0], flat[1], flat[2], flat[3], dtypes, alignment)
-    elif compiled and dtypes[2].name == "f32":
+    elif compiled and dtypes[2].name == "f32" and flat[4].shape[-1] == 1:
         moves = _are_moderate(flat[2], flat[4], flat[5])
         codes = np.empty(flat[2].shape, dtype=np.uint32)
         for which, compute in ((moves, _moved_by_scales), (~moves, _fused_blocks)):
@@ -187,6 +187,9 @@ def _fused_block(
         with np.errstate(invalid="ignore"):  # NaN
             c_value, c_exp = c_value.astype(np.float64) * 2.0**-c_shift, c_exp - np.int16(c_shift)
     if scale_a is not None and scale_b is not None:
+        if scale_a.shape[-1] > 1:  # one for each block of K
+            scale_a = np.repeat(scale_a, a.shape[-1] // scale_a.shape[-1], axis=-1)
+            scale_b = np.repeat(scale_b, b.shape[-2] // scale_b.shape[-2], axis=-2)
         (sa_value, sa_exp), (sb_value, sb_exp) = (
             _split(turned(x), dtype("ue8m0")) for x in (scale_a, scale_b)
         )

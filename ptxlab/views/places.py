@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from .._util.arguments import as_flag, as_int
+from .._util.arguments import as_int
 from ..errors import PtxlabError, quoted
 from ..isa.form import Form
 from ..isa.mma import MmaForm
@@ -125,15 +125,20 @@ def _core(tile: Tile, outer: int, along: int) -> tuple[int, int, int]:
     return line // 8 * (length // tile.core_width) + at // tile.core_width, line % 8, at % tile.core_width
 
 
-def offsets(op: Operand, swizzle: int = 0, transposed: bool = False) -> Table:
+def offsets(op: Operand, swizzle: int = 0, transposed: bool = False, tile: Tile | None = None) -> Table:
     """The byte offset of every 16 bytes of an operand in shared memory, under the elements that they hold.
+
+    The tile is that of wgmma, or is given.
 
     >>> import ptxlab
     >>> offsets(ptxlab.instruction("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16").b).records()[1]
     {'n': 1, 'k 0..7': '0x0010', 'k 8..15': '0x0090'}
     """
-    tile = Tile.of(op, swizzle, transposed)  # refuses what is no operand in shared memory
-    transposed = as_flag(transposed, "transposed")
+    if tile is None:
+        tile = Tile.of(op, swizzle, transposed)  # refuses what is no operand in shared memory
+    elif not isinstance(tile, Tile):
+        raise PtxlabError(f"tile={quoted(tile)}: it takes a ptxlab.memory.Tile")
+    transposed = tile.major == "MN"
     outer = next(axis for axis in op.axes if axis != "k")
     line_axis, piece_axis, lines, length = outer, "k", tile.rows, tile.k
     if transposed:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 from .._util.arguments import as_flag, as_int, as_text
-from ..errors import PtxlabError, counted, listing, quoted
+from ..errors import PtxlabError, counted, listing
 from ..gpu.codegen import declarations, ptx_line, statement
-from ..isa.instruction_descriptor import KINDS, shapes_of
+from ..isa.instruction_descriptor import shapes_of
 from ..isa.operand import Operand
 from ..isa.parse import parse_any
 from ..isa.targets import check_target
 from ..isa.tcgen05 import Tcgen05Control, Tcgen05Form, Tcgen05Mma, Tcgen05Move
 from ..isa.tcgen05.form import TYPES
 from ..isa.tensor_memory import LANES, TensorOperand
+from ..memory.tensor_tiles import is_padded, shared_places, shared_source, shared_tile
 from .facts import emulator_facts, evidence, machine_code
 from .labels import index_range
 from .places import MemoryPlace, SparsePlaces, memory_place, sparse_places
@@ -105,7 +107,8 @@ def tensor_layouts(form: Tcgen05Form | str) -> Table:
     for operand in form.operands.values():
         size = f"{operand.shape[0]}x{operand.shape[1]} {operand.dtype}"
         if operand.layout is None:
-            rows.append((operand.name, size, "shared memory", "", "PTX ISA"))
+            source = shared_source(form, operand) if isinstance(form, Tcgen05Mma) else "PTX ISA"
+            rows.append((operand.name, size, "shared memory", "", source))
         else:
             where = f"{operand.registers} registers of {operand.lanes} threads"
             rows.append((operand.name, size, where, operand.layout.cute, "CUTLASS"))
@@ -142,8 +145,8 @@ def tensor_where(
         return Table(("thread", "warp", "register", "bits"), rows)
     operand = form.operands.get(name)
     if operand is not None:
-        cta, byte = _memory(form, operand, row, col, swizzle, transposed)
-        return Table(("cta", *byte.columns), ((cta, *byte.row),))
+        held = _memory(form, operand, row, col, swizzle, transposed)
+        return Table(("cta", *held[0][1].columns), tuple((cta, *place.row) for cta, place in held))
     places = _tensor(form, name).where(row, col)
     return Table(
         ("cta", "lane", "column", "bits", "address"),
@@ -212,7 +215,11 @@ def tensor_explain(
         if isinstance(matrix, TensorOperand):
             where = _places_text(matrix, elements)
         else:
-            held = [_memory(form, form.operands[name], *element, swizzle, transposed) for element in elements]
+            held = [
+                place
+                for element in elements
+                for place in _memory(form, form.operands[name], *element, swizzle, transposed)
+            ]
             pieces = dict.fromkeys(place.byte // 16 * 16 for _, place in held)
             pair = f" of CTA {held[0][0]}" if form.cta_group == 2 else ""
             where = f"shared memory{pair}, 16 bytes from {', '.join(f'0x{byte:04x}' for byte in pieces)} on"
@@ -237,35 +244,67 @@ def shared_operand(form: Tcgen05Form, operand: Operand) -> Operand:
     rows, columns = operand.shape
     if form.cta_group == 2:
         rows, columns = (rows // 2, columns) if operand.name == "A" else (rows, columns // 2)
-    padded = form.row.types is KINDS["f8f6f4"].types and operand.dtype.bits < 8
-    if padded and form.k == form.descriptor.depths[0]:
+    if is_padded(form, operand):
         return replace(operand, dtype=TYPES["b8"], shape=(rows, columns))
+    if operand.dtype.bits == 6:  # bytes: an element may begin in one and end in the next
+        along = (rows, columns * 6 // 8) if operand.name == "A" else (rows * 6 // 8, columns)
+        return replace(operand, dtype=TYPES["b8"], shape=along)
     return replace(operand, shape=(rows, columns))
+
+
+def transposing(form: Tcgen05Mma, operand: Operand) -> Tcgen05Mma:
+    """The same with A or B MN-major, as its descriptor then says.
+
+    >>> import ptxlab
+    >>> form = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16")
+    >>> transposing(form, form.b).descriptor.transpose_b
+    True
+    """
+    return form.with_descriptor(None, **{f"transpose_{operand.name.lower()}": True})
+
+
+def tensor_tile(form: Tcgen05Mma, name: str, swizzle: int = 0) -> Table:
+    """Every element of A or B in shared memory, of a pair those of the first CTA: where it is.
+
+    >>> import ptxlab
+    >>> form = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f8f6f4", n=8, b="e2m3")
+    >>> tensor_tile(form, "B").records()[8]["bits"]   # k 1, n 0
+    '[11..6]'
+    """
+    operand = form.operands[name]
+    rows: list[tuple[Value, ...]] = []
+    columns: tuple[str, ...] = ()
+    for row, col in product(*map(range, operand.shape)):
+        for cta, place in _memory(form, operand, row, col, swizzle, False):
+            columns = place.columns
+            rows += [(row, col, *place.row)] if cta == 0 else []
+    return Table(("row", "column", *columns), tuple(rows))
 
 
 def _memory(
     form: Tcgen05Form, operand: Operand, row: int, col: int, swizzle: int, transposed: bool
-) -> tuple[int, MemoryPlace]:
-    """The CTA whose shared memory has an element, and where."""
-    shared = shared_operand(form, operand)
-    rows, columns = shared.shape
-    for axis, index, size in (("row", row, operand.shape[0]), ("column", col, operand.shape[1])):
-        if not 0 <= index < size:
-            raise PtxlabError(
-                f"{axis} {quoted(index)}: {operand.name} is {operand.shape[0]}x{operand.shape[1]}, so "
-                f"{axis}s go from 0 to {size - 1}"
-            )
-    cta = max(row // rows, col // columns)
-    row, col = row % rows, col % columns
-    if shared.dtype.bits == operand.dtype.bits:
-        return cta, memory_place(shared, row, col, swizzle, transposed)
-    along = col if operand.axes[0] == "m" else row
-    start = along // 16 * 16
-    first = (row, start) if operand.axes[0] == "m" else (start, col)
-    low = (along - start) * operand.dtype.bits
-    place = memory_place(shared, *first, swizzle, transposed)
-    bits = (low % 8, low % 8 + operand.dtype.bits - 1)
-    return cta, replace(place, byte=place.byte + low // 8, byte_in_row=low // 8, bits=bits)
+) -> list[tuple[int, MemoryPlace]]:
+    """The CTA whose shared memory has an element, and where; in two places if its bits are apart."""
+    if not isinstance(form, Tcgen05Mma):
+        return [(0, memory_place(operand, row, col, swizzle, transposed))]
+    if as_flag(transposed, "transposed"):
+        form = transposing(form, operand)
+    tile = shared_tile(form, operand, as_int(swizzle, "swizzle"))
+    pieces = (tile.row_bytes if tile.major == "K" else tile.rows * tile.bits // 8) // 16
+    return [
+        (
+            place.cta,
+            MemoryPlace(
+                place.byte,
+                place.line // 8 * pieces + place.byte_in_line // 16,
+                place.line % 8,
+                place.byte_in_line % 16,
+                tile.swizzle,
+                (place.low, place.high) if operand.dtype.bits < 8 else None,
+            ),
+        )
+        for place in shared_places(form, operand, row, col, swizzle)
+    ]
 
 
 def _places_text(tensor: TensorOperand, elements: list[tuple[int, int]]) -> str:

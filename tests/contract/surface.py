@@ -633,7 +633,7 @@ def _views() -> Iterator[Call]:
     yield call("views.holds", views.holds, ins=f16, name="A", lane=1, register=0)
     yield call("views.layout", views.layout, op=f16.c)
     yield call("views.layout tile", views.layout, op=wgmma.b, swizzle=32, transposed=False)
-    yield call("views.offsets", views.offsets, op=wgmma.b, swizzle=0, transposed=False)
+    yield call("views.offsets", views.offsets, op=wgmma.b, swizzle=0, transposed=False, tile=None)
     yield call("views.sparse_where", views.sparse_where, ins=sparse, row=1, column=3)
     yield call("views.copies_note", views.copies_note, op=f16.a)
     yield call("views.registers", views.registers, ins=f16, lane=3, held={"A": np.zeros((32, 4), np.uint32)})

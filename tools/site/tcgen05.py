@@ -11,6 +11,7 @@ from ptxlab.isa.instruction_descriptor import KINDS, InstructionDescriptor, shap
 from ptxlab.isa.tcgen05 import LOAD_SHAPES, Tcgen05Mma, Tcgen05Move
 from ptxlab.isa.tcgen05.form import TYPES
 from ptxlab.isa.tensor_memory import DATA_PATHS
+from ptxlab.memory.tensor_tiles import shared_source
 from ptxlab.views import (
     data_paths,
     instruction_descriptor,
@@ -208,6 +209,17 @@ def _assumptions() -> str:
         if tensor.source.startswith("assumed")
     )
     rows += [(f"{name} in tensor memory", text) for name, text in operands]
+    shared = dict.fromkeys(
+        (
+            f"{operand.name} of {operand.dtype.bits} bits in shared memory, K = {form.k}",
+            shared_source(form, operand),
+        )
+        for row in tcgen05_forms("tcgen05.mma")
+        if isinstance(row, Tcgen05Mma) and row.kind == "mxf8f6f4" and not row.decompress
+        for form in [row.with_descriptor(k=64, m=128 * row.cta_group, a="e3m2", b="e3m2")]
+        for operand in form.operands.values()
+    )
+    rows += [(name, text.removeprefix("assumed: ")) for name, text in shared]
     rows.append((code("s1z4m11"), TYPES["s1z4m11"].note))
     rows.append((code("ue5m3"), TYPES["ue5m3"].note))
     return table(("what", "as"), rows)

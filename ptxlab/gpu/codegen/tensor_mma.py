@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import count
 
 from ...errors import PtxlabError
@@ -11,12 +12,13 @@ from ...isa.tcgen05 import Tcgen05Mma
 from ...isa.tcgen05.form import TYPES
 from ...isa.tensor_memory import LANES, TensorLayout, TensorOperand
 from ...memory import Tile
+from ...memory.tensor_tiles import is_padded, shared_tile
 from . import cpp
 from .tensor_memory import FENCE_SHARED, HAND_OVER, Frame, asm, indented, load_words, store_words
 from .tensor_ptx import line_parts, operands
 from .warpgroup import byte_offset
 
-__all__ = ["filled", "shared_tile", "source"]
+__all__ = ["filled", "source"]
 
 _SHARED_BYTES = 48 * 1024 - 64  # what a kernel may declare, and a few words beside the tiles
 #: Columns to which operands in tensor memory are aligned.
@@ -56,38 +58,6 @@ _ADDRESSES = {
 }  # fmt: skip
 #: Bytes of a compressed column of B: 3 bits for each of 128 values of K, of which an instruction uses 64.
 _COMPRESSED = 48
-
-
-def shared_tile(form: Tcgen05Mma, operand: Operand, swizzle: int = 0) -> Tile:
-    """The tile of A or B in the shared memory of one CTA: K-major, or MN-major if the descriptor transposes.
-
-    A pair of CTAs shares the rows of A and the columns of B. Types of 4 and 6 bits take up bytes in
-    kind::f8f6f4 and kind::mxf8f6f4. MN-major tf32 has a swizzle of its own.
-
-    >>> import ptxlab
-    >>> form = ptxlab.instruction("tcgen05.mma.cta_group::2.kind::f16", m=256, n=64)
-    >>> shared_tile(form, form.b, swizzle=32)
-    Tile(bits=16, rows=32, k=16, major='K', swizzle=32)
-    """
-    lines, k = operand.shape if operand.name == "A" else operand.shape[::-1]
-    rows = lines // form.cta_group
-    transposed = form.descriptor.transpose_a if operand.name == "A" else form.descriptor.transpose_b
-    padded = form.kind in ("f8f6f4", "mxf8f6f4") and operand.dtype.bits < 8
-    if padded and form.k > form.descriptor.depths[0]:
-        raise PtxlabError(
-            f"{form.mnemonic} {form.shape}: {operand.name} of {operand.dtype} is packed without padding, a "
-            f"picture in the PTX ISA that ptxlab does not have"
-        )
-    bits = 8 if padded else operand.dtype.bits
-    if transposed and bits == 32:
-        return Tile(bits, -(-rows // 32) * 32, k, "MN", 128, chunk=32)
-    tile = Tile(bits, rows, k, "MN" if transposed else "K", swizzle)
-    if tile.major == "K" and 0 < tile.swizzle < tile.row_bytes:
-        raise PtxlabError(
-            f"swizzle={swizzle}: rows of {tile.row_bytes} bytes of {operand.name} do not fit: an instruction "
-            f"reads them from one atom; take a wider one or none"
-        )
-    return tile
 
 
 def source(form: Tcgen05Mma, modifiers: Modifiers) -> str:
@@ -239,6 +209,9 @@ def filled(form: Tcgen05Mma, operand: Operand, tile: Tile) -> list[str]:
         return f"{operand.name}[i * {size} + {place}]"
 
     name = f"{operand.name.lower()}_tile"
+    is_stream = operand.dtype.bits == 6 and not is_padded(form, operand)
+    if is_stream:
+        return _stream(operand, tile, element, name)
     together = 128 // tile.bits if operand.dtype.bits < 8 else 1  # elements that are written at once
     by_major = together > 1 and tile.major == "MN"  # those of a chunk follow each other along M or N
     along, across = (k, rows // together) if by_major else (k // together, rows)
@@ -252,15 +225,35 @@ def filled(form: Tcgen05Mma, operand: Operand, tile: Tile) -> list[str]:
         f"    const int row = {split[0]}{steps[0]}, k = {split[1]}{steps[1]};",
         f"    {const}int at = {byte_offset(tile)};",
     ]
-    if tile.chunk == 32:
-        text.append("    at ^= (at >> 7 & 3) << 5;")
-    elif tile.swizzle:
-        text.append(f"    at ^= (at >> 7 & {tile.swizzle // 16 - 1}) << 4;")
+    text += _swizzling(tile)
     if together > 1:
         each = element("(row + n)", "k") if by_major else element("row", "k + n")
         return [*text, *_chunk(operand, tile, each, name, together), "}"]
     place = f"{name}[at]" if tile.bits == 8 else f"*({cpp.code_word(operand)}*)({name} + at)"
     return [*text, f"    {place} = {element('row', 'k')};", "}"]
+
+
+def _swizzling(tile: Tile) -> list[str]:
+    if tile.chunk == 32:
+        return ["    at ^= (at >> 7 & 3) << 5;"]
+    return [f"    at ^= (at >> 7 & {tile.swizzle // 16 - 1}) << 4;"] if tile.swizzle else []
+
+
+def _stream(operand: Operand, tile: Tile, element: Callable[[str, str], str], name: str) -> list[str]:
+    """Elements of 6 bits without padding: parts of two of them make each byte of the tile."""
+    row, byte = f"j / {tile.k}", f"j % {tile.k}"
+    if operand.name == "B":
+        row, byte = f"j % {tile.rows}", f"j / {tile.rows}"
+    const = "" if tile.swizzle else "const "
+    return [
+        f"for (int j = threadIdx.x; j < {tile.rows * tile.k}; j += 128) {{",
+        f"    const int row = {row}, k = {byte}, first = k * 8 / 6;  // k counts bytes",
+        f"    {const}int at = {byte_offset(tile)};",
+        *_swizzling(tile),
+        f"    const unsigned int low = {element('row', 'first')}, high = {element('row', 'first + 1')};",
+        f"    {name}[at] = (low | high << 6) >> k * 8 % 6;",
+        "}",
+    ]
 
 
 def _compressed(form: Tcgen05Mma, tile: Tile) -> list[str]:

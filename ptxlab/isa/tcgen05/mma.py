@@ -452,7 +452,9 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
         if not self.scaled:
             return None
         count, first = scales_per_row(self.descriptor, self.scale_vector), self.descriptor.scale_b_id
-        layout = transposed(scale_layout(self.n, 1, -(-(first + count) // 4)))
+        groups = -(-(first + count) // 4)
+        lines = self.n if groups == 1 else -(-self.n // LANES) * LANES  # four scales of 128 columns at a time
+        layout = transposed(scale_layout(lines, 1, groups))
         if self.cta_group == 2:
             copies: tuple[Mode, ...] = (*layout.copy, (2, LANES, 0))
             layout = replace(layout, copy=copies)
@@ -470,10 +472,14 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
         )
 
     def _scale_source(self, scales: int, lanes: int) -> str:
-        if lanes == LANES or (scales > 4 and self.k != 96):
+        if lanes == LANES:
             return "assumed: in order; a picture in the PTX ISA"
-        if scales > 4:  # sm103_blockscaled_mma_warpspecialized.hpp takes one scale after the other
+        if scales > 4 and self.k == 96:  # sm103_blockscaled_mma_warpspecialized.hpp
             return "CUTLASS; pictures in the PTX ISA"
+        if scales > 4:
+            return "Triton and FlashInfer; pictures in the PTX ISA"
+        if self.kind == "mxf8f6f4" and self.k > self.descriptor.depths[0]:
+            return "Triton and FlashInfer, a scale for 32 elements; the PTX ISA has one for 64"
         return "PTX ISA and CUTLASS"
 
     @cached_property
@@ -531,6 +537,9 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
             found.append("the upper half of a word of D becomes 0")
         if self.ws:
             found.append("a column of B that the mask takes as zeros makes NaN of an infinity in A")
+        wide_k = self.k > self.descriptor.depths[0]
+        if wide_k and 6 in (operand.dtype.bits for operand in self.operands.values()):
+            found.append("elements of 6 bits without padding lie in shared memory from the lowest bit on")
         return tuple(found)
 
     def check_modifiers(self, modifiers: Modifiers) -> Modifiers:

@@ -21,6 +21,7 @@ from ...isa.parse import parse_any
 from ...isa.tcgen05 import Tcgen05Control, Tcgen05Mma, Tcgen05Move
 from ...isa.tensor_memory import ALL_LANES, COLUMNS, LANES, TensorOperand
 from ...memory.descriptors import descriptor
+from ...memory.tensor_tiles import is_padded, is_transposed, line_bits
 from ...numerics import has, tensor_memory
 from ...numerics.emulate import emulate
 from ..ptx import Address, Immediate, Instruction, Operand, Register, Vector
@@ -470,18 +471,20 @@ def _tile(
     is_a = operand.name == "A"
     lines, k = operand.shape if is_a else operand.shape[::-1]
     rows, along = np.arange(lines // form.cta_group)[:, None], np.arange(k)[None, :]
-    transposed = form.descriptor.transpose_a if is_a else form.descriptor.transpose_b
-    padded = form.kind in ("f8f6f4", "mxf8f6f4") and operand.dtype.bits < 8
-    bits = 8 if padded else operand.dtype.bits
+    transposed, own_bits = is_transposed(form, operand), operand.dtype.bits
+    by_bytes = own_bits == 6 or is_padded(form, operand)
+    bits = 8 if by_bytes else own_bits
     fields = descriptor(code, family="tcgen05")
+    if by_bytes and not is_padded(form, operand):
+        along = np.arange(k * own_bits // 8)[None, :]
     places = fields.addresses(rows, along, bits=bits, major="MN" if transposed else "K")
     content = _load(machine, instruction, thread, places, max(bits, 8), rank).reshape(places.shape)
-    if padded:  # 16 elements side by side along the major axis, then padding to 16 bytes
+    if by_bytes:
         content = content.T if transposed else content
-        single = np.unpackbits(content.reshape(len(content), -1, 16, 1), axis=-1, bitorder="little")
-        single = single.reshape(len(content), -1, 128)[..., : 16 * operand.dtype.bits]
-        weights = (1 << np.arange(operand.dtype.bits)).astype(np.uint8)
-        content = (single.reshape(*content.shape, -1) * weights).sum(axis=-1)
+        count = len(rows) if transposed else k
+        single = np.unpackbits(content, axis=-1, bitorder="little")
+        at = line_bits(form, operand, count)[:, None] + np.arange(own_bits)
+        content = (single[:, at] << np.arange(own_bits, dtype=np.uint8)).sum(axis=-1, dtype=np.uint8)
         content = content.T if transposed else content
     elif bits < 8:
         content = content >> (along * bits % 8).astype(np.uint8) & np.uint8((1 << bits) - 1)
