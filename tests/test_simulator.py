@@ -361,6 +361,70 @@ def test_refused_ptx(change: tuple[str, str], sentence: str) -> None:
         ptxlab.kernel(text.replace(*change, 1)).simulate(1, 32, np.zeros(32, np.uint32), 5)
 
 
+_LINES = """
+.version 8.5
+.target sm_90a
+.address_size 64
+.global .align 16 .b32 g[4] = {10, 20, 30, 40};
+.global .u64 pointers[2] = {g, generic(g) + 2 * 4};
+.global .u8 low[2] = {0xFF(g), 0xFF00(g)};
+.entry k(.param .u64 out) {
+  .reg .b32 %r<4>; .reg .b64 %rd<4>; .reg .f32 %f<4>; .reg .b16 %h<4>; .reg .pred %p<2>;
+  ld.param.u64 %rd1, [out]; cvta.to.global.u64 %rd1, %rd1; mov.u32 %r1, 5; mov.u32 %r2, 0; mov.f32 %f1, 1.0;
+  LINE
+  st.global.u32 [%rd1], %r2; ret; }
+"""
+
+
+def test_spellings_that_the_assembler_takes() -> None:
+    """Constant expressions, elements of arrays, the type before other qualifiers; values as C has them."""
+    bits = {value: int(np.float32(value).view(np.uint32)) for value in (0.5, 3.5, -1.5)}
+    lines = {
+        "mov.u32 %r2, (1<<4)+3*2-(~0&7);": 15,
+        "mov.u32 %r2, 5>3 ? 20 : 10;": 20,
+        "mov.u32 %r2, WARP_SZ*2 + !0;": 65,
+        "mov.u32 %r2, (.s64)-7/2 + 0b101;": 2,
+        "mov.f32 %f2, 1.5 + 2.0; mov.b32 %r2, %f2;": bits[3.5],
+        "mov.f32 %f2, -(1.5); mov.b32 %r2, %f2;": bits[-1.5],
+        "mov.f32 %f2, .5; mov.b32 %r2, %f2;": bits[0.5],
+        "ld.global.b32 %r2, [g+2*4];": 30,
+        "ld.global.b32 %r2, [g+(12)+-4];": 30,
+        "ld.global.b32 %r2, g[3];": 40,
+        "mov.u64 %rd2, g[1]; ld.global.b32 %r2, [%rd2+4*1];": 30,
+        "ld.u32.global %r2, [g];": 10,
+        "st.u32.global.cs [g], 7; ld.global.u32.volatile %r2, [g];": 7,
+        "ld.global.u64 %rd2, [pointers+8]; ld.u32 %r2, [%rd2];": 30,
+        "ld.global.u16 %h1, [low]; mov.u64 %rd2, g; cvt.u16.u64 %h2, %rd2; sub.u16 %h1, %h1, %h2;"
+        "cvt.u32.u16 %r2, %h1;": 0,
+        "redux.add.sync.s32 %r2, %r1, -1;": 160,
+        "red.global.v2.f32.add [%rd1+8], {%f1, 2.5}; ld.global.u32 %r2, [%rd1+12];": 0x42A00000,
+    }
+    for line, value in lines.items():
+        out = np.zeros(8, np.uint32)
+        ptxlab.kernel(_LINES.replace("LINE", line)).simulate(1, 32, out, check=False)
+        assert out[0] == value, line
+
+
+def test_spellings_that_the_assembler_refuses() -> None:
+    lines = {
+        "add.f32 %f1, %f1, 1;": "found a whole number where a float such as 1.0 or 0f3F800000 belongs",
+        "add.u32 %r2, %r1, 1.5;": "add.u32: found a float where a whole number belongs",
+        "add.f16 %h1, %h1, 0x3c00;": "add.f16: found a whole number where a register belongs",
+        "add.u32 %r2, %tid.x, 1;": "add.u32 takes no special register; move %tid.x into a register",
+        "add.u64 %rd2, g, 4;": "add.u64 takes no variable; move the address of g into a register",
+        "ld.global.b32 %r2, [%rd1-4];": "found '-' where '+' (a negative offset is +-4) belongs",
+        "ld.global.b32 %r2, g[%r1];": "where a constant (an index in a register is not simulated) belongs",
+        "mul.u32.lo %r2, %r1, 3;": "mul.u32.lo: .lo belongs directly behind mul",
+        "bar.sync.aligned 0;": "bar is always aligned and takes no .aligned, which barrier does",
+        "mov.u32 %r2, 1.5 << 2;": "found '2' where a whole number, which << takes, belongs",
+        "} .global .f32 f = 1; .entry other() {": "found '1' where a float belongs",
+        "} .alias a, b; .entry other() {": "found 'b' where a function of the module belongs",
+    }
+    for line, sentence in lines.items():
+        with pytest.raises(PtxlabError, match=re.escape(sentence)):
+            ptxlab.kernel(_LINES.replace("LINE", line), "k").simulate(1, 32, np.zeros(8, np.uint32))
+
+
 _F16 = "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16"
 
 

@@ -7,7 +7,7 @@ import struct
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from ..._util.arguments import as_text
 from ...errors import PtxlabError, quoted
@@ -41,7 +41,7 @@ _TOKEN = re.compile(
       (?P<skip>\s+|//[^\n]*|/\*.*?\*/)
     | (?P<text>"(?:[^"\\]|\\.)*")
     | (?P<number>0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}|0[xX][0-9a-fA-F]+U?|0[bB][01]+U?
-        |\d+\.\d*(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+|\d+U?)(?![\w$])
+        |(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+|\d+U?)(?![\w$])
     | (?P<word>[A-Za-z_$%][\w$]*(?:(?:\.|::)[\w$]+)*)
     | (?P<directive>\.[A-Za-z_][\w$]*(?:::[\w$]+)*)
     | (?P<sign>[{}()\[\]<>,;:=+\-*/%|!@~&^?])
@@ -60,7 +60,7 @@ _SPECIAL = re.compile(
 )
 _MOST_REGISTERS = 1 << 20
 #: The operators of constant expressions, those that bind least first (PTX ISA, "Constant Expressions").
-_OPERATORS: tuple[dict[str, Callable[[int, int], int]], ...] = (
+_OPERATORS: tuple[dict[str, Callable[[Any, Any], int | float]], ...] = (
     {"||": lambda a, b: int(bool(a) or bool(b))},
     {"&&": lambda a, b: int(bool(a) and bool(b))},
     {"|": lambda a, b: a | b},
@@ -77,10 +77,19 @@ _OPERATORS: tuple[dict[str, Callable[[int, int], int]], ...] = (
     {"+": lambda a, b: a + b, "-": lambda a, b: a - b},
     {
         "*": lambda a, b: a * b,
-        "/": lambda a, b: (abs(a) // abs(b)) * (-1 if (a < 0) != (b < 0) else 1),
+        "/": lambda a, b: _quotient(a, b),
         "%": lambda a, b: abs(a) % abs(b) * (-1 if a < 0 else 1),
     },
 )
+#: Operators of whole numbers only.
+_WHOLE = frozenset({"|", "^", "&", "<<", ">>", "%"})
+
+
+def _quotient(a: int | float, b: int | float) -> int | float:
+    """As in C: whole numbers are rounded towards 0."""
+    if isinstance(a, float) or isinstance(b, float):
+        return a / b
+    return (abs(a) // abs(b)) * (-1 if (a < 0) != (b < 0) else 1)
 
 
 def read_ptx(text: str) -> Module:
@@ -161,6 +170,8 @@ class _Reader:
         self._files = self._all_files()  # NVRTC names them at the end
         self._location: Location | None = None
         self._vectors = False  # whether a register is declared as a vector
+        self._opcode = ""  # the first part of that of the instruction that is read
+        self._sizes: dict[str, int] = {}  # bytes of an element of each variable
         self._places: dict[tuple[str, int, int], Location] = {}
 
     # -- tokens ----------------------------------------------------------------------------------------------
@@ -269,7 +280,11 @@ class _Reader:
             elif name == "alias":
                 alias = self._word("a function")
                 self._expect(",")
-                functions[alias] = replace(functions[self._word("a function")], name=alias)
+                aliased = self._word("a function")
+                if aliased not in functions:
+                    self._at -= 1
+                    self._wrong("a function of the module")
+                functions[alias] = replace(functions[aliased], name=alias)
                 self._expect(";")
             elif name == "section":
                 self._next()
@@ -395,7 +410,9 @@ class _Reader:
             values = tuple(self._initialiser(prefix.type))
             if count is None:
                 count = len(values)
-        align = prefix.align or max(1, (type_bits(prefix.type) or 8) // 8) * prefix.vector
+        element = max(1, (type_bits(prefix.type) or 8) // 8) * prefix.vector
+        self._sizes[name] = element
+        align = prefix.align or element
         return replace(
             prefix,
             name=name,
@@ -420,17 +437,25 @@ class _Reader:
                 self._expect("(")
                 name = self._word("a variable")
                 self._expect(")")
-            offset = 0
-            while self._is("+") or self._is("-"):
-                offset += self._integer()
-            return [Symbol(name, offset)]
+            return [Symbol(name, self._offset())]
         if self._tokens[self._at].kind == "number" and self._tokens[self._at + 1].text == "(":
-            # 0xFF00(symbol): a byte of its address
-            self._fail(token.start, "masked addresses in an initialiser are not supported")
-        return [_bits_of(self._constant(), type_name, False)]
+            mask = self._integer()  # 0xFF00(symbol): bits of its address
+            self._expect("(")
+            values = [
+                replace(value, mask=mask)
+                for value in self._initialiser(type_name)
+                if isinstance(value, Symbol)
+            ]
+            self._expect(")")
+            return [*values]
+        constant = self._constant()
+        if (constant.type == "int") == type_name.startswith("f"):
+            self._at -= 1
+            self._wrong("a float" if constant.type == "int" else "a whole number")
+        return [_bits_of(constant, type_name, False)]
 
     def _constant(self) -> Immediate:
-        """A literal, or a constant expression of whole numbers."""
+        """A literal, or a constant expression."""
         start = self._at
         negative = False
         while self._is("-") or self._is("+"):
@@ -440,9 +465,35 @@ class _Reader:
             self._at += 1
             return _negated(_number(token.text)) if negative else _number(token.text)
         self._at = start
-        return Immediate(self._expression(0))
+        value = self._choice()
+        if isinstance(value, float):
+            return Immediate(struct.unpack("<Q", struct.pack("<d", value))[0], "decimal")
+        return Immediate(value)
 
-    def _expression(self, level: int) -> int:
+    def _offset(self) -> int:
+        """What follows a name or a register: nothing, or ``+`` and a constant expression."""
+        if self._is("-"):
+            self._wrong("'+' (a negative offset is +-4)")
+        if not self._takes("+"):
+            return 0
+        start = self._at
+        value = self._choice()
+        if isinstance(value, float):
+            self._at = start
+            self._wrong("an offset")
+        return value
+
+    def _choice(self) -> int | float:
+        """A constant expression, with ``condition ? value : value``."""
+        condition = self._expression(0)
+        if not self._takes("?"):
+            return condition
+        first = self._choice()
+        self._expect(":")
+        second = self._choice()
+        return first if condition else second
+
+    def _expression(self, level: int) -> int | float:
         """A constant expression of the operators of this level and those that bind tighter, as in C."""
         if level == len(_OPERATORS):
             return self._factor()
@@ -454,6 +505,9 @@ class _Reader:
             other = self._expression(level + 1)
             if operator in ("/", "%") and other == 0:
                 self._wrong("a constant that does not divide by 0")
+            if operator in _WHOLE and (isinstance(value, float) or isinstance(other, float)):
+                self._at -= 1
+                self._wrong(f"a whole number, which {operator} takes,")
             value = _OPERATORS[level][operator](value, other)
 
     def _operator(self, level: int) -> str | None:
@@ -467,17 +521,21 @@ class _Reader:
         self._at += length
         return operator
 
-    def _factor(self) -> int:
+    def _factor(self) -> int | float:
         if self._takes("("):
             if self._tokens[self._at].kind == "directive":  # a cast to .s64 or .u64
                 self._at += 1
                 self._expect(")")
-                return self._factor()
-            value = self._expression(0)
+                return int(self._factor())
+            value = self._choice()
             self._expect(")")
             return value
         if self._takes("~"):
-            return ~self._factor()
+            whole = self._factor()
+            if isinstance(whole, float):
+                self._at -= 1
+                self._wrong("a whole number, which ~ takes,")
+            return ~whole
         if self._takes("!"):
             return int(not self._factor())
         if self._takes("-"):
@@ -487,11 +545,14 @@ class _Reader:
         token = self._next()
         if token.text == "WARP_SZ":
             return 32
-        immediate = _number(token.text) if token.kind == "number" else None
-        if immediate is None or immediate.type != "int":
+        if token.kind != "number":
             self._at -= 1
             self._wrong("a constant")
-        return immediate.value
+        immediate = _number(token.text)
+        if immediate.type == "int":
+            return immediate.value
+        form = ("<I", "<f") if immediate.type == "f32" else ("<Q", "<d")
+        return float(struct.unpack(form[1], struct.pack(form[0], immediate.value))[0])
 
     # -- functions -------------------------------------------------------------------------------------------
 
@@ -693,6 +754,7 @@ class _Reader:
     def _instruction(self, body: _Body, scope: _Scope, guard: Register | Negated | None) -> None:
         token = self._tokens[self._at]
         opcode = self._word("an instruction")
+        self._opcode = opcode.partition(".")[0]
         operands = []
         if not self._is(";"):
             operands.append(self._operand(scope))
@@ -701,7 +763,7 @@ class _Reader:
         self._expect(";")
         line = self._line(token.start)
         statements: list[tuple[str, Sequence[Operand]]] = [(opcode, operands)]
-        if opcode.partition(".")[0] == "call":
+        if self._opcode == "call":
             statements = self._call(body, opcode, operands)
         for word, values in statements:
             body.instructions.append(
@@ -743,7 +805,7 @@ class _Reader:
         token = self._tokens[self._at]
         if token.text == "[":
             return self._address(scope)
-        if token.text in ("{", "("):
+        if token.text == "{" or (token.text == "(" and self._opcode == "call"):
             self._at += 1
             end = "}" if token.text == "{" else ")"
             items = []
@@ -752,7 +814,7 @@ class _Reader:
                 if not self._is(end):
                     self._expect(",")
             return Vector(tuple(items)) if end == "}" else OperandList(tuple(items))
-        if token.text == "!":
+        if token.text == "!" and self._tokens[self._at + 1].kind == "word":
             self._at += 1
             register = scope.register(self._word("a predicate"))
             if register is None:
@@ -763,6 +825,11 @@ class _Reader:
         if vector is not None:
             self._at += 1
             return vector
+        if token.text in self._sizes and self._tokens[self._at + 1].text == "[":
+            element = self._element(scope)
+            return (
+                element if self._opcode in ("mov", "cvta") else Address(Symbol(element.name), element.offset)
+            )
         operand = self._name_or_number(scope)
         if self._takes("|"):
             return Pair(operand, self._name_or_number(scope))
@@ -770,7 +837,7 @@ class _Reader:
 
     def _name_or_number(self, scope: _Scope) -> Register | Special | Immediate | Symbol | Sink:
         token = self._tokens[self._at]
-        if token.kind == "number" or token.text in ("-", "+", "~"):
+        if token.kind == "number" or token.text in ("-", "+", "~", "!", "(", "WARP_SZ"):
             return self._constant()
         if token.kind != "word":
             self._wrong("an operand")
@@ -780,16 +847,24 @@ class _Reader:
         register = scope.register(token.text)
         if register is not None:
             return register
-        if token.text == "WARP_SZ":
-            return Immediate(32)
         if token.text.startswith("%"):
             if _SPECIAL.fullmatch(token.text):
                 return Special(token.text)
             self._fail(token.start, f"{token.text} is neither a declared register nor a special one")
-        offset = 0
-        while self._is("+") or self._is("-"):
-            offset += self._integer("an offset")
-        return Symbol(scope.variable(token.text), offset)
+        return Symbol(scope.variable(token.text), self._offset())
+
+    def _element(self, scope: _Scope) -> Symbol:
+        """``array[3]``: the address of an element."""
+        name = self._next().text
+        self._expect("[")
+        if self._tokens[self._at].kind == "word" and not self._is("WARP_SZ"):
+            self._wrong("a constant (an index in a register is not simulated)")
+        index = self._choice()
+        if not isinstance(index, int):
+            self._at -= 1
+            self._wrong("a whole number")
+        self._expect("]")
+        return Symbol(scope.variable(name), index * self._sizes[name])
 
     def _address(self, scope: _Scope) -> Address:
         self._expect("[")
@@ -797,10 +872,7 @@ class _Reader:
         if not isinstance(base, Register | Symbol | Immediate):
             self._at -= 1
             self._wrong("an address")
-        offset = 0
-        if isinstance(base, Register):
-            while self._is("+") or self._is("-"):
-                offset += self._integer("an offset")
+        offset = self._offset() if isinstance(base, Register) else 0
         lists: list[Vector] = []
         while self._takes(","):
             item = self._operand(scope)

@@ -84,10 +84,11 @@ class Immediate:
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """A variable, a parameter or a function, and an offset in bytes."""
+    """A variable, a parameter or a function, and an offset in bytes; of its address, the bits of a mask."""
 
     name: str
     offset: int = 0
+    mask: int = 0  # of an initialiser such as 0xFF00(variable); 0 for the whole address
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,13 +193,19 @@ def registers_of(operand: Operand | None) -> Iterator[Register]:
 # -- statements ----------------------------------------------------------------------------------------------
 
 
+#: Instructions of one type, which ptxas takes at any place among the qualifiers.
+_TYPE_ANYWHERE = frozenset({"atom", "ld", "ldu", "mapa", "red", "redux", "st"})
+
+
 @dataclass(frozen=True, slots=True)
 class Instruction:
     """One instruction; `index` is its place in the function, `line` that in the PTX text.
 
-    `parts` are those of the opcode, between its dots.
+    `parts` are those of the opcode, between its dots; the type comes last, wherever it was written.
 
     >>> Instruction(0, "ld.global.v4.f32", (), 1).parts
+    ('ld', 'global', 'v4', 'f32')
+    >>> Instruction(0, "ld.f32.global.v4", (), 1).parts
     ('ld', 'global', 'v4', 'f32')
     """
 
@@ -211,7 +218,13 @@ class Instruction:
     parts: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "parts", tuple(self.opcode.split(".")))
+        parts = self.opcode.split(".")
+        if parts[0] in _TYPE_ANYWHERE and type_bits(parts[-1]) is None:
+            types = [part for part in parts[1:] if type_bits(part) is not None]
+            if types:
+                parts.remove(types[-1])
+                parts.append(types[-1])
+        object.__setattr__(self, "parts", tuple(parts))
 
     @property
     def source(self) -> Location | None:

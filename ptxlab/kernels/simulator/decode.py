@@ -134,7 +134,9 @@ class Image:
             if isinstance(value, Symbol):
                 if value.name not in self.symbols:
                     raise PtxlabError(f"PTX line {variable.line}: there is no variable {value.name}")
-                value = self.symbols[value.name] + value.offset
+                place = self.symbols[value.name] + value.offset
+                lowest = (value.mask & -value.mask).bit_length() - 1
+                value = (place & value.mask) >> lowest if value.mask else place
             data[number * size : (number + 1) * size] = np.frombuffer(
                 (value & (1 << 8 * size) - 1).to_bytes(size, "little"), dtype=np.uint8
             )
@@ -182,6 +184,29 @@ class Image:
         return Program(function, tuple(steps), tuple(types), local, _aligned(size, 16))
 
 
+#: What belongs directly behind the name of an instruction; ptxas takes other qualifiers in any order.
+_DIRECTLY_BEHIND = {
+    "bar": ("sync", "arrive", "red", "warp", "cta"),
+    "cp": ("async", "reduce"),
+    "cvta": ("to",),
+    "div": ("full",),
+    **dict.fromkeys(("mad", "mul", "madc", "mad24", "mul24"), ("lo", "hi", "wide")),
+    "shf": ("l", "r"),
+}
+
+
+def _check_order(instruction: Instruction) -> None:
+    name, *qualifiers = instruction.parts
+    behind = _DIRECTLY_BEHIND.get(name, ())
+    for place, qualifier in enumerate(qualifiers):
+        if qualifier in behind and qualifiers[0] not in behind:
+            fault = f".{qualifier} belongs directly behind {name}"
+            raise PtxlabError(f"{instruction.where}: {instruction.opcode}: {fault}")
+        if name == "bar" and qualifier == "aligned" and place:
+            fault = "bar is always aligned and takes no .aligned, which barrier does"
+            raise PtxlabError(f"{instruction.where}: {instruction.opcode}: {fault}")
+
+
 def _step(instruction: Instruction, context: Context) -> Step:
     """An instruction, ready to execute; one that is not simulated is an error when a thread reaches it.
 
@@ -189,6 +214,7 @@ def _step(instruction: Instruction, context: Context) -> Step:
     """
     check_target_of(instruction, context.module)
     try:
+        _check_order(instruction)
         builder = BUILDERS.get(instruction.parts[0], arithmetic.scalar)
         step = builder(instruction, context)
     except (PtxlabError, ValueError, IndexError) as error:

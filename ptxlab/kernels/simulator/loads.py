@@ -247,18 +247,19 @@ def _atom(instruction: Instruction, context: Context) -> Step:
     if "async" in parts:
         raise unsupported(instruction)
     kind = next((part for part in parts if part in _ATOMIC), "")
-    bits = type_bits(parts[-1])
+    type_name = next((part for part in reversed(parts) if type_bits(part) is not None), "")
+    bits = type_bits(type_name)
     if not kind or bits is None or bits not in UNSIGNED:
         raise unsupported(instruction)
     operands = list(instruction.operands)
     destination = Sink() if reduces else operands.pop(0)
     space = space_of(instruction)
     if any(part in ("v2", "v4", "v8") for part in parts):
-        return _vector_atom(instruction, context, destination, operands, kind, bits)
+        return _vector_atom(instruction, context, destination, operands, kind, type_name)
     place = address(operands[0], instruction, context)
     reads = readers(operands[1 : 3 if kind == "cas" else 2], bits, instruction, context)
     write = writer(destination, instruction)
-    if kind == "add" and parts[-1][0] in "us" and bits in (32, 64):
+    if kind == "add" and type_name[0] in "us" and bits in (32, 64):
 
         def add(machine: Machine, frame: Frame, threads: Threads) -> None:
             machine.polled = True
@@ -267,7 +268,7 @@ def _atom(instruction: Instruction, context: Context) -> Step:
             write(frame, threads, old)
 
         return Step(instruction, add)
-    combine = combination(instruction, kind, parts[-1], space)
+    combine = combination(instruction, kind, type_name, space)
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         machine.polled = True
@@ -288,9 +289,10 @@ def _vector_atom(
     destination: Operand,
     operands: list[Operand],
     kind: str,
-    bits: int,
+    type_name: str,
 ) -> Step:
     """Each element is atomic on its own."""
+    bits = type_bits(type_name) or 32
     source = operands[1]
     if not isinstance(source, Vector):
         raise unsupported(instruction)
@@ -299,7 +301,7 @@ def _vector_atom(
     targets = destination.items if isinstance(destination, Vector) else (Sink(),) * len(reads)
     writes = tuple(writer(target, instruction) for target in targets)
     space = space_of(instruction)
-    combine = combination(instruction, kind, instruction.parts[-1], space)
+    combine = combination(instruction, kind, type_name, space)
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         places = place(machine, frame, threads)

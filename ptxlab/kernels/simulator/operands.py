@@ -80,10 +80,16 @@ def reader(operand: Operand, bits: int, instruction: Instruction, context: Conte
         negated = operand.operand.index
         return lambda machine, frame, threads: ~frame.read(negated, threads)
     if isinstance(operand, Immediate):
+        _check_immediate(operand, bits, instruction)
         value = _immediate_bits(operand, bits)
         dtype = UNSIGNED[bits]
         return lambda machine, frame, threads: threads.constant(value, dtype)
     if isinstance(operand, Special):
+        if instruction.parts[0] not in ("mov", "cvt"):
+            raise PtxlabError(
+                f"{instruction.where}: {instruction.opcode} takes no special register; move {operand.name} "
+                "into a register of its own with mov"
+            )
         name = operand.name
         dtype = UNSIGNED[bits]
 
@@ -107,6 +113,40 @@ def _check_kind(register: Register, instruction: Instruction) -> None:
             f"{instruction.where}: {instruction.opcode} takes integers, and {register.name} is "
             f".{register.type}"
         )
+
+
+#: Instructions whose constants are of their type, or of their last one.
+_TYPED = frozenset({
+    "abs", "add", "and", "atom", "bfe", "bfi", "bfind", "brev", "clz", "copysign", "cos", "cvt", "div", "ex2",
+    "fma", "lg2", "lop3", "mad", "max", "min", "mov", "mul", "neg", "not", "or", "popc", "prmt", "rcp", "red",
+    "redux", "rem", "rsqrt", "sad", "selp", "set", "setp", "shf", "shfl", "shl", "shr", "sin", "slct", "sqrt",
+    "st", "sub", "tanh", "testp", "xor",
+})  # fmt: skip
+
+
+def _check_immediate(immediate: Immediate, bits: int, instruction: Instruction) -> None:
+    """Floats are written with a decimal point or as 0f and 0d, whole numbers without (PTX ISA, Constants)."""
+    parts = instruction.parts
+    if parts[0] not in _TYPED or bits == 1:
+        return
+    types = [part for part in parts[1:] if type_bits(part) is not None]
+    if parts[0] in ("cvt", "set"):
+        types = types[-1:]
+    if not types:
+        return
+    if immediate.type == "int":
+        takes = any(part[0] in "bsu" and not part.startswith("bf") for part in types)
+    else:
+        bit_type = "b32" if immediate.type == "f32" else "b64"
+        takes = any(part in ("f32", "f64", bit_type) for part in types) or "v2" in parts or "v4" in parts
+    if takes:
+        return
+    found, right = "a whole number", "a float such as 1.0 or 0f3F800000"
+    if immediate.type != "int":
+        found, right = "a float", "a whole number"
+    if all(part.startswith(("f16", "bf")) for part in types):
+        right = "a register"
+    raise PtxlabError(f"{instruction.where}: {instruction.opcode}: found {found} where {right} belongs")
 
 
 def _check_width(register: Register, bits: int, instruction: Instruction) -> None:
@@ -140,6 +180,11 @@ def _register_reader(operand: Register, bits: int) -> Read:
 
 def _symbol_reader(operand: Symbol, bits: int, instruction: Instruction, context: Context) -> Read:
     dtype = UNSIGNED[bits]
+    if instruction.parts[0] != "mov" and instruction.parts[0] in _TYPED:
+        raise PtxlabError(
+            f"{instruction.where}: {instruction.opcode} takes no variable; move the address of "
+            f"{operand.name} into a register with mov"
+        )
     if operand.name in context.local:
         offset = context.local[operand.name] + operand.offset
         return lambda machine, frame, threads: threads.constant(frame.base + offset, dtype)

@@ -109,12 +109,13 @@ def _match(instruction: Instruction, context: Context) -> Step:
 
 
 def _redux(instruction: Instruction, context: Context) -> Step:
-    kind, type_name = instruction.parts[2], instruction.parts[-1]
+    type_name = instruction.parts[-1]
     functions: dict[str, Any] = {
         "add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or,
         "xor": np.bitwise_xor,
     }  # fmt: skip
-    if kind not in functions or type_name not in ("u32", "s32", "b32"):
+    kind = next((part for part in instruction.parts if part in functions), "")
+    if not kind or type_name not in ("u32", "s32", "b32"):
         raise unsupported(instruction)
     result, source, members = instruction.operands
     write = writer(result, instruction)
