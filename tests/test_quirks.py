@@ -51,7 +51,7 @@ VOCABULARY = [
     words("shared shared::cta shared::cluster global local"),
 ]
 ADDED = words("satfinite trans x2 xor rz kind::f8f6f4 kind::mxf8f6f4 block_scale scale_vec::2X ue8m0 s4")
-ADDED += words("b6x16_p32 sync shared v4 pred")
+ADDED += words("b6x16_p32 sync shared v4 pred b2 bf16")
 #: One spelling in this many is tried; 1 tries them all, 230,000 lines in half a minute.
 SHARE = 5
 #: Words that only the newest assembler knows; at these the oldest stops reading.
@@ -280,6 +280,17 @@ def test_the_example_is_refused_with_the_reason(quirk: Quirk) -> None:
     assert quirks(mnemonic(quirk))[0] is quirk
     assert quirk.emits in message
     assert all(instruction(near) for near in message.split("; nearest legal: ")[1].split(", "))
+
+
+def test_two_quirks_at_once_are_named_both() -> None:
+    legal = "mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32"
+    name = f"{legal}.b8x16.b1"
+    assert takes(line(instruction(legal)).replace(legal, name), "sm_90a", assembler.NEWEST)
+    message = refusal(name)
+    assert ".b8x16 exists for ldmatrix only, and .b1 is one type too many" in message
+    assert f"the assembler may take it all the same; nearest legal: {legal}, " in message
+    twice = refusal("wmma.mma.sync.aligned.row.col.m8n8k32.s32.s4.s4.s32.pred.pred")
+    assert ": .pred does not fit here; the assembler may take it" in twice
 
 
 def test_selectors_that_the_assembler_takes_and_the_manual_has_not() -> None:

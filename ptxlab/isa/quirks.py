@@ -49,15 +49,21 @@ class Quirk:
 
         `legal` gives the legal spelling of the same qualifiers, whatever their order.
         """
-        if self.pattern is None or not name.startswith(self.of):
-            return None
-        for match in re.finditer(self.pattern, name):
-            if self.meant is None:
-                return match.expand(self.fault), None
-            meant = legal(name[: match.start()] + match.expand(self.meant) + name[match.end() :])
-            if meant is not None:
-                return match.expand(self.fault), meant
+        for fault, spelling in self.corrections(name):
+            meant = None if spelling is None else legal(spelling)
+            if spelling is None or meant is not None:
+                return fault, meant
         return None
+
+    def corrections(self, name: str) -> Iterator[tuple[str, str | None]]:
+        """What this quirk finds wrong with a spelling, and the spelling without it, if there is one."""
+        if self.pattern is None or not name.startswith(self.of):
+            return
+        for match in re.finditer(self.pattern, name):
+            spelling = None
+            if self.meant is not None:
+                spelling = name[: match.start()] + match.expand(self.meant) + name[match.end() :]
+            yield match.expand(self.fault), spelling
 
     @property
     def target_words(self) -> str:
@@ -323,10 +329,10 @@ def _rows() -> Iterator[Quirk]:
         example=_line("ldmatrix.sync.aligned.m8n8.x1.col.b16", 1, "[da]"),
     )
     yield Quirk(
-        title="one type too many (b1, s2, u2, s4, u4, tf32, bf16x2, in some places)",
-        pattern=r"\.(b1|[su]2|[su]4|tf32|bf16x2)(?=\.|$)",
+        title="one type too many (b1, b2, s2, u2, s4, u4, tf32, bf16, bf16x2, in some places)",
+        pattern=r"\.(b1|b2|[su]2|[su]4|tf32|bf16|bf16x2)(?=\.|$)",
         meant="",
-        of=("mma", "movmatrix", "wmma.load", "wmma.store"),
+        of=("mma", "movmatrix", "ldmatrix", "stmatrix", "wmma.load", "wmma.store"),
         fault=r".\1 is one type too many",
         emits="drops it where it happens to fit, mostly after the last type",
         why="a type that means nothing hides a mistake",

@@ -181,6 +181,18 @@ def quirk_of(name: str) -> tuple[str, str | None] | None:
             if meant is None:
                 reason = _shape_without_type(name.split(".")) or reason
             return f"{reason}; the assembler takes it ({row.where}) and {row.emits}", meant
+    return _two_quirks(name)
+
+
+def _two_quirks(name: str) -> tuple[str, str] | None:
+    """As `quirk_of`, for spellings with two faults; whether the assembler minds depends on their places."""
+    corrections = (correction for row in QUIRKS for correction in row.corrections(name))
+    for first, spelling in corrections:
+        others = (row.fault_of(spelling, canonical) for row in QUIRKS if spelling is not None)
+        for second, meant in filter(None, others):
+            if meant is not None:
+                both = ", and ".join(dict.fromkeys((first, second)))
+                return f"{both}; the assembler may take it all the same", meant
     return None
 
 
