@@ -368,11 +368,15 @@ def test_masks_are_typed_and_change_d() -> None:
     ws.apply(SetMask("zero_column_mask", "use 4, skip 3"))
     assert not ws.D[:, 4:7].any() and ws.D[:, 3].any()
     assert ws.view.instruction["zero_columns"][:4] == [4, 5, 6, 11]
+    far = ptxlab.explore("tcgen05.mma.ws.cta_group::1.kind::f16", m=32, n=64, max_shift=8)
+    far.apply(SetMask("zero_column_mask", "use 4, skip 3, shift 2"))
+    np.testing.assert_array_equal(far.D[:, :4], (far.A @ far.B)[:, 2:6])
+    assert far.B.shape == (16, 72) and far.state.column_of_b(0, 3) == 5
     for explorer, name, text, sentence in (
         (ex, "disable_output_lane", "0..128", "type lanes from 0 to 127"),
         (ex, "zero_column_mask", "use 4, skip 3", "has no mask 'zero_column_mask'; it has disable_output"),
         (ws, "zero_column_mask", "use 4", "type runs of columns, such as use 4, skip 3"),
-        (ws, "zero_column_mask", "0x0103028000000000", "takes no shift"),
+        (ws, "zero_column_mask", "use 4, skip 3, shift 1", "take max_shift=8"),
     ):
         with pytest.raises(PtxlabError, match=sentence):
             explorer.apply(SetMask(name, text))

@@ -279,6 +279,15 @@ def test_arguments_of_the_instruction() -> None:
     zeros = mask.zeros(32, 64)
     np.testing.assert_array_equal(masked[:, zeros], ws.c.unpack_codes(operands.c)[:, zeros])
     np.testing.assert_array_equal(masked[:, ~zeros], ws.d.unpack_codes(emulate(operands))[:, ~zeros])
+    for kind in ("f16", "i8"):  # PTX ISA: "columns from 2 to 129 will be used"
+        far = tensor(f"tcgen05.mma.ws.cta_group::1.kind::{kind}", m=64, n=128, max_shift=8)
+        A, B = (np.random.default_rng(5).integers(0, 9, shape) for shape in ((64, far.k), (far.k, 136)))
+        mask = ZeroColumnMask(use=4, skip=3, shift=2)
+        used = B[:, 2:130] * ~mask.zeros(64, 128)
+        np.testing.assert_array_equal(far(A, B, zero_column_mask=mask), A @ used)
+        np.testing.assert_array_equal(far(A, B), A @ B[:, :128])
+        seen = far.trace(A, B, None, 5, 3, zero_column_mask=mask)
+        assert seen.value == A[5] @ used[:, 3] and seen.steps[0].terms[1].column == 5
 
 
 def test_matmul() -> None:
@@ -312,7 +321,7 @@ def test_what_is_not_known_or_not_taken_is_a_sentence() -> None:
         (lambda: ins.emulate(*zeros[:2], np.zeros((128, 8), np.uint32)), r"C: found words of shape \(128, 8"),
         (lambda: ins.emulate(*zeros, zeros[2]), "e: .* has no such operand; it has A, B, C, D"),
         (lambda: ins.emulate(*zeros, model="sm_90"), "model 'sm_90' has no arithmetic for tcgen05.mma"),
-        (lambda: ws(np.ones((32, 16)), np.ones((16, 64)), zero_column_mask=shifted), "ptxlab takes no shift"),
+        (lambda: ws(np.ones((32, 16)), np.ones((16, 64)), zero_column_mask=shifted), "take max_shift=8"),
         (lambda: model_of(ins, "sm_103"), "model 'sm_103': as far as is known it computes as sm_100"),
         (lambda: model_of(table), "the PTX ISA shows only in pictures how B is compressed"),
         (lambda: model_of(nowhere), "no target has it with this descriptor: sm_100a lacks K = 192"),

@@ -188,6 +188,12 @@ PRODUCTS = [
     (instruction(MX.replace("mma", "mma.sp"), m=256, n=16, k=128, a="e2m1", b="e3m2"), {}),
     (instruction("tcgen05.mma.ws.cta_group::1.kind::i8", m=32, n=64), {"zero_column_mask": 0x3028000000000}),
     (instruction("tcgen05.mma.ws.sp.cta_group::1.kind::f16", m=64, n=64), {"enable_input_d": False}),
+    (
+        instruction(
+            "tcgen05.mma.ws.cta_group::1.kind::f8f6f4", m=32, n=64, b="e3m2", transpose_b=True, max_shift=8
+        ),
+        {"zero_column_mask": 0x303028000000000, "swizzle": 32},
+    ),
 ]
 
 

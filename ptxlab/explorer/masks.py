@@ -39,8 +39,10 @@ def mask_text(name: str, mask: int) -> str:
     if name == "disable_output_lane":
         return _ranges(disabled_lanes(mask))
     columns = ZeroColumnMask.decode(mask)
-    plain = ZeroColumnMask(columns.use, columns.skip)
-    return f"use {columns.use}, skip {columns.skip}" if columns == plain else f"0x{mask:016x}"
+    plain = ZeroColumnMask(columns.use, columns.skip, shift=columns.shift)
+    if columns != plain:
+        return f"0x{mask:016x}"
+    return f"use {columns.use}, skip {columns.skip}" + (f", shift {columns.shift}" if columns.shift else "")
 
 
 def parse_mask(ins: Tcgen05Mma, name: str, text: str) -> int:
@@ -75,13 +77,14 @@ def _lanes(ins: Tcgen05Mma, text: str) -> int:
 
 
 def _runs(text: str) -> int:
-    match = re.fullmatch(r"use (\d{1,3})\W+skip (\d{1,3})", " ".join(text.lower().split()))
+    words = " ".join(text.lower().split())
+    match = re.fullmatch(r"use (\d{1,3})\W+skip (\d{1,3})(?:\W+shift (\d{1,2}))?", words)
     if not match:
         raise PtxlabError(
             f"zero-column-mask: found {quoted(text.strip())}; type runs of columns, such as use 4, skip 3, "
             "or the descriptor's 64 bits in hexadecimal"
         )
-    return ZeroColumnMask(use=int(match[1]), skip=int(match[2])).code
+    return ZeroColumnMask(use=int(match[1]), skip=int(match[2]), shift=int(match[3] or 0)).code
 
 
 def disabled_lanes(mask: int) -> list[int]:
@@ -90,7 +93,7 @@ def disabled_lanes(mask: int) -> list[int]:
 
 
 def zero_columns(ins: Tcgen05Mma, mask: int) -> list[int]:
-    """The columns of B that count as zeros."""
+    """The columns of D whose column of B counts as zeros."""
     if not mask:
         return []
     return [int(column) for column in ZeroColumnMask.decode(mask).zeros(ins.m, ins.n).nonzero()[0]]

@@ -471,6 +471,7 @@ def _tensor_parts(state: ExplorerState, ins: Product) -> dict[str, Any]:
         "tensor": tensor_info(ins),
         "disabled_lanes": disabled_lanes(modifiers.disable_output_lane),
         "zero_columns": zero_columns(ins, modifiers.zero_column_mask),
+        "column_shift": modifiers.column_shift,
         "descriptor": descriptor_info(ins),
     }
 
@@ -577,8 +578,12 @@ def _legend(key: Grid) -> dict[str, Any]:
 
 
 def _stacked_products(state: ExplorerState) -> dict[str, Any]:
-    """For several stacked products: the column of B behind each cell of D, and the lanes of each product."""
+    """The column of B behind each cell of D, if it has another number; lanes of several stacked products."""
     ins, layout = state.ins, state.ins.d.layout
+    shift = state.operands.modifiers.column_shift
+    if shift:
+        columns_of_b = np.broadcast_to(np.arange(ins.n, dtype=np.int16) + np.int16(shift), ins.d.shape)
+        return {"column_of_b": columns_of_b.tobytes()}
     if ins.mma_count == 1 or not isinstance(layout, Layout):
         return {}
     rows, columns = ins.d.shape

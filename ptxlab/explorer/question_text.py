@@ -356,7 +356,7 @@ def nonzero_products(state: ExplorerState, row: int, column: int) -> list[tuple[
         changed |= ins.descriptor.negate_a or ins.descriptor.negate_b
     if ins.scale_vec or ins.bit_op or changed:
         return None
-    a, b = state.values("A")[row], state.values("B")[:, ins.column_of_b(row, column)]
+    a, b = state.values("A")[row], state.values("B")[:, state.column_of_b(row, column)]
     return [(x, y) for x, y in zip(a, b, strict=True) if x != 0 and y != 0]
 
 
@@ -366,7 +366,8 @@ def product_counts(state: ExplorerState) -> NDArray[np.int64]:
     a, b = (state.values("A") != 0).astype(np.float32), (state.values("B") != 0).astype(np.float32)
     rows, columns = ins.d.shape
     if ins.mma_count == 1:
-        return np.asarray(a @ b, dtype=np.int64)
+        first = state.operands.modifiers.column_shift
+        return np.asarray(a @ b[:, first : first + columns], dtype=np.int64)
     counts = [
         [int(a[row] @ b[:, ins.column_of_b(row, column)]) for column in range(columns)] for row in range(rows)
     ]

@@ -437,7 +437,7 @@ class Value(ResultQuestion):
         value = format_value(state.values("D")[self.row, self.column])
         products = nonzero_products(state, self.row, self.column)
         accumulator = format_value(state.values("C")[self.row, self.column])
-        b_column = state.ins.column_of_b(self.row, self.column)
+        b_column = state.column_of_b(self.row, self.column)
         explanation = f"{self.cell} = {value}: row {self.row} of A times column {b_column} of B"
         if products is not None and len(products) <= _FEW_PRODUCTS:
             terms = [f"{factor_text(a)}·{factor_text(b)}" for a, b in products] or ["0"]
@@ -488,7 +488,7 @@ class Change(Question):
         columns = [
             column
             for column in range(state.ins.d.shape[1])
-            if state.values("B")[k, state.ins.column_of_b(row, column)] != 0
+            if state.values("B")[k, state.column_of_b(row, column)] != 0
         ]
         return cls(row, k, int(random.choice(columns)), other_value(state, row, k))
 
@@ -538,7 +538,7 @@ class Change(Question):
 
     def solution(self, state: ExplorerState) -> Solution:
         cell, result = Cell("A", self.row, self.k), Cell("D", self.row, self.column)
-        factor = Cell("B", self.k, state.ins.column_of_b(self.row, self.column))
+        factor = Cell("B", self.k, state.column_of_b(self.row, self.column))
         value = format_value(state.ins.d.dtype.decode(np.array([self._code(state)]))[0])
         now = format_value(state.values("D")[self.row, self.column])
         other = format_value(state.values("B")[factor.row, factor.column])

@@ -182,6 +182,10 @@ class ExplorerState:
         """Values of a matrix, D included."""
         return self.matrices.operand(name).dtype.decode(self.codes(name))
 
+    def column_of_b(self, row: int, column: int) -> int:
+        """The column of B that goes into a cell of D."""
+        return self.ins.column_of_b(row, column) + self.operands.modifiers.column_shift
+
     def registers(self, name: str) -> NDArray[Any]:
         """Registers of an operand [lanes, registers], or words of tensor memory [lanes, columns].
 

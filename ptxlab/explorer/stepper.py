@@ -43,7 +43,7 @@ def dot_product_steps(state: ExplorerState, trace: Trace) -> dict[str, Any]:
     products = roles.count("product")
     parts = f"{products} products" if products else f"{roles.count('block')} blocks of products"
     return {
-        "column_of_b": state.ins.column_of_b(trace.row, trace.col),
+        "column_of_b": state.column_of_b(trace.row, trace.col),
         "summary": f"D[{trace.row}][{trace.col}] = {decimal(trace.value)} from C and {parts}; play or drag",
         "steps": steps,
     }

@@ -42,6 +42,15 @@ class Modifiers:
     disable_output_lane: int = 0  # a bit for each lane of tensor memory
     zero_column_mask: int = 0  # the 64-bit descriptor
 
+    @property
+    def column_shift(self) -> int:
+        """Columns of B that the zero-column mask passes over.
+
+        >>> Modifiers(zero_column_mask=0x203028000000000).column_shift
+        2
+        """
+        return self.zero_column_mask >> 56 & 63
+
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)

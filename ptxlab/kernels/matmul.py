@@ -23,6 +23,7 @@ from ..isa.mma import MmaForm
 from ..isa.operands import Operands
 from ..isa.parse import parse_product
 from ..isa.product_form import ProductForm
+from ..isa.tcgen05 import Tcgen05Mma
 from ..numerics.emulate import emulate
 from .device_matmul import matmul_arrays, matmul_codes, matmul_compressed
 from .gemm.sparse import CompressedMatrix, check_compressed, has_kernel
@@ -79,6 +80,8 @@ def matmul(
             "e.g. mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
         )
     ins = parse_product(instruction)
+    if isinstance(ins, Tcgen05Mma) and ins.descriptor.max_shift:  # nothing is shifted here
+        ins = ins.with_descriptor(max_shift=0)
     if not is_name(on, ("emulator", "gpu")):
         raise PtxlabError(f"on={quoted(on)}: it runs on 'emulator' or on 'gpu'")
     if on == "gpu" and model is not None:

@@ -111,6 +111,9 @@ def shared_tile(form: Tcgen05Mma, operand: Operand, swizzle: int = 0) -> Tile:
     if is_transposed(form, operand):
         if bits == 32:
             return Tile(bits, -(-rows // 32) * 32, k, "MN", 128, chunk=32)
+        if operand.name == "B" and form.descriptor.max_shift:  # columns beyond N may end inside an atom
+            width = 128 // bits * max(as_int(swizzle, "swizzle") // 16, 1)
+            rows = -(-rows // width) * width
         return Tile(bits, rows, k, "MN", swizzle)
     tile = Tile(bits, rows, k, "K", swizzle)
     if 0 < tile.swizzle < tile.row_bytes:

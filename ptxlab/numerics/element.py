@@ -31,6 +31,7 @@ __all__ = [
     "nibbles_of",
     "scales_of",
     "shifted_rows",
+    "used_columns",
     "zero_columns",
 ]
 
@@ -78,7 +79,8 @@ class Element:
         column_of_b = ins.column_of_b(row, column)
         pairs = [Pair(k, int(x), int(b[k, column_of_b])) for k, x in zip(positions, a[row], strict=True)]
         c_code, c_shift = int(c[row, column]), operands.modifiers.scale_input_d
-        return cls(ins, row, column_of_b, pairs, c_code, scales, c_shift)
+        shift = operands.modifiers.column_shift
+        return cls(ins, row, column_of_b + shift, pairs, c_code, scales, c_shift)
 
     @property
     def c(self) -> Number:
@@ -163,7 +165,14 @@ def codes_of_c(operands: Operands) -> NDArray[Any]:
 def codes_of_b(operands: Operands) -> NDArray[Any]:
     """B's codes; zeros in the columns that a mask leaves out."""
     codes, zeros = operands.ins.b.unpack_codes(operands.b), zero_columns(operands)
+    codes = used_columns(operands, codes)
     return codes if zeros is None else np.where(zeros, codes.dtype.type(0), codes)
+
+
+def used_columns(operands: Operands, b: NDArray[Any]) -> NDArray[Any]:
+    """The columns of B that are multiplied: its N from where the zero-column mask of tcgen05.mma.ws says."""
+    ins, first = operands.ins, operands.modifiers.column_shift
+    return b[..., first : first + ins.n] if isinstance(ins, Tcgen05Mma) and ins.ws else b
 
 
 def zero_columns(operands: Operands) -> NDArray[np.bool_] | None:

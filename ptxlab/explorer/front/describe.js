@@ -139,10 +139,12 @@ function scaled({ A, B, SFA, SFB }, name, row, column) {
 
 // What the masks of tcgen05.mma make of a cell.
 /** @param {InstructionInfo} instruction @param {Matrix} matrix @param {number} index @param {number} column */
-function masked({ disabled_lanes: lanes, zero_columns: zeros }, { name, place }, index, column) {
+function masked(instruction, { name, place }, index, column) {
+  const { disabled_lanes: lanes, zero_columns: zeros, column_shift: shift = 0 } = instruction;
   if (name === "D" && place && lanes?.includes(place.lane[index]))
     return ["disable-output-lane: it stays as it was, C"];
-  if (!zeros?.includes(column) || (name !== "B" && name !== "D")) return [];
+  if (name !== "B" && name !== "D") return [];
+  if (!zeros?.includes(name === "B" ? column - shift : column)) return [];
   return [name === "B" ? "zero-column mask: it counts as 0" : "zero-column mask: A times 0"];
 }
 

@@ -114,13 +114,13 @@ export function drawLayer(pane, context, layer, some, colour = null) {
   context.font = `${size}px ${app.ink.mono}`;
   context.textAlign = "right";
   context.textBaseline = "middle";
-  const { zero_columns: zeros } = app.instruction;
+  const { zero_columns: zeros, column_shift: shift = 0 } = app.instruction;
   /** @type {DrawCell} */
   const drawCell = (row, column, index, x, y, width) => {
     const [fill, text] = colour ?? paint(index);
     const ghost =
       (matrix.counterpart && layer.name === "A" && matrix.counterpart[index] < 0) ||
-      (layer.name === "B" && zeros?.includes(column));
+      (layer.name === "B" && zeros?.includes(column - shift));
     const faint = ghost || matrix.unknown || (!digits && !aside && matrix.values[index] === 0);
     const strength = grey
       ? 0.12 + 0.75 * Math.min(1, Math.abs(matrix.values[index]) / grey)

@@ -125,6 +125,7 @@ interface InstructionInfo {
   /** Lanes of D that stay as they were, and columns of B that count as zeros. */
   disabled_lanes?: number[];
   zero_columns?: number[];
+  column_shift?: number;
 }
 
 /** Several products that are stacked. */

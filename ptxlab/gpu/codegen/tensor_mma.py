@@ -214,7 +214,7 @@ def filled(form: Tcgen05Mma, operand: Operand, tile: Tile) -> list[str]:
         return _stream(operand, tile, element, name)
     together = 128 // tile.bits if operand.dtype.bits < 8 else 1  # elements that are written at once
     by_major = together > 1 and tile.major == "MN"  # those of a chunk follow each other along M or N
-    along, across = (k, rows // together) if by_major else (k // together, rows)
+    along, across = (k, -(-rows // together)) if by_major else (k // together, rows)
     split = f"j / {along}", f"j % {along}"
     if not by_rows:
         split = f"j % {across}", f"j / {across}"
@@ -228,6 +228,8 @@ def filled(form: Tcgen05Mma, operand: Operand, tile: Tile) -> list[str]:
     text += _swizzling(tile)
     if together > 1:
         each = element("(row + n)", "k") if by_major else element("row", "k + n")
+        if by_major and rows % together:  # the last chunk is not full
+            each = f"row + n < {rows} ? {each} : 0"
         return [*text, *_chunk(operand, tile, each, name, together), "}"]
     place = f"{name}[at]" if tile.bits == 8 else f"*({cpp.code_word(operand)}*)({name} + at)"
     return [*text, f"    {place} = {element('row', 'k')};", "}"]

@@ -396,8 +396,12 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
 
     @cached_property
     def b(self) -> Operand:
-        """Multiplicand B, in shared memory; of cta_group::2 each CTA has half of its columns."""
-        return Operand("B", element_type(self.b_type), (self.k, self.n), None, "shared", ("k", "n"))
+        """Multiplicand B, in shared memory; of cta_group::2 each CTA has half of its columns.
+
+        Of .ws it has `max_shift` columns more, from which a zero-column mask with a shift takes its N.
+        """
+        shape = (self.k, self.n + self.descriptor.max_shift)
+        return Operand("B", element_type(self.b_type), shape, None, "shared", ("k", "n"))
 
     @cached_property
     def d(self) -> TensorOperand:
@@ -537,6 +541,8 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
             found.append("the upper half of a word of D becomes 0")
         if self.ws:
             found.append("a column of B that the mask takes as zeros makes NaN of an infinity in A")
+        if self.descriptor.max_shift:
+            found.append("a zero-column mask shifts B by at most max_shift columns, beyond which B has none")
         wide_k = self.k > self.descriptor.depths[0]
         if wide_k and 6 in (operand.dtype.bits for operand in self.operands.values()):
             found.append("elements of 6 bits without padding lie in shared memory from the lowest bit on")
@@ -553,10 +559,13 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
             )
         if modifiers.zero_column_mask:
             mask = ZeroColumnMask.decode(modifiers.zero_column_mask)
-            if mask.shift:
+            mask.zeros(self.m, self.n)  # refuses a shift that this M does not have
+            if mask.shift > self.descriptor.max_shift:
+                enough = next((most for most in (8, 16, 32) if most >= mask.shift), 32)
                 raise PtxlabError(
-                    f"zero_column_mask=0x{mask.code:x}: it shifts B by {mask.shift} columns, to columns "
-                    f"beyond the {self.n} of this B; ptxlab takes no shift"
+                    f"zero_column_mask=0x{mask.code:x}: it shifts B by {mask.shift} columns, and max_shift "
+                    f"of the instruction descriptor is {self.descriptor.max_shift}; take max_shift={enough}, "
+                    f"with which B has as many columns more"
                 )
         return modifiers
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...isa.matrix_operand import MatrixOperand
 from ...isa.operands import Operands
-from ..element import Element, codes_of_c, negated, nibbles_of, shifted_rows, zero_columns
+from ..element import Element, codes_of_c, negated, nibbles_of, shifted_rows, used_columns, zero_columns
 from ..products import exact_product
 from ..steps import Step, Term, add_up
 from .base import Array, Rule
@@ -30,7 +30,7 @@ class Exact(Rule):
         """See `Rule.dot`. Sums of products of bytes fit float32 exactly: at most 64 * 255 * 255 < 2^24."""
         ins = operands.ins
         number = np.float32 if ins.a.dtype.bits <= 8 else np.float64
-        b = _values(ins.b, operands.b, number)
+        b = used_columns(operands, _values(ins.b, operands.b, number))
         zeros = zero_columns(operands)
         if zeros is not None:
             b = np.where(zeros, number(0), b)
