@@ -9,13 +9,16 @@ import numpy as np
 import pytest
 
 import ptxlab
-from ptxlab import PtxlabError
+from ptxlab import Instruction, PtxlabError
 from ptxlab.isa.availability import ROWS, Availability, availability
+from ptxlab.isa.registers import accepted, matrix_registers
 from ptxlab.isa.targets import TARGET_VERSIONS, TARGETS
 from ptxlab.isa.versions import CUDA_RELEASES, PtxVersion
+from ptxlab.numerics.scalar import operation
 from tests.assembler import NEWEST
+from tests.assembler import line as assembler_line
 from tests.availability_lines import HEAD, lines, scalar_lines
-from tests.sampling import EXHAUSTIVE
+from tests.sampling import EXHAUSTIVE, one_in
 
 #: Versions of PTX that only an assembler knows, before CUDA 12.
 _OLD_VERSIONS = (*((6, minor) for minor in (3, 4, 5)), *((7, minor) for minor in range(9)))
@@ -91,11 +94,90 @@ def test_every_row_has_a_line() -> None:
     assert [row.what for row in ROWS if row not in found] == []
 
 
+# -- types of registers --------------------------------------------------------------------------------------
+
+#: Registers of each type, by the letter that the type begins with, and those of the lines by their widths.
+_TYPES = {"b": ".b16 h .b32 r .b64 d", "s": ".s16 h .s32 r .s64 d", "u": ".u16 h .u32 r .u64 d",
+          "f": ".f16 h .f32 r .f64 d"}  # fmt: skip
+_REGISTERS = " ".join(
+    f".reg {kind} {letter}{name}<140>;"
+    for letter, types in _TYPES.items()
+    for kind, name in zip(types.split()[::2], types.split()[1::2], strict=True)
+)
+_TYPED_HEAD = (
+    HEAD.partition("\n.reg")[0].partition(" .reg")[0] + f" {_REGISTERS} .reg .pred p<9>; .reg .b8 y<9>;\n"
+)
+
+
+def _accepting(cases: list[tuple[str, tuple[str, ...]]], target: str) -> list[str]:
+    """Which letters the assembler takes for the one operand that each text leaves open as ``@``."""
+    texts = [text.replace("@", letter) for text, letters in cases for letter in letters]
+    head = _TYPED_HEAD.format(target=target, version=NEWEST.ptx_version)
+    log = NEWEST.assemble(head + ";\n".join([*texts, "mov.u32 br0, p0"]) + ";\nret; }\n", target) or ""
+    refused = {int(line) - head.count("\n") - 1 for line in re.findall(r"line (\d+); error", log)}
+    assert len(texts) in refused, log[-300:]
+    takes = iter(number not in refused for number in range(len(texts)))
+    return ["".join(letter for letter in letters if next(takes)) for _, letters in cases]
+
+
+def test_types_of_registers_are_those_of_the_assembler() -> None:
+    cases, expected = [], []
+    for line in one_in(9, [line for line in scalar_lines() if " y" not in line]):
+        opcode = line.split(" ")[0]
+        known = operation(opcode)
+        if known is None or "sm_120a" not in availability(*_features(line)).targets:
+            continue
+        places = list(re.finditer(r"(?<=[ |])[hrdp]\d", line))
+        registers = [*known.registers[: line.count("|") + 1], *known.registers[len(known.results) :]]
+        for place, type_name in zip(places, registers, strict=False):
+            if place[0][0] == "p":
+                continue
+            before, after = (re.sub(r"\b([hrd])(\d)", r"b\1\2", text)
+                             for text in (line[: place.start()], line[place.end() :]))  # fmt: skip
+            cases.append((f"{before}@{place[0]}{after}", tuple("bsuf")))
+            expected.append((line, place[0], accepted(type_name)))
+    answers = _accepting(cases, "sm_120a")
+    wrong = [(*case, answer) for case, answer in zip(expected, answers, strict=True) if case[2] != answer]
+    assert wrong == []
+
+
+def test_types_of_matrix_registers_are_those_of_the_assembler() -> None:
+    """One form of each combination of family and types."""
+    for target in ("sm_90a", "sm_120a"):
+        forms = {}
+        for form in ptxlab.catalog(target=target):
+            if isinstance(form, Instruction) and form.lanes in (32, 128) and form.n <= 64:
+                key = (form.family, form.d_type, form.a_type, form.c_type, form.scale_a is None, form.a_space)
+                forms.setdefault(key, form)
+        cases, expected = [], []
+        for form in forms.values():
+            opcode, _, line = assembler_line(form).partition(" ")
+            names = ("d", "a") if form.family.startswith("wgmma") else ("d", "a", "b", "c")
+            groups = list(re.finditer(r"\{[^}]*\}", line))
+            for group, name in zip(groups, names, strict=False):
+                parts = [line[: group.start()], line[group.start() : group.end()], line[group.end() :]]
+                parts = [_as_typed(part, "@" if number == 1 else "b") for number, part in enumerate(parts)]
+                cases.append((f"{opcode} {''.join(parts)}".rstrip(";"), tuple("bsuf")))
+                expected.append((form.mnemonic, name, matrix_registers(form, name)))
+        answers = _accepting(cases, target)
+        wrong = [(*case, answer) for case, answer in zip(expected, answers, strict=True) if case[2] != answer]
+        assert wrong == []
+        assert len(cases) > 100
+
+
+def _as_typed(text: str, letter: str) -> str:
+    """Registers of `tests.assembler.line` as those of a type."""
+    named = re.sub(r"\b[abcf](\d+)\b", rf"{letter}r\1", text)
+    named = re.sub(r"\bw(\d+)\b", rf"{letter}d\1", named)
+    named = re.sub(r"\b(da|db)\b", "bd0", named)
+    return re.sub(r"\bp\b", "p0", re.sub(r"\b(e|sfa|sfb)\b", "br0", named))
+
+
 _TEXT = """.version {version}
 .target {target}
 .address_size 64
 .visible .entry k() {{
-.reg .b32 r<4>; .reg .b64 d<4>; .reg .pred p<2>; .shared .b8 memory[64];
+.reg .b32 r<4>; .reg .f32 f<4>; .reg .b64 d<4>; .reg .pred p<2>; .shared .b8 memory[64];
 {line}
 ret; }}"""
 
@@ -126,6 +208,13 @@ _REFUSED = [
         "{r0, r0, r0, r0}, {r0, r0, r0, r0}, {r0, r0}, {r0, r0, r0, r0}",
         _LACKS.format("sm_80", "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32", "sm_89 and later"),
     ),
+    (
+        "sm_90", "8.0", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{f0, f1, f2, f3}, {f0, f0, f0, f0}, {r0, r0}, {f0, f1, f2, f3}",
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 takes a register of bits (.b16, .b32, .b64) here, "
+        "and f0 is .f32",
+    ),
+    ("sm_90", "8.0", "popc.b32 f0, r0", "popc.b32 takes an integer here, and f0 is .f32"),
 ]  # fmt: skip
 
 

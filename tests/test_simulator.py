@@ -346,7 +346,7 @@ def test_a_loop_that_never_ends() -> None:
         # the widths of registers, which the assembler checks
         (("add.s64 %rd3, %rd1", "add.s64 %rd3, %r1"), "takes a register of 64 bits here, and %r1 is .b32"),
         (("add.s64 %rd3", "add.s64 %r1"), "add.s64 takes a register of 64 bits here, and %r1 is .b32"),
-        ((".reg .b64 %rd<4>", ".reg .f64 %rd<4>"), "ld.param.u64 takes integers, and %rd1 is .f64"),
+        ((".reg .b64 %rd<4>", ".reg .f64 %rd<4>"), "ld.param.u64 takes an integer here, and %rd1 is .f64"),
         (("add.s64 %rd3", "add.s64 %p1"), "add.s64 takes a register of 64 bits here, and %p1 is .pred"),
         (
             ("[%rd3], %r3;\nDONE", "[%p1], %r3;\nDONE"),

@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import PtxlabError
+from ...isa.registers import accepted
 from ...numerics.scalar import operation
 from ...numerics.scalar.approximations import DIVISIONS, division, division_factors
 from ..ptx import Instruction, Operand, Pair, Register, Sink, Symbol, Vector, type_bits
 from ..ptx.contraction import Contraction
 from .machine import Frame, Machine, Step
-from .operands import Builder, Context, Read, Write, reader, readers, unsupported, writer
+from .operands import Builder, Context, Read, Write, check_type, reader, readers, unsupported, writer
 from .threads import UNSIGNED, Threads
 
 __all__ = ["BUILDERS", "fused_sum", "product", "scalar"]
@@ -33,6 +34,12 @@ def scalar(instruction: Instruction, context: Context) -> Step:
     least = len(known.sources) - known.optional - (parts[0] in _WITH_CARRY)
     if not least <= len(sources) <= len(known.sources):
         raise PtxlabError(f"{instruction.where}: {instruction.opcode} takes {least} sources")
+    results = (destination.first, destination.second) if isinstance(destination, Pair) else (destination,)
+    count = len(known.results)
+    for operands, types in ((results, known.registers[:count]), (sources, known.registers[count:])):
+        for operand, type_name in zip(operands, types, strict=False):
+            if isinstance(operand, Register):
+                check_type(operand, instruction, accepted(type_name))
     reads = tuple(
         _reader(source, _bits(dtype), instruction, context)
         for source, dtype in zip(sources, known.sources, strict=False)

@@ -15,7 +15,7 @@ from . import arithmetic, asynchronous, control, loads, matrices, tensor, warps
 from .legality import check_target_of
 from .machine import Frame, Machine, Program, Step
 from .memory import GLOBAL_START, SHARED_START, Buffer
-from .operands import Builder, Context
+from .operands import Builder, Context, IllegalError
 from .threads import UNSIGNED, Threads
 
 __all__ = ["BUILDERS", "Image"]
@@ -210,13 +210,15 @@ def _check_order(instruction: Instruction) -> None:
 def _step(instruction: Instruction, context: Context) -> Step:
     """An instruction, ready to execute; one that is not simulated is an error when a thread reaches it.
 
-    One that the module's target lacks is an error at once: the assembler refuses the whole module.
+    One that the assembler refuses is an error at once, since it refuses the whole module.
     """
     check_target_of(instruction, context.module)
     try:
         _check_order(instruction)
         builder = BUILDERS.get(instruction.parts[0], arithmetic.scalar)
         step = builder(instruction, context)
+    except IllegalError:
+        raise
     except (PtxlabError, ValueError, IndexError) as error:
         reason = error if isinstance(error, PtxlabError) else PtxlabError(
             f"{instruction.where}: {instruction.opcode} has operands that are not understood"

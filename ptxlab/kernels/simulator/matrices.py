@@ -17,6 +17,7 @@ from ...isa.modifiers import Modifiers
 from ...isa.operand import Operand as MatrixOperand
 from ...isa.operands import Operands
 from ...isa.parse import parse
+from ...isa.registers import matrix_registers
 from ...isa.transfer import TransferForm
 from ...memory.descriptors import descriptor
 from ...numerics.emulate import emulate
@@ -25,7 +26,7 @@ from .deferred import Deferred, RegisterOperands, Values, WarpgroupOperands, val
 from .loads import space_of
 from .machine import Frame, Machine, Step
 from .memory import CHUNK, SHARED_WINDOW
-from .operands import Builder, Context, Read, Write, address, reader, readers, unsupported, writer, writers
+from .operands import Builder, Context, Read, Write, address, reader, readers, unsupported, writer
 from .threads import Threads
 
 __all__ = ["BUILDERS"]
@@ -72,13 +73,22 @@ def _complete(threads: Threads, lanes: int) -> Threads:
 
 
 def _read_matrix(
-    operand: Operand, matrix: MatrixOperand, instruction: Instruction, context: Context
+    operand: Operand,
+    matrix: MatrixOperand,
+    instruction: Instruction,
+    context: Context,
+    letters: str | None = None,
 ) -> tuple[Read, ...]:
-    return readers(_checked(operand, matrix, instruction), matrix.register_bits, instruction, context)
+    items = _checked(operand, matrix, instruction)
+    return readers(items, matrix.register_bits, instruction, context, letters)
 
 
-def _write_matrix(operand: Operand, matrix: MatrixOperand, instruction: Instruction) -> tuple[Write, ...]:
-    return tuple(writer(item, instruction) for item in _checked(operand, matrix, instruction))
+def _write_matrix(
+    operand: Operand, matrix: MatrixOperand, instruction: Instruction, letters: str | None = None
+) -> tuple[Write, ...]:
+    return tuple(
+        writer(item, instruction, letters=letters) for item in _checked(operand, matrix, instruction)
+    )
 
 
 def _checked(operand: Operand, matrix: MatrixOperand, instruction: Instruction) -> Sequence[Operand]:
@@ -98,13 +108,12 @@ def _mma(instruction: Instruction, context: Context) -> Step:
         raise unsupported(instruction)
     d, a, b, c, *others = instruction.operands
     reads = {
-        "a": _read_matrix(a, form.a, instruction, context),
-        "b": _read_matrix(b, form.b, instruction, context),
-        "c": _read_matrix(c, form.c, instruction, context),
+        name: _read_matrix(operand, form.inputs[name], instruction, context, matrix_registers(form, name))
+        for name, operand in (("a", a), ("b", b), ("c", c))
     }
     operands = {"a": a, "b": b, "c": c}
     types: dict[str, Any] = {name: form.inputs[name].register_type for name in reads}
-    writes = _write_matrix(d, form.d, instruction)
+    writes = _write_matrix(d, form.d, instruction, matrix_registers(form, "d"))
     modifiers: dict[str, int] = {}
     if form.e is not None:
         metadata, selector, *others = others
@@ -383,9 +392,12 @@ def _wgmma(instruction: Instruction, context: Context) -> Step:
     d, a, b, *others = instruction.operands
     from_registers = isinstance(a, Vector)
     form = form.a_from("register" if from_registers else "shared")
-    accumulator = _read_matrix(d, form.d, instruction, context)
-    writes = writers(d, instruction)
-    a_reads = _read_matrix(a, form.a, instruction, context) if from_registers else ()
+    letters = matrix_registers(form, "d")
+    accumulator = _read_matrix(d, form.d, instruction, context, letters)
+    writes = _write_matrix(d, form.d, instruction, letters)
+    a_reads: tuple[Read, ...] = ()
+    if from_registers:
+        a_reads = _read_matrix(a, form.a, instruction, context, matrix_registers(form, "a"))
     metadata: tuple[Read, ...] = ()
     modifiers: dict[str, int] = {}
     if form.e is not None:

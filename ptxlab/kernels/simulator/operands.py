@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import PtxlabError
+from ...isa.registers import accepted, fits
 from ..ptx import (
     Address,
     Function,
@@ -30,8 +31,8 @@ from .machine import Frame, Machine, Step
 from .threads import UNSIGNED, Threads
 
 __all__ = [
-    "Builder", "Context", "Read", "Write", "address", "as_symbol", "reader", "readers", "unsupported",
-    "writer", "writers",
+    "Builder", "Context", "IllegalError", "Read", "Write", "address", "as_symbol", "check_type",
+    "reader", "readers", "unsupported", "writer", "writers",
 ]  # fmt: skip
 
 Read = Callable[[Machine, Frame, Threads], NDArray[Any]]
@@ -60,6 +61,10 @@ class Context:
 Builder = Callable[[Instruction, Context], Step]
 
 
+class IllegalError(PtxlabError):
+    """What the assembler refuses, whether a thread reaches it or not."""
+
+
 def unsupported(instruction: Instruction, what: str = "") -> PtxlabError:
     """The refusal of an instruction that is not simulated."""
     return PtxlabError(f"{instruction.where}: {what or instruction.opcode} is not simulated yet")
@@ -70,9 +75,15 @@ def unsupported(instruction: Instruction, what: str = "") -> PtxlabError:
 _WIDER = frozenset({"cvt", "ld", "ldu", "st"})
 
 
-def reader(operand: Operand, bits: int, instruction: Instruction, context: Context) -> Read:
-    """What reads an operand as an array of so many bits; a wider register is cut off where PTX allows one."""
+def reader(
+    operand: Operand, bits: int, instruction: Instruction, context: Context, letters: str | None = None
+) -> Read:
+    """What reads an operand as an array of so many bits; a wider register is cut off where PTX allows one.
+
+    `letters` are those of `isa.registers.accepted`, if they do not follow from the instruction's type.
+    """
     if isinstance(operand, Register):
+        check_type(operand, instruction, letters)
         _check_width(operand, bits, instruction)
         return _register_reader(operand, bits)
     if isinstance(operand, Negated):
@@ -103,14 +114,27 @@ def reader(operand: Operand, bits: int, instruction: Instruction, context: Conte
     raise PtxlabError(f"{instruction.where}: {instruction.opcode} does not take this kind of operand")
 
 
-def _check_kind(register: Register, instruction: Instruction) -> None:
-    """Integer instructions take no registers of floats (PTX ISA, Operand Type Checking Rules)."""
-    if not register.type.startswith("f") or not {"cvt", "v2", "v4", "v8"}.isdisjoint(instruction.parts):
-        return  # cvt has two types; the assembler does not look into vectors
+#: Instructions whose operands have the type that their opcode ends with.
+_TYPED = frozenset({"ld", "ldu", "st", "atom", "red", "mov", "selp"})
+_KINDS = {"bsu": "an integer", "bf": "a float", "b": "a register of bits (.b16, .b32, .b64)"}
+
+
+def _letters(instruction: Instruction) -> str:
+    """What registers an instruction takes if nothing is said of the operand."""
+    if instruction.parts[0] in _TYPED:
+        in_vectors = not {"v2", "v4", "v8"}.isdisjoint(instruction.parts)  # where the assembler does not look
+        return accepted("b32" if in_vectors else instruction.parts[-1])
     types = [part for part in instruction.parts[1:] if type_bits(part) is not None]
-    if types and all(part[0] in "su" for part in types):
-        raise PtxlabError(
-            f"{instruction.where}: {instruction.opcode} takes integers, and {register.name} is "
+    return accepted("s32") if types and all(part[0] in "su" for part in types) else accepted("b32")
+
+
+def check_type(register: Register, instruction: Instruction, letters: str | None = None) -> None:
+    """Refuse a register of a type that the operand does not take: PTX ISA, Operand Type Checking Rules."""
+    wanted = _letters(instruction) if letters is None else letters
+    if not fits(register.type, wanted):
+        kind = _KINDS[wanted]
+        raise IllegalError(
+            f"{instruction.where}: {instruction.opcode} takes {kind} here, and {register.name} is "
             f".{register.type}"
         )
 
@@ -150,9 +174,10 @@ def _check_immediate(immediate: Immediate, bits: int, instruction: Instruction) 
 
 
 def _check_width(register: Register, bits: int, instruction: Instruction) -> None:
-    _check_kind(register, instruction)
     own = type_bits(register.type)
     wider = instruction.parts[0] in _WIDER and own is not None and own >= bits > 1
+    if bits == 8 and "bf16" in instruction.parts:  # which the assembler takes from registers of 8 bits only
+        wider = False
     if own != bits and not wider:
         raise _of_another_width(register, bits, instruction)
 
@@ -218,10 +243,14 @@ def _immediate_bits(immediate: Immediate, bits: int) -> int:
 
 
 def readers(
-    operands: Sequence[Operand], bits: int, instruction: Instruction, context: Context
+    operands: Sequence[Operand],
+    bits: int,
+    instruction: Instruction,
+    context: Context,
+    letters: str | None = None,
 ) -> tuple[Read, ...]:
     """Readers of several operands of equal width."""
-    return tuple(reader(operand, bits, instruction, context) for operand in operands)
+    return tuple(reader(operand, bits, instruction, context, letters) for operand in operands)
 
 
 def address(operand: Operand, instruction: Instruction, context: Context) -> Read:
@@ -257,13 +286,15 @@ def address(operand: Operand, instruction: Instruction, context: Context) -> Rea
     return read_again if instruction.index in context.repeated else read
 
 
-def writer(operand: Operand, instruction: Instruction, signed: bool = False) -> Write:
+def writer(
+    operand: Operand, instruction: Instruction, signed: bool = False, letters: str | None = None
+) -> Write:
     """What writes a result into a register; a narrower one is extended where PTX allows that."""
     if isinstance(operand, Sink):
         return lambda frame, threads, values: None
     if not isinstance(operand, Register):
         raise PtxlabError(f"{instruction.where}: {instruction.opcode} takes a register for its result")
-    _check_kind(operand, instruction)
+    check_type(operand, instruction, letters)
     index = operand.index
     bits = type_bits(operand.type) or 32
     if bits not in UNSIGNED:

@@ -37,6 +37,7 @@ class Operation:
     result_types: tuple[str, ...]
     function: Callable[..., Any] = field(repr=False, compare=False)
     optional: int = 0  # sources at the end that may be left out
+    registers: tuple[str, ...] = ()  # types that registers for results and then sources must fit
     exact: bool = True  # whether an H200 gives the same bits; some approximations are only rounded correctly
 
     @cached_property
@@ -97,7 +98,10 @@ def _approximations() -> dict[tuple[str, tuple[str, ...], tuple[str, ...]], Oper
     for text, function in FUNCTIONS.items():
         parts = Opcode.parse(text)
         sources = (parts.type,) * (2 if parts.name == "div" else 1)
-        operations[parts.key] = Operation(text, sources, (parts.type,), function, exact=text in EXACT)
+        registers = (parts.type, *sources)
+        operations[parts.key] = Operation(
+            text, sources, (parts.type,), function, registers=registers, exact=text in EXACT
+        )
     return operations
 
 
@@ -134,7 +138,12 @@ def operation(opcode: str) -> Operation | None:
     if entry is not None:
         text, row = entry
         sources, results = row.types(parts, row.sources), row.types(parts, row.results)
-        return Operation(text, sources, results, row.build(Opcode.parse(text)), row.sources.count("?"))
+        integers = (*row.integers(row.results), *row.integers(row.sources))
+        registers = tuple(
+            "s32" if integer else name for name, integer in zip((*results, *sources), integers, strict=True)
+        )
+        function = row.build(Opcode.parse(text))
+        return Operation(text, sources, results, function, row.sources.count("?"), registers)
     if parts.name not in _names():
         return None
     texts = [*opcodes(), *(operation.opcode for operation in _approximations().values())]

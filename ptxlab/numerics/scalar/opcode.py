@@ -106,7 +106,8 @@ class Row:
     """A line of the table: opcodes, what they read and return, and how their function is made.
 
     `sources` and `results` are words: `t` the last type of the opcode, `d` its first, `w` twice the width
-    of `t`, `p` a predicate, `b32` and the like a width; `?` marks a source that may be left out.
+    of `t`, `p` a predicate, `i` an integer of 32 bits, `b32` any 32 bits; `?` marks a source that may be left
+    out.
     """
 
     pattern: str
@@ -117,8 +118,12 @@ class Row:
     def types(self, opcode: Opcode, words: str) -> tuple[str, ...]:
         """The types that `sources` or `results` mean for an opcode."""
         twice = f"{opcode.type[0]}{2 * opcode.bits}"
-        named = {"t": opcode.type, "d": opcode.result_type, "w": twice, "p": "pred"}
+        named = {"t": opcode.type, "d": opcode.result_type, "w": twice, "p": "pred", "i": "b32"}
         return tuple(named.get(word, word) for word in words.replace("?", "").split())
+
+    def integers(self, words: str) -> tuple[bool, ...]:
+        """Which sources or results are integers, though their type, if it has one, says bits."""
+        return tuple(word == "i" for word in words.split())
 
 
 def expand(pattern: str) -> Iterator[str]:

@@ -43,16 +43,16 @@ _INTEGER = (
     Row("(min|max).relu(.s16x2|.s32|.s8x4)", "t t", "t", integer.elementwise),
     Row("neg.s8x4", "t", "t", integer.elementwise),
     Row("clmad(.lo|.hi).u64", "t t t", "t", integer.carryless),
-    Row("(popc|clz)(.b32|.b64)", "t", "b32", integer.count),
-    Row(f"bfind{{.shiftamt}}{_32_64}", "t", "b32", integer.count),
+    Row("(popc|clz)(.b32|.b64)", "t", "i", integer.count),
+    Row(f"bfind{{.shiftamt}}{_32_64}", "t", "i", integer.count),
     Row("fns.b32", "t b32 b32", "b32", integer.nth_set_bit),
     Row("brev(.b32|.b64)", "t", "t", integer.brev),
-    Row(f"bfe{_32_64}", "t b32 b32", "t", integer.extract),
-    Row("bfi(.b32|.b64)", "t t b32 b32", "t", integer.insert),
-    Row("szext(.clamp|.wrap)(.u32|.s32)", "t b32", "t", integer.szext),
-    Row("bmsk(.clamp|.wrap).b32", "t t", "t", integer.bmsk),
-    Row("dp4a(.u32|.s32)(.u32|.s32)", "b32 b32 b32", "b32", integer.dot),
-    Row("dp2a(.lo|.hi)(.u32|.s32)(.u32|.s32)", "b32 b32 b32", "b32", integer.dot),
+    Row(f"bfe{_32_64}", "t i i", "t", integer.extract),
+    Row("bfi(.b32|.b64)", "t t i i", "t", integer.insert),
+    Row("szext(.clamp|.wrap)(.u32|.s32)", "t i", "t", integer.szext),
+    Row("bmsk(.clamp|.wrap).b32", "i i", "i", integer.bmsk),
+    Row("dp4a(.u32|.s32)(.u32|.s32)", "i i i", "i", integer.dot),
+    Row("dp2a(.lo|.hi)(.u32|.s32)(.u32|.s32)", "i i i", "i", integer.dot),
     Row(f"(add|sub).cc{_32_64}", "t t", "t p", integer.add_carry),
     Row(f"(addc|subc){_32_64}", "t t p", "t", integer.add_carry),
     Row(f"(addc|subc).cc{_32_64}", "t t p", "t p", integer.add_carry),
@@ -67,9 +67,9 @@ _LOGIC = (
     Row(f"cnot{_BITS}", "t", "t", integer.bitwise),
     Row("lop3.b32", "t t t b32", "t", integer.lop3),
     Row("lop3(.and|.or).b32", "t t t b32 p", "t p", integer.lop3),
-    Row(f"shl{_BITS}", "t b32", "t", integer.shift),
-    Row("shr(.b16|.b32|.b64|.u16|.u32|.u64|.s16|.s32|.s64)", "t b32", "t", integer.shift),
-    Row("shf(.l|.r)(.clamp|.wrap).b32", "t t b32", "t", integer.funnel_shift),
+    Row(f"shl{_BITS}", "t i", "t", integer.shift),
+    Row("shr(.b16|.b32|.b64|.u16|.u32|.u64|.s16|.s32|.s64)", "t i", "t", integer.shift),
+    Row("shf(.l|.r)(.clamp|.wrap).b32", "t t i", "t", integer.funnel_shift),
     Row("prmt.b32{.f4e|.b4e|.rc8|.ecl|.ecr|.rc16}", "t t b32", "t", integer.byte_permute),
 )
 
@@ -156,11 +156,11 @@ _2 = "(.u32|.s32)(.u32|.s32)"
 _VIDEO = (
     Row(
         f"(vadd|vsub|vavrg|vabsdiff|vmin|vmax)(2|4)(.u32|.s32){_2}{{.sat|.add}}",
-        "b32 b32 b32",
-        "b32",
+        "i i i",
+        "i",
         video.simd,
     ),
-    Row(f"vset(2|4){_2}(.eq|.ne|.lt|.le|.gt|.ge){{.add}}", "b32 b32 b32", "b32", video.simd),
+    Row(f"vset(2|4){_2}(.eq|.ne|.lt|.le|.gt|.ge){{.add}}", "i i i", "i", video.simd),
 )
 
 _ALL_INTEGERS = ("u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64")
@@ -220,8 +220,8 @@ def _conversions() -> Iterator[Row]:
     yield Row("cvt(.rz|.rp){.satfinite}.ue8m0x2.f32", "t t", "d", convert.convert)
     yield Row("cvt(.rz|.rp){.satfinite}.ue8m0x2.bf16x2", "t", "d", convert.convert)
     yield Row("cvt.rn.bf16x2.ue8m0x2", "t", "d", convert.convert)
-    yield Row("cvt.pack.sat(.u16|.s16).s32", "b32 b32", "b32", convert.convert_pack)
-    yield Row("cvt.pack.sat(.u2|.s2|.u4|.s4|.u8|.s8).s32.b32", "b32 b32 b32", "b32", convert.convert_pack)
+    yield Row("cvt.pack.sat(.u16|.s16).s32", "i i", "i", convert.convert_pack)
+    yield Row("cvt.pack.sat(.u2|.s2|.u4|.s4|.u8|.s8).s32.b32", "i i b32", "i", convert.convert_pack)
 
 
 #: Every row, with one opcode name in its pattern.
