@@ -19,7 +19,7 @@ import pytest
 
 import ptxlab
 from ptxlab import PtxlabError
-from ptxlab.cli import completion, compute, main, parser
+from ptxlab.cli import completion, compute, examples, main
 from ptxlab.cli.output import Style, as_text
 from ptxlab.instruction import mma_instructions, register_instructions
 from ptxlab.isa.catalog import register_forms
@@ -489,7 +489,7 @@ def test_version_help_and_no_command(answer) -> None:
 
 EXAMPLES = [
     line
-    for text in (parser.OVERVIEW, *parser.EXAMPLES.values())
+    for text in (examples.OVERVIEW, *examples.EXAMPLES.values())
     for line in re.findall(r"^  (ptxlab .*)", text, re.MULTILINE)
 ]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ptxlab.cli import completion, lab, main, parser
+from ptxlab.cli import completion, examples, lab, main
 from ptxlab.isa.catalog import FAMILIES, catalog
 from ptxlab.isa.targets import GENERATIONS, TARGETS
 
@@ -67,7 +67,7 @@ WORDS += [
 ]
 OPERANDS = ["A", "B", "C", "D", "E", "SFA", "SFB", "R", "a", "metadata", "scale_a", "Q", "AA"]
 OPTIONS = sorted(
-    {option for text in parser.EXAMPLES.values() for option in text.split() if option[0] == "-"}
+    {option for text in examples.EXAMPLES.values() for option in text.split() if option[0] == "-"}
     - {"--all", "--record"}  # measuring everything takes minutes, where there is a GPU
 )
 
@@ -188,7 +188,7 @@ class Lines:
         return [self.rng.choice([*completion.SHELLS, *WORDS])]
 
     def line(self) -> list[str]:
-        commands = list(parser.EXAMPLES)
+        commands = list(examples.EXAMPLES)
         commands.remove("sass")  # compiles: a second each
         command = self.rng.choice(commands)
         words = [command, *self.words(command)]

@@ -6,139 +6,23 @@ import argparse
 import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias
 
 from .._version import __version__
 from ..errors import listing, quoted
 from ..isa.catalog import REGISTER_FAMILIES
 from . import completion, compute, lab, lookup, measure, memory, repack, simulate, streams, tcgen05
+from .examples import EXAMPLES, OVERVIEW
 from .names import suggestion
 from .output import Style
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
-__all__ = ["EXAMPLES", "OVERVIEW", "Handler", "build", "parse"]
+__all__ = ["Handler", "build", "parse"]
 
 #: What runs a command: it returns the text to print, or an exit code where it has printed by itself.
 Handler: TypeAlias = Callable[[argparse.Namespace, Style], str | int]
-
-OVERVIEW = """\
-examples:
-  ptxlab list --family wmma                      every form of a family
-  ptxlab show mma.m16n8k64.s4                    all about it; a short name will do
-  ptxlab where mma.m16n8k64.s4 A 9 37            lane, register and bits of A[9][37]
-  ptxlab where mma.sp.m16n8k64.s4 A 9 37         the same for a sparse A
-  ptxlab where mma.m16n8k64.s4 D 9 3 --explain   everything that goes into D[9][3]
-  ptxlab holds mma.m16n8k64.s4 B --lane 5        what lane 5 holds of B
-  ptxlab layout mma.m16n8k64.s4 A --svg > a.svg  the layout as a picture
-  ptxlab descriptor 0x4000004000010040           which bytes wgmma reads through it
-  ptxlab conflicts ld.shared.v4.f32 --pitch 80   bank conflicts of an access
-  ptxlab repack mma.m16n8k16.f32.f16 mma.m16n8k16.f32.f16    D as A of the next mma
-  ptxlab sass mma.m16n8k64.s4 --target sm_80     the machine code of that chip
-  ptxlab trace mma.m16n8k16.f32.f16 3 5          why D[3][5] has its bits
-  ptxlab run mma.sp.m16n8k16.tf32 --on both      emulator against GPU, bit for bit
-  ptxlab simulate twice.cu --arg ones:f4:32      a whole kernel, without a GPU
-  ptxlab measure mma.m16n8k16.f32.f16 --recorded H200     latency and throughput
-
-exit status: 0 the answer was written, 1 the request cannot be answered (one sentence says why),
-2 wrong usage, 70 a defect of ptxlab, 130 interrupted
-"""
-
-#: Examples below the help of each command; a test runs them.
-EXAMPLES = {
-    "list": """\
-  ptxlab list --count                        how many, by family and type
-  ptxlab list --target sm_75 --type s4       the s4 instructions of a T4
-  ptxlab list --shape 'm64n*k64' --sparse    a shape with every N
-  ptxlab list --family wgmma | head -3       one name per line in a pipe""",
-    "show": """\
-  ptxlab show mma.m16n8k64.s4
-  ptxlab show mma.m16n8k64.s4 --target sm_80    with the machine code of that chip
-  ptxlab show wmma.m8n8k32.s4 --json""",
-    "where": """\
-  ptxlab where mma.m16n8k64.s4 A 9 37
-  ptxlab where mma.sp.m16n8k16.tf32 E 0 0              a metadata nibble
-  ptxlab where mma.m16n8k64.s4 D 9 3 --explain         everything that goes into it
-  ptxlab where wgmma.sp.m64n24k64.f32.e4m3 B 37 13     a byte of shared memory
-  ptxlab where tcgen05.mma.cta_group::1.kind::f16 D 20 3 --m 64    in tensor memory""",
-    "holds": """\
-  ptxlab holds mma.m16n8k64.s4 A --lane 5
-  ptxlab holds mma.m16n8k64.s4 A --lane 5 --register 1
-  ptxlab holds tcgen05.ld.sync.aligned.16x256b.x1.b32 R --lane 37    a thread of 128""",
-    "layout": """\
-  ptxlab layout mma.m16n8k64.s4 C
-  ptxlab layout mma.m16n8k64.s4 C --formula            as the manual writes it
-  ptxlab layout mma.sp.m16n8k64.s4 A --dense --markdown
-  ptxlab layout mma.m16n8k64.s4 A --csv > a.csv        one line per element
-  ptxlab layout tcgen05.mma.cta_group::1.kind::f16 D --m 64 --svg > d.svg""",
-    "descriptor": """\
-  ptxlab descriptor 0x4000004000010040
-  ptxlab descriptor 0x4000002000010040 --tile bits=16,rows=64,k=64,swizzle=128
-  ptxlab descriptor 0x4000004000010042 --instruction wgmma.m64n64k16.f32.f16
-  ptxlab descriptor 0x4000004000010042 --svg > bytes.svg        which bytes it reads
-  ptxlab descriptor 0x8400490 --instruction tcgen05.mma.cta_group::1.kind::f16
-  ptxlab descriptor --instruction tcgen05.mma.cta_group::1.kind::f16 --m 64 --n 32
-  ptxlab descriptor --tile bits=16,rows=64,k=128,swizzle=128    those of all slices
-  ptxlab descriptor --tile dtype=e4m3,rows=64,k=64,swizzle=64 --svg > tile.svg""",
-    "conflicts": """\
-  ptxlab conflicts ldmatrix.sync.aligned.m8n8.x4.shared.b16 --pitch 128
-  ptxlab conflicts ldmatrix.sync.aligned.m8n8.x4.shared.b16 --pitch 80 --swizzle 64
-  ptxlab conflicts ld.shared.v4.f32 --pitch 64 --lanes-per-row 4
-  ptxlab conflicts st.shared.b32 --pitch 128 --svg > banks.svg""",
-    "repack": """\
-  ptxlab repack wgmma.m64n32k32.f32.e4m3:D wgmma.m64n32k32.f32.e4m3:A
-  ptxlab repack mma.m16n8k16.f32.f16 mma.m16n8k16.f32.f16 --cuda    device function
-  ptxlab repack ldmatrix.sync.aligned.m8n8.x2.trans.b16 mma.m16n8k16.f32.f16:B
-  ptxlab repack mma.m16n8k32.s8:D mma.m16n8k32.s8:A --json""",
-    "metadata": """\
-  ptxlab metadata mma.sp.m16n8k16.tf32 --selector 1
-  ptxlab metadata mma.sp.m16n8k64.s4 --svg > e.svg
-  ptxlab metadata tcgen05.mma.sp.cta_group::1.kind::f16 --selector 1""",
-    "cute": """\
-  ptxlab cute mma.m16n8k64.s4
-  ptxlab cute mma.m16n8k64.s4 A""",
-    "ptx": """\
-  ptxlab ptx mma.m16n8k64.s4                 the PTX instruction with its registers
-  ptxlab ptx mma.m16n8k64.s4 --cpp           as an asm statement
-  ptxlab ptx mma.m16n8k64.s4 --kernel        the kernel that `run` compiles""",
-    "sass": """\
-  ptxlab sass mma.m16n8k64.s4 --target sm_90a
-  ptxlab sass mma.m16n8k64.s4 --all          one line for each generation of chips
-  ptxlab sass tcgen05.mma.cta_group::2.kind::f16""",
-    "models": """\
-  ptxlab models --chip sm_80                 how an A100 adds and rounds
-  ptxlab models --json""",
-    "trace": """\
-  ptxlab trace mma.m16n8k16.f32.f16 3 5
-  ptxlab trace mma.m16n8k64.s4 6 7 --category edges       sums that wrap around
-  ptxlab trace mma.m16n8k16.f32.f16 3 5 --category exponents --seed 2
-  ptxlab trace mma.m16n8k32.f32.e4m3 0 0 --svg > why.svg  as a picture
-  ptxlab trace tcgen05.mma.cta_group::1.kind::f8f6f4 3 5 --descriptor m=64,a=e5m2""",
-    "run": """\
-  ptxlab run mma.m16n8k64.s4 --seed 3
-  ptxlab run mma.sp.m16n8k16.tf32 --on both --batch 1000""",
-    "hunt": """\
-  ptxlab hunt mma.m16n8k16.f32.f16                     on a GPU: 100,000 MMAs
-  ptxlab hunt mma.m16n8k16.f32.f16 --category bottom --mmas 1000000
-  ptxlab hunt mma.m16n8k64.s4 --against sm_80 --mmas 1000    two models, no GPU""",
-    "measure": """\
-  ptxlab measure mma.m16n8k16.f32.f16                        on this machine's GPU
-  ptxlab measure wgmma.m64n128k16.f32.f16 --a shared --recorded H200    without one
-  ptxlab measure --all --record                              every instruction""",
-    "simulate": """\
-  ptxlab simulate twice.cu --block 128 --arg ones:float32:128   an array made here
-  ptxlab simulate saxpy.cu --grid 8 --arg 2.5 --arg x.npy --arg y.npy --save z.npz
-  ptxlab simulate gemm.cu --grid 8,8 --check error --chip A100 --arg a.npy
-  ptxlab simulate all.cu --name "gemm<64>" --option=-DSTAGES=3 --shared 65536""",
-    "lab": """\
-  ptxlab lab                        into the folder ptxlab-notebooks
-  ptxlab lab --to course            into another folder
-  ptxlab lab --update               after an update of ptxlab
-  ptxlab lab --no-browser --port 9999    with options of jupyter lab""",
-    "completion": completion.INSTALL,
-}
-
 
 _SHOWN = 60  # letters of a word that a message repeats
 _LONGEST_MESSAGE = 300  # of argparse, with what it repeats
@@ -220,35 +104,64 @@ def build() -> argparse.ArgumentParser:
     )
     parser.add_argument("-V", "--version", action="version", version=f"ptxlab {__version__}")
     commands = _Commands(parser)
-    _add_lookups(commands)
-    _add_shared_memory_commands(commands)
-    _add_computations(commands)
-    _add_measure(commands)
-    _add_kernels(commands)
-    _add_tools(commands)
+    for add in (
+        _add_list,
+        _add_show,
+        _add_where,
+        _add_holds,
+        _add_layout,
+        _add_metadata,
+        _add_cute,
+        _add_ptx,
+        _add_sass,
+        _add_models,
+        _add_descriptor,
+        _add_conflicts,
+        _add_repack,
+        _add_run,
+        _add_hunt,
+        _add_trace,
+        _add_measure,
+        _add_simulate,
+        _add_lab,
+        _add_completion,
+    ):
+        add(commands)
     return parser
 
 
 def _add_tcgen05(command: argparse.ArgumentParser, parts: Sequence[str] = tcgen05.PARTS) -> None:
     """What a mnemonic of tcgen05.mma does not say; some commands have other uses for --a, --b and --d."""
     about = {
-        "m": "M, e.g. 128", "n": "N, e.g. 256", "a": "type of A, e.g. bf16",
-        "b": "type of B", "d": "type of D",
+        "m": "M, e.g. 128", "n": "N, e.g. 256", "a": "the type of A, e.g. bf16",
+        "b": "the type of B", "d": "the type of D",
     }  # fmt: skip
+    group = command.add_argument_group("only for tcgen05.mma, whose shape and types are in a descriptor")
     for name in parts:
         kind = _integer if name in "mn" else str
-        command.add_argument(
-            f"--{name}", type=kind, metavar=name.upper(), help=f"of tcgen05.mma: {about[name]}"
-        )
-    command.add_argument(
-        "--descriptor", metavar="PARTS", help="of tcgen05.mma: m=64,n=32,a=bf16,d=f32, or the 32 bits"
+        group.add_argument(f"--{name}", type=kind, metavar=name.upper(), help=about[name])
+    group.add_argument(
+        "--descriptor", metavar="PARTS", help="the parts together, m=64,n=32,a=bf16,d=f32, or the 32 bits"
     )
-    command.add_argument("--tensor-a", action="store_true", help="of tcgen05.mma: A is in tensor memory")
+    group.add_argument("--tensor-a", action="store_true", help="A is in tensor memory")
     command.set_defaults(tcgen05=tuple(parts))
 
 
-def _add_lookups(commands: _Commands) -> None:
-    """Commands that read off what is declared about an instruction."""
+def _add_operand(command: argparse.ArgumentParser, nargs: Literal["?"] | None = None) -> None:
+    command.add_argument(
+        "operand",
+        metavar="OPERAND",
+        nargs=nargs,
+        help="A, B, C, D, E (metadata), SFA, SFB (block scales), R (ldmatrix, stmatrix, tcgen05.ld, .st)",
+    )
+
+
+def _add_element(command: argparse.ArgumentParser) -> None:
+    command.add_argument("row", metavar="ROW", type=_integer, help="of the element, from 0")
+    command.add_argument("column", metavar="COLUMN", type=_integer, help="of the element, from 0")
+
+
+def _add_list(commands: _Commands) -> None:
     command = commands.add(
         "list", lookup.list_, "list the instructions that ptxlab knows", instruction=False, json=True
     )
@@ -265,6 +178,8 @@ def _add_lookups(commands: _Commands) -> None:
     structure.add_argument("--dense", action="store_true", help="only instructions with a dense A")
     command.add_argument("--count", action="store_true", help="only count them, by family and type of A")
 
+
+def _add_show(commands: _Commands) -> None:
     command = commands.add("show", lookup.show, "show everything about one instruction", json=True)
     command.add_argument(
         "--target",
@@ -279,14 +194,11 @@ def _add_lookups(commands: _Commands) -> None:
 
     _add_tcgen05(command)
 
+
+def _add_where(commands: _Commands) -> None:
     command = commands.add("where", lookup.where, "say which lane holds an element, in which bits", json=True)
-    command.add_argument(
-        "operand",
-        metavar="OPERAND",
-        help="A, B, C, D, E (metadata), SFA, SFB (block scales), R (ldmatrix, stmatrix, tcgen05.ld, .st)",
-    )
-    command.add_argument("row", type=_integer)
-    command.add_argument("column", type=_integer)
+    _add_operand(command)
+    _add_element(command)
     command.add_argument(
         "--explain",
         action="store_true",
@@ -300,15 +212,23 @@ def _add_lookups(commands: _Commands) -> None:
     _add_shared_memory(command)
     _add_tcgen05(command)
 
+
+def _add_holds(commands: _Commands) -> None:
     command = commands.add("holds", lookup.holds, "list the elements that a lane holds", json=True)
-    command.add_argument("operand", metavar="OPERAND")
-    command.add_argument("--lane", type=_integer, required=True)
-    command.add_argument("--register", type=_integer, help="of tcgen05.mma: the column of tensor memory")
-    command.add_argument("--cta", type=_integer, default=0, help="of a CTA pair (cta_group::2): 0 or 1")
+    _add_operand(command)
+    command.add_argument(
+        "--lane", type=_integer, required=True, help="0 to 31; 0 to 127 for a warpgroup and tensor memory"
+    )
+    command.add_argument(
+        "--register", type=_integer, help="only this register; for tcgen05.mma, this column of tensor memory"
+    )
+    command.add_argument("--cta", type=_integer, default=0, help="for a CTA pair (cta_group::2): 0 or 1")
     _add_tcgen05(command)
 
+
+def _add_layout(commands: _Commands) -> None:
     command = commands.add("layout", lookup.layout, "show the fragment layout of an operand")
-    command.add_argument("operand", metavar="OPERAND")
+    _add_operand(command)
     command.add_argument(
         "--dense",
         action="store_true",
@@ -319,6 +239,8 @@ def _add_lookups(commands: _Commands) -> None:
     _add_tcgen05(command)
     _add_formats(command, ("csv", "markdown", "json", "svg", "cute", "formula"))
 
+
+def _add_metadata(commands: _Commands) -> None:
     command = commands.add(
         "metadata", lookup.metadata, "show which bits of which lane describe each chunk of a sparse A"
     )
@@ -326,18 +248,24 @@ def _add_lookups(commands: _Commands) -> None:
     _add_tcgen05(command)
     _add_formats(command, ("csv", "markdown", "json", "svg"))
 
+
+def _add_cute(commands: _Commands) -> None:
     command = commands.add(
         "cute", lookup.cute, "print the layouts in CuTe's notation, of all operands or one", json=True
     )
-    command.add_argument("operand", metavar="OPERAND", nargs="?")
+    _add_operand(command, nargs="?")
     _add_tcgen05(command)
 
+
+def _add_ptx(commands: _Commands) -> None:
     command = commands.add(
         "ptx", lookup.ptx, "print the PTX instruction, or a module or CUDA C++ that contains it"
     )
     source = command.add_mutually_exclusive_group()
     source.add_argument("--cpp", action="store_true", help="as an asm statement of CUDA C++")
-    source.add_argument("--kernel", action="store_true", help="the CUDA C++ kernel that `run` compiles")
+    source.add_argument(
+        "--kernel", action="store_true", help="the CUDA C++ kernel that `ptxlab run` compiles"
+    )
     source.add_argument(
         "--module", action="store_true", help="a whole PTX module, with the .version that it needs"
     )
@@ -349,6 +277,8 @@ def _add_lookups(commands: _Commands) -> None:
     command.add_argument("--shared-a", action="store_true", help="for wgmma: A comes from shared memory")
     _add_tcgen05(command)
 
+
+def _add_sass(commands: _Commands) -> None:
     command = commands.add(
         "sass", lookup.sass, "print the machine code of an instruction; needs no GPU", json=True
     )
@@ -360,6 +290,8 @@ def _add_lookups(commands: _Commands) -> None:
     command.add_argument("--all", action="store_true", help="one line for each generation of chips")
     _add_tcgen05(command)
 
+
+def _add_models(commands: _Commands) -> None:
     command = commands.add(
         "models",
         lookup.models,
@@ -370,8 +302,7 @@ def _add_lookups(commands: _Commands) -> None:
     command.add_argument("--chip", metavar="CHIP", help="only this chip, e.g. sm_80")
 
 
-def _add_shared_memory_commands(commands: _Commands) -> None:
-    """Commands about tiles and banks."""
+def _add_descriptor(commands: _Commands) -> None:
     command = commands.add(
         "descriptor",
         memory.check,
@@ -383,7 +314,7 @@ def _add_shared_memory_commands(commands: _Commands) -> None:
         metavar="DESCRIPTOR",
         type=_integer,
         nargs="?",
-        help="the 64 bits, or the 32 of a tcgen05.mma; without them --tile lists its own",
+        help="the 64 bits, or the 32 of a tcgen05.mma; without them, --tile lists those of the tile",
     )
     command.add_argument(
         "--tile",
@@ -399,14 +330,19 @@ def _add_shared_memory_commands(commands: _Commands) -> None:
         "--instruction", metavar="INSTRUCTION", help="the wgmma or tcgen05.mma that reads through it"
     )
     command.add_argument(
-        "--operand", metavar="OPERAND", default="B", help="of that instruction: A or B (default: B)"
+        "--operand",
+        metavar="OPERAND",
+        default="B",
+        help="which operand of that instruction: A or B (default: B)",
     )
     _add_tcgen05(command)
     command.add_argument(
-        "--transposed", action="store_true", help="of that wgmma: the operand is MN-major (imm-trans = 1)"
+        "--transposed", action="store_true", help="for wgmma: the operand is MN-major (imm-trans = 1)"
     )
     _add_formats(command, ("json", "svg"))
 
+
+def _add_conflicts(commands: _Commands) -> None:
     command = commands.add(
         "conflicts",
         memory.conflicts_of,
@@ -418,7 +354,7 @@ def _add_shared_memory_commands(commands: _Commands) -> None:
         metavar="ACCESS",
         help="ldmatrix or stmatrix as PTX spells it, or ld.shared or st.shared, e.g. ld.shared.v4.f32",
     )
-    command.add_argument("--pitch", type=_integer, metavar="BYTES", help="from one row to the next")
+    command.add_argument("--pitch", type=_integer, metavar="BYTES", help="bytes from one row to the next")
     command.add_argument(
         "--swizzle", type=_integer, default=0, metavar="BYTES", help="swizzle mode (0, 32, 64, 128)"
     )
@@ -441,6 +377,8 @@ def _add_shared_memory_commands(commands: _Commands) -> None:
     )
     _add_formats(command, ("json", "svg"))
 
+
+def _add_repack(commands: _Commands) -> None:
     command = commands.add(
         "repack",
         repack.repack_plan,
@@ -455,20 +393,26 @@ def _add_shared_memory_commands(commands: _Commands) -> None:
     command.add_argument(
         "target",
         metavar="TARGET",
-        help="INSTRUCTION:OPERAND (default: A, or R of stmatrix); of a smaller side several tiles are taken",
+        help="INSTRUCTION:OPERAND (default: A, or R of stmatrix); the smaller side is repeated to fit",
     )
     _add_formats(command, ("json", "cuda", "svg"))
 
 
-def _add_computations(commands: _Commands) -> None:
-    """Commands that compute with registers."""
+def _add_run(commands: _Commands) -> None:
     command = commands.add("run", compute.run, "run an instruction on random registers")
-    command.add_argument("--on", choices=("emulator", "gpu", "both"), default="emulator")
-    command.add_argument("--seed", type=_integer, default=0, help="of the random registers (default: 0)")
+    command.add_argument(
+        "--on",
+        choices=("emulator", "gpu", "both"),
+        default="emulator",
+        help="both compares them bit for bit (default: emulator)",
+    )
+    command.add_argument("--seed", type=_integer, default=0, help="seed of the random registers (default: 0)")
     command.add_argument("--batch", type=_integer, default=1, help="number of independent MMAs (default: 1)")
     command.add_argument("--selector", type=_integer, default=0, help="sparsity selector (default: 0)")
     _add_tcgen05(command)
 
+
+def _add_hunt(commands: _Commands) -> None:
     command = commands.add(
         "hunt",
         compute.hunt,
@@ -493,19 +437,20 @@ def _add_computations(commands: _Commands) -> None:
     command.add_argument("--against", metavar="CHIP", help="compare with this chip's model, not with a GPU")
     _add_tcgen05(command)
 
+
+def _add_trace(commands: _Commands) -> None:
     command = commands.add(
         "trace",
         compute.trace,
         "explain the bits of an element of D: products, alignment, lost bits, sum, rounding",
     )
-    command.add_argument("row", type=_integer)
-    command.add_argument("column", type=_integer)
+    _add_element(command)
     command.add_argument(
         "--category",
         metavar="NAME",
         help="category of inputs, e.g. bits, moderate, exponents (default: moderate; bits for integers)",
     )
-    command.add_argument("--seed", type=_integer, default=0, help="of the inputs (default: 0)")
+    command.add_argument("--seed", type=_integer, default=0, help="seed of the inputs (default: 0)")
     command.add_argument("--model", metavar="CHIP", help="the chip whose arithmetic is traced, e.g. sm_80")
     command.add_argument("--a", metavar="FILE.npy", help="A from a file written by np.save; a dense matrix")
     command.add_argument("--b", metavar="FILE.npy", help="B from a file written by np.save")
@@ -540,8 +485,7 @@ def _add_measure(commands: _Commands) -> None:
     )
 
 
-def _add_kernels(commands: _Commands) -> None:
-    """Commands about whole kernels."""
+def _add_simulate(commands: _Commands) -> None:
     command = commands.add(
         "simulate",
         simulate.simulate,
@@ -567,15 +511,19 @@ def _add_kernels(commands: _Commands) -> None:
     command.add_argument(
         "--chip", dest="product", default="H200", help="whose published peaks bound the time (default: H200)"
     )
-    command.add_argument("--name", help="of the kernel, where there are several")
+    command.add_argument("--name", help="name of the kernel, where the file has several")
     command.add_argument("--target", default="sm_90a", help="what CUDA C++ is compiled for (default: sm_90a)")
-    command.add_argument("--option", action="append", metavar="FLAG", help="of NVRTC, e.g. --option=-DN=4")
+    command.add_argument(
+        "--option", action="append", metavar="FLAG", help="option for NVRTC, e.g. --option=-DN=4"
+    )
     command.add_argument("--shared", type=_integer, default=0, metavar="BYTES", help="dynamic shared memory")
-    command.add_argument("--seed", type=_integer, default=0, help="of normal and bits (default: 0)")
+    command.add_argument(
+        "--seed", type=_integer, default=0, help="seed of the fills normal and bits (default: 0)"
+    )
     command.add_argument("--save", metavar="FILE.npz", help="write all arrays into a file of np.savez")
 
 
-def _add_tools(commands: _Commands) -> None:
+def _add_lab(commands: _Commands) -> None:
     command = commands.add(
         "lab",
         lab.lab,
@@ -593,13 +541,15 @@ def _add_tools(commands: _Commands) -> None:
     )
     command.add_argument("--copy-only", action="store_true", help="copy, but do not open JupyterLab")
 
+
+def _add_completion(commands: _Commands) -> None:
     command = commands.add(
         "completion",
         _completion,
         "print a script that completes commands, options and instructions in a shell",
         instruction=False,
     )
-    command.add_argument("shell", choices=completion.SHELLS)
+    command.add_argument("shell", choices=completion.SHELLS, help="the shell that reads the script")
 
 
 def _completion(args: argparse.Namespace, style: Style) -> str:
@@ -617,7 +567,7 @@ def _add_shared_memory(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--transposed",
         action="store_true",
-        help="for an operand in shared memory, of wgmma f16 and bf16: MN-major instead of K-major",
+        help="for an operand in shared memory (wgmma with f16 or bf16): MN-major instead of K-major",
     )
 
 
