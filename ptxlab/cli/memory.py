@@ -24,7 +24,7 @@ from ..memory.banks import transfer_conflicts
 from ..memory.descriptors import swizzled
 from ..views.bank_pictures import accesses, slice_bytes, slices
 from . import tcgen05
-from .names import find_operand
+from .names import TCGEN05_PARTS, find_operand
 from .output import Style, as_json, as_text, check_no_title
 from .streams import Utf8
 
@@ -43,7 +43,7 @@ def check(args: argparse.Namespace, style: Style) -> str:
     """`ptxlab descriptor`: decode one, judge it by a tile, or list those of a tile."""
     check_no_title(args)
     if args.instruction is None:
-        if args.descriptor is not None or args.tensor_a or any(getattr(args, name) for name in tcgen05.PARTS):
+        if args.descriptor is not None or args.tensor_a or any(getattr(args, name) for name in TCGEN05_PARTS):
             raise PtxlabError("--m, --n, --a, --b, --d, --descriptor and --tensor-a go with --instruction")
     elif tcgen05.is_asked(args):
         return _tcgen05(args, tcgen05.form_of(args), style)

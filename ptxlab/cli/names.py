@@ -9,7 +9,7 @@ from ..errors import PtxlabError
 from ..isa.form import Form
 from ..isa.operand import Operand
 
-__all__ = ["ALIASES", "find_operand", "suggestion"]
+__all__ = ["ALIASES", "TCGEN05_PARTS", "find_operand", "suggestion"]
 
 ALIASES = {
     "METADATA": "E",
@@ -19,6 +19,9 @@ ALIASES = {
     "SCALE_B": "SFB",
     "SCALEB": "SFB",
 }
+
+#: Options for what a mnemonic of tcgen05.mma does not say.
+TCGEN05_PARTS = ("m", "n", "a", "b", "d")
 
 
 def suggestion(word: str, known: Iterable[str], cutoff: float = 0.5) -> str:

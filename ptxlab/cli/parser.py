@@ -5,15 +5,16 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias
 
 from .._version import __version__
 from ..errors import listing, quoted
 from ..isa.catalog import REGISTER_FAMILIES
-from . import completion, compute, lab, lookup, measure, memory, repack, simulate, streams, tcgen05
+from . import completion, lab, streams
 from .examples import EXAMPLES, OVERVIEW
-from .names import suggestion
+from .names import TCGEN05_PARTS, suggestion
 from .output import Style
 
 if TYPE_CHECKING:
@@ -66,6 +67,13 @@ class _Parser(argparse.ArgumentParser):
         streams.write(message.rstrip("\n"))
 
 
+def _run(handler: str, args: argparse.Namespace, style: Style) -> str | int:
+    """Run a command, whose module is imported only now: the others may need much more than this one."""
+    module, name = handler.split(".")
+    run: Handler = getattr(import_module(f".{module}", __package__), name)
+    return run(args, style)
+
+
 class _Commands:
     """Adds commands to a parser, each with its help, its examples and the arguments that many share."""
 
@@ -73,8 +81,9 @@ class _Commands:
         self._commands = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Parser)
 
     def add(
-        self, name: str, handler: Handler, summary: str, *, instruction: bool = True, json: bool = False
+        self, name: str, handler: str, summary: str, *, instruction: bool = True, json: bool = False
     ) -> argparse.ArgumentParser:
+        """`handler`: a module of this package and its function, such as lookup.where."""
         command = self._commands.add_parser(
             name,
             help=summary,
@@ -82,7 +91,7 @@ class _Commands:
             epilog=f"examples:\n{EXAMPLES[name]}\n",
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        command.set_defaults(handler=handler, command=command)
+        command.set_defaults(handler=partial(_run, handler), command=command)
         if instruction:
             command.add_argument(
                 "instruction",
@@ -130,7 +139,7 @@ def build() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_tcgen05(command: argparse.ArgumentParser, parts: Sequence[str] = tcgen05.PARTS) -> None:
+def _add_tcgen05(command: argparse.ArgumentParser, parts: Sequence[str] = TCGEN05_PARTS) -> None:
     """What a mnemonic of tcgen05.mma does not say; some commands have other uses for --a, --b and --d."""
     about = {
         "m": "M, e.g. 128", "n": "N, e.g. 256", "a": "the type of A, e.g. bf16",
@@ -163,7 +172,7 @@ def _add_element(command: argparse.ArgumentParser) -> None:
 
 def _add_list(commands: _Commands) -> None:
     command = commands.add(
-        "list", lookup.list_, "list the instructions that ptxlab knows", instruction=False, json=True
+        "list", "lookup.list_", "list the instructions that ptxlab knows", instruction=False, json=True
     )
     command.add_argument(
         "--family",
@@ -180,7 +189,7 @@ def _add_list(commands: _Commands) -> None:
 
 
 def _add_show(commands: _Commands) -> None:
-    command = commands.add("show", lookup.show, "show everything about one instruction", json=True)
+    command = commands.add("show", "lookup.show", "show everything about one instruction", json=True)
     command.add_argument(
         "--target",
         metavar="TARGET",
@@ -196,7 +205,9 @@ def _add_show(commands: _Commands) -> None:
 
 
 def _add_where(commands: _Commands) -> None:
-    command = commands.add("where", lookup.where, "say which lane holds an element, in which bits", json=True)
+    command = commands.add(
+        "where", "lookup.where", "say which lane holds an element, in which bits", json=True
+    )
     _add_operand(command)
     _add_element(command)
     command.add_argument(
@@ -214,7 +225,7 @@ def _add_where(commands: _Commands) -> None:
 
 
 def _add_holds(commands: _Commands) -> None:
-    command = commands.add("holds", lookup.holds, "list the elements that a lane holds", json=True)
+    command = commands.add("holds", "lookup.holds", "list the elements that a lane holds", json=True)
     _add_operand(command)
     command.add_argument(
         "--lane", type=_integer, required=True, help="0 to 31; 0 to 127 for a warpgroup and tensor memory"
@@ -227,7 +238,7 @@ def _add_holds(commands: _Commands) -> None:
 
 
 def _add_layout(commands: _Commands) -> None:
-    command = commands.add("layout", lookup.layout, "show the fragment layout of an operand")
+    command = commands.add("layout", "lookup.layout", "show the fragment layout of an operand")
     _add_operand(command)
     command.add_argument(
         "--dense",
@@ -242,7 +253,7 @@ def _add_layout(commands: _Commands) -> None:
 
 def _add_metadata(commands: _Commands) -> None:
     command = commands.add(
-        "metadata", lookup.metadata, "show which bits of which lane describe each chunk of a sparse A"
+        "metadata", "lookup.metadata", "show which bits of which lane describe each chunk of a sparse A"
     )
     command.add_argument("--selector", type=_integer, default=0, help="sparsity selector (default: 0)")
     _add_tcgen05(command)
@@ -251,7 +262,7 @@ def _add_metadata(commands: _Commands) -> None:
 
 def _add_cute(commands: _Commands) -> None:
     command = commands.add(
-        "cute", lookup.cute, "print the layouts in CuTe's notation, of all operands or one", json=True
+        "cute", "lookup.cute", "print the layouts in CuTe's notation, of all operands or one", json=True
     )
     _add_operand(command, nargs="?")
     _add_tcgen05(command)
@@ -259,7 +270,7 @@ def _add_cute(commands: _Commands) -> None:
 
 def _add_ptx(commands: _Commands) -> None:
     command = commands.add(
-        "ptx", lookup.ptx, "print the PTX instruction, or a module or CUDA C++ that contains it"
+        "ptx", "lookup.ptx", "print the PTX instruction, or a module or CUDA C++ that contains it"
     )
     source = command.add_mutually_exclusive_group()
     source.add_argument("--cpp", action="store_true", help="as an asm statement of CUDA C++")
@@ -280,7 +291,7 @@ def _add_ptx(commands: _Commands) -> None:
 
 def _add_sass(commands: _Commands) -> None:
     command = commands.add(
-        "sass", lookup.sass, "print the machine code of an instruction; needs no GPU", json=True
+        "sass", "lookup.sass", "print the machine code of an instruction; needs no GPU", json=True
     )
     command.add_argument(
         "--target",
@@ -294,7 +305,7 @@ def _add_sass(commands: _Commands) -> None:
 def _add_models(commands: _Commands) -> None:
     command = commands.add(
         "models",
-        lookup.models,
+        "lookup.models",
         "describe the arithmetic of every chip, and how it is known",
         instruction=False,
         json=True,
@@ -305,7 +316,7 @@ def _add_models(commands: _Commands) -> None:
 def _add_descriptor(commands: _Commands) -> None:
     command = commands.add(
         "descriptor",
-        memory.check,
+        "memory.check",
         "decode a descriptor of wgmma or tcgen05, say what is wrong with it, or list those of a tile",
         instruction=False,
     )
@@ -345,7 +356,7 @@ def _add_descriptor(commands: _Commands) -> None:
 def _add_conflicts(commands: _Commands) -> None:
     command = commands.add(
         "conflicts",
-        memory.conflicts_of,
+        "memory.conflicts_of",
         "count the bank conflicts of one access to shared memory, and find a pitch or a swizzle without them",
         instruction=False,
     )
@@ -381,7 +392,7 @@ def _add_conflicts(commands: _Commands) -> None:
 def _add_repack(commands: _Commands) -> None:
     command = commands.add(
         "repack",
-        repack.repack_plan,
+        "repack.repack_plan",
         "find the conversions, shuffles and permutes from one operand's registers to another's",
         instruction=False,
     )
@@ -399,7 +410,7 @@ def _add_repack(commands: _Commands) -> None:
 
 
 def _add_run(commands: _Commands) -> None:
-    command = commands.add("run", compute.run, "run an instruction on random registers")
+    command = commands.add("run", "compute.run", "run an instruction on random registers")
     command.add_argument(
         "--on",
         choices=("emulator", "gpu", "both"),
@@ -415,7 +426,7 @@ def _add_run(commands: _Commands) -> None:
 def _add_hunt(commands: _Commands) -> None:
     command = commands.add(
         "hunt",
-        compute.hunt,
+        "compute.hunt",
         "look for registers on which emulator and GPU disagree, and print the smallest as a test",
     )
     command.add_argument(
@@ -441,7 +452,7 @@ def _add_hunt(commands: _Commands) -> None:
 def _add_trace(commands: _Commands) -> None:
     command = commands.add(
         "trace",
-        compute.trace,
+        "compute.trace",
         "explain the bits of an element of D: products, alignment, lost bits, sum, rounding",
     )
     _add_element(command)
@@ -462,7 +473,7 @@ def _add_trace(commands: _Commands) -> None:
 def _add_measure(commands: _Commands) -> None:
     command = commands.add(
         "measure",
-        measure.measure,
+        "measure.measure",
         "measure latency and throughput of an instruction, with clock, power and temperature",
         instruction=False,
         json=True,
@@ -488,7 +499,7 @@ def _add_measure(commands: _Commands) -> None:
 def _add_simulate(commands: _Commands) -> None:
     command = commands.add(
         "simulate",
-        simulate.simulate,
+        "simulate.simulate",
         "run a kernel of CUDA C++ or PTX without a GPU, bit for bit",
         instruction=False,
         json=True,
@@ -526,10 +537,11 @@ def _add_simulate(commands: _Commands) -> None:
 def _add_lab(commands: _Commands) -> None:
     command = commands.add(
         "lab",
-        lab.lab,
+        "lab.lab",
         "copy the notebooks into a folder and open JupyterLab there; other options go to jupyter lab",
         instruction=False,
     )
+    command.set_defaults(jupyter_options=[])
     command.allow_abbrev = False  # else an option for jupyter lab could be taken for one of these
     command.add_argument(
         "--to", metavar="FOLDER", default=lab.FOLDER, help="the folder of your copies (default: %(default)s)"
@@ -545,14 +557,15 @@ def _add_lab(commands: _Commands) -> None:
 def _add_completion(commands: _Commands) -> None:
     command = commands.add(
         "completion",
-        _completion,
+        "parser.completion_script",
         "print a script that completes commands, options and instructions in a shell",
         instruction=False,
     )
     command.add_argument("shell", choices=completion.SHELLS, help="the shell that reads the script")
 
 
-def _completion(args: argparse.Namespace, style: Style) -> str:
+def completion_script(args: argparse.Namespace, style: Style) -> str:
+    """The answer of `ptxlab completion`."""
     return completion.script(args.shell, build())
 
 
@@ -613,7 +626,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
             _refuse(parser, unknown)
         parser.print_help()
         parser.exit()
-    if args.handler is lab.lab:
+    if hasattr(args, "jupyter_options"):
         args.jupyter_options = [word for word in unknown if word != "--"]
     elif unknown:
         _refuse(args.command, unknown)

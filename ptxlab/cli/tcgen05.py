@@ -13,7 +13,7 @@ from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma
 from ..memory.tensor_tiles import shared_tile
 from ..views.fragment_pictures import tile
 from ..views.tensor_tables import shared_operand, tensor_tile, transposing
-from .names import ALIASES
+from .names import ALIASES, TCGEN05_PARTS
 from .output import Style, as_csv, as_json, as_markdown, as_text, sparse_places_text
 from .streams import Utf8
 
@@ -22,15 +22,13 @@ __all__ = ["cute", "form_of", "holds", "is_asked", "layout", "metadata", "ptx", 
 _NAME_WIDTH = 11  # of the names of facts in the first column
 #: How notes begin that explain what only a picture has.
 _ABOUT_COLOURS = ("colours:", "hue:", "one place:")
-#: Options that stand for parts of the descriptor.
-PARTS = ("m", "n", "a", "b", "d")
 
 
 def is_asked(args: argparse.Namespace) -> bool:
     """Whether the instruction is one of tcgen05; for others its options are an error."""
     if "tcgen05" in args.instruction or "SM100_" in args.instruction:
         return True
-    parts = [name for name in PARTS if name in args.tcgen05 and getattr(args, name) is not None]
+    parts = [name for name in TCGEN05_PARTS if name in args.tcgen05 and getattr(args, name) is not None]
     for option, given in (
         ("--descriptor", args.descriptor is not None),
         ("--tensor-a", args.tensor_a),
@@ -44,7 +42,7 @@ def is_asked(args: argparse.Namespace) -> bool:
 def form_of(args: argparse.Namespace, **more: object) -> Tcgen05Form:
     """The form that the arguments name, with the descriptor that they, and `more`, give."""
     code, parts = _parts(args.descriptor)
-    given = {name: getattr(args, name) for name in PARTS if name in args.tcgen05}
+    given = {name: getattr(args, name) for name in TCGEN05_PARTS if name in args.tcgen05}
     parts |= {name: value for name, value in given.items() if value is not None}
     form = parse_any(args.instruction, descriptor=code, **{**parts, **more})
     if not isinstance(form, Tcgen05Form):
