@@ -115,13 +115,13 @@ def reader(
 
 
 #: Instructions whose operands have the type that their opcode ends with.
-_TYPED = frozenset({"ld", "ldu", "st", "atom", "red", "mov", "selp"})
+_OF_LAST_TYPE = frozenset({"ld", "ldu", "st", "atom", "red", "mov", "selp"})
 _KINDS = {"bsu": "an integer", "bf": "a float", "b": "a register of bits (.b16, .b32, .b64)"}
 
 
 def _letters(instruction: Instruction) -> str:
     """What registers an instruction takes if nothing is said of the operand."""
-    if instruction.parts[0] in _TYPED:
+    if instruction.parts[0] in _OF_LAST_TYPE:
         in_vectors = not {"v2", "v4", "v8"}.isdisjoint(instruction.parts)  # where the assembler does not look
         return accepted("b32" if in_vectors else instruction.parts[-1])
     types = [part for part in instruction.parts[1:] if type_bits(part) is not None]
@@ -140,7 +140,7 @@ def check_type(register: Register, instruction: Instruction, letters: str | None
 
 
 #: Instructions whose constants are of their type, or of their last one.
-_TYPED = frozenset({
+_TYPED_CONSTANTS = frozenset({
     "abs", "add", "and", "atom", "bfe", "bfi", "bfind", "brev", "clz", "copysign", "cos", "cvt", "div", "ex2",
     "fma", "lg2", "lop3", "mad", "max", "min", "mov", "mul", "neg", "not", "or", "popc", "prmt", "rcp", "red",
     "redux", "rem", "rsqrt", "sad", "selp", "set", "setp", "shf", "shfl", "shl", "shr", "sin", "slct", "sqrt",
@@ -151,7 +151,7 @@ _TYPED = frozenset({
 def _check_immediate(immediate: Immediate, bits: int, instruction: Instruction) -> None:
     """Floats are written with a decimal point or as 0f and 0d, whole numbers without (PTX ISA, Constants)."""
     parts = instruction.parts
-    if parts[0] not in _TYPED or bits == 1:
+    if parts[0] not in _TYPED_CONSTANTS or bits == 1:
         return
     types = [part for part in parts[1:] if type_bits(part) is not None]
     if parts[0] in ("cvt", "set"):
@@ -205,7 +205,7 @@ def _register_reader(operand: Register, bits: int) -> Read:
 
 def _symbol_reader(operand: Symbol, bits: int, instruction: Instruction, context: Context) -> Read:
     dtype = UNSIGNED[bits]
-    if instruction.parts[0] != "mov" and instruction.parts[0] in _TYPED:
+    if instruction.parts[0] != "mov" and instruction.parts[0] in _TYPED_CONSTANTS:
         raise PtxlabError(
             f"{instruction.where}: {instruction.opcode} takes no variable; move the address of "
             f"{operand.name} into a register with mov"
