@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tracemalloc
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -23,7 +24,7 @@ from ptxlab.instruction import mma_instruction, mma_instructions
 from ptxlab.isa.operands import Operands
 from ptxlab.numerics import Fused
 from ptxlab.numerics.compiled import backend
-from ptxlab.numerics.emulate import emulate, model_of
+from ptxlab.numerics.emulate import accumulate, emulate, model_of
 from ptxlab.verify import inputs
 from tests.cases import each
 from tests.sampling import one_in
@@ -44,8 +45,8 @@ FORMS = one_of_each()
 
 
 def registers_apart(registers: np.ndarray) -> np.ndarray:
-    """The same registers [count, lanes, registers]; in memory one of all lanes, and then the next one."""
-    return np.ascontiguousarray(registers.transpose(2, 0, 1)).transpose(1, 2, 0)
+    """The same registers [..., count, lanes, registers]; in memory one of all lanes, and then the next."""
+    return np.moveaxis(np.ascontiguousarray(np.moveaxis(registers, -1, -3)), -3, -1)
 
 
 @pytest.mark.slow
@@ -81,6 +82,42 @@ def test_more_than_stand_side_by_side(name: str, category: str) -> None:
     with backend("numba"):
         assert (emulate(operands) == interpreted).all()
         assert (ins.emulate(*apart) == interpreted).all()
+
+
+@pytest.mark.parametrize("category", ["moderate", "bits"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
+        "mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16",
+        "mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32",
+        "mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32",
+        "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64",
+        "wgmma.mma_async.sync.aligned.m64n72k16.f32.f16.f16",
+    ],
+)
+def test_turns_add_up(name: str, category: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several turns in one call are those turns one by one; "bits" has infinities and NaN in some MMAs."""
+    ins = mma_instruction(name)
+    count = 70 if ins.n == 8 else 3
+    single = inputs.make(ins, category, 3 * count)
+    names = [each for each in ins.inputs if each != "c"]
+    arrays = {each: getattr(single, each) for each in names}
+    turns = {each: array.reshape(3, count, *array.shape[1:]) for each, array in arrays.items()}
+    expected, c = [], single.c[:count]
+    for turn in range(3):
+        c = emulate(replace(single, c=c, **{each: array[turn] for each, array in turns.items()}))
+        expected.append(c)
+    operands = replace(single, c=single.c[:count], **turns)
+    apart = {each: registers_apart(getattr(operands, each)) for each in ins.inputs}
+    for least in (1 << 20, 20 * ins.m * ins.n * ins.k):  # in one thread, and in several
+        monkeypatch.setattr("ptxlab.numerics.emulate._LEAST", least)
+        for library in ("numpy", "numba"):
+            if library == "numba" and find_spec("numba") is None:
+                continue
+            with backend(library):
+                assert np.array_equal(accumulate(operands), expected)
+                assert np.array_equal(accumulate(replace(operands, **apart)), expected)
 
 
 def test_every_type_is_among_them() -> None:

@@ -21,7 +21,7 @@ from ..errors import PtxlabError, quoted
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
 
-__all__ = ["check_executor", "cpu_quota", "for_each", "in_order", "leave_a_core", "thread_count"]
+__all__ = ["check_executor", "cpu_quota", "for_each", "in_order", "leave_cores", "thread_count"]
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
@@ -51,9 +51,9 @@ def thread_count() -> int:
     return 1 if _is_task.get() else max(1, _cores() - _others.get())
 
 
-def leave_a_core() -> None:
-    """From now on, `thread_count` is one less in this thread: the one that started it goes on, too."""
-    _others.set(1)
+def leave_cores(count: int) -> None:
+    """From now on, `thread_count` is so many less in this thread: other threads compute, too."""
+    _others.set(count)
 
 
 def _cores() -> int:

@@ -6,6 +6,7 @@ it exactly; infinities and NaN are found with bit masks over k instead of sums.
 
 from __future__ import annotations
 
+import math
 import sys
 import threading
 from collections.abc import Iterator
@@ -168,29 +169,34 @@ def fused_codes(
 def fused_registers(operands: Operands, step: FusedStep) -> tuple[Array, Array]:
     """Registers of D [count, lanes, registers], and which of the MMAs are not computed.
 
-    Operands are dense, without block scales, and their arrays have one batch axis.
+    Operands are dense, without block scales, and their arrays have one batch axis. If A and B have turns in
+    front, [turns, count, lanes, registers], so has D, and D of one turn is C of the next.
     """
     ins = operands.mma
-    count = operands.count
-    d = new_registers(operands.c, ins.d.registers)
+    count = len(operands.c)
+    turns = operands.a.shape[:-3]
+    d = new_registers(operands.c, ins.d.registers, turns)
     if step.alignment.fraction_bits > _MOST_FRACTION_BITS:
         return d, np.arange(count)
     c = operands.c if operands.modifiers.scale_d else np.zeros_like(operands.c)
     inputs = _register_words(operands.a), _register_words(operands.b), _register_words(c)
-    odd = _plain_words(inputs, _register_words(d), count, _register_tables(ins, step.dtypes), step)
+    tables = _register_tables(ins, step.dtypes)
+    odd = _plain_words(inputs, _register_words(d), count, tables, step, math.prod(turns))
     return d, np.flatnonzero(odd)
 
 
-def new_registers(like: Array, number: int) -> Array:
-    """Registers [count, lanes, number] to be filled, in memory as those of `like`: see `has_lanes_together`.
+def new_registers(like: Array, number: int, turns: tuple[int, ...] = ()) -> Array:
+    """Registers [*turns, count, lanes, number] to be filled.
+
+    They are in memory as those of `like`: see `has_lanes_together`.
 
     >>> new_registers(np.zeros((4, 10, 32), dtype=np.uint32).transpose(1, 2, 0), 2).strides
     (128, 4, 1280)
     """
     count, lanes, _ = like.shape
     if has_lanes_together(like):
-        return np.empty((number, count, lanes), dtype=np.uint32).transpose(1, 2, 0)
-    return np.empty((count, lanes, number), dtype=np.uint32)
+        return np.moveaxis(np.empty((*turns, number, count, lanes), dtype=np.uint32), -3, -1)
+    return np.empty((*turns, count, lanes, number), dtype=np.uint32)
 
 
 def has_lanes_together(registers: Array) -> bool:
@@ -198,9 +204,10 @@ def has_lanes_together(registers: Array) -> bool:
 
     Usually those of a lane do. A simulated kernel has registers of all its threads.
     """
-    if registers.ndim != 3 or registers.flags.c_contiguous:
+    if registers.ndim not in (3, 4) or registers.flags.c_contiguous or registers.dtype.itemsize != 4:
         return False
-    return registers.dtype.itemsize == 4 and bool(registers[:, :, 0].flags.c_contiguous)
+    of_one_turn = registers if registers.ndim == 3 else registers[0]
+    return bool(of_one_turn[:, :, 0].flags.c_contiguous)
 
 
 @lru_cache(maxsize=None)
@@ -272,7 +279,7 @@ def _scratch(sizes: tuple[int, int, int], words: tuple[int, int, int], codes: in
     """Arrays in which `loop.fill_plain` works, of this thread; it leaves what is zero there zero.
 
     Values of A, B and C in these sizes, the same as bits, and their exponents; words of A, B and C, the same
-    read-only, codes, and what belongs to a block.
+    and codes read-only, codes, and what belongs to a block.
     """
     loop = _loop()
     key = (loop.BESIDE, sizes, words, codes)
@@ -282,14 +289,15 @@ def _scratch(sizes: tuple[int, int, int], words: tuple[int, int, int], codes: in
     block = 4 * loop.BESIDE
     values = tuple(np.zeros(size, dtype=np.float32) for size in sizes)
     rows = tuple(np.empty(size, dtype=np.uint32) for size in words)
+    results = np.empty(codes, dtype=np.uint32)
     arrays = (
         values,
         tuple(each.view(np.uint32) for each in values),
         tuple(np.full(size, loop.ABSENT, dtype=np.int16) for size in sizes),
         (
             rows,
-            tuple(_flat(each) for each in rows),
-            np.empty(codes, dtype=np.uint32),
+            tuple(_flat(each) for each in (*rows, results)),
+            results,
             np.empty(block, dtype=np.float32),
             np.empty(block, dtype=np.int16),
             np.empty(block, dtype=np.int32),
@@ -354,13 +362,14 @@ class _Words:
 class _Order(NamedTuple):
     """Where word w of each MMA is: that of MMA i at i * step + w % apart * distance + w // apart.
 
-    `size` words follow each other.
+    `size` words follow each other; those of the next turn are `turns` words further on.
     """
 
     step: int
     apart: int
     distance: int
     size: int
+    turns: int = 0
 
     @property
     def words(self) -> int:
@@ -376,23 +385,34 @@ class _Placed(NamedTuple):
 
     @classmethod
     def of(cls, words: Array) -> _Placed:
-        """From contiguous words [count, n]."""
-        return cls(words.reshape(-1), _Order(words.shape[1], 1, 0, words.shape[1]))
+        """From contiguous words [count, n], or [turns, count, n]."""
+        count, size = words.shape[-2:]
+        return cls(words.reshape(-1), _Order(size, 1, 0, size, count * size))
 
 
 def _register_words(registers: Array) -> _Placed:
     """Registers as they are in memory, if that is one of the orders that loops take; otherwise copied."""
     if not has_lanes_together(registers):
-        return _Placed.of(_as_words(registers))
-    count, lanes, number = registers.shape
-    distance = registers.strides[2] // 4
+        words = _as_words(registers.reshape(-1, *registers.shape[-2:]))
+        return _Placed.of(words.reshape(*registers.shape[:-2], -1))
+    count, lanes, number = registers.shape[-3:]
+    distance = registers.strides[-1] // 4
     size = (number - 1) * distance + count * lanes
+    between = 0
+    if registers.ndim == 4:
+        between = registers.strides[0] // 4
+        size += (len(registers) - 1) * between
     flat = np.lib.stride_tricks.as_strided(registers, (size,), (4,)).view(np.uint32)
-    return _Placed(flat, _Order(lanes, number, distance, lanes))
+    return _Placed(flat, _Order(lanes, number, distance, lanes, between))
 
 
 def _plain_words(
-    inputs: tuple[_Placed, _Placed, _Placed], d: _Placed, count: int, tables: _Tables, step: FusedStep
+    inputs: tuple[_Placed, _Placed, _Placed],
+    d: _Placed,
+    count: int,
+    tables: _Tables,
+    step: FusedStep,
+    turns: int = 1,
 ) -> Array:
     """Fill words of D for words of A, B and C; for which MMAs they do not count.
 
@@ -414,6 +434,7 @@ def _plain_words(
         _flat(b.words),
         _flat(c.words),
         d.words,
+        turns,
         tuple(tuple(each.order) for each in (a, b, c, d)),
         tables.sources,
         tables.places,
@@ -428,7 +449,7 @@ def _plain_words(
 
 
 class _Tables(NamedTuple):
-    sources: tuple[Array, Array, Array]
+    sources: tuple[Array, Array, Array, Array]
     places: Array
     shape: tuple[int, int, int]
     forms: tuple[Any, Any, Any, Array]
@@ -458,7 +479,7 @@ def _tables(
     forms = [_open_form(float_type) for float_type in dtypes[:3]]
     limits = [_limits(float_type, which < 2) for which, float_type in enumerate(dtypes[:3])]
     return _Tables(
-        (a, b, c),
+        (a, b, c, _sources(np.arange(sizes[2])[:, None], (0,), dtypes[3].bits, sizes[2])),
         _in_blocks(cells_d, columns),
         even,
         (forms[0], forms[1], forms[2], np.array(words[3].bits, dtype=np.uint32)),

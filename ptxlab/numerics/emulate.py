@@ -21,12 +21,12 @@ from ..isa.targets import CHIPS
 from .compiled import has_lanes_together, new_registers, serves
 from .models import Model, has, model_for
 from .rules import Exact
-from .rules.base import Rule
+from .rules.base import Rule, of_turns
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-__all__ = ["emulate", "model_of"]
+__all__ = ["accumulate", "emulate", "model_of"]
 
 #: Products that a thread works on at once: few enough to stay in its cache, and a large batch takes no more
 #: memory than a small one. A compiled loop divides its part itself.
@@ -76,6 +76,35 @@ def emulate(
                 out[first : first + len(d)] = d
                 first += len(d)
     return out.reshape(*operands.batch, *out.shape[1:])
+
+
+def accumulate(operands: Operands, *, model: str | None = None) -> NDArray[Any]:
+    """Registers of D after each of several turns, D of one being C of the next: a loop over K.
+
+    All operands but C have an axis of turns in front, and behind it one batch axis, which is C's; D is
+    [turns, count, lanes, registers]. The bits are those that `emulate` gives, turn by turn.
+
+    >>> import ptxlab
+    >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+    >>> a, b, c = (np.zeros(shape, np.uint32) for shape in ((3, 1, 32, 4), (3, 1, 32, 2), (1, 32, 4)))
+    >>> accumulate(Operands(ins, a + 0x11111111, b + 0x11111111, c))[:, 0, 0, 0]
+    array([ 64, 128, 192], dtype=uint32)
+    """
+    ins, count, turns = operands.ins, len(operands.c), len(operands.a)
+    rule = model_of(ins, model).rule
+    step = _step(ins, rule, count)
+    if count <= step:
+        return rule.accumulate(operands)
+    out = np.empty((turns, count, *ins.d.stored_shape), dtype=ins.d.register_type)
+    if has_lanes_together(operands.c):
+        out = new_registers(operands.c, ins.d.stored_shape[-1], (turns,))
+
+    def work(first: int) -> None:
+        part = slice(first, min(first + step, count))
+        out[:, part] = rule.accumulate(of_turns(operands, (slice(None), part), operands.c[part]))
+
+    for_each(work, range(0, count, step))
+    return out
 
 
 def _step(ins: ProductForm, rule: Rule, count: int) -> int:

@@ -270,12 +270,12 @@ def _four(start, step):
 
 
 @_inner
-def _put_beside(words, first, count, order, rows):
-    """rows[w, i] = word w of MMA first + i; `order` says where that is: see `compiled._Order`."""
-    step, apart, distance, size = order
+def _put_beside(words, turn, first, count, order, rows):
+    """rows[w, i] = word w of MMA first + i of a turn; `order` says where that is: see `compiled._Order`."""
+    step, apart, distance, size, turns = order
     whole, most = count - count % 4, size - size % 4
     for number in range(apart):
-        start = first * step + number * distance
+        start = turn * turns + first * step + number * distance
         for i in range(0, whole, 4):
             for j in range(0, most, 4):
                 targets = _four((j * apart + number) * BESIDE + i, apart * BESIDE)
@@ -286,12 +286,12 @@ def _put_beside(words, first, count, order, rows):
 
 
 @_inner
-def _put_apart(rows, places, first, count, order, words):
-    """The opposite: word w of MMA first + i = rows[places[w, 0], i]."""
-    step, apart, distance, size = order
+def _put_apart(rows, places, turn, first, count, order, words):
+    """The opposite: word w of MMA first + i of a turn = rows[places[w, 0], i]."""
+    step, apart, distance, size, turns = order
     whole, most = count - count % 4, size - size % 4
     for number in range(apart):
-        start = first * step + number * distance
+        start = turn * turns + first * step + number * distance
         for i in range(0, whole, 4):
             for j in range(0, most, 4):
                 sources = (
@@ -469,7 +469,7 @@ def _nearest_codes(total, scale, codes, at):
 
 
 @_inner
-def _close_words(codes, places, lefts, first, count, order, words):
+def _close_words(codes, places, lefts, turn, first, count, order, words):
     """Words from codes [..., BESIDE], which change: `places[j, p]` is that of element p of word j."""
     size, parts = places.shape
     for p in range(1, parts):
@@ -480,62 +480,66 @@ def _close_words(codes, places, lefts, first, count, order, words):
                 codes[low + _index(i)] = _word(
                     codes[low + _index(i)] | _word(codes[high + _index(i)] << left)
                 )
-    _put_apart(codes, places, first, count, order, words)
+    _put_apart(codes, places, turn, first, count, order, words)
 
 
 @compiled(nogil=True, error_model="numpy", no_cfunc_wrapper=True)
-def fill_plain(a, b, c, d, orders, sources, places, shape, forms, limits, numbers, arrays, odd):
+def fill_plain(a, b, c, d, turns, orders, sources, places, shape, forms, limits, numbers, arrays, odd):
     """`fill` for most numbers, from words to words: a, b, c, d [MMAs * words], in their `orders`.
 
-    `sources` say where `_open` finds the elements of [M, K], [N, K] and [blocks of M and N], `places` and the
-    last of `forms` where D's elements go. M and N are even, K a multiple of 8. `numbers`: see `FusedStep`,
-    and how many products integers hold. `arrays`: see `compiled._scratch`. An MMA with numbers that are
-    infinite, NaN or beyond the range in which float32 holds their products, by its `limits`, is set in `odd`
-    [MMAs]; `fill` must compute it.
+    There are several turns, each with its own A, B and D; D of one is C of the next. `sources` say where
+    `_open` finds the elements of [M, K], [N, K] and [blocks of M and N], and where those of C are in the
+    codes of the turn before; `places` and the last of `forms` where D's elements go. M and N are even, K a
+    multiple of 8. `numbers`: see `FusedStep`, and how many products integers hold. `arrays`: see
+    `compiled._scratch`. An MMA with numbers that are infinite, NaN or beyond the range in which float32 holds
+    their products, by its `limits`, is set in `odd` [MMAs]; `fill` must compute it in all turns.
     """
     fraction_bits, floor, kept, nearest, together = numbers
     rows, columns, depth = shape
     (a_value, b_value, c_value), (a_code, b_code, c_code), (a_exp, b_exp, c_exp), rest = arrays
-    (a_rows, b_rows, c_rows), (of_a, of_b, of_c), codes, scale, top, part, total, peaks, flags = rest
+    (a_rows, b_rows, c_rows), (of_a, of_b, of_c, of_d), codes, scale, top, part, total, peaks, flags = rest
     tiny = flags if floor < fraction_bits - 126 else flags[:0]
     for first in range(0, odd.size, BESIDE):
         count = min(BESIDE, odd.size - first)
         for i in range(BESIDE):
             flags[i] = np.uint8(i >= count)
-        _put_beside(b, first, count, orders[1], b_rows)
-        _open(
-            of_b, 0, sources[1], 0, columns * depth, forms[1], limits[1], b_value, b_code, b_exp, peaks, flags
-        )
-        left = _flag_peaks(peaks, limits[1][1], flags)
-        _put_beside(a, first, count, orders[0], a_rows)
-        _put_beside(c, first, count, orders[2], c_rows)
-        at = 0
-        for m in range(0, rows, 2):
-            _open(of_a, 0, sources[0], m * depth, (m + 2) * depth, forms[0], limits[0],
-                  a_value, a_code, a_exp, peaks, flags)  # fmt: skip
-            left = _flag_peaks(peaks, limits[0][1], flags)
+        _put_beside(c, 0, first, count, orders[2], c_rows)
+        start, source = of_c, sources[2]
+        for turn in range(turns):
+            _put_beside(b, turn, first, count, orders[1], b_rows)
+            _open(of_b, 0, sources[1], 0, columns * depth, forms[1], limits[1],
+                  b_value, b_code, b_exp, peaks, flags)  # fmt: skip
+            left = _flag_peaks(peaks, limits[1][1], flags)
+            _put_beside(a, turn, first, count, orders[0], a_rows)
+            at = 0
+            for m in range(0, rows, 2):
+                _open(of_a, 0, sources[0], m * depth, (m + 2) * depth, forms[0], limits[0],
+                      a_value, a_code, a_exp, peaks, flags)  # fmt: skip
+                left = _flag_peaks(peaks, limits[0][1], flags)
+                if left == 0:
+                    break
+                for column in range(0, columns * depth, 2 * depth):
+                    _open(start, 0, source, at, at + 4, forms[2], limits[2],
+                          c_value, c_code, c_exp, peaks, flags)  # fmt: skip
+                    _begin(c_exp, _half(floor), top)
+                    for k in range(0, depth, 8):
+                        _highest(a_exp, b_exp, k, column + k, depth, top)
+                    _align(top, c_value, c_exp, fraction_bits, scale, total, part, tiny)
+                    for k in range(0, depth, 8):
+                        if k and k % together == 0:
+                            _add_part(part, total)
+                        _add_products(a_value, b_value, k, column + k, depth, scale, part)
+                    _add_part(part, total)
+                    if nearest:
+                        _nearest_codes(total, scale, codes, at)
+                    else:
+                        _truncated_codes(total, scale, kept, codes, at)
+                    at += 4
+                left = _flag_peaks(peaks, limits[2][1], flags)
             if left == 0:
                 break
-            for column in range(0, columns * depth, 2 * depth):
-                _open(of_c, 0, sources[2], at, at + 4, forms[2], limits[2],
-                      c_value, c_code, c_exp, peaks, flags)  # fmt: skip
-                _begin(c_exp, _half(floor), top)
-                for k in range(0, depth, 8):
-                    _highest(a_exp, b_exp, k, column + k, depth, top)
-                _align(top, c_value, c_exp, fraction_bits, scale, total, part, tiny)
-                for k in range(0, depth, 8):
-                    if k and k % together == 0:
-                        _add_part(part, total)
-                    _add_products(a_value, b_value, k, column + k, depth, scale, part)
-                _add_part(part, total)
-                if nearest:
-                    _nearest_codes(total, scale, codes, at)
-                else:
-                    _truncated_codes(total, scale, kept, codes, at)
-                at += 4
-            left = _flag_peaks(peaks, limits[2][1], flags)
-        if left:
-            _close_words(codes, places, forms[3], first, count, orders[3], d)
+            _close_words(codes, places, forms[3], turn, first, count, orders[3], d)
+            start, source = of_d, sources[3]
         for i in range(count):
             odd[first + i] = flags[i]
 

@@ -82,7 +82,6 @@ class AccessCheck(Observer):
         self._clocks = Clocks(batch, self._time)
         self._shared: Shadow | None = None
         self._alike = batch.count > 1 and batch.grid.cluster_size == 1  # whether `_shared` is of one block
-        self._first_pieces: dict[int, tuple[Piece, Piece | None]] = {}
         self._clocks_alike: bool | None = None  # whether threads know the same in each block, once asked
         self._local = np.zeros((batch.size, 0), dtype=np.bool_)
         self._pending: list[_Pending] = []
@@ -211,13 +210,12 @@ class AccessCheck(Observer):
         self, access: Access, piece: Piece, shadow: Shadow, traits: Traits, strong: bool
     ) -> bool:
         """As `_in_shared`, if all blocks do the same and nothing is wrong; whether that is so."""
-        known = self._first_pieces.get(id(access.instruction))
-        if known is None or known[0].offsets is not piece.offsets or known[0].threads is not piece.threads:
-            known = self._first_pieces[id(access.instruction)] = piece, self._first_piece(piece)
-        first = known[1]
+        if "first block" not in piece.notes:
+            piece.notes["first block"] = self._first_piece(piece)
+        first = piece.notes["first block"]
         if first is None:
             return False
-        shadow.entries(first.offsets, access.width)  # it makes them as narrow as they are to be
+        shadow.entries_of(first, access.width)  # it makes them as narrow as they are to be
         written = shadow.writer if access.kind == "read" else shadow.writer.copy()
         try:
             self._in_shared(access, first, shadow, traits, strong)
@@ -274,7 +272,7 @@ class AccessCheck(Observer):
         return Piece(self._batch.everyone[:count], piece.data, offsets[0], threads[0], piece.title)
 
     def _in_shared(self, access: Access, piece: Piece, shadow: Shadow, traits: Traits, strong: bool) -> None:
-        entries, count = shadow.entries(piece.offsets, access.width)
+        entries, count = shadow.entries_of(piece, access.width)
         threads = piece.threads if count == 1 else np.repeat(piece.threads, count)
         before = shadow.writer[entries]
         writes = access.kind not in ("read", "mbarrier")
@@ -464,12 +462,11 @@ class AccessCheck(Observer):
     ) -> None:
         stamp = self._time << TIME_SHIFT
         if traits.group == "wgmma":
-            leaders = _distinct(access.threads, self._batch.size)  # of all blocks
-            columns = np.zeros(self._batch.size, dtype=np.int64)
-            groups = leaders % self._batch.block_lanes // 128
-            for group in np.unique(groups).tolist():
-                columns[leaders[groups == group]] = self._clocks.column(("wgmma", group))
-            stamps = columns[threads] | (stamp | LATE | WORK)
+            leaders, groups = self._warpgroups(access)
+            columns = np.zeros(self._batch.block_lanes // 128, dtype=np.int64)
+            for group in groups:
+                columns[group] = self._clocks.column(("wgmma", group))
+            stamps = columns[threads % self._batch.block_lanes // 128] | (stamp | LATE | WORK)
             self._multiplied.append((leaders, self._groups["wgmma"][leaders], self._time))
         elif traits.group == "cp.async.bulk":
             stamps = threads | (stamp | LATE | PENDING)
@@ -489,6 +486,16 @@ class AccessCheck(Observer):
         if len(differences) and differences.max() >= 32:  # the times are equal; another warp
             others = differences & (ID & ~31) != 0
             shadow.second[entries[others]] = stamps[others]
+
+    def _warpgroups(self, access: Access) -> tuple[NDArray[np.int64], list[int]]:
+        """The threads that read for their warpgroups, in all blocks, and which warpgroups of a block."""
+        notes = access.pieces[0].notes
+        if "warpgroups" not in notes:
+            leaders = _distinct(access.threads, self._batch.size)
+            groups = np.unique(leaders % self._batch.block_lanes // 128)
+            notes["warpgroups"] = leaders, groups.tolist()
+        warpgroups: tuple[NDArray[np.int64], list[int]] = notes["warpgroups"]
+        return warpgroups
 
     def _postpone(self, group: str, access: Access, piece: Piece, stamps: NDArray[Any]) -> None:
         numbers = self._groups[group][piece.threads]
@@ -543,18 +550,23 @@ class AccessCheck(Observer):
         elif kind in ("mbarrier.arrive", "cp.async.mbarrier.arrive"):
             if kind.startswith("cp"):
                 self._complete_copies(threads, 0, "cp.async", everything=True)
-            own, owners, places = self._barriers(event)
-            if own.all():
+            owners, places = self._barriers(event)
+            if owners is None:
                 clocks.release(threads, places, self._time)
             else:
+                own = owners == threads // clocks.lanes
                 clocks.release(threads[own], places[own], self._time)
                 clocks.release_remote(threads[~own], owners[~own], places[~own])
         elif kind == "mbarrier.phase":
-            _, owners, places = self._barriers(event)
-            clocks.complete_phase(owners, places, self._time)
+            owners, places = self._barriers(event)
+            clocks.complete_phase(threads // clocks.lanes if owners is None else owners, places, self._time)
         elif kind == "mbarrier.wait":
-            own, _, places = self._barriers(event)
-            clocks.acquire(threads[own], places[own])
+            owners, places = self._barriers(event)
+            if owners is None:
+                clocks.acquire(threads, places)
+            else:
+                own = owners == threads // clocks.lanes
+                clocks.acquire(threads[own], places[own])
             if self._batch.grid.cluster_size > 1:
                 clocks.cluster_time[threads // clocks.lanes] = self._time
         elif kind.startswith(("membar", "fence.acq_rel", "fence.sc", "fence.release", "fence.acquire")):
@@ -574,16 +586,15 @@ class AccessCheck(Observer):
             else:
                 self._complete_copies(threads, int(np.asarray(event.key)), group, kind.endswith("all"))
 
-    def _barriers(self, event: Synchronisation) -> tuple[NDArray[np.bool_], NDArray[Any], NDArray[np.int64]]:
-        """Whose mbarrier is in the thread's own block, the blocks that they are in, and addresses there."""
+    def _barriers(self, event: Synchronisation) -> tuple[NDArray[Any] | None, NDArray[np.int64]]:
+        """The blocks that mbarriers are in, None if each is in its thread's block, and their addresses."""
         places = np.asarray(event.key).astype(np.int64, copy=False)
-        blocks = event.threads // self._clocks.lanes
         rank = places >> RANK_SHIFT
         if not rank.any():
-            return np.ones(len(blocks), dtype=np.bool_), blocks, places
-        size = self._batch.grid.cluster_size
+            return None, places
+        blocks, size = event.threads // self._clocks.lanes, self._batch.grid.cluster_size
         owners = np.where(rank > 0, blocks // size * size + rank - 1, blocks)
-        return owners == blocks, owners, places & (1 << RANK_SHIFT) - 1
+        return owners, places & (1 << RANK_SHIFT) - 1
 
     def _arrive(self, event: Synchronisation) -> None:
         number, parts = int(np.asarray(event.key)), event.instruction.parts
@@ -651,22 +662,29 @@ class AccessCheck(Observer):
         self._instructions[self._time] = self._instructions[int(stamps[0]) >> TIME_SHIFT & TIME]
 
     def _complete_wgmma(self, threads: NDArray[Any], newest: int) -> None:
-        leaders = _distinct(threads // 128, self._batch.size) * 128
-        waiting = np.full(self._batch.size, -1, dtype=np.int64)
-        waiting[leaders] = self._groups["wgmma"][leaders] - newest
-        latest = np.zeros(self._batch.size // 128 + 1, dtype=np.int64)  # of what is complete
+        """The wgmma of groups older than the newest so many are done; their warpgroups know that."""
+        count = -(-self._batch.size // 128)
+        warpgroups = _distinct(threads >> 7, count)
+        waiting = np.full(count, -1, dtype=np.int64)
+        waiting[warpgroups] = self._groups["wgmma"][warpgroups << 7] - newest
+        latest = np.zeros(count, dtype=np.int64)  # when those were issued that are complete
         rest = []
-        for those, numbers, time in self._multiplied:
-            done = waiting[those] > numbers
-            latest[those[done] // 128] = time
+        for leaders, numbers, time in self._multiplied:
+            done = waiting[leaders >> 7] > numbers
+            latest[leaders[done] >> 7] = time
             if not done.all():
-                rest.append((those[~done], numbers[~done], time))
-        times = latest[threads // 128]
-        groups = self._batch.within[threads] // 128
-        for group in np.unique(groups[times > 0]).tolist():
-            ours = (times > 0) & (groups == group)
-            self._clocks.complete(threads[ours], self._clocks.column(("wgmma", group)), times[ours])
+                rest.append((leaders[~done], numbers[~done], time))
         self._multiplied = rest
+        completed = np.flatnonzero(latest)
+        blocks, groups = np.divmod(completed, self._batch.block_lanes // 128)
+        for group in np.unique(groups).tolist():
+            ours = groups == group
+            chosen = np.zeros(count, dtype=np.bool_)
+            chosen[completed[ours]] = True
+            times = np.zeros(self._batch.count, dtype=np.int64)
+            times[blocks[ours]] = latest[completed[ours]]
+            those = threads if chosen[warpgroups].all() else threads[chosen[threads >> 7]]
+            self._clocks.complete(those, self._clocks.column(("wgmma", group)), times)
 
     # -- sentences -------------------------------------------------------------------------------------------
 

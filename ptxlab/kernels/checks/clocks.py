@@ -20,6 +20,7 @@ __all__ = ["Clocks"]
 
 _COLUMNS = 8
 _ROWS = 4
+_PATTERNS = 16  # of threads that are kept
 
 
 class Clocks:
@@ -48,6 +49,8 @@ class Clocks:
         #: By column of an mbarrier: when its last phase was complete in each block, and what arrivals knew.
         self._phases: dict[int, NDArray[np.int64]] = {}
         self._handed_over: dict[int, tuple[NDArray[np.int32], NDArray[np.int32]]] = {}
+        #: By id of the threads, which are kept, too.
+        self._known_patterns: dict[int, tuple[NDArray[Any], list[tuple[NDArray[Any], NDArray[Any]]]]] = {}
         self._arrived: dict[int, NDArray[np.int8]] = {}  # at each barrier: 1 arrives, 2 waits
 
     # -- columns of asynchronous work ------------------------------------------------------------------------
@@ -65,14 +68,9 @@ class Clocks:
         return list(self._columns)[column]
 
     def complete(self, threads: NDArray[Any], column: int, times: NDArray[Any]) -> None:
-        """Threads know that work of this column is done that was issued up to a time, that of each thread.
-
-        Threads of one block have the same time.
-        """
-        latest = np.zeros(self.batch.count, dtype=np.int32)
-        latest[threads // self.lanes] = times
+        """Threads know that work of this column is done that was issued up to a time, that of each block."""
         for blocks, lanes in self._patterns(threads):
-            self._complete(blocks, self._rows_alone(lanes), column, latest[blocks, None])
+            self._complete(blocks, self._rows_alone(lanes), column, times[blocks, None])
 
     def _complete(
         self, blocks: NDArray[Any], rows: NDArray[Any], column: int, times: int | NDArray[Any]
@@ -253,7 +251,9 @@ class Clocks:
         """Phases of mbarriers are complete: what was issued and what arrived until now counts."""
         for place, those in _by_place(blocks, places):
             column = self.column(place)
-            ours = np.unique(those)
+            there = np.zeros(self.batch.count, dtype=np.bool_)
+            there[those] = True
+            ours = np.flatnonzero(there)
             self._phases.setdefault(column, np.zeros(self.batch.count, dtype=np.int64))[ours] = time
             if column not in self._arrivals:
                 continue
@@ -313,15 +313,19 @@ class Clocks:
             known = self._work[np.ix_(blocks, self._rows_of(sources))].max(axis=1)
             self._work[where] = np.maximum(self._work[where], known[:, None])
 
-    def _patterns(self, threads: NDArray[Any]) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
-        """Blocks whose threads are the same lanes, and those lanes."""
-        if not len(threads):
-            return
+    def _patterns(self, threads: NDArray[Any]) -> list[tuple[NDArray[Any], NDArray[Any]]]:
+        """Blocks whose threads are the same lanes, and those lanes; loops mostly ask for the same threads."""
+        known = self._known_patterns.get(id(threads))
+        if known is not None and known[0] is threads:
+            return known[1]
         rows = np.zeros((self.batch.count, self.lanes), dtype=np.bool_)
         rows.reshape(-1)[threads] = True
         blocks = np.flatnonzero(rows.any(axis=1))
-        for ours, lanes in _alike(blocks, rows[blocks]):
-            yield ours, np.flatnonzero(lanes)
+        patterns = [(ours, np.flatnonzero(lanes)) for ours, lanes in _alike(blocks, rows[blocks])]
+        if len(self._known_patterns) == _PATTERNS:
+            self._known_patterns.clear()
+        self._known_patterns[id(threads)] = threads, patterns
+        return patterns
 
 
 def _alike(blocks: NDArray[Any], rows: NDArray[Any]) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ..simulator.events import Piece
+
 __all__ = ["ATOMIC", "FLAGS", "ID", "LATE", "PENDING", "TIME", "TIME_SHIFT", "WORK", "Shadow"]
 
 TIME_SHIFT = 32
@@ -68,6 +70,14 @@ class Shadow:
         self._shifts = np.tile(self._shifts, blocks)
         self.size, self._few = self.size * blocks, self._few * blocks
 
+    def entries_of(self, piece: Piece, width: int) -> tuple[NDArray[np.int64], int]:
+        """As `entries`, for a piece of an access, which may come again."""
+        kept = piece.notes.get("entries")
+        if kept is None or kept[0] is not self._first or kept[1] != width:
+            entries, count = self.entries(piece.offsets, width)
+            kept = piece.notes["entries"] = self._first, width, entries, count
+        return kept[2], kept[3]
+
     def entries(self, offsets: NDArray[np.int64], width: int) -> tuple[NDArray[np.int64], int]:
         """The entries of accesses, those of each one behind each other, and how many each has."""
         common = int(np.bitwise_or.reduce(offsets, initial=_LARGEST | width))
@@ -107,6 +117,7 @@ class Shadow:
             if len(array):
                 arrays[number] = np.concatenate([array[:behind], array[sources]])
         self.writer, self.reader, self.second = arrays
+        self._first = self._first.copy()  # what was found with the old one does not count any more
         self._first[pages] = behind + np.arange(len(pages)) * len(inside)
         self._shifts[pages] = shift
         self._shift = shift if everything else -1

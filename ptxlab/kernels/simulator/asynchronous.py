@@ -164,7 +164,7 @@ def update_barrier(
 ) -> NDArray[Any]:
     """Arrivals and bytes at mbarriers in shared memory; gives the states before, if they are `wanted`."""
 
-    complete: list[NDArray[np.intp]] = []  # threads whose barriers have completed a phase
+    complete: list[NDArray[np.intp]] = []  # one thread for each barrier that has completed a phase
 
     def change(
         states: NDArray[Any], which: NDArray[np.intp], ours: NDArray[np.intp]
@@ -175,7 +175,9 @@ def update_barrier(
         ended = (states ^ after) >> np.uint64(_PHASE) != 0
         if found is not None:
             np.logical_or.at(ended, which, (states[which] ^ found) >> np.uint64(_PHASE) != 0)
-        complete.append(ours[ended[which]])
+        last = np.empty(len(states), dtype=np.intp)
+        last[which] = ours
+        complete.append(last[ended])
         return after, found
 
     machine.changes += 1

@@ -1,14 +1,16 @@
 """Registers whose values come later: matrix instructions are computed together, while threads go on.
 
 An `mma` of all warps is put aside until another one needs its D, or until somebody reads that. All that came
-before, with the same opcode, none of which needs the others, are computed in one call, where that is worth it
-in a thread of its own.
+before, with the same opcode, none of which needs the others, are computed together, where that is worth it in
+a thread of its own. When that thread has fallen behind, it computes several turns of a loop in one call: D of
+one is C of the next.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,19 +19,20 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._util.threads import leave_a_core, thread_count
+from ..._util.threads import leave_cores, thread_count
 from ...errors import PtxlabError
 from ...isa.mma import MmaForm
 from ...isa.modifiers import Modifiers
 from ...isa.operands import Operands
-from ...numerics.emulate import emulate, model_of
+from ...numerics.emulate import accumulate, model_of
 
 __all__ = ["Deferred", "MatrixQueue", "RegisterOperands", "Values", "WarpgroupOperands", "values_of"]
 
 _MOST_TOGETHER = 16  # matrix instructions that are computed in one call
 _BYTES_TOGETHER = 16 << 20  # of their registers
 _WORTH_A_THREAD = 1 << 20  # products of numbers
-_AHEAD = 4  # calls that may wait for the thread
+_BYTES_AHEAD = 64 << 20  # of registers that may wait for the thread
+_MOST_TURNS = 4  # that are computed in one call: not more than what takes a moment
 
 
 class Deferred:
@@ -120,33 +123,83 @@ class WarpgroupOperands:
         return self.computed().item(index)
 
 
-class _Group:
-    """Matrix instructions with the same opcode, none of which needs the others."""
+class _Later(Future[NDArray[Any]]):
+    """D of a task; while somebody waits for it, the queue's thread may use all cores."""
+
+    def __init__(self, queue: MatrixQueue) -> None:
+        super().__init__()
+        self._queue = queue
+
+    def result(self, timeout: float | None = None) -> NDArray[Any]:
+        """See `Future.result`."""
+        if self.done():
+            return super().result()
+        self._queue.is_awaited = True
+        try:
+            return super().result(timeout)
+        finally:
+            self._queue.is_awaited = False
+
+
+class _Task(ABC):
+    """Matrix instructions that are computed together, and their D, which comes later."""
+
+    def __init__(self, queue: MatrixQueue) -> None:
+        self.future = _Later(queue)
+
+    @property
+    @abstractmethod
+    def products(self) -> int:
+        """How many numbers are multiplied."""
+
+    @property
+    @abstractmethod
+    def nbytes(self) -> int:
+        """Bytes of what they read."""
+
+    @abstractmethod
+    def continues(self, before: _Task) -> bool:
+        """Whether C is D of another task, and nothing else is to be computed before."""
+
+    @abstractmethod
+    def compute(self, others: Sequence[_Task], model: str | None, scratch: _Scratch) -> NDArray[Any]:
+        """D of this task and of others, each of which continues the one before it: [tasks, ...]."""
+
+
+class _Group(_Task):
+    """Instructions of warps with the same opcode, none of which needs the others."""
 
     def __init__(self, queue: MatrixQueue, operands: RegisterOperands) -> None:
+        super().__init__(queue)
         self.ins, self.modifiers, self.threads = operands.ins, operands.modifiers, operands.threads
         self.items: list[dict[str, list[Values]]] = []
+        self.count = 0
         self.is_closed = False
-        self.future: Future[NDArray[Any]] = Future()
         self._queue = queue
         self._d: NDArray[Any] | None = None
+        self._size = operands.nbytes
         self._most = max(1, min(_MOST_TOGETHER, _BYTES_TOGETHER // operands.nbytes))
 
     @property
     def is_full(self) -> bool:
         """Whether no more are to be added."""
-        return len(self.items) == self._most
+        return self.count == self._most
 
     @property
     def products(self) -> int:
-        """How many numbers are multiplied."""
-        return len(self.items) * (self.threads // 32) * self.ins.m * self.ins.n * self.ins.k
+        """See `_Task.products`."""
+        return self.count * (self.threads // 32) * self.ins.m * self.ins.n * self.ins.k
+
+    @property
+    def nbytes(self) -> int:
+        """See `_Task.nbytes`."""
+        return self.count * self._size
 
     def add(self, operands: RegisterOperands) -> list[Deferred]:
         """One more; gives the registers of its D."""
         self.items.append(operands.registers)
-        item = len(self.items) - 1
-        return [_Result(self, item, number) for number in range(self.ins.d.registers)]
+        self.count += 1
+        return [_Result(self, self.count - 1, number) for number in range(self.ins.d.registers)]
 
     def d(self) -> NDArray[Any]:
         """Registers of D, [registers, instructions, threads]."""
@@ -155,38 +208,64 @@ class _Group:
             self._d = self.future.result()
         return self._d
 
-    def compute(self, model: str | None, scratch: _Scratch) -> NDArray[Any]:
-        """The same, computed now."""
+    def continues(self, before: _Task) -> bool:
+        """See `_Task.continues`."""
+        if not isinstance(before, _Group) or (self.ins, self.modifiers) != (before.ins, before.modifiers):
+            return False
+        return before.is_all([registers["c"] for registers in self.items]) and not any(
+            isinstance(register, _Result) and not register.group.future.done()
+            for registers in self.items
+            for name, those in registers.items()
+            for register in those
+            if name != "c"
+        )
+
+    def compute(self, others: Sequence[_Task], model: str | None, scratch: _Scratch) -> NDArray[Any]:
+        """See `_Task.compute`; [tasks, registers, instructions, threads]."""
+        groups = [self, *(each for each in others if isinstance(each, _Group))]
         arrays = {}
         for name in self.items[0]:
-            rows = self._gathered(name, scratch)
-            arrays[name] = rows.reshape(len(rows), -1, 32).transpose(1, 2, 0)
+            rows = self._start(scratch) if name == "c" else self._gathered(name, groups, scratch)
+            arrays[name] = np.moveaxis(rows.reshape(*rows.shape[:-2], -1, 32), -3, -1)
         with np.errstate(all="ignore"):
-            d = emulate(Operands(self.ins, modifiers=self.modifiers, **arrays), model=model)
-        rows = np.ascontiguousarray(d.transpose(2, 0, 1)).reshape(-1, len(self.items), self.threads)
-        self.items = []
-        return rows
+            d = accumulate(Operands(self.ins, modifiers=self.modifiers, **arrays), model=model)
+        rows = np.ascontiguousarray(np.moveaxis(d, -1, 1))
+        for group in groups:
+            group.items = []
+        return rows.reshape(len(groups), rows.shape[1], -1, self.threads)
 
-    def _gathered(self, name: str, scratch: _Scratch) -> NDArray[Any]:
-        """Registers of an operand, [registers, instructions, threads]."""
-        columns = [operands[name] for operands in self.items]
+    def _gathered(self, name: str, groups: Sequence[_Group], scratch: _Scratch) -> NDArray[Any]:
+        """Registers of an operand, [tasks, registers, instructions, threads]."""
+        columns = [[operands[name] for operands in group.items] for group in groups]
+        array = scratch.array(name, (len(columns), len(columns[0][0]), len(columns[0]), self.threads))
+        for rows, those in zip(array, columns, strict=True):
+            _fill(rows, those)
+        return array
+
+    def _start(self, scratch: _Scratch) -> NDArray[Any]:
+        """Registers of C, [registers, instructions, threads]."""
+        columns = [operands["c"] for operands in self.items]
         first = columns[0][0]
         if isinstance(first, _Result) and first.group.is_all(columns):
             return first.group.d()
-        array = scratch.array(name, (len(columns[0]), len(columns), self.threads))
-        for item, column in enumerate(columns):
-            for number, register in enumerate(column):
-                array[number, item] = values_of(register)
+        array = scratch.array("c", (len(columns[0]), len(columns), self.threads))
+        _fill(array, columns)
         return array
 
     def is_all(self, columns: list[list[Values]]) -> bool:
         """Whether these registers of each instruction are D of this group: accumulators of a loop."""
-        d = self.d()
-        return d.shape[:2] == (len(columns[0]), len(columns)) and all(
+        return (self.ins.d.registers, self.count) == (len(columns[0]), len(columns)) and all(
             isinstance(register, _Result) and register.is_at(self, item, number)
             for item, column in enumerate(columns)
             for number, register in enumerate(column)
         )
+
+
+def _fill(array: NDArray[Any], columns: list[list[Values]]) -> None:
+    """Set registers [registers, instructions, threads] to those of each instruction."""
+    for item, column in enumerate(columns):
+        for number, register in enumerate(column):
+            array[number, item] = values_of(register)
 
 
 class _Result(Deferred):
@@ -206,10 +285,40 @@ class _Result(Deferred):
         return self.group.d()[self.number, self.item]  # type: ignore[no-any-return]
 
 
-def _quiet(operands: WarpgroupOperands, model: str | None) -> NDArray[Any]:
-    """D, without NumPy's warnings of infinities, which each thread has its own setting for."""
-    with np.errstate(all="ignore"):
-        return emulate(operands.computed(), model=model)
+class _Warpgroups(_Task):
+    """A wgmma of some warpgroups."""
+
+    def __init__(self, queue: MatrixQueue, operands: WarpgroupOperands) -> None:
+        super().__init__(queue)
+        self.operands = operands
+
+    @property
+    def products(self) -> int:
+        """See `_Task.products`."""
+        ins = self.operands.ins
+        return self.operands.count * ins.m * ins.n * ins.k
+
+    @property
+    def nbytes(self) -> int:
+        """See `_Task.nbytes`."""
+        return self.operands.nbytes
+
+    def continues(self, before: _Task) -> bool:
+        """See `_Task.continues`."""
+        if not isinstance(before, _Warpgroups) or self.operands.c is not before.future:
+            return False
+        ours, theirs = self.operands, before.operands
+        return (ours.ins, ours.modifiers, ours.count) == (theirs.ins, theirs.modifiers, theirs.count)
+
+    def compute(self, others: Sequence[_Task], model: str | None, scratch: _Scratch) -> NDArray[Any]:
+        """See `_Task.compute`; [tasks, warpgroups, 128, registers]."""
+        tasks = [self.operands, *(each.operands for each in others if isinstance(each, _Warpgroups))]
+        first = self.operands.computed()
+        arrays = {name: np.stack([each.arrays[name] for each in tasks]) for name in self.operands.arrays}
+        with np.errstate(all="ignore"):
+            return accumulate(
+                Operands(first.ins, modifiers=first.modifiers, c=first.c, **arrays), model=model
+            )
 
 
 class _Scratch:
@@ -227,13 +336,22 @@ class _Scratch:
         return kept[:size].reshape(shape)
 
 
+def _fail(tasks: Sequence[_Task], error: BaseException) -> None:
+    """Leave an error to whoever reads a result."""
+    for task in tasks:
+        task.future.set_exception(error)
+
+
 class MatrixQueue:
     """The matrix instructions of a batch of blocks that are not computed yet."""
 
     def __init__(self, model: str | None) -> None:
         self._model = model
         self._open: dict[MmaForm, _Group] = {}
-        self._waiting: deque[Future[NDArray[Any]]] = deque()
+        self._waiting: deque[_Task] = deque()  # for the thread
+        self._ahead: deque[tuple[_Task, int]] = deque()  # what is not known to be computed, and its bytes
+        self._bytes_ahead = 0
+        self.is_awaited = False  # somebody waits for a result
         self._scratch, self._thread_scratch = _Scratch(), _Scratch()
 
     def add(self, operands: RegisterOperands) -> list[Deferred]:
@@ -262,32 +380,56 @@ class MatrixQueue:
             return
         group.is_closed = True
         del self._open[group.ins]
-        group.future = self._submit(group.products, lambda scratch: group.compute(self._model, scratch))
+        self._submit(group)
 
     def compute(self, operands: WarpgroupOperands) -> Future[NDArray[Any]]:
         """D of a wgmma, [warpgroups, 128, registers]."""
         model_of(operands.ins, self._model)
-        products = operands.count * operands.ins.m * operands.ins.n * operands.ins.k
-        return self._submit(products, lambda scratch: _quiet(operands, self._model))
+        task = _Warpgroups(self, operands)
+        self._submit(task)
+        return task.future
 
-    def _submit(self, products: int, compute: Callable[[_Scratch], NDArray[Any]]) -> Future[NDArray[Any]]:
-        """Compute it, or let the thread do so after all that came before."""
-        if products < _WORTH_A_THREAD or thread_count() == 1:
-            done: Future[NDArray[Any]] = Future()
-            try:
-                done.set_result(compute(self._scratch))
-            except PtxlabError as error:
-                done.set_exception(error)  # for whoever reads a result, as from the thread
-            return done
-        if len(self._waiting) == _AHEAD:
-            self._waiting.popleft().result()
-        future = self._thread.submit(compute, self._thread_scratch)
-        self._waiting.append(future)
-        return future
+    def _submit(self, task: _Task) -> None:
+        """Compute a task, or let the thread do so after all that came before."""
+        if task.products < _WORTH_A_THREAD or thread_count() == 1:
+            self._run([task], self._scratch)
+            return
+        size = task.nbytes
+        while self._ahead and self._bytes_ahead + size > _BYTES_AHEAD:
+            oldest, its_size = self._ahead.popleft()
+            self._bytes_ahead -= its_size
+            oldest.future.result()
+        self._ahead.append((task, size))
+        self._bytes_ahead += size
+        self._waiting.append(task)
+        self._thread.submit(self._work)
+
+    def _work(self) -> None:
+        """In the thread: compute the task that came first, and those that continue it."""
+        if not self._waiting:
+            return  # it was computed together with the one before it
+        tasks = [self._waiting.popleft()]
+        while self._waiting and len(tasks) < _MOST_TURNS and self._waiting[0].continues(tasks[-1]):
+            tasks.append(self._waiting.popleft())
+        leave_cores(0 if self.is_awaited else 1)
+        try:
+            self._run(tasks, self._thread_scratch)
+        except BaseException as error:  # nobody else would hear of it
+            _fail(tasks, error)
+
+    def _run(self, tasks: list[_Task], scratch: _Scratch) -> None:
+        """Compute tasks, each of which continues the one before it."""
+        try:
+            results = tasks[0].compute(tasks[1:], self._model, scratch)
+        except PtxlabError as error:
+            _fail(tasks, error)
+            return
+        for task, result in zip(tasks, results, strict=True):
+            task.future.set_result(result)
 
     @cached_property
     def _thread(self) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(1, thread_name_prefix="ptxlab-matrices", initializer=leave_a_core)
+        return ThreadPoolExecutor(1, thread_name_prefix="ptxlab-matrices")
 
     def end(self) -> None:
         """Nobody reads a result any more."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -33,6 +33,8 @@ class Piece:
     offsets: NDArray[np.int64]
     threads: NDArray[Any]
     title: str = ""  # of a buffer, for messages
+    #: What observers found out about it: an access that is repeated has the same piece.
+    notes: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from .barriers import Barriers
 from .deferred import Deferred, MatrixQueue, Values
 from .events import MatrixInputs, Observer, Synchronisation, TensorAccess
 from .hazard import HazardError, lanes_text, record, threads_text
-from .memory import WORKSPACE_START, Memory
+from .memory import WORKSPACE_START, Memory, TileRead
 from .tensor_memory import TensorMemory
 from .threads import UNSIGNED, Batch, Threads
 
@@ -236,6 +236,7 @@ class Machine:
         self.reductions: dict[int, Callable[[Frame, Threads, NDArray[Any], NDArray[Any]], None]] = {}
         self.frame: Frame | None = None  # that threads execute in
         self.matrices = MatrixQueue(launch.model)
+        self.tile_reads: dict[tuple[int, str, int], TileRead] = {}  # by instruction, operand and descriptor
         self.clock = 0
         self.polled = False  # threads read what others may write, since the last backward branch
         self.changes = 0  # of mbarriers: whoever waits for one looks again

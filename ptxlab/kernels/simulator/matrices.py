@@ -25,13 +25,14 @@ from ..ptx import Immediate, Instruction, Operand, Register, Vector, type_bits
 from .deferred import Deferred, RegisterOperands, Values, WarpgroupOperands, values_of
 from .loads import space_of
 from .machine import Frame, Machine, Step
-from .memory import CHUNK, SHARED_WINDOW
+from .memory import CHUNK, SHARED_WINDOW, TileRead
 from .operands import Builder, Context, Read, Write, address, reader, readers, unsupported, writer
 from .threads import Threads
 
 __all__ = ["BUILDERS"]
 
 _WIDEST_PIECE = 128  # bytes of a tile that observers hear of as one access
+_MOST_TILE_READS = 64  # whose addresses are kept
 
 
 def _items(operand: Operand) -> tuple[Operand, ...]:
@@ -438,7 +439,8 @@ def _wgmma(instruction: Instruction, context: Context) -> Step:
         if a_reads:
             arrays["a"] = registers(a_reads, form.a.register_type)
         for name, (read, tile) in tiles.items():
-            arrays[name] = tile.read(machine, instruction, threads, read(machine, frame, threads))
+            codes = read(machine, frame, threads).reshape(-1, 128)[:, 0]
+            arrays[name] = tile.read(machine, instruction, name, threads, codes)
         if metadata:
             arrays["e"] = registers(metadata, np.uint32)
         flags = np.ones(1, dtype=np.bool_)
@@ -540,26 +542,33 @@ class _InShared:
         return 1 - self.k_axis if self.transposed else self.k_axis
 
     def read(
-        self, machine: Machine, instruction: Instruction, threads: Threads, descriptors: NDArray[Any]
+        self, machine: Machine, instruction: Instruction, name: str, threads: Threads, codes: NDArray[Any]
     ) -> NDArray[Any]:
-        """The codes of the tile of each warpgroup, [warpgroups, rows, columns]."""
-        memory = machine.memory
-        first = threads.indices.reshape(-1, 128)[:, 0]
-        codes = descriptors.reshape(-1, 128)[:, 0]
-        different = np.unique(codes).tolist()
-        result = np.empty((len(codes) if len(different) > 1 else 0, *self.operand.shape), self.code_type)
-        for code in different:
-            starts, width, chunks = _tile_places(self, code)
-            ours = np.flatnonzero(codes == code)
-            those = Threads.listed(threads.batch, np.repeat(first[ours], len(starts)))
-            addresses = np.tile(starts, len(ours))
-            offsets = memory.shared_offsets(instruction, those, addresses, width, "read", alignment=width)
-            blocks = offsets[:: len(starts), None] - starts[0]
-            tiles = self._matrices(memory.shared.view(CHUNK)[blocks + chunks >> 4].view(np.uint8))
-            if len(ours) == len(codes):
-                return tiles
-            result[ours] = tiles
+        """The codes of the tile of each warpgroup, [warpgroups, rows, columns], from their descriptors."""
+        if (codes == codes[0]).all():
+            return self._read_same(machine, instruction, name, threads, int(codes[0]))
+        result = np.empty((len(codes), *self.operand.shape), self.code_type)
+        for code in np.unique(codes).tolist():
+            ours = codes == code
+            some = threads.where(np.repeat(ours, 128))
+            result[ours] = self._read_same(machine, instruction, name, some, code)
         return result
+
+    def _read_same(
+        self, machine: Machine, instruction: Instruction, name: str, threads: Threads, code: int
+    ) -> NDArray[Any]:
+        """The same if all have one descriptor; a loop mostly reads the same places again."""
+        key = id(instruction), name, code
+        known = machine.tile_reads.get(key)
+        if known is None or not known.threads.is_same(threads):
+            known = TileRead.of(threads, *_tile_places(self, code))
+            if key in machine.tile_reads or len(machine.tile_reads) < _MOST_TILE_READS:
+                machine.tile_reads[key] = known
+        memory, width = machine.memory, known.width
+        offsets = memory.shared_offsets(
+            instruction, known.readers, known.addresses, width, "read", alignment=width, operand=(name, code)
+        )
+        return self._matrices(memory.shared.view(CHUNK)[known.chunks_at(offsets)].view(np.uint8))
 
     @property
     def code_type(self) -> Any:

@@ -20,7 +20,7 @@ from .threads import UNSIGNED, Threads
 
 __all__ = [
     "CHUNK", "GLOBAL_START", "HEAP_BYTES", "HEAP_START", "LOCAL_WINDOW", "RANK_SHIFT", "SHARED_START",
-    "SHARED_WINDOW", "WORKSPACE_BYTES", "WORKSPACE_START", "Buffer", "Memory", "rounds",
+    "SHARED_WINDOW", "WORKSPACE_BYTES", "WORKSPACE_START", "Buffer", "Memory", "TileRead", "rounds",
 ]  # fmt: skip
 
 #: Generic addresses: those of shared and local memory lie in windows, as on the chip; all others are global.
@@ -99,6 +99,36 @@ class _Repeated:
         return self.addresses is addresses and self.threads is threads.indices and self.width == width
 
 
+@dataclass(slots=True)
+class TileRead:
+    """How warpgroups read a tile, each from its own block: pieces of `width` bytes, by one thread of each."""
+
+    threads: Threads
+    readers: Threads  # for each piece
+    addresses: NDArray[np.int64]  # of each piece
+    width: int
+    _places: NDArray[np.int64]  # of the chunks of 16 bytes of one tile
+    _offsets: NDArray[np.int64] | None = None
+    _chunks: NDArray[np.int64] | None = None
+
+    @classmethod
+    def of(
+        cls, threads: Threads, starts: NDArray[np.int64], width: int, places: NDArray[np.int64]
+    ) -> TileRead:
+        """From the addresses of pieces and chunks in a block."""
+        first = threads.indices.reshape(-1, 128)[:, 0]
+        readers = Threads.listed(threads.batch, np.repeat(first, len(starts)))
+        return cls(threads, readers, np.tile(starts, len(first)), width, places)
+
+    def chunks_at(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Which 16 bytes of shared memory the tiles are, [warpgroups, chunks], where the pieces begin."""
+        if self._chunks is None or self._offsets is not offsets:
+            count = self.threads.count // 128
+            blocks = (offsets - self.addresses)[:: len(offsets) // count, None]
+            self._offsets, self._chunks = offsets, blocks + self._places >> 4
+        return self._chunks
+
+
 class Memory:
     """All memory that one batch of blocks sees."""
 
@@ -129,7 +159,7 @@ class Memory:
     def begin(self, blocks: int, lanes: int) -> None:
         """Fresh shared and local memory for a batch."""
         self.shared = np.zeros(blocks * self._shared_pitch, dtype=np.uint8)
-        self._repeated: dict[int, _Repeated] = {}
+        self._repeated: dict[tuple[int, object], _Repeated] = {}
         self._most_repeated = _REPEATED_BYTES // (24 * max(lanes, 1))
         self._lanes = lanes
         self._local_size = 0
@@ -300,10 +330,14 @@ class Memory:
         *,
         alignment: int = 0,
         proxy: str = "async",
+        operand: object = None,
     ) -> NDArray[np.int64]:
-        """Where in `shared` accesses of several bytes begin, e.g. rows of ldmatrix; checked and observed."""
+        """Where in `shared` accesses of several bytes begin, e.g. rows of ldmatrix; checked and observed.
+
+        An instruction with several operands in shared memory says which one this is.
+        """
         request = _Request(instruction, kind, threads, addresses, width, (proxy, proxy == "async", ()))
-        for piece in self._accesses(request, "shared", alignment or 1):
+        for piece in self._accesses(request, "shared", alignment or 1, operand):
             return piece.offsets
         return np.zeros(0, dtype=np.int64)
 
@@ -333,9 +367,12 @@ class Memory:
         buffer = self.buffers[position]
         return buffer.data[address - buffer.start :].tobytes().split(b"\0")[0]
 
-    def _accesses(self, request: _Request, space: str, alignment: int = 0) -> Iterator[Piece]:
+    def _accesses(
+        self, request: _Request, space: str, alignment: int = 0, operand: object = None
+    ) -> Iterator[Piece]:
         instruction, _, threads, addresses, width, _ = request
-        known = self._repeated.get(id(instruction))
+        key = id(instruction), operand
+        known = self._repeated.get(key)
         if known is not None and known.is_of(threads, addresses, width):
             self._tell(request._replace(places=known.places), "shared", known.pieces)
             yield from known.pieces
@@ -351,7 +388,7 @@ class Memory:
         pieces = self._pieces(request, space)
         if space == "shared" and (known is not None or len(self._repeated) < self._most_repeated):
             repeated = _Repeated(threads.indices, addresses, places, width, pieces)
-            self._repeated[id(instruction)] = repeated
+            self._repeated[key] = repeated
         yield from pieces
 
     def _generic(self, request: _Request) -> Iterator[Piece]:

@@ -14,7 +14,7 @@ from ...isa.tcgen05 import Tcgen05Mma
 from ..element import Element, codes_of, nibbles_of, scales_of
 from ..steps import Step
 
-__all__ = ["Codes", "Rule"]
+__all__ = ["Codes", "Rule", "of_turns"]
 
 Array = NDArray[Any]
 
@@ -30,9 +30,26 @@ class Rule(ABC):
         """Registers of D for a batch [count, lanes, registers]."""
         return pack_result(operands, self.dot(operands))
 
+    def accumulate(self, operands: Operands) -> Array:
+        """Registers of D [turns, count, lanes, registers], where D of one turn is C of the next.
+
+        All operands but C have turns in front.
+        """
+        d, c = [], operands.c
+        for turn in range(len(operands.a)):
+            d.append(self.run(of_turns(operands, turn, c)))
+            c = d[-1]
+        return np.stack(d)
+
     @abstractmethod
     def trace(self, element: Element) -> list[Step]:
         """The same for one element of D, step by step and exactly."""
+
+
+def of_turns(operands: Operands, index: int | tuple[slice, slice], c: Array) -> Operands:
+    """Operands that have turns in front, with an index into these and the batch, and with another C."""
+    names = [name for name in operands.ins.inputs if name != "c"]
+    return replace(operands, c=c, **{name: getattr(operands, name)[index] for name in names})
 
 
 def pack_result(operands: Operands, codes: Array) -> Array:

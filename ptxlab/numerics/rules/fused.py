@@ -14,7 +14,7 @@ from ..compiled import WIDE, FusedStep, fused_registers, serves
 from ..element import Element, negated
 from ..fused_sum import Alignment, block_scaled_dot, convert_codes, fused_dot, round_sum
 from ..steps import Product, Step, Term, add_up, convert, convert_step, result_lsb, stored_product
-from .base import Array, Codes, Rule
+from .base import Array, Codes, Rule, of_turns
 
 __all__ = ["Fused", "aligned_step"]
 
@@ -87,6 +87,29 @@ class Fused(Rule):
 
     def run(self, operands: Operands) -> Array:
         """See `Rule.run`; from registers to registers in one compiled loop where that serves."""
+        step = self._compiled_step(operands)
+        if step is None:
+            return super().run(operands)
+        d, odd = fused_registers(operands, step)
+        if odd.size:
+            d[odd] = super().run(operands.select(odd))
+        return d
+
+    def accumulate(self, operands: Operands) -> Array:
+        """See `Rule.accumulate`; all turns in one compiled loop where that serves."""
+        step = self._compiled_step(operands)
+        if step is None or not operands.modifiers.scale_d:
+            return super().accumulate(operands)
+        d, odd = fused_registers(operands, step)
+        if odd.size:
+            c = operands.c
+            for turn in range(len(d)):
+                d[turn, odd] = super().run(of_turns(operands, turn, c).select(odd))
+                c = d[turn]
+        return d
+
+    def _compiled_step(self, operands: Operands) -> FusedStep | None:
+        """What the compiled loop is told, if it serves."""
         ins = operands.ins
         plain = isinstance(ins, MmaForm) and ins.structure is None and ins.scale_vec is None
         plain = plain and ins.c_type == ins.d_type
@@ -94,12 +117,8 @@ class Fused(Rule):
         dtypes = (ins.a.dtype, ins.b.dtype, ins.c.dtype, ins.d.dtype)
         products = operands.count * ins.d.shape[0] * ins.d.shape[1] * ins.k
         if not plain or not whole or negated(operands) or not serves(dtypes, products, ins.k):
-            return super().run(operands)
-        step = FusedStep(dtypes, self.alignment)
-        d, odd = fused_registers(operands, step)
-        if odd.size:
-            d[odd] = super().run(operands.select(odd))
-        return d
+            return None
+        return FusedStep(dtypes, self.alignment)
 
     # -- one element -----------------------------------------------------------------------------------------
 
