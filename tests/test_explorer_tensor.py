@@ -331,16 +331,16 @@ def test_other_instructions_of_tcgen05_say_where_they_are_seen() -> None:
 
 
 def test_where_nothing_is_published_d_stays_empty_and_the_rest_is_shown() -> None:
-    ex = ptxlab.explore("tcgen05.mma.cta_group::1.kind::f8f6f4.decompress::lut::b", n=16)
+    ex = ptxlab.explore("tcgen05.mma.sp.cta_group::1.kind::mxf4.block_scale", k=192, n=16)
     info = ex.view.instruction
-    assert "how B is compressed" in info["matrices"]["D"]["unknown"]
+    assert "no target has it" in info["matrices"]["D"]["unknown"]
     assert info["tensor"]["places"]["D"]["columns"] == 16 and ex.view.load["registers"] == 16
     ex.selection = "D", 3, 5
-    ex.A = np.ones(ex.A.shape)  # edits, undo and links work, D and its trace say why they cannot
+    ex.B = np.ones(ex.B.shape)  # edits, undo and links work, D and its trace say why they cannot
     assert ex.view.trace == {} and "run(" in ex.code()
     assert ptxlab.explore(ex.link).instruction == ex.instruction
     for ask in (lambda: ex.D, lambda: ex.figure("trace"), ex.find_difference):
-        with pytest.raises(PtxlabError, match="shows only in pictures how B is compressed"):
+        with pytest.raises(PtxlabError, match="no target has it with this descriptor"):
             ask()
     assert ex.figure("D").layout.meta["title"].startswith("D of")
     ex.apply(ChooseInstruction(F16))

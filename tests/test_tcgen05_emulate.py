@@ -194,11 +194,10 @@ def test_every_form_has_arithmetic_or_says_why_not() -> None:
             else:
                 known += 1
                 assert model.chip == "sm_100"
-                assumed = form.kind == "ti16" or (form.ws and form.kind != "i8")
+                assumed = form.kind == "ti16" or form.decompress or (form.ws and form.kind != "i8")
                 assert model.evidence == ("assumed" if assumed else "published")
     assert known > 60
-    for reason in reasons:
-        assert reason.startswith("the PTX ISA shows only in pictures how B is compressed"), reason
+    assert not reasons
     for ins in (tensor(MXF4, k=96), tensor(SPARSE, sparsity_version=1), tensor(NVFP4, scale="ue5m3")):
         assert model_of(ins).evidence == "assumed"
 
@@ -311,7 +310,6 @@ def test_what_is_not_known_or_not_taken_is_a_sentence() -> None:
     zeros = np.zeros((64, 16), np.uint16), np.zeros((16, 16), np.uint16), np.zeros((128, 16), np.uint32)
     ws = tensor("tcgen05.mma.ws.cta_group::1.kind::f16", m=32, n=64)
     shifted = ZeroColumnMask(shift=8).code
-    table = tensor("tcgen05.mma.cta_group::1.kind::f8f6f4.decompress::lut::b")
     nowhere = tensor(SPARSE, k=192)
     for call, message in (
         (lambda: ins.emulate(*zeros, scale_input_d=16), "scale_input_d=16: .* takes 0, 1, 2"),
@@ -323,7 +321,6 @@ def test_what_is_not_known_or_not_taken_is_a_sentence() -> None:
         (lambda: ins.emulate(*zeros, model="sm_90"), "model 'sm_90' has no arithmetic for tcgen05.mma"),
         (lambda: ws(np.ones((32, 16)), np.ones((16, 64)), zero_column_mask=shifted), "take max_shift=8"),
         (lambda: model_of(ins, "sm_103"), "model 'sm_103': as far as is known it computes as sm_100"),
-        (lambda: model_of(table), "the PTX ISA shows only in pictures how B is compressed"),
         (lambda: model_of(nowhere), "no target has it with this descriptor: sm_100a lacks K = 192"),
     ):
         with pytest.raises(PtxlabError, match=message):

@@ -213,6 +213,34 @@ def test_kernels_compute_what_is_emulated(form: Tcgen05Mma, arguments: dict[str,
     assert seen.ins == form and np.array_equal(seen.c, operands.c[0])
 
 
+LUT = "tcgen05.mma.cta_group::2.kind::f8f6f4.decompress::lut::b"
+
+
+def test_a_compressed_b_is_looked_up(rng: np.random.Generator) -> None:
+    """Its bytes and table as the PTX ISA's text has them, and its kernel, simulated."""
+    form = instruction(LUT, m=256, n=32)
+    values = rng.permuted(np.tile(np.arange(120, dtype=np.uint8), (4, 1)), axis=1)[:, :8]  # of 8 columns each
+    indices = rng.integers(0, 8, (64, 32))
+    b = values[np.arange(32) // 8, indices]
+    columns, words = ptxlab.memory.pack_lookup(form, b)
+    table = words.view(np.uint8).reshape(256, 8)
+    for n in range(32):
+        stream = int.from_bytes(columns[n, :24].tobytes(), "little")
+        found = [stream >> 3 * k & 7 for k in range(64)]
+        for lane in range(n // 16 * 128 + n % 16 // 8, (n // 16 + 1) * 128, 32):
+            assert (table[lane, found] == b[:, n]).all()
+    second = np.concatenate([columns[:, 24:], columns[:, :24]], axis=1)
+    assert (ptxlab.memory.unpack_lookup(form, second, words, segment=1) == b).all()
+    operands = replace(inputs.make(form, "moderate", 1, seed=7), b=b[None])
+    ptx = ptxlab.kernel(codegen.source(form), codegen.NAME, target="sm_100a").ptx
+    kernel = ptxlab.kernel(ptx.replace(".version 9.0", ".version 9.4").replace("sm_100a", "sm_107a"))
+    d = np.zeros((1, *form.d.stored_shape), dtype=np.uint32)
+    result = kernel.simulate(2, 128, *map(np.ascontiguousarray, runner._inputs(operands)), d, 1)
+    assert np.array_equal(d, emulate(operands)) and not result.hazards
+    with pytest.raises(PtxlabError, match="columns 0 to 7 have 64 different values; .* share a table of 8"):
+        ptxlab.memory.pack_lookup(form, np.arange(64, dtype=np.uint8)[:, None] + np.zeros(32, np.uint8))
+
+
 def test_half_of_the_lanes_from_lane_16_on() -> None:
     """Where layout F leaves room for a second D: that of the first is not touched."""
     form = instruction(F16, m=64, n=16)

@@ -20,6 +20,7 @@ from ..isa.product_form import ProductForm
 from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import TensorOperand
 from ..isa.transfer import TransferForm
+from ..memory.lookup import pack_lookup
 from ..numerics.transfer import TransferInputs
 from . import codegen
 from .arrays import GpuArray, GpuArrays, gpu_arrays
@@ -62,10 +63,19 @@ def run(operands: Operands) -> NDArray[Any]:
     for first in range(0, count, step):
         last = min(first + step, count)
         part = last - first
-        arguments: list[Argument] = [*operands.part(first, last).arrays.values()]
+        arguments: list[Argument] = [*_inputs(operands.part(first, last))]
         arguments += [Out(d[first:last]), np.int32(part)]
         launch(source, codegen.NAME, arguments, grid=_blocks(ins, part), block=128)
     return d.reshape(operands.batch + d.shape[1:])
+
+
+def _inputs(operands: Operands) -> list[NDArray[Any]]:
+    """What the kernel reads: the operands, of .decompress::lut::b with B compressed, and its table."""
+    ins, arrays = operands.ins, operands.arrays
+    if not isinstance(ins, Tcgen05Mma) or not ins.decompress:
+        return [*arrays.values()]
+    columns, words = pack_lookup(ins, arrays["B"])
+    return [columns if name == "B" else array for name, array in arrays.items()] + [words]
 
 
 def _blocks(ins: ProductForm, count: int) -> int:
@@ -77,13 +87,8 @@ def _blocks(ins: ProductForm, count: int) -> int:
 
 
 def _check_target(ins: ProductForm, modifiers: Modifiers) -> None:
-    """Refuse what this GPU lacks: the instruction, or an argument of it; and what has an operand more."""
+    """Refuse what this GPU lacks: the instruction, or an argument of it."""
     gpu = check_device(ins)
-    if isinstance(ins, Tcgen05Mma) and ins.decompress:
-        raise PtxlabError(
-            f"{ins.mnemonic}: how B is compressed is a picture in the PTX ISA; its kernel, ins.kernel, takes "
-            f"the bytes of B and the words of the table as they are"
-        )
     if isinstance(ins, Tcgen05Mma) and modifiers.scale_input_d and gpu.target not in ins.scale_input_d:
         raise PtxlabError(
             f"scale_input_d={modifiers.scale_input_d}: {gpu.name} is {gpu.target}, which does not take it; "
@@ -106,6 +111,8 @@ def run_arrays(
     call = gpu_arrays(arguments, stream)
     if call is None:
         return None
+    if isinstance(ins, Tcgen05Mma) and ins.decompress:
+        raise PtxlabError(f"{ins.mnemonic}: B is compressed here first; pass copies as NumPy arrays")
     source = _source(ins, modifiers)
     with call:
         _check_target(ins, modifiers)

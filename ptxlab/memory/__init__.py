@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .banks import BANKS, Collision, Conflicts, conflicts
 from .descriptors import SWIZZLES, Descriptor, Tcgen05Descriptor, descriptor, encode_descriptor
+from .lookup import pack_lookup, unpack_lookup
 from .metadata import (
     metadata_from_registers,
     metadata_registers,
@@ -34,12 +35,14 @@ __all__ = [
     "encode_descriptor",
     "metadata_from_registers",
     "metadata_registers",
+    "pack_lookup",
     "pack_metadata",
     "reorder_metadata",
     "restore_metadata",
     "scale_offset",
     "tensor_map",
     "tile_scales",
+    "unpack_lookup",
     "unpack_metadata",
     "untile_scales",
     "weight_order",

@@ -375,13 +375,12 @@ def why_no_model(ins: ProductForm) -> str:
     """Why no chip's arithmetic is known for an instruction; empty where one is.
 
     >>> import ptxlab
-    >>> why_no_model(ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f8f6f4.decompress::lut::b"))
-    'the PTX ISA shows only in pictures how B is compressed and where its table is'
+    >>> name = "tcgen05.mma.sp.cta_group::1.kind::mxf4nvf4.block_scale.block32"
+    >>> why_no_model(ptxlab.instruction(name, k=192))
+    'no target has it with this descriptor: sm_100a lacks K = 192, which sm_107a, sm_107f have'
     """
     if not isinstance(ins, Tcgen05Mma):
         return ""
-    if ins.decompress:
-        return "the PTX ISA shows only in pictures how B is compressed and where its table is"
     if any(ins.supports(target) for target in ins.targets):
         return ""
     return f"no target has it with this descriptor: {ins.faults(ins.descriptor, ins.targets[0])[0]}"

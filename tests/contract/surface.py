@@ -324,6 +324,12 @@ def _memory() -> Iterator[Call]:
     yield call("memory.metadata_registers", memory.metadata_registers, ins=sparse, metadata=stored)
     yield call("memory.metadata_from_registers", memory.metadata_from_registers, ins=sparse,
                registers=memory.metadata_registers(sparse, stored))  # fmt: skip
+    lookup = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f8f6f4.decompress::lut::b", n=16)
+    columns, words = memory.pack_lookup(lookup, np.zeros((64, 16), np.uint8))
+    yield call("memory.pack_lookup", memory.pack_lookup, form=lookup, codes=np.zeros((64, 16), np.uint8))
+    yield call(
+        "memory.unpack_lookup", memory.unpack_lookup, form=lookup, columns=columns, words=words, segment=0
+    )
     yield call("memory.pack_metadata", memory.pack_metadata, ins=sparse, nibbles=nibbles)
     yield call("memory.unpack_metadata", memory.unpack_metadata, ins=sparse,
                words=memory.pack_metadata(sparse, nibbles))  # fmt: skip

@@ -12,6 +12,7 @@ from ...isa.tcgen05 import Tcgen05Mma
 from ...isa.tcgen05.form import TYPES
 from ...isa.tensor_memory import LANES, TensorLayout, TensorOperand
 from ...memory import Tile
+from ...memory.lookup import COLUMN_BYTES
 from ...memory.tensor_tiles import is_padded, shared_tile
 from . import cpp
 from .tensor_memory import FENCE_SHARED, HAND_OVER, Frame, asm, indented, load_words, store_words
@@ -56,8 +57,6 @@ _ADDRESSES = {
     "A": "a_tmem", "D": "d_tmem", "E": "sp_meta_tmem", "SFA": "scale_a_tmem", "SFB": "scale_b_tmem",
     "LUT": "b_decompress_metadata",
 }  # fmt: skip
-#: Bytes of a compressed column of B: 3 bits for each of 128 values of K, of which an instruction uses 64.
-_COMPRESSED = 48
 
 
 def source(form: Tcgen05Mma, modifiers: Modifiers) -> str:
@@ -72,7 +71,7 @@ def source(form: Tcgen05Mma, modifiers: Modifiers) -> str:
         if isinstance(operand, Operand)
     }
     if form.decompress:
-        tiles["B"] = Tile(8, form.n // form.cta_group, _COMPRESSED, "K", 0)
+        tiles["B"] = Tile(8, form.n // form.cta_group, COLUMN_BYTES, "K", 0)
     size = sum(tile.size for tile in tiles.values())
     if size > _SHARED_BYTES:
         raise PtxlabError(
@@ -120,7 +119,7 @@ def _inputs(form: Tcgen05Mma) -> list[tuple[str, Operand | TensorOperand]]:
 
 
 def _table(form: Tcgen05Mma) -> TensorOperand:
-    """The lookup table of B as two words of each lane: which values they are is a picture in the PTX ISA."""
+    """The lookup table of B as two words of each lane; see `memory.pack_lookup`."""
     pair = ((2, LANES, 0),) if form.cta_group == 2 else ()
     layout = TensorLayout((LANES * form.cta_group, 2), ((LANES, 1, 0), *pair), ((2, 0, 1),))
     return TensorOperand("LUT", TYPES["b32"], layout.shape, layout, source="assumed: two columns")
@@ -128,7 +127,7 @@ def _table(form: Tcgen05Mma) -> TensorOperand:
 
 def _title(form: Tcgen05Mma) -> str:
     lines = [
-        f"B {form.n}x{_COMPRESSED} bytes of indices, 3 bits each, in shared memory"
+        f"B {form.n}x{COLUMN_BYTES} bytes of indices, 3 bits each, in shared memory"
         if name == "B" and form.decompress
         else operand.describe()
         for name, operand in _inputs(form)

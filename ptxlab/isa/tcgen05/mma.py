@@ -398,7 +398,8 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
     def b(self) -> Operand:
         """Multiplicand B, in shared memory; of cta_group::2 each CTA has half of its columns.
 
-        Of .ws it has `max_shift` columns more, from which a zero-column mask with a shift takes its N.
+        Of .ws it has `max_shift` columns more, from which a zero-column mask with a shift takes its N. With
+        .decompress::lut::b it is what the table gives; `memory.pack_lookup` makes indices and table of it.
         """
         shape = (self.k, self.n + self.descriptor.max_shift)
         return Operand("B", element_type(self.b_type), shape, None, "shared", ("k", "n"))
@@ -543,6 +544,8 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
             found.append("a column of B that the mask takes as zeros makes NaN of an infinity in A")
         if self.descriptor.max_shift:
             found.append("a zero-column mask shifts B by at most max_shift columns, beyond which B has none")
+        if self.decompress:
+            found.append("lane i of the lookup table has the values of columns 8 i to 8 i + 7 of a CTA's B")
         wide_k = self.k > self.descriptor.depths[0]
         if wide_k and 6 in (operand.dtype.bits for operand in self.operands.values()):
             found.append("elements of 6 bits without padding lie in shared memory from the lowest bit on")

@@ -20,7 +20,8 @@ from ...isa.operands import Operands
 from ...isa.parse import parse_any
 from ...isa.tcgen05 import Tcgen05Control, Tcgen05Mma, Tcgen05Move
 from ...isa.tensor_memory import ALL_LANES, COLUMNS, LANES, TensorOperand
-from ...memory.descriptors import descriptor
+from ...memory.descriptors import Tcgen05Descriptor, descriptor
+from ...memory.lookup import COLUMN_BYTES, unpack_lookup
 from ...memory.tensor_tiles import is_padded, is_transposed, line_bits
 from ...numerics import has, tensor_memory
 from ...numerics.emulate import emulate
@@ -332,7 +333,7 @@ def _mma(instruction: Instruction, context: Context, form: Tcgen05Mma) -> Step:
     if form.sparse:
         reads["e"] = address(operands.pop(0), instruction, context)
     if form.decompress:
-        raise unsupported(instruction)
+        reads["lut"] = address(operands.pop(0), instruction, context)
     reads["idesc"] = reader(operands.pop(0), 32, instruction, context)
     if form.scaled:
         reads["scale_a"] = address(operands.pop(0), instruction, context)
@@ -406,6 +407,8 @@ def _multiply(
             parts = [np.roll(memory[block, :, columns], -lane, axis=0) for block, _ in group]
             _tell(machine, instruction, thread, group, "read", range(start, columns.stop), lanes)
             arrays[name] = np.concatenate(parts)[None]
+        elif form.decompress and name == "b":
+            arrays[name] = _looked_up(machine, instruction, thread, form, at, given["lut"])[None]
         else:
             tiles = [_tile(machine, instruction, thread, form, operand, at, rank) for _, rank in group]
             arrays[name] = np.concatenate(tiles, axis=0 if name == "a" else 1)[None]
@@ -490,6 +493,28 @@ def _tile(
         content = content >> (along * bits % 8).astype(np.uint8) & np.uint8((1 << bits) - 1)
     codes = content.astype(operand.dtype.code_type)
     return codes if is_a else codes.T
+
+
+def _looked_up(
+    machine: Machine, instruction: Instruction, thread: Threads, form: Tcgen05Mma, code: int, at: int
+) -> NDArray[Any]:
+    """B, [K, N], by its indices in shared memory and its table in tensor memory."""
+    group, lane, column = _group(machine, instruction, thread, form.cta_group), at >> 16, at & 0xFFFF
+    if lane or column % 2 or column + 2 > COLUMNS:
+        raise PtxlabError(
+            f"the lookup table begins in lane {lane}, column {column}; it begins in lane 0, in an even "
+            f"column before {COLUMNS}"
+        )
+    words = np.concatenate([_memory(machine).words[block, :, column : column + 2] for block, _ in group])
+    _tell(machine, instruction, thread, group, "read", range(column, column + 2), ALL_LANES)
+    fields = descriptor(code, family="tcgen05")
+    rows = np.arange(form.n // form.cta_group)[:, None]
+    places = fields.addresses(rows, np.arange(COLUMN_BYTES), bits=8)
+    columns = [
+        _load(machine, instruction, thread, places, 8, rank).reshape(places.shape) for _, rank in group
+    ]
+    segment = fields.segment if isinstance(fields, Tcgen05Descriptor) else 0
+    return unpack_lookup(form, np.concatenate(columns), words, segment)
 
 
 BUILDERS: dict[str, Builder] = {"tcgen05": _tcgen05}
