@@ -326,7 +326,7 @@ class Instruction(MatrixInstruction, MmaForm):
         """The Explorer widget on this instruction."""
         from .explorer import explore
 
-        return explore(self, wrap=_product, **options)
+        return explore(self, wrap=_product, wrap_move=_tensor_transfer, **options)
 
 
 class Transfer(ExecutableForm, TransferForm):
@@ -418,7 +418,7 @@ class TensorInstruction(MatrixInstruction, Tcgen05Mma):
         """The Explorer widget on this instruction: matrices, tensor memory, descriptor, a tcgen05.ld."""
         from .explorer import explore
 
-        return explore(self, wrap=_product, **options)
+        return explore(self, wrap=_product, wrap_move=_tensor_transfer, **options)
 
 
 class TensorTransfer(ExecutableForm, Tcgen05Move):
@@ -479,6 +479,12 @@ class TensorTransfer(ExecutableForm, Tcgen05Move):
         from .gpu.tensor_moves import run_move
 
         return run_move(self, arguments, address, split)
+
+    def explore(self, **options: Any) -> Explorer:
+        """The Explorer on it, as `ptxlab.explore` opens it: A is what it reads, D what it leaves."""
+        from .explorer import explore
+
+        return explore(self, wrap=_product, wrap_move=_tensor_transfer, **options)
 
 
 class TensorControl(ExecutableForm, Tcgen05Control):
@@ -600,7 +606,10 @@ def _product(form: MmaForm | Tcgen05Mma) -> Instruction | TensorInstruction:
 
 
 def explore(
-    ins: Instruction | TensorInstruction | str = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
+    ins: Instruction
+    | TensorInstruction
+    | TensorTransfer
+    | str = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
     **options: Any,
 ) -> Explorer:
     """The Explorer widget on an instruction, or on a link that somebody sent (`ex.link`).
@@ -609,7 +618,8 @@ def explore(
 
     `A`, `B`, `C` are its first matrices; `seed` is that of its random fills. `height` is the number of pixels
     that it may take, to leave room for something else on the screen; otherwise it takes what the notebook
-    shows at once. Of tcgen05.mma it takes parts of the descriptor, or all of it, as `instruction` does.
+    shows at once. Of tcgen05.mma it takes parts of the descriptor, or all of it, as `instruction` does; of
+    tcgen05.ld, .st, .cp and .shift, which read A and leave D, `address` and `split`, as `emulate` does.
 
     >>> import numpy as np
     >>> name = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
@@ -625,4 +635,4 @@ def explore(
     if parts:
         form = parse_any(ins, **parts)
         ins = _tensor_instruction(form) if isinstance(form, Tcgen05Mma) else ins
-    return explore(ins, wrap=_product, **options)
+    return explore(ins, wrap=_product, wrap_move=_tensor_transfer, **options)

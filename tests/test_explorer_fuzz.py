@@ -305,6 +305,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "choose_instruction": {"mnemonic": DENSE, "a_space": "register"},
     "set_descriptor": {"text": "0x08080014"},
     "set_descriptor_field": {"name": "n", "text": "16"},
+    "set_move": {"name": "shape", "text": "16x64b"},
     "undo": {},
     "redo": {},
     "request_picker_index": {},

@@ -1,8 +1,10 @@
-"""The Explorer on tcgen05.mma: matrices in tensor memory, the descriptor, registers after a tcgen05.ld."""
+"""The Explorer on tcgen05: matrices in tensor memory, the descriptor, and the moves ld, st, cp and shift."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,21 +14,26 @@ import ptxlab
 from ptxlab.errors import PtxlabError
 from ptxlab.explorer.edits import (
     ChooseInstruction,
+    FillMatrix,
     FlipBit,
     SetCell,
     SetDescriptor,
     SetDescriptorField,
     SetMask,
+    SetMove,
     SetRegister,
     SetValues,
 )
 from ptxlab.explorer.memory_descriptor import place_shared
+from ptxlab.explorer.move_view import move_info
+from ptxlab.explorer.moves import MoveState, first_move
 from ptxlab.explorer.protocol import instruction_info
 from ptxlab.explorer.questions import Field, Reach, Thread, Word, kinds_of, parse_question
 from ptxlab.explorer.quiz import choose_questions
 from ptxlab.explorer.state import ExplorerState, LoadRequest
 from ptxlab.explorer.tensor_view import load_data, tensor_load
-from ptxlab.isa.tcgen05 import Tcgen05Mma
+from ptxlab.isa.catalog import tcgen05_forms
+from ptxlab.isa.tcgen05 import Tcgen05Mma, Tcgen05Move
 from ptxlab.memory import Tcgen05Descriptor, Tile
 
 pytest.importorskip("anywidget")
@@ -323,11 +330,122 @@ def test_figures_are_those_of_tensor_memory() -> None:
         ex.figure("D", shown="hex")
 
 
-def test_other_instructions_of_tcgen05_say_where_they_are_seen() -> None:
-    with pytest.raises(PtxlabError, match="shows what it loads"):
-        ptxlab.explore("tcgen05.ld.sync.aligned.32x32b.x1.b32")
-    with pytest.raises(PtxlabError, match="multiplies no matrices"):
-        ptxlab.explore("tcgen05.wait::ld.sync.aligned")
+def test_what_goes_around_tcgen05_is_refused_in_a_sentence() -> None:
+    for name in ("tcgen05.wait::ld.sync.aligned", "tcgen05.fence::before_thread_sync"):
+        with pytest.raises(PtxlabError, match="touches no word of a matrix that the Explorer could show"):
+            ptxlab.explore(name)
+    with pytest.raises(PtxlabError, match="address and split are for"):
+        ptxlab.explore(F16, address=4)
+
+
+# -- tcgen05.ld, .st, .cp and .shift -----------------------------------------------------------------------
+
+
+def moves(family: str) -> list[Tcgen05Move]:
+    return [form for form in tcgen05_forms(family) if isinstance(form, Tcgen05Move)]
+
+
+def test_loads_and_stores_link_the_words_that_the_layout_says() -> None:
+    """`locate` finds one word by the layout's modes; the links come from the emulator's arrays."""
+    for form in (*moves("tcgen05.ld"), *moves("tcgen05.st")):
+        if form.compresses or form.count not in (1, 4):
+            continue
+        address = 2 if form.shape == "32x32b" else 16 << 16 | 2
+        move = first_move(form, address)
+        for thread, register in ((0, 0), (37, form.registers - 1), (127, form.registers // 2)):
+            lane, column = form.locate(thread, register, address)
+            word = lane * move.tensor_columns + column
+            if form.family == "tcgen05.ld":
+                width = move.result.shape[1]
+                assert move.links[thread * width + register, 0] == word
+            else:
+                assert move.links[word].tolist() == [thread * form.registers + register]
+
+
+def test_every_link_is_a_word_that_arrived() -> None:
+    for family in ("tcgen05.ld", "tcgen05.st", "tcgen05.cp", "tcgen05.shift"):
+        for form in moves(family)[::5]:
+            move = first_move(form)
+            there = move.links[:, 0] >= 0
+            arrived, read = move.result.reshape(-1), move.a.reshape(-1)
+            if not (form.pack or form.source or form.absolute):
+                np.testing.assert_array_equal(arrived[there], read[move.links[there, 0]])
+            stays = there if move.c is None else ~there
+            assert form.family == "tcgen05.ld" or move.c is None or not arrived[stays].any()
+
+
+def test_unpacked_words_come_from_the_words_of_their_bits() -> None:
+    """A word of four elements of 6 bits has 24 bits of the source: the second has some of two words."""
+    move = first_move(ptxlab.instruction("tcgen05.cp.cta_group::1.128x128b.b8x16.b6x16_p32"))
+    links = move.links.reshape(128, 32, 2)
+    assert links[3, :5].tolist() == [[12, -1], [12, 13], [13, 14], [14, -1], [-1, -1]]
+    for bit in range(96):  # each bit of the source changes the words that are linked to it, and no others
+        a = move.a.copy()
+        a[3, bit // 32] ^= np.uint32(1 << bit % 32)
+        changed = np.argwhere(replace(move, a=a).result != move.result)
+        assert changed.tolist() == [[3, bit // 24]] and 12 + bit // 32 in links[3, bit // 24]
+
+
+def test_what_can_be_chosen_of_a_move_is_legal() -> None:
+    for family in ("tcgen05.ld", "tcgen05.st", "tcgen05.cp", "tcgen05.shift"):
+        first = first_move(moves(family)[0])
+        for control in move_info(MoveState(first))["move"]["controls"]:
+            state = MoveState(first)
+            values = [value for _, value in control.get("options", [[str(control.get("most"))] * 2])]
+            for value in values:
+                state.apply([SetMove(control["name"], value)])
+                now = {each["name"]: each["value"] for each in move_info(state)["move"]["controls"]}
+                assert now[control["name"]] == value, (family, control["name"])
+
+
+def test_a_move_is_edited_undone_shared_and_saved(tmp_path: Path) -> None:
+    ex = ptxlab.explore("tcgen05.st.sync.aligned.16x64b.x2.b32", address=16 << 16 | 4)
+    lane, column = ex.instruction.locate(37, 1, 16 << 16 | 4)
+    ex.apply(SetRegister("A", 37, 1, "0xcafe"), SetRegister("C", 3, 5, "77"))
+    assert ex.D[lane, column] == 0xCAFE and ex.D[3, 5] == 0x77 and ex.registers["D"][lane, column] == 0xCAFE
+    ex.selection = "D", lane, column
+    assert ex.lane == 37
+    again = ptxlab.explore(ex.link)
+    namespace: dict[str, Any] = {}
+    exec(ex.code(), namespace)
+    np.testing.assert_array_equal(again.D, ex.D)
+    np.testing.assert_array_equal(namespace["D"], ex.D)
+    page = ex.save_html(tmp_path / "st.html").read_text(encoding="utf-8")
+    assert "tcgen05.st.sync.aligned.16x64b.x2.b32" in page
+    ex.apply(SetMove("element", "f32"), SetCell("A", 0, 0, "1.5"))
+    assert ex.A[0, 0] == 1.5 and ex.registers["A"][0, 0] == 0x3FC00000
+    ex.undo()
+    ex.undo()
+    assert ex.D[lane, column] == 37 << 16 | 1 and not ex.D[3, 5]
+    for edit, sentence in (
+        (SetRegister("D", 0, 0, "1"), "D is what tcgen05.st"),
+        (SetMove("lane", "8"), "it begins in lane 0 or 16 of each warp's 32"),
+        (SetMove("count", "x3"), "tcgen05.st has x1, x2"),
+        (SetMask("disable_output_lane", "1"), "is an edit of instructions that multiply"),
+        (FillMatrix("A", "normal"), "unknown fill 'normal'"),
+    ):
+        with pytest.raises(PtxlabError, match=sentence):
+            ex.apply(edit)
+    with pytest.raises(PtxlabError, match="moves words and computes nothing"):
+        ex.run()
+
+
+def test_the_explorer_goes_from_products_to_moves_and_back() -> None:
+    ex = ptxlab.explore(F16, n=16)
+    ex.A = np.ones(ex.A.shape)
+    before = ex.D
+    told: list[str] = []
+    ex.observe(lambda change: told.append(change.name), ["B", "D"])
+    ex.apply(ChooseInstruction("tcgen05.ld.red.sync.aligned.32x32b.x4.max.f32"))
+    assert ex.instruction.emulate(ex.registers["A"])[1].tolist() == ex.registers["D"][:, 4].tolist()
+    assert ex.view.instruction["matrices"]["D"]["column_names"] == ["r0", "r1", "r2", "r3", "redval"]
+    assert sorted(told) == ["B", "D"]
+    ex.instruction = "tcgen05.shift.cta_group::1.down"
+    assert ex.view.B == {} and ex.D[1, 0] == ex.A[0, 0]
+    ex.undo()
+    ex.undo()
+    np.testing.assert_array_equal(ex.D, before)
+    assert ex.view.instruction["mnemonic"] == F16 and ex.view.load["registers"] == 16
 
 
 def test_where_nothing_is_published_d_stays_empty_and_the_rest_is_shown() -> None:

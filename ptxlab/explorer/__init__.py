@@ -6,6 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from ..errors import PtxlabError, quoted
+from ..isa.tcgen05 import Tcgen05Move
 from .matrices import Product
 from .state import ExplorerState
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Explorer", "ExplorerState", "explore"]
 
-_OPTIONS = ("A", "B", "C", "seed", "height", "wrap", "operands")
+_OPTIONS = ("A", "B", "C", "seed", "height", "address", "split", "wrap", "wrap_move", "operands")
 
 
 def __getattr__(name: str) -> Any:
@@ -30,10 +31,12 @@ def __getattr__(name: str) -> Any:
         ) from None
 
 
-def explore(ins: Product | str, **options: Any) -> Explorer:
+def explore(ins: Product | Tcgen05Move | str, **options: Any) -> Explorer:
     """The widget on an instruction or on a link. Users call `ptxlab.explore`, whose instructions can run."""
     unknown = [name for name in options if name not in _OPTIONS]
     if unknown:
-        raise PtxlabError(f"explore has no option {quoted(unknown[0])}; it has A, B, C, seed and height")
+        raise PtxlabError(
+            f"explore has no option {quoted(unknown[0])}; it has A, B, C, seed, height, address and split"
+        )
     widget: Explorer = __getattr__("Explorer")(ins, **options)
     return widget

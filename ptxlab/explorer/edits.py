@@ -43,7 +43,7 @@ from .tensor_view import keep_descriptor, parse_descriptor, parse_field
 __all__ = [
     "ChooseInstruction", "ClearCells", "DismissRefusal", "Edit", "ExtendCells", "FillMatrix", "FlipBit",
     "Paste", "PruneChunks", "Redo", "SetCell", "SetChips", "SetCodes", "SetDescriptor", "SetDescriptorField",
-    "SetMask", "SetOption", "SetRegister", "SetRegisters", "SetValues", "SetWord", "Undo",
+    "SetMask", "SetMove", "SetOption", "SetRegister", "SetRegisters", "SetValues", "SetWord", "Undo",
     "change_instruction", "continue_cells",
 ]  # fmt: skip
 
@@ -444,6 +444,29 @@ class SetDescriptorField(Edit):
 
     def apply(self, state: ExplorerState) -> None:
         change_instruction(state, parse_field(_tensor_form(state), self.name, self.text))
+
+
+@dataclass(frozen=True)
+class SetMove(Edit):
+    """Choose a part of tcgen05.ld, .st, .cp or .shift, or where it begins: the part's name, and a text of it.
+
+    Parts are "shape", "count", "pack", "operation" and others that the instruction has, "lane", "column" and
+    "split" of its address, and "element", the type that words are read as.
+
+    >>> import ptxlab
+    >>> ex = ptxlab.explore("tcgen05.ld.sync.aligned.32x32b.x4.b32")
+    >>> ex.apply(SetMove("shape", "16x64b"), SetMove("lane", "16"))
+    >>> ex.instruction.mnemonic, hex(ex.D[0, 1])
+    ('tcgen05.ld.sync.aligned.16x64b.x4.b32', '0x100002')
+    """
+
+    name: str
+    text: str
+
+    def apply(self, state: ExplorerState) -> None:
+        raise PtxlabError(
+            f"{state.ins.mnemonic} multiplies matrices; SetMove is for tcgen05.ld, .st, .cp and .shift"
+        )
 
 
 def _tensor_form(state: ExplorerState) -> Tcgen05Mma:

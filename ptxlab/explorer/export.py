@@ -35,8 +35,9 @@ from .state import ExplorerState, History, Wrap
 from .tensor_view import tensor_load
 
 __all__ = [
-    "check_figure", "check_figure_options", "figure_names", "figure_of_selection", "gpu_note", "is_link",
-    "open_link", "picture", "python_code", "share_link",
+    "DAMAGED_LINK", "check_figure", "check_figure_options", "code_literal", "figure_names",
+    "figure_of_selection", "gpu_note", "is_link", "open_link", "pack_link", "picture", "python_code",
+    "share_link", "unpack_line",
 ]  # fmt: skip
 
 # -- links ------------------------------------------------------------------------------------------------
@@ -47,7 +48,7 @@ _LONGEST_LINK = 1 << 22  # letters
 _LARGEST = 1 << 22  # bytes of a state, several times those of the largest instruction
 _LARGEST_HEAD = 1 << 13  # bytes of its line of JSON, several times those of the longest
 _LONGEST_MNEMONIC = 300  # letters; the longest has 135
-_DAMAGED = "this link is damaged: copy all of it again, from ptxlab: to its last letter"
+DAMAGED_LINK = "this link is damaged: copy all of it again, from ptxlab: to its last letter"
 
 
 def is_link(text: Any) -> bool:
@@ -92,6 +93,11 @@ def share_link(state: ExplorerState, view_traits: Mapping[str, Any]) -> str:
     head |= {name: part for name, (part, default) in parts.items() if part != default}
     arrays = [state.operands.arrays[name] for name in recipe.data]
     body = b"".join(array.astype(array.dtype.newbyteorder("<")).tobytes() for array in arrays)
+    return pack_link(head, body)
+
+
+def pack_link(head: Mapping[str, Any], body: bytes) -> str:
+    """A line of JSON and some bytes as a link."""
     packed = zlib.compress(json.dumps(head, separators=(",", ":")).encode() + b"\n" + body, 9)
     return _PREFIX + _WITH_FILLS + base64.urlsafe_b64encode(packed).decode().rstrip("=")
 
@@ -103,17 +109,8 @@ def _fill_words(fill: Fill) -> list[Any]:
 
 def open_link(text: str, wrap: Wrap | None = None) -> tuple[ExplorerState, dict[str, Any]]:
     """The state of a link, and the traits of the view."""
-    if not is_link(text):
-        raise PtxlabError(f"found {quoted(text)}; a link begins with {_PREFIX}")
-    if len(text) > _LONGEST_LINK:
-        raise PtxlabError(f"this link has {len(text)} letters; the Explorer's have at most {_LONGEST_LINK}")
-    word = "".join(text.split()).removeprefix(_PREFIX)
-    if word[:1] not in (_ALL_DATA, _WITH_FILLS):
-        raise PtxlabError(
-            f"this link is of version {word[:1]!r}, which this ptxlab cannot open; "
-            f"it opens versions {_ALL_DATA!r} and {_WITH_FILLS!r}"
-        )
-    head, body = _unpack_link(word[1:], word[0])
+    data, body = unpack_line(text)
+    head = _Head.of(data, _version(text))
     state = _state_of_link(head, body, wrap)
     return state, head.view_traits
 
@@ -154,7 +151,7 @@ class _Head:
             } if type(seed) is int and len(instruction) <= _LONGEST_MNEMONIC:
                 head = cls(instruction, a_space, options, chip, against, seed, view_traits, descriptor)
                 return head if version == _ALL_DATA else replace(head, **_recipe_of(data))
-        raise PtxlabError(_DAMAGED)
+        raise PtxlabError(DAMAGED_LINK)
 
 
 _LEFT_OUT: dict[str, Any] = {
@@ -168,13 +165,13 @@ def _recipe_of(data: object) -> dict[str, Any]:
     match data:
         case {"fills": list(fills), "skipped": list(skipped), "edits": dict(edits), "data": list(names)}:
             if len(fills) > 2 * MOST_FILLS or not all(type(index) is int for index in skipped):
-                raise PtxlabError(_DAMAGED)
+                raise PtxlabError(DAMAGED_LINK)
             return {
                 "fills": tuple(_fill_of(words, index not in skipped) for index, words in enumerate(fills)),
                 "edits": {str(name): _edits_of(words) for name, words in edits.items()},
                 "data": [name for name in names if isinstance(name, str)],
             }
-    raise PtxlabError(_DAMAGED)
+    raise PtxlabError(DAMAGED_LINK)
 
 
 def _fill_of(words: object, kept: bool) -> Fill:
@@ -183,36 +180,51 @@ def _fill_of(words: object, kept: bool) -> Fill:
             return Fill(name, pattern, kept=kept)
         case [str(name), str(pattern), int(row), int(column)]:
             return Fill(name, pattern, row, column, kept)
-    raise PtxlabError(_DAMAGED)
+    raise PtxlabError(DAMAGED_LINK)
 
 
 def _edits_of(words: object) -> list[tuple[int, int]]:
     if not isinstance(words, list):
-        raise PtxlabError(_DAMAGED)
+        raise PtxlabError(DAMAGED_LINK)
     edits = []
     for word in words:
         match word:
             case [int(index), int(content)] if type(index) is int and type(content) is int:
                 edits.append((index, content))
             case _:
-                raise PtxlabError(_DAMAGED)
+                raise PtxlabError(DAMAGED_LINK)
     return edits
 
 
-def _unpack_link(word: str, version: str) -> tuple[_Head, bytes]:
+def unpack_line(text: str) -> tuple[object, bytes]:
+    """The line of JSON of a link, and the bytes that follow it."""
+    if not is_link(text):
+        raise PtxlabError(f"found {quoted(text)}; a link begins with {_PREFIX}")
+    if len(text) > _LONGEST_LINK:
+        raise PtxlabError(f"this link has {len(text)} letters; the Explorer's have at most {_LONGEST_LINK}")
+    word = "".join(text.split()).removeprefix(_PREFIX)
+    if word[:1] not in (_ALL_DATA, _WITH_FILLS):
+        raise PtxlabError(
+            f"this link is of version {word[:1]!r}, which this ptxlab cannot open; "
+            f"it opens versions {_ALL_DATA!r} and {_WITH_FILLS!r}"
+        )
     unpacker = zlib.decompressobj()
-    padding = "=" * (-len(word) % 4)
+    padding = "=" * (-len(word[1:]) % 4)
     try:
-        packed = base64.b64decode(word + padding, altchars=b"-_", validate=True)
+        packed = base64.b64decode(word[1:] + padding, altchars=b"-_", validate=True)
         data = unpacker.decompress(packed, _LARGEST)
         if not unpacker.eof or unpacker.unused_data:  # its end holds the checksum
             raise ValueError
         line, _, body = data.partition(b"\n")
         if len(line) > _LARGEST_HEAD:
             raise ValueError
-        return _Head.of(json.loads(line), version), body
+        return json.loads(line), body
     except (ValueError, zlib.error, RecursionError):  # base64 and JSON raise kinds of ValueError
-        raise PtxlabError(_DAMAGED) from None
+        raise PtxlabError(DAMAGED_LINK) from None
+
+
+def _version(text: str) -> str:
+    return "".join(text.split()).removeprefix(_PREFIX)[:1]
 
 
 def _state_of_link(head: _Head, body: bytes, wrap: Wrap | None) -> ExplorerState:
@@ -248,7 +260,7 @@ def _form_of_link(head: _Head) -> Product:
         ) from None
     if isinstance(form, MmaForm):
         if head.descriptor is not None or head.a_space == "tensor":
-            raise PtxlabError(_DAMAGED)
+            raise PtxlabError(DAMAGED_LINK)
         return form if head.a_space is None else form.a_from(head.a_space)
     if not isinstance(form, Tcgen05Mma):
         raise PtxlabError(
@@ -285,7 +297,7 @@ def _edited(array: NDArray[Any], words: list[tuple[int, int]]) -> NDArray[Any]:
     changed = array.copy()
     for index, content in words:
         if not (0 <= index < changed.size and 0 <= content <= np.iinfo(changed.dtype).max):
-            raise PtxlabError(_DAMAGED)
+            raise PtxlabError(DAMAGED_LINK)
         changed.flat[index] = content
     return changed
 
@@ -398,10 +410,10 @@ class _CodeWriter:
                     self.packed[name] = f"ins.{argument}.pack({name})"
                     return
         if np.array_equal(operand.pack_codes(codes), registers):
-            self.lines.append(f"{name} = {_code_literal(codes)}")
+            self.lines.append(f"{name} = {code_literal(codes)}")
             self.packed[name] = f"ins.{argument}.pack_codes({name})"
         else:
-            self.lines.append(f"{name} = {_code_literal(registers)}  # registers")
+            self.lines.append(f"{name} = {code_literal(registers)}  # registers")
             self.packed[name] = name
 
     def _write_dense_a(self) -> bool:
@@ -465,7 +477,7 @@ def _array_literal(rows: list[list[str]], dtype: str = "") -> str:
     return f"np.array([\n{inner},\n]{dtype})"
 
 
-def _code_literal(codes: NDArray[Any]) -> str:
+def code_literal(codes: NDArray[Any]) -> str:
     """Unsigned integers: in hexadecimal, or packed if there are many."""
     dtype = f"np.{codes.dtype.name}"
     if codes.size <= _WRITTEN_OUT:

@@ -1,8 +1,9 @@
-"""Every instruction that multiplies, as the picker needs it: compact, with the words that people search for.
+"""Every instruction that the Explorer shows, as the picker needs it: compact, with words to search for.
 
 Instructions that differ only in N (wgmma has up to 32 of them) share one row. A row is a list of small
 numbers: indices of its family, shape, types, qualifiers and targets in the lists beside it. A tcgen05.mma is
 there by its mnemonic, with the shape and the types of its plainest descriptor; its words name all types.
+tcgen05.ld, .st, .cp and .shift follow.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from typing import Any
 from ..isa.catalog import mma_forms, tcgen05_forms
 from ..isa.mma import MmaForm
 from ..isa.targets import PRODUCTS, TARGETS, generation
-from ..isa.tcgen05 import Tcgen05Mma
+from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Move
+from ..isa.tcgen05.form import MOVE_FAMILIES
 
 __all__ = ["everyday_words", "picker_index"]
 
@@ -42,7 +44,14 @@ def _tensor_forms() -> tuple[Tcgen05Mma, ...]:
     return tuple(form for form in tcgen05_forms() if isinstance(form, Tcgen05Mma))
 
 
-def everyday_words(ins: MmaForm | Tcgen05Mma) -> tuple[str, ...]:
+@lru_cache(maxsize=1)
+def _move_forms() -> tuple[Tcgen05Move, ...]:
+    """Every tcgen05.ld, .st, .cp and .shift."""
+    forms = (form for family in MOVE_FAMILIES for form in tcgen05_forms(family))
+    return tuple(form for form in forms if isinstance(form, Tcgen05Move))
+
+
+def everyday_words(ins: MmaForm | Tcgen05Mma | Tcgen05Move) -> tuple[str, ...]:
     """Words that describe an instruction, besides those of its mnemonic, its targets and their generations.
 
     >>> import ptxlab
@@ -50,9 +59,36 @@ def everyday_words(ins: MmaForm | Tcgen05Mma) -> tuple[str, ...]:
     ('sparse', '4:8', 'warp', 'int4', 'integer', 'uint4', 'mixed')
     >>> everyday_words(ptxlab.instruction("tcgen05.mma.cta_group::2.kind::tf32"))
     ('dense', 'tensor', 'memory', 'asynchronous', 'pair', 'tf32', 'tensorfloat', 'tensorfloat32')
+    >>> everyday_words(ptxlab.instruction("tcgen05.cp.cta_group::1.4x256b"))
+    ('copy', 'tensor', 'memory', 'move', 'shared')
     """
-    pairs = _tensor_words(ins) if isinstance(ins, Tcgen05Mma) else _words_with_parts(ins)
+    if isinstance(ins, Tcgen05Move):
+        pairs = _move_words(ins)
+    else:
+        pairs = _tensor_words(ins) if isinstance(ins, Tcgen05Mma) else _words_with_parts(ins)
     return tuple(dict.fromkeys(word for word, _ in pairs))
+
+
+#: What each does, in one word.
+_MOVES = {"tcgen05.ld": "load", "tcgen05.st": "store", "tcgen05.cp": "copy", "tcgen05.shift": "shift"}
+
+
+def _move_words(ins: Tcgen05Move) -> Iterator[tuple[str, str]]:
+    """Everyday words of an instruction that moves words to or from tensor memory."""
+    yield _MOVES[ins.family], ins.family.removeprefix("tcgen05.")
+    yield from (("tensor", "tcgen05"), ("memory", "tcgen05"), ("move", "tcgen05"))
+    if ins.family == "tcgen05.cp":
+        yield "shared", "cp"
+    if ins.threads == 32:
+        yield from (("warp", ""), ("registers", ""))
+    if ins.cta_group == 2:
+        yield "pair", "cta_group::2"
+    if ins.source:
+        yield from (("decompress", ins.source), (f"fp{4 if ins.source.startswith('b4') else 6}", ins.source))
+    if ins.reduces:
+        yield from (("reduce", "red"), ("minimum" if ins.reduction == "min" else "maximum", ins.reduction))
+    if ins.compresses:
+        yield from (("compress", "spcompress"), ("2:4", "sp::2:4"))
 
 
 def _tensor_words(ins: Tcgen05Mma) -> Iterator[tuple[str, str]]:
@@ -116,6 +152,7 @@ def _parts_of_words() -> dict[str, list[str]]:
     """The parts of mnemonics that everyday words stand for."""
     parts: dict[str, dict[str, None]] = {}
     every = [_words_with_parts(ins) for ins in mma_forms()] + [_tensor_words(ins) for ins in _tensor_forms()]
+    every += [_move_words(ins) for ins in _move_forms()]
     for words in every:
         for word, part in words:
             if part:
@@ -158,6 +195,18 @@ def _tensor_qualifiers(ins: Tcgen05Mma) -> str:
     return " ".join(words)
 
 
+def _move_qualifiers(ins: Tcgen05Move) -> str:
+    """What the mnemonic of a move has besides its family, shape and type."""
+    if ins.threads == 1:
+        words = [f"cta_group::{ins.cta_group}", ins.multicast, ins.source]
+    else:
+        unpack = "unpack::16b" if ins.family == "tcgen05.st" else "pack::16b"
+        flags = ((unpack, ins.pack), ("red", ins.reduces), ("spcompress", ins.compresses),
+                 (ins.reduction, bool(ins.reduction)), ("abs", ins.absolute), ("NaN", ins.nan))  # fmt: skip
+        words = [f"x{ins.count}", *(word for word, there in flags if there)]
+    return " ".join(word for word in words if word)
+
+
 def _types(ins: MmaForm | Tcgen05Mma) -> str:
     if isinstance(ins, Tcgen05Mma):
         return f"{ins.d_type}.{ins.a_type}.{ins.b_type}.{ins.d_type}"
@@ -183,14 +232,14 @@ class _Indices:
 
 @lru_cache(maxsize=1)
 def picker_index() -> dict[str, Any]:
-    """The whole catalogue of instructions that multiply: lists of names, and a row of indices for each.
+    """The whole catalogue of what the Explorer shows: lists of names, and a row of indices for each.
 
     A row is [mnemonic with ``nN`` where N varies, family, shape, types, qualifiers, set of targets, set of N,
     set of words, where A may be (1: registers or shared memory, 2: shared or tensor memory), lanes].
 
     >>> index = picker_index()
     >>> index["count"], len(index["rows"]), index["families"][3:7]
-    (1660, 627, ['wgmma', 'wgmma.sp', 'tcgen05.mma', 'tcgen05.mma.sp'])
+    (2086, 1053, ['wgmma', 'wgmma.sp', 'tcgen05.mma', 'tcgen05.mma.sp'])
     >>> index["rows"][530][0], index["n_sets"][index["rows"][530][6]][:3]
     ('wgmma.mma_async.sp.sync.aligned.m64nNk64.satfinite.s32.u8.u8', [8, 16, 24])
     """
@@ -235,8 +284,23 @@ def picker_index() -> dict[str, Any]:
                 form.lanes,
             ]
         )
+    for move in _move_forms():
+        rows.append(
+            [
+                move.mnemonic,
+                families(move.family),
+                shapes(move.shape),
+                types(move.type),
+                qualifiers(_move_qualifiers(move)),
+                target_sets((move.targets, str(move.ptx_version))),
+                n_sets((0,)),
+                word_sets(everyday_words(move)),
+                0,
+                move.lanes,
+            ]
+        )
     return {
-        "count": len(mma_forms()) + len(_tensor_forms()),
+        "count": len(mma_forms()) + len(_tensor_forms()) + len(_move_forms()),
         "families": list(families.things),
         "shapes": list(shapes.things),
         "types": list(types.things),

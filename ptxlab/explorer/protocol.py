@@ -44,8 +44,9 @@ __all__ = [
     "DISPLAY_CONTROLS", "MESSAGES", "AnswerQuestion", "Export", "FindDifference", "HideMemory",
     "NextQuestion", "RegisterField", "Request", "RequestPickerIndex", "ResendMatrices", "RunOnGpu",
     "SetMemoryField", "ShowLoad", "ShowMemory", "SkipQuestion", "StartQuiz", "StopQuiz", "bit_parts",
-    "comparison_bytes", "decode_message", "delta", "instruction_info", "is_same", "lane_registers",
-    "matrix_bytes", "picture_data", "register_fields", "sources", "threads", "toolbar", "typescript",
+    "comparison_bytes", "decode_message", "delta", "instruction_info", "is_same", "lane_colours",
+    "lane_registers", "matrix_bytes", "picture_data", "register_fields", "sources", "threads", "toolbar",
+    "typescript",
 ]  # fmt: skip
 
 
@@ -154,7 +155,7 @@ MESSAGES: dict[str, type[edits.Edit | Request]] = {
         edits.SetCell, edits.Paste, edits.ClearCells, edits.ExtendCells, edits.FillMatrix, edits.PruneChunks,
         edits.DismissRefusal, edits.SetRegister, edits.FlipBit, edits.SetWord, edits.SetOption,
         edits.SetMask, edits.SetChips, edits.ChooseInstruction, edits.SetDescriptor, edits.SetDescriptorField,
-        edits.Undo, edits.Redo,
+        edits.SetMove, edits.Undo, edits.Redo,
         RequestPickerIndex, RunOnGpu, FindDifference, Export, ResendMatrices, ShowMemory, SetMemoryField,
         HideMemory, ShowLoad,
         StartQuiz, AnswerQuestion, SkipQuestion, NextQuestion, StopQuiz,
@@ -443,10 +444,15 @@ def instruction_info(state: ExplorerState) -> dict[str, Any]:
         **_stacked_products(state),
         "matrices": {name: _matrix_info(state, name) for name in state.matrices.names},
         "registers": {name: operand.registers for name, operand in ins.operands.items() if operand.registers},
-        "colours": {
-            "light": [list(pair) for pair in palette.lane_shades(palette.PAPER, palette.INK, 4.5)],
-            "dark": [list(pair) for pair in palette.lane_shades(palette.DARK.paper, "#000000", 5)],
-        },
+        "colours": lane_colours(),
+    }
+
+
+def lane_colours() -> dict[str, list[list[str]]]:
+    """Background and text of each lane's colour, for a light and for a dark page."""
+    return {
+        "light": [list(pair) for pair in palette.lane_shades(palette.PAPER, palette.INK, 4.5)],
+        "dark": [list(pair) for pair in palette.lane_shades(palette.DARK.paper, "#000000", 5)],
     }
 
 

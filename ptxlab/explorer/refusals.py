@@ -12,7 +12,8 @@ from ..errors import PtxlabError
 from ..isa.form import Form
 from ..isa.mma import MmaForm
 from ..isa.parse import parse_any
-from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma
+from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Move
+from ..isa.tcgen05.form import CONTROL_FAMILIES
 from ..isa.transfer import TransferForm
 from .parse_cell import format_value
 
@@ -20,6 +21,7 @@ __all__ = [
     "BrokenStructure",
     "RefusedEdit",
     "compress_dense_a",
+    "explorable",
     "multiplication",
     "prune_broken_chunks",
     "undefined_metadata",
@@ -40,6 +42,22 @@ _SEEN = {
     "wmma.load": ', and ex.show_memory("A") plays one',
     "wmma.store": ', and ex.show_memory("D") plays one',
 }
+
+
+def explorable(ins: Form | str) -> MmaForm | Tcgen05Mma | Tcgen05Move:
+    """The instruction that a text names, if the Explorer shows it: one that multiplies, or moves words.
+
+    >>> explorable("tcgen05.shift.cta_group::1.down").family
+    'tcgen05.shift'
+    >>> explorable("tcgen05.wait::ld.sync.aligned")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    ptxlab.errors.PtxlabError: tcgen05.wait::ld.sync.aligned waits until tcgen05.ld or ...
+    """
+    if isinstance(ins, MmaForm | Tcgen05Mma | Tcgen05Move):
+        return ins
+    form = parse_any(ins)
+    return form if isinstance(form, Tcgen05Move) else multiplication(form)
 
 
 def multiplication(ins: Form | str) -> MmaForm | Tcgen05Mma:
@@ -66,14 +84,14 @@ def multiplication(ins: Form | str) -> MmaForm | Tcgen05Mma:
 
 
 def _no_product(form: Tcgen05Form) -> str:
-    if form.family == "tcgen05.ld":
+    if isinstance(form, Tcgen05Move):
         return (
-            f"{form.mnemonic} moves registers and has no D for the Explorer to show; the Explorer of a "
-            'tcgen05.mma shows what it loads: ptxlab.explore("tcgen05.mma.cta_group::1.kind::f16")'
+            f"{form.mnemonic} moves words and has no product; "
+            f'ptxlab.explore("{form.mnemonic}") shows where each of them goes'
         )
     return (
-        f"{form.mnemonic} multiplies no matrices and has no D for the Explorer to show; "
-        f'"ptxlab show {form.mnemonic}" tells what it does, tcgen05.mma opens here'
+        f"{form.mnemonic} {CONTROL_FAMILIES[form.family]}, and touches no word of a matrix that the Explorer "
+        "could show"
     )
 
 

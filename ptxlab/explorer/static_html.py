@@ -22,6 +22,8 @@ from .._util.arguments import as_text
 from .._util.files import reason, write_atomically
 from .._version import __version__
 from ..errors import PtxlabError, quoted
+from ..isa.form import Form
+from ..isa.tcgen05 import Tcgen05Move
 from ..isa.tcgen05.moves import LOAD_SHAPES
 from .bundle import script, source, style
 from .masks import MASKS, mask_text
@@ -34,7 +36,7 @@ from .state import ExplorerState, LoadRequest, MemoryRequest
 from .tensor_view import load_data, tensor_load
 from .view import View
 
-__all__ = ["check_path", "columns", "save_page", "write_page"]
+__all__ = ["check_path", "columns", "save_move", "save_page", "write_page"]
 
 POLICY = (
     "default-src 'none'; script-src 'sha256-{}'; style-src 'unsafe-inline'; "
@@ -83,15 +85,7 @@ def save_page(
 ) -> Path:
     """Write the view: all lanes, a small D's dot products, the aligned bits of one cell of D, a quiz."""
     target, ins = check_path(path), state.ins
-    title = as_text(title, "title").encode(errors="replace").decode()  # without half a surrogate pair
-    inherited = anywidget.AnyWidget.class_traits()
-    names = [
-        name
-        for name in view.class_traits(sync=True)
-        if name not in inherited
-        and name not in ("lane_registers", "picker_index")
-        and not name.startswith("_")
-    ]
+    title = _clean(title)
     rows, width = ins.d.shape
     is_small = (
         state.results.is_known and rows * width <= _MOST_CELLS and rows * width * ins.k <= _MOST_PRODUCTS
@@ -101,26 +95,67 @@ def save_page(
     what_is_saved = "bits" if cells else "bits and steps"
     saved = {
         "notes": [f"Saved with ptxlab {__version__}", _provenance(state), *options],
-        "code": f'import ptxlab\nptxlab.explore("{link}")',
-        "state": {
-            **{name: getattr(view, name) for name in names},
-            "problem": "",
-            "refusal": {},
-            "notice": "",
-            "quiz": {},
-            "trace": trace_data(*cell, with_picture=True),
-            "toolbar": {**view.toolbar, "static": True},
-        },
+        "code": _opening(link),
+        "state": {**_saved_traits(view), "trace": trace_data(*cell, with_picture=True)},
         "lanes": columns([lane_registers(state, lane) for lane in range(threads(ins))]),
         "memories": _memories(state),
         "loads": _loads(state),
         "quiz": saved_questions(state, questions),
         "traces": [trace_data(row, column, with_picture=False) for row, column in cells],
-        "refusal": f'this page cannot be edited: open it in a notebook with ptxlab.explore("{ins.mnemonic}")',
+        "refusal": _read_only(ins),
         "not_saved": f"This page has only the {what_is_saved} of D[{cell[0]}][{cell[1]}]; "
         "for other cells open it in a notebook",
     }
     return write_page(target, title, ins.mnemonic, saved)
+
+
+def save_move(path: str | Path, title: str, form: Tcgen05Move, view: View, link: str) -> Path:
+    """Write the view of a tcgen05.ld, .st, .cp or .shift: its words, and where each goes."""
+    saved = {
+        "notes": [f"Saved with ptxlab {__version__}", "Words moved by the emulator"],
+        "code": _opening(link),
+        "state": _saved_traits(view),
+        "lanes": {},
+        "memories": {},
+        "loads": [],
+        "quiz": [],
+        "traces": [],
+        "refusal": _read_only(form),
+        "not_saved": "",
+    }
+    return write_page(check_path(path), _clean(title), form.mnemonic, saved)
+
+
+def _clean(title: str) -> str:
+    """Without half a surrogate pair."""
+    return as_text(title, "title").encode(errors="replace").decode()
+
+
+def _opening(link: str) -> str:
+    return f'import ptxlab\nptxlab.explore("{link}")'
+
+
+def _read_only(form: Form) -> str:
+    return f'this page cannot be edited: open it in a notebook with ptxlab.explore("{form.mnemonic}")'
+
+
+def _saved_traits(view: View) -> dict[str, Any]:
+    inherited = anywidget.AnyWidget.class_traits()
+    names = [
+        name
+        for name in view.class_traits(sync=True)
+        if name not in inherited
+        and name not in ("lane_registers", "picker_index")
+        and not name.startswith("_")
+    ]
+    return {
+        **{name: getattr(view, name) for name in names},
+        "problem": "",
+        "refusal": {},
+        "notice": "",
+        "quiz": {},
+        "toolbar": {**view.toolbar, "static": True},
+    }
 
 
 def _option_note(name: str, value: int | bool) -> str:

@@ -21,10 +21,13 @@ from .._util.arguments import as_flag, as_index, as_int, as_text, is_name
 from ..errors import PtxlabError, quoted
 from ..gpu import codegen
 from ..isa.operands import Operands
-from ..isa.tcgen05 import Tcgen05Mma
-from ..views.figures import chart
+from ..isa.parse import parse_any
+from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Move
+from ..isa.tensor_memory import LANES
+from ..views.figures import chart, figure
 from .differences import Finding, find_difference
 from .edits import (
+    ChooseInstruction,
     Edit,
     Redo,
     SetChips,
@@ -46,6 +49,9 @@ from .export import (
 from .matrices import Product
 from .memory_descriptor import set_field
 from .memory_view import MemoryLayout, memory_data, memory_layout
+from .move_export import move_code, open_move, share_move
+from .move_view import move_bytes, move_info, move_toolbar
+from .moves import MoveState, first_move, with_form
 from .picker import picker_index
 from .protocol import (
     AnswerQuestion,
@@ -76,10 +82,10 @@ from .protocol import (
 )
 from .questions import Question
 from .quiz import Quiz, Score, choose_questions
-from .refusals import RefusedEdit, multiplication
+from .refusals import RefusedEdit, explorable, multiplication
 from .results import GPU, NOBODY, Comparison
 from .state import ExplorerState, History, LoadRequest, MemoryRequest, Wrap
-from .static_html import save_page
+from .static_html import save_move, save_page
 from .stepper import dot_product_steps
 from .tensor_view import Load, load_data, tensor_load, thread_of
 from .trace_columns import trace_columns
@@ -87,6 +93,7 @@ from .view import MATRICES, MAX_PINNED, SHAREABLE, CheckedMessages, View, parse_
 
 __all__ = ["Explorer"]
 
+_BESIDE_A_MOVE = "tcgen05.mma.cta_group::1.kind::f16"  # what the state multiplies while a move is shown
 LEAST_HEIGHT, MOST_HEIGHT = 300, 10_000  # pixels; a lower Explorer shows nothing that can be read
 
 
@@ -124,7 +131,7 @@ class MatrixTrait(StateTrait):
 
     def __init__(self, matrix: str, doc: str) -> None:
         def read(ex: Explorer) -> NDArray[Any]:
-            return _read_only(ex.state.codes(matrix) if matrix == "E" else ex.state.values(matrix))
+            return _read_only(ex._values(matrix))
 
         def write(ex: Explorer, values: ArrayLike) -> None:
             ex.apply(SetValues(matrix, values))
@@ -140,7 +147,8 @@ class Registers(Mapping[str, NDArray[Any]]):
         self._owner = owner
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        return _read_only(self._owner.state.registers(name))
+        moves = self._owner.moves
+        return _read_only(self._owner.state.registers(name) if moves is None else moves.move.words(name))
 
     def __setitem__(self, name: str, registers: ArrayLike) -> None:
         self._owner.apply(SetRegisters(name, registers))
@@ -157,6 +165,8 @@ class Registers(Mapping[str, NDArray[Any]]):
     @property
     def _names(self) -> list[str]:
         """A, B, C, D, and E, SFA, SFB where the instruction has them."""
+        if self._owner.moves is not None:
+            return list(self._owner.moves.move.names)
         names = list(self._owner.state.operands.arrays)
         return [*names[:3], "D", *names[3:]]
 
@@ -256,7 +266,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
 
     def __init__(
         self,
-        ins: Product | str,
+        ins: Product | Tcgen05Move | str,
         *,
         A: ArrayLike | None = None,
         B: ArrayLike | None = None,
@@ -264,17 +274,24 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         seed: int = 0,
         height: int | None = None,
         wrap: Wrap | None = None,
+        wrap_move: Callable[[Tcgen05Move], Tcgen05Move] | None = None,
         operands: Operands | None = None,
+        address: int | None = None,
+        split: int | None = None,
     ) -> None:
-        shared_traits: Mapping[str, Any] = {}
-        if isinstance(ins, str) and is_link(ins):
-            self.state, shared_traits = open_link(ins, wrap)
+        self._wrap_move = wrap_move or (lambda form: form)
+        self._came_from_product = False  # whether undo goes back from a move to what multiplied before it
+        # the tcgen05.ld, .st, .cp or .shift that is shown instead of the state, or None
+        self.moves, shared_traits = self._open(ins, seed, wrap, address, split)
+        edits = [
+            SetValues(name, values) for name, values in (("A", A), ("B", B), ("C", C)) if values is not None
+        ]
+        if self.moves is not None:
+            self.moves.apply([*edits])
+            self.moves.past = []
         else:
-            form = multiplication(ins)
-            self.state = ExplorerState(form if wrap is None else wrap(form), seed, wrap)
-        for name, values in (("A", A), ("B", B), ("C", C)):
-            if values is not None:
-                SetValues(name, values).apply(self.state)
+            for edit in edits:
+                edit.apply(self.state)
         if operands is not None:
             self.state.operands = replace(operands, ins=self.state.ins)
         self.state.history = History()
@@ -307,6 +324,41 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
             self.close()
             raise
 
+    def _open(
+        self,
+        ins: Product | Tcgen05Move | str,
+        seed: int,
+        wrap: Wrap | None,
+        address: int | None,
+        split: int | None,
+    ) -> tuple[MoveState | None, Mapping[str, Any]]:
+        """Begin with an instruction, or with a link: the move that is shown, if it is one, and the view."""
+        product, moves, traits = multiplication(_BESIDE_A_MOVE), None, dict[str, Any]()
+        if isinstance(ins, str) and is_link(ins):
+            link = open_move(ins)
+            if link is None:
+                self.state, traits = open_link(ins, wrap)
+                return None, traits
+            moves, traits = link
+            moves.move = replace(moves.move, form=self._wrap_move(moves.form))
+        else:
+            form = explorable(ins)
+            if isinstance(form, Tcgen05Move):
+                moves = MoveState(first_move(self._wrap_move(form), address or 0, split, seed), seed)
+            elif address is not None or split is not None:
+                raise PtxlabError(
+                    f"{form.mnemonic}: address and split are for tcgen05.ld, .st, .cp and .shift"
+                )
+            else:
+                product = form
+        self.state = ExplorerState(product if wrap is None else wrap(product), seed, wrap)
+        return moves, traits
+
+    def _wrap_shown(self) -> None:
+        """Give the move that is shown the class that users hold."""
+        if self.moves is not None:
+            self.moves.move = replace(self.moves.move, form=self._wrap_move(self.moves.form))
+
     def close(self) -> None:
         """Close the widget with everything that it opened: its view, and the layouts of both."""
         super().close()
@@ -316,17 +368,48 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
     # -- from the next cell -------------------------------------------------------------------------------
 
     @property
-    def instruction(self) -> Product:
+    def instruction(self) -> Product | Tcgen05Move:
         """The instruction; assign another one, and the matrices that fit it stay."""
-        return self.state.ins
+        return self.state.ins if self.moves is None else self.moves.form
 
     @instruction.setter
-    def instruction(self, ins: Product | str) -> None:
-        form = multiplication(ins)
-        self.state.look = self._look()
-        change_instruction(self.state, form)
-        self._finding = ""
+    def instruction(self, ins: Product | Tcgen05Move | str) -> None:
+        form = explorable(ins)
+        if isinstance(form, Tcgen05Move):
+            self._show_form(form)
+        else:
+            if self.moves is None:
+                self.state.look = self._look()
+            change_instruction(self.state, form)
+            self.moves = None
+            self._finding = ""
         self._show()
+
+    def _show_form(self, form: Tcgen05Move) -> None:
+        """Go on with a tcgen05.ld, .st, .cp or .shift; what multiplied is kept for undo."""
+        form = self._wrap_move(form)
+        if self.moves is not None:
+            self.moves.commit(with_form(self.moves.move, form, self.moves.seed))
+            return
+        self.state.look = self._look()
+        self.moves = MoveState(first_move(form, seed=self.state.seed), self.state.seed)
+        self._came_from_product = True
+
+    def _product(self) -> Product:
+        """The instruction, for what only those that multiply have."""
+        if self.moves is not None:
+            raise PtxlabError(
+                f"{self.moves.form.mnemonic} moves words and computes nothing: this is for instructions that "
+                "multiply"
+            )
+        return self.state.ins
+
+    def _values(self, name: str) -> NDArray[Any]:
+        """A matrix as people read it: values; of metadata its nibbles."""
+        if self.moves is not None:
+            move = self.moves.move
+            return move.dtype.decode(move.words(name))
+        return self.state.codes(name) if name == "E" else self.state.values(name)
 
     @property
     def chip(self) -> str:
@@ -347,6 +430,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         self._choose_chips(self.chip, chip)
 
     def _choose_chips(self, chip: str, against: str | None) -> None:
+        self._product()
         self.state.results.choose(chip, against)
         self.state.refusal, self._finding = None, ""
         self._show()
@@ -354,6 +438,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
     @property
     def differ(self) -> NDArray[np.bool_]:
         """Cells of D where the two chips differ; all False if D is not compared."""
+        self._product()
         return self.state.comparison().differ
 
     def find_difference(self, seconds: float = 1.0) -> Finding:
@@ -370,6 +455,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         >>> print(ex.find_difference())
         sm_86 and sm_80 use the same rule for this instruction: they always agree
         """
+        self._product()
         self.state.look = self._look()
         with self.state.all_or_nothing():
             finding = find_difference(self.state, seconds)
@@ -387,7 +473,11 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
 
     @lane.setter
     def lane(self, lane: int) -> None:
-        self.view.lane = as_index(lane, "lane", threads(self.instruction))
+        self.view.lane = as_index(lane, "lane", self._threads)
+
+    @property
+    def _threads(self) -> int:
+        return LANES if self.moves is not None else threads(self.state.ins)
 
     @property
     def lanes(self) -> list[int]:
@@ -405,8 +495,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
     @lanes.setter
     def lanes(self, lanes: Sequence[int] | NDArray[np.integer]) -> None:
         allowed = (
-            f"up to {MAX_PINNED} different lanes can be shown side by side, "
-            f"from 0 to {threads(self.instruction) - 1}"
+            f"up to {MAX_PINNED} different lanes can be shown side by side, from 0 to {self._threads - 1}"
         )
         is_list = isinstance(lanes, list | tuple | range | np.ndarray) and getattr(lanes, "ndim", 1) == 1
         if not is_list or not 0 < len(lanes) <= MAX_PINNED:
@@ -429,6 +518,12 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
 
     def _make(self, edits: Sequence[Edit]) -> None:
         """Change the state, or leave it as it was; nothing is shown yet."""
+        if self._change_family(edits):
+            return
+        if self.moves is not None:
+            self.moves.apply(list(edits))
+            self._wrap_shown()
+            return
         self.state.look = self._look()
         if len(edits) == 1:
             with self.state.all_or_nothing():
@@ -438,6 +533,28 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
                 for edit in edits:
                     edit.apply(self.state)
         self.state.refusal, self._finding = None, ""
+
+    def _change_family(self, edits: Sequence[Edit]) -> bool:
+        """Go from an instruction that multiplies to one that moves words, or back; whether that was asked."""
+        if len(edits) != 1:
+            return False
+        edit = edits[0]
+        if isinstance(edit, Undo) and self.moves is not None and not self.moves.past:
+            if self._came_from_product:
+                self.moves = None
+            return True
+        if not isinstance(edit, ChooseInstruction):
+            return False
+        form = parse_any(edit.mnemonic)
+        if isinstance(form, Tcgen05Move):
+            self._show_form(form)
+            return True
+        if self.moves is None:
+            return False
+        with self.state.all_or_nothing():
+            edit.apply(self.state)
+        self.moves = None
+        return True
 
     def undo(self) -> None:
         """Take back the last edit, if there is one."""
@@ -449,7 +566,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
 
     def run(self) -> None:
         """Run the instruction on the GPU too, and mark where D differs from the model of its chip."""
-        ins, results = self.instruction, self.state.results
+        ins, results = self._product(), self.state.results
         if not gpu.available(ins):
             raise PtxlabError(gpu.status(ins))
         target, chips, toolbar_before = gpu.device_target(), results.available, self.view.toolbar
@@ -491,6 +608,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         >>> ex.view.memory["wavefronts"]
         4
         """
+        self._product()
         for what, text in (("by", by), ("major", major)):
             if text is not None and not isinstance(text, str):
                 raise PtxlabError(f"{what}: found {quoted(text)}; it takes a text")
@@ -570,11 +688,11 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
             as_int(column, "column"),
             as_flag(pack, "pack"),
         )
-        if not isinstance(self.instruction, Tcgen05Mma):
+        if not isinstance(self._product(), Tcgen05Mma):
             raise PtxlabError(
                 f"{self.instruction.mnemonic} leaves D in registers; tcgen05.ld loads that of tcgen05.mma"
             )
-        chosen = None if thread is None else as_index(thread, "thread", threads(self.instruction))
+        chosen = None if thread is None else as_index(thread, "thread", self._threads)
         self._request_load(request)
         if chosen is not None:
             self.lane = chosen
@@ -589,7 +707,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
 
     def _show_load(self) -> None:
         load = tensor_load(self.state)
-        key = (self.instruction, load)
+        key = (self.state.ins, load)
         if key == self._load:
             return
         self.view.load = {} if load is None else load_data(self.state, load)
@@ -625,6 +743,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         >>> print(ex.quiz_score)
         1 of 1
         """
+        self._product()
         chosen = choose_questions(self.state, questions, kinds=kinds, count=count, seed=seed)
         self._quiz = Quiz(self.state, chosen, self._show_quiz)
         self._show_quiz()
@@ -665,7 +784,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
 
     def code(self) -> str:
         """Python that computes the D on the screen, without a notebook: ``exec(ex.code())``."""
-        return python_code(self.state)
+        return python_code(self.state) if self.moves is None else move_code(self.moves)
 
     @property
     def link(self) -> str:
@@ -675,11 +794,13 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         """
         traits = {name: getattr(self.view, name) for name in SHAREABLE}
         changed = {name: value for name, value in traits.items() if value != self._first_view[name]}
+        if self.moves is not None:
+            return share_move(self.moves, changed)
         if self.state.memory is not None:
             changed["memory"] = {
                 name: value for name, value in vars(self.state.memory).items() if value is not None
             }
-        if self.state.load != LoadRequest() and isinstance(self.instruction, Tcgen05Mma):
+        if self.state.load != LoadRequest() and isinstance(self.state.ins, Tcgen05Mma):
             changed["load"] = {
                 name: value for name, value in vars(self.state.load).items() if value is not None
             }
@@ -694,6 +815,8 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         ...     ex.save_html(f"{folder}/m16n8k16.html").name
         'm16n8k16.html'
         """
+        if self.moves is not None:
+            return save_move(path, title, self.moves.form, self.view, self.link)
         cell = self._traced_cell or (0, 0)
         questions = self._quiz.questions if self._quiz else choose_questions(self.state, count=10, seed=0)
         return save_page(path, title, self.state, self.view, self.link, self._trace, cell, questions)
@@ -702,7 +825,8 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         """A Plotly figure of what is selected on the screen, or of what is named.
 
         Names are "product", "A", "stored", "metadata", "B", "C", "D", "scales", "lane", "trace"; of tcgen05
-        the matrices in tensor memory ("D", "A", "E", "SFA", "SFB"), "load" and "trace".
+        the matrices in tensor memory ("D", "A", "E", "SFA", "SFB"), "load" and "trace"; of its loads and
+        stores the registers "R", of its copies the lanes "T".
         `ptxlab.figures.save(ex.figure("A"), "a.pdf")` writes it for papers: .svg, .pdf, .png, .html;
         `title=False` leaves out title and notes.
 
@@ -711,6 +835,8 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         >>> ex.figure().layout.meta["title"], ex.figure("trace").layout.meta["title"].split(" = ")[0]
         ('D of mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32', 'D[9][3]')
         """
+        if self.moves is not None:
+            return figure(self.moves.form, what, title=title, **options)
         view = self.view
         display = {"label": view.label, "colour": view.colour_by, "show_c": view.show_c}
         name = figure_of_selection(self.state, view.selected) if what is None else what
@@ -796,7 +922,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
             return self.save_html(Path(folder) / "page.html").read_text(encoding="utf-8")
 
     def _on_selected(self, change: Any) -> None:
-        if change.new.get("name") == "D":
+        if change.new.get("name") == "D" and self.moves is None:
             self._traced_cell = int(change.new["row"]), int(change.new["column"])
             self._show_trace()
         self._notify("selection", dict(change.new))
@@ -811,6 +937,9 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
 
     def _select(self, selection: Any) -> None:
         """Select a cell and, as a click does, the lane that holds it."""
+        if self.moves is not None:
+            self._select_word(selection)
+            return
         matrices = self.state.matrices
         cell = parse_selection(selection, {name: matrices.operand(name).shape for name in matrices.names})
         lane = None
@@ -820,6 +949,22 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         with self.view.hold_sync():
             if lane is not None:
                 self.view.lane = lane
+            self.view.selected = cell
+
+    def _select_word(self, selection: Any) -> None:
+        """Select a word that is moved, and the thread that has it in a register."""
+        move = self.moves.move if self.moves is not None else None
+        if move is None:
+            return
+        cell = parse_selection(selection, {name: move.words(name).shape for name in move.names})
+        with self.view.hold_sync():
+            if cell and cell["name"] == move.registers:
+                self.view.lane = cell["row"]
+            elif cell and move.registers:
+                word = cell["row"] * move.tensor_columns + cell["column"]
+                threads_of_word = np.argwhere(move.slots == word)
+                if threads_of_word.size:
+                    self.view.lane = int(threads_of_word[0, 0])
             self.view.selected = cell
 
     def _restore_view(self, shared_traits: Mapping[str, Any]) -> None:
@@ -849,7 +994,10 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
     def _show(self) -> None:
         """Send what changed, and only that."""
         self._show_problem("")
-        new_instruction = self._shown is not self.instruction
+        if self.moves is not None:
+            self._show_moves(self.moves)
+            return
+        new_instruction = self._shown is not self.state.ins
         with self.view.hold_sync():
             if new_instruction:
                 self._reset_view()
@@ -879,6 +1027,39 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
             self._show_quiz()
         self._notify_matrices(changed)
 
+    def _show_moves(self, moves: MoveState) -> None:
+        """Send the words of a move, and where they are."""
+        move = moves.move
+        if self._shown is not None or not self._sent:
+            self._forget_product()
+        fixed = (move.form, move.lane, move.column, move.split, move.element)
+        new_sources: dict[str, tuple[Any, ...]] = {name: (move.words(name),) for name in move.names}
+        new_sources["D"] = (move,)  # with its links
+        with self.view.hold_sync():
+            self.view.toolbar = move_toolbar(moves, bool(moves.past) or self._came_from_product)
+            if fixed != self._sent.get("instruction"):
+                self.view.instruction = move_info(moves)
+                if not self.view.accepts("selected", dict(self.view.selected)):
+                    self.view.selected = {}
+            for name in MATRICES:
+                if not is_same(new_sources.get(name, ()), self._sent.get(name)):
+                    setattr(self.view, name, move_bytes(move, name))
+        changed = [name for name in new_sources if not is_same(new_sources[name], self._sent.get(name))]
+        self._sent = {**new_sources, "instruction": fixed}
+        for name in ("A", "B", "C", "D"):
+            if name in changed or name not in move.names:
+                self._notify(name, self._values(name) if name in move.names else None)
+
+    def _forget_product(self) -> None:
+        """What the page showed of an instruction that multiplies goes, and comes back whole."""
+        view = self.view
+        self.state.memory, self._memory, self._load, self._quiz = None, None, None, None
+        self._shown, self._sent, self._traced_cell, self._finding = None, {}, None, ""
+        with view.hold_sync():
+            view.selected, view.pinned, view.lane_registers, view.notice = {}, [], {}, ""
+            view.lane = min(view.lane, LANES - 1)
+            view.memory, view.load, view.trace, view.quiz = {}, {}, {}, {}
+
     def _matrix_bytes(self, name: str, comparison: Comparison) -> dict[str, Any]:
         if name == "D":
             return comparison_bytes(self.state, comparison)
@@ -901,13 +1082,13 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         self._traced_cell = look.get("traced", self._traced_cell)
 
     def _reset_view(self) -> None:
-        lanes = threads(self.instruction)
+        lanes = threads(self.state.ins)
         self.view.lane = min(self.view.lane, lanes - 1)
         self.view.pinned = [lane for lane in self.view.pinned if lane < lanes]
         self.view.selected = {}
         self._traced_cell, self._gpu_time = None, ""
         self._sent = {}
-        self._shown = self.instruction
+        self._shown = self.state.ins
 
     def _comparison(self, chips: Sequence[str]) -> Comparison:
         """D by the chosen chips; if the GPU fails, by the first model, and the problem is shown."""
@@ -936,15 +1117,15 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
             self.view.refusal = {} if refusal is None else refusal.serialised
 
     def _show_lanes(self) -> None:
+        if self.moves is not None:
+            return
         self.view.lane_registers = {
-            str(lane): lane_registers(self.state, lane)
-            for lane in self.lanes
-            if lane < threads(self.instruction)
+            str(lane): lane_registers(self.state, lane) for lane in self.lanes if lane < self._threads
         }
 
     def _show_trace(self) -> None:
         """Show why the cell of D that was selected last has its bits; the picture only if it is open."""
-        if self._traced_cell is None:
+        if self._traced_cell is None or self.moves is not None:
             self.view.trace = {}
         else:
             self.view.trace = self._trace(*self._traced_cell, with_picture=self.view.tracing)

@@ -15,11 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 from .._util.arguments import as_array, as_int, is_a
 from ..errors import PtxlabError, quoted
 from ..isa.tcgen05 import UNPACKED, Tcgen05Move
-from ..isa.tensor_memory import COLUMNS, LANES
+from ..isa.tensor_memory import COLUMNS, LANES, TensorOperand
 from ..memory.descriptors import Descriptor, descriptor
 from . import scalar
 
-__all__ = ["compress", "copy", "load", "reduce", "shift", "store"]
+__all__ = ["compress", "copy", "copy_rows", "load", "places", "reduce", "shift", "store"]
 
 
 def load(
@@ -40,7 +40,7 @@ def load(
 
 def _load(form: Tcgen05Move, words: ArrayLike, address: int, split: int | None) -> NDArray[np.uint32]:
     memory = _words(words, form.mnemonic)
-    lanes, columns = _places(form, address, split, memory.shape[-1])
+    lanes, columns = places(form, address, split, memory.shape[-1])
     values = memory[..., lanes, columns]
     if not form.pack:
         return np.asarray(values)
@@ -164,7 +164,7 @@ def store(
     _check(form, "tcgen05.st")
     memory = _words(words, form.mnemonic)
     values = _registers(registers, form)
-    lanes, columns = _places(form, address, split, memory.shape[-1])
+    lanes, columns = places(form, address, split, memory.shape[-1])
     if form.pack:
         halves = np.stack([values & np.uint32(0xFFFF), values >> np.uint32(16)], axis=-1)
         values = halves.reshape(*values.shape[:-1], 2 * form.registers)
@@ -191,24 +191,46 @@ def copy(
     """
     _check(form, "tcgen05.cp")
     fields = code.tcgen05() if isinstance(code, Descriptor) else descriptor(code, family="tcgen05")
+    rows, count = _copied_words(form).shape
+    return copy_rows(form, fields.load(memory, rows, count, bits=32), words, address)
+
+
+def copy_rows(form: Tcgen05Move, source: ArrayLike, words: ArrayLike, address: int = 0) -> NDArray[np.uint32]:
+    """Tensor memory after tcgen05.cp of these rows of 32-bit words, wherever they are in shared memory.
+
+    >>> import ptxlab
+    >>> form = ptxlab.instruction("tcgen05.cp.cta_group::1.4x256b")
+    >>> rows = np.arange(32).reshape(4, 8)
+    >>> copy_rows(form, rows, np.zeros((128, 8), dtype=np.uint32))[[0, 32, 33], 1]
+    array([1, 9, 0], dtype=uint32)
+    """
+    _check(form, "tcgen05.cp")
     after = _words(words, form.mnemonic).copy()
-    target = replace(form, source="").tensor("T")  # words, not bytes
+    target = _copied_words(form)
     rows, count = target.shape
-    source = fields.load(memory, rows, count, bits=32)
+    copied = as_array(source, f"{form.mnemonic}: rows")
+    if copied.shape != (rows, count):
+        raise PtxlabError(f"{form.mnemonic}: found rows of shape {copied.shape}; it copies ({rows}, {count})")
+    copied = _unsigned(copied, f"{form.mnemonic}: rows")
     if form.source:
-        source = _unpacked(source, UNPACKED[form.source])
+        copied = _unpacked(copied, UNPACKED[form.source])
     at = as_int(address, "address")
     lane, column = _address(at)
-    places = target.layout.coords().reshape(-1, rows, count, 2)
-    inside = places[..., 0] < LANES
-    lanes, columns = places[..., 0][inside] + lane, places[..., 1][inside] + column
+    coords = target.layout.coords().reshape(-1, rows, count, 2)
+    inside = coords[..., 0] < LANES
+    lanes, columns = coords[..., 0][inside] + lane, coords[..., 1][inside] + column
     if lanes.max() >= LANES or columns.max() >= after.shape[-1]:
         raise PtxlabError(
             f"address 0x{at:08x}: {form.mnemonic} would write up to lane {lanes.max()}, column "
             f"{columns.max()}"
         )
-    after[..., lanes, columns] = np.broadcast_to(source, places.shape[:-1])[inside]
+    after[..., lanes, columns] = np.broadcast_to(copied, coords.shape[:-1])[inside]
     return after
+
+
+def _copied_words(form: Tcgen05Move) -> TensorOperand:
+    """What tcgen05.cp writes, in words also where it unpacks bytes."""
+    return replace(form, source="").tensor("T")
 
 
 def _unpacked(words: NDArray[Any], bits: int) -> NDArray[np.uint32]:
@@ -261,10 +283,19 @@ def _address(address: int) -> tuple[int, int]:
     return address >> 16, address & 0xFFFF
 
 
-def _places(
+def places(
     form: Tcgen05Move, address: int, split: int | None, width: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Lane and column of every element of every thread: [128, elements] each."""
+    """Lane and column of every element of every thread: [128, elements] each; an element is a register.
+
+    With .pack::16b or .unpack::16b it is half of one. `width` is how many columns there are.
+
+    >>> import ptxlab
+    >>> form = ptxlab.instruction("tcgen05.ld.sync.aligned.16x256b.x1.b32")
+    >>> lanes, columns = places(form, address=0, split=None, width=8)
+    >>> lanes[37].tolist(), columns[37].tolist()
+    ([33, 33, 41, 41], [2, 3, 2, 3])
+    """
     at = as_int(address, "address")
     lane, column = form.first_lane(at)
     form._check_split(split)

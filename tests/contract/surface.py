@@ -799,6 +799,8 @@ def explorer_calls() -> tuple[Call, ...]:
         call("Explorer.quiz questions", ex.quiz, questions=["where D[9][3]", "holds lane 14 d3"], seed=1),
         call("Explorer.quiz kinds", ex.quiz, kinds=["where", "nibble"], count=2, seed=1),
         call("Explorer.save_html", ex.save_html, path=str(folder / "page.html"), title="title"),
+        call("ptxlab.explore move", ptxlab.explore, ins="tcgen05.ld.sync.aligned.16x32bx2.x2.b32",
+             address=0x100004, split=8, A=np.ones((128, 32), dtype=np.uint32), seed=1),
         call("ptxlab.explore", ptxlab.explore, ins=_F16, A=np.ones((16, 16)), B=np.ones((16, 8)),
              C=np.ones((16, 8)), seed=1, height=500, only="ins A B C seed height"),
     )  # fmt: skip

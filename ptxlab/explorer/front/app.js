@@ -239,13 +239,18 @@ export class App {
     if (MATRICES.some((name) => instruction.matrices[name] && !this.matrices[name])) return;
     this.selection.dropIfGone();
     readTheme(this);
+    const { move } = instruction;
+    this.root.classList.toggle("ptx-moves", Boolean(move));
+    this.grid.hidden = this.tracePanel.node.hidden = Boolean(move);
+    const home = move ? this.tensor.node : this.quadrant;
+    if (this.status.parentElement !== home) home.append(this.status);
     const shown = /** @type {Name[]} */ ([
       "B",
       "A",
       "D",
       "stored",
       ...(this.model.get("show_c") ? ["C"] : []),
-    ]).filter((name) => this.matrices[name]);
+    ]).filter((name) => this.matrices[name] && !move);
     const { m, n, k } = instruction;
     const panes = `${instruction.mnemonic} ${m} ${n} ${k} ${this.matrices.A.note} ${shown}`;
     const label = this.quiz.display("label");
@@ -288,6 +293,8 @@ export class App {
     this.updateStatus();
     this.quiz.markFields();
     this.quiz.follow();
+    this.quiz.showStart();
+    this.header.nameBox.suggest();
   }
 
   /** @param {Name[]} shown */
@@ -305,7 +312,7 @@ export class App {
 
   letterCounts() {
     const { A, B, C, D } = this.matrices;
-    return [A, B, D, C].map((matrix) => this.labelSize(matrix).letters);
+    return [A, B, D, C].map((matrix) => (matrix ? this.labelSize(matrix).letters : 1)); // a move has no B
   }
 
   // Letters and lines of a matrix's labels, measured once for what is on the screen.
@@ -336,7 +343,8 @@ export class App {
     this.shift = { m: 0, n: 0, kx: 0, ky: 0 };
     for (const pane of this.panes) pane.node.style.transform = "";
     this.toolbar.fit();
-    arrange(this);
+    if (this.instruction.move) this.tensor.layout();
+    else arrange(this);
     this.viewed = viewHeight(this);
     for (const node of scrollers(this.root)) this.sizes?.observe(node);
     holdAnchors(this, anchors);
@@ -518,14 +526,16 @@ export class App {
     const holders = line ? lanesOf(this.matrices, line) : this.memory.player.lanes();
     this.panel.outline(holders, contributions);
     this.differences.update();
-    if (line && (this.line || !this.hovered?.name)) {
+    if (line && !this.instruction.move && (this.line || !this.hovered?.name)) {
       write(this.statusText, describeLine(this.matrices, line));
       return;
     }
     const at = this.hovered?.name ? this.hovered : mark;
     if (!at || !this.matrices[at.name]) {
       const what = this.instruction.tensor ? "where it is" : "which lane holds it";
-      const hint = `Point at a cell to see ${what}; click to select it; type to change it.`;
+      const hint = this.instruction.move
+        ? "Point at a word to see where it goes or comes from; click to select it; type to change it."
+        : `Point at a cell to see ${what}; click to select it; type to change it.`;
       write(this.statusText, this.model.get("hint") ?? hint);
       return;
     }
@@ -541,7 +551,7 @@ export class App {
   // Of the selected cell of D.
   contributions() {
     const { mark } = this.selection;
-    if (mark?.name !== "D" || !this.matrices.D || mark.row2 !== undefined) return [];
+    if (this.instruction.move || mark?.name !== "D" || !this.matrices.D || mark.row2 !== undefined) return [];
     return contributionsTo(this.matrices, this.instruction, mark);
   }
 

@@ -3,6 +3,7 @@
 import { hex, binary } from "./util.js";
 import { LANES } from "./tensor_map.js";
 import { editText, holderOf, lanesOf } from "./matrix.js";
+import { moveFacts } from "./move.js";
 
 // "4..7, 36": consecutive lanes are joined.
 /** @param {number[]} lanes */
@@ -173,6 +174,7 @@ function differenceFacts(matrix, index) {
  * @returns {string[]}
  */
 export function cellFacts(matrices, instruction, { name, row, column }, inMemory = () => null) {
+  if (instruction.move) return moveFacts(matrices, instruction, { name, row, column });
   const matrix = matrices[name];
   const index = row * matrix.columns + column;
   const parts = [`${matrix.label}[${row}][${column}] = ${editText(matrix, index)}`];

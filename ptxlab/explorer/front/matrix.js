@@ -1,6 +1,6 @@
 // One object for every matrix, as Python described and sent it.
 
-import { typed, short, exact, binary } from "./util.js";
+import { typed, short, exact, binary, hex } from "./util.js";
 import { placesOf, threadsOf } from "./tensor_map.js";
 
 /** @type {Name[]} */
@@ -36,10 +36,11 @@ function mapsInTensor(info, name, where, load) {
   const cached = known[name];
   if (cached?.place?.info === where) return cached;
   const place = placesOf(where, info.rows, info.columns);
+  const held = info.lane ? mapsOf(info) : null; // of words that are moved
   const threads = (name === "C" || name === "D") && load.mnemonic ? threadsOf(place, load) : null;
   const nowhere = { lane: null, elementOf: null, registerOf: null, low: place.low };
   const read = /** @type {Maps} */ ({
-    ...(threads ?? nowhere),
+    ...(held ?? threads ?? nowhere),
     byte: null,
     core: null,
     line: null,
@@ -94,11 +95,16 @@ export function readMatrix(model, instruction, name, earlier = null) {
   });
 }
 
+// 32 bits of any type.
+/** @param {Pick<Matrix, "kind"> & { bits?: number }} matrix */
+const isWord = ({ kind, bits }) => kind === "bits" && bits === 32;
+
 // Empty where no model knows what D is.
-/** @param {Pick<Matrix, "name" | "kind" | "codes" | "values" | "unknown">} matrix @param {number} index */
+/** @param {Pick<Matrix, "name" | "kind" | "codes" | "values" | "unknown"> & { bits?: number }} matrix @param {number} index */
 export function cellText(matrix, index, digits = 4) {
   if (matrix.unknown) return "";
   if (matrix.name === "E") return binary(matrix.codes[index], 4);
+  if (isWord(matrix)) return hex(matrix.codes[index], 32).slice(2);
   return matrix.kind === "float" ? short(matrix.values[index], digits) : String(matrix.values[index]);
 }
 
@@ -106,6 +112,7 @@ export function cellText(matrix, index, digits = 4) {
 export function editText(matrix, index) {
   if (matrix.unknown) return "?";
   if (matrix.name === "E") return "0b" + binary(matrix.codes[index], 4);
+  if (isWord(matrix)) return hex(matrix.codes[index], 32);
   return matrix.kind === "float"
     ? exact(matrix.values[index], matrix.bits === 64)
     : String(matrix.values[index]);

@@ -29,6 +29,13 @@ export class NameBox {
     });
   }
 
+  // An example of a name that is there.
+  suggest() {
+    const { D, A } = this.app.matrices;
+    const named = this.app.instruction.move ? `${(A ?? D).label}[3][1]` : "D[3][5]";
+    this.input.placeholder = `go to ${named}`;
+  }
+
   /** @param {string} sentence */
   report(sentence) {
     write(this.problem, sentence);
@@ -48,7 +55,10 @@ export class NameBox {
       if (place.line) app.selection.selectLine(place.line);
       app.paneOf(name)?.node.scrollIntoView({ block: "nearest" });
     };
-    if (app.paneOf(name)) select();
+    if (app.instruction.move && place.cell) {
+      app.selection.select(place.cell, false);
+      app.tensor.reveal(place.cell);
+    } else if (app.paneOf(name)) select();
     else {
       app.model.set("show_c", true); // only C is not always shown
       app.model.save_changes();

@@ -16,6 +16,13 @@ const ALIASES = { "compressed a": "stored", stored: "stored", metadata: "E" };
 /** @param {string} word @returns {Name | undefined} */
 const matrixName = (word) => ALIASES[word] ?? MATRICES.find((name) => name === word.toUpperCase());
 
+// What is moved goes by its letter: T, R, S.
+/** @param {App} app @param {string} word @returns {Name | undefined} */
+function movedName({ instruction, matrices }, word) {
+  if (!instruction.move) return undefined;
+  return /** @type {Name[]} */ (["A", "D"]).find((name) => matrices[name].label === word.toUpperCase());
+}
+
 // The place, or a sentence that says what is wrong.
 /** @param {App} app @param {string} text @returns {Destination} */
 export function placeNamed(app, text) {
@@ -45,7 +52,7 @@ function unknownMatrix({ matrices }, word) {
  * @returns {Destination}
  */
 function placeInMatrix(app, word, row, column, unit) {
-  const name = matrixName(word);
+  const name = movedName(app, word) ?? matrixName(word);
   const matrix = name && app.matrices[name];
   if (!matrix) return unknownMatrix(app, word);
   const { label, rows, columns } = matrix;

@@ -232,7 +232,8 @@ export class Picker {
   // Where A of the current instruction is.
   /** @returns {Space} */
   spaceNow() {
-    const { registers, tensor } = this.app.instruction ?? {};
+    const { registers, tensor, move } = this.app.instruction ?? {};
+    if (move) return "shared";
     if (tensor) return tensor.places.A ? "tensor" : "shared";
     return registers?.A ? "register" : "shared";
   }
@@ -339,7 +340,7 @@ export class Picker {
     const everyday = data.word_sets[item.wordSet];
     const facts = [
       // each with the words that mean it
-      [everyday[0] === "sparse" ? `sparse ${everyday[1]}` : "dense"],
+      [everyday[0] === "sparse" ? `sparse ${everyday[1]}` : everyday[0]],
       [item.lanes > 1 ? `${item.lanes} lanes` : "1 thread", "warp", "warpgroup", "thread"],
       [data.target_sets[item.targetSet][0], ...search.targetWords[item.targetSet]],
     ];

@@ -162,7 +162,7 @@ export class Quiz {
   // What Python sent last, as soon as there is something to show it on.
   follow() {
     const sent = this.app.model.get("quiz");
-    if (sent === this.sent || !this.app.panes.length) return;
+    if (sent === this.sent || (!this.app.panes.length && !this.app.instruction.move)) return;
     this.sent = sent;
     this.update(sent);
   }
@@ -196,11 +196,16 @@ export class Quiz {
     app.drawOver();
   }
 
+  // There are no questions about moves.
+  showStart() {
+    this.start.hidden = this.data !== null || Boolean(this.app.instruction.move);
+  }
+
   // What is in the bar.
   show() {
     const { data, question, verdict } = this;
     this.node.hidden = data === null;
-    this.start.hidden = data !== null;
+    this.showStart();
     if (!data) return;
     write(this.number, question ? `${data.number} of ${data.count}` : "");
     const total = `${data.right} of ${data.answered}`;

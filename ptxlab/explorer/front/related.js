@@ -3,6 +3,7 @@
 
 import { typed } from "./util.js";
 import { lanesOf } from "./matrix.js";
+import { linkedWords } from "./move.js";
 
 /**
  * @param {AnyMatrices} matrices
@@ -12,6 +13,7 @@ import { lanesOf } from "./matrix.js";
  */
 export function relatedCells(matrices, instruction, hit) {
   if (!hit?.name || !matrices[hit.name]) return [];
+  if (instruction.move) return linkedWords(/** @type {Matrices} */ (matrices), hit);
   if (hit.name === "D" || hit.name === "C") return factors(matrices, instruction, hit);
   return [
     ...(matrices.E ? sparseForms(matrices, instruction, hit) : []),

@@ -2,13 +2,14 @@
 // tcgen05.ld makes of it. It lies below the matrices of tcgen05, which point to each other.
 
 import { make, clamp, hex, isTouch, attribute, write } from "./util.js";
-import { cellText, changedCells } from "./matrix.js";
+import { cellText, changedCells, editText } from "./matrix.js";
 import { SCROLLBAR, viewHeight } from "./layout.js";
 import { fadeOut } from "./flash.js";
 import { NOTCH } from "./zoom.js";
 import { rove, nextInBar } from "./rove.js";
-import { LANES, elementsIn, operandAt, slotOf, wordName, wordNumber } from "./tensor_map.js";
-import { CTA_GAP, TENSOR_HEAD, drawTensor, drawTensorMarks, wordsPlace } from "./tensor_draw.js";
+import { LANES, columnsOf, elementsIn, operandAt, slotOf, wordName, wordNumber } from "./tensor_map.js";
+import { CTA_GAP, TENSOR_HEAD, columnEdge, drawTensor, drawTensorMarks, wordsPlace } from "./tensor_draw.js";
+import { MoveControls } from "./move.js";
 import { tint } from "./memory_draw.js";
 import { Thread } from "./thread.js";
 import { listenToWords } from "./words.js";
@@ -16,6 +17,9 @@ import { listenToWords } from "./words.js";
 const TENSOR_SHARE = 0.3; // of the view, that the lanes may take
 const LEAST_LANES = 128; // pixels
 const READABLE = { width: 46, height: 14 }; // a word at the largest zoom
+const READABLE_HEX = 58; // the width of one in hexadecimal
+const LEAST_MOVE = 180; // pixels for the lanes of words that are moved
+const NARROW_SHARE = 0.5; // of a narrow view, where registers are below
 const ZOOMS = 6; // steps from all of it to words that can be read
 const MOST_RUNS_LIT = 128; // of neighbouring words that an edit changed
 const THREAD_PANEL = 356; // width of the registers beside it
@@ -55,7 +59,9 @@ export class TensorView {
     });
     this.node.hidden = true;
     this.bar = make("div", "ptx-memory-bar", this.node, { role: "toolbar", "aria-label": "tensor memory" });
-    make("b", "", this.bar).textContent = "Tensor memory";
+    this.title = make("b", "", this.bar);
+    this.title.textContent = "Tensor memory";
+    this.moveControls = new MoveControls(app, this.bar);
     const controls = make("span", "ptx-memory-controls", this.bar);
     this.colours = this.select(controls, "Colour", "What the colours mean", (value) => {
       this.colour = /** @type {TensorColour} */ (value);
@@ -88,7 +94,7 @@ export class TensorView {
       "aria-label": "colours",
     });
     this.summary = make("span", "ptx-memory-summary", this.bar, { role: "status" });
-    this.button(this.bar, "×", "Close tensor memory (Alt+T)", () => this.toggle());
+    this.shut = this.button(this.bar, "×", "Close tensor memory (Alt+T)", () => this.toggle());
     this.updateStops = rove(this.bar, "button, select", nextInBar);
     const body = make("div", "ptx-tensor-body", this.node);
     this.frame = make("div", "ptx-memory-frame", body);
@@ -129,6 +135,7 @@ export class TensorView {
   get isOpen() {
     const { app } = this;
     // the verdict of a question is seen in it
+    if (app.instruction.move) return true;
     return Boolean(app.instruction.tensor && !this.closed && !app.memory.isOpen && !app.quiz.open);
   }
 
@@ -164,6 +171,9 @@ export class TensorView {
       this.pointed = null;
       this.at = { lane: 0, column: 0 };
       if (!tensor?.places.SFA && this.colour === "scale") this.colour = "row";
+      if (tensor?.blocks && !this.info?.blocks) this.zoom = 0;
+      if (tensor?.blocks && !["row", "column", "value"].includes(this.colour)) this.colour = "row";
+      if (tensor?.blocks && !this.app.instruction.matrices.C) this.before = false;
       if (!this.info && tensor) [this.zoom, this.closed] = [0, false];
     }
     [this.info, this.loaded] = [tensor, load];
@@ -176,14 +186,23 @@ export class TensorView {
   layout() {
     this.node.hidden = !this.isOpen;
     if (!this.isOpen) return 0;
-    const { app, tensor } = this;
+    const { app } = this;
     this.showBar();
+    const { move } = app.instruction;
     const beside = app.layoutWidth >= 900;
+    const withThread = !move || Boolean(move.registers);
     this.node.classList.toggle("ptx-tensor-narrow", !beside);
     const wide =
-      app.layoutWidth - TENSOR_HEAD.left - (beside ? THREAD_PANEL + 14 : 0) - SCROLLBAR - 4 - this.gaps;
-    const high = Math.max(LEAST_LANES, TENSOR_SHARE * viewHeight(app));
-    const columns = tensor.ctas * tensor.columns;
+      app.layoutWidth -
+      TENSOR_HEAD.left -
+      (beside && withThread ? THREAD_PANEL + 14 : 0) -
+      SCROLLBAR -
+      4 -
+      this.gaps;
+    const high = move
+      ? this.roomForMove(beside || !withThread)
+      : Math.max(LEAST_LANES, TENSOR_SHARE * viewHeight(app));
+    const columns = this.allColumns;
     const fit = {
       width: Math.min(wide / columns, 30),
       height: Math.max(1, Math.floor((high / LANES) * 2) / 2),
@@ -193,7 +212,7 @@ export class TensorView {
       from * (Math.max(from, to) / from) ** part;
     this.cell = this.zoom
       ? {
-          width: Math.round(ease(fit.width, READABLE.width) * 4) / 4,
+          width: Math.round(ease(fit.width, move ? READABLE_HEX : READABLE.width) * 4) / 4,
           height: Math.round(ease(fit.height, READABLE.height)),
         }
       : { width: Math.floor(fit.width * 64) / 64, height: fit.height };
@@ -222,13 +241,40 @@ export class TensorView {
     return this.node.offsetHeight + 14;
   }
 
+  // Of all CTAs, or of both grids of words.
+  get allColumns() {
+    let columns = 0;
+    for (let cta = 0; cta < this.tensor.ctas; cta += 1) columns += columnsOf(this.tensor, cta);
+    return columns;
+  }
+
+  // All of the view that is left, or half of it where registers stand below.
+  /** @param {boolean} whole */
+  roomForMove(whole) {
+    const { app } = this;
+    const above = this.frame.getBoundingClientRect().top - app.root.getBoundingClientRect().top;
+    const below = TENSOR_HEAD.top + SCROLLBAR + app.status.offsetHeight + 24;
+    const room = whole ? viewHeight(app) - above - below : NARROW_SHARE * viewHeight(app);
+    return Math.max(LEAST_MOVE, room);
+  }
+
   get gaps() {
     return (this.tensor.ctas - 1) * CTA_GAP;
   }
 
   showBar() {
-    const { tensor } = this;
-    const colours = TENSOR_COLOURS.filter(([, value]) => value !== "scale" || tensor.places.SFA);
+    const { tensor, app } = this;
+    const { move } = app.instruction;
+    this.title.hidden = this.shut.hidden = Boolean(move);
+    const times = this.times.parentElement;
+    if (times) times.hidden = Boolean(move) && !app.matrices.C;
+    if (times?.firstChild) write(/** @type {Element} */ (times.firstChild), app.matrices.D?.label ?? "D");
+    const before = this.times.options[1];
+    if (before) write(before, move ? "before" : "before (C)");
+    this.moveControls.update();
+    const colours = move
+      ? this.moveColours(move)
+      : TENSOR_COLOURS.filter(([, value]) => value !== "scale" || tensor.places.SFA);
     const key = colours.map(([text]) => text).join();
     if (this.colours.dataset.key !== key) {
       this.colours.dataset.key = key;
@@ -245,10 +291,26 @@ export class TensorView {
     this.updateStops();
   }
 
+  // Words are coloured as what is in registers is, or what is read; values only where they are numbers.
+  /** @param {MoveInfo} move @returns {Choice<TensorColour>[]} */
+  moveColours({ by }) {
+    const [row, column] = this.app.matrices[by].axes ?? ["row", "column"];
+    const colours = /** @type {Choice<TensorColour>[]} */ ([
+      [row, "row"],
+      [column, "column"],
+    ]);
+    return this.app.matrices[by].kind === "bits" ? colours : [...colours, ["value", "value"]];
+  }
+
   // The matrices by name, in their colours; what other colours mean the list says.
   showLegend() {
     this.legend.replaceChildren();
     if (this.colour === "scale") this.showScaleLegend();
+    if (
+      this.app.instruction.move &&
+      !this.moveColours(this.app.instruction.move).some(([, each]) => each === this.colour)
+    )
+      this.colour = "row";
     if (this.colour !== "operand") return;
     Object.entries(this.tensor.places).forEach(([name, { text, source }], index) => {
       const key = make("span", "ptx-key", this.legend, { title: `${text}; ${source}` });
@@ -384,12 +446,12 @@ export class TensorView {
     const area = this.scroller.getBoundingClientRect();
     const x = event.clientX - area.left + this.scroller.scrollLeft;
     const lane = Math.floor((event.clientY - area.top + this.scroller.scrollTop) / this.cell.height);
-    const { columns, ctas } = this.tensor;
-    const each = columns * this.cell.width + CTA_GAP;
-    const cta = clamp(Math.floor(x / each), 0, ctas - 1);
-    const column = Math.floor((x - cta * each) / this.cell.width);
-    if (lane < 0 || lane >= LANES || column < 0 || column >= columns) return null;
-    return { lane: cta * LANES + lane, column };
+    if (lane < 0 || lane >= LANES) return null;
+    for (let cta = 0; cta < this.tensor.ctas; cta += 1) {
+      const column = Math.floor((x - columnEdge(this, cta, 0)) / this.cell.width);
+      if (column >= 0 && column < columnsOf(this.tensor, cta)) return { lane: cta * LANES + lane, column };
+    }
+    return null;
   }
 
   // The elements of a word.
@@ -435,7 +497,11 @@ export class TensorView {
   /** @param {number} lane @param {number} column */
   freeFacts(lane, column) {
     const { tensor } = this;
-    const name = operandAt(tensor, column);
+    if (tensor.blocks) {
+      const { rows } = tensor.blocks[Math.floor(lane / LANES)];
+      return [wordName(tensor, lane, column), `free: the instruction takes rows 0 to ${rows - 1}`];
+    }
+    const name = operandAt(tensor, column, lane);
     const why = name
       ? `free: layout ${tensor.path} leaves this lane of ${name} out`
       : "free: no matrix is in this column";
@@ -474,7 +540,7 @@ export class TensorView {
   /** @param {KeyboardEvent} event */
   shortcut(event) {
     if (!event.altKey || event.ctrlKey || event.metaKey || event.code !== "KeyT") return;
-    if (!this.app.instruction.tensor || this.app.quiz.data) return;
+    if (!this.app.instruction.tensor || this.app.instruction.move || this.app.quiz.data) return;
     event.preventDefault();
     event.stopPropagation();
     this.toggle();
@@ -515,10 +581,8 @@ export class TensorView {
   /** @param {number} lane @param {number} column */
   goTo(lane, column, focus = true) {
     const { tensor } = this;
-    this.at = {
-      lane: clamp(lane, 0, tensor.ctas * LANES - 1),
-      column: clamp(column, 0, tensor.columns - 1),
-    };
+    const row = clamp(lane, 0, tensor.ctas * LANES - 1);
+    this.at = { lane: row, column: clamp(column, 0, columnsOf(tensor, Math.floor(row / LANES)) - 1) };
     const { x, y, width, height } = wordsPlace(this, this.at.lane, this.at.column);
     const { scrollTop, scrollLeft } = this.scroller;
     this.scroller.scrollTop = clamp(scrollTop, y + height - this.height, y);
@@ -526,6 +590,17 @@ export class TensorView {
     this.placeInput();
     if (focus) this.input.focus({ preventScroll: true });
     this.app.drawOver();
+  }
+
+  // Goes to a word that is moved.
+  /** @param {Cell} cell */
+  reveal({ name, row, column }) {
+    const { place, columns } = this.app.matrices[name];
+    if (name === "C") this.before = true;
+    if (name === "D") this.before = false;
+    this.showBar();
+    this.draw();
+    this.goTo(place?.lane[row * columns + column] ?? 0, column);
   }
 
   placeInput() {
@@ -542,6 +617,7 @@ export class TensorView {
     const elements = this.elements(lane, column);
     const number = wordNumber(app.matrices, elements);
     if (number === null) return this.freeFacts(lane, column);
+    if (app.instruction.move) return app.cellFacts(this.cellOf(elements[0]));
     const names = elements.map((element) => {
       const { row, column: at } = this.cellOf(element);
       const matrix = app.matrices[element.name];
@@ -556,10 +632,11 @@ export class TensorView {
     const { lane, column } = this.at;
     const [element] = this.elements(lane, column);
     const matrix = element && this.app.matrices[element.name];
-    const name = operandAt(this.tensor, column);
+    const name = operandAt(this.tensor, column, lane);
     if (!matrix || !name) return null;
     const first = this.tensor.places[name]?.first ?? 0;
-    return { matrix, name: matrix.operand, lane, register: column - first };
+    const row = this.tensor.blocks ? lane % LANES : lane;
+    return { matrix, name: matrix.operand, lane: row, register: column - first };
   }
 
   beginTyping() {
@@ -573,8 +650,12 @@ export class TensorView {
 
   edit() {
     if (this.editing || !this.target()?.matrix.editable) return;
+    const [element] = this.elements(this.at.lane, this.at.column);
     const number = wordNumber(this.app.matrices, this.elements(this.at.lane, this.at.column));
-    this.input.value = hex(number ?? 0, 32);
+    const isMoved = this.app.instruction.move && element;
+    this.input.value = isMoved
+      ? editText(this.app.matrices[element.name], element.index)
+      : hex(number ?? 0, 32);
     this.beginTyping();
     this.input.select();
   }
@@ -602,9 +683,33 @@ export class TensorView {
     if (event.key === "Escape") this.stopTyping();
     else if (event.key === "Enter") {
       this.commit();
-      this.goTo(this.at.lane + (event.shiftKey ? -1 : 1), this.at.column);
+      this.goTo(this.within(this.at.lane, event.shiftKey ? -1 : 1), this.at.column);
     } else return false;
     return true;
+  }
+
+  // So many lanes further, in the same of two grids of words.
+  /** @param {number} lane @param {number} by */
+  within(lane, by) {
+    const { blocks } = this.tensor;
+    if (!blocks) return lane + by;
+    const block = Math.floor(lane / LANES);
+    return block * LANES + clamp((lane % LANES) + by, 0, blocks[block].rows - 1);
+  }
+
+  // Left and right go on from one grid of words to the other.
+  /** @param {[number, number]} move */
+  step([down, right]) {
+    const { lane, column } = this.at;
+    const { blocks } = this.tensor;
+    if (!blocks) return;
+    const block = Math.floor(lane / LANES);
+    const row = lane % LANES;
+    if (right === 1 && block === 0 && column === blocks[0].columns - 1 && row < blocks[1].rows)
+      this.goTo(LANES + row, 0);
+    else if (right === -1 && block === 1 && column === 0 && row < blocks[0].rows)
+      this.goTo(row, blocks[0].columns - 1);
+    else this.goTo(this.within(lane, down), column + right);
   }
 
   /** @param {KeyboardEvent} event */
@@ -624,7 +729,8 @@ export class TensorView {
     });
     const move = moves[event.key];
     if (move) {
-      this.goTo(lane + move[0], column + move[1]);
+      if (this.tensor.blocks) this.step(move);
+      else this.goTo(lane + move[0], column + move[1]);
       this.chooseThread(this.at.lane, this.at.column);
       const [element] = this.elements(this.at.lane, this.at.column);
       if (element) this.app.selection.select(this.cellOf(element), false, true, true);

@@ -5,15 +5,18 @@ import { cellText, largest } from "./matrix.js";
 import { LETTER } from "./label.js";
 import { warpColours } from "./colours.js";
 import { clipToScrolled, emptyContext, tint } from "./memory_draw.js";
-import { LANES, WARP, loadMap, slotOf, slotsOf } from "./tensor_map.js";
+import { LANES, WARP, columnsOf, loadMap, slotOf, slotsOf } from "./tensor_map.js";
+import { linkedWords, movePainter } from "./move.js";
 
 export const TENSOR_HEAD = { left: 58, top: 30 };
 export const CTA_GAP = 26; // between the CTAs of a pair
 
 // Left edge of a column of a CTA, in the pixels of what scrolls.
 /** @param {TensorView} view @param {number} cta @param {number} column */
-function columnEdge({ app, cell, tensor }, cta, column) {
-  const x = cta * (tensor.columns * cell.width + CTA_GAP) + column * cell.width;
+export function columnEdge({ app, cell, tensor }, cta, column) {
+  let before = 0;
+  for (let each = 0; each < cta; each += 1) before += columnsOf(tensor, each);
+  const x = (before + column) * cell.width + cta * CTA_GAP;
   return Math.round(x * app.ratio) / app.ratio;
 }
 
@@ -34,6 +37,7 @@ function wordPainter(view, name, place) {
   const matrix = app.matrices[view.matrixName(name)];
   const plain = /** @type {Colour} */ ([ink.plain, ink.text]);
   const { columns } = matrix;
+  if (app.instruction.move && colour !== "value") return movePainter(view, name);
   if (colour === "operand") return () => view.operandColour(place);
   if (colour === "row")
     return name === "SFB" ? () => plain : (index) => colours[Math.floor(index / columns) % 32];
@@ -82,7 +86,7 @@ function wordPictures(view) {
     view.load?.column,
     view.load?.lane,
   ].join();
-  const current = view.colour === "value" ? view.shownMatrices() : [];
+  const current = view.colour === "value" || app.instruction.move ? view.shownMatrices() : [];
   if (key === view.pictured && current.every((matrix, index) => matrix === view.painted[index]))
     return view.pictures;
   view.pictured = key;
@@ -103,12 +107,13 @@ function paintPicture(view, cta) {
   const canvas = document.createElement("canvas");
   const slots = slotsOf(tensor, app.matrices);
   const fine = slots.reduce((most, { parts }) => Math.max(most, parts), 1); // pixels of a word
-  [canvas.width, canvas.height] = [tensor.columns * fine, LANES];
+  [canvas.width, canvas.height] = [columnsOf(tensor, cta) * fine, LANES];
   const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
   const image = context.createImageData(canvas.width, LANES);
   const pixels = new Uint32Array(image.data.buffer);
   const known = /** @type {Map<string, number>} */ (new Map());
   slots.forEach(({ name, info, parts, cells }, place) => {
+    if (info.block !== undefined && info.block !== cta) return;
     const paint = wordPainter(view, name, place);
     const wide = fine / parts;
     for (let lane = 0; lane < LANES; lane += 1)
@@ -162,7 +167,7 @@ export function drawTensor(view) {
   const free = freePattern(view, context);
   context.imageSmoothingEnabled = false;
   wordPictures(view).forEach((picture, cta) => {
-    const [x, end] = [columnEdge(view, cta, 0), columnEdge(view, cta, tensor.columns)];
+    const [x, end] = [columnEdge(view, cta, 0), columnEdge(view, cta, columnsOf(tensor, cta))];
     context.fillStyle = free;
     context.fillRect(x, 0, end - x, LANES * cell.height);
     context.drawImage(picture, x, 0, end - x, LANES * cell.height);
@@ -195,10 +200,10 @@ function drawWarpLines(view, context) {
   context.strokeStyle = app.ink.paper;
   context.lineWidth = 1.5;
   for (let cta = 0; cta < tensor.ctas; cta += 1)
-    for (let lane = WARP; lane < LANES; lane += WARP) {
+    for (let lane = WARP; lane < (tensor.blocks?.[cta].rows ?? LANES); lane += WARP) {
       context.beginPath();
       context.moveTo(columnEdge(view, cta, 0), lane * cell.height);
-      context.lineTo(columnEdge(view, cta, tensor.columns), lane * cell.height);
+      context.lineTo(columnEdge(view, cta, columnsOf(tensor, cta)), lane * cell.height);
       context.stroke();
     }
 }
@@ -221,7 +226,7 @@ function drawWords(view, context) {
   slotsOf(tensor, app.matrices).forEach(({ name, info, parts, cells }, place) => {
     const matrix = app.matrices[view.matrixName(name)];
     const paint = wordPainter(view, name, place);
-    for (let cta = 0; cta < tensor.ctas; cta += 1)
+    for (let cta = info.block ?? 0; cta < (info.block ?? tensor.ctas - 1) + 1; cta += 1)
       for (let column = 0; column < info.columns; column += 1) {
         const x = columnEdge(view, cta, info.first + column);
         const end = columnEdge(view, cta, info.first + column + 1);
@@ -260,7 +265,7 @@ function drawTensorHeads(view, context) {
   context.font = `9px ${ink.mono}`;
   context.textAlign = "right";
   context.fillStyle = ink.faint;
-  context.fillText("lane", left - 5, top - 6);
+  context.fillText(tensor.blocks?.[0].axes[0] ?? "lane", left - 5, top - 6);
   for (let lane = 0; lane < LANES; lane += each) {
     const y = top + lane * cell.height - scroller.scrollTop;
     if (y < top - 1 || y > top + view.height - 6) continue;
@@ -300,11 +305,17 @@ function drawColumnHeads(view, context, cta) {
   context.font = `9px ${ink.mono}`;
   context.textAlign = "center";
   context.fillStyle = ink.faint;
-  for (let column = 0; column < tensor.columns; column += every)
-    context.fillText(String(column), columnEdge(view, cta, column) + Math.min(cell.width, 20) / 2, top - 6);
+  const block = tensor.blocks?.[cta];
+  for (let column = 0; column < columnsOf(tensor, cta); column += every)
+    context.fillText(
+      block?.names[column]?.replace(/^r(?=\d)|val$|data/, "") ?? String(column),
+      columnEdge(view, cta, column) + Math.min(cell.width, 20) / 2,
+      top - 6,
+    );
   const names = /** @type {{ text: string, wide: number, middle: number }[]} */ ([]);
   let clear = -Infinity; // where the last name ends
-  for (const [name, { first, columns }] of Object.entries(tensor.places)) {
+  for (const [name, { first, columns, block: only }] of Object.entries(tensor.places)) {
+    if (only !== undefined && only !== cta) continue;
     const [from, to] = [columnEdge(view, cta, first), columnEdge(view, cta, first + columns)];
     context.strokeStyle = ink.text;
     context.lineWidth = 1.25;
@@ -315,7 +326,7 @@ function drawColumnHeads(view, context, cta) {
     context.lineTo(Math.max(from + 1, to - 1), top - 14);
     context.stroke();
     const label = name === "D" && view.before ? "C" : name;
-    const text = tensor.ctas > 1 && to - from > 80 ? `${label} of CTA ${cta}` : label;
+    const text = block ? blockTitle(view, block, to - from) : inPair(tensor, label, cta, to - from);
     const wide = text.length * 10 * LETTER;
     const middle = Math.max((from + to) / 2, clear + wide / 2 + 5);
     names.push({ text, wide, middle });
@@ -323,12 +334,23 @@ function drawColumnHeads(view, context, cta) {
   }
   context.font = `600 10px ${ink.mono}`;
   context.fillStyle = ink.text;
-  let end = columnEdge(view, cta, tensor.columns); // the last names move left to be seen whole
+  let end = columnEdge(view, cta, columnsOf(tensor, cta)); // the last names move left to be seen whole
   for (const { text, wide, middle } of names.reverse()) {
     const at = Math.min(middle, end - wide / 2);
     context.fillText(text, at, top - 24);
     end = at - wide / 2 - 5;
   }
+}
+
+/** @param {TensorInfo} tensor @param {string} label @param {number} cta @param {number} wide */
+const inPair = ({ ctas }, label, cta, wide) => (ctas > 1 && wide > 80 ? `${label} of CTA ${cta}` : label);
+
+// "Tensor memory T, before"; what fits.
+/** @param {TensorView} view @param {TensorBlock} block @param {number} wide */
+function blockTitle({ before, app }, { title, label, axes }, wide) {
+  const time = before && app.matrices.C?.label === label ? ", before" : "";
+  const texts = [`${title} ${label}: ${axes[0]} × ${axes[1]}${time}`, `${title} ${label}${time}`, label];
+  return texts.find((text) => text.length * 10 * LETTER <= wide + 8) ?? label;
 }
 
 // -- marks --
@@ -358,6 +380,7 @@ export function drawTensorMarks(view) {
   const context = emptyContext(view, over);
   clipToScrolled(view, context, TENSOR_HEAD);
   if (load) drawLoad(view, context, load);
+  if (app.instruction.move) drawMove(view, context);
   for (const cells of related) washCells(view, context, cells);
   if (mark && app.matrices[mark.name]?.place) boxCell(view, context, mark, app.ink.brand, 1.5);
   if (hovered?.name && app.matrices[hovered.name]?.place) boxCell(view, context, hovered, app.ink.text, 2);
@@ -407,6 +430,13 @@ function drawLoad(view, context, load) {
     lane: app.lane - (app.lane % WARP) + lanes[first + element],
     column: columns[first + element],
   })).sort((one, other) => one.lane - other.lane || one.column - other.column);
+  boxRuns(view, context, words);
+}
+
+// Neighbouring words in one box each.
+/** @param {TensorView} view @param {CanvasRenderingContext2D} context @param {{ lane: number, column: number }[]} words */
+function boxRuns(view, context, words) {
+  const { app, tensor } = view;
   for (let start = 0; start < words.length;) {
     let end = start + 1;
     while (
@@ -416,11 +446,53 @@ function drawLoad(view, context, load) {
     )
       end += 1;
     const { lane, column } = words[start];
-    const count = Math.min(end - start, tensor.columns - column);
+    const count = Math.min(end - start, columnsOf(tensor, Math.floor(lane / LANES)) - column);
     if (count > 0)
       boxWords(context, wordsPlace(view, lane, column, count), app.ink.step, 1.75, app.ink.paper);
     start = end;
   }
+}
+
+// Of words that are moved: those of the chosen thread, and the way of what is pointed at or selected.
+/** @param {TensorView} view @param {CanvasRenderingContext2D} context */
+function drawMove(view, context) {
+  const { app } = view;
+  const { A, D } = app.matrices;
+  for (const { lane, place, columns } of [A, D].filter((matrix) => matrix?.lane)) {
+    if (!lane || !place || (view.before && place === D.place)) continue;
+    const words = [];
+    for (let index = 0; index < lane.length; index += 1)
+      if (lane[index] === app.lane) words.push({ lane: place.lane[index], column: index % columns });
+    boxRuns(view, context, words);
+  }
+  const { hovered, selection } = app;
+  const cell = hovered?.name ? hovered : selection.mark;
+  if (!cell || (view.before && cell.name !== "A")) return;
+  const others = linkedWords(app.matrices, cell);
+  context.strokeStyle = app.ink.text;
+  context.globalAlpha = 0.7;
+  context.lineWidth = 1.25;
+  for (const other of others) {
+    const [from, to] = (cell.name === "A" ? [cell, other] : [other, cell]).map(({ name, row, column }) => {
+      const { place, columns } = app.matrices[name];
+      return wordsPlace(view, place?.lane[row * columns + column] ?? 0, column);
+    });
+    const [x, y] = [from.x + from.width, from.y + from.height / 2];
+    const [endX, endY] = [to.x, to.y + to.height / 2];
+    const bend = Math.max(18, (endX - x) / 2);
+    context.beginPath();
+    context.moveTo(x, y);
+    context.bezierCurveTo(x + bend, y, endX - bend, endY, endX - 1, endY);
+    context.stroke();
+    context.beginPath();
+    context.moveTo(endX, endY);
+    context.lineTo(endX - 6, endY - 3.5);
+    context.lineTo(endX - 6, endY + 3.5);
+    context.fillStyle = app.ink.text;
+    context.fill();
+  }
+  context.globalAlpha = 1;
+  if (cell === selection.mark) for (const other of others) boxCell(view, context, other, app.ink.brand, 1.25);
 }
 
 /** @param {CanvasRenderingContext2D} context @param {Place} place @param {string} colour @param {number} line @param {string} halo */
@@ -508,5 +580,9 @@ function litTensorHeads(view, context, lane, column) {
   if (level > top - 4 && level < top + view.height + 4)
     write(String(lane % LANES), left - 13, clamp(level, top + 5, top + view.height - 5));
   if (middle > left - 4 && middle < left + view.width + 4)
-    write(String(column), clamp(middle, left + 8, left + view.width - 8), top - 6);
+    write(
+      view.tensor.blocks?.[Math.floor(lane / LANES)].names[column] ?? String(column),
+      clamp(middle, left + 8, left + view.width - 8),
+      top - 6,
+    );
 }

@@ -5,6 +5,7 @@ import { typed } from "./util.js";
 export const LANES = 128; // of a CTA
 export const WARP = 32;
 const WORD_BITS = 32;
+const BLOCKS = /** @type {TensorName[]} */ (["A", "D"]); // what an instruction moves, and what it leaves
 
 // Lane, column and lowest bit of every cell of a matrix.
 /** @param {TensorPlace} info @param {number} rows @param {number} columns @returns {TensorPlaces} */
@@ -152,9 +153,17 @@ export function wordNumber(matrices, elements) {
   return number;
 }
 
+// Columns of a CTA, or of one of two grids of words.
+/** @param {TensorInfo} tensor @param {number} cta */
+export const columnsOf = ({ blocks, columns }, cta) => blocks?.[cta].columns ?? columns;
+
 // The operand at a column, if there is one.
-/** @param {TensorInfo} tensor @param {number} column @returns {TensorName | undefined} */
-export function operandAt({ places }, column) {
+/** @param {TensorInfo} tensor @param {number} column @param {number} lane @returns {TensorName | undefined} */
+export function operandAt({ places, blocks }, column, lane) {
+  if (blocks)
+    return lane % LANES < blocks[Math.floor(lane / LANES)].rows
+      ? BLOCKS[Math.floor(lane / LANES)]
+      : undefined;
   const found = /** @type {[TensorName, TensorPlace][]} */ (Object.entries(places)).find(
     ([, { first, columns }]) => column >= first && column < first + columns,
   );
@@ -162,7 +171,11 @@ export function operandAt({ places }, column) {
 }
 
 /** @param {TensorInfo} tensor @param {number} lane @param {number} column */
-export function wordName({ ctas }, lane, column) {
+export function wordName({ ctas, blocks }, lane, column) {
+  if (blocks) {
+    const { title, axes, names } = blocks[Math.floor(lane / LANES)];
+    return `${title}: ${axes[0]} ${lane % LANES}, ${axes[1]} ${names[column] ?? column}`;
+  }
   const cta = ctas > 1 ? `CTA ${Math.floor(lane / LANES)}, ` : "";
   return `${cta}lane ${lane % LANES}, column ${column}`;
 }

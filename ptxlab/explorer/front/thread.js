@@ -5,6 +5,7 @@ import { cellText } from "./matrix.js";
 import { warpColours } from "./colours.js";
 import { rove, nextInBar } from "./rove.js";
 import { LANES, loadMap } from "./tensor_map.js";
+import { columnName, linkedWords, nameOf } from "./move.js";
 
 const ONE_LOAD = "A saved page has the loads that it was saved with; a notebook has all of them";
 
@@ -32,6 +33,7 @@ export class Thread {
     this.updateWarps = rove(this.warps, "button", nextInBar);
     this.mnemonic = make("code", "ptx-thread-mnemonic", this.node);
     const load = make("div", "ptx-thread-load", this.node);
+    this.load = load;
     this.shape = this.select(load, "shape of the load", "shape");
     this.count = this.select(load, "how often it is repeated", "count");
     this.lane = this.select(load, "first lane of each warp's 32", "lane");
@@ -67,7 +69,7 @@ export class Thread {
     this.number.addEventListener("change", () => {
       const thread = Number(this.number.value);
       if (this.number.value !== "" && Number.isInteger(thread))
-        app.chooseLane(clamp(thread, 0, view.tensor.ctas * LANES - 1));
+        app.chooseLane(clamp(thread, 0, this.ctas * LANES - 1));
       this.update();
     });
     for (const input of [this.number, this.column])
@@ -104,6 +106,17 @@ export class Thread {
     });
   }
 
+  // The registers that tcgen05.ld fills, or tcgen05.st stores; null for the load beside a tcgen05.mma.
+  /** @returns {Matrix | null} */
+  get moved() {
+    const { instruction, matrices } = this.view.app;
+    return instruction.move?.registers ? matrices[instruction.move.registers] : null;
+  }
+
+  get ctas() {
+    return this.moved ? 1 : this.view.tensor.ctas;
+  }
+
   // The same load with one thing changed; what is shown stays until Python agrees.
   /** @param {{ shape?: string, count?: number | null, lane?: number | null, column?: number, pack?: boolean }} change */
   choose(change) {
@@ -128,6 +141,8 @@ export class Thread {
   // The word that a part of a register comes from.
   /** @param {number} register @param {number} part */
   word(register, part) {
+    const { moved } = this;
+    if (moved) return { lane: (moved.place?.lane[0] ?? 0) + this.view.app.lane, column: register };
     const load = /** @type {LoadData} */ (this.view.load);
     const { lanes, columns, elements } = loadMap(load);
     const thread = this.view.app.lane;
@@ -153,16 +168,25 @@ export class Thread {
   update() {
     const { view } = this;
     const { load, app } = view;
-    this.node.hidden = !load;
-    if (!load || !view.isOpen) return;
+    const { moved, ctas } = this;
+    this.node.hidden = !load && !moved;
+    if (this.node.hidden || !view.isOpen) return;
     const thread = app.lane;
-    const { ctas } = view.tensor;
+    this.load.hidden = this.mnemonic.hidden = Boolean(moved);
+    attribute(
+      this.node,
+      "aria-label",
+      moved ? "registers of a thread" : "registers of a thread after tcgen05.ld",
+    );
     attribute(this.number, "max", ctas * LANES - 1);
     if (document.activeElement !== this.number || Number(this.number.value) !== thread)
       this.number.value = String(thread);
     const cta = ctas > 1 ? `CTA ${Math.floor(thread / LANES)}, ` : "";
-    write(this.place, `${cta}warp ${Math.floor(thread / 32) % 4}, after`);
+    const warp = `${cta}warp ${Math.floor(thread / 32) % 4}`;
+    write(this.place, moved ? `lane ${thread % 32} of ${warp}` : `${warp}, after`);
     this.showWarps(ctas, thread);
+    if (moved) this.showMoved(moved);
+    if (moved || !load) return;
     this.showLoad();
     this.showRegisters(load);
   }
@@ -226,9 +250,10 @@ export class Thread {
     attribute(this.mnemonic, "title", load.summary);
   }
 
-  /** @param {LoadData} load */
-  showRegisters(load) {
-    while (this.lines.length < load.registers) {
+  // A line for each register.
+  /** @param {number} count */
+  makeLines(count) {
+    while (this.lines.length < count) {
       const line = make("div", "ptx-thread-register", this.list, {
         role: "listitem",
         "data-register": this.lines.length,
@@ -236,7 +261,44 @@ export class Thread {
       for (const name of ["number", "hex", "cell", "value"]) make("span", `ptx-thread-${name}`, line);
       this.lines.push(line);
     }
-    while (this.lines.length > load.registers) this.lines.pop()?.remove();
+    while (this.lines.length > count) this.lines.pop()?.remove();
+  }
+
+  // Of what is moved: each register, and the words of tensor memory that it comes from or goes to.
+  /** @param {Matrix} moved */
+  showMoved(moved) {
+    const { app } = this.view;
+    const { matrices, selection } = app;
+    this.makeLines(moved.columns);
+    this.lines.forEach((line, column) => {
+      const [number, word, name, value] = line.children;
+      const cell = { name: moved.name, row: app.lane, column };
+      const index = app.lane * moved.columns + column;
+      const linked = linkedWords(matrices, cell).map((each) => nameOf(matrices, each));
+      const own = moved.column_names?.length ? columnName(moved, column) : `r${column}`;
+      const arrow = moved.name === "D" ? "←" : "→";
+      write(number, own);
+      write(word, hex(moved.codes[index], 32));
+      write(name, linked.length ? `${arrow} ${firstAndLast(linked)}` : "");
+      const isNumber = moved.kind !== "bits" && !own.startsWith("mdata");
+      write(value, isNumber ? cellText(moved, index) : "");
+      line.classList.remove("free");
+      const { mark } = selection;
+      line.classList.toggle(
+        "here",
+        mark?.name === moved.name && mark.row === app.lane && mark.column === column,
+      );
+    });
+    this.list.classList.toggle(
+      "ptx-long-names",
+      this.lines.some((_, column) => columnName(moved, column).length > 4),
+    );
+  }
+
+  /** @param {LoadData} load */
+  showRegisters(load) {
+    this.makeLines(load.registers);
+    this.list.classList.remove("ptx-long-names");
     const { view } = this;
     const { matrices, selection } = view.app;
     this.lines.forEach((line, register) => {
@@ -270,15 +332,26 @@ export class Thread {
     });
   }
 
+  // The register of the chosen thread that a word is in, comes from or goes to; -1 for none.
+  /** @param {Cell} cell */
+  movedColumn(cell) {
+    const { app } = this.view;
+    const { registers } = app.instruction.move ?? {};
+    const cells = [cell, ...linkedWords(app.matrices, cell)];
+    return cells.find(({ name, row }) => name === registers && row === app.lane)?.column ?? -1;
+  }
+
   // The register that holds what is pointed at.
   light() {
     const { view } = this;
     const { app, load } = view;
-    if (!load || !view.isOpen) return;
+    const { moved } = this;
+    if ((!load && !moved) || !view.isOpen) return;
     const { hovered } = app;
     const matrix = hovered?.name ? app.matrices[hovered.name] : null;
     const index = hovered?.name && matrix ? hovered.row * matrix.columns + hovered.column : -1;
-    const held = matrix?.lane && matrix.lane[index] === app.lane ? matrix.registerOf[index] : -1;
+    const own = matrix?.lane && matrix.lane[index] === app.lane ? matrix.registerOf[index] : -1;
+    const held = moved && hovered?.name ? this.movedColumn(hovered) : own;
     this.lines.forEach((line, register) => line.classList.toggle("lit", register === held));
     const line = this.lines[held];
     if (!line || this.list.matches(":hover")) return;

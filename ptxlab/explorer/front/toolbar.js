@@ -129,11 +129,11 @@ export class Toolbar {
         if (values.length) this.option(options, name);
         else this.mask(options, name);
     }
-    if (!toolbar.static) this.chips(this.group("result"));
+    if (!toolbar.static && toolbar.chips.length) this.chips(this.group("result"));
     const display = this.group("display");
     for (const each of toolbar.controls) this.control(each.range ? zoom : display, each);
     if (toolbar.static) return;
-    this.gpu(this.group("GPU"));
+    if (toolbar.chips.length) this.gpu(this.group("GPU"));
     this.exportGroup?.remove();
     this.exportGroup = make("div", "ptx-tool-group ptx-export", this.app.header.node, {
       role: "group",

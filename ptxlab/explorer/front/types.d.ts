@@ -126,6 +126,8 @@ interface InstructionInfo {
   disabled_lanes?: number[];
   zero_columns?: number[];
   column_shift?: number;
+  /** Of tcgen05.ld, .st, .cp and .shift only: move_view.py. */
+  move?: MoveInfo;
 }
 
 /** Several products that are stacked. */
@@ -151,6 +153,9 @@ interface Basics {
   // the colours of core matrices and banks, by their numbers, among those of the lanes
   core_tints?: number[];
   bank_tints?: number[];
+  /** Of words that are moved: what rows and columns are, and the columns with names of their own. */
+  axes?: [string, string];
+  column_names?: string[];
   legends?: { [colour in "register" | "warp" | "core matrix" | "bank"]?: Legend };
 }
 
@@ -449,6 +454,8 @@ interface TensorPlace {
   column: DataView;
   source: string;
   text: string;
+  /** Of words that are moved: the grid that they are in. */
+  block?: number;
 }
 type TensorName = "D" | "A" | "E" | "SFA" | "SFB";
 interface TensorInfo {
@@ -460,7 +467,35 @@ interface TensorInfo {
   summary: string;
   note: string;
   places: { [name in TensorName]?: TensorPlace };
+  /** Of words that are moved: what is in the places of the two CTAs. */
+  blocks?: TensorBlock[];
 }
+interface TensorBlock {
+  title: string;
+  label: string;
+  axes: [string, string];
+  rows: number;
+  columns: number;
+  warps: boolean;
+  names: string[];
+}
+/** A list to choose from, or a number up to `most`. */
+type MoveControl = {
+  name: string;
+  label: string;
+  hint: string;
+  value: string;
+  options?: [text: string, value: string][];
+  most?: number;
+};
+interface MoveInfo {
+  family: string;
+  /** The matrix in registers, or "". */
+  registers: Name | "";
+  by: "A" | "D";
+  controls: MoveControl[];
+}
+type MoveLinks = { sources: number[][]; targets: number[][] };
 /** Of every cell: its lane, those of the second CTA from 128 on, its column and lowest bit; and where else it is. */
 type TensorPlaces = {
   lane: Int16Array;
