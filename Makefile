@@ -13,9 +13,7 @@ PYTEST = $(RUN) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 # what stands before the tests, at the same time; JavaScript is checked while pip installs
-PREPARE = $(MAKE) --no-print-directory -j 4 --output-sync=target loops lint bytecode
-# the tests, and mypy beside them
-TOGETHER = $(MAKE) --no-print-directory -j 2 types
+PREPARE = $(MAKE) --no-print-directory -j 5 --output-sync=target types loops lint bytecode
 .PHONY: help lab test exhaustive check lint javascript types loops bytecode format docs chips homework browser release clean
 
 help:  ## this list
@@ -26,10 +24,6 @@ lab: $(VENV)/lab.stamp  ## create the environment and open JupyterLab on noteboo
 
 test:  ## create the environment and run ruff, mypy and the whole test suite
 	+@$(PREPARE) browser
-	+@$(TOGETHER) every-test
-
-.PHONY: every-test
-every-test:
 	$(PYTEST) $(TEST_ARGS)
 
 exhaustive: $(VENV)/test.stamp browser  ## the tests with every case, of which `make test` takes a part (half an hour)
@@ -38,10 +32,6 @@ exhaustive: $(VENV)/test.stamp browser  ## the tests with every case, of which `
 
 check:  ## what answers in 90 seconds: the linters, the type checker and the quick tests
 	+@$(PREPARE)
-	+@$(TOGETHER) quick-tests
-
-.PHONY: quick-tests
-quick-tests:
 	$(PYTEST) -q -m "not slow and not browser" $(TEST_ARGS)
 
 lint: $(VENV)/test.stamp javascript  ## ruff, the order of imports between packages, and JavaScript
