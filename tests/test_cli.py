@@ -161,6 +161,8 @@ def test_show_says_what_the_chip_runs_or_what_to_install(answer, monkeypatch: py
 def test_where_dense(answer) -> None:
     """A[9][37]: row 9 is group 1, column 37 = 32 + 0 * 8 + 5, so lane 4 and i = 16 + 8 + 5."""
     assert answer("where", S4, "A", "9", "37").splitlines()[-1].split() == ["4", "a29", "3", "[23..20]"]
+    assert answer("where", S4, "A[9][37]") == answer("where", S4, "A", "9", "37")
+    assert answer("trace", S4, "D[6][7]") == answer("trace", S4, "6", "7")
     (place,) = json.loads(answer("where", S4, "a", "9", "37", "--json"))["places"]
     assert place == {"lane": 4, "element": "a29", "register": 3, "bits": "[23..20]"}
 
@@ -368,7 +370,9 @@ def test_run_on_both_for_real(answer, name: str) -> None:
         (("show", S4, "--target", "sm_7"), "unknown target 'sm_7'"),
         (("list", "--family", "hmma"), "unknown family 'hmma'"),
         (("list", "--target", "sm_1"), "unknown target 'sm_1'"),
-        (("list", "--type", "s5"), "unknown element type 's5'"),
+        (("list", "--type", "s5"), "unknown element type 's5'; there are b1"),
+        (("list", "--type", "int4"), "unknown element type 'int4'; PTX calls it s4"),
+        (("list", "--target", "rtx-4090"), "that of the RTX 4090 is sm_89"),
         (("list", "--shape", "m16n8k65"), "no instruction has the shape 'm16n8k65'; did you mean m16n8k64"),
         (("list", "--shape", "large"), "a shape is spelt m16n8k64"),
         (("show", "mma.m16n8k64.f16"), "did you mean mma.m16n8k16.f16 or mma.m16n8k8.f16"),
@@ -378,6 +382,7 @@ def test_run_on_both_for_real(answer, name: str) -> None:
         ),
         (("show", "mm.m16n8k64.s4"), "did you mean mma.m16n8k64.s4?"),
         (("show", S4.replace("s4.s4", "s4.s9")), "nearest legal"),
+        (("show", S4.replace("s32.s4.s4.s32", "s4.s4.s32.s32")), "in the order D, A, B, C; found .s4.s4"),
         (("show", "mma.m16n8k64.e2m1"), "could be any of"),
     ],
 )

@@ -167,7 +167,7 @@ def data_pitch(words: tuple[str, ...]) -> str:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("descriptor",), "give one, such as 0x4000004000010040, or --tile"),
+        (("descriptor",), "give a descriptor, such as 0x4000004000010040, or a --tile"),
         (("descriptor", "0x10000000000000000"), "it has 64 bits"),
         (("descriptor", "0x4000"), "bit 14 is 1, but belongs to no field"),
         (("descriptor", "1", "--tile", "rows=64"), "bits is missing"),

@@ -156,7 +156,7 @@ def for_each(work: Callable[[Part], object], parts: Iterable[Part]) -> None:
 
 
 def check_executor(executor: object) -> None:
-    """Refuse what is no executor: one has `submit`, as those of concurrent.futures, Dask and mpi4py do.
+    """Refuse what is not an executor: one has `submit`, as those of concurrent.futures, Dask and mpi4py do.
 
     >>> check_executor(4)  # doctest: +NORMALIZE_WHITESPACE
     Traceback (most recent call last):

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Literal
 
 from .._util import interrupts
 from ..errors import PtxlabError
+from ..gpu.device import check_device
 from ..gpu.measure import measure as measure_here
 from ..gpu.measurement import Measurement, measurable
 from ..gpu.recording import record
 from ..gpu.records import measured, read_record
 from ..isa.mma import MmaForm
+from ..isa.transfer import TransferForm
 from . import streams
 from .output import Style, as_json
 
@@ -37,11 +39,19 @@ def measure(args: argparse.Namespace, style: Style) -> str | int:
     if args.recorded is not None:
         result = measured(form, args.recorded)
     else:
-        result = measure_here(form, contents="zeros" if args.zeros else "random")
+        result = _measured_here(form, "zeros" if args.zeros else "random")
     if args.json:
         return as_json(_facts(result))
     first, *others = repr(result).splitlines()
     return "\n".join([style.bold(first), *others])
+
+
+def _measured_here(form: MmaForm | TransferForm, contents: Literal["random", "zeros"]) -> Measurement:
+    try:
+        check_device(form)
+    except PtxlabError as error:
+        raise PtxlabError(f"{error}; --recorded H200 has what was measured on an H200") from None
+    return measure_here(form, contents=contents)
 
 
 def _record(path: str | None) -> str | int:

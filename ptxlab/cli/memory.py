@@ -94,7 +94,7 @@ def check(args: argparse.Namespace, style: Style) -> str:
     shown = views.Table(table.columns, table.rows[:_MOST_LINES], table.lanes[:_MOST_LINES])
     kind = f"{bits}-bit elements, {major}-major"
     if tile is None:
-        kind += "; --tile says of what, and whether it is right"
+        kind += "; with --tile, those of your tile, and whether they are right"
     more = "" if len(table.rows) <= _MOST_LINES else f", {_MOST_LINES} of {len(table.rows)} lines"
     lines += ["", style.dim(f"  addresses that {fields.family} reads, 16 bytes each ({kind}{more}):")]
     return "\n".join([*lines, as_text(shown, style, "  ")])
@@ -231,7 +231,9 @@ def _descriptors(args: argparse.Namespace, tile: Tile | None, operand: Operand |
     """Without a descriptor: those of every slice of the tile."""
     if tile is None:
         if operand is None:
-            raise PtxlabError("descriptor: give one, such as 0x4000004000010040, or --tile to list its own")
+            raise PtxlabError(
+                "give a descriptor, such as 0x4000004000010040, or a --tile to list its descriptors"
+            )
         tile = Tile.of(operand, 0, args.transposed)
     address = args.address or 0
     if args.format == "svg":
@@ -326,6 +328,8 @@ class _Access:
 
 
 def _matrix_transfer(text: str) -> TransferForm:
+    if re.match(r"(ld|st)\.(?!.*shared)", text.strip()):
+        raise PtxlabError(f"{quoted(text)}: only shared memory has banks; write ld.shared or st.shared")
     if re.match(r"(ld|st)\.", text.strip()):
         raise PtxlabError(
             f"{quoted(text)}: ld.shared and st.shared take .v2, .v4 or neither, and a type of 8 to 64 bits, "

@@ -620,7 +620,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
         option, _, value = word.partition("=")
         if value == "--" and option.startswith("-"):  # argparse of Python 3.11 takes it for an empty list
             parser.error(f"argument {option}: expected one argument")
-    args, unknown = parser.parse_known_args(words)
+    args, unknown = parser.parse_known_args(_with_elements(words))
     if not hasattr(args, "handler"):
         if unknown:
             _refuse(parser, unknown)
@@ -631,6 +631,20 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     elif unknown:
         _refuse(args.command, unknown)
     return args
+
+
+def _with_elements(words: Sequence[str]) -> list[str]:
+    """The words with elements as they are written everywhere else: A[9][37] is A 9 37."""
+    if not words or words[0] not in ("where", "trace"):
+        return list(words)
+    separate: list[str] = []
+    for word in words:
+        element = re.fullmatch(r"([A-Za-z]{1,3})\[(\d+)\]\[(\d+)\]", word)
+        if element is None:
+            separate.append(word)
+        else:
+            separate += element.groups() if words[0] == "where" else element.groups()[1:]
+    return separate
 
 
 def _refuse(parser: argparse.ArgumentParser, unknown: list[str]) -> NoReturn:

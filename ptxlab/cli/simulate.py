@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .._util.arguments import as_path, check_room
 from .._util.files import write_atomically
-from ..errors import PtxlabError, listing, quoted
+from ..errors import PtxlabError, counted, listing, quoted
 from ..kernels.chips import find_chip
 from ..views.kernel_profile import bounds_table, profile_table, time_text
 from .output import Style, as_json, as_text
@@ -46,6 +46,12 @@ def simulate(args: argparse.Namespace, style: Style) -> str:
     before = [value.copy() if isinstance(value, np.ndarray) else value for value in values]
     chip = find_chip(args.product)
     check: bool | str = "error" if args.check == "error" else args.check == "list"
+    if len(values) != len(program.parameters):
+        parameters = f" ({', '.join(program.parameters)})" if program.parameters else ""
+        raise PtxlabError(
+            f"{program.title} takes {counted(len(program.parameters), 'argument')}{parameters}, found "
+            f"{len(values)}; give each with --arg, e.g. --arg zeros:f32:1024 or --arg 3"
+        )
     result = program.simulate(grid, block, *values, shared=args.shared, check=check)
     if args.save is not None:
         _save(args.save, values)
@@ -69,7 +75,7 @@ def simulate(args: argparse.Namespace, style: Style) -> str:
                 "arrays": changes,
             }
         )
-    texts = [f"{program.name}: {sum(result.counts.values()):,} instructions executed by warps"]
+    texts = [f"{program.title}: {sum(result.counts.values()):,} instructions executed by warps"]
     texts += [
         f"  argument {each['argument']}, {each['type']}: {each['changed']} elements changed; {each['values']}"
         for each in changes

@@ -46,7 +46,7 @@ def form_of(args: argparse.Namespace, **more: object) -> Tcgen05Form:
     parts |= {name: value for name, value in given.items() if value is not None}
     form = parse_any(args.instruction, descriptor=code, **{**parts, **more})
     if not isinstance(form, Tcgen05Form):
-        raise PtxlabError(f"{form.mnemonic} is none of tcgen05")
+        raise PtxlabError(f"{form.mnemonic} does not belong to tcgen05")
     if args.tensor_a:
         if not isinstance(form, Tcgen05Mma):
             raise PtxlabError(f"--tensor-a: {form.mnemonic} has no A")

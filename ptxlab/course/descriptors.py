@@ -310,7 +310,7 @@ def _decoded(number: int) -> tuple[Descriptor | None, str]:
     try:
         return descriptor(number), ""
     except PtxlabError as error:
-        return None, f"That is no descriptor: {error}."
+        return None, f"That is not a descriptor: {error}."
 
 
 @exercise(

@@ -267,7 +267,7 @@ def _element(code: np.uint32, B: NDArray[np.float16]) -> str:
     """The element of B = 0, 1, 2, ... that has this code."""
     places = np.argwhere(B.view(np.uint16) == code)
     if not len(places):
-        return f"{code:#06x}, which is no element of B,"
+        return f"{code:#06x}, which is not an element of B,"
     row, column = places[0]
     return f"B[{row}][{column}]"
 

@@ -53,7 +53,7 @@ class WrongForm(Exception):
 
 
 class Unreadable:
-    """Stands for an object that is no number, no text and no collection of them."""
+    """Stands for an object that is neither a number nor a text nor a collection of them."""
 
     def __init__(self, value: object) -> None:
         self._text = quoted(value)
@@ -68,7 +68,7 @@ class Unreadable:
 def plain(value: object) -> object:
     """The value with nothing of the reader's own types in it: numbers, texts, arrays, and lists of them.
 
-    Functions stay, to be called. Iterators become lists; what is no such thing becomes `Unreadable`.
+    Functions stay, to be called. Iterators become lists; anything else becomes `Unreadable`.
 
     >>> plain((np.int8(3), {"a": iter([1, 2])}))
     (3, {'a': [1, 2]})

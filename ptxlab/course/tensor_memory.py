@@ -633,7 +633,7 @@ def _decoded(number: int) -> tuple[InstructionDescriptor | None, str]:
     try:
         return InstructionDescriptor.decode(number, "f16"), ""
     except PtxlabError as error:
-        return None, f"That is no descriptor of `kind::f16`: {error}."
+        return None, f"That is not a descriptor of `kind::f16`: {error}."
 
 
 @exercise(

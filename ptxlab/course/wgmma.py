@@ -338,7 +338,7 @@ def _swizzled_place(answer: object) -> tuple[bool, str]:
         "pattern repeats. That is why such a tile begins at a multiple of 512.",
         (
             submitted == tuple(piece for _, piece in _PIECES),
-            "That is no swizzle at all: every piece stays where it was.",
+            "That does not swizzle at all: every piece stays where it was.",
         ),
         (submitted == expected[::-1], "The numbers are right, but in the wrong order."),
         (

@@ -538,7 +538,7 @@ def _past_the_end(answer: object) -> tuple[bool, str]:
         {
             6: hurt,
             7: hurt,
-            2: "The number of the thread in the grid is right. More threads than elements are no mistake.",
+            2: "The number of the thread in the grid is right. More threads than elements are fine.",
             3: "20 elements are a row, so row and column are right. Which rows are there?",
             5: "Leaving is right, for threads without an element. Which threads do leave?",
         },

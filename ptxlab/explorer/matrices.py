@@ -128,7 +128,7 @@ class Matrices:
         return 0
 
     def codes(self, name: str) -> NDArray[Any]:
-        """Element codes of a matrix; D is no operand but a result."""
+        """Element codes of a matrix; D is not an operand but a result."""
         operand = self.operand(name)
         if name == "D":
             raise PtxlabError("D is computed from the operands; it is not one of them")

@@ -68,7 +68,9 @@ def shared_tile(
     if not isinstance(ins, Tcgen05Mma):
         return Tile.of(operand, swizzle, transposed)
     if not has_tile(ins, operand.name):
-        raise PtxlabError(f"{operand.name} of {operand.dtype} is no tile of whole bytes in shared memory")
+        raise PtxlabError(
+            f"{operand.name} of {operand.dtype} does not lie in shared memory as a tile of whole bytes"
+        )
     rows, k = operand.shape if operand.name == "A" else operand.shape[::-1]
     bits = operand.dtype.bits
     if chunk is None:

@@ -243,7 +243,7 @@ class _Bracket:
         self.kind = kind  # "[", "(", "call" or, around everything, ""
         self.items: _Nested = []
         self.commas = 0
-        self.in_keyword = False  # what follows belongs to dtype=..., which is no number
+        self.in_keyword = False  # what follows belongs to dtype=..., which is not a number
 
     def add(self, item: str | _Nested) -> None:
         if not self.in_keyword:

@@ -72,7 +72,7 @@ class Quiz:
         self.questions = tuple(questions)
         self.index = 0
         self.verdict: Verdict | None = None  # on the answer to the question, once there is one
-        self.problem = ""  # why the last text was no answer
+        self.problem = ""  # why the last text was not an answer
         self._answers: list[Answer] = []
         self._skipped = 0
         self._changed = changed or (lambda: None)
@@ -93,7 +93,7 @@ class Quiz:
         return Score(right, len(answers), self._skipped, len(self.questions), answers)
 
     def answer(self, text: str) -> Verdict:
-        """Answer the question. What is no answer to it at all is refused, and does not count."""
+        """Answer the question. A text that cannot be an answer is refused and does not count."""
         question = self._open_question()
         try:
             self.verdict = question.check(self.state, text)

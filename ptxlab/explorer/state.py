@@ -219,7 +219,7 @@ class ExplorerState:
         return operands
 
     def commit(self, operands: Operands) -> None:
-        """Take new operands as one step to undo, if their metadata is legal. No difference is no step."""
+        """Take new operands as one step to undo, if something differs and their metadata is legal."""
         before = self.operands
         if operands.modifiers == before.modifiers and _same_arrays(operands, before):
             return

@@ -66,7 +66,9 @@ class CheckedMessages(ipywidgets.DOMWidget):  # type: ignore[misc]
             case {"content": {"data": {"method": "custom", "content": content}}}:
                 self._handle_custom_msg(content, msg.get("buffers") or [])
             case _:
-                self.refuse_message("the page sent a message that is no update, no request and no edit")
+                self.refuse_message(
+                    "the page sent a message that is neither an update nor a request nor an edit"
+                )
 
 
 class View(CheckedMessages, anywidget.AnyWidget):
@@ -95,7 +97,7 @@ class View(CheckedMessages, anywidget.AnyWidget):
     height = traitlets.Int(0).tag(sync=True)  # of the whole, in pixels; 0 for what the page shows at once
     problem = traitlets.Unicode("").tag(sync=True)
     refusal = traitlets.Dict().tag(sync=True)  # of the last edit: cells at fault, sentence, what to do; or {}
-    notice = traitlets.Unicode("").tag(sync=True)  # what changed, where it is no problem
+    notice = traitlets.Unicode("").tag(sync=True)  # what changed, where that is not a problem
     toolbar = traitlets.Dict().tag(sync=True)  # what can be chosen above the matrices, and what is chosen
     picker_index = traitlets.Dict().tag(sync=True)  # empty until the picker is first opened
     tracing = traitlets.Bool(False).tag(sync=True)  # whether the bits of a cell of D are explained below

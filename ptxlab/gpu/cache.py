@@ -46,7 +46,7 @@ def read_entry(name: str) -> bytes | None:
 
 
 def write_entry(name: str, content: bytes) -> None:
-    """Keep an entry. A disk that cannot be written is no error: the next process compiles again."""
+    """Keep an entry. A disk that cannot be written is not an error: the next process compiles again."""
     with contextlib.suppress(OSError, PtxlabError):
         entry = _own_folder(create=True) / name
         write_atomically(entry, _MAGIC + _digest(name, content) + content, private=True)
@@ -85,7 +85,7 @@ def _read_own(path: Path) -> bytes | None:
         "O_CLOEXEC",
         "O_NOFOLLOW",
         "O_NONBLOCK",
-    ):  # a link is no entry; a pipe would wait
+    ):  # a link is not an entry; a pipe would wait
         flags |= getattr(os, flag, 0)
     with os.fdopen(os.open(path, flags), "rb") as file:
         status = os.fstat(file.fileno())

@@ -194,7 +194,7 @@ def _conditions(content: dict[str, Any]) -> Record:
     record = Record(**content)
     for name in ("gpu", "target", "driver", "cuda", "date", "contents"):
         if not isinstance(getattr(record, name), str):
-            raise ValueError(f"{name} is no text")
+            raise ValueError(f"{name} is not a text")
     for name in ("clock_limit", "power_limit"):
         if getattr(record, name) is not None:
             _check_number(getattr(record, name), name)
@@ -204,7 +204,7 @@ def _conditions(content: dict[str, Any]) -> Record:
 
 def _check_number(value: object, name: str) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _LARGEST:
-        raise ValueError(f"{name} is no number from 0 on")
+        raise ValueError(f"{name} is not a number from 0 on")
 
 
 def _measurement(record: Record, entry: dict[str, Any], row: list[Any]) -> Measurement:

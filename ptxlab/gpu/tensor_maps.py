@@ -188,7 +188,7 @@ def _check_tensor(tensor: object) -> None:
 
 
 def _check_tma(tensor: object) -> None:
-    """Refuse what is no tensor map, and a GPU without TMA."""
+    """Refuse other objects than tensor maps, and a GPU without TMA."""
     _check_tensor(tensor)
     gpu = check_device()
     if int(re.findall(r"\d+", gpu.target)[0]) < 90:

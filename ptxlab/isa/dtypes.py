@@ -396,6 +396,17 @@ _WITHOUT_NAN = {
 DTYPES: dict[str, DType] = {t.name: t for t in _TYPES}
 
 
+#: What other languages and libraries call them.
+_ELSEWHERE = {
+    "bit": "b1", "int4": "s4", "i4": "s4", "uint4": "u4", "int8": "s8", "i8": "s8", "char": "s8",
+    "uint8": "u8", "int32": "s32", "int": "s32", "i32": "s32", "half": "f16", "fp16": "f16", "float16": "f16",
+    "bfloat16": "bf16", "nv_bfloat16": "bf16", "float": "f32", "fp32": "f32", "float32": "f32",
+    "double": "f64", "fp64": "f64", "float64": "f64", "fp4": "e2m1", "float8_e4m3fn": "e4m3",
+    "float8_e4m3": "e4m3", "float8_e5m2": "e5m2", "float4_e2m1fn": "e2m1", "float6_e2m3fn": "e2m3",
+    "float6_e3m2fn": "e3m2", "float8_e8m0fnu": "ue8m0",
+}  # fmt: skip
+
+
 def dtype(name: str | DType) -> DType:
     """The element type of that name.
 
@@ -408,5 +419,7 @@ def dtype(name: str | DType) -> DType:
         return DTYPES[name]
     known = DTYPES.get(name.removeprefix(".")) if is_a(name, str) else None
     if known is None:
-        raise PtxlabError(f"unknown element type {quoted(name)}; there are {listing(DTYPES, 20)}")
+        same = _ELSEWHERE.get(name.lower().removesuffix("_t")) if is_a(name, str) else None
+        remedy = f"PTX calls it {same}" if same else f"there are {listing(DTYPES, 20)}"
+        raise PtxlabError(f"unknown element type {quoted(name)}; {remedy}")
     return known

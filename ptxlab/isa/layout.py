@@ -80,7 +80,7 @@ class Layout:
             )
 
     def _check_modes(self) -> None:
-        """Refuse what is no shape or no mode, and what has no room in memory."""
+        """Refuse wrong shapes and modes, and layouts that do not fit into memory."""
         rows, columns = as_shape(self.shape, "shape of a layout")
         object.__setattr__(self, "shape", (rows, columns))
         count = 1

@@ -138,7 +138,7 @@ class MatrixOperand(ABC):
         return codes.astype(self.dtype.code_type, copy=False)
 
     def _check_codes(self, codes: NDArray[Any], row: str, column: str) -> None:
-        """Refuse what is no code of its type; `row` and `column` say what the last two axes count."""
+        """Refuse codes that its type does not have; `row` and `column` say what the last two axes count."""
         if codes.dtype.kind not in "iu":
             raise PtxlabError(
                 f"{self.name}: codes are unsigned integers, found {codes.dtype}; pack takes values"

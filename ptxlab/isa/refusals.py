@@ -6,6 +6,7 @@ import re
 from difflib import SequenceMatcher
 from functools import lru_cache
 from heapq import nlargest
+from itertools import permutations
 
 from ..errors import listing, quoted
 from .catalog import REGISTER_FAMILIES, mma_forms
@@ -197,10 +198,15 @@ def _two_quirks(name: str) -> tuple[str, str] | None:
 
 
 def _wrong_types(tokens: list[str]) -> tuple[str, str] | None:
-    """Types that people write by analogy: bf16 results, and all four types of an f16 wmma.mma."""
+    """Types in another order, and what people write by analogy: bf16 results, all four types of wmma f16."""
     types = [token for token in tokens if token in DTYPES]
     if len(types) < 2:
         return None
+    if len(types) == 4:
+        orders = (".".join(_replaced(tokens, types, dict(enumerate(order)))) for order in permutations(types))
+        meant = next(filter(None, map(canonical, orders)), None)
+        if meant is not None:
+            return f"types stand in the order D, A, B, C; found .{'.'.join(types)}", meant
     if types[0] == "bf16":
         meant = canonical(".".join(_replaced(tokens, types, {0: "f32", 3: "f32"})))
         if meant is not None:

@@ -56,7 +56,9 @@ def by_short_name(name: str) -> MmaForm | TransferForm | None:
     ]
     if len(plainest) > 1:
         names = sorted(form.mnemonic for form in plainest)
-        raise PtxlabError(f"{quoted(name)} could be any of {len(names)} instructions: {listing(names, 6)}")
+        raise PtxlabError(
+            f"{quoted(name)} could be any of {len(names)} instructions, so say more: {listing(names, 6)}"
+        )
     return plainest[0] if plainest else None
 
 

@@ -107,7 +107,20 @@ def _target_refusal(target: object) -> str:
         if name in TARGETS:
             remedy = f"it is called {name} since CUDA 13.0" if chip in _RENAMED else f"did you mean {name}?"
             return f"unknown target {target!r}; {remedy}"
+    having = _target_of_product(target) if isinstance(target, str) else None
+    if having is not None:
+        return f"unknown target {quoted(target)}; that of the {having[1]} is {having[0]}"
     return f"unknown target {quoted(target)}; known are {listing(TARGETS, 30)}"
+
+
+def _target_of_product(text: str) -> tuple[str, str] | None:
+    """The target of a product, and the product's name as NVIDIA writes it."""
+    word = re.sub(r"nvidia|geforce|\W|_", "", text.lower())
+    for target, products in PRODUCTS.items():
+        for product in products:
+            if word == product.lower().replace(" ", ""):
+                return target, product
+    return None
 
 
 def chip_of_target(target: str) -> str | None:

@@ -49,7 +49,7 @@ def operands_by_name(ins: MmaForm) -> dict[str, Operand | None]:
 
 
 def check_elements(ins: MmaForm, call: GpuArrays) -> None:
-    """Refuse what is no matrix, and elements of another type: on the GPU nothing is converted."""
+    """Refuse arrays that are not matrices, and elements of another type: on the GPU nothing is converted."""
     operands = operands_by_name(ins)
     for name, array in call.arrays.items():
         if name not in operands:

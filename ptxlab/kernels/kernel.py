@@ -82,6 +82,11 @@ class Kernel(Generic[R]):
         return self.function.name
 
     @property
+    def title(self) -> str:
+        """Its name as people know it, for messages: that in C++, without parameters."""
+        return self._expression or _unmangled(self.name)
+
+    @property
     def parameters(self) -> tuple[str, ...]:
         """What it takes, in PTX's types; ``b8[128]`` is a struct."""
         return tuple(
@@ -95,7 +100,7 @@ class Kernel(Generic[R]):
         return sizes[0], sizes[1], sizes[2]
 
     def __repr__(self) -> str:
-        return f"<kernel {self.name}({', '.join(self.parameters)}) for {self.target}>"
+        return f"<kernel {self.title}({', '.join(self.parameters)}) for {self.target}>"
 
     def simulate(
         self,
@@ -140,7 +145,7 @@ class Kernel(Generic[R]):
         shape = as_grid(grid, block, shared, self.cluster)
         if "wgmma" in self.ptx:
             shape = replace(shape, unit=128)
-        values = check_arguments(self.function, arguments, self.name)
+        values = check_arguments(self.function, arguments, self.title)
         if self._image is None:
             self._image = Image(self.module, self.function, self.ptx)
         if model is not None and not is_name(model, GENERATIONS):
@@ -227,7 +232,7 @@ class Kernel(Generic[R]):
             given.append(
                 argument if array is None or isinstance(argument, TensorMap) else self._pointer(array, number)
             )
-        values = check_arguments(self.function, given, self.name)
+        values = check_arguments(self.function, given, self.title)
         code = self.ptx.encode()
         if self.source is not self.ptx:
             code = _machine_code(self.source, device_target(), self.options, self._expression)
@@ -240,10 +245,22 @@ class Kernel(Generic[R]):
     def _pointer(self, array: GpuArray, number: int) -> int:
         if not array.contiguous:
             raise PtxlabError(
-                f"argument {number} of {self.name}: found an array on the GPU that is not contiguous; pass a "
-                "contiguous copy (torch: .contiguous(), CuPy: cupy.ascontiguousarray)"
+                f"argument {number} of {self.title}: found an array on the GPU that is not contiguous; pass "
+                "a contiguous copy (torch: .contiguous(), CuPy: cupy.ascontiguousarray)"
             )
         return array.pointer
+
+
+def _unmangled(name: str) -> str:
+    """The identifiers in a name that C++ has mangled: `_Z5twicePf` is twice, `_ZN3lab4copyEv` lab::copy."""
+    nested = name.startswith("_ZN")
+    rest = name[3 if nested else 2 :]
+    identifiers: list[str] = []
+    while name.startswith("_Z") and (size := re.match(r"\d+", rest)) and (nested or not identifiers):
+        end = size.end() + int(size[0])
+        identifiers.append(rest[size.end() : end])
+        rest = rest[end:]
+    return "::".join(identifiers) or name
 
 
 def kernel(

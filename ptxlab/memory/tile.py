@@ -651,7 +651,7 @@ _LONGEST_LAYOUT = 400
 
 
 def _split(text: str) -> list[str] | None:
-    """The parts of a tuple as CuTe prints it, nested ones whole; None for what is no tuple."""
+    """The parts of a tuple as CuTe prints it, nested ones whole; None where it is not a tuple."""
     if not re.fullmatch(r"\([\d(),]+\)", text):
         return None
     parts, depth = [""], 0

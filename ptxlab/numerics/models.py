@@ -350,7 +350,8 @@ def _model_for(ins: ProductForm, chip: str) -> Model:
     if model is None:
         others = dict.fromkeys(model.chip for model in _MODELS if model.fits(ins) and has(ins, model.chip))
         raise PtxlabError(
-            f"model {chip!r} has no arithmetic for {ins.family} with {ins.a_type}; {listing(others)} has it"
+            f"model {chip!r} has no arithmetic for {ins.family} with {ins.a_type}; those that have it: "
+            f"{listing(others)}"
         )
     if not there:
         raise PtxlabError(

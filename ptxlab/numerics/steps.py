@@ -152,7 +152,7 @@ class Step:
 
     @property
     def change(self) -> Fraction | None:
-        """What rounding, the wrap or the clamp adds to the sum; None where that is no number."""
+        """What rounding, the wrap or the clamp adds to the sum; None where that is not a number."""
         value, total = self.value, self.total
         return value - total if isinstance(value, Fraction) and isinstance(total, Fraction) else None
 

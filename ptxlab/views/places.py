@@ -135,7 +135,7 @@ def offsets(op: Operand, swizzle: int = 0, transposed: bool = False, tile: Tile 
     {'n': 1, 'k 0..7': '0x0010', 'k 8..15': '0x0090'}
     """
     if tile is None:
-        tile = Tile.of(op, swizzle, transposed)  # refuses what is no operand in shared memory
+        tile = Tile.of(op, swizzle, transposed)  # refuses operands that are not in shared memory
     elif not isinstance(tile, Tile):
         raise PtxlabError(f"tile={quoted(tile)}: it takes a ptxlab.memory.Tile")
     transposed = tile.major == "MN"

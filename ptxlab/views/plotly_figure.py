@@ -73,7 +73,7 @@ def _dark_style(uid: str, rules: dict[str, str]) -> str:
 
 #: Buttons that Plotly need not show; a camera and a way back stay.
 _BUTTONS = ["select2d", "lasso2d", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "autoScale2d"]
-_BESIDE = 170  # pixels of a heat map that are no cells
+_BESIDE = 170  # pixels of a heat map that are not cells
 _ROOM = PAGE - _BESIDE
 _ANCHOR = {"start": "middle right", "middle": "middle center", "end": "middle left"}
 

@@ -437,7 +437,9 @@ def test_names_that_lead_nowhere(page: Any, folder: Path) -> None:
     }.items():
         assert go_to(page, text) == sentence
         assert selected(page) == ("D", 1, 2), text
-    assert go_to(page, "where?").startswith('"where?" is no name of a cell or lane: write a cell such as ')
+    assert go_to(page, "where?").startswith(
+        '"where?" is not the name of a cell or lane: write a cell such as '
+    )
     assert page.locator(".ptx-name").get_attribute("aria-invalid") == "true"
     page.locator(".ptx-name").press("Escape")
     assert page.locator(".ptx-name").input_value() == ""

@@ -74,7 +74,7 @@ function fitRows(app, size, wish, budget) {
   const least = Math.min(LEGIBLE, wish.rowM);
   for (const available of [budget, most]) {
     const rows = rowsWithin(app, size, wish, available);
-    const last = available === most && app.shownLanes().length > 1; // which are no cards
+    const last = available === most && app.shownLanes().length > 1; // these are not cards
     if (rows.rowM >= least || last) {
       const heightOfB = HEAD + size.k * rows.rowK;
       if (enlarge(app, "ptx-wide-bits", heightOfB)) enlarge(app, "ptx-roomy", heightOfB);

@@ -32,7 +32,7 @@ export function placeNamed(app, text) {
   const element = ELEMENT.exec(name);
   if (element) return placeInLane(app, app.lane, element[1], Number(element[2]));
   const cell = CELL.exec(name);
-  if (!cell) return { problem: `"${text.trim()}" is no name of a cell or lane: ${EXAMPLES}.` };
+  if (!cell) return { problem: `"${text.trim()}" is not the name of a cell or lane: ${EXAMPLES}.` };
   const [, word, row, unit, column] = cell;
   return placeInMatrix(app, word, Number(row), column === undefined ? undefined : Number(column), unit);
 }

@@ -14,7 +14,7 @@ const HEADINGS = {
 };
 const DRAWN = 50; // lines of matches at most
 
-// What is no search: a line of PTX with operands, an asm statement, an atom of CUTLASS.
+// What is not a search: a line of PTX with operands, an asm statement, an atom of CUTLASS.
 const PASTED = /["{;]|\b(?:mma|wmma|wgmma)\.\S*sync|\btcgen05\.|SM\d+_|\d+x\d+x\d+_/;
 
 export class Picker {

@@ -35,7 +35,7 @@ export function drawRegister(app, parent, { name, register, matrix, count, small
   };
 }
 
-// The cells of a register: ``[0][8..9]``, or the first and the last if they are no row or column.
+// The cells of a register: ``[0][8..9]``, or the first and the last if they are not in one row or column.
 /** @param {Matrix} matrix @param {Field[]} fields */
 function placeOf(matrix, fields) {
   /** @param {"row" | "column"} axis */

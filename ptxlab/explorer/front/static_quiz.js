@@ -88,7 +88,7 @@ export class StaticQuiz {
     else this.judge(right, right ? "Right." : "No.");
   }
 
-  // null for a text that is no answer to this question.
+  // null for a text that cannot answer this question.
   /** @param {string} text @param {SavedQuestion} saved */
   isRight(text, { question, answers }) {
     if (question.takes === "text") {

@@ -65,7 +65,10 @@ def catalog(family: str | None = None, target: str | None = None) -> tuple[AnyFo
     (<movmatrix.sync.aligned.m8n8.trans.b16>,)
     """
     if family is not None and not is_name(family, (*FAMILIES, "tcgen05")):
-        raise PtxlabError(f"unknown family {quoted(family)}; there are {listing(FAMILIES, len(FAMILIES))}")
+        raise PtxlabError(
+            f"unknown family {quoted(family)}; there are {listing(REGISTER_FAMILIES)}, and tcgen05 with "
+            f"{listing((name.removeprefix('tcgen05') for name in TCGEN05_FAMILIES), 20)}"
+        )
     if family == "tcgen05":
         return tcgen05_forms(None, target)
     return (*register_forms(family, target), *tcgen05_forms(family, target))

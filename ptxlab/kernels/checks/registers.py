@@ -30,7 +30,7 @@ from .hazard import Report, lanes_text
 
 __all__ = ["RegisterCheck", "RegisterPlans"]
 
-#: Instructions that hand values on as they are: what nobody wrote stays so, and is no hazard yet. All but
+#: Instructions that hand values on as they are: what nobody wrote stays so, and is not a hazard yet. All but
 #: `mov` may leave one of their operands aside.
 _COPIES = {"mov", "selp", "prmt", "bfi", "shfl"}
 _ALL_LANES = 0xFFFFFFFF

@@ -252,7 +252,7 @@ def compress_kernel(bits: int) -> Kernel[Result]:
     """The kernel that compresses matrices of such elements, to be simulated.
 
     >>> compress_kernel(16)
-    <kernel _Z8compressItEvPKT_iixjPS0_PjPy(u64, u32, u32, u64, u32, u64, u64, u64) for sm_80>
+    <kernel compress<unsigned short>(u64, u32, u32, u64, u32, u64, u64, u64) for sm_80>
     """
     if bits not in _CODES:
         raise PtxlabError(f"bits={quoted(bits)}: compressed are elements of {listing(_CODES)} bits")

@@ -23,7 +23,7 @@ _BITS = {"pred": 1, "tf32": 32, "e4m3x2": 16, "e5m2x2": 16, "e2m1x2": 8, "ue8m0x
 
 
 def type_bits(name: str) -> int | None:
-    """Bits of a PTX type, without its dot; None where it is no type.
+    """Bits of a PTX type, without its dot; None where there is no such type.
 
     >>> type_bits("f16x2"), type_bits("s64"), type_bits("rn")
     (32, 64, None)
