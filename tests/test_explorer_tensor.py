@@ -324,8 +324,11 @@ def test_figures_are_those_of_tensor_memory() -> None:
     part = ex.figure("D", lanes=range(4), columns=range(4))
     assert part.layout.meta["title"].startswith("D of tcgen05.mma")
     assert "tcgen05.ld" in ex.figure("load").layout.meta["title"]
-    with pytest.raises(PtxlabError, match="no figure 'product'; there are D, load, trace"):
-        ex.figure("product")
+    assert ex.figure("product").layout.meta["title"] == f"{F16} m64n16k16"
+    assert ex.figure("lane", lane=36).layout.meta["title"].startswith("Lane 36 of tensor memory")
+    assert ex.figure("B", columns=range(4)).data[0].z.shape == (16, 4)
+    with pytest.raises(PtxlabError, match="no figure 'E'; there are product, A, B, C, D, lane, load, trace"):
+        ex.figure("E")
     with pytest.raises(PtxlabError, match="has no option 'shown'"):
         ex.figure("D", shown="hex")
 

@@ -819,8 +819,8 @@ def test_runs_are_as_long_as_a_register_has_room() -> None:
         assert [cell.lane for cell in cells] == [place % 4 for place in range(len(cells))]
     with pytest.raises(PtxlabError, match="found 0 instructions"):
         views.runs()
-    with pytest.raises(PtxlabError, match="no A in the registers of one warp"):
-        views.runs(WGMMA)
+    with pytest.raises(PtxlabError, match="no B in lanes .* figures.fragment draws B in shared memory"):
+        views.runs(WGMMA, operand="B")
 
 
 def test_bit_fields_of_every_element_type() -> None:

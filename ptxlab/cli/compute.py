@@ -173,7 +173,7 @@ def _trace_inputs(form: MmaForm | Tcgen05Mma, args: argparse.Namespace) -> tuple
     category = args.category or _usual_category(form)
     operands = inputs.make(form, category, 1, args.seed).item(0)
     if args.a is not None:
-        matrix = _load(args.a, "A", (form.m, form.k) if isinstance(form, Tcgen05Mma) else form.a_dense.shape)
+        matrix = _load(args.a, "A", form.a_dense.shape)
         if form.e is not None:
             matrix, nibbles = form.compress(matrix)
             operands = replace(operands, e=form.e.pack_codes(nibbles))

@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import LANES
 from ..numerics.steps import Trace
 from ..views import Picture
+from ..views.matrix_pictures import Colour
 from .fills import random_range
 from .masks import MASKS
 from .matrices import Matrices, Product, option_names
@@ -499,21 +500,25 @@ def figure_names(state: ExplorerState) -> tuple[str, ...]:
     >>> figure_names(ExplorerState(ptxlab.instruction("mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")))
     ('product', 'A', 'stored', 'metadata', 'B', 'C', 'D', 'lane', 'trace')
     """
-    if isinstance(state.ins, Tcgen05Mma):
-        return (*state.ins.tensors, "load", "trace")
+    ins = state.ins
+    if isinstance(ins, Tcgen05Mma):
+        others = [name for name in state.matrices.names if name not in (*ins.tensors, "stored")]
+        scales = ("scales",) if ins.scale_a is not None else ()
+        return ("product", *others, *ins.tensors, *scales, "lane", "load", "trace")
     matrices = dict.fromkeys(_FIGURES.get(name, name) for name in state.matrices.names)
     return ("product", *matrices, "lane", "trace")
 
 
 #: Options of a figure that the state does not decide: what a cell shows, and what is emphasised.
 _FIGURE_OPTIONS = {
-    "product": ("shown", "colour", "lane"),
+    "product": ("shown", "colour", "lane", "element", "rows", "columns"),
     "lane": ("lane",),
     "metadata": ("warp",),
-    "scales": (),
+    "scales": ("rows", "columns"),
+    "load": (),
     "trace": (),
 }
-_MATRIX_OPTIONS = ("shown", "colour", "lane", "warp")
+_MATRIX_OPTIONS = ("shown", "colour", "lane", "warp", "rows", "columns")
 _TENSOR_OPTIONS = ("colour", "cta", "lanes", "columns", "marked")
 
 
@@ -526,7 +531,6 @@ def check_figure_options(what: str, options: Mapping[str, Any], *, tensor: bool 
     ptxlab.errors.PtxlabError: the figure 'lane' has no option 'colour'; it has lane
     """
     known = _TENSOR_OPTIONS if tensor else _FIGURE_OPTIONS.get(what, _MATRIX_OPTIONS)
-    known = () if what in ("trace", "load") else known
     unknown = [name for name in options if name not in known]
     if unknown:
         options_there_are = listing(known) or "none"
@@ -539,7 +543,8 @@ def check_figure(state: ExplorerState, what: str, options: Mapping[str, Any]) ->
     """Refuse a figure that there is not, and an option that it does not have."""
     if not is_name(what, figure_names(state)):
         raise PtxlabError(f"no figure {quoted(what)}; there are {listing(figure_names(state), 12)}")
-    check_figure_options(what, options, tensor=isinstance(state.ins, Tcgen05Mma))
+    tensor = isinstance(state.ins, Tcgen05Mma) and what in state.ins.tensors
+    check_figure_options(what, options, tensor=tensor)
 
 
 def figure_of_selection(state: ExplorerState, selected: Mapping[str, Any]) -> str:
@@ -583,14 +588,13 @@ def picture(
     if what == "trace":
         trace = state.trace(*cell)
         return views.trace(trace, gpu_note(state, trace))
-    if isinstance(ins, Tcgen05Mma):
+    if isinstance(ins, Tcgen05Mma) and (what == "load" or what in ins.tensors):
         return _tensor_picture(state, ins, what, chosen_lane, options)
     if what == "lane":
-        registers = {
-            name: state.registers(name)
-            for name, operand in ins.operands.items()
-            if operand.layout is not None
-        }
+        every = [name for name, operand in ins.operands.items() if operand.layout is not None]
+        if isinstance(ins, Tcgen05Mma):
+            every = [name for name in ins.tensors if name != "D" or state.results.is_known]
+        registers = {name: state.registers(name) for name in every}
         return views.registers(ins, **{"lane": chosen_lane, "held": registers, **options})
     if what == "metadata":
         return views.metadata(ins, state.codes("E"), matrices.copy_index("E"), **options)
@@ -604,8 +608,8 @@ def picture(
     shown = {"label": "value", "colour": "lane", "show_c": False, **(display or {})}
     # A map of lanes would say nothing about the values.
     colour = "auto" if shown["colour"] == "lane" else shown["colour"]
-    if colour == "bank" and not _in_shared_memory(state, what):
-        colour = "auto"  # registers have no banks
+    if not is_name(colour, get_args(Colour)) or (colour == "bank" and not _in_shared_memory(state, what)):
+        colour = "auto"  # registers have no banks, and tensor memory has colours of its own
     style = {"shown": shown["label"], "colour": colour, **options}
     differ = state.comparison().differ if state.results.against is not None else None
     if what == "product":

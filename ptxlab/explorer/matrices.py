@@ -27,7 +27,7 @@ from ..isa.tensor_memory import TensorOperand
 from .masks import mask_names
 from .refusals import compress_dense_a, undefined_metadata
 
-__all__ = ["AnyOperand", "Matrices", "Product", "as_product", "dense_a", "option_names", "start_code"]
+__all__ = ["AnyOperand", "Matrices", "Product", "as_product", "option_names", "start_code"]
 
 _FIRST_NIBBLE = 0b0100  # legal for every structure; metadata has no 0
 _READ_ONLY = "D is the result and cannot be changed; change A, B or C"
@@ -43,15 +43,6 @@ def as_product(ins: ProductForm) -> Product:
     if not isinstance(ins, MmaForm | Tcgen05Mma):
         raise PtxlabError(f"{ins.mnemonic}: the Explorer shows mma, wmma, wgmma and tcgen05.mma")
     return ins
-
-
-def dense_a(ins: Product) -> AnyOperand:
-    """Logical (dense) A. Of a sparse tcgen05.mma it is nowhere: only its compressed half is in memory."""
-    if isinstance(ins, MmaForm):
-        return ins.a_dense
-    if not ins.sparse:
-        return ins.a
-    return Operand("A", ins.a.dtype, (ins.m, ins.k), None, "shared", ("m", "k"))
 
 
 def option_names(ins: Product) -> tuple[str, ...]:
@@ -109,7 +100,7 @@ class Matrices:
             )
         ins = self.ins
         if name == "A":
-            return dense_a(ins)
+            return ins.a_dense
         every = (ins.a, ins.b, ins.c, ins.d, ins.e, ins.scale_a, ins.scale_b)
         wanted = "A" if name == "stored" else name
         return next(operand for operand in every if operand is not None and operand.name == wanted)

@@ -825,8 +825,8 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         """A Plotly figure of what is selected on the screen, or of what is named.
 
         Names are "product", "A", "stored", "metadata", "B", "C", "D", "scales", "lane", "trace"; of tcgen05
-        the matrices in tensor memory ("D", "A", "E", "SFA", "SFB"), "load" and "trace"; of its loads and
-        stores the registers "R", of its copies the lanes "T".
+        those in tensor memory ("D", "A", "E", "SFA", "SFB") are drawn there, and "load" is its tcgen05.ld; of
+        its loads and stores the registers "R", of its copies the lanes "T".
         `ptxlab.figures.save(ex.figure("A"), "a.pdf")` writes it for papers: .svg, .pdf, .png, .html;
         `title=False` leaves out title and notes.
 

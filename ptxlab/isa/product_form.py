@@ -65,6 +65,11 @@ class ProductForm(Form):
 
     @property
     @abstractmethod
+    def a_dense(self) -> MatrixOperand:
+        """Logical (dense) A; of a dense instruction A."""
+
+    @property
+    @abstractmethod
     def b(self) -> MatrixOperand:
         """Multiplicand B."""
 

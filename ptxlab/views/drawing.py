@@ -112,6 +112,12 @@ class Panel:
             boxes = ((0, 0, *self.grid.shape),)
         return [self.box(Cell(*box, ())) for box in boxes]
 
+    @property
+    def outlines(self) -> list[tuple[float, float, float, float]]:
+        """Left, top, width, height of the heavy lines around what is outlined, just outside of it."""
+        boxes = [self.box(Cell(*box, ())) for box in self.grid.outlines]
+        return [(left - 1, top - 1, width + 2, height + 2) for left, top, width, height in boxes]
+
     def box(self, cell: Cell) -> tuple[float, float, float, float]:
         """Left, top, width, height of a cell."""
         left, top = self.x[cell.column], self.y[cell.row]

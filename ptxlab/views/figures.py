@@ -11,13 +11,14 @@ import os
 import tempfile
 from collections.abc import Callable
 from dataclasses import fields
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._util.arguments import are_names, as_array, as_flag, as_index, as_path, as_text, is_name
+from .._util.arguments import are_names, as_array, as_flag, as_path, as_text, is_name
 from .._util.files import reason, write_atomically
 from ..errors import PtxlabError, listing, quoted
 from ..isa.form import Form
@@ -25,7 +26,7 @@ from ..isa.instruction_descriptor import InstructionDescriptor
 from ..isa.mma import MmaForm
 from ..isa.modifiers import Modifiers
 from ..isa.operands import Operands
-from ..isa.parse import parse_any, parse_mma, parse_product
+from ..isa.parse import parse_any, parse_product
 from ..isa.repack import RepackPlan
 from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Move
 from ..memory import Conflicts, Descriptor, TensorMap, Tile
@@ -51,10 +52,8 @@ from . import (
 from . import throughput as throughput_charts
 from .drawing import Drawing
 from .fragment_pictures import Label, TileColour
-from .matrix_pictures import Colour, Shown
 from .picture import Picture, require_plotly
 from .svg import svg_document
-from .tensor_pictures import TensorColour
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -93,6 +92,27 @@ __all__ = [
 
 
 _MOST_CELLS = 1 << 20  # of a heat map; a browser shows no more
+
+_Options = ParamSpec("_Options")
+
+
+def _figure_of(
+    view: Callable[_Options, Picture],
+) -> Callable[[Callable[[], None]], Callable[_Options, Figure]]:
+    """A figure of what a function of `ptxlab.views` draws: its parameters, another name and docstring."""
+
+    def named(stub: Callable[[], None]) -> Callable[_Options, Figure]:
+        @wraps(stub)
+        def draw(*arguments: _Options.args, **options: _Options.kwargs) -> Figure:
+            return view(*arguments, **options).figure()
+
+        signature = inspect.signature(view).replace(return_annotation="Figure")
+        draw.__signature__ = signature  # type: ignore[attr-defined]
+        draw.__annotations__ = {**view.__annotations__, "return": "Figure"}
+        del draw.__dict__["__wrapped__"]
+        return draw
+
+    return named
 
 
 def chart(picture: Picture, *, title: bool = True) -> Figure:
@@ -231,18 +251,8 @@ def formats(*names: str, title: bool = True) -> Figure:
     return chart(format_picture.formats(*names), title=title)
 
 
-def tensor_memory(
-    ins: Tcgen05Form | str,
-    operand: str = "D",
-    *,
-    colour: TensorColour = "row",
-    cta: int | None = None,
-    lanes: range | None = None,
-    columns: range | None = None,
-    marked: tuple[int, int] | None = None,
-    words: ArrayLike | None = None,
-    title: bool = True,
-) -> Figure:
+@_figure_of(tensor_pictures.tensor_memory)
+def tensor_memory() -> None:
     """What the 128 lanes and the columns of tensor memory hold of D, A, E, SFA or SFB of a tcgen05.mma.
 
     Blocks are coloured by "row", "column", "cta" or "warp" (which may load it); `marked` outlines an element.
@@ -256,17 +266,6 @@ def tensor_memory(
     >>> words = ins.d.pack(np.ones((64, 32)))
     >>> zoom = tensor_memory(ins, "D", lanes=range(30, 40), columns=range(8), words=words)
     """
-    picture = tensor_pictures.tensor_memory(
-        ins,
-        operand,
-        colour=colour,
-        cta=cta,
-        lanes=lanes,
-        columns=columns,
-        marked=marked,
-        words=words,
-    )
-    return chart(picture, title=title)
 
 
 def tensor_registers(
@@ -377,23 +376,7 @@ def metadata(
     >>> metadata(ins, selector=1).data[0].text[9, 3]
     'row 9, chunk 3: columns 24..31 of A<br>lane 7, bits [15..12] of E, selector 1'
     """
-    form = parse_product(ins)
-    if isinstance(form, Tcgen05Mma):
-        return chart(_tensor_metadata(form, nibbles, selector, warp), title=title)
-    return chart(fragment_pictures.metadata(form, nibbles, selector, warp=warp), title=title)
-
-
-def _tensor_metadata(form: Tcgen05Mma, nibbles: ArrayLike | None, selector: int, warp: int | None) -> Picture:
-    if form.e is None:
-        raise PtxlabError(f"{form.mnemonic} is dense: it has no metadata; sparse forms are spelt .sp")
-    if selector:
-        form = form.with_descriptor(selector=selector)
-    lanes = None
-    if warp is not None:
-        first = 32 * as_index(warp, "warp", 4)
-        lanes = range(first, first + 32)
-    words = None if nibbles is None or form.e is None else form.e.pack_codes(nibbles)
-    return tensor_pictures.tensor_memory(form, "E", lanes=lanes, words=words)
+    return chart(fragment_pictures.metadata(ins, nibbles, selector, warp=warp), title=title)
 
 
 def nibble(nibble: int, structure: str = "2:4", *, chunk: int = 0, title: bool = True) -> Figure:
@@ -405,59 +388,52 @@ def nibble(nibble: int, structure: str = "2:4", *, chunk: int = 0, title: bool =
     return chart(nibble_picture.nibble(nibble, structure, chunk=chunk), title=title)
 
 
-def runs(*instructions: MmaForm | str, title: bool = True) -> Figure:
+@_figure_of(run_picture.runs)
+def runs() -> None:
     """Row 0 of A of several instructions, one below the other: how many neighbours a lane holds.
+
+    `operand` names another matrix. Of tcgen05.mma the lanes are those of tensor memory; of tcgen05.ld and .st
+    it is lane 0 of tensor memory whose columns the threads hold.
 
     >>> runs("mma.m16n8k64.s4", "mma.m16n8k32.s8").data[0].text[1, 5]
     'A[0][5]<br>lane 1, element a1'
     """
-    return chart(run_picture.runs(*instructions), title=title)
 
 
-def lane(
-    ins: MmaForm | str, operand: str, lane: int, registers: ArrayLike | None = None, *, title: bool = True
-) -> Figure:
+@_figure_of(register_pictures.lane)
+def lane() -> None:
     """The registers of one lane as bit fields; with registers, the bits and the values they stand for.
+
+    Of tcgen05.mma it is a lane of tensor memory, with its columns in place of registers (`columns` shows
+    others than the first 16). Of tcgen05.ld and .st it is one of 128 threads; in place of "R" they take the
+    operand that they move, such as `ins.d`.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
     >>> lane(ins, "A", 4, [0, 0, 0, 0x00500000]).data[0].text[3, 10]
     'a29 = A[9][37]<br>lane 4, register 3, bits [23..20]<br>0101 = 5'
+    >>> load = ptxlab.instruction("tcgen05.ld.sync.aligned.16x256b.x1.b32")
+    >>> lane(load, "R", 37).data[0].text[3, 0]
+    'lane 41, column 3<br>thread 37, register 3, bits [31..0]'
     """
-    ins = parse_mma(ins)
-    return chart(register_pictures.lane(ins, operand, lane, registers), title=title)
 
 
-def scales(
-    ins: MmaForm | str,
-    scale_a: ArrayLike | None = None,
-    scale_b: ArrayLike | None = None,
-    *,
-    byte_id_a: int = 0,
-    thread_id_a: int = 0,
-    byte_id_b: int = 0,
-    thread_id_b: int = 0,
-    title: bool = True,
-) -> Figure:
+@_figure_of(fragment_pictures.scales)
+def scales() -> None:
     """Which byte of which lane scales each block, under these selectors; with scales, also their values.
+
+    `rows` of A and `columns` of B show a part. Of tcgen05.mma, whose descriptor has the selectors, the lanes
+    are those of tensor memory: 32 rows of A, or columns of B, share a column of it.
 
     >>> import ptxlab
     >>> qualifiers = "kind::mxf4.block_scale.scale_vec::2X"
     >>> ins = ptxlab.instruction(f"mma.sync.aligned.m16n8k64.row.col.{qualifiers}.f32.e2m1.e2m1.f32.ue8m0")
     >>> scales(ins, thread_id_a=1).data[0].text[9, 0]
     'scales A[9], k 0..31<br>lane 7, byte 0 (bits [7..0]) of scale-a-data'
+    >>> ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::mxf4.block_scale", m=128, n=64)
+    >>> scales(ins).data[0].text[69, 1]
+    'scales A[69], k 32..63<br>lanes 5, 37, 69, 101, column 2, bits [15..8]'
     """
-    ins = parse_mma(ins)
-    picture = fragment_pictures.scales(
-        ins,
-        scale_a,
-        scale_b,
-        byte_id_a=byte_id_a,
-        thread_id_a=thread_id_a,
-        byte_id_b=byte_id_b,
-        thread_id_b=thread_id_b,
-    )
-    return chart(picture, title=title)
 
 
 def trace(trace: Trace, *, title: bool = True) -> Figure:
@@ -511,73 +487,36 @@ def matrix(
     return heat_map(numbers, heading, axes, centred)
 
 
-def values(
-    ins: MmaForm | str,
-    operand: str,
-    matrix: ArrayLike | None = None,
-    *,
-    codes: ArrayLike | None = None,
-    registers: ArrayLike | None = None,
-    nibbles: ArrayLike | None = None,
-    shown: Shown = "value",
-    colour: Colour = "auto",
-    lane: int | None = None,
-    warp: int | None = None,
-    marked: ArrayLike | None = None,
-    copy: int = 0,
-    title: bool = True,
-) -> Figure:
+@_figure_of(matrix_pictures.values)
+def values() -> None:
     """A matrix of an instruction with its numbers in the cells, coloured by lane.
 
     It takes a `matrix` of values, or `codes`, or `registers`. For sparse instructions "A" is the dense
     matrix, with dots for what is not stored, and "stored" the compressed one. `shown` puts codes ("hex",
     "binary") or holders ("lane") into the cells; `colour` is by "lane", "register", "warp", "value" or
     "nothing", or in shared memory by "core matrix" or "bank". `lane` puts a lane in focus, `warp` shows the
-    rows of one warp, `marked` outlines cells.
+    rows of one warp, `marked` outlines cells. A matrix too large for its numbers becomes a heat map; `rows`
+    and `columns` show a part of it. Of tcgen05.mma, lanes and columns of tensor memory stand for lanes and
+    registers, and `registers` are words [lanes, columns] of it.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
     >>> values(ins, "A", np.tile(np.arange(-8, 8), (16, 4))).data[1].text[9, 5]   # the second band: k 32..63
     'A[9][37] = -3, code 0xd<br>lane 4, element a29<br>register 3, bits [23..20]'
+    >>> ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=256)
+    >>> values(ins, "D", np.ones((64, 256)), rows=range(16, 24), columns=range(8)).data[0].text[4, 3]
+    'D[20][3] = 1, code 0x3f800000<br>lane 36, column 3'
     """
-    ins = parse_mma(ins)
-    picture = matrix_pictures.values(
-        ins,
-        operand,
-        matrix,
-        codes=codes,
-        registers=registers,
-        nibbles=nibbles,
-        shown=shown,
-        colour=colour,
-        lane=lane,
-        warp=warp,
-        marked=marked,
-        copy=copy,
-    )
-    return chart(picture, title=title)
 
 
-def product(
-    ins: MmaForm | str,
-    A: ArrayLike | None = None,
-    B: ArrayLike | None = None,
-    C: ArrayLike | None = None,
-    *,
-    shown: Shown = "value",
-    colour: Colour = "auto",
-    lane: int | None = None,
-    marked: ArrayLike | None = None,
-    model: str | None = None,
-    scale_a: ArrayLike | None = None,
-    scale_b: ArrayLike | None = None,
-    title: bool = True,
-    **modifiers: int | bool,
-) -> Figure:
+@_figure_of(product_picture.product)
+def product() -> None:
     """The matrix product: A on the left, B above D, with their numbers; without matrices, their lanes.
 
     A sparse A also shows what is stored of it. `shown`, `colour` and `lane` are as in `values`; `marked`
-    outlines cells of D, which is what the emulator gives under `model`, scales and modifiers.
+    outlines cells of D, which is what the emulator gives under `model`, scales and modifiers. `element`, a
+    row and a column of D, outlines that element and what it is made of. A large product is drawn as heat
+    maps; `rows` and `columns` of D show a part of it with its numbers.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
@@ -585,24 +524,6 @@ def product(
     >>> [heat.name for heat in figure.data if heat.type == "heatmap"]
     ['lanes', 'B 16x8 f16', 'A 16x16 f16', 'D 16x8 f32']
     """
-    ins = parse_mma(ins)
-    picture = product_picture.product(
-        ins,
-        A,
-        B,
-        C,
-        codes=None,
-        copies=None,
-        shown=shown,
-        colour=colour,
-        lane=lane,
-        marked=marked,
-        model=model,
-        scale_a=scale_a,
-        scale_b=scale_b,
-        **modifiers,
-    )
-    return chart(picture, title=title)
 
 
 def figure(
@@ -614,9 +535,10 @@ def figure(
     instruction "A" is the dense matrix. The other names stand for the functions here; "lane" takes `lane`,
     and `held`, the registers of its operands by name. `title=False` leaves out title and notes.
 
-    Of tcgen05 the names are its matrices: those in tensor memory ("D", "A", "E", "SFA", "SFB", of cp "T")
-    take the options of `tensor_memory`, "R" of ld and st those of `tensor_registers`; "descriptor" has the
-    bits of the instruction descriptor, and "trace" is as above.
+    Of tcgen05.mma there are the same; its matrices in tensor memory ("D", "A", "E", "SFA", "SFB") take,
+    without numbers, the options of `tensor_memory`, and "descriptor" has the bits of the instruction
+    descriptor. Of tcgen05.ld and .st, "R" takes those of `tensor_registers`, and "lane" draws a thread; of
+    tcgen05.cp there is "T", what it writes.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
@@ -624,43 +546,50 @@ def figure(
     'Lane 5 of mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32'
     """
     form = parse_any(ins)
-    if isinstance(form, Tcgen05Form):
-        return chart(_tensor_picture(form, what, options), title=title)
-    return chart(_picture(parse_mma(form), "product" if what is None else what, options), title=title)
+    if isinstance(form, Tcgen05Form) and not isinstance(form, Tcgen05Mma):
+        return chart(_move_picture(form, what, options), title=title)
+    return chart(_picture(parse_product(form), what, options), title=title)
 
 
-def _tensor_picture(form: Tcgen05Form, what: str | None, options: dict[str, Any]) -> Picture:
+def _move_picture(form: Tcgen05Form, what: str | None, options: dict[str, Any]) -> Picture:
+    """The figure of an instruction of tcgen05 that multiplies nothing."""
     known = [*form.tensors, *form.operands]
-    known += ["descriptor", "trace"] if isinstance(form, Tcgen05Mma) else []
+    known += ["lane"] if form.operands else []
     if not known:
-        raise PtxlabError(f"no figure of {form.mnemonic}: it has no matrices")
+        raise PtxlabError(
+            f"no figure of {form.mnemonic}: it has no matrices; tcgen05.mma, .ld, .st and .cp have figures"
+        )
     name = known[0] if what is None else what
-    if "D" in known and what is None:
-        name = "D"
     if not is_name(name, known):
         raise PtxlabError(f"no figure {quoted(what)} of {form.mnemonic}; there are {listing(known, 8)}")
-    if name == "descriptor" and isinstance(form, Tcgen05Mma):
-        _check_options(name, instruction_descriptor_picture.instruction_descriptor, options, ("descriptor",))
-        return instruction_descriptor_picture.instruction_descriptor(form)
-    if name == "trace" and isinstance(form, Tcgen05Mma):
-        _check_keywords(name, options)
-        return trace_picture.trace(_trace(form, **{"C": None, **options}))
-    if name == "R" and isinstance(form, Tcgen05Move):
+    if name == "lane":
+        _check_options(name, register_pictures.lane, options, ("ins", "operand"))
+        return register_pictures.lane(form, **{"operand": "R", "lane": 0, **options})
+    if name == "R":
         _check_options(name, tensor_pictures.tensor_registers, options, ("move",))
-        return tensor_pictures.tensor_registers(form, **options)
-    if name in form.tensors:
-        _check_options(name, tensor_pictures.tensor_memory, options, ("ins", "operand"))
-        return tensor_pictures.tensor_memory(form, name, **options)
-    _check_options(name, fragment_pictures.tile, options, ("ins", "op"))
-    return fragment_pictures.tile(form, form.operands[name], **options)
+        return tensor_pictures.tensor_registers(_as_move(form), **options)
+    _check_options(name, tensor_pictures.tensor_memory, options, ("ins", "operand"))
+    return tensor_pictures.tensor_memory(form, name, **options)
 
 
-def _picture(ins: MmaForm, what: str, options: dict[str, Any]) -> Picture:
+def _as_move(form: Tcgen05Form) -> Tcgen05Move:
+    if not isinstance(form, Tcgen05Move):
+        raise PtxlabError(f"{form.mnemonic} moves no registers; tcgen05.ld and tcgen05.st do")
+    return form
+
+
+def _picture(ins: MmaForm | Tcgen05Mma, what: str | None, options: dict[str, Any]) -> Picture:
     known = _figure_names(ins)
-    if not is_name(what, known):
-        raise PtxlabError(f"no figure {quoted(what)} of {ins.mnemonic}; there are {listing(known)}")
-    _check_keywords(what, options)
-    match what:
+    name = what
+    if name is None:
+        name = "D" if isinstance(ins, Tcgen05Mma) else "product"
+    if not is_name(name, known):
+        raise PtxlabError(f"no figure {quoted(what)} of {ins.mnemonic}; there are {listing(known, 14)}")
+    has_numbers = bool({"matrix", "codes", "registers"} & options.keys())
+    if isinstance(ins, Tcgen05Mma) and name not in _DRAWN_BY and not has_numbers:
+        return _memory_picture(ins, name, options)
+    _check_keywords(name, options)
+    match name:
         case "product":
             return product_picture.product(ins, **options)
         case "metadata":
@@ -671,12 +600,25 @@ def _picture(ins: MmaForm, what: str, options: dict[str, Any]) -> Picture:
             return register_pictures.registers(ins, **{"lane": 0, **options})
         case "trace":
             return trace_picture.trace(_trace(ins, **{"C": None, **options}))
-    if {"matrix", "codes", "registers"} & options.keys():
-        return matrix_pictures.values(ins, what, **options)
-    if what == "stored":
+    if has_numbers:
+        return matrix_pictures.values(ins, name, **options)
+    if name == "stored":
         return fragment_pictures.fragment(ins, "A", **options)
-    dense = what == "A" and ins.sparse and ins.a.layout is not None
-    return fragment_pictures.fragment(ins, what, dense=dense, **options)
+    dense = name == "A" and ins.sparse and ins.a.layout is not None
+    return fragment_pictures.fragment(ins, name, dense=dense, **options)
+
+
+def _memory_picture(ins: Tcgen05Mma, name: str, options: dict[str, Any]) -> Picture:
+    """A matrix of tcgen05.mma without numbers, where it is, or the bits of the instruction descriptor."""
+    if name == "descriptor":
+        _check_options(name, instruction_descriptor_picture.instruction_descriptor, options, ("descriptor",))
+        return instruction_descriptor_picture.instruction_descriptor(ins)
+    operand = {"C": "D", "stored": "A"}.get(name, name)
+    if operand in ins.tensors:
+        _check_options(name, tensor_pictures.tensor_memory, options, ("ins", "operand"))
+        return tensor_pictures.tensor_memory(ins, operand, **options)
+    _check_options(name, fragment_pictures.tile, options, ("ins", "op"))
+    return fragment_pictures.tile(ins, ins.operands[operand], **options)
 
 
 def _check_keywords(what: str, options: dict[str, Any]) -> None:
@@ -686,7 +628,7 @@ def _check_keywords(what: str, options: dict[str, Any]) -> None:
         function = _DRAWN_BY[what]
     elif {"matrix", "codes", "registers"} & options.keys():
         function = matrix_pictures.values
-    _check_options(what, function, options, ("ins", "name", "modifiers"))
+    _check_options(what, function, options, ("ins", "name", "operand", "modifiers"))
     needed = {"trace": ("A", "B", "row", "col")}.get(what, ())
     missing = [name for name in needed if name not in options]
     if missing:
@@ -697,7 +639,7 @@ def _check_options(
     what: str, function: Callable[..., object], options: dict[str, Any], given: tuple[str, ...]
 ) -> None:
     parameters = inspect.signature(function).parameters
-    known = [name for name in parameters if name not in given] + ["title"]
+    known = [name for name in parameters if name not in (*given, "title")] + ["title"]
     if "modifiers" in parameters:
         known += [field.name for field in fields(Modifiers)]
     unknown = [name for name in options if name not in known]
@@ -707,13 +649,16 @@ def _check_options(
         )
 
 
-def _figure_names(ins: MmaForm) -> list[str]:
+def _figure_names(ins: MmaForm | Tcgen05Mma) -> list[str]:
     names = ["product", "A", "B", "C", "D"]
     if ins.sparse:
         names += ["stored", "metadata"]
     if ins.scale_a is not None:
         names.append("scales")
-    return [*names, "lane", "trace"]
+    names += ["lane", "trace"]
+    if not isinstance(ins, Tcgen05Mma):
+        return names
+    return [*names, *(name for name in ins.tensors if name not in names), "descriptor"]
 
 
 def _trace(

@@ -8,19 +8,21 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._util.arguments import as_array, as_flag, as_int, is_name
+from .._util.arguments import as_array, as_flag, as_index, as_int, is_name
 from ..errors import PtxlabError, listing, quoted
 from ..isa.form import Form
 from ..isa.mma import MmaForm
 from ..isa.modifiers import Modifiers
 from ..isa.operand import Operand
-from ..isa.parse import parse_any, parse_mma
+from ..isa.parse import parse_any
 from ..isa.sparsity import Structure
-from ..isa.tcgen05 import Tcgen05Form, Tcgen05Move
+from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Move
 from ..memory import Tile
-from .grid import Cell, Grid, Header, State, headers
+from .grid import Cell, Grid, Header, State, as_part, headers
+from .holders import Product, as_product, form_name, holders, k_headers, one_matrix
 from .labels import bit_range, element_names, index_range, layout_note, number_text, owners, runs
 from .picture import Picture
+from .scale_picture import tensor_scales
 from .tensor_pictures import tensor_memory, tensor_registers
 
 __all__ = [
@@ -36,13 +38,11 @@ __all__ = [
     "lane_colour_notes",
     "lane_key",
     "metadata",
-    "one_matrix",
     "operand_notes",
     "scales",
+    "tensor_colour_notes",
     "tile",
-    "warp_headings",
     "warp_notes",
-    "warp_rows",
 ]
 
 Label = Literal["auto", "elements", "registers", "lanes", "none"]
@@ -124,7 +124,7 @@ def fragment(
         )
     if lane is not None:
         lane = op.place(lane, 0).lane  # refuses a lane that does not exist
-    rows = warp_rows(op, warp)
+    rows = _warp_rows(op, warp)
     if dense and isinstance(ins, MmaForm):
         grid = _dense_grid(ins, label, lane, rows)
     else:
@@ -177,7 +177,7 @@ def _fragment_grid(ins: Form, op: Operand, label: Label, lane: int | None, rows:
         op.axes,
         name=op.name,
         row_rules=_warp_rules(ins, op),
-        row_groups=warp_headings(op),
+        row_groups=holders(op).row_groups(),
     )
 
 
@@ -207,7 +207,7 @@ def _dense_grid(ins: MmaForm, label: Label, lane: int | None, rows: range) -> Gr
         dense.axes,
         name="A",
         row_rules=_warp_rules(ins, op),
-        row_groups=warp_headings(op),
+        row_groups=holders(op).row_groups(),
     )
 
 
@@ -237,32 +237,9 @@ def _warp_rules(ins: Form, op: Operand) -> tuple[int, ...]:
     return ()
 
 
-def warp_rows(op: Operand, warp: int | None) -> range:
+def _warp_rows(op: Operand, warp: int | None) -> range:
     """The rows whose elements a warp holds; all of them for None."""
-    warps = op.lanes // 32
-    if warp is None:
-        return range(op.shape[0])
-    warp = as_int(warp, "warp")
-    if warp not in range(warps):
-        noun = "warp" if warps == 1 else "warps"
-        raise PtxlabError(
-            f"warp={quoted(warp)}: {op.name} is held by {op.lanes} lanes, which are "
-            f"{noun} {listing(range(warps))}"
-        )
-    each = op.shape[0] // warps
-    return range(warp * each, (warp + 1) * each)
-
-
-def warp_headings(op: Operand) -> tuple[Header, ...]:
-    """Beside the rows of a warpgroup's operand: the warp that holds them, and its lanes."""
-    warps = op.lanes // 32
-    if op.layout is None or warps == 1:
-        return ()
-    each = op.shape[0] // warps
-    return tuple(
-        Header(warp * each, each, (f"warp {warp}", f"lanes {index_range(32 * warp, 32)}"))
-        for warp in range(warps)
-    )
+    return range(op.shape[0]) if warp is None else holders(op).window(warp, op.name)[0]
 
 
 def warp_notes(rows: range, warp: int | None) -> tuple[str, ...]:
@@ -279,6 +256,11 @@ def lane_colour_notes(lanes: int) -> tuple[str, ...]:
     if lanes > 32:
         return LANE_COLOURS, "the lanes of every warp have the same colours"
     return (LANE_COLOURS,)
+
+
+def tensor_colour_notes() -> tuple[str, ...]:
+    """How the colours of lanes of tensor memory are read."""
+    return "hue: lane of tensor memory / 4, shade: lane % 4", "the same in every 32 lanes"
 
 
 def operand_notes(ins: Form, op: Operand, dense: bool = False) -> tuple[str, ...]:
@@ -448,21 +430,26 @@ def tile(ins: Form, op: Operand, swizzle: int = 0, colour: TileColour = "auto") 
 
 
 def metadata(
-    ins: MmaForm | str, nibbles: ArrayLike | None = None, selector: int = 0, *, warp: int | None = None
+    ins: Product | str, nibbles: ArrayLike | None = None, selector: int = 0, *, warp: int | None = None
 ) -> Picture:
     """Which bits of which lane say what is kept of each chunk, under one sparsity selector.
 
-    With nibbles, also the columns that they keep; `warp` shows the rows of one warp.
+    With nibbles, also the columns that they keep; `warp` shows the rows of one warp. Of tcgen05.mma.sp it is
+    tensor memory that has them: `tensor_memory` of "E".
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
     >>> metadata(ins, selector=1).grids[0].at(9, 3).text
     'T7: [15..12]'
     """
-    ins = parse_mma(ins)
-    structure, e = ins.structure, ins.e
-    if structure is None or e is None or e.layout is None:
+    ins = as_product(ins)
+    if ins.structure is None or ins.e is None:
         raise PtxlabError(f"{ins.mnemonic} is dense: it has no metadata; sparse forms are spelt .sp")
+    if isinstance(ins, Tcgen05Mma):
+        return _tensor_metadata(ins, nibbles, selector, warp)
+    structure, e = ins.structure, ins.e
+    if e.layout is None:
+        raise PtxlabError(f"{ins.mnemonic} has no metadata in registers")
     selector = as_int(selector, "selector")
     if selector not in ins.selectors:
         raise PtxlabError(f"selector={quoted(selector)}: {ins.mnemonic} takes {listing(ins.selectors)}")
@@ -491,13 +478,13 @@ def metadata(
         tuple(cells),
         hover,
         headers(e.shape[0], 1),
-        _k_headers("chunk", e.shape[1], structure.chunk),
+        k_headers("chunk", e.shape[1], structure.chunk),
         ("m", ""),
         name="E",
         row_rules=_warp_rules(ins, e),
-        row_groups=warp_headings(e),
+        row_groups=holders(e).row_groups(),
     )
-    rows = warp_rows(e, warp)
+    rows = _warp_rows(e, warp)
     notes = [
         f"{structure.title} sparsity: one nibble for {structure.chunk} columns",
         *warp_notes(rows, warp),
@@ -509,6 +496,17 @@ def metadata(
     if e.layout.copies > 1:
         grids.append(_lanes_read(lanes, "lanes read"))
     return Picture(f"Metadata E of {ins.mnemonic}", tuple(notes), tuple(grids))
+
+
+def _tensor_metadata(ins: Tcgen05Mma, nibbles: ArrayLike | None, selector: int, warp: int | None) -> Picture:
+    if selector:
+        ins = ins.with_descriptor(selector=selector)
+    lanes = None
+    if warp is not None:
+        first = 32 * as_index(warp, "warp", 4)
+        lanes = range(first, first + 32)
+    words = None if nibbles is None or ins.e is None else ins.e.pack_codes(nibbles)
+    return tensor_memory(ins, "E", lanes=lanes, words=words)
 
 
 def _checked_nibbles(ins: MmaForm, structure: Structure, e: Operand, nibbles: NDArray[Any]) -> NDArray[Any]:
@@ -529,21 +527,6 @@ def _kept_columns(structure: Structure, chunk: int, groups: tuple[int, ...]) -> 
     return ",".join(f"{first}-{first + structure.group - 1}" for first in firsts)
 
 
-def _k_headers(noun: str, count: int, length: int) -> tuple[Header, ...]:
-    """Headings of chunks or blocks, with the k that they cover."""
-    return tuple(Header(i, 1, (f"{noun} {i}", f"k {index_range(i * length, length)}")) for i in range(count))
-
-
-def one_matrix(op: Operand, matrix: ArrayLike) -> NDArray[Any]:
-    """A matrix for a picture: values of an operand, without batch axes."""
-    array = op.check_matrix(matrix)
-    if array.ndim != 2:
-        raise PtxlabError(
-            f"{op.name}: found shape {array.shape}; a picture shows one matrix, {op.shape[0]}x{op.shape[1]}"
-        )
-    return array
-
-
 # -- lanes -----------------------------------------------------------------------------------------------
 
 
@@ -558,16 +541,25 @@ def _lanes_read(lanes: NDArray[np.int64], title: str) -> Grid:
     return Grid((8, 4), cells, hover, headers(8, 1), headers(4, 1), ("group", "thread"), title, "lanes")
 
 
-def lane_key(count: int = 32) -> Grid:
+def lane_key(count: int = 32, *, tensor: bool = False) -> Grid:
     """The key to the colours: 8 groups of 4 lanes; a warpgroup of 128 lanes repeats them in every warp.
 
-    >>> lane_key().at(1, 5).text
-    'T21'
+    Those of `tensor` memory are named by their numbers, and repeat too.
+
+    >>> lane_key().at(1, 5).text, lane_key(tensor=True).at(1, 5).text
+    ('T21', '21')
     """
-    cells = tuple(Cell(lane % 4, lane // 4, 1, 1, (f"T{lane}",), lane) for lane in range(32))
+    prefix = "" if tensor else "T"
+    cells = tuple(Cell(lane % 4, lane // 4, 1, 1, (f"{prefix}{lane}",), lane) for lane in range(32))
     texts = [f"lane {lane}: group {lane // 4}, thread {lane % 4}" for lane in range(32)]
-    hover = np.array(texts, dtype=object).reshape(8, 4).T
     title = "lanes" if count == 32 else "lanes of a warp"
+    if tensor:
+        texts = [f"lanes {lane}, {lane + 32}, {lane + 64}, {lane + 96}" for lane in range(32)]
+        title = "lanes of tensor memory"
+    hover = np.array(texts, dtype=object).reshape(8, 4).T
+    if tensor:
+        rows, columns = (Header(0, 4, ()),), (Header(0, 8, ()),)
+        return Grid((4, 8), cells, hover, rows, columns, title=title, name="lanes")
     return Grid((4, 8), cells, hover, headers(4, 1), headers(8, 1), ("thread", "group"), title, "lanes")
 
 
@@ -575,7 +567,7 @@ def lane_key(count: int = 32) -> Grid:
 
 
 def scales(
-    ins: MmaForm | str,
+    ins: Product | str,
     scale_a: ArrayLike | None = None,
     scale_b: ArrayLike | None = None,
     *,
@@ -583,32 +575,49 @@ def scales(
     thread_id_a: int = 0,
     byte_id_b: int = 0,
     thread_id_b: int = 0,
+    rows: range | None = None,
+    columns: range | None = None,
+    title: bool = True,
 ) -> Picture:
     """Which byte of which lane scales each block of A and of B, under the byte-id and thread-id selectors.
 
-    With scales, also their values.
+    With scales, also their values. `rows` of A and `columns` of B show a part. Of tcgen05.mma, whose
+    descriptor has the ids, the bytes are those of tensor memory, 32 rows or columns in a cell; a part of at
+    most 300 scales shows each of them.
 
     >>> import ptxlab
     >>> qualifiers = "kind::mxf4.block_scale.scale_vec::2X"
     >>> ins = ptxlab.instruction(f"mma.sync.aligned.m16n8k64.row.col.{qualifiers}.f32.e2m1.e2m1.f32.ue8m0")
     >>> scales(ins, thread_id_a=1).grids[0].at(9, 0).text
     'T7: [7..0]'
+    >>> ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::mxf4.block_scale", m=128, n=64)
+    >>> scales(ins).grids[0].at(69, 1).text   # rows 64 to 95 of A, second block
+    'column 2 [15..8]'
     """
-    ins = parse_mma(ins)
+    ins = as_product(ins)
     if ins.scale_a is None or ins.scale_b is None or ins.scale_vec is None:
-        raise PtxlabError(f"{ins.mnemonic} has no block scales; forms with .block_scale have")
-    selectors = ins.check_modifiers(
-        Modifiers(byte_id_a=byte_id_a, thread_id_a=thread_id_a, byte_id_b=byte_id_b, thread_id_b=thread_id_b)
+        raise PtxlabError(f"{form_name(ins)} has no block scales; forms with .block_scale have")
+    part_a = as_part(rows, "rows", ins.scale_a.shape[0])
+    part_b = as_part(columns, "columns", ins.scale_b.shape[1])
+    ids = Modifiers(
+        byte_id_a=byte_id_a, thread_id_a=thread_id_a, byte_id_b=byte_id_b, thread_id_b=thread_id_b
     )
-    grids = (
-        *_scale_grids(ins, ins.scale_a, selectors.byte_id_a, selectors.thread_id_a, scale_a),
-        *_scale_grids(ins, ins.scale_b, selectors.byte_id_b, selectors.thread_id_b, scale_b),
-    )
+    if isinstance(ins, Tcgen05Mma):
+        if ids != Modifiers():
+            raise PtxlabError(
+                f"{ins.mnemonic}: its ids are in the descriptor, not arguments; "
+                "ins.with_descriptor(scale_a_id=..., scale_b_id=...) has others"
+            )
+        return tensor_scales(ins, scale_a, scale_b, part_a, part_b).with_title(title)
+    ids = ins.check_modifiers(ids)
+    a, lanes_a = _scale_grids(ins, ins.scale_a, ids.byte_id_a, ids.thread_id_a, scale_a)
+    b, lanes_b = _scale_grids(ins, ins.scale_b, ids.byte_id_b, ids.thread_id_b, scale_b)
+    a, b = a.part(part_a, range(a.shape[1])), b.part(range(b.shape[0]), part_b)
     notes = (
         f"{ins.scale_a.dtype}, one byte for {ins.k // ins.scale_vec} elements along k",
         "T<lane>: [bits] of its scale register",
     )
-    return Picture(f"Block scales of {ins.mnemonic}", notes, grids)
+    return Picture(f"Block scales of {ins.mnemonic}", notes, (a, lanes_a, b, lanes_b)).with_title(title)
 
 
 def _scale_grids(
@@ -638,7 +647,7 @@ def _scale_grids(
         hover[row, column] = (
             f"scales {scaled}, k {block}{by}\nlane {lane}, byte {element} (bits {bits}) of {register}"
         )
-    blocks = _k_headers("block", ins.scale_vec, length)
+    blocks = k_headers("block", ins.scale_vec, length)
     rows, columns, axes = blocks, headers(op.shape[1], 1), ("", "n")
     if matrix == "A":
         rows, columns, axes = headers(op.shape[0], 1), blocks, ("m", "")

@@ -13,17 +13,20 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PtxlabError
+from ..errors import PtxlabError, quoted
 
 __all__ = [
     "Arrow",
     "BitField",
+    "Box",
     "Cell",
     "FieldRole",
     "Grid",
     "Header",
     "Role",
     "State",
+    "as_part",
+    "clipped",
     "headers",
     "numbered_grid",
 ]
@@ -37,6 +40,8 @@ Role = Literal[
 FieldRole = Literal["sign", "exponent", "fraction", "ignored"]
 #: How a cell stands out: as usual, faded because another lane is in focus, or outlined.
 State = Literal["plain", "dim", "mark"]
+#: Row, column, height and width of a rectangle.
+Box = tuple[int, int, int, int]
 #: Room around the labels: "tight" is one letter a cell without a frame, as bits are drawn.
 _Density = Literal["normal", "close", "tight"]
 
@@ -130,9 +135,8 @@ class Grid:
     column_rules: tuple[
         tuple[int, int, int], ...
     ] = ()  # heavier lines: before a column, from a row, to a row
-    boxes: tuple[
-        tuple[int, int, int, int], ...
-    ] = ()  # frames (row, column, height, width) instead of one around all
+    boxes: tuple[Box, ...] = ()  # frames instead of one around all
+    outlines: tuple[Box, ...] = ()  # heavy lines around what is to be seen first, such as a row
     row_groups: tuple[Header, ...] = ()  # headings left of those of the rows, such as warps
     new_line: bool = False  # starts a new line of grids
     spot: tuple[int, int] | None = (
@@ -145,8 +149,12 @@ class Grid:
                 f"grid {self.title!r}: found tooltips of shape {self.hover.shape}; the grid is {self.shape}"
             )
         covered = np.zeros(self.shape, dtype=np.int64)
+        places = range(self.shape[0]), range(self.shape[1])
         for cell in self.cells:
-            covered[cell.row : cell.row + cell.height, cell.column : cell.column + cell.width] += 1
+            if cell.height == cell.width == 1 and cell.row in places[0] and cell.column in places[1]:
+                covered[cell.row, cell.column] += 1  # faster, and most are such
+            else:
+                covered[cell.row : cell.row + cell.height, cell.column : cell.column + cell.width] += 1
         wrong = np.argwhere(covered != 1)
         if wrong.size:
             row, column = wrong[0]
@@ -199,7 +207,20 @@ class Grid:
             row_groups=_shifted(self.row_groups, rows),
             row_rules=tuple(row - rows.start for row in self.row_rules if row in rows and row != rows.start),
             column_rules=column_rules,
+            outlines=tuple(
+                inside for box in self.outlines if (inside := clipped(box, rows, columns)) is not None
+            ),
         )
+
+
+def clipped(box: Box, rows: range, columns: range) -> Box | None:
+    """What of a rectangle lies in a part, counted from its start; None for nothing."""
+    row, column, height, width = box
+    top, bottom = max(row, rows.start), min(row + height, rows.stop)
+    left, right = max(column, columns.start), min(column + width, columns.stop)
+    if top >= bottom or left >= right:
+        return None
+    return top - rows.start, left - columns.start, bottom - top, right - left
 
 
 def _shifted(headings: Sequence[Header], part: range) -> tuple[Header, ...]:
@@ -207,13 +228,33 @@ def _shifted(headings: Sequence[Header], part: range) -> tuple[Header, ...]:
     return tuple(replace(head, start=head.start - part.start) for head in headings if head.start in part)
 
 
-def headers(size: int, step: int) -> tuple[Header, ...]:
-    """A heading for every `step` rows or columns: ``0``, or ``0..7``."""
+def as_part(part: object, name: str, size: int) -> range:
+    """A range of rows, columns or lanes that are to be seen; all of them for None.
+
+    >>> as_part(None, "rows", 128), as_part(range(8, 16), "rows", 128)
+    (range(0, 128), range(8, 16))
+    """
+    if part is None:
+        return range(size)
+    if not isinstance(part, range) or part.step != 1 or not 0 <= part.start < part.stop <= size:
+        raise PtxlabError(f"{name}={quoted(part)}: it is a range of 0 to {size}, such as range(0, {size})")
+    return part
+
+
+def headers(size: int, step: int, first: int = 0) -> tuple[Header, ...]:
+    """A heading for every `step` rows or columns: ``0``, or ``0..7``; they may begin with another number.
+
+    >>> [head.text for head in headers(10, 8, first=12)]
+    ['12..15', '16..21']
+    """
     found = []
-    for start in range(0, size, step):
-        span = min(step, size - start)
-        text = str(start) if span == 1 else f"{start}..{start + span - 1}"
+    start = 0
+    while start < size:
+        span = min(step - (first + start) % step, size - start)
+        number = first + start
+        text = str(number) if span == 1 else f"{number}..{number + span - 1}"
         found.append(Header(start, span, (text,)))
+        start += span
     return tuple(found)
 
 

@@ -98,17 +98,23 @@ def _row_runs(lane: NDArray[np.int64], element: NDArray[np.int64]) -> list[tuple
     return spans
 
 
-def number_text(value: ArrayLike, digits: int = 4) -> str:
+def _as_number(value: ArrayLike) -> int | float:
+    scalar = np.asarray(value)
+    if scalar.dtype.kind in "iub":
+        return int(scalar)
+    with np.errstate(invalid="ignore"):
+        return float(scalar.astype(np.float64))
+
+
+def number_text(value: ArrayLike | float, digits: int = 4) -> str:
     """A number for a cell: in full if it is an integer and short, otherwise with so many digits.
 
     >>> number_text(-0.0), number_text(1 / 3), number_text(2.0**40)
     ('-0', '0.3333', '1.1e12')
     """
-    scalar = np.asarray(value)
-    if scalar.dtype.kind in "iub":
-        return str(int(scalar))
-    with np.errstate(invalid="ignore"):
-        number = float(scalar.astype(np.float64))
+    number = value if isinstance(value, float) else _as_number(value)
+    if isinstance(number, int):
+        return str(number)
     if number == 0:
         return "-0" if np.signbit(number) else "0"
     if number.is_integer() and abs(number) < 1e7:

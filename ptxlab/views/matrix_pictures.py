@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import product
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -13,7 +15,8 @@ from .._util.arguments import as_array, as_integers, as_text, is_name
 from ..errors import PtxlabError, listing, quoted
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
-from ..isa.parse import parse_mma
+from ..isa.tcgen05 import Tcgen05Mma
+from ..isa.tensor_memory import TensorOperand
 from ..memory import Tile
 from .fragment_pictures import (
     BANK_COLOURS,
@@ -23,12 +26,12 @@ from .fragment_pictures import (
     core_matrix_tint,
     lane_colour_notes,
     metadata,
-    warp_headings,
+    tensor_colour_notes,
     warp_notes,
-    warp_rows,
 )
-from .grid import Cell, Grid, Header, State, headers
-from .labels import bit_range, number_text, owners
+from .grid import Box, Cell, Grid, Header, State, as_part, clipped, headers
+from .holders import AnyOperand, Holders, Product, as_product, form_name, holders, product_operand
+from .labels import index_range, number_text
 from .picture import Picture
 
 __all__ = [
@@ -40,6 +43,8 @@ __all__ = [
     "check_options",
     "colour_keys",
     "colour_notes",
+    "colour_of_warp",
+    "holder_note",
     "labels_fit",
     "value_matrix",
     "values",
@@ -59,19 +64,22 @@ _WARP_COLOURS = (1, 29, 25, 17)  # blue, orange, green and purple among the colo
 
 @dataclass(frozen=True)
 class ValueMatrix:
-    """A matrix of an instruction: codes, values, and the lane and element that hold each (-1: none).
+    """A matrix of an instruction: codes, values, and who holds each.
 
     `name` is that of the operand; of a sparse instruction "A" is the dense matrix and "stored" the compressed
     one.
     """
 
-    ins: MmaForm
+    ins: Product
     name: str
-    operand: Operand
+    held: Holders
     codes: NDArray[Any]
     values: NDArray[Any]
-    lanes: NDArray[np.int64]
-    elements: NDArray[np.int64]
+
+    @property
+    def operand(self) -> AnyOperand:
+        """The operand that is held; of a sparse A in lanes the compressed one."""
+        return self.held.operand
 
     @property
     def title(self) -> str:
@@ -79,48 +87,53 @@ class ValueMatrix:
 
     @property
     def not_stored(self) -> NDArray[np.bool_]:
-        """Elements of a sparse A in registers that are not stored."""
-        if self.name == "A" and self.ins.sparse and self.operand.layout is not None:
-            return np.asarray(self.lanes < 0)
+        """Elements of a sparse A in registers or in tensor memory that are not stored."""
+        if self.name == "A" and self.ins.sparse and self.held.present:
+            return np.asarray(self.held.lanes < 0)
         return np.zeros(self.codes.shape, dtype=np.bool_)
 
-    def labels(self, shown: Shown) -> NDArray[Any]:
-        """The label of every cell."""
-        labels = np.empty(self.codes.shape, dtype=object)
-        bits, prefix = self.operand.dtype.bits, self.operand.name.lower()
-        for at, absent in np.ndenumerate(self.not_stored):
-            if absent:
+    def labels(self, shown: Shown, part: tuple[range, range] | None = None) -> NDArray[Any]:
+        """The label of every cell, or of those in a part; "" elsewhere."""
+        labels = np.full(self.codes.shape, "", dtype=object)
+        rows, columns = part or self.whole
+        bits, not_stored = self.operand.dtype.bits, self.not_stored
+        for at in product(rows, columns):
+            if not_stored[at]:
                 labels[at] = NOT_STORED
             elif shown == "hex":
                 labels[at] = f"{int(self.codes[at]):0{-(-bits // 4)}x}"
             elif shown == "binary" or self.name == "E":
                 labels[at] = f"{int(self.codes[at]):0{bits}b}"
-            elif shown == "lane" and self.lanes[at] >= 0:
-                labels[at] = f"T{self.lanes[at]}:{prefix}{self.elements[at]}"
+            elif shown == "lane" and self.held.lanes[at] >= 0:
+                labels[at] = self.held.label(*at)
             else:
-                labels[at] = number_text(self.values[at])
+                labels[at] = number_text(self.numbers[at[0]][at[1]])
         return labels
 
-    def hover(self) -> NDArray[Any]:
-        """The tooltip of every cell."""
-        op, hover = self.operand, np.empty(self.codes.shape, dtype=object)
-        places = [op.place(0, element) for element in range(op.layout.elements)] if op.layout else []
-        digits, not_stored = -(-op.dtype.bits // 4), self.not_stored
-        for at, lane in np.ndenumerate(self.lanes):
-            value, code = number_text(self.values[at], 9), f"0x{int(self.codes[at]):0{digits}x}"
-            lines = [f"{self.title}[{at[0]}][{at[1]}] = {value}, code {code}"]
-            if lane >= 0:
-                place = places[int(self.elements[at])]
-                lines += [
-                    f"lane {lane}, element {op.name.lower()}{place.element}",
-                    f"register {place.register}, bits {bit_range(place.low, place.high)}",
-                ]
-            elif not_stored[at]:
+    def hover(self, part: tuple[range, range]) -> NDArray[Any]:
+        """The tooltip of every cell of a part."""
+        rows, columns = part
+        hover = np.empty((len(rows), len(columns)), dtype=object)
+        digits, not_stored = -(-self.operand.dtype.bits // 4), self.not_stored
+        title, numbers = self.title, self.numbers
+        for row, column in product(rows, columns):
+            value, code = number_text(numbers[row][column], 9), int(self.codes[row, column])
+            lines = [f"{title}[{row}][{column}] = {value}, code 0x{code:0{digits}x}"]
+            if not_stored[row, column]:
                 lines.append("not stored: the metadata keeps other elements of its chunk")
             else:
-                lines.append("in shared memory")
-            hover[at] = "\n".join(lines)
+                lines += self.held.place(row, column)
+            hover[row - rows.start, column - columns.start] = "\n".join(lines)
         return hover
+
+    @cached_property
+    def numbers(self) -> list[list[int | float]]:
+        """The values as numbers of Python."""
+        if self.values.dtype.kind in "iub":
+            return [list(map(int, row)) for row in self.values]
+        with np.errstate(invalid="ignore"):
+            rows: list[list[int | float]] = self.values.astype(np.float64).tolist()
+        return rows
 
     def heat(self) -> NDArray[np.float64]:
         """Every value between -1 and 1; what is not finite counts as the largest."""
@@ -132,28 +145,25 @@ class ValueMatrix:
 
     def tints(self, colour: Colour) -> NDArray[np.int64]:
         """The lane whose colour each cell has, or -1; registers and warps borrow the colours of lanes."""
+        lanes = self.held.lanes
         if colour in ("core matrix", "bank"):
             return self._memory_tints(colour)
         if colour in ("value", "nothing"):
             return np.full(self.codes.shape, -1)
         if colour == "register":
-            tints = self.elements // self.operand.elements_per_register % 8 * 4 + 1
+            tints = self.held.words % 8 * 4 + 1
         elif colour == "warp":
-            tints = np.array(_WARP_COLOURS)[self.lanes // 32 % 4]
+            tints = np.array(_WARP_COLOURS)[lanes // 32 % 4]
         else:
-            tints = self.lanes
-        return np.where(self.lanes < 0, -1, tints)
-
-    def keys(self, colour: Colour) -> tuple[Grid, ...]:
-        """What the colours of registers, warps and banks mean; lanes are named beside the rows."""
-        return colour_keys(colour, self.operand.registers, self.operand.lanes)
+            tints = lanes
+        return np.where(lanes < 0, -1, tints)
 
     def _memory_tints(self, colour: Colour) -> NDArray[np.int64]:
         """Colours by core matrix or bank of what is in shared memory, K-major and without swizzle."""
         op, (rows, columns) = self.operand, self.codes.shape
         tints = np.full(self.codes.shape, -1)
-        if op.layout is not None or (self.name == "A" and self.ins.sparse):  # the compressed A is there
-            return tints
+        if not isinstance(op, Operand) or op.layout is not None or (self.name == "A" and self.ins.sparse):
+            return tints  # of a sparse A, the compressed one is there
         tile, per_piece = Tile.of(op), 128 // op.dtype.bits
         for row, column in np.ndindex(rows, columns):
             outer, k = (row, column) if op.axes[0] == "m" else (column, row)
@@ -165,19 +175,22 @@ class ValueMatrix:
 
     def rules(self) -> tuple[list[int], list[int]]:
         """Rows and columns before which a heavier line stands: where lanes begin anew, and between chunks."""
-        rows, columns = self.operand.shape
-        if self.operand.layout is None:
-            return list(range(8, rows, 8)) if self.operand.axes[0] == "m" else [], []
+        rows, columns = self.codes.shape
         if self.ins.mma_count > 1:
             return list(range(8, rows, 8)), list(range(8, columns, 8)) if self.name == "B" else []
-        lanes = owners(self.operand.layout)[0]
-        down, across = _lane_restarts(lanes[:, 0]), _lane_restarts(lanes[0])
+        down, across = self.held.rules()
         structure = self.ins.structure
-        if structure is not None and self.name in ("A", "stored"):
+        if structure is not None and self.name in ("A", "stored") and self.held.present:
             width = structure.chunk if self.name == "A" else structure.chunk // 2
             if width > 1:
                 across = list(range(width, columns, width))
         return down, across
+
+    @property
+    def whole(self) -> tuple[range, range]:
+        """All rows and columns."""
+        rows, columns = self.codes.shape
+        return range(rows), range(columns)
 
     def grid(
         self,
@@ -187,95 +200,117 @@ class ValueMatrix:
         lane: int | None = None,
         marked: NDArray[Any] | None = None,
         spread: tuple[int, int] = (1, 1),
+        part: tuple[range, range] | None = None,
+        outlines: tuple[Box, ...] = (),
     ) -> Grid:
         """The matrix as a grid, with these labels or none.
 
-        `spread` is how many places of the grid, down and across, a cell takes.
+        `spread` is how many places of the grid, down and across, a cell takes; `part` are the rows and
+        columns that it shows, and `outlines` the rectangles around which a line goes.
         """
-        (rows, columns), (tall, wide) = self.codes.shape, spread
+        (rows, columns), (tall, wide) = part or self.whole, spread
         tints, not_stored = self.tints(colour), self.not_stored
         heat = self.heat() if colour == "value" else np.zeros(self.codes.shape)
         cells = []
-        for row, column in np.ndindex(rows, columns):
+        for row, column in product(rows, columns):
             tint = int(tints[row, column]) if tints[row, column] >= 0 else None
             warmth = None
             if tint is None and not not_stored[row, column]:
                 warmth = float(heat[row, column])
             lines = () if labels is None else (str(labels[row, column]),)
             state = _state(
-                int(self.lanes[row, column]), lane, marked is not None and bool(marked[row, column])
+                int(self.held.lanes[row, column]), lane, marked is not None and bool(marked[row, column])
             )
-            cells.append(Cell(row * tall, column * wide, tall, wide, lines, tint, state, heat=warmth))
+            place = ((row - rows.start) * tall, (column - columns.start) * wide, tall, wide)
+            cells.append(Cell(*place, lines, tint, state, heat=warmth))
         down, across = self.rules()
+        groups = self.held.row_groups()
         if labels is None:
-            down, across = [row for row in down if self.operand.lanes > 32 and row % 16 == 0], []
-        row_heads, column_heads = self._headings(labels, spread)
-        if labels is not None and colour == "lane" and self.operand.layout is not None and spread == (1, 1):
-            row_heads, column_heads = self._with_lanes(row_heads, column_heads)
+            down, across = [group.start for group in groups], []
+        row_heads, column_heads = self._headings(labels, spread, (rows, columns))
+        if labels is not None and colour == "lane" and self.held.present and spread == (1, 1):
+            row_heads, column_heads = self._with_lanes(row_heads, column_heads, (rows, columns))
+        hover = self.hover((rows, columns))
         return Grid(
-            (rows * tall, columns * wide),
+            (len(rows) * tall, len(columns) * wide),
             tuple(cells),
-            np.repeat(np.repeat(self.hover(), tall, axis=0), wide, axis=1),
+            np.repeat(np.repeat(hover, tall, axis=0), wide, axis=1),
             row_heads,
             column_heads,
             self.operand.axes,
             name=self.title,
             density="close",
-            row_rules=tuple(row * tall for row in down),
-            column_rules=tuple((column * wide, 0, rows * tall) for column in across),
-            row_groups=self._warps(tall),
+            row_rules=tuple((row - rows.start) * tall for row in down if row in rows and row != rows.start),
+            column_rules=tuple(
+                ((column - columns.start) * wide, 0, len(rows) * tall)
+                for column in across
+                if column in columns and column != columns.start
+            ),
+            row_groups=_spread_groups(groups, rows, tall),
+            outlines=tuple(
+                (box[0] * tall, box[1] * wide, box[2] * tall, box[3] * wide)
+                for outline in outlines
+                if (box := clipped(outline, rows, columns)) is not None
+            ),
         )
 
     def _headings(
-        self, labels: NDArray[Any] | None, spread: tuple[int, int]
+        self, labels: NDArray[Any] | None, spread: tuple[int, int], part: tuple[range, range]
     ) -> tuple[tuple[Header, ...], tuple[Header, ...]]:
-        (rows, columns), (tall, wide) = self.codes.shape, spread
+        (rows, columns), (tall, wide) = part, spread
         if labels is None:
-            return headers(rows * tall, 8), _headings(columns, wide, 0)
+            down = headers(len(rows) * tall, 8, rows.start * tall)
+            return (_headings(rows, tall, 0) if tall > 1 else down), _headings(columns, wide, 0)
         letters = max((len(str(label)) for label in labels.ravel()), default=1)
         return _headings(rows, tall, 9), _headings(columns, wide, letters * wide)
 
-    def _warps(self, tall: int) -> tuple[Header, ...]:
-        """Headings that name the warps of rows."""
-        return tuple(
-            replace(head, start=head.start * tall, size=head.size * tall)
-            for head in warp_headings(self.operand)
-        )
-
     def _with_lanes(
-        self, rows: tuple[Header, ...], columns: tuple[Header, ...]
+        self, rows: tuple[Header, ...], columns: tuple[Header, ...], part: tuple[range, range]
     ) -> tuple[tuple[Header, ...], tuple[Header, ...]]:
         """Headings that name the lanes of rows (of B: columns), for those who do not see the colours."""
         if self.name != "B":
-            digits = len(str(self.codes.shape[0] - 1))
-            texts = [_holders(lanes) for lanes in self.lanes]
+            digits = len(str(part[0].stop - 1))
+            texts = ["".join(self.held.lane_names(self.held.lanes[row])) for row in part[0]]
+            own = np.arange(self.codes.shape[0])[:, None]
+            same = (self.held.lanes == own) | (self.held.lanes < 0)
+            if isinstance(self.operand, TensorOperand) and same.all():
+                texts = [""] * len(texts)  # lane m holds row m
             named = tuple(
                 replace(head, lines=(f"{text} {head.text:>{digits}}".strip().replace(" ", _NOBREAK),))
                 for head, text in zip(rows, texts, strict=True)
             )
             return named, columns
-        if len(columns) == self.codes.shape[1] <= 16:
+        if len(columns) == len(part[1]) <= 16:
             columns = tuple(
-                replace(head, lines=(*head.lines, *_holders_in_two_lines(lanes)))
-                for head, lanes in zip(columns, self.lanes.T, strict=True)
+                replace(head, lines=(*head.lines, *self.held.lane_names(self.held.lanes[:, column])))
+                for head, column in zip(columns, part[1], strict=True)
             )
         return rows, columns
 
 
-def colour_keys(colour: Colour, registers: int, lanes: int) -> tuple[Grid, ...]:
-    """The key to colours by register, warp or bank, for so many registers and lanes."""
-    if colour == "register" and registers:
-        hues = range(min(registers, 8))
-        numbers = [list(range(hue, registers, 8)) for hue in hues]
+def colour_keys(colour: Colour, words: int, lanes: int, *, tensor: bool = False) -> tuple[Grid, ...]:
+    """The key to colours by register, warp or bank, for so many registers and lanes.
+
+    In `tensor` memory, columns take the place of registers.
+    """
+    if colour == "register" and words:
+        noun = "columns" if tensor else "registers"
+        hues = range(min(words, 8))
+        numbers = [list(range(hue, words, 8)) for hue in hues]
         texts = [str(each[0]) if len(each) == 1 else f"{each[0]}, {each[1]}" for each in numbers]
         texts = [f"{text} ..." if len(each) > 2 else text for text, each in zip(texts, numbers, strict=True)]
-        tooltips = [f"registers {', '.join(map(str, each))}" for each in numbers]
-        return (colour_key("registers", texts, [hue * 4 + 1 for hue in hues], tooltips),)
+        tooltips = [f"{noun} {', '.join(map(str, each))}" for each in numbers]
+        return (colour_key(noun, texts, [hue * 4 + 1 for hue in hues], tooltips),)
     if colour == "warp" and lanes > 32:
-        warps = range(lanes // 32)
+        warps = range(min(lanes // 32, 4))
         tooltips = [f"warp {warp}: lanes {32 * warp}..{32 * warp + 31}" for warp in warps]
         return (colour_key("warps", [str(warp) for warp in warps], _WARP_COLOURS, tooltips),)
     return (bank_key(),) if colour == "bank" else ()
+
+
+def colour_of_warp(warp: int) -> int:
+    """The lane whose colour a warp has."""
+    return _WARP_COLOURS[warp % 4]
 
 
 def _state(owner: int, lane: int | None, marked: bool) -> State:
@@ -284,78 +319,44 @@ def _state(owner: int, lane: int | None, marked: bool) -> State:
     return "plain" if lane is None else "dim"
 
 
-def _lane_restarts(lanes: NDArray[np.int64]) -> list[int]:
-    """Where the lanes along a row or a column start again from a lower one, or another warp begins."""
-    return [int(i) + 1 for i in np.flatnonzero((np.diff(lanes) < 0) | (np.diff(lanes // 32) != 0))]
+def _spread_groups(groups: tuple[Header, ...], rows: range, tall: int) -> tuple[Header, ...]:
+    """Headings of groups of rows, as far as these rows go, each so many places tall."""
+    inside = []
+    for group in groups:
+        box = clipped((group.start, 0, group.size, 1), rows, range(1))
+        if box is not None:
+            inside.append(Header(box[0] * tall, box[2] * tall, group.lines))
+    return tuple(inside)
 
 
-def _lane_span(lanes: NDArray[np.int64]) -> tuple[int, str, int] | None:
-    """The lanes that hold a row or a column, if two numbers name them: first, ".." or ",", last."""
-    holders = [int(lane) for lane in np.unique(lanes[lanes >= 0])]
-    if not holders:
-        return None
-    first, last = holders[0], holders[-1]
-    if last - first + 1 == len(holders):
-        return first, "..", last
-    return (first, ",", last) if len(holders) == 2 else None
-
-
-def _holders(lanes: NDArray[np.int64]) -> str:
-    """``T0..3``, ``T9,11`` or ``T5``."""
-    span = _lane_span(lanes)
-    if span is None:
-        return ""
-    first, joint, last = span
-    return f"T{first}" if first == last else f"T{first}{joint}{last}"
-
-
-def _holders_in_two_lines(lanes: NDArray[np.int64]) -> tuple[str, str]:
-    """``T0`` over ``..3``."""
-    span = _lane_span(lanes)
-    if span is None:
-        return "", ""
-    first, joint, last = span
-    return (f"T{first}", "") if first == last else (f"T{first}", f"{joint}{last}")
-
-
-def _headings(size: int, spread: int, letters: int) -> tuple[Header, ...]:
+def _headings(part: range, spread: int, letters: int) -> tuple[Header, ...]:
     """Headings of rows or columns: one each where so many letters fit, otherwise one for several."""
-    if letters >= len(str(size - 1)):
+    size, digits = len(part), len(str(part.stop - 1))
+    few = size <= 16 and digits > 2  # in a part of a large matrix
+    if letters >= digits or (letters and few) or (spread >= 4 and size <= 8):
         step = 1
-    elif letters or size <= 32:
+    elif letters or size % 16:
         step = 8
     else:
         step = 16 if size <= 128 else 32
     heads = []
-    for head in headers(size, step):
+    for head in headers(size, step, part.start):
         lines = head.lines if head.size == step else ("",)  # a remainder has no room for its name
         heads.append(Header(head.start * spread, head.size * spread, lines))
     return tuple(heads)
 
 
 def value_matrix(
-    ins: MmaForm, name: str, codes: NDArray[Any], nibbles: NDArray[Any] | None = None, copy: int = 0
+    ins: Product, name: str, codes: NDArray[Any], nibbles: NDArray[Any] | None = None, copy: int = 0
 ) -> ValueMatrix:
     """The matrix with these codes; a sparse A takes the nibbles that say what is stored."""
-    op = _operand(ins, name)
-    lanes = elements = np.full(op.shape, -1, dtype=np.int64)
+    op = product_operand(ins, name)
     if name == "A" and ins.structure is not None and nibbles is not None and ins.a.layout is not None:
         positions = ins.structure.positions(nibbles, ins.metadata_ordered)
-        stored_lanes, stored_elements = owners(ins.a.layout)
-        lanes, elements = lanes.copy(), elements.copy()
-        np.put_along_axis(lanes, positions, stored_lanes, axis=1)
-        np.put_along_axis(elements, positions, stored_elements, axis=1)
-        op = replace(ins.a, shape=op.shape, layout=op.layout)
-    elif op.layout is not None:
-        lanes, elements = owners(op.layout, copy)
-    return ValueMatrix(ins, name, op, codes, op.dtype.decode(codes), lanes, elements)
-
-
-def _operand(ins: MmaForm, name: str) -> Operand:
-    """The operand of a matrix; "A" is the dense one, "stored" the compressed one."""
-    if name == "stored":
-        return ins.a
-    return ins.a_dense if name == "A" else ins.operand(name)
+        held = holders(ins.a).expanded(positions, ins.k)
+    else:
+        held = holders(op, copy)
+    return ValueMatrix(ins, name, held, codes, op.dtype.decode(codes))
 
 
 def labels_fit(
@@ -367,8 +368,8 @@ def labels_fit(
 
 
 def values(
-    ins: MmaForm | str,
-    name: str,
+    ins: Product | str,
+    operand: str,
     matrix: ArrayLike | None = None,
     *,
     codes: ArrayLike | None = None,
@@ -379,15 +380,20 @@ def values(
     lane: int | None = None,
     warp: int | None = None,
     marked: ArrayLike | None = None,
+    rows: range | None = None,
+    columns: range | None = None,
     copy: int = 0,
+    title: bool = True,
 ) -> Picture:
     """A matrix with its numbers in the cells, coloured by lane: of values, of codes, or out of registers.
 
     For sparse instructions "A" is the dense matrix, with dots for what is not stored, and "stored" the
     compressed one. `shown` puts codes ("hex", "binary") or holders ("lane") into the cells, `colour` is by
     "lane", "register", "warp", "value" or "nothing". `lane` puts a lane in focus, `warp` shows the rows of
-    one warp, `marked` outlines cells. What is too large for labels becomes a heat map of its values. An
-    operand in shared memory is coloured by "core matrix" or by "bank".
+    one warp, `marked` outlines cells. What is too large for labels becomes a heat map of its values; `rows`
+    and `columns` show a part of it. An operand in shared memory is coloured by "core matrix" or by "bank".
+    Of tcgen05.mma, lanes and columns of tensor memory stand for lanes and registers, and `registers` are
+    words [lanes, columns] of it.
 
     >>> import numpy as np, ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
@@ -399,47 +405,66 @@ def values(
     lane 4, element a29
     register 3, bits [23..20]
     """
-    ins = parse_mma(ins)
+    ins = as_product(ins)
     check_options(shown, colour)
-    name = as_text(name, "operand")
+    name = as_text(operand, "operand")
     if name == "stored" and not ins.sparse:
-        raise PtxlabError(f"{ins.mnemonic} is dense: its A is not compressed; ask for 'A'")
+        raise PtxlabError(f"{form_name(ins)} is dense: its A is not compressed; ask for 'A'")
     if name != "stored":
-        name = ins.operand(name).name
+        name = product_operand(ins, name).name
     if name == "E":
-        return _metadata(ins, matrix, codes, registers, copy, warp)
+        return _metadata(ins, matrix, codes, registers, copy, warp).with_title(title)
     content, kept = _content(ins, name, matrix, codes, registers, nibbles, copy)
     numbers = value_matrix(ins, name, content, kept, copy)
-    op = numbers.operand
+    held, whose = numbers.held, f"{name} of {form_name(ins)}"
     if lane is not None:
-        lane = op.place(lane, 0).lane  # refuses a lane that does not exist
-    if warp is not None and op.layout is None:
-        raise PtxlabError(
-            f"warp={quoted(warp)}: {op.name} of {ins.mnemonic} lives in shared memory, "
-            "where no warp has its own part"
-        )
-    rows = warp_rows(op, warp) if op.layout else range(op.shape[0])
-    labels = numbers.labels(shown) if len(rows) * op.shape[1] <= _MOST_CELLS else None
-    if labels is not None and not labels_fit([labels[rows.start : rows.stop]]):
-        labels = None
+        lane = held.check_lane(lane)
+    part = _part(numbers, rows, columns, warp, whose)
+    labels = None
+    if len(part[0]) * len(part[1]) <= _MOST_CELLS:
+        labels = numbers.labels(shown, part)
+        if not labels_fit([labels[part[0].start : part[0].stop, part[1].start : part[1].stop]]):
+            labels = None
     if colour == "auto":
         colour = _automatic_colour(numbers, labels is not None)
-    if colour in ("core matrix", "bank") and op.layout is not None:
+    if colour in ("core matrix", "bank") and held.present:
+        where = "tensor memory" if isinstance(held.operand, TensorOperand) else "registers"
         raise PtxlabError(
-            f"colour={quoted(colour)}: {op.name} of {ins.mnemonic} lives in registers; "
-            "core matrices and banks are of shared memory"
+            f"colour={quoted(colour)}: {whose} lives in {where}; core matrices and banks are of shared memory"
         )
-    outlined = None if marked is None else as_marks(marked, op.shape, f"{name} of {ins.mnemonic}")
-    grid = numbers.grid(labels, colour, lane=lane, marked=outlined)
-    notes = [*_matrix_notes(numbers), *warp_notes(rows, warp)]
+    outlined = None if marked is None else as_marks(marked, content.shape, whose)
+    grid = numbers.grid(labels, colour, lane=lane, marked=outlined, part=part)
+    notes = [*_matrix_notes(numbers), *_part_notes(numbers, part, warp)]
     if labels is not None and shown in _SHOWN_NOTES:
-        notes.append(_SHOWN_NOTES[shown])
+        notes.append(holder_note(ins) if shown == "lane" else _SHOWN_NOTES[shown])
+    tensor = isinstance(held.operand, TensorOperand)
     return Picture(
-        f"{_TITLES.get(name, name)} of {ins.mnemonic}",
-        (*notes, *colour_notes(colour, op.lanes)),
-        (grid.part(rows, range(op.shape[1])),),
-        keys=numbers.keys(colour),
-    )
+        f"{_TITLES.get(name, name)} of {form_name(ins)}",
+        (*notes, *colour_notes(colour, held.lane_count, tensor=tensor)),
+        (grid,),
+        keys=colour_keys(colour, held.word_count, held.lane_count, tensor=tensor),
+    ).with_title(title)
+
+
+def _part(
+    numbers: ValueMatrix, rows: range | None, columns: range | None, warp: int | None, whose: str
+) -> tuple[range, range]:
+    """The rows and columns that are shown: all, those of a warp, or those asked for."""
+    if warp is not None and (rows is not None or columns is not None):
+        raise PtxlabError(f"warp={quoted(warp)}: it says which part is shown; so do rows and columns")
+    if warp is not None:
+        return numbers.held.window(warp, whose)
+    down, across = numbers.codes.shape
+    return as_part(rows, "rows", down), as_part(columns, "columns", across)
+
+
+def _part_notes(numbers: ValueMatrix, part: tuple[range, range], warp: int | None) -> tuple[str, ...]:
+    rows, columns = part
+    if warp is not None:
+        return warp_notes(rows, warp)
+    if (len(rows), len(columns)) == numbers.codes.shape:
+        return ()
+    return (f"rows {index_range(rows.start, len(rows))}, columns {index_range(columns.start, len(columns))}",)
 
 
 _TITLES = {"stored": "Compressed A", "SFA": "Block scales of A", "SFB": "Block scales of B"}
@@ -464,11 +489,18 @@ def as_marks(marked: ArrayLike, shape: tuple[int, int], matrix: str) -> NDArray[
 def _automatic_colour(numbers: ValueMatrix, labelled: bool) -> Colour:
     if not labelled:
         return "value"
-    return "lane" if numbers.operand.layout else "core matrix"
+    return "lane" if numbers.held.present else "core matrix"
+
+
+def holder_note(ins: Product) -> str:
+    """How the holders in cells are to be read."""
+    if not isinstance(ins, Tcgen05Mma):
+        return _SHOWN_NOTES["lane"]
+    return "<CTA>/<lane>:<column> of tensor memory" if ins.d.ctas > 1 else "<lane>:<column> of tensor memory"
 
 
 def _metadata(
-    ins: MmaForm,
+    ins: Product,
     matrix: ArrayLike | None,
     codes: ArrayLike | None,
     registers: ArrayLike | None,
@@ -477,12 +509,12 @@ def _metadata(
 ) -> Picture:
     nibbles = codes if matrix is None else matrix
     if nibbles is None and registers is not None and ins.e is not None:
-        nibbles = ins.e.unpack_codes(registers, selector)
+        nibbles = ins.e.unpack_codes(registers, selector if isinstance(ins, MmaForm) else 0)
     return metadata(ins, nibbles, selector, warp=warp)
 
 
 def _content(
-    ins: MmaForm,
+    ins: Product,
     name: str,
     matrix: ArrayLike | None,
     codes: ArrayLike | None,
@@ -504,7 +536,7 @@ def _content(
         raise PtxlabError(
             f"nibbles: found shape {kept.shape}; {ins.mnemonic} has {ins.e.shape[0]}x{ins.e.shape[1]}"
         )
-    op = _operand(ins, name)
+    op = product_operand(ins, name)
     if registers is not None:
         registers = as_array(registers, name)
         if registers.ndim != 2:
@@ -541,14 +573,15 @@ def _matrix_notes(numbers: ValueMatrix) -> list[str]:
     return notes
 
 
-def colour_notes(colour: Colour, lanes: int) -> tuple[str, ...]:
-    """How the colours are read."""
+def colour_notes(colour: Colour, lanes: int, *, tensor: bool = False) -> tuple[str, ...]:
+    """How the colours are read, for so many lanes, of a warp or a warpgroup or of `tensor` memory."""
     if colour == "lane":
-        return lane_colour_notes(lanes)
+        return tensor_colour_notes() if tensor else lane_colour_notes(lanes)
     if colour == "register":
-        return ("hue: register % 8",)
+        return ("hue: column of tensor memory % 8" if tensor else "hue: register % 8",)
     if colour == "warp" and lanes > 32:
-        return ("blue, orange, green, purple: warps 0 to 3",)
+        warps = "blue, orange, green, purple: warps 0 to 3"
+        return (f"{warps}, which may load and store there" if tensor else warps,)
     if colour == "core matrix":
         return ("a colour for each core matrix of shared memory: 8 rows or columns of 16 bytes",)
     if colour == "bank":

@@ -235,6 +235,8 @@ def _outlines(drawing: Drawing, theme: Theme) -> list[tuple[float, str, _Points]
         for column, first, stop in panel.grid.column_rules:
             x = float(panel.x[column])
             rules += [(x, float(panel.y[first])), (x, float(panel.y[stop])), (None, None)]
+        for outline in panel.outlines:
+            marks += _box(*outline)
         thin = gaps if panel.grid.density == "tight" else borders
         for cell in panel.grid.cells:
             if cell.state == "mark":

@@ -1,10 +1,13 @@
-"""The matrix product in one picture: A on the left, B above D, what belongs to them above A or beside B."""
+"""The matrix product in one picture: A on the left, B above D, what belongs to them around them."""
 
 from __future__ import annotations
 
+import itertools
+import textwrap
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,11 +16,15 @@ from .._util.arguments import as_index, as_integers, is_a
 from ..errors import PtxlabError, quoted
 from ..isa.mma import MmaForm
 from ..isa.modifiers import Modifiers
+from ..isa.operand import Operand
 from ..isa.operands import Operands
-from ..isa.parse import parse_mma
+from ..isa.tcgen05 import Tcgen05Mma
+from ..isa.tensor_memory import LANES, TensorOperand
 from ..numerics.emulate import emulate
 from .fragment_pictures import fragment, lane_key
-from .grid import Cell, Grid, Header, headers
+from .grid import Box, Cell, Grid, Header, as_part, headers
+from .holders import Product, as_product, form_name, holders, product_operand
+from .labels import index_range
 from .matrix_pictures import (
     NOT_STORED,
     Colour,
@@ -27,6 +34,7 @@ from .matrix_pictures import (
     check_options,
     colour_keys,
     colour_notes,
+    colour_of_warp,
     labels_fit,
     value_matrix,
 )
@@ -50,16 +58,20 @@ _SPOTS = {
     "E": (0, 0),
     "SFA": (0, 0),
 }
+#: The same where A is too high to have anything above it: row beside row, and the scales of B above B.
+_TALL_SPOTS = {**_SPOTS, "SFA": (1, -3), "E": (1, -2), "stored": (1, -1), "SFB": (0, 1)}
+_TALL, _WIDE = 64, 128  # rows and columns of D beyond which that is so, and beyond which C is below D
 _TITLES = {
     "stored": "compressed A",
     "E": "metadata E",
     "SFA": "scales of A",
     "SFB": "scales of B",
 }
+_DRAWN = ("stored", "E", "SFA", "SFB", "B", "A", "D", "C")  # in this order
 
 
 def product(
-    ins: MmaForm | str,
+    ins: Product | str,
     A: ArrayLike | None = None,
     B: ArrayLike | None = None,
     C: ArrayLike | None = None,
@@ -69,10 +81,14 @@ def product(
     colour: Colour = "auto",
     lane: int | None = None,
     marked: ArrayLike | None = None,
+    element: tuple[int, int] | None = None,
+    rows: range | None = None,
+    columns: range | None = None,
     copies: Mapping[str, int] | None = None,
     model: str | None = None,
     scale_a: ArrayLike | None = None,
     scale_b: ArrayLike | None = None,
+    title: bool = True,
     **modifiers: int | bool,
 ) -> Picture:
     """A on the left, B above D, with their numbers; without matrices, the lanes that hold them.
@@ -80,34 +96,45 @@ def product(
     For sparse instructions A is dense, with dots for what is not stored; the compressed A and the metadata
     stand above it, chunk over chunk. D is what the emulator gives, under `model`, scales and modifiers as
     `emulate` takes them. `codes` of all matrices by name may stand in place of values. `lane` puts a lane in
-    focus; `marked` outlines cells of D.
+    focus; `marked` outlines cells of D, and `element` one of them with the row of A and the column of B that
+    it is made of. A product too large for its numbers is drawn as heat maps; `rows` and `columns` of D show a
+    part of it.
 
     >>> import numpy as np, ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
     >>> [(grid.name, grid.spot) for grid in product(ins, np.ones((16, 16)), np.ones((16, 8))).grids]
     [('lanes', (0, 0)), ('B', (0, 1)), ('A', (1, 0)), ('D', (1, 1))]
+    >>> ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=128, n=256)
+    >>> part = product(ins, np.ones((128, 16)), np.ones((16, 256)), rows=range(32, 40), columns=range(8))
+    >>> part.grids[-1].shape, part.grids[-1].at(0, 0).text
+    ((8, 8), '16')
     """
-    ins = parse_mma(ins)
+    ins = as_product(ins)
     check_options(shown, colour)
-    if colour in ("core matrix", "bank") and all(op.layout is not None for op in ins.operands.values()):
+    operands = (ins.a, ins.b, ins.d)
+    if colour in ("core matrix", "bank") and all(op.layout is not None for op in operands):
         raise PtxlabError(
             f"colour={quoted(colour)}: all of {ins.mnemonic} lives in registers; "
             "core matrices and banks are of shared memory"
         )
-    lane = None if lane is None else as_index(lane, "lane", ins.lanes)
+    lane = None if lane is None else as_index(lane, "lane", _lane_count(ins))
     outlined = None if marked is None else as_marks(marked, ins.d.shape, f"D of {ins.mnemonic}")
+    chosen = None if element is None else _element(ins, element)
+    part = (as_part(rows, "rows", ins.d.shape[0]), as_part(columns, "columns", ins.d.shape[1]))
+    if ins.mma_count > 1 and (rows is not None or columns is not None):
+        raise PtxlabError(f"rows and columns: {ins.mnemonic} is {ins.mma_count} products; it is drawn whole")
     if codes is None:
         if A is None and B is None:
-            return _holders(ins, lane)
+            return _holders(ins, lane).with_title(title)
         if A is None or B is None:
             only = "B" if A is None else "A"
             raise PtxlabError(
                 f"the product of {ins.mnemonic}: found only {only}; it takes A and B, or neither"
             )
-        operands = Operands.from_matrices(ins, A, B, C, scale_a, scale_b, Modifiers.from_keywords(modifiers))
-        if operands.batch:
-            raise PtxlabError(f"found a batch of {quoted(operands.batch)}; a picture shows one product")
-        d = ins.d.unpack_codes(emulate(operands, model=model))
+        packed = Operands.from_matrices(ins, A, B, C, scale_a, scale_b, Modifiers.from_keywords(modifiers))
+        if packed.batch:
+            raise PtxlabError(f"found a batch of {quoted(packed.batch)}; a picture shows one product")
+        d = ins.d.unpack_codes(emulate(packed, model=model))
         codes = {**_input_codes(ins, A, B, C, scale_a, scale_b), "D": d}
     codes = _checked_codes(ins, codes)
     if copies is not None and not isinstance(copies, Mapping):
@@ -118,29 +145,74 @@ def product(
         name: value_matrix(ins, name, content, codes.get("E"), (copies or {}).get(name, 0))
         for name, content in codes.items()
     }
-    labels = _labels(ins, matrices, shown)
+    parts = {name: _part_of(matrix, part) for name, matrix in matrices.items()}
+    labels = _labels(ins, matrices, parts, shown)
     labelled = "A" in labels
     if shown == "lane" and not labelled:
-        return _holders(ins, lane)
+        return _holders(ins, lane).with_title(title)
     if colour == "auto":
         colour = "lane" if labelled else "value"
+    tensor, tall = isinstance(ins, Tcgen05Mma), not labelled and len(part[0]) > _TALL
     grids = []
     if colour == "lane":
-        grids.append(replace(lane_key(ins.lanes), spot=(0, 0)))
-    registers = max(matrix.operand.registers for matrix in matrices.values())
-    grids += [replace(key, spot=(0, 0)) for key in colour_keys(colour, registers, ins.lanes)]
-    for name in ("stored", "E", "SFA", "SFB", "B", "A", "D", "C"):
+        grids.append(replace(lane_key(_lane_count(ins), tensor=tensor), spot=(0, 0)))
+    words = max(matrix.held.word_count for matrix in matrices.values())
+    keys = colour_keys(colour, words, _lane_count(ins), tensor=tensor)
+    grids += [replace(key, spot=(0, 0)) for key in keys]
+    for name in _DRAWN:
         if name in matrices:
-            cells = outlined if name == "D" else None
-            grid = _placed(matrices[name], labels.get(name), colour, lane, cells)
+            outlines = () if chosen is None else _made_of(ins, matrices[name], chosen)
+            look = _Look(colour, lane, outlined if name == "D" else None, parts[name], outlines)
+            grid = _placed(matrices[name], labels.get(name), look, tall)
             grids.append(_diagonal(ins, grid) if ins.mma_count > 1 and name in ("C", "D") else grid)
-    notes = [_formula_note(ins, "C" in matrices)]
+    notes = _notes(ins, "C" in matrices)
     if ins.sparse and labelled and ins.a.layout is not None:
         notes.append(f"{NOT_STORED}: a zero of A that is not stored")
-    return Picture(ins.mnemonic, (*notes, *colour_notes(colour, ins.lanes)), tuple(grids))
+    if chosen is not None:
+        notes.append(f"outlined: D[{chosen[0]}][{chosen[1]}] and what it is made of")
+    if (len(part[0]), len(part[1])) != ins.d.shape:
+        down, across = (index_range(each.start, len(each)) for each in part)
+        notes.append(f"rows {down} and columns {across} of D {ins.m}x{ins.n}")
+    notes += colour_notes(colour, _lane_count(ins), tensor=tensor)
+    return Picture(form_name(ins), tuple(notes), tuple(grids)).with_title(title)
 
 
-def _checked_codes(ins: MmaForm, codes: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+def _lane_count(ins: Product) -> int:
+    """Lanes that hold D: of a warp, of a warpgroup, or of tensor memory."""
+    return LANES * ins.d.ctas if isinstance(ins, Tcgen05Mma) else ins.lanes
+
+
+def _element(ins: Product, element: object) -> tuple[int, int]:
+    """A row and a column of D."""
+    numbers = as_integers(element, "element")
+    if numbers.shape != (2,):
+        raise PtxlabError(f"element={quoted(element)}: it is a row and a column of D, such as (0, 0)")
+    row, column = numbers.tolist()
+    ins.column_of_b(row, column)  # refuses what D does not have
+    return row, column
+
+
+def _made_of(ins: Product, matrix: ValueMatrix, element: tuple[int, int]) -> tuple[Box, ...]:
+    """What of a matrix goes into an element of D: a row of A, a column of B, the element itself."""
+    (row, column), (rows, columns) = element, matrix.codes.shape
+    if matrix.name in ("C", "D"):
+        return ((row, column, 1, 1),)
+    if matrix.name in ("B", "SFB"):
+        return ((0, ins.column_of_b(row, column), rows, 1),)
+    return ((row, 0, 1, columns),)
+
+
+def _part_of(matrix: ValueMatrix, part: tuple[range, range]) -> tuple[range, range]:
+    """The rows and columns of a matrix that go with a part of D."""
+    rows, columns = matrix.whole
+    if matrix.ins.mma_count > 1:
+        return rows, columns
+    if matrix.name in ("C", "D"):
+        return part
+    return (rows, part[1]) if matrix.name in ("B", "SFB") else (part[0], columns)
+
+
+def _checked_codes(ins: Product, codes: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     """Codes by the name of their matrix, each of its shape; A, B and D are among them."""
     if not is_a(codes, Mapping) or not {"A", "B", "D"} <= set(codes):
         raise PtxlabError(f"codes: found {quoted(codes)}; it takes those of A, B and D by name, and others")
@@ -148,7 +220,7 @@ def _checked_codes(ins: MmaForm, codes: Mapping[str, NDArray[Any]]) -> dict[str,
     for name, content in codes.items():
         if name not in _SPOTS:
             raise PtxlabError(f"codes: found {quoted(name)}; there are {', '.join(_SPOTS)}")
-        shape = {"A": ins.a_dense, "stored": ins.a}.get(name, ins.operands.get(name, ins.a)).shape
+        shape = product_operand(ins, name).shape
         array = as_integers(content, f"codes of {name}")
         if array.shape != shape:
             raise PtxlabError(f"codes of {name}: found shape {array.shape}; it is {shape[0]}x{shape[1]}")
@@ -157,7 +229,7 @@ def _checked_codes(ins: MmaForm, codes: Mapping[str, NDArray[Any]]) -> dict[str,
 
 
 def _input_codes(
-    ins: MmaForm,
+    ins: Product,
     A: ArrayLike,
     B: ArrayLike,
     C: ArrayLike | None,
@@ -180,29 +252,43 @@ def _input_codes(
     return codes
 
 
-def _labels(ins: MmaForm, matrices: dict[str, ValueMatrix], shown: Shown) -> dict[str, NDArray[Any]]:
+def _labels(
+    ins: Product,
+    matrices: dict[str, ValueMatrix],
+    parts: dict[str, tuple[range, range]],
+    shown: Shown,
+) -> dict[str, NDArray[Any]]:
     """Labels of the matrices that have room for them: of all, or only of a small C and D."""
-    a, b, d = (matrices[name] for name in ("A", "B", "D"))
-    high = max(ins.k + ins.m, 3 * ins.m if ins.sparse else ins.m)
-    if high <= _MOST_ROWS and a.codes.size + d.codes.size <= _MOST_CELLS:
-        labels = {name: matrix.labels(shown) for name, matrix in matrices.items()}
-        right = labels["D"] if d.codes.size >= b.codes.size else labels["B"]
-        if labels_fit([labels["A"], right], _MOST_CELLS, _MOST_LETTERS):
+    sizes = {name: len(rows) * len(columns) for name, (rows, columns) in parts.items()}
+    lines = len(parts["D"][0])
+    high = max(ins.k + lines, 3 * lines if ins.sparse else lines)
+    if high <= _MOST_ROWS and sizes["A"] + sizes["D"] <= _MOST_CELLS:
+        labels = {name: matrix.labels(shown, parts[name]) for name, matrix in matrices.items()}
+        seen = {
+            name: labels[name][rows.start : rows.stop, columns.start : columns.stop]
+            for name, (rows, columns) in parts.items()
+        }
+        right = seen["D"] if sizes["D"] >= sizes["B"] else seen["B"]
+        if labels_fit([seen["A"], right], _MOST_CELLS, _MOST_LETTERS):
             return labels
     return {
-        name: matrices[name].labels(shown)
+        name: matrices[name].labels(shown, parts[name])
         for name in ("C", "D")
-        if name in matrices and matrices[name].codes.size <= _SMALL
+        if name in matrices and sizes[name] <= _SMALL
     }
 
 
-def _placed(
-    matrix: ValueMatrix,
-    labels: NDArray[Any] | None,
-    colour: Colour,
-    lane: int | None,
-    marked: NDArray[Any] | None,
-) -> Grid:
+class _Look(NamedTuple):
+    """How a matrix of a product is drawn."""
+
+    colour: Colour
+    lane: int | None
+    marked: NDArray[Any] | None
+    part: tuple[range, range]
+    outlines: tuple[Box, ...]
+
+
+def _placed(matrix: ValueMatrix, labels: NDArray[Any] | None, look: _Look, tall: bool) -> Grid:
     """A matrix at its spot, its cells as wide, or as high, as what they stand for."""
     rows, columns = matrix.codes.shape
     spread = (1, 1)
@@ -210,15 +296,28 @@ def _placed(
         spread = (1, matrix.ins.k // columns)
     elif matrix.name == "SFB":
         spread = (matrix.ins.k // rows, 1)
-    grid = matrix.grid(labels, colour, lane=lane, marked=marked, spread=spread)
+    if tall:
+        spread = {"E": (1, 2), "SFA": (1, 4), "SFB": (4, 1)}.get(matrix.name, (1, 1))
+    grid = matrix.grid(
+        labels,
+        look.colour,
+        lane=look.lane,
+        marked=look.marked,
+        spread=spread,
+        part=look.part,
+        outlines=look.outlines,
+    )
     if matrix.name == "E" and labels is not None:
         chunks = tuple(Header(head.start, head.size, (str(i),)) for i, head in enumerate(grid.columns))
         grid = replace(grid, columns=chunks)
     title = f"{_TITLES.get(matrix.name, matrix.name)} {rows}x{columns} {matrix.operand.dtype}"
-    return replace(grid, spot=_SPOTS[matrix.name], title=title)
+    spot = _TALL_SPOTS[matrix.name] if tall else _SPOTS[matrix.name]
+    if matrix.name == "C" and labels is None and len(look.part[1]) > _WIDE:
+        spot = (2, 1)
+    return replace(grid, spot=spot, title=title)
 
 
-def _diagonal(ins: MmaForm, grid: Grid) -> Grid:
+def _diagonal(ins: Product, grid: Grid) -> Grid:
     """The accumulators of stacked MMAs as the blocks of a diagonal, each right of its A and below its B."""
     m, n, count = ins.m, ins.n, ins.mma_count
     shape = (m * count, n * count)
@@ -240,33 +339,120 @@ def _diagonal(ins: MmaForm, grid: Grid) -> Grid:
         row_rules=(),
         column_rules=(),
         boxes=tuple((i * m, i * n, m, n) for i in range(count)),
+        outlines=tuple(
+            (row, column + row // m * n, height, width) for row, column, height, width in grid.outlines
+        ),
     )
 
 
-def _holders(ins: MmaForm, lane: int | None) -> Picture:
+# -- without numbers -------------------------------------------------------------------------------------
+
+
+def _holders(ins: Product, lane: int | None) -> Picture:
     """The lanes that hold A, B and D, in place of their numbers."""
     grids = [replace(lane_key(ins.lanes), spot=(0, 0))]
+    if isinstance(ins, Tcgen05Mma):
+        grids = [replace(key, spot=(0, 0)) for key in colour_keys("warp", 0, LANES)]
     for name in ("B", "A", "D"):
-        op = ins.a_dense if name == "A" else ins.operands[name]
+        op = product_operand(ins, name)
         rows, columns = op.shape
-        if op.layout is None:
-            whole = Cell(0, 0, rows, columns, (f"{name}: in shared memory",), heat=0.0)
-            hover = np.full(op.shape, f"{name} is in shared memory", dtype=object)
-            grid = Grid(op.shape, (whole,), hover, headers(rows, 8), headers(columns, 8), op.axes, name=name)
-        else:
+        if isinstance(op, TensorOperand):
+            grid = _tensor_grid(op, lane)
+        elif op.layout is None:
+            grid = _shared_grid(ins, op)
+        elif isinstance(ins, MmaForm):
             grid = fragment(ins, name, lane=lane, dense=name == "A" and ins.sparse).grids[0]
         grid = replace(grid, spot=_SPOTS[name], title=f"{name} {rows}x{columns} {op.dtype}")
         grids.append(_diagonal(ins, grid) if ins.mma_count > 1 and name == "D" else grid)
-    notes = (_formula_note(ins, True), "T<lane>:{elements}", *colour_notes("lane", ins.lanes))
-    return Picture(ins.mnemonic, notes, tuple(grids))
+    notes = _notes(ins, True)
+    if isinstance(ins, Tcgen05Mma):
+        notes.append("lanes and columns of tensor memory")
+        notes += colour_notes("warp", LANES, tensor=True)
+        if lane is not None:
+            of_cta = f" of CTA {lane // LANES}" if ins.d.ctas > 1 else ""
+            notes.append(f"outlined: lane {lane % LANES}{of_cta}")
+    else:
+        notes += ["T<lane>:{elements}", *colour_notes("lane", ins.lanes)]
+    return Picture(form_name(ins), tuple(notes), tuple(grids))
 
 
-def _formula_note(ins: MmaForm, with_c: bool) -> str:
+def _shared_grid(ins: Product, op: Operand) -> Grid:
+    """A matrix in shared memory; each CTA of a pair has half of the rows of A, and of the columns of B."""
+    rows, columns = op.shape
+    halves = ins.cta_group if isinstance(ins, Tcgen05Mma) else 1
+    tall, wide = (rows // halves, columns) if op.name == "A" else (rows, columns // halves)
+    cells, hover = [], np.empty(op.shape, dtype=object)
+    name = f"compressed {op.name}" if ins.sparse and op.name == "A" else op.name
+    for half in range(halves):
+        row, column = (half * tall, 0) if op.name == "A" else (0, half * wide)
+        where = "in shared memory" if halves == 1 else f"in shared memory of CTA {half}"
+        lines = _lines_for(f"{name}: {where}", columns > 2 * rows or columns > 64)
+        cells.append(Cell(row, column, tall, wide, lines, heat=0.0))
+        hover[row : row + tall, column : column + wide] = f"{name} is {where}"
+    return Grid(op.shape, tuple(cells), hover, headers(rows, 8), _spaced(columns), op.axes, name=op.name)
+
+
+def _lines_for(text: str, wide: bool) -> tuple[str, ...]:
+    """A text in one line, or in several where there is little room for it."""
+    return (text,) if wide else tuple(textwrap.wrap(text, 12))
+
+
+def _spaced(columns: int) -> tuple[Header, ...]:
+    """Headings of columns that cells without numbers leave room for."""
+    return headers(columns, 8 if columns <= 32 else 16 if columns <= 128 else 32)
+
+
+def _tensor_grid(op: TensorOperand, lane: int | None) -> Grid:
+    """A matrix in tensor memory: a cell for what lies there as it is, in the lanes of one warp."""
+    held = holders(op)
+    rows, columns = op.shape
+    down = [0, *(group.start for group in held.row_groups() if group.start), rows]
+    down = sorted({*down, *(at for at in range(32, rows, 32))})
+    across = [0, *held.rules()[1], columns]
+    cells, hover = [], np.empty(op.shape, dtype=object)
+    for (top, bottom), (left, right) in itertools.product(pairwise(down), pairwise(across)):
+        first = int(held.lanes[top, left])
+        words = held.words[top, left:right]
+        cta = f"CTA {first // LANES}, " if op.ctas > 1 else ""
+        lines = (
+            f"{cta}lanes {index_range(first % LANES, bottom - top)}",
+            f"columns {index_range(int(words[0]), int(words[-1] - words[0]) + 1)}",
+        )
+        tint = colour_of_warp(first % LANES // 32)
+        cells.append(Cell(top, left, bottom - top, right - left, lines, tint))
+        for row, column in itertools.product(range(top, bottom), range(left, right)):
+            hover[row, column] = "\n".join((f"{op.name}[{row}][{column}]", *held.place(row, column)))
+    outlines: tuple[Box, ...] = ()
+    if lane is not None:
+        mine = held.lanes == lane
+        outlines = tuple(
+            (int(row), int(mine[row].argmax()), 1, int(mine[row].sum()))
+            for row in np.flatnonzero(mine.any(axis=1))
+        )
+    heads = (headers(rows, 16), _spaced(columns))
+    return Grid(op.shape, tuple(cells), hover, *heads, op.axes, name=op.name, outlines=outlines)
+
+
+def _notes(ins: Product, with_c: bool) -> list[str]:
+    """What the instruction computes, of what size, and where its matrices are."""
     parts = ["D = A B + C" if with_c else "D = A B", f"{ins.lanes} lanes", ins.shape]
+    if isinstance(ins, Tcgen05Mma):
+        parts = [parts[0], ins.shape]
     if ins.structure is not None:
         parts.append(f"A {ins.structure.title} sparse")
     if ins.scale_vec:
         parts.append(f"scaled in blocks of {ins.k // ins.scale_vec}")
     if ins.mma_count > 1:
         parts.append(f"{ins.mma_count} independent MMAs")
-    return ", ".join(parts)
+    notes = [", ".join(parts)]
+    if isinstance(ins, Tcgen05Mma):
+        a = (
+            "A and B in shared memory"
+            if ins.a_space == "shared"
+            else "B in shared memory, A in tensor memory"
+        )
+        accumulator = "C and D" if with_c else "D"
+        notes.append(f"{a}, {accumulator} in tensor memory, layout {ins.path.name}")
+        if ins.cta_group == 2:
+            notes.append("each CTA has half of the rows of A and D, and half of the columns of B")
+    return notes

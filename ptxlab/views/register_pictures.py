@@ -1,79 +1,308 @@
-"""The registers of a lane as bit fields: which element lies where, and with contents, its bits and value."""
+"""What a lane holds as bit fields: which element lies where, and with contents, its bits and value.
+
+A lane is that of a warp, with its registers, or one of tensor memory, with its columns.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._util.arguments import as_array, as_index
+from .._util.arguments import as_array, as_index, is_name
 from ..errors import PtxlabError, counted, quoted
 from ..isa.dtypes import DType
-from ..isa.mma import MmaForm
+from ..isa.form import Form
 from ..isa.operand import Operand
-from ..isa.parse import parse_mma
+from ..isa.parse import parse_any
+from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Move
+from ..isa.tensor_memory import LANES, TensorOperand
 from .fragment_pictures import operand_notes
-from .grid import BitField, Cell, FieldRole, Grid, Header
-from .labels import bit_range, number_text
+from .grid import BitField, Cell, FieldRole, Grid, Header, as_part
+from .holders import Product, as_product, figures_of, form_name, product_operand
+from .labels import bit_range, index_range, number_text
 from .picture import Picture
 
 __all__ = ["lane", "registers"]
 
 _MOST_REGISTERS = 8  # of an operand that a picture of a lane shows
+_WHICH = "figures.tensor_memory shows which lanes do"
+_MOST_COLUMNS = 16  # of tensor memory that a picture of one operand shows unless asked for others
 
 
-def lane(ins: MmaForm | str, name: str, lane: int, registers: ArrayLike | None = None) -> Picture:
+def lane(
+    ins: Form | str,
+    operand: str | TensorOperand,
+    lane: int,
+    registers: ArrayLike | None = None,
+    *,
+    columns: range | None = None,
+    title: bool = True,
+) -> Picture:
     """The registers of one lane as bit fields, highest bit left; with registers, their bits and values.
 
     `registers` are those of all lanes, [lanes, registers], or of this lane alone.
+
+    Of tcgen05.mma the lane is one of tensor memory, with its words in place of registers (`columns` shows
+    others than the first 16); of tcgen05.ld and .st it is one of 128 threads. These take the operand in
+    tensor memory that they move, such as D of a tcgen05.mma, in place of "R".
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
     >>> lane(ins, "A", 4, [0, 0, 0, 0x00500000]).grids[0].at(3, 10).lines
     ('a29', 'A[9][37]', '0101', '5')
+    >>> load = ptxlab.instruction("tcgen05.ld.sync.aligned.16x256b.x1.b32")
+    >>> d = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=128, n=8).d
+    >>> lane(load, d, 37).grids[0].at(3, 0).lines   # thread 37, register 3
+    ('D[41][3]', 'lane 41, column 3')
     """
-    ins = parse_mma(ins)
-    op = ins.operand(name)
+    form = parse_any(ins)
+    if isinstance(form, Tcgen05Move):
+        return _thread(form, operand, lane, registers, columns).with_title(title)
+    if isinstance(operand, TensorOperand):
+        raise PtxlabError(f"{form.mnemonic}: an operand in tensor memory goes with tcgen05.ld and tcgen05.st")
+    if isinstance(form, Tcgen05Mma):
+        return _tensor_lane(form, operand, lane, registers, columns).with_title(title)
+    if columns is not None:
+        raise PtxlabError(
+            f"columns={quoted(columns)}: {form.mnemonic} has no tensor memory to show a part of"
+        )
+    op = form.operand(operand)
     lane = op.place(lane, 0).lane  # refuses a lane that does not exist, and an operand in shared memory
-    grid = _register_grid(op, lane, None if registers is None else _of_lane(op, lane, registers))
-    notes = (*operand_notes(ins, op), *_tint_notes([op.dtype]))
-    return Picture(f"{op.name} in lane {lane} of {ins.mnemonic}", notes, (grid,))
+    grid = _word_grid(_of_registers(op, lane), None if registers is None else _of_lane(op, lane, registers))
+    notes = (*operand_notes(form, op), *_tint_notes([op.dtype]))
+    return Picture(f"{op.name} in lane {lane} of {form.mnemonic}", notes, (grid,)).with_title(title)
 
 
-def registers(ins: MmaForm | str, lane: int, held: Mapping[str, ArrayLike] | None = None) -> Picture:
+def registers(ins: Product | str, lane: int, held: Mapping[str, ArrayLike] | None = None) -> Picture:
     """All registers of one lane as bit fields, operand by operand.
 
-    `held` has the registers of all lanes by operand, to show their bits and values.
+    `held` has the registers of all lanes by operand, to show their bits and values. Of tcgen05.mma it is all
+    that a lane of tensor memory has of it.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
     >>> [grid.title for grid in registers(ins, 5, {"A": ins.a.pack(np.ones((16, 64)))}).grids]
     ['A: 4 registers', 'B: 2 registers', 'C: 4 registers', 'D: 4 registers']
     """
-    ins = parse_mma(ins)
-    lane = as_index(lane, "lane", ins.lanes)
+    form = as_product(ins)
+    tensor = isinstance(form, Tcgen05Mma)
+    lane = as_index(lane, "lane", LANES * form.d.ctas if isinstance(form, Tcgen05Mma) else form.lanes)
     if held is not None and not isinstance(held, Mapping):
         raise PtxlabError(
             f"held: found {quoted(held)}; it takes registers by operand, such as {{'A': registers}}"
         )
-    grids, notes = [], ["highest bit on the left"]
-    for name, op in ins.operands.items():
+    grids, notes, dtypes = [], ["highest bit on the left"], []
+    every = [*form.operands.values(), *(form.tensors.values() if isinstance(form, Tcgen05Mma) else ())]
+    for op in every:
         if op.layout is None:
-            notes.append(f"{name}: in shared memory")
+            notes.append(f"{op.name}: in shared memory")
             continue
-        contents = (held or {}).get(name)
-        grid = _register_grid(op, lane, None if contents is None else _of_lane(op, lane, contents))
-        title = f"compressed {name}" if ins.sparse and name == "A" else name
-        title = f"{title}: {counted(op.registers, 'register')}"
-        if op.registers > _MOST_REGISTERS:
-            grid = grid.part(range(_MOST_REGISTERS), range(op.register_bits))
+        contents = (held or {}).get(op.name)
+        words = _of_tensor_lane(op, lane) if isinstance(op, TensorOperand) else _of_registers(op, lane)
+        if not words.fields:
+            notes.append(f"{op.name}: nothing in this lane")
+            continue
+        grid = _word_grid(words, None if contents is None else _of_lane(op, lane, contents))
+        title = f"compressed {op.name}" if form.sparse and op.name == "A" else op.name
+        title = f"{title}: {counted(words.count, words.noun)}"
+        if words.count > _MOST_REGISTERS:
+            grid = grid.part(range(_MOST_REGISTERS), range(words.bits))
             title = f"{title}, the first {_MOST_REGISTERS} shown"
-        grids.append(replace(grid, title=title, new_line=name != "D"))
-    notes += _tint_notes([op.dtype for op in ins.operands.values() if op.layout is not None])
-    return Picture(f"Lane {lane} of {ins.mnemonic}", tuple(notes), tuple(grids))
+        grids.append(replace(grid, title=title, new_line=tensor or op.name != "D"))
+        dtypes.append(op.dtype)
+    if not grids:
+        raise PtxlabError(
+            f"lane {lane} holds nothing of {form_name(form)}; figures.tensor_memory shows which do"
+        )
+    notes += _tint_notes(dtypes)
+    return Picture(f"{_lane_title(form, lane)} of {form_name(form)}", tuple(notes), tuple(grids))
+
+
+def _lane_title(form: Product, lane: int) -> str:
+    if not isinstance(form, Tcgen05Mma):
+        return f"Lane {lane}"
+    pair = f"CTA {lane // LANES}, lane" if form.d.ctas > 1 else "Lane"
+    return f"{pair} {lane % LANES} of tensor memory"
+
+
+# -- tcgen05 ---------------------------------------------------------------------------------------------
+
+
+def _tensor_lane(
+    form: Tcgen05Mma, name: str, lane: int, words: ArrayLike | None, columns: range | None
+) -> Picture:
+    """What a lane of tensor memory has of an operand."""
+    op = product_operand(form, "stored" if is_name(name, ("A", "a")) else name)
+    if not isinstance(op, TensorOperand):
+        raise PtxlabError(
+            f"{op.name} of {form_name(form)} is in shared memory, where no lane holds it; figures.fragment "
+            "draws it there"
+        )
+    lane = as_index(lane, "lane", LANES * op.ctas)
+    held = _of_tensor_lane(op, lane)
+    if not held.fields:
+        raise PtxlabError(f"lane {lane} holds nothing of {op.name} of {form_name(form)}; {_WHICH}")
+    grid = _word_grid(held, None if words is None else _of_lane(op, lane, words))
+    part = as_part(columns, "columns", op.columns)
+    notes = [op.describe("compressed A" if op.name == "A" and form.sparse else "")]
+    if columns is None and op.columns > _MOST_COLUMNS:
+        part = range(_MOST_COLUMNS)
+    if len(part) < op.columns:
+        notes.append(f"columns {index_range(part.start, len(part))} of {op.columns}")
+    notes.append(f"source: {op.source}")
+    where = f"CTA {lane // LANES}, lane {lane % LANES}" if op.ctas > 1 else f"lane {lane}"
+    return Picture(
+        f"{op.name} in {where} of tensor memory, {form_name(form)}",
+        (*notes, *_tint_notes([op.dtype])),
+        (grid.part(part, range(held.bits)),),
+    )
+
+
+def _thread(
+    form: Tcgen05Move,
+    name: str | TensorOperand,
+    thread: int,
+    registers: ArrayLike | None,
+    columns: range | None,
+) -> Picture:
+    """The registers of a thread after tcgen05.ld, or before tcgen05.st."""
+    if "R" not in form.operands:
+        raise PtxlabError(f"{form.mnemonic} moves no registers; {figures_of(form)}")
+    if columns is not None:
+        raise PtxlabError(f"columns={quoted(columns)}: a thread has registers, and all of them are shown")
+    of = None
+    if isinstance(name, TensorOperand):
+        of = name
+    else:
+        form.operand(name)  # refuses any other than R
+    thread = as_index(thread, "thread", LANES)
+    words = _of_thread(form, thread, of)
+    contents = None
+    if registers is not None:
+        array = as_array(registers, "registers")
+        if array.shape == (form.registers,):
+            array = np.broadcast_to(array, (LANES, form.registers))
+        if array.shape != (LANES, form.registers):
+            raise PtxlabError(
+                f"registers: found shape {array.shape}; {form.mnemonic} has [{LANES}, {form.registers}]"
+            )
+        contents = np.asarray(form.operands["R"]._check_words(array)[thread])
+    grid = _word_grid(words, contents)
+    notes = [
+        f"{counted(form.registers, 'register')} of each thread, {counted(form.columns, 'column')}",
+        f"warp {thread // 32}, which has lanes {index_range(thread // 32 * 32, 32)} of tensor memory",
+    ]
+    if form.layout.shape[0] == 16:
+        notes.append("drawn for an address in lane 0 of the warp's")
+    moved = of.name if of is not None else "Registers"
+    when = "after" if form.family == "tcgen05.ld" else "before"
+    return Picture(
+        f"{moved} in thread {thread} {when} {form.mnemonic}",
+        (*notes, *_tint_notes([words.dtype])),
+        (grid,),
+    )
+
+
+# -- words of 32 or 64 bits ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Field:
+    """An element, or a part of one, in a word: its bits, and what stands in its cell and its tooltip."""
+
+    word: int
+    low: int
+    high: int
+    names: tuple[str, ...]  # for its cell
+    tooltip: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Words:
+    """What one lane holds: registers, or columns of tensor memory."""
+
+    name: str
+    noun: str
+    count: int
+    bits: int
+    width: int  # bits from one element to the next
+    dtype: DType
+    lane: int  # whose colour it has
+    fields: tuple[_Field, ...]
+
+
+def _of_registers(op: Operand, lane: int) -> _Words:
+    """What a lane of a warp holds of an operand."""
+    prefix = op.name.lower()
+    fields = []
+    for place, row, column in op.holds(lane):
+        name, index = f"{prefix}{place.element}", f"{op.name}[{row}][{column}]"
+        names = (name,) if op.dtype.bits == 1 else (name, index)
+        bits = bit_range(place.low, place.high)
+        tooltip = (f"{name} = {index}", f"lane {lane}, register {place.register}, bits {bits}")
+        fields.append(_Field(place.register, place.low, place.high, names, tooltip))
+    return _Words(
+        op.name, "register", op.registers, op.register_bits, op.width, op.dtype, lane, tuple(fields)
+    )
+
+
+def _of_tensor_lane(op: TensorOperand, lane: int) -> _Words:
+    """What a lane of tensor memory holds of an operand."""
+    cta, number = divmod(lane, LANES)
+    every = op.layout.coords()[
+        :, op.start[0] : op.start[0] + op.shape[0], op.start[1] : op.start[1] + op.shape[1]
+    ]
+    fields = []
+    pair = f"CTA {cta}, " if op.ctas > 1 else ""
+    for copy, row, column in np.argwhere(every[..., 0] == lane).tolist():
+        column_of, low = divmod(int(every[copy, row, column, 1]) * op.width, 32)
+        index, start = f"{op.name}[{row}][{column}]", low + op.padding
+        stop = start + op.dtype.bits - 1
+        pieces = [(column_of, start, min(stop, 31))]
+        if stop > 31:
+            pieces.append((column_of + 1, 0, stop - 32))
+        for word, first, last in pieces:
+            where = f"{pair}lane {number}, column {word}, bits {bit_range(first, last)}"
+            fields.append(_Field(word, first, last, (index,), (index, where)))
+    return _Words(op.name, "column", op.columns, 32, op.width, op.dtype, number, tuple(fields))
+
+
+def _of_thread(form: Tcgen05Move, thread: int, of: TensorOperand | None) -> _Words:
+    """What a thread has in its registers, in words of tensor memory or in elements of an operand there."""
+    bits = 16 if form.pack else 32
+    dtype = form.operands["R"].dtype
+    fields = []
+    for element, (row, along) in enumerate(form.layout.coords()[thread % 32].tolist()):
+        register, low = divmod(element * bits, 32)
+        lane, column = 32 * (thread // 32) + row, form._column(along, None)
+        where = f"lane {lane}, column {column}"
+        names: tuple[str, ...] = (where,)
+        tooltip: tuple[str, ...] = (
+            where,
+            f"thread {thread}, register {register}, bits {bit_range(low, low + bits - 1)}",
+        )
+        if of is not None:
+            held = of.holds(lane, column)
+            names = (_elements(of, held), where)
+            tooltip = (names[0], *tooltip)
+        fields.append(_Field(register, low, low + bits - 1, names, tooltip))
+    if of is not None and of.width == 32 and of.dtype.bits == bits:
+        dtype = of.dtype
+    return _Words("R", "register", form.registers, 32, bits, dtype, thread, tuple(fields))
+
+
+def _elements(op: TensorOperand, held: Sequence[tuple[int, int]]) -> str:
+    """``D[41][3]``, ``A[41][6..7]``, or that a word holds nothing."""
+    if not held:
+        return f"no {op.name}"
+    (row, first), (last_row, last) = held[0], held[-1]
+    if row != last_row and first == last:
+        return f"{op.name}[{index_range(row, last_row - row + 1)}][{first}]"
+    return f"{op.name}[{row}][{index_range(first, last - first + 1)}]"
 
 
 def _tint_notes(dtypes: Sequence[DType]) -> list[str]:
@@ -85,59 +314,78 @@ def _tint_notes(dtypes: Sequence[DType]) -> list[str]:
     return [f"{sign}orange: exponent"]
 
 
-def _register_grid(op: Operand, lane: int, contents: NDArray[Any] | None) -> Grid:
-    """The registers of an operand in one lane, a row each; with contents, their bits and values."""
-    lane = op.place(lane, 0).lane  # refuses a lane that does not exist, and an operand in shared memory
-    codes = None if contents is None else op.split(contents[None, :])[0]
-    values = None if codes is None else op.dtype.decode(codes)
-    cells, hover = [], np.full((op.registers, op.register_bits), "padding", dtype=object)
-    for place, row, column in op.holds(lane):
-        name, index = f"{op.name.lower()}{place.element}", f"{op.name}[{row}][{column}]"
-        bits = bit_range(place.low, place.high)
-        lines = [name] if op.dtype.bits == 1 else [name, index]
-        tooltip = [f"{name} = {index}", f"lane {lane}, register {place.register}, bits {bits}"]
-        fields = _bit_fields(op.dtype)
-        if codes is not None and values is not None:
-            fields = _bit_fields(op.dtype, int(codes[place.element]))
+def _word_grid(words: _Words, contents: NDArray[Any] | None) -> Grid:
+    """Registers or columns, a row each; with contents, their bits and values."""
+    cells, hover = [], np.full((words.count, words.bits), "padding", dtype=object)
+    if words.noun == "column":
+        hover[:] = "free"
+    covered = np.zeros((words.count, words.bits), dtype=bool)
+    for at, part in _with_codes(words, contents):
+        whole = at.high - at.low + 1 == words.dtype.bits
+        fields = _bit_fields(words.dtype)
+        lines, tooltip = list(at.names), list(at.tooltip)
+        if part is not None and whole:
+            fields = _bit_fields(words.dtype, part)
             pattern = " ".join(field.text for field in fields if field.text)
-            value = number_text(values[place.element], 6)
+            value = number_text(words.dtype.decode(np.array(part, dtype=words.dtype.code_type)), 6)
             lines.append(pattern)
-            if op.dtype.kind != "bits":
+            if words.dtype.kind != "bits":
                 lines.append(value)
             tooltip.append(f"{pattern} = {value}")
-        start = op.register_bits - 1 - place.high
-        tinted = tuple(fields) if op.dtype.is_float else ()
-        cells.append(Cell(place.register, start, 1, op.dtype.bits, tuple(lines), lane, fields=tinted))
-        hover[place.register, start : start + op.dtype.bits] = "\n".join(tooltip)
-        above = op.container - op.padding - op.dtype.bits if op.container else 0
-        for column, width in ((start - above, above), (start + op.dtype.bits, op.padding)):
-            if width:
-                cells.append(Cell(place.register, column, 1, width, (), lane, "dim"))
+        start, width = words.bits - 1 - at.high, at.high - at.low + 1
+        tinted = tuple(fields) if words.dtype.is_float and whole else ()
+        cells.append(Cell(at.word, start, 1, width, tuple(lines), words.lane, fields=tinted))
+        hover[at.word, start : start + width] = "\n".join(tooltip)
+        covered[at.word, start : start + width] = True
+    for word, start, width in _gaps(covered, words.width if words.noun == "register" else words.bits):
+        cells.append(Cell(word, start, 1, width, (), words.lane if words.noun == "register" else None, "dim"))
     rows = []
-    for register in range(op.registers):
-        head = [f"register {register}"]
+    for word in range(words.count):
+        head = [f"{words.noun} {word}"]
         if contents is not None:
-            head.append(f"0x{int(contents[register]):0{op.register_bits // 4}x}")
-        rows.append(Header(register, 1, tuple(head)))
-    step = min(op.width, 8)
+            head.append(f"0x{int(contents[word]):0{words.bits // 4}x}")
+        rows.append(Header(word, 1, tuple(head)))
+    step = min(words.width, 8)
+    step = step if words.bits % step == 0 else 8
     columns = tuple(
-        Header(at, step, (_bit_heading(op.register_bits - 1 - at, step),))
-        for at in range(0, op.register_bits, step)
+        Header(at, step, (_bit_heading(words.bits - 1 - at, step),)) for at in range(0, words.bits, step)
     )
-    shape = op.registers, op.register_bits
-    return Grid(shape, tuple(cells), hover, tuple(rows), columns, ("", "bit"), name=op.name)
+    shape = words.count, words.bits
+    return Grid(shape, tuple(cells), hover, tuple(rows), columns, ("", "bit"), name=words.name)
+
+
+def _with_codes(words: _Words, contents: NDArray[Any] | None) -> Iterator[tuple[_Field, int | None]]:
+    """Every field, with its bits out of the contents."""
+    for at in words.fields:
+        if contents is None:
+            yield at, None
+        else:
+            mask = (1 << (at.high - at.low + 1)) - 1
+            yield at, int(contents[at.word]) >> at.low & mask
+
+
+def _gaps(covered: NDArray[np.bool_], step: int) -> Iterator[tuple[int, int, int]]:
+    """Word, start and width of neighbouring bits that hold nothing, up to the next multiple of a step."""
+    for word, bits in enumerate(covered):
+        free = [at for at, taken in enumerate(bits.tolist()) if not taken]
+        starts = [at for at in free if at - 1 not in free or at % step == 0]
+        for start in starts:
+            stop = start + 1
+            while stop in free and stop % step:
+                stop += 1
+            yield word, start, stop - start
 
 
 def _bit_heading(high: int, step: int) -> str:
     return str(high) if step == 1 else f"{high}..{high - step + 1}"
 
 
-def _of_lane(op: Operand, lane: int, registers: ArrayLike) -> NDArray[Any]:
-    """The registers of one lane, out of those of all lanes or of this lane alone."""
+def _of_lane(op: Operand | TensorOperand, lane: int, registers: ArrayLike) -> NDArray[Any]:
+    """The registers, or words, of one lane, out of those of all lanes or of this lane alone."""
     array = as_array(registers, op.name)
-    if array.shape == (op.registers,):
-        array = np.broadcast_to(array, (op.lanes, op.registers))
-    lane = op.place(lane, 0).lane  # refuses a lane that does not exist
+    lanes, words = op.stored_shape
+    if array.shape == (words,):
+        array = np.broadcast_to(array, (lanes, words))
     if array.ndim > 2:
         raise PtxlabError(
             f"{op.name}: found shape {array.shape}; a picture shows one set of registers, without a batch"

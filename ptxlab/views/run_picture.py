@@ -1,62 +1,177 @@
-"""The first row of A of several instructions, one below the other: how many neighbours a lane holds."""
+"""The first row of a matrix of several instructions, one below the other: neighbours that a lane holds."""
 
 from __future__ import annotations
 
-from itertools import groupby
+import math
+from itertools import pairwise
 
 import numpy as np
 
-from ..errors import PtxlabError, counted
+from .._util.arguments import as_text
+from ..errors import PtxlabError, counted, listing
+from ..isa.form import Form
 from ..isa.mma import MmaForm
-from ..isa.parse import parse_mma
+from ..isa.parse import parse_any
+from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Move
+from ..isa.tensor_memory import LANES, TensorOperand
 from .grid import Cell, Grid, Header, headers
-from .labels import owners
+from .holders import AnyOperand, Holders, figures_of, holders, product_operand
+from .labels import index_range
 from .picture import Picture
 
 __all__ = ["runs"]
 
-_COLUMNS = 32  # of A that are drawn
+_COLUMNS = 32  # that are drawn one by one; of longer rows, places stand for several
 _MOST = 24  # instructions
 
 
-def runs(*instructions: MmaForm | str) -> Picture:
-    """Row 0 of A of each instruction, coloured by lane: neighbours that one lane holds are one cell.
+def runs(*instructions: Form | str, operand: str = "A", title: bool = True) -> Picture:
+    """Row 0 of A of each instruction, or of another matrix: neighbours that one lane holds are one cell.
+
+    Of tcgen05.mma they are the pieces of a row in the lanes of tensor memory; of tcgen05.ld and .st, whose
+    only matrix is R, the threads that hold lane 0 of tensor memory, column by column.
 
     >>> picture = runs("mma.m16n8k32.s8", "mma.m16n8k16.f32.f16")
     >>> [cell.text for cell in picture.grids[0].cells if cell.row == 0]
     ['T0', 'T1', 'T2', 'T3', 'T0', 'T1', 'T2', 'T3']
+    >>> [cell.text for cell in runs("tcgen05.ld.sync.aligned.16x128b.x2.b32").grids[0].cells]
+    ['T0', 'T1', 'T2', 'T3', 'T0', 'T1', 'T2', 'T3']
     """
-    forms = [parse_mma(each) for each in instructions]
+    name = as_text(operand, "operand")
+    forms = [parse_any(each) for each in instructions]
     if not 0 < len(forms) <= _MOST:
         raise PtxlabError(f"runs: found {counted(len(forms), 'instruction')}; it draws 1 to {_MOST}")
+    rows = [_row(form, name) for form in forms]
+    unit = _unit(rows)
+    places = min(_COLUMNS, max(held.lanes.shape[1] for held in rows))
+    if unit > 1:
+        places = max(held.lanes.shape[1] for held in rows) // unit
     cells: list[Cell] = []
-    hover = np.full((len(forms), _COLUMNS), "", dtype=object)
-    for row, form in enumerate(forms):
-        if form.a.layout is None or form.lanes != 32:
-            raise PtxlabError(f"runs: {form.mnemonic} has no A in the registers of one warp")
-        lanes, elements = owners(form.a.layout)
-        shown = min(_COLUMNS, form.a.shape[1])
-        for lane, group in groupby(range(shown), key=lambda column: int(lanes[0, column])):
-            columns = list(group)
-            cells.append(Cell(row, columns[0], 1, len(columns), (f"T{lane}",), lane=lane))
-            for column in columns:
-                hover[row, column] = f"A[0][{column}]\nlane {lane}, element a{elements[0, column]}"
-        if shown < _COLUMNS:
-            cells.append(Cell(row, shown, 1, _COLUMNS - shown, (), role="blank"))
-    names = tuple(
-        Header(row, 1, (f"{form.a.width}-bit {form.a_type}, {form.shape}",)) for row, form in enumerate(forms)
-    )
-    boxes = tuple((row, 0, 1, min(_COLUMNS, form.a.shape[1])) for row, form in enumerate(forms))
+    hover = np.full((len(forms), places), "", dtype=object)
+    boxes = []
+    for row, held in enumerate(rows):
+        shown = min(places, held.lanes.shape[1] // unit)
+        lanes, matrix = held.lanes[0, : shown * unit], held.operand.name
+        for start, stop in pairwise([0, *(np.flatnonzero(np.diff(lanes)) + 1).tolist(), shown * unit]):
+            lane = int(lanes[start])
+            cells.append(
+                Cell(row, start // unit, 1, (stop - start) // unit, (_lane_name(held, lane),), lane=lane)
+            )
+        for place in range(shown):
+            columns = index_range(place * unit, unit)
+            text = "\n".join(held.place(0, place * unit)[:1])
+            if unit > 1:
+                text = _lane_name(held, int(lanes[place * unit]))
+            hover[row, place] = f"{matrix}[0][{columns}]\n{text}"
+        if shown < places:
+            cells.append(Cell(row, shown, 1, places - shown, (), role="blank"))
+        boxes.append((row, 0, 1, shown))
     grid = Grid(
-        (len(forms), _COLUMNS),
+        (len(forms), places),
         tuple(cells),
         hover,
-        names,
-        headers(_COLUMNS, 4),
-        axes=("", "k"),
+        tuple(Header(row, 1, (_form_name(form, name),)) for row, form in enumerate(forms)),
+        _headings(places, unit),
+        axes=("", _axis(rows)),
         density="close",
-        name="A",
-        boxes=boxes,
+        name=rows[0].operand.name,
+        boxes=tuple(boxes),
     )
-    notes = (f"the first {_COLUMNS} columns at most", "T0 is lane 0", "a lane's neighbours are one cell")
-    return Picture("Row 0 of A", notes, (grid,))
+    return Picture(_title(rows), _notes(rows, places, unit), (grid,)).with_title(title)
+
+
+def _row(form: Form, name: str) -> Holders:
+    """Who holds the matrix whose first row is drawn."""
+    operand: AnyOperand | None = None
+    if isinstance(form, Tcgen05Move) and "R" in form.operands:
+        operand = form.operands["R"]
+    elif isinstance(form, Tcgen05Mma) and (name != "A" or form.a_space == "tensor"):
+        operand = form.a if name == "A" else product_operand(form, name)
+    elif isinstance(form, MmaForm):
+        operand = form.operand(name)
+    if operand is None or operand.layout is None:
+        raise PtxlabError(
+            f"runs: {form.mnemonic} has no {name} in lanes of registers or of tensor memory; "
+            f"{_instead(form, name)}"
+        )
+    return holders(operand)
+
+
+def _instead(form: Form, name: str) -> str:
+    """What to look at where no lanes hold a matrix."""
+    if isinstance(form, Tcgen05Mma):
+        return f"operand='D' draws D, and figures.fragment its {name} in shared memory"
+    if isinstance(form, MmaForm):
+        return f"figures.fragment draws {name} in shared memory"
+    return figures_of(form)
+
+
+def _unit(rows: list[Holders]) -> int:
+    """How many columns share a place: one, or as many as all pieces of long rows are multiples of.
+
+    Of registers the first columns say everything, since lanes repeat.
+    """
+    longest = max(held.lanes.shape[1] for held in rows)
+    if longest <= _COLUMNS or not any(isinstance(held.operand, TensorOperand) for held in rows):
+        return 1
+    edges: list[int] = []
+    for held in rows:
+        edges += [*(np.flatnonzero(np.diff(held.lanes[0])) + 1).tolist(), held.lanes.shape[1]]
+    unit = math.gcd(*edges)
+    while unit % 2 == 0 and longest // unit < _COLUMNS // 2:
+        unit //= 2
+    return unit if longest // unit <= 2 * _COLUMNS else 1
+
+
+def _lane_name(held: Holders, lane: int) -> str:
+    """``T5``, or ``lane 5`` of tensor memory."""
+    if not isinstance(held.operand, TensorOperand):
+        return f"T{lane}"
+    pair = f"CTA {lane // LANES}, " if held.operand.ctas > 1 else ""
+    return f"{pair}lane {lane % LANES}"
+
+
+def _form_name(form: Form, name: str) -> str:
+    if isinstance(form, MmaForm):
+        operand = form.operand(name)
+        return f"{operand.width}-bit {operand.dtype}, {form.shape}"
+    if isinstance(form, Tcgen05Mma):
+        kind = product_operand(form, name).dtype
+        return f"{form.family}, layout {form.path.name}, {kind}, {form.shape}"
+    if isinstance(form, Tcgen05Move):
+        return f"{form.family}, {form.shape}.x{form.count}"
+    return form.mnemonic
+
+
+def _headings(places: int, unit: int) -> tuple[Header, ...]:
+    if unit == 1:
+        return headers(places, 4)
+    step = next(step for step in (8, 4, 2, 1) if step == 1 or places % step == 0)
+    return tuple(
+        Header(at, min(step, places - at), (index_range(at * unit, min(step, places - at) * unit),))
+        for at in range(0, places, step)
+    )
+
+
+def _axis(rows: list[Holders]) -> str:
+    axes = {held.operand.axes[1] for held in rows}
+    return axes.pop() if len(axes) == 1 else "column"
+
+
+def _title(rows: list[Holders]) -> str:
+    names = list(dict.fromkeys(held.operand.name for held in rows))
+    if names == ["R"]:
+        return "Lane 0 of tensor memory in registers"
+    return f"Row 0 of {listing(names)}"
+
+
+def _notes(rows: list[Holders], places: int, unit: int) -> tuple[str, ...]:
+    tensor = [isinstance(held.operand, TensorOperand) for held in rows]
+    notes = [f"one place: {unit} columns" if unit > 1 else f"the first {places} columns at most"]
+    if all(held.operand.name == "R" for held in rows):
+        notes.append("T0 is thread 0 of a warp")
+    elif not all(tensor):
+        notes.append("T0 is lane 0")
+    if any(tensor):
+        notes.append("lanes with their number are those of tensor memory")
+    return (*notes, "neighbours with one holder are one cell")

@@ -1,18 +1,30 @@
-"""Scale factors on their way: a 128x4 tile as a matrix, in shared memory, and in tensor memory."""
+"""Scale factors of tcgen05: a 128x4 tile on its way to tensor memory, and whose scales lie where there."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from .._util.arguments import as_index
+from ..errors import PtxlabError
+from ..isa.tcgen05 import Tcgen05Mma
+from ..isa.tensor_memory import LANES, TensorOperand
 from ..memory.scales import scale_offset
 from .grid import Cell, Grid, Header, State, headers
-from .labels import index_range
+from .holders import Holders, form_name, holders, k_headers, one_matrix
+from .labels import bit_range, index_range, number_text
 from .picture import Picture
+from .tensor_pictures import tensor_memory
 
-__all__ = ["scale_tile"]
+__all__ = ["scale_tile", "tensor_scales"]
+
+_ROWS = 32  # of A, or columns of B, whose scales are in one column of tensor memory
+_MOST_LABELS = 300  # of single scales
 
 
 def scale_tile(row: int | None = None) -> Picture:
@@ -119,3 +131,117 @@ def _scale_words(marked: int | None) -> Grid:
         density="close",
         row_rules=(32, 34, 36),
     )
+
+
+# -- the scales of an instruction ------------------------------------------------------------------------
+
+
+def tensor_scales(
+    ins: Tcgen05Mma, scale_a: ArrayLike | None, scale_b: ArrayLike | None, rows: range, columns: range
+) -> Picture:
+    """Which scale belongs to which block of A and of B, and where it is in tensor memory.
+
+    >>> import ptxlab
+    >>> ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::mxf4.block_scale", m=128, n=64)
+    >>> part = tensor_scales(ins, np.ones((128, 2)), None, range(37, 39), range(64))
+    >>> part.grids[0].at(0, 1).text
+    'lane 5, column 1, [15..8] 1'
+    """
+    if ins.scale_a is None or ins.scale_b is None or ins.scale_vec is None:
+        raise PtxlabError(f"{form_name(ins)} has no block scales; forms with .block_scale have")
+    grids = []
+    whole = len(rows) == ins.m and len(columns) == ins.n
+    for op, values, part in ((ins.scale_a, scale_a, rows), (ins.scale_b, scale_b, columns)):
+        numbers = None if values is None else one_matrix(op, values)
+        grids.append(_block_scales(ins, op, numbers, part))
+        if whole:
+            grids += _memory(ins, op)
+    first_of_pair = "SFA in tensor memory, CTA 0"  # both of them in one line
+    grids = [replace(grid, new_line=grid.name == "SFB" or grid.title == first_of_pair) for grid in grids]
+    ids = f"scale_a_id {ins.descriptor.scale_a_id}, scale_b_id {ins.descriptor.scale_b_id}"
+    notes = [
+        f"{ins.scale_a.dtype}, one byte for {ins.k // ins.scale_vec} elements along k",
+        f"in the cells: column and bits of tensor memory, {ids}",
+        f"row m of A, and column n of B, in lanes m % {_ROWS} and n % {_ROWS} of every warp",
+    ]
+    if ins.descriptor.scale_a_lanes == LANES:
+        notes[-1] = f"row m of A in lane m, column n of B in lane n % {_ROWS} of every warp"
+    if ins.cta_group == 2:
+        notes.append("each CTA has the scales of its rows of A, and all of B")
+    notes.append(f"hues: {_ROWS} rows of A, or columns of B")
+    return Picture(f"Block scales of {form_name(ins)}", tuple(notes), tuple(grids))
+
+
+def _memory(ins: Tcgen05Mma, op: TensorOperand) -> list[Grid]:
+    """Tensor memory with the scales: the lanes of one warp, where all have the same."""
+    grids = []
+    both = op.name == "SFB" and op.ctas == 2
+    for grid in tensor_memory(ins, op.name, cta=0 if both else None).grids:
+        where = "both CTAs" if both else grid.title
+        title = f"{op.name} in tensor memory, {where}".removesuffix(", ")
+        if op.layout.copies >= LANES // _ROWS:
+            group = (Header(0, _ROWS, ("lanes of", "every warp")),)
+            grid = replace(grid.part(range(_ROWS), range(grid.shape[1])), row_groups=group)
+        grids.append(replace(grid, title=title))
+    return grids
+
+
+def _block_scales(ins: Tcgen05Mma, op: TensorOperand, numbers: NDArray[Any] | None, part: range) -> Grid:
+    """The scales of A or of B as a matrix: 32 rows or columns of a block in a cell, or each in its own."""
+    of_a, held = op.name == "SFA", holders(op)
+    blocks = op.shape[1] if of_a else op.shape[0]
+    length = ins.k // blocks
+    alone = len(part) * blocks <= _MOST_LABELS and len(part) < (ins.m if of_a else ins.n)
+    step = 1 if alone else _ROWS
+    unit = 2 if len(part) > LANES else 1  # rows or columns that share a place
+    places = len(part) // unit
+
+    def hover(place: int, block: int) -> str:
+        texts = []
+        for line in range(part.start + place * unit, part.start + (place + 1) * unit):
+            at = (line, block) if of_a else (block, line)
+            scaled = f"A[{line}]" if of_a else f"column {line} of B"
+            by = "" if numbers is None else f" by {number_text(numbers[at], 6)}"
+            texts += [f"scales {scaled}, k {index_range(block * length, length)}{by}", *held.place(*at)]
+        return "\n".join(texts)
+
+    cells = []
+    heads = headers(len(part), step, part.start)
+    for head, block in product(heads, range(blocks)):
+        lines = range(part.start + head.start, part.start + head.start + head.size)
+        scales = [(line, block) if of_a else (block, line) for line in lines]
+        text = _place_lines(held, scales)
+        if numbers is not None:
+            text.append(_span([numbers[at] for at in scales]))
+        start, size = head.start // unit, head.size // unit
+        spot = (start, block, size, 1) if of_a else (block, start, 1, size)
+        cells.append(Cell(*spot, tuple(text), lines[0] // _ROWS % 8 * 4 + 1))
+    tips = np.empty((places, blocks), dtype=object)
+    for at in np.ndindex(places, blocks):
+        tips[at] = hover(*at)
+    along = k_headers("block", blocks, length)
+    across = tuple(Header(head.start // unit, head.size // unit, head.lines) for head in heads)
+    title = f"{op.name}: scales of {'A' if of_a else 'B'}"
+    if of_a:
+        return Grid((places, blocks), tuple(cells), tips, across, along, ("m", ""), title, op.name)
+    return Grid((blocks, places), tuple(cells), tips.T, along, across, ("", "n"), title, op.name)
+
+
+def _place_lines(held: Holders, places: Sequence[tuple[int, int]]) -> list[str]:
+    """Column and bits of scales that are one below the other in tensor memory; of a single one its lane."""
+    first = int(held.lanes[places[0]])
+    low = int(held.elements[places[0]]) * 8 % 32
+    pair = isinstance(held.operand, TensorOperand) and held.operand.ctas > 1 and held.operand.name == "SFA"
+    lines = [f"CTA {first // LANES}"] if pair else []
+    if len(places) == 1:
+        lines.append(f"lane {first % LANES}")
+    lines += [f"column {held.words[places[0]]}", bit_range(low, low + 7)]
+    single = len(places) == 1 and held.operand.name == "SFA"
+    return [", ".join(lines)] if single else lines
+
+
+def _span(values: Sequence[Any]) -> str:
+    """One number for all, or the least and the greatest."""
+    numbers = np.asarray(values, dtype=np.float64)
+    least, most = (number_text(each, 3) for each in (numbers.min(), numbers.max()))
+    return least if least == most else f"{least} to {most}"

@@ -66,6 +66,7 @@ def svg_document(drawing: Drawing, *, themed: bool = False, theme: Theme = LIGHT
     opening = [
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{escape(drawing.title)}">',
         f"<title>{_text_of(drawing.title)}</title>",
+        f"<desc>{_text_of(drawing.subtitle)}</desc>",
     ]
     parts = [f'<rect width="100%" height="100%" fill="{colours.page_colour(theme.paper)}"/>']
     for panel in drawing.panels:
@@ -107,6 +108,7 @@ def _panel(panel: Panel, colours: _Colours) -> list[str]:
     ]
     outline = f'stroke-width="{1.75 if tight else 2.5}"'
     lines += [_rect(panel.box(cell), outline) for cell in grid.cells if cell.state == "mark"]
+    lines += [_rect(box, outline) for box in panel.outlines]
     return [
         f'<g {edge} shape-rendering="crispEdges">',
         *cells,

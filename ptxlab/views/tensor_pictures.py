@@ -16,7 +16,7 @@ from ..errors import PtxlabError, counted, listing, quoted
 from ..isa.parse import parse_any
 from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Move
 from ..isa.tensor_memory import DATA_PATHS, LANES, DataPath, TensorOperand
-from .grid import Cell, Grid, Header, State, headers
+from .grid import Cell, Grid, Header, State, as_part, headers
 from .labels import bit_range, element_names, index_range, number_text, owners, runs
 from .picture import Picture
 from .table import Table
@@ -53,6 +53,7 @@ def tensor_memory(
     columns: range | None = None,
     marked: tuple[int, int] | None = None,
     words: ArrayLike | None = None,
+    title: bool = True,
 ) -> Picture:
     """What the lanes and columns of tensor memory hold of an operand, as PTX's layouts A to G draw it.
 
@@ -69,11 +70,16 @@ def tensor_memory(
     form = parse_any(ins)
     if not isinstance(form, Tcgen05Form):
         raise PtxlabError(f"{form.mnemonic} does not work in tensor memory; tcgen05 does")
+    if isinstance(form, Tcgen05Move) and form.operands:
+        raise PtxlabError(
+            f"{form.mnemonic} has no matrix of its own in tensor memory; figures.tensor_registers and "
+            "figures.lane draw its registers"
+        )
     tensor = form.tensor(operand)
     if not is_name(colour, get_args(TensorColour)):
         raise PtxlabError(f"colour={quoted(colour)}: there are {listing(get_args(TensorColour))}")
     ctas = range(tensor.ctas) if cta is None else [as_index(cta, "cta", tensor.ctas)]
-    window = (_part(lanes, "lanes", LANES), _part(columns, "columns", tensor.columns))
+    window = (as_part(lanes, "lanes", LANES), as_part(columns, "columns", tensor.columns))
     values = None if words is None else _values(tensor, words)
     if marked is not None:
         marked = _element(tensor, marked)
@@ -96,7 +102,7 @@ def tensor_memory(
     shape = f" {form.shape}" if isinstance(form, Tcgen05Mma) else ""
     return Picture(
         f"{tensor.name} of {form.mnemonic}{shape}", tuple(notes), tuple(part.grid() for part in drawn)
-    )
+    ).with_title(title)
 
 
 def tensor_blocks(ins: Tcgen05Form | str, operand: str = "D") -> Table:
@@ -134,14 +140,6 @@ def tensor_blocks(ins: Tcgen05Form | str, operand: str = "D") -> Table:
                 )
             )
     return Table(("cta", "lanes", "columns", "bits", *tensor.axes), tuple(rows))
-
-
-def _part(part: object, name: str, size: int) -> range:
-    if part is None:
-        return range(size)
-    if not isinstance(part, range) or part.step != 1 or not 0 <= part.start < part.stop <= size:
-        raise PtxlabError(f"{name}={quoted(part)}: it is a range of 0 to {size}, such as range(0, {size})")
-    return part
 
 
 def _element(tensor: TensorOperand, marked: object) -> tuple[int, int]:

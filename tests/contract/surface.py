@@ -581,7 +581,6 @@ def _figures() -> Iterator[Call]:
     yield call("figures.figure tcgen05", figures.figure, ins=tensor, what="D", colour="row", title=True)
     yield call("figures.swizzle", figures.swizzle, width=64, piece=1, title=True)
     yield call("figures.nibble", figures.nibble, nibble=9, structure="2:4", chunk=1, title=True)
-    yield call("figures.runs", figures.runs, **{"*first": f16, "*second": "mma.m16n8k64.s4"}, title=True)
     yield call("figures.trace", figures.trace, trace=trace, title=True)
     yield call("figures.matrix", figures.matrix, values=np.eye(3), title="D", axes=("m", "n"), centred=True)
     yield call("figures.save", figures.save, figure=picture, path=str(folder / "picture.svg"))
@@ -590,24 +589,33 @@ def _figures() -> Iterator[Call]:
     yield call("figures.figure", figures.figure, ins=f16, what="lane", lane=5, title=False)
     yield call("figures.figure trace", figures.figure, ins=f16, what="trace", A=np.ones((16, 16)),
                B=np.ones((16, 8)), C=None, row=0, col=0, model="sm_90", only="A B C row col")  # fmt: skip
+    scaled_tensor = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::mxf4.block_scale", n=16)
     for module in (figures, views):
-        name = "operand" if module is figures else "name"
+        name = "operand" if module is figures else "name"  # of a fragment
         prefix = module.__name__.removeprefix("ptxlab.")
         yield call(f"{prefix}.fragment", module.fragment, ins=f16, **{name: "C"}, **fragment)
         yield call(f"{prefix}.metadata", module.metadata, ins=sparse, nibbles=nibbles, selector=0, warp=0)
-        yield call(f"{prefix}.lane", module.lane, ins=s4, **{name: "A"}, lane=4, registers=np.arange(4))
+        yield call(f"{prefix}.lane", module.lane, ins=s4, operand="A", lane=4, registers=np.arange(4))
+        yield call(f"{prefix}.lane tcgen05", module.lane, ins=tensor, operand="D", lane=36,
+                   columns=range(4, 8), title=True)  # fmt: skip
+        yield call(f"{prefix}.lane of a load", module.lane, ins=load, operand=tensor.d, lane=37,
+                   registers=np.arange(4))  # fmt: skip
         yield call(f"{prefix}.scales", module.scales, ins=scaled, scale_a=np.ones(scaled.scale_a.shape),
                    scale_b=np.ones(scaled.scale_b.shape), byte_id_a=0, thread_id_b=2)  # fmt: skip
-        yield call(f"{prefix}.values", module.values, ins=f16, **{name: "C"}, matrix=np.ones((16, 8)),
-                   **values)  # fmt: skip
-        yield call(f"{prefix}.values codes", module.values, ins=f16, **{name: "C"},
+        yield call(f"{prefix}.scales tcgen05", module.scales, ins=scaled_tensor, rows=range(4),
+                   columns=range(4), scale_a=np.ones((128, 2)), only="rows columns scale_a")  # fmt: skip
+        yield call(f"{prefix}.values", module.values, ins=f16, operand="C", matrix=np.ones((16, 8)),
+                   rows=range(3, 9), columns=range(4), title=True, **values | {"warp": None})  # fmt: skip
+        yield call(f"{prefix}.values codes", module.values, ins=f16, operand="C",
                    codes=np.ones((16, 8), dtype=np.uint32), only="codes")  # fmt: skip
-        yield call(f"{prefix}.values sparse", module.values, ins=sparse, **{name: "A"}, nibbles=nibbles,
+        yield call(f"{prefix}.values sparse", module.values, ins=sparse, operand="A", nibbles=nibbles,
                    registers=sparse.a.pack(np.ones((16, 32))), only="nibbles registers")  # fmt: skip
         product = {"shown": "hex", "colour": "auto", "lane": 1, "marked": np.zeros((16, 8), dtype=bool),
-                   "model": "sm_90"}  # fmt: skip
+                   "model": "sm_90", "element": (9, 3), "rows": range(4, 9), "columns": range(8)}  # fmt: skip
         yield call(f"{prefix}.product", module.product, ins=f16, A=np.ones((16, 16)), B=np.ones((16, 8)),
                    C=np.ones((16, 8)), **product)  # fmt: skip
+        yield call(f"{prefix}.product tcgen05", module.product, ins=tensor, lane=36, only="ins lane")
+        yield call(f"{prefix}.runs", module.runs, **{"*first": f16, "*second": load}, operand="A", title=True)
 
 
 def _views() -> Iterator[Call]:
@@ -630,7 +638,6 @@ def _views() -> Iterator[Call]:
     yield call("views.swizzle_bits", views.swizzle_bits, address=0x4A0, width=64)
     yield call("views.swizzle", views.swizzle, width=64, piece=1)
     yield call("views.nibble", views.nibble, nibble=9, structure="2:4", chunk=1)
-    yield call("views.runs", views.runs, **{"*first": f16, "*second": "mma.m16n8k64.s4"})
     yield call("views.where", views.where, ins=f16, name="A", row=1, column=2)
     yield call("views.where tile", views.where, ins=wgmma, name="B", row=1, column=2, swizzle=32,
                transposed=False)  # fmt: skip

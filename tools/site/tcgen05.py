@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import product
 from pathlib import Path
 
+from ptxlab import views
 from ptxlab._util.files import write_atomically
 from ptxlab.isa.catalog import TCGEN05_FAMILIES, tcgen05_forms
 from ptxlab.isa.instruction_descriptor import KINDS, InstructionDescriptor, shapes_of
@@ -80,6 +81,9 @@ def page() -> Page:
             listed = tensor_layouts(form)
             out.add(f"```text\n{name}\n```")
             out.add(table(listed.columns, [[str(value) for value in row] for row in listed.rows]))
+            out.dropdown("Where its matrices are", figure(views.product(form)))
+            if form.scale_a is not None:
+                out.dropdown("Whose scales are where", figure(views.scales(form)))
             for operand in form.tensors:
                 out.dropdown(f"{operand} in tensor memory", figure(tensor_memory(form, operand)))
     out.heading(2, "Registers of tcgen05.ld and tcgen05.st")
@@ -88,6 +92,8 @@ def page() -> Page:
         "32w to 32w + 31; shapes of 16 lanes reach the lower or the upper half of them."
     )
     out.add(_loads())
+    loads = [f"tcgen05.ld.sync.aligned.{shape}.x{count}.b32" for shape, count in _SAME_COLUMNS]
+    out.add("The same 16 columns of lane 0, shape by shape:", figure(views.runs(*loads)))
     for shape in LOAD_SHAPES:
         load = f"tcgen05.ld.sync.aligned.{shape}.x2.b32"
         out.dropdown(f"{shape}.x2, register by register", figure(tensor_registers(load)))
@@ -105,6 +111,9 @@ def page() -> Page:
     )
     return out
 
+
+#: Shapes of ld with the counts that take 16 columns.
+_SAME_COLUMNS = (("32x32b", 16), ("16x64b", 8), ("16x128b", 4), ("16x256b", 2), ("16x32bx2", 8))
 
 _EXAMPLES: tuple[tuple[str, dict[str, object]], ...] = (
     ("tcgen05.mma.sp.cta_group::1.kind::f16", {"m": 128, "n": 64}),

@@ -384,6 +384,13 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
         layout = self.path.multiplicand(*shape)
         return TensorOperand("A", element, shape, layout, ("m", "k"), container, padding, source=source)
 
+    @property
+    def a_dense(self) -> Operand | TensorOperand:
+        """Logical (dense) A; of a sparse instruction it is nowhere, only its compressed half is in memory."""
+        if not self.sparse:
+            return self.a
+        return Operand("A", self.a.dtype, (self.m, self.k), None, "shared", ("m", "k"))
+
     def _container(self, element: DType) -> tuple[int, int]:
         """Bits that an element of A takes in tensor memory if not its own, and how many of them are below it.
 
