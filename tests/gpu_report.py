@@ -47,7 +47,7 @@ from ptxlab.isa.operands import Operands
 from ptxlab.isa.product_form import ProductForm
 from ptxlab.isa.targets import chip_of_target
 from ptxlab.isa.tcgen05 import Tcgen05Mma, Tcgen05Move
-from ptxlab.isa.tensor_memory import LANES, TensorOperand
+from ptxlab.isa.tensor_memory import LANES, TensorLayout, TensorOperand
 from ptxlab.memory import Tcgen05Descriptor
 from ptxlab.numerics import has
 from ptxlab.numerics.emulate import emulate
@@ -156,6 +156,8 @@ class Golden:
         for category in self.categories:
             operands = inputs.make(self.form, category, self.count, SEED, self.modifiers.selector)
             operands = replace(operands, modifiers=self.modifiers)
+            if isinstance(self.form, Tcgen05Mma) and self.form.decompress:
+                operands = replace(operands, b=_of_eight_values(operands.b))
             results[category] = compared(runner.product(operands), self._expected(runner, operands))
         return {
             "kind": "golden",
@@ -168,10 +170,13 @@ class Golden:
 
     def _expected(self, runner: Runner, operands: Operands) -> NDArray[Any] | None:
         model = model_of(self.form, runner.target)
-        try:
-            return None if model is None else emulate(operands, model=model)
-        except PtxlabError:  # .ashift, of which the PTX ISA does not say enough
-            return None
+        return None if model is None else emulate(operands, model=model)
+
+
+def _of_eight_values(b: NDArray[Any]) -> NDArray[Any]:
+    """B [count, K, N] with at most eight values in each eight columns, as a lookup table has them."""
+    table = np.repeat(b[:, :8, ::8], 8, axis=-1)
+    return np.take_along_axis(table, (b % 8).astype(np.intp), axis=1)
 
 
 def compared(found: NDArray[Any], expected: NDArray[Any] | None) -> dict[str, Any]:
@@ -271,14 +276,12 @@ class Layout:
     def _probe(self, runner: Runner) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Numbers of places that D was computed from, [parts, M, N], and as stated, [copies, parts, M, N]."""
         form, tensor = self.form, self.form.tensor(self.operand)
-        lanes, columns = tensor.stored_shape
-        slots = 32 // tensor.width
-        places = np.arange(lanes * columns * slots).reshape(lanes, columns, slots)
+        whole = _whole(tensor)
+        places = np.arange(whole.shape[0] * whole.shape[1]).reshape(whole.shape)
         off, on = _two_codes(form, tensor)
-        shifts = np.arange(slots, dtype=np.uint32) * np.uint32(tensor.width) + np.uint32(tensor.padding)
         bits = max(int(places.max()).bit_length(), 1)
         chosen = np.stack([places >> bit & 1 == 1 for bit in range(bits)])
-        words = np.bitwise_or.reduce(np.where(chosen, np.uint32(on), np.uint32(off)) << shifts, axis=-1)
+        words = whole.pack_codes(np.where(chosen, on, off).astype(tensor.dtype.code_type))
         found, stated = [], []
         for b, along in _columns_of_b(form, self.operand):
             operands = plain_operands(form, bits)
@@ -290,6 +293,15 @@ class Layout:
             found.append((shown << np.arange(bits)[:, None, None]).sum(axis=0))
             stated.append(_stated(form, tensor, along))
         return np.stack(found), np.stack(stated, axis=1)
+
+
+def _whole(tensor: TensorOperand) -> TensorOperand:
+    """All of its lanes and columns as a matrix of such elements, [lanes, elements in a lane]."""
+    lanes, columns = tensor.stored_shape
+    shape = lanes, columns * 32 // tensor.width
+    pair = ((2, LANES, 0),) if tensor.ctas == 2 else ()
+    layout = TensorLayout(shape, ((LANES, 1, 0), *pair), ((shape[1], 0, 1),))
+    return replace(tensor, shape=shape, layout=layout, start=(0, 0))
 
 
 def _two_codes(form: Tcgen05Mma, tensor: TensorOperand) -> tuple[int, int]:
@@ -354,7 +366,10 @@ def _stated(form: Tcgen05Mma, tensor: TensorOperand, along: NDArray[np.int64]) -
     """By ptxlab's layout, the numbers of the places that D[i, j] is computed from: [copies, M, N]."""
     (row, column), (rows, columns) = tensor.start, tensor.shape
     at = tensor.layout.coords()[:, row : row + rows, column : column + columns]
-    places = at[..., 0] * tensor.columns * (32 // tensor.width) + at[..., 1]
+    places = at[..., 0] * _whole(tensor).shape[1] + at[..., 1]
+    if form.ashift and tensor.name == "A":  # as is assumed: one row down, and the first stays
+        down = np.arange(form.m)
+        places = places[:, np.where(down % (form.m // form.cta_group) > 0, down - 1, down)]
     if tensor.name == "SFB":  # [copies, blocks, n]: the same for every row of D
         of_columns = places[:, along, np.arange(form.n)]
         return np.broadcast_to(of_columns[:, None], (len(places), form.m, form.n))
@@ -365,8 +380,9 @@ def plain_operands(form: Tcgen05Mma, count: int) -> Operands:
     """A and B are ones, C is 0; metadata and scales are the same everywhere, whatever their layouts are."""
 
     def everywhere(tensor: TensorOperand, code: int) -> NDArray[np.uint32]:
-        word = sum(code << tensor.padding + tensor.width * slot for slot in range(32 // tensor.width))
-        return np.full((count, *tensor.stored_shape), word, dtype=np.uint32)
+        whole = _whole(tensor)
+        words = whole.pack_codes(np.full(whole.shape, code, dtype=tensor.dtype.code_type))
+        return np.broadcast_to(words, (count, *tensor.stored_shape)).copy()
 
     a = form.a
     one = int(a.dtype.encode(1))
@@ -489,7 +505,7 @@ def _tensor(target: str) -> Iterator[Golden]:
     seen = set()
     arithmetic = set()
     for form, modifiers in tensor_cases():
-        if not isinstance(form, Tcgen05Mma) or form.decompress:
+        if not isinstance(form, Tcgen05Mma):
             continue
         if modifiers.scale_input_d and target not in form.scale_input_d:
             continue
@@ -528,7 +544,7 @@ def _layouts(golden: Iterable[Golden]) -> Iterator[Layout]:
         if case.modifiers != _PLAIN:
             continue
         wide = _with_columns(form, 64)
-        for name, tensor in wide.tensors.items():
+        for name, tensor in ({} if form.decompress else wide.tensors).items():  # their B is not of ones
             if (name == "D" and form.a_space == "tensor") or (form.ashift and name != "A"):
                 continue
             key = (name, tensor.layout, tensor.start, tensor.width, tensor.source, form.ashift)
