@@ -56,6 +56,9 @@ HAZARDS = {
     "too_few_bytes": "missing wait",
     "one_by_one": "race",
     "wide_maximum": "not atomic",
+    "some_lanes": "divergent barrier",
+    "some_shuffle": "lanes missing",
+    "in_place": "race",
 }
 
 

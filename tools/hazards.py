@@ -38,7 +38,7 @@ _LIMITS = """
 
 - It sees one run: a race in a branch that nobody takes is not found. Order is judged by barriers, not by what
   happened to come first.
-- For every few bytes it remembers the last writer and two readers; of several readers in one warp the last.
+- For every few bytes it remembers the last writer and two readers, of two warps where it can.
 - Flags: if a warp executes a fence or a release, and another warp then looks at memory with an atomic,
   volatile or acquiring access, the second is taken to know all that the first did before its fence. Between
   blocks the same holds for whole blocks.

@@ -49,6 +49,19 @@ class _Pending:
         )
 
 
+def _note_readers(shadow: Shadow, entries: NDArray[Any], stamps: NDArray[Any]) -> None:
+    """The last reader of each entry, and another thread that reads it at the same time or did before."""
+    before = shadow.reader[entries] if shadow.was_read else None
+    shadow.was_read = True
+    shadow.reader[entries] = stamps
+    if before is not None and before.any():
+        others = (before != 0) & ((before ^ stamps) & ID != 0)
+        shadow.second[entries[others]] = before[others]
+    differs = shadow.reader[entries] != stamps
+    if differs.any():
+        shadow.second[entries[differs]] = stamps[differs]
+
+
 def _distinct(numbers: NDArray[Any], limit: int) -> NDArray[np.int64]:
     """Each number below a limit once, in order: quicker than np.unique."""
     there = np.zeros(limit, dtype=np.bool_)
@@ -147,7 +160,7 @@ class AccessCheck(Observer):
             else:
                 shadow = self._global.get(id(piece.data))
                 if shadow is None:
-                    shadow = self._global[id(piece.data)] = Shadow(piece.data.size, 1)
+                    shadow = self._global[id(piece.data)] = Shadow(piece.data.size, 2)
                 self._in_global(access, piece, shadow, traits, strong)
 
     def _check_presence(self, access: Access, piece: Piece) -> None:
@@ -323,16 +336,17 @@ class AccessCheck(Observer):
         stamps = threads + (self._launched | (self._time << TIME_SHIFT) | (ATOMIC if strong else 0))
         if access.kind == "read":
             if not traits.constant:
-                shadow.reader[entries] = stamps
-                shadow.was_read = True
+                _note_readers(shadow, entries, stamps)
             return
         shadow.was_written = True
-        if shadow.was_read and (before := shadow.reader[entries]).any():
-            found = self._conflicts(before, threads, strong, True)
+        for readers in (shadow.reader, shadow.second) if shadow.was_read else ():
+            before = readers[entries]
+            found = self._conflicts(before, threads, strong, True) if before.any() else None
             if found is not None:
                 self._report_conflicts(
                     access, piece, shadow, entries, threads, before, found, "reads", count, True
                 )
+                break
         self._write(access, piece, shadow, entries, threads, stamps, strong, count)
 
     def _in_local(self, access: Access) -> None:
@@ -478,8 +492,14 @@ class AccessCheck(Observer):
         before = shadow.reader[entries]
         if len(before) and before.max() >= self._limit:
             keep = before >= self._limit
-            keep &= (before ^ stamps) & (FLAGS | ID & ~31) != 0
-            shadow.second[entries[keep]] = before[keep]
+            differences = before ^ stamps
+            keep &= differences & (FLAGS | ID) != 0
+            if keep.any():
+                near = keep & (differences & (FLAGS | ID & ~31) == 0)
+                if near.any():  # of the same warp: it does not take the place of one of another
+                    near &= shadow.second[entries] >= self._limit
+                    keep &= ~near
+                shadow.second[entries[keep]] = before[keep]
         shadow.reader[entries] = stamps
         differences = shadow.reader[entries]
         differences ^= stamps
@@ -545,6 +565,8 @@ class AccessCheck(Observer):
                 self._arrive(event)
         elif kind == "bar.warp":
             clocks.meet(threads, self._time)
+        elif kind == "passed by":
+            self._passed_by(event)
         elif kind.startswith("barrier.cluster"):
             self._cluster(event)
         elif kind in ("mbarrier.arrive", "cp.async.mbarrier.arrive"):
@@ -605,6 +627,20 @@ class AccessCheck(Observer):
                 "divergent barrier", event.instruction, self._batch, event.threads[split],
                 f"{{who}} reach{{es}} barrier {number} apart from other lanes of the same warp",
             )  # fmt: skip
+
+    def _passed_by(self, event: Synchronisation) -> None:
+        """Threads have waited for lanes of their warps that went on elsewhere, and ended."""
+        opcode, words = event.instruction.opcode, np.asarray(event.key)
+        barrier = event.instruction.parts[0] in ("bar", "barrier") and "warp" not in event.instruction.parts
+        first = event.threads >> 5 == event.threads[0] >> 5
+        lanes = lanes_text([lane for lane in range(32) if int(words[0]) >> lane & 1])
+        passes = "passes" if lanes.startswith("lane ") else "pass"
+        self._report.add(
+            "divergent barrier" if barrier else "lanes missing",
+            event.instruction, self._batch, event.threads[first],
+            f"{{who}} execute{{s}} {opcode}, which {lanes} of the same warp {passes} by",
+            remedy="" if barrier else "let all lanes that the mask names execute it, or name no others",
+        )  # fmt: skip
 
     def _check_whole(self, event: Synchronisation) -> None:
         """A barrier that counts threads, and is for whole warps, was complete with parts of warps."""
@@ -760,6 +796,8 @@ class AccessCheck(Observer):
             elif partner >> 5 == thread >> 5:
                 lanes_of = np.unique(before[same_pair] & ID) % 32
                 partners = lanes_text(lanes_of.tolist())
+                if len(lanes_of) > 1:
+                    action = action.replace(" reads in ", " read in ")
                 what = (
                     f"lanes of warp {thread % lanes // 32} of block {self._block_name(block)} touch {place} "
                     f"without a barrier between them: {{lanes}} {action.replace('{partner}', partners)}"

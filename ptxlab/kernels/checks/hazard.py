@@ -96,7 +96,7 @@ _KINDS = (
     ),
     Kind(
         "divergent barrier",
-        "Lanes of a warp reach a barrier for the whole warp at different places or times",
+        "Lanes of a warp reach a barrier for the whole warp at different places or times, or pass it by",
         "let all lanes of the warp reach the same barrier, or use barrier.sync without .aligned",
         "synccheck",
     ),
@@ -107,7 +107,8 @@ _KINDS = (
     ),
     Kind(
         "lanes missing",
-        "An .aligned instruction is executed without all lanes of its warp",
+        "An .aligned instruction is executed without all lanes of its warp, or a .sync one without lanes "
+        "that its mask names",
         "let all lanes of the warp execute it; end the kernel for none of them before",
     ),
     Kind(

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ...errors import PtxlabError
 from ..ptx import Function, Instruction
+from ..ptx.dataflow import successors
 from .barriers import Barriers
 from .deferred import Deferred, MatrixQueue, Values
 from .events import MatrixInputs, Observer, Synchronisation, TensorAccess
@@ -251,6 +252,9 @@ class Machine:
         self._sleeping: list[tuple[_Waiting, int]] = []
         self._apart: dict[tuple[int, ...], _Waiting] = {}  # at a barrier, without other lanes of their warps
         self._parted: set[tuple[int, ...]] = set()  # where such threads wait no more
+        #: Lanes that others of their warps wait for at a place, and that have passed it by.
+        self._strays: dict[tuple[int, ...], NDArray[np.bool_]] = {}
+        self._reachable: dict[tuple[int, int], frozenset[int]] = {}
         self._spins = 0
         self._turn = 0
         self._tick = tick
@@ -379,6 +383,8 @@ class Machine:
 
     def exit(self, threads: Threads) -> None:
         """Threads end; barriers no longer wait for them."""
+        if self._strays:
+            self._tell_of_strays(threads)
         if self._apart:
             self._desert(threads)
         self.batch.alive[threads.indices] = False
@@ -427,6 +433,10 @@ class Machine:
             self.place(frame, index + 1, ready_threads)
         if not ready.all():
             self._converging[position] = _Waiting(frame, index, active.where(~ready))
+            if step.members is not None:
+                awaited = np.zeros(len(alive), dtype=np.uint32)
+                np.bitwise_or.at(awaited, group[~ready], members[~ready])
+                self._note_strays(position, frame, index, awaited & alive & ~present)
 
     def whole_warps(self, frame: Frame, instruction: Instruction, threads: Threads) -> Threads:
         """Of threads at a barrier those of whole warps; the others wait for their lanes, as in hardware.
@@ -441,9 +451,66 @@ class Machine:
             self._parted.discard(position)
             return threads
         alive = np.packbits(self.batch.alive, bitorder="little").view("<u4")
-        whole = (alive & ~threads.words() == 0)[threads.indices >> 5]
+        missing = alive & ~threads.words()
+        whole = (missing == 0)[threads.indices >> 5]
         self._apart[position] = _Waiting(frame, instruction.index, threads.where(~whole))
+        self._note_strays(position, frame, instruction.index, np.where(threads.words() > 0, missing, 0))
         return threads.where(whole)
+
+    def _note_strays(
+        self, position: tuple[int, ...], frame: Frame, index: int, missing: NDArray[Any]
+    ) -> None:
+        """Lanes of these words that threads at an instruction wait for, if they are behind it already.
+
+        Lanes that have left for code of their own, such as an early return, are none.
+        """
+        behind = None
+        lanes = np.unpackbits(np.ascontiguousarray(missing, dtype="<u4").view(np.uint8), bitorder="little")
+        for place, waiting in self._pending.items():
+            if len(place) != len(position) or place[:-1] != position[:-1]:
+                continue
+            strays = waiting.threads.indices[lanes[waiting.threads.indices] > 0]
+            if not len(strays):
+                continue
+            if behind is None:
+                behind = self._behind(frame.program, index)
+            if waiting.index in behind:
+                noted = self._strays.setdefault(position, np.zeros(self.batch.size, dtype=np.bool_))
+                noted[strays] = True
+
+    def _behind(self, program: Program, index: int) -> frozenset[int]:
+        """Instructions that threads may come to behind one; the end of the kernel does not count."""
+        key = (id(program), index)
+        if key not in self._reachable:
+            instructions = program.function.instructions
+            found: set[int] = set()
+            open_ends = [index]
+            while open_ends:
+                following = set(successors(instructions, open_ends.pop())) - found
+                following = {each for each in following if each < len(instructions)}
+                found |= following
+                open_ends += following
+            self._reachable[key] = frozenset(
+                each for each in found if instructions[each].parts[0] not in ("ret", "exit")
+            )
+        return self._reachable[key]
+
+    def _tell_of_strays(self, ended: Threads) -> None:
+        """Threads have ended; some have passed by where others of their warps wait for them."""
+        for position, noted in list(self._strays.items()):
+            strays = np.zeros(self.batch.size, dtype=np.bool_)
+            strays[ended.indices] = noted[ended.indices]
+            noted[ended.indices] = False
+            waiting = self._apart.get(position) or self._converging.get(position)
+            if waiting is None:
+                del self._strays[position]
+                continue
+            words = np.packbits(strays, bitorder="little").view("<u4")[waiting.threads.indices >> 5]
+            if words.any():
+                instruction = _step_of(waiting).instruction
+                self.synchronised(
+                    instruction, "passed by", waiting.threads.where(words > 0), words[words > 0]
+                )
 
     def _part(self) -> bool:
         """Let parts of warps go on from barriers, if some wait there for their other lanes."""

@@ -391,3 +391,20 @@ extern "C" __global__ void __cluster_dims__(2) wide_maximum(int* x) {  // no max
     cluster_barrier();
     x[64 + blockIdx.x * 64 + threadIdx.x] = s;
 }
+
+extern "C" __global__ void some_lanes(int* x) {  // half of each warp passes the barrier by
+    if (threadIdx.x % 32 < IF_FIXED(32) IF_BROKEN(16)) __syncthreads();
+    x[threadIdx.x] += 1;
+}
+
+extern "C" __global__ void some_shuffle(int* x) {  // the mask names lanes that never shuffle
+    int value = x[threadIdx.x];
+    if (threadIdx.x % 32 < 16) value = __shfl_xor_sync(IF_FIXED(0xffff) IF_BROKEN(~0u), value, 1);
+    x[threadIdx.x] = value;
+}
+
+extern "C" __global__ void in_place(int* x) {  // each thread overwrites what its neighbour reads
+    const int sum = x[threadIdx.x] + x[threadIdx.x + 1];
+    IF_FIXED(__syncthreads();)
+    x[threadIdx.x] = sum;
+}
