@@ -169,8 +169,8 @@ class MatrixInstruction(ExecutableForm, ProductForm):
         from .gpu import run
         from .gpu.runner import run_arrays
 
-        given = {"a": a, "b": b, "c": c, "e": e, "scale_a": scale_a, "scale_b": scale_b}
-        d = run_arrays(self, given, Modifiers.from_keywords(modifiers), stream)
+        arrays = {"a": a, "b": b, "c": c, "e": e, "scale_a": scale_a, "scale_b": scale_b}
+        d = run_arrays(self, arrays, Modifiers.from_keywords(modifiers), stream)
         if d is not None:
             return d
         return run(self._operands(a, b, c, e, scale_a, scale_b, modifiers))
@@ -305,10 +305,10 @@ class Instruction(MatrixInstruction, MmaForm):
                 "products at once; pass NumPy arrays, or registers to ins.run"
             )
         for name, matrix, shape in (("A", A, (self.m, self.k)), ("B", B, (self.k, self.n))):
-            found = tuple(getattr(matrix, "shape", ()))
-            if found != shape:
+            actual = tuple(getattr(matrix, "shape", ()))
+            if actual != shape:
                 raise PtxlabError(
-                    f"{name}: found shape {found}; {self.mnemonic} takes {shape}, and ptxlab.matmul any size"
+                    f"{name}: found shape {actual}; {self.mnemonic} takes {shape}, and ptxlab.matmul any size"
                 )
         return matmul(A, B, C, self, scale_a=scale_a, scale_b=scale_b, on="gpu")
 

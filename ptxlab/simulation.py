@@ -46,10 +46,10 @@ class Simulation(Result):
 
     def operands(self, line: int | None = None, warp: int = 0, *, index: int = 0) -> RecordedOperands:
         """What a matrix instruction read in one warp, as `Result.operands` says; `.explore()` shows it."""
-        found = super().operands(line, warp, index=index)
-        form = found.ins
-        ins = TensorInstruction.of(form) if isinstance(form, Tcgen05Mma) else Instruction.of(found.mma)
-        shown = replace(found, ins=ins)
+        recorded = super().operands(line, warp, index=index)
+        form = recorded.ins
+        ins = TensorInstruction.of(form) if isinstance(form, Tcgen05Mma) else Instruction.of(recorded.mma)
+        shown = replace(recorded, ins=ins)
         return RecordedOperands(**{each.name: getattr(shown, each.name) for each in fields(shown)})
 
     def player(self) -> KernelPlayer:

@@ -308,7 +308,7 @@ def test_printf(capsys: pytest.CaptureFixture[str]) -> None:
     [
         ("past", (np.zeros(4, np.int32), 1.0, 2), r"ptxlab.cu:3: st.global.u32: thread \(1, 0, 0\) of block "
          r"\(0, 0, 0\) writes 4 bytes at 0x[0-9a-f]+, "
-         r"which is byte 16 of argument 1 \(int32\[4\]\), which has 16"),
+         r"which is byte 16 of argument 1 \(int32\[4\]\), 16 bytes long"),
         ("past", (np.zeros(4, np.int32), 1.0), r"past takes 3 arguments \(u64, f32, u32\), found 2"),
         ("past", (np.zeros(4, np.int32), np.int32(1), 2), "argument 2 of past: found int32; .* takes f32"),
         ("past", (np.zeros(4, np.int32), 1.0, 2.5), "argument 3 of past: found 2.5; .* a whole number"),

@@ -42,8 +42,8 @@ def is_asked(args: argparse.Namespace) -> bool:
 def form_of(args: argparse.Namespace, **more: object) -> Tcgen05Form:
     """The form that the arguments name, with the descriptor that they, and `more`, give."""
     code, parts = _parts(args.descriptor)
-    given = {name: getattr(args, name) for name in TCGEN05_PARTS if name in args.tcgen05}
-    parts |= {name: value for name, value in given.items() if value is not None}
+    options = {name: getattr(args, name) for name in TCGEN05_PARTS if name in args.tcgen05}
+    parts |= {name: value for name, value in options.items() if value is not None}
     form = parse_any(args.instruction, descriptor=code, **{**parts, **more})
     if not isinstance(form, Tcgen05Form):
         raise PtxlabError(f"{form.mnemonic} does not belong to tcgen05")

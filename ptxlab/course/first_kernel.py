@@ -218,7 +218,7 @@ def _load_b(answer: object) -> tuple[bool, str]:
     lower, upper = registers & 0xFFFF, registers >> 16
     if not same(registers, right):
         lane, register = (int(index) for index in np.argwhere(registers != right)[0])
-        found = " and ".join(_element(half[lane, register], B) for half in (lower, upper))
+        elements = " and ".join(_element(half[lane, register], B) for half in (lower, upper))
         return judge(
             False,
             "",
@@ -246,10 +246,10 @@ def _load_b(answer: object) -> tuple[bool, str]:
             (
                 same(lower, right & 0xFFFF),
                 f"The lower halves are right, the upper ones are not: register {register} of lane {lane} "
-                f"holds {found}. Its two elements are neighbours in a column.",
+                f"holds {elements}. Its two elements are neighbours in a column.",
             ),
             otherwise=(
-                f"Register {register} of lane {lane} holds {found}. What does the picture of B say about "
+                f"Register {register} of lane {lane} holds {elements}. What does the picture of B say about "
                 "this lane?"
             ),
         )

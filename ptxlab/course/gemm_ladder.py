@@ -260,11 +260,11 @@ def _traffic(answer: object) -> tuple[bool, str]:
         (256, 128, 96, 128, 64),
         (64, 512, 32, 64, 256),
     )
-    found = [whole_result_of(answer, *case, form="a number of bytes") for case in cases]
+    results = [whole_result_of(answer, *case, form="a number of bytes") for case in cases]
     expected = [m // bm * (n // bn) * (bm + bn) * k * 2 for m, n, k, bm, bn in cases]
 
     def everywhere(values: list[int]) -> bool:
-        return found == values
+        return results == values
 
     return judge(
         everywhere(expected),
@@ -523,16 +523,16 @@ def _waves(answer: object) -> tuple[bool, str]:
         (4096, 4224, 128, 256),
         (300, 300, 128, 256),
     )
-    found = []
+    results = []
     for case in cases:
         (value,) = numbers(result_of(answer, *case, form="a number from 0 to 1"), "a number from 0 to 1", 1)
-        found.append(value)
+        results.append(value)
     tiles = [ceil(m / bm) * ceil(n / bn) for m, n, bm, bn in cases]
     right = [count / (ceil(count / _SMS) * _SMS) for count in tiles]
     exact = [m * n / (bm * bn) for m, n, bm, bn in cases]
 
     def near(values: list[float]) -> bool:
-        return all(abs(one - other) < 0.004 for one, other in zip(found, values, strict=True))
+        return all(abs(one - other) < 0.004 for one, other in zip(results, values, strict=True))
 
     return judge(
         near(right),

@@ -525,43 +525,43 @@ def _lanes(answer: object) -> tuple[bool, str]:
 )
 def _address(answer: object) -> tuple[bool, str]:
     form = "`address(lane, pitch)` returns a number of bytes"
-    given = np.array(
+    addresses = np.array(
         [[whole_result_of(answer, lane, pitch, form=form) for lane in range(32)] for pitch in _PITCHES]
     )
     lane, pitch = _LANES, np.array(_PITCHES)[:, None]
     expected = lane % 16 * pitch + lane // 16 * _PIECE
-    at = next((int(number) for number in np.argwhere((given != expected).any(axis=0))[:1, 0]), 0)
+    at = next((int(number) for number in np.argwhere((addresses != expected).any(axis=0))[:1, 0]), 0)
     return judge(
-        bool((given == expected).all()),
+        bool((addresses == expected).all()),
         "Lanes 0 to 15 go down the left half, lanes 16 to 31 down the right half, 8 elements or 16 bytes "
         "further. With this order the registers are those of the mma, and nothing has to be moved.",
         (
-            (given == lane % 8 * pitch + lane // 16 * 8 * pitch + lane // 8 % 2 * _PIECE).all(),
+            (addresses == lane % 8 * pitch + lane // 16 * 8 * pitch + lane // 8 % 2 * _PIECE).all(),
             "This exchanges matrices 1 and 2: lanes 8 to 15 have to go *down*, since register 1 of A holds "
             "rows 8 to 15. (For B, which has no such order, some kernels use yours.)",
         ),
         (
-            (given == lane % 8 * pitch + lane // 8 * _PIECE).all(),
+            (addresses == lane % 8 * pitch + lane // 8 * _PIECE).all(),
             "This reads four matrices side by side, 8 rows and 32 columns. A has 16 rows.",
         ),
         (
-            (given == lane * pitch).all(),
+            (addresses == lane * pitch).all(),
             "This reads 32 rows of the tile. A has 16, and two matrices beside each other.",
         ),
         (
-            (given == lane % 16 * pitch + lane // 16 * 8).all(),
+            (addresses == lane % 16 * pitch + lane // 16 * 8).all(),
             "The rows are right. But addresses are bytes, and 8 elements of f16 are more than 8 bytes.",
         ),
         (
-            (given == (lane % 16 * pitch + lane // 16 * 8) * 2).all(),
+            (addresses == (lane % 16 * pitch + lane // 16 * 8) * 2).all(),
             "The pitch is in bytes already; only the columns count as elements.",
         ),
         (
-            (given == lane % 16 * pitch).all(),
+            (addresses == lane % 16 * pitch).all(),
             "The left half is right. Lanes 16 to 31 give the rows of the right half.",
         ),
         (
-            (given[:, :8] == expected[:, :8]).all(),
+            (addresses[:, :8] == expected[:, :8]).all(),
             f"Right for matrix 0. Look at lane {at}: which matrix is its row in, and where does that matrix "
             "begin?",
         ),

@@ -287,13 +287,13 @@ def sources() -> list[str]:
 )
 def _error(answer: object) -> tuple[bool, str]:
     cases = np.array([0.87, 0.92, 0.5, 0.99])
-    found = []
+    results = []
     for case in cases.tolist():
         (value,) = numbers(result_of(answer, case, form="a number from 0 to 1"), "a number", 1)
-        found.append(value)
+        results.append(value)
 
     def near(values: NDArray[np.float64]) -> bool:
-        return bool(np.allclose(found, values, atol=2e-3))
+        return bool(np.allclose(results, values, atol=2e-3))
 
     return judge(
         near(np.sqrt(1 - cases)),
@@ -356,10 +356,10 @@ def _order(answer: object) -> tuple[bool, str]:
 )
 def _size(answer: object) -> tuple[bool, str]:
     cases = ((8192, 8192, 16), (128, 256, 8), (64, 64, 16))
-    found = [whole_result_of(answer, *case, form="a number of bytes") for case in cases]
+    results = [whole_result_of(answer, *case, form="a number of bytes") for case in cases]
 
     def everywhere(bits: Callable[[int, int], float]) -> bool:
-        return found == [m * k * bits(b, 8) for m, k, b in cases]
+        return results == [m * k * bits(b, 8) for m, k, b in cases]
 
     return judge(
         everywhere(lambda bits, byte: (bits / 2 + 1) / byte),
@@ -389,12 +389,12 @@ def _place() -> tuple[int, int, int, int]:
     """Where `unpack_metadata` looks for the nibble of the exercise."""
     every = np.arange(2 * 2 * 128)
     for bit in range(0, 32, 4):  # one bit of one nibble of all words at a time, numbered in binary
-        found = 0
+        number = 0
         for digit in range(9):
             planted = ((every >> digit & 1) << bit).astype(np.int64).reshape(2, 2, 128)
-            found |= (int(unpack_metadata(MMA, planted)[_ROW, _COLUMN // 4]) & 1) << digit
-        if found:
-            block, word, lane = (int(part) for part in np.unravel_index(found, (2, 2, 128)))
+            number |= (int(unpack_metadata(MMA, planted)[_ROW, _COLUMN // 4]) & 1) << digit
+        if number:
+            block, word, lane = (int(part) for part in np.unravel_index(number, (2, 2, 128)))
             return block, word, lane, bit
     raise AssertionError
 
@@ -454,14 +454,14 @@ def _find_word(answer: object) -> tuple[bool, str]:
 def _busy(answer: object) -> tuple[bool, str]:
     cases = ((128, 256, False), (256, 192, True), (128, 256, True), (128, 128, True), (64, 256, False),
              (256, 256, False))  # fmt: skip
-    found = []
+    results = []
     for case in cases:
         (value,) = numbers(result_of(answer, *case, form="a number from 0 to 1"), "a number from 0 to 1", 1)
-        found.append(value)
+        results.append(value)
 
     def near(share: Callable[[int, int, int], float], most: float = 1.0) -> bool:
         expected = [min(most, share(m // 64, n, 64 if sparse else 32)) for m, n, sparse in cases]
-        return bool(np.allclose(found, expected, atol=4e-3))
+        return bool(np.allclose(results, expected, atol=4e-3))
 
     def work(rows: int, n: int) -> float:
         return rows * n * 64  # bytes that shared memory could move meanwhile

@@ -262,22 +262,22 @@ def _matrix_grid(path: DataPath, n: int) -> Grid:
 
 def _memory_grid(path: DataPath, n: int, cta: int) -> Grid:
     per_group = n // path.wide
-    found: dict[int, tuple[int, int]] = {}
+    first_cells: dict[int, tuple[int, int]] = {}
     places = path.result(path.m, n)
     for block, group in np.ndindex(path.m // _BLOCK, path.wide):
         lane, element = places.locate(_BLOCK * block, per_group * group)
         assert not element
         if lane // LANES == cta:
-            found[lane % LANES // _BLOCK] = (block, group)
+            first_cells[lane % LANES // _BLOCK] = (block, group)
     shape = LANES // _BLOCK, 1
     cells, hover = [], np.full(shape, "", dtype=object)
     for line in range(shape[0]):
         lanes = f"lanes {index_range(_BLOCK * line, _BLOCK)}"
-        if line not in found:
+        if line not in first_cells:
             cells.append(Cell(line, 0, 1, 1, ("not used",)))
             hover[line, 0] = f"{lanes}: not used"
             continue
-        block, group = found[line]
+        block, group = first_cells[line]
         lines = [f"rows {index_range(_BLOCK * block, _BLOCK)}"]
         span = index_range(per_group * group, per_group)
         if path.wide > 1:
@@ -757,16 +757,16 @@ _SLIPPED = _MEANT.code & ~(31 << 24) | _MEANT.m // 16 << 23
 def _repair(answer: object) -> tuple[bool, str]:
     (number,) = whole_numbers(answer, 1, "one number of 32 bits")
     found, refusal = _decoded(number)
-    said = InstructionDescriptor.decode(_SLIPPED, "f16")
+    slipped = InstructionDescriptor.decode(_SLIPPED, "f16")
     return judge(
         number == _MEANT.code,
-        f"It said M = {said.m}: 128 / 16 had been shifted by 23 bits instead of 24. That is a legal product, "
-        "with layout F, and so nobody complains. The pattern of lanes gives it away.",
+        f"It said M = {slipped.m}: 128 / 16 had been shifted by 23 bits instead of 24. That is a legal "
+        "product, with layout F, and so nobody complains. The pattern of lanes gives it away.",
         (number == _SLIPPED, "That is the descriptor that the kernel has."),
         (found is None, refusal),
         (
-            found is not None and found.m == said.m,
-            f"Its M is still {said.m}. M / 16 belongs into bits 24 to 28.",
+            found is not None and found.m == slipped.m,
+            f"Its M is still {slipped.m}. M / 16 belongs into bits 24 to 28.",
         ),
         (
             found is not None and found.m == 256,

@@ -431,8 +431,8 @@ def order(order: int) -> Picture:
         state: State = "mark" if wrong[at] else "dim"
         text = "?" if wrong[at] else str(y[at])
         cells.append(Cell(at // 16, at % 16, 1, 1, (text,), state=state, heat=0.6 if wrong[at] else None))
-        said = f"what was in s[{63 - at}] before" if wrong[at] else str(y[at])
-        hover[at // 16, at % 16] = f"y[{at}] = {said}"
+        value = f"what was in s[{63 - at}] before" if wrong[at] else str(y[at])
+        hover[at // 16, at % 16] = f"y[{at}] = {value}"
     rows = tuple(Header(row, 1, (f"y[{16 * row}]",)) for row in range(4))
     grid = Grid((4, 16), tuple(cells), hover, rows, headers(16, 1), ("", ""))
     words = {"W": "writes", "R": "reads"}

@@ -231,8 +231,8 @@ def gpu_arrays(arguments: Mapping[str, object], stream: object = None) -> GpuArr
     >>> gpu_arrays({"A": np.ones((16, 16)), "B": np.ones((16, 8)), "C": None}) is None
     True
     """
-    given = {name: value for name, value in arguments.items() if value is not None}
-    arrays = {name: as_gpu_array(value, name) for name, value in given.items()}
+    values = {name: value for name, value in arguments.items() if value is not None}
+    arrays = {name: as_gpu_array(value, name) for name, value in values.items()}
     present = {name: array for name, array in arrays.items() if array is not None}
     if not present:
         if stream is not None:
@@ -244,7 +244,7 @@ def gpu_arrays(arguments: Mapping[str, object], stream: object = None) -> GpuArr
     for name, array in arrays.items():
         if array is None:
             raise PtxlabError(
-                f"{name} is {_on_host(given[name])} and {first} an array of {_NAMES[some.library]} on the "
+                f"{name} is {_on_host(values[name])} and {first} an array of {_NAMES[some.library]} on the "
                 "GPU; pass all on the GPU, or all as NumPy arrays"
             )
         if array.library != some.library:

@@ -162,8 +162,8 @@ def _registers_of(operand: MatrixOperand) -> tuple[tuple[int, int], str, tuple[s
     if not (isinstance(operand, Operand) and operand.layout is None):
         shape = operand.stored_shape
         name = np.dtype(operand.register_type).name
-        held = "columns" if isinstance(operand, TensorOperand) else "registers"
-        return shape, f"[..., {shape[0]} lanes, {shape[1]} {held}]", (name, name.removeprefix("u"))
+        unit = "columns" if isinstance(operand, TensorOperand) else "registers"
+        return shape, f"[..., {shape[0]} lanes, {shape[1]} {unit}]", (name, name.removeprefix("u"))
     name = np.dtype(operand.dtype.code_type).name
     names = [name, name.removeprefix("u")]
     if operand.dtype.numpy_type is not None:

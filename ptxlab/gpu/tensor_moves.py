@@ -54,8 +54,8 @@ def run_move(
     if len(arguments) != len(names):
         raise PtxlabError(f"{form.mnemonic}: found {len(arguments)} arguments; it takes {', '.join(names)}")
     check_device(form)
-    given = dict(zip(names, arguments, strict=True))
-    words = _array(form, "words", given["words"], (LANES, None))
+    by_name = dict(zip(names, arguments, strict=True))
+    words = _array(form, "words", by_name["words"], (LANES, None))
     columns = words.shape[-1]
     at = as_int(address, "address")
     if form.threads == 32:
@@ -64,14 +64,14 @@ def run_move(
         raise PtxlabError(
             f"address {quoted(at)}: {form.mnemonic} moves {form.columns} columns from there, of {columns}"
         )
-    held = {"words": words}
-    if "registers" in given:
-        held["registers"] = _array(form, "registers", given["registers"], (LANES, code.registers(form)))
-    batch = broadcast("batch axes", {name: array.shape[:-2] for name, array in held.items()})
+    arrays = {"words": words}
+    if "registers" in by_name:
+        arrays["registers"] = _array(form, "registers", by_name["registers"], (LANES, code.registers(form)))
+    batch = broadcast("batch axes", {name: array.shape[:-2] for name, array in arrays.items()})
     count = math.prod(batch)
     whole = {
         name: np.broadcast_to(array, (*batch, *array.shape[-2:])).reshape(count, *array.shape[-2:])
-        for name, array in held.items()
+        for name, array in arrays.items()
     }
     pair = form.cta_group == 2  # both CTAs hold the same, and the result is that of the first
     if pair:
@@ -80,7 +80,7 @@ def run_move(
     result = np.empty((count, *shape), dtype=np.uint32)
     passed: list[Argument] = []
     if form.family == "tcgen05.cp":
-        passed += _shared_memory(form, given["memory"], given["descriptor"])
+        passed += _shared_memory(form, by_name["memory"], by_name["descriptor"])
     passed += [whole[name] for name in ("registers", "words") if name in whole]
     lane = at >> 16 & 31 if form.threads == 32 else at >> 16
     passed += [Out(result), np.int32(columns), np.uint32(lane << 16 | at & 0xFFFF), np.int32(count)]

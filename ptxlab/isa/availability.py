@@ -56,8 +56,8 @@ class Requirement(NamedTuple):
     def matches(self, opcode: str, types: str, others: frozenset[str]) -> bool:
         """Whether it is about an opcode (`.rn.f16.f32.`, types `.f16.f32.`) with these other features."""
         for word in self.what.split()[1:]:
-            found = any(_has(each, opcode, types, others) for each in word.lstrip("!").split("|"))
-            if found == word.startswith("!"):
+            present = any(_has(each, opcode, types, others) for each in word.lstrip("!").split("|"))
+            if present == word.startswith("!"):
                 return False
         return True
 

@@ -124,5 +124,5 @@ class Form(ABC):
         targets: tuple[object, ...] = self.targets if is_a(self.targets, tuple) else (self.targets,)
         unknown = [target for target in targets if not is_name(target, TARGETS)]
         if unknown or not targets:
-            found = quoted(unknown) if unknown else "missing"
-            raise PtxlabError(f"{self.mnemonic}: targets {found}; known are {listing(TARGETS, 30)}")
+            faulty = quoted(unknown) if unknown else "missing"
+            raise PtxlabError(f"{self.mnemonic}: targets {faulty}; known are {listing(TARGETS, 30)}")

@@ -274,11 +274,11 @@ class InstructionDescriptor:
             self._set_type("scale", self.row.scales)
 
     def _set_type(self, name: str, types: Mapping[str, int]) -> None:
-        given = getattr(self, name)
-        if is_name(given, ("",)):
+        type_name = getattr(self, name)
+        if is_name(type_name, ("",)):
             object.__setattr__(self, name, next(iter(types)))
-        elif not is_name(given, types):
-            raise PtxlabError(f"{name}={quoted(given)}: kind::{self.kind} has {listing(types)}")
+        elif not is_name(type_name, types):
+            raise PtxlabError(f"{name}={quoted(type_name)}: kind::{self.kind} has {listing(types)}")
 
     def _check_numbers(self) -> None:
         step = 128 if self.row.scaled else 16

@@ -70,12 +70,15 @@ def _tcgen05(text: str | Form) -> AnyTcgen05 | None:
     wrong = next((name for name, form in forms.items() if form is None), None)
     if wrong is not None:
         raise PtxlabError(refusal(wrong))
-    found = list(dict.fromkeys(_with_a(form, name, text) for name, form in forms.items() if form is not None))
-    if len(found) > 1:
+    distinct = list(
+        dict.fromkeys(_with_a(form, name, text) for name, form in forms.items() if form is not None)
+    )
+    if len(distinct) > 1:
         raise PtxlabError(
-            f"the text has {len(found)} different tcgen05 instructions; take one of them: {listing(found, 8)}"
+            f"the text has {len(distinct)} different tcgen05 instructions; take one of them: "
+            f"{listing(distinct, 8)}"
         )
-    return found[0] if found else None
+    return distinct[0] if distinct else None
 
 
 def _with_a(form: AnyTcgen05, name: str, text: str) -> AnyTcgen05:

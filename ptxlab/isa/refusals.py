@@ -143,15 +143,15 @@ def _tcgen05_fault(tokens: list[str], same: list[list[str]]) -> str:
     if strange is not None:
         return f"{'.'.join(tokens[:2])} has no qualifier {_brief([strange])}"
     legal = [set(words) for words in same]
-    given = set(tokens)
-    if len(given) < len(tokens):
+    qualifiers = set(tokens)
+    if len(qualifiers) < len(tokens):
         return f"{_brief([next(token for token in tokens if tokens.count(token) > 1)])} is there twice"
-    if given in legal:
+    if qualifiers in legal:
         return "its qualifiers stand in the wrong order"
-    larger = [words for words in legal if given < words]
+    larger = [words for words in legal if qualifiers < words]
     if larger:
         missing = sorted(
-            min(larger, key=len) - given, key=lambda word: (not word.startswith(("cta", "kind")), word)
+            min(larger, key=len) - qualifiers, key=lambda word: (not word.startswith(("cta", "kind")), word)
         )
         group = missing[0].split("::")[0]
         return f".{missing[0] if group == missing[0] or len(larger) == 1 else group + '::'} is missing"

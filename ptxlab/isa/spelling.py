@@ -127,13 +127,13 @@ def tcgen05_form(name: str) -> AnyTcgen05 | None:
 @lru_cache(maxsize=None)
 def tcgen05_mnemonics() -> dict[str, AnyTcgen05]:
     """Every form of tcgen05 by its mnemonic, with every collector hint."""
-    found: dict[str, AnyTcgen05] = {}
+    by_name: dict[str, AnyTcgen05] = {}
     for form in tcgen05_forms():
         hinted: list[AnyTcgen05] = [form]
         if isinstance(form, Tcgen05Mma):
             hinted = [form.collecting(a, b) for a, b in form.collectors]
-        found |= {each.mnemonic: each for each in hinted}
-    return found
+        by_name |= {each.mnemonic: each for each in hinted}
+    return by_name
 
 
 @lru_cache(maxsize=None)

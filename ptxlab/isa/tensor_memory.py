@@ -251,9 +251,9 @@ class TensorOperand(MatrixOperand):
             return []
         lanes, first, lows = np.moveaxis(self._words, -1, 0)
         bits = (first - column) * _WORD + lows  # counted from the lowest of this column
-        found = np.argwhere((lanes == lane) & (bits < _WORD) & (bits + self.dtype.bits > 0))
-        low = bits[tuple(found.T)]
-        return [(int(row), int(col)) for _, row, col in found[np.argsort(low, kind="stable")]]
+        cells = np.argwhere((lanes == lane) & (bits < _WORD) & (bits + self.dtype.bits > 0))
+        low = bits[tuple(cells.T)]
+        return [(int(row), int(col)) for _, row, col in cells[np.argsort(low, kind="stable")]]
 
     @cached_property
     def _words(self) -> NDArray[np.int64]:

@@ -117,23 +117,23 @@ def bounds(work: Work, chip: Chip) -> tuple[Bound, ...]:
     [('tensor cores', 17.4), ('DRAM', 10.0)]
     """
     share = min(work.blocks, chip.sms) / chip.sms  # a block runs on one SM
-    found = []
+    bounds = []
     seconds, total = 0.0, 0
     for (operand, accumulator), count in work.tensor.items():
         peak = chip.tensor.get(f"{operand}>{accumulator}", chip.tensor.get(operand))
         if peak is not None:
             seconds += count / (peak * 5e11 * share)
             total += count
-    found.append(Bound("tensor cores", seconds, total, "multiply-adds", total / seconds if seconds else 0.0))
+    bounds.append(Bound("tensor cores", seconds, total, "multiply-adds", total / seconds if seconds else 0.0))
     seconds, total = 0.0, 0
     for operand, count in work.fma.items():
         if operand in chip.fma:
             seconds += count / (chip.fma[operand] * 5e11 * share)
             total += count
-    found.append(Bound("fma", seconds, total, "multiply-adds", total / seconds if seconds else 0.0))
+    bounds.append(Bound("fma", seconds, total, "multiply-adds", total / seconds if seconds else 0.0))
     rate = chip.clock * chip.sms * share
-    found.append(Bound("shared memory", work.wavefronts / rate, work.wavefronts, "wavefronts", rate))
+    bounds.append(Bound("shared memory", work.wavefronts / rate, work.wavefronts, "wavefronts", rate))
     if chip.l2 is not None:
-        found.append(Bound("L2", work.l2 / chip.l2, work.l2, "bytes", chip.l2))
-    found.append(Bound("DRAM", work.dram / chip.dram, work.dram, "bytes", chip.dram))
-    return tuple(sorted((bound for bound in found if bound.amount), key=lambda bound: -bound.seconds))
+        bounds.append(Bound("L2", work.l2 / chip.l2, work.l2, "bytes", chip.l2))
+    bounds.append(Bound("DRAM", work.dram / chip.dram, work.dram, "bytes", chip.dram))
+    return tuple(sorted((bound for bound in bounds if bound.amount), key=lambda bound: -bound.seconds))

@@ -96,12 +96,15 @@ def copy_to_gpu(ins: MmaForm, codes: Mapping[str, NDArray[Any]]) -> GpuArrays:
             raise PtxlabError(f"{name}: {ins.mnemonic} has no block scales")
         content = np.ascontiguousarray(matrix)
         copy = ResultArray(content.shape, content.dtype.name, _STREAM)
-        held = gpu_layout(copy)
-        assert held is not None
-        layout = ArrayLayout(held.shape, held.strides, held.itemsize, element_types(operand), held.pointer)
+        allocated = gpu_layout(copy)
+        assert allocated is not None
+        layout = ArrayLayout(
+            allocated.shape, allocated.strides, allocated.itemsize, element_types(operand), allocated.pointer
+        )
         if content.nbytes:
             check(
-                driver.cuMemcpyHtoD(held.pointer, content.ctypes.data, content.nbytes), "copying to the GPU"
+                driver.cuMemcpyHtoD(allocated.pointer, content.ctypes.data, content.nbytes),
+                "copying to the GPU",
             )
         arrays[name] = GpuArray(copy, "other", layout)
     return GpuArrays(arrays, "other", _STREAM)

@@ -189,12 +189,12 @@ class Kernel(Generic[R]):
                 checks=checks,
             )
         except PtxlabError as error:
-            found = [hazard for hazard in report.hazards if hazard.sentence != str(error)]
-            for hazard in found[:5]:
+            earlier = [hazard for hazard in report.hazards if hazard.sentence != str(error)]
+            for hazard in earlier[:5]:
                 error.add_note(f"a hazard before: {hazard.sentence}")
             if isinstance(error, HazardError) and error.hazard is not None:
                 error.hazard = report.with_text(error.hazard)
-                error.hazards = [*found, error.hazard]
+                error.hazards = [*earlier, error.hazard]
             raise
         report.extend(result.hazards)
         result.hazards = report.hazards
@@ -221,7 +221,7 @@ class Kernel(Generic[R]):
         """
         shape = as_grid(grid, block, shared, self.cluster)
         handle = None if stream is None else stream_handle(stream)
-        given: list[object] = []
+        host_values: list[object] = []
         on_gpu: dict[str, GpuArray] = {}
         for number, argument in enumerate(arguments, 1):
             array = as_gpu_array(
@@ -229,10 +229,10 @@ class Kernel(Generic[R]):
             )
             if array is not None:
                 on_gpu[f"argument {number}"] = array
-            given.append(
+            host_values.append(
                 argument if array is None or isinstance(argument, TensorMap) else self._pointer(array, number)
             )
-        values = check_arguments(self.function, given, self.title)
+        values = check_arguments(self.function, host_values, self.title)
         code = self.ptx.encode()
         if self.source is not self.ptx:
             code = _machine_code(self.source, device_target(), self.options, self._expression)

@@ -137,10 +137,10 @@ def _on_gpu(
     """The whole product in one launch."""
     check_device(ins)
     left, right, start = _matrices(A, B, C)
-    given = {"A": (ins.a, left), "B": (ins.b, right)}
+    matrices = {"A": (ins.a, left), "B": (ins.b, right)}
     if C is not None:
-        given["C"] = (ins.c, start)
-    codes = {name: _encode(operand, matrix) for name, (operand, matrix) in given.items()}
+        matrices["C"] = (ins.c, start)
+    codes = {name: _encode(operand, matrix) for name, (operand, matrix) in matrices.items()}
     for name, operand, scales in (("scale_a", ins.scale_a, scale_a), ("scale_b", ins.scale_b, scale_b)):
         if scales is None:
             continue

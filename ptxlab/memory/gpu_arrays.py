@@ -83,9 +83,9 @@ def _layout(array: object, interface: dict[str, Any]) -> ArrayLayout:
     name = kind.name
     if kind.kind == "V":  # bfloat16 and others that NumPy has no name for: the array's own type has one
         name = str(getattr(array, "dtype", name)).removeprefix("torch.")[:40]
-    given = interface.get("strides")
-    strides = tuple(int(step) for step in given) if given is not None else ()
-    if given is None:
+    stated = interface.get("strides")
+    strides = tuple(int(step) for step in stated) if stated is not None else ()
+    if stated is None:
         strides = tuple(math.prod(shape[axis + 1 :]) * kind.itemsize for axis in range(len(shape)))
     if len(strides) != len(shape):
         raise ValueError(strides)

@@ -112,10 +112,12 @@ def unpack_lookup(
 
 def _sized(array: ArrayLike, name: str, shape: tuple[int, int], size: int) -> NDArray[Any]:
     """An array of unsigned integers of that many bytes whose last axes have that shape."""
-    found = as_integers(array, name)
-    if found.shape[-2:] != shape:
-        raise PtxlabError(f"{name}: found shape {found.shape}; it takes [..., {shape[0]}, {shape[1]}]")
-    outside = (found < 0) | (found >= 1 << 8 * size)
+    integers = as_integers(array, name)
+    if integers.shape[-2:] != shape:
+        raise PtxlabError(f"{name}: found shape {integers.shape}; it takes [..., {shape[0]}, {shape[1]}]")
+    outside = (integers < 0) | (integers >= 1 << 8 * size)
     if outside.any():
-        raise PtxlabError(f"{name}: found {found[outside][0]}; it takes unsigned numbers of {8 * size} bits")
-    return found.astype(f"<u{size}")
+        raise PtxlabError(
+            f"{name}: found {integers[outside][0]}; it takes unsigned numbers of {8 * size} bits"
+        )
+    return integers.astype(f"<u{size}")

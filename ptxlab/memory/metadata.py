@@ -163,20 +163,20 @@ def unpack_metadata(ins: MmaForm | str, words: ArrayLike) -> NDArray[np.uint8]:
     """
     form = parse_mma(ins)
     operand = _metadata_operand(form)
-    given = as_integers(words, "words")
-    if given.ndim != 3 or given.shape[-1] != _BLOCK_LANES:
+    integers = as_integers(words, "words")
+    if integers.ndim != 3 or integers.shape[-1] != _BLOCK_LANES:
         raise PtxlabError(
-            f"words of shape {given.shape}: they are [rows / {_BLOCK_ROWS}, chunks / "
+            f"words of shape {integers.shape}: they are [rows / {_BLOCK_ROWS}, chunks / "
             f"{_BLOCK_CHUNKS}, {_BLOCK_LANES}]"
         )
-    high, wide, _ = given.shape
+    high, wide, _ = integers.shape
     selectors, warps = len(form.selectors), _BLOCK_ROWS // operand.shape[0]
-    bits = (given.astype(np.int64) & 0xFFFFFFFF).astype(np.uint32)
+    bits = (integers.astype(np.int64) & 0xFFFFFFFF).astype(np.uint32)
     registers = bits.reshape(high, wide, warps, 1, operand.lanes, 1)
     every = np.broadcast_to(registers, (high, wide, warps, selectors, operand.lanes, 1)).copy()
     for selector in range(selectors):  # lanes that another selector names hold nothing of this one
         own = np.nonzero(_selected(form) == selector)[0]
-        every[..., selector, :, 0] = registers[..., 0, _speaker(own, operand.lanes, selectors), 0]
+        every[..., selector, :, 0] = registers[..., 0, _supplying_lane(own, operand.lanes, selectors), 0]
     codes = np.asarray(operand.unpack_codes(every))  # [high, wide, warps, selectors, rows, chunks]
     nibbles = codes.transpose(0, 2, 4, 1, 3, 5).reshape(high * _BLOCK_ROWS, wide * _BLOCK_CHUNKS)
     return np.asarray(nibbles, dtype=np.uint8)
@@ -188,7 +188,7 @@ def _selected(form: MmaForm) -> NDArray[np.int64]:
     return lane * len(form.selectors) // 4
 
 
-def _speaker(own: NDArray[np.int64], lanes: int, selectors: int) -> NDArray[np.int64]:
+def _supplying_lane(own: NDArray[np.int64], lanes: int, selectors: int) -> NDArray[np.int64]:
     """For each lane the one whose register the selector chooses in its place, within the same four."""
     lane = np.arange(lanes)
     return own.reshape(-1, 4 // selectors)[lane // 4, lane % (4 // selectors)]

@@ -592,8 +592,8 @@ def _check_row(sizes: tuple[int, ...], layout: ArrayLayout, kind: str, mode: int
         return
     bits = 8 * layout.itemsize if packing is None else packing.bits
     if sizes[-1] * bits % 128:
-        found = f"{sizes[-1] * bits / 8:g} bytes of {layout.type_name if packing is None else kind}"
-        raise PtxlabError(f"box={quoted(sizes)}: its rows are {found}; TMA takes multiples of 16")
+        row_text = f"{sizes[-1] * bits / 8:g} bytes of {layout.type_name if packing is None else kind}"
+        raise PtxlabError(f"box={quoted(sizes)}: its rows are {row_text}; TMA takes multiples of 16")
     inner, width = sizes[-1] * bits // 8, _SWIZZLES[mode].width
     if 0 < width < inner:
         raise PtxlabError(

@@ -390,8 +390,8 @@ def _highest(x, y, row, column, step, top):
 def _align(top, c, c_exp, fraction_bits, scale, total, part, flags):
     """Scales 2 ** (fraction_bits - top) of a block; C, truncated, is its total.
 
-    A scale out of range is on its brink, and flagged; where all products are zero, and C is, it does not
-    matter.
+    A scale out of range is clamped to its limit, and flagged; where all products and C are zero, it does
+    not matter.
     """
     lowest = _half(fraction_bits - 126)
     r, s, t = _index(BESIDE), _index(2 * BESIDE), _index(3 * BESIDE)

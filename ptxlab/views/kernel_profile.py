@@ -298,12 +298,12 @@ def _bounds(result: Result, chip: str) -> str:
             f'<div class="row"><i>{bound.resource}</i><i class="time">{time_text(bound.seconds)}</i>'
             f'<i class="{kind}"><b style="width: {share:.1f}%"></b></i><i>{amount_text(bound)}</i></div>'
         )
-    found = find_chip(chip)
-    note = f"Published peaks ({html.escape(found.source)}); no launch is faster, most are slower."
-    if result.grid.block_count < found.sms:
-        note = f"{result.grid.block_count} of {found.sms} SMs have a block. {note}"
+    peaks = find_chip(chip)
+    note = f"Published peaks ({html.escape(peaks.source)}); no launch is faster, most are slower."
+    if result.grid.block_count < peaks.sms:
+        note = f"{result.grid.block_count} of {peaks.sms} SMs have a block. {note}"
     return (
-        f"<footer>On an {found.name} at least <b>{time_text(longest)}</b>, bound by "
+        f"<footer>On an {peaks.name} at least <b>{time_text(longest)}</b>, bound by "
         f'<b>{bounds[0].resource}</b>:<div class="rows">{"".join(rows)}</div>'
         f'<div class="note">{note}</div></footer>'
     )

@@ -195,8 +195,8 @@ def sparse_where(ins: MmaForm | str, row: int, column: int) -> SparsePlaces:
             return ("-", "not stored: counts as 0", "", ""), None
         if ins.a.layout is None:
             return (f"stored column {stored}", "", "", ""), None
-        found = ins.a.where(row, stored)[0]
-        return _place_row(ins.a, found), found.lane
+        place = ins.a.where(row, stored)[0]
+        return _place_row(ins.a, place), place.lane
 
     return sparse_places(ins, row, column, _PLACE, place, lambda chunk: where(ins, "E", row, chunk))
 

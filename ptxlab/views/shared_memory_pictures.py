@@ -339,8 +339,8 @@ def _array_grid(shape: tuple[int, int], per_piece: int, taken: Mapping[tuple[int
     for row, piece in np.ndindex(*shape):
         tint = taken.get((row, piece))
         cells.append(Cell(row, piece, 1, 1, (_name((row, piece)),), tint))
-        said = "not copied" if tint is None else "in the box"
-        hover[row, piece] = f"{_columns_text(row, piece, per_piece)}\n{said}"
+        state_text = "not copied" if tint is None else "in the box"
+        hover[row, piece] = f"{_columns_text(row, piece, per_piece)}\n{state_text}"
     return Grid(
         shape,
         tuple(cells),

@@ -154,11 +154,11 @@ def _native(record: Record) -> Picture:
 
 
 def _deepest(record: Record) -> Iterator[tuple[Measurement, str]]:
-    found: dict[str, tuple[int, Measurement]] = {}
+    fastest: dict[str, tuple[int, Measurement]] = {}
     for form, result in _plain(record):
         if form.family == "mma" and form.m == 16 and form.a_type in _COMPARED:
             name = " ".join(filter(None, (form.a_type, form.bit_op, "to", form.d_type)))
-            if form.k >= found.get(name, (0, result))[0]:
-                found[name] = form.k, result
-    for name, (_, result) in found.items():
+            if form.k >= fastest.get(name, (0, result))[0]:
+                fastest[name] = form.k, result
+    for name, (_, result) in fastest.items():
         yield result, name

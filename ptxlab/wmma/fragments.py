@@ -88,9 +88,9 @@ class fragment:
                 "load and store take mem_row_major or mem_col_major"
             )
         if self.layout != right:
-            found = f"{self.use} of {self.element_type.name} with {self.layout or 'no layout'}"
+            declared = f"{self.use} of {self.element_type.name} with {self.layout or 'no layout'}"
             raise PtxlabError(
-                f"{found}: it must be {right}; sub-byte A is always row_major and B always col_major"
+                f"{declared}: it must be {right}; sub-byte A is always row_major and B always col_major"
             )
 
     @property

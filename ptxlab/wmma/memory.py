@@ -273,9 +273,9 @@ def _pointer(buffer: NDArray[Any], dtype: DType, ldm: int, where: str) -> NDArra
         )
     row = buffer.shape[-1] * buffer.dtype.itemsize * 8 // dtype.bits if buffer.ndim > 1 else ldm
     if row != ldm:
-        found = f"a row of the {buffer.dtype} buffer of shape {buffer.shape} holds {row} packed elements"
+        row_text = f"a row of the {buffer.dtype} buffer of shape {buffer.shape} holds {row} packed elements"
         raise PtxlabError(
-            f"{where}: {found} of {dtype}, ldm={ldm}; they must agree (wmma.pack_matrix packs values)"
+            f"{where}: {row_text} of {dtype}, ldm={ldm}; they must agree (wmma.pack_matrix packs values)"
         )
     offset = buffer.ctypes.data - _owner(buffer).ctypes.data
     if offset % _POINTER_BYTES:

@@ -70,7 +70,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (0x40000040000102C2, "k = 32"),
         (0x40000020000102C4, "upper fields"),
         (0x4000004000010340, "How many bytes"),
-        (0x4000004000014000, "no descriptor"),
+        (0x4000004000014000, "not a descriptor"),
     ],
     "16.4": [
         ((928, 8096), "other order"),

@@ -76,7 +76,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     ],
     "22.5": [
         (0x04300490, "that the kernel has"),
-        (0xFFFFFFFF, "no descriptor"),
+        (0xFFFFFFFF, "not a descriptor"),
         (0x04300010, "still 64"),
         (0x10300490, "two CTAs"),
         (0x0C300490, "M = 192"),

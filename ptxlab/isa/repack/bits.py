@@ -50,14 +50,14 @@ def place_bits(cells: NDArray[np.int64]) -> PlaceBits | None:
     lanes, slots = (size.bit_length() - 1 for size in cells.shape)
     if (1 << lanes, 1 << slots) != cells.shape:
         return None
-    found = PlaceBits(
+    places = PlaceBits(
         tuple(int(cells[1 << bit, 0]) for bit in range(lanes)),
         tuple(int(cells[0, 1 << bit]) for bit in range(slots)),
     )
-    different = {*found.lane, *found.slot}
-    if 0 in different or len(different) < lanes + slots or not (found.cells == cells).all():
+    different = {*places.lane, *places.slot}
+    if 0 in different or len(different) < lanes + slots or not (places.cells == cells).all():
         return None
-    return found
+    return places
 
 
 class Exchange(NamedTuple):

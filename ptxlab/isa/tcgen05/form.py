@@ -96,10 +96,10 @@ class Tcgen05Form(Form):
         >>> ptxlab.instruction("tcgen05.mma.cta_group::2.kind::tf32").tensor("D").ctas
         2
         """
-        found = self.tensors.get(name.upper()) if is_a(name, str) else None
-        if found is None:
+        tensor = self.tensors.get(name.upper()) if is_a(name, str) else None
+        if tensor is None:
             raise PtxlabError(
                 f"{self.mnemonic} has no {quoted(name)} in tensor memory; it has "
                 f"{listing(self.tensors) if self.tensors else 'no matrix of its own there'}"
             )
-        return found
+        return tensor

@@ -233,10 +233,10 @@ def compress_arrays(form: MmaForm, call: GpuArrays) -> CompressedMatrix:
     source = Rows(array.pointer, m, k * array.itemsize, array.strides[0])
     if element.name == "tf32" and array.size:
         source = packed_rows(call, form.a, array.pointer, array.shape, array.strides, gaps=True)
-    held = array.type_name
-    if call.library == "other" and not hasattr(np, held):  # which only knows NumPy's own types
-        held = f"uint{element.bits}"
-    stored = call.empty((m, stored_columns), held)
+    type_name = array.type_name
+    if call.library == "other" and not hasattr(np, type_name):  # which only knows NumPy's own types
+        type_name = f"uint{element.bits}"
+    stored = call.empty((m, stored_columns), type_name)
     metadata = call.empty((rows, words, _LANES), "int32")
     if array.size:
         with _Violations(call) as violations:

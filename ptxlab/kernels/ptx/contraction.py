@@ -67,11 +67,11 @@ def contractions(function: Function) -> dict[int, Contraction]:
         return {}
     blocks = _blocks(function)
     live = _live_out(function, blocks)
-    found: dict[int, Contraction] = {}
+    contractions: dict[int, Contraction] = {}
     for line in _straight_lines(function, blocks):
         needed = _needed([instructions[index] for index in line], live[line[-1]])
-        found.update(_fused(needed, live[line[-1]]))
-    return found
+        contractions.update(_fused(needed, live[line[-1]]))
+    return contractions
 
 
 def _is_product(instruction: Instruction) -> bool:
@@ -232,12 +232,13 @@ def _fused(line: list[Instruction], live: int) -> dict[int, Contraction]:
 def _products(line: list[Instruction], live: int) -> list[_Product]:
     """The products of a straight line with their uses."""
     products: list[_Product] = []
-    held: dict[int, tuple[_Product, bool]] = {}  # register -> the product in it, and whether it is negated
+    # register -> the product in it, and whether it is negated
+    by_register: dict[int, tuple[_Product, bool]] = {}
     for instruction in line:
         read, written = read_and_written(instruction)
         if instruction.parts[0] == "wgmma":
             read = read | written
-        there = {register: held[register] for register in read if register in held}
+        there = {register: by_register[register] for register in read if register in by_register}
         passed = None
         if there and _passes_on(instruction):
             product, negative = next(iter(there.values()))
@@ -246,17 +247,17 @@ def _products(line: list[Instruction], live: int) -> list[_Product]:
         if passed is None and there:
             _use(instruction, there)
         for register in written:
-            if instruction.guard is not None and register in held:
-                held[register][0].fused = False
-            held.pop(register, None)
+            if instruction.guard is not None and register in by_register:
+                by_register[register][0].fused = False
+            by_register.pop(register, None)
             if passed is not None:
-                held[register] = passed
+                by_register[register] = passed
         if _is_product(instruction):
             product = _Product(instruction)
             products.append(product)
             for register in written:
-                held[register] = product, False
-    for register, (product, _) in held.items():
+                by_register[register] = product, False
+    for register, (product, _) in by_register.items():
         if live >> register & 1:
             product.fused = False
     return products

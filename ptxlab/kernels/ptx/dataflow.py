@@ -122,8 +122,8 @@ def repeated(function: Function) -> set[int]:
     >>> sorted(repeated(read_ptx(text).functions["k"]))
     [1, 2, 3]
     """
-    found: set[int] = set()
+    loops: set[int] = set()
     for index in range(len(function.instructions)):
         for target in successors(function.instructions, index):
-            found.update(range(target, index + 1))
-    return found
+            loops.update(range(target, index + 1))
+    return loops

@@ -1,4 +1,4 @@
-"""`ld`, `st`, atomic operations, `cvta` and their kin: the memory of the threads."""
+"""`ld`, `st`, atomic operations, `cvta` and others that touch the memory of the threads."""
 
 from __future__ import annotations
 

@@ -504,7 +504,7 @@ class Memory:
         offset = int(address) - buffer.start
         if offset < 0:
             return f"is {-offset} bytes before {buffer.title} begins"
-        return f"is byte {offset} of {buffer.title}, which has {buffer.size}"
+        return f"is byte {offset} of {buffer.title}, {buffer.size} bytes long"
 
     def _refuse_misaligned(self, request: _Request, alignment: int) -> NoReturn:
         wrong = request.places & (alignment - 1) != 0

@@ -46,11 +46,11 @@ class Counts(Observer):
 
     def profile(self, traffic: Traffic) -> tuple[Profile, ...]:
         """Every instruction that was executed, in the order of the PTX, with what it moved."""
-        found = [
+        events = [
             Profile(self._instructions[key], warps, threads, traffic.of(self._instructions[key]))
             for key, (warps, threads) in self._counts.items()
         ]
-        return tuple(sorted(found, key=_place))
+        return tuple(sorted(events, key=_place))
 
 
 class Limit(Observer):
@@ -261,11 +261,11 @@ class Result:
         8.0
         """
         ptx = as_flag(ptx, "ptx") or self.source == self.ptx
-        found: dict[int, LineProfile] = {}
+        profiles: dict[int, LineProfile] = {}
         for each in self.profile:
             number = self._line(each.instruction, ptx)
-            found.setdefault(number, LineProfile(number)).add(each)
-        return dict(sorted(found.items()))
+            profiles.setdefault(number, LineProfile(number)).add(each)
+        return dict(sorted(profiles.items()))
 
     @property
     def kinds(self) -> Counter[str]:
@@ -330,7 +330,7 @@ class Result:
         """
         number, place = as_int(warp, "warp"), as_int(index, "index")
         wanted = None if line is None else as_int(line, "line")
-        found = []
+        matching = []
         for product in self._products.items:
             if wanted is not None and product.instruction.source_line != wanted:
                 continue
@@ -339,13 +339,13 @@ class Result:
             )  # one thread issues tcgen05.mma
             group = np.flatnonzero((product.warps <= number) & (number <= last))
             if len(group):
-                found.append((product, int(group[0])))
-        if 0 <= place < len(found):
-            product, position = found[place]
+                matching.append((product, int(group[0])))
+        if 0 <= place < len(matching):
+            product, position = matching[place]
             return product.operands.item(position)
         where = "" if wanted is None else f" on line {quoted(wanted)}"
         lines = sorted({product.instruction.source_line for product in self._products.items})
-        have = f"it executed {len(found)}{where}; matrix instructions are on lines {listing(lines)}"
+        have = f"it executed {len(matching)}{where}; matrix instructions are on lines {listing(lines)}"
         if not lines:
             have = "the kernel executed none"
         if not self._products.complete:

@@ -247,16 +247,16 @@ def _distributed(
 
 def _arrays(arguments: Sequence[KernelArgument]) -> list[NDArray[np.uint8]]:
     """The bytes of every array that a kernel may write, each once."""
-    found: dict[int, NDArray[Any]] = {}
+    arrays: dict[int, NDArray[Any]] = {}
     for argument in arguments:
         if isinstance(argument, Array):
-            found[id(argument.values)] = argument.values
+            arrays[id(argument.values)] = argument.values
         elif isinstance(argument, TensorMap | MapPointer):
             values = argument.array if isinstance(argument, TensorMap) else argument.tensor.array
             if not isinstance(values, np.ndarray) or not values.flags.c_contiguous:
                 raise PtxlabError("an executor takes tensor maps of contiguous NumPy arrays only")
-            found[id(values)] = values
-    return [as_bytes(values) for values in found.values() if values.flags.writeable]
+            arrays[id(values)] = values
+    return [as_bytes(values) for values in arrays.values() if values.flags.writeable]
 
 
 def _run_task(task: _Task) -> _Outcome:

@@ -331,9 +331,10 @@ def nth_set_bit(op: Opcode) -> Function:
         rank = np.cumsum(reached, axis=-1)
         rank = np.where(step < 0, rank[..., -1:] - rank + 1, rank)
         wanted = reached & (rank == np.maximum(np.abs(step), 1))
-        found = np.where(wanted.any(axis=-1), wanted.argmax(axis=-1), 0xFFFFFFFF)
-        found = np.where(step[..., 0] == -(1 << 31), 0, found)  # its absolute value overflows in the chip
-        return found.astype(np.uint32)
+        position = np.where(wanted.any(axis=-1), wanted.argmax(axis=-1), 0xFFFFFFFF)
+        overflows = step[..., 0] == -(1 << 31)  # its absolute value does, in the chip
+        position = np.where(overflows, 0, position)
+        return position.astype(np.uint32)
 
     return find
 

@@ -72,10 +72,10 @@ class Operation:
         arrays = [np.asarray(source) for source in sources]
         if not len(self.sources) - self.optional <= len(arrays) <= len(self.sources):
             raise PtxlabError(f"{self.opcode}: it takes {len(self.sources)} sources, not {len(arrays)}")
-        found = tuple(array.dtype for array in arrays)
-        if found != self.sources[: len(found)]:
+        dtypes = tuple(array.dtype for array in arrays)
+        if dtypes != self.sources[: len(dtypes)]:
             raise PtxlabError(
-                f"{self.opcode}: its sources are arrays of {listing(self.sources)}, not of {listing(found)}"
+                f"{self.opcode}: its sources are arrays of {listing(self.sources)}, not of {listing(dtypes)}"
             )
         scalar = all(array.ndim == 0 for array in arrays)
         with np.errstate(all="ignore"):  # NumPy computes with scalars by other rules than with arrays
