@@ -19,7 +19,6 @@ from .moves import (
     choices,
     first_lanes,
     most_column,
-    operation,
     part_of,
 )
 from .protocol import bit_parts, lane_colours
@@ -164,7 +163,7 @@ def _block(move: Move, name: str) -> dict[str, Any]:
     rows, columns = move.words(name).shape
     side = move.sides[name]
     return {
-        "title": side.title,
+        "title": " ".join(word for word in (side.title, side.label, side.when) if word),
         "label": side.label,
         "axes": list(side.axes),
         "rows": rows,
@@ -252,15 +251,13 @@ def _target_lanes(move: Move) -> str:
 
 def _note(move: Move) -> str:
     form = move.form
-    notes = list(form.assumptions)
+    notes = [f"assumed: {assumption}" for assumption in form.assumptions]
     if form.threads == 32:
         notes.append("all four warps of a warpgroup execute it, each on its own 32 lanes")
     if form.cta_group == 2:
         notes.append("the other CTA of the pair does the same with its own memory")
     if form.family == "tcgen05.cp":
         notes.append("rows are shown as the shared-memory descriptor leads to them")
-    if operation(form):
-        notes.append(f"operation {operation(form)}")
     return "; ".join(notes)
 
 

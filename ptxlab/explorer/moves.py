@@ -50,11 +50,12 @@ _LEAST_COLUMNS = 32  # that tcgen05.alloc allocates
 
 @dataclass(frozen=True)
 class Side:
-    """What an instruction reads or writes: its letter, what it is, and what its rows and columns are."""
+    """What an instruction reads or writes: its letter, what it is, its rows and columns, and when."""
 
     label: str
     title: str
     axes: tuple[str, str]
+    when: str = ""
 
 
 _TENSOR = Side("T", "Tensor memory", ("lane", "column"))
@@ -67,8 +68,8 @@ _SIDES: dict[str, tuple[Side, Side]] = {
     "tcgen05.st": (_REGISTERS, _TENSOR),
     "tcgen05.cp": (_ROWS, _TENSOR),
     "tcgen05.shift": (
-        replace(_TENSOR, title="Tensor memory before"),
-        replace(_TENSOR, label="T'", title="Tensor memory after"),
+        replace(_TENSOR, when="before"),
+        replace(_TENSOR, label="T'", when="after"),
     ),
 }
 

@@ -147,7 +147,7 @@ class Registers(Mapping[str, NDArray[Any]]):
         self._owner = owner
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        moves = self._owner.moves
+        moves = self._owner._moves
         return _read_only(self._owner.state.registers(name) if moves is None else moves.move.words(name))
 
     def __setitem__(self, name: str, registers: ArrayLike) -> None:
@@ -165,8 +165,8 @@ class Registers(Mapping[str, NDArray[Any]]):
     @property
     def _names(self) -> list[str]:
         """A, B, C, D, and E, SFA, SFB where the instruction has them."""
-        if self._owner.moves is not None:
-            return list(self._owner.moves.move.names)
+        if self._owner._moves is not None:
+            return list(self._owner._moves.move.names)
         names = list(self._owner.state.operands.arrays)
         return [*names[:3], "D", *names[3:]]
 
@@ -282,13 +282,13 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         self._wrap_move = wrap_move or (lambda form: form)
         self._came_from_product = False  # whether undo goes back from a move to what multiplied before it
         # the tcgen05.ld, .st, .cp or .shift that is shown instead of the state, or None
-        self.moves, shared_traits = self._open(ins, seed, wrap, address, split)
+        self._moves, shared_traits = self._open(ins, seed, wrap, address, split)
         edits = [
             SetValues(name, values) for name, values in (("A", A), ("B", B), ("C", C)) if values is not None
         ]
-        if self.moves is not None:
-            self.moves.apply([*edits])
-            self.moves.past = []
+        if self._moves is not None:
+            self._moves.apply([*edits])
+            self._moves.past = []
         else:
             for edit in edits:
                 edit.apply(self.state)
@@ -356,8 +356,8 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
 
     def _wrap_shown(self) -> None:
         """Give the move that is shown the class that users hold."""
-        if self.moves is not None:
-            self.moves.move = replace(self.moves.move, form=self._wrap_move(self.moves.form))
+        if self._moves is not None:
+            self._moves.move = replace(self._moves.move, form=self._wrap_move(self._moves.form))
 
     def close(self) -> None:
         """Close the widget with everything that it opened: its view, and the layouts of both."""
@@ -370,7 +370,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
     @property
     def instruction(self) -> Product | Tcgen05Move:
         """The instruction; assign another one, and the matrices that fit it stay."""
-        return self.state.ins if self.moves is None else self.moves.form
+        return self.state.ins if self._moves is None else self._moves.form
 
     @instruction.setter
     def instruction(self, ins: Product | Tcgen05Move | str) -> None:
@@ -378,36 +378,36 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         if isinstance(form, Tcgen05Move):
             self._show_form(form)
         else:
-            if self.moves is None:
+            if self._moves is None:
                 self.state.look = self._look()
             change_instruction(self.state, form)
-            self.moves = None
+            self._moves = None
             self._finding = ""
         self._show()
 
     def _show_form(self, form: Tcgen05Move) -> None:
         """Go on with a tcgen05.ld, .st, .cp or .shift; what multiplied is kept for undo."""
         form = self._wrap_move(form)
-        if self.moves is not None:
-            self.moves.commit(with_form(self.moves.move, form, self.moves.seed))
+        if self._moves is not None:
+            self._moves.commit(with_form(self._moves.move, form, self._moves.seed))
             return
         self.state.look = self._look()
-        self.moves = MoveState(first_move(form, seed=self.state.seed), self.state.seed)
+        self._moves = MoveState(first_move(form, seed=self.state.seed), self.state.seed)
         self._came_from_product = True
 
     def _product(self) -> Product:
         """The instruction, for what only those that multiply have."""
-        if self.moves is not None:
+        if self._moves is not None:
             raise PtxlabError(
-                f"{self.moves.form.mnemonic} moves words and computes nothing: this is for instructions that "
-                "multiply"
+                f"{self._moves.form.mnemonic} moves words and computes nothing; "
+                "this is for instructions that multiply"
             )
         return self.state.ins
 
     def _values(self, name: str) -> NDArray[Any]:
         """A matrix as people read it: values; of metadata its nibbles."""
-        if self.moves is not None:
-            move = self.moves.move
+        if self._moves is not None:
+            move = self._moves.move
             return move.dtype.decode(move.words(name))
         return self.state.codes(name) if name == "E" else self.state.values(name)
 
@@ -477,7 +477,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
 
     @property
     def _threads(self) -> int:
-        return LANES if self.moves is not None else threads(self.state.ins)
+        return LANES if self._moves is not None else threads(self.state.ins)
 
     @property
     def lanes(self) -> list[int]:
@@ -520,8 +520,8 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         """Change the state, or leave it as it was; nothing is shown yet."""
         if self._change_family(edits):
             return
-        if self.moves is not None:
-            self.moves.apply(list(edits))
+        if self._moves is not None:
+            self._moves.apply(list(edits))
             self._wrap_shown()
             return
         self.state.look = self._look()
@@ -539,9 +539,9 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         if len(edits) != 1:
             return False
         edit = edits[0]
-        if isinstance(edit, Undo) and self.moves is not None and not self.moves.past:
+        if isinstance(edit, Undo) and self._moves is not None and not self._moves.past:
             if self._came_from_product:
-                self.moves = None
+                self._moves = None
             return True
         if not isinstance(edit, ChooseInstruction):
             return False
@@ -549,11 +549,11 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         if isinstance(form, Tcgen05Move):
             self._show_form(form)
             return True
-        if self.moves is None:
+        if self._moves is None:
             return False
         with self.state.all_or_nothing():
             edit.apply(self.state)
-        self.moves = None
+        self._moves = None
         return True
 
     def undo(self) -> None:
@@ -784,7 +784,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
 
     def code(self) -> str:
         """Python that computes the D on the screen, without a notebook: ``exec(ex.code())``."""
-        return python_code(self.state) if self.moves is None else move_code(self.moves)
+        return python_code(self.state) if self._moves is None else move_code(self._moves)
 
     @property
     def link(self) -> str:
@@ -794,8 +794,8 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         """
         traits = {name: getattr(self.view, name) for name in SHAREABLE}
         changed = {name: value for name, value in traits.items() if value != self._first_view[name]}
-        if self.moves is not None:
-            return share_move(self.moves, changed)
+        if self._moves is not None:
+            return share_move(self._moves, changed)
         if self.state.memory is not None:
             changed["memory"] = {
                 name: value for name, value in vars(self.state.memory).items() if value is not None
@@ -815,8 +815,8 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         ...     ex.save_html(f"{folder}/m16n8k16.html").name
         'm16n8k16.html'
         """
-        if self.moves is not None:
-            return save_move(path, title, self.moves.form, self.view, self.link)
+        if self._moves is not None:
+            return save_move(path, title, self._moves.form, self.view, self.link)
         cell = self._traced_cell or (0, 0)
         questions = self._quiz.questions if self._quiz else choose_questions(self.state, count=10, seed=0)
         return save_page(path, title, self.state, self.view, self.link, self._trace, cell, questions)
@@ -835,8 +835,8 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         >>> ex.figure().layout.meta["title"], ex.figure("trace").layout.meta["title"].split(" = ")[0]
         ('D of mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32', 'D[9][3]')
         """
-        if self.moves is not None:
-            return figure(self.moves.form, what, title=title, **options)
+        if self._moves is not None:
+            return figure(self._moves.form, what, title=title, **options)
         view = self.view
         display = {"label": view.label, "colour": view.colour_by, "show_c": view.show_c}
         name = figure_of_selection(self.state, view.selected) if what is None else what
@@ -922,7 +922,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
             return self.save_html(Path(folder) / "page.html").read_text(encoding="utf-8")
 
     def _on_selected(self, change: Any) -> None:
-        if change.new.get("name") == "D" and self.moves is None:
+        if change.new.get("name") == "D" and self._moves is None:
             self._traced_cell = int(change.new["row"]), int(change.new["column"])
             self._show_trace()
         self._notify("selection", dict(change.new))
@@ -937,7 +937,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
 
     def _select(self, selection: Any) -> None:
         """Select a cell and, as a click does, the lane that holds it."""
-        if self.moves is not None:
+        if self._moves is not None:
             self._select_word(selection)
             return
         matrices = self.state.matrices
@@ -953,7 +953,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
 
     def _select_word(self, selection: Any) -> None:
         """Select a word that is moved, and the thread that has it in a register."""
-        move = self.moves.move if self.moves is not None else None
+        move = self._moves.move if self._moves is not None else None
         if move is None:
             return
         cell = parse_selection(selection, {name: move.words(name).shape for name in move.names})
@@ -994,8 +994,8 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
     def _show(self) -> None:
         """Send what changed, and only that."""
         self._show_problem("")
-        if self.moves is not None:
-            self._show_moves(self.moves)
+        if self._moves is not None:
+            self._show_moves(self._moves)
             return
         new_instruction = self._shown is not self.state.ins
         with self.view.hold_sync():
@@ -1117,7 +1117,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
             self.view.refusal = {} if refusal is None else refusal.serialised
 
     def _show_lanes(self) -> None:
-        if self.moves is not None:
+        if self._moves is not None:
             return
         self.view.lane_registers = {
             str(lane): lane_registers(self.state, lane) for lane in self.lanes if lane < self._threads
@@ -1125,7 +1125,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
 
     def _show_trace(self) -> None:
         """Show why the cell of D that was selected last has its bits; the picture only if it is open."""
-        if self._traced_cell is None or self.moves is not None:
+        if self._traced_cell is None or self._moves is not None:
             self.view.trace = {}
         else:
             self.view.trace = self._trace(*self._traced_cell, with_picture=self.view.tracing)

@@ -34,6 +34,8 @@ LIT = """([pane, x, y]) => {
   return canvas.getContext("2d").getImageData(left, top, 1, 1).data[3] > 0;
 }"""
 
+THREAD = "() => Number(document.querySelector('.ptx-thread .ptx-number').value)"
+
 
 class Lanes(Shown):
     """The explorer, its lanes and their registers."""
@@ -492,6 +494,40 @@ def test_tensor_memory_is_pointed_at_edited_and_loaded(screen: Lanes, page: Any)
     page.wait_for_selector(".ptx-tensor", state="hidden")
     page.locator("[data-tensor=D]").click()
     page.wait_for_selector(".ptx-tensor", state="visible")
+
+
+def test_words_that_are_moved_lead_to_each_other(screen: Lanes, page: Any) -> None:
+    """tcgen05.st by mouse, keyboard and lists: from a register to its word, and back."""
+    name = "tcgen05.st.sync.aligned.16x64b.x2.b32"
+    screen.python(f"ex.instruction = {name!r}")
+    shows(page, ".ptx-mnemonic", name)
+    lane, column = ptxlab.instruction(name).locate(thread=37, register=1)
+    page.mouse.move(*word_at(page, 37, 1))  # registers are on the left, tensor memory is on the right
+    screen.says(f"r1 of thread 37 = 0x00250001 · goes to T[{lane}][{column}]")
+    page.mouse.click(*word_at(page, 37, 1))
+    page.keyboard.type("0xcafe")
+    page.keyboard.press("Enter")
+    page.mouse.move(*word_at(page, 128 + lane, column))
+    screen.says(
+        f"T[{lane}][{column}] = 0x0000cafe · lane {lane}, column {column} · comes from r1 of thread 37"
+    )
+    shows(page, "[data-register='1'] .ptx-thread-cell", f"→ T[{lane}][{column}]")
+    page.mouse.click(*word_at(page, 5, 1))
+    page.mouse.move(2, 2)
+    page.keyboard.press("ArrowRight")  # past the edge
+    screen.says("T[5][0] = 0x00140000 · lane 5, column 0 · comes from r0 of thread 20")
+    page.keyboard.press("Control+z")
+    shows(page, "[data-register='1'] .ptx-thread-hex", f"0x{page.evaluate(THREAD):04x}0001")
+
+    page.locator("[data-move=shape]").select_option("16x256b")
+    shows(page, ".ptx-mnemonic", "tcgen05.st.sync.aligned.16x256b.x2.b32")
+    field = page.locator("[data-move=column]")
+    field.fill("20")
+    field.press("Enter")
+    shows(page, ".ptx-problem", "it begins in column 0 to 16")
+    page.keyboard.press("Escape")
+    screen.python("ex.undo(); ex.undo()")  # back to what multiplied
+    page.wait_for_selector("[data-pane=D]", state="visible")
 
 
 def test_places_of_sparse_elements(screen: Lanes, page: Any) -> None:

@@ -4,6 +4,7 @@
 import { make, afterPaint, clamp, write } from "./util.js";
 import { MATRICES, readMatrix, lanesOf } from "./matrix.js";
 import { cellFacts, describeContribution, describeLine } from "./describe.js";
+import { moveHint } from "./move.js";
 import { contributionsTo, relatedCells } from "./related.js";
 import { labelSize } from "./label.js";
 import { FADE } from "./edges.js";
@@ -533,10 +534,9 @@ export class App {
     const at = this.hovered?.name ? this.hovered : mark;
     if (!at || !this.matrices[at.name]) {
       const what = this.instruction.tensor ? "where it is" : "which lane holds it";
-      const hint = this.instruction.move
-        ? "Point at a word to see where it goes or comes from; click to select it; type to change it."
-        : `Point at a cell to see ${what}; click to select it; type to change it.`;
-      write(this.statusText, this.model.get("hint") ?? hint);
+      const hint =
+        this.model.get("hint") ?? `Point at a cell to see ${what}; click to select it; type to change it.`;
+      write(this.statusText, this.instruction.move ? moveHint(this.instruction, this.model.isAlone) : hint);
       return;
     }
     const [value, ...facts] = this.cellFacts(at);

@@ -80,6 +80,15 @@ export function moveFacts(matrices, { move, mnemonic }, cell) {
   return facts;
 }
 
+// What can be done, and what is assumed of an instruction that has run nowhere yet.
+/** @param {InstructionInfo} instruction @param {boolean} isSaved */
+export function moveHint({ tensor }, isSaved = false) {
+  const edit = isSaved ? "" : "; type to change it";
+  const hint = `Point at a word to see where it goes or comes from; click to select it${edit}.`;
+  const note = tensor?.note ?? "";
+  return note ? `${hint} ${note[0].toUpperCase()}${note.slice(1)}.` : hint;
+}
+
 // The colour of a word: that of the row or column of what is in registers, or of what is read.
 /** @param {TensorView} view @param {TensorName} name @returns {(index: number) => Colour} */
 export function movePainter({ app, colour, before }, name) {

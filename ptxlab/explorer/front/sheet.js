@@ -72,6 +72,7 @@ const SECTIONS = [
       ["Arrow keys", "from word to word; the thread that tcgen05.ld gives it to is chosen"],
       ["Type, Enter", "change a word of A, of scale factors, of metadata, or of D before the instruction"],
       ["+, -", "larger and smaller words, also with Ctrl+wheel"],
+      ["Left, Right at an edge", "of tcgen05.ld, .st, .cp and .shift: to the other side"],
     ],
   ],
   [

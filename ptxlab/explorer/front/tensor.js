@@ -254,7 +254,9 @@ export class TensorView {
     const { app } = this;
     const above = this.frame.getBoundingClientRect().top - app.root.getBoundingClientRect().top;
     const below = TENSOR_HEAD.top + SCROLLBAR + app.status.offsetHeight + 24;
-    const room = whole ? viewHeight(app) - above - below : NARROW_SHARE * viewHeight(app);
+    // a saved page has lines above it, which nothing scrolls away
+    const notes = app.model.isAlone ? app.root.getBoundingClientRect().top + window.scrollY : 0;
+    const room = whole ? viewHeight(app) - above - below - notes : NARROW_SHARE * viewHeight(app);
     return Math.max(LEAST_MOVE, room);
   }
 

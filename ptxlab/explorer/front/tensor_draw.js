@@ -308,7 +308,7 @@ function drawColumnHeads(view, context, cta) {
   const block = tensor.blocks?.[cta];
   for (let column = 0; column < columnsOf(tensor, cta); column += every)
     context.fillText(
-      block?.names[column]?.replace(/^r(?=\d)|val$|data/, "") ?? String(column),
+      columnHead(tensor, cta, column),
       columnEdge(view, cta, column) + Math.min(cell.width, 20) / 2,
       top - 6,
     );
@@ -342,14 +342,21 @@ function drawColumnHeads(view, context, cta) {
   }
 }
 
+// A column by its number; registers that have names by those, in few letters.
+/** @param {TensorInfo} tensor @param {number} cta @param {number} column */
+function columnHead({ blocks }, cta, column) {
+  const name = blocks?.[cta].names[column];
+  return name?.replace(/^r(?=\d)|val$|data/, "") ?? String(column);
+}
+
 /** @param {TensorInfo} tensor @param {string} label @param {number} cta @param {number} wide */
 const inPair = ({ ctas }, label, cta, wide) => (ctas > 1 && wide > 80 ? `${label} of CTA ${cta}` : label);
 
-// "Tensor memory T, before"; what fits.
+// "Tensor memory T: lane × column"; what fits.
 /** @param {TensorView} view @param {TensorBlock} block @param {number} wide */
 function blockTitle({ before, app }, { title, label, axes }, wide) {
-  const time = before && app.matrices.C?.label === label ? ", before" : "";
-  const texts = [`${title} ${label}: ${axes[0]} × ${axes[1]}${time}`, `${title} ${label}${time}`, label];
+  const time = before && app.matrices.C?.label === label ? " before" : "";
+  const texts = [`${title}${time}: ${axes[0]} × ${axes[1]}`, `${title}${time}`, label];
   return texts.find((text) => text.length * 10 * LETTER <= wide + 8) ?? label;
 }
 
@@ -581,7 +588,7 @@ function litTensorHeads(view, context, lane, column) {
     write(String(lane % LANES), left - 13, clamp(level, top + 5, top + view.height - 5));
   if (middle > left - 4 && middle < left + view.width + 4)
     write(
-      view.tensor.blocks?.[Math.floor(lane / LANES)].names[column] ?? String(column),
+      columnHead(view.tensor, Math.floor(lane / LANES), column),
       clamp(middle, left + 8, left + view.width - 8),
       top - 6,
     );

@@ -102,7 +102,7 @@ export class Thread {
       if (!word) return;
       const [element] = view.elements(word.lane, word.column);
       if (element) app.selection.select(view.cellOf(element), false);
-      view.goTo(word.lane, word.column, false);
+      view.goTo(word.lane, word.column, Boolean(this.moved?.editable)); // then it can be typed over
     });
   }
 
