@@ -20,7 +20,7 @@ from ..memory import SWIZZLES, Conflicts, Descriptor, Tcgen05Descriptor, Tile
 from ..memory import descriptor as decode
 from ..memory.descriptors import TCGEN05_SWIZZLES
 from ..memory.fetch import Placement, core_matrix_access, place_tile
-from ..memory.tensor_tiles import is_padded
+from ..memory.tensor_tiles import is_index, is_padded
 from .matrices import Product
 
 __all__ = ["SharedTile", "descriptor_info", "has_tile", "place_shared", "set_field", "shared_tile"]
@@ -50,8 +50,8 @@ class SharedTile:
 def has_tile(ins: Tcgen05Mma, name: str) -> bool:
     """Whether an operand of tcgen05.mma is a tile in shared memory, in whole bytes or in pairs."""
     operand = ins.operands.get(name)
-    if operand is None or is_padded(ins, operand):  # narrow elements lie in parts of 16 bytes, with gaps
-        return False
+    if operand is None or is_padded(ins, operand) or is_index(ins, operand):
+        return False  # narrow elements lie in parts of 16 bytes, with gaps; indices are no elements
     return operand.dtype.bits in (4, 8, 16, 32)
 
 

@@ -20,12 +20,12 @@ from ..errors import PtxlabError, quoted
 from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import LANES
 
-__all__ = ["COLUMN_BYTES", "pack_lookup", "unpack_lookup"]
+__all__ = ["COLUMN_BYTES", "INDEX_BITS", "pack_lookup", "unpack_lookup"]
 
 #: Bytes of a compressed column of B: 3 bits for each of 128 values of K, of which an instruction uses 64.
 COLUMN_BYTES = 48
 _SHARING = 8  # columns of B that share a table, and values in it
-_BITS = 3
+INDEX_BITS = 3
 _COPIES = 32  # lanes after which the table is held again
 
 
@@ -67,8 +67,8 @@ def pack_lookup(form: Tcgen05Mma, codes: ArrayLike) -> tuple[NDArray[np.uint8], 
             )
         table[place][: values.size] = values
     by_column = indices.reshape(count, form.n // _SHARING, form.k, _SHARING).swapaxes(2, 3)
-    bits = np.unpackbits(by_column[..., None], axis=-1, bitorder="little")[..., :_BITS]
-    used = np.packbits(bits.reshape(count, form.n, form.k * _BITS), axis=-1, bitorder="little")
+    bits = np.unpackbits(by_column[..., None], axis=-1, bitorder="little")[..., :INDEX_BITS]
+    used = np.packbits(bits.reshape(count, form.n, form.k * INDEX_BITS), axis=-1, bitorder="little")
     columns = np.zeros((len(used), form.n, COLUMN_BYTES), dtype=np.uint8)
     columns[..., : used.shape[-1]] = used
     words = np.zeros((len(used), form.cta_group, LANES // _COPIES, _COPIES, 2), dtype=np.uint32)
@@ -97,8 +97,8 @@ def unpack_lookup(
     table = _sized(words, "words", (LANES * form.cta_group, 2), 4)
     half = COLUMN_BYTES // 2
     bits = np.unpackbits(stored[..., half * segment : half * (segment + 1)], axis=-1, bitorder="little")
-    weights = (1 << np.arange(_BITS)).astype(np.uint8)
-    indices = (bits.reshape(*stored.shape[:-1], form.k, _BITS) * weights).sum(axis=-1, dtype=np.uint8)
+    weights = (1 << np.arange(INDEX_BITS)).astype(np.uint8)
+    indices = (bits.reshape(*stored.shape[:-1], form.k, INDEX_BITS) * weights).sum(axis=-1, dtype=np.uint8)
     slices = form.n // _SHARING // form.cta_group
     lanes = (np.arange(form.cta_group)[:, None] * LANES + np.arange(slices)).reshape(-1)
     values = np.ascontiguousarray(table[..., lanes, :]).view(np.uint8)  # [..., slices, 8]

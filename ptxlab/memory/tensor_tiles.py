@@ -17,17 +17,13 @@ from .._util.arguments import as_index, as_int
 from ..errors import PtxlabError
 from ..isa.operand import Operand
 from ..isa.tcgen05 import Tcgen05Mma
+from .lookup import COLUMN_BYTES, INDEX_BITS
 from .tile import Tile
 
 __all__ = [
-    "SharedPlace",
-    "is_padded",
-    "is_transposed",
-    "line_bits",
-    "shared_places",
-    "shared_source",
-    "shared_tile",
-]
+    "SharedPlace", "is_index", "is_padded", "is_transposed", "line_bits", "shared_places", "shared_source",
+    "shared_tile", "stored_bits",
+]  # fmt: skip
 
 _TOGETHER = 16  # narrow elements that 16 bytes hold, where padding follows them
 
@@ -46,6 +42,22 @@ class SharedPlace(NamedTuple):
 def is_transposed(form: Tcgen05Mma, operand: Operand) -> bool:
     """Whether the instruction descriptor says that A or B is MN-major."""
     return form.descriptor.transpose_a if operand.name == "A" else form.descriptor.transpose_b
+
+
+def is_index(form: Tcgen05Mma, operand: Operand) -> bool:
+    """Whether shared memory has indices into a table for it: B with .decompress::lut::b."""
+    return form.decompress and operand.name == "B"
+
+
+def stored_bits(form: Tcgen05Mma, operand: Operand) -> int:
+    """Bits of an element of A or B in shared memory, without padding.
+
+    >>> import ptxlab
+    >>> form = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f8f6f4.decompress::lut::b")
+    >>> stored_bits(form, form.a), stored_bits(form, form.b)
+    (8, 3)
+    """
+    return INDEX_BITS if is_index(form, operand) else operand.dtype.bits
 
 
 def is_padded(form: Tcgen05Mma, operand: Operand) -> bool:
@@ -69,6 +81,8 @@ def shared_source(form: Tcgen05Mma, operand: Operand) -> str:
     >>> shared_source(form, form.a), shared_source(form, form.b)
     ('assumed: from the lowest bit on, without padding; a picture in the PTX ISA', 'PTX ISA')
     """
+    if is_index(form, operand):
+        return "assumed: indices from the lowest bit on; a picture in the PTX ISA"
     if operand.dtype.bits == 6 and not is_padded(form, operand):
         return "assumed: from the lowest bit on, without padding; a picture in the PTX ISA"
     return "PTX ISA"
@@ -85,14 +99,14 @@ def line_bits(form: Tcgen05Mma, operand: Operand, count: int) -> NDArray[np.int6
     index = np.arange(as_int(count, "count"))
     if is_padded(form, operand):
         return index // _TOGETHER * 128 + index % _TOGETHER * operand.dtype.bits
-    return index * operand.dtype.bits
+    return index * stored_bits(form, operand)
 
 
 def shared_tile(form: Tcgen05Mma, operand: Operand, swizzle: int = 0) -> Tile:
     """The tile of A or B in the shared memory of one CTA: K-major, or MN-major if the descriptor transposes.
 
-    A pair of CTAs shares the rows of A and the columns of B. Elements with padding, and those of 6 bits, are
-    a tile of bytes. MN-major tf32 has a swizzle of its own.
+    A pair of CTAs shares the rows of A and the columns of B. Elements with padding, those of 6 bits, and
+    indices into a table are a tile of bytes. MN-major tf32 has a swizzle of its own.
 
     >>> import ptxlab
     >>> form = ptxlab.instruction("tcgen05.mma.cta_group::2.kind::f16", m=256, n=64)
@@ -104,7 +118,9 @@ def shared_tile(form: Tcgen05Mma, operand: Operand, swizzle: int = 0) -> Tile:
     """
     lines, k = operand.shape if operand.name == "A" else operand.shape[::-1]
     rows, bits = lines // form.cta_group, operand.dtype.bits
-    if is_padded(form, operand):
+    if is_index(form, operand):
+        bits, k = 8, COLUMN_BYTES
+    elif is_padded(form, operand):
         bits = 8
     elif bits == 6:
         bits, k = 8, k * 6 // 8
@@ -145,7 +161,7 @@ def shared_places(
     by_k = tile.major == "K"
     line, at = (outer, along) if by_k else (along, outer)
     first, low = divmod(int(line_bits(form, operand, at + 1)[at]), 8)
-    high = low + operand.dtype.bits - 1
+    high = low + stored_bits(form, operand) - 1
 
     def byte(number: int) -> int:
         """The offset of a byte of the line."""

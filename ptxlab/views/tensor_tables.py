@@ -15,7 +15,8 @@ from ..isa.targets import check_target
 from ..isa.tcgen05 import Tcgen05Control, Tcgen05Form, Tcgen05Mma, Tcgen05Move
 from ..isa.tcgen05.form import TYPES
 from ..isa.tensor_memory import LANES, TensorOperand
-from ..memory.tensor_tiles import is_padded, shared_places, shared_source, shared_tile
+from ..memory.lookup import COLUMN_BYTES
+from ..memory.tensor_tiles import is_index, is_padded, shared_places, shared_source, shared_tile, stored_bits
 from .facts import emulator_facts, evidence, machine_code
 from .labels import index_range
 from .places import MemoryPlace, SparsePlaces, memory_place, sparse_places
@@ -246,6 +247,8 @@ def shared_operand(form: Tcgen05Form, operand: Operand) -> Operand:
         rows, columns = (rows // 2, columns) if operand.name == "A" else (rows, columns // 2)
     if is_padded(form, operand):
         return replace(operand, dtype=TYPES["b8"], shape=(rows, columns))
+    if is_index(form, operand):
+        return replace(operand, dtype=TYPES["b8"], shape=(COLUMN_BYTES, columns))
     if operand.dtype.bits == 6:  # bytes: an element may begin in one and end in the next
         along = (rows, columns * 6 // 8) if operand.name == "A" else (rows * 6 // 8, columns)
         return replace(operand, dtype=TYPES["b8"], shape=along)
@@ -300,7 +303,7 @@ def _memory(
                 place.line % 8,
                 place.byte_in_line % 16,
                 tile.swizzle,
-                (place.low, place.high) if operand.dtype.bits < 8 else None,
+                (place.low, place.high) if stored_bits(form, operand) < 8 else None,
             ),
         )
         for place in shared_places(form, operand, row, col, swizzle)

@@ -13,7 +13,7 @@ from ...isa.tcgen05.form import TYPES
 from ...isa.tensor_memory import LANES, TensorLayout, TensorOperand
 from ...memory import Tile
 from ...memory.lookup import COLUMN_BYTES
-from ...memory.tensor_tiles import is_padded, shared_tile
+from ...memory.tensor_tiles import is_index, is_padded, shared_tile
 from . import cpp
 from .tensor_memory import FENCE_SHARED, HAND_OVER, Frame, asm, indented, load_words, store_words
 from .tensor_ptx import line_parts, operands
@@ -66,12 +66,10 @@ def source(form: Tcgen05Mma, modifiers: Modifiers) -> str:
     and LUT, before D, the words of the lookup table, two for each lane.
     """
     tiles = {
-        operand.name: shared_tile(form, operand, modifiers.swizzle)
+        operand.name: shared_tile(form, operand, 0 if is_index(form, operand) else modifiers.swizzle)
         for operand in (form.a, form.b)
         if isinstance(operand, Operand)
     }
-    if form.decompress:
-        tiles["B"] = Tile(8, form.n // form.cta_group, COLUMN_BYTES, "K", 0)
     size = sum(tile.size for tile in tiles.values())
     if size > _SHARED_BYTES:
         raise PtxlabError(
