@@ -225,6 +225,7 @@ class RegisterCheck(Observer):
         self._time = 0
         self._written: dict[tuple[str, int], NDArray[np.bool_]] = {}
         self._flights: dict[int, _Flight] = {}
+        self._seen_whole: dict[int, NDArray[Any]] = {}  # threads of which no lanes were missing, by how many
         self._groups = np.zeros(batch.size, dtype=np.int64)
         self._fenced = np.zeros(batch.size, dtype=np.int64)
 
@@ -296,14 +297,16 @@ class RegisterCheck(Observer):
 
     def _check_lanes(self, instruction: Instruction, threads: Threads, lanes: int) -> None:
         valid = self._batch.valid
-        if self._batch.size % lanes:
+        if self._batch.size % lanes or self._seen_whole.get(lanes) is threads.index:
             return
         present = np.zeros(self._batch.size, dtype=np.bool_)
         present[threads.indices] = True
         groups = present.reshape(-1, lanes)
         some = groups.max(axis=1, keepdims=True)
         missing = np.asarray(some & valid.reshape(-1, lanes) & ~groups)
-        if missing.any():
+        if not missing.any():
+            self._seen_whole[lanes] = threads.indices
+        else:
             lacking = missing.max(axis=1)
             group = int(np.flatnonzero(lacking)[0])
             ours = threads.indices[lacking[threads.indices // lanes]]

@@ -109,13 +109,15 @@ class Shadow:
     def _narrow(self, pages: NDArray[np.intp], shift: int) -> None:
         """Give pages narrower entries, behind all others."""
         inside = np.arange(0, 1 << self._page, 1 << shift)
-        sources = (self._first[pages][:, None] + (inside >> self._shifts[pages][:, None])).reshape(-1)
         arrays = [self.writer, self.reader, self.second]
         everything = len(pages) == len(self._shifts)
         behind = 0 if everything else len(self.writer)
         for number, array in enumerate(arrays):
-            if len(array):
-                arrays[number] = np.concatenate([array[:behind], array[sources]])
+            if len(array) and not array.any():
+                arrays[number] = np.zeros(behind + len(pages) * len(inside), dtype=np.int64)
+            elif len(array):
+                sources = self._first[pages][:, None] + (inside >> self._shifts[pages][:, None])
+                arrays[number] = np.concatenate([array[:behind], array[sources.reshape(-1)]])
         self.writer, self.reader, self.second = arrays
         self._first = self._first.copy()  # what was found with the old one does not count any more
         self._first[pages] = behind + np.arange(len(pages)) * len(inside)

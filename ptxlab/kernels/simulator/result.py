@@ -46,8 +46,9 @@ class Counts(Observer):
 
     def profile(self, traffic: Traffic) -> tuple[Profile, ...]:
         """Every instruction that was executed, in the order of the PTX, with what it moved."""
+        nothing = Moved()
         events = [
-            Profile(self._instructions[key], warps, threads, traffic.of(self._instructions[key]))
+            Profile(self._instructions[key], warps, threads, traffic.moved.get(key, nothing))
             for key, (warps, threads) in self._counts.items()
         ]
         return tuple(sorted(events, key=_place))

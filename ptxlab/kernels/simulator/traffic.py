@@ -5,6 +5,7 @@ Warps of different blocks mostly access shared memory in the same pattern, so ea
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -183,7 +184,7 @@ class Traffic(Observer):
         self.moved: dict[int, Moved] = {}  # by id of the instruction, of which the program keeps one
         self._batch: Batch | None = None
         self._buffers: Sequence[Buffer] = ()
-        self._starts = np.zeros(0, dtype=np.int64)
+        self._starts: list[int] = []  # addresses of buffers
         self._maps: Sequence[TensorMap] = ()
         self.touched = Touched()
         self._patterns: dict[tuple[int, str, int], tuple[int, int]] = {}
@@ -196,7 +197,7 @@ class Traffic(Observer):
     def watch(self, buffers: Sequence[Buffer], maps: Sequence[TensorMap]) -> None:
         """The arrays and tensor maps of the launch."""
         self._buffers = sorted(buffers, key=lambda buffer: buffer.start)
-        self._starts = np.array([buffer.start for buffer in self._buffers], dtype=np.int64)
+        self._starts = [buffer.start for buffer in self._buffers]
         self._maps = maps
 
     def begin(self, batch: Batch) -> None:
@@ -352,8 +353,8 @@ class Traffic(Observer):
     def _touch(self, sectors: NDArray[np.int64], kind: str, past_l1: bool) -> None:
         """Mark sectors of the arrays as read or written."""
         after = _marks_after(kind, past_l1)
-        ends = np.array([sectors.min(), sectors.max()]) << 5
-        first, last = np.maximum(np.searchsorted(self._starts, ends, side="right") - 1, 0).tolist()
+        lowest, highest = int(sectors.min()), int(sectors.max())
+        first, last = (max(bisect_right(self._starts, end << 5) - 1, 0) for end in (lowest, highest))
         numbers = None
         if first != last:
             numbers = np.maximum(np.searchsorted(self._starts, sectors << 5, side="right") - 1, 0)
@@ -361,9 +362,10 @@ class Traffic(Observer):
             buffer = self._buffers[number]
             if number not in self.touched.marks:
                 self.touched.marks[number] = np.zeros(buffer.size // SECTOR + 2, dtype=np.uint8)
-            marks = self.touched.marks[number]
-            ours = sectors if numbers is None else sectors[numbers == number]
-            places = np.minimum(np.maximum(ours - (buffer.start >> 5), 0), len(marks) - 1)
+            marks, start = self.touched.marks[number], buffer.start >> 5
+            places = (sectors if numbers is None else sectors[numbers == number]) - start
+            if lowest < start or highest >= start + len(marks):
+                places = np.minimum(np.maximum(places, 0), len(marks) - 1)
             marks[places] = after[marks[places]]
 
     def copied(
