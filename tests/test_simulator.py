@@ -149,6 +149,31 @@ def test_registers_do_not_share() -> None:
     assert out.tolist() == [2] * 5 + [1] * 27
 
 
+def test_registers_of_two_roles() -> None:
+    """Threads that go different ways have their own parts of registers, which come together behind."""
+    body = """
+    setp.lt.u32 %p1, %r1, %r2;
+    add.u32 %r1, %r1, 7;
+    @%p1 bra FEW;
+    add.u32 %r1, %r1, 1000;
+    mov.u32 %r3, 5;
+    bra BOTH;
+FEW:
+    mov.u32 %r3, %r1;
+    add.u32 %r1, %r1, 100;
+    setp.eq.u32 %p1, %r1, 108;
+    @%p1 add.u32 %r3, %r3, 2000;
+BOTH:
+    add.u32 %r1, %r1, %r3;
+    st.global.u32 [%rd3], %r1;
+"""
+    start, end = _COUNT.index("    setp.ge"), _COUNT.index("DONE:\n    ret")
+    out = np.zeros(32, dtype=np.uint32)
+    ptxlab.kernel(_COUNT[:start] + body + _COUNT[end:]).simulate(1, 32, out, 5)
+    few = [2 * lane + 114 + (2000 if lane == 1 else 0) for lane in range(5)]
+    assert out.tolist() == few + [lane + 1012 for lane in range(5, 32)]
+
+
 def test_arrays_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """`launch` passes their address, `simulate` refuses them."""
 

@@ -347,8 +347,7 @@ def _wait(instruction: Instruction, context: Context) -> Step:
 
     def control(machine: Machine, frame: Frame, threads: Threads, active: Threads) -> None:
         if active.count < threads.count:
-            rest = np.setdiff1d(threads.indices, active.indices, assume_unique=True)
-            machine.place(frame, instruction.index + 1, Threads(machine.batch, rest))
+            machine.place(frame, instruction.index + 1, threads.without(active))
         if not active.count:
             return
         complete = done(machine, frame, active)

@@ -21,8 +21,7 @@ def _pass_by(machine: Machine, frame: Frame, index: int, threads: Threads, activ
     """Threads for which the guard of instruction `index` does not hold go on with the next one."""
     if active is threads or active.count == threads.count:
         return
-    rest = np.setdiff1d(threads.indices, active.indices, assume_unique=True)
-    machine.place(frame, index + 1, Threads(machine.batch, rest))
+    machine.place(frame, index + 1, threads.without(active))
 
 
 def _bra(instruction: Instruction, context: Context) -> Step:

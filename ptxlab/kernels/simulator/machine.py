@@ -82,11 +82,25 @@ class _Remembered:
     misses: int = 0
 
 
+@dataclass(slots=True)
+class _Part:
+    """What some threads read or wrote of a register; `written` if the array of all threads lacks it."""
+
+    threads: Threads
+    values: NDArray[Any]
+    written: bool
+
+
 class Frame:
-    """A call of a function: one set of registers for all threads that are in it."""
+    """A call of a function: one set of registers for all threads that are in it.
+
+    A register is an array of all threads, and what some of them have of it. Threads of a kernel with several
+    roles go on with their own part, which is put into the array when others read it.
+    """
 
     __slots__ = (
         "_owned",
+        "_parts",
         "_registers",
         "_remembered",
         "base",
@@ -109,6 +123,7 @@ class Frame:
         self.parent = parent
         self.children: dict[tuple[int, str], Frame] = {}
         self._registers: list[Values | None] = [None] * len(program.types)
+        self._parts: list[_Part | None] = [None] * len(program.types)
         self._owned = bytearray(len(program.types))
         self._remembered: dict[object, _Remembered | None] = {}
         self.stack: NDArray[np.int64] | None = None  # bytes of `alloca` behind the variables, of each thread
@@ -123,47 +138,66 @@ class Frame:
 
     def register(self, register: int) -> NDArray[Any] | None:
         """A register of all threads; None if nobody wrote it."""
+        part = self._parts[register]
+        if part is not None and part.written:
+            return self._joined(register, part)
         values = self._registers[register]
         if isinstance(values, Deferred):
             values = self._registers[register] = values.get()
         return values
 
+    def _joined(self, register: int, part: _Part) -> NDArray[Any]:
+        """The array of all threads, with the part of some of them."""
+        part.written = False
+        values = self.register(register)
+        if values is None:
+            values = np.zeros(part.threads.batch.size, dtype=self.program.types[register])
+        elif not self._owned[register]:
+            values = values.copy()
+        self._registers[register] = values
+        self._owned[register] = 1
+        part.threads.put(values, part.values)
+        return values
+
     def held(self, register: int) -> Values | None:
         """A register of all threads as it is kept; what is deferred stays so."""
+        part = self._parts[register]
+        if part is not None and part.written:
+            self._joined(register, part)
         self._owned[register] = 0  # from now on somebody else may hold the same array
         return self._registers[register]
 
     def defer(self, register: int, values: Deferred) -> None:
         """Set a register of all threads to what is computed when somebody reads it."""
         self._registers[register] = values
+        self._parts[register] = None
         self._owned[register] = 0
 
     def read(self, register: int, threads: Threads) -> NDArray[Any]:
         """A register of these threads; what nobody wrote is 0."""
-        values = self._registers[register]
-        if isinstance(values, Deferred):
-            values = self._registers[register] = values.get()
+        part = self._parts[register]
+        if part is not None and part.threads.index is threads.index:
+            return part.values
+        values = self.register(register)
         if values is None:
             return threads.constant(0, self.program.types[register])
         if threads.index is None:
             self._owned[register] = 0  # from now on another register may hold the same array
             return values
-        return threads.take(values)
+        part = self._parts[register] = _Part(threads, threads.take(values), written=False)
+        return part.values
 
     def write(self, register: int, threads: Threads, values: NDArray[Any]) -> None:
         """Set a register of these threads."""
+        part = self._parts[register]
         if threads.index is None:
             self._registers[register] = values
+            self._parts[register] = None
             self._owned[register] = 0
             return
-        target = self.register(register)
-        if target is None:
-            target = np.zeros(threads.batch.size, dtype=self.program.types[register])
-        elif not self._owned[register]:
-            target = target.copy()
-        self._registers[register] = target
-        self._owned[register] = 1
-        threads.put(target, values)
+        if part is not None and part.written and part.threads.index is not threads.index:
+            self._joined(register, part)
+        self._parts[register] = _Part(threads, values, written=True)
 
     def apply(
         self,
@@ -177,8 +211,6 @@ class Frame:
         Loops mostly compute addresses from registers that do not change. Arrays of all threads that were read
         are never written, so it is enough to see whether they are the same ones. `key` is the same each time.
         """
-        if threads.index is not None:
-            return function(*values)
         known = self._remembered.get(key)
         if known is None:
             result = function(*values)
@@ -404,8 +436,7 @@ class Machine:
         """Execute for the warps whose members are all here; the others wait for theirs."""
         index = step.instruction.index
         if active is not threads:
-            rest = np.setdiff1d(threads.indices, active.indices, assume_unique=True)
-            self.place(frame, index + 1, Threads(self.batch, rest))
+            self.place(frame, index + 1, threads.without(active))
         position = (*frame.position, index)
         there = self._converging.pop(position, None)
         if there is not None:

@@ -208,7 +208,7 @@ class Threads:
         lanes = self._common_lanes(self.index)
         if lanes is None:
             return array[self.index]
-        return array.reshape(self.batch.count, self.batch.block_lanes)[:, lanes].reshape(-1)
+        return array.reshape(self.batch.count, self.batch.block_lanes)[:, lanes].flatten()
 
     def put(self, array: NDArray[Any], values: NDArray[Any]) -> None:
         """Set the elements of an array over the batch that belong to these threads."""
@@ -251,7 +251,13 @@ class Threads:
 
     def where(self, mask: NDArray[np.bool_]) -> Threads:
         """Those where the mask, over these threads, holds."""
-        return Threads(self.batch, self.indices[mask])
+        return self if mask.all() else Threads(self.batch, self.indices[mask])
+
+    def without(self, others: Threads) -> Threads:
+        """Those that are not among others, which are some of these."""
+        if not others.count:
+            return self
+        return Threads(self.batch, np.setdiff1d(self.indices, others.indices, assume_unique=True))
 
     def first_lanes(self, count: int) -> Threads:
         """Of threads in whole warps the first so many of each."""
