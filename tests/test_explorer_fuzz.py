@@ -38,7 +38,9 @@ SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32
 SCALED = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0"
 WGMMA = "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16"
 TENSOR = "tcgen05.mma.sp.cta_group::1.kind::f16"
-STARTS = (DENSE, SPARSE, SCALED, WGMMA, TENSOR)
+MOVE = "tcgen05.st.sync.aligned.16x64b.x2.b32"
+PRODUCTS = (DENSE, SPARSE, SCALED, WGMMA, TENSOR)
+STARTS = (*PRODUCTS, MOVE)
 
 MARK = "qzj"  # what long inputs are made of, to find them again in a message
 MOST_LETTERS, MOST_REPEATED, MOST_SECONDS = 700, 80, 5.0
@@ -94,7 +96,7 @@ def problems_of(sentence: str) -> Iterator[str]:
 
 def snapshot(ex: Any) -> dict[str, Any]:
     """What a refusal must leave as it was: the state, its history, and all traits but the problem."""
-    state = ex.state
+    state, moves = ex.state, ex._moves
     traits = {name: getattr(ex.view, name) for name in ex.view.traits(sync=True)}
     return {
         "instruction": state.ins,
@@ -105,6 +107,7 @@ def snapshot(ex: Any) -> dict[str, Any]:
         "random": repr(state.random.bit_generator.state),
         "notices": state.notices,
         "children": ex.children,
+        "move": moves and (id(moves.move), list(map(id, moves.past)), list(map(id, moves.future))),
         "view": {name: value for name, value in traits.items() if name not in ("problem", "refusal")},
     }
 
@@ -536,7 +539,9 @@ def damaged(link: str, choose: random.Random) -> str:
 
 def test_hostile_links_open_or_are_refused_at_once() -> None:
     choose = random.Random(14)
-    links = [link for name in STARTS for link in links_of(name)]
+    moved = ptxlab.explore(MOVE, address=4)
+    moved.apply(edits.SetRegister("A", 3, 1, "0xabc"))
+    links = [moved.link, *(link for name in PRODUCTS for link in links_of(name))]
     refused, failures, ex = 0, Failures(), ptxlab.explore(DENSE)
     for _ in range(TRIES):
         link = damaged(choose.choice(links), choose)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..isa.tcgen05 import UNPACKED
 from ..isa.tensor_memory import LANES
 from .moves import (
     PATTERNS,
@@ -93,6 +94,8 @@ def move_info(state: MoveState) -> dict[str, Any]:
         "move": {
             "family": move.form.family,
             "registers": move.registers,
+            "halves": move.form.pack,
+            "element_bits": UNPACKED.get(move.form.source, 0),
             "by": "D" if move.registers == "D" else "A",  # whose rows and columns the colours are
             "controls": _controls(move),
         },

@@ -70,14 +70,35 @@ export function moveFacts(matrices, { move, mnemonic }, cell) {
   const family = move?.family ?? mnemonic;
   if (cell.name === "C") return [...facts, `before ${family}`];
   if (linked.length) {
-    const names = linked.slice(0, 4).map((each) => nameOf(matrices, each));
-    const more = linked.length > 4 ? ` and ${linked.length - 4} more` : "";
-    facts.push(`${cell.name === "A" ? "goes to" : "comes from"} ${names.join(", ")}${more}`);
+    facts.push(wayOf(matrices, move, cell, linked));
   } else if (cell.name === "A") {
     const isRead = Boolean(matrix.lane && matrix.lane[index] >= 0);
     facts.push(isRead ? `${family} reads it and keeps others` : `${family} does not read it`);
   } else facts.push(matrix.column_names?.length ? "computed from what is loaded" : "stays as it was");
   return facts;
+}
+
+// "goes to T[41][3]"; of halves and of elements that become bytes, which.
+/** @param {Matrices} matrices @param {MoveInfo | undefined} move @param {Cell} cell @param {Cell[]} linked */
+function wayOf(matrices, move, cell, linked) {
+  const names = linked.slice(0, 4).map((each) => nameOf(matrices, each));
+  const all = names.join(", ") + (linked.length > 4 ? ` and ${linked.length - 4} more` : "");
+  if (move?.element_bits) {
+    const elements = `elements of ${move.element_bits} bits`;
+    return cell.name === "A"
+      ? `its ${elements} become bytes of ${all}`
+      : `four ${elements} of ${all}, each in a byte`;
+  }
+  if (!move?.halves) return `${cell.name === "A" ? "goes to" : "comes from"} ${all}`;
+  const isLoad = move.registers === "D";
+  if ((cell.name === "D") === isLoad)
+    return isLoad ? `the lower halves of ${all}` : `its halves go to ${all}, the lower one first`;
+  const [register] = linked; // which of its two words this one is
+  const isUpper = linkedWords(matrices, register).findIndex(
+    ({ row, column }) => row === cell.row && column === cell.column,
+  );
+  const half = `the ${isUpper ? "upper" : "lower"} half of ${all}`;
+  return isLoad ? `its lower half goes to ${half}` : `its lower half is ${half}; the upper is 0`;
 }
 
 // What can be done, and what is assumed of an instruction that has run nowhere yet.

@@ -493,6 +493,9 @@ interface MoveInfo {
   /** The matrix in registers, or "". */
   registers: Name | "";
   by: "A" | "D";
+  /** Whether registers hold halves of words; bits of the elements that become bytes, or 0. */
+  halves: boolean;
+  element_bits: number;
   controls: MoveControl[];
 }
 type MoveLinks = { sources: number[][]; targets: number[][] };
