@@ -18,8 +18,9 @@ from ..ptx import Instruction
 from ..simulator.events import Access, Observer, Piece, Synchronisation
 from ..simulator.memory import RANK_SHIFT
 from ..simulator.threads import Batch
+from .access_reports import AccessReports, Deed, Touch
 from .clocks import Clocks
-from .hazard import Report, lanes_text, line_text
+from .hazard import Report, lanes_text
 from .shadow import ATOMIC, FLAGS, ID, LATE, PENDING, TIME, TIME_SHIFT, WORK, Shadow
 from .traits import Traits, is_local_only, traits_of
 
@@ -90,6 +91,7 @@ class AccessCheck(Observer):
     def begin(self, batch: Batch) -> None:
         """Nothing is known of new blocks."""
         self._batch = batch
+        self._reports = AccessReports(self._report, batch, self._launched)
         self._time += 1
         self._instructions.append(None)
         self._clocks = Clocks(batch, self._time)
@@ -287,31 +289,31 @@ class AccessCheck(Observer):
     def _in_shared(self, access: Access, piece: Piece, shadow: Shadow, traits: Traits, strong: bool) -> None:
         entries, count = shadow.entries_of(piece, access.width)
         threads = piece.threads if count == 1 else np.repeat(piece.threads, count)
+        touch = Touch(access, piece, shadow, entries, threads, count)
         before = shadow.writer[entries]
         writes = access.kind not in ("read", "mbarrier")
-        found = self._conflicts(before, threads, strong)
-        if found is not None:
-            self._report_conflicts(access, piece, shadow, entries, threads, before, found, "wrote", count)
+        conflicts = self._conflicts(before, threads, strong)
+        if conflicts is not None:
+            self._report_conflicts(touch, before, conflicts, "wrote")
         stamp = self._time << TIME_SHIFT
         if access.kind == "mbarrier":
             if traits.announced:
-                self._check_init(access, shadow, entries, threads, before)
+                self._check_init(touch, before)
                 self._announce(access, piece, shadow)
             return
         speculative = id(access.instruction) in self._speculative
         if access.kind != "write" and access.proxy != "mbarrier" and not before.all() and not speculative:
-            self._report_unwritten(access, shadow, entries, threads, before == 0)
+            self._not_alike_if(True)
+            self._reports.unwritten(touch, np.flatnonzero(before == 0))
         if access.kind != "write" and access.proxy == "async":
-            self._check_proxy(access, shadow, entries, threads, before)
+            self._check_proxy(touch, before)
         if not writes:
-            self._note_read(access, piece, shadow, entries, threads, traits)
+            self._note_read(touch, traits)
             return
         for readers in (shadow.reader, shadow.second):
-            found = self._conflicts(readers[entries], threads, strong)
-            if found is not None:
-                self._report_conflicts(
-                    access, piece, shadow, entries, threads, readers[entries], found, "reads", count
-                )
+            conflicts = self._conflicts(readers[entries], threads, strong)
+            if conflicts is not None:
+                self._report_conflicts(touch, readers[entries], conflicts, "reads")
         if traits.announced:
             stamps = np.full(len(entries), stamp | LATE | WORK | ID | (ATOMIC if strong else 0))
             keys = piece.threads * self._batch.count + piece.offsets // (piece.data.size // self._batch.count)
@@ -320,19 +322,18 @@ class AccessCheck(Observer):
             stamps = threads | (stamp | LATE | PENDING)
         else:
             stamps = threads | (stamp | ATOMIC if strong else stamp)
-        self._write(access, piece, shadow, entries, threads, stamps, strong, count)
+        self._write(touch, stamps, strong)
         if traits.group and not traits.announced:
             self._postpone(traits.group, access, piece, piece.threads | (stamp | LATE | PENDING))
 
     def _in_global(self, access: Access, piece: Piece, shadow: Shadow, traits: Traits, strong: bool) -> None:
         entries, count = shadow.entries(piece.offsets, access.width)
         threads = piece.threads if count == 1 else np.repeat(piece.threads, count)
+        touch = Touch(access, piece, shadow, entries, threads, count)
         if shadow.was_written and (before := shadow.writer[entries]).any():
-            found = self._conflicts(before, threads, strong, True)
-            if found is not None:
-                self._report_conflicts(
-                    access, piece, shadow, entries, threads, before, found, "wrote", count, True
-                )
+            conflicts = self._conflicts(before, threads, strong, True)
+            if conflicts is not None:
+                self._report_conflicts(touch, before, conflicts, "wrote", True)
         stamps = threads + (self._launched | (self._time << TIME_SHIFT) | (ATOMIC if strong else 0))
         if access.kind == "read":
             if not traits.constant:
@@ -341,13 +342,11 @@ class AccessCheck(Observer):
         shadow.was_written = True
         for readers in (shadow.reader, shadow.second) if shadow.was_read else ():
             before = readers[entries]
-            found = self._conflicts(before, threads, strong, True) if before.any() else None
-            if found is not None:
-                self._report_conflicts(
-                    access, piece, shadow, entries, threads, before, found, "reads", count, True
-                )
+            conflicts = self._conflicts(before, threads, strong, True) if before.any() else None
+            if conflicts is not None:
+                self._report_conflicts(touch, before, conflicts, "reads", True)
                 break
-        self._write(access, piece, shadow, entries, threads, stamps, strong, count)
+        self._write(touch, stamps, strong)
 
     def _in_local(self, access: Access) -> None:
         if "param" in access.instruction.opcode or id(access.instruction) in self._speculative:
@@ -431,24 +430,15 @@ class AccessCheck(Observer):
 
     # -- noting ----------------------------------------------------------------------------------------------
 
-    def _write(
-        self,
-        access: Access,
-        piece: Piece,
-        shadow: Shadow,
-        entries: NDArray[Any],
-        threads: NDArray[Any],
-        stamps: NDArray[Any],
-        strong: bool,
-        count: int,
-    ) -> None:
+    def _write(self, touch: Touch, stamps: NDArray[Any], strong: bool) -> None:
+        shadow, entries, threads = touch.shadow, touch.entries, touch.threads
         shadow.writer[entries] = stamps
         if strong:
             return
         other = shadow.writer[entries] != stamps
-        if not other.any() or access.kind != "write":
+        if not other.any() or touch.access.kind != "write":
             return
-        content = self._content(access, piece, count)
+        content = touch.content
         if content is None:
             return
         last = np.zeros_like(shadow.writer, dtype=np.int64)
@@ -456,24 +446,12 @@ class AccessCheck(Observer):
         winner = last[entries]
         other &= (content != content[winner]).any(axis=1) & (threads != threads[winner])
         if other.any():
-            self._report_same(access, shadow, entries, threads, winner, np.flatnonzero(other))
+            self._not_alike_if(touch.access.space == "shared")
+            self._reports.at_once(touch, winner, np.flatnonzero(other))
 
-    def _content(self, access: Access, piece: Piece, count: int) -> NDArray[np.uint8] | None:
-        """The bytes that a store writes, [entries, bytes of an entry]; an access has `count` entries."""
-        if not access.values:
-            return None
-        values = [value if piece.chosen is None else value[piece.chosen] for value in access.values]
-        return np.stack(values, axis=-1).view(np.uint8).reshape(-1, access.width // count)
-
-    def _note_read(
-        self,
-        access: Access,
-        piece: Piece,
-        shadow: Shadow,
-        entries: NDArray[Any],
-        threads: NDArray[Any],
-        traits: Traits,
-    ) -> None:
+    def _note_read(self, touch: Touch, traits: Traits) -> None:
+        access, piece, threads = touch.access, touch.piece, touch.threads
+        shadow, entries = touch.shadow, touch.entries
         stamp = self._time << TIME_SHIFT
         if traits.group == "wgmma":
             leaders, groups = self._warpgroups(access)
@@ -722,41 +700,25 @@ class AccessCheck(Observer):
             those = threads if chosen[warpgroups].all() else threads[chosen[threads >> 7]]
             self._clocks.complete(those, self._clocks.column(("wgmma", group)), times)
 
-    # -- sentences -------------------------------------------------------------------------------------------
+    # -- what is wrong ---------------------------------------------------------------------------------------
 
-    def _bytes(self, access: Access, shadow: Shadow, entries: NDArray[Any]) -> tuple[int, int]:
-        """First and last byte of the first run of entries without gaps, in the block or buffer."""
-        first, last = shadow.span(entries)
-        if access.space == "shared":
-            pitch = shadow.size // self._batch.count
-            start = first // pitch * pitch
-            return first - start, last - start
-        return first, last
-
-    def _place(self, access: Access, piece: Piece, span: tuple[int, int]) -> str:
-        first, last = span
-        if access.space == "shared":
-            return self._report.shared_place(first, last)
-        return f"bytes {first}..{last} of {piece.title}"
+    def _not_alike_if(self, in_shared: bool) -> None:
+        """Blocks that are looked at as one part before something in shared memory is reported."""
+        if self._alike and in_shared:
+            raise _NotAlikeError
 
     def _report_conflicts(
         self,
-        access: Access,
-        piece: Piece,
-        shadow: Shadow,
-        entries: NDArray[Any],
-        threads: NDArray[Any],
+        touch: Touch,
         before: NDArray[Any],
         which: NDArray[np.intp],
-        did: str,
-        count: int,
+        deed: Deed,
         everywhere: bool = False,
     ) -> None:
-        if self._alike and access.space == "shared":
-            raise _NotAlikeError
-        if did == "wrote" and access.kind == "write":
-            which = self._different(access, piece, shadow, entries, which, before, count)
-        lanes = self._batch.block_lanes
+        """What other instructions did before to these entries, and nothing orders it."""
+        self._not_alike_if(touch.access.space == "shared")
+        if deed == "wrote" and touch.access.kind == "write":
+            which = _different(touch, before, which)
         times = before[which] >> TIME_SHIFT & TIME
         for time in np.unique(times)[:16]:
             other = self._instructions[int(time)]
@@ -764,213 +726,59 @@ class AccessCheck(Observer):
                 continue
             ours = which[times == time]
             stamp = int(before[ours[0]])
-            thread = int(threads[ours[0]])
-            same_pair = ours[(before[ours] >> 5 == stamp >> 5) & (threads[ours] >> 5 == thread >> 5)]
-            span = self._bytes(access, shadow, entries[same_pair])
-            place = self._place(access, piece, span)
             if not everywhere and stamp & (PENDING | WORK):
-                self._report_late(access, threads[ours], stamp, other, did, place, span)
-                continue
-            partner = stamp & ID
-            if everywhere:
-                partner -= self._launched
-            block, partner_block = thread // lanes, partner // lanes
-            verb = {"read": "read{s}", "write": "overwrite{s}"}.get(access.kind, "update{s}")
-            action = f"{verb} what {{partner}} {did} in {line_text(other)}"
-            between = f"between {line_text(other)} and {line_text(access.instruction)}"
-            if traits_of(other.opcode).group and did == "wrote":
-                between = f"between the wait for {line_text(other)} and {line_text(access.instruction)}"
-            if other.source_line == access.instruction.source_line:
-                between = f"between one execution of {line_text(other)} and the next"
-            remedy = f"put __syncthreads() {between}"
-            if block != partner_block:
-                partners = self._block_name(partner_block)
-                names = [self._block_name(each) for each in sorted([partner_block, block])]
-                what = (
-                    f"blocks {names[0]} and {names[1]} both touch {place} and nothing orders them: {{who}} "
-                    + action.replace("{partner}", f"block {partners}")
-                )
-                remedy = "use an atomic operation, give each block bytes of its own, or launch two kernels"
-                if access.space == "shared":
-                    remedy = f"put a barrier of the cluster {between}"
-            elif partner >> 5 == thread >> 5:
-                lanes_of = np.unique(before[same_pair] & ID) % 32
-                partners = lanes_text(lanes_of.tolist())
-                if len(lanes_of) > 1:
-                    action = action.replace(" reads in ", " read in ")
-                what = (
-                    f"lanes of warp {thread % lanes // 32} of block {self._block_name(block)} touch {place} "
-                    f"without a barrier between them: {{lanes}} {action.replace('{partner}', partners)}"
-                )
-                remedy = f"put __syncwarp() {between}"
+                remedy = self._late_remedy(stamp, other, touch.threads[ours])
+                self._reports.late(touch, before, ours, other, deed, remedy)
             else:
-                partners = f"warp {partner % lanes // 32}"
-                low, high = sorted([partner % lanes // 32, thread % lanes // 32])
-                what = (
-                    f"warps {low} and {high} of block {self._block_name(block)} both touch {place} "
-                    f"without a barrier between them: {{lanes}} {action.replace('{partner}', partners)}"
-                )
-            self._report.add(
-                "race", access.instruction, self._batch, threads[ours], what, remedy=remedy, other=other,
-                space=access.space, addresses=span,
-            )  # fmt: skip
+                self._reports.race(touch, before, ours, other, deed, everywhere)
 
-    def _block_name(self, block: int) -> str:
-        """A block, counted in the batch; those of earlier batches are negative."""
-        grid = self._batch.grid
-        position = block + self._launched // self._batch.block_lanes
-        return str(grid.block_of(int(grid.block_numbers(position, position + 1)[0])))
-
-    def _different(
-        self,
-        access: Access,
-        piece: Piece,
-        shadow: Shadow,
-        entries: NDArray[Any],
-        which: NDArray[np.intp],
-        before: NDArray[Any],
-        count: int,
-    ) -> NDArray[np.intp]:
-        """Those that write something else than what is there: equal values do no harm."""
-        content = self._content(access, piece, count)
-        if content is None:
-            return which
-        late = before[which] & (PENDING | WORK) != 0 if access.space == "shared" else np.False_
-        places = shadow.bytes_of(entries[which])[:, None] + np.arange(content.shape[1])
-        there = piece.data[np.minimum(places, piece.data.size - 1)]
-        return np.asarray(which[late | (there != content[which]).any(axis=1)])
-
-    def _report_late(
-        self,
-        access: Access,
-        threads: NDArray[Any],
-        stamp: int,
-        other: Instruction,
-        did: str,
-        place: str,
-        span: tuple[int, int],
-    ) -> None:
-        """Something that is not known to be complete."""
-        verb = {"read": "read{s}", "write": "overwrite{s}"}.get(access.kind, "update{s}")
-        name = ".".join(other.parts[: 3 if "bulk" in other.parts else 2])
-        doing = "writing" if did == "wrote" else "reading"
-        what = f"{{who}} {verb} {place}, which {name} in {line_text(other)} may still be {doing}"
+    def _late_remedy(self, stamp: int, other: Instruction, threads: NDArray[Any]) -> str:
+        """How these threads can wait for an asynchronous instruction."""
         if stamp & PENDING:
-            thread = stamp & ID
             group = traits_of(other.opcode).group
             committed = any(
                 record.group == group and (record.numbers < self._groups[group][record.threads]).any()
                 for record in self._pending
             )
-            remedy = f"let the thread that copies execute {group}.wait_group"
+            remedy = f"let the thread that copies execute {group}.wait_group before it"
             if not committed:
-                remedy = f"end the group with {group}.commit_group, and wait with {group}.wait_group"
-            remedy += " before it"
-            if thread // 32 != int(threads[0]) // 32 or len(np.unique(threads)) > 1:
+                remedy = (
+                    f"end the group with {group}.commit_group, and wait with {group}.wait_group before it"
+                )
+            if (stamp & ID) // 32 != int(threads[0]) // 32 or len(np.unique(threads)) > 1:
                 remedy += ", then __syncthreads()"
-        else:
-            key = self._clocks.key_of(stamp & ID) if stamp & ID != ID else None
-            if isinstance(key, tuple):
-                remedy = "execute wgmma.wait_group, and synchronise with that warpgroup, before it"
-            else:
-                at = "" if key is None else f" ({self._report.shared_place(key, key + 7)})"
-                remedy = f"wait for its mbarrier{at} with mbarrier.try_wait first"
-                phase = self._clocks.phase_time(stamp & ID, int(threads[0]) // self._batch.block_lanes)
-                if 0 < phase < stamp >> TIME_SHIFT & TIME:
-                    remedy = (
-                        f"the last phase of its mbarrier{at} was complete without it: announce its bytes "
-                        "with mbarrier.arrive.expect_tx, and wait for that phase"
-                    )
-        self._report.add(
-            "missing wait", access.instruction, self._batch, threads, what, remedy=remedy, other=other,
-            space=access.space, addresses=span,
-        )  # fmt: skip
+            return remedy
+        key = self._clocks.key_of(stamp & ID) if stamp & ID != ID else None
+        if isinstance(key, tuple):
+            return "execute wgmma.wait_group, and synchronise with that warpgroup, before it"
+        at = "" if key is None else f" ({self._report.shared_place(key, key + 7)})"
+        phase = self._clocks.phase_time(stamp & ID, int(threads[0]) // self._batch.block_lanes)
+        if 0 < phase < stamp >> TIME_SHIFT & TIME:
+            return (
+                f"the last phase of its mbarrier{at} was complete without it: announce its bytes with "
+                "mbarrier.arrive.expect_tx, and wait for that phase"
+            )
+        return f"wait for its mbarrier{at} with mbarrier.try_wait first"
 
-    def _report_same(
-        self,
-        access: Access,
-        shadow: Shadow,
-        entries: NDArray[Any],
-        threads: NDArray[Any],
-        winner: NDArray[Any],
-        which: NDArray[np.intp],
-    ) -> None:
-        """Threads write different values to the same bytes at once."""
-        if self._alike and access.space == "shared":
-            raise _NotAlikeError
-        lanes = self._batch.block_lanes
-        first = int(which[0])
-        other = int(threads[winner[first]])
-        span = self._bytes(access, shadow, entries[first : first + 1])
-        place = self._place(access, access.pieces[0], span)
-        names = f"block {self._block_name(other // lanes)}, warp {other % lanes // 32}, lane {other % 32}"
-        what = f"{{who}} and {names} write different values to {place} at once"
-        remedy = "let one thread write, give each its own bytes, or use an atomic operation"
-        self._report.add(
-            "race", access.instruction, self._batch, threads[which], what, remedy=remedy,
-            other=access.instruction, space=access.space, addresses=span,
-        )  # fmt: skip
-
-    def _report_unwritten(
-        self,
-        access: Access,
-        shadow: Shadow,
-        entries: NDArray[Any],
-        threads: NDArray[Any],
-        missing: NDArray[np.bool_],
-    ) -> None:
-        if self._alike:
-            raise _NotAlikeError
-        span = self._bytes(access, shadow, entries[missing])
-        self._report.add(
-            "uninitialised memory", access.instruction, self._batch, threads[missing],
-            f"{{who}} read{{s}} {self._report.shared_place(*span)}, which nobody has written",
-            space="shared", addresses=span,
-        )  # fmt: skip
-
-    def _check_init(
-        self,
-        access: Access,
-        shadow: Shadow,
-        entries: NDArray[Any],
-        threads: NDArray[Any],
-        before: NDArray[Any],
-    ) -> None:
+    def _check_init(self, touch: Touch, before: NDArray[Any]) -> None:
         """mbarriers at which a bulk copy completes, though no fence has shown it their `mbarrier.init`."""
-        if access.instruction.parts[0] != "cp":
+        if touch.access.instruction.parts[0] != "cp":
             return
         plain = (before != 0) & (before & (PENDING | WORK) == 0)
         if self._alike and plain.any() and not self._know_alike():
             raise _NotAlikeError
         fenced = self._clocks.fenced_inits
-        covered = np.maximum(fenced[threads], fenced[np.where(plain, before & ID, 0)])
+        covered = np.maximum(fenced[touch.threads], fenced[np.where(plain, before & ID, 0)])
         bad = np.flatnonzero(plain & (covered < before >> TIME_SHIFT & TIME))
         if not len(bad):
             return
         other = self._instructions[int(before[bad[0]]) >> TIME_SHIFT & TIME]
         if other is None or other.parts[:2] != ("mbarrier", "init"):
             return
-        if self._alike:
-            raise _NotAlikeError
-        span = self._bytes(access, shadow, entries[bad])
-        name = ".".join(access.instruction.parts[:3])
-        self._report.add(
-            "missing proxy fence", access.instruction, self._batch, threads[bad],
-            f"{{who}}: {name} completes at the mbarrier in {self._report.shared_place(*span)}, which "
-            f"{line_text(other)} initialised through another proxy",
-            remedy="execute fence.mbarrier_init.release.cluster, or fence.proxy.async, after "
-            f"{line_text(other)}",
-            other=other, space="shared", addresses=span,
-        )  # fmt: skip
+        self._not_alike_if(True)
+        self._reports.unfenced_init(touch, bad, other)
 
-    def _check_proxy(
-        self,
-        access: Access,
-        shadow: Shadow,
-        entries: NDArray[Any],
-        threads: NDArray[Any],
-        before: NDArray[Any],
-    ) -> None:
+    def _check_proxy(self, touch: Touch, before: NDArray[Any]) -> None:
         """Ordinary stores that no `fence.proxy.async` has made visible to asynchronous reads."""
         plain = (before != 0) & (before & (PENDING | WORK) == 0)
         if not plain.any():
@@ -978,24 +786,25 @@ class AccessCheck(Observer):
         if self._alike and not self._know_alike():
             raise _NotAlikeError
         fenced = self._clocks.fenced
-        reader = fenced[threads]
-        if self._batch.size % 128 == 0 and access.instruction.parts[0] == "wgmma":
-            reader = np.repeat(fenced.reshape(-1, 128).max(axis=1), 128)[threads]
+        reader = fenced[touch.threads]
+        if self._batch.size % 128 == 0 and touch.access.instruction.parts[0] == "wgmma":
+            reader = np.repeat(fenced.reshape(-1, 128).max(axis=1), 128)[touch.threads]
         covered = np.maximum(reader, fenced[np.where(plain, before & ID, 0)])
         bad = np.flatnonzero(plain & (covered < before >> TIME_SHIFT))
         if not len(bad):
             return
-        if self._alike:
-            raise _NotAlikeError
+        self._not_alike_if(True)
         other = self._instructions[int(before[bad[0]]) >> TIME_SHIFT & TIME]
-        if other is None:
-            return
-        span = self._bytes(access, shadow, entries[bad])
-        name = ".".join(access.instruction.parts[: 3 if "bulk" in access.instruction.parts else 2])
-        self._report.add(
-            "missing proxy fence", access.instruction, self._batch, threads[bad],
-            f"{{who}}: {name} reads {self._report.shared_place(*span)}, which {line_text(other)} wrote with "
-            f"{other.opcode}, through another proxy",
-            remedy=f"execute fence.proxy.async after {line_text(other)}, before the barrier",
-            other=other, space="shared", addresses=span,
-        )  # fmt: skip
+        if other is not None:
+            self._reports.unfenced_store(touch, bad, other)
+
+
+def _different(touch: Touch, before: NDArray[Any], which: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Those that write something else than what is there: equal values do no harm."""
+    content, data = touch.content, touch.piece.data
+    if content is None:
+        return which
+    late = before[which] & (PENDING | WORK) != 0 if touch.access.space == "shared" else np.False_
+    places = touch.shadow.bytes_of(touch.entries[which])[:, None] + np.arange(content.shape[1])
+    there = data[np.minimum(places, data.size - 1)]
+    return np.asarray(which[late | (there != content[which]).any(axis=1)])
