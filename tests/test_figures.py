@@ -154,7 +154,7 @@ def labels(picture: views.Picture) -> list[str]:
     texts: list[str] = []
     for cell in (cell for grid in picture.grids for cell in grid.cells):
         bits = [field.text for field in cell.fields if field.text]
-        for line in cell.lines:
+        for line in filter(None, cell.lines):
             texts += bits if bits and line == " ".join(bits) else [line]
     return texts
 

@@ -196,6 +196,19 @@ def test_a_refusal_names_the_figure_that_does(call: Any, message: str) -> None:
         call()
 
 
+def test_a_marked_element_is_outlined_in_its_block_of_tensor_memory() -> None:
+    picture = views.tensor_memory(SCALED, "SFA", marked=(45, 1))
+    (grid,) = picture.grids
+    assert grid.outlines == tuple((13 + 32 * warp, 4 * 1 + 1, 1, 1) for warp in range(4))
+    assert grid.at(13, 5).text == "m 32..63 block 0..1" and grid.shape == (128, 16)
+    assert "outlined: SFA[45][1] in lanes 13, 45, 77, 109, column 1, bits [15..8]" in picture.subtitle
+    pair = ptxlab.instruction("tcgen05.mma.cta_group::2.kind::f16", m=256, n=32)
+    grids = {grid.name: grid for grid in views.product(pair, np.ones((256, 16)), np.ones((16, 32))).grids}
+    assert grids["B"].hover[3, 16].endswith("in shared memory of CTA 1")
+    assert grids["B"].column_rules == ((16, 0, 16),) and grids["A"].row_rules == (128,)
+    assert [head.text for head in grids["A"].row_groups] == ["CTA 0", "CTA 1"]
+
+
 def test_figures_by_name_and_their_parameters() -> None:
     assert SCALED.figure("scales").layout.meta["title"].startswith("Block scales of")
     assert SCALED.figure("lane", lane=37).layout.meta["title"].startswith("Lane 37 of tensor memory")

@@ -42,6 +42,7 @@ _TITLE, _GRID_TITLE, _NOTE = 15.0, 12.0, 12.0
 _MARGIN, _GAP, _BUTTONS = 18.0, 34.0, 70.0  # the buttons are Plotly's, right of the title
 _ROOM = PAGE - 2 * _MARGIN
 _SLIDE, _TALL = 1400 - 2 * _MARGIN, 900  # of a matrix product: small text, but all of it in one picture
+_MAPS = 940  # of heat maps side by side, without their headings: all of them in a window of 1440 pixels
 
 _HEAD, _TOUCH = 9.0, 3.0  # length of an arrow's head, and pixels between an arrow and the cells it joins
 
@@ -355,8 +356,8 @@ def _square(maps: list[tuple[Grid, tuple[int, int]]]) -> float:
         (sum(grid.shape[0] for grid, spot in maps if spot[1] == column) for _, (_, column) in maps),
         default=1,
     )
-    fitting = min(12.0, (_SLIDE - 160) // max(columns, 1), _TALL // rows)
-    return max(3.0, fitting, *(_headings_pitch(grid, _head_size(_SIZES[0])) for grid, _ in maps))
+    fitting = min(12.0, _MAPS // max(columns, 1), _TALL // rows)
+    return max(2.0, fitting, *(_headings_pitch(grid, _head_size(_SIZES[0])) for grid, _ in maps))
 
 
 def _fold(grids: Sequence[Grid]) -> tuple[list[_Line], int]:
@@ -597,5 +598,5 @@ def _write(out: Drawing, lines: tuple[str, ...], like: Word) -> None:
         word = replace(like, y=first + i * pitch, text=line)
         if like.on is not None and bits and line == bits:
             _write_bits(out, word, like.on)
-        else:
+        elif line:
             out.words.append(word)

@@ -80,7 +80,7 @@ class Cell:
 
     @property
     def text(self) -> str:
-        return " ".join(self.lines)
+        return " ".join(line for line in self.lines if line)
 
 
 @dataclass(frozen=True)

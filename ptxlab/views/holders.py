@@ -129,6 +129,7 @@ class Holders:
     operand: AnyOperand
     lanes: NDArray[np.int64]
     elements: NDArray[np.int64]
+    ctas: int = 1  # whose shared memory has it: half of the rows of A, or of the columns of B, each
 
     @property
     def present(self) -> bool:
@@ -156,20 +157,33 @@ class Holders:
 
     def place(self, row: int, column: int) -> tuple[str, ...]:
         """The holder of an element in words, a line each."""
-        return ("in shared memory",)
+        if self.ctas == 1:
+            return ("in shared memory",)
+        rows, columns = self.lanes.shape
+        cta = row * self.ctas // rows if self.operand.axes[0] == "m" else column * self.ctas // columns
+        return (f"in shared memory of CTA {cta}",)
 
     def lane_names(self, lanes: NDArray[np.int64]) -> tuple[str, str]:
         """The lanes that hold a row or a column in at most two words; empty where that takes more."""
         return "", ""
 
     def row_groups(self) -> tuple[Header, ...]:
-        """Headings for the rows that a warp holds, where there are several warps."""
-        return ()
+        """Headings for the rows that a warp, or a CTA, holds, where there are several."""
+        if self.ctas == 1 or self.operand.axes[0] != "m":
+            return ()
+        each = self.lanes.shape[0] // self.ctas
+        return tuple(Header(cta * each, each, (f"CTA {cta}",)) for cta in range(self.ctas))
+
+    def edges(self) -> tuple[list[int], list[int]]:
+        """Rows and columns before which those of another warp, or another CTA, begin."""
+        columns = self.lanes.shape[1]
+        split = self.ctas > 1 and self.operand.axes[0] == "k"
+        return [group.start for group in self.row_groups() if group.start], [columns // 2] if split else []
 
     def rules(self) -> tuple[list[int], list[int]]:
-        """Rows and columns before which another warp, or the lanes anew, begin."""
+        """The same, and where the lanes begin anew, for matrices with room for more lines."""
         rows, _ = self.lanes.shape
-        return list(range(8, rows, 8)) if self.operand.axes[0] == "m" else [], []
+        return list(range(8, rows, 8)) if self.operand.axes[0] == "m" else [], self.edges()[1]
 
     def window(self, warp: int, whose: str) -> tuple[range, range]:
         """Rows and columns of what a warp holds."""
@@ -200,7 +214,7 @@ def holders(operand: AnyOperand, copy: int = 0) -> Holders:
         (row, column), (rows, columns) = operand.start, operand.shape
         coords = operand.layout.coords()[:, row : row + rows, column : column + columns]
         every = coords[..., 0] if count > 1 else None
-        return _InTensorMemory(operand, coords[copy, ..., 0], coords[copy, ..., 1], every)
+        return _InTensorMemory(operand, coords[copy, ..., 0], coords[copy, ..., 1], every=every)
     if operand.layout is not None:
         return _InRegisters(operand, *owners(operand.layout, copy))
     nobody = np.full(operand.shape, -1, dtype=np.int64)

@@ -59,6 +59,7 @@ Colour = Literal["auto", "lane", "register", "warp", "value", "nothing", "core m
 NOT_STORED = "·"  # the label of an element of sparse A that is not stored
 _NOBREAK = "\N{NO-BREAK SPACE}"
 _MOST_CELLS, _MOST_LETTERS = 2048, 400  # with more cells, or wider rows, labels no longer fit a page
+_MANY = 2048  # elements of which the largest percent have one colour
 _WARP_COLOURS = (1, 29, 25, 17)  # blue, orange, green and purple among the colours of lanes
 
 
@@ -136,11 +137,13 @@ class ValueMatrix:
         return rows
 
     def heat(self) -> NDArray[np.float64]:
-        """Every value between -1 and 1; what is not finite counts as the largest."""
+        """Every value between -1 and 1, which the largest percent of many have, and what is not finite."""
         with np.errstate(invalid="ignore"):
             values = self.values.astype(np.float64)
         finite = np.abs(values[np.isfinite(values)])
         largest = float(finite.max()) if finite.size and finite.max() else 1.0
+        if finite.size > _MANY:  # a few that stand out would make all others pale
+            largest = float(np.quantile(finite, 0.99)) or largest
         return np.asarray(np.clip(np.nan_to_num(values / largest, nan=1.0, posinf=1.0, neginf=-1.0), -1, 1))
 
     def tints(self, colour: Colour) -> NDArray[np.int64]:
@@ -226,7 +229,7 @@ class ValueMatrix:
         down, across = self.rules()
         groups = self.held.row_groups()
         if labels is None:
-            down, across = [group.start for group in groups], []
+            down, across = self.held.edges()
         row_heads, column_heads = self._headings(labels, spread, (rows, columns))
         if labels is not None and colour == "lane" and self.held.present and spread == (1, 1):
             row_heads, column_heads = self._with_lanes(row_heads, column_heads, (rows, columns))
@@ -356,6 +359,8 @@ def value_matrix(
         held = holders(ins.a).expanded(positions, ins.k)
     else:
         held = holders(op, copy)
+    if isinstance(ins, Tcgen05Mma) and not held.present:
+        held = replace(held, ctas=ins.cta_group)
     return ValueMatrix(ins, name, held, codes, op.dtype.decode(codes))
 
 

@@ -16,7 +16,8 @@ from ..errors import PtxlabError, counted, listing, quoted
 from ..isa.parse import parse_any
 from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Move
 from ..isa.tensor_memory import DATA_PATHS, LANES, DataPath, TensorOperand
-from .grid import Cell, Grid, Header, State, as_part, headers
+from .grid import Box, Cell, Grid, Header, State, as_part, headers
+from .holders import holders
 from .labels import bit_range, element_names, index_range, number_text, owners, runs
 from .picture import Picture
 from .table import Table
@@ -96,8 +97,7 @@ def tensor_memory(
     if not labelled and drawn[0].step > drawn[0].per:
         notes.append(f"one place: {counted(drawn[0].step // drawn[0].per, 'column')}")
     if marked is not None:
-        places = dict.fromkeys((place.lane, place.column) for place in tensor.where(*marked))
-        where = ", ".join(f"lane {lane}, column {column}" for lane, column in places)
+        (where,) = holders(tensor).place(*marked)
         notes.append(f"outlined: {tensor.name}[{marked[0]}][{marked[1]}] in {where}")
     shape = f" {form.shape}" if isinstance(form, Tcgen05Mma) else ""
     return Picture(
@@ -175,7 +175,7 @@ class _Drawn:
     def coarse(self) -> bool:
         """Whether a column is one place, though it holds several scales."""
         scales = self.tensor.name in ("SFA", "SFB")
-        return scales and not self.fine and not self.detailed and self.marked is None
+        return scales and not self.fine and not self.detailed
 
     @property
     def per(self) -> int:
@@ -196,9 +196,11 @@ class _Drawn:
     @cached_property
     def step(self) -> int:
         """Slots that share a place."""
+        if self.marked is not None:
+            return 1
         if self.coarse:
             return self.per
-        if len(self.slots) <= _MOST_PLACES or self.marked is not None:
+        if len(self.slots) <= _MOST_PLACES:
             return 1
         edges = {start for _, start, _, _ in self._blocks()} | {len(self.slots)}
         return next(step for step in (8, 4, 2, 1) if not any(edge % step for edge in edges))
@@ -236,8 +238,6 @@ class _Drawn:
         free = rows < 0
         kind = (rows // tall) * (1 << 20) + columns // wide + (1 << 42)
         kind[free] = (np.arange(len(kind))[:, None] + self.window[0].start)[free.nonzero()[0], 0] // 32
-        if self.marked is not None:
-            kind[(rows == self.marked[0]) & (columns == self.marked[1])] = 4
         if self.colour == "warp":
             kind = kind * 4 + (np.arange(len(kind))[:, None] + self.window[0].start) // 32
         right = (line[:, 1:] == line[:, :-1]) & (along[:, 1:] == along[:, :-1] + 1) | (
@@ -289,7 +289,15 @@ class _Drawn:
             name=self.tensor.name,
             row_rules=self._rules(blocks),
             row_groups=self._warps() if self.cta == 0 or self.alone or self.coarse else (),
+            outlines=self._outlines(rows, columns),
         )
+
+    def _outlines(self, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> tuple[Box, ...]:
+        """The places of the marked element, where cells hold several."""
+        if self.marked is None or self.detailed:
+            return ()
+        found = np.argwhere((rows == self.marked[0]) & (columns == self.marked[1]))
+        return tuple((int(lane), int(slot), 1, 1) for lane, slot in found)
 
     def _cell(
         self,
@@ -307,19 +315,38 @@ class _Drawn:
         if row < 0:
             large = height >= 8 and 4 * width >= len(self.slots)
             return Cell(*place, ("free",) if large and not self.detailed else ())
-        state: State = "mark" if (row, column) == self.marked else "plain"
+        state: State = "mark" if self.detailed and (row, column) == self.marked else "plain"
         tint = self._tint(row, column, lane + self.window[0].start)
         if self.detailed:
             return Cell(*place, (self._element_text(row, column),), tint, state)
-        if state == "mark" or height < _LEAST_HEIGHT:
-            return Cell(*place, (), tint, state)
+        if height < _LEAST_HEIGHT:
+            return Cell(*place, (), tint)
         across, down = (height, width) if self.tensor.axes[0] == "block" else (width, height)
         texts = (
             f"{self.tensor.axes[0]} {index_range(row, down)}",
             f"{self.tensor.axes[1]} {index_range(column, across)}",
         )
         one_line = 2 * width >= len(self.slots) and self.alone
-        return Cell(*place, (", ".join(texts),) if one_line else texts, tint)
+        label = (", ".join(texts),) if one_line else texts
+        return Cell(*place, self._beside_mark(label, rows[lane : lane + height], columns, block), tint)
+
+    def _beside_mark(
+        self,
+        label: tuple[str, ...],
+        rows: NDArray[np.int64],
+        columns: NDArray[np.int64],
+        block: tuple[int, int, int, int],
+    ) -> tuple[str, ...]:
+        """A label above or below the marked element, if that is in its block."""
+        lane, slot, height, width = block
+        if self.marked is None:
+            return label
+        inside = (rows == self.marked[0]) & (columns[lane : lane + height] == self.marked[1])
+        lanes = np.flatnonzero(inside[:, slot : slot + width].any(axis=1))
+        if not lanes.size:
+            return label
+        blank = ("",) * (len(label) + 1)
+        return (*blank, *label) if lanes[0] < height / 2 else (*label, *blank)
 
     def _element_text(self, row: int, column: int) -> str:
         if self.values is not None:
