@@ -21,7 +21,7 @@ from ..simulator.threads import Batch
 from .access_reports import AccessReports, Deed, Touch
 from .clocks import Clocks
 from .hazard import Report, lanes_text
-from .shadow import ATOMIC, FLAGS, ID, LATE, PENDING, TIME, TIME_SHIFT, WORK, Shadow
+from .shadow import ATOMIC, FLAGS, ID, LATE, PENDING, TIME, TIME_SHIFT, WORK, Read, Shadow
 from .traits import Traits, is_local_only, traits_of
 
 __all__ = ["AccessCheck"]
@@ -48,19 +48,6 @@ class _Pending:
             offsets=self.offsets[mask],
             stamps=self.stamps[mask],
         )
-
-
-def _note_readers(shadow: Shadow, entries: NDArray[Any], stamps: NDArray[Any]) -> None:
-    """The last reader of each entry, and another thread that reads it at the same time or did before."""
-    before = shadow.reader[entries] if shadow.was_read else None
-    shadow.was_read = True
-    shadow.reader[entries] = stamps
-    if before is not None and before.any():
-        others = (before != 0) & ((before ^ stamps) & ID != 0)
-        shadow.second[entries[others]] = before[others]
-    differs = shadow.reader[entries] != stamps
-    if differs.any():
-        shadow.second[entries[differs]] = stamps[differs]
 
 
 def _distinct(numbers: NDArray[Any], limit: int) -> NDArray[np.int64]:
@@ -327,6 +314,12 @@ class AccessCheck(Observer):
             self._postpone(traits.group, access, piece, piece.threads | (stamp | LATE | PENDING))
 
     def _in_global(self, access: Access, piece: Piece, shadow: Shadow, traits: Traits, strong: bool) -> None:
+        stamp = self._launched | (self._time << TIME_SHIFT) | (ATOMIC if strong else 0)
+        if access.kind == "read" and not shadow.was_written:  # most arrays that are read are never written
+            if not traits.constant:
+                shadow.note_later(Read(piece.offsets, access.width, piece.threads, stamp))
+            return
+        shadow.note_reads()
         entries, count = shadow.entries(piece.offsets, access.width)
         threads = piece.threads if count == 1 else np.repeat(piece.threads, count)
         touch = Touch(access, piece, shadow, entries, threads, count)
@@ -334,10 +327,10 @@ class AccessCheck(Observer):
             conflicts = self._conflicts(before, threads, strong, True)
             if conflicts is not None:
                 self._report_conflicts(touch, before, conflicts, "wrote", True)
-        stamps = threads + (self._launched | (self._time << TIME_SHIFT) | (ATOMIC if strong else 0))
+        stamps = threads + stamp
         if access.kind == "read":
             if not traits.constant:
-                _note_readers(shadow, entries, stamps)
+                shadow.note_readers(entries, stamps)
             return
         shadow.was_written = True
         for readers in (shadow.reader, shadow.second) if shadow.was_read else ():

@@ -6,12 +6,14 @@ asynchronous work.
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ..simulator.events import Piece
 
-__all__ = ["ATOMIC", "FLAGS", "ID", "LATE", "PENDING", "TIME", "TIME_SHIFT", "WORK", "Shadow"]
+__all__ = ["ATOMIC", "FLAGS", "ID", "LATE", "PENDING", "TIME", "TIME_SHIFT", "WORK", "Read", "Shadow"]
 
 TIME_SHIFT = 32
 TIME = (1 << 30) - 1  # a mask, after the shift
@@ -20,6 +22,16 @@ ATOMIC, PENDING, WORK = 1 << 31, 1 << 30, 1 << 29
 FLAGS = ATOMIC | PENDING | WORK
 ID = (1 << 29) - 1  # a mask of the thread or the column
 _LARGEST = 128  # bytes of an entry, until a narrower access comes
+_MOST_LATER = 32 << 20  # bytes of reads that are kept
+
+
+class Read(NamedTuple):
+    """Some threads read bytes; their stamps, without the threads, are the same."""
+
+    offsets: NDArray[np.int64]
+    width: int
+    threads: NDArray[Any]
+    stamp: int
 
 
 class Shadow:
@@ -33,6 +45,8 @@ class Shadow:
     __slots__ = (
         "_few",
         "_first",
+        "_later",
+        "_later_bytes",
         "_page",
         "_shift",
         "_shifts",
@@ -57,6 +71,35 @@ class Shadow:
         self.reader = np.zeros(count, dtype=np.int64)
         self.second = np.zeros(count if readers > 1 else 0, dtype=np.int64)
         self.was_written = self.was_read = False
+        self._later: list[Read] = []
+        self._later_bytes = 0
+
+    def note_later(self, read: Read) -> None:
+        """Keep a read until `note_reads`: if nobody writes, it need not be noted."""
+        self._later.append(read)
+        self._later_bytes += read.offsets.nbytes
+        if self._later_bytes > _MOST_LATER:
+            self.note_reads()
+
+    def note_reads(self) -> None:
+        """Note the reads that were kept."""
+        for read in self._later:
+            entries, count = self.entries(read.offsets, read.width)
+            threads = read.threads if count == 1 else np.repeat(read.threads, count)
+            self.note_readers(entries, threads + read.stamp)
+        self._later, self._later_bytes = [], 0
+
+    def note_readers(self, entries: NDArray[Any], stamps: NDArray[Any]) -> None:
+        """The last reader of each entry, and another thread that reads it at the same time or did before."""
+        before = self.reader[entries] if self.was_read else None
+        self.was_read = True
+        self.reader[entries] = stamps
+        if before is not None and before.any():
+            others = (before != 0) & ((before ^ stamps) & ID != 0)
+            self.second[entries[others]] = before[others]
+        differs = self.reader[entries] != stamps
+        if differs.any():
+            self.second[entries[differs]] = stamps[differs]
 
     def repeat(self, blocks: int, lanes: int) -> None:
         """The shadow of one block becomes that of several, of so many lanes each, that did the same."""
