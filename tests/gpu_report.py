@@ -367,9 +367,6 @@ def _stated(form: Tcgen05Mma, tensor: TensorOperand, along: NDArray[np.int64]) -
     (row, column), (rows, columns) = tensor.start, tensor.shape
     at = tensor.layout.coords()[:, row : row + rows, column : column + columns]
     places = at[..., 0] * _whole(tensor).shape[1] + at[..., 1]
-    if form.ashift and tensor.name == "A":  # as is assumed: one row down, and the first stays
-        down = np.arange(form.m)
-        places = places[:, np.where(down % (form.m // form.cta_group) > 0, down - 1, down)]
     if tensor.name == "SFB":  # [copies, blocks, n]: the same for every row of D
         of_columns = places[:, along, np.arange(form.n)]
         return np.broadcast_to(of_columns[:, None], (len(places), form.m, form.n))

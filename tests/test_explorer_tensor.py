@@ -444,7 +444,7 @@ def test_the_explorer_goes_from_products_to_moves_and_back() -> None:
     assert ex.view.instruction["matrices"]["D"]["column_names"] == ["r0", "r1", "r2", "r3", "redval"]
     assert sorted(told) == ["B", "D"]
     ex.instruction = "tcgen05.shift.cta_group::1.down"
-    assert ex.view.B == {} and ex.D[1, 0] == ex.A[0, 0]
+    assert ex.view.B == {} and ex.D[0, 0] == ex.A[1, 0]
     ex.undo()
     ex.undo()
     np.testing.assert_array_equal(ex.D, before)

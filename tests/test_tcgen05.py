@@ -689,8 +689,8 @@ def test_rows_shift_down_and_elements_unpack() -> None:
     shift = ptxlab.instruction("tcgen05.shift.cta_group::1.down")
     words = np.arange(128 * 12, dtype=np.uint32).reshape(128, 12)
     after = shift.emulate(words, address=(96 << 16) + 2)
-    assert (after[97:, 2:10] == words[96:127, 2:10]).all()
-    after[97:, 2:10] = words[97:, 2:10]
+    assert (after[96:127, 2:10] == words[97:, 2:10]).all()
+    after[96:127, 2:10] = words[96:127, 2:10]
     assert (after == words).all()
     for address, sentence in ((16 << 16, "lane 0, 32, 64 or 96"), (5, "column 12; there are 12")):
         with pytest.raises(PtxlabError, match=sentence):
@@ -989,7 +989,7 @@ def test_lookups_by_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert "D of the first, from the emulator" in answer("run", F16, "--m", "64", "--n", "8")
     traced = json.loads(answer("trace", F16, "3", "5", "--descriptor", "m=64,n=8,a=bf16,b=bf16", "--json"))
     assert traced["instruction"] == F16
-    assert "towards higher lanes" in answer("show", "tcgen05.shift.cta_group::1.down", "--no-sass")
+    assert "the last of 32 keeps its own" in answer("show", "tcgen05.shift.cta_group::1.down", "--no-sass")
     assert "--m belongs to tcgen05.mma" in refused("layout", "mma.m16n8k64.s4", "C", "--m", "4")
     assert "is dense" in refused("metadata", F16) and "--formula" in refused("layout", F16, "D", "--formula")
     assert "go with --instruction" in refused("descriptor", "0x40", "--m", "64")

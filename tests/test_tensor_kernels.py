@@ -241,6 +241,23 @@ def test_a_compressed_b_is_looked_up(rng: np.random.Generator) -> None:
         ptxlab.memory.pack_lookup(form, np.arange(64, dtype=np.uint8)[:, None] + np.zeros(32, np.uint8))
 
 
+def test_a_is_shifted_after_it_was_multiplied(rng: np.random.Generator) -> None:
+    """CUTLASS: rows 31, 63, 95 and 127 stay. The instruction of the kernel is issued twice here."""
+    form = instruction(f"{F16}.ashift", n=16)
+    A, B = rng.integers(-3, 4, form.a.shape), rng.integers(-3, 4, form.b.shape)
+    ptx = ptxlab.kernel(codegen.source(form), codegen.NAME, target="sm_100a").ptx
+    (line,) = (line for line in ptx.splitlines() if line.startswith(form.mnemonic))
+    d = np.zeros((1, *form.d.stored_shape), dtype=np.uint32)
+    arrays = (form.a.pack(A), form.b.pack(B), form.c.pack(np.zeros(form.c.shape)), d)
+    kernel = ptxlab.kernel(ptx.replace(line, f"{line}\n{line}"))
+    kernel.simulate(1, 128, *map(np.ascontiguousarray, arrays), 1)
+    after = np.where(np.arange(128)[:, None] % 32 < 31, np.roll(A, -1, axis=0), A)
+    np.testing.assert_array_equal(form.d.unpack(d[0]), (A + after) @ B)
+    np.testing.assert_array_equal(form(A, B), A @ B)
+    with pytest.raises(PtxlabError, match="A is transposed; in tensor memory it cannot be"):
+        instruction(F16, transpose_a=True).a_from("tensor")
+
+
 def test_half_of_the_lanes_from_lane_16_on() -> None:
     """Where layout F leaves room for a second D: that of the first is not touched."""
     form = instruction(F16, m=64, n=16)

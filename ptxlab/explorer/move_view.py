@@ -229,8 +229,8 @@ def _summary(move: Move) -> str:
     form = move.form
     if form.family == "tcgen05.shift":
         return (
-            f"lanes {move.lane}..{move.lane + 30} go one lane down, {_columns(move)}; "
-            f"lane {move.lane} keeps its words"
+            f"lanes {move.lane}..{move.lane + 30} take the words of the next, {_columns(move)}; "
+            f"lane {move.lane + 31} keeps its own"
         )
     if form.family == "tcgen05.cp":
         rows, bits = form.shape.removesuffix("b").split("x")

@@ -186,8 +186,8 @@ class Move:
 
         >>> import ptxlab
         >>> move = first_move(ptxlab.instruction("tcgen05.shift.cta_group::1.down"))
-        >>> move.links.reshape(128, 32)[:3, :2].tolist()   # the first lane stays
-        [[-1, -1], [0, 1], [32, 33]]
+        >>> move.links.reshape(128, 32)[29:33, :2].tolist()   # the last of a warp's lanes stays
+        [[960, 961], [992, 993], [-1, -1], [-1, -1]]
         """
         links = {
             "tcgen05.ld": self._load_links,
@@ -237,7 +237,7 @@ class Move:
         links = np.full(self.a.shape, -1)
         before = np.arange(self.a.size).reshape(self.a.shape)
         columns = slice(self.column, self.column + self.form.columns)
-        links[self.lane + 1 : self.lane + 32, columns] = before[self.lane : self.lane + 31, columns]
+        links[self.lane : self.lane + 31, columns] = before[self.lane + 1 : self.lane + 32, columns]
         return links
 
     def _copy_links(self) -> NDArray[np.int64]:

@@ -30,7 +30,6 @@ __all__ = [
     "negated",
     "nibbles_of",
     "scales_of",
-    "shifted_rows",
     "used_columns",
     "zero_columns",
 ]
@@ -183,15 +182,6 @@ def zero_columns(operands: Operands) -> NDArray[np.bool_] | None:
     return mask.zeros(operands.ins.m, operands.ins.n)
 
 
-def shifted_rows(operands: Operands, matrix: NDArray[Any]) -> NDArray[Any]:
-    """A, or its metadata, as .ashift of tcgen05.mma has it: one row down in each CTA; the first row stays."""
-    ins = operands.ins
-    if not isinstance(ins, Tcgen05Mma) or not ins.ashift:
-        return matrix
-    rows = np.arange(ins.m)
-    return np.asarray(matrix[..., np.where(rows % (ins.m // ins.cta_group) > 0, rows - 1, rows), :])
-
-
 def negated(operands: Operands) -> bool:
     """Whether every product changes its sign: A or B is negated, not both."""
     ins, modifiers = operands.ins, operands.modifiers
@@ -203,7 +193,7 @@ def negated(operands: Operands) -> bool:
 def codes_of(operands: Operands) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Codes of A, B and C with the modifiers applied; negating A or B negates every product."""
     ins = operands.ins
-    a = shifted_rows(operands, ins.a.unpack_codes(operands.a))
+    a = ins.a.unpack_codes(operands.a)
     if negated(operands):
         a = a ^ ins.a.dtype.code_type(1 << (ins.a.dtype.bits - 1))
     return a, codes_of_b(operands), codes_of_c(operands)
@@ -215,7 +205,7 @@ def nibbles_of(operands: Operands) -> NDArray[Any] | None:
     if ins.structure is None or ins.e is None or operands.e is None:
         return None
     nibbles = ins.e.unpack_codes(operands.e, operands.modifiers.selector)
-    return shifted_rows(operands, ins.structure._check_nibbles(nibbles, ins.nibbles))
+    return ins.structure._check_nibbles(nibbles, ins.nibbles)
 
 
 def scales_of(operands: Operands) -> tuple[NDArray[Any], NDArray[Any]] | None:

@@ -19,7 +19,7 @@ from ..isa.tensor_memory import COLUMNS, LANES, TensorOperand
 from ..memory.descriptors import Descriptor, descriptor
 from . import scalar
 
-__all__ = ["compress", "copy", "copy_rows", "load", "places", "reduce", "shift", "store"]
+__all__ = ["compress", "copy", "copy_rows", "load", "places", "reduce", "shift", "shift_rows", "store"]
 
 
 def load(
@@ -123,13 +123,13 @@ def _ranked(form: Tcgen05Move, groups: NDArray[np.uint32]) -> NDArray[np.int64]:
 
 
 def shift(form: Tcgen05Move, words: ArrayLike, address: int = 0) -> NDArray[np.uint32]:
-    """Tensor memory after tcgen05.shift: 31 of a warp's lanes move one lane down, in 8 columns.
+    """Tensor memory after tcgen05.shift: 31 of a warp's lanes take the words of the next, in 8 columns.
 
     >>> import ptxlab
     >>> form = ptxlab.instruction("tcgen05.shift.cta_group::1.down")
     >>> memory = np.repeat(np.arange(128, dtype=np.uint32), 8).reshape(128, 8)
     >>> shift(form, memory, address=32 << 16)[[31, 32, 33, 63, 64], 0]
-    array([31, 32, 32, 62, 64], dtype=uint32)
+    array([31, 33, 34, 63, 64], dtype=uint32)
     """
     _check(form, "tcgen05.shift")
     after = _words(words, form.mnemonic).copy()
@@ -144,8 +144,22 @@ def shift(form: Tcgen05Move, words: ArrayLike, address: int = 0) -> NDArray[np.u
             f"address 0x{at:08x}: {form.mnemonic} reaches column {column + form.columns - 1}; there are "
             f"{after.shape[-1]}"
         )
-    part = after[..., lane : lane + 32, column : column + form.columns]
-    part[..., 1:, :] = part[..., :-1, :].copy()
+    after[..., lane : lane + 32, :] = shift_rows(after[..., lane : lane + 32, :], column, form.columns)
+    return after
+
+
+def shift_rows(words: NDArray[np.uint32], column: int, columns: int) -> NDArray[np.uint32]:
+    """Words [..., lanes, columns] after a shift of so many columns: the last of each 32 lanes stays.
+
+    CUTLASS describes it so for .ashift of tcgen05.mma, which shifts A after it has been multiplied.
+
+    >>> shift_rows(np.arange(64, dtype=np.uint32)[:, None], 0, 1)[[0, 30, 31, 32, 63], 0]
+    array([ 1, 31, 31, 33, 63], dtype=uint32)
+    """
+    after = words.copy()
+    lanes = np.arange(words.shape[-2])
+    following = np.where(lanes % 32 < 31, lanes + 1, lanes)
+    after[..., column : column + columns] = words[..., following, column : column + columns]
     return after
 
 

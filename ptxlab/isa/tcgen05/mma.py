@@ -313,6 +313,8 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
             )
         if descriptor.kind != self.kind:
             found.insert(0, f"it is of kind::{descriptor.kind}")
+        if self.a_space == "tensor" and descriptor.transpose_a:  # CUTLASS: "can't be transposed"
+            found.append("A is transposed; in tensor memory it cannot be")
         if self.ashift and descriptor.m == 64:
             found.append("M is 64; with .ashift it is 128 or 256")
         if self.decompress and descriptor.b != "e4m3":
@@ -541,8 +543,10 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
         """
         found = []
         if self.ashift:
-            rows = "rows of A and of its metadata" if self.sparse else "rows of A"
-            found.append(f"with .ashift {rows} go to the next row of their CTA, and the first row stays")
+            found.append(
+                "with .ashift A is multiplied as it is; then a lane takes the words of the next, the last of "
+                "32 keeps its own: CUTLASS"
+            )
         if self.scale_input_d:
             found.append("scale-input-d scales D before it is aligned and loses no bit")
         if self.d_type == "f16":

@@ -173,11 +173,13 @@ class Tcgen05Move(Tcgen05Form):
 
         >>> import ptxlab
         >>> ptxlab.instruction("tcgen05.shift.cta_group::1.down").assumptions
-        ('down is towards higher lanes; the first lane keeps its words',)
+        ('a lane takes the words of the next, the last of 32 keeps its own: CUTLASS, of .ashift',)
         """
         found = []
         if self.family == "tcgen05.shift":
-            found.append("down is towards higher lanes; the first lane keeps its words")
+            found.append(
+                "a lane takes the words of the next, the last of 32 keeps its own: CUTLASS, of .ashift"
+            )
         if self.source:
             found.append(
                 "elements of 4 bits go to bits 2 to 5 of their bytes, those of 6 bits to bits 0 to 5"

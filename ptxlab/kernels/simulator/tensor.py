@@ -425,6 +425,11 @@ def _multiply(
     for number, (block, _) in enumerate(group):
         words = np.roll(d[LANES * number : LANES * (number + 1)], first, axis=0)
         memory[block, :, columns] = words
+    if form.ashift and isinstance(form.a, TensorOperand):
+        start = _column(form.a, given["a"], first)
+        _tell(machine, instruction, thread, group, "write", range(start, start + form.a.columns), ALL_LANES)
+        for block, _ in group:
+            memory[block] = tensor_memory.shift_rows(memory[block], start, form.a.columns)
 
 
 def _from_lane(mask: int, first: int, ctas: int) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...isa.matrix_operand import MatrixOperand
 from ...isa.operands import Operands
-from ..element import Element, codes_of_c, negated, nibbles_of, shifted_rows, used_columns, zero_columns
+from ..element import Element, codes_of_c, negated, nibbles_of, used_columns, zero_columns
 from ..products import exact_product
 from ..steps import Step, Term, add_up
 from .base import Array, Rule
@@ -36,10 +36,10 @@ class Exact(Rule):
             b = np.where(zeros, number(0), b)
         nibbles = nibbles_of(operands)
         if ins.structure is not None and nibbles is not None:
-            stored = shifted_rows(operands, _values(ins.a, operands.a, ins.a.dtype.value_type))
+            stored = _values(ins.a, operands.a, ins.a.dtype.value_type)
             a = ins.structure.expand(stored, nibbles, ins.metadata_ordered).astype(number)
         else:
-            a = shifted_rows(operands, _values(ins.a, operands.a, number))
+            a = _values(ins.a, operands.a, number)
         products = exact_product(a, b)
         if negated(operands):
             products = -products
