@@ -10,7 +10,7 @@ import traitlets
 
 from ..kernels.simulator import Result
 from ..views.kernel_profile import profile_css, profile_html
-from ..views.kernel_step import step_view
+from ..views.kernel_step import shown_line, step_view
 from ..views.palette import DARK, LIGHT
 from ..views.svg import DARK_PAGES
 
@@ -64,12 +64,7 @@ class KernelPlayer(anywidget.AnyWidget):
         where = (
             "" if trace is None else f"warp {trace.warp} of block {result.grid.block_of(trace.block)}{cut}"
         )
-        ptx = result.source == result.ptx
-        sources = [each.instruction.source for each in steps]
-        lines = [
-            each.instruction.line if ptx else source.line if source is not None else 0
-            for each, source in zip(steps, sources, strict=True)
-        ]
+        lines = [shown_line(result, each.instruction) for each in steps]
         super().__init__(
             page=profile_html(result, styled=False),
             title=where,

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from .targets import SM_75, SM_80, SM_90, SM_90A, SM_100A, SM_120A, TARGETS
+from .targets import SM_75, SM_80, SM_90, SM_90A, SM_100A, TARGETS
 
 __all__ = ["QUIRKS", "SCALE_INPUT_D", "SELECTORS", "Quirk"]
 
@@ -118,10 +118,23 @@ _WITHOUT_COPIES = tuple(
 )
 #: Targets that have tcgen05.
 _TENSOR = tuple(target for target in SM_100A if not target.startswith("sm_12"))
+#: Kinds of other instructions that mma takes over FP8: their words, a title, targets, the first release.
+_FOREIGN_KINDS = (
+    (
+        "mxf8f6f4|mxf4|mxf4nvf4|f8f6f4",
+        "a block-scaled `kind::` without `.block_scale` over FP8; `kind::f8f6f4` at m16n8k16",
+        SM_100A,
+        _FIRST,
+    ),
+    ("i8", "`kind::i8` (of tcgen05.mma) over FP8", ("sm_100a", "sm_110a"), _FIRST),
+    ("f16|tf32", "`kind::f16`, `kind::tf32` (of tcgen05.mma) over FP8", _TENSOR, _FIRST),
+    ("ti16", "`kind::ti16` (of tcgen05.mma) over FP8", ("sm_107a", "sm_107f"), "13.4"),
+)
 
-
-def _rows() -> Iterator[Quirk]:
-    yield Quirk(
+#: Every class that a pattern knows; what the assembler emits is the same for all its targets that have the
+#: legal form.
+QUIRKS: tuple[Quirk, ...] = (
+    Quirk(
         title="`mma.m8n8k4` with bf16 or tf32",
         pattern=rf"^mma\.sync\.aligned\.m8n8k4\.{_ORDERS}\.f32\.(bf16|tf32)\.\1\.f32$",
         fault=r"m8n8k4 has no \1 form",
@@ -129,8 +142,8 @@ def _rows() -> Iterator[Quirk]:
         why="the four quad-pair products exist for f16 only",
         targets=SM_80,
         example=_line("mma.sync.aligned.m8n8k4.row.col.f32.bf16.bf16.f32", 8, 2, 2, 8),
-    )
-    yield Quirk(
+    ),
+    Quirk(
         title="`wmma` f64 at m16n16k16 or m16n16k8",
         pattern=rf"^wmma\.mma\.sync\.aligned\.{_ORDERS}\.(m16n16k16|m16n16k8)(?:\.r[nzmp])?\.f64\.f64\.f64\.f64$",
         fault=r"\1 has no f64 form",
@@ -138,8 +151,8 @@ def _rows() -> Iterator[Quirk]:
         why="f64 comes in m8n8k4 only",
         targets=SM_80,
         example=_line("wmma.mma.sync.aligned.row.col.m16n16k16.f64.f64.f64.f64", *(_vector("w", 8),) * 4),
-    )
-    yield Quirk(
+    ),
+    Quirk(
         title="`wmma` s8 or u8 with accumulators u32, at m16n16k16 or m32n8k16",
         pattern=r"(?<=^wmma\.mma\.sync\.aligned\.)(.*\.(?:m16n16k16|m32n8k16)\.s32\.([su]8)\.\2)\.u32",
         meant=r"\1.s32",
@@ -149,8 +162,8 @@ def _rows() -> Iterator[Quirk]:
         targets=SM_75,
         example=_line("wmma.mma.sync.aligned.row.col.m16n16k16.s32.s8.s8.u32", 8, 2, 2, 8),
         until="13.0",
-    )
-    yield Quirk(
+    ),
+    Quirk(
         title="`wmma` s4 or u4 at the shapes of f16, tf32 and f64",
         pattern=rf"^wmma\.mma(?:\.(?:xor|and|or))?\.sync\.aligned\.{_ORDERS}\.({_BIG}|m8n8k4|m16n16k8)\.s32\.([su]4)\.\2\.s32(?:\.satfinite)?$",
         fault=r"\1 has no \2 form",
@@ -159,8 +172,8 @@ def _rows() -> Iterator[Quirk]:
         targets=tuple(target for target in SM_75 if target not in SM_90),
         example=_line("wmma.mma.sync.aligned.row.col.m16n16k16.s32.s4.s4.s32", 8, 2, 2, 8),
         until="13.0",
-    )
-    yield Quirk(
+    ),
+    Quirk(
         title="`wmma` b1 at those shapes, with a bit operation but no `.popc`",
         pattern=rf"^wmma\.mma\.(?:xor|and)\.sync\.aligned\.{_ORDERS}\.({_BIG}|m8n8k4|m16n16k8)\.s32\.b1\.b1\.s32$",
         fault=r"\1 has no b1 form, and .popc is missing",
@@ -169,8 +182,8 @@ def _rows() -> Iterator[Quirk]:
         targets=SM_90,
         example=_line("wmma.mma.xor.sync.aligned.row.col.m16n16k16.s32.b1.b1.s32", 8, 1, 1, 8),
         until="13.0",
-    )
-    yield Quirk(
+    ),
+    Quirk(
         title="`wmma.load.c` and `wmma.store.d` of f32 at m8n8k32 or m8n8k128",
         pattern=r"(?<=^wmma\.)((?:load\.c|store\.d)\..*m8n8k(?:32|128).*)\.f32$",
         meant=r"\1.s32",
@@ -179,8 +192,8 @@ def _rows() -> Iterator[Quirk]:
         why="no instruction takes such a fragment",
         targets=SM_75,
         example=_line("wmma.load.c.sync.aligned.row.m8n8k32.f32", 2, "[da]", "e"),
-    )
-    yield Quirk(
+    ),
+    Quirk(
         title="4-bit `mma` with a bit operation",
         pattern=r"^(?=.*\.[su]4\.)(?!.*satfinite)(.*?)\.(xor|and|or)(?:\.popc)?(?=\.|$)",
         meant=r"\1",
@@ -190,20 +203,9 @@ def _rows() -> Iterator[Quirk]:
         why="the result is not a population count",
         targets=SM_75,
         example=_line("mma.sync.aligned.m8n8k32.row.col.s32.s4.s4.s32.xor.popc", 2, 1, 1, 2),
-    )
-    tcgen05 = tuple(target for target in SM_100A if target not in SM_120A)
-    for kinds, title, targets, since in (
-        (
-            "mxf8f6f4|mxf4|mxf4nvf4|f8f6f4",
-            "a block-scaled `kind::` without `.block_scale` over FP8; `kind::f8f6f4` at m16n8k16",
-            SM_100A,
-            _FIRST,
-        ),
-        ("i8", "`kind::i8` (of tcgen05.mma) over FP8", ("sm_100a", "sm_110a"), _FIRST),
-        ("f16|tf32", "`kind::f16`, `kind::tf32` (of tcgen05.mma) over FP8", tcgen05, _FIRST),
-        ("ti16", "`kind::ti16` (of tcgen05.mma) over FP8", ("sm_107a", "sm_107f"), "13.4"),
-    ):
-        yield Quirk(
+    ),
+    *(
+        Quirk(
             title=title,
             pattern=rf"\.(kind::(?:{kinds}))(?=\.|$)",
             meant="",
@@ -217,7 +219,9 @@ def _rows() -> Iterator[Quirk]:
                 f"mma.sync.aligned.m16n8k32.row.col.kind::{kinds.split('|')[0]}.f32.e4m3.e4m3.f32", 4, 4, 2, 4
             ),
         )
-    yield Quirk(
+        for kinds, title, targets, since in _FOREIGN_KINDS
+    ),
+    Quirk(
         title="`ldmatrix` `.s8.s4` with `.x8` to `.x128`",
         pattern=r"(?<=^ldmatrix)(?=.*\.s8(?:\..*)?\.s4(?:\.|$))(.*)(\.x(?:8|16|32|64|128))(?=\.|$)",
         meant=r"\1.x1",
@@ -227,8 +231,8 @@ def _rows() -> Iterator[Quirk]:
         targets=(*SM_90A, *SM_100A),
         since="13.4",
         example=_line("ldmatrix.sync.aligned.m8n16.x8.s8.s4", 1, "[da]"),
-    )
-    yield Quirk(
+    ),
+    Quirk(
         title="`ldmatrix` and `stmatrix` with `.x8` to `.x128`",
         pattern=r"(?<=matrix)(.*)(\.x(?:8|16|32|64|128))(?=\.|$)",
         meant=r"\1.x1",
@@ -237,8 +241,8 @@ def _rows() -> Iterator[Quirk]:
         why="there are no addresses for more than four matrices of 8 rows",
         targets=SM_75,
         example=_line("ldmatrix.sync.aligned.m8n8.x8.b16", 1, "[da]"),
-    )
-    yield Quirk(
+    ),
+    Quirk(
         title="`.pred` in `ldmatrix`",
         pattern=r"\.pred(?=\.|$)",
         meant="",
@@ -249,8 +253,8 @@ def _rows() -> Iterator[Quirk]:
         targets=SM_75,
         since="13.4",
         example=_line("ldmatrix.sync.aligned.m8n8.x1.b16.pred", 1, "[da]"),
-    )
-    yield Quirk(
+    ),
+    Quirk(
         title="`.bf16` in `movmatrix`",
         pattern=r"\.bf16(?=\.|$)",
         meant="",
@@ -260,8 +264,8 @@ def _rows() -> Iterator[Quirk]:
         why="the elements are .b16, whatever they mean",
         targets=SM_80,
         example="movmatrix.sync.aligned.m8n8.trans.b16.bf16 c0, a0;",
-    )
-    yield Quirk(
+    ),
+    Quirk(
         title="a packed format (`.b8x16`, `.b6x16_p32`, `.b4x16_p64`) outside `ldmatrix`",
         pattern=r"\.(b8x16|b6x16_p32|b4x16_p64)(?=\.|$)",
         meant="",
@@ -271,8 +275,8 @@ def _rows() -> Iterator[Quirk]:
         why="nothing is unpacked",
         targets=SM_75,
         example=_line("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32.b6x16_p32", 2, 1, 1, 2),
-    )
-    yield Quirk(
+    ),
+    Quirk(
         title="a packed format, or `.b2`, in `tcgen05` but for `tcgen05.cp`",
         pattern=r"\.(b8x16|b6x16_p32|b4x16_p64|b2)(?=\.|$)",
         meant="",
@@ -282,8 +286,8 @@ def _rows() -> Iterator[Quirk]:
         why="nothing is unpacked or compressed: tcgen05.cp unpacks, .spcompress compresses",
         targets=_TENSOR,
         example="tcgen05.mma.cta_group::1.kind::f16.b6x16_p32 [e], da, db, sfa, p;",
-    )
-    yield Quirk(
+    ),
+    Quirk(
         title="`.row` or `.col` in `tcgen05.ld`, `.st`, `.cp`; `.b2` in `tcgen05.cp`",
         pattern=r"\.(row|col|b2)(?=\.|$)",
         meant="",
@@ -293,8 +297,8 @@ def _rows() -> Iterator[Quirk]:
         why="nothing is transposed",
         targets=_TENSOR,
         example="tcgen05.cp.cta_group::1.128x256b.row [e], da;",
-    )
-    yield Quirk(
+    ),
+    Quirk(
         title="`.NaN` twice in `tcgen05.ld.red`",
         pattern=r"\.NaN(?=.*\.NaN)",
         meant="",
@@ -304,8 +308,8 @@ def _rows() -> Iterator[Quirk]:
         why="the manual has it once",
         targets=tuple(target for target in _TENSOR if not target.startswith("sm_100")),
         example="tcgen05.ld.red.sync.aligned.32x32b.x2.NaN.max.NaN.f32 {f0, f1}, f2, [e];",
-    )
-    yield Quirk(
+    ),
+    Quirk(
         title="`tcgen05.ld` and `.st` without `.aligned`",
         pattern=r"\.sync(?!.*\.aligned)(?<!\.aligned\.sync)",
         meant=".sync.aligned",
@@ -316,8 +320,8 @@ def _rows() -> Iterator[Quirk]:
         targets=_TENSOR,
         until="13.0",
         example="tcgen05.st.sync.32x32b.x1.b32 [e], {a0};",
-    )
-    yield Quirk(
+    ),
+    Quirk(
         title="`.row` or `.col` in `wgmma`, `ldmatrix`, `stmatrix`, `movmatrix`",
         pattern=r"\.(row|col)(?=\.|$)",
         meant="",
@@ -327,8 +331,8 @@ def _rows() -> Iterator[Quirk]:
         why="nothing is transposed: wgmma has imm-trans, ldmatrix has .trans",
         targets=SM_75,
         example=_line("ldmatrix.sync.aligned.m8n8.x1.col.b16", 1, "[da]"),
-    )
-    yield Quirk(
+    ),
+    Quirk(
         title="one type too many (b1, b2, s2, u2, s4, u4, tf32, bf16, bf16x2, in some places)",
         pattern=r"\.(b1|b2|[su]2|[su]4|tf32|bf16|bf16x2)(?=\.|$)",
         meant="",
@@ -338,8 +342,8 @@ def _rows() -> Iterator[Quirk]:
         why="a type that means nothing hides a mistake",
         targets=SM_75,
         example=_line("mma.sync.aligned.m8n8k4.row.col.f16.f16.f16.f16.s4", 4, 2, 2, 4),
-    )
-    yield Quirk(
+    ),
+    Quirk(
         title="`.v2`, `.v4`, `.v8` where so many registers stand; `.pred` in `wmma.mma`",
         pattern=r"\.(v[248]|pred)(?=\.|$)",
         meant="",
@@ -349,12 +353,8 @@ def _rows() -> Iterator[Quirk]:
         why="vectors of registers follow from shape and types",
         targets=SM_75,
         example=_line("wmma.load.c.v2.sync.aligned.row.m8n8k32.s32", 2, "[da]", "e"),
-    )
-
-
-#: Every class that a pattern knows; what the assembler emits is the same for all its targets that have the
-#: legal form.
-QUIRKS: tuple[Quirk, ...] = tuple(_rows())
+    ),
+)
 
 #: Sparsity selectors are operands, no qualifiers: `Instruction.selectors` has the manual's.
 SELECTORS = Quirk(

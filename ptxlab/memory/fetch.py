@@ -220,7 +220,7 @@ def matrix_accesses(operand: Operand, placement: Placement, *, store: bool = Fal
         own = rows[warp]
         registers = _distinct(own)
         while registers:
-            taken = registers[: 4 if len(registers) >= 4 else 2 if len(registers) >= 2 else 1]
+            taken = registers[: next(size for size in (4, 2, 1) if size <= len(registers))]
             registers = registers[len(taken) :]
             addresses = own[taken].reshape(-1)
             accesses.append(

@@ -198,6 +198,62 @@ def _tensor_memory(chip: str) -> Iterator[Model]:
     yield Model(chip, ("e2m1",), _TENSOR, block, "published", f"{_SF_TENSOR}; {_MMA_SIM}", kinds=fp4)
 
 
+def _fp8_of_sm_100() -> Iterator[Model]:
+    """FP8 of mma, which the compiler emulates there."""
+    evidence = f"{_AS_90}; {_KHATTAK}, of a B200"
+    yield Model(
+        "sm_100",
+        _FP8,
+        ("mma",),
+        EmulatedThroughF16(Fused(25, 23, -133 + _F32_TO_F16)),
+        "published",
+        evidence,
+        results=("f16",),
+    )
+    yield Model("sm_100", _FP8, ("mma",), EmulatedThroughF16(Fused(25, 23, -133)), "published", evidence)
+    yield Model("sm_100", _FP8, ("mma.sp",), EmulatedThroughF16(Fused(25, 23, -133)), "assumed", _AS_90)
+
+
+def _narrow_floats_of_sm_120() -> Iterator[Model]:
+    """Types of 4, 6 and 8 bits, with and without block scales."""
+    fp4 = ("mxf4", "mxf4nvf4")
+    yield Model(
+        "sm_120",
+        ("e2m1",),
+        _SYNC,
+        Fused(35, 23, -126, block=16),
+        "assumed",
+        "as with the other scales of this kind",
+        kinds=("mxf4nvf4",),
+        scales=("4X ue8m0",),  # younger than what is published
+    )
+    yield Model(
+        "sm_120", ("e2m1",), ("mma",), Fused(35, 23, -126, block=16), "published", _MMA_SIM, kinds=fp4
+    )
+    yield Model(
+        "sm_120",
+        ("e2m1",),
+        ("mma.sp",),
+        Fused(35, 23, -126, block=16),
+        "assumed",
+        "as the dense form",
+        kinds=fp4,
+    )
+    for kinds, floor in ((("mxf8f6f4",), -126), ((), -133)):
+        rule = Fused(25, 23, floor)
+        yield Model("sm_120", _F8F4, ("mma",), rule, "published", _MMA_SIM, kinds=kinds)
+        yield Model(
+            "sm_120",
+            _F8F6F4,
+            ("mma",),
+            rule,
+            "assumed",
+            f"as {_MMA_SIM} has e4m3, e5m2 and e2m1",
+            kinds=kinds,
+        )
+        yield Model("sm_120", _F8F6F4, ("mma.sp",), rule, "assumed", "as the dense form", kinds=kinds)
+
+
 def _all() -> Iterator[Model]:
     volta, turing, ampere, hopper = (
         Fused(23, 23, -131, depth=4),
@@ -235,55 +291,9 @@ def _all() -> Iterator[Model]:
     )
     yield Model("sm_89", _FP8, ("mma.sp",), Fused(13, 13, -132, depth=16), "assumed", _AS_DENSE)
     yield from _hopper()
-    by_way = f"{_AS_90}; {_KHATTAK}, of a B200"
-    yield Model(
-        "sm_100",
-        _FP8,
-        ("mma",),
-        EmulatedThroughF16(Fused(25, 23, -133 + _F32_TO_F16)),
-        "published",
-        by_way,
-        results=("f16",),
-    )
-    yield Model("sm_100", _FP8, ("mma",), EmulatedThroughF16(Fused(25, 23, -133)), "published", by_way)
-    yield Model("sm_100", _FP8, ("mma.sp",), EmulatedThroughF16(Fused(25, 23, -133)), "assumed", _AS_90)
+    yield from _fp8_of_sm_100()
     yield from _tensor_memory("sm_100")
-    fp4 = ("mxf4", "mxf4nvf4")
-    yield Model(
-        "sm_120",
-        ("e2m1",),
-        _SYNC,
-        Fused(35, 23, -126, block=16),
-        "assumed",
-        "as with the other scales of this kind",
-        kinds=("mxf4nvf4",),
-        scales=("4X ue8m0",),  # younger than what is published
-    )
-    yield Model(
-        "sm_120", ("e2m1",), ("mma",), Fused(35, 23, -126, block=16), "published", _MMA_SIM, kinds=fp4
-    )
-    yield Model(
-        "sm_120",
-        ("e2m1",),
-        ("mma.sp",),
-        Fused(35, 23, -126, block=16),
-        "assumed",
-        "as the dense form",
-        kinds=fp4,
-    )
-    for kinds, floor in ((("mxf8f6f4",), -126), ((), -133)):
-        rule = Fused(25, 23, floor)
-        yield Model("sm_120", _F8F4, ("mma",), rule, "published", _MMA_SIM, kinds=kinds)
-        yield Model(
-            "sm_120",
-            _F8F6F4,
-            ("mma",),
-            rule,
-            "assumed",
-            f"as {_MMA_SIM} has e4m3, e5m2 and e2m1",
-            kinds=kinds,
-        )
-        yield Model("sm_120", _F8F6F4, ("mma.sp",), rule, "assumed", "as the dense form", kinds=kinds)
+    yield from _narrow_floats_of_sm_120()
     for chip in GENERATIONS:
         if chip not in ("sm_70", "sm_90"):  # the one has none, the other's are measured
             yield Model(

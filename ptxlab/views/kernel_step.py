@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PtxlabError, counted
+from ..kernels.ptx import Instruction
 from ..kernels.simulator import Result, Trace
 from ..memory import conflicts
 from ..memory.banks import WIDTHS
 
-__all__ = ["RegisterView", "StepView", "step_view"]
+__all__ = ["RegisterView", "StepView", "shown_line", "step_view"]
 
 _MOST_REGISTERS = 24  # of an instruction that are shown
 _MOST_WORDS = 1 << 14  # of shared memory: 64 KiB
@@ -63,10 +64,8 @@ def step_view(result: Result, number: int) -> StepView:
         values = trace.register(register.name, at) if at >= 0 else None
         registers.append(RegisterView(register.name, role, _texts(values, register.type, kind)))
     words, states = _memory(trace, number)
-    source = instruction.source
-    line = instruction.line if result.source == result.ptx else source.line if source is not None else 0
     return StepView(
-        number, line, instruction.line, text, step.lanes, tuple(registers),
+        number, shown_line(result, instruction), instruction.line, text, step.lanes, tuple(registers),
         max(0, len(shown) - _MOST_REGISTERS), _notes(trace, number), words, states,
     )  # fmt: skip
 
@@ -83,6 +82,13 @@ def _memory(trace: Trace, number: int) -> tuple[NDArray[np.uint32], NDArray[np.u
             states[places] = READ if access.kind == "read" else WRITTEN
     count = min(_MOST_WORDS, len(words))
     return words[:count], states[:count]
+
+
+def shown_line(result: Result, instruction: Instruction) -> int:
+    """The line of an instruction in the source that a result shows, CUDA C++ or PTX; 0 where it has none."""
+    if result.source == result.ptx:
+        return instruction.line
+    return 0 if instruction.source is None else instruction.source.line
 
 
 def _notes(trace: Trace, number: int) -> tuple[str, ...]:

@@ -290,7 +290,9 @@ def extremum(op: Opcode) -> Function:
         chosen = np.where(no_b, a, chosen)
         return np.where(no_a & no_b, b | quiet if form.name == "f64" else nan, chosen)
 
-    native = (np.minimum if low else np.maximum) if form.name in ("f32", "f64") and not absolute else None
+    native: np.ufunc | None = None
+    if form.name in ("f32", "f64") and not absolute:
+        native = np.minimum if low else np.maximum
     best_zero = sign if low else form.dtype.type(0)
 
     def numbers_only(a: Array, b: Array) -> Array | None:
