@@ -449,6 +449,9 @@ def test_the_explorer_goes_from_products_to_moves_and_back() -> None:
     ex.undo()
     np.testing.assert_array_equal(ex.D, before)
     assert ex.view.instruction["mnemonic"] == F16 and ex.view.load["registers"] == 16
+    ex = ptxlab.explore("tcgen05.shift.cta_group::1.down")
+    ex.instruction = F16  # nothing multiplied before it
+    assert ex.chip == "sm_100" and not ex.view.toolbar["undo"] and not ex.view.notice
 
 
 def test_where_nothing_is_published_d_stays_empty_and_the_rest_is_shown() -> None:

@@ -105,6 +105,12 @@ class Move:
         return tuple(self.sides)
 
     @property
+    def shapes(self) -> dict[str, tuple[int, int]]:
+        """Rows and columns of A, C and D."""
+        shapes = {name: self.words(name).shape for name in self.names}
+        return {name: (rows, columns) for name, (rows, columns) in shapes.items()}
+
+    @property
     def tensor_columns(self) -> int:
         """Columns of tensor memory that are shown."""
         return shown_columns(self.form)
@@ -132,12 +138,12 @@ class Move:
             )
         if name == "D":
             return self.result
-        before = self.a if self.c is None else self.c
-        return self.a if name == "A" else before
+        return self.a if name == "A" or self.c is None else self.c
 
     @property
     def _described(self) -> list[str]:
-        return [f"{name} ({side.title.lower()})" for name, side in self.sides.items()]
+        when = {"C": " before"} if self.c is not None else {}
+        return [f"{name} ({side.title.lower()}{when.get(name, '')})" for name, side in self.sides.items()]
 
     # -- what it does ----------------------------------------------------------------------------------------
 
@@ -206,6 +212,20 @@ class Move:
                            type="b32")  # fmt: skip
         lanes, columns = tensor_memory.places(form, self.address, self.split, self.tensor_columns)
         return (lanes * self.tensor_columns + columns).reshape(LANES, form.registers, -1)
+
+    def thread_of(self, name: str, row: int, column: int) -> int | None:
+        """The thread that has a word in a register, before or after; None where no thread has.
+
+        >>> import ptxlab
+        >>> first_move(ptxlab.instruction("tcgen05.ld.sync.aligned.16x256b.x1.b32")).thread_of("A", 41, 3)
+        37
+        """
+        if name == self.registers:
+            return row
+        if not self.registers:
+            return None
+        threads = np.argwhere(self.slots == row * self.tensor_columns + column)
+        return int(threads[0, 0]) if threads.size else None
 
     def _load_links(self) -> NDArray[np.int64]:
         slots = self.slots
@@ -532,10 +552,12 @@ class MoveState:
 
     def apply(self, edits: list[Edit]) -> None:
         """Make edits as one step to undo, or none of them."""
-        for step in (Undo, Redo):
-            if len(edits) == 1 and isinstance(edits[0], step):
-                _ = self.undo() if step is Undo else self.redo()
-                return
+        if len(edits) == 1 and isinstance(edits[0], Undo):
+            self.undo()
+            return
+        if len(edits) == 1 and isinstance(edits[0], Redo):
+            self.redo()
+            return
         move = self.move
         for edit in edits:
             move = self._edited(move, edit)

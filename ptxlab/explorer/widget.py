@@ -381,7 +381,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
             if self._moves is None:
                 self.state.look = self._look()
             change_instruction(self.state, form)
-            self._moves = None
+            self._leave_move()
             self._finding = ""
         self._show()
 
@@ -394,6 +394,12 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         self.state.look = self._look()
         self._moves = MoveState(first_move(form, seed=self.state.seed), self.state.seed)
         self._came_from_product = True
+
+    def _leave_move(self) -> None:
+        """Show what multiplies again; if nothing did before, there is nothing to go back to."""
+        if self._moves is not None and not self._came_from_product:
+            self.state.history, self.state.notices = History(), ()
+        self._moves = None
 
     def _product(self) -> Product:
         """The instruction, for what only those that multiply have."""
@@ -414,7 +420,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
     @property
     def chip(self) -> str:
         """The chip whose D is shown, such as "sm_90", or "GPU"; assign another that has the instruction."""
-        return self.state.results.chip
+        return self.state.results.chip if self._moves is None else ""
 
     @chip.setter
     def chip(self, chip: str) -> None:
@@ -553,7 +559,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
             return False
         with self.state.all_or_nothing():
             edit.apply(self.state)
-        self._moves = None
+        self._leave_move()
         return True
 
     def undo(self) -> None:
@@ -937,34 +943,20 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
 
     def _select(self, selection: Any) -> None:
         """Select a cell and, as a click does, the lane that holds it."""
-        if self._moves is not None:
-            self._select_word(selection)
-            return
-        matrices = self.state.matrices
-        cell = parse_selection(selection, {name: matrices.operand(name).shape for name in matrices.names})
-        lane = None
-        if cell:
+        matrices, moves = self.state.matrices, self._moves
+        if moves is None:
+            shapes = {name: matrices.operand(name).shape for name in matrices.names}
+        else:
+            shapes = moves.move.shapes
+        cell, lane = parse_selection(selection, shapes), None
+        if cell and moves is not None:
+            lane = moves.move.thread_of(**cell)
+        elif cell:
             lane = matrices.lane_of(**cell)
             lane = thread_of(self.state, **cell) if lane is None else lane
         with self.view.hold_sync():
             if lane is not None:
                 self.view.lane = lane
-            self.view.selected = cell
-
-    def _select_word(self, selection: Any) -> None:
-        """Select a word that is moved, and the thread that has it in a register."""
-        move = self._moves.move if self._moves is not None else None
-        if move is None:
-            return
-        cell = parse_selection(selection, {name: move.words(name).shape for name in move.names})
-        with self.view.hold_sync():
-            if cell and cell["name"] == move.registers:
-                self.view.lane = cell["row"]
-            elif cell and move.registers:
-                word = cell["row"] * move.tensor_columns + cell["column"]
-                threads_of_word = np.argwhere(move.slots == word)
-                if threads_of_word.size:
-                    self.view.lane = int(threads_of_word[0, 0])
             self.view.selected = cell
 
     def _restore_view(self, shared_traits: Mapping[str, Any]) -> None:
