@@ -381,6 +381,8 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
             source = "assumed: held once for each group of lanes, as in layout B"
         elif element.bits == 6 and not container:
             source = "assumed: 6 bits after 6 bits, across columns; a picture in the PTX ISA"
+        elif element.bits == 4 and not container and self.row.types is KINDS["f8f6f4"].types:
+            source = "assumed: without padding, as in shared memory; the PTX ISA names 6-bit types only"
         elif self.k > self.descriptor.depths[0] and self.row.types is KINDS["f8f6f4"].types:
             source = "assumed: packed as with the smaller K; for this one the PTX ISA names 6-bit types only"
         layout = self.path.multiplicand(*shape)
@@ -396,10 +398,10 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
     def _container(self, element: DType) -> tuple[int, int]:
         """Bits that an element of A takes in tensor memory if not its own, and how many of them are below it.
 
-        Elements of 6 bits have 8 with the smaller K, and their own 6 with the larger.
+        Elements of 4 and 6 bits have 8 with the smaller K, and their own with the larger.
         """
         wide_k = self.k > self.descriptor.depths[0]
-        if self.row.types is not KINDS["f8f6f4"].types or element.bits >= 8 or (wide_k and element.bits == 6):
+        if self.row.types is not KINDS["f8f6f4"].types or element.bits >= 8 or wide_k:
             return 0, 0
         return 8, _PADDING.get(element.name, 0)
 
