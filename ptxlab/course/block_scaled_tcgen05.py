@@ -812,7 +812,7 @@ _FIRST = 32  # column of tensor memory at which SFB begins
     "23.6",
     "A loop multiplies mxfp4, `kind::mxf4`, with N = 256 over K = 256: four instructions of K = 64, each "
     "with two scales for a column of B. The scales of B are in tensor memory from column 32 on: first the "
-    "tiles with the first four scales of all 256 columns of B, behind them the tiles with the other four. "
+    "tiles with the first four scales of all 256 columns of B, then the tiles with the other four. "
     "**For each instruction, give the column that it gets as the address of SFB, and the SFB id in its "
     "descriptor.**",
     "steps = ...  # (column, id, column, id, column, id, column, id)",
@@ -977,7 +977,7 @@ _STAGE = _Stage()
     "23.9",
     f"A kernel multiplies A of 512 x 2048 in nvfp4. One of its blocks has rows {_STAGE.first_row} to "
     f"{_STAGE.first_row + 127} of A and computes with M = 128. In each stage it has 256 of K in shared "
-    "memory, with four tiles of scales of A, 512 bytes each, one behind the other in the order of K. Then "
+    "memory, with four tiles of scales of A, 512 bytes each, one after the other in the order of K. Then "
     f"one thread issues four `tcgen05.cp.32x128b.warpx4`, tile t to column {_STAGE.columns} + 4t, and four "
     f"`tcgen05.mma`.\n\nThis is the stage from k = {_STAGE.first_k} on. `A[{_STAGE.row}][{_STAGE.k}]` is "
     f"stored as `0x{_STAGE.codes[0]:x}`, its scale as `0x{_STAGE.scales[0]:02x}`; "

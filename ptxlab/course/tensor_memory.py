@@ -450,7 +450,7 @@ STOPS = (
         "hand over",
         "// One arrival",
         "The mbarrier expects one arrival, that of `commit`. Behind the barrier of the block all threads may "
-        "read the address. The two fences order what happens in tensor memory before and behind it.",
+        "read the address. The two fences order what happens in tensor memory before and after it.",
     ),
     Stop(
         "where things are",
@@ -484,7 +484,7 @@ STOPS = (
     Stop(
         "D",
         "// D to",
-        "Each thread loads its lane, and `load` waits (`wait::ld`) behind each `ld`. That is plain, and "
+        "Each thread loads its lane, and `load` waits (`wait::ld`) after each `ld`. That is plain, and "
         "slow: a real kernel loads 32 or more columns at once and waits for all of them.",
     ),
     Stop(

@@ -50,8 +50,8 @@ class Repack(RepackPlan):
     def __call__(self, *registers: ArrayLike) -> NDArray[Any]:
         """Registers of the source [..., lanes, registers] -> those of the target.
 
-        Of several tiles: one array for each, or one with their registers behind each other. The result has
-        the registers of all target tiles behind each other.
+        Of several tiles: one array for each, or one with their registers one after another. The result
+        has the registers of all target tiles one after another.
         """
         words = self.words(registers)
         result = self._run(words.reshape(-1, words.shape[-2] * words.shape[-1]))

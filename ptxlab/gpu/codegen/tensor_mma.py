@@ -101,7 +101,7 @@ def source(form: Tcgen05Mma, modifiers: Modifiers) -> str:
 
 
 def _units(tensors: list[TensorOperand]) -> list[int]:
-    """Where operands begin, one behind the other, in units of columns."""
+    """Where operands begin, one after the other, in units of columns."""
     starts = [0]
     for tensor in tensors[:-1]:
         starts.append(starts[-1] + -(-tensor.columns // _COLUMN_UNIT))

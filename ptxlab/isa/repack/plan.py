@@ -272,7 +272,7 @@ class RepackPlan:
         else:
             shapes = " and ".join(str(array.shape) for array in arrays) or "nothing"
             tiles = (
-                "" if len(side.operands) == 1 else f", those of {len(side.operands)} tiles behind each other"
+                "" if len(side.operands) == 1 else f", those of {len(side.operands)} tiles one after another"
             )
             raise PtxlabError(
                 f"{self.describe()}: found registers of shape {shapes}; it takes [..., {self.lanes} lanes, "

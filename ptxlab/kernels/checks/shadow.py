@@ -122,7 +122,7 @@ class Shadow:
         return kept[2], kept[3]
 
     def entries(self, offsets: NDArray[np.int64], width: int) -> tuple[NDArray[np.int64], int]:
-        """The entries of accesses, those of each one behind each other, and how many each has."""
+        """The entries of accesses, those of each one side by side, and how many each has."""
         common = int(np.bitwise_or.reduce(offsets, initial=_LARGEST | width))
         shift = (common & -common).bit_length() - 1  # of the widest entries that no access cuts
         shift = self._shift if 0 <= self._shift <= shift else self._refine(offsets, width, shift)

@@ -774,7 +774,7 @@ class _Reader:
     def _call(
         self, body: _Body, opcode: str, operands: Sequence[Operand]
     ) -> list[tuple[str, Sequence[Operand]]]:
-        """A call; registers and numbers that it passes go through parameters, before it and behind it."""
+        """A call; registers and numbers that it passes go through parameters, before it and after it."""
         before: list[tuple[str, Sequence[Operand]]] = []
         behind: list[tuple[str, Sequence[Operand]]] = []
         passed: list[Operand] = []

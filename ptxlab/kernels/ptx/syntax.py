@@ -137,7 +137,7 @@ class Sink:
 
 @dataclass(frozen=True, slots=True)
 class LabelTarget:
-    """A label; `index` is that of the instruction behind it."""
+    """A label; `index` is that of the instruction after it."""
 
     name: str
     index: int
