@@ -89,7 +89,8 @@ def page() -> Page:
     out.heading(2, "Registers of tcgen05.ld and tcgen05.st")
     out.add(
         "(thread of a warp, register) -> lane + lanes * column, at x1. Warp w of a warpgroup reaches lanes "
-        "32w to 32w + 31; shapes of 16 lanes reach the lower or the upper half of them."
+        "32w to 32w + 31; shapes of 16 lanes reach the lower or the upper half of them. "
+        '`ptxlab.explore("tcgen05.ld.sync.aligned.16x256b.x2.b32")` shows the way of each word.'
     )
     out.add(_loads())
     loads = [f"tcgen05.ld.sync.aligned.{shape}.x{count}.b32" for shape, count in _SAME_COLUMNS]
