@@ -339,6 +339,18 @@ class Transfer(ExecutableForm, TransferForm):
     ['0x10000', '0x30002', '0x50004', '0x70006', '0x90008']
     """
 
+    def figure(self, what: str | None = None, *, title: bool = True, **options: Any) -> Any:
+        """A Plotly figure: of its registers, as the manual draws them, or of one `lane` as bit fields.
+
+        >>> import ptxlab
+        >>> ldmatrix = ptxlab.instruction("ldmatrix.sync.aligned.m8n8.x4.shared.b16")
+        >>> ldmatrix.figure("lane", lane=5).layout.meta["title"]
+        'R in lane 5 of ldmatrix.sync.aligned.m8n8.x4.shared.b16'
+        """
+        from .views.figures import figure
+
+        return figure(self, what, title=title, **options)
+
     def emulate(self, *arguments: ArrayLike, stride: int | None = None, offset: int = 0) -> NDArray[Any]:
         """What the instruction does, with any leading batch axes; `inputs` names its arguments.
 
@@ -400,10 +412,11 @@ class TensorInstruction(MatrixInstruction, Tcgen05Mma):
     _TARGET = "sm_100a"
 
     def figure(self, what: str = "D", *, title: bool = True, **options: Any) -> Any:
-        """A Plotly figure of a matrix in tensor or shared memory, of the descriptor, or of a trace.
+        """A Plotly figure: of a matrix where it is, of the product, scales, a lane, the descriptor, a trace.
 
-        `what` is "D", "A", "B", "E", "SFA", "SFB", "descriptor" or "trace"; those in tensor memory
-        have the options of `ptxlab.figures.tensor_memory`.
+        `what` is "D", "A", "B", "C", "E", "SFA", "SFB", "product", "scales", "metadata", "lane", "descriptor"
+        or "trace". Matrices in tensor memory have the options of `ptxlab.figures.tensor_memory` or, with
+        `matrix`, `codes` or `registers`, those of `ptxlab.figures.values`.
 
         >>> import ptxlab
         >>> ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=32)

@@ -171,6 +171,15 @@ def test_runs_of_rows_in_tensor_memory_and_of_loads() -> None:
     loads = ("tcgen05.ld.sync.aligned.32x32b.x8.b32", "tcgen05.ld.sync.aligned.16x256b.x1.b32")
     (grid,) = views.runs(*loads).grids
     assert [cell.width for cell in grid.cells] == [8, 2, 2, 2, 2]
+    sparse = ptxlab.instruction("tcgen05.mma.sp.cta_group::1.kind::f16", m=128, n=64).a_from("tensor")
+    a = next(grid for grid in views.product(sparse).grids if grid.name == "A")
+    ws = ptxlab.instruction("tcgen05.mma.ws.sp.cta_group::1.kind::f16", m=64, n=64).a_from("tensor")
+    dense = ws.prune(np.ones((64, 32)))
+    (grid,) = views.values(ws, "A", dense).grids
+    assert {text.splitlines()[1] for text in grid.hover[5, dense[5] != 0][:2]} == {
+        f"lanes 5, 69, column 0, bits [{bits}]" for bits in ("15..0", "31..16")
+    }
+    assert a.title == "compressed A 128x16 f16" and a.at(40, 0).text == "lanes 32..63 columns 0..7"
 
 
 @each(
@@ -218,6 +227,8 @@ def test_figures_by_name_and_their_parameters() -> None:
     assert LOAD.figure("lane", lane=37).layout.meta["title"].startswith("Registers in thread 37")
     with pytest.raises(PtxlabError, match="no figure 'metadata' .* there are product, A, B, C, D, scales"):
         SCALED.figure("metadata")
+    with pytest.raises(PtxlabError, match="no figure 'D' of ldmatrix.* there are R, lane"):
+        ptxlab.instruction("ldmatrix.sync.aligned.m8n8.x1.shared.b16").figure("D")
     for name in ("tensor_memory", "values", "product", "scales", "lane", "runs"):
         drawn, viewed = (getattr(module, name) for module in (figures, views))
         assert inspect.signature(drawn).parameters == inspect.signature(viewed).parameters

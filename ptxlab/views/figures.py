@@ -26,9 +26,10 @@ from ..isa.instruction_descriptor import InstructionDescriptor
 from ..isa.mma import MmaForm
 from ..isa.modifiers import Modifiers
 from ..isa.operands import Operands
-from ..isa.parse import parse_any, parse_product
+from ..isa.parse import parse_any
 from ..isa.repack import RepackPlan
 from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Move
+from ..isa.transfer import TransferForm
 from ..memory import Conflicts, Descriptor, TensorMap, Tile
 from ..numerics.steps import Trace
 from ..numerics.trace import trace as trace_operands
@@ -526,9 +527,7 @@ def product() -> None:
     """
 
 
-def figure(
-    ins: MmaForm | Tcgen05Form | str, what: str | None = None, *, title: bool = True, **options: Any
-) -> Figure:
+def figure(ins: Form | str, what: str | None = None, *, title: bool = True, **options: Any) -> Figure:
     """The figure called "product", "A", "B", "C", "D", "stored", "metadata", "scales", "lane" or "trace".
 
     A matrix with numbers is drawn as `values` does it, without them as `fragment` does; of a sparse
@@ -538,7 +537,7 @@ def figure(
     Of tcgen05.mma there are the same; its matrices in tensor memory ("D", "A", "E", "SFA", "SFB") take,
     without numbers, the options of `tensor_memory`, and "descriptor" has the bits of the instruction
     descriptor. Of tcgen05.ld and .st, "R" takes those of `tensor_registers`, and "lane" draws a thread; of
-    tcgen05.cp there is "T", what it writes.
+    tcgen05.cp there is "T", what it writes; of ldmatrix and other transfers their fragment, and "lane".
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
@@ -546,15 +545,15 @@ def figure(
     'Lane 5 of mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32'
     """
     form = parse_any(ins)
-    if isinstance(form, Tcgen05Form) and not isinstance(form, Tcgen05Mma):
-        return chart(_move_picture(form, what, options), title=title)
-    return chart(_picture(parse_product(form), what, options), title=title)
+    if isinstance(form, MmaForm | Tcgen05Mma):
+        return chart(_picture(form, what, options), title=title)
+    return chart(_move_picture(form, what, options), title=title)
 
 
-def _move_picture(form: Tcgen05Form, what: str | None, options: dict[str, Any]) -> Picture:
-    """The figure of an instruction of tcgen05 that multiplies nothing."""
-    known = [*form.tensors, *form.operands]
-    known += ["lane"] if form.operands else []
+def _move_picture(form: TransferForm | Tcgen05Form, what: str | None, options: dict[str, Any]) -> Picture:
+    """The figure of an instruction that multiplies nothing: ldmatrix, tcgen05.ld and others."""
+    known = [*form.tensors] if isinstance(form, Tcgen05Form) else []
+    known += [*form.operands, "lane"] if form.operands else []
     if not known:
         raise PtxlabError(
             f"no figure of {form.mnemonic}: it has no matrices; tcgen05.mma, .ld, .st and .cp have figures"
@@ -564,18 +563,15 @@ def _move_picture(form: Tcgen05Form, what: str | None, options: dict[str, Any]) 
         raise PtxlabError(f"no figure {quoted(what)} of {form.mnemonic}; there are {listing(known, 8)}")
     if name == "lane":
         _check_options(name, register_pictures.lane, options, ("ins", "operand"))
-        return register_pictures.lane(form, **{"operand": "R", "lane": 0, **options})
-    if name == "R":
+        return register_pictures.lane(form, **{"operand": next(iter(form.operands)), "lane": 0, **options})
+    if isinstance(form, TransferForm):
+        _check_options(name, fragment_pictures.fragment, options, ("ins", "name"))
+        return fragment_pictures.fragment(form, name, **options)
+    if isinstance(form, Tcgen05Move) and name == "R":
         _check_options(name, tensor_pictures.tensor_registers, options, ("move",))
-        return tensor_pictures.tensor_registers(_as_move(form), **options)
+        return tensor_pictures.tensor_registers(form, **options)
     _check_options(name, tensor_pictures.tensor_memory, options, ("ins", "operand"))
     return tensor_pictures.tensor_memory(form, name, **options)
-
-
-def _as_move(form: Tcgen05Form) -> Tcgen05Move:
-    if not isinstance(form, Tcgen05Move):
-        raise PtxlabError(f"{form.mnemonic} moves no registers; tcgen05.ld and tcgen05.st do")
-    return form
 
 
 def _picture(ins: MmaForm | Tcgen05Mma, what: str | None, options: dict[str, Any]) -> Picture:

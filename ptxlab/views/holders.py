@@ -357,7 +357,7 @@ class _InTensorMemory(Holders):
 
     def _group(self, row: int) -> tuple[str, ...]:
         """What holds a row: its CTA and its warps; of scale factors the column, in all warps."""
-        lanes = np.unique(self.lanes[row])
+        lanes = np.unique(self.lanes[row] if self.every is None else self.every[:, row])
         lanes = lanes[lanes >= 0]
         cta = f"CTA {lanes[0] // LANES}, " if self.operand.ctas > 1 else ""
         if self.operand.name == "SFA":
@@ -389,6 +389,13 @@ class _InTensorMemory(Holders):
 
     def check_lane(self, lane: int) -> int:
         return as_index(lane, "lane", self.lane_count)
+
+    def expanded(self, positions: NDArray[Any], columns: int) -> Holders:
+        held = super().expanded(positions, columns)
+        if self.every is None or not isinstance(held, _InTensorMemory):
+            return held
+        copies = [replace(self, lanes=lanes, every=None).expanded(positions, columns) for lanes in self.every]
+        return replace(held, every=np.stack([copy.lanes for copy in copies]))
 
 
 @lru_cache(maxsize=4096)

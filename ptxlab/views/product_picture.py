@@ -354,7 +354,9 @@ def _holders(ins: Product, lane: int | None) -> Picture:
     if isinstance(ins, Tcgen05Mma):
         grids = [replace(key, spot=(0, 0)) for key in colour_keys("warp", 0, LANES)]
     for name in ("B", "A", "D"):
-        op = product_operand(ins, name)
+        op, title = product_operand(ins, name), name
+        if name == "A" and ins.sparse and isinstance(ins.a, TensorOperand):
+            op, title = ins.a, _TITLES["stored"]  # what is there of it
         rows, columns = op.shape
         if isinstance(op, TensorOperand):
             grid = _tensor_grid(op, lane)
@@ -362,11 +364,11 @@ def _holders(ins: Product, lane: int | None) -> Picture:
             grid = _shared_grid(ins, op)
         elif isinstance(ins, MmaForm):
             grid = fragment(ins, name, lane=lane, dense=name == "A" and ins.sparse).grids[0]
-        grid = replace(grid, spot=_SPOTS[name], title=f"{name} {rows}x{columns} {op.dtype}")
+        grid = replace(grid, spot=_SPOTS[name], title=f"{title} {rows}x{columns} {op.dtype}")
         grids.append(_diagonal(ins, grid) if ins.mma_count > 1 and name == "D" else grid)
     notes = _notes(ins, True)
     if isinstance(ins, Tcgen05Mma):
-        notes.append("lanes and columns of tensor memory")
+        notes.append("in the cells: lanes and columns of tensor memory")
         notes += colour_notes("warp", LANES, tensor=True)
         if lane is not None:
             of_cta = f" of CTA {lane // LANES}" if ins.d.ctas > 1 else ""
@@ -412,10 +414,11 @@ def _tensor_grid(op: TensorOperand, lane: int | None) -> Grid:
     cells, hover = [], np.empty(op.shape, dtype=object)
     for (top, bottom), (left, right) in itertools.product(pairwise(down), pairwise(across)):
         first = int(held.lanes[top, left])
+        copies = op.layout.coords()[:, op.start[0] + top, op.start[1] + left, 0] % LANES
         words = held.words[top, left:right]
         cta = f"CTA {first // LANES}, " if op.ctas > 1 else ""
         lines = (
-            f"{cta}lanes {index_range(first % LANES, bottom - top)}",
+            f"{cta}lanes {', '.join(index_range(int(lane), bottom - top) for lane in copies)}",
             f"columns {index_range(int(words[0]), int(words[-1] - words[0]) + 1)}",
         )
         tint = colour_of_warp(first % LANES // 32)

@@ -14,6 +14,7 @@ from ..isa.mma import MmaForm
 from ..isa.parse import parse_any
 from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Move
 from ..isa.tensor_memory import LANES, TensorOperand
+from ..isa.transfer import TransferForm
 from .grid import Cell, Grid, Header, headers
 from .holders import AnyOperand, Holders, figures_of, holders, product_operand
 from .labels import index_range
@@ -83,8 +84,8 @@ def runs(*instructions: Form | str, operand: str = "A", title: bool = True) -> P
 def _row(form: Form, name: str) -> Holders:
     """Who holds the matrix whose first row is drawn."""
     operand: AnyOperand | None = None
-    if isinstance(form, Tcgen05Move) and "R" in form.operands:
-        operand = form.operands["R"]
+    if isinstance(form, Tcgen05Move | TransferForm) and form.operands:
+        operand = next(iter(form.operands.values()))
     elif isinstance(form, Tcgen05Mma) and (name != "A" or form.a_space == "tensor"):
         operand = form.a if name == "A" else product_operand(form, name)
     elif isinstance(form, MmaForm):
@@ -140,7 +141,7 @@ def _form_name(form: Form, name: str) -> str:
         return f"{form.family}, layout {form.path.name}, {kind}, {form.shape}"
     if isinstance(form, Tcgen05Move):
         return f"{form.family}, {form.shape}.x{form.count}"
-    return form.mnemonic
+    return f"{form.family}, {form.shape}"
 
 
 def _headings(places: int, unit: int) -> tuple[Header, ...]:
@@ -160,7 +161,7 @@ def _axis(rows: list[Holders]) -> str:
 
 def _title(rows: list[Holders]) -> str:
     names = list(dict.fromkeys(held.operand.name for held in rows))
-    if names == ["R"]:
+    if all(held.operand.axes == ("lane", "column") for held in rows):
         return "Lane 0 of tensor memory in registers"
     return f"Row 0 of {listing(names)}"
 
@@ -168,7 +169,7 @@ def _title(rows: list[Holders]) -> str:
 def _notes(rows: list[Holders], places: int, unit: int) -> tuple[str, ...]:
     tensor = [isinstance(held.operand, TensorOperand) for held in rows]
     notes = [f"one place: {unit} columns" if unit > 1 else f"the first {places} columns at most"]
-    if all(held.operand.name == "R" for held in rows):
+    if all(held.operand.axes == ("lane", "column") for held in rows):
         notes.append("T0 is thread 0 of a warp")
     elif not all(tensor):
         notes.append("T0 is lane 0")

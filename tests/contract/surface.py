@@ -519,6 +519,8 @@ def _transfers() -> Iterator[Call]:
         yield call("Transfer.supports", form.supports, target="sm_90")
         yield call("Transfer.ptx_version_for", form.ptx_version_for, target="sm_90")
         yield call("Transfer.ptx_module", form.ptx_module, target="sm_90")
+        if with_widgets():
+            yield call("Transfer.figure", form.figure, what="lane", lane=5, title=True)
         yield call("Transfer.operand", form.operand, name=operand.name)
         yield call("Transfer.__eq__", form.__eq__, other=form)
     yield call("Transfer.of", ptxlab.Transfer.of, form=form)
