@@ -34,7 +34,7 @@ def measure(args: argparse.Namespace, style: Style) -> str | int:
     form = measurable(args.instruction)
     if args.a is not None:
         if not isinstance(form, MmaForm) or form.lanes != 128:
-            raise PtxlabError(f"--a {args.a}: only wgmma takes A from either; {form.mnemonic} does not")
+            raise PtxlabError(f"--a {args.a}: only wgmma, not {form.mnemonic}, can take A from shared memory")
         form = form.a_from(args.a)
     if args.recorded is not None:
         result = measured(form, args.recorded)

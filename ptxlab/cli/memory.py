@@ -103,9 +103,9 @@ def check(args: argparse.Namespace, style: Style) -> str:
 def _tcgen05(args: argparse.Namespace, form: Tcgen05Form, style: Style) -> str:
     """The 32-bit descriptor of a tcgen05.mma, or the 64-bit descriptor of its A or B."""
     if not isinstance(form, Tcgen05Mma):
-        raise PtxlabError(f"--instruction {form.mnemonic}: of tcgen05 only mma has descriptors to judge")
+        raise PtxlabError(f"--instruction {form.mnemonic}: of tcgen05, only mma has descriptors to check")
     if args.tile is not None:
-        raise PtxlabError("of tcgen05 give a descriptor of 32 or 64 bits, without --tile")
+        raise PtxlabError("for tcgen05, give a descriptor of 32 or 64 bits, without --tile")
     if args.code is None or 0 <= args.code < 1 << 32:
         return _instruction_descriptor(args, form, style)
     fields = descriptor(args.code, family="tcgen05")

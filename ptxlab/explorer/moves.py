@@ -341,7 +341,7 @@ def placed(move: Move, lane: int, column: int, split: int | None) -> Move:
         farthest = columns - column - form.columns // 2
         if not 0 <= split <= farthest:
             raise PtxlabError(
-                f"split {quoted(split)}: the second half is 0 to {farthest} columns behind the first"
+                f"split {quoted(split)}: the second half is 0 to {farthest} columns after the first"
             )
     return replace(move, lane=lane, column=column, split=split)
 

@@ -52,7 +52,7 @@ def parse_any(text: str | Form, *, descriptor: int | None = None, **parts: objec
         return form
     if not isinstance(form, Tcgen05Mma):
         part = "descriptor" if descriptor is not None else next(iter(parts))
-        raise PtxlabError(f"{part}: only tcgen05.mma has a descriptor; {form.mnemonic} says all itself")
+        raise PtxlabError(f"{part}: only tcgen05.mma has a descriptor; the name {form.mnemonic} says it all")
     return form.with_descriptor(descriptor, **parts)
 
 

@@ -40,7 +40,7 @@ def matmul_arrays(ins: MmaForm, call: GpuArrays) -> Any:
     if ins.sparse:
         if not has_kernel(ins):
             raise PtxlabError(
-                f"{ins.mnemonic} on arrays on the GPU: there is no sparse kernel of it, so pass NumPy arrays"
+                f"{ins.mnemonic} on arrays on the GPU: there is no sparse kernel for it; pass NumPy arrays"
             )
         return multiply_compressed(ins, call, compress_arrays(ins, call), call.arrays["B"], c)
     d = call.empty((m, n), element_types(ins.d))

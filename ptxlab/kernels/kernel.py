@@ -17,7 +17,7 @@ from ..gpu.kernel_launch import launch_kernel
 from ..isa.targets import GENERATIONS, check_target
 from ..memory import TensorMap
 from .checks import DistributedChecks, RegisterPlans, Report, checkers
-from .ptx import Function, Module, read_ptx
+from .ptx import Function, Module, plain_name, read_ptx
 from .simulator import (
     Array,
     HazardError,
@@ -84,7 +84,7 @@ class Kernel(Generic[R]):
     @property
     def title(self) -> str:
         """Its name as people know it, for messages: that in C++, without parameters."""
-        return self._expression or _unmangled(self.name)
+        return self._expression or plain_name(self.name)
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -249,18 +249,6 @@ class Kernel(Generic[R]):
                 "a contiguous copy (torch: .contiguous(), CuPy: cupy.ascontiguousarray)"
             )
         return array.pointer
-
-
-def _unmangled(name: str) -> str:
-    """The identifiers in a name that C++ has mangled: `_Z5twicePf` is twice, `_ZN3lab4copyEv` lab::copy."""
-    nested = name.startswith("_ZN")
-    rest = name[3 if nested else 2 :]
-    identifiers: list[str] = []
-    while name.startswith("_Z") and (size := re.match(r"\d+", rest)) and (nested or not identifiers):
-        end = size.end() + int(size[0])
-        identifiers.append(rest[size.end() : end])
-        rest = rest[end:]
-    return "::".join(identifiers) or name
 
 
 def kernel(

@@ -325,7 +325,7 @@ def _check_constants(row: Row, constants: Mapping[str, int], ins: MmaForm, resul
         stored = 8 * _ROW // dtype(result).bits
         if constants["B_BY_ROWS"]:
             if ins.a.dtype.bits != 16:
-                raise PtxlabError(f"b_by_rows: wgmma transposes 16-bit types only, no {ins.a_type}")
+                raise PtxlabError(f"b_by_rows: wgmma transposes 16-bit types only, not {ins.a_type}")
             shared = 64 * constants["CLUSTER_M"]
         units["BLOCK_N"] = (math.lcm(shared, stored), "what clusters share and TMA stores")
     if "WARPS_M" in constants:

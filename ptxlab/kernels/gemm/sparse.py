@@ -255,7 +255,7 @@ def compress_kernel(bits: int) -> Kernel[Result]:
     <kernel compress<unsigned short>(u64, u32, u32, u64, u32, u64, u64, u64) for sm_80>
     """
     if bits not in _CODES:
-        raise PtxlabError(f"bits={quoted(bits)}: compressed are elements of {listing(_CODES)} bits")
+        raise PtxlabError(f"bits={quoted(bits)}: elements of {listing(_CODES)} bits can be compressed")
     return kernel(source_files()["compress.cu"], f"compress<{_CODES[bits]}>", "sm_80")
 
 
@@ -623,7 +623,7 @@ def _check_constants(row: Row, constants: dict[str, int], result_bytes: int, bit
             units["BLOCK_N"] = math.lcm(units["BLOCK_N"], 64)  # columns of a box
             most["STEPS"] = 2  # 64 rows of a box
             if bits != 16:
-                raise PtxlabError(f"b_by_rows: wgmma transposes 16-bit types only, no {bits}-bit ones")
+                raise PtxlabError(f"b_by_rows: wgmma transposes 16-bit types only, not {bits}-bit ones")
     for name, unit in units.items():
         if constants[name] % unit:
             raise PtxlabError(
@@ -673,7 +673,7 @@ def multiply_compressed(
 ) -> Any:
     """A B + C with a sparse instruction, of matrices on the GPU; D is of the library of the call."""
     if not has_kernel(form):
-        raise PtxlabError(f"{form.mnemonic}: there is no sparse kernel of it; pass NumPy arrays")
+        raise PtxlabError(f"{form.mnemonic}: there is no sparse kernel for it; pass NumPy arrays")
     check_device(form)
     check_compressed(form, A, B.shape)
     if 0 in (A.shape[0], B.shape[1]):

@@ -36,13 +36,22 @@ def type_bits(name: str) -> int | None:
 
 
 def plain_name(name: str) -> str:
-    """The name of a variable, as the source has it: those of functions are mangled.
+    """The name of a kernel or variable as the source has it: C++ mangles those of functions, and inside them.
 
-    >>> plain_name("_ZZ4gemmE4full")
-    'full'
+    >>> plain_name("_Z5twicePf"), plain_name("_ZN3lab4copyEv"), plain_name("_ZZ4gemmE4full")
+    ('twice', 'lab::copy', 'full')
     """
-    match = re.fullmatch(r"_Z.*?E(\d+)(\w+)", name)
-    return match[2][: int(match[1])] if match else name
+    local = re.fullmatch(r"_ZZ.*?E(\d+)(\w+)", name)
+    if local is not None:
+        return local[2][: int(local[1])]
+    nested = name.startswith("_ZN")
+    rest = name[3 if nested else 2 :]
+    identifiers: list[str] = []
+    while name.startswith("_Z") and (size := re.match(r"\d+", rest)) and (nested or not identifiers):
+        end = size.end() + int(size[0])
+        identifiers.append(rest[size.end() : end])
+        rest = rest[end:]
+    return "::".join(identifiers) or name
 
 
 @dataclass(frozen=True, slots=True)
