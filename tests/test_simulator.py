@@ -351,6 +351,17 @@ def test_refusals(name: str, arguments: tuple[object, ...], sentence: str) -> No
         )
 
 
+def test_arrays_that_share_memory() -> None:
+    """Views of the same bytes are one argument, as they are on a GPU; those of some of them are refused."""
+    kernel = ptxlab.kernel('extern "C" __global__ void f(int* x, int* y) { x[threadIdx.x] = 1; *y += x[5]; }')
+    memory = np.zeros(64, np.int32)
+    kernel.simulate(1, 1, memory[:32], memory[32:])
+    kernel.simulate(1, 1, memory, memory[:].view(np.uint32))
+    assert memory[0] == 1 and memory[32] == 0
+    with pytest.raises(PtxlabError, match="arguments 1 and 2 of f: the arrays share a part of their memory"):
+        kernel.simulate(1, 1, memory[8:], memory[:32])
+
+
 def test_a_loop_that_never_ends() -> None:
     kernel = ptxlab.kernel('extern "C" __global__ void f(volatile int* x) { while (*x == 0); }')
     with pytest.raises(PtxlabError, match=r"ptxlab.cu:1: warps have executed 500 instructions.*larger limit"):

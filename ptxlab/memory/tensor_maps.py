@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._util.arguments import as_array, as_int, is_a, is_name
-from ..errors import PtxlabError, listing, quoted
+from ..errors import PtxlabError, counted, listing, quoted
 from ..isa.convert import convert
 from ..isa.dtypes import dtype
 from ..isa.targets import check_target
@@ -670,7 +670,10 @@ def _as_sizes(values: object, what: str, count: int, most: int) -> tuple[int, ..
     if isinstance(values, np.ndarray) and values.ndim == 1 and values.size <= 2 * _MOST_AXES:
         values = values.tolist()
     if not isinstance(values, tuple | list) or len(values) != count:
-        raise PtxlabError(f"{what}={quoted(values)}: the array has {count} axes, so it takes {count} numbers")
+        axes = "1 axis" if count == 1 else f"{count} axes"
+        raise PtxlabError(
+            f"{what}={quoted(values)}: the array has {axes}, so it takes {counted(count, 'number')}"
+        )
     sizes = tuple(as_int(value, what) for value in values)
     if min(sizes) < 1 or max(sizes) > most:
         raise PtxlabError(f"{what}={quoted(sizes)}: TMA takes 1 to {most} along each axis")

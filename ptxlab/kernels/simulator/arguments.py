@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -76,10 +77,33 @@ def check_arguments(function: Function, arguments: Sequence[object], title: str)
         listed = ", ".join(_describe(parameter) for parameter in parameters) or "none"
         count = counted(len(parameters), "argument")
         raise PtxlabError(f"{title} takes {count} ({listed}), found {len(arguments)}")
-    return [
+    checked = [
         _checked(argument, parameter, f"argument {number} of {title}")
         for number, (argument, parameter) in enumerate(zip(arguments, parameters, strict=True), 1)
     ]
+    _join_views(checked, title)
+    return checked
+
+
+def _join_views(arguments: list[KernelArgument], title: str) -> None:
+    """Arrays of the same bytes are one argument; those that share some of them cannot be device memory."""
+    arrays = sorted(
+        (argument.values.ctypes.data, argument.values.nbytes, number)
+        for number, argument in enumerate(arguments)
+        if isinstance(argument, Array) and argument.values.nbytes
+    )
+    for (start, size, number), (next_start, next_size, other) in pairwise(arrays):
+        if next_start >= start + size:
+            continue
+        if (start, size) != (next_start, next_size):
+            first, second = sorted((number + 1, other + 1))
+            raise PtxlabError(
+                f"arguments {first} and {second} of {title}: the arrays share a part of their memory; pass "
+                "one array and where to begin in it, or copies"
+            )
+        one, two = arguments[number], arguments[other]
+        if isinstance(one, Array) and isinstance(two, Array) and one.values is not two.values:
+            arguments[other] = arguments[number] = one if one.values.flags.writeable else two
 
 
 def _describe(parameter: Variable) -> str:
