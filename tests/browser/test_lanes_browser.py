@@ -34,8 +34,6 @@ LIT = """([pane, x, y]) => {
   return canvas.getContext("2d").getImageData(left, top, 1, 1).data[3] > 0;
 }"""
 
-THREAD = "() => Number(document.querySelector('.ptx-thread .ptx-number').value)"
-
 
 class Lanes(Shown):
     """The explorer, its lanes and their registers."""
@@ -516,8 +514,12 @@ def test_words_that_are_moved_lead_to_each_other(screen: Lanes, page: Any) -> No
     page.mouse.move(2, 2)
     page.keyboard.press("ArrowRight")  # past the edge
     screen.says("T[5][0] = 0x00140000 · lane 5, column 0 · comes from r0 of thread 20")
-    page.keyboard.press("Control+z")
-    shows(page, "[data-register='1'] .ptx-thread-hex", f"0x{page.evaluate(THREAD):04x}0001")
+    number = page.get_by_test_id("thread-number")
+    number.fill("37")
+    number.press("Enter")
+    shows(page, "[data-register='1'] .ptx-thread-hex", "0x0000cafe")
+    page.get_by_role("button", name="Undo (Ctrl+Z)").click()
+    shows(page, "[data-register='1'] .ptx-thread-hex", "0x00250001")
 
     page.locator("[data-move=shape]").select_option("16x256b")
     shows(page, ".ptx-mnemonic", "tcgen05.st.sync.aligned.16x256b.x2.b32")
