@@ -433,6 +433,15 @@ def test_a_move_is_edited_undone_shared_and_saved(tmp_path: Path) -> None:
         ex.run()
 
 
+def test_code_of_a_copy_reads_shared_memory_through_the_descriptor() -> None:
+    for name in ("128x256b", "4x256b", "32x128b.warpx4"):
+        ex = ptxlab.explore(f"tcgen05.cp.cta_group::1.{name}", address=2)
+        namespace: dict[str, Any] = {}
+        exec(ex.code(), namespace)
+        np.testing.assert_array_equal(namespace["D"], ex.D)
+        assert hex(namespace["tile"].code)[2:] in ex.view.instruction["shape"]
+
+
 def test_the_explorer_goes_from_products_to_moves_and_back() -> None:
     ex = ptxlab.explore(F16, n=16)
     ex.A = np.ones(ex.A.shape)

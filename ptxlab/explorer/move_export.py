@@ -12,6 +12,7 @@ import numpy as np
 from ..errors import PtxlabError, quoted
 from ..isa.parse import parse_any
 from ..isa.tcgen05 import Tcgen05Move
+from ..memory import Tcgen05Descriptor
 from .export import DAMAGED_LINK, code_literal, pack_link, unpack_line
 from .moves import Move, MoveState, Words, first_move, placed
 
@@ -108,21 +109,32 @@ def move_code(state: MoveState) -> str:
     move, form = state.move, state.form
     lines = [f'ins = ptxlab.instruction("{form.mnemonic}")']
     lines += [f"{name} = {_literal(move.words(name))}" for name in _inputs(move)]
-    arguments = ", ".join([*_inputs(move), f"address=0x{move.address:x}"])
+    takes = _inputs(move)
+    if move.descriptor is not None:
+        takes = ["memory", "tile", "C"]
+        lines += _shared_memory(move, move.descriptor)
+    arguments = ", ".join([*takes, f"address=0x{move.address:x}"])
     if move.split is not None:
         arguments += f", split={move.split}"
-    if form.family == "tcgen05.cp":
-        lines.append(f"D = copy_rows(ins, {arguments})")
-    elif form.reduces or form.compresses:
+    if form.reduces or form.compresses:
         lines += [f"parts = ins.emulate({arguments})", "D = np.column_stack(parts)"]
     else:
         lines.append(f"D = ins.emulate({arguments})")
     body = "\n".join(lines)
     imports = "import base64\nimport zlib\n\n" if "zlib." in body else ""
-    imports += "import numpy as np\nimport ptxlab\n"
-    if form.family == "tcgen05.cp":
-        imports += "from ptxlab.numerics.tensor_memory import copy_rows\n"
-    return f"{imports}\n{body}\n"
+    return f"{imports}import numpy as np\nimport ptxlab\n\n{body}\n"
+
+
+def _shared_memory(move: Move, tile: Tcgen05Descriptor) -> list[str]:
+    """Lines that put A into shared memory, where the descriptor leads to it."""
+    rows, words = move.a.shape
+    size = int(move.byte_addresses.max()) + 4
+    return [
+        f"tile = ptxlab.memory.Tcgen05Descriptor(address=0, leading={tile.leading}, stride={tile.stride})",
+        f"memory = np.zeros({size}, np.uint8)",
+        f"at = tile.addresses(np.arange({rows})[:, None], np.arange({words}), bits=32)",
+        "memory.view(np.uint32)[at // 4] = A",
+    ]
 
 
 def _literal(words: Words) -> str:

@@ -68,7 +68,7 @@ def move_info(state: MoveState) -> dict[str, Any]:
     (rows, columns), (source_rows, source_columns) = move.result.shape, move.a.shape
     return {
         "mnemonic": move.form.mnemonic,
-        "shape": f"taddr 0x{move.address:08x}",
+        "shape": _operands(move),
         "m": rows,
         "n": columns,
         "k": source_rows * source_columns,
@@ -102,6 +102,12 @@ def move_info(state: MoveState) -> dict[str, Any]:
     }
 
 
+def _operands(move: Move) -> str:
+    """What the mnemonic does not say: the address, and how shared memory is read."""
+    descriptor = "" if move.descriptor is None else f", s-desc 0x{move.descriptor.code:016x}"
+    return f"taddr 0x{move.address:08x}{descriptor}"
+
+
 def _matrix_info(move: Move, name: str) -> dict[str, Any]:
     side, dtype = move.sides[name], move.dtype
     rows, columns = move.words(name).shape
@@ -121,6 +127,8 @@ def _matrix_info(move: Move, name: str) -> dict[str, Any]:
         "axes": list(side.axes),
         "column_names": move.column_names if name == "D" else [],
     }
+    if name == "A" and move.descriptor is not None:
+        return info | {"byte_map": move.byte_addresses.astype(np.int16).tobytes()}
     if not move.registers:
         return info
     maps = _thread_maps(move, name)
@@ -254,13 +262,16 @@ def _target_lanes(move: Move) -> str:
 
 def _note(move: Move) -> str:
     form = move.form
-    notes = [f"assumed: {assumption}" for assumption in form.assumptions]
+    notes = []
     if form.threads == 32:
         notes.append("all four warps of a warpgroup execute it, each on its own 32 lanes")
     if form.cta_group == 2:
         notes.append("the other CTA of the pair does the same with its own memory")
     if form.family == "tcgen05.cp":
-        notes.append("rows are shown as the shared-memory descriptor leads to them")
+        notes.append(
+            "rows are in core matrices of 8 rows of 16 bytes, one after the other, without a swizzle"
+        )
+    notes += [f"assumed: {assumption}" for assumption in form.assumptions]
     return "; ".join(notes)
 
 

@@ -22,6 +22,7 @@ from ..isa.dtypes import DType
 from ..isa.tcgen05 import UNPACKED, Tcgen05Move
 from ..isa.tcgen05.form import element_type
 from ..isa.tensor_memory import COLUMNS, LANES
+from ..memory import Tcgen05Descriptor
 from ..numerics import tensor_memory
 from .edits import (
     DismissRefusal,
@@ -46,6 +47,7 @@ Words = NDArray[np.uint32]
 PATTERNS = ("addresses", "counting", "random", "one-hot", "zeros")
 _ELEMENTS = ("b32", "f32", "s32")  # how words can be read
 _LEAST_COLUMNS = 32  # that tcgen05.alloc allocates
+_CORE_ROWS, _CORE_BYTES = 8, 128  # of a core matrix in shared memory
 
 
 @dataclass(frozen=True)
@@ -129,6 +131,28 @@ class Move:
     def registers(self) -> str:
         """The name of what is in registers, or ""."""
         return next((name for name, side in self.sides.items() if side is _REGISTERS), "")
+
+    @property
+    def descriptor(self) -> Tcgen05Descriptor | None:
+        """How tcgen05.cp finds its rows here: core matrices of 8 rows of 16 bytes, one after the other.
+
+        >>> import ptxlab
+        >>> move = first_move(ptxlab.instruction("tcgen05.cp.cta_group::1.128x256b"))
+        >>> move.descriptor.leading, hex(move.byte_addresses[9, 5])   # of the second 16 bytes of rows, row 9
+        (2048, '0x894')
+        """
+        if self.form.family != "tcgen05.cp":
+            return None
+        groups = -(-self.a.shape[0] // _CORE_ROWS)
+        return Tcgen05Descriptor(address=0, leading=_CORE_BYTES * groups, stride=_CORE_BYTES)
+
+    @property
+    def byte_addresses(self) -> NDArray[np.int64]:
+        """Where the words that tcgen05.cp reads are in shared memory."""
+        if self.descriptor is None:
+            raise PtxlabError(f"{self.form.mnemonic} reads no shared memory; tcgen05.cp does")
+        rows, words = self.a.shape
+        return self.descriptor.addresses(np.arange(rows)[:, None], np.arange(words), bits=32)
 
     def words(self, name: str) -> Words:
         """A, C or D."""

@@ -1,6 +1,6 @@
 // tcgen05.ld, .st, .cp and .shift: which word goes where, in words and in colours, and what can be chosen.
 
-import { make, write, attribute } from "./util.js";
+import { make, write, attribute, typed } from "./util.js";
 import { cellText } from "./matrix.js";
 
 /** @type {WeakMap<Int32Array, MoveLinks>} */
@@ -66,6 +66,8 @@ export function moveFacts(matrices, { move, mnemonic }, cell) {
   const [across, down] = matrix.axes ?? ["row", "column"];
   const facts = [`${nameOf(matrices, cell)} = ${value}`];
   if (across !== "thread") facts.push(`${across} ${cell.row}, ${down} ${cell.column}`);
+  const bytes = typed(Int16Array, matrix.byte_map);
+  if (bytes) facts.push(`byte ${bytes[index]} (0x${bytes[index].toString(16).padStart(3, "0")})`);
   const linked = linkedWords(matrices, cell);
   const family = move?.family ?? mnemonic;
   if (cell.name === "C") return [...facts, `before ${family}`];

@@ -19,6 +19,7 @@ const LEAST_LANES = 128; // pixels
 const READABLE = { width: 46, height: 14 }; // a word at the largest zoom
 const READABLE_HEX = 58; // the width of one in hexadecimal
 const LEAST_MOVE = 180; // pixels for the lanes of words that are moved
+const MOST_MOVED = 44; // width of such a word before any zoom
 const NARROW_SHARE = 0.5; // of a narrow view, where registers are below
 const ZOOMS = 6; // steps from all of it to words that can be read
 const MOST_RUNS_LIT = 128; // of neighbouring words that an edit changed
@@ -204,7 +205,7 @@ export class TensorView {
       : Math.max(LEAST_LANES, TENSOR_SHARE * viewHeight(app));
     const columns = this.allColumns;
     const fit = {
-      width: Math.min(wide / columns, 30),
+      width: Math.min(wide / columns, move ? MOST_MOVED : 30),
       height: Math.max(1, Math.floor((high / LANES) * 2) / 2),
     };
     const part = this.zoom / ZOOMS;

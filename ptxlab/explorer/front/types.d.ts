@@ -156,6 +156,8 @@ interface Basics {
   /** Of words that are moved: what rows and columns are, and the columns with names of their own. */
   axes?: [string, string];
   column_names?: string[];
+  /** Where each word is in shared memory. */
+  byte_map?: DataView;
   legends?: { [colour in "register" | "warp" | "core matrix" | "bank"]?: Legend };
 }
 
