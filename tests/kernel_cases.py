@@ -243,6 +243,38 @@ _COPIES = (
 )  # fmt: skip
 
 
+def _grouped(rng: np.random.Generator) -> list[Any]:
+    """Four matrices in one array, of which each block takes its own; the map's array is a fifth."""
+    sizes = np.array([[0, 20, 40, 1], [800, 8, 16, 0], [928, 9, 20, 3], [1108, 33, 12, 2]], dtype=np.int32)
+    data = _words(rng, 2048)
+    tensor = ptxlab.tensor_map(_words(rng, 8, 16), (8, 16), 64)
+    return [tensor, _zeros(np.uint8, 8 * 128), data, _zeros(np.uint32, 2048), sizes]
+
+
+def _replaced(rng: np.random.Generator) -> list[Any]:
+    tensor = ptxlab.tensor_map(_words(rng, 4, 8, 16), (1, 8, 16), 64, element_strides=(2, 1, 1))
+    return [tensor, _zeros(np.uint8, 128), _words(rng, 1024), _zeros(np.uint32, 256)]
+
+
+def _pictures(rng: np.random.Generator) -> list[Any]:
+    pictures = _words(rng, 2, 6, 7, 8)
+    column = ptxlab.memory.im2col_map(pictures, 24, 8, lower=(0, -1), upper=(-2, 0), swizzle=32)
+    return [column, _zeros(np.uint32, 4 * 6 * 24 * 8)]
+
+
+def _column(rng: np.random.Generator) -> list[Any]:
+    column = ptxlab.memory.im2col_map(_words(rng, 2, 6, 7, 8), 24, 8, lower=(0, 0), upper=(0, 0), swizzle=32)
+    return [_words(rng, 24 * 8), column, 3, 4, 0]
+
+
+_CHANGED_MAPS = (
+    Case("grouped_maps", "tensormaps.cu", 4, 32, _grouped),
+    Case("replaced_fields", "tensormaps.cu", 1, 32, _replaced),
+    Case("im2col_columns", "tensormaps.cu", 4, 32, _pictures),
+    Case("im2col_store", "tensormaps.cu", 1, 32, _column),
+)
+
+
 def _function_inputs(rng: np.random.Generator) -> list[Any]:
     x = np.concatenate([rng.standard_normal(500) * 5, rng.standard_normal(500) * 1e4]).astype(np.float32)
     y = (rng.standard_normal(1000) * 3).astype(np.float32)
@@ -325,5 +357,8 @@ _CORNERS = (
     Case("corners", "corners.ptx", 1, 32, lambda r: [_words(r, 128), _zeros(np.uint32, 384)]),
 )  # fmt: skip
 
-_ALL = (*_BASICS, *_WARPS, *_ATOMICS, *_MATRICES, *_FUNCTIONS, *_CLUSTERS, *_COPIES, *_IDIOMS, *_CORNERS)
+_ALL = (
+    *_BASICS, *_WARPS, *_ATOMICS, *_MATRICES, *_FUNCTIONS, *_CLUSTERS, *_COPIES, *_IDIOMS, *_CORNERS,
+    *_CHANGED_MAPS,
+)  # fmt: skip
 CASES: dict[str, Case] = {case.name: case for case in _ALL}

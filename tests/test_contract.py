@@ -197,7 +197,7 @@ def _plain_calls() -> list[Call]:
                 "Transfer.emulate", "Transfer.addresses", "ptxlab.matmul", "wmma.pack_matrix",
                 "wmma.unpack_matrix", "wmma.run",
                 "memory.", "inputs.make", "views.where", "views.holds", "Operands.")  # fmt: skip
-    described = ("memory.tensor_map",)  # an array as it lies, not what it holds
+    described = ("memory.tensor_map", "memory.im2col_map")  # an array as it lies, not what it holds
     return [call for call in calls() if call.name.startswith(prefixes) and call.name not in described]
 
 

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+import ptxlab
 from ptxlab import PtxlabError
 from ptxlab.numerics.scalar import opcodes, operation
 from ptxlab.numerics.scalar.opcode import expand
 from ptxlab.numerics.scalar.table import ROWS
 from tests.assembler import NEWEST, OLDEST
-from tools import record_scalar
+from tools import record_scalar, record_video
 from tools.record_scalar import SAMPLE, arguments, digest, get, results, supported, wide
 
 
@@ -28,6 +29,16 @@ def test_every_result_is_that_of_an_h200() -> None:
             different.append(key)
     assert different == []
     assert {key.split()[0] for key in recorded} == {word for word in opcodes() if supported(get(word))}
+
+
+def test_scalar_video_instructions_are_those_of_an_h200() -> None:
+    """Forms in which the assembler's code does what the manual says; others are refused."""
+    recorded = json.loads(record_video.FILE.read_text(encoding="ascii"))
+    assert record_video.digests(record_video.run("simulate")) == recorded
+    for line in ("vadd.u32.u32.u32 r0.h1, r1, r2, r3", "vshl.u32.u32.u32.sat.clamp r0, r1, r2"):
+        kernel = ptxlab.kernel(record_video.source(chosen=(line,)))
+        with pytest.raises(PtxlabError, match=f"{line.split()[0]} is not simulated in this form"):
+            kernel.simulate(1, 1, np.zeros(3, np.uint32), np.zeros(4, np.uint32))
 
 
 def test_the_assembler_takes_one_opcode_of_every_row() -> None:

@@ -42,6 +42,9 @@ _LIMITS = """
 - Flags: if a warp executes a fence or a release, and another warp then looks at memory with an atomic,
   volatile or acquiring access, the second is taken to know all that the first did before its fence. Between
   blocks the same holds for whole blocks.
+- `mbarrier.init` needs no proxy fence: copies complete at an mbarrier through the generic proxy, as
+  `cuda::memcpy_async` of libcu++ counts on. Threads that did not initialise it need a barrier.
+- Tensor maps take no part: a missing `fence.proxy.tensormap` after `tensormap.replace` is not found.
 - An mbarrier passes on what all threads knew that had arrived when its last phase was complete, also to those
   that waited for an earlier one.
 - Blocks of a cluster are taken to know each other after any wait for an mbarrier or the cluster's barrier.

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from .._util.arguments import as_int, as_integers
 from ..errors import PtxlabError, quoted
+from ..memory.im2col import Im2colMap
 from ..memory.tensor_maps import TensorMap
 from .cuda_python import load
 from .device import check_device
@@ -103,19 +104,27 @@ def encode_tensor_map(tensor: TensorMap, pointer: int | None = None) -> NDArray[
     ]  # of one axis: not read, not NULL
     interleave = f"{tensor.interleave}B" if tensor.interleave else "NONE"
     promotion = f"L2_{tensor.l2_promotion}B" if tensor.l2_promotion else "NONE"
-    code, encoded = driver.cuTensorMapEncodeTiled(
+    array = (
         getattr(types, f"CU_TENSOR_MAP_DATA_TYPE_{tensor.data_type}"),
         tensor.rank,
         pointer,
         [driver.cuuint64_t(size) for size in tensor.dimensions],
         strides,
-        [driver.cuuint32_t(size) for size in tensor.box_dimensions],
+    )
+    modes = (
         [driver.cuuint32_t(step) for step in tensor.element_stride_dimensions],
         getattr(driver.CUtensorMapInterleave, f"CU_TENSOR_MAP_INTERLEAVE_{interleave}"),
         getattr(swizzles, f"CU_TENSOR_MAP_SWIZZLE_{_SWIZZLES.get(tensor.swizzle_mode, tensor.swizzle_mode)}"),
         getattr(driver.CUtensorMapL2promotion, f"CU_TENSOR_MAP_L2_PROMOTION_{promotion}"),
         getattr(driver.CUtensorMapFloatOOBfill, f"CU_TENSOR_MAP_FLOAT_OOB_FILL_{_FILLS[tensor.fill]}"),
     )
+    if isinstance(tensor, Im2colMap):
+        pixels, channels = tensor.box
+        corners = [list(corner[::-1]) for corner in (tensor.lower, tensor.upper)]
+        code, encoded = driver.cuTensorMapEncodeIm2col(*array, *corners, channels, pixels, *modes)
+    else:
+        box = [driver.cuuint32_t(size) for size in tensor.box_dimensions]
+        code, encoded = driver.cuTensorMapEncodeTiled(*array, box, *modes)
     if int(code) != 0:
         raise PtxlabError(f"the driver does not encode this tensor map ({code.name})")
     words = np.array([int(word) for word in encoded.opaque], dtype="<u8")

@@ -158,8 +158,8 @@ class Kernel(Generic[R]):
             raise PtxlabError(f"observers={quoted(observers)}: it takes a list of ptxlab's Observer")
         listeners = tuple(observers)
         if executor is not None and (limit is not None or trace is not False):
-            name = "trace" if limit is None else "limit"
-            raise PtxlabError(f"{name}= follows blocks that run in this process; leave out the executor")
+            what = "trace= follows a warp" if limit is None else "limit= counts the instructions of blocks"
+            raise PtxlabError(f"{what} in this process; leave out executor=, whose workers run elsewhere")
         if limit is not None:
             listeners += (Limit(as_int(limit, "limit")),)
         checks = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .banks import BANKS, Collision, Conflicts, conflicts
 from .descriptors import SWIZZLES, Descriptor, Tcgen05Descriptor, descriptor, encode_descriptor
+from .im2col import Im2colMap, im2col_map
 from .lookup import pack_lookup, unpack_lookup
 from .metadata import (
     metadata_from_registers,
@@ -24,6 +25,7 @@ __all__ = [
     "Collision",
     "Conflicts",
     "Descriptor",
+    "Im2colMap",
     "Judgement",
     "Modes",
     "Tcgen05Descriptor",
@@ -33,6 +35,7 @@ __all__ = [
     "conflicts",
     "descriptor",
     "encode_descriptor",
+    "im2col_map",
     "metadata_from_registers",
     "metadata_registers",
     "pack_lookup",

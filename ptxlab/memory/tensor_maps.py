@@ -4,7 +4,7 @@ CUDA driver API, "Tensor Map Object Management"; PTX ISA, "Tensors" and "Swizzli
 a tensor into shared memory with cp.async.bulk.tensor, row by row, and swizzles the addresses: rows follow
 each other without gaps, or, with a swizzle, as far apart as it is wide. All of this is compared with what an
 H200 writes, see `tests/golden/boxes.json`; what only sm_100 and later have (`TensorMap.supports`) is as the
-manuals say. Tiled maps only: im2col, which gathers the windows of a convolution, has no place here.
+manuals say. Maps that gather the windows of a convolution are in `im2col`.
 """
 
 from __future__ import annotations
@@ -358,11 +358,7 @@ class TensorMap:
             indices.append(np.clip(positions, 0, length - 1))
             inside = inside[..., None] & ((positions >= 0) & (positions < length))
         elements = np.ascontiguousarray(self.array[np.ix_(*indices)])
-        content = converted(self.data_type, elements).view(np.uint8).reshape(-1, self.layout.itemsize)
-        outside = np.zeros(self.layout.itemsize, dtype=np.uint8)
-        if self.fill == "nan":
-            outside = np.resize(np.array([_NAN], dtype="<u2").view(np.uint8), self.layout.itemsize)
-        content = np.where(inside.reshape(-1, 1), content, outside)
+        content = self._filled(elements, inside)
         piece, room = (self.layout.itemsize,) * 2 if packing is None else (packing.data, packing.room)
         rows = np.arange(math.prod(self.copied[:-1]))[:, None]
         pieces = content.size // len(rows) // piece
@@ -373,6 +369,14 @@ class TensorMap:
         memory[places] = content.reshape(places.shape)
         written[places] = True
         return memory, written
+
+    def _filled(self, elements: NDArray[Any], inside: NDArray[np.bool_]) -> NDArray[np.uint8]:
+        """The bytes [elements, itemsize] of elements on their way; what is not inside the array is filled."""
+        content = converted(self.data_type, elements).view(np.uint8).reshape(-1, self.layout.itemsize)
+        outside = np.zeros(self.layout.itemsize, dtype=np.uint8)
+        if self.fill == "nan":
+            outside = np.resize(np.array([_NAN], dtype="<u2").view(np.uint8), self.layout.itemsize)
+        return np.where(inside.reshape(-1, 1), content, outside)
 
     @property
     def start_unit(self) -> int:
@@ -442,6 +446,11 @@ class TensorMap:
         if major == "K":
             return Tile(self.bits, lines, inner, "K", self.swizzle, "MN")
         return Tile(self.bits, inner, lines, "MN", self.swizzle, "K")
+
+
+def places_of(tensor: TensorMap, plain: NDArray[np.int64], address: int) -> NDArray[np.int64]:
+    """Where bytes of a box at `address` arrive that would have these offsets without its swizzle."""
+    return tensor._placed(plain, address)
 
 
 def converted(data_type: str, elements: NDArray[Any]) -> NDArray[Any]:

@@ -308,6 +308,10 @@ def _memory() -> Iterator[Call]:
         yield call(function, memory.tensor_map, array=array, box=(8, 64), swizzle=128,
                    element_strides=(1, 1), fill="nan", l2_promotion=128, data_type="FLOAT16",
                    interleave=0)  # fmt: skip
+    pictures = np.zeros((2, 6, 7, 16), dtype=np.float16)
+    yield call("memory.im2col_map", memory.im2col_map, array=pictures, pixels=24, channels=16, lower=(0, -1),
+               upper=(-2, 0), swizzle=32, element_strides=(1, 1, 2, 1), fill="nan", l2_promotion=64,
+               data_type="FLOAT16")  # fmt: skip
     tensor = memory.tensor_map(array, (8, 64), 128)
     scales = np.ones((3, 5), dtype=np.uint8)
     yield call("memory.scale_offset", memory.scale_offset, row=np.arange(8), column=np.arange(8) % 5,
@@ -864,7 +868,7 @@ without_call: dict[str, str] = {
         f"{module}.{name}": "an answer of a function"
         for module, names in {
             "gemm": ("Call", "CompressedMatrix", "Row", "Rung", "SparseRung"),
-            "memory": ("Collision", "Conflicts", "Judgement", "TensorMap", "WeightOrder"),
+            "memory": ("Collision", "Conflicts", "Im2colMap", "Judgement", "TensorMap", "WeightOrder"),
             "lessons": ("Exercise", "Lesson", "Progress", "Verdict"),
             "views": ("Cell", "Grid", "Header", "Picture", "Table", "TraceView"),
             "wmma": ("Deprecation", "ElementType", "MachineCode", "StorageType", "Tag", "bmmaAccumulateOp",

@@ -11,7 +11,7 @@ from ptxlab.isa.catalog import REGISTER_FAMILIES, register_forms
 from ptxlab.isa.targets import TARGETS
 from ptxlab.kernels.chips import CHIPS
 from ptxlab.kernels.ptx import type_bits
-from ptxlab.kernels.simulator import arithmetic, asynchronous, control, loads, matrices, warps
+from ptxlab.kernels.simulator import arithmetic, asynchronous, control, loads, matrices, tensormaps, warps
 from ptxlab.numerics.scalar import opcodes
 
 from .markdown import Page, code, table
@@ -24,7 +24,8 @@ _GROUPS = (
     ("within a warp", warps.BUILDERS),
     ("matrices", matrices.BUILDERS),
     ("asynchronous copies", asynchronous.BUILDERS),
-    ("registers", arithmetic.BUILDERS),
+    ("tensor maps", tensormaps.BUILDERS),
+    ("registers, and parts of them", arithmetic.BUILDERS),
 )
 
 

@@ -138,19 +138,6 @@ class AccessReports:
         what = f"{{who}} read{{s}} {self._report.shared_place(*span)}, which nobody has written"
         self._add("uninitialised memory", touch, which, span, what)
 
-    def unfenced_init(self, touch: Touch, which: NDArray[np.intp], other: Instruction) -> None:
-        """A bulk copy completes at an mbarrier whose initialisation no fence has shown it."""
-        span = self._span(touch, which)
-        name = ".".join(touch.access.instruction.parts[:3])
-        what = (
-            f"{{who}}: {name} completes at the mbarrier in {self._report.shared_place(*span)}, which "
-            f"{line_text(other)} initialised through another proxy"
-        )
-        remedy = (
-            f"execute fence.mbarrier_init.release.cluster, or fence.proxy.async, after {line_text(other)}"
-        )
-        self._add("missing proxy fence", touch, which, span, what, remedy, other)
-
     def unfenced_store(self, touch: Touch, which: NDArray[np.intp], other: Instruction) -> None:
         """An asynchronous read of bytes that an ordinary store wrote, without a proxy fence."""
         span = self._span(touch, which)

@@ -285,7 +285,6 @@ class AccessCheck(Observer):
         stamp = self._time << TIME_SHIFT
         if access.kind == "mbarrier":
             if traits.announced:
-                self._check_init(touch, before)
                 self._announce(access, piece, shadow)
             return
         speculative = id(access.instruction) in self._speculative
@@ -565,9 +564,7 @@ class AccessCheck(Observer):
         elif kind.startswith(("membar", "fence.acq_rel", "fence.sc", "fence.release", "fence.acquire")):
             self._look(threads, True)
         elif kind.startswith("fence.proxy.async"):
-            clocks.fenced[threads] = clocks.fenced_inits[threads] = self._time
-        elif kind.startswith("fence.mbarrier_init"):
-            clocks.fenced_inits[threads] = self._time
+            clocks.fenced[threads] = self._time
         elif kind.endswith("commit_group"):
             if self._alike and not self._are_alike(threads):
                 self._part_blocks()
@@ -752,24 +749,6 @@ class AccessCheck(Observer):
                 "mbarrier.arrive.expect_tx, and wait for that phase"
             )
         return f"wait for its mbarrier{at} with mbarrier.try_wait first"
-
-    def _check_init(self, touch: Touch, before: NDArray[Any]) -> None:
-        """mbarriers at which a bulk copy completes, though no fence has shown it their `mbarrier.init`."""
-        if touch.access.instruction.parts[0] != "cp":
-            return
-        plain = (before != 0) & (before & (PENDING | WORK) == 0)
-        if self._alike and plain.any() and not self._know_alike():
-            raise _NotAlikeError
-        fenced = self._clocks.fenced_inits
-        covered = np.maximum(fenced[touch.threads], fenced[np.where(plain, before & ID, 0)])
-        bad = np.flatnonzero(plain & (covered < before >> TIME_SHIFT & TIME))
-        if not len(bad):
-            return
-        other = self._instructions[int(before[bad[0]]) >> TIME_SHIFT & TIME]
-        if other is None or other.parts[:2] != ("mbarrier", "init"):
-            return
-        self._not_alike_if(True)
-        self._reports.unfenced_init(touch, bad, other)
 
     def _check_proxy(self, touch: Touch, before: NDArray[Any]) -> None:
         """Ordinary stores that no `fence.proxy.async` has made visible to asynchronous reads."""

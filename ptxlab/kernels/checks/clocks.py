@@ -38,7 +38,6 @@ class Clocks:
         self.published = np.zeros(batch.size // 32, dtype=np.int64)  # the warp's last fence or release
         self.acquired = np.zeros(batch.size // 32, dtype=np.int64)  # its last look at what others publish
         self.fenced = np.zeros(batch.size, dtype=np.int64)  # each thread's last fence.proxy.async
-        self.fenced_inits = np.zeros(batch.size, dtype=np.int64)  # also by fence.mbarrier_init
         self._row = np.zeros(self.lanes, dtype=np.intp)  # of each lane of a block
         self._rows = 1  # that are in use
         self._matrix: NDArray[np.int32] | None = None  # [blocks, rows, lanes]
@@ -144,7 +143,7 @@ class Clocks:
     def are_blocks_alike(self) -> bool:
         """Whether threads of each block know of each other what those of the first block do."""
         times: list[NDArray[Any]] = [self.block_time, self.cluster_time, self.warp_time]
-        times += [self.published, self.acquired, self.fenced, self.fenced_inits, self._work]
+        times += [self.published, self.acquired, self.fenced, self._work]
         if self._matrix is not None:
             times.append(self._matrix)
         rows = [each.reshape(self.batch.count, -1) for each in times]

@@ -25,6 +25,7 @@ from .syntax import (
     Pair,
     Prototype,
     Register,
+    Selected,
     Sink,
     Special,
     Symbol,
@@ -52,6 +53,9 @@ _TOKEN = re.compile(
 _SPACES = ("reg", "param", "shared", "global", "const", "local")
 _LINKAGE = ("visible", "extern", "weak", "common")
 #: Special registers are words that begin with % and were not declared.
+#: Bytes and halves of registers, in video instructions.
+_PART = re.compile(r"b[0-3]|h[01]")
+VIDEO = ("vadd", "vsub", "vabsdiff", "vmin", "vmax", "vshl", "vshr", "vmad", "vset")
 _SPECIAL = re.compile(
     r"%(?:(?:tid|ntid|ctaid|nctaid|clusterid|nclusterid|cluster_ctaid|cluster_nctaid)\.[xyz]|laneid|warpid|nwarpid"
     r"|smid|nsmid|gridid|clock(?:64|_hi)?|globaltimer(?:_lo|_hi)?|lanemask_(?:eq|le|lt|ge|gt)|pm\d|envreg\d+"
@@ -821,6 +825,10 @@ class _Reader:
                 self._at -= 1
                 self._wrong("a declared predicate")
             return Negated(register)
+        if self._opcode in VIDEO:
+            selected = self._selected(scope)
+            if selected is not None:
+                return selected
         vector = scope.vector(token.text) if self._vectors and token.kind == "word" else None
         if vector is not None:
             self._at += 1
@@ -834,6 +842,19 @@ class _Reader:
         if self._takes("|"):
             return Pair(operand, self._name_or_number(scope))
         return operand
+
+    def _selected(self, scope: _Scope) -> Selected | None:
+        """A part of a register, or a negated one."""
+        negative = self._is("-")
+        word = self._tokens[self._at + negative]
+        name, _, part = word.text.rpartition(".")
+        register = scope.register(name) if _PART.fullmatch(part) else None
+        if register is None:
+            register, part = scope.register(word.text), ""
+        if register is None or not (part or negative):
+            return None
+        self._at += 1 + negative
+        return Selected(register, part, negative)
 
     def _name_or_number(self, scope: _Scope) -> Register | Special | Immediate | Symbol | Sink:
         token = self._tokens[self._at]

@@ -13,8 +13,8 @@ from typing import TypeAlias
 
 __all__ = [
     "Address", "Function", "Immediate", "Instruction", "LabelTarget", "Location", "Module", "Negated",
-    "Operand", "OperandList", "Pair", "Prototype", "Register", "Sink", "Special", "Symbol", "Targets",
-    "Variable", "Vector", "plain_name", "registers_of", "type_bits",
+    "Operand", "OperandList", "Pair", "Prototype", "Register", "Selected", "Sink", "Special", "Symbol",
+    "Targets", "Variable", "Vector", "plain_name", "registers_of", "type_bits",
 ]  # fmt: skip
 
 _TYPE = re.compile(r"(?:[usbf]|bf)(8|16|32|64|128)(x2|x4)?")
@@ -132,6 +132,15 @@ class Negated:
 
 
 @dataclass(frozen=True, slots=True)
+class Selected:
+    """``-r.b0``: a byte or half of a register, as video instructions take it; `part` is "" for all of it."""
+
+    register: Register
+    part: str = ""
+    negative: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Pair:
     """``p|q``."""
 
@@ -168,6 +177,7 @@ Operand: TypeAlias = (
     | Vector
     | OperandList
     | Negated
+    | Selected
     | Pair
     | Sink
     | LabelTarget
@@ -186,6 +196,8 @@ def registers_of(operand: Operand | None) -> Iterator[Register]:
         yield operand
     elif isinstance(operand, Negated):
         yield operand.operand
+    elif isinstance(operand, Selected):
+        yield operand.register
     elif isinstance(operand, Vector | OperandList):
         for item in operand.items:
             yield from registers_of(item)

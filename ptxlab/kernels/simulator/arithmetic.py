@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 
 from ...errors import PtxlabError
 from ...isa.registers import accepted
-from ...numerics.scalar import operation
+from ...numerics.scalar import operation, video
 from ...numerics.scalar.approximations import DIVISIONS, division, division_factors
-from ..ptx import Instruction, Operand, Pair, Register, Sink, Symbol, Vector, type_bits
+from ...numerics.scalar.opcode import Opcode
+from ...numerics.scalar.video import as_the_manual_says
+from ..ptx import Instruction, Operand, Pair, Register, Selected, Sink, Symbol, Vector, type_bits
 from ..ptx.contraction import Contraction
 from .machine import Frame, Machine, Step
 from .operands import Builder, Context, Read, Write, check_type, reader, readers, unsupported, writer
@@ -302,8 +304,35 @@ def _logic(instruction: Instruction, context: Context) -> Step:
     return scalar(instruction, context) if instruction.parts[0] != "mov" else _mov(instruction, context)
 
 
+def _video(instruction: Instruction, context: Context) -> Step:
+    """A scalar video instruction, whose operands may be parts of registers."""
+    parts, registers, negative = [], [], []
+    for operand in instruction.operands:
+        selected = operand if isinstance(operand, Selected) else None
+        parts.append("" if selected is None else selected.part)
+        negative.append(selected is not None and selected.negative)
+        registers.append(operand if selected is None else selected.register)
+    code = Opcode.parse(instruction.opcode)
+    meant = (parts[0], parts[1], parts[2])
+    if not as_the_manual_says(code, meant):
+        raise PtxlabError(
+            f"{instruction.where}: {instruction.opcode} is not simulated in this form: the assembler's code "
+            "for it does not do what the PTX ISA says"
+        )
+    function = video.scalar(code, meant, (negative[1] != negative[2], any(negative[3:])))
+    destination, *sources = registers
+    reads = readers(sources, 32, instruction, context)
+    write = writer(destination, instruction)
+
+    def compute(a: NDArray[Any], b: NDArray[Any], *c: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(function(a, b, c[0] if c else np.zeros_like(a)))
+
+    return _plain(instruction, context, compute, reads, write)
+
+
 #: Those that need more than a function of arrays; `scalar` builds all others.
 BUILDERS: dict[str, Builder] = {
     **dict.fromkeys(("and", "or", "xor", "not", "mov"), _logic),
     "selp": _selp,
+    **dict.fromkeys(video.SCALAR, _video),
 }

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import PtxlabError
-from ...memory import TensorMap
+from ...memory import Im2colMap, TensorMap
 from ..ptx import Address, Immediate, Instruction, Operand, Sink, Vector, plain_name, type_bits
 from .loads import BUILDERS as LOADS
 from .loads import combination, space_of
@@ -24,6 +24,7 @@ from .machine import Frame, Machine, Step
 from .memory import RANK_SHIFT, SHARED_WINDOW, rounds
 from .operands import Builder, Context, Read, address, reader, readers, unsupported, writer
 from .tensor_copies import Boxes, load_boxes, store_boxes
+from .tensormaps import map_at
 from .threads import Threads
 
 __all__ = ["BUILDERS"]
@@ -453,10 +454,16 @@ def _plain(instruction: Instruction, context: Context) -> Step:
     return Step(instruction, execute)
 
 
+_GATHERED = 4  # rows of tile::gather4 and tile::scatter4
+
+
 def _tensor(instruction: Instruction, context: Context) -> Step:
     """`cp.async.bulk.tensor`: boxes that a tensor map describes."""
     to, _ = _spaces(instruction)
-    if any(part.startswith(("im2col", "tile::")) for part in instruction.parts):
+    parts = instruction.parts
+    columns = any(part in ("im2col", "im2col_no_offs") for part in parts)
+    rows = _GATHERED if any(part in ("tile::gather4", "tile::scatter4") for part in parts) else 0
+    if any(part.startswith("im2col::") for part in parts):
         raise unsupported(instruction)
     loads = to == "shared"
     first, second, *others = instruction.operands
@@ -467,21 +474,29 @@ def _tensor(instruction: Instruction, context: Context) -> Step:
     coordinates = readers(tensor_operand.coordinates.items, 32, instruction, context)
     box_place = address(shared_operand, instruction, context)
     barrier = address(others[0], instruction, context) if loads else None
+    offsets: tuple[Read, ...] = ()
+    if columns and loads:
+        vector = others.pop(1)
+        offsets = readers(vector.items if isinstance(vector, Vector) else (vector,), 16, instruction, context)
     mask = None
-    if "multicast::cluster" in instruction.parts:
+    if "multicast::cluster" in parts:
         mask = reader(others[1], 16, instruction, context)
-    reduction = next((part for part in instruction.parts if part in _REDUCTIONS), "")
+    reduction = next((part for part in parts if part in _REDUCTIONS), "")
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         places, which = np.unique(map_place(machine, frame, threads), return_inverse=True)
-        tensors = [_map_at(machine, place) for place in places.tolist()]
-        starts = np.stack([read(machine, frame, threads) for read in coordinates], axis=-1).view(np.int32)
+        tensors = [map_at(machine.launch, place) for place in places.tolist()]
+        given = np.stack([read(machine, frame, threads) for read in coordinates], axis=-1).view(np.int32)
         for tensor in tensors:
-            if tensor.rank != starts.shape[1]:
-                raise PtxlabError(f"the tensor map has {tensor.rank} axes")
-        addresses = box_place(machine, frame, threads)
-        boxes = Boxes(tensors, which, starts[:, ::-1].astype(np.int64), addresses)
-        bytes_ = np.array([tensor.expect_tx for tensor in tensors], dtype=np.int64)[which]
+            _check_mode(tensor, given.shape[1], columns, rows)
+        starts = given[:, ::-1].astype(np.int64)
+        if columns:
+            shifts = np.zeros((threads.count, starts.shape[1] - 2), dtype=np.int64)
+            for axis, read in enumerate(reversed(offsets)):
+                shifts[:, axis] = read(machine, frame, threads)
+            starts = np.concatenate([shifts, starts], axis=1)
+        boxes = Boxes(tensors, which, starts, box_place(machine, frame, threads), rows)
+        bytes_ = np.array([tensor.expect_tx for tensor in tensors], dtype=np.int64)[which] * max(rows, 1)
         masks = None if mask is None else mask(machine, frame, threads).astype(np.int64)
         if not loads:
             store_boxes(machine.memory, instruction, threads, boxes, reduction)
@@ -497,6 +512,20 @@ def _tensor(instruction: Instruction, context: Context) -> Step:
             _signal(machine, instruction, threads, barrier(machine, frame, threads), bytes_, masks)
 
     return Step(instruction, execute)
+
+
+def _check_mode(tensor: TensorMap, coordinates: int, columns: bool, rows: int) -> None:
+    """Refuse a tensor map that is not of the instruction's kind."""
+    if columns != isinstance(tensor, Im2colMap):
+        kind, other = ("tiled", "im2col") if columns else ("of im2col", "tiled")
+        raise PtxlabError(f"the tensor map is {kind}, and the instruction takes one that is {other}")
+    if rows and (tensor.rank != 2 or tensor.box[0] != 1):
+        raise PtxlabError(
+            f"the tensor map has a box of {tensor.box}; tile::gather4 and tile::scatter4 take two axes, and "
+            "a box of one row"
+        )
+    if not rows and tensor.rank != coordinates:
+        raise PtxlabError(f"the tensor map has {tensor.rank} axes")
 
 
 def _signal(
@@ -612,19 +641,6 @@ def _reduce_bulk(instruction: Instruction, context: Context) -> Step:
             _signal(machine, instruction, threads, barrier(machine, frame, threads), sizes, None)
 
     return Step(instruction, execute)
-
-
-def _map_at(machine: Machine, place: int) -> TensorMap:
-    """The tensor map whose bytes are at an address."""
-    content = machine.memory.bytes_at(place, 128)
-    number = 0
-    if content is not None and content.tobytes().startswith(b"ptxlab tensor map"):
-        number = int.from_bytes(content[-8:].tobytes(), "little")
-    if not 1 <= number <= len(machine.launch.tensor_maps):
-        raise PtxlabError(
-            f"there is no tensor map at 0x{place:x}; pass ptxlab.tensor_map(...) as an argument"
-        )
-    return machine.launch.tensor_maps[number - 1]
 
 
 BUILDERS: dict[str, Builder] = {"cp": _cp, "mbarrier": _mbarrier, "st": _st, "red": _red}

@@ -11,7 +11,7 @@ from ...errors import PtxlabError
 from ..ptx import Function, Instruction, Module, Negated, Symbol, Variable, plain_name, type_bits
 from ..ptx.contraction import contractions
 from ..ptx.dataflow import constants, repeated
-from . import arithmetic, asynchronous, control, loads, matrices, tensor, warps
+from . import arithmetic, asynchronous, control, loads, matrices, tensor, tensormaps, warps
 from .legality import check_target_of
 from .machine import Frame, Machine, Program, Step
 from .memory import GLOBAL_START, SHARED_START, Buffer
@@ -29,6 +29,7 @@ BUILDERS: dict[str, Builder] = {
     **matrices.BUILDERS,
     **asynchronous.BUILDERS,
     **tensor.BUILDERS,
+    **tensormaps.BUILDERS,
 }
 #: Between two arrays or variables, so that an index past the end hits nothing else.
 _MOST_STATIC = 48 << 10

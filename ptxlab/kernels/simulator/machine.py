@@ -7,8 +7,8 @@ together again where their program counters meet, since those behind run first.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from operator import is_
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ from .barriers import Barriers
 from .deferred import Deferred, MatrixQueue, Values
 from .events import MatrixInputs, Observer, Synchronisation, TensorAccess
 from .hazard import HazardError, lanes_text, record, threads_text
-from .memory import WORKSPACE_START, Memory, TileRead
+from .memory import SHARED_START, WORKSPACE_START, Memory, TileRead
 from .tensor_memory import TensorMemory
 from .threads import UNSIGNED, Batch, Threads
 
@@ -238,11 +238,12 @@ class Launch:
     symbols: dict[str, int]  # addresses of module variables and functions
     memory: Memory
     observers: tuple[Observer, ...]
-    tensor_maps: Sequence[TensorMap]
+    tensor_maps: list[TensorMap]  # the arguments', then those that the kernel made of them
     output: Callable[[str], None]
     model: str | None = None
     registers: int = 0
     waits: bool = False  # blocks may wait for each other
+    maps_by_content: dict[bytes, TensorMap] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -784,13 +785,18 @@ def _special_register(name: str, batch: Batch, memory: Memory) -> NDArray[Any]:
         "lanemask_gt": ~((one << lane + one) - one) & np.uint64(0xFFFFFFFF),
         "lanemask_ge": ~((one << lane) - one) & np.uint64(0xFFFFFFFF),
         "dynamic_smem_size": grid.shared,
-        "total_smem_size": memory.shared_size,
+        "total_smem_size": -(-(memory.shared_size - SHARED_START) // 128) * 128,  # so on an H200
         "aggr_smem_size": memory.shared_size,
         "cluster_nctaid": grid.cluster[position],
         "nclusterid": grid.blocks[position] // grid.cluster[position],
         "cluster_ctarank": batch.block % grid.cluster_size,
         "cluster_nctarank": grid.cluster_size,
         "is_explicit_cluster": grid.cluster_size > 1,
+        "reserved_smem_offset_begin": 0,  # these, too
+        "reserved_smem_offset_end": 288,
+        "reserved_smem_offset_cap": SHARED_START,
+        "reserved_smem_offset_0": 0,
+        "reserved_smem_offset_1": 0,
         "envreg1": WORKSPACE_START >> 32,
         "envreg2": WORKSPACE_START & 0xFFFFFFFF,
     }

@@ -343,14 +343,18 @@ class Memory:
 
     def bytes_at(self, address: int, size: int) -> NDArray[np.uint8] | None:
         """Bytes of a buffer at a generic address; None where there are none."""
-        position = int(np.searchsorted(self._starts, address, side="right")) - 1
-        if position < 0:
-            return None
-        buffer = self.buffers[position]
-        offset = address - buffer.start
-        if offset + size > buffer.size:
+        buffer = self.buffer_at(address)
+        offset = 0 if buffer is None else address - buffer.start
+        if buffer is None or offset + size > buffer.size:
             return None
         return buffer.data[offset : offset + size]
+
+    def buffer_at(self, address: int) -> Buffer | None:
+        """The buffer that a generic address belongs to."""
+        position = int(np.searchsorted(self._starts, address, side="right")) - 1
+        if position < 0 or address >= self.buffers[position].start + self.buffers[position].size:
+            return None
+        return self.buffers[position]
 
     def text_at(self, address: int, thread: int = 0) -> bytes:
         """A text that ends with a zero, in a buffer, or in the shared or local memory of a thread."""

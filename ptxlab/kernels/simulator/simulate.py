@@ -27,6 +27,7 @@ from .machine import Launch, Machine
 from .memory import HEAP_BYTES, HEAP_START, WORKSPACE_BYTES, WORKSPACE_START, Buffer, Memory
 from .result import Counts, Products, Profile, Result, merged
 from .shared_updates import Update, Updates, check_plain
+from .tensormaps import encoded
 from .threads import Batch, Grid
 from .traffic import Touched, Traffic
 
@@ -40,7 +41,6 @@ _MOST_LANES = 1 << 15  # of a batch: registers of that many threads stay in the 
 _MOST_WAITING_LANES = 1 << 19
 _REGISTER_BYTES = 1 << 29  # of all registers of a batch
 _KEPT_BYTES = 1 << 27  # of what matrix instructions read
-_MAP_MAGIC = b"ptxlab tensor map"
 
 
 def simulate(
@@ -340,7 +340,7 @@ def _memory_of(image: Image, arguments: Sequence[KernelArgument], maps: list[Ten
             content = placed[key].to_bytes(8, "little")
         elif isinstance(argument, TensorMap | MapPointer):
             maps.append(argument if isinstance(argument, TensorMap) else argument.tensor)
-            content = _MAP_MAGIC.ljust(120, b"\0") + len(maps).to_bytes(8, "little")
+            content = encoded(maps[-1], len(maps))
             if isinstance(argument, MapPointer):
                 handle = np.frombuffer(content, dtype=np.uint8)
                 buffers.append(Buffer(f"the tensor map of argument {number}", image.next_free, handle, False))

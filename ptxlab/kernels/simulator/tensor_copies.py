@@ -13,9 +13,9 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from ...errors import PtxlabError, listing
-from ...memory import TensorMap
+from ...memory import Im2colMap, TensorMap
 from ...memory.descriptors import swizzled
-from ...memory.tensor_maps import converted
+from ...memory.tensor_maps import converted, places_of
 from ...numerics.scalar import operation
 from ..ptx import Instruction
 from .memory import CHUNK, RANK_SHIFT, Memory, rounds
@@ -45,13 +45,15 @@ _REDUCTIONS = {
 class Boxes:
     """Boxes that threads copy, one each: of which tensor map, where in its array, and where in shared memory.
 
-    `starts` [boxes, axes] are in the array's order of axes; addresses are those that the instruction gives.
+    `starts` [boxes, axes] are in the array's order of axes, after the offsets of im2col; addresses are those
+    that the instruction gives. With `rows`, a start is so many rows, the last one first, and a column.
     """
 
     tensors: Sequence[TensorMap]
     which: NDArray[np.intp]
     starts: NDArray[np.int64]
     addresses: NDArray[np.int64]
+    rows: int = 0
 
     def select(self, index: NDArray[np.intp]) -> Boxes:
         """Those at these positions; one may come several times."""
@@ -67,7 +69,8 @@ class Boxes:
     @property
     def sizes(self) -> NDArray[np.int64]:
         """Bytes of shared memory of each."""
-        return np.array([tensor.size for tensor in self.tensors], dtype=np.int64)[self.which]
+        sizes = [tensor.size * max(self.rows, 1) for tensor in self.tensors]
+        return np.array(sizes, dtype=np.int64)[self.which]
 
     def check(self) -> None:
         """Refuse boxes that begin where TMA lets none begin."""
@@ -76,7 +79,7 @@ class Boxes:
             starts = self.starts[ours]
             wrong = np.flatnonzero(starts[:, -1] % tensor.start_unit)
             for row in (0, *wrong[:1].tolist()):
-                tensor.check_start(tuple(starts[row].tolist()))
+                tensor.check_start(tuple(starts[row, -2 if self.rows else 0 :].tolist()))
             for address in np.unique(self.inside[ours]).tolist():
                 tensor.as_address(address)
 
@@ -112,9 +115,72 @@ def load_boxes(memory: Memory, instruction: Instruction, threads: Threads, boxes
     """A box for each thread into shared memory."""
     boxes.check()
     for tensor, starts, inside, places in boxes.placed(memory, instruction, threads, "write"):
-        _load(memory, tensor, starts, inside, places)
-        for observer in memory.observers:
-            observer.copied(instruction, tensor, starts, "read")
+        if boxes.rows:
+            _gather(memory, tensor, starts, inside, places)
+        else:
+            _load(memory, tensor, starts, inside, places)
+        _tell(memory, instruction, tensor, starts, "read", boxes.rows)
+
+
+def _tell(
+    memory: Memory,
+    instruction: Instruction,
+    tensor: TensorMap,
+    starts: NDArray[np.int64],
+    kind: str,
+    rows: int,
+) -> None:
+    """Observers hear of every box; each gathered row is one."""
+    if rows:
+        starts = np.stack([starts[:, :-1].reshape(-1), np.repeat(starts[:, -1], rows)], axis=-1)
+    for observer in memory.observers:
+        observer.copied(instruction, tensor, starts, kind)
+
+
+def _row_places(tensor: TensorMap, row: int, address: int) -> NDArray[np.int64]:
+    """Where the bytes of the `row`th gathered row go, from the address on."""
+    return places_of(tensor, row * tensor.pitch + np.arange(tensor.expect_tx), address)
+
+
+def _gather(
+    memory: Memory,
+    tensor: TensorMap,
+    starts: NDArray[np.int64],
+    inside: NDArray[np.int64],
+    places: NDArray[np.int64],
+) -> None:
+    """`tile::gather4`: four rows of an array, wherever they are, as one box of four rows."""
+    for start, address, place in zip(starts.tolist(), inside.tolist(), places.tolist(), strict=True):
+        *rows, column = start
+        for number, row in enumerate(reversed(rows)):
+            content = tensor.load(row, column)[: tensor.expect_tx]  # of one row: nothing is swizzled
+            memory.shared[place + _row_places(tensor, number, address)] = content
+
+
+def _scatter(memory: Memory, tensor: TensorMap, start: list[int], address: int, place: int) -> None:
+    """`tile::scatter4`: four rows into an array; what lies outside of it is left out."""
+    *rows, column = start
+    unsigned = UNSIGNED[8 * tensor.array.itemsize]
+    view: NDArray[Any] = tensor.array.view(unsigned)
+    columns = column + np.arange(tensor.box[-1])
+    within = (columns >= 0) & (columns < tensor.array.shape[1])
+    for number, row in enumerate(reversed(rows)):
+        if 0 <= row < tensor.array.shape[0]:
+            content = memory.shared[place + _row_places(tensor, number, address)]
+            view[row, columns[within]] = content.view(unsigned)[within]
+
+
+def _store_column(memory: Memory, tensor: Im2colMap, start: list[int], address: int, place: int) -> None:
+    """A column of pixels into an array; what lies outside of it is left out."""
+    unsigned = UNSIGNED[8 * tensor.array.itemsize]
+    view: NDArray[Any] = tensor.array.view(unsigned)
+    pixels, within = tensor.pixels(tuple(start))
+    channels = start[-1] + np.arange(tensor.box[1])
+    chosen = (channels >= 0) & (channels < tensor.array.shape[-1])
+    row_bytes = tensor.box[1] * tensor.array.itemsize
+    for pixel in np.flatnonzero(within).tolist():
+        at = places_of(tensor, pixel * tensor.pitch + np.arange(row_bytes), address)
+        view[(*pixels[pixel], channels[chosen])] = memory.shared[place + at].view(unsigned)[chosen]
 
 
 def _load(
@@ -138,6 +204,8 @@ def _load(
 
 def _are_plain(tensor: TensorMap, starts: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Which boxes lie inside of a NumPy array and are copied in chunks of 16 bytes."""
+    if isinstance(tensor, Im2colMap):
+        return np.zeros(len(starts), dtype=np.bool_)
     plain = (
         isinstance(tensor.array, np.ndarray)
         and (tensor.data_type in _TYPES or tensor.data_type.startswith("TFLOAT32"))
@@ -187,6 +255,13 @@ def store_boxes(
         if not tensor.array.flags.writeable:
             raise PtxlabError("the array of the tensor map is read-only")
         starts = boxes.starts[boxes.which == number]
+        if isinstance(tensor, Im2colMap) and (min(tensor.lower) < 0 or max(tensor.upper) > 0):
+            raise PtxlabError(
+                f"the bounding box from {tensor.lower} to {tensor.upper} is larger than the array: a store "
+                "into it is an illegal instruction on an H200, while a load is not"
+            )
+        if boxes.rows or isinstance(tensor, Im2colMap):
+            continue
         before = starts[starts.min(axis=1) < 0]
         if len(before):
             raise PtxlabError(
@@ -195,6 +270,14 @@ def store_boxes(
             )
     boxes.check()
     for tensor, starts, inside, places in boxes.placed(memory, instruction, threads, "read"):
+        if boxes.rows or isinstance(tensor, Im2colMap):
+            for start, address, place in zip(starts.tolist(), inside.tolist(), places.tolist(), strict=True):
+                if isinstance(tensor, Im2colMap):
+                    _store_column(memory, tensor, start, address, place)
+                else:
+                    _scatter(memory, tensor, start, address, place)
+            _tell(memory, instruction, tensor, starts, "write", boxes.rows)
+            continue
         plain = _are_plain(tensor, starts) & (not reduction)
         for box in np.flatnonzero(~plain).tolist():
             _store_box(
@@ -210,8 +293,7 @@ def store_boxes(
             chunks = memory.shared.view(CHUNK)[(places[these] >> 4)[:, None] + offsets]
             windows, index = _windows(tensor, starts[these])
             windows[index] = chunks.reshape(len(these), *windows.shape[tensor.axes :])
-        for observer in memory.observers:
-            observer.copied(instruction, tensor, starts, "write")
+        _tell(memory, instruction, tensor, starts, "write", 0)
 
 
 def _store_box(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import PtxlabError, quoted
-from ..ptx import Address, Instruction, Negated, Operand, Pair, Register, Vector
+from ..ptx import Address, Instruction, Negated, Operand, Pair, Register, Selected, Vector
 from .events import Access, Inspection, Observer
 from .memory import SHARED_START
 from .threads import Batch, Threads
@@ -195,6 +195,8 @@ def _listed(operand: Operand) -> list[Register]:
             return [operand]
         case Negated():
             return [operand.operand]
+        case Selected():
+            return [operand.register]
         case Vector():
             return [register for item in operand.items for register in _listed(item)]
         case Pair():

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...memory import TensorMap
+from ...memory import Im2colMap, TensorMap
 from ...memory.banks import WIDTHS, conflicts
 from ..ptx import Instruction
 from .events import Access, MatrixInputs, Observer
@@ -175,6 +175,19 @@ def _wavefronts(width: int, kind: str, addresses: bytes) -> tuple[int, int]:
     rows = np.frombuffer(addresses, dtype=np.int64).reshape(-1, 32)
     wavefronts, least = _judged(rows, width, kind).sum(axis=0).tolist()
     return wavefronts, least
+
+
+def _elements(tensor: TensorMap, starts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Elements of boxes that lie inside of the array."""
+    if isinstance(tensor, Im2colMap):
+        return np.array([tensor.inside(tuple(start)) for start in starts.tolist()], dtype=np.int64)
+    counts = np.ones(len(starts), dtype=np.int64)
+    for first, size, step, length in zip(
+        starts.T, tensor.copied, tensor.element_strides, tensor.array.shape, strict=True
+    ):
+        before, inside = -(first // step), -((first - length) // step)
+        counts *= np.clip(inside, 0, size) - np.clip(before, 0, size)
+    return counts
 
 
 class Traffic(Observer):
@@ -372,12 +385,7 @@ class Traffic(Observer):
         self, instruction: Instruction, tensor: TensorMap, starts: NDArray[np.int64], kind: str
     ) -> None:
         """Count boxes of a tensor map; what lies outside of the array is not moved."""
-        counts = np.full(len(starts), tensor.array.itemsize)
-        for first, size, step, length in zip(
-            starts.T, tensor.copied, tensor.element_strides, tensor.array.shape, strict=True
-        ):
-            before, inside = -(first // step), -((first - length) // step)
-            counts *= np.clip(inside, 0, size) - np.clip(before, 0, size)
+        counts = tensor.array.itemsize * _elements(tensor, starts)
         entry = self.of(instruction)
         sectors = -(-counts // SECTOR)
         entry.sectors_past_l1 += int(sectors.sum())

@@ -1,0 +1,205 @@
+"""Tensor maps of convolutions: what cuTensorMapEncodeIm2col is told, and which pixels TMA gathers.
+
+CUDA driver API, "Tensor Map Object Management"; PTX ISA, "Im2col mode". A copy takes so many pixels, one
+after the other through the rows of a bounding box, and of each so many channels. The box is what the corner
+of a filter visits; the instruction's offsets say which element of the filter is meant.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._util.arguments import as_array, as_int, is_a
+from ..errors import PtxlabError, quoted
+from .gpu_arrays import gpu_layout
+from .tensor_maps import TensorMap, tensor_map
+
+__all__ = ["Im2colMap", "im2col_map"]
+
+_FEWEST_AXES, _MOST_AXES = 3, 5
+_MOST_PIXELS, _MOST_CHANNELS = 1024, 256
+#: Bits of a corner of the bounding box, with its sign, and of an offset, by axes of the array.
+_CORNER_BITS = {3: 16, 4: 8, 5: 5}
+
+
+@dataclass(frozen=True, eq=False)
+class Im2colMap(TensorMap):
+    """A tensor map whose copies are columns of pixels; `im2col_map` makes one.
+
+    `box` has the pixels of a copy and the channels of each. `lower` and `upper` are the corners of the
+    bounding box, in the array's order of axes without the first and the last, counted from the first and the
+    last pixel.
+    """
+
+    lower: tuple[int, ...] = ()
+    upper: tuple[int, ...] = ()
+
+    @property
+    def copied(self) -> tuple[int, ...]:
+        """Pixels and channels that arrive."""
+        return self.box
+
+    def supports(self, target: str) -> bool:
+        """Whether a target copies such columns: sm_90 and later do.
+
+        >>> im2col_map(np.zeros((1, 8, 8, 16), np.float16), 8, 16, (0, 0), (0, 0)).supports("sm_80")
+        False
+        """
+        return TensorMap.supports(self, target)
+
+    def check_start(self, start: tuple[object, ...]) -> tuple[int, ...]:
+        """Offsets, then the coordinates of the first pixel and channel, as numbers, or an error."""
+        if not is_a(start, tuple, list) or len(start) != self.axes + len(self.lower):
+            raise PtxlabError(
+                f"start {quoted(start)}: it has {len(self.lower)} offsets and {self.axes} coordinates, in "
+                "the array's order of axes"
+            )
+        offsets = [as_int(number, "offset") for number in start[: len(self.lower)]]
+        most = (1 << _CORNER_BITS[self.axes]) - 1
+        if any(not 0 <= offset <= most for offset in offsets):
+            raise PtxlabError(
+                f"offsets {quoted(tuple(offsets))}: an array of {self.axes} axes has 0 to {most}"
+            )
+        first = TensorMap.check_start(self, tuple(start[len(self.lower) :]))
+        for axis, (at, low, high) in enumerate(zip(first[1:-1], self.lower, self._last, strict=True), 1):
+            if not low <= at <= high:
+                raise PtxlabError(
+                    f"start {at} of axis {axis}: the bounding box has {low} to {high}; others are illegal "
+                    "instructions on an H200"
+                )
+        return (*offsets, *first)
+
+    @property
+    def _last(self) -> tuple[int, ...]:
+        """The last pixels of the bounding box."""
+        return tuple(size - 1 + corner for size, corner in zip(self.shape[1:-1], self.upper, strict=True))
+
+    def pixels(self, start: tuple[int, ...]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Indices of the array's pixels [pixels, axes - 1] of a copy, and which lie inside of it.
+
+        `start` is as `load` takes it.
+        """
+        spatial = len(self.lower)
+        offsets, first = start[:spatial], start[spatial:-1]
+        steps = self.element_strides[1:-1]
+        last = self._last
+        position, indices = list(first), []
+        for _ in range(self.box[0]):
+            indices.append([position[0], *(at + by for at, by in zip(position[1:], offsets, strict=True))])
+            for axis in reversed(range(spatial)):
+                position[1 + axis] += steps[axis]
+                if position[1 + axis] <= last[axis]:
+                    break
+                position[1 + axis] = self.lower[axis]
+            else:
+                position[0] += 1
+        places = np.array(indices, dtype=np.int64)
+        inside = (places >= 0) & (places < np.array(self.shape[:-1]))
+        return places, np.asarray(inside.all(axis=1))
+
+    def image(self, *start: int, address: int = 0) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
+        """The bytes that TMA writes for a column of pixels, and which of them it writes.
+
+        `start` has the offsets first, then the coordinates of the first pixel and channel.
+
+        >>> picture = np.arange(6 * 6 * 16, dtype=np.uint8).reshape(1, 6, 6, 16)
+        >>> column = im2col_map(picture, 4, 16, lower=(-1, -1), upper=(-1, -1))   # a filter of 3 by 3, padded
+        >>> content, written = column.image(1, 1, 0, -1, -1, 0)       # its middle, from the first corner on
+        >>> content.reshape(4, 16)[:, 0].tolist()
+        [0, 16, 32, 48]
+        """
+        starts = self.check_start(start)
+        address = self.as_address(address)
+        places, inside = self.pixels(starts)
+        itemsize = self.layout.itemsize
+        channels = starts[-1] + np.arange(self.box[1])
+        within = inside[:, None] & (channels >= 0) & (channels < self.shape[-1])
+        indices = [
+            np.clip(axis, 0, size - 1)[:, None] for axis, size in zip(places.T, self.shape, strict=False)
+        ]
+        elements = np.ascontiguousarray(
+            self.array[(*indices, np.clip(channels, 0, self.shape[-1] - 1)[None])]
+        )
+        content = self._filled(elements, within)
+        plain = np.arange(self.box[0])[:, None] * self.pitch + np.arange(self.box[1] * itemsize)
+        targets = self._placed(plain, address)
+        memory, written = np.zeros(self.size, dtype=np.uint8), np.zeros(self.size, dtype=np.bool_)
+        memory[targets] = content.reshape(targets.shape)
+        written[targets] = True
+        return memory, written
+
+    def inside(self, start: tuple[int, ...]) -> int:
+        """Elements of a copy that lie inside of the array."""
+        _, inside = self.pixels(start)
+        channels = start[-1] + np.arange(self.box[1])
+        return int(inside.sum()) * int(((channels >= 0) & (channels < self.shape[-1])).sum())
+
+
+def im2col_map(
+    array: object,
+    pixels: int,
+    channels: int,
+    lower: tuple[int, ...],
+    upper: tuple[int, ...],
+    swizzle: int | str = 0,
+    *,
+    element_strides: tuple[int, ...] | None = None,
+    fill: str = "zero",
+    l2_promotion: int = 0,
+    data_type: str | None = None,
+) -> Im2colMap:
+    """A tensor map of the pictures of a convolution, an array (N, H, W, C), (N, W, C) or (N, D, H, W, C).
+
+    A copy takes `pixels` pixels, row by row through the bounding box, and of each `channels` channels. The
+    box goes from `lower` to `upper`, counted from the first and from the last pixel of each spatial axis:
+    for a filter of 3 by 3 with padding 1, (-1, -1) and (-1, -1). `element_strides` are the convolution's; the
+    rest is as `tensor_map` takes it.
+
+    >>> pictures = np.zeros((8, 14, 14, 64), dtype=np.float16)
+    >>> column = im2col_map(pictures, pixels=128, channels=64, lower=(-1, -1), upper=(-1, -1), swizzle=128)
+    >>> column.expect_tx, column.copied
+    (16384, (128, 64))
+    """
+    count, depth = as_int(pixels, "pixels"), as_int(channels, "channels")
+    if not 1 <= count <= _MOST_PIXELS:
+        raise PtxlabError(f"pixels={quoted(count)}: TMA takes 1 to {_MOST_PIXELS}")
+    if not 1 <= depth <= _MOST_CHANNELS:
+        raise PtxlabError(f"channels={quoted(depth)}: TMA takes 1 to {_MOST_CHANNELS}")
+    layout = gpu_layout(array)
+    axes = as_array(array, "array").ndim if layout is None else len(layout.shape)
+    if not _FEWEST_AXES <= axes <= _MOST_AXES:
+        raise PtxlabError(f"array of {axes} axes: im2col takes {_FEWEST_AXES} to {_MOST_AXES}")
+    plain = tensor_map(
+        array,
+        (*(1,) * (axes - 1), depth),
+        swizzle,
+        element_strides=element_strides,
+        fill=fill,
+        l2_promotion=l2_promotion,
+        data_type=data_type,
+    )
+    corners = [_as_corner(corner, name, axes) for corner, name in ((lower, "lower"), (upper, "upper"))]
+    first, last = corners
+    for axis, (size, low, high) in enumerate(zip(plain.shape[1:-1], first, last, strict=True), 1):
+        if size - 1 + high < low:
+            raise PtxlabError(f"lower={first}, upper={last}: the bounding box has no pixel along axis {axis}")
+    return Im2colMap(
+        plain.array, (count, depth), plain.swizzle, plain.element_strides, plain.fill, plain.l2_promotion,
+        plain.data_type, plain.swizzle_mode, plain.interleave, plain.layout, first, last,
+    )  # fmt: skip
+
+
+def _as_corner(corner: Any, name: str, axes: int) -> tuple[int, ...]:
+    if not is_a(corner, tuple, list) or len(corner) != axes - 2:
+        raise PtxlabError(f"{name}={quoted(corner)}: it takes {axes - 2} numbers, one for each spatial axis")
+    numbers = tuple(as_int(number, name) for number in corner)
+    most = 1 << _CORNER_BITS[axes] - 1
+    if any(not -most <= number < most for number in numbers):
+        raise PtxlabError(
+            f"{name}={quoted(numbers)}: an array of {axes} axes has corners of {-most} to {most - 1}"
+        )
+    return numbers
