@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import fields, is_dataclass
 from functools import cached_property
+from typing import Self
 
 from .._util.arguments import is_a, is_name
 from ..errors import PtxlabError, listing, quoted
@@ -27,6 +29,21 @@ class Form(ABC):
 
     family: str
     targets: tuple[str, ...]
+
+    @classmethod
+    def of(cls, form: Form) -> Self:
+        """The same form as an instance of this class, whose ancestor declares it.
+
+        >>> import ptxlab
+        >>> from ptxlab.isa.parse import parse
+        >>> ptxlab.Transfer.of(parse("movmatrix")).ptx
+        'movmatrix.sync.aligned.m8n8.trans.b16 %d0, %a0;'
+        """
+        own = (each for each in cls.__mro__ if "__dataclass_fields__" in vars(each))  # others inherit them
+        declared = next(each for each in own if is_dataclass(each))
+        if not isinstance(form, declared):
+            raise PtxlabError(f"found {quoted(form)}; {cls.__name__}.of takes a {declared.__name__}")
+        return cls(**{field.name: getattr(form, field.name) for field in fields(declared) if field.init})
 
     @property
     @abstractmethod

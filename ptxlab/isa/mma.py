@@ -73,13 +73,6 @@ class MmaForm(ProductForm):
     rounding: Literal["rz", "rm", "rp"] | None = None  # of f64; to nearest even where nothing is said
     a_space: Literal["register", "shared"] = "register"
 
-    @classmethod
-    def of(cls, form: MmaForm) -> Self:
-        """The same form as an instance of this class."""
-        if not isinstance(form, MmaForm):
-            raise PtxlabError(f"found {quoted(form)}; ptxlab.instruction(text) gives an instruction")
-        return cls(**{field.name: getattr(form, field.name) for field in fields(form)})
-
     def __post_init__(self) -> None:
         self._check_fields()
         for operand in self.operands.values():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, NamedTuple, Self
 
@@ -123,13 +123,6 @@ class TransferForm(Form):
     matrix: Literal["a", "b", "c", "d"] | None = None
     layout: Literal["row", "col"] | None = None  # of a wmma matrix in memory
     fragment: Operand | None = None  # of a wmma matrix in registers
-
-    @classmethod
-    def of(cls, form: TransferForm) -> Self:
-        """The same form as an instance of this class."""
-        if not isinstance(form, TransferForm):
-            raise PtxlabError(f"found {quoted(form)}; ptxlab.instruction(text) gives a transfer")
-        return cls(**{field.name: getattr(form, field.name) for field in fields(form)})
 
     def __post_init__(self) -> None:
         if not is_name(self.family, FAMILIES):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Self
+from dataclasses import dataclass
 
 from ..._util.arguments import is_name
 from ...errors import PtxlabError, listing, quoted
@@ -28,15 +27,6 @@ class Tcgen05Control(Tcgen05Form):
     targets: tuple[str, ...]
     qualifiers: tuple[str, ...]
     syntax_operands: str = ""
-
-    @classmethod
-    def of(cls, form: Tcgen05Control) -> Self:
-        """The same form as an instance of this class."""
-        if not isinstance(form, Tcgen05Control):
-            raise PtxlabError(
-                f"found {quoted(form)}; ptxlab.instruction('tcgen05.wait...') gives such a form"
-            )
-        return cls(**{field.name: getattr(form, field.name) for field in fields(form)})
 
     def __post_init__(self) -> None:
         if not is_name(self.family, CONTROL_FAMILIES):

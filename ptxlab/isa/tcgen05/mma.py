@@ -116,13 +116,6 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
         for name, value in derived.items():
             object.__setattr__(self, name, value)
 
-    @classmethod
-    def of(cls, form: Tcgen05Mma) -> Self:
-        """The same form as an instance of this class."""
-        if not isinstance(form, Tcgen05Mma):
-            raise PtxlabError(f"found {quoted(form)}; ptxlab.instruction('tcgen05.mma...') gives such a form")
-        return cls(**{row.name: getattr(form, row.name) for row in fields(form) if row.init})
-
     @cached_property
     def _identity(self) -> tuple[str, ...]:
         return (self.mnemonic, hex(self.descriptor.code), self.a_space)

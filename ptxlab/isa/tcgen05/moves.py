@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple, Self
+from typing import Literal, NamedTuple
 
 from ..._util.arguments import as_index, as_int, is_name
 from ...errors import PtxlabError, listing, quoted
@@ -85,13 +85,6 @@ class Tcgen05Move(Tcgen05Form):
     cta_group: Literal[0, 1, 2] = 0
     multicast: str = ""
     source: str = ""  # b6x16_p32, b4x16_p64
-
-    @classmethod
-    def of(cls, form: Tcgen05Move) -> Self:
-        """The same form as an instance of this class."""
-        if not isinstance(form, Tcgen05Move):
-            raise PtxlabError(f"found {quoted(form)}; ptxlab.instruction('tcgen05.ld...') gives such a form")
-        return cls(**{field.name: getattr(form, field.name) for field in fields(form)})
 
     def __post_init__(self) -> None:
         if not is_name(self.family, MOVE_FAMILIES):
