@@ -25,7 +25,7 @@ from ptxlab.course import (
     gemm_ladder,
     reader_kernels,
     sparse_gemm,
-    tensor_memory,
+    tensor_memory_pictures,
     what_goes_wrong,
 )
 from ptxlab.instruction import TensorInstruction
@@ -148,14 +148,14 @@ def test_pictures_of_tensor_memory_for_every_value_of_their_sliders() -> None:
     assert isinstance(ins, TensorInstruction)
     kernel = ins.kernel
     sliders: list[tuple[Callable[[int], Any], Iterable[int]]] = [
-        (tensor_memory.sums, range(len(tensor_memory.TILES))),
-        (tensor_memory.allocated, range(32, 257, 32)),
-        (tensor_memory.accessible, range(8)),
-        (tensor_memory.data_path, range(6)),
-        (tensor_memory.registers, range(len(tensor_memory.LOADS))),
-        (tensor_memory.masked, range(1, 9)),
-        (tensor_memory.without, range(-1, len(tensor_memory.STEPS))),
-        (lambda part: tensor_memory.reading(kernel, part), range(len(tensor_memory.STOPS))),
+        (tensor_memory_pictures.sums, range(len(tensor_memory_pictures.TILES))),
+        (tensor_memory_pictures.allocated, range(32, 257, 32)),
+        (tensor_memory_pictures.accessible, range(8)),
+        (tensor_memory_pictures.data_path, range(6)),
+        (tensor_memory_pictures.registers, range(len(tensor_memory_pictures.LOADS))),
+        (tensor_memory_pictures.masked, range(1, 9)),
+        (tensor_memory_pictures.without, range(-1, len(tensor_memory_pictures.STEPS))),
+        (lambda part: tensor_memory_pictures.part(kernel, part), range(len(tensor_memory_pictures.STOPS))),
         (block_scaled_tcgen05.scale_words, (64, 128, 192, 256)),
         (block_scaled_tcgen05.errors, range(-12, 13, 2)),
         (block_scaled_tcgen05.sub_columns, range(0, 256, 32)),

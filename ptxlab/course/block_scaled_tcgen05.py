@@ -22,8 +22,8 @@ from ..views.labels import index_range, number_text
 from ..views.memory_pictures import PIECE_HUES
 from .block_scaling import error
 from .checking import exercise, judge, numbers, result_of, whole_numbers
+from .kernel_reading import Reading, Stop, reading
 from .reader_kernels import recorded
-from .tensor_memory import Stop, _Reading, reading
 
 __all__ = [
     "FORMATS",
@@ -431,7 +431,7 @@ def part_name(part: int) -> str:
     return STOPS[part].name
 
 
-def part_of_kernel(part: int) -> _Reading:
+def part_of_kernel(part: int) -> Reading:
     """A part of the kernel, with its explanation.
 
     >>> len(part_of_kernel(3).lines)
