@@ -559,7 +559,13 @@ def test_scales_of_a_pair() -> None:
     coords = form.scale_a.layout.coords()[0, :128, 0]
     assert (coords[:, 0] == lane_and_byte % 128).all() and (coords[:, 1] == lane_and_byte // 128).all()
     pair = instruction("tcgen05.mma.cta_group::2.kind::mxf8f6f4.block_scale", m=128)
-    assert "CUTLASS gives each half" in pair.scale_b.source
+    assert pair.scale_b.source.startswith("CUTLASS: each half") and pair.scale_b.columns == 4
+    n = np.arange(256)  # CUTLASS: ((32,4),2,2):((1,512),64,32), of which the last mode has copies
+    lane_and_byte = cute((32, 4, 2), (1, 512, 64), n)
+    coords = pair.scale_b.layout.coords()[0, 0]
+    assert (coords[:, 0] == lane_and_byte % 128).all() and (coords[:, 1] == lane_and_byte // 128).all()
+    assert pair.scale_b.layout.copies == 4
+    assert instruction(pair.mnemonic, m=128, n=80).scale_b.source.startswith("PTX ISA; CUTLASS has N in mult")
 
 
 #: (thread, bit) -> bit of the region, 32 bits a column: DstLayout of CUTLASS's copy_traits_sm100.hpp.
@@ -695,7 +701,7 @@ def test_rows_shift_down_and_elements_unpack() -> None:
     for address, sentence in ((16 << 16, "lane 0, 32, 64 or 96"), (5, "column 12; there are 12")):
         with pytest.raises(PtxlabError, match=sentence):
             shift.emulate(words, address=address)
-    for source, bits, low in (("b6x16_p32", 6, 0), ("b4x16_p64", 4, 2)):
+    for source, bits, low in (("b6x16_p32", 6, 1), ("b4x16_p64", 4, 2)):
         form = ptxlab.instruction(f"tcgen05.cp.cta_group::1.64x128b.warpx2::01_23.b8x16.{source}")
         codes = np.arange(64 * 16).reshape(64, 16) % (1 << bits)
         memory = np.zeros((64, 16), dtype=np.uint8)

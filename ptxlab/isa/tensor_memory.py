@@ -523,6 +523,21 @@ def scale_layout(lines: int, ctas: int, groups: int, *, lanes: int = 32) -> Tens
     return _layout(shape, rows, ((4, 0, 1), (groups, 0, 4 * columns)), ((4, 32, 0),))
 
 
+def half_scale_layout(lines: int, groups: int) -> TensorLayout:
+    """Scale factors of so many columns of B where D is in layout B: each half has 64 lanes to itself.
+
+    CUTLASS has it so (`tmem_sf_frg`, ScaleFactorDuplicated2by2), and its example for M = 128 of a CTA pair
+    copies them there by `tcgen05.cp.64x128b.warpx2::01_23`.
+
+    >>> half_scale_layout(256, 1).holders(37, 2), half_scale_layout(256, 1).holders(128, 0)
+    ([(5, 6), (37, 6)], [(64, 0), (96, 0)])
+    """
+    half = lines // 2
+    columns = -(-half // 32)
+    rows: tuple[Mode, ...] = ((min(half, 32), 1, 0), (columns, 0, 4), (2, 64, 0))
+    return _layout((lines, 4 * groups), rows, ((4, 0, 1), (groups, 0, 4 * columns)), ((2, 32, 0),))
+
+
 def transposed(layout: TensorLayout) -> TensorLayout:
     """The same places for the transposed matrix."""
     return _layout((layout.shape[1], layout.shape[0]), layout.column, layout.row, layout.copy)

@@ -250,12 +250,12 @@ def _copied_words(form: Tcgen05Move) -> TensorOperand:
 def _unpacked(words: NDArray[Any], bits: int) -> NDArray[np.uint32]:
     """Words [rows, words], 16 elements of 6 or 4 bits in every four of them -> the same elements as bytes.
 
-    Those of 6 bits are in the lower bits of their bytes, those of 4 in the middle, as kind::mxf8f6f4 reads A.
+    They are in the middle of their bytes, as kind::mxf8f6f4 reads A: CUTLASS, cp_narrow_a_to_tmem_mma.py.
     """
     data = np.ascontiguousarray(words, dtype="<u4").view(np.uint8).reshape(len(words), -1, 16)
     ones = np.unpackbits(data, axis=-1, bitorder="little")[..., : 16 * bits].reshape(*data.shape, bits)
-    low = 2 if bits == 4 else 0
-    padded = np.pad(ones, [(0, 0)] * (ones.ndim - 1) + [(low, 8 - bits - low)])
+    around = (8 - bits) // 2
+    padded = np.pad(ones, [(0, 0)] * (ones.ndim - 1) + [(around, around)])
     elements = np.packbits(padded, axis=-1, bitorder="little")
     return np.ascontiguousarray(elements.reshape(len(words), -1)).view("<u4").astype(np.uint32)
 

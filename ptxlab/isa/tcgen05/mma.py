@@ -19,7 +19,15 @@ from ..operand import Operand
 from ..product_form import ProductForm, by_argument
 from ..sparsity import STRUCTURES, Structure
 from ..targets import check_target
-from ..tensor_memory import LANES, DataPath, TensorOperand, data_path, scale_layout, transposed
+from ..tensor_memory import (
+    LANES,
+    DataPath,
+    TensorOperand,
+    data_path,
+    half_scale_layout,
+    scale_layout,
+    transposed,
+)
 from ..versions import PtxVersion
 from ..zero_column_mask import ZeroColumnMask
 from .form import MMA_FAMILIES, Tcgen05Form, element_type
@@ -37,7 +45,7 @@ _ARGUMENTS = {
 }
 
 #: Bits below an element in a container of 8, for kind::f8f6f4 and kind::mxf8f6f4.
-_PADDING = {"e2m1": 2}
+_PADDING = {"e2m1": 2, "e2m3": 1, "e3m2": 1}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -372,6 +380,8 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
         source = self.path.source
         if self.path.name in "EG":
             source = "assumed: held once for each group of lanes, as in layout B"
+        elif element.bits == 6 and container:
+            source = "CUTLASS: in the middle of a byte; a picture in the PTX ISA"
         elif element.bits == 6 and not container:
             source = "assumed: 6 bits after 6 bits, across columns; a picture in the PTX ISA"
         elif element.bits == 4 and not container and self.row.types is KINDS["f8f6f4"].types:
@@ -463,13 +473,16 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
         count, first = scales_per_row(self.descriptor, self.scale_vector), self.descriptor.scale_b_id
         groups = -(-(first + count) // 4)
         lines = self.n if groups == 1 else -(-self.n // LANES) * LANES  # four scales of 128 columns at a time
-        layout = transposed(scale_layout(lines, 1, groups))
+        halves = self.path.name == "B" and (self.n <= 64 or self.n % 64 == 0)
+        layout = transposed(half_scale_layout(self.n, groups) if halves else scale_layout(lines, 1, groups))
         if self.cta_group == 2:
             copies: tuple[Mode, ...] = (*layout.copy, (2, LANES, 0))
             layout = replace(layout, copy=copies)
         source = self._scale_source(first + count, 32)
-        if self.path.name == "B":
-            source = "PTX ISA; CUTLASS gives each half of the columns of B its own 64 lanes"
+        if halves:
+            source = "CUTLASS: each half of the columns of B has 64 lanes; the PTX ISA has all in every 32"
+        elif self.path.name == "B":
+            source = "PTX ISA; CUTLASS has N in multiples of 64 here, and each half of them in 64 lanes"
         return TensorOperand(
             "SFB",
             element_type(self.descriptor.scale),

@@ -175,7 +175,7 @@ class Tcgen05Move(Tcgen05Form):
             )
         if self.source:
             found.append(
-                "elements of 4 bits go to bits 2 to 5 of their bytes, those of 6 bits to bits 0 to 5"
+                "elements of 4 bits go to bits 2 to 5 of their bytes, those of 6 bits to bits 1 to 6: CUTLASS"
             )
         if self.reduces:
             found.append("a thread reduces its own registers; NaN counts only with .NaN or if all are NaN")
