@@ -852,7 +852,10 @@ def test_figures_take_names() -> None:
 
 def test_metadata_of_tcgen05_are_in_tensor_memory() -> None:
     ins = ptxlab.instruction("tcgen05.mma.sp.cta_group::1.kind::f16", n=16)
-    figure = figures.metadata(ins, np.full((128, 8), 0b1110), warp=1)
-    assert figure.data[0].text[0, 0] == "E[32][0] = 14<br>lane 32, column 0, bits [3..0]"
+    figure = figures.metadata(ins, np.full((128, 8), 0b1110))
+    assert figure.data[0].text[32, 0] == "E[32][0] = 14<br>lane 32, column 0, bits [3..0]"
+    (grid,) = views.metadata(ins, np.full((128, 8), 0b1110), selector=1, warp=1).grids
+    assert grid.at(3, 5).lines == ("43: [7..4]", "1110: 22,23")
+    assert grid.hover[3, 5].splitlines()[1] == "lane 43, column 1, bits [7..4]"
     with pytest.raises(PtxlabError, match="is dense: it has no metadata"):
         figures.metadata("tcgen05.mma.cta_group::1.kind::f16")

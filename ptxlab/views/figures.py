@@ -359,25 +359,18 @@ def fragment(
     return chart(picture, title=title)
 
 
-def metadata(
-    ins: MmaForm | Tcgen05Mma | str,
-    nibbles: ArrayLike | None = None,
-    selector: int = 0,
-    *,
-    warp: int | None = None,
-    title: bool = True,
-) -> Figure:
+@_figure_of(fragment_pictures.metadata)
+def metadata() -> None:
     """Which bits of which lane describe each chunk of a sparse A; with nibbles, also the columns they keep.
 
-    `warp` draws only the rows of one warp of a warpgroup. Of tcgen05.mma.sp it is tensor memory that has
-    them: `tensor_memory` of "E".
+    `warp` draws only the rows of one warp of a warpgroup, `rows` others. Of tcgen05.mma.sp the lanes are
+    those of tensor memory; more than 300 nibbles are drawn as `tensor_memory` of "E" does.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
     >>> metadata(ins, selector=1).data[0].text[9, 3]
     'row 9, chunk 3: columns 24..31 of A<br>lane 7, bits [15..12] of E, selector 1'
     """
-    return chart(fragment_pictures.metadata(ins, nibbles, selector, warp=warp), title=title)
 
 
 def nibble(nibble: int, structure: str = "2:4", *, chunk: int = 0, title: bool = True) -> Figure:

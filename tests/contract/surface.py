@@ -601,6 +601,8 @@ def _figures() -> Iterator[Call]:
         prefix = module.__name__.removeprefix("ptxlab.")
         yield call(f"{prefix}.fragment", module.fragment, ins=f16, **{name: "C"}, **fragment)
         yield call(f"{prefix}.metadata", module.metadata, ins=sparse, nibbles=nibbles, selector=0, warp=0)
+        yield call(f"{prefix}.metadata tcgen05", module.metadata, ins="tcgen05.mma.sp.cta_group::1.kind::f16",
+                   selector=1, rows=range(4), only="selector rows")  # fmt: skip
         yield call(f"{prefix}.lane", module.lane, ins=s4, operand="A", lane=4, registers=np.arange(4))
         yield call(f"{prefix}.lane tcgen05", module.lane, ins=tensor, operand="D", lane=36,
                    columns=range(4, 8), title=True)  # fmt: skip
