@@ -225,6 +225,10 @@ mov.b128 q0, {{d0, d1}}
 {{rcp|rsqrt}}.approx.ftz.f64 g0, g1
 div.{{approx|full}}.{{ftz.|}}f32 f0, f1, f2
 tanh.approx.f32 f0, f1
+{{vadd|vsub|vabsdiff|vmin|vmax}}.u32.s32.u32.{{sat.|}}{{add|min|max}} r0, r1.b0, r2.h1, r3
+{{vshl|vshr}}.s32.u32.u32.{{clamp|wrap}} r0.b1, r1, r2, r3
+vmad.s32.s32.u32.{{po|sat|shr7|}} r0, r1, r2.b3, r3
+vset.u32.s32.lt r0, r1, r2
 {{ex2.approx.f16|ex2.approx.ftz.bf16|tanh.approx.f16|tanh.approx.bf16}} h0, h1
 {{ex2.approx.f16x2|ex2.approx.ftz.bf16x2|tanh.approx.f16x2|tanh.approx.bf16x2}} r0, r1
 mov.u32 r0, {{%tid.x|%laneid|%smid|%clusterid.x|%cluster_ctarank|%nclusterid.x|%cluster_nctaid.x}}

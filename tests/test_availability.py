@@ -12,7 +12,7 @@ import ptxlab
 from ptxlab import Instruction, PtxlabError
 from ptxlab.isa.availability import ROWS, Availability, availability
 from ptxlab.isa.registers import accepted, matrix_registers
-from ptxlab.isa.targets import TARGET_VERSIONS, TARGETS
+from ptxlab.isa.targets import TARGET_VERSIONS, TARGETS, assembles_for
 from ptxlab.isa.versions import CUDA_RELEASES, PtxVersion
 from ptxlab.numerics.scalar import operation
 from tests.assembler import NEWEST
@@ -225,6 +225,18 @@ def test_a_kernel_of_another_target_is_refused(target: str, version: str, line: 
     with pytest.raises(PtxlabError) as refusal:
         kernel.simulate(1, 32)
     assert str(refusal.value) == f"PTX line 6: {message}"
+
+
+def test_ptx_of_one_target_for_another() -> None:
+    pairs = [("sm_80", "sm_75"), ("sm_80", "sm_90"), ("sm_90a", "sm_100a"), ("sm_100f", "sm_103"),
+             ("sm_100f", "sm_120f"), ("sm_103f", "sm_100f")]  # fmt: skip
+    for own, target in pairs:
+        text = _TEXT.format(target=own, version=NEWEST.ptx_version, line="")
+        assert (NEWEST.assemble(text, target) is None) == assembles_for(own, target), (own, target)
+    with pytest.raises(
+        PtxlabError, match="target='sm_75': the PTX says .target sm_80, which the assembler does"
+    ):
+        ptxlab.kernel(_TEXT.format(target="sm_80", version="8.0", line=""), target="sm_75")
 
 
 def test_what_the_target_has_runs() -> None:

@@ -140,6 +140,8 @@ def run_tensor_map(
     are 0xA5; `extra` of them follow the box.
     """
     _check_tensor(tensor)
+    if isinstance(tensor, Im2colMap):
+        raise PtxlabError("tensor: found a map of im2col; boxes are copied here, of a ptxlab.tensor_map")
     coordinates = as_integers(starts, "starts")
     if coordinates.ndim != 2 or coordinates.shape[1] != tensor.axes:
         raise PtxlabError(f"starts of shape {coordinates.shape}: this array takes [boxes, {tensor.axes}]")

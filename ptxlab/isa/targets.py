@@ -10,7 +10,8 @@ from .versions import PtxVersion
 
 __all__ = [
     "CHIPS", "GENERATIONS", "PRODUCTS", "SM_75", "SM_80", "SM_89", "SM_90", "SM_90A", "SM_100A", "SM_120A",
-    "SM_120A_WITHOUT_F", "TARGETS", "TARGET_VERSIONS", "check_target", "chip_of_target", "generation",
+    "SM_120A_WITHOUT_F", "TARGETS", "TARGET_VERSIONS", "assembles_for", "check_target", "chip_of_target",
+    "generation",
 ]  # fmt: skip
 
 #: Every target of the newest assembler, in its spelling, and the PTX ISA that introduced it ("PTX Module
@@ -121,6 +122,25 @@ def _target_of_product(text: str) -> tuple[str, str] | None:
             if word == product.lower().replace(" ", ""):
                 return target, product
     return None
+
+
+def assembles_for(module_target: str, target: str) -> bool:
+    """Whether the assembler makes code for a target of PTX whose `.target` is another.
+
+    PTX of a plain target is for it and all later ones, that of an architecture (a) for itself only, that of a
+    family (f) for later chips of its family.
+
+    >>> assembles_for("sm_80", "sm_90a"), assembles_for("sm_80", "sm_75"), assembles_for("sm_90a", "sm_100a")
+    (True, False, False)
+    >>> assembles_for("sm_100f", "sm_103"), assembles_for("sm_100f", "sm_120f")
+    (True, False)
+    """
+    own, other = (int(name.removeprefix("sm_").rstrip("af")) for name in (module_target, target))
+    if module_target.endswith("a"):
+        return module_target == target
+    if module_target.endswith("f"):
+        return own <= other and own // 10 == other // 10
+    return own <= other
 
 
 def chip_of_target(target: str) -> str | None:

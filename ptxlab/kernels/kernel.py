@@ -14,7 +14,7 @@ from ..gpu.arrays import GpuArray, as_gpu_array, launch_stream, stream_handle
 from ..gpu.compiler import compile_kernel, compile_ptx, compiler_version
 from ..gpu.device import device_target
 from ..gpu.kernel_launch import launch_kernel
-from ..isa.targets import GENERATIONS, check_target
+from ..isa.targets import GENERATIONS, TARGETS, assembles_for, check_target
 from ..memory import TensorMap
 from .checks import DistributedChecks, RegisterPlans, Report, checkers
 from .ptx import Function, Module, plain_name, read_ptx
@@ -38,6 +38,7 @@ __all__ = ["Kernel", "build_kernel", "kernel"]
 
 R = TypeVar("R", bound=Result)
 
+_DEFAULT_TARGET = "sm_90a"
 _PTX = re.compile(r"^\s*\.version\s+\d", re.MULTILINE)
 
 
@@ -256,6 +257,7 @@ def kernel(
 ) -> Kernel[Result]:
     """A kernel from CUDA C++ (compiled by NVRTC, which needs no GPU) or from PTX text.
 
+    PTX is for the target that it names; another `target` must be one that the assembler takes it for.
     `name` chooses among several; a C++ template is named with its arguments, ``"gemm<64, 64>"``. `options`
     are NVRTC's, e.g. ``["-DTILE=64", "--use_fast_math"]``.
 
@@ -275,6 +277,15 @@ def build_kernel(
     target = check_target(target)
     if _PTX.search(text):
         module = read_ptx(text)
+        if (
+            target != _DEFAULT_TARGET
+            and module.target in TARGETS
+            and not assembles_for(module.target, target)
+        ):
+            raise PtxlabError(
+                f"target={target!r}: the PTX says .target {module.target}, which the assembler does not take "
+                f"for {target}"
+            )
         return Kernel(result_type, module, _chosen(module, name), module.target or target, text, text)
     try:
         compiler_version()

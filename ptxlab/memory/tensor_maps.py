@@ -288,8 +288,8 @@ class TensorMap:
         >>> tma.offset(np.arange(8), 0)   # rows of 32 bytes; from the fifth on their halves are swapped
         array([  0,  32,  64,  96, 144, 176, 208, 240])
         """
-        if len(index) != self.axes:
-            raise PtxlabError(f"index {quoted(index)}: the box has {self.axes} axes")
+        if len(index) != len(self.copied):
+            raise PtxlabError(f"index {quoted(index)}: the box has {len(self.copied)} axes")
         address = self.as_address(address)
         row: NDArray[np.int64] = np.zeros((), dtype=np.int64)
         along = row
