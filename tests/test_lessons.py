@@ -20,9 +20,9 @@ from ptxlab.course import (
     EXERCISES,
     Exercise,
     Verdict,
-    block_scaled_tcgen05,
     first_kernel,
     gemm_ladder,
+    nvfp4,
     reader_kernels,
     sparse_gemm,
     tensor_memory_pictures,
@@ -124,7 +124,7 @@ def test_kernels_of_lessons_without_a_compiler(monkeypatch: pytest.MonkeyPatch) 
     """Their PTX is stored, and gives what the compiled kernel gives; the exercises say what to install."""
     parts, sources = record_lesson_kernels.parts_and_sources()
     sources += what_goes_wrong.sources() + gemm_ladder.sources() + sparse_gemm.sources()
-    sources += block_scaled_tcgen05.sources()
+    sources += nvfp4.sources()
     assert list(reader_kernels._stored()) == [reader_kernels.digest(source) for source in sources], (
         "run `python -m tools.record_lesson_kernels`"
     )
@@ -156,10 +156,10 @@ def test_pictures_of_tensor_memory_for_every_value_of_their_sliders() -> None:
         (tensor_memory_pictures.masked, range(1, 9)),
         (tensor_memory_pictures.without, range(-1, len(tensor_memory_pictures.STEPS))),
         (lambda part: tensor_memory_pictures.part(kernel, part), range(len(tensor_memory_pictures.STOPS))),
-        (block_scaled_tcgen05.scale_words, (64, 128, 192, 256)),
-        (block_scaled_tcgen05.errors, range(-12, 13, 2)),
-        (block_scaled_tcgen05.sub_columns, range(0, 256, 32)),
-        (block_scaled_tcgen05.part_of_kernel, range(len(block_scaled_tcgen05.STOPS))),
+        (nvfp4.scale_words, (64, 128, 192, 256)),
+        (nvfp4.errors, range(-12, 13, 2)),
+        (nvfp4.sub_columns, range(0, 256, 32)),
+        (nvfp4.part_of_kernel, range(len(nvfp4.STOPS))),
     ]
     for draw, values in sliders:
         pages = [draw(value)._repr_html_() for value in values]

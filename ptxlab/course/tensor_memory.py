@@ -456,7 +456,7 @@ def _capstone(answer: object) -> tuple[bool, str]:
         "does these sums, mostly hidden in a layout of CuTe.",
         (
             pairs[0][1] == first[1] - 32,
-            "The first kernel: the load begins 0x20 columns behind D, and they count.",
+            "The first kernel: the load begins 0x20 columns after the start of D, and they count.",
         ),
         (
             pairs[0][1] == first[1] + 0x40,
