@@ -115,7 +115,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         ([2, 8, 3, 6, 1, 5, 9, 0, 4, 7], "has been loaded"),
     ],
     "22.9": [
-        ((77, 5, 22, 53, 6, 75), "0x20 columns behind"),
+        ((77, 5, 22, 53, 6, 75), "0x20 columns after the start"),
         ((77, 101, 22, 53, 6, 75), "begins at column 0x40"),
         ((13, 37, 22, 53, 6, 75), "threads are lanes"),
         ((77, 37, 54, 53, 6, 75), "that is the lane"),
