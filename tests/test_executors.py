@@ -163,6 +163,25 @@ def test_matmul_with_scales_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     assert D.tobytes() == ptxlab.matmul(A, B, instruction=ins, **scales).tobytes()
 
 
+_SUMS = """extern "C" __global__ void sums(int* x) {
+  for (int i = 0; i < 3; ++i) x[blockIdx.x * 64 + threadIdx.x] += i;
+}"""
+
+
+def test_one_warp_and_a_limit() -> None:
+    kernel = ptxlab.kernel(_SUMS)
+    here, there = np.arange(2560, dtype=np.int32), np.arange(2560, dtype=np.int32)
+    expected = kernel.simulate(40, 64, here, trace=75).trace
+    with ThreadPoolExecutor(2) as pool:
+        result = kernel.simulate(40, 64, there, trace=75, limit=10_000, executor=pool)
+        with pytest.raises(ptxlab.PtxlabError, match="warps have executed 300 instructions, which limit="):
+            kernel.simulate(40, 64, there.copy(), limit=300, executor=pool)
+    trace = pickle.loads(pickle.dumps(result.trace))
+    assert expected is not None
+    assert (here == there).all() and (trace.block, trace.warp) == (37, 1)
+    assert [step.instruction for step in trace.steps] == [step.instruction for step in expected.steps]
+
+
 @pytest.mark.slow
 @on_some
 def test_emulate(executor: Executor, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -158,11 +158,9 @@ class Kernel(Generic[R]):
         if not is_a(observers, tuple, list) or not all(is_a(each, Observer) for each in observers):
             raise PtxlabError(f"observers={quoted(observers)}: it takes a list of ptxlab's Observer")
         listeners = tuple(observers)
-        if executor is not None and (limit is not None or trace is not False):
-            what = "trace= follows a warp" if limit is None else "limit= counts the instructions of blocks"
-            raise PtxlabError(f"{what} in this process; leave out executor=, whose workers run elsewhere")
-        if limit is not None:
-            listeners += (Limit(as_int(limit, "limit")),)
+        most = None if limit is None else as_int(limit, "limit")
+        if most is not None and executor is None:
+            listeners += (Limit(most),)
         checks = None
         if check and executor is None:
             listeners += checkers(report, self._register_plans)
@@ -170,14 +168,16 @@ class Kernel(Generic[R]):
             checks = DistributedChecks(
                 self.source, check == "error", tuple(variables), self.source is self.ptx
             )
-        followed = None
+        followed, traced = None, None
         if trace is not False:
             number = 0 if trace is True else as_int(trace, "trace")
             warps = shape.block_count * shape.warps
             if not 0 <= number < warps:
                 raise PtxlabError(f"trace={quoted(number)}: the launch has {warps} warps, from 0 on")
-            followed = Trace(number // shape.warps, number % shape.warps)
-            listeners += (followed,)
+            traced = number // shape.warps, number % shape.warps
+            if executor is None:
+                followed = Trace(*traced)
+                listeners += (followed,)
         try:
             result = simulate(
                 self._image,
@@ -188,6 +188,8 @@ class Kernel(Generic[R]):
                 show=show,
                 executor=executor,
                 checks=checks,
+                limit=most,
+                traced=traced,
             )
         except PtxlabError as error:
             earlier = [hazard for hazard in report.hazards if hazard.sentence != str(error)]
@@ -199,7 +201,8 @@ class Kernel(Generic[R]):
             raise
         report.extend(result.hazards)
         result.hazards = report.hazards
-        result.trace = followed
+        if executor is None:
+            result.trace = followed
         return self._result_type.adopt(result.with_source(self.source, self.ptx))
 
     def launch(

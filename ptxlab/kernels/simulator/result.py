@@ -22,7 +22,7 @@ from .threads import Grid, Threads
 from .trace import Trace
 from .traffic import SECTOR, Footprint, Moved, Traffic
 
-__all__ = ["Counts", "Limit", "LineProfile", "Products", "Profile", "Result", "merged"]
+__all__ = ["Counts", "Limit", "LineProfile", "Products", "Profile", "Result", "limit_error", "merged"]
 
 #: Scalar instructions that multiply and add, and how many of these a packed type makes.
 _PACKED = {"f16x2": 2, "bf16x2": 2, "f32x2": 2}
@@ -54,6 +54,14 @@ class Counts(Observer):
         return tuple(sorted(events, key=_place))
 
 
+def limit_error(most: int, where: str = "") -> PtxlabError:
+    """The refusal of more instructions than are allowed."""
+    return PtxlabError(
+        f"{where}warps have executed {most:,} instructions, which limit= allows, and the kernel goes on; "
+        "does a loop never end? If not, give a larger limit"
+    )
+
+
 class Limit(Observer):
     """Ends a simulation after so many instructions, counted once for each warp."""
 
@@ -65,10 +73,7 @@ class Limit(Observer):
         """Count an instruction; the one too many is an error."""
         self._count += threads.warps
         if self._count > self._most:
-            raise PtxlabError(
-                f"{instruction.where}: warps have executed {self._most:,} instructions, which limit= allows, "
-                "and the kernel goes on; does a loop never end? If not, give a larger limit"
-            )
+            raise limit_error(self._most, f"{instruction.where}: ")
 
 
 @dataclass(frozen=True)

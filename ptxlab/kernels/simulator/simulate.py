@@ -25,10 +25,11 @@ from .events import Observer
 from .hazard import Hazard
 from .machine import Launch, Machine
 from .memory import HEAP_BYTES, HEAP_START, WORKSPACE_BYTES, WORKSPACE_START, Buffer, Memory
-from .result import Counts, Products, Profile, Result, merged
+from .result import Counts, Limit, Products, Profile, Result, limit_error, merged
 from .shared_updates import Update, Updates, check_plain
 from .tensormaps import encoded
 from .threads import Batch, Grid
+from .trace import Trace
 from .traffic import Touched, Traffic
 
 if TYPE_CHECKING:
@@ -53,16 +54,19 @@ def simulate(
     show: bool | None = None,
     executor: Executor | None = None,
     checks: Checks | None = None,
+    limit: int | None = None,
+    traced: tuple[int, int] | None = None,
 ) -> Result:
     """Run a kernel; arrays are written in place.
 
-    `checks` are for blocks of an executor: what they find comes back with the result.
+    `checks`, `limit` (of instructions) and `traced` (a block and its warp) are for blocks of an executor,
+    where no observer hears them: what is found comes back with the result.
     """
     if executor is not None:
         check_executor(executor)
         if observers:
             raise PtxlabError("observers hear blocks that run in this process; leave out the executor")
-        return _distributed(image, grid, arguments, model, show, executor, checks)
+        return _distributed(image, grid, arguments, model, show, executor, checks, limit, traced)
     counts, traffic, products = Counts(), Traffic(), Products(_KEPT_BYTES)
     texts: list[str] = []
 
@@ -163,6 +167,8 @@ class _Task:
     model: str | None
     checks: Checks | None
     kept: int  # bytes of what matrix instructions read
+    limit: int | None
+    traced: tuple[int, int] | None
 
 
 @dataclass(frozen=True)
@@ -181,6 +187,7 @@ class _Outcome:
     output: str
     hazards: list[Hazard]
     products: Products
+    trace: Trace | None
 
 
 def _distributed(
@@ -191,6 +198,8 @@ def _distributed(
     show: bool | None,
     executor: Executor,
     checks: Checks | None,
+    limit: int | None,
+    traced: tuple[int, int] | None,
 ) -> Result:
     """Blocks on the workers of an executor; what they write is put together here."""
     workers = getattr(executor, "_max_workers", None) or 8
@@ -209,6 +218,8 @@ def _distributed(
             model,
             checks,
             kept,
+            limit,
+            traced,
         )
         for first in range(0, grid.block_count, step)
     )
@@ -219,6 +230,7 @@ def _distributed(
     updated: dict[int, Update] = {}
     plain: set[int] = set()
     texts: list[str] = []
+    trace: Trace | None = None
     arrays = _arrays(arguments)
     with (
         bar(grid.block_count, "blocks", show=show) as tick,
@@ -234,6 +246,9 @@ def _distributed(
                 else:
                     array[places] = content
             profiles = merged([*profiles, *outcome.profile])
+            if limit is not None and sum(profile.warps for profile in profiles) > limit:
+                raise limit_error(limit)
+            trace = outcome.trace or trace
             touched.update(outcome.touched)
             products.extend(outcome.products)
             hazards += outcome.hazards
@@ -242,6 +257,7 @@ def _distributed(
             tick(task.last - task.first)
     result = Result.of(tuple(profiles), touched.footprint, products, grid, "".join(texts))
     result.hazards = hazards
+    result.trace = trace
     return result
 
 
@@ -268,7 +284,13 @@ def _run_task(task: _Task) -> _Outcome:
     arrays = _arrays(arguments)
     before = [array.copy() for array in arrays]
     updates = Updates(image.module)
-    listeners = (traffic, updates, *observers)
+    listeners: tuple[Observer, ...] = (traffic, updates, *observers)
+    if task.limit is not None:
+        listeners += (Limit(task.limit),)
+    trace = None
+    if task.traced is not None and task.first <= task.traced[0] < task.last:
+        trace = Trace(*task.traced)
+        listeners += (trace,)
     launch = _launch(image, task.grid, arguments, task.model, listeners, (counts, products), texts.append)
     traffic.watch(launch.memory.buffers, launch.tensor_maps)
     updates.watch(launch.memory.buffers, arrays)
@@ -290,6 +312,7 @@ def _run_task(task: _Task) -> _Outcome:
         "".join(texts),
         hazards,
         products,
+        trace,
     )
 
 
