@@ -19,6 +19,7 @@ from tests.cases import each
 F16 = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=128, n=256)
 SCALED = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::mxf4.block_scale", n=16)
 LOAD = ptxlab.instruction("tcgen05.ld.sync.aligned.16x256b.x1.b32")
+SPCOMPRESS = "tcgen05.ld.spcompress.sync.aligned.32x32b.x8.max.sp::2:4.f32.b2"
 CASES: list[tuple[str, dict[str, Any], str]] = [
     ("mma.cta_group::1.kind::f16", {"m": 64, "n": 24}, "D"),
     ("mma.cta_group::2.kind::f16", {"m": 128, "n": 64}, "D"),
@@ -190,6 +191,10 @@ def test_runs_of_rows_in_tensor_memory_and_of_loads() -> None:
         (lambda: figures.product(LOAD), "no matrices; figures.tensor_registers and figures.lane draw"),
         (lambda: figures.values("ldmatrix.sync.aligned.m8n8.x1.shared.b16", "A"), "figures.fragment draws R"),
         (lambda: figures.scales("tcgen05.cp.cta_group::1.128x256b"), "figures.tensor_memory draws T"),
+        (
+            lambda: figures.lane(SPCOMPRESS, "R", 0),
+            "no registers with a place each; .* ins.emulate.words. gives",
+        ),
         (lambda: figures.tensor_memory(LOAD), "figures.tensor_registers and figures.lane draw"),
         (lambda: figures.lane("tcgen05.shift.cta_group::1.down", "R", 0), "figures.tensor_memory draws what"),
         (

@@ -171,7 +171,7 @@ def _thread(
 ) -> Picture:
     """The registers of a thread after tcgen05.ld, or before tcgen05.st."""
     if "R" not in form.operands:
-        raise PtxlabError(f"{form.mnemonic} moves no registers; {figures_of(form)}")
+        raise PtxlabError(f"{form.mnemonic} has no registers with a place each; {figures_of(form)}")
     if columns is not None:
         raise PtxlabError(f"columns={quoted(columns)}: a thread has registers, and all of them are shown")
     of = None

@@ -534,7 +534,10 @@ def tensor_registers(move: Tcgen05Move | str, thread: int | None = None, *, warp
     """
     form = parse_any(move)
     if not isinstance(form, Tcgen05Move) or "R" not in form.operands:
-        raise PtxlabError(f"{form.mnemonic} moves no registers; tcgen05.ld and tcgen05.st do")
+        raise PtxlabError(
+            f"{form.mnemonic} has no registers with a place each; tcgen05.ld and tcgen05.st have, except for "
+            ".spcompress"
+        )
     if thread is not None:
         thread = as_index(thread, "thread", LANES)
         warp = thread // 32
