@@ -161,6 +161,13 @@ def codes_of_c(operands: Operands) -> NDArray[Any]:
     return codes if modifiers.scale_d and modifiers.enable_input_d else np.zeros_like(codes)
 
 
+def codes_of_a(operands: Operands) -> NDArray[Any]:
+    """A's codes; negating A or B negates every product."""
+    ins = operands.ins
+    a = ins.a.unpack_codes(operands.a)
+    return a ^ ins.a.dtype.code_type(1 << (ins.a.dtype.bits - 1)) if negated(operands) else a
+
+
 def codes_of_b(operands: Operands) -> NDArray[Any]:
     """B's codes; zeros in the columns that a mask leaves out."""
     codes, zeros = operands.ins.b.unpack_codes(operands.b), zero_columns(operands)
@@ -191,12 +198,8 @@ def negated(operands: Operands) -> bool:
 
 
 def codes_of(operands: Operands) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Codes of A, B and C with the modifiers applied; negating A or B negates every product."""
-    ins = operands.ins
-    a = ins.a.unpack_codes(operands.a)
-    if negated(operands):
-        a = a ^ ins.a.dtype.code_type(1 << (ins.a.dtype.bits - 1))
-    return a, codes_of_b(operands), codes_of_c(operands)
+    """Codes of A, B and C with the modifiers applied."""
+    return codes_of_a(operands), codes_of_b(operands), codes_of_c(operands)
 
 
 def nibbles_of(operands: Operands) -> NDArray[Any] | None:

@@ -97,7 +97,9 @@ class Clocks:
         chosen = np.zeros(self.lanes, dtype=np.bool_)
         chosen[lanes] = True
         rows = self._rows_of(lanes)
-        shared = rows[np.isin(rows, self._row[~chosen])]
+        elsewhere = np.zeros(self._rows, dtype=np.bool_)
+        elsewhere[self._row[~chosen]] = True
+        shared = rows[elsewhere[rows]]
         for row in shared.tolist():
             self._row[chosen & (self._row == row)] = self._copied(row)
         if not len(shared):
@@ -296,7 +298,7 @@ class Clocks:
         merged = self._made_matrix()[np.ix_(blocks, self._rows_of(lanes))].max(axis=1)
         merged = np.maximum(merged, self.block_time[blocks, None].astype(np.int32))
         warps = merged.reshape(len(blocks), -1, 32)
-        numbers = np.unique(lanes // 32)
+        numbers = np.flatnonzero(np.bincount(lanes >> 5))
         own = self.warp_time.reshape(self.batch.count, -1)[np.ix_(blocks, numbers)].astype(np.int32)
         warps[:, numbers] = np.maximum(warps[:, numbers], own[..., None])
         merged[:, lanes] = time

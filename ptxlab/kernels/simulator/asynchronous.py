@@ -212,6 +212,10 @@ def _changed_in_turn(
 
     `which` says the barrier of each thread.
     """
+    if len(which) == len(states):  # one thread for each
+        thread = np.empty_like(which)
+        thread[which] = np.arange(len(which))
+        return _changed(states, arrivals[thread], bytes_[thread], drop), states[which]
     order = np.argsort(which, kind="stable")
     ordered = which[order]
     last = np.flatnonzero(np.diff(ordered, append=-1))  # threads of each barrier

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...isa.operands import Operands
 from ...isa.tcgen05 import Tcgen05Mma
-from ..element import Element, codes_of, nibbles_of, scales_of
+from ..element import Element, codes_of_a, codes_of_b, codes_of_c, nibbles_of, scales_of
 from ..steps import Step
 
 __all__ = ["Codes", "Rule", "of_turns"]
@@ -80,9 +80,10 @@ class Codes:
     scales: tuple[Array, Array] | None
 
     @classmethod
-    def of(cls, operands: Operands) -> Codes:
-        """Unpack the registers."""
-        codes = cls(*codes_of(operands), nibbles_of(operands), scales_of(operands))
+    def of(cls, operands: Operands, c: Array | None = None) -> Codes:
+        """Unpack the registers, or all but C, whose codes are known."""
+        c = codes_of_c(operands) if c is None else c
+        codes = cls(codes_of_a(operands), codes_of_b(operands), c, nibbles_of(operands), scales_of(operands))
         return codes if operands.ins.mma_count == 1 else codes._apart()
 
     def _apart(self) -> Codes:

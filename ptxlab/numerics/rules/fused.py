@@ -57,7 +57,11 @@ class Fused(Rule):
 
     def dot(self, operands: Operands) -> Array:
         """See `Rule.dot`."""
-        ins, codes = operands.ins, Codes.of(operands)
+        return self._dot(operands, Codes.of(operands))
+
+    def _dot(self, operands: Operands, codes: Codes) -> Array:
+        """Codes of D from codes."""
+        ins = operands.ins
         a, stored = codes.a, None
         if ins.structure is not None and codes.nibbles is not None:
             a = ins.structure.expand(codes.a, codes.nibbles, ins.metadata_ordered)
@@ -97,9 +101,12 @@ class Fused(Rule):
 
     def accumulate(self, operands: Operands) -> Array:
         """See `Rule.accumulate`; all turns in one compiled loop where that serves."""
-        step = self._compiled_step(operands)
-        if step is None or not operands.modifiers.scale_d:
+        ins, step = operands.ins, self._compiled_step(operands)
+        alike = isinstance(ins, MmaForm) and ins.c_type == ins.d_type and ins.mma_count == 1
+        if not alike or not operands.modifiers.scale_d:
             return super().accumulate(operands)
+        if step is None:
+            return self._accumulate_codes(operands)
         d, odd = fused_registers(operands, step)
         if odd.size:
             c = operands.c
@@ -107,6 +114,14 @@ class Fused(Rule):
                 d[turn, odd] = super().run(of_turns(operands, turn, c).select(odd))
                 c = d[turn]
         return d
+
+    def _accumulate_codes(self, operands: Operands) -> Array:
+        """See `accumulate`; C is unpacked once."""
+        d: list[Array] = []
+        for turn in range(len(operands.a)):
+            part = of_turns(operands, turn, operands.c)
+            d.append(self._dot(part, Codes.of(part, d[-1] if d else None)))
+        return np.asarray(operands.ins.d.pack_codes(np.stack(d)))
 
     def _compiled_step(self, operands: Operands) -> FusedStep | None:
         """What the compiled loop is told, if it serves."""
