@@ -263,7 +263,7 @@ REFUSED = [
     (lambda: DENSE.emulate(*ZERO[DENSE], model="sm_75"), "model 'sm_75': that chip lacks mma.sync"),
     (
         lambda: FP4.emulate(*ZERO[FP4], scale_a=ONE, scale_b=ONE, model="sm_90"),
-        "no arithmetic for mma with e2m1; sm_120",
+        "no arithmetic for mma with e2m1; those that have it: sm_120",
     ),
     (lambda: DENSE.emulate(*ZERO[DENSE], selector=1), "selector=1: mma.sync.* takes only 0"),
     (
