@@ -18,6 +18,7 @@ from ptxlab.kernels.ptx import read_ptx
 from ptxlab.kernels.simulator.decode import BUILDERS
 from ptxlab.numerics.emulate import emulate
 from tests.cases import each
+from tools.site import simulated
 
 from .kernel_cases import CASES, FOLDER, digest, recorded
 
@@ -233,6 +234,7 @@ def test_the_guide_lists_what_there_is() -> None:
     rows = [line for line in section.splitlines() if line.startswith("| ")]
     named = set(re.findall(r"`([a-z0-9]+)`", "\n".join(rows)))
     assert named == set(BUILDERS)
+    assert {name for _, builders in simulated.GROUPS for name in builders} == set(BUILDERS)
 
 
 def test_too_much_static_shared_memory() -> None:

@@ -11,18 +11,28 @@ from ptxlab.isa.catalog import REGISTER_FAMILIES, register_forms
 from ptxlab.isa.targets import TARGETS
 from ptxlab.kernels.chips import CHIPS
 from ptxlab.kernels.ptx import type_bits
-from ptxlab.kernels.simulator import arithmetic, asynchronous, control, loads, matrices, tensormaps, warps
+from ptxlab.kernels.simulator import (
+    arithmetic,
+    asynchronous,
+    control,
+    loads,
+    matrices,
+    tensor,
+    tensormaps,
+    warps,
+)
 from ptxlab.numerics.scalar import opcodes
 
 from .markdown import Page, code, table
 
-__all__ = ["page", "write"]
+__all__ = ["GROUPS", "page", "write"]
 
-_GROUPS = (
+GROUPS = (
     ("memory and addresses", loads.BUILDERS),
     ("control, barriers, fences", control.BUILDERS),
     ("within a warp", warps.BUILDERS),
     ("matrices", matrices.BUILDERS),
+    ("tensor memory", tensor.BUILDERS),
     ("asynchronous copies", asynchronous.BUILDERS),
     ("tensor maps", tensormaps.BUILDERS),
     ("registers, and parts of them", arithmetic.BUILDERS),
@@ -64,7 +74,7 @@ def page() -> Page:
         )
     out.add(table(("instruction", "types", "modifiers", "opcodes"), rows, numbers=(3,)))
     out.heading(2, "All others")
-    listed = [(title, " ".join(map(code, sorted(builders)))) for title, builders in _GROUPS]
+    listed = [(title, " ".join(map(code, sorted(builders)))) for title, builders in GROUPS]
     out.add(table(("", "instructions"), listed))
     out.heading(2, "Matrix instructions")
     out.add("Every form of the catalogue that runs on sm_75 to sm_90a:")
