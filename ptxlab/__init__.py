@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .gpu.measure import measure
     from .gpu.records import measured
     from .gpu.repack import repack
-    from .kernels.gemm.sparse import compress, prune
+    from .kernels.gemm.compressed import compress, prune
     from .kernels.matmul import matmul
     from .memory import tensor_map
     from .numerics import models
@@ -51,7 +51,7 @@ __all__ = [
 
 #: Functions that load their package when first used, so that `import ptxlab` needs NumPy and ml_dtypes only.
 _FUNCTIONS = {
-    "compress": "kernels.gemm.sparse",
+    "compress": "kernels.gemm.compressed",
     "hunt": "verify.hunt",
     "kernel": "simulation",
     "matmul": "kernels.matmul",
@@ -59,7 +59,7 @@ _FUNCTIONS = {
     "measured": "gpu.records",
     "models": "numerics",
     "progress": "course",
-    "prune": "kernels.gemm.sparse",
+    "prune": "kernels.gemm.compressed",
     "repack": "gpu.repack",
     "tensor_map": "memory",
 }

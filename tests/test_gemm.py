@@ -154,7 +154,7 @@ def test_a_rung_serves_what_has_the_same_arithmetic() -> None:
         (lambda: gemm.rung(8, block_m=100), "block_m=100; it takes multiples of 64, the rows of a warpgroup"),
         (lambda: gemm.rung(5, stages=1), "rung 5: stages=1; a pipeline has at least 2"),
         (lambda: gemm.rung(5, block_n=40), "block_n=40; it takes multiples of 32"),
-        (lambda: gemm.rung(8, S8, b_by_rows=1), "b_by_rows: wgmma transposes 16-bit types only, no s8"),
+        (lambda: gemm.rung(8, S8, b_by_rows=1), "b_by_rows: wgmma transposes 16-bit types only, not s8"),
         (lambda: gemm.rung(8, cluster_m=0), "rung 8: cluster_m must be at least 1"),
         (lambda: gemm.rung(8, result="s32"), "result='s32': accumulators of f32 are stored as f32, f16"),
         (

@@ -15,8 +15,9 @@ from ..gpu.device import check_device, device_target
 from ..isa.mma import MmaForm
 from .device_operands import check_elements, check_matrices, copy_from_gpu, copy_to_gpu, element_types
 from .gemm.choose import best_rung
+from .gemm.compressed import CompressedMatrix, compress_arrays
 from .gemm.device import lies_by_rows, multiply_arrays
-from .gemm.sparse import CompressedMatrix, compress_arrays, has_kernel, multiply_compressed
+from .gemm.sparse import has_kernel, multiply_compressed
 
 __all__ = ["matmul_arrays", "matmul_codes", "matmul_compressed"]
 

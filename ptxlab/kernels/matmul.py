@@ -26,7 +26,8 @@ from ..isa.product_form import ProductForm
 from ..isa.tcgen05 import Tcgen05Mma
 from ..numerics.emulate import emulate
 from .device_matmul import matmul_arrays, matmul_codes, matmul_compressed
-from .gemm.sparse import CompressedMatrix, check_compressed, has_kernel
+from .gemm.compressed import CompressedMatrix
+from .gemm.sparse import check_compressed, has_kernel
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

@@ -10,8 +10,9 @@ from __future__ import annotations
 from .call import Call
 from .catalog import Row
 from .choose import best_rung
+from .compressed import CompressedMatrix
 from .rung import Rung, ladder, rung
-from .sparse import CompressedMatrix, SparseRung, best_sparse_rung, sparse_rung
+from .sparse import SparseRung, best_sparse_rung, sparse_rung
 
 __all__ = [
     "Call",

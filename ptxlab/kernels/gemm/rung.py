@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,15 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 from ..._util.arguments import as_int, is_name
 from ...errors import PtxlabError, listing, quoted
 from ...gpu.arrays import GpuArrays, gpu_arrays
-from ...gpu.compiler import compile_kernel
-from ...gpu.device import check_device, device_target
+from ...gpu.device import check_device
 from ...isa.dtypes import dtype
 from ...isa.mma import MmaForm
 from ...isa.parse import parse_mma
 from ...memory import tensor_map
 from ..device_operands import check_matrices, copy_from_gpu, copy_to_gpu
-from ..kernel import Kernel, kernel
-from ..simulator import Result
 from .call import (
     CHUNK,
     H200_PROCESSORS,
@@ -37,7 +33,8 @@ from .call import (
 )
 from .catalog import LADDER, Row
 from .device import multiply_arrays, operand_map
-from .source import RESULTS, compose
+from .gemm_kernel import GemmKernel
+from .source import RESULTS
 
 __all__ = ["Rung", "ladder", "rung"]
 
@@ -55,7 +52,7 @@ _DEFAULTS = {
 
 
 @dataclass(frozen=True, repr=False)
-class Rung:
+class Rung(GemmKernel):
     """A row of the ladder with an instruction; `rung` makes one.
 
     >>> r = rung(8)
@@ -64,11 +61,6 @@ class Rung:
     >>> r.form.shape, r.threads, r.shared
     ('m64n256k16', 384, 229440)
     """
-
-    row: Row
-    form: MmaForm
-    constants: dict[str, int]
-    result: str
 
     def __repr__(self) -> str:
         tiles = f"tiles of {self.block_m} x {self.block_n}"
@@ -79,26 +71,10 @@ class Rung:
         """Its place on the ladder, from 1."""
         return self.row.number
 
-    @cached_property
-    def source(self) -> str:
-        """The whole CUDA C++, headers included."""
-        return compose(self.row.file, self.form, self.constants, self.result)
-
-    @cached_property
-    def kernel(self) -> Kernel[Result]:
-        """The kernel, as `ptxlab.kernel` makes it."""
-        return kernel(self.source, "gemm", self.target)
-
     @property
     def target(self) -> str:
         """The target that it is compiled for, unless it is launched on another: sm_90a if it has the form."""
         return "sm_90a" if self.form.supports("sm_90a") else self.form.targets[-1]
-
-    @cached_property
-    def code(self) -> bytes:
-        """Its machine code for the GPU of this machine."""
-        code, _ = compile_kernel(self.source, device_target(), (), "gemm")
-        return code
 
     @property
     def block_m(self) -> int:
@@ -126,11 +102,6 @@ class Rung:
         if self.b_by_rows:
             return _ROW // 2, _ROW
         return self.block_n // self.constants.get("CLUSTER_M", 1), _ROW
-
-    @property
-    def b_by_rows(self) -> bool:
-        """Whether B is stored as [K, N]."""
-        return bool(self.constants.get("B_BY_ROWS", 0))
 
     @property
     def box_d(self) -> tuple[int, int]:
@@ -206,19 +177,6 @@ class Rung:
         if self.row.stores_with_tma:
             target = tensor_map(d.view(np.uint8), self.box_d, swizzle=128)
         return left, right, start, target, len(d), n, a.shape[1]
-
-    def simulate(
-        self,
-        A: ArrayLike,
-        B: ArrayLike,
-        C: ArrayLike | None = None,
-        *,
-        processors: int = H200_PROCESSORS,
-        **options: Any,
-    ) -> tuple[NDArray[Any], Result]:
-        """D and what the simulator saw; options are those of `kernel.simulate`."""
-        call = self.call(A, B, C, processors=processors)
-        return call.D, call.simulate(self.kernel, **options)
 
     def __call__(
         self, A: ArrayLike, B: ArrayLike, C: ArrayLike | None = None, *, stream: object = None
