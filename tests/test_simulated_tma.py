@@ -14,6 +14,7 @@ import pytest
 import ptxlab
 from ptxlab import PtxlabError
 from ptxlab.memory import im2col_map
+from tests.kernel_cases import CASES
 
 GOLDEN = Path(__file__).parent / "golden"
 _TYPES = {"UINT8": np.uint8, "FLOAT16": np.float16, "FLOAT32": np.float32, "TFLOAT32": np.float32,
@@ -86,6 +87,31 @@ def test_four_rows_are_gathered_and_scattered(swizzle: int) -> None:
         if to < 20:
             expected[to] = source[row, 16:48] if 0 <= row < 40 else 0
     assert (target.view(np.uint16) == expected.view(np.uint16)).all() and result.hazards == []
+
+
+_ACQUIRE = (
+    'asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" '
+    ':: "l"(maps + 2 * g + i) : "memory");'
+)
+_RELEASE = 'asm volatile("fence.proxy.tensormap::generic.release.gpu;" ::: "memory");'
+
+
+def test_changed_maps_are_fenced() -> None:
+    case = CASES["grouped_maps"]
+    source = case.source()
+    assert _ACQUIRE in source
+    in_place = "tensormap.replace.tile.global_dim.global.b1024.b32 [%0], 1, %1;"
+    again = f'asm volatile("{in_place}" :: "l"(maps + 2 * g + i), "r"(rows) : "memory");'
+    for change, remedy in (
+        (_ACQUIRE, ""),
+        (";", "execute fence.proxy.tensormap::generic.acquire on the map's address before"),
+        (f"{{ {again} {_ACQUIRE} }}", "execute fence.proxy.tensormap::generic.release after line 40"),
+        (f"{{ {again} {_RELEASE} {_ACQUIRE} }}", ""),
+    ):
+        kernel = ptxlab.kernel(source.replace(_ACQUIRE, change), "grouped_maps")
+        hazards = kernel.simulate(case.grid, case.block, *case.inputs()).hazards
+        fences = [hazard for hazard in hazards if hazard.kind == "missing proxy fence"]
+        assert [hazard.remedy for hazard in fences] == ([remedy] * 2 if remedy else [])
 
 
 _RESERVED = ("reserved_smem_offset_begin", "reserved_smem_offset_end", "reserved_smem_offset_cap",

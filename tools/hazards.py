@@ -44,7 +44,8 @@ _LIMITS = """
   blocks the same holds for whole blocks.
 - `mbarrier.init` needs no proxy fence: copies complete at an mbarrier through the generic proxy, as
   `cuda::memcpy_async` of libcu++ counts on. Threads that did not initialise it need a barrier.
-- Tensor maps take no part: a missing `fence.proxy.tensormap` after `tensormap.replace` is not found.
+- Of tensor maps only those are watched that `tensormap.replace` or `tensormap.cp_fenceproxy` writes in global
+  memory; a `fence.proxy.tensormap` of one thread counts for its block.
 - An mbarrier passes on what all threads knew that had arrived when its last phase was complete, also to those
   that waited for an earlier one.
 - Blocks of a cluster are taken to know each other after any wait for an mbarrier or the cluster's barrier.

@@ -8,6 +8,7 @@ from .accesses import AccessCheck
 from .hazard import KINDS, Hazard, Kind, Report
 from .registers import RegisterCheck, RegisterPlans
 from .tensor import TensorCheck
+from .tensor_maps import TensorMapCheck
 
 __all__ = [
     "KINDS",
@@ -19,6 +20,7 @@ __all__ = [
     "RegisterPlans",
     "Report",
     "TensorCheck",
+    "TensorMapCheck",
     "checkers",
 ]
 
@@ -29,6 +31,7 @@ def checkers(report: Report, plans: RegisterPlans) -> tuple[Observer, ...]:
         AccessCheck(report, plans.guesses, plans.speculative),
         RegisterCheck(report, plans),
         TensorCheck(report),
+        TensorMapCheck(report),
     )
 
 

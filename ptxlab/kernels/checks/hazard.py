@@ -66,10 +66,10 @@ _KINDS = (
     ),
     Kind(
         "missing proxy fence",
-        "A bulk copy, TMA or wgmma reads shared memory that ordinary stores wrote, without a fence between "
-        "the proxies",
+        "A bulk copy, TMA or wgmma reads shared memory that ordinary stores wrote, or TMA uses a tensor map "
+        "that the kernel changed, without a fence between the proxies",
         "fence.proxy.async after the stores: by every thread before the barrier, or after it by the thread "
-        "that starts the copy",
+        "that starts the copy; fence.proxy.tensormap after tensormap.replace",
     ),
     Kind(
         "wgmma registers",

@@ -488,7 +488,10 @@ def _tensor(instruction: Instruction, context: Context) -> Step:
     reduction = next((part for part in parts if part in _REDUCTIONS), "")
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
-        places, which = np.unique(map_place(machine, frame, threads), return_inverse=True)
+        used = map_place(machine, frame, threads)
+        if machine.launch.changes_maps:
+            machine.synchronised(instruction, "tensormap.use", threads, used)
+        places, which = np.unique(used, return_inverse=True)
         tensors = [map_at(machine.launch, place) for place in places.tolist()]
         given = np.stack([read(machine, frame, threads) for read in coordinates], axis=-1).view(np.int32)
         for tensor in tensors:

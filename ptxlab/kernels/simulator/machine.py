@@ -244,6 +244,7 @@ class Launch:
     registers: int = 0
     waits: bool = False  # blocks may wait for each other
     maps_by_content: dict[bytes, TensorMap] = field(default_factory=dict)
+    changes_maps: bool = False  # the kernel has changed tensor maps in global memory
 
 
 @dataclass(slots=True)

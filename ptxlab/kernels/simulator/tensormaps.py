@@ -187,8 +187,12 @@ def _replace(instruction: Instruction, context: Context) -> Step:
         wrong = values[values >= limit] if limit < 1 << 64 else values[:0]
         if len(wrong):
             raise PtxlabError(f"{int(wrong[0])}: {name} of a tensor map is 0 to {limit - 1}")
-        places = place(machine, frame, threads) + offset
-        machine.memory.store(instruction, space, threads, places, [values.astype(UNSIGNED[8 * width])])
+        places = place(machine, frame, threads)
+        narrow = [values.astype(UNSIGNED[8 * width])]
+        machine.memory.store(instruction, space, threads, places + offset, narrow)
+        if space != "shared" and machine.memory.buffer_at(int(places[0])) is not None:
+            machine.launch.changes_maps = True
+            machine.synchronised(instruction, "tensormap.replace", threads, places)
 
     return Step(instruction, execute)
 
@@ -207,7 +211,8 @@ def _copy(instruction: Instruction, context: Context) -> Step:
         for chunk in range(0, MAP_BYTES, 16):
             words = machine.memory.load(instruction, "shared", leaders, sources + chunk, 32, 4)
             machine.memory.store(instruction, "global", leaders, places + chunk, words)
-        machine.synchronised(instruction, "tensormap.cp_fenceproxy", threads)
+        machine.launch.changes_maps = True
+        machine.synchronised(instruction, "tensormap.cp_fenceproxy", leaders, places)
 
     return Step(instruction, execute, together=32)
 
