@@ -406,6 +406,7 @@ _LINES = """
 .global .align 16 .b32 g[4] = {10, 20, 30, 40};
 .global .u64 pointers[2] = {g, generic(g) + 2 * 4};
 .global .u8 low[2] = {0xFF(g), 0xFF00(g)};
+.const .u32 numbers[2] = {1, 2};
 .entry k(.param .u64 out) {
   .reg .b32 %r<4>; .reg .b64 %rd<4>; .reg .f32 %f<4>; .reg .b16 %h<4>; .reg .pred %p<2>;
   ld.param.u64 %rd1, [out]; cvta.to.global.u64 %rd1, %rd1; mov.u32 %r1, 5; mov.u32 %r2, 0; mov.f32 %f1, 1.0;
@@ -435,6 +436,14 @@ def test_spellings_that_the_assembler_takes() -> None:
         "ld.global.u16 %h1, [low]; mov.u64 %rd2, g; cvt.u16.u64 %h2, %rd2; sub.u16 %h1, %h1, %h2;"
         "cvt.u32.u16 %r2, %h1;": 0,
         "redux.add.sync.s32 %r2, %r1, -1;": 160,
+        # as on an H200: a selection changes the sign of a NaN, neg does not; constants are not global memory
+        "mov.f32 %f2, 0f7FC00001; neg.f32 %f3, %f2; mov.b32 %r2, %f3;": 0x7FFFFFFF,
+        "setp.eq.u32 %p1, %r1, 5; mov.f32 %f2, 0f7FC00001; neg.f32 %f3, %f2; selp.f32 %f3, %f3, %f1, %p1;"
+        "mov.b32 %r2, %f3;": 0xFFC00001,
+        "setp.ne.u32 %p1, %r1, 5; mov.f32 %f2, 0fFFC00001; abs.f32 %f3, %f2; selp.f32 %f3, %f1, %f3, %p1;"
+        "mov.b32 %r2, %f3;": 0x7FC00001,
+        "mov.u64 %rd2, numbers; cvta.const.u64 %rd2, %rd2; isspacep.const %p0, %rd2;"
+        "isspacep.global %p1, %rd2; selp.u32 %r2, 1, 0, %p0; @%p1 add.u32 %r2, %r2, 2;": 1,
         "red.global.v2.f32.add [%rd1+8], {%f1, 2.5}; ld.global.u32 %r2, [%rd1+12];": 0x42A00000,
     }
     for line, value in lines.items():
@@ -452,10 +461,15 @@ def test_spellings_that_the_assembler_refuses() -> None:
         "add.u64 %rd2, g, 4;": "add.u64 takes no variable; move the address of g into a register",
         "ld.global.b32 %r2, [%rd1-4];": "found '-' where '+' (a negative offset is +-4) belongs",
         "ld.global.b32 %r2, g[%r1];": "where a constant (an index in a register is not simulated) belongs",
+        "ld.global.b32 %r2, [99999999999999999999];": "reads 4 bytes at 0x6bc75e2d630fffff",
+        "mov.u32 %r2;": "mov.u32 has operands that are not understood",
+        "bar.red.popc.u32 %r2, 99, %p1;": "barrier 99: there are 0 to 15",
+        "cp.async.trans.commit_group;": "cp.async.trans.commit_group is not simulated yet",
         "mul.u32.lo %r2, %r1, 3;": "mul.u32.lo: .lo belongs directly behind mul",
         "bar.sync.aligned 0;": "bar is always aligned and takes no .aligned, which barrier does",
         "mov.u32 %r2, 1.5 << 2;": "found '2' where a whole number, which << takes, belongs",
         "} .global .f32 f = 1; .entry other() {": "found '1' where a float belongs",
+        "} .global .u32 f[1] = {1, 2}; .entry other() {": "f has more values than elements",
         "} .alias a, b; .entry other() {": "found 'b' where a function of the module belongs",
     }
     for line, sentence in lines.items():

@@ -105,8 +105,9 @@ def constants(function: Function) -> dict[int, int]:
     for instruction in function.instructions:
         for register in read_and_written(instruction)[1]:
             times[register] = times.get(register, 0) + 1
-            if instruction.parts[0] == "mov" and isinstance(instruction.operands[1], Immediate):
-                values[register] = instruction.operands[1].value
+            source = instruction.operands[-1]
+            if instruction.parts[0] == "mov" and isinstance(source, Immediate):
+                values[register] = source.value
     return {register: value for register, value in values.items() if times[register] == 1}
 
 

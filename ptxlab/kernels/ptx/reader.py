@@ -414,6 +414,8 @@ class _Reader:
             values = tuple(self._initialiser(prefix.type))
             if count is None:
                 count = len(values)
+            if len(values) > count * prefix.vector:
+                self._fail(token.start, f"{name} has more values than elements")
         element = max(1, (type_bits(prefix.type) or 8) // 8) * prefix.vector
         self._sizes[name] = element
         align = prefix.align or element

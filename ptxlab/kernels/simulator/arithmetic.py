@@ -16,11 +16,12 @@ from ...numerics.scalar.opcode import Opcode
 from ...numerics.scalar.video import as_the_manual_says
 from ..ptx import Instruction, Operand, Pair, Register, Selected, Sink, Symbol, Vector, type_bits
 from ..ptx.contraction import Contraction
+from ..ptx.modifiers import Modified
 from .machine import Frame, Machine, Step
 from .operands import Builder, Context, Read, Write, check_type, reader, readers, unsupported, writer
 from .threads import UNSIGNED, Threads
 
-__all__ = ["BUILDERS", "fused_sum", "product", "scalar"]
+__all__ = ["BUILDERS", "fused_sum", "modified_selection", "product", "scalar"]
 
 _WITH_CARRY = ("addc", "subc", "madc")
 
@@ -279,6 +280,29 @@ def _selp(instruction: Instruction, context: Context) -> Step:
     write = writer(destination, instruction)
 
     return _plain(instruction, context, np.where, (holds, left, right), write)
+
+
+def modified_selection(
+    instruction: Instruction, context: Context, sources: tuple[Modified | None, Modified | None]
+) -> Step:
+    """A `selp.f32` that changes signs itself: a NaN keeps its bits."""
+    destination, *operands, predicate = instruction.operands
+    first, second = (
+        _modified(source, operand, instruction, context)
+        for operand, source in zip(operands, sources, strict=True)
+    )
+    holds = reader(predicate, 1, instruction, context)
+    return _plain(instruction, context, np.where, (holds, first, second), writer(destination, instruction))
+
+
+def _modified(source: Modified | None, operand: Operand, instruction: Instruction, context: Context) -> Read:
+    if source is None:
+        return reader(operand, 32, instruction, context)
+    read = reader(source.register, 32, instruction, context)
+    sign = np.uint32(1 << 31)
+    if source.kind == "neg":
+        return lambda machine, frame, threads: read(machine, frame, threads) ^ sign
+    return lambda machine, frame, threads: read(machine, frame, threads) & ~sign
 
 
 def _predicate_logic(instruction: Instruction, context: Context) -> Step:

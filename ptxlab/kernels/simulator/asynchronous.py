@@ -99,10 +99,18 @@ def _cp(instruction: Instruction, context: Context) -> Step:
     return Step(instruction, execute)
 
 
+_GROUPS = (
+    "cp.async.commit_group", "cp.async.wait_group", "cp.async.wait_all", "cp.async.bulk.commit_group",
+    "cp.async.bulk.wait_group",
+)  # fmt: skip
+
+
 def _group(instruction: Instruction) -> Step:
     operand = instruction.operands[0] if instruction.operands else Immediate(0)
     count = operand.value if isinstance(operand, Immediate) else 0
     kind = ".".join(part for part in instruction.parts if part not in ("read",))
+    if kind not in _GROUPS:
+        raise unsupported(instruction)
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         machine.synchronised(instruction, kind, threads, count)

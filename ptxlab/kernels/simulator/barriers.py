@@ -30,6 +30,7 @@ class Barriers(Generic[Place]):
 
     def vote(self, numbers: NDArray[Any], threads: Threads, predicate: NDArray[np.bool_]) -> None:
         """The predicates of threads that are about to arrive, for `bar.red`."""
+        _check_number(int(numbers.max()))
         np.add.at(self._votes, (threads.blocks, numbers.astype(np.int64)), predicate.astype(np.int64))
 
     def turns(self, numbers: NDArray[Any], threads: Threads, counts: NDArray[Any]) -> list[Threads]:
@@ -56,8 +57,7 @@ class Barriers(Generic[Place]):
         resume: Place,
     ) -> list[tuple[Place, int, Threads]]:
         """Threads arrive; gives all that go on now."""
-        if not 0 <= number < _COUNT:
-            raise PtxlabError(f"barrier {number}: there are 0 to {_COUNT - 1}")
+        _check_number(number)
         if threads.index is None and count is None and waits and not self._arrived[:, number].any():
             self._complete(np.s_[:, number], threads.batch.grid.block_size)
             return [(resume, number, threads)]
@@ -105,3 +105,8 @@ class Barriers(Generic[Place]):
     def waiting(self) -> list[tuple[Place, int, Threads]]:
         """Those that still wait."""
         return list(self._waiting)
+
+
+def _check_number(number: int) -> None:
+    if not 0 <= number < _COUNT:
+        raise PtxlabError(f"barrier {number}: there are 0 to {_COUNT - 1}")

@@ -11,6 +11,7 @@ from ...errors import PtxlabError
 from ..ptx import Function, Instruction, Module, Negated, Symbol, Variable, plain_name, type_bits
 from ..ptx.contraction import contractions
 from ..ptx.dataflow import constants, repeated
+from ..ptx.modifiers import modified_selections
 from . import arithmetic, asynchronous, control, loads, matrices, tensor, tensormaps, warps
 from .legality import check_target_of
 from .machine import Frame, Machine, Program, Step
@@ -171,6 +172,9 @@ class Image:
         ]
         steps = [_step(instruction, context) for instruction in function.instructions]
         fused = {} if self.module.debug else contractions(function)
+        for index, sources in ({} if self.module.debug else modified_selections(function)).items():
+            step = arithmetic.modified_selection(function.instructions[index], context, sources)
+            steps[index] = replace(step, guard=steps[index].guard, negated=steps[index].negated)
         factors: dict[int, int] = {}  # product -> the first of two registers for its factors
         for product in dict.fromkeys(contraction.product for contraction in fused.values()):
             instruction = function.instructions[product]

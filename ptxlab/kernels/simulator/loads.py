@@ -136,10 +136,12 @@ def _isspacep(instruction: Instruction, context: Context) -> Step:
             write(frame, threads, shared)
         elif space == "local":
             write(frame, threads, local)
-        elif space == "global":
-            write(frame, threads, ~(shared | local))
         else:
-            write(frame, threads, np.zeros(threads.count, dtype=np.bool_))
+            const = np.zeros(threads.count, dtype=np.bool_)
+            for buffer in machine.memory.buffers if space in ("const", "global") else ():
+                if buffer.space == "const":
+                    const |= (values >= buffer.start) & (values < buffer.start + buffer.data.size)
+            write(frame, threads, const if space != "global" else ~(shared | local | const))
 
     return Step(instruction, execute)
 

@@ -253,22 +253,27 @@ def readers(
     return tuple(reader(operand, bits, instruction, context, letters) for operand in operands)
 
 
+def _as_address(number: int) -> int:
+    """A number of 64 bits, as int64 has it."""
+    return (number + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
 def address(operand: Operand, instruction: Instruction, context: Context) -> Read:
     """What reads the address of ``[base + offset]``, as int64."""
     if not isinstance(operand, Address):
         raise PtxlabError(f"{instruction.where}: {instruction.opcode} takes an address in brackets")
     base = operand.base
-    offset = operand.offset
+    offset = _as_address(operand.offset)
     if isinstance(base, Symbol):
         if base.name in context.local:
             offset += context.local[base.name]
             dtype = np.dtype(np.int64)
             return lambda machine, frame, threads: threads.constant(frame.base + offset, dtype)
-        offset += as_symbol(base, instruction, context)
-        return lambda machine, frame, threads: threads.constant(offset, np.dtype(np.int64))
+        there = _as_address(offset + as_symbol(base, instruction, context))
+        return lambda machine, frame, threads: threads.constant(there, np.dtype(np.int64))
     if isinstance(base, Immediate):
-        offset += base.value
-        return lambda machine, frame, threads: threads.constant(offset, np.dtype(np.int64))
+        there = _as_address(offset + base.value)
+        return lambda machine, frame, threads: threads.constant(there, np.dtype(np.int64))
     if base.type[0] not in "bsu":
         raise PtxlabError(f"{instruction.where}: {base.name} is .{base.type}; an address is an integer")
     index = base.index
