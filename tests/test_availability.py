@@ -239,6 +239,10 @@ def test_ptx_of_one_target_for_another() -> None:
         PtxlabError, match="target='sm_75': the PTX says .target sm_80, which the assembler does"
     ):
         ptxlab.kernel(_TEXT.format(target="sm_80", version="8.0", line=""), target="sm_75")
+    old = _TEXT.format(target="sm_89", version="7.7", line="")
+    assert NEWEST.assemble(old, "sm_89") is not None
+    with pytest.raises(PtxlabError, match="says .version 7.7, and its target sm_89 came with PTX 7.8: state"):
+        ptxlab.kernel(old)
 
 
 def test_what_the_target_has_runs() -> None:

@@ -14,7 +14,8 @@ from ..gpu.arrays import GpuArray, as_gpu_array, launch_stream, stream_handle
 from ..gpu.compiler import compile_kernel, compile_ptx, compiler_version
 from ..gpu.device import device_target
 from ..gpu.kernel_launch import launch_kernel
-from ..isa.targets import GENERATIONS, TARGETS, assembles_for, check_target
+from ..isa.targets import GENERATIONS, TARGET_VERSIONS, TARGETS, assembles_for, check_target
+from ..isa.versions import PtxVersion
 from ..memory import TensorMap
 from .checks import DistributedChecks, RegisterPlans, Report, checkers
 from .ptx import Function, Module, plain_name, read_ptx
@@ -288,6 +289,12 @@ def build_kernel(
             raise PtxlabError(
                 f"target={target!r}: the PTX says .target {module.target}, which the assembler does not take "
                 f"for {target}"
+            )
+        since = TARGET_VERSIONS.get(module.target, PtxVersion(0, 0))
+        if module.version < since:
+            raise PtxlabError(
+                f"the PTX says .version {PtxVersion(*module.version)}, and its target {module.target} came "
+                f"with PTX {since}: state .version {since} or later"
             )
         return Kernel(result_type, module, _chosen(module, name), module.target or target, text, text)
     try:
