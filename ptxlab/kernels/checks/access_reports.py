@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +20,7 @@ __all__ = ["AccessReports", "Deed", "Touch"]
 Deed = Literal["wrote", "reads"]
 
 
-@dataclass(frozen=True, slots=True)
-class Touch:
+class Touch(NamedTuple):
     """An access to one piece of memory: the entries of the shadow that it touches, and which thread does."""
 
     access: Access
@@ -30,7 +28,7 @@ class Touch:
     shadow: Shadow
     entries: NDArray[Any]
     threads: NDArray[Any]  # of each entry
-    count: int  # entries of one thread
+    per_thread: int  # entries of one
 
     @property
     def content(self) -> NDArray[np.uint8] | None:
@@ -39,7 +37,7 @@ class Touch:
             return None
         chosen = self.piece.chosen
         values = [value if chosen is None else value[chosen] for value in self.access.values]
-        return np.stack(values, axis=-1).view(np.uint8).reshape(-1, self.access.width // self.count)
+        return np.stack(values, axis=-1).view(np.uint8).reshape(-1, self.access.width // self.per_thread)
 
     @property
     def verb(self) -> str:

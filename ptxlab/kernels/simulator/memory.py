@@ -378,11 +378,13 @@ class Memory:
         key = id(instruction), operand
         known = self._repeated.get(key)
         if known is not None and known.is_of(threads, addresses, width):
-            self._tell(request._replace(places=known.places), "shared", known.pieces)
+            told = request if known.places is addresses else request._replace(places=known.places)
+            self._tell(told, "shared", known.pieces)
             yield from known.pieces
             return
         places = addresses.astype(np.int64, copy=False)
-        request = request._replace(places=places)
+        if places is not addresses:
+            request = request._replace(places=places)
         alignment = alignment or width
         if alignment > 1 and np.bitwise_or.reduce(places, initial=0) & (alignment - 1):
             self._refuse_misaligned(request, alignment)
