@@ -431,6 +431,7 @@ def test_spellings_that_the_assembler_takes() -> None:
         "ld.global.b32 %r2, g[3];": 40,
         "mov.u64 %rd2, g[1]; ld.global.b32 %r2, [%rd2+4*1];": 30,
         "ld.u32.global %r2, [g];": 10,
+        "add .u32 %r2, %r1, 1;": 6,
         "st.u32.global.cs [g], 7; ld.global.u32.volatile %r2, [g];": 7,
         "ld.global.u64 %rd2, [pointers+8]; ld.u32 %r2, [%rd2];": 30,
         "ld.global.u16 %h1, [low]; mov.u64 %rd2, g; cvt.u16.u64 %h2, %rd2; sub.u16 %h1, %h1, %h2;"
@@ -462,6 +463,7 @@ def test_spellings_that_the_assembler_refuses() -> None:
         "ld.global.b32 %r2, [%rd1-4];": "found '-' where '+' (a negative offset is +-4) belongs",
         "ld.global.b32 %r2, g[%r1];": "where a constant (an index in a register is not simulated) belongs",
         "ld.global.b32 %r2, [99999999999999999999];": "reads 4 bytes at 0x6bc75e2d630fffff",
+        "mov %r2, 1;": "mov lacks a type, such as .u32",
         "mov.u32 %r2;": "mov.u32 has operands that are not understood",
         "bar.red.popc.u32 %r2, 99, %p1;": "barrier 99: there are 0 to 15",
         "cp.async.trans.commit_group;": "cp.async.trans.commit_group is not simulated yet",

@@ -74,9 +74,19 @@ def _value(
     if isinstance(argument, TensorMap):
         if argument.pointer is not None:
             return encode_tensor_map(argument)
-        if not argument.array.flags.c_contiguous:
-            raise PtxlabError("a tensor map of an array that is not contiguous cannot be launched")
-        return encode_tensor_map(argument, arrays.address(argument.array))
+        memory = _memory_of(argument.array)
+        begin = argument.array.ctypes.data - memory.ctypes.data
+        return encode_tensor_map(argument, arrays.address(memory) + begin)
     if isinstance(argument, bytes):
         return np.frombuffer(argument, dtype=np.uint8)
     return np.array([arrays.address(argument)], dtype=np.uint64).view(np.uint8)
+
+
+def _memory_of(array: NDArray[Any]) -> NDArray[Any]:
+    """The array itself, or the contiguous one that it is a view of."""
+    memory = array
+    while not memory.flags.c_contiguous and isinstance(memory.base, np.ndarray):
+        memory = memory.base
+    if not memory.flags.c_contiguous:
+        raise PtxlabError("a tensor map is launched of an array that is contiguous, or a view of one that is")
+    return memory

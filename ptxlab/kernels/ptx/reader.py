@@ -760,6 +760,8 @@ class _Reader:
     def _instruction(self, body: _Body, scope: _Scope, guard: Register | Negated | None) -> None:
         token = self._tokens[self._at]
         opcode = self._word("an instruction")
+        while self._tokens[self._at].kind == "directive":  # a space in the middle of it
+            opcode += self._next().text
         self._opcode = opcode.partition(".")[0]
         operands = []
         if not self._is(";"):

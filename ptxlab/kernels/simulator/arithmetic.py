@@ -225,7 +225,9 @@ def _joined(operand: Vector, instruction: Instruction, context: Context) -> Read
 
 def _mov(instruction: Instruction, context: Context) -> Step:
     destination, source = instruction.operands
-    bits = type_bits(instruction.parts[-1]) or 32
+    bits = type_bits(instruction.parts[-1])
+    if bits is None:
+        raise PtxlabError(f"{instruction.where}: {instruction.opcode} lacks a type, such as .u32")
     if isinstance(source, Symbol) and source.name in context.local:
         offset = context.local[source.name] + source.offset
         dtype = UNSIGNED[bits]
