@@ -132,6 +132,8 @@ class _Later(Future[NDArray[Any]]):
 
     def result(self, timeout: float | None = None) -> NDArray[Any]:
         """See `Future.result`."""
+        if not self.done():
+            self._queue.catch_up()
         if self.done():
             return super().result()
         self._queue.is_awaited = True
@@ -336,6 +338,14 @@ class _Scratch:
         return kept[:size].reshape(shape)
 
 
+def _next_tasks(waiting: deque[_Task]) -> list[_Task]:
+    """Take the task that came first, and those that continue it."""
+    tasks: list[_Task] = []
+    while waiting and len(tasks) < _MOST_TURNS and (not tasks or waiting[0].continues(tasks[-1])):
+        tasks.append(waiting.popleft())
+    return tasks
+
+
 def _fail(tasks: Sequence[_Task], error: BaseException) -> None:
     """Leave an error to whoever reads a result."""
     for task in tasks:
@@ -349,6 +359,7 @@ class MatrixQueue:
         self._model = model
         self._open: dict[MmaForm, _Group] = {}
         self._waiting: deque[_Task] = deque()  # for the thread
+        self._put_off: deque[_Task] = deque()  # where there is none
         self._ahead: deque[tuple[_Task, int]] = deque()  # what is not known to be computed, and its bytes
         self._bytes_ahead = 0
         self.is_awaited = False  # somebody waits for a result
@@ -391,7 +402,12 @@ class MatrixQueue:
 
     def _submit(self, task: _Task) -> None:
         """Compute a task, or let the thread do so after all that came before."""
-        if task.products < _WORTH_A_THREAD or thread_count() == 1:
+        if thread_count() == 1 and not self._ahead:  # there is no thread: what comes next may continue it
+            self._put_off.append(task)
+            if len(self._put_off) == _MOST_TURNS:
+                self.catch_up()
+            return
+        if task.products < _WORTH_A_THREAD:
             self._run([task], self._scratch)
             return
         size = task.nbytes
@@ -404,13 +420,16 @@ class MatrixQueue:
         self._waiting.append(task)
         self._thread.submit(self._work)
 
+    def catch_up(self) -> None:
+        """Compute what was put off, if there is no thread that does."""
+        while self._put_off:
+            self._run(_next_tasks(self._put_off), self._scratch)
+
     def _work(self) -> None:
         """In the thread: compute the task that came first, and those that continue it."""
-        if not self._waiting:
+        tasks = _next_tasks(self._waiting)
+        if not tasks:
             return  # it was computed together with the one before it
-        tasks = [self._waiting.popleft()]
-        while self._waiting and len(tasks) < _MOST_TURNS and self._waiting[0].continues(tasks[-1]):
-            tasks.append(self._waiting.popleft())
         leave_cores(0 if self.is_awaited else 1)
         try:
             self._run(tasks, self._thread_scratch)
