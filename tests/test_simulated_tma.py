@@ -166,3 +166,32 @@ def test_maps_that_do_not_fit_are_refused() -> None:
         PtxlabError, match="the tensor map is of im2col, and the instruction takes one that is tile"
     ):
         kernel.simulate(1, 32, column, rows, np.zeros(8, np.int32))
+
+
+_PADDED = """
+struct __align__(64) TensorMap { unsigned char bytes[128]; };
+extern "C" __global__ void padded(const __grid_constant__ TensorMap map, int written) {
+    __shared__ __align__(128) unsigned short tile[16 * 16];
+    for (int i = threadIdx.x; i < 16 * 16; i += 32)
+        if (i % 16 < written) tile[i] = i;
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    __syncthreads();
+    if (threadIdx.x) return;
+    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {0, 4}], [%1];"
+                 :: "l"(&map), "r"((unsigned)__cvta_generic_to_shared(tile)) : "memory");
+    asm volatile("cp.async.bulk.commit_group;");
+    asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+}
+"""
+
+
+def test_a_store_reads_only_what_its_array_takes() -> None:
+    """A box that is wider than the array keeps rows apart in shared memory; nobody writes between them."""
+    kernel = ptxlab.kernel(_PADDED)
+    array = np.zeros((16, 16), dtype=np.uint16)
+    tensor = ptxlab.tensor_map(array[:, :12], (16, 16))
+    assert kernel.simulate(1, 32, tensor, 12).hazards == []
+    assert (array[4:, :12] == np.arange(192).reshape(12, 16)[:, :12]).all()
+    assert not array[:4].any() and not array[:, 12:].any()
+    (hazard,) = kernel.simulate(1, 32, tensor, 11).hazards
+    assert hazard.kind == "uninitialised memory" and "22..23 of tile" in hazard.sentence

@@ -72,6 +72,15 @@ class Boxes:
         sizes = [tensor.size * max(self.rows, 1) for tensor in self.tensors]
         return np.array(sizes, dtype=np.int64)[self.which]
 
+    def reach_out(self) -> NDArray[np.bool_]:
+        """Which of them reach beyond the last element along an axis of their array."""
+        outside = np.zeros(len(self.which), dtype=np.bool_)
+        for number, tensor in enumerate(self.tensors):
+            if not self.rows and not isinstance(tensor, Im2colMap):
+                last_starts = np.array(tensor.array.shape) - np.array(tensor.box)
+                outside |= (self.which == number) & (self.starts > last_starts).any(axis=1)
+        return outside
+
     def check(self) -> None:
         """Refuse boxes that begin where TMA lets none begin."""
         for number, tensor in enumerate(self.tensors):
@@ -269,6 +278,12 @@ def store_boxes(
                 "illegal instruction on an H200, while a load is not"
             )
     boxes.check()
+    outside = boxes.reach_out()
+    for box in np.flatnonzero(outside).tolist():
+        thread = Threads.listed(threads.batch, threads.indices[box : box + 1])
+        _store_part(memory, instruction, thread, boxes.select(np.array([box])), reduction)
+    whole = np.flatnonzero(~outside)
+    boxes, threads = boxes.select(whole), Threads.listed(threads.batch, threads.indices[whole])
     for tensor, starts, inside, places in boxes.placed(memory, instruction, threads, "read"):
         if boxes.rows or isinstance(tensor, Im2colMap):
             for start, address, place in zip(starts.tolist(), inside.tolist(), places.tolist(), strict=True):
@@ -280,15 +295,8 @@ def store_boxes(
             continue
         plain = _are_plain(tensor, starts) & (not reduction)
         for box in np.flatnonzero(~plain).tolist():
-            _store_box(
-                memory,
-                instruction,
-                tensor,
-                starts[box].tolist(),
-                int(inside[box]),
-                int(places[box]),
-                reduction,
-            )
+            index, offsets = _elements_inside(tensor, starts[box].tolist(), int(inside[box]))
+            _store_elements(memory, instruction, tensor, index, places[box] + offsets, reduction)
         for these, offsets in _by_offsets(tensor, inside, plain):
             chunks = memory.shared.view(CHUNK)[(places[these] >> 4)[:, None] + offsets]
             windows, index = _windows(tensor, starts[these])
@@ -296,34 +304,52 @@ def store_boxes(
         _tell(memory, instruction, tensor, starts, "write", 0)
 
 
-def _store_box(
-    memory: Memory,
-    instruction: Instruction,
-    tensor: TensorMap,
-    start: list[int],
-    inside: int,
-    place: int,
-    reduction: str,
+def _store_part(
+    memory: Memory, instruction: Instruction, thread: Threads, box: Boxes, reduction: str
 ) -> None:
-    """One box, element by element."""
-    offsets = tensor.offset(*np.ogrid[tuple(slice(size) for size in tensor.copied)], address=inside)
-    item = tensor.array.itemsize
-    content = memory.shared[place + offsets.reshape(-1, 1) + np.arange(item)]
-    elements = np.ascontiguousarray(content).view(UNSIGNED[8 * item]).reshape(tensor.copied)
-    indices, chosen = [], []
+    """A box that reaches beyond its array: the rest of it is not even read from shared memory."""
+    tensor, address = box.tensors[int(box.which[0])], int(box.inside[0])
+    index, offsets = _elements_inside(tensor, box.starts[0].tolist(), address)
+    if not offsets.size:
+        return
+    readers = Threads.listed(thread.batch, np.repeat(thread.indices, offsets.size))
+    addresses = address + offsets.reshape(-1)
+    places = memory.shared_offsets(instruction, readers, addresses, tensor.array.itemsize, "read")
+    _store_elements(memory, instruction, tensor, index, places.reshape(offsets.shape), reduction)
+    _tell(memory, instruction, tensor, box.starts, "write", 0)
+
+
+def _elements_inside(
+    tensor: TensorMap, start: list[int], address: int
+) -> tuple[tuple[NDArray[Any], ...], NDArray[np.int64]]:
+    """The index of those elements of a box that its array has, and their offsets in shared memory."""
+    positions, chosen = [], []
     for first, count, step, length in zip(
         start, tensor.copied, tensor.element_strides, tensor.array.shape, strict=True
     ):
-        positions = first + np.arange(count) * step
-        within = (positions >= 0) & (positions < length)
-        indices.append(positions[within])
+        along = first + np.arange(count) * step
+        within = (along >= 0) & (along < length)
+        positions.append(along[within])
         chosen.append(np.flatnonzero(within))
-    values = elements[np.ix_(*chosen)]
-    view: NDArray[Any] = tensor.array.view(UNSIGNED[8 * item])
-    where = np.ix_(*indices)
+    return np.ix_(*positions), tensor.offset(*np.ix_(*chosen), address=address)
+
+
+def _store_elements(
+    memory: Memory,
+    instruction: Instruction,
+    tensor: TensorMap,
+    index: tuple[NDArray[Any], ...],
+    places: NDArray[np.int64],
+    reduction: str,
+) -> None:
+    """Elements at these places of all shared memory into an array, at an index of it."""
+    unsigned = UNSIGNED[8 * tensor.array.itemsize]
+    content = memory.shared[places.reshape(-1, 1) + np.arange(tensor.array.itemsize)]
+    values = np.ascontiguousarray(content).view(unsigned).reshape(places.shape)
+    view: NDArray[Any] = tensor.array.view(unsigned)
     if reduction:
-        values = _reduced(instruction, tensor, reduction, view[where], values)
-    view[where] = values
+        values = _reduced(instruction, tensor, reduction, view[index], values)
+    view[index] = values
 
 
 def _reduced(
