@@ -53,7 +53,7 @@ def registers_apart(registers: np.ndarray) -> np.ndarray:
 @each("ins", FORMS, ids=str)
 def test_numba_gives_what_numpy_gives(ins: ptxlab.Instruction) -> None:
     pytest.importorskip("numba")
-    for category in one_in(9, inputs.categories(ins), FORMS.index(ins)):
+    for category in one_in(17, inputs.categories(ins), FORMS.index(ins)):
         operands = inputs.make(ins, category, 3, seed=5)
         with backend("numpy"):
             interpreted = emulate(operands)

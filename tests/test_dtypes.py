@@ -327,8 +327,10 @@ def test_accepts_what_numpy_and_ml_dtypes_call_numbers() -> None:
 def test_names() -> None:
     assert dtype(".s4") is dtype("s4") is dtype(DTYPES["s4"])
     assert [str(element_type) for element_type in DTYPES.values()] == list(DTYPES)
-    with pytest.raises(PtxlabError, match="^unknown element type 'int4'; there are b1, b4, u4, s4, "):
+    with pytest.raises(PtxlabError, match="^unknown element type 'int4'; PTX calls it s4$"):
         dtype("int4")
+    with pytest.raises(PtxlabError, match="^unknown element type 's5'; there are b1, b4, u4, s4, "):
+        dtype("s5")
 
 
 def test_a_wrong_type_cannot_be_declared() -> None:

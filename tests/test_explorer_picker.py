@@ -197,11 +197,13 @@ def run(script: str) -> Any:
 
 @pytest.fixture(scope="module")
 def searched() -> dict[str, list[str]]:
+    """What each query finds."""
     script = """Object.fromEntries(QUERIES.map((text) => {
       const { matching } = search.search(text);
       return [text, search.items.filter((_, index) => matching[index]).map(({ mnemonic }) => mnemonic)];
     }))"""
-    mnemonics: dict[str, list[str]] = run(script.replace("QUERIES", json.dumps(list(QUERIES))))
+    queries = json.dumps([*QUERIES, *TENSOR_QUERIES])
+    mnemonics: dict[str, list[str]] = run(script.replace("QUERIES", queries))
     return mnemonics
 
 
@@ -220,13 +222,10 @@ TENSOR_QUERIES: dict[str, Callable[[TensorInstruction], bool]] = {
 }
 
 
-def test_search_for_tcgen05() -> None:
-    script = """QUERIES.map((text) => search.items
-      .filter((_, index) => search.search(text).matching[index]).map(({ mnemonic }) => mnemonic))"""
-    found = run(script.replace("QUERIES", json.dumps(list(TENSOR_QUERIES))))
-    for (text, fits), names in zip(TENSOR_QUERIES.items(), found, strict=True):
-        tensor = [name for name in names if name.startswith("tcgen05.mma")]
-        assert tensor == [ins.mnemonic for ins in TENSOR if fits(ins)], text
+@each("text", TENSOR_QUERIES)
+def test_search_for_tcgen05(text: str, searched: dict[str, list[str]]) -> None:
+    names = [name for name in searched[text] if name.startswith("tcgen05.mma")]
+    assert names == [ins.mnemonic for ins in TENSOR if TENSOR_QUERIES[text](ins)]
 
 
 def test_columns_count_and_narrow() -> None:

@@ -55,6 +55,7 @@ def test_jupyterlab_asks_for_a_token_that_only_its_user_knows(lab: Any) -> None:
         assert (process / "environ").stat().st_mode & 0o077 == 0
 
 
+@covered_by("JupyterLab, whose widget manager Voilà runs without the rest of the page")
 def test_voila(lab: Any, page: Any) -> None:
     pytest.importorskip("voila")
     lab.render(page, "voila", [CODE])

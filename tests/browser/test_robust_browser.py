@@ -19,8 +19,8 @@ from ptxlab.explorer.edits import SetCell
 def new(): return ptxlab.explore({NAME!r}, A=np.zeros((16, 16)), B=np.ones((16, 8)), C=np.zeros((16, 8)))
 ex = new()
 display(ex); display(ex)"""
-MANY = 20 if EXHAUSTIVE else 4
-EDITS = (20, 60) if EXHAUSTIVE else (10, 30)
+MANY = 20 if EXHAUSTIVE else 3
+EDITS = (20, 60) if EXHAUSTIVE else (6, 18)
 
 
 @pytest.fixture(scope="module")

@@ -174,6 +174,7 @@ def test_4_who_makes_a_cell_of_d(user: User, task: Callable[[int], None], page: 
     task(3)
 
 
+@covered_by("test_lanes_browser.py and test_an_error_stands_beside_its_field, in a bare page")
 def test_5_6_a_register_and_a_bit(user: User, task: Callable[[int], None], page: Any) -> None:
     user.start(S4)
     box = ".ptx-hex[data-operand=A]"
@@ -294,6 +295,7 @@ def test_16_a_cell_of_a_large_instruction(user: User, task: Callable[[int], None
     task(4)
 
 
+@covered_by("test_exports and test_static_browser.py, in a bare page")
 def test_17_18_take_it_along(user: User, task: Callable[[int], None], page: Any, tmp_path: Path) -> None:
     user.start(S4)
     user.actions += 1
