@@ -12,8 +12,8 @@ RUN := $(BIN)/python
 PYTEST = $(RUN) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-# what stands before the tests, at the same time; JavaScript is checked while pip installs
-PREPARE = $(MAKE) --no-print-directory -j 5 --output-sync=target types loops lint bytecode
+# linters and numba beside each other, then the tests, and mypy beside both; JavaScript is checked while pip installs
+TOGETHER = $(MAKE) --no-print-directory -j 5 types
 .PHONY: help lab test exhaustive check lint javascript types loops bytecode format docs chips homework browser release clean
 
 help:  ## this list
@@ -23,7 +23,10 @@ lab: $(VENV)/lab.stamp  ## create the environment and open JupyterLab on noteboo
 	$(RUN) -m jupyterlab --notebook-dir=notebooks $(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_ARGS)  # in a container one is root
 
 test:  ## create the environment and run ruff, mypy and the whole test suite
-	+@$(PREPARE) browser
+	+@$(TOGETHER) every-test
+
+.PHONY: every-test
+every-test: loops lint bytecode browser
 	$(PYTEST) $(TEST_ARGS)
 
 exhaustive: $(VENV)/test.stamp browser  ## the tests with every case, of which `make test` takes a part (half an hour)
@@ -31,7 +34,10 @@ exhaustive: $(VENV)/test.stamp browser  ## the tests with every case, of which `
 	PTXLAB_EXHAUSTIVE=1 $(PYTEST) $(TEST_ARGS)
 
 check:  ## what answers in 90 seconds: the linters, the type checker and the quick tests
-	+@$(PREPARE)
+	+@$(TOGETHER) quick-tests
+
+.PHONY: quick-tests
+quick-tests: loops lint bytecode
 	$(PYTEST) -q -m "not slow and not browser" $(TEST_ARGS)
 
 lint: $(VENV)/test.stamp javascript  ## ruff, the order of imports between packages, and JavaScript

@@ -110,7 +110,7 @@ def test_fragment_cells_are_where_the_manual_puts_them(
             ]
 
 
-@each("ins", one_in(3, ONE_EACH), ids=str)
+@each("ins", one_in(6, ONE_EACH), ids=str)
 def test_every_operand_has_a_picture_that_tiles_its_matrix(ins: ptxlab.Instruction) -> None:
     for name, op in ins.operands.items():
         grid = views.fragment(ins, name).grids[0]

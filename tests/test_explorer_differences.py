@@ -169,7 +169,7 @@ def pairs() -> list[Any]:
     return list(chosen.values())
 
 
-@each("ins, one, other", one_in(6, pairs()), ids=str)
+@each("ins, one, other", one_in(12, pairs()), ids=str)
 def test_two_chips_differ_or_follow_one_rule(ins: Any, one: str, other: str) -> None:
     state = ExplorerState(ins)
     SetChips(one, other).apply(state)

@@ -130,7 +130,7 @@ def wrong_answers(state: ExplorerState, question: Question) -> Iterator[str]:
         yield "2" if value != 2 else "1"
 
 
-@each("mnemonic", one_in(2, list(FORMS)))
+@each("mnemonic", one_in(4, list(FORMS)))
 def test_questions_of_every_family(mnemonic: str) -> None:
     """Every kind that makes sense is asked; right answers are taken, wrong ones are refused and explained."""
     state = ExplorerState(FORMS[mnemonic], seed=3)

@@ -126,15 +126,15 @@ def shown() -> list[Any]:
 
 
 def half() -> Sequence[Any]:
-    return one_in(2, shown())
+    return one_in(4, shown())
 
 
 def a_sixth() -> Sequence[Any]:
-    return one_in(6, shown())
+    return one_in(12, shown())
 
 
 def a_third() -> Sequence[Any]:
-    return one_in(3, shown())
+    return one_in(6, shown())
 
 
 #: Hues of the bits of a trace; what is lost or rounded off is grey.

@@ -42,7 +42,7 @@ def test_emulator_equals_the_h200(name: str) -> None:
     group = GROUPS[name]
     widest = group[-1]
     numbers = {category: number for number, category in enumerate(inputs.categories(widest))}
-    categories = one_in(12, list(numbers), list(GROUPS).index(name))
+    categories = one_in(24, list(numbers), list(GROUPS).index(name))
     for category, selector, operands in golden.cases(group, golden.SEED, categories=categories):
         codes = widest.d.unpack_codes(emulate(operands))
         for ins in group:

@@ -383,7 +383,7 @@ ONE_OF_EACH = list(
 
 @pytest.mark.slow
 def test_directed_inputs_are_legal() -> None:
-    for number, ins in one_in(2, list(enumerate(ONE_OF_EACH))):
+    for number, ins in one_in(4, list(enumerate(ONE_OF_EACH))):
         selector, quick = (*ins.selectors, 0)[0], number % 3 > 0
         for category in inputs.directed_categories(ins):
             operands = inputs.make(ins, category, 2, 3, selector, quick=quick)

@@ -22,7 +22,7 @@ from ptxlab.isa.spelling import canonical, form_of, head_length
 from ptxlab.isa.transfer import TransferForm
 from tests import assembler
 from tests.cases import each
-from tests.sampling import every_third, one_in
+from tests.sampling import one_in
 from tests.test_transfer import line as transfer_line
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "assembler.md"
@@ -170,7 +170,7 @@ def test_what_the_assembler_takes_is_in_the_catalogue_or_a_known_quirk(
         target = "sm_107a"  # the newest of its family
     every = neighbours(target, compiler)
     assert len(every) > least
-    some = one_in(9, [(name, texts) for name, texts in every.items()], len(target))
+    some = one_in(18, [(name, texts) for name, texts in every.items()], len(target))
     tried = [(name, text) for name, texts in some for text in texts]
     passed = []
     for low in range(0, len(tried), 400):  # its log grows with the square of the complaints
@@ -236,7 +236,7 @@ def refusal(name: str) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("target", ["sm_75", "sm_90a", "sm_120a"])
 def test_refusals_name_the_fault_and_legal_spellings(target: str) -> None:
-    for name in every_third(list(neighbours(target, assembler.OLDEST))[::60]):
+    for name in one_in(9, list(neighbours(target, assembler.OLDEST))[::60]):
         message = refusal(name)
         assert message.startswith(f"{quoted(name)}: ") and "\n" not in message, message
         nearest = message.split("; nearest legal: ")[1].split(", ")

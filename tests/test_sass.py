@@ -306,7 +306,7 @@ def test_every_kind_of_row_compiles_as_a_statement(target: str, read: Any) -> No
             kinds.setdefault(
                 (ins.family, ins.shape, ins.a.dtype, ins.d_type, ins.kind, ins.scale_vec, ins.bit_op), ins
             )
-    rows = one_in(6, list(kinds.values()))
+    rows = one_in(12, list(kinds.values()))
     codes = read(rows, target)
     assert {"native", "emulated"} < {code.how for code in codes} <= {"native", "split", "emulated", "plain"}
     asynchronous = [code for ins, code in zip(rows, codes, strict=True) if ins.family.startswith("wgmma")]

@@ -36,7 +36,7 @@ FORMS = list(
 
 
 @pytest.mark.slow
-@each("ins", one_in(2, FORMS), ids=str)
+@each("ins", one_in(4, FORMS), ids=str)
 def test_a_trace_ends_in_the_bits_of_d(ins: Instruction) -> None:
     compared = 0
     step = 3 if ins.a_type == "f64" else 9
