@@ -35,6 +35,7 @@ def texts() -> Iterator[tuple[Path, str]]:
             yield path, path.read_text(encoding="utf-8", errors="replace")
 
 
+@pytest.mark.slow
 def test_no_token_or_password_is_fixed() -> None:
     places = [
         f"{path.relative_to(ROOT)}: {match[0]}"

@@ -77,6 +77,7 @@ def _questions() -> list[tuple[str, PtxVersion]]:
     ]
 
 
+@pytest.mark.slow
 def test_targets_and_versions_are_those_of_the_assembler() -> None:
     plain, scalar = _cases()[: len(lines())], _cases()[len(lines()) :]
     cases = [*plain, *one_in(4, scalar)]

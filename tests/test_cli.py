@@ -500,6 +500,7 @@ EXAMPLES = [
 
 
 @each("line", EXAMPLES)
+@pytest.mark.slow
 def test_every_example_in_the_help_works(line: str, answer) -> None:  # simulate: test_simulate_a_file
     """What stands before the remark, a pipe or a redirection."""
     assert len(line) <= 82
@@ -730,6 +731,7 @@ def command(*words: str, **options: object) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_as_a_process() -> None:
     done = command("where", "mma.m16n8k64.s4", "A", "9", "37")
     assert (done.returncode, done.stderr) == (0, "")

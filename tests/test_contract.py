@@ -94,6 +94,7 @@ def refusal(call: Call, changes: dict[str, Any]) -> str | None:
 
 
 @each("call", _quick, ids=lambda call: call.name)
+@pytest.mark.slow
 def test_calls_are_valid(call: Call) -> None:
     """A fuzz of calls that fail for another reason would find nothing."""
     sentence = refusal(call, {})
@@ -112,6 +113,7 @@ def _failures(tried: tuple[Call, ...], count: int, seed: int) -> list[str]:
     return [str(failure) for *_, failure in fuzz(tried, count, seed) if failure]
 
 
+@pytest.mark.slow
 def test_fuzz_api() -> None:
     tried = tuple(call for call in calls() if COUNT or call.name not in SLOW)
     assert _failures(tried, COUNT or 3000, seed=14) == []
@@ -125,6 +127,7 @@ def test_fuzz_explorer() -> None:
 
 
 @pytest.mark.parametrize("label", ["10**400", "refuses", "ragged", "long", "huge", "itself", "mma", "1.5"])
+@pytest.mark.slow
 def test_one_value_everywhere(label: str) -> None:
     """The same hostile value in the first argument of everything."""
     value = dict(hostile.VALUES)[label]
@@ -205,6 +208,7 @@ def _plain_calls() -> list[Call]:
 
 
 @each("call", _plain_calls, ids=lambda call: call.name)
+@pytest.mark.slow
 def test_arrays_by_another_name(call: Call) -> None:
     """The same numbers in another byte order, in lists, strided: the same answer. What is no number: none."""
     function, values = call.make()

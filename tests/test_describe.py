@@ -111,6 +111,7 @@ def test_fragment_cells_are_where_the_manual_puts_them(
 
 
 @each("ins", one_in(6, ONE_EACH), ids=str)
+@pytest.mark.slow
 def test_every_operand_has_a_picture_that_tiles_its_matrix(ins: ptxlab.Instruction) -> None:
     for name, op in ins.operands.items():
         grid = views.fragment(ins, name).grids[0]
@@ -589,6 +590,7 @@ def fits(nibble: int, pattern: str) -> bool:
 
 
 @each("ins", [ins for ins in ONE_EACH if ins.n < 256], ids=str)
+@pytest.mark.slow
 def test_the_places_that_explain_names_hold_the_factors(
     ins: ptxlab.Instruction, rng: np.random.Generator
 ) -> None:

@@ -49,6 +49,7 @@ def test_floats_equal_the_scalar_reference(ins: Instruction) -> None:
 
 
 @each("ins", INTEGER, ids=str)
+@pytest.mark.slow
 def test_integers_are_exact(ins: Instruction) -> None:
     for selector in ins.selectors or (0,):
         for category in one_in(9, inputs.categories(ins), INTEGER.index(ins)):
@@ -164,6 +165,7 @@ def scaled_reference(
 
 
 @each("ins", SMALL, ids=str)
+@pytest.mark.slow
 def test_matrices_in_matrices_out(ins: Instruction, rng: np.random.Generator) -> None:
     """Small whole numbers are exact in every type, so D must be NumPy's product."""
     top = 2 if ins.a_type == "b1" else 3

@@ -84,6 +84,7 @@ def test_opens_with_the_product(ins: Instruction) -> None:
 
 
 @each("ins", one_in(9, SMALL[::3]), ids=name)
+@pytest.mark.slow
 def test_every_fill_of_every_matrix(ins: Instruction) -> None:
     state = ExplorerState(ins)
     for matrix in state.matrices.names:
@@ -103,6 +104,7 @@ def test_every_fill_of_every_matrix(ins: Instruction) -> None:
 
 
 @each("ins", one_in(9, SMALL, 1), ids=name)
+@pytest.mark.slow
 def test_registers_and_matrices_are_one_state(ins: Instruction) -> None:
     """Random registers are shown as the operand unpacks them; writing the shown codes changes nothing."""
     state, random = ExplorerState(ins), np.random.default_rng(1)
@@ -595,6 +597,7 @@ def test_the_view_trusts_no_text() -> None:
 
 
 @each("ins", FORMS[::7], ids=name)
+@pytest.mark.slow
 def test_the_state_traces_what_it_shows(ins: Instruction) -> None:
     state = ExplorerState(ins)
     for option, legal in ins.modifiers.items():

@@ -56,6 +56,7 @@ def test_many_cycles_leave_nothing(before: tuple[int, int]) -> None:
     assert opened() == before
 
 
+@pytest.mark.slow
 def test_work_opens_nothing_more(before: tuple[int, int]) -> None:
     """Other instructions, the picker, exports, figures, pages and refusals."""
     ex = ptxlab.explore(DENSE)

@@ -170,6 +170,7 @@ def pairs() -> list[Any]:
 
 
 @each("ins, one, other", one_in(12, pairs()), ids=str)
+@pytest.mark.slow
 def test_two_chips_differ_or_follow_one_rule(ins: Any, one: str, other: str) -> None:
     state = ExplorerState(ins)
     SetChips(one, other).apply(state)

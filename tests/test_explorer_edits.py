@@ -571,6 +571,7 @@ def test_pruning_always_mends(mnemonic: str, seed: int, full: float) -> None:
 
 @QUICK
 @given(st.data())
+@pytest.mark.slow
 def test_any_edit_of_sparse_a_is_taken_or_can_be_pruned(data: st.DataObject) -> None:
     state = state_of(data.draw(st.sampled_from([PAIRS, HALF, TF32])))
     structure = state.ins.structure

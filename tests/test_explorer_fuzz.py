@@ -537,6 +537,7 @@ def damaged(link: str, choose: random.Random) -> str:
     return packed(json.dumps(inner).encode(), body, version)
 
 
+@pytest.mark.slow
 def test_hostile_links_open_or_are_refused_at_once() -> None:
     choose = random.Random(14)
     moved = ptxlab.explore(MOVE, address=4)

@@ -110,6 +110,7 @@ def test_a_wavefront_takes_one_word_of_a_bank(mnemonic: str, request_: dict[str,
     assert numbers == list(range(data["wavefronts"]))
 
 
+@pytest.mark.slow
 def test_every_matrix_that_has_a_memory_view_opens() -> None:
     families: dict[Any, ptxlab.Instruction] = {}
     for form in register_instructions():

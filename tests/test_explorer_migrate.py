@@ -93,6 +93,7 @@ def messy(ins: Instruction, seed: int) -> ExplorerState:
     PAIRS,
     ids=lambda ins: f"{ins.family}-{ins.shape}-{ins.d_type}.{ins.a_type}.{ins.b_type}",
 )
+@pytest.mark.slow
 def test_what_the_new_type_has_stays_in_the_common_block(one: Instruction, other: Instruction) -> None:
     old, new = messy(one, 1), ExplorerState(other)
     notices = migrate_operands(old, new)

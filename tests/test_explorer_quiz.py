@@ -131,6 +131,7 @@ def wrong_answers(state: ExplorerState, question: Question) -> Iterator[str]:
 
 
 @each("mnemonic", one_in(4, list(FORMS)))
+@pytest.mark.slow
 def test_questions_of_every_family(mnemonic: str) -> None:
     """Every kind that makes sense is asked; right answers are taken, wrong ones are refused and explained."""
     state = ExplorerState(FORMS[mnemonic], seed=3)

@@ -339,6 +339,7 @@ def runs(state: ExplorerState) -> str:
 
 
 @each("ins", SAMPLE, ids=repr)
+@pytest.mark.slow
 def test_code_runs_and_gives_the_same(ins: Instruction) -> None:
     state = ExplorerState(ins, seed=7)
     assert "default_rng(7)" in runs(state)

@@ -160,6 +160,7 @@ def labels(picture: views.Picture) -> list[str]:
 
 
 @each("picture", half, ids=lambda picture: picture.title)
+@pytest.mark.slow
 def test_plotly_gets_the_colours_hover_texts_and_labels_of_the_picture(picture: views.Picture) -> None:
     figure = figures.chart(picture)
     heat = [trace for trace in figure.data if trace.type == "heatmap"]
@@ -308,6 +309,7 @@ def test_pictures_without_title_show_their_grids_alone(picture: views.Picture, t
     assert figures.save(figure, tmp_path / "x.svg").read_text(encoding="utf-8") == document
 
 
+@pytest.mark.slow
 def test_every_figure_can_go_without_its_title() -> None:
     trace = F16.trace(np.ones((16, 16)), np.ones((16, 8)), None, 3, 4)
     made = [

@@ -59,6 +59,7 @@ def test_emulator_equals_the_h200(name: str) -> None:
 
 
 @each("name", one_in(2, [name for name, group in GROUPS.items() if "extra" in DIGESTS[group[0].mnemonic]]))
+@pytest.mark.slow
 def test_emulator_equals_the_h200_for_directed_inputs(name: str) -> None:
     digests = {
         category: golden.digest(emulate(operands)) for category, operands in golden.further(GROUPS[name][0])

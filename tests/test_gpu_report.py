@@ -47,6 +47,7 @@ def test_a_report_can_be_read_back(tmp_path: Path) -> None:
     assert move["kind"] == "move" and move["shape"] == [1, 128, 2] and reduction["shape"] == [1, 128, 3]
 
 
+@pytest.mark.slow
 def test_probes_find_the_layouts_of_the_emulator() -> None:
     """Layouts of D, of A in tensor memory, of metadata and of scales."""
     probes = [case for case in gpu_report.plan("sm_100a") if isinstance(case, Layout)]

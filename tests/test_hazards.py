@@ -31,6 +31,7 @@ def _hazards(
 
 
 @each("name", HAZARDS)
+@pytest.mark.slow
 def test_found(name: str) -> None:
     """The broken kernel has this hazard, with the sentence of the docs; the fixed one has none."""
     hazards = _hazards(name)

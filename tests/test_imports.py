@@ -71,6 +71,7 @@ print(json.dumps([first, sorted(sys.modules)]))
     assert {"numpy", "ml_dtypes", "ptxlab"} <= first
 
 
+@pytest.mark.slow
 def test_every_package_imports_without_the_optional_ones() -> None:
     """In a process that finds none of them; what needs one says what to install."""
     packages = [name for layer in LAYERS for name in layer.split(" | ") if name != "__main__"]
@@ -99,6 +100,7 @@ print(ptxlab.gpu.status())
 
 
 @each("file", FILES, ids=lambda file: str(file.relative_to(PACKAGE)))
+@pytest.mark.slow
 def test_every_module_says_what_it_is(file: Path) -> None:
     module = ast.parse(file.read_text(encoding="utf-8"))
     assert ast.get_docstring(module), "no docstring"

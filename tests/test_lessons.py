@@ -73,6 +73,7 @@ def test_unanswered(name: str) -> None:
 
 
 @each("name", EXERCISES)
+@pytest.mark.slow
 def test_nonsense_is_answered_with_the_form(name: str) -> None:
     for answer in (
         None,
@@ -192,6 +193,7 @@ def test_unknown_exercise() -> None:
         lessons.check("09.9", 1)
 
 
+@pytest.mark.slow
 def test_imports_without_jupyter() -> None:
     code = (
         "import sys\n"
@@ -223,6 +225,7 @@ def test_marks_in_a_hint_become_html() -> None:
     assert "<code>a &lt; b</code> in <em>two</em> steps: 4 * groupID and 2**m, 3 * 2^-24.</div>" in page
 
 
+@pytest.mark.slow
 def test_progress_survives_the_kernel(progress_file: Path) -> None:
     assert ptxlab.progress().done == 0 and not progress_file.exists()
     lessons.check("00.3", ...)

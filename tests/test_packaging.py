@@ -321,6 +321,7 @@ REGISTRIES = r"\bpypi\.org|pythonhosted\.org|anaconda\.(com|org)|registry\.npmjs
 PLACES = re.compile(f"{MACHINES}|{REGISTRIES}", re.I)
 
 
+@pytest.mark.slow
 def test_no_lock_files_and_no_places_of_one_machine() -> None:
     for path in files():
         assert not LOCKS.search(path.name), path

@@ -227,6 +227,7 @@ def test_an_interrupt_leaves_the_file_and_nothing_else(file: Path, monkeypatch: 
     assert ptxlab.progress().done == 1
 
 
+@pytest.mark.slow
 def test_the_end_of_the_kernel_is_the_last_chance(file: Path) -> None:
     code = """
 import os
@@ -391,6 +392,7 @@ HOMELESS = [{}, {"HOME": "", "XDG_DATA_HOME": "", "XDG_CACHE_HOME": ""}, {"HOME"
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 @pytest.mark.parametrize("settings", some(HOMELESS[1:] + HOMELESS[:1]), ids=str)
+@pytest.mark.slow
 def test_without_a_home_the_lesson_goes_on_and_says_so(tmp_path: Path, settings: dict[str, str]) -> None:
     """A user whom the system does not know, as containers have them, in a folder that this user may write."""
     code = """

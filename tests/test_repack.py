@@ -69,6 +69,7 @@ def operands() -> tuple[Operand, ...]:
     return tuple(kinds.values())
 
 
+@pytest.mark.slow
 def test_every_accumulator_as_every_operand_of_its_shape() -> None:
     """D of one form as A, B or C of another: equal to unpacking, converting and packing."""
     tried = 0

@@ -18,6 +18,7 @@ from tools import record_scalar, record_video
 from tools.record_scalar import SAMPLE, arguments, digest, get, results, supported, wide
 
 
+@pytest.mark.slow
 def test_every_result_is_that_of_an_h200() -> None:
     recorded = json.loads(record_scalar.FILE.read_text(encoding="ascii"))
     different = []

@@ -47,6 +47,7 @@ DONE:
 
 
 @each("name", CASES)
+@pytest.mark.slow
 def test_as_recorded(name: str) -> None:
     """Every array after the kernel, in every bit, as an H200 left it; and no hazards."""
     case = CASES[name]

@@ -162,6 +162,7 @@ FORMS = [
 
 
 @each("form", FORMS, ids=lambda form: f"{form[0]} {form[1]}")
+@pytest.mark.slow
 def test_d_is_what_the_rule_written_down_again_gives(form: tuple[str, dict[str, Any]]) -> None:
     ins = tensor(form[0], **form[1])
     operands = random_operands(ins)

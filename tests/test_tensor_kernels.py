@@ -53,6 +53,7 @@ def compiled(case: Case, target: str) -> bool:
 
 
 @pytest.mark.parametrize("target", TARGETS if EXHAUSTIVE else TARGETS[:1])
+@pytest.mark.slow
 def test_kernels_compile(target: str) -> None:
     """All of them, for all targets, where PTXLAB_EXHAUSTIVE is set."""
     every = [case for case in cases() if compiled(case, target)]
@@ -198,6 +199,7 @@ PRODUCTS = [
 
 
 @each("form, arguments", PRODUCTS)
+@pytest.mark.slow
 def test_kernels_compute_what_is_emulated(form: Tcgen05Mma, arguments: dict[str, int]) -> None:
     """The whole kernel, simulated: allocation, descriptors, barriers, lanes of each warp, a CTA pair."""
     modifiers = Modifiers(**arguments)

@@ -181,6 +181,7 @@ def test_a_notebook_shows_it_without_plotly(monkeypatch: pytest.MonkeyPatch) -> 
     assert html.count("<svg") == 1 and "D[0][0] = 8 of mma" in html
 
 
+@pytest.mark.slow
 def test_other_chips() -> None:
     """Every rule of every chip, whatever its depth, floor and conversions."""
     one_of_each: dict[tuple[str, str, str], Instruction] = {}

@@ -140,6 +140,7 @@ def forms(family: str, compiler: assembler.Compiler) -> list[tuple[str, str]]:
     ids=str,
 )
 @each("family", ["ldmatrix", "stmatrix"])
+@pytest.mark.slow
 def test_the_catalogue_is_whole(family: str, target: str, compiler: assembler.Compiler) -> None:
     """Of all combinations of qualifiers, the catalogue has those that the assembler takes."""
     made = forms(family, compiler)
