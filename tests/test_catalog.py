@@ -135,6 +135,7 @@ def before(version: PtxVersion) -> PtxVersion:
 
 
 @each("target", TARGETS)
+@pytest.mark.slow
 def test_a_target_needs_the_version_that_it_names(target: str) -> None:
     since = TARGET_VERSIONS[target]
     assert assembler.refused([], target, assembler.NEWEST, since) == {}

@@ -639,6 +639,7 @@ def test_metadata_of_every_sparse_row(answer) -> None:
 # -- completion ------------------------------
 
 
+@pytest.mark.slow
 def test_completed_names_are_instructions(answer) -> None:
     names = answer("__complete").split()
     assert {ins.mnemonic for ins in ptxlab.catalog()} <= set(names)
@@ -742,6 +743,7 @@ def test_as_a_process() -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes of the shell")
+@pytest.mark.slow
 def test_a_reader_that_stops_early_is_no_error() -> None:
     line = f'"{sys.executable}" -m ptxlab layout {WGMMA} D --json | head -1; echo "${{PIPESTATUS[0]}}"'
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=True)

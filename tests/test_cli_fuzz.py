@@ -284,6 +284,7 @@ def judged(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, 
     return run
 
 
+@pytest.mark.slow
 def test_hostile_command_lines(judged, tmp_path: Path) -> None:
     (tmp_path / "files").mkdir()
     lines = Lines(seed=14, files=damaged_files(tmp_path / "files"))

@@ -71,6 +71,7 @@ def test_numba_gives_what_numpy_gives(ins: ptxlab.Instruction) -> None:
         "wgmma.mma_async.sync.aligned.m64n72k16.f16.f16.f16",
     ],
 )
+@pytest.mark.slow
 def test_more_than_stand_side_by_side(name: str, category: str) -> None:
     """More MMAs, or columns, than vectors take at once, and not a multiple of them; K is padded."""
     pytest.importorskip("numba")
@@ -214,6 +215,7 @@ def test_backends_have_names(monkeypatch: pytest.MonkeyPatch) -> None:
         RuntimeError("cannot cache function: no locator available"),
     ],
 )
+@pytest.mark.slow
 def test_without_a_numba_that_loads_numpy_computes(error: Exception) -> None:
     """In a fresh interpreter, where importing numba fails in one of the ways that it does."""
     code = f"""
@@ -233,6 +235,7 @@ print(ins.emulate(operands.a, operands.b, operands.c).shape, compiled._loop())
     assert result.stdout == "(600, 32, 4) None\n"
 
 
+@pytest.mark.slow
 def test_an_interrupt_while_numba_loads_comes_afterwards() -> None:
     loaded = []
 

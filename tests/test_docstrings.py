@@ -88,6 +88,7 @@ def test_examples_are_true(test: doctest.DocTest, tmp_path: Path, monkeypatch: p
         raise AssertionError(f"{test.name}: {stop.example.source.rstrip()} raised {error!r}") from error
 
 
+@pytest.mark.slow
 def test_only_a_gpu_excuses_an_example() -> None:
     """An example that is skipped is not known to be true."""
     skipped = [

@@ -49,6 +49,7 @@ def test_an_explorer_opens_four_widgets_and_closes_them(before: tuple[int, int])
     ex.close()  # once more does no harm
 
 
+@pytest.mark.slow
 def test_many_cycles_leave_nothing(before: tuple[int, int]) -> None:
     for _ in range(200 if EXHAUSTIVE else 50):
         ex = ptxlab.explore(DENSE)

@@ -62,6 +62,7 @@ def filled(mnemonic: str, pattern: str, seed: int = 3) -> ExplorerState:
 
 
 @pytest.mark.parametrize("pattern", FLOAT_FILLS)
+@pytest.mark.slow
 def test_every_float_type_takes_the_fills_and_nothing_overflows(pattern: str) -> None:
     """A, B and, where it takes it, C and scale factors: finite numbers of the type, and a finite D."""
     types = set()

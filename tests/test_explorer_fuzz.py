@@ -214,6 +214,7 @@ def actions(ex: Any, value: Any, other: Any, folder: Path) -> dict[str, Callable
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_hostile_calls_are_answered_or_refused_and_change_nothing(tmp_path: Path) -> None:
     choose = random.Random(14)
     screens = explorers()
@@ -256,6 +257,7 @@ def test_edits_of_hostile_parts_are_made_or_refused() -> None:
     assert not failures.lines, "\n".join(failures.lines)
 
 
+@pytest.mark.slow
 def test_the_parts_below_answer_or_refuse() -> None:
     """Modules that the widget is made of, and that other code may call."""
     ex, failures = ptxlab.explore(SPARSE), Failures()

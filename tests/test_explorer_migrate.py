@@ -134,6 +134,7 @@ def test_what_the_new_type_has_stays_in_the_common_block(one: Instruction, other
 
 
 @each("ins", FORMS[::9], ids=lambda ins: f"{ins.family}-{ins.shape}-{ins.d_type}.{ins.a_type}.{ins.b_type}")
+@pytest.mark.slow
 def test_all_of_it_comes_back(ins: Instruction) -> None:
     """To the same instruction every bit is carried, and nothing is notices."""
     old, new = messy(ins, 2), ExplorerState(ins, 9)

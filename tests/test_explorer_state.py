@@ -238,6 +238,7 @@ def test_a_change_of_the_instruction_is_undone_with_everything_that_belongs_to_i
     assert not ex.view.toolbar["redo"], "an edit after an undo ends the way forward"
 
 
+@pytest.mark.slow
 def test_any_order_of_edits_changes_undos_and_redos() -> None:
     """A seeded walk over instructions, compared with a list of screens and a place in it."""
     choose = random.Random(15)
@@ -391,6 +392,7 @@ def test_code_of_the_screen() -> None:
 
 
 @each("ins", SAMPLE, ids=repr)
+@pytest.mark.slow
 def test_a_link_keeps_every_bit(ins: Instruction) -> None:
     state = wild(ins)
     again, look = open_link(share_link(state, {"lane": 3}))
@@ -476,6 +478,7 @@ def test_a_good_link_by_hand_and_every_cut_of_one() -> None:
 
 
 @pytest.mark.parametrize("mnemonic", one_in(2, KINDS))
+@pytest.mark.slow
 def test_a_link_names_the_fills_and_the_seed_and_keeps_every_bit(mnemonic: str) -> None:
     """Whatever was filled, in any order, undone in between: the link is short, and opens to the same bits."""
     ex = ptxlab.explore(mnemonic, seed=11)

@@ -115,6 +115,7 @@ def test_the_page_holds_what_the_bench_has(mnemonic: str, tmp_path: Path) -> Non
             ]
 
 
+@pytest.mark.slow
 def test_every_trait_of_the_view_is_saved(tmp_path: Path) -> None:
     ex = ptxlab.explore(SPARSE)
     ex.lane = 7
@@ -164,6 +165,7 @@ def test_the_way_back_to_a_notebook(tmp_path: Path) -> None:
     assert "D computed by the emulator (" in saved["notes"][1]
 
 
+@pytest.mark.slow
 def test_it_asks_nobody(tmp_path: Path) -> None:
     path = ptxlab.explore(SPARSE).save_html(tmp_path / "x.html")
     page, _ = read(path)

@@ -190,6 +190,7 @@ def test_plotly_gets_the_colours_hover_texts_and_labels_of_the_picture(picture: 
 
 
 @each("picture", shown, ids=lambda picture: picture.title)
+@pytest.mark.slow
 def test_labels_fit_their_cells_and_the_picture_a_page(picture: views.Picture) -> None:
     drawing = picture.drawing()
     assert drawing.width <= (
@@ -240,6 +241,7 @@ def test_a_folded_grid_has_all_columns_once_in_order(picture: views.Picture) -> 
 
 @pytest.mark.parametrize("n", [8, 256])
 @pytest.mark.parametrize("name", ["A", "C", "D"])
+@pytest.mark.slow
 def test_a_warpgroups_operand_names_the_warp_and_the_lanes_of_its_rows(n: int, name: str) -> None:
     """Beside the rows of each warp stands who holds them, as the layout says; svg and Plotly write it."""
     ins = ptxlab.instruction(f"wgmma.mma_async.sync.aligned.m64n{n}k16.f32.f16.f16")
@@ -367,6 +369,7 @@ def test_what_is_wide_is_folded_below_one_another() -> None:
 
 
 @each("picture", shown, ids=lambda picture: picture.title)
+@pytest.mark.slow
 def test_svg_is_well_formed_and_says_the_same(picture: views.Picture) -> None:
     root = ET.fromstring(figures.svg(picture))
     space = "{http://www.w3.org/2000/svg}"
@@ -844,6 +847,7 @@ def test_bit_fields_of_every_element_type() -> None:
         figures.formats("f16", "f17")
 
 
+@pytest.mark.slow
 def test_figures_take_names() -> None:
     name = "mma.sp.m16n8k32.f32.f16"
     ins = ptxlab.instruction(name)

@@ -67,6 +67,7 @@ def test_every_number_stands_where_tensor_memory_has_it(
         assert grid.at(*at).lane in {lane for lane, _ in held}
 
 
+@pytest.mark.slow
 def test_a_product_shows_a_part_with_numbers_and_the_whole_as_heat(rng: np.random.Generator) -> None:
     A, B = rng.integers(-3, 4, (128, 16)), rng.integers(-3, 4, (16, 256))
     part = views.product(F16, A, B, element=(37, 130), rows=range(32, 40), columns=range(128, 136))

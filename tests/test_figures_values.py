@@ -439,6 +439,7 @@ def test_scales_and_registers_show_their_values(rng: np.random.Generator) -> Non
 
 
 @pytest.mark.parametrize("ins", [SP_S4, SCALED, QUADS, WGMMA], ids=lambda ins: ins.shape + ins.family)
+@pytest.mark.slow
 def test_everything_in_the_explorer_can_be_drawn(ins: Instruction) -> None:
     pytest.importorskip("anywidget")
     from ptxlab.explorer.export import figure_names, picture

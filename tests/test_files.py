@@ -150,6 +150,7 @@ def test_new_files_have_the_users_permissions_and_long_names(tmp_path: Path) -> 
     assert path.stat().st_mode & 0o777 == 0o640
 
 
+@pytest.mark.slow
 def test_figures_and_pages_are_written_whole_or_not_at_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -99,6 +99,7 @@ def test_differences_are_found() -> None:
     assert result["entries"][1]["differences"] == 0
 
 
+@pytest.mark.slow
 def test_every_target_has_a_plan() -> None:
     assert {type(case) for case in gpu_report.plan("sm_90a", quick=True)} == {Golden}
     for case in one_in(300, gpu_report.plan("sm_100a"), 7):

@@ -46,6 +46,7 @@ def test_found(name: str) -> None:
 
 
 @each("name", [name for name, kind in HAZARDS.items() if kind in ("race", "uninitialised memory")])
+@pytest.mark.slow
 def test_blocks_that_do_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks are looked at one by one where there is something to report, and it is the same."""
     found = [_hazards(name, fixed, blocks=3) for fixed in (False, True)]

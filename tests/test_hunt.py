@@ -338,6 +338,7 @@ def test_only_the_category_that_was_asked_for() -> None:
     assert report.categories == ("bits", "ties") and report.mmas == 200
 
 
+@pytest.mark.slow
 def test_time_limit() -> None:
     report = hunt(instruction(F16), mmas=10**9, runner=emulate, seconds=0.3)
     assert not report.found and 0 < report.mmas < 10**9
@@ -568,6 +569,7 @@ def test_the_gpu_agrees(form: str) -> None:
         ("tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16", {"n": 8}, lost_scale, 3),
     ],
 )
+@pytest.mark.slow
 def test_tcgen05_is_hunted_in_tensor_memory(
     name: str, parts: dict[str, Any], fault: Faulty, elements: int
 ) -> None:

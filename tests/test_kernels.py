@@ -311,6 +311,7 @@ def test_other_targets_refuse(name: str, target: str) -> None:
 
 
 @each("ins", [ins for ins in mma_instructions() if ins.n <= 16], ids=str)
+@pytest.mark.slow
 def test_source_holds_the_instruction_once(ins: Instruction) -> None:
     asm = re.findall(rf'"({re.escape(ins.mnemonic)} [^"]*;)', ins.kernel)
     assert len(asm) == 1

@@ -237,6 +237,7 @@ def cute(text: str, *indices: int) -> int:
 
 
 @each("layout", LAYOUTS, ids=lambda layout: layout.cute)
+@pytest.mark.slow
 def test_the_cute_string_means_the_same(layout: Layout) -> None:
     coords = layout.coords()
     lanes = range(layout.lanes) if layout.lanes == 32 else range(0, layout.lanes, 13)

@@ -65,6 +65,7 @@ def test_wrong_answers_get_the_hint_that_fits(name: str) -> None:
 
 
 @each("name", EXERCISES)
+@pytest.mark.slow
 def test_unanswered(name: str) -> None:
     for answer in (..., (1, ...), [..., ...], lambda *_: ...):
         if callable(answer) and not EXERCISES[name].starter.startswith("def "):

@@ -322,6 +322,7 @@ def check(name: str, answer: object, shown: str) -> list[str]:
     return [f"{name} of {shown}: {problem}" for problem in problems]
 
 
+@pytest.mark.slow
 def test_every_hostile_answer_gets_a_sentence() -> None:
     choose = random.Random(14)
     failures = []
@@ -432,6 +433,7 @@ def test_an_answer_that_never_ends_is_stopped(answer: Any, short_limit: None) ->
     assert "never ends" in lessons.check("00.3", answer).text
 
 
+@pytest.mark.slow
 def test_code_that_waits_gets_its_verdict_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader_code, "TIME_LIMIT", 0.2)
     released = threading.Event()
@@ -440,6 +442,7 @@ def test_code_that_waits_gets_its_verdict_too(monkeypatch: pytest.MonkeyPatch) -
     assert "still running: restart the kernel" in verdict.text
 
 
+@pytest.mark.slow
 def test_the_limit_is_for_the_readers_code_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """A check that has to compile something first is no fault of the reader's."""
     monkeypatch.setattr(reader_code, "TIME_LIMIT", 0.2)

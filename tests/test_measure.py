@@ -156,6 +156,7 @@ def test_wrong_options_are_refused(options: dict[str, Any], message: str) -> Non
 # -- records -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_record_survives_its_file(tmp_path: Path) -> None:
     record = measured(chip="H200")
     write_record(record, tmp_path / "again.json")

@@ -126,6 +126,7 @@ def test_a_damaged_file_is_kept(file: Path, content: bytes, capsys: pytest.Captu
     assert lessons.check("00.3", 32) and ptxlab.progress().done == 1
 
 
+@pytest.mark.slow
 def test_no_damage_loses_an_exercise(file: Path, rng: np.random.Generator) -> None:
     """Bytes changed, cut off or put in at random: the file stays as it is, or keeps every entry it has."""
     whole = file.read_bytes()

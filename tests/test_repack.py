@@ -176,6 +176,7 @@ LOADED_TRANSPOSED = {
 }
 
 
+@pytest.mark.slow
 def test_numba_gives_what_numpy_gives() -> None:
     """With batch axes, of arrays that are not contiguous, of such that must not be written."""
     pytest.importorskip("numba")
@@ -455,6 +456,7 @@ def loaded_operands() -> tuple[Operand, ...]:
 
 
 @pytest.mark.parametrize("name", LOADS)
+@pytest.mark.slow
 def test_ldmatrix_for_operands_of_every_type(name: str) -> None:
     """Rows of memory along K, with .trans across it; matrices follow each other across K, then along it."""
     form = ptxlab.instruction(f"ldmatrix.sync.aligned.{name}")

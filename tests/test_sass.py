@@ -331,6 +331,7 @@ def test_a_survey_says_what_each_says_alone(
         list(sass.survey([parse("stmatrix.m8n8.x2.b16")], "sm_75"))
 
 
+@pytest.mark.slow
 def test_the_listing_is_kept(tools: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PTXLAB_CACHE", str(tmp_path))
     first = sass.sass(ptxlab.instruction(S4), "sm_80")

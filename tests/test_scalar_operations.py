@@ -42,6 +42,7 @@ def test_scalar_video_instructions_are_those_of_an_h200() -> None:
             kernel.simulate(1, 1, np.zeros(3, np.uint32), np.zeros(4, np.uint32))
 
 
+@pytest.mark.slow
 def test_the_assembler_takes_one_opcode_of_every_row() -> None:
     entries: dict[bool, list[str]] = {True: [], False: []}
     for row in ROWS:
@@ -76,6 +77,7 @@ def test_by_hand(opcode: str, sources: list[Any], expected: int) -> None:
     assert (int(result), result.dtype) == (expected, op.results[0])
 
 
+@pytest.mark.slow
 def test_arrays_of_any_shape_are_left_alone() -> None:
     op = get("fma.rn.ftz.f32")
     a, b = np.full((3, 1, 4), 0x3F800000, np.uint32), np.full((2, 1), 1, np.uint32)

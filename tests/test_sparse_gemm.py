@@ -145,6 +145,7 @@ def test_the_kernel_prunes_as_the_host_does() -> None:
         (f"{MMA}m16n8k64.row.col.s32.s8.s8.s32", (70, 40, 300), {"block_m": 64, "block_n": 64, "stages": 2}),
     ],
 )
+@pytest.mark.slow
 def test_a_simulated_kernel_equals_matmul(
     spelling: str, shape: tuple[int, int, int], constants: dict[str, int]
 ) -> None:

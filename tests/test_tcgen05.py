@@ -1003,6 +1003,7 @@ def test_lookups_by_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert narrowed == ["tcgen05.mma.ws.cta_group::1.kind::tf32"]
 
 
+@pytest.mark.slow
 def test_the_page_has_every_family_and_kind() -> None:
     text = str(page())
     assert all(f"`{family}`" in text for family in TCGEN05_FAMILIES)

@@ -65,6 +65,7 @@ def test_kernels_compile(target: str) -> None:
         assert gpu.compile(together(sources), target, cache=False).startswith(b"\x7fELF")
 
 
+@pytest.mark.slow
 def test_every_form_has_a_kernel_and_a_line() -> None:
     """One instruction in the kernel; all of those around it are of the same CTA group."""
     for form, modifiers in one_in(8, list(cases()), 1):
@@ -288,6 +289,7 @@ MOVES = [
 
 
 @each("name", MOVES)
+@pytest.mark.slow
 def test_kernels_move_what_is_emulated(name: str) -> None:
     form = instruction(name)
     random = np.random.default_rng(3)
@@ -339,6 +341,7 @@ def simulated_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(move_runner, "processors", lambda: 4)
 
 
+@pytest.mark.slow
 def test_run_gives_what_emulate_gives(simulated_gpu: None) -> None:
     """Batch axes, broadcasting, more instructions than blocks, and a CTA pair."""
     ins = instruction("tcgen05.mma.cta_group::2.kind::f16", m=128, n=16)

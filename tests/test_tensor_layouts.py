@@ -48,6 +48,7 @@ def same(ours: Layout, theirs: Any) -> bool:
     return all(converted(lane, i) == theirs(lane, i) for lane, i in np.ndindex(ours.lanes, ours.elements))
 
 
+@pytest.mark.slow
 def test_there_are_atoms_to_compare_with() -> None:
     families = {instruction(atom.ptx).family for atom in atoms().values()}
     assert len(atoms()) >= 20 and "mma" in families

@@ -631,6 +631,7 @@ def test_header_agrees_with_every_fragment(nvrtc: None) -> None:
     gpu.compile(asserted(conditions), "sm_80", include_mma=True, cache=False)
 
 
+@pytest.mark.slow
 def test_header_would_object(nvrtc: None) -> None:
     for condition in facts(frag_a("s4")):
         wrong = re.sub(r"== \d+", "== 3", condition).replace("::yes", "::yes == 0")
