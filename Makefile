@@ -37,6 +37,7 @@ check:  ## what answers in 90 seconds: the linters, the type checker and the qui
 	+@$(TOGETHER) quick-tests
 
 .PHONY: quick-tests
+quick-tests: JOBS = 2  # nothing in them waits for a browser
 quick-tests: loops lint bytecode
 	$(PYTEST) -q -m "not slow and not browser" $(TEST_ARGS)
 

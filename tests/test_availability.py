@@ -124,6 +124,7 @@ def _accepting(cases: list[tuple[str, tuple[str, ...]]], target: str) -> list[st
     return ["".join(letter for letter in letters if next(takes)) for _, letters in cases]
 
 
+@pytest.mark.slow
 def test_types_of_registers_are_those_of_the_assembler() -> None:
     cases, expected = [], []
     for line in one_in(9, [line for line in scalar_lines() if " y" not in line]):

@@ -450,6 +450,7 @@ def test_short_names(short: str, full: str) -> None:
     assert parse(short).mnemonic == full
 
 
+@pytest.mark.slow
 def test_short_names_never_change_what_is_said() -> None:
     """A full spelling means itself; no short name gives a sparse form, another type or another shape."""
     for form in register_forms():
@@ -627,6 +628,7 @@ def test_every_layout_is_drawn(answer) -> None:
 SPARSE = [ins for ins in ROWS if ins.sparse]
 
 
+@pytest.mark.slow
 def test_metadata_of_every_sparse_row(answer) -> None:
     for ins in {(i.shape, i.e.layout, i.ordered): i for i in SPARSE}.values():
         for selector in ins.selectors:

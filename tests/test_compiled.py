@@ -97,6 +97,7 @@ def test_more_than_stand_side_by_side(name: str, category: str) -> None:
         "wgmma.mma_async.sync.aligned.m64n72k16.f32.f16.f16",
     ],
 )
+@pytest.mark.slow
 def test_turns_add_up(name: str, category: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Several turns in one call are those turns one by one; "bits" has infinities and NaN in some MMAs."""
     ins = mma_instruction(name)

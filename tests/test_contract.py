@@ -119,6 +119,7 @@ def test_fuzz_api() -> None:
     assert _failures(tried, COUNT or 3000, seed=14) == []
 
 
+@pytest.mark.slow
 def test_fuzz_explorer() -> None:
     if not with_widgets():
         pytest.skip("the Explorer needs anywidget")
@@ -229,6 +230,7 @@ def test_arrays_by_another_name(call: Call) -> None:
 
 
 @each("call", _plain_calls, ids=lambda call: call.name)
+@pytest.mark.slow
 def test_integers_by_another_name(call: Call) -> None:
     """Whole numbers of every integer type give the same answer; floats, text and complex numbers none."""
     function, values = call.make()

@@ -121,6 +121,7 @@ def test_every_operand_has_a_picture_that_tiles_its_matrix(ins: ptxlab.Instructi
         assert all(grid.hover.ravel())
 
 
+@pytest.mark.slow
 def test_a_large_operand_drops_its_labels_and_keeps_its_hover() -> None:
     large = ptxlab.instruction("wgmma.mma_async.sp.sync.aligned.m64n256k64.f32.e4m3.e4m3")
     (grid,) = views.fragment(large, "D").grids
@@ -752,6 +753,7 @@ def written(grid: views.Grid, row: int, low: int, roles: set[str]) -> Fraction:
 
 
 @pytest.mark.parametrize("form", TRACED)
+@pytest.mark.slow
 def test_a_trace_is_drawn_with_the_bits_that_it_has(form: str) -> None:
     name, categories = TRACED[form]
     for category, seed in itertools.product(categories, range(3)):

@@ -139,6 +139,7 @@ def test_rounds_to_nearest_even_around_every_midpoint(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NARROW_FLOATS)
+@pytest.mark.slow
 def test_beyond_the_largest(name: str) -> None:
     element_type = dtype(name)
     (second, _), (largest, code) = finite_magnitudes(name)[-2:]

@@ -202,6 +202,7 @@ def all_lost(trace: Trace) -> Fraction:
     )
 
 
+@pytest.mark.slow
 def test_the_search_ends_in_time_and_is_the_same_for_a_seed() -> None:
     ins = ptxlab.instruction(HALF)
     start = time.monotonic()
@@ -300,6 +301,7 @@ def test_chips_of_one_rule_never_part() -> None:
 
 
 @pytest.mark.parametrize("mnemonic", [HALF, FP8, SPARSE_FP8, QUADS])
+@pytest.mark.slow
 def test_traces_that_differ_part_somewhere(mnemonic: str) -> None:
     state = filled(mnemonic, "wide exponents")
     for one, other in itertools.combinations(state.results.models, 2):

@@ -231,6 +231,7 @@ def test_hostile_calls_are_answered_or_refused_and_change_nothing(tmp_path: Path
     assert TRIES // 10 < refused < TRIES
 
 
+@pytest.mark.slow
 def test_edits_of_hostile_parts_are_made_or_refused() -> None:
     """Every edit, each of its parts replaced in turn: also those that no page can send."""
     choose = random.Random(14)
@@ -390,6 +391,7 @@ def mutated(choose: random.Random) -> Any:
     return message
 
 
+@pytest.mark.slow
 def test_hostile_messages_are_obeyed_or_refused_and_change_nothing(caplog: pytest.LogCaptureFixture) -> None:
     choose = random.Random(14)
     screens = explorers()

@@ -216,6 +216,7 @@ def test_labels_fit_their_cells_and_the_picture_a_page(picture: views.Picture) -
 
 
 @each("picture", shown, ids=lambda picture: picture.title)
+@pytest.mark.slow
 def test_the_subtitle_is_told_whole(picture: views.Picture) -> None:
     words = picture.drawing().words
     assert [word.text for word in words if word.role == "title"] == [picture.title]
@@ -224,6 +225,7 @@ def test_the_subtitle_is_told_whole(picture: views.Picture) -> None:
 
 
 @each("picture", shown, ids=lambda picture: picture.title)
+@pytest.mark.slow
 def test_a_folded_grid_has_all_columns_once_in_order(picture: views.Picture) -> None:
     panels = iter(picture.drawing().panels)
     for grid in (*picture.grids, *picture.keys):
@@ -597,6 +599,7 @@ def test_tints_can_be_read_and_told_apart(theme: palette.Theme, strong: bool) ->
 
 
 @each("picture", shown, ids=lambda picture: picture.title)
+@pytest.mark.slow
 def test_every_label_can_be_read_in_the_dark(picture: views.Picture) -> None:
     """4.5 to 1 (WCAG 2, level AA), on cells and on the darkest and lightest of dark pages."""
     for word in picture.drawing().words:

@@ -88,6 +88,7 @@ def test_a_product_shows_a_part_with_numbers_and_the_whole_as_heat(rng: np.rando
     assert d.hover[37, 130].splitlines()[1] == "lane 37, column 130"
 
 
+@pytest.mark.slow
 def test_what_belongs_to_a_stands_beside_it_where_a_is_tall(rng: np.random.Generator) -> None:
     ins = ptxlab.instruction("tcgen05.mma.sp.cta_group::1.kind::mxf8f6f4.block_scale", m=128, n=64)
     A, B = ins.prune(rng.integers(-3, 4, (128, ins.k))), rng.integers(-3, 4, (ins.k, 64))

@@ -49,6 +49,7 @@ def factors(ins: Instruction, rng: np.random.Generator) -> tuple[np.ndarray, np.
     MATRICES,
     ids=lambda value: value if isinstance(value, str) else value.shape + value.family,
 )
+@pytest.mark.slow
 def test_every_number_stands_at_the_lane_that_holds_it(
     ins: Instruction, name: str, rng: np.random.Generator
 ) -> None:
@@ -241,6 +242,7 @@ def test_the_product_without_numbers_says_who_holds_what() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_what_is_too_large_for_letters_is_a_map_of_its_values(rng: np.random.Generator) -> None:
     picture = views.product(WGMMA, *factors(WGMMA, rng))
     assert not any(grid.labelled for grid in picture.grids) and "vermilion: above" in picture.subtitle

@@ -30,6 +30,7 @@ def code(value: float) -> int:
     c=finite | near_bottom,
     cancel=st.sampled_from(["no", "exact", "nearly"]),
 )
+@pytest.mark.slow
 def test_fma_is_rounded_once(rounding: str | None, a: float, b: float, c: float, cancel: str) -> None:
     if cancel != "no":
         with np.errstate(over="ignore"):

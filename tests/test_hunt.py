@@ -344,6 +344,7 @@ def test_time_limit() -> None:
     assert not report.found and 0 < report.mmas < 10**9
 
 
+@pytest.mark.slow
 def test_an_interrupt_stops_a_hunt_but_keeps_what_was_shrunk() -> None:
     calls = []
 

@@ -76,6 +76,7 @@ def newer_forms() -> list[Instruction | Transfer]:
 
 
 @pytest.mark.parametrize("form", newer_forms(), ids=str)
+@pytest.mark.slow
 def test_kernels_of_newer_forms_assemble(form: Instruction | Transfer) -> None:
     """NVRTC of any age makes PTX of inline assembly unread; the newest assembler then reads it."""
     from cuda.bindings import nvrtc

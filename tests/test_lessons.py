@@ -145,6 +145,7 @@ def test_kernels_of_lessons_without_a_compiler(monkeypatch: pytest.MonkeyPatch) 
     assert "The simulation stops." in what_goes_wrong.broken(5)._repr_html_()
 
 
+@pytest.mark.slow
 def test_pictures_of_tensor_memory_for_every_value_of_their_sliders() -> None:
     ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=32)
     assert isinstance(ins, TensorInstruction)

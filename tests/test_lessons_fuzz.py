@@ -361,6 +361,7 @@ def changed(value: Any, choose: random.Random) -> Any:
     return float(value) + step if isinstance(step, float) else value + step
 
 
+@pytest.mark.slow
 def test_an_answer_with_one_number_changed_is_wrong() -> None:
     choose = random.Random(14)
     failures = []
@@ -421,6 +422,7 @@ def endless_array(*_: object) -> Any:
 @pytest.mark.parametrize(
     "answer", [endless, stubborn, slow_items, endless_array, lambda *_: itertools.count()]
 )
+@pytest.mark.slow
 def test_code_that_never_ends_is_stopped(answer: Any, short_limit: None) -> None:
     start = time.perf_counter()
     verdict = lessons.check("00.2", answer)

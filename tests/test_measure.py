@@ -225,6 +225,7 @@ def test_the_record_of_the_h200_is_complete() -> None:
         assert 30 < (result.sustained.temperature or 0) < 90, form
 
 
+@pytest.mark.slow
 def test_charts_show_the_record(tmp_path: Path) -> None:
     for what in WHAT:
         chart = throughput(what)

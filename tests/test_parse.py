@@ -131,6 +131,7 @@ def refusal(text: str) -> str:
 
 
 @each("text, words, like, target", ILLEGAL)
+@pytest.mark.slow
 def test_illegal_neighbours(text: str, words: list[str], like: str, target: str | None) -> None:
     message = refusal(text)
     reason = message
@@ -143,6 +144,7 @@ def test_illegal_neighbours(text: str, words: list[str], like: str, target: str 
         assert assembler.refused([f"{text} {operands}"], target), "the assembler takes what is refused here"
 
 
+@pytest.mark.slow
 def test_the_nearest_legal_spelling_is_offered() -> None:
     for text, _, like, _ in ILLEGAL:
         message = refusal(text)

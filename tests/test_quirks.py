@@ -274,6 +274,7 @@ def test_some_quirks_hold_for_one_release_only() -> None:
 
 
 @each("quirk", QUIRKS, ids=lambda quirk: quirk.title)
+@pytest.mark.slow
 def test_the_example_is_refused_with_the_reason(quirk: Quirk) -> None:
     message = refusal(quirk.example)
     assert "the assembler takes" in message

@@ -316,6 +316,7 @@ def test_threads_lose_nothing(file: Path) -> None:
     assert len(json.loads(file.read_text())) == len(FORTY) + 20
 
 
+@pytest.mark.slow
 def test_a_kernel_that_hangs_with_the_lock_holds_nobody_up(
     file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

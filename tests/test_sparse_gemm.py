@@ -69,6 +69,7 @@ def test_the_order_is_the_one_that_the_sources_state() -> None:
 
 
 @pytest.mark.parametrize("name", ["f16", "e5m2", "s8", "tf32"])
+@pytest.mark.slow
 def test_the_kernel_compresses_as_the_host_does(name: str) -> None:
     k_step = {"f16": 32, "e5m2": 64, "s8": 64, "tf32": 16}[name]
     result = "s32" if name == "s8" else "f32"
@@ -162,6 +163,7 @@ def test_a_simulated_kernel_equals_matmul(
 @pytest.mark.parametrize(
     ("spelling", "values"), [("k64.row.col.s32.s4.u4.s32", 8), ("k256.row.col.s32.b1.b1.s32.xor.popc", 2)]
 )
+@pytest.mark.slow
 def test_elements_of_a_few_bits_share_bytes_on_rung_5(spelling: str, values: int) -> None:
     form = ptxlab.instruction(f"mma.sync.aligned.m16n8{spelling}")
     rng = np.random.default_rng(2)

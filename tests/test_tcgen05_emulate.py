@@ -229,6 +229,7 @@ def vars_of(operands: Operands) -> dict[str, Any]:
     return {name: getattr(operands, name) for name in operands.ins.inputs}
 
 
+@pytest.mark.slow
 def test_numba_and_numpy_agree() -> None:
     pytest.importorskip("numba")
     scaled = tensor("tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale", n=72, a="e4m3", b="e5m2")

@@ -78,6 +78,7 @@ def test_the_correct_program_and_each_step_left_out() -> None:
             assert step in PROGRAM and problem.reason in static_html()
 
 
+@pytest.mark.slow
 def test_any_order_is_judged_as_a_walk_through_it() -> None:
     undefined = 0
     for program in programs(3000):
