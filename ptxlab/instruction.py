@@ -23,7 +23,7 @@ from .isa.modifiers import Modifiers
 from .isa.operands import Operands
 from .isa.parse import parse_any, parse_mma
 from .isa.product_form import ProductForm
-from .isa.tcgen05 import Tcgen05Control, Tcgen05Mma, Tcgen05Move
+from .isa.tcgen05 import Tcgen05Control, Tcgen05Mma, Tcgen05Transfer
 from .isa.transfer import TransferForm
 
 if TYPE_CHECKING:
@@ -326,7 +326,7 @@ class Instruction(MatrixInstruction, MmaForm):
         """The Explorer widget on this instruction."""
         from .explorer import explore
 
-        return explore(self, wrap=_product, wrap_move=_tensor_transfer, **options)
+        return explore(self, wrap=_product, wrap_transfer=_tensor_transfer, **options)
 
 
 class Transfer(ExecutableForm, TransferForm):
@@ -431,10 +431,10 @@ class TensorInstruction(MatrixInstruction, Tcgen05Mma):
         """The Explorer widget on this instruction: matrices, tensor memory, descriptor, a tcgen05.ld."""
         from .explorer import explore
 
-        return explore(self, wrap=_product, wrap_move=_tensor_transfer, **options)
+        return explore(self, wrap=_product, wrap_transfer=_tensor_transfer, **options)
 
 
-class TensorTransfer(ExecutableForm, Tcgen05Move):
+class TensorTransfer(ExecutableForm, Tcgen05Transfer):
     """An instruction that moves data to or from tensor memory: tcgen05.ld, .st, .cp or .shift.
 
     >>> import numpy as np, ptxlab
@@ -489,15 +489,15 @@ class TensorTransfer(ExecutableForm, Tcgen05Move):
         self, *arguments: Any, address: int = 0, split: int | None = None
     ) -> NDArray[Any] | tuple[NDArray[Any], ...]:
         """The same as `emulate`, on the GPU: 128 threads, and one launch for the whole batch."""
-        from .gpu.tensor_moves import run_move
+        from .gpu.tensor_transfer import run_tensor_transfer
 
-        return run_move(self, arguments, address, split)
+        return run_tensor_transfer(self, arguments, address, split)
 
     def explore(self, **options: Any) -> Explorer:
         """The Explorer on it, as `ptxlab.explore` opens it: A is what it reads, D what it leaves."""
         from .explorer import explore
 
-        return explore(self, wrap=_product, wrap_move=_tensor_transfer, **options)
+        return explore(self, wrap=_product, wrap_transfer=_tensor_transfer, **options)
 
 
 class TensorControl(ExecutableForm, Tcgen05Control):
@@ -516,7 +516,7 @@ AnyInstruction: TypeAlias = Instruction | Transfer | TensorInstruction | TensorT
 
 
 @lru_cache(maxsize=None)
-def _tensor_transfer(form: Tcgen05Move) -> TensorTransfer:
+def _tensor_transfer(form: Tcgen05Transfer) -> TensorTransfer:
     return TensorTransfer.of(form)
 
 
@@ -559,7 +559,7 @@ def instruction(text: str | Form, *, descriptor: int | None = None, **parts: obj
         return _transfer(form)
     if isinstance(form, Tcgen05Mma):
         return _tensor_instruction(form)
-    return _tensor_transfer(form) if isinstance(form, Tcgen05Move) else _tensor_control(form)
+    return _tensor_transfer(form) if isinstance(form, Tcgen05Transfer) else _tensor_control(form)
 
 
 def mma_instruction(text: str | Form) -> Instruction:
@@ -648,4 +648,4 @@ def explore(
     if parts:
         form = parse_any(ins, **parts)
         ins = _tensor_instruction(form) if isinstance(form, Tcgen05Mma) else ins
-    return explore(ins, wrap=_product, wrap_move=_tensor_transfer, **options)
+    return explore(ins, wrap=_product, wrap_transfer=_tensor_transfer, **options)

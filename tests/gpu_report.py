@@ -46,7 +46,7 @@ from ptxlab.isa.modifiers import Modifiers
 from ptxlab.isa.operands import Operands
 from ptxlab.isa.product_form import ProductForm
 from ptxlab.isa.targets import chip_of_target
-from ptxlab.isa.tcgen05 import Tcgen05Mma, Tcgen05Move
+from ptxlab.isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
 from ptxlab.isa.tensor_memory import LANES, TensorLayout, TensorOperand
 from ptxlab.memory import Tcgen05Descriptor
 from ptxlab.numerics import has
@@ -80,7 +80,7 @@ class Runner(Protocol):
         """Registers or words of D."""
         ...
 
-    def move(self, form: Tcgen05Move, arguments: Sequence[Any]) -> NDArray[Any]:
+    def move(self, form: Tcgen05Transfer, arguments: Sequence[Any]) -> NDArray[Any]:
         """Registers, or words of tensor memory."""
         ...
 
@@ -94,7 +94,7 @@ class Gpu:
     def product(self, operands: Operands) -> NDArray[Any]:
         return gpu.run(operands)
 
-    def move(self, form: Tcgen05Move, arguments: Sequence[Any]) -> NDArray[Any]:
+    def move(self, form: Tcgen05Transfer, arguments: Sequence[Any]) -> NDArray[Any]:
         return side_by_side(TensorTransfer.of(form).run(*arguments))
 
 
@@ -108,7 +108,7 @@ class Emulator:
     def product(self, operands: Operands) -> NDArray[Any]:
         return emulate(operands, model=model_of(operands.ins, self.target))
 
-    def move(self, form: Tcgen05Move, arguments: Sequence[Any]) -> NDArray[Any]:
+    def move(self, form: Tcgen05Transfer, arguments: Sequence[Any]) -> NDArray[Any]:
         return side_by_side(TensorTransfer.of(form).emulate(*arguments))
 
 
@@ -427,7 +427,7 @@ def _probe_d(form: Tcgen05Mma, runner: Runner) -> tuple[NDArray[np.int64], NDArr
 class Move:
     """tcgen05.ld, .st, .cp or .shift on random words."""
 
-    form: Tcgen05Move
+    form: Tcgen05Transfer
 
     @property
     def sources(self) -> list[str]:
@@ -467,7 +467,9 @@ def plan(target: str, quick: bool = False) -> tuple[Case, ...]:
     tensor = list(_tensor(target))
     probes = sorted(_layouts(tensor), key=_is_certain)
     moves: list[Case] = [
-        Move(form) for form in tcgen05_forms(None, target) if isinstance(form, Tcgen05Move) and _small(form)
+        Move(form)
+        for form in tcgen05_forms(None, target)
+        if isinstance(form, Tcgen05Transfer) and _small(form)
     ]
     if quick:
         return (*golden, *tensor[::8], *probes[::2], *moves[::6])
@@ -555,7 +557,7 @@ def _is_certain(case: Layout) -> bool:
     return case.form.tensor(case.operand).source == "PTX ISA and CUTLASS"
 
 
-def _small(form: Tcgen05Move) -> bool:
+def _small(form: Tcgen05Transfer) -> bool:
     """Moves of few registers; larger ones repeat them."""
     return form.count <= 4
 

@@ -33,7 +33,7 @@ from ptxlab.explorer.quiz import choose_questions
 from ptxlab.explorer.state import ExplorerState, LoadRequest
 from ptxlab.explorer.tensor_view import load_data, tensor_load
 from ptxlab.isa.catalog import tcgen05_forms
-from ptxlab.isa.tcgen05 import Tcgen05Mma, Tcgen05Move
+from ptxlab.isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
 from ptxlab.memory import Tcgen05Descriptor, Tile
 
 pytest.importorskip("anywidget")
@@ -344,8 +344,8 @@ def test_what_goes_around_tcgen05_is_refused_in_a_sentence() -> None:
 # -- tcgen05.ld, .st, .cp and .shift -----------------------------------------------------------------------
 
 
-def moves(family: str) -> list[Tcgen05Move]:
-    return [form for form in tcgen05_forms(family) if isinstance(form, Tcgen05Move)]
+def moves(family: str) -> list[Tcgen05Transfer]:
+    return [form for form in tcgen05_forms(family) if isinstance(form, Tcgen05Transfer)]
 
 
 def test_loads_and_stores_link_the_words_that_the_layout_says() -> None:

@@ -18,7 +18,7 @@ from ptxlab.isa.catalog import TCGEN05_FAMILIES, tcgen05_forms
 from ptxlab.isa.instruction_descriptor import KINDS, InstructionDescriptor, shapes_of
 from ptxlab.isa.parse import parse
 from ptxlab.isa.spelling import tcgen05_form, tcgen05_mnemonics
-from ptxlab.isa.tcgen05 import Tcgen05Mma, Tcgen05Move
+from ptxlab.isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
 from ptxlab.isa.tcgen05.form import TYPES
 from ptxlab.isa.tensor_memory import DATA_PATHS, TensorOperand, accessible_lanes
 from ptxlab.isa.zero_column_mask import ZeroColumnMask
@@ -598,7 +598,7 @@ def test_registers_are_where_cutlass_loads_them(name: str) -> None:
 
 def test_lookups_of_loads_both_ways() -> None:
     for form in every_third(tcgen05_forms("tcgen05.st"), 1):
-        assert isinstance(form, Tcgen05Move)
+        assert isinstance(form, Tcgen05Transfer)
         address = (16 << 16 | 7) if form.shape != "32x32b" else 7
         for thread, register in ((0, 0), (77, form.registers - 1), (127, form.registers // 2)):
             lane, column = form.locate(thread, register, address)

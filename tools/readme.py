@@ -18,7 +18,7 @@ from ptxlab import TARGETS, catalog
 from ptxlab._util.files import write_atomically
 from ptxlab.isa.catalog import REGISTER_FAMILIES
 from ptxlab.isa.form import Form
-from ptxlab.isa.tcgen05 import CONTROL_FAMILIES, MMA_FAMILIES, MOVE_FAMILIES, Tcgen05Form, Tcgen05Mma
+from ptxlab.isa.tcgen05 import CONTROL_FAMILIES, MMA_FAMILIES, TRANSFER_FAMILIES, Tcgen05Form, Tcgen05Mma
 from ptxlab.lessons import LESSONS
 from ptxlab.views import types
 
@@ -36,7 +36,7 @@ def families() -> str:
     """One row for each family; those of tcgen05 share two."""
     lines = ["| family | element types | forms | targets |", "|---|---|---:|---|"]
     rows: list[tuple[str, ...]] = [(family,) for family in REGISTER_FAMILIES]
-    for group in (*rows, MMA_FAMILIES, (*MOVE_FAMILIES, *CONTROL_FAMILIES)):
+    for group in (*rows, MMA_FAMILIES, (*TRANSFER_FAMILIES, *CONTROL_FAMILIES)):
         forms = [form for family in group for form in catalog(family)]
         element_types = dict.fromkeys(name for form in forms for name in _types(form))
         targets = {target for form in forms for target in form.targets}

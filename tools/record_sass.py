@@ -22,7 +22,7 @@ from ptxlab._util.progress import bar
 from ptxlab.gpu.sass import Sass, survey
 from ptxlab.instruction import register_instructions
 from ptxlab.isa.targets import CHIPS
-from ptxlab.isa.tcgen05 import Tcgen05Form, Tcgen05Move
+from ptxlab.isa.tcgen05 import Tcgen05Form, Tcgen05Transfer
 from ptxlab.isa.versions import newest_of_cuda
 
 __all__ = [
@@ -103,7 +103,7 @@ def _placeholders(ins: AnyInstruction) -> dict[str, str]:
 
     Opcodes name pairs of types only up to 8 bits.
     """
-    if isinstance(ins, Tcgen05Move) and ins.count > 1:
+    if isinstance(ins, Tcgen05Transfer) and ins.count > 1:
         return {f".x{ins.count}": ".xN"}
     if not isinstance(ins, Instruction):
         return {}

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..instruction import instruction
-from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Move
+from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
 from ..isa.tensor_memory import COLUMNS, DATA_PATHS, LANES, DataPath, accessible_lanes
 from ..isa.zero_column_mask import ZeroColumnMask
 from ..views import Cell, Grid, Header, Picture, tensor_registers
@@ -61,10 +61,10 @@ def mma_form(text: str, descriptor: int | None = None, **parts: object) -> Tcgen
     return form
 
 
-def load_form(shape: str) -> Tcgen05Move:
+def load_form(shape: str) -> Tcgen05Transfer:
     """The tcgen05.ld of a shape and count."""
     form = instruction(f"tcgen05.ld.sync.aligned.{shape}.b32")
-    assert isinstance(form, Tcgen05Move)
+    assert isinstance(form, Tcgen05Transfer)
     return form
 
 

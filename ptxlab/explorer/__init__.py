@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from ..errors import PtxlabError, quoted
-from ..isa.tcgen05 import Tcgen05Move
+from ..isa.tcgen05 import Tcgen05Transfer
 from .matrices import Product
 from .state import ExplorerState
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Explorer", "ExplorerState", "explore"]
 
-_OPTIONS = ("A", "B", "C", "seed", "height", "address", "split", "wrap", "wrap_move", "operands")
+_OPTIONS = ("A", "B", "C", "seed", "height", "address", "split", "wrap", "wrap_transfer", "operands")
 
 
 def __getattr__(name: str) -> Any:
@@ -31,7 +31,7 @@ def __getattr__(name: str) -> Any:
         ) from None
 
 
-def explore(ins: Product | Tcgen05Move | str, **options: Any) -> Explorer:
+def explore(ins: Product | Tcgen05Transfer | str, **options: Any) -> Explorer:
     """The widget on an instruction or on a link. Users call `ptxlab.explore`, whose instructions can run."""
     unknown = [name for name in options if name not in _OPTIONS]
     if unknown:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import PtxlabError, quoted
 from ..isa.parse import parse_any
-from ..isa.tcgen05 import Tcgen05Move
+from ..isa.tcgen05 import Tcgen05Transfer
 from ..memory import Tcgen05Descriptor
 from .export import DAMAGED_LINK, code_literal, pack_link, unpack_line
 from .moves import Move, MoveState, Words, first_move, placed
@@ -64,7 +64,7 @@ def open_move(text: str) -> tuple[MoveState, dict[str, Any]] | None:
             raise PtxlabError(DAMAGED_LINK)
     try:
         form = parse_any(mnemonic)
-        if not isinstance(form, Tcgen05Move):
+        if not isinstance(form, Tcgen05Transfer):
             raise PtxlabError(f"{quoted(mnemonic)} moves nothing to or from tensor memory")
         state = MoveState(first_move(form, seed=seed), seed)
         words = _changed(state.move, names, body)

@@ -19,7 +19,7 @@ from .._util.arguments import as_array, as_index, as_int, is_name
 from ..errors import PtxlabError, listing, quoted
 from ..isa.catalog import tcgen05_forms
 from ..isa.dtypes import DType
-from ..isa.tcgen05 import UNPACKED, Tcgen05Move
+from ..isa.tcgen05 import UNPACKED, Tcgen05Transfer
 from ..isa.tcgen05.form import element_type
 from ..isa.tensor_memory import COLUMNS, LANES
 from ..memory import Tcgen05Descriptor
@@ -86,7 +86,7 @@ class Move:
     ['0x210002', '0x210003', '0x290002', '0x290003']
     """
 
-    form: Tcgen05Move
+    form: Tcgen05Transfer
     a: Words
     c: Words | None = None  # where D is, before; None if nothing of it stays
     lane: int = 0
@@ -303,7 +303,7 @@ class Move:
         return links
 
 
-def shown_columns(form: Tcgen05Move) -> int:
+def shown_columns(form: Tcgen05Transfer) -> int:
     """Columns of tensor memory that are shown: a power of two, as tcgen05.alloc gives, with some to spare.
 
     >>> import ptxlab
@@ -313,7 +313,7 @@ def shown_columns(form: Tcgen05Move) -> int:
     return min(max(_LEAST_COLUMNS, 1 << form.columns.bit_length()), COLUMNS)
 
 
-def first_move(form: Tcgen05Move, address: int = 0, split: int | None = None, seed: int = 0) -> Move:
+def first_move(form: Tcgen05Transfer, address: int = 0, split: int | None = None, seed: int = 0) -> Move:
     """What the Explorer starts with: words that are their own addresses; numbers, where they are compared."""
     number = as_int(address, "address")
     if not 0 <= number < 1 << 32:
@@ -327,7 +327,7 @@ def first_move(form: Tcgen05Move, address: int = 0, split: int | None = None, se
     return placed(move, number >> 16, number & 0xFFFF, split)
 
 
-def _shape(form: Tcgen05Move, name: str) -> tuple[int, int]:
+def _shape(form: Tcgen05Transfer, name: str) -> tuple[int, int]:
     source, target = _SIDES[form.family]
     side = source if name == "A" else target
     if side is _REGISTERS:
@@ -338,7 +338,7 @@ def _shape(form: Tcgen05Move, name: str) -> tuple[int, int]:
     return LANES, shown_columns(form)
 
 
-def _before(form: Tcgen05Move) -> Words | None:
+def _before(form: Tcgen05Transfer) -> Words | None:
     if form.family in ("tcgen05.ld", "tcgen05.shift"):
         return None
     return np.zeros(_shape(form, "C"), dtype=np.uint32)
@@ -370,20 +370,20 @@ def placed(move: Move, lane: int, column: int, split: int | None) -> Move:
     return replace(move, lane=lane, column=column, split=split)
 
 
-def first_lanes(form: Tcgen05Move) -> tuple[int, ...]:
+def first_lanes(form: Tcgen05Transfer) -> tuple[int, ...]:
     """Lanes in which an address may begin: of ld and st among each warp's 32."""
     if form.family == "tcgen05.shift":
         return (0, 32, 64, 96)
     return (0, 16) if form.threads == 32 and form.shape != "32x32b" else (0,)
 
 
-def most_column(form: Tcgen05Move, split: int | None) -> int:
+def most_column(form: Tcgen05Transfer, split: int | None) -> int:
     """The last column in which it can begin."""
     taken = form.columns if split is None else form.columns // 2
     return shown_columns(form) - taken
 
 
-def _of_warp(form: Tcgen05Move) -> str:
+def _of_warp(form: Tcgen05Transfer) -> str:
     return " of each warp's 32" if form.threads == 32 else ""
 
 
@@ -445,7 +445,7 @@ def _inputs(move: Move) -> list[str]:
 # -- another instruction of the family, and another address ------------------------------------------------
 
 
-def operation(form: Tcgen05Move) -> str:
+def operation(form: Tcgen05Transfer) -> str:
     """What tcgen05.ld does besides loading: ``red.max.f32``; "" for nothing.
 
     >>> import ptxlab
@@ -460,7 +460,7 @@ def operation(form: Tcgen05Move) -> str:
 
 
 #: What can be chosen of a form, by the family: a name, and how it is read from a form.
-_PARTS: dict[str, dict[str, Callable[[Tcgen05Move], str]]] = {
+_PARTS: dict[str, dict[str, Callable[[Tcgen05Transfer], str]]] = {
     "tcgen05.ld": {
         "shape": lambda form: form.shape,
         "count": lambda form: f"x{form.count}",
@@ -483,11 +483,11 @@ _PARTS: dict[str, dict[str, Callable[[Tcgen05Move], str]]] = {
 
 
 @lru_cache(maxsize=4)
-def _forms(family: str) -> tuple[Tcgen05Move, ...]:
-    return tuple(form for form in tcgen05_forms(family) if isinstance(form, Tcgen05Move))
+def _forms(family: str) -> tuple[Tcgen05Transfer, ...]:
+    return tuple(form for form in tcgen05_forms(family) if isinstance(form, Tcgen05Transfer))
 
 
-def choices(form: Tcgen05Move) -> dict[str, list[str]]:
+def choices(form: Tcgen05Transfer) -> dict[str, list[str]]:
     """What can be chosen of an instruction, and the texts of each choice; "" is to leave it out.
 
     >>> import ptxlab
@@ -498,12 +498,12 @@ def choices(form: Tcgen05Move) -> dict[str, list[str]]:
     return {name: list(dict.fromkeys(map(read, forms))) for name, read in _PARTS[form.family].items()}
 
 
-def part_of(form: Tcgen05Move, name: str) -> str:
+def part_of(form: Tcgen05Transfer, name: str) -> str:
     """What is chosen."""
     return _PARTS[form.family][name](form)
 
 
-def with_part(form: Tcgen05Move, name: str, text: str) -> Tcgen05Move:
+def with_part(form: Tcgen05Transfer, name: str, text: str) -> Tcgen05Transfer:
     """The form with another choice; of those that have it, the one that keeps most of the others.
 
     >>> import ptxlab
@@ -516,7 +516,7 @@ def with_part(form: Tcgen05Move, name: str, text: str) -> Tcgen05Move:
         there = listing([word for word in choices(form)[name] if word], 30)
         raise PtxlabError(f"{name} {quoted(text)}: {form.family} has {there}")
 
-    def likeness(each: Tcgen05Move) -> tuple[int, float]:
+    def likeness(each: Tcgen05Transfer) -> tuple[int, float]:
         same = sum(read(each) == read(form) for other, read in parts.items() if other not in (name, "count"))
         ratio = max(each.count, form.count) / min(each.count, form.count)
         return same, -ratio
@@ -524,7 +524,7 @@ def with_part(form: Tcgen05Move, name: str, text: str) -> Tcgen05Move:
     return max(candidates, key=likeness)
 
 
-def with_form(move: Move, form: Tcgen05Move, seed: int) -> Move:
+def with_form(move: Move, form: Tcgen05Transfer, seed: int) -> Move:
     """Another instruction with the words that both have; the address stays if it can."""
     before, after = first_move(move.form, seed=seed), first_move(form, seed=seed)
     if move.form.family == form.family and not form.reduction:
@@ -570,7 +570,7 @@ class MoveState:
         self.future: list[Move] = []
 
     @property
-    def form(self) -> Tcgen05Move:
+    def form(self) -> Tcgen05Transfer:
         """The instruction."""
         return self.move.form
 

@@ -15,8 +15,8 @@ from typing import Any
 from ..isa.catalog import mma_forms, tcgen05_forms
 from ..isa.mma import MmaForm
 from ..isa.targets import PRODUCTS, TARGETS, generation
-from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Move
-from ..isa.tcgen05.form import MOVE_FAMILIES
+from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
+from ..isa.tcgen05.form import TRANSFER_FAMILIES
 
 __all__ = ["everyday_words", "picker_index"]
 
@@ -45,13 +45,13 @@ def _tensor_forms() -> tuple[Tcgen05Mma, ...]:
 
 
 @lru_cache(maxsize=1)
-def _move_forms() -> tuple[Tcgen05Move, ...]:
+def _move_forms() -> tuple[Tcgen05Transfer, ...]:
     """Every tcgen05.ld, .st, .cp and .shift."""
-    forms = (form for family in MOVE_FAMILIES for form in tcgen05_forms(family))
-    return tuple(form for form in forms if isinstance(form, Tcgen05Move))
+    forms = (form for family in TRANSFER_FAMILIES for form in tcgen05_forms(family))
+    return tuple(form for form in forms if isinstance(form, Tcgen05Transfer))
 
 
-def everyday_words(ins: MmaForm | Tcgen05Mma | Tcgen05Move) -> tuple[str, ...]:
+def everyday_words(ins: MmaForm | Tcgen05Mma | Tcgen05Transfer) -> tuple[str, ...]:
     """Words that describe an instruction, besides those of its mnemonic, its targets and their generations.
 
     >>> import ptxlab
@@ -62,7 +62,7 @@ def everyday_words(ins: MmaForm | Tcgen05Mma | Tcgen05Move) -> tuple[str, ...]:
     >>> everyday_words(ptxlab.instruction("tcgen05.cp.cta_group::1.4x256b"))
     ('copy', 'tensor', 'memory', 'move', 'shared')
     """
-    if isinstance(ins, Tcgen05Move):
+    if isinstance(ins, Tcgen05Transfer):
         pairs = _move_words(ins)
     else:
         pairs = _tensor_words(ins) if isinstance(ins, Tcgen05Mma) else _words_with_parts(ins)
@@ -73,7 +73,7 @@ def everyday_words(ins: MmaForm | Tcgen05Mma | Tcgen05Move) -> tuple[str, ...]:
 _MOVES = {"tcgen05.ld": "load", "tcgen05.st": "store", "tcgen05.cp": "copy", "tcgen05.shift": "shift"}
 
 
-def _move_words(ins: Tcgen05Move) -> Iterator[tuple[str, str]]:
+def _move_words(ins: Tcgen05Transfer) -> Iterator[tuple[str, str]]:
     """Everyday words of an instruction that moves words to or from tensor memory."""
     yield _MOVES[ins.family], ins.family.removeprefix("tcgen05.")
     yield from (("tensor", "tcgen05"), ("memory", "tcgen05"), ("move", "tcgen05"))
@@ -195,7 +195,7 @@ def _tensor_qualifiers(ins: Tcgen05Mma) -> str:
     return " ".join(words)
 
 
-def _move_qualifiers(ins: Tcgen05Move) -> str:
+def _move_qualifiers(ins: Tcgen05Transfer) -> str:
     """What the mnemonic of a move has besides its family, shape and type."""
     if ins.threads == 1:
         words = [f"cta_group::{ins.cta_group}", ins.multicast, ins.source]

@@ -12,7 +12,7 @@ from ..errors import PtxlabError
 from ..isa.form import Form
 from ..isa.mma import MmaForm
 from ..isa.parse import parse_any
-from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Move
+from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
 from ..isa.tcgen05.form import CONTROL_FAMILIES
 from ..isa.transfer import TransferForm
 from .parse_cell import format_value
@@ -44,7 +44,7 @@ _SEEN = {
 }
 
 
-def explorable(ins: Form | str) -> MmaForm | Tcgen05Mma | Tcgen05Move:
+def explorable(ins: Form | str) -> MmaForm | Tcgen05Mma | Tcgen05Transfer:
     """The instruction that a text names, if the Explorer shows it: one that multiplies, or moves words.
 
     >>> explorable("tcgen05.shift.cta_group::1.down").family
@@ -54,10 +54,10 @@ def explorable(ins: Form | str) -> MmaForm | Tcgen05Mma | Tcgen05Move:
         ...
     ptxlab.errors.PtxlabError: tcgen05.wait::ld.sync.aligned waits until tcgen05.ld or ...
     """
-    if isinstance(ins, MmaForm | Tcgen05Mma | Tcgen05Move):
+    if isinstance(ins, MmaForm | Tcgen05Mma | Tcgen05Transfer):
         return ins
     form = parse_any(ins)
-    return form if isinstance(form, Tcgen05Move) else multiplication(form)
+    return form if isinstance(form, Tcgen05Transfer) else multiplication(form)
 
 
 def multiplication(ins: Form | str) -> MmaForm | Tcgen05Mma:
@@ -84,7 +84,7 @@ def multiplication(ins: Form | str) -> MmaForm | Tcgen05Mma:
 
 
 def _no_product(form: Tcgen05Form) -> str:
-    if isinstance(form, Tcgen05Move):
+    if isinstance(form, Tcgen05Transfer):
         return (
             f"{form.mnemonic} moves words and has no product; "
             f'ptxlab.explore("{form.mnemonic}") shows where each of them goes'

@@ -23,8 +23,8 @@ from .._util.files import reason, write_atomically
 from .._version import __version__
 from ..errors import PtxlabError, quoted
 from ..isa.form import Form
-from ..isa.tcgen05 import Tcgen05Move
-from ..isa.tcgen05.moves import LOAD_SHAPES
+from ..isa.tcgen05 import Tcgen05Transfer
+from ..isa.tcgen05.transfer import LOAD_SHAPES
 from .bundle import script, source, style
 from .masks import MASKS, mask_text
 from .memory_view import has_memory_view, memory_data, memory_layout
@@ -109,7 +109,7 @@ def save_page(
     return write_page(target, title, ins.mnemonic, saved)
 
 
-def save_move(path: str | Path, title: str, form: Tcgen05Move, view: View, link: str) -> Path:
+def save_move(path: str | Path, title: str, form: Tcgen05Transfer, view: View, link: str) -> Path:
     """Write the view of a tcgen05.ld, .st, .cp or .shift: its words, and where each goes."""
     saved = {
         "notes": [f"Saved with ptxlab {__version__}", "Words moved by the emulator"],

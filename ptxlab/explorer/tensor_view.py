@@ -20,8 +20,8 @@ from .._util.arguments import is_name
 from ..errors import PtxlabError, counted, listing, quoted
 from ..isa.catalog import tcgen05_forms
 from ..isa.instruction_descriptor import BitField, InstructionDescriptor
-from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Move
-from ..isa.tcgen05.moves import LOAD_SHAPES
+from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
+from ..isa.tcgen05.transfer import LOAD_SHAPES
 from ..isa.tensor_memory import COLUMNS, LANES
 from ..views.labels import index_range
 from .state import ExplorerState, LoadRequest
@@ -138,7 +138,7 @@ def _note(ins: Tcgen05Mma) -> str:
 class Load:
     """A tcgen05.ld that all four warps execute, and where it begins."""
 
-    form: Tcgen05Move
+    form: Tcgen05Transfer
     lane: int
     column: int
 
@@ -177,11 +177,11 @@ def _load(ins: Tcgen05Mma, request: LoadRequest) -> Load:
     return Load(form, request.lane, request.column)
 
 
-def _times(counts: Mapping[int, Tcgen05Move]) -> str:
+def _times(counts: Mapping[int, Tcgen05Transfer]) -> str:
     return listing([str(count) for count in counts], 8)
 
 
-def _fits(form: Tcgen05Move, column: int, allocated: int) -> bool:
+def _fits(form: Tcgen05Transfer, column: int, allocated: int) -> bool:
     return 0 <= column <= allocated - form.columns
 
 
@@ -190,9 +190,9 @@ def _lanes(shape: str) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=16)
-def _counts(shape: str, pack: bool) -> Mapping[int, Tcgen05Move]:
+def _counts(shape: str, pack: bool) -> Mapping[int, Tcgen05Transfer]:
     """The plain loads of a shape, by how often it is repeated."""
-    forms = (form for form in tcgen05_forms("tcgen05.ld") if isinstance(form, Tcgen05Move))
+    forms = (form for form in tcgen05_forms("tcgen05.ld") if isinstance(form, Tcgen05Transfer))
     return {
         form.count: form
         for form in forms

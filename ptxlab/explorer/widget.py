@@ -22,7 +22,7 @@ from ..errors import PtxlabError, quoted
 from ..gpu import codegen
 from ..isa.operands import Operands
 from ..isa.parse import parse_any
-from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Move
+from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
 from ..isa.tensor_memory import LANES
 from ..views.figures import chart, figure
 from .differences import Finding, find_difference
@@ -266,7 +266,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
 
     def __init__(
         self,
-        ins: Product | Tcgen05Move | str,
+        ins: Product | Tcgen05Transfer | str,
         *,
         A: ArrayLike | None = None,
         B: ArrayLike | None = None,
@@ -274,12 +274,12 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         seed: int = 0,
         height: int | None = None,
         wrap: Wrap | None = None,
-        wrap_move: Callable[[Tcgen05Move], Tcgen05Move] | None = None,
+        wrap_transfer: Callable[[Tcgen05Transfer], Tcgen05Transfer] | None = None,
         operands: Operands | None = None,
         address: int | None = None,
         split: int | None = None,
     ) -> None:
-        self._wrap_move = wrap_move or (lambda form: form)
+        self._wrap_move = wrap_transfer or (lambda form: form)
         self._came_from_product = False  # whether undo goes back from a move to what multiplied before it
         # the tcgen05.ld, .st, .cp or .shift that is shown instead of the state, or None
         self._moves, shared_traits = self._open(ins, seed, wrap, address, split)
@@ -326,7 +326,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
 
     def _open(
         self,
-        ins: Product | Tcgen05Move | str,
+        ins: Product | Tcgen05Transfer | str,
         seed: int,
         wrap: Wrap | None,
         address: int | None,
@@ -343,7 +343,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
             moves.move = replace(moves.move, form=self._wrap_move(moves.form))
         else:
             form = explorable(ins)
-            if isinstance(form, Tcgen05Move):
+            if isinstance(form, Tcgen05Transfer):
                 moves = MoveState(first_move(self._wrap_move(form), address or 0, split, seed), seed)
             elif address is not None or split is not None:
                 raise PtxlabError(
@@ -368,14 +368,14 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
     # -- from the next cell -------------------------------------------------------------------------------
 
     @property
-    def instruction(self) -> Product | Tcgen05Move:
+    def instruction(self) -> Product | Tcgen05Transfer:
         """The instruction; assign another one, and the matrices that fit it stay."""
         return self.state.ins if self._moves is None else self._moves.form
 
     @instruction.setter
-    def instruction(self, ins: Product | Tcgen05Move | str) -> None:
+    def instruction(self, ins: Product | Tcgen05Transfer | str) -> None:
         form = explorable(ins)
-        if isinstance(form, Tcgen05Move):
+        if isinstance(form, Tcgen05Transfer):
             self._show_form(form)
         else:
             if self._moves is None:
@@ -385,7 +385,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
             self._finding = ""
         self._show()
 
-    def _show_form(self, form: Tcgen05Move) -> None:
+    def _show_form(self, form: Tcgen05Transfer) -> None:
         """Go on with a tcgen05.ld, .st, .cp or .shift; what multiplied is kept for undo."""
         form = self._wrap_move(form)
         if self._moves is not None:
@@ -552,7 +552,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         if not isinstance(edit, ChooseInstruction):
             return False
         form = parse_any(edit.mnemonic)
-        if isinstance(form, Tcgen05Move):
+        if isinstance(form, Tcgen05Transfer):
             self._show_form(form)
             return True
         if self._moves is None:

@@ -28,7 +28,7 @@ from .codegen import transfer as transfer_code
 from .codegen.ptx import stores
 from .device import check_device
 from .launcher import Argument, Out, launch
-from .tensor_moves import tensor_blocks
+from .tensor_transfer import tensor_blocks
 
 __all__ = ["run", "run_arrays", "run_transfer"]
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._util.arguments import as_array, as_int, is_a
 from ..errors import PtxlabError, quoted
-from ..isa.tcgen05 import UNPACKED, Tcgen05Move
+from ..isa.tcgen05 import UNPACKED, Tcgen05Transfer
 from ..isa.tensor_memory import COLUMNS, LANES, TensorOperand
 from ..memory.descriptors import Descriptor, descriptor
 from . import scalar
@@ -23,7 +23,7 @@ __all__ = ["compress", "copy", "copy_rows", "load", "places", "reduce", "shift",
 
 
 def load(
-    form: Tcgen05Move, words: ArrayLike, address: int = 0, split: int | None = None
+    form: Tcgen05Transfer, words: ArrayLike, address: int = 0, split: int | None = None
 ) -> NDArray[np.uint32]:
     """Registers [..., 128 threads, registers] that tcgen05.ld fills when all warps of a warpgroup execute it.
 
@@ -38,7 +38,7 @@ def load(
     return _load(form, words, address, split)
 
 
-def _load(form: Tcgen05Move, words: ArrayLike, address: int, split: int | None) -> NDArray[np.uint32]:
+def _load(form: Tcgen05Transfer, words: ArrayLike, address: int, split: int | None) -> NDArray[np.uint32]:
     memory = _words(words, form.mnemonic)
     lanes, columns = places(form, address, split, memory.shape[-1])
     values = memory[..., lanes, columns]
@@ -49,7 +49,7 @@ def _load(form: Tcgen05Move, words: ArrayLike, address: int, split: int | None) 
 
 
 def reduce(
-    form: Tcgen05Move, words: ArrayLike, address: int = 0, split: int | None = None
+    form: Tcgen05Transfer, words: ArrayLike, address: int = 0, split: int | None = None
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     """Registers [..., 128, registers] of tcgen05.ld.red, and the smallest or largest of each thread's.
 
@@ -66,7 +66,7 @@ def reduce(
     return registers, _reduced(form, registers)
 
 
-def _reduced(form: Tcgen05Move, registers: NDArray[np.uint32]) -> NDArray[np.uint32]:
+def _reduced(form: Tcgen05Transfer, registers: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """The smallest or largest register of each thread, as PTX's min and max compare."""
     values = registers & np.uint32(0x7FFFFFFF) if form.absolute else registers
     opcode = f"{form.reduction}{'.NaN' if form.nan else ''}.{form.type}"
@@ -79,7 +79,7 @@ def _reduced(form: Tcgen05Move, registers: NDArray[np.uint32]) -> NDArray[np.uin
     return np.asarray(result, dtype=np.uint32)
 
 
-def compress(form: Tcgen05Move, words: ArrayLike, address: int = 0) -> tuple[NDArray[np.uint32], ...]:
+def compress(form: Tcgen05Transfer, words: ArrayLike, address: int = 0) -> tuple[NDArray[np.uint32], ...]:
     """Metadata and kept values of tcgen05.ld.spcompress, and with .red the reduction of all that is loaded.
 
     Of every four columns the two largest or smallest are kept, NaN first; their indices have two bits each.
@@ -111,7 +111,7 @@ def compress(form: Tcgen05Move, words: ArrayLike, address: int = 0) -> tuple[NDA
     return metadata, kept
 
 
-def _ranked(form: Tcgen05Move, groups: NDArray[np.uint32]) -> NDArray[np.int64]:
+def _ranked(form: Tcgen05Transfer, groups: NDArray[np.uint32]) -> NDArray[np.int64]:
     """Indices of the values of each group, those to be kept first; -0 is below +0, NaN before all."""
     values = groups & np.uint32(0x7FFFFFFF) if form.absolute else groups
     signed = values.view(np.int32).astype(np.int64)
@@ -122,7 +122,7 @@ def _ranked(form: Tcgen05Move, groups: NDArray[np.uint32]) -> NDArray[np.int64]:
     return np.argsort(order, axis=-1, kind="stable")
 
 
-def shift(form: Tcgen05Move, words: ArrayLike, address: int = 0) -> NDArray[np.uint32]:
+def shift(form: Tcgen05Transfer, words: ArrayLike, address: int = 0) -> NDArray[np.uint32]:
     """Tensor memory after tcgen05.shift: 31 of a warp's lanes take the words of the next, in 8 columns.
 
     >>> import ptxlab
@@ -164,7 +164,7 @@ def shift_rows(words: NDArray[np.uint32], column: int, columns: int) -> NDArray[
 
 
 def store(
-    form: Tcgen05Move, registers: ArrayLike, words: ArrayLike, address: int = 0, split: int | None = None
+    form: Tcgen05Transfer, registers: ArrayLike, words: ArrayLike, address: int = 0, split: int | None = None
 ) -> NDArray[np.uint32]:
     """Tensor memory after tcgen05.st by all warps of a warpgroup, from registers [..., 128, registers].
 
@@ -189,7 +189,7 @@ def store(
 
 
 def copy(
-    form: Tcgen05Move, memory: ArrayLike, code: int | Descriptor, words: ArrayLike, address: int = 0
+    form: Tcgen05Transfer, memory: ArrayLike, code: int | Descriptor, words: ArrayLike, address: int = 0
 ) -> NDArray[np.uint32]:
     """Tensor memory after tcgen05.cp, from shared memory [bytes] through a shared-memory descriptor.
 
@@ -209,7 +209,9 @@ def copy(
     return copy_rows(form, fields.load(memory, rows, count, bits=32), words, address)
 
 
-def copy_rows(form: Tcgen05Move, source: ArrayLike, words: ArrayLike, address: int = 0) -> NDArray[np.uint32]:
+def copy_rows(
+    form: Tcgen05Transfer, source: ArrayLike, words: ArrayLike, address: int = 0
+) -> NDArray[np.uint32]:
     """Tensor memory after tcgen05.cp of these rows of 32-bit words, wherever they are in shared memory.
 
     >>> import ptxlab
@@ -242,7 +244,7 @@ def copy_rows(form: Tcgen05Move, source: ArrayLike, words: ArrayLike, address: i
     return after
 
 
-def _copied_words(form: Tcgen05Move) -> TensorOperand:
+def _copied_words(form: Tcgen05Transfer) -> TensorOperand:
     """What tcgen05.cp writes, in words also where it unpacks bytes."""
     return replace(form, source="").tensor("T")
 
@@ -260,8 +262,8 @@ def _unpacked(words: NDArray[Any], bits: int) -> NDArray[np.uint32]:
     return np.ascontiguousarray(elements.reshape(len(words), -1)).view("<u4").astype(np.uint32)
 
 
-def _check(form: Tcgen05Move, family: str) -> None:
-    if not is_a(form, Tcgen05Move) or form.family != family:
+def _check(form: Tcgen05Transfer, family: str) -> None:
+    if not is_a(form, Tcgen05Transfer) or form.family != family:
         raise PtxlabError(f"found {quoted(form)}; ptxlab.instruction('{family}...') gives such a form")
 
 
@@ -274,7 +276,7 @@ def _words(words: ArrayLike, name: str) -> NDArray[np.uint32]:
     return _unsigned(array, f"{name}: words")
 
 
-def _registers(registers: ArrayLike, form: Tcgen05Move) -> NDArray[np.uint32]:
+def _registers(registers: ArrayLike, form: Tcgen05Transfer) -> NDArray[np.uint32]:
     array = as_array(registers, f"{form.mnemonic}: registers")
     if array.shape[-2:] != (LANES, form.registers):
         raise PtxlabError(
@@ -298,7 +300,7 @@ def _address(address: int) -> tuple[int, int]:
 
 
 def places(
-    form: Tcgen05Move, address: int, split: int | None, width: int
+    form: Tcgen05Transfer, address: int, split: int | None, width: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Lane and column of every element of every thread: [128, elements] each; an element is a register.
 

@@ -14,7 +14,7 @@ from ..isa.dtypes import dtype
 from ..isa.form import Form
 from ..isa.mma import MmaForm
 from ..isa.parse import parse_any
-from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Move
+from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
 from .table import Table
 
 __all__ = ["counts", "forms", "types"]
@@ -88,7 +88,7 @@ def types(ins: Form | str) -> tuple[str, ...]:
         first = (ins.a_type, ins.b_type, ins.d_type)
         every = dict.fromkeys((*ins.row.types, *ins.row.results, *ins.row.scales))
         return (*first, *(name for name in every if name not in first))
-    if isinstance(ins, Tcgen05Move):
+    if isinstance(ins, Tcgen05Transfer):
         return (ins.type,) if ins.registers else tuple(name for name in (ins.source,) if name)
     if isinstance(ins, Tcgen05Form):
         return ()

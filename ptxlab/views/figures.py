@@ -28,7 +28,7 @@ from ..isa.modifiers import Modifiers
 from ..isa.operands import Operands
 from ..isa.parse import parse_any
 from ..isa.repack import RepackPlan
-from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Move
+from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
 from ..isa.transfer import TransferForm
 from ..memory import Conflicts, Descriptor, TensorMap, Tile
 from ..numerics.steps import Trace
@@ -270,7 +270,7 @@ def tensor_memory() -> None:
 
 
 def tensor_registers(
-    move: Tcgen05Move | str, thread: int | None = None, *, warp: int = 0, title: bool = True
+    move: Tcgen05Transfer | str, thread: int | None = None, *, warp: int = 0, title: bool = True
 ) -> Figure:
     """Which register of which thread holds every word of tensor memory after tcgen05.ld, or before .st.
 
@@ -560,7 +560,7 @@ def _move_picture(form: TransferForm | Tcgen05Form, what: str | None, options: d
     if isinstance(form, TransferForm):
         _check_options(name, fragment_pictures.fragment, options, ("ins", "name"))
         return fragment_pictures.fragment(form, name, **options)
-    if isinstance(form, Tcgen05Move) and name == "R":
+    if isinstance(form, Tcgen05Transfer) and name == "R":
         _check_options(name, tensor_pictures.tensor_registers, options, ("move",))
         return tensor_pictures.tensor_registers(form, **options)
     _check_options(name, tensor_pictures.tensor_memory, options, ("ins", "operand"))

@@ -17,7 +17,7 @@ from ..isa.modifiers import Modifiers
 from ..isa.operand import Operand
 from ..isa.parse import parse_any
 from ..isa.sparsity import Structure
-from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Move
+from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
 from ..isa.tensor_memory import LANES
 from ..memory import Tile
 from .grid import Cell, Grid, Header, State, as_part, clipped, headers
@@ -95,7 +95,7 @@ def fragment(
         raise PtxlabError(f"colour={quoted(colour)}: it is one of {listing(get_args(TileColour))}")
     if isinstance(ins, Tcgen05Form) and not is_name(name, (*ins.operands, *map(str.lower, ins.operands))):
         return tensor_memory(ins, name)
-    if isinstance(ins, Tcgen05Move):
+    if isinstance(ins, Tcgen05Transfer):
         return tensor_registers(ins, lane, warp=0 if warp is None else warp)
     op = ins.operand(name)
     if colour != "auto" and op.layout is not None:

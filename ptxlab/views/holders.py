@@ -16,7 +16,7 @@ from ..isa.form import Form
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
 from ..isa.parse import parse_any
-from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Move
+from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
 from ..isa.tensor_memory import LANES, TensorOperand
 from .grid import Header
 from .labels import bit_range, index_range, owners
@@ -70,7 +70,7 @@ def figures_of(form: Form) -> str:
     """Which figures there are of an instruction that does not multiply, as the end of a sentence."""
     if isinstance(form, Tcgen05Form) and form.operands:
         return "figures.tensor_registers and figures.lane draw its registers"
-    if isinstance(form, Tcgen05Move) and form.compresses:
+    if isinstance(form, Tcgen05Transfer) and form.compresses:
         return "which values its registers keep depends on them all, and ins.emulate(words) gives them"
     if isinstance(form, Tcgen05Form) and form.tensors:
         return f"figures.tensor_memory draws {listing(form.tensors)}, what it writes"

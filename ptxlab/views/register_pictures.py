@@ -18,7 +18,7 @@ from ..isa.dtypes import DType
 from ..isa.form import Form
 from ..isa.operand import Operand
 from ..isa.parse import parse_any
-from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Move
+from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
 from ..isa.tensor_memory import LANES, TensorOperand
 from .fragment_pictures import operand_notes
 from .grid import BitField, Cell, FieldRole, Grid, Header, as_part
@@ -60,7 +60,7 @@ def lane(
     ('D[41][3]', 'lane 41, column 3')
     """
     form = parse_any(ins)
-    if isinstance(form, Tcgen05Move):
+    if isinstance(form, Tcgen05Transfer):
         return _thread(form, operand, lane, registers, columns).with_title(title)
     if isinstance(operand, TensorOperand):
         raise PtxlabError(f"{form.mnemonic}: an operand in tensor memory goes with tcgen05.ld and tcgen05.st")
@@ -163,7 +163,7 @@ def _tensor_lane(
 
 
 def _thread(
-    form: Tcgen05Move,
+    form: Tcgen05Transfer,
     name: str | TensorOperand,
     thread: int,
     registers: ArrayLike | None,
@@ -271,7 +271,7 @@ def _of_tensor_lane(op: TensorOperand, lane: int) -> _Words:
     return _Words(op.name, "column", op.columns, 32, op.width, op.dtype, number, tuple(fields))
 
 
-def _of_thread(form: Tcgen05Move, thread: int, of: TensorOperand | None) -> _Words:
+def _of_thread(form: Tcgen05Transfer, thread: int, of: TensorOperand | None) -> _Words:
     """What a thread has in its registers, in words of tensor memory or in elements of an operand there."""
     bits = 16 if form.pack else 32
     dtype = form.operands["R"].dtype

@@ -12,7 +12,7 @@ from ..errors import PtxlabError, counted, listing
 from ..isa.form import Form
 from ..isa.mma import MmaForm
 from ..isa.parse import parse_any
-from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Move
+from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
 from ..isa.tensor_memory import LANES, TensorOperand
 from ..isa.transfer import TransferForm
 from .grid import Cell, Grid, Header, headers
@@ -84,7 +84,7 @@ def runs(*instructions: Form | str, operand: str = "A", title: bool = True) -> P
 def _row(form: Form, name: str) -> Holders:
     """Who holds the matrix whose first row is drawn."""
     operand: AnyOperand | None = None
-    if isinstance(form, Tcgen05Move | TransferForm) and form.operands:
+    if isinstance(form, Tcgen05Transfer | TransferForm) and form.operands:
         operand = next(iter(form.operands.values()))
     elif isinstance(form, Tcgen05Mma) and (name != "A" or form.a_space == "tensor"):
         operand = form.a if name == "A" else product_operand(form, name)
@@ -139,7 +139,7 @@ def _form_name(form: Form, name: str) -> str:
     if isinstance(form, Tcgen05Mma):
         kind = product_operand(form, name).dtype
         return f"{form.family}, layout {form.path.name}, {kind}, {form.shape}"
-    if isinstance(form, Tcgen05Move):
+    if isinstance(form, Tcgen05Transfer):
         return f"{form.family}, {form.shape}.x{form.count}"
     return f"{form.family}, {form.shape}"
 

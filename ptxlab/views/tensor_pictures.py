@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._util.arguments import as_array, as_index, as_int, as_integers, is_name
 from ..errors import PtxlabError, counted, listing, quoted
 from ..isa.parse import parse_any
-from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Move
+from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
 from ..isa.tensor_memory import DATA_PATHS, LANES, DataPath, TensorOperand
 from .grid import Box, Cell, Grid, Header, State, as_part, headers
 from .holders import holders
@@ -71,7 +71,7 @@ def tensor_memory(
     form = parse_any(ins)
     if not isinstance(form, Tcgen05Form):
         raise PtxlabError(f"{form.mnemonic} does not work in tensor memory; tcgen05 does")
-    if isinstance(form, Tcgen05Move) and form.operands:
+    if isinstance(form, Tcgen05Transfer) and form.operands:
         raise PtxlabError(
             f"{form.mnemonic} has no matrix of its own in tensor memory; figures.tensor_registers and "
             "figures.lane draw its registers"
@@ -521,7 +521,7 @@ def _path_grid(path: DataPath, cta: int, n: int) -> Grid:
 # -- registers -------------------------------------------------------------------------------------------
 
 
-def tensor_registers(move: Tcgen05Move | str, thread: int | None = None, *, warp: int = 0) -> Picture:
+def tensor_registers(move: Tcgen05Transfer | str, thread: int | None = None, *, warp: int = 0) -> Picture:
     """Which register of which thread goes with every word of tensor memory, for tcgen05.ld and .st.
 
     `warp` is one of the four of a warpgroup, each of which has 32 lanes; `thread`, one of 128, puts a thread
@@ -533,7 +533,7 @@ def tensor_registers(move: Tcgen05Move | str, thread: int | None = None, *, warp
     ('T37:{r2,r3}', 'lane 41, column 3\\nthread 37, register 3')
     """
     form = parse_any(move)
-    if not isinstance(form, Tcgen05Move) or "R" not in form.operands:
+    if not isinstance(form, Tcgen05Transfer) or "R" not in form.operands:
         raise PtxlabError(
             f"{form.mnemonic} has no registers with a place each; tcgen05.ld and tcgen05.st have, except for "
             ".spcompress"
@@ -584,12 +584,12 @@ def tensor_registers(move: Tcgen05Move | str, thread: int | None = None, *, warp
     return Picture(f"Registers of {form.mnemonic}", (*notes, "hue: thread / 4, shade: thread % 4"), (grid,))
 
 
-def _column_name(form: Tcgen05Move, column: int) -> str:
+def _column_name(form: Tcgen05Transfer, column: int) -> str:
     half = form.columns // 2
     return f"split + {column - half}" if form.shape == "16x32bx2" and column >= half else str(column)
 
 
-def _register_headings(form: Tcgen05Move, labelled: bool) -> tuple[Header, ...]:
+def _register_headings(form: Tcgen05Transfer, labelled: bool) -> tuple[Header, ...]:
     if form.shape == "16x32bx2":
         half = form.columns // 2
         texts = (index_range(0, half), f"split + {index_range(0, half)}")

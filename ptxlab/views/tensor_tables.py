@@ -12,7 +12,7 @@ from ..isa.instruction_descriptor import shapes_of
 from ..isa.operand import Operand
 from ..isa.parse import parse_any
 from ..isa.targets import check_target
-from ..isa.tcgen05 import Tcgen05Control, Tcgen05Form, Tcgen05Mma, Tcgen05Move
+from ..isa.tcgen05 import Tcgen05Control, Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
 from ..isa.tcgen05.form import TYPES
 from ..isa.tensor_memory import LANES, TensorOperand
 from ..memory.lookup import COLUMN_BYTES
@@ -59,7 +59,7 @@ def tensor_facts(
             facts["assumed"] = list(form.assumptions)
     elif isinstance(form, Tcgen05Control):
         facts["purpose"] = form.purpose
-    elif isinstance(form, Tcgen05Move):
+    elif isinstance(form, Tcgen05Transfer):
         facts["columns"] = str(form.columns)
         if form.registers:
             facts["registers"] = f"{form.registers} of each thread"
@@ -134,7 +134,7 @@ def tensor_where(
     """
     form, name = _form(form), as_text(name, "operand").upper()
     row, col = as_int(row, "row"), as_int(col, "column")
-    if isinstance(form, Tcgen05Move) and name == "R":
+    if isinstance(form, Tcgen05Transfer) and name == "R":
         found = form.slots(row, col)
         rows = tuple(
             (slot.thread, slot.thread // 32, slot.register, f"[{slot.high}..{slot.low}]") for slot in found
@@ -340,7 +340,7 @@ def tensor_holds(
     """
     form, name = _form(form), as_text(name, "operand").upper()
     column = None if column is None else as_int(column, "column")
-    if isinstance(form, Tcgen05Move) and name == "R":
+    if isinstance(form, Tcgen05Transfer) and name == "R":
         registers = range(form.registers) if column is None else (column,)
         words = tuple((register, *form.locate(lane, register)) for register in registers)
         return Table(("register", "lane", "column"), words)
@@ -359,7 +359,7 @@ def tensor_elements(form: Tcgen05Form | str, name: str) -> Table:
     """
     form, name = _form(form), as_text(name, "operand").upper()
     rows: list[tuple[int | str, ...]] = []
-    if isinstance(form, Tcgen05Move) and name == "R":
+    if isinstance(form, Tcgen05Transfer) and name == "R":
         rows += [
             (thread, register, *form.locate(thread, register))
             for thread in range(LANES)

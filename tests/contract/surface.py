@@ -23,7 +23,7 @@ from ptxlab.isa.modifiers import Modifiers
 from ptxlab.isa.operand import Operand
 from ptxlab.isa.operands import Operands
 from ptxlab.isa.targets import check_target, chip_of_target, generation
-from ptxlab.isa.tcgen05 import Tcgen05Mma, Tcgen05Move
+from ptxlab.isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
 from ptxlab.isa.tensor_memory import TensorLayout, TensorOperand, accessible_lanes, data_path
 from ptxlab.isa.zero_column_mask import ZeroColumnMask
 from ptxlab.numerics import has, model_for
@@ -364,16 +364,16 @@ def _tcgen05() -> Iterator[Call]:
     yield call("Tcgen05Mma.faults", ins.faults, descriptor=0x8400010, target="sm_100a")
     yield call("Tcgen05Mma.with_descriptor", ins.with_descriptor, code=None, m=64, n=24, transpose_a=True)
     move = ptxlab.instruction("tcgen05.ld.sync.aligned.16x32bx2.x2.b32")
-    yield call("Tcgen05Move.locate", move.locate, thread=3, register=1, address=16 << 16, split=8)
-    yield call("Tcgen05Move.first_lane", move.first_lane, address=16 << 16)
-    yield call("Tcgen05Move.slots", move.slots, lane=3, column=1, address=0, split=8)
-    for prefix, form, matrix in (("Tcgen05Mma", ins, "D"), ("Tcgen05Move", move, "R")):
+    yield call("Tcgen05Transfer.locate", move.locate, thread=3, register=1, address=16 << 16, split=8)
+    yield call("Tcgen05Transfer.first_lane", move.first_lane, address=16 << 16)
+    yield call("Tcgen05Transfer.slots", move.slots, lane=3, column=1, address=0, split=8)
+    for prefix, form, matrix in (("Tcgen05Mma", ins, "D"), ("Tcgen05Transfer", move, "R")):
         yield call(f"{prefix}.supports", form.supports, target="sm_100a")
         yield call(f"{prefix}.ptx_version_for", form.ptx_version_for, target="sm_100a")
         yield call(f"{prefix}.operand", form.operand, name="R" if matrix == "R" else "B")
     yield call("Tcgen05Mma.tensor", ins.tensor, name="D")
     copy = ptxlab.instruction("tcgen05.cp.cta_group::1.32x128b.warpx4")
-    yield call("Tcgen05Move.tensor", copy.tensor, name="T")
+    yield call("Tcgen05Transfer.tensor", copy.tensor, name="T")
     d = ptxlab.instruction("tcgen05.mma.ws.cta_group::1.kind::f16", m=32, n=64).d
     words = d.pack(np.ones(d.shape))
     yield call("TensorOperand.where", d.where, row=3, col=20)
@@ -413,7 +413,7 @@ def _tcgen05() -> Iterator[Call]:
     yield call("ZeroColumnMask.decode", ZeroColumnMask.decode, code=mask.code)
     yield call("ZeroColumnMask.zeros", mask.zeros, m=64, n=128)
     plain = ptxlab.instruction("tcgen05.ld.sync.aligned.32x32b.x2.b32")
-    yield call("Tcgen05Move.of", Tcgen05Move.of, form=plain)
+    yield call("Tcgen05Transfer.of", Tcgen05Transfer.of, form=plain)
     yield call(
         "TensorTransfer.emulate",
         lambda words, address, split: plain.emulate(words, address=address, split=split),
@@ -839,7 +839,7 @@ _CLASSES = {
     "Instruction": ptxlab.Instruction, "Transfer": ptxlab.Transfer, "Operand": Operand, "Layout": Layout,
     "DType": DType, "Structure": sparsity.Structure, "Tile": memory.Tile, "Operands": Operands,
     "Descriptor": memory.Descriptor, "TensorMap": memory.TensorMap, "Tcgen05Mma": Tcgen05Mma,
-    "Tcgen05Move": Tcgen05Move, "TensorOperand": TensorOperand, "TensorLayout": TensorLayout,
+    "Tcgen05Transfer": Tcgen05Transfer, "TensorOperand": TensorOperand, "TensorLayout": TensorLayout,
     "InstructionDescriptor": InstructionDescriptor, "Tcgen05Descriptor": memory.Tcgen05Descriptor,
     "ZeroColumnMask": ZeroColumnMask,
 }  # fmt: skip

@@ -86,7 +86,7 @@ PAGES = (
             ("ptxlab.isa.product_form", ("ProductForm",)),
             ("ptxlab.isa.mma", ("MmaForm",)),
             ("ptxlab.isa.transfer", ("TransferForm",)),
-            ("ptxlab.isa.tcgen05", ("Tcgen05Form", "Tcgen05Mma", "Tcgen05Move", "Tcgen05Control")),
+            ("ptxlab.isa.tcgen05", ("Tcgen05Form", "Tcgen05Mma", "Tcgen05Transfer", "Tcgen05Control")),
             ("ptxlab.isa.instruction_descriptor", ("InstructionDescriptor",)),
             ("ptxlab.isa.zero_column_mask", ("ZeroColumnMask",)),
             ("ptxlab.isa.modifiers", ("Modifiers",)),

@@ -14,7 +14,7 @@ from ptxlab._util.files import write_atomically
 from ptxlab.instruction import register_instructions
 from ptxlab.isa.catalog import REGISTER_FAMILIES
 from ptxlab.isa.targets import generation
-from ptxlab.isa.tcgen05 import MMA_FAMILIES, MOVE_FAMILIES
+from ptxlab.isa.tcgen05 import MMA_FAMILIES, TRANSFER_FAMILIES
 
 from ..record_sass import (
     TARGETS,
@@ -158,7 +158,7 @@ def _tensor_memory(out: Page) -> None:
         "memory. `16x32bx2` takes two. {x,y} means either; N is the count. The code of sm_107a is CUDA "
         f"{newer_compiler()}'s. What allocates tensor memory is a routine around UTCATOMSWS.",
     )
-    for family in (*MMA_FAMILIES, *MOVE_FAMILIES):
+    for family in (*MMA_FAMILIES, *TRANSFER_FAMILIES):
         rows = [
             (code(spelling), *(texts.get(target, "-").replace("native: 1 ", "") for target in TENSOR_TARGETS))
             for spelling, texts in folded(f"{family}.")

@@ -9,7 +9,7 @@ from ptxlab import views
 from ptxlab._util.files import write_atomically
 from ptxlab.isa.catalog import TCGEN05_FAMILIES, tcgen05_forms
 from ptxlab.isa.instruction_descriptor import KINDS, InstructionDescriptor, shapes_of
-from ptxlab.isa.tcgen05 import LOAD_SHAPES, Tcgen05Mma, Tcgen05Move
+from ptxlab.isa.tcgen05 import LOAD_SHAPES, Tcgen05Mma, Tcgen05Transfer
 from ptxlab.isa.tcgen05.form import TYPES
 from ptxlab.isa.tensor_memory import DATA_PATHS
 from ptxlab.memory.tensor_tiles import shared_source
@@ -195,7 +195,7 @@ def _paths() -> str:
 def _copies() -> str:
     rows = []
     for form in tcgen05_forms("tcgen05.cp"):
-        if isinstance(form, Tcgen05Move) and form.cta_group == 1 and not form.source:
+        if isinstance(form, Tcgen05Transfer) and form.cta_group == 1 and not form.source:
             tensor = form.tensor("T")
             name = f"{form.shape}.{form.multicast}" if form.multicast else form.shape
             rows.append((code(name), str(form.columns), code(tensor.layout.cute), str(tensor.layout.copies)))
@@ -206,7 +206,7 @@ def _assumptions() -> str:
     moves = dict.fromkeys(
         (form.family, text)
         for form in tcgen05_forms()
-        if isinstance(form, Tcgen05Move | Tcgen05Mma)
+        if isinstance(form, Tcgen05Transfer | Tcgen05Mma)
         for text in form.assumptions
     )
     rows = [(code(family), text) for family, text in moves]
@@ -253,6 +253,11 @@ def _descriptors(form: Tcgen05Mma) -> list[dict[str, object]]:
 def _loads() -> str:
     rows = []
     for form in tcgen05_forms("tcgen05.ld"):
-        if isinstance(form, Tcgen05Move) and form.count == 1 and not form.pack and form.shape in LOAD_SHAPES:
+        if (
+            isinstance(form, Tcgen05Transfer)
+            and form.count == 1
+            and not form.pack
+            and form.shape in LOAD_SHAPES
+        ):
             rows.append((code(form.shape), str(form.registers), str(form.columns), code(form.layout.cute)))
     return table(("shape", "registers", "columns", "layout"), rows, numbers=(1, 2))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ...isa.form import Form
 from ...isa.modifiers import Modifiers
-from ...isa.tcgen05 import Tcgen05Control, Tcgen05Mma, Tcgen05Move
+from ...isa.tcgen05 import Tcgen05Control, Tcgen05Mma, Tcgen05Transfer
 from ...isa.transfer import TransferForm
-from . import tensor_mma, tensor_moves, transfer, warp, warpgroup
+from . import tensor_mma, tensor_transfer, transfer, warp, warpgroup
 from .cpp import NAME
 from .module import ptx_module
 from .ptx import mma_form, ptx_line
@@ -30,10 +30,10 @@ def source(form: Form, modifiers: Modifiers | None = None) -> str:
         return transfer.source([form])
     if isinstance(form, Tcgen05Mma):
         return tensor_mma.source(form, modifiers or Modifiers())
-    if isinstance(form, Tcgen05Move):
-        return tensor_moves.source(form)
+    if isinstance(form, Tcgen05Transfer):
+        return tensor_transfer.source(form)
     if isinstance(form, Tcgen05Control):
-        return tensor_moves.control_source(form)
+        return tensor_transfer.control_source(form)
     ins = mma_form(form)
     make = warpgroup.source if ins.family.startswith("wgmma") else warp.source
     return make(ins, modifiers or Modifiers())

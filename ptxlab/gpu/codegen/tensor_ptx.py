@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ...isa.modifiers import Modifiers
-from ...isa.tcgen05 import Tcgen05Control, Tcgen05Form, Tcgen05Mma, Tcgen05Move
+from ...isa.tcgen05 import Tcgen05Control, Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
 from .asm import AsmOperand, Constraint, vector
 
 __all__ = ["COLUMNS", "issued_by_one", "line_parts", "metadata_registers", "operands"]
@@ -19,7 +19,7 @@ def issued_by_one(form: Tcgen05Form) -> bool:
     return form.lanes == 1 and not form.family.startswith("tcgen05.fence")
 
 
-def metadata_registers(form: Tcgen05Move) -> int:
+def metadata_registers(form: Tcgen05Transfer) -> int:
     """Registers that .spcompress fills with metadata: two bits for each of its elements."""
     return -(-form.count // 32)
 
@@ -28,8 +28,8 @@ def operands(form: Tcgen05Form, modifiers: Modifiers) -> list[AsmOperand]:
     """The operands in the order in which the instruction names them; constants are not among them."""
     if isinstance(form, Tcgen05Mma):
         return _mma_operands(form, modifiers)
-    if isinstance(form, Tcgen05Move):
-        return _move_operands(form)
+    if isinstance(form, Tcgen05Transfer):
+        return _transfer_operands(form)
     return _control_operands(form) if isinstance(form, Tcgen05Control) else []
 
 
@@ -52,7 +52,7 @@ def _mma_operands(form: Tcgen05Mma, modifiers: Modifiers) -> list[AsmOperand]:
     return every
 
 
-def _move_operands(form: Tcgen05Move) -> list[AsmOperand]:
+def _transfer_operands(form: Tcgen05Transfer) -> list[AsmOperand]:
     taddr = AsmOperand("taddr", "r", address=True)
     if form.family == "tcgen05.shift":
         return [taddr]
@@ -100,8 +100,8 @@ def line_parts(
     """
     if isinstance(form, Tcgen05Mma):
         return _mma_parts(form, modifiers, names)
-    if isinstance(form, Tcgen05Move):
-        return _move_parts(form, names, form.columns // 2 if split is None else split)
+    if isinstance(form, Tcgen05Transfer):
+        return _transfer_parts(form, names, form.columns // 2 if split is None else split)
     if form.family == "tcgen05.alloc":
         return [f"[{names['dst'][0]}]", str(columns)]
     if form.family == "tcgen05.dealloc":
@@ -130,7 +130,7 @@ def _mma_parts(form: Tcgen05Mma, modifiers: Modifiers, names: Mapping[str, Seque
     return parts
 
 
-def _move_parts(form: Tcgen05Move, names: Mapping[str, Sequence[str]], split: int) -> list[str]:
+def _transfer_parts(form: Tcgen05Transfer, names: Mapping[str, Sequence[str]], split: int) -> list[str]:
     address = [f"[{names['taddr'][0]}]"]
     if form.family == "tcgen05.shift":
         return address

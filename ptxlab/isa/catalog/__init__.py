@@ -111,7 +111,7 @@ def transfer_forms(family: str | None = None, target: str | None = None) -> tupl
 def _tcgen05_forms(family: str) -> tuple[AnyTcgen05, ...]:
     if family in _TCGEN05_MULTIPLIES:
         return tuple(tcgen05.multiplies(family))
-    return tuple(tcgen05.controls(family) if family in _TCGEN05_CONTROLS else tcgen05.moves(family))
+    return tuple(tcgen05.controls(family) if family in _TCGEN05_CONTROLS else tcgen05.transfers(family))
 
 
 def tcgen05_forms(family: str | None = None, target: str | None = None) -> tuple[AnyTcgen05, ...]:

@@ -19,10 +19,10 @@ from ..tcgen05 import (
     MOST_REGISTERS,
     Tcgen05Control,
     Tcgen05Mma,
-    Tcgen05Move,
+    Tcgen05Transfer,
 )
 
-__all__ = ["controls", "moves", "multiplies"]
+__all__ = ["controls", "multiplies", "transfers"]
 
 #: Data-centre Blackwell, its successors and Thor, whether by chip (a) or by family (f).
 EVERY = tuple(
@@ -93,34 +93,34 @@ def _scaled(form: Tcgen05Mma) -> Iterator[Tcgen05Mma]:
             yield _decompressing(replace(form, scale_vector=vector))
 
 
-def moves(family: str) -> Iterator[Tcgen05Move]:
+def transfers(family: str) -> Iterator[Tcgen05Transfer]:
     """Forms of tcgen05.ld, .st, .cp or .shift.
 
-    >>> [sum(1 for _ in moves(family)) for family in ("tcgen05.ld", "tcgen05.st", "tcgen05.cp")]
+    >>> [sum(1 for _ in transfers(family)) for family in ("tcgen05.ld", "tcgen05.st", "tcgen05.cp")]
     [314, 74, 36]
     """
     if family == "tcgen05.shift":
         for group in _GROUPS:
-            yield Tcgen05Move("tcgen05.shift", CHIPS, "31x256b", cta_group=group)
+            yield Tcgen05Transfer("tcgen05.shift", CHIPS, "31x256b", cta_group=group)
         return
     if family == "tcgen05.cp":
         for group, shape, source in product(_GROUPS, COPY_SHAPES, ("", "b6x16_p32", "b4x16_p64")):
             for multicast in COPY_SHAPES[shape][2]:
-                yield Tcgen05Move(
+                yield Tcgen05Transfer(
                     "tcgen05.cp", EVERY, shape, cta_group=group, multicast=multicast, source=source
                 )
         return
     most = {"16x128b": 64, "16x256b": 32}
     for shape, power, pack in product(LOAD_SHAPES, range(8), (False, True)):
         if 1 << power <= most.get(shape, MOST_REGISTERS):
-            yield Tcgen05Move(
+            yield Tcgen05Transfer(
                 "tcgen05.st" if family == "tcgen05.st" else "tcgen05.ld", EVERY, shape, 1 << power, pack
             )
     if family == "tcgen05.ld":
         yield from _reductions()
 
 
-def _reductions() -> Iterator[Tcgen05Move]:
+def _reductions() -> Iterator[Tcgen05Transfer]:
     """`.ld.red` and `.ld.spcompress`."""
     flags = [
         (kind, absolute, nan)
@@ -132,14 +132,14 @@ def _reductions() -> Iterator[Tcgen05Move]:
         ("32x32b", "16x32bx2"), range(1, 8), ("min", "max"), flags
     ):
         if kind == "f32" or not (absolute or nan):
-            yield Tcgen05Move(
+            yield Tcgen05Transfer(
                 "tcgen05.ld", REDUCTION, shape, 1 << power,
                 reduction=operation, reduces=True, absolute=absolute, nan=nan, type=kind,
             )  # fmt: skip
     for power, operation, absolute, (reduces, nan) in product(
         range(2, 8), ("min", "max"), (False, True), ((False, False), (True, False), (True, True))
     ):
-        yield Tcgen05Move(
+        yield Tcgen05Transfer(
             "tcgen05.ld", ("sm_107a",), "32x32b", 1 << power,
             reduction=operation, reduces=reduces, compresses=True, absolute=absolute, nan=nan, type="f32",
         )  # fmt: skip

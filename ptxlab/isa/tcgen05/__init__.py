@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from .control import Tcgen05Control
-from .form import CONTROL_FAMILIES, FAMILIES, MMA_FAMILIES, MOVE_FAMILIES, Tcgen05Form
+from .form import CONTROL_FAMILIES, FAMILIES, MMA_FAMILIES, TRANSFER_FAMILIES, Tcgen05Form
 from .mma import COLLECTOR_OPERATIONS, Tcgen05Mma
-from .moves import COPY_SHAPES, LOAD_SHAPES, MOST_REGISTERS, UNPACKED, Slot, Tcgen05Move
+from .transfer import COPY_SHAPES, LOAD_SHAPES, MOST_REGISTERS, UNPACKED, Slot, Tcgen05Transfer
 
 __all__ = [
     "COLLECTOR_OPERATIONS",
@@ -21,15 +21,15 @@ __all__ = [
     "LOAD_SHAPES",
     "MMA_FAMILIES",
     "MOST_REGISTERS",
-    "MOVE_FAMILIES",
+    "TRANSFER_FAMILIES",
     "UNPACKED",
     "AnyTcgen05",
     "Slot",
     "Tcgen05Control",
     "Tcgen05Form",
     "Tcgen05Mma",
-    "Tcgen05Move",
+    "Tcgen05Transfer",
 ]
 
 #: A form of the family; `Tcgen05Form` is what they share.
-AnyTcgen05: TypeAlias = Tcgen05Mma | Tcgen05Move | Tcgen05Control
+AnyTcgen05: TypeAlias = Tcgen05Mma | Tcgen05Transfer | Tcgen05Control

@@ -14,11 +14,12 @@ from ..operand import Operand
 from ..tensor_memory import TensorOperand
 
 __all__ = [
-    "CONTROL_FAMILIES", "FAMILIES", "MMA_FAMILIES", "MOVE_FAMILIES", "TYPES", "Tcgen05Form", "element_type",
+    "CONTROL_FAMILIES", "FAMILIES", "MMA_FAMILIES", "TRANSFER_FAMILIES", "TYPES", "Tcgen05Form",
+    "element_type",
 ]  # fmt: skip
 
 MMA_FAMILIES: tuple[str, ...] = ("tcgen05.mma", "tcgen05.mma.sp", "tcgen05.mma.ws", "tcgen05.mma.ws.sp")
-MOVE_FAMILIES: tuple[str, ...] = ("tcgen05.ld", "tcgen05.st", "tcgen05.cp", "tcgen05.shift")
+TRANSFER_FAMILIES: tuple[str, ...] = ("tcgen05.ld", "tcgen05.st", "tcgen05.cp", "tcgen05.shift")
 #: What stands around them in a kernel, and what it does.
 CONTROL_FAMILIES: dict[str, str] = {
     "tcgen05.alloc": "allocates columns of tensor memory",
@@ -28,7 +29,7 @@ CONTROL_FAMILIES: dict[str, str] = {
     "tcgen05.fence": "orders tcgen05 instructions with those before or after it",
     "tcgen05.wait": "waits until tcgen05.ld or tcgen05.st is complete",
 }
-FAMILIES: tuple[str, ...] = (*MMA_FAMILIES, *MOVE_FAMILIES, *CONTROL_FAMILIES)
+FAMILIES: tuple[str, ...] = (*MMA_FAMILIES, *TRANSFER_FAMILIES, *CONTROL_FAMILIES)
 
 #: Elements that no instruction looks into, and types that only these instructions know.
 TYPES: dict[str, DType] = {

@@ -18,7 +18,7 @@ from ...isa.modifiers import Modifiers
 from ...isa.operand import Operand as SharedOperand
 from ...isa.operands import Operands
 from ...isa.parse import parse_any
-from ...isa.tcgen05 import Tcgen05Control, Tcgen05Mma, Tcgen05Move
+from ...isa.tcgen05 import Tcgen05Control, Tcgen05Mma, Tcgen05Transfer
 from ...isa.tensor_memory import ALL_LANES, COLUMNS, LANES, TensorOperand
 from ...memory.descriptors import Tcgen05Descriptor, descriptor
 from ...memory.lookup import COLUMN_BYTES, unpack_lookup
@@ -51,7 +51,7 @@ def _tcgen05(instruction: Instruction, context: Context) -> Step:
         raise PtxlabError(f"{instruction.where}: {error}") from None
     if isinstance(form, Tcgen05Mma):
         return _mma(instruction, context, form)
-    if isinstance(form, Tcgen05Move):
+    if isinstance(form, Tcgen05Transfer):
         by_warp = form.family in ("tcgen05.ld", "tcgen05.st")
         return (_registers if by_warp else _issued)(instruction, context, form)
     if isinstance(form, Tcgen05Control):
@@ -154,7 +154,7 @@ def _arrive(machine: Machine, instruction: Instruction, threads: Threads, places
 # -- ld, st --------------------------------------------------------------------------------------------------
 
 
-def _registers(instruction: Instruction, context: Context, form: Tcgen05Move) -> Step:
+def _registers(instruction: Instruction, context: Context, form: Tcgen05Transfer) -> Step:
     """`tcgen05.ld` and `.st`: each warp has its own 32 lanes."""
     operands = list(instruction.operands)
     loads = form.family == "tcgen05.ld"
@@ -204,7 +204,7 @@ def _registers(instruction: Instruction, context: Context, form: Tcgen05Move) ->
 
 
 def _loaded(
-    form: Tcgen05Move, words: NDArray[np.uint32], start: int, split: int | None
+    form: Tcgen05Transfer, words: NDArray[np.uint32], start: int, split: int | None
 ) -> NDArray[np.uint32] | tuple[NDArray[np.uint32], ...]:
     """What ld, ld.red or ld.spcompress gives all threads of a warpgroup."""
     if form.compresses:
@@ -214,7 +214,7 @@ def _loaded(
     return tensor_memory.load(form, words, start, split)
 
 
-def _touched(form: Tcgen05Move, first: int, split: int | None) -> list[range]:
+def _touched(form: Tcgen05Transfer, first: int, split: int | None) -> list[range]:
     """The columns that ld or st touches: of 16x32bx2 in two places."""
     if form.shape != "16x32bx2":
         columns = form.count if form.compresses else form.columns
@@ -242,7 +242,7 @@ def _check_lanes(instruction: Instruction, warp: int, start: int) -> None:
 # -- cp, shift -----------------------------------------------------------------------------------------------
 
 
-def _issued(instruction: Instruction, context: Context, form: Tcgen05Move) -> Step:
+def _issued(instruction: Instruction, context: Context, form: Tcgen05Transfer) -> Step:
     """`tcgen05.cp` and `.shift`, which one thread issues, for both CTAs of a pair."""
     place = address(instruction.operands[0], instruction, context)
     code = None
@@ -271,7 +271,7 @@ def _issued(instruction: Instruction, context: Context, form: Tcgen05Move) -> St
 
 
 def _shared_bytes(
-    machine: Machine, instruction: Instruction, thread: Threads, form: Tcgen05Move, code: int, rank: int
+    machine: Machine, instruction: Instruction, thread: Threads, form: Tcgen05Transfer, code: int, rank: int
 ) -> NDArray[np.uint8]:
     """Shared memory from address 0 on, of which the bytes that a copy reads are there."""
     rows, count = form.tensor("T").shape

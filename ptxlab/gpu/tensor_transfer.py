@@ -12,15 +12,15 @@ from numpy.typing import ArrayLike, NDArray
 from .._util.arguments import as_array, as_int, broadcast
 from ..errors import PtxlabError, quoted
 from ..isa.modifiers import Modifiers
-from ..isa.tcgen05 import Tcgen05Move
+from ..isa.tcgen05 import Tcgen05Transfer
 from ..isa.tensor_memory import COLUMNS, LANES
 from ..memory.descriptors import Descriptor, descriptor
-from .codegen import tensor_moves as code
+from .codegen import tensor_transfer as code
 from .codegen.tensor_ptx import operands
 from .device import check_device, processors
 from .launcher import Argument, Out, launch
 
-__all__ = ["run_move", "tensor_blocks"]
+__all__ = ["run_tensor_transfer", "tensor_blocks"]
 
 _ARGUMENTS = {
     "tcgen05.ld": ("words",),
@@ -38,17 +38,17 @@ def tensor_blocks(cta_group: int, count: int) -> int:
     return min(count, max(processors() // 2 // cta_group, 1)) * cta_group
 
 
-def run_move(
-    form: Tcgen05Move, arguments: Sequence[Any], address: int = 0, split: int | None = None
+def run_tensor_transfer(
+    form: Tcgen05Transfer, arguments: Sequence[Any], address: int = 0, split: int | None = None
 ) -> NDArray[np.uint32] | tuple[NDArray[np.uint32], ...]:
     """What the instruction does when all warps of a warpgroup execute it; see `TensorTransfer.run`.
 
     >>> import ptxlab
     >>> load = ptxlab.instruction("tcgen05.ld.sync.aligned.32x32b.x2.b32")
-    >>> run_move(load, [np.zeros((128, 2), dtype=np.uint32)]).shape   # doctest: +SKIP
+    >>> run_tensor_transfer(load, [np.zeros((128, 2), dtype=np.uint32)]).shape   # doctest: +SKIP
     (128, 2)
     """
-    if not isinstance(form, Tcgen05Move):
+    if not isinstance(form, Tcgen05Transfer):
         raise PtxlabError(f"found {quoted(form)} where tcgen05.ld, .st, .cp or .shift belongs")
     names = _ARGUMENTS[form.family]
     if len(arguments) != len(names):
@@ -100,7 +100,7 @@ def run_move(
 
 
 def _array(
-    form: Tcgen05Move, name: str, values: ArrayLike, shape: tuple[int, int | None]
+    form: Tcgen05Transfer, name: str, values: ArrayLike, shape: tuple[int, int | None]
 ) -> NDArray[np.uint32]:
     """Words or registers as unsigned integers of 32 bits, or an error that says what is wrong with them."""
     array = as_array(values, f"{form.mnemonic}: {name}")
@@ -117,7 +117,7 @@ def _array(
     return array.astype(np.uint32)
 
 
-def _shared_memory(form: Tcgen05Move, memory: ArrayLike, given: int | Descriptor) -> list[Argument]:
+def _shared_memory(form: Tcgen05Transfer, memory: ArrayLike, given: int | Descriptor) -> list[Argument]:
     """The bytes that tcgen05.cp reads, their number in units of 16, and the descriptor."""
     content = as_array(memory, f"{form.mnemonic}: memory")
     if content.ndim != 1 or content.dtype.kind not in "iu" or not 1 <= content.size <= code.SHARED_BYTES:

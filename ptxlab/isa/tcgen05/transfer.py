@@ -12,9 +12,9 @@ from ..layout import Layout, Mode, _merged
 from ..operand import Operand
 from ..tensor_memory import LANES, TensorLayout, TensorOperand
 from ..versions import PtxVersion
-from .form import MOVE_FAMILIES, TYPES, Tcgen05Form
+from .form import TRANSFER_FAMILIES, TYPES, Tcgen05Form
 
-__all__ = ["COPY_SHAPES", "LOAD_SHAPES", "MOST_REGISTERS", "UNPACKED", "Slot", "Tcgen05Move"]
+__all__ = ["COPY_SHAPES", "LOAD_SHAPES", "MOST_REGISTERS", "UNPACKED", "Slot", "Tcgen05Transfer"]
 
 #: Lanes of a shape of ld and st, and columns and registers at count 1.
 _SHAPES: dict[str, tuple[int, int, int]] = {
@@ -60,7 +60,7 @@ class Slot(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Tcgen05Move(Tcgen05Form):
+class Tcgen05Transfer(Tcgen05Form):
     """An instruction that moves data to or from tensor memory: tcgen05.ld, .st, .cp or .shift.
 
     >>> import ptxlab
@@ -87,8 +87,8 @@ class Tcgen05Move(Tcgen05Form):
     source: str = ""  # b6x16_p32, b4x16_p64
 
     def __post_init__(self) -> None:
-        if not is_name(self.family, MOVE_FAMILIES):
-            raise PtxlabError(f"family {quoted(self.family)}: there are {listing(MOVE_FAMILIES)}")
+        if not is_name(self.family, TRANSFER_FAMILIES):
+            raise PtxlabError(f"family {quoted(self.family)}: there are {listing(TRANSFER_FAMILIES)}")
         shapes = {"tcgen05.cp": tuple(COPY_SHAPES), "tcgen05.shift": ("31x256b",)}.get(
             self.family, LOAD_SHAPES
         )

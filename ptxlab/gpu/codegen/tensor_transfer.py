@@ -7,7 +7,7 @@ from itertools import count
 
 from ...errors import PtxlabError, quoted
 from ...isa.modifiers import Modifiers
-from ...isa.tcgen05 import Tcgen05Control, Tcgen05Form, Tcgen05Move
+from ...isa.tcgen05 import Tcgen05Control, Tcgen05Form, Tcgen05Transfer
 from ...isa.tensor_memory import COLUMNS
 from .tensor_memory import FENCE_SHARED, HAND_OVER, Frame, asm, asm_lines, indented, load_words, store_words
 from .tensor_ptx import line_parts, operands
@@ -50,7 +50,7 @@ def kernel_name(form: Tcgen05Form) -> str:
     return re.sub(r"\W+", "_", form.mnemonic)
 
 
-def registers(form: Tcgen05Move) -> int:
+def registers(form: Tcgen05Transfer) -> int:
     """Registers of a thread that the kernel of tcgen05.ld or .st moves, metadata and reduced value included.
 
     >>> import ptxlab
@@ -60,14 +60,14 @@ def registers(form: Tcgen05Move) -> int:
     return sum(operand.length or 1 for operand in operands(form, Modifiers()) if not operand.address)
 
 
-def source(form: Tcgen05Move, split: int | None = None) -> str:
-    """The kernel of a move. `split` is `immHalfSplitoff` of 16x32bx2; left out, half of the columns.
+def source(form: Tcgen05Transfer, split: int | None = None) -> str:
+    """The kernel of a transfer. `split` is `immHalfSplitoff` of 16x32bx2; left out, half of the columns.
 
     ld reads words and writes R; st reads R and words and writes result; shift reads words and writes result;
     cp too, and reads shared memory, `size` units of 16 bytes, through a descriptor whose address counts from
     there. R is [count, 128, registers]: those of the operand list in its order.
     """
-    if not isinstance(form, Tcgen05Move):
+    if not isinstance(form, Tcgen05Transfer):
         raise PtxlabError(f"found {quoted(form)} where tcgen05.ld, .st, .cp or .shift belongs")
     loads = form.family == "tcgen05.ld"
     by_warp = form.family in ("tcgen05.ld", "tcgen05.st")
@@ -130,7 +130,7 @@ def _before(copies: bool, by_warp: bool) -> str:
     return indented(lines) + "\n" if lines else ""
 
 
-def _by_warp(form: Tcgen05Move, split: int | None) -> list[str]:
+def _by_warp(form: Tcgen05Transfer, split: int | None) -> list[str]:
     """Every warp executes ld or st on its own lanes; registers come from R, or go there."""
     loads = form.family == "tcgen05.ld"
     total = registers(form)
@@ -176,7 +176,7 @@ def _clause(parts: list[str]) -> list[str]:
     return f"    : {(',' + chr(10) + ' ' * 6).join(lines)}".rstrip().splitlines()
 
 
-def _issued(form: Tcgen05Move) -> list[str]:
+def _issued(form: Tcgen05Transfer) -> list[str]:
     """cp or shift, which one thread issues."""
     every = operands(form, Modifiers())
     names = {operand.name: [f"%{number}"] for number, operand in enumerate(every)}
