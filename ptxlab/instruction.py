@@ -463,27 +463,9 @@ class TensorTransfer(ExecutableForm, Tcgen05Transfer):
         column 0 on, [..., 128, columns]; `address` is where the instruction begins there, `split` the
         `immHalfSplitoff` of 16x32bx2. What the PTX ISA leaves open, `assumptions` says.
         """
-        from .numerics import tensor_memory
+        from .numerics.tensor_memory import emulate
 
-        takes = {"tcgen05.ld": ("words",), "tcgen05.st": ("registers", "words"),
-                 "tcgen05.cp": ("memory", "descriptor", "words"),
-                 "tcgen05.shift": ("words",)}[self.family]  # fmt: skip
-        if len(arguments) != len(takes):
-            raise PtxlabError(
-                f"{self.mnemonic}: found {len(arguments)} arguments; it takes {', '.join(takes)}"
-            )
-        if self.compresses:
-            return tensor_memory.compress(self, arguments[0], address)
-        if self.reduces:
-            return tensor_memory.reduce(self, arguments[0], address, split)
-        if self.family == "tcgen05.ld":
-            return tensor_memory.load(self, arguments[0], address, split)
-        if self.family == "tcgen05.shift":
-            return tensor_memory.shift(self, arguments[0], address)
-        if self.family == "tcgen05.st":
-            return tensor_memory.store(self, arguments[0], arguments[1], address, split)
-        memory, descriptor, words = arguments
-        return tensor_memory.copy(self, memory, descriptor, words, address)
+        return emulate(self, arguments, address, split)
 
     def run(
         self, *arguments: Any, address: int = 0, split: int | None = None

@@ -18,8 +18,8 @@ from ptxlab.explorer.fills import patterns
 from ptxlab.explorer.results import Results
 from ptxlab.explorer.state import ExplorerState
 from ptxlab.instruction import register_instructions
+from ptxlab.numerics.divergence import find_divergence
 from ptxlab.numerics.emulate import model_of
-from ptxlab.numerics.parting import find_parting
 from ptxlab.numerics.steps import Trace
 from ptxlab.verify.hunt import find_difference as search
 from tests.cases import each
@@ -190,7 +190,7 @@ def test_two_chips_differ_or_follow_one_rule(ins: Any, one: str, other: str) -> 
     used = sum(np.count_nonzero(state.values(name)) for name in ("A", "B", "C"))
     assert used < 40  # a small case
     traces = [state.trace(*finding.cell, chip) for chip in (one, other)]
-    assert all_lost(traces[0]) != all_lost(traces[1]) and find_parting(*traces) is not None
+    assert all_lost(traces[0]) != all_lost(traces[1]) and find_divergence(*traces) is not None
     assert state.undo() and state.operands is before
 
 
@@ -283,12 +283,12 @@ def test_what_is_rounded_between_two_steps_parts_two_chips() -> None:
     A[0, [0, 1, 8]] = 2048, 1, 1  # 2049 is a tie in f16
     hopper, ampere = (ins.trace(A, B, None, 0, 0, model=chip) for chip in ("sm_90", "sm_80"))
     assert (hopper.value, ampere.value) == (2050, 2048)
-    parting = find_parting(hopper, ampere)
-    assert parting is not None and parting.owner == 1
-    assert (parting.places[1].step, parting.places[1].result, parting.places[0].step) == (0, True, 0)
-    from ptxlab.views.trace_text import parting_words
+    divergence = find_divergence(hopper, ampere)
+    assert divergence is not None and divergence.owner == 1
+    assert (divergence.places[1].step, divergence.places[1].result, divergence.places[0].step) == (0, True, 0)
+    from ptxlab.views.trace_text import divergence_text
 
-    words = parting_words(hopper, ampere, parting)
+    words = divergence_text(hopper, ampere, divergence)
     assert words == (
         "They part where sm_80 has added k 0..7 and the sum is rounded to nearest even: 2049 becomes 2048"
     )
@@ -297,7 +297,7 @@ def test_what_is_rounded_between_two_steps_parts_two_chips() -> None:
 def test_chips_of_one_rule_never_part() -> None:
     state = filled(HALF, "wide exponents")
     for row, column in ((0, 0), (9, 5)):
-        assert find_parting(state.trace(row, column, "sm_80"), state.trace(row, column, "sm_86")) is None
+        assert find_divergence(state.trace(row, column, "sm_80"), state.trace(row, column, "sm_86")) is None
 
 
 @pytest.mark.parametrize("mnemonic", [HALF, FP8, SPARSE_FP8, QUADS])
@@ -307,9 +307,9 @@ def test_traces_that_differ_part_somewhere(mnemonic: str) -> None:
     for one, other in itertools.combinations(state.results.models, 2):
         for row, column in np.argwhere(state.comparison(one, other).differ)[:3].tolist():
             traces = [state.trace(row, column, chip) for chip in (one, other)]
-            parting = find_parting(*traces)
-            assert parting is not None
-            for trace, place in zip(traces, parting.places, strict=True):
+            divergence = find_divergence(*traces)
+            assert divergence is not None
+            for trace, place in zip(traces, divergence.places, strict=True):
                 assert 0 <= place.step < len(trace.steps)
-            mirrored = find_parting(*reversed(traces))
-            assert mirrored is not None and mirrored.places == parting.places[::-1]
+            mirrored = find_divergence(*reversed(traces))
+            assert mirrored is not None and mirrored.places == divergence.places[::-1]

@@ -194,11 +194,11 @@ def turned() -> Picture:
 
 def _registers(form: Transfer) -> list[tuple[int, int, int, int]]:
     """Lane, register, and the row and column of the first of its two elements, for every register."""
-    coords = form.carried.coords()
+    coords = form.register_operand.coords()
     return [
         (lane, register, *coords[lane, 2 * register].tolist())
         for lane in range(form.lanes)
-        for register in range(form.carried.registers)
+        for register in range(form.register_operand.registers)
     ]
 
 
@@ -579,7 +579,7 @@ def _address(answer: object) -> tuple[bool, str]:
 def _turned_place(answer: object) -> tuple[bool, str]:
     submitted = whole_numbers(answer, 2, "`(lane, half)`")
     row, column = _TURNED_AT
-    right, plain = (form.carried.where(row, column)[0] for form in (TURNED, ONE))
+    right, plain = (form.register_operand.where(row, column)[0] for form in (TURNED, ONE))
     expected = (right.lane, right.low // 16)
     return judge(
         submitted == expected,

@@ -6,10 +6,10 @@ from typing import Any
 
 from .. import views
 from ..isa.targets import GENERATIONS
-from ..numerics.parting import Place, find_parting
+from ..numerics.divergence import Place, find_divergence
 from ..numerics.steps import Trace
 from ..views.trace_picture import row_of
-from ..views.trace_text import comparisons, decimal, parting_words
+from ..views.trace_text import comparisons, decimal, divergence_text
 from .protocol import picture_data
 
 __all__ = ["trace_columns"]
@@ -26,8 +26,8 @@ def trace_columns(one: Trace, other: Trace) -> dict[str, Any]:
     >>> [column["parts"] for column in data["columns"]], data["columns"][1]["heading"]
     ([[0, 3], [0, 3]], 'sm_80 Ampere: 0 = 0x00000000')
     """
-    parting = find_parting(one, other)
-    places = (None, None) if parting is None else parting.places
+    divergence = find_divergence(one, other)
+    places = (None, None) if divergence is None else divergence.places
     columns = [_column(trace, place) for trace, place in zip((one, other), places, strict=True)]
     cell = f"D[{one.row}][{one.col}]"
     shared = [
@@ -37,7 +37,7 @@ def trace_columns(one: Trace, other: Trace) -> dict[str, Any]:
     ]
     return {
         "title": f"{cell} on {one.chip} and {other.chip}",
-        "lead": parting_words(one, other, parting),
+        "lead": divergence_text(one, other, divergence),
         "notes": [*shared, columns[0].pop("legend")],
         "grids": [],
         "columns": [{name: part for name, part in column.items() if name != "legend"} for column in columns],

@@ -45,7 +45,7 @@ def work(form: Form) -> int:
     if isinstance(form, MmaForm):
         return 2 * form.m * form.n * form.k * form.mma_count
     if isinstance(form, TransferForm):
-        return form.carried.registers * form.carried.lanes * 4
+        return form.register_operand.registers * form.register_operand.lanes * 4
     raise PtxlabError(f"{form.mnemonic}: ptxlab does not measure it")
 
 

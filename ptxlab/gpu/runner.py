@@ -193,7 +193,7 @@ def run_transfer(
             f"{transfer_code.SHARED_BYTES} bytes of shared memory"
         )
     writes_memory = stores(form)
-    operand = form.carried
+    operand = form.register_operand
     result: NDArray[Any]
     if writes_memory:
         result = np.empty((inputs.count, size), dtype=np.uint8)

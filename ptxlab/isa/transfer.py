@@ -274,7 +274,7 @@ class TransferForm(Form):
         >>> ptxlab.instruction("ldmatrix.sync.aligned.m8n16.x1.s8.s4").memory_bits
         4
         """
-        return dtype(_SIGNED_SOURCE).bits if self.signed else self.carried.dtype.bits
+        return dtype(_SIGNED_SOURCE).bits if self.signed else self.register_operand.dtype.bits
 
     @property
     def _matrix_shape(self) -> tuple[int, int]:
@@ -311,8 +311,8 @@ class TransferForm(Form):
         return {"R": Operand("R", element, stacked.shape, stacked, container=8)}
 
     @property
-    def carried(self) -> Operand:
-        """What the registers given or returned hold; for movmatrix both sides have this shape."""
+    def register_operand(self) -> Operand:
+        """The matrix in the registers that it reads or writes; both sides of movmatrix have this shape."""
         return next(iter(self.operands.values()))
 
     # -- memory ----------------------------------------------------------------------------------------------
@@ -337,7 +337,7 @@ class TransferForm(Form):
         >>> ptxlab.instruction("wmma.load.a.sync.aligned.col.m32n8k16.f16").lines   # 16 columns of 32
         (16, 32)
         """
-        rows, columns = self.carried.shape
+        rows, columns = self.register_operand.shape
         return (columns, rows) if self.layout == "col" else (rows, columns)
 
     @property
@@ -358,7 +358,7 @@ class TransferForm(Form):
             raise PtxlabError(f"{self.mnemonic} stays in registers: there is nothing to align")
         if not self.wmma:
             return self.row_bytes
-        matrix = self.carried
+        matrix = self.register_operand
         stated = min(matrix.registers * matrix.register_bits, self.lines[1] * matrix.dtype.bits) // 8
         along_k = (matrix.name, self.layout) in (("A", "row"), ("B", "col"))
         by_rows = (
@@ -402,7 +402,7 @@ class TransferForm(Form):
         PTX ISA, "Matrix Storage for WMMA".
         """
         count, length = self.lines
-        kind, unit = self.carried.dtype, self.alignment
+        kind, unit = self.register_operand.dtype, self.alignment
         stride = length if stride is None else stride
         line = "row" if self.layout == "row" else "column"
         stride, offset = (

@@ -6,6 +6,7 @@ leaves open and is assumed here, `assumptions` of the form says.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +20,36 @@ from ..isa.tensor_memory import COLUMNS, LANES, TensorOperand
 from ..memory.descriptors import Descriptor, descriptor
 from . import scalar
 
-__all__ = ["compress", "copy", "copy_rows", "load", "places", "reduce", "shift", "shift_rows", "store"]
+__all__ = [
+    "as_registers", "as_words", "compress", "copy", "copy_rows", "emulate", "load", "places", "reduce",
+    "shift", "shift_rows", "store",
+]  # fmt: skip
+
+
+def emulate(
+    form: Tcgen05Transfer, arguments: Sequence[Any], address: int = 0, split: int | None = None
+) -> NDArray[np.uint32] | tuple[NDArray[np.uint32], ...]:
+    """The instruction on arrays, which `form.inputs` names; see `TensorTransfer.emulate`.
+
+    >>> import ptxlab
+    >>> form = ptxlab.instruction("tcgen05.ld.sync.aligned.32x32b.x2.b32")
+    >>> emulate(form, [np.arange(256, dtype=np.uint32).reshape(128, 2)])[3]
+    array([6, 7], dtype=uint32)
+    """
+    form.check_inputs(arguments)
+    if form.compresses:
+        return compress(form, arguments[0], address)
+    if form.reduces:
+        return reduce(form, arguments[0], address, split)
+    if form.family == "tcgen05.ld":
+        return load(form, arguments[0], address, split)
+    if form.family == "tcgen05.shift":
+        return shift(form, arguments[0], address)
+    if form.family == "tcgen05.st":
+        registers, words = arguments
+        return store(form, registers, words, address, split)
+    memory, code, words = arguments
+    return copy(form, memory, code, words, address)
 
 
 def load(
@@ -39,7 +69,7 @@ def load(
 
 
 def _load(form: Tcgen05Transfer, words: ArrayLike, address: int, split: int | None) -> NDArray[np.uint32]:
-    memory = _words(words, form.mnemonic)
+    memory = as_words(words, form.mnemonic)
     lanes, columns = places(form, address, split, memory.shape[-1])
     values = memory[..., lanes, columns]
     if not form.pack:
@@ -132,7 +162,7 @@ def shift(form: Tcgen05Transfer, words: ArrayLike, address: int = 0) -> NDArray[
     array([31, 33, 34, 63, 64], dtype=uint32)
     """
     _check(form, "tcgen05.shift")
-    after = _words(words, form.mnemonic).copy()
+    after = as_words(words, form.mnemonic).copy()
     at = as_int(address, "address")
     lane, column = _address(at)
     if lane % 32 or lane >= LANES:
@@ -176,8 +206,8 @@ def store(
     array([0, 7], dtype=uint32)
     """
     _check(form, "tcgen05.st")
-    memory = _words(words, form.mnemonic)
-    values = _registers(registers, form)
+    memory = as_words(words, form.mnemonic)
+    values = as_registers(registers, form)
     lanes, columns = places(form, address, split, memory.shape[-1])
     if form.pack:
         halves = np.stack([values & np.uint32(0xFFFF), values >> np.uint32(16)], axis=-1)
@@ -221,7 +251,7 @@ def copy_rows(
     array([1, 9, 0], dtype=uint32)
     """
     _check(form, "tcgen05.cp")
-    after = _words(words, form.mnemonic).copy()
+    after = as_words(words, form.mnemonic).copy()
     target = _copied_words(form)
     rows, count = target.shape
     copied = as_array(source, f"{form.mnemonic}: rows")
@@ -267,7 +297,8 @@ def _check(form: Tcgen05Transfer, family: str) -> None:
         raise PtxlabError(f"found {quoted(form)}; ptxlab.instruction('{family}...') gives such a form")
 
 
-def _words(words: ArrayLike, name: str) -> NDArray[np.uint32]:
+def as_words(words: ArrayLike, name: str) -> NDArray[np.uint32]:
+    """Tensor memory as words [..., 128, columns], or an error that says what is wrong with them."""
     array = as_array(words, f"{name}: words")
     if array.ndim < 2 or array.shape[-2] != LANES or not 1 <= array.shape[-1] <= COLUMNS:
         raise PtxlabError(
@@ -276,7 +307,8 @@ def _words(words: ArrayLike, name: str) -> NDArray[np.uint32]:
     return _unsigned(array, f"{name}: words")
 
 
-def _registers(registers: ArrayLike, form: Tcgen05Transfer) -> NDArray[np.uint32]:
+def as_registers(registers: ArrayLike, form: Tcgen05Transfer) -> NDArray[np.uint32]:
+    """Registers of 128 threads that tcgen05.st stores, or an error that says what is wrong with them."""
     array = as_array(registers, f"{form.mnemonic}: registers")
     if array.shape[-2:] != (LANES, form.registers):
         raise PtxlabError(
@@ -314,7 +346,7 @@ def places(
     """
     at = as_int(address, "address")
     lane, column = form.first_lane(at)
-    form._check_split(split)
+    form.check_split(split)
     coords = form.layout.coords()
     along = coords[..., 1]
     if split is not None:

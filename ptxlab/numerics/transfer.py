@@ -54,7 +54,7 @@ class TransferInputs:
         memory_dtype: np.dtype[Any] = memory.dtype
         row_addresses = np.zeros(0, dtype=np.int64)
         if "registers" in by_name:
-            registers = form.carried.check_registers(by_name["registers"])
+            registers = form.register_operand.check_registers(by_name["registers"])
         if "memory" in by_name:
             memory, memory_dtype = _memory_bytes(form, by_name["memory"])
         if "addresses" in by_name:
@@ -71,7 +71,7 @@ class TransferInputs:
                 f"{listing(form.inputs)} have batches {listing(map(quoted, batches))}, which do not broadcast"
             ) from None
         count, memories = (math.prod(shape) for shape in (batch, memory.shape[:-1]))
-        check_room(count * max(memory.shape[-1], form.lanes * form.carried.registers), "batch")
+        check_room(count * max(memory.shape[-1], form.lanes * form.register_operand.registers), "batch")
         return cls(
             batch=batch,
             registers=_flattened(registers, batch, count, 2),
@@ -116,14 +116,14 @@ def emulate(form: TransferForm, arrays: Sequence[ArrayLike], stride: int | None,
     """The instruction on arrays; see `Transfer.emulate`."""
     inputs = TransferInputs.of(form, arrays, stride, offset)
     if form.family == "movmatrix":
-        transposed = np.swapaxes(form.carried.unpack_codes(inputs.registers), -1, -2)
+        transposed = np.swapaxes(form.register_operand.unpack_codes(inputs.registers), -1, -2)
         return inputs.registers_result(form.operand("D").pack_codes(transposed))
     return _store(form, inputs) if "registers" in form.inputs else _load(form, inputs)
 
 
 def _load(form: TransferForm, inputs: TransferInputs) -> NDArray[Any]:
     """Memory -> registers."""
-    operand = form.carried
+    operand = form.register_operand
     length = form.lines[1]
     transfer, byte = inputs.row_bytes(length * form.memory_bits // 8)
     codes = _unpack_row(inputs.memory[inputs.memory_index[transfer], byte], form.memory_bits, length)
@@ -135,7 +135,7 @@ def _load(form: TransferForm, inputs: TransferInputs) -> NDArray[Any]:
 
 def _store(form: TransferForm, inputs: TransferInputs) -> NDArray[Any]:
     """Registers -> a copy of the memory with the rows written."""
-    operand = form.carried
+    operand = form.register_operand
     codes = _by_rows(form, operand.unpack_codes(inputs.registers))
     memory = inputs.memory[inputs.memory_index]
     memory[inputs.row_bytes(form.lines[1] * operand.dtype.bits // 8)] = _pack_row(codes, operand.dtype.bits)
@@ -233,7 +233,7 @@ def _check_distinct(rows: NDArray[np.int64]) -> None:
 
 
 def _check_last_row(form: TransferForm, starts: NDArray[np.int64], size: int) -> None:
-    end = int(starts[-1]) + form.lines[1] * form.carried.dtype.bits // 8
+    end = int(starts[-1]) + form.lines[1] * form.register_operand.dtype.bits // 8
     if end > size:
         line = "row" if form.layout == "row" else "column"
         raise PtxlabError(

@@ -278,7 +278,7 @@ def _of_thread(form: Tcgen05Transfer, thread: int, of: TensorOperand | None) -> 
     fields = []
     for element, (row, along) in enumerate(form.layout.coords()[thread % 32].tolist()):
         register, low = divmod(element * bits, 32)
-        lane, column = 32 * (thread // 32) + row, form._column(along, None)
+        lane, column = 32 * (thread // 32) + row, form.column_of(along, None)
         where = f"lane {lane}, column {column}"
         names: tuple[str, ...] = (where,)
         tooltip: tuple[str, ...] = (

@@ -13,7 +13,7 @@ import numpy as np
 from .._util.arguments import as_text
 from ..errors import PtxlabError, quoted
 from ..isa.dtypes import DType, dtype
-from ..numerics.parting import Place
+from ..numerics.divergence import Place
 from ..numerics.steps import Number, Step, Term, Trace, leading
 from .grid import Cell, Grid, Header, Role, State
 from .picture import Picture

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
-from ..numerics.parting import Parting, Place
+from ..numerics.divergence import Divergence, Place
 from ..numerics.steps import Number, Step, Term, Trace, leading
 
 __all__ = [
     "Comparison",
     "comparisons",
     "decimal",
-    "parting_words",
+    "divergence_text",
     "rounding_words",
     "step_name",
     "term_name",
@@ -179,34 +179,34 @@ def step_name(step: Step, trace: Trace) -> str:
     return "addition of C" if any(term.role == "C" for term in step.terms) else "addition"
 
 
-def parting_words(one: Trace, other: Trace, parting: Parting | None) -> str:
+def divergence_text(one: Trace, other: Trace, divergence: Divergence | None) -> str:
     """Where two chips part, in a sentence.
 
     >>> import numpy as np, ptxlab
-    >>> from ptxlab.numerics.parting import find_parting
+    >>> from ptxlab.numerics.divergence import find_divergence
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
     >>> A, B = np.zeros((16, 16)), np.ones((16, 8))
     >>> A[0, :3] = 1024, -1024, 2.0**-15
     >>> hopper, ampere = (ins.trace(A, B, None, 0, 0, model=chip) for chip in ("sm_90", "sm_80"))
-    >>> parting_words(hopper, ampere, find_parting(hopper, ampere))
+    >>> divergence_text(hopper, ampere, find_divergence(hopper, ampere))
     'They part at A[0][2] B[2][0]: sm_90 keeps all of 3.05175781e-05, sm_80 cuts below 2^-14 and keeps 0'
     """
-    if parting is None:
+    if divergence is None:
         if one.code == other.code:
             return f"{one.chip} and {other.chip} lose the same bits"
         return f"{one.chip} and {other.chip} lose the same bits and differ in the result"
     traces, same = (one, other), "; D has the same bits all the same" if one.code == other.code else ""
-    owner, place = traces[parting.owner], parting.places[parting.owner]
+    owner, place = traces[divergence.owner], divergence.places[divergence.owner]
     step = owner.steps[place.step]
     if place.term is None:
         where = f"where {owner.chip} has added {_k_words(owner, place.step)} and the sum is"
         outcome = f"{rounding_words(step)}: {decimal(step.total)} becomes {decimal(step.value)}"
         return f"They part {where} {outcome}{same}"
     term = step.terms[place.term]
-    if parting.places[1 - parting.owner].term is None:
+    if divergence.places[1 - divergence.owner].term is None:
         where = f"where {owner.chip} aligns the {term_name(term)} and cuts below 2^{step.grain}"
         return f"They part {where}: {decimal(term.value)} becomes {decimal(term.kept)}{same}"
-    sides = (_side_words(trace, place) for trace, place in zip(traces, parting.places, strict=True))
+    sides = (_side_words(trace, place) for trace, place in zip(traces, divergence.places, strict=True))
     return f"They part at {term_name(term)}: {', '.join(sides)}{same}"
 
 

@@ -504,7 +504,7 @@ def _transfers() -> Iterator[Call]:
     )  # fmt: skip
     for name in names:
         form: Any = ptxlab.instruction(name)
-        operand = form.carried
+        operand = form.register_operand
         arrays = {
             "registers": np.zeros((operand.lanes, operand.registers), dtype=operand.register_type),
             "memory": np.zeros(2048, dtype=np.uint8),

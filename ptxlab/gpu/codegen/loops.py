@@ -443,16 +443,16 @@ _KEEP_ADDRESS = "        output[blockIdx.x * blockDim.x + threadIdx.x] = p;"
 
 
 def _load_names(form: TransferForm) -> dict[str, list[str]]:
-    registers = form.carried.registers
+    registers = form.register_operand.registers
     return {
-        form.carried.name.lower(): [f"%{i}" for i in range(registers)],
+        form.register_operand.name.lower(): [f"%{i}" for i in range(registers)],
         "p": [f"%{registers}"],
     }
 
 
 def _loads(form: TransferForm, chains: int) -> tuple[str, str, list[str]]:
     """Loads of different rows, all at once."""
-    count = form.carried.registers
+    count = form.register_operand.registers
     outputs = [f'"=r"(r[chain][{i}])' for i in range(count)]
     asm = _asm(
         with_names(form, None, _load_names(form)), outputs, [f'"r"(p + chain * {_ROW_BYTES})'], memory=True
@@ -469,7 +469,7 @@ def _loads(form: TransferForm, chains: int) -> tuple[str, str, list[str]]:
 
 def _dependent_loads(form: TransferForm) -> tuple[str, str, list[str]]:
     """Each load's address is what the one before it loaded."""
-    count = form.carried.registers
+    count = form.register_operand.registers
     outputs = [f'"=r"(r[{i}])' for i in range(count)]
     asm = _asm(with_names(form, None, _load_names(form)), outputs, ['"r"(p)'], memory=True)
     body = _unrolled(_STATEMENTS, 1, [f"unsigned int r[{count}];", *asm, "p = r[0];"])
@@ -479,8 +479,8 @@ def _dependent_loads(form: TransferForm) -> tuple[str, str, list[str]]:
 
 def _stores(form: TransferForm, chains: int) -> tuple[str, str, list[str]]:
     """Stores to different rows."""
-    count = form.carried.registers
-    name = form.carried.name.lower()
+    count = form.register_operand.registers
+    name = form.register_operand.name.lower()
     line = with_names(form, None, {"p": ["%0"], name: [f"%{i + 1}" for i in range(count)]})
     inputs = [f'"r"(p + chain * {_ROW_BYTES})', *(f'"r"(r[{i}])' for i in range(count))]
     body = f"{_unrolled(1, chains, _asm(line, [], inputs, memory=True))}\n{_OTHER_ROWS}"

@@ -76,7 +76,7 @@ def _mma_operand(operand: Operand) -> AsmOperand:
 def _transfer_operands(form: TransferForm) -> list[AsmOperand]:
     if form.family == "movmatrix":
         return [AsmOperand("d", "r", 1, written=True), AsmOperand("a", "r", 1)]
-    matrix = form.carried
+    matrix = form.register_operand
     shared = (form.space or "").startswith("shared")
     registers = AsmOperand(
         matrix.name.lower(), _constraint(matrix), matrix.registers, written=not stores(form)
@@ -113,7 +113,7 @@ def with_names(form: Form, modifiers: Modifiers | None, names: Mapping[str, Sequ
 def _transfer_parts(form: TransferForm, names: Mapping[str, Sequence[str]]) -> list[str]:
     if form.family == "movmatrix":
         return [names["d"][0], names["a"][0]]
-    parts = [vector(names[form.carried.name.lower()]), f"[{names['p'][0]}]"]
+    parts = [vector(names[form.register_operand.name.lower()]), f"[{names['p'][0]}]"]
     if stores(form):
         parts.reverse()
     if form.wmma:

@@ -77,7 +77,7 @@ def _movmatrix(form: TransferForm) -> str:
 
 
 def _load(form: TransferForm) -> str:
-    operand = form.carried
+    operand = form.register_operand
     count = operand.registers
     word = register_word(operand)
     address, address_constraint = _address(form, "image" if in_shared(form) else "(memory + i * size)")
@@ -108,7 +108,7 @@ def _load(form: TransferForm) -> str:
 
 
 def _store(form: TransferForm) -> str:
-    operand = form.carried
+    operand = form.register_operand
     count = operand.registers
     word = register_word(operand)
     shared = in_shared(form)

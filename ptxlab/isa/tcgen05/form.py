@@ -14,7 +14,7 @@ from ..operand import Operand
 from ..tensor_memory import TensorOperand
 
 __all__ = [
-    "CONTROL_FAMILIES", "FAMILIES", "MMA_FAMILIES", "TRANSFER_FAMILIES", "TYPES", "Tcgen05Form",
+    "CONTROL_FAMILIES", "FAMILIES", "MMA_FAMILIES", "TRANSFER_FAMILIES", "TYPES", "Tcgen05Form", "dotted",
     "element_type",
 ]  # fmt: skip
 
@@ -55,6 +55,15 @@ TYPES: dict[str, DType] = {
         note="no sign, no infinity, NaN is 255; a bias of 15 is assumed",
     ),
 }
+
+
+def dotted(*parts: str) -> str:
+    """A mnemonic from its parts; empty ones are left out.
+
+    >>> dotted("tcgen05.ld", "", "sync.aligned")
+    'tcgen05.ld.sync.aligned'
+    """
+    return ".".join(part for part in parts if part)
 
 
 def element_type(name: str) -> DType:

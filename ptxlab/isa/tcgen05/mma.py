@@ -30,7 +30,7 @@ from ..tensor_memory import (
 )
 from ..versions import PtxVersion
 from ..zero_column_mask import ZeroColumnMask
-from .form import MMA_FAMILIES, Tcgen05Form, element_type
+from .form import MMA_FAMILIES, Tcgen05Form, dotted, element_type
 
 __all__ = ["COLLECTOR_OPERATIONS", "Tcgen05Mma"]
 
@@ -101,8 +101,7 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
             raise PtxlabError(
                 f"{self.mnemonic}: .ashift shifts rows of A in tensor memory, not in shared memory"
             )
-        found = (self.descriptor.kind, self.descriptor.sparse)
-        if found != (self.kind, self.sparse):
+        if (self.descriptor.kind, self.descriptor.sparse) != (self.kind, self.sparse):
             dense = "sparse" if self.descriptor.sparse else "dense"
             raise PtxlabError(f"{self.mnemonic}: its descriptor is of kind::{self.descriptor.kind}, {dense}")
         faults = self.faults(self.descriptor)
@@ -157,14 +156,17 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
     @property
     def mnemonic(self) -> str:
         """The instruction in PTX's spelling, without its operand list."""
-        parts = [self.family, f"cta_group::{self.cta_group}", f"kind::{self.kind}"]
-        parts += ["block_scale"] if self.scaled else []
-        parts += ["decompress::lut::b"] if self.decompress else []
-        parts += [self.scale_vector] if self.scale_vector else []
-        parts += ["ashift"] if self.ashift else []
-        parts += [f"collector::a::{self.collector_a}"] if self.collector_a else []
-        parts += [f"collector::{self.collector_b}"] if self.collector_b else []
-        return ".".join(parts)
+        return dotted(
+            self.family,
+            f"cta_group::{self.cta_group}",
+            f"kind::{self.kind}",
+            "block_scale" if self.scaled else "",
+            "decompress::lut::b" if self.decompress else "",
+            self.scale_vector,
+            "ashift" if self.ashift else "",
+            f"collector::a::{self.collector_a}" if self.collector_a else "",
+            f"collector::{self.collector_b}" if self.collector_b else "",
+        )
 
     @property
     def syntax(self) -> str:
@@ -191,10 +193,10 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
             return {"zero-column-mask-desc": self.targets}
         if self.scaled:
             return {}
-        found = {"disable-output-lane": self.targets}
+        arguments = {"disable-output-lane": self.targets}
         if self.scale_input_d:
-            found["scale-input-d"] = self.scale_input_d
-        return found
+            arguments["scale-input-d"] = self.scale_input_d
+        return arguments
 
     @property
     def mask_registers(self) -> int:
@@ -232,11 +234,11 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
             hints = [f"b{i}::{operation}" for i in range(4) for operation in COLLECTOR_OPERATIONS]
             return {("", hint): self.targets for hint in ("", *hints)}
         of_a = ("lastuse", "discard") if self.ashift else COLLECTOR_OPERATIONS
-        found = {(a, ""): self.targets for a in ("", *of_a)}
+        collectors = {(a, ""): self.targets for a in ("", *of_a)}
         targets = tuple(target for target in self.targets if target in SM_107)
         if targets:
-            found |= {(a, f"b::{b}"): targets for a in ("", *of_a) for b in COLLECTOR_OPERATIONS}
-        return found
+            collectors |= {(a, f"b::{b}"): targets for a in ("", *of_a) for b in COLLECTOR_OPERATIONS}
+        return collectors
 
     def collecting(self, a: str = "", b: str = "") -> Self:
         """The same instruction with hints for the collector: ``fill``, ``use``, ``lastuse``, ``discard``.
@@ -303,28 +305,28 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
                 descriptor = InstructionDescriptor.decode(descriptor, self.kind)
             except PtxlabError as error:
                 return (str(error),)
-        found = list(
+        faults = list(
             descriptor.faults(
                 ws=self.ws, cta_group=self.cta_group, scale_vector=self.scale_vector, target=target
             )
         )
         if descriptor.sparse != self.sparse:
-            found.insert(
+            faults.insert(
                 0, f"its sparse bit is {int(descriptor.sparse)}; {self.family} takes {int(self.sparse)}"
             )
         if descriptor.kind != self.kind:
-            found.insert(0, f"it is of kind::{descriptor.kind}")
+            faults.insert(0, f"it is of kind::{descriptor.kind}")
         if self.a_space == "tensor" and descriptor.transpose_a:  # CUTLASS: "can't be transposed"
-            found.append("A is transposed; in tensor memory it cannot be")
+            faults.append("A is transposed; in tensor memory it cannot be")
         if self.ashift and descriptor.m == 64:
-            found.append("M is 64; with .ashift it is 128 or 256")
+            faults.append("M is 64; with .ashift it is 128 or 256")
         if self.decompress and descriptor.b != "e4m3":
-            found.append(f"B is {descriptor.b}; with .decompress::lut::b it is e4m3")
+            faults.append(f"B is {descriptor.b}; with .decompress::lut::b it is e4m3")
         if self.decompress and descriptor.k != 64:  # "needs only 24 bytes (3 * 64 / 8)"
-            found.append(f"K is {descriptor.k}; with .decompress::lut::b it is 64")
+            faults.append(f"K is {descriptor.k}; with .decompress::lut::b it is 64")
         if self.decompress and descriptor.transpose_b:
-            found.append("B is transposed; with .decompress::lut::b it cannot be")
-        return tuple(found)
+            faults.append("B is transposed; with .decompress::lut::b it cannot be")
+        return tuple(faults)
 
     def with_descriptor(self, code: int | None = None, **parts: object) -> Self:
         """The same mnemonic with another descriptor: from its 32 bits, or from parts that change.
@@ -549,26 +551,32 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
         >>> ptxlab.instruction("tcgen05.mma.ws.cta_group::1.kind::f16").assumptions
         ('a column of B that the mask takes as zeros makes NaN of an infinity in A',)
         """
-        found = []
+        assumptions = []
         if self.ashift:
-            found.append(
+            assumptions.append(
                 "with .ashift A is multiplied as it is; then a lane takes the words of the next, the last of "
                 "32 keeps its own: CUTLASS"
             )
         if self.scale_input_d:
-            found.append("scale-input-d scales D before it is aligned and loses no bit")
+            assumptions.append("scale-input-d scales D before it is aligned and loses no bit")
         if self.d_type == "f16":
-            found.append("the upper half of a word of D becomes 0")
+            assumptions.append("the upper half of a word of D becomes 0")
         if self.ws:
-            found.append("a column of B that the mask takes as zeros makes NaN of an infinity in A")
+            assumptions.append("a column of B that the mask takes as zeros makes NaN of an infinity in A")
         if self.descriptor.max_shift:
-            found.append("a zero-column mask shifts B by at most max_shift columns, beyond which B has none")
+            assumptions.append(
+                "a zero-column mask shifts B by at most max_shift columns, beyond which B has none"
+            )
         if self.decompress:
-            found.append("lane i of the lookup table has the values of columns 8 i to 8 i + 7 of a CTA's B")
+            assumptions.append(
+                "lane i of the lookup table has the values of columns 8 i to 8 i + 7 of a CTA's B"
+            )
         wide_k = self.k > self.descriptor.depths[0]
         if wide_k and 6 in (operand.dtype.bits for operand in self.operands.values()):
-            found.append("elements of 6 bits without padding lie in shared memory from the lowest bit on")
-        return tuple(found)
+            assumptions.append(
+                "elements of 6 bits without padding lie in shared memory from the lowest bit on"
+            )
+        return tuple(assumptions)
 
     def check_modifiers(self, modifiers: Modifiers) -> Modifiers:
         """Return the modifiers, or refuse the first that this instruction does not take."""

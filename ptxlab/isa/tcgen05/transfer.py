@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -12,7 +13,7 @@ from ..layout import Layout, Mode, _merged
 from ..operand import Operand
 from ..tensor_memory import LANES, TensorLayout, TensorOperand
 from ..versions import PtxVersion
-from .form import TRANSFER_FAMILIES, TYPES, Tcgen05Form
+from .form import TRANSFER_FAMILIES, TYPES, Tcgen05Form, dotted
 
 __all__ = ["COPY_SHAPES", "LOAD_SHAPES", "MOST_REGISTERS", "UNPACKED", "Slot", "Tcgen05Transfer"]
 
@@ -43,6 +44,15 @@ _COPY_LANES: dict[tuple[str, str], tuple[tuple[Mode, ...], tuple[Mode, ...]]] = 
     ("64x128b", "warpx2::02_13"): (((64, 1, 0),), ((2, 64, 0),)),
     ("64x128b", "warpx2::01_23"): (((32, 1, 0), (2, 64, 0)), ((2, 32, 0),)),
     ("32x128b", "warpx4"): (((32, 1, 0),), ((4, 32, 0),)),
+}
+
+
+#: What emulate and run take, by position.
+_INPUTS = {
+    "tcgen05.ld": ("words",),
+    "tcgen05.st": ("registers", "words"),
+    "tcgen05.cp": ("memory", "descriptor", "words"),
+    "tcgen05.shift": ("words",),
 }
 
 
@@ -123,21 +133,27 @@ class Tcgen05Transfer(Tcgen05Form):
         if self.family == "tcgen05.shift":
             return f"tcgen05.shift.cta_group::{self.cta_group}.down"
         if self.family == "tcgen05.cp":
-            parts = [self.family, f"cta_group::{self.cta_group}", self.shape]
-            parts += [self.multicast] if self.multicast else []
-            parts += ["b8x16", self.source] if self.source else []
-            return ".".join(parts)
-        parts = [self.family]
-        parts += ["red"] if self.reduces else []
-        parts += ["spcompress"] if self.compresses else []
-        parts += ["sync", "aligned", self.shape, f"x{self.count}"]
-        parts += [f"{'un' if self.family == 'tcgen05.st' else ''}pack::16b"] if self.pack else []
-        parts += [self.reduction] if self.reduction else []
-        parts += ["sp::2:4"] if self.compresses else []
-        parts += ["abs"] if self.absolute else []
-        parts += ["NaN"] if self.nan else []
-        parts += [self.type, "b2"] if self.compresses else [self.type]
-        return ".".join(parts)
+            source = f"b8x16.{self.source}" if self.source else ""
+            return dotted(self.family, f"cta_group::{self.cta_group}", self.shape, self.multicast, source)
+        return dotted(
+            self.family,
+            "red" if self.reduces else "",
+            "spcompress" if self.compresses else "",
+            f"sync.aligned.{self.shape}.x{self.count}",
+            self._packing,
+            self.reduction,
+            "sp::2:4" if self.compresses else "",
+            "abs" if self.absolute else "",
+            "NaN" if self.nan else "",
+            self.type,
+            "b2" if self.compresses else "",
+        )
+
+    @property
+    def _packing(self) -> str:
+        if not self.pack:
+            return ""
+        return "unpack::16b" if self.family == "tcgen05.st" else "pack::16b"
 
     @property
     def syntax(self) -> str:
@@ -168,23 +184,42 @@ class Tcgen05Transfer(Tcgen05Form):
         >>> ptxlab.instruction("tcgen05.shift.cta_group::1.down").assumptions
         ('a lane takes the words of the next, the last of 32 keeps its own: CUTLASS, of .ashift',)
         """
-        found = []
+        assumptions = []
         if self.family == "tcgen05.shift":
-            found.append(
+            assumptions.append(
                 "a lane takes the words of the next, the last of 32 keeps its own: CUTLASS, of .ashift"
             )
         if self.source:
-            found.append(
+            assumptions.append(
                 "elements of 4 bits go to bits 2 to 5 of their bytes, those of 6 bits to bits 1 to 6: CUTLASS"
             )
         if self.reduces:
-            found.append("a thread reduces its own registers; NaN counts only with .NaN or if all are NaN")
+            assumptions.append(
+                "a thread reduces its own registers; NaN counts only with .NaN or if all are NaN"
+            )
         if self.compresses:
-            found.append(
+            assumptions.append(
                 "of equal values the first are kept; kept values and their indices are in the order of "
                 "columns, from the lowest bits on"
             )
-        return tuple(found)
+        return tuple(assumptions)
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """What `emulate` and `run` take, by position.
+
+        >>> import ptxlab
+        >>> ptxlab.instruction("tcgen05.st.sync.aligned.32x32b.x1.b32").inputs
+        ('registers', 'words')
+        """
+        return _INPUTS[self.family]
+
+    def check_inputs(self, arguments: Sequence[object]) -> None:
+        """Refuse arguments of `emulate` or `run` that are too few or too many."""
+        if len(arguments) != len(self.inputs):
+            raise PtxlabError(
+                f"{self.mnemonic}: found {len(arguments)} arguments; it takes {', '.join(self.inputs)}"
+            )
 
     # -- registers and tensor memory -------------------------------------------------------------------------
 
@@ -210,8 +245,7 @@ class Tcgen05Transfer(Tcgen05Form):
         """(thread, element) of a warp -> (lane, column), from where the address points; of ld and st.
 
         An element is a register; with .pack::16b or .unpack::16b half of one, from the lower half of a
-        column.
-        The second half of the columns of 16x32bx2 are those behind `immHalfSplitoff`.
+        column. The second half of the columns of 16x32bx2 are those behind `immHalfSplitoff`.
         """
         n = self.count
         half: tuple[Mode, ...] = ((2, 0, 1),) if self.pack else ()
@@ -234,8 +268,8 @@ class Tcgen05Transfer(Tcgen05Form):
         if self.threads == 1 or self.compresses:
             return {}
         layout = self.layout
-        kind = TYPES["b16" if self.pack else "b32"]
-        return {"R": Operand("R", kind, layout.shape, layout, axes=("lane", "column"))}
+        element = TYPES["b16" if self.pack else "b32"]
+        return {"R": Operand("R", element, layout.shape, layout, axes=("lane", "column"))}
 
     @cached_property
     def tensors(self) -> dict[str, TensorOperand]:
@@ -280,17 +314,19 @@ class Tcgen05Transfer(Tcgen05Form):
         thread = as_index(thread, "thread", LANES)
         register = as_index(register, "register", self.registers)
         lane, column = self.first_lane(address)
-        self._check_split(split)
+        self.check_split(split)
         row, along = self.layout.coords()[thread % 32, register * (2 if self.pack else 1)].tolist()
-        return 32 * (thread // 32) + lane + row, column + self._column(along, split)
+        return 32 * (thread // 32) + lane + row, column + self.column_of(along, split)
 
-    def _check_split(self, split: int | None) -> None:
+    def check_split(self, split: int | None) -> None:
+        """Refuse an `immHalfSplitoff` that is no number, or of a shape that has none."""
         if split is not None and self.shape != "16x32bx2":
             raise PtxlabError(f"split={quoted(split)}: only 16x32bx2 reads or writes two places")
         if split is not None:
             as_int(split, "split")
 
-    def _column(self, along: int, split: int | None) -> int:
+    def column_of(self, along: int, split: int | None) -> int:
+        """The distance of one of its columns from the address: the second half of 16x32bx2 is at `split`."""
         half = self.columns // 2
         return along if split is None or along < half else along - half + split
 
@@ -298,15 +334,15 @@ class Tcgen05Transfer(Tcgen05Form):
         """The registers of the 128 threads that go with a word of tensor memory; [] if there is none."""
         lane, column = as_index(lane, "lane", LANES), as_int(column, "column")
         first, start = self.first_lane(address)
-        self._check_split(split)
+        self.check_split(split)
         bits = 16 if self.pack else 32
-        found = []
+        slots = []
         for along in range(self.columns):
             if (
-                start + self._column(along, split) == column
+                start + self.column_of(along, split) == column
                 and first <= lane % 32 < first + self.layout.shape[0]
             ):
                 thread, element = self.layout.locate(lane % 32 - first, along)
                 register, low = divmod(element * bits, 32)
-                found.append(Slot(32 * (lane // 32) + thread, register, low, low + bits - 1))
-        return found
+                slots.append(Slot(32 * (lane // 32) + thread, register, low, low + bits - 1))
+        return slots

@@ -198,7 +198,7 @@ def _ldmatrix(instruction: Instruction, context: Context) -> Step:
     form = _form(instruction)
     if not isinstance(form, TransferForm):
         raise unsupported(instruction)
-    operand = form.carried
+    operand = form.register_operand
     destination, source = instruction.operands
     place = address(source, instruction, context)
     writes = _write_matrix(destination, operand, instruction)
@@ -262,7 +262,7 @@ def _stmatrix(instruction: Instruction, context: Context) -> Step:
     form = _form(instruction)
     if not isinstance(form, TransferForm):
         raise unsupported(instruction)
-    operand = form.carried
+    operand = form.register_operand
     target, source = instruction.operands
     place = address(target, instruction, context)
     reads = _read_matrix(source, operand, instruction, context)
@@ -298,13 +298,13 @@ def _movmatrix(instruction: Instruction, context: Context) -> Step:
     if not isinstance(form, TransferForm):
         raise unsupported(instruction)
     destination, source = instruction.operands
-    reads = _read_matrix(source, form.carried, instruction, context)
+    reads = _read_matrix(source, form.register_operand, instruction, context)
     writes = _write_matrix(destination, form.operand("D"), instruction)
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         threads = _complete(threads, 32)
         registers = _gather(reads, machine, frame, threads, 32, np.uint32)
-        codes = np.swapaxes(form.carried.unpack_codes(registers), -1, -2)
+        codes = np.swapaxes(form.register_operand.unpack_codes(registers), -1, -2)
         _scatter(writes, frame, threads, form.operand("D").pack_codes(codes))
 
     return Step(instruction, execute, together=32)
@@ -325,7 +325,7 @@ def _wmma(instruction: Instruction, context: Context) -> Step:
 
 def _wmma_transfer(instruction: Instruction, context: Context, form: TransferForm, loads: bool) -> Step:
     """`wmma.load` and `wmma.store`: every row (or column) of the matrix lies at its own address."""
-    operand = form.carried
+    operand = form.register_operand
     registers, memory_operand, *others = instruction.operands
     if not loads:
         registers, memory_operand = memory_operand, registers

@@ -1,4 +1,4 @@
-"""Where the arithmetic of two chips parts: the first bits that one of them loses and the other does not."""
+"""Where the arithmetic of two chips diverges: the first bits that one of them loses and the other keeps."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from .steps import Term, Trace
 
-__all__ = ["Parting", "Place", "find_parting"]
+__all__ = ["Divergence", "Place", "find_divergence"]
 
 
 @dataclass(frozen=True)
@@ -21,16 +21,16 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Parting:
-    """The place at which two traces part, in each of them. `owner`, 0 or 1, is the one that loses more there.
+class Divergence:
+    """Where two traces diverge: the place in each of them. `owner`, 0 or 1, is the one that loses more there.
 
     >>> import numpy as np, ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
     >>> A, B = np.zeros((16, 16)), np.ones((16, 8))
     >>> A[0, :3] = 1024, -1024, 2.0**-15   # 25 places below 2^10
     >>> hopper, ampere = (ins.trace(A, B, None, 0, 0, model=chip) for chip in ("sm_90", "sm_80"))
-    >>> find_parting(hopper, ampere)   # C is term 0
-    Parting(places=(Place(step=0, term=3, result=False), Place(step=0, term=3, result=False)), owner=1)
+    >>> find_divergence(hopper, ampere)   # C is term 0
+    Divergence(places=(Place(step=0, term=3, result=False), Place(step=0, term=3, result=False)), owner=1)
     """
 
     places: tuple[Place, Place]
@@ -46,27 +46,28 @@ class _Loss:
     lost: Fraction
 
 
-def find_parting(one: Trace, other: Trace) -> Parting | None:
-    """Where two traces of the same element part; None where neither loses what the other keeps.
+def find_divergence(first: Trace, second: Trace) -> Divergence | None:
+    """Where two traces of the same element diverge; None if neither loses what the other keeps.
 
     The chips may add in another order and in other steps: bits that are cut off a term are compared with
     those cut off the same term, and what a step rounds off with what the same products are rounded to.
     """
-    losses = [_losses(trace) for trace in (one, other)]
+    traces = (first, second)
+    losses = [_losses(trace) for trace in traces]
     lost_by_key = [{loss.key: loss.lost for loss in side} for side in losses]
-    partings: list[tuple[tuple[int, int], int, _Loss]] = []
+    candidates: list[tuple[tuple[int, int], int, _Loss]] = []  # the first loss of each that the other lacks
     for owner, side in enumerate(losses):
         theirs = lost_by_key[1 - owner]
-        first = next((loss for loss in side if theirs.get(loss.key, Fraction(0)) != loss.lost), None)
-        if first is not None:
-            partings.append((_order(first.place), owner, first))
-    if not partings:
+        loss = next((loss for loss in side if theirs.get(loss.key, Fraction(0)) != loss.lost), None)
+        if loss is not None:
+            candidates.append((_order(loss.place), owner, loss))
+    if not candidates:
         return None
-    _, owner, loss = min(partings, key=lambda parting: parting[0])
-    there = _counterpart((one, other)[owner], loss, (one, other)[1 - owner])
+    _, owner, loss = min(candidates, key=lambda candidate: candidate[0])
+    there = _counterpart(traces[owner], loss, traces[1 - owner])
     places = (loss.place, there) if owner == 0 else (there, loss.place)
     loses_less = abs(lost_by_key[1 - owner].get(loss.key, Fraction(0))) > abs(loss.lost)
-    return Parting(places, 1 - owner if loses_less else owner)
+    return Divergence(places, 1 - owner if loses_less else owner)
 
 
 def _order(place: Place) -> tuple[int, int]:
