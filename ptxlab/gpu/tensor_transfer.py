@@ -13,6 +13,7 @@ from .._util.arguments import as_array, as_int, broadcast
 from ..errors import PtxlabError, quoted
 from ..isa.modifiers import Modifiers
 from ..isa.tcgen05 import Tcgen05Transfer
+from ..isa.tcgen05.transfer import check_inputs
 from ..isa.tensor_memory import LANES
 from ..memory.descriptors import Descriptor, descriptor
 from ..numerics.tensor_memory import as_registers, as_words
@@ -44,7 +45,7 @@ def run_tensor_transfer(
     """
     if not isinstance(form, Tcgen05Transfer):
         raise PtxlabError(f"found {quoted(form)} where tcgen05.ld, .st, .cp or .shift belongs")
-    form.check_inputs(arguments)
+    check_inputs(form, arguments)
     check_device(form)
     inputs = dict(zip(form.inputs, arguments, strict=True))
     words = as_words(inputs["words"], form.mnemonic)

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._util.arguments import as_array, as_int, is_a
 from ..errors import PtxlabError, quoted
 from ..isa.tcgen05 import UNPACKED, Tcgen05Transfer
+from ..isa.tcgen05.transfer import check_inputs
 from ..isa.tensor_memory import COLUMNS, LANES, TensorOperand
 from ..memory.descriptors import Descriptor, descriptor
 from . import scalar
@@ -36,7 +37,7 @@ def emulate(
     >>> emulate(form, [np.arange(256, dtype=np.uint32).reshape(128, 2)])[3]
     array([6, 7], dtype=uint32)
     """
-    form.check_inputs(arguments)
+    check_inputs(form, arguments)
     if form.compresses:
         return compress(form, arguments[0], address)
     if form.reduces:

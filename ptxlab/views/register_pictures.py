@@ -276,9 +276,9 @@ def _of_thread(form: Tcgen05Transfer, thread: int, of: TensorOperand | None) -> 
     bits = 16 if form.pack else 32
     dtype = form.operands["R"].dtype
     fields = []
-    for element, (row, along) in enumerate(form.layout.coords()[thread % 32].tolist()):
+    for element, (row, column) in enumerate(form.layout.coords()[thread % 32].tolist()):
         register, low = divmod(element * bits, 32)
-        lane, column = 32 * (thread // 32) + row, form.column_of(along, None)
+        lane = 32 * (thread // 32) + row
         where = f"lane {lane}, column {column}"
         names: tuple[str, ...] = (where,)
         tooltip: tuple[str, ...] = (

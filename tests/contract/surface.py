@@ -366,6 +366,7 @@ def _tcgen05() -> Iterator[Call]:
     move = ptxlab.instruction("tcgen05.ld.sync.aligned.16x32bx2.x2.b32")
     yield call("Tcgen05Transfer.locate", move.locate, thread=3, register=1, address=16 << 16, split=8)
     yield call("Tcgen05Transfer.first_lane", move.first_lane, address=16 << 16)
+    yield call("Tcgen05Transfer.check_split", move.check_split, split=8)
     yield call("Tcgen05Transfer.slots", move.slots, lane=3, column=1, address=0, split=8)
     for prefix, form, matrix in (("Tcgen05Mma", ins, "D"), ("Tcgen05Transfer", move, "R")):
         yield call(f"{prefix}.supports", form.supports, target="sm_100a")

@@ -15,7 +15,9 @@ from ..tensor_memory import LANES, TensorLayout, TensorOperand
 from ..versions import PtxVersion
 from .form import TRANSFER_FAMILIES, TYPES, Tcgen05Form, dotted
 
-__all__ = ["COPY_SHAPES", "LOAD_SHAPES", "MOST_REGISTERS", "UNPACKED", "Slot", "Tcgen05Transfer"]
+__all__ = [
+    "COPY_SHAPES", "LOAD_SHAPES", "MOST_REGISTERS", "UNPACKED", "Slot", "Tcgen05Transfer", "check_inputs",
+]  # fmt: skip
 
 #: Lanes of a shape of ld and st, and columns and registers at count 1.
 _SHAPES: dict[str, tuple[int, int, int]] = {
@@ -214,13 +216,6 @@ class Tcgen05Transfer(Tcgen05Form):
         """
         return _INPUTS[self.family]
 
-    def check_inputs(self, arguments: Sequence[object]) -> None:
-        """Refuse arguments of `emulate` or `run` that are too few or too many."""
-        if len(arguments) != len(self.inputs):
-            raise PtxlabError(
-                f"{self.mnemonic}: found {len(arguments)} arguments; it takes {', '.join(self.inputs)}"
-            )
-
     # -- registers and tensor memory -------------------------------------------------------------------------
 
     @property
@@ -316,7 +311,7 @@ class Tcgen05Transfer(Tcgen05Form):
         lane, column = self.first_lane(address)
         self.check_split(split)
         row, along = self.layout.coords()[thread % 32, register * (2 if self.pack else 1)].tolist()
-        return 32 * (thread // 32) + lane + row, column + self.column_of(along, split)
+        return 32 * (thread // 32) + lane + row, column + self._column(along, split)
 
     def check_split(self, split: int | None) -> None:
         """Refuse an `immHalfSplitoff` that is no number, or of a shape that has none."""
@@ -325,7 +320,7 @@ class Tcgen05Transfer(Tcgen05Form):
         if split is not None:
             as_int(split, "split")
 
-    def column_of(self, along: int, split: int | None) -> int:
+    def _column(self, along: int, split: int | None) -> int:
         """The distance of one of its columns from the address: the second half of 16x32bx2 is at `split`."""
         half = self.columns // 2
         return along if split is None or along < half else along - half + split
@@ -339,10 +334,18 @@ class Tcgen05Transfer(Tcgen05Form):
         slots = []
         for along in range(self.columns):
             if (
-                start + self.column_of(along, split) == column
+                start + self._column(along, split) == column
                 and first <= lane % 32 < first + self.layout.shape[0]
             ):
                 thread, element = self.layout.locate(lane % 32 - first, along)
                 register, low = divmod(element * bits, 32)
                 slots.append(Slot(32 * (lane // 32) + thread, register, low, low + bits - 1))
         return slots
+
+
+def check_inputs(form: Tcgen05Transfer, arguments: Sequence[object]) -> None:
+    """Refuse arguments of `emulate` or `run` that are too few or too many."""
+    if len(arguments) != len(form.inputs):
+        raise PtxlabError(
+            f"{form.mnemonic}: found {len(arguments)} arguments; it takes {', '.join(form.inputs)}"
+        )
