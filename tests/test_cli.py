@@ -552,6 +552,10 @@ def test_simulate_finds(answer, tmp_path: Path, capsys: pytest.CaptureFixture[st
     )
     assert main([*words, "--check", "error"]) == 1 and "line 4: warps 0 and 1" in capsys.readouterr().err
     assert "hazards:" not in answer(*words, "--check", "off")
+    assert main([*words[:-1], "zeros:f32:8"]) == 1
+    assert "columns.cu:4: st.global.f32: thread (8, 0, 0)" in capsys.readouterr().err
+    file.write_text("__global__ void columns() {\n  wrong;\n}")
+    assert main([*words]) == 1 and "columns.cu(2): error" in capsys.readouterr().err
 
 
 # -- every row of the catalogue ------------------------------

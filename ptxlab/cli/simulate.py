@@ -40,7 +40,8 @@ def simulate(args: argparse.Namespace, style: Style) -> str:
     from ..kernels.kernel import kernel
 
     grid, block = _sizes(args.grid, "--grid"), _sizes(args.block, "--block")
-    program = kernel(_source(args.file), args.name, args.target, tuple(args.option or ()))
+    options = tuple(args.option or ())
+    program = kernel(_source(args.file), args.name, args.target, options, file=_file_name(args.file))
     rng = np.random.default_rng(abs(args.seed))
     values = [_value(text, rng) for text in args.arg or ()]
     before = [value.copy() if isinstance(value, np.ndarray) else value for value in values]
@@ -121,6 +122,12 @@ def _source(file: str) -> str:
     except ValueError:
         pass
     raise PtxlabError(f"{quoted(file)} cannot be read: {reason}")
+
+
+def _file_name(file: str) -> str:
+    """The file as messages call it; one that begins with - would be an option to the compiler."""
+    name = "".join(letter if letter.isprintable() else "_" for letter in as_path(file, "file").name)
+    return f"./{name}" if name.startswith("-") else name
 
 
 def _sizes(text: str, option: str) -> tuple[int, ...]:

@@ -16,9 +16,10 @@ from .cache import key_of, read_entry, write_entry
 from .cuda_python import INSTALL, Program, load
 from .standard_headers import STANDARD_HEADERS
 
-__all__ = ["check_compiler", "compile", "compile_kernel", "compile_ptx", "compiler_version"]
+__all__ = ["SOURCE_NAME", "check_compiler", "compile", "compile_kernel", "compile_ptx", "compiler_version"]
 
-_SOURCE_NAME = "ptxlab.cu"  # as NVRTC's messages call the source
+#: What NVRTC's messages and `.loc` call a source that is in no file.
+SOURCE_NAME = "ptxlab.cu"
 
 
 @lru_cache(maxsize=1)
@@ -79,7 +80,7 @@ def compile(source: str, target: str, *, include_mma: bool = False, cache: bool 
 def _compile_with_nvrtc(source: str, target: str, include_mma: bool) -> bytes:
     core = load("cuda.core")
     options = core.ProgramOptions(
-        name=_SOURCE_NAME,
+        name=SOURCE_NAME,
         arch=target,  # without it cuda.core asks the driver
         std="c++17",
         device_as_default_execution_space=True,
@@ -95,18 +96,22 @@ def _compile_with_nvrtc(source: str, target: str, include_mma: bool) -> bytes:
 
 
 def compile_ptx(
-    source: str, target: str, options: Sequence[str] = (), name: str | None = None
+    source: str,
+    target: str,
+    options: Sequence[str] = (),
+    name: str | None = None,
+    file: str = SOURCE_NAME,
 ) -> tuple[str, str | None]:
     """CUDA C++ -> PTX for a target, through NVRTC and the cache; needs no GPU.
 
-    Lines of the source are kept (`.loc`). For a `name` with template arguments or a namespace the second
-    result is its name in the PTX.
+    Lines of the source are kept (`.loc`), as those of `file`. For a `name` with template arguments or a
+    namespace the second result is its name in the PTX.
 
     >>> text, _ = compile_ptx('extern "C" __global__ void nothing() {}', "sm_90a")
     >>> ".entry nothing" in text
     True
     """
-    text, lowered = _compiled(source, target, options, name, "ptx")
+    text, lowered = _compiled(source, target, options, name, "ptx", file)
     return text.decode(), lowered
 
 
@@ -123,7 +128,12 @@ _KERNEL_FLAGS = ("-std=c++17", "--device-as-default-execution-space", "-lineinfo
 
 
 def _compiled(
-    source: str, target: str, options: Sequence[str], name: str | None, kind: Literal["ptx", "cubin"]
+    source: str,
+    target: str,
+    options: Sequence[str],
+    name: str | None,
+    kind: Literal["ptx", "cubin"],
+    file: str = SOURCE_NAME,
 ) -> tuple[bytes, str | None]:
     """PTX or machine code with line numbers, from the cache or from NVRTC; the name of a template in it."""
     if "\0" in as_text(source, "source") or not _is_utf8(source):
@@ -132,25 +142,31 @@ def _compiled(
     major, minor = compiler_version()
     expression = name if name is not None and ("<" in name or "::" in name) else None
     headers = "".join(STANDARD_HEADERS.values())
-    parts = (source, target, str(major), str(minor), expression or "", headers, *_KERNEL_FLAGS, *options)
+    version = f"{major}.{minor}"
+    parts = (source, file, target, version, expression or "", headers, *_KERNEL_FLAGS, *options)
     entry = f"{key_of(*parts)}.{kind}"
     stored = read_entry(entry)
     if stored is not None:
         lowered, _, code = stored.partition(b"\n")
         return code, lowered.decode() or None
-    code, lowered_name = _run_nvrtc(source, target, options, expression, kind)
+    code, lowered_name = _run_nvrtc(source, file, target, options, expression, kind)
     write_entry(entry, (lowered_name or "").encode() + b"\n" + code)
     return code, lowered_name
 
 
 def _run_nvrtc(
-    source: str, target: str, options: Sequence[str], expression: str | None, kind: Literal["ptx", "cubin"]
+    source: str,
+    file: str,
+    target: str,
+    options: Sequence[str],
+    expression: str | None,
+    kind: Literal["ptx", "cubin"],
 ) -> tuple[bytes, str | None]:
     """cuda.core asks the driver when it is to give PTX; the bindings do not."""
     nvrtc = load("cuda.bindings.nvrtc")
     headers = {name.encode(): text.encode() for name, text in STANDARD_HEADERS.items()}
     code, program = nvrtc.nvrtcCreateProgram(
-        source.encode(), _SOURCE_NAME.encode(), len(headers), list(headers.values()), list(headers)
+        source.encode(), file.encode(), len(headers), list(headers.values()), list(headers)
     )
     if int(code) != 0:
         raise PtxlabError(f"NVRTC does not take the source ({code.name})")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from .._util.arguments import as_int, as_text, is_a, is_name
 from ..errors import PtxlabError, listing, quoted
 from ..gpu.arrays import GpuArray, as_gpu_array, launch_stream, stream_handle
-from ..gpu.compiler import compile_kernel, compile_ptx, compiler_version
+from ..gpu.compiler import SOURCE_NAME, compile_kernel, compile_ptx, compiler_version
 from ..gpu.device import device_target
 from ..gpu.kernel_launch import launch_kernel
 from ..isa.targets import GENERATIONS, TARGET_VERSIONS, TARGETS, assembles_for, check_target
@@ -257,22 +257,32 @@ class Kernel(Generic[R]):
 
 
 def kernel(
-    source: str, name: str | None = None, target: str = "sm_90a", options: Sequence[str] = ()
+    source: str,
+    name: str | None = None,
+    target: str = "sm_90a",
+    options: Sequence[str] = (),
+    *,
+    file: str | None = None,
 ) -> Kernel[Result]:
     """A kernel from CUDA C++ (compiled by NVRTC, which needs no GPU) or from PTX text.
 
     PTX is for the target that it names; another `target` must be one that the assembler takes it for.
     `name` chooses among several; a C++ template is named with its arguments, ``"gemm<64, 64>"``. `options`
-    are NVRTC's, e.g. ``["-DTILE=64", "--use_fast_math"]``.
+    are NVRTC's, e.g. ``["-DTILE=64", "--use_fast_math"]``. Messages call the source `file`.
 
     >>> kernel('extern "C" __global__ void nothing(int* out, float x) {}')
     <kernel nothing(u64, f32) for sm_90a>
     """
-    return build_kernel(Result, source, name, target, options)
+    return build_kernel(Result, source, name, target, options, file)
 
 
 def build_kernel(
-    result_type: type[R], source: str, name: str | None, target: str, options: Sequence[str]
+    result_type: type[R],
+    source: str,
+    name: str | None,
+    target: str,
+    options: Sequence[str],
+    file: str | None = None,
 ) -> Kernel[R]:
     """The same with the type of its simulations' results."""
     if not isinstance(source, str):
@@ -303,7 +313,7 @@ def build_kernel(
         raise PtxlabError(f"a kernel in CUDA C++: {error}; PTX text needs no compiler") from None
     flags = _as_options(options)
     expression = as_text(name, "name") if name is not None else None
-    ptx, lowered = compile_ptx(text, target, flags, expression)
+    ptx, lowered = compile_ptx(text, target, flags, expression, file or SOURCE_NAME)
     module = read_ptx(ptx)
     return Kernel(result_type, module, _chosen(module, lowered or name), target, ptx, text, flags, expression)
 

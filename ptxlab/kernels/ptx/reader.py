@@ -49,13 +49,15 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+#: A byte in a string, as an octal number or as a letter.
+_ESCAPE = re.compile(rb"\\([0-7]{1,3})|\\(.)", re.DOTALL)
 
 _SPACES = ("reg", "param", "shared", "global", "const", "local")
 _LINKAGE = ("visible", "extern", "weak", "common")
-#: Special registers are words that begin with % and were not declared.
 #: Bytes and halves of registers, in video instructions.
 _PART = re.compile(r"b[0-3]|h[01]")
 VIDEO = ("vadd", "vsub", "vabsdiff", "vmin", "vmax", "vshl", "vshr", "vmad", "vset")
+#: Special registers are words that begin with % and were not declared.
 _SPECIAL = re.compile(
     r"%(?:(?:tid|ntid|ctaid|nctaid|clusterid|nclusterid|cluster_ctaid|cluster_nctaid)\.[xyz]|laneid|warpid|nwarpid"
     r"|smid|nsmid|gridid|clock(?:64|_hi)?|globaltimer(?:_lo|_hi)?|lanemask_(?:eq|le|lt|ge|gt)|pm\d|envreg\d+"
@@ -203,7 +205,7 @@ class _Reader:
         files = {}
         for token, number, name in zip(self._tokens, self._tokens[1:], self._tokens[2:], strict=False):
             if token.text == ".file" and number.text.isdigit() and name.kind == "text":
-                files[int(number.text)] = name.text.strip('"')
+                files[int(number.text)] = _string(name.text)
         return files
 
     def _line(self, position: int) -> int:
@@ -934,6 +936,17 @@ def _target(scope: _Scope, name: str, line: int) -> LabelTarget:
     if index is None:
         raise PtxlabError(f"PTX line {line}: there is no label {name} in the function")
     return LabelTarget(name, index)
+
+
+def _string(literal: str) -> str:
+    """What a string in quotes says; letters beyond ASCII are escaped there, byte by byte.
+
+    >>> _string(r'"/src/\\303\\274.cu"')
+    '/src/ü.cu'
+    """
+    content = literal[1:-1].encode(errors="replace")
+    unescaped = _ESCAPE.sub(lambda match: bytes([int(match[1], 8) & 255]) if match[1] else match[2], content)
+    return unescaped.decode(errors="replace")
 
 
 def _number(text: str) -> Immediate:
