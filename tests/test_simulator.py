@@ -14,9 +14,11 @@ from ptxlab import PtxlabError, gpu, inputs
 from ptxlab.gpu import runner
 from ptxlab.gpu.standard_headers import STANDARD_HEADERS
 from ptxlab.kernels import kernel as kernel_module
-from ptxlab.kernels.ptx import read_ptx
+from ptxlab.kernels.ptx import read_ptx, type_bits
 from ptxlab.kernels.simulator.decode import BUILDERS
+from ptxlab.kernels.simulator.legality import types_of
 from ptxlab.numerics.emulate import emulate
+from tests.assembler import NEWEST
 from tests.cases import each
 from tools.site import simulated
 
@@ -469,6 +471,14 @@ def test_spellings_that_the_assembler_refuses() -> None:
         "bar.red.popc.u32 %r2, 99, %p1;": "barrier 99: there are 0 to 15",
         "cp.async.trans.commit_group;": "cp.async.trans.commit_group is not simulated yet",
         "mul.u32.lo %r2, %r1, 3;": "mul.u32.lo: .lo belongs directly behind mul",
+        ";": "found ';' where an instruction belongs",
+        "mov.u32 %r2, 08;": "found 08; a number that begins with 0 is octal",
+        "selp.f16 %h1, %h1, %h2, %p1;": "selp.f16: found .f16; it takes .b16, .b32, .b64,",
+        "shfl.sync.bfly.b32 _, %r1, 1, 31, -1;": "its result is a register, not _",
+        "setp.eq.u32 _|_, %r1, 5;": "its result is a register, not _",
+        "elect.sync %r2|_, -1;": "its second result is a predicate, not _",
+        "mov.b64 {_, _}, %rd1;": "one of its results at least is a register, not _",
+        "cvta.shared.u32 %r2, %r1;": "a generic address of 32 bits is not simulated yet",
         "bar.sync.aligned 0;": "bar is always aligned and takes no .aligned, which barrier does",
         "mov.u32 %r2, 1.5 << 2;": "found '2' where a whole number, which << takes, belongs",
         "} .global .f32 f = 1; .entry other() {": "found '1' where a float belongs",
@@ -478,6 +488,45 @@ def test_spellings_that_the_assembler_refuses() -> None:
     for line, sentence in lines.items():
         with pytest.raises(PtxlabError, match=re.escape(sentence)):
             ptxlab.kernel(_LINES.replace("LINE", line), "k").simulate(1, 32, np.zeros(8, np.uint32))
+
+
+#: Instructions with a type T, a result D and sources A and B of that type.
+_TYPED = """
+    mov.T D, A; selp.T D, A, B, p0; ld.global.T D, [d8]; ldu.global.T D, [d8]; st.shared.T [r8], A
+    shfl.sync.up.T D, A, 1, 0, -1; vote.sync.any.T p1, p0, -1; vote.sync.ballot.T D, p0, -1
+    match.any.sync.T r0, A, -1; redux.sync.add.T D, A, -1; redux.sync.or.T D, A, -1; activemask.T D
+    cvta.to.global.T D, A; mapa.shared::cluster.T D, A, 0; getctarank.shared::cluster.T D, A
+    createpolicy.fractional.L2::evict_last.T D, 1.0; alloca.T D, 16; stacksave.T D; stackrestore.T A
+    bar.red.popc.T D, 0, p0; barrier.cta.red.or.T D, 0, p0; mbarrier.init.shared.T [r8], 1
+    atom.global.add.T D, [d8], A; atom.global.add.noftz.T D, [d8], A; atom.global.max.T D, [d8], A
+    atom.global.xor.T D, [d8], A; atom.global.exch.T D, [d8], A; atom.global.cas.T D, [d8], A, B
+    red.global.add.T [d8], A; red.global.add.noftz.T [d8], A; red.global.min.T [d8], A
+    red.global.dec.T [d8], A
+"""
+
+
+def test_types_that_the_assembler_takes() -> None:
+    """One module with every instruction of every type, and which lines ptxas objects to."""
+    head = (
+        ".version 9.0\n.target sm_90a\n.address_size 64\n.entry k() {\n"
+        ".reg .pred p<3>; .reg .b8 c<3>; .reg .b16 h<3>; .reg .b32 r<9>; .reg .b64 d<9>; .reg .b128 q<3>;\n"
+    )
+    letters = {1: "p", 8: "c", 16: "h", 32: "r", 64: "d", 128: "q"}
+    types = [f"{letter}{bits}" for letter in "bus" for bits in (8, 16, 32, 64)]
+    types += ["pred", "b128", "f16", "f16x2", "bf16", "bf16x2", "f32", "f64", "tf32", "e4m3x2"]
+    lines = []
+    for template in re.split(r";|\n", _TYPED.strip()):
+        for name in types:
+            register = letters[type_bits(name) or 0]
+            line = template.strip().replace(".T", f".{name}")
+            for number, operand in enumerate("DAB"):
+                line = re.sub(rf"\b{operand}\b", f"{register}{number}", line)
+            lines.append((line, name))
+    log = NEWEST.assemble(head + "".join(f"{line};\n" for line, _ in lines) + "ret; }\n", "sm_90a") or ""
+    refused = {int(number) - head.count("\n") - 1 for number in re.findall(r"line (\d+); error", log)}
+    for index, (line, name) in enumerate(lines):
+        taken = types_of(tuple(line.partition(" ")[0].split("."))) or ()
+        assert (name in taken) == (index not in refused), line
 
 
 _F16 = "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16"

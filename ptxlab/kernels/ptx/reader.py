@@ -42,7 +42,7 @@ _TOKEN = re.compile(
       (?P<skip>\s+|//[^\n]*|/\*.*?\*/)
     | (?P<text>"(?:[^"\\]|\\.)*")
     | (?P<number>0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}|0[xX][0-9a-fA-F]+U?|0[bB][01]+U?
-        |(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+|\d+U?)(?![\w$])
+        |(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+|(?:0[0-7]*|[1-9]\d*)U?)(?![\w$])
     | (?P<word>[A-Za-z_$%][\w$]*(?:(?:\.|::)[\w$]+)*)
     | (?P<directive>\.[A-Za-z_][\w$]*(?:::[\w$]+)*)
     | (?P<sign>[{}()\[\]<>,;:=+\-*/%|!@~&^?])
@@ -193,6 +193,9 @@ class _Reader:
                 if text.startswith("\0", position):
                     position += 1
                     continue
+                octal = re.compile(r"0\d+").match(text, position)
+                if octal is not None:
+                    self._fail(position, f"found {octal[0]}; a number that begins with 0 is octal")
                 self._fail(position, f"found {quoted(text[position : position + 12])}, which is not PTX")
             kind = match.lastgroup or ""
             if kind != "skip":
@@ -298,7 +301,7 @@ class _Reader:
             elif name in (*_LINKAGE, "entry", "func", "global", "const", "shared"):
                 self._at -= 1
                 self._definition(functions, variables)
-            elif token.text != ";":
+            else:
                 self._at -= 1
                 self._wrong("a directive such as .entry, .func or .global")
         return Module(version, target, functions, variables, dict(self._files), "debug" in options)
@@ -656,8 +659,6 @@ class _Reader:
             elif token.kind == "directive":
                 self._at += 1
                 self._statement(body, scope, token)
-            elif token.text == ";":
-                self._at += 1
             else:
                 self._wrong("an instruction")
         body.instructions = [
@@ -967,8 +968,7 @@ def _number(text: str) -> Immediate:
         return Immediate(int(digits[2:], 2))
     if not digits.isdigit():
         return Immediate(struct.unpack("<Q", struct.pack("<d", float(digits)))[0], "decimal")
-    octal = len(digits) > 1 and digits[0] == "0" and set(digits) <= set("01234567")
-    return Immediate(int(digits, 8 if octal else 10))
+    return Immediate(int(digits, 8 if digits[0] == "0" else 10))
 
 
 def _negated(immediate: Immediate) -> Immediate:

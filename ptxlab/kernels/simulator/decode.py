@@ -13,7 +13,7 @@ from ..ptx.contraction import contractions
 from ..ptx.dataflow import constants, repeated
 from ..ptx.modifiers import modified_selections
 from . import arithmetic, asynchronous, control, loads, matrices, tensor, tensormaps, warps
-from .legality import check_target_of
+from .legality import check_legal
 from .machine import Frame, Machine, Program, Step
 from .memory import GLOBAL_START, SHARED_START, Buffer
 from .operands import Builder, Context, IllegalError
@@ -189,37 +189,13 @@ class Image:
         return Program(function, tuple(steps), tuple(types), local, _aligned(size, 16))
 
 
-#: What belongs directly behind the name of an instruction; ptxas takes other qualifiers in any order.
-_DIRECTLY_BEHIND = {
-    "bar": ("sync", "arrive", "red", "warp", "cta"),
-    "cp": ("async", "reduce"),
-    "cvta": ("to",),
-    "div": ("full",),
-    **dict.fromkeys(("mad", "mul", "madc", "mad24", "mul24"), ("lo", "hi", "wide")),
-    "shf": ("l", "r"),
-}
-
-
-def _check_order(instruction: Instruction) -> None:
-    name, *qualifiers = instruction.parts
-    behind = _DIRECTLY_BEHIND.get(name, ())
-    for place, qualifier in enumerate(qualifiers):
-        if qualifier in behind and qualifiers[0] not in behind:
-            fault = f".{qualifier} belongs directly behind {name}"
-            raise PtxlabError(f"{instruction.where}: {instruction.opcode}: {fault}")
-        if name == "bar" and qualifier == "aligned" and place:
-            fault = "bar is always aligned and takes no .aligned, which barrier does"
-            raise PtxlabError(f"{instruction.where}: {instruction.opcode}: {fault}")
-
-
 def _step(instruction: Instruction, context: Context) -> Step:
     """An instruction, ready to execute; one that is not simulated is an error when a thread reaches it.
 
     One that the assembler refuses is an error at once, since it refuses the whole module.
     """
-    check_target_of(instruction, context.module)
+    check_legal(instruction, context.module)
     try:
-        _check_order(instruction)
         builder = BUILDERS.get(instruction.parts[0], arithmetic.scalar)
         step = builder(instruction, context)
     except IllegalError:

@@ -109,6 +109,8 @@ def _cvta(instruction: Instruction, context: Context) -> Step:
     back = "to" in instruction.parts
     if isinstance(source, Symbol) and source.name in context.local:
         window = LOCAL_WINDOW
+    if window and bits < 64:
+        raise unsupported(instruction, "a generic address of 32 bits")
     read = reader(source, bits, instruction, context)
     write = writer(destination, instruction)
     step = UNSIGNED[bits].type(window)
@@ -240,7 +242,8 @@ def _stack(frame: Frame, threads: Threads) -> NDArray[np.int64]:
 
 # -- atomic operations ---------------------------------------------------------------------------------------
 
-_ATOMIC = ("add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec")
+_REDUCTIONS = ("add", "min", "max", "and", "or", "xor", "inc", "dec")
+_ATOMIC = (*_REDUCTIONS, "exch", "cas")
 
 
 def _atom(instruction: Instruction, context: Context) -> Step:
@@ -248,7 +251,7 @@ def _atom(instruction: Instruction, context: Context) -> Step:
     reduces = parts[0] == "red"
     if "async" in parts:
         raise unsupported(instruction)
-    kind = next((part for part in parts if part in _ATOMIC), "")
+    kind = next((part for part in parts if part in (_REDUCTIONS if reduces else _ATOMIC)), "")
     type_name = next((part for part in reversed(parts) if type_bits(part) is not None), "")
     bits = type_bits(type_name)
     if not kind or bits is None or bits not in UNSIGNED:
