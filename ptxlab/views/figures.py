@@ -1,4 +1,4 @@
-"""Plotly figures of pictures, and files of either; `ptxlab.figures` is this module for users.
+"""Plotly figures of pictures; `ptxlab.figures` is this module for users.
 
 Plotly loads at the first figure; `picture.svg()`, `save(picture, "x.svg")` and `ptxlab layout --svg` draw the
 same pictures without it.
@@ -7,32 +7,21 @@ same pictures without it.
 from __future__ import annotations
 
 import inspect
-import os
-import tempfile
 from collections.abc import Callable
-from dataclasses import fields
 from functools import wraps
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._util.arguments import are_names, as_array, as_flag, as_path, as_text, is_name
-from .._util.files import reason, write_atomically
-from ..errors import PtxlabError, listing, quoted
+from .._util.arguments import are_names, as_array, as_flag, as_text
+from ..errors import PtxlabError, quoted
 from ..isa.form import Form
 from ..isa.instruction_descriptor import InstructionDescriptor
-from ..isa.mma import MmaForm
-from ..isa.modifiers import Modifiers
-from ..isa.operands import Operands
-from ..isa.parse import parse_any
 from ..isa.repack import RepackPlan
-from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
-from ..isa.transfer import TransferForm
-from ..memory import Conflicts, Descriptor, TensorMap, Tile
+from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
+from ..memory import Conflicts, TensorMap, Tile
 from ..numerics.steps import Trace
-from ..numerics.trace import trace as trace_operands
 from . import (
     bank_pictures,
     format_picture,
@@ -51,10 +40,10 @@ from . import (
     trace_picture,
 )
 from . import throughput as throughput_charts
-from .drawing import Drawing
+from .figure_files import save
 from .fragment_pictures import Label, TileColour
+from .named_picture import named_picture
 from .picture import Picture, require_plotly
-from .svg import svg_document
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -206,17 +195,8 @@ def swizzle_bits(address: int, width: int = 128, *, title: bool = True) -> Figur
     return chart(memory_pictures.swizzle_bits(address, width), title=title)
 
 
-def bytes_read(
-    descriptor: Descriptor | int,
-    tile: Tile | None = None,
-    k: int = 0,
-    *,
-    address: int | None = None,
-    bits: int = 16,
-    rows: int = 8,
-    major: Literal["K", "MN"] = "K",
-    title: bool = True,
-) -> Figure:
+@_figure_of(shared_memory_pictures.bytes_read)
+def bytes_read() -> None:
     """Which bytes of shared memory one wgmma reads through a descriptor, and for which elements.
 
     With a tile, that at `address`, the slice at `k` is meant, and what is read by mistake is outlined.
@@ -226,10 +206,6 @@ def bytes_read(
     >>> figure.layout.meta["title"]
     'What wgmma reads through 0x4000004000010042'
     """
-    picture = shared_memory_pictures.bytes_read(
-        descriptor, tile, k, address=address, bits=bits, rows=rows, major=major
-    )
-    return chart(picture, title=title)
 
 
 def box(tensor: TensorMap, row: int = 0, column: int = 0, *, title: bool = True) -> Figure:
@@ -537,242 +513,4 @@ def figure(ins: Form | str, what: str | None = None, *, title: bool = True, **op
     >>> figure(ins, "lane", lane=5).layout.meta["title"]
     'Lane 5 of mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32'
     """
-    form = parse_any(ins)
-    if isinstance(form, MmaForm | Tcgen05Mma):
-        return chart(_picture(form, what, options), title=title)
-    return chart(_move_picture(form, what, options), title=title)
-
-
-def _move_picture(form: TransferForm | Tcgen05Form, what: str | None, options: dict[str, Any]) -> Picture:
-    """The figure of an instruction that multiplies nothing: ldmatrix, tcgen05.ld and others."""
-    known = [*form.tensors] if isinstance(form, Tcgen05Form) else []
-    known += [*form.operands, "lane"] if form.operands else []
-    if not known:
-        raise PtxlabError(
-            f"no figure of {form.mnemonic}: it has no matrices; tcgen05.mma, .ld, .st and .cp have figures"
-        )
-    name = known[0] if what is None else what
-    if not is_name(name, known):
-        raise PtxlabError(f"no figure {quoted(what)} of {form.mnemonic}; there are {listing(known, 8)}")
-    if name == "lane":
-        _check_options(name, register_pictures.lane, options, ("ins", "operand"))
-        return register_pictures.lane(form, **{"operand": next(iter(form.operands)), "lane": 0, **options})
-    if isinstance(form, TransferForm):
-        _check_options(name, fragment_pictures.fragment, options, ("ins", "name"))
-        return fragment_pictures.fragment(form, name, **options)
-    if isinstance(form, Tcgen05Transfer) and name == "R":
-        _check_options(name, tensor_pictures.tensor_registers, options, ("move",))
-        return tensor_pictures.tensor_registers(form, **options)
-    _check_options(name, tensor_pictures.tensor_memory, options, ("ins", "operand"))
-    return tensor_pictures.tensor_memory(form, name, **options)
-
-
-def _picture(ins: MmaForm | Tcgen05Mma, what: str | None, options: dict[str, Any]) -> Picture:
-    known = _figure_names(ins)
-    name = what
-    if name is None:
-        name = "D" if isinstance(ins, Tcgen05Mma) else "product"
-    if not is_name(name, known):
-        raise PtxlabError(f"no figure {quoted(what)} of {ins.mnemonic}; there are {listing(known, 14)}")
-    has_numbers = bool({"matrix", "codes", "registers"} & options.keys())
-    if isinstance(ins, Tcgen05Mma) and name not in _DRAWN_BY and not has_numbers:
-        return _memory_picture(ins, name, options)
-    _check_keywords(name, options)
-    match name:
-        case "product":
-            return product_picture.product(ins, **options)
-        case "metadata":
-            return fragment_pictures.metadata(ins, **options)
-        case "scales":
-            return fragment_pictures.scales(ins, **options)
-        case "lane":
-            return register_pictures.registers(ins, **{"lane": 0, **options})
-        case "trace":
-            return trace_picture.trace(_trace(ins, **{"C": None, **options}))
-    if has_numbers:
-        return matrix_pictures.values(ins, name, **options)
-    if name == "stored":
-        return fragment_pictures.fragment(ins, "A", **options)
-    dense = name == "A" and ins.sparse and ins.a.layout is not None
-    return fragment_pictures.fragment(ins, name, dense=dense, **options)
-
-
-def _memory_picture(ins: Tcgen05Mma, name: str, options: dict[str, Any]) -> Picture:
-    """A matrix of tcgen05.mma without numbers, where it is, or the bits of the instruction descriptor."""
-    if name == "descriptor":
-        _check_options(name, instruction_descriptor_picture.instruction_descriptor, options, ("descriptor",))
-        return instruction_descriptor_picture.instruction_descriptor(ins)
-    operand = {"C": "D", "stored": "A"}.get(name, name)
-    if operand in ins.tensors:
-        _check_options(name, tensor_pictures.tensor_memory, options, ("ins", "operand"))
-        return tensor_pictures.tensor_memory(ins, operand, **options)
-    _check_options(name, fragment_pictures.tile, options, ("ins", "op"))
-    return fragment_pictures.tile(ins, ins.operands[operand], **options)
-
-
-def _check_keywords(what: str, options: dict[str, Any]) -> None:
-    """Refuse an option that the figure does not have, and ask for those that it needs."""
-    function: Callable[..., object] = fragment_pictures.fragment
-    if what in _DRAWN_BY:
-        function = _DRAWN_BY[what]
-    elif {"matrix", "codes", "registers"} & options.keys():
-        function = matrix_pictures.values
-    _check_options(what, function, options, ("ins", "name", "operand", "modifiers"))
-    needed = {"trace": ("A", "B", "row", "col")}.get(what, ())
-    missing = [name for name in needed if name not in options]
-    if missing:
-        raise PtxlabError(f"the figure {what!r} needs {listing(needed)}; {missing[0]} is missing")
-
-
-def _check_options(
-    what: str, function: Callable[..., object], options: dict[str, Any], given: tuple[str, ...]
-) -> None:
-    parameters = inspect.signature(function).parameters
-    known = [name for name in parameters if name not in (*given, "title")] + ["title"]
-    if "modifiers" in parameters:
-        known += [field.name for field in fields(Modifiers)]
-    unknown = [name for name in options if name not in known]
-    if unknown:
-        raise PtxlabError(
-            f"the figure {what!r} has no option {quoted(unknown[0])}; there are {listing(known, 30)}"
-        )
-
-
-def _figure_names(ins: MmaForm | Tcgen05Mma) -> list[str]:
-    names = ["product", "A", "B", "C", "D"]
-    if ins.sparse:
-        names += ["stored", "metadata"]
-    if ins.scale_a is not None:
-        names.append("scales")
-    names += ["lane", "trace"]
-    if not isinstance(ins, Tcgen05Mma):
-        return names
-    return [*names, *(name for name in ins.tensors if name not in names), "descriptor"]
-
-
-def _trace(
-    ins: MmaForm | Tcgen05Mma,
-    A: ArrayLike,
-    B: ArrayLike,
-    C: ArrayLike | None,
-    row: int,
-    col: int,
-    *,
-    scale_a: ArrayLike | None = None,
-    scale_b: ArrayLike | None = None,
-    model: str | None = None,
-    **modifiers: int | bool,
-) -> Trace:
-    operands = Operands.from_matrices(ins, A, B, C, scale_a, scale_b, Modifiers.from_keywords(modifiers))
-    return trace_operands(operands, row, col, model=model)
-
-
-#: Who draws the figures that are not those of one operand.
-_DRAWN_BY: dict[str, Callable[..., object]] = {
-    "product": product_picture.product,
-    "metadata": fragment_pictures.metadata,
-    "scales": fragment_pictures.scales,
-    "lane": register_pictures.registers,
-    "trace": _trace,
-}
-
-
-# -- files -----------------------------------------------------------------------------------------------
-
-_SUFFIXES = (".html", ".svg", ".png", ".pdf")
-_REMEDY = (
-    "it needs kaleido (pip install kaleido) and Chromium or Chrome "
-    "(BROWSER_PATH names one that is not found); .html needs neither"
-)
-
-
-def save(figure: Picture | Figure, path: str | Path) -> Path:
-    """Write a figure, or a picture of `ptxlab.views`, as .svg, .pdf, .png or .html.
-
-    Pictures and unchanged figures of ptxlab are written as they are drawn: .svg needs nothing else, .pdf has
-    lines and letters, .png has two pixels for one. .pdf and .png go through kaleido and Chromium, and so does
-    the .svg of a figure that was changed or made elsewhere. .html is one file that works offline.
-
-    >>> import ptxlab
-    >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     save(ptxlab.views.fragment(ins, "C"), f"{folder}/c.svg").read_text(encoding="utf-8")[:4]
-    '<svg'
-    """
-    file = as_path(path, "path")
-    suffix = file.suffix.lower()
-    if suffix not in _SUFFIXES:
-        ending = quoted(file.suffix) if file.suffix else "no suffix"
-        raise PtxlabError(f"{_short(file.name)}: a figure is written as {listing(_SUFFIXES)}, found {ending}")
-    if not os.path.isdir(file.parent):  # noqa: PTH112 - Path.is_dir raises where a name is too long
-        raise PtxlabError(f"{_short(str(file))}: the folder {_short(str(file.parent))} does not exist")
-    content = _content(figure, file)
-    try:
-        write_atomically(file, content)
-    except OSError as error:
-        raise PtxlabError(f"{_short(str(file))}: the figure could not be written ({reason(error)})") from None
-    return file
-
-
-def _content(figure: Picture | Figure, file: Path) -> str | bytes:
-    """What the file is to hold."""
-    suffix = file.suffix.lower()
-    drawing = _drawing(figure)
-    if drawing is not None and suffix == ".svg":
-        return svg_document(drawing)
-    if drawing is None and suffix == ".svg" and (document := _document(figure)):
-        return document
-    if suffix == ".html":
-        shown = figure.figure() if isinstance(figure, Picture) else figure
-        page: str = shown.to_html(include_plotlyjs=True, full_html=True, config={"displaylogo": False})
-        return page
-    if drawing is None:
-        return _image(figure, file)
-    require_plotly()
-    from .plotly_figure import svg_carrier
-
-    return _image(svg_carrier(drawing), file)
-
-
-def _document(figure: Picture | Figure) -> str:
-    """A chart with lines as SVG; empty for a figure that was made elsewhere, or changed since."""
-    from .plotly_figure import Chart
-
-    return figure.document if isinstance(figure, Chart) and figure.unchanged else ""
-
-
-def _short(text: str) -> str:
-    """A path for a message: as it is, or its last letters."""
-    text = text if text.isprintable() else quoted(text)
-    return text if len(text) <= 100 else f"...{text[-60:]}"
-
-
-def _drawing(figure: Picture | Figure) -> Drawing | None:
-    """What a picture or a figure shows; None for a figure that was made elsewhere, or changed since."""
-    if isinstance(figure, Picture):
-        return figure.drawing()
-    require_plotly()
-    from .plotly_figure import Chart
-
-    if not callable(getattr(figure, "write_image", None)):
-        raise PtxlabError(
-            f"found {quoted(figure)}; what is saved is a figure of Plotly or a picture of ptxlab.views"
-        )
-    return figure.drawing if isinstance(figure, Chart) and figure.unchanged else None
-
-
-def _image(figure: Figure, file: Path) -> bytes:
-    """The figure as kaleido draws it, in the format that the file's suffix names."""
-    with tempfile.TemporaryDirectory() as folder:
-        image = Path(folder) / file.name
-        image.touch()
-        try:
-            figure.write_image(image, scale=2 if file.suffix.lower() == ".png" else 1)
-        except (
-            Exception
-        ) as error:  # kaleido has its own for a missing package, a missing browser, one that fails
-            message = str(error).strip()
-            first_line = message.splitlines()[0] if message else type(error).__name__
-            raise PtxlabError(f"{file.name} could not be written ({first_line}); {_REMEDY}") from error
-        return image.read_bytes()
+    return chart(named_picture(ins, what, options), title=title)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -101,8 +101,8 @@ class _Slice:
         lines, pieces = self.shape
         line, first = np.arange(lines)[:, None], np.arange(pieces) * self.core
         row, k = (line, first) if self.major == "K" else (first, line)
-        found = fields.addresses(row, k, bits=self.bits, major=self.major)
-        return {place: int(found[place]) for place in np.ndindex(lines, pieces)}
+        addresses = fields.addresses(row, k, bits=self.bits, major=self.major)
+        return {place: int(addresses[place]) for place in np.ndindex(lines, pieces)}
 
     def text(self, line: int, piece: int) -> str:
         """The elements of a piece, in words."""
@@ -123,6 +123,7 @@ def bytes_read(
     bits: int = 16,
     rows: int = 8,
     major: Literal["K", "MN"] = "K",
+    title: bool = True,
 ) -> Picture:
     """Which bytes of shared memory one wgmma reads through a descriptor, and for which elements.
 
@@ -137,14 +138,18 @@ def bytes_read(
     """
     fields = descriptor if isinstance(descriptor, Descriptor) else decode(descriptor)
     if tile is None:
-        return _bare(fields, bits, rows, major)
+        return _read_anywhere(fields, bits, rows, major).with_title(title)
     if not is_a(tile, Tile):
         raise PtxlabError(f"found {quoted(tile)}; memory.Tile(...) is a tile")
-    k = as_int(k, "k")
-    judgement = tile.judge(fields, k, address=address)
+    return _read_of_tile(fields, tile, as_int(k, "k"), address).with_title(title)
+
+
+def _read_of_tile(fields: Descriptor, tile: Tile, k: int, address: int | None) -> Picture:
+    """What is read through a descriptor where the slice of a tile at `k` is meant."""
+    problems = tile.judge(fields, k, address=address).problems
     start = fields.address - int(tile.offset(0, k)) if address is None else as_int(address, "address")
     if start < 0 or start % _PIECE:
-        raise PtxlabError(f"{judgement.problems[0]}; say where the tile is, address=0x400")
+        raise PtxlabError(f"{problems[0]}; say where the tile is, address=0x400")
     whole = _Slice(tile.bits, min(tile.rows, _MOST_ROWS), tile.k, tile.major)
     part = _Slice(tile.bits, whole.rows, min(8 * _SLICE // tile.bits, tile.k), tile.major)
     if whole.shape[0] > _MOST_ROWS or whole.shape[1] > _MOST_PIECES:
@@ -153,37 +158,52 @@ def bytes_read(
             f"{_MOST_ROWS} of {_MOST_PIECES}"
         )
     down, right = (0, k // whole.core) if tile.major == "K" else (k, 0)
-    meant = {(line + down, piece + right): where for (line, piece), where in part.addresses(fields).items()}
+    read_from = {(line + down, piece + right): at for (line, piece), at in part.addresses(fields).items()}
     offsets = tile.offsets[:, :: whole.core] if tile.major == "K" else tile.offsets[:: whole.core].T
-    held = {start + int(offsets[place]): place for place in np.ndindex(*whole.shape)}
-    pieces = {}
-    for where, place in held.items():
-        pieces[where] = _Piece(_name(place), _tint(*place), "dim", whole.text(*place))
-    for place, where in meant.items():
-        found = held.get(where)
-        text, tint = ("?", None) if found is None else (_name(found), _tint(*found))
-        wanted = f"read as {whole.text(*place)}"
-        kept = "no byte of the tile" if found is None else whole.text(*found)
-        pieces[where] = _Piece(text, tint, "plain" if found == place else "mark", f"{kept}\n{wanted}")
+    stored = {start + int(offsets[place]): place for place in np.ndindex(*whole.shape)}
+    pieces = {
+        at: _Piece(_name(place), _tint(*place), "dim", whole.text(*place)) for at, place in stored.items()
+    }
+    pieces |= {at: _read_piece(whole, place, stored.get(at)) for place, at in read_from.items()}
     notes = [whole.note, f"in colour: what wgmma reads at k={k}"]
-    other = fields
-    if judgement.problems:
-        notes += [*judgement.problems, "outlined: read by mistake, and the fields at fault"]
-        other = tile.slice(start, k) if start % _LINE == 0 or not tile.swizzle else fields
+    compared = fields
+    if problems:
+        notes += [*problems, "outlined: read by mistake, and the fields at fault"]
+        compared = tile.slice(start, k) if start % _LINE == 0 or not tile.swizzle else fields
     elif k:
         notes.append("outlined field: it changes with k")
-        other = tile.slice(start, 0)
+        compared = tile.slice(start, 0)
     if tile.rows > whole.rows:
         notes.append(f"{whole.rows} of {tile.rows} rows")
-    differ = [name for name in _FIELD_NAMES if getattr(other, name) != getattr(fields, name)]
-    if tile.major == "K" and tile.swizzle and fields.swizzle and "leading" in differ:
-        differ.remove("leading")  # it is ignored
-    matrix = _matrix_grid(whole, frozenset(meant), "the tile")
-    memory = _memory_grid(pieces, f"shared memory, {_swizzle(fields)}")
+    outlined = [name for name in _FIELD_NAMES if getattr(compared, name) != getattr(fields, name)]
+    if tile.major == "K" and tile.swizzle and fields.swizzle and "leading" in outlined:
+        outlined.remove("leading")  # it is ignored
+    matrix = _matrix_grid(whole, frozenset(read_from), "the tile")
+    return _read_picture(fields, notes, matrix, pieces, outlined)
+
+
+def _read_piece(whole: _Slice, place: tuple[int, int], stored: tuple[int, ...] | None) -> _Piece:
+    """16 bytes that are read as a place of a tile, and what is stored there: a place, or nothing of it."""
+    read_as = f"read as {whole.text(*place)}"
+    if stored is None:
+        return _Piece("?", None, "mark", f"no byte of the tile\n{read_as}")
+    state: State = "plain" if stored == place else "mark"
+    return _Piece(_name(stored), _tint(*stored), state, f"{whole.text(*stored)}\n{read_as}")
+
+
+def _read_picture(
+    fields: Descriptor,
+    notes: list[str],
+    matrix: Grid,
+    pieces: Mapping[int, _Piece],
+    outlined: Sequence[str] = (),
+) -> Picture:
+    """A matrix, the lines of shared memory that hold it, and the fields of the descriptor."""
+    swizzle = f"{fields.swizzle}-byte swizzle" if fields.swizzle else "no swizzle"
     return Picture(
         f"What wgmma reads through 0x{fields.code:016x}",
         tuple(notes),
-        (matrix, memory, field_grid(fields.code, differ)),
+        (matrix, _memory_grid(pieces, f"shared memory, {swizzle}"), field_grid(fields.code, outlined)),
     )
 
 
@@ -191,15 +211,11 @@ def bytes_read(
 _FIELD_NAMES = ("swizzle", "base_offset", "stride", "leading", "address")
 
 
-def _swizzle(fields: Descriptor) -> str:
-    return f"{fields.swizzle}-byte swizzle" if fields.swizzle else "no swizzle"
-
-
 def _name(place: tuple[int, ...]) -> str:
     return ".".join(map(str, place))
 
 
-def _bare(fields: Descriptor, bits: int, rows: int, major: Literal["K", "MN"]) -> Picture:
+def _read_anywhere(fields: Descriptor, bits: int, rows: int, major: Literal["K", "MN"]) -> Picture:
     """What is read through a descriptor, whatever lies there."""
     bits, rows = as_int(bits, "bits"), as_int(rows, "rows")
     if bits not in _BITS:
@@ -224,16 +240,8 @@ def _bare(fields: Descriptor, bits: int, rows: int, major: Literal["K", "MN"]) -
         notes.append("outlined: read for several pieces")
     if rows > part.rows:
         notes.append(f"{part.rows} of {rows} rows")
-    everything = frozenset(np.ndindex(*part.shape))
-    return Picture(
-        f"What wgmma reads through 0x{fields.code:016x}",
-        tuple(notes),
-        (
-            _matrix_grid(part, everything, "what it reads"),
-            _memory_grid(pieces, f"shared memory, {_swizzle(fields)}"),
-            field_grid(fields.code),
-        ),
-    )
+    matrix = _matrix_grid(part, frozenset(np.ndindex(*part.shape)), "what it reads")
+    return _read_picture(fields, notes, matrix, pieces)
 
 
 def _matrix_grid(part: _Slice, meant: frozenset[tuple[int, ...]], title: str) -> Grid:

@@ -640,7 +640,7 @@ def _views() -> Iterator[Call]:
     yield call("views.tile", views.tile, layout=wide, k=16, colour="core matrix")
     yield call("views.repack", views.repack, plan=ptxlab.repack(f16.d, f16.d), rows=4, columns=8)
     yield call("views.bytes_read", views.bytes_read, descriptor=0x4000004000010042, tile=wide, k=16,
-               address=0x400, bits=16, rows=8, major="K")  # fmt: skip
+               address=0x400, bits=16, rows=8, major="K", title=False)  # fmt: skip
     yield call("views.bytes_read bare", views.bytes_read, descriptor=0x4000004000010042, bits=8, rows=16,
                major="K")  # fmt: skip
     yield call("views.box", views.box, tensor=small_box, row=0, column=8)
