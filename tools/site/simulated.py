@@ -20,6 +20,7 @@ from ptxlab.kernels.simulator import (
     tensor,
     tensormaps,
     warps,
+    wgmma,
 )
 from ptxlab.numerics.scalar import opcodes
 
@@ -31,7 +32,7 @@ GROUPS = (
     ("memory and addresses", loads.BUILDERS),
     ("control, barriers, fences", control.BUILDERS),
     ("within a warp", warps.BUILDERS),
-    ("matrices", matrices.BUILDERS),
+    ("matrices", {**matrices.BUILDERS, **wgmma.BUILDERS}),
     ("tensor memory", tensor.BUILDERS),
     ("asynchronous copies", asynchronous.BUILDERS),
     ("tensor maps", tensormaps.BUILDERS),

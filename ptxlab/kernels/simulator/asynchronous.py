@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from ...errors import PtxlabError
 from ...memory import Im2colMap, TensorMap
-from ..ptx import Address, Immediate, Instruction, Operand, Sink, Vector, plain_name, type_bits
+from ..ptx import Address, Immediate, Instruction, Operand, Sink, plain_name, type_bits
 from .loads import BUILDERS as LOADS
 from .loads import combination, space_of
 from .machine import Frame, Machine, Step
 from .memory import RANK_SHIFT, SHARED_WINDOW, rounds
-from .operands import Builder, Context, Read, address, reader, readers, unsupported, writer
+from .operands import Builder, Context, Read, address, items_of, reader, readers, unsupported, writer
 from .tensor_copies import Boxes, load_boxes, store_boxes
 from .tensormaps import map_at
 from .threads import Threads
@@ -489,7 +489,7 @@ def _tensor(instruction: Instruction, context: Context) -> Step:
     offsets: tuple[Read, ...] = ()
     if columns and loads:
         vector = others.pop(1)
-        offsets = readers(vector.items if isinstance(vector, Vector) else (vector,), 16, instruction, context)
+        offsets = readers(items_of(vector), 16, instruction, context)
     mask = None
     if "multicast::cluster" in parts:
         mask = reader(others[1], 16, instruction, context)
@@ -572,7 +572,7 @@ def _st_async(instruction: Instruction, context: Context) -> Step:
     """`st.async`: a store to a block of the cluster, and its bytes at an mbarrier there."""
     target, source, barrier = instruction.operands
     bits = type_bits(instruction.parts[-1]) or 32
-    items = source.items if isinstance(source, Vector) else (source,)
+    items = items_of(source)
     place, signal = address(target, instruction, context), address(barrier, instruction, context)
     reads = readers(items, bits, instruction, context)
 

@@ -12,7 +12,7 @@ from ..ptx import Function, Instruction, Module, Negated, Symbol, Variable, plai
 from ..ptx.contraction import contractions
 from ..ptx.dataflow import constants, repeated
 from ..ptx.modifiers import modified_selections
-from . import arithmetic, asynchronous, control, loads, matrices, tensor, tensormaps, warps
+from . import arithmetic, asynchronous, control, loads, matrices, tensor, tensormaps, warps, wgmma
 from .legality import check_legal
 from .machine import Frame, Machine, Program, Step
 from .memory import GLOBAL_START, SHARED_START, Buffer
@@ -28,6 +28,7 @@ BUILDERS: dict[str, Builder] = {
     **control.BUILDERS,
     **warps.BUILDERS,
     **matrices.BUILDERS,
+    **wgmma.BUILDERS,
     **asynchronous.BUILDERS,
     **tensor.BUILDERS,
     **tensormaps.BUILDERS,

@@ -13,7 +13,7 @@ from ...numerics.scalar import operation
 from ..ptx import Address, Immediate, Instruction, Operand, Sink, Symbol, Vector, type_bits
 from .machine import Frame, Machine, Step
 from .memory import LOCAL_WINDOW, RANK_SHIFT, SHARED_WINDOW
-from .operands import Builder, Context, address, reader, readers, unsupported, writer, writers
+from .operands import Builder, Context, address, items_of, reader, readers, unsupported, writer, writers
 from .threads import UNSIGNED, Threads
 
 __all__ = ["BUILDERS", "combination", "space_of"]
@@ -87,7 +87,7 @@ def _st(instruction: Instruction, context: Context) -> Step:
     place = address(target, instruction, context)
     if bits not in UNSIGNED or bits == 1:
         raise unsupported(instruction)
-    items = source.items if isinstance(source, Vector) else (source,)
+    items = items_of(source)
     if len(items) != count:
         raise PtxlabError(f"{instruction.where}: {instruction.opcode} takes {count} registers")
     reads = readers(items, bits, instruction, context)

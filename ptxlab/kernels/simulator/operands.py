@@ -31,7 +31,7 @@ from .machine import Frame, Machine, Step
 from .threads import UNSIGNED, Threads
 
 __all__ = [
-    "Builder", "Context", "IllegalError", "Read", "Write", "address", "as_symbol", "check_type",
+    "Builder", "Context", "IllegalError", "Read", "Write", "address", "as_symbol", "check_type", "items_of",
     "reader", "readers", "unsupported", "writer", "writers",
 ]  # fmt: skip
 
@@ -325,7 +325,11 @@ def _extended(values: NDArray[Any], dtype: np.dtype[Any], signed: bool) -> NDArr
     return values.astype(dtype)
 
 
+def items_of(operand: Operand) -> tuple[Operand, ...]:
+    """The elements of a vector; an operand that is none is the only one."""
+    return operand.items if isinstance(operand, Vector) else (operand,)
+
+
 def writers(operand: Operand, instruction: Instruction, signed: bool = False) -> tuple[Write, ...]:
     """Writers of a vector's elements, or of a single register."""
-    items = operand.items if isinstance(operand, Vector) else (operand,)
-    return tuple(writer(item, instruction, signed) for item in items)
+    return tuple(writer(item, instruction, signed) for item in items_of(operand))

@@ -31,7 +31,7 @@ from .events import TensorAccess
 from .loads import space_of
 from .machine import Frame, Machine, Step
 from .memory import RANK_SHIFT, SHARED_WINDOW
-from .operands import Builder, Context, Read, address, reader, readers, unsupported, writers
+from .operands import Builder, Context, Read, address, items_of, reader, readers, unsupported, writers
 from .tensor_memory import UNIT, TensorMemory
 from .threads import Threads
 
@@ -166,11 +166,7 @@ def _registers(instruction: Instruction, context: Context, form: Tcgen05Transfer
         if not isinstance(constant, Immediate):
             raise PtxlabError(f"{instruction.where}: {instruction.opcode} takes a constant after its address")
         split = constant.value
-    items = [
-        item
-        for operand in operands
-        for item in (operand.items if isinstance(operand, Vector) else (operand,))
-    ]
+    items = [item for operand in operands for item in items_of(operand)]
     writes = [write for item in items for write in writers(item, instruction)] if loads else []
     reads = () if loads else readers(items, 32, instruction, context)
 

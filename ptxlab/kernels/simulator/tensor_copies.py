@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -16,8 +16,8 @@ from ...errors import PtxlabError, listing
 from ...memory import Im2colMap, TensorMap
 from ...memory.descriptors import swizzled
 from ...memory.tensor_maps import converted, places_of
-from ...numerics.scalar import operation
 from ..ptx import Instruction
+from .loads import combination
 from .memory import CHUNK, RANK_SHIFT, Memory, rounds
 from .threads import UNSIGNED, Threads
 
@@ -27,7 +27,6 @@ _TYPES = {
     "UINT8": "u32", "UINT16": "u32", "UINT32": "u32", "INT32": "s32", "UINT64": "u64", "INT64": "s64",
     "FLOAT16": "f16", "BFLOAT16": "bf16", "FLOAT32": "f32", "FLOAT64": "f64",
 }  # fmt: skip
-_BITWISE = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
 #: What an H200 reduces, by the type of the map's elements; all else is an illegal instruction there.
 _REDUCTIONS = {
     "UINT32": ("add", "min", "max", "inc", "dec", "and", "or", "xor"),
@@ -104,11 +103,8 @@ class Boxes:
 
     def placed(
         self, memory: Memory, instruction: Instruction, threads: Threads, kind: str
-    ) -> Iterator[tuple[TensorMap, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]:
-        """Boxes of one tensor map that are copied at once, to be read or written in shared memory.
-
-        Gives their starts, their addresses in their blocks, and their offsets in the memory of all blocks.
-        """
+    ) -> Iterator[_PlacedBoxes]:
+        """Those of one tensor map that are copied at once, to be read or written in shared memory."""
         for group in self.groups(threads):
             some = self.select(group)
             those = Threads.listed(threads.batch, threads.indices[group])
@@ -117,18 +113,29 @@ class Boxes:
             places = memory.shared_offsets(instruction, those, addresses, size, kind, alignment=128)
             for number in np.unique(some.which).tolist():
                 ours = np.flatnonzero(some.which == number)
-                yield some.tensors[number], some.starts[ours], some.inside[ours], places[ours]
+                yield _PlacedBoxes(some.tensors[number], some.starts[ours], some.inside[ours], places[ours])
 
 
-def load_boxes(memory: Memory, instruction: Instruction, threads: Threads, boxes: Boxes) -> None:
-    """A box for each thread into shared memory."""
-    boxes.check()
-    for tensor, starts, inside, places in boxes.placed(memory, instruction, threads, "write"):
-        if boxes.rows:
-            _gather(memory, tensor, starts, inside, places)
-        else:
-            _load(memory, tensor, starts, inside, places)
-        _tell(memory, instruction, tensor, starts, "read", boxes.rows)
+class _PlacedBox(NamedTuple):
+    """One of `_PlacedBoxes`."""
+
+    start: list[int]
+    address: int
+    place: int
+
+
+@dataclass(frozen=True)
+class _PlacedBoxes:
+    """Boxes of one tensor map, and where they are in shared memory."""
+
+    tensor: TensorMap
+    starts: NDArray[np.int64]  # [boxes, axes]
+    addresses: NDArray[np.int64]  # in the blocks that they belong to
+    places: NDArray[np.int64]  # in the shared memory of all blocks
+
+    def __iter__(self) -> Iterator[_PlacedBox]:
+        columns = self.starts.tolist(), self.addresses.tolist(), self.places.tolist()
+        return (_PlacedBox(*values) for values in zip(*columns, strict=True))
 
 
 def _tell(
@@ -151,64 +158,45 @@ def _row_places(tensor: TensorMap, row: int, address: int) -> NDArray[np.int64]:
     return places_of(tensor, row * tensor.pitch + np.arange(tensor.expect_tx), address)
 
 
-def _gather(
-    memory: Memory,
-    tensor: TensorMap,
-    starts: NDArray[np.int64],
-    inside: NDArray[np.int64],
-    places: NDArray[np.int64],
-) -> None:
+# -- loads ---------------------------------------------------------------------------------------------------
+
+
+def load_boxes(memory: Memory, instruction: Instruction, threads: Threads, boxes: Boxes) -> None:
+    """A box for each thread into shared memory."""
+    boxes.check()
+    for placed in boxes.placed(memory, instruction, threads, "write"):
+        if boxes.rows:
+            _load_rows(memory, placed)
+        else:
+            _load(memory, placed)
+        _tell(memory, instruction, placed.tensor, placed.starts, "read", boxes.rows)
+
+
+def _load_rows(memory: Memory, boxes: _PlacedBoxes) -> None:
     """`tile::gather4`: four rows of an array, wherever they are, as one box of four rows."""
-    for start, address, place in zip(starts.tolist(), inside.tolist(), places.tolist(), strict=True):
-        *rows, column = start
+    tensor = boxes.tensor
+    for box in boxes:
+        *rows, column = box.start
         for number, row in enumerate(reversed(rows)):
             content = tensor.load(row, column)[: tensor.expect_tx]  # of one row: nothing is swizzled
-            memory.shared[place + _row_places(tensor, number, address)] = content
+            memory.shared[box.place + _row_places(tensor, number, box.address)] = content
 
 
-def _scatter(memory: Memory, tensor: TensorMap, start: list[int], address: int, place: int) -> None:
-    """`tile::scatter4`: four rows into an array; what lies outside of it is left out."""
-    *rows, column = start
-    unsigned = UNSIGNED[8 * tensor.array.itemsize]
-    view: NDArray[Any] = tensor.array.view(unsigned)
-    columns = column + np.arange(tensor.box[-1])
-    within = (columns >= 0) & (columns < tensor.array.shape[1])
-    for number, row in enumerate(reversed(rows)):
-        if 0 <= row < tensor.array.shape[0]:
-            content = memory.shared[place + _row_places(tensor, number, address)]
-            view[row, columns[within]] = content.view(unsigned)[within]
-
-
-def _store_column(memory: Memory, tensor: Im2colMap, start: list[int], address: int, place: int) -> None:
-    """A column of pixels into an array; what lies outside of it is left out."""
-    unsigned = UNSIGNED[8 * tensor.array.itemsize]
-    view: NDArray[Any] = tensor.array.view(unsigned)
-    pixels, within = tensor.pixels(tuple(start))
-    channels = start[-1] + np.arange(tensor.box[1])
-    chosen = (channels >= 0) & (channels < tensor.array.shape[-1])
-    row_bytes = tensor.box[1] * tensor.array.itemsize
-    for pixel in np.flatnonzero(within).tolist():
-        at = places_of(tensor, pixel * tensor.pitch + np.arange(row_bytes), address)
-        view[(*pixels[pixel], channels[chosen])] = memory.shared[place + at].view(unsigned)[chosen]
-
-
-def _load(
-    memory: Memory,
-    tensor: TensorMap,
-    starts: NDArray[np.int64],
-    inside: NDArray[np.int64],
-    places: NDArray[np.int64],
-) -> None:
-    """Boxes of one map to places of `memory.shared`, which are at the addresses `inside` in their blocks."""
+def _load(memory: Memory, boxes: _PlacedBoxes) -> None:
+    """Boxes of an array, or columns of pixels; what lies outside of the array is filled in."""
+    tensor, starts, places = boxes.tensor, boxes.starts, boxes.places
     plain = _are_plain(tensor, starts)
     for number in np.flatnonzero(~plain).tolist():
-        content, written = tensor.image(*starts[number].tolist(), address=int(inside[number]))
+        content, written = tensor.image(*starts[number].tolist(), address=int(boxes.addresses[number]))
         memory.shared[places[number] + np.flatnonzero(written)] = content[written]
-    for ours, offsets in _by_offsets(tensor, inside, plain):
+    for ours, offsets in _by_offsets(tensor, boxes.addresses, plain):
         windows, index = _windows(tensor, starts[ours])
         elements = windows[index].reshape(len(ours), -1).view(tensor.array.dtype)
         chunks = converted(tensor.data_type, elements).view(CHUNK)
         memory.shared.view(CHUNK)[(places[ours] >> 4)[:, None] + offsets] = chunks
+
+
+# -- whole boxes in chunks of 16 bytes -----------------------------------------------------------------------
 
 
 def _are_plain(tensor: TensorMap, starts: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -256,27 +244,14 @@ def _chunks(rows: int, row_bytes: int, pitch: int, swizzle: int, address: int) -
     return (swizzled(plain + address, swizzle) - address) >> 4
 
 
+# -- stores --------------------------------------------------------------------------------------------------
+
+
 def store_boxes(
     memory: Memory, instruction: Instruction, threads: Threads, boxes: Boxes, reduction: str
 ) -> None:
     """Each thread's box from shared memory into its array; what lies outside of the array is left out."""
-    for number, tensor in enumerate(boxes.tensors):
-        if not tensor.array.flags.writeable:
-            raise PtxlabError("the array of the tensor map is read-only")
-        starts = boxes.starts[boxes.which == number]
-        if isinstance(tensor, Im2colMap) and (min(tensor.lower) < 0 or max(tensor.upper) > 0):
-            raise PtxlabError(
-                f"the bounding box from {tensor.lower} to {tensor.upper} is larger than the array: a store "
-                "into it is an illegal instruction on an H200, while a load is not"
-            )
-        if boxes.rows or isinstance(tensor, Im2colMap):
-            continue
-        before = starts[starts.min(axis=1) < 0]
-        if len(before):
-            raise PtxlabError(
-                f"the box starts at {tuple(before[0].tolist())}: a store that begins before the array is an "
-                "illegal instruction on an H200, while a load is not"
-            )
+    _check_stores(boxes)
     boxes.check()
     outside = boxes.reach_out()
     for box in np.flatnonzero(outside).tolist():
@@ -284,24 +259,78 @@ def store_boxes(
         _store_part(memory, instruction, thread, boxes.select(np.array([box])), reduction)
     whole = np.flatnonzero(~outside)
     boxes, threads = boxes.select(whole), Threads.listed(threads.batch, threads.indices[whole])
-    for tensor, starts, inside, places in boxes.placed(memory, instruction, threads, "read"):
+    for placed in boxes.placed(memory, instruction, threads, "read"):
+        if isinstance(placed.tensor, Im2colMap):
+            _store_pixels(memory, placed, placed.tensor)
+        elif boxes.rows:
+            _store_rows(memory, placed)
+        else:
+            _store(memory, instruction, placed, reduction)
+        _tell(memory, instruction, placed.tensor, placed.starts, "write", boxes.rows)
+
+
+def _check_stores(boxes: Boxes) -> None:
+    """Refuse what an H200 does not store."""
+    for number, tensor in enumerate(boxes.tensors):
+        if not tensor.array.flags.writeable:
+            raise PtxlabError("the array of the tensor map is read-only")
+        if isinstance(tensor, Im2colMap) and (min(tensor.lower) < 0 or max(tensor.upper) > 0):
+            raise PtxlabError(
+                f"the bounding box from {tensor.lower} to {tensor.upper} is larger than the array: a store "
+                "into it is an illegal instruction on an H200, while a load is not"
+            )
         if boxes.rows or isinstance(tensor, Im2colMap):
-            for start, address, place in zip(starts.tolist(), inside.tolist(), places.tolist(), strict=True):
-                if isinstance(tensor, Im2colMap):
-                    _store_column(memory, tensor, start, address, place)
-                else:
-                    _scatter(memory, tensor, start, address, place)
-            _tell(memory, instruction, tensor, starts, "write", boxes.rows)
             continue
-        plain = _are_plain(tensor, starts) & (not reduction)
-        for box in np.flatnonzero(~plain).tolist():
-            index, offsets = _elements_inside(tensor, starts[box].tolist(), int(inside[box]))
-            _store_elements(memory, instruction, tensor, index, places[box] + offsets, reduction)
-        for these, offsets in _by_offsets(tensor, inside, plain):
-            chunks = memory.shared.view(CHUNK)[(places[these] >> 4)[:, None] + offsets]
-            windows, index = _windows(tensor, starts[these])
-            windows[index] = chunks.reshape(len(these), *windows.shape[tensor.axes :])
-        _tell(memory, instruction, tensor, starts, "write", 0)
+        starts = boxes.starts[boxes.which == number]
+        before = starts[starts.min(axis=1) < 0]
+        if len(before):
+            raise PtxlabError(
+                f"the box starts at {tuple(before[0].tolist())}: a store that begins before the array is an "
+                "illegal instruction on an H200, while a load is not"
+            )
+
+
+def _store_rows(memory: Memory, boxes: _PlacedBoxes) -> None:
+    """`tile::scatter4`: four rows into an array; what lies outside of it is left out."""
+    tensor = boxes.tensor
+    unsigned = UNSIGNED[8 * tensor.array.itemsize]
+    view: NDArray[Any] = tensor.array.view(unsigned)
+    for box in boxes:
+        *rows, column = box.start
+        columns = column + np.arange(tensor.box[-1])
+        within = (columns >= 0) & (columns < tensor.array.shape[1])
+        for number, row in enumerate(reversed(rows)):
+            if 0 <= row < tensor.array.shape[0]:
+                content = memory.shared[box.place + _row_places(tensor, number, box.address)]
+                view[row, columns[within]] = content.view(unsigned)[within]
+
+
+def _store_pixels(memory: Memory, boxes: _PlacedBoxes, tensor: Im2colMap) -> None:
+    """Columns of pixels into an array; what lies outside of it is left out."""
+    unsigned = UNSIGNED[8 * tensor.array.itemsize]
+    view: NDArray[Any] = tensor.array.view(unsigned)
+    row_bytes = tensor.box[1] * tensor.array.itemsize
+    for box in boxes:
+        pixels, within = tensor.pixels(tuple(box.start))
+        channels = box.start[-1] + np.arange(tensor.box[1])
+        chosen = (channels >= 0) & (channels < tensor.array.shape[-1])
+        for pixel in np.flatnonzero(within).tolist():
+            at = places_of(tensor, pixel * tensor.pitch + np.arange(row_bytes), box.address)
+            content = memory.shared[box.place + at].view(unsigned)
+            view[(*pixels[pixel], channels[chosen])] = content[chosen]
+
+
+def _store(memory: Memory, instruction: Instruction, boxes: _PlacedBoxes, reduction: str) -> None:
+    """Boxes that lie inside of an array, or are combined with what is there."""
+    tensor, starts, places = boxes.tensor, boxes.starts, boxes.places
+    plain = _are_plain(tensor, starts) & (not reduction)
+    for box in np.flatnonzero(~plain).tolist():
+        index, offsets = _elements_inside(tensor, starts[box].tolist(), int(boxes.addresses[box]))
+        _store_elements(memory, instruction, tensor, index, places[box] + offsets, reduction)
+    for these, offsets in _by_offsets(tensor, boxes.addresses, plain):
+        chunks = memory.shared.view(CHUNK)[(places[these] >> 4)[:, None] + offsets]
+        windows, index = _windows(tensor, starts[these])
+        windows[index] = chunks.reshape(len(these), *windows.shape[tensor.axes :])
 
 
 def _store_part(
@@ -361,15 +390,5 @@ def _reduced(
             f"{instruction.where}: {instruction.opcode} is an illegal instruction with elements of type "
             f"{tensor.data_type}; .{reduction} takes {listing(types, 8)}"
         )
-    if reduction in _BITWISE:
-        return np.asarray(_BITWISE[reduction](old, values))
-    if reduction == "inc":
-        return np.where(old >= values, np.uint32(0), old + np.uint32(1))
-    if reduction == "dec":
-        return np.where((old == 0) | (old > values), values, old - np.uint32(1))
-    type_name = _TYPES[tensor.data_type]
-    rounding = "rn." if "f" in type_name and reduction == "add" else ""
-    scalar = operation(f"{reduction}.{rounding}{type_name}")
-    if scalar is None:
-        raise PtxlabError(f"{instruction.where}: {instruction.opcode} is not simulated yet")
-    return np.asarray(scalar.function(old, values))
+    combine = combination(instruction, reduction, _TYPES[tensor.data_type], "shared")  # without flushing
+    return combine(old, values)
