@@ -22,7 +22,8 @@ from ..isa.transfer import TransferForm
 from ..memory import SWIZZLES, Conflicts, Descriptor, Tile, conflicts, descriptor
 from ..memory.banks import transfer_conflicts
 from ..memory.descriptors import swizzled
-from ..views.bank_pictures import accesses, slice_bytes, slices
+from ..views.bank_pictures import accesses
+from ..views.tile_pictures import slice_bytes, slices
 from . import tcgen05
 from .names import TCGEN05_PARTS, find_operand
 from .output import Style, as_json, as_text, check_no_title

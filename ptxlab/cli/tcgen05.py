@@ -11,8 +11,8 @@ from ..gpu.codegen import declarations, ptx_line, ptx_module, source, statement
 from ..isa.parse import parse_any
 from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma
 from ..memory.tensor_tiles import shared_tile
-from ..views.fragment_pictures import tile
 from ..views.tensor_tables import shared_operand, tensor_tile, transposing
+from ..views.tile_pictures import operand_tile
 from .names import ALIASES, TCGEN05_PARTS
 from .output import Style, as_csv, as_json, as_markdown, as_text, sparse_places_text
 from .streams import Utf8
@@ -202,7 +202,7 @@ def _tile(form: Tcgen05Form, name: str, args: argparse.Namespace, style: Style) 
     if args.format == "svg":
         if memory.major == "MN":
             raise PtxlabError("--svg: a picture has K-major tiles; without it there is a table")
-        picture = tile(form, operand, args.swizzle).with_title(not args.no_title)
+        picture = operand_tile(form, operand, args.swizzle).with_title(not args.no_title)
         return Utf8(picture.svg().rstrip("\n"))
     if args.format in ("csv", "json"):
         elements = tensor_tile(form, name, args.swizzle)

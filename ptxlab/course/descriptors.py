@@ -13,10 +13,9 @@ from ..instruction import mma_instruction
 from ..memory import Descriptor, Tile, descriptor, scale_offset, tensor_map, weight_order
 from ..memory.descriptors import swizzled
 from ..views import Cell, Grid, Header, Picture
-from ..views.fragment_pictures import core_matrix_tint
+from ..views.colours import PIECE_HUES, core_matrix_tint
 from ..views.grid import numbered_grid
 from ..views.labels import index_range
-from ..views.memory_pictures import PIECE_HUES
 from .checking import exercise, judge, whole_number_set, whole_numbers, whole_result_of
 
 #: Bytes of a 16-byte piece, of a line of all banks, of an atom of the 128-byte swizzle.

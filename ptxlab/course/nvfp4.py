@@ -16,9 +16,9 @@ from ..memory.scales import tile_scales
 from ..simulation import Simulation
 from ..views import Cell, Grid, Header, Picture
 from ..views.charts import bars, table
+from ..views.colours import PIECE_HUES
 from ..views.grid import State
 from ..views.labels import index_range, number_text
-from ..views.memory_pictures import PIECE_HUES
 from .block_scaling import error
 from .kernel_reading import Reading, Stop, reading
 from .reader_kernels import recorded

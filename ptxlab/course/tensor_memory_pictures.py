@@ -12,9 +12,9 @@ from ..isa.tensor_memory import COLUMNS, DATA_PATHS, LANES, DataPath, accessible
 from ..isa.zero_column_mask import ZeroColumnMask
 from ..views import Cell, Grid, Header, Picture, tensor_registers
 from ..views.charts import bars, table
+from ..views.colours import PIECE_HUES
 from ..views.grid import State
 from ..views.labels import index_range
-from ..views.memory_pictures import PIECE_HUES
 from .kernel_reading import Reading, Stop, reading
 
 __all__ = [

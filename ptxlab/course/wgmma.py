@@ -9,7 +9,7 @@ from ..isa.catalog import mma_forms
 from ..memory import SWIZZLES, Tile
 from ..views import Cell, Grid, Header, Picture
 from ..views.charts import bars, table
-from ..views.fragment_pictures import core_matrix_tint
+from ..views.colours import core_matrix_tint
 from ..views.labels import index_range
 from .checking import exercise, function_table, judge, whole_numbers
 

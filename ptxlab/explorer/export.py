@@ -26,7 +26,7 @@ from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import LANES
 from ..numerics.steps import Trace
 from ..views import Picture
-from ..views.matrix_pictures import Colour
+from ..views.colours import Colour
 from .fills import random_range
 from .masks import MASKS
 from .matrices import Matrices, Product, option_names

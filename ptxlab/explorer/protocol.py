@@ -25,9 +25,8 @@ from ..isa.targets import GENERATIONS
 from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import LANES, TensorOperand
 from ..views import Grid, Picture, palette
-from ..views.fragment_pictures import bank_key, bank_tint, colour_key, core_matrix_tint
+from ..views.colours import bank_key, bank_tint, colour_key, colour_keys, core_matrix_tint
 from ..views.labels import layout_note
-from ..views.matrix_pictures import colour_keys
 from ..views.places import copies_note, selected_by
 from . import edits
 from .fills import patterns

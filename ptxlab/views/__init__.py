@@ -10,15 +10,16 @@ First come plain data (`Table`, `Picture`), then whoever shows them: a notebook,
 'A of mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32'
 """
 
-from .bank_pictures import banks, tile
+from .bank_pictures import banks
 from .catalog_tables import counts, forms, types
 from .explain import explain
 from .facts import cpp, cute, evidence, facts, target_of
-from .fragment_pictures import fragment, metadata, scales
+from .fragment_pictures import fragment
 from .grid import Cell, Grid, Header
 from .instruction_descriptor_picture import instruction_descriptor
+from .matrix_descriptor_picture import descriptor
 from .matrix_pictures import values
-from .memory_pictures import descriptor, swizzle, swizzle_bits
+from .metadata_picture import metadata
 from .models import model_table, model_words, rule_words
 from .nibble_picture import nibble
 from .picture import Picture
@@ -27,8 +28,9 @@ from .product_picture import product
 from .register_pictures import lane, registers
 from .repack_picture import repack
 from .run_picture import runs
-from .scale_picture import scale_tile
+from .scale_pictures import scale_tile, scales
 from .shared_memory_pictures import box, bytes_read
+from .swizzle_pictures import swizzle, swizzle_bits
 from .table import Table, grid_table
 from .tensor_pictures import (
     data_paths,
@@ -45,6 +47,7 @@ from .tensor_tables import (
     tensor_sparse_where,
     tensor_where,
 )
+from .tile_pictures import tile
 from .trace_picture import TraceView, trace
 
 __all__ = [

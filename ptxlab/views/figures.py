@@ -27,21 +27,25 @@ from . import (
     format_picture,
     fragment_pictures,
     instruction_descriptor_picture,
+    matrix_descriptor_picture,
     matrix_pictures,
-    memory_pictures,
+    metadata_picture,
     nibble_picture,
     product_picture,
     register_pictures,
     repack_picture,
     run_picture,
-    scale_picture,
+    scale_pictures,
     shared_memory_pictures,
+    swizzle_pictures,
     tensor_pictures,
+    tile_pictures,
     trace_picture,
 )
 from . import throughput as throughput_charts
+from .colours import TileColour
 from .figure_files import save
-from .fragment_pictures import Label, TileColour
+from .fragment_pictures import Label
 from .named_picture import named_picture
 from .picture import Picture, require_plotly
 
@@ -133,7 +137,7 @@ def descriptor(number: int, *, title: bool = True) -> Figure:
     >>> print(descriptor(tile.descriptor(0x400)).data[1].text[0, 31].replace("<br>", "; "))   # bit 0
     start address, bits [13..0]; 0x40: byte 0x400
     """
-    return chart(memory_pictures.descriptor(number), title=title)
+    return chart(matrix_descriptor_picture.descriptor(number), title=title)
 
 
 def banks(access: Conflicts, colour: str = "lane", *, counts: bool = False, title: bool = True) -> Figure:
@@ -157,7 +161,7 @@ def tile(layout: Tile, k: int | None = None, colour: str = "core matrix", *, tit
     >>> figure.layout.meta["subtitle"].split("; ")[1]
     'LBO 16, SBO 1024 bytes'
     """
-    return chart(bank_pictures.tile(layout, k, colour), title=title)
+    return chart(tile_pictures.tile(layout, k, colour), title=title)
 
 
 def repack(
@@ -183,7 +187,7 @@ def swizzle(width: int = 128, piece: int | None = None, *, title: bool = True) -
     >>> figure.layout.meta["subtitle"].rpartition("; ")[2]
     'reading one takes 4 passes without swizzle, 1 with it'
     """
-    return chart(memory_pictures.swizzle(width, piece), title=title)
+    return chart(swizzle_pictures.swizzle(width, piece), title=title)
 
 
 def swizzle_bits(address: int, width: int = 128, *, title: bool = True) -> Figure:
@@ -192,7 +196,7 @@ def swizzle_bits(address: int, width: int = 128, *, title: bool = True) -> Figur
     >>> swizzle_bits(0x4A0, 64).layout.meta["title"]
     '0x4a0 under the 64-byte swizzle: 0x4b0'
     """
-    return chart(memory_pictures.swizzle_bits(address, width), title=title)
+    return chart(swizzle_pictures.swizzle_bits(address, width), title=title)
 
 
 @_figure_of(shared_memory_pictures.bytes_read)
@@ -276,7 +280,7 @@ def scale_tile(row: int | None = None, *, title: bool = True) -> Figure:
     >>> scale_tile(row=37).data[1].text[5, 6]
     'row 37, scale 2<br>byte 0x56 of shared memory'
     """
-    return chart(scale_picture.scale_tile(row), title=title)
+    return chart(scale_pictures.scale_tile(row), title=title)
 
 
 def instruction_descriptor(
@@ -335,7 +339,7 @@ def fragment(
     return chart(picture, title=title)
 
 
-@_figure_of(fragment_pictures.metadata)
+@_figure_of(metadata_picture.metadata)
 def metadata() -> None:
     """Which bits of which lane describe each chunk of a sparse A; with nibbles, also the columns they keep.
 
@@ -388,7 +392,7 @@ def lane() -> None:
     """
 
 
-@_figure_of(fragment_pictures.scales)
+@_figure_of(scale_pictures.scales)
 def scales() -> None:
     """Which byte of which lane scales each block, under these selectors; with scales, also their values.
 

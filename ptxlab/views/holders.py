@@ -13,13 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 from .._util.arguments import as_index, as_int, is_a
 from ..errors import PtxlabError, listing, quoted
 from ..isa.form import Form
+from ..isa.layout import Layout
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
 from ..isa.parse import parse_any
 from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
 from ..isa.tensor_memory import LANES, TensorOperand
 from .grid import Header
-from .labels import bit_range, index_range, owners
+from .labels import bit_range, index_range
 
 __all__ = [
     "AnyOperand",
@@ -30,8 +31,11 @@ __all__ = [
     "form_name",
     "holders",
     "k_headers",
+    "lane_runs",
     "one_matrix",
+    "owners",
     "product_operand",
+    "warp_notes",
 ]
 
 #: The instructions that multiply matrices, and their operands: in lanes, in shared or in tensor memory.
@@ -107,6 +111,15 @@ def k_headers(noun: str, count: int, length: int) -> tuple[Header, ...]:
     return tuple(Header(i, 1, (f"{noun} {i}", f"k {index_range(i * length, length)}")) for i in range(count))
 
 
+def warp_notes(rows: range, warp: int | None) -> tuple[str, ...]:
+    """A note on the warp that is shown, where it is only one."""
+    if warp is None:
+        return ()
+    warp = as_int(warp, "warp")
+    lanes = index_range(32 * warp, 32)
+    return (f"warp {warp}: lanes {lanes}, rows {index_range(rows.start, len(rows))}",)
+
+
 def one_matrix(op: AnyOperand, matrix: ArrayLike) -> NDArray[Any]:
     """A matrix for a picture: values of an operand, without batch axes."""
     array = op.check_matrix(matrix)
@@ -115,6 +128,32 @@ def one_matrix(op: AnyOperand, matrix: ArrayLike) -> NDArray[Any]:
             f"{op.name}: found shape {array.shape}; a picture shows one matrix, {op.shape[0]}x{op.shape[1]}"
         )
     return array
+
+
+def owners(layout: Layout, copy: int = 0) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The lane, and the element in it, that hold each place of the matrix."""
+    lane, element = np.divmod(layout.scatter(copy), layout.elements)
+    return lane, element
+
+
+def lane_runs(lane: NDArray[np.int64], element: NDArray[np.int64]) -> list[tuple[int, int, int, int]]:
+    """Neighbours that one lane holds as consecutive elements, as (row, column, height, width).
+
+    They lie along a row, or, where no row has any (B), along a column.
+    """
+    along = _row_runs(lane, element)
+    if any(width > 1 for _, _, _, width in along):
+        return along
+    return [(row, column, height, width) for column, row, width, height in _row_runs(lane.T, element.T)]
+
+
+def _row_runs(lane: NDArray[np.int64], element: NDArray[np.int64]) -> list[tuple[int, int, int, int]]:
+    joined = (lane[:, 1:] == lane[:, :-1]) & (element[:, 1:] == element[:, :-1] + 1)
+    spans = []
+    for row, links in enumerate(joined):
+        starts = [0, *(int(i) + 1 for i in np.flatnonzero(~links)), lane.shape[1]]
+        spans += [(row, start, 1, stop - start) for start, stop in pairwise(starts)]
+    return spans
 
 
 @dataclass(frozen=True)

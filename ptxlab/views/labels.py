@@ -1,15 +1,13 @@
-"""Short labels that tables and pictures share, and who holds what of a layout."""
+"""Short labels that tables and pictures share: ranges, names of elements, numbers, notes on layouts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..isa.form import Form
-from ..isa.layout import Layout
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
 from ..isa.transfer import TransferForm
@@ -20,8 +18,6 @@ __all__ = [
     "index_range",
     "layout_note",
     "number_text",
-    "owners",
-    "runs",
 ]
 
 #: What ldmatrix makes of elements narrower than a byte, by their format in memory.
@@ -70,32 +66,6 @@ def layout_note(ins: Form, op: Operand) -> str:
     if isinstance(ins, MmaForm) and ins.mma_count > 1:
         return "the matrices of four independent MMAs, one for each quad pair of lanes"
     return "each element in a byte of its own" if op.container else ""
-
-
-def owners(layout: Layout, copy: int = 0) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The lane, and the element in it, that hold each place of the matrix."""
-    lane, element = np.divmod(layout.scatter(copy), layout.elements)
-    return lane, element
-
-
-def runs(lane: NDArray[np.int64], element: NDArray[np.int64]) -> list[tuple[int, int, int, int]]:
-    """Neighbours that one lane holds as consecutive elements, as (row, column, height, width).
-
-    They lie along a row, or, where no row has any (B), along a column.
-    """
-    along = _row_runs(lane, element)
-    if any(width > 1 for _, _, _, width in along):
-        return along
-    return [(row, column, height, width) for column, row, width, height in _row_runs(lane.T, element.T)]
-
-
-def _row_runs(lane: NDArray[np.int64], element: NDArray[np.int64]) -> list[tuple[int, int, int, int]]:
-    joined = (lane[:, 1:] == lane[:, :-1]) & (element[:, 1:] == element[:, :-1] + 1)
-    spans = []
-    for row, links in enumerate(joined):
-        starts = [0, *(int(i) + 1 for i in np.flatnonzero(~links)), lane.shape[1]]
-        spans += [(row, start, 1, stop - start) for start, stop in pairwise(starts)]
-    return spans
 
 
 def _as_number(value: ArrayLike) -> int | float:

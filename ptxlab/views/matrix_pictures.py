@@ -18,32 +18,19 @@ from ..isa.operand import Operand
 from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import TensorOperand
 from ..memory import Tile
-from .fragment_pictures import (
-    BANK_COLOURS,
-    bank_key,
-    bank_tint,
-    colour_key,
-    core_matrix_tint,
-    lane_colour_notes,
-    metadata,
-    tensor_colour_notes,
-    warp_notes,
-)
+from .colours import Colour, bank_tint, colour_keys, colour_notes, core_matrix_tint, warp_tint
 from .grid import Box, Cell, Grid, Header, State, as_part, clipped, headers
-from .holders import AnyOperand, Holders, Product, as_product, form_name, holders, product_operand
+from .holders import AnyOperand, Holders, Product, as_product, form_name, holders, product_operand, warp_notes
 from .labels import index_range, number_text
+from .metadata_picture import metadata
 from .picture import Picture
 
 __all__ = [
     "NOT_STORED",
-    "Colour",
     "Shown",
     "ValueMatrix",
     "as_marks",
     "check_options",
-    "colour_keys",
-    "colour_notes",
-    "colour_of_warp",
     "holder_note",
     "labels_fit",
     "value_matrix",
@@ -52,15 +39,11 @@ __all__ = [
 
 #: What stands in a cell.
 Shown = Literal["value", "hex", "binary", "lane"]
-#: What its colour says; "auto" is the lane, or the core matrix in shared memory, or the value where there are
-#: too many cells for labels.
-Colour = Literal["auto", "lane", "register", "warp", "value", "nothing", "core matrix", "bank"]
 
 NOT_STORED = "·"  # the label of an element of sparse A that is not stored
 _NOBREAK = "\N{NO-BREAK SPACE}"
 _MOST_CELLS, _MOST_LETTERS = 2048, 400  # with more cells, or wider rows, labels no longer fit a page
 _MANY = 2048  # elements of which the largest percent have one colour
-_WARP_COLOURS = (1, 29, 25, 17)  # blue, orange, green and purple among the colours of lanes
 
 
 @dataclass(frozen=True)
@@ -156,7 +139,7 @@ class ValueMatrix:
         if colour == "register":
             tints = self.held.words % 8 * 4 + 1
         elif colour == "warp":
-            tints = np.array(_WARP_COLOURS)[lanes // 32 % 4]
+            tints = np.array([warp_tint(warp) for warp in range(4)])[lanes // 32 % 4]
         else:
             tints = lanes
         return np.where(lanes < 0, -1, tints)
@@ -289,31 +272,6 @@ class ValueMatrix:
                 for head, column in zip(columns, part[1], strict=True)
             )
         return rows, columns
-
-
-def colour_keys(colour: Colour, words: int, lanes: int, *, tensor: bool = False) -> tuple[Grid, ...]:
-    """The key to colours by register, warp or bank, for so many registers and lanes.
-
-    In `tensor` memory, columns take the place of registers.
-    """
-    if colour == "register" and words:
-        noun = "columns" if tensor else "registers"
-        hues = range(min(words, 8))
-        numbers = [list(range(hue, words, 8)) for hue in hues]
-        texts = [str(each[0]) if len(each) == 1 else f"{each[0]}, {each[1]}" for each in numbers]
-        texts = [f"{text} ..." if len(each) > 2 else text for text, each in zip(texts, numbers, strict=True)]
-        tooltips = [f"{noun} {', '.join(map(str, each))}" for each in numbers]
-        return (colour_key(noun, texts, [hue * 4 + 1 for hue in hues], tooltips),)
-    if colour == "warp" and lanes > 32:
-        warps = range(min(lanes // 32, 4))
-        tooltips = [f"warp {warp}: lanes {32 * warp}..{32 * warp + 31}" for warp in warps]
-        return (colour_key("warps", [str(warp) for warp in warps], _WARP_COLOURS, tooltips),)
-    return (bank_key(),) if colour == "bank" else ()
-
-
-def colour_of_warp(warp: int) -> int:
-    """The lane whose colour a warp has."""
-    return _WARP_COLOURS[warp % 4]
 
 
 def _state(owner: int, lane: int | None, marked: bool) -> State:
@@ -576,21 +534,3 @@ def _matrix_notes(numbers: ValueMatrix) -> list[str]:
     if numbers.not_stored.any():
         notes.append(f"{NOT_STORED}: a zero that is not stored")
     return notes
-
-
-def colour_notes(colour: Colour, lanes: int, *, tensor: bool = False) -> tuple[str, ...]:
-    """How the colours are read, for so many lanes, of a warp or a warpgroup or of `tensor` memory."""
-    if colour == "lane":
-        return tensor_colour_notes() if tensor else lane_colour_notes(lanes)
-    if colour == "register":
-        return ("hue: column of tensor memory % 8" if tensor else "hue: register % 8",)
-    if colour == "warp" and lanes > 32:
-        warps = "blue, orange, green, purple: warps 0 to 3"
-        return (f"{warps}, which may load and store there" if tensor else warps,)
-    if colour == "core matrix":
-        return ("a colour for each core matrix of shared memory: 8 rows or columns of 16 bytes",)
-    if colour == "bank":
-        return (BANK_COLOURS, "K-major, no swizzle")
-    if colour == "value":
-        return ("blue: below zero, vermilion: above",)
-    return ()

@@ -19,13 +19,16 @@ from ..isa.parse import parse_any
 from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
 from ..isa.transfer import TransferForm
 from ..numerics.trace import trace as trace_operands
-from .fragment_pictures import fragment, metadata, scales, tile
+from .fragment_pictures import fragment
 from .instruction_descriptor_picture import instruction_descriptor
 from .matrix_pictures import values
+from .metadata_picture import metadata
 from .picture import Picture
 from .product_picture import product
 from .register_pictures import lane, registers
+from .scale_pictures import scales
 from .tensor_pictures import tensor_memory, tensor_registers
+from .tile_pictures import operand_tile
 from .trace_picture import trace
 
 __all__ = ["named_picture"]
@@ -129,7 +132,7 @@ def _view_of_product(ins: MmaForm | Tcgen05Mma, name: str, *, has_numbers: bool)
         operand = {"C": "D", "stored": "A"}.get(name, name)
         if operand in ins.tensors:
             return _View(tensor_memory, {"ins": ins, "operand": operand})
-        return _View(tile, {"ins": ins, "op": ins.operands[operand]})
+        return _View(operand_tile, {"ins": ins, "op": ins.operands[operand]})
     if name == "stored":
         return _View(fragment, {"ins": ins, "name": "A"})
     dense = name == "A" and ins.sparse and ins.a.layout is not None

@@ -21,20 +21,17 @@ from ..isa.operands import Operands
 from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import LANES, TensorOperand
 from ..numerics.emulate import emulate
-from .fragment_pictures import fragment, lane_key
+from .colours import Colour, colour_keys, colour_notes, lane_key, warp_tint
+from .fragment_pictures import fragment
 from .grid import Box, Cell, Grid, Header, as_part, headers
 from .holders import Product, as_product, form_name, holders, product_operand
 from .labels import index_range
 from .matrix_pictures import (
     NOT_STORED,
-    Colour,
     Shown,
     ValueMatrix,
     as_marks,
     check_options,
-    colour_keys,
-    colour_notes,
-    colour_of_warp,
     labels_fit,
     value_matrix,
 )
@@ -421,7 +418,7 @@ def _tensor_grid(op: TensorOperand, lane: int | None) -> Grid:
             f"{cta}lanes {', '.join(index_range(int(lane), bottom - top) for lane in copies)}",
             f"columns {index_range(int(words[0]), int(words[-1] - words[0]) + 1)}",
         )
-        tint = colour_of_warp(first % LANES // 32)
+        tint = warp_tint(first % LANES // 32)
         cells.append(Cell(top, left, bottom - top, right - left, lines, tint))
         for row, column in itertools.product(range(top, bottom), range(left, right)):
             hover[row, column] = "\n".join((f"{op.name}[{row}][{column}]", *held.place(row, column)))

@@ -12,9 +12,10 @@ from .._util.arguments import as_int, is_a, is_name
 from ..errors import PtxlabError, listing, quoted
 from ..memory import Descriptor, TensorMap, Tile
 from ..memory import descriptor as decode
+from .colours import PIECE_HUES
 from .grid import Cell, Grid, Header, State, headers
 from .labels import index_range
-from .memory_pictures import PIECE_HUES, field_grid
+from .matrix_descriptor_picture import field_grid
 from .picture import Picture
 
 __all__ = ["box", "bytes_read"]

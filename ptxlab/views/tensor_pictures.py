@@ -17,8 +17,8 @@ from ..isa.parse import parse_any
 from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
 from ..isa.tensor_memory import DATA_PATHS, LANES, DataPath, TensorOperand
 from .grid import Box, Cell, Grid, Header, State, as_part, headers
-from .holders import holders
-from .labels import bit_range, element_names, index_range, number_text, owners, runs
+from .holders import holders, lane_runs, owners
+from .labels import bit_range, element_names, index_range, number_text
 from .picture import Picture
 from .table import Table
 
@@ -545,7 +545,7 @@ def tensor_registers(move: Tcgen05Transfer | str, thread: int | None = None, *, 
     layout = form.layout
     lanes, elements = owners(layout)
     halves = 2 if form.pack else 1
-    spans = runs(lanes, elements)
+    spans = lane_runs(lanes, elements)
     labelled = len(spans) <= _MOST_LABELS
     cells = []
     for row, column, height, width in spans:

@@ -1,4 +1,4 @@
-"""Scale factors of tcgen05: a 128x4 tile on its way to tensor memory, and whose scales lie where there."""
+"""Block scales: whose scales lie where, in registers or tensor memory, and a 128x4 tile on its way there."""
 
 from __future__ import annotations
 
@@ -12,16 +12,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._util.arguments import as_index
 from ..errors import PtxlabError
+from ..isa.mma import MmaForm
+from ..isa.modifiers import Modifiers
+from ..isa.operand import Operand
 from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import LANES, TensorOperand
 from ..memory.scales import scale_offset
-from .grid import Cell, Grid, Header, State, headers
-from .holders import Holders, form_name, holders, k_headers, one_matrix
+from .colours import lanes_read
+from .grid import Cell, Grid, Header, State, as_part, headers
+from .holders import Holders, Product, as_product, form_name, holders, k_headers, one_matrix, owners
 from .labels import bit_range, index_range, number_text
 from .picture import Picture
 from .tensor_pictures import tensor_memory
 
-__all__ = ["scale_tile", "tensor_scales"]
+__all__ = ["scale_tile", "scales"]
 
 _ROWS = 32  # of A, or columns of B, whose scales are in one column of tensor memory
 _MOST_LABELS = 300  # of single scales
@@ -136,14 +140,104 @@ def _scale_words(marked: int | None) -> Grid:
 # -- the scales of an instruction ------------------------------------------------------------------------
 
 
-def tensor_scales(
+def scales(
+    ins: Product | str,
+    scale_a: ArrayLike | None = None,
+    scale_b: ArrayLike | None = None,
+    *,
+    byte_id_a: int = 0,
+    thread_id_a: int = 0,
+    byte_id_b: int = 0,
+    thread_id_b: int = 0,
+    rows: range | None = None,
+    columns: range | None = None,
+    title: bool = True,
+) -> Picture:
+    """Which byte of which lane scales each block of A and of B, under the byte-id and thread-id selectors.
+
+    With scales, also their values. `rows` of A and `columns` of B show a part. Of tcgen05.mma, whose
+    descriptor has the ids, the bytes are those of tensor memory, 32 rows or columns in a cell; a part of at
+    most 300 scales shows each of them.
+
+    >>> import ptxlab
+    >>> qualifiers = "kind::mxf4.block_scale.scale_vec::2X"
+    >>> ins = ptxlab.instruction(f"mma.sync.aligned.m16n8k64.row.col.{qualifiers}.f32.e2m1.e2m1.f32.ue8m0")
+    >>> scales(ins, thread_id_a=1).grids[0].at(9, 0).text
+    'T7: [7..0]'
+    >>> ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::mxf4.block_scale", m=128, n=64)
+    >>> scales(ins).grids[0].at(69, 1).text   # rows 64 to 95 of A, second block
+    'column 2 [15..8]'
+    """
+    ins = as_product(ins)
+    if ins.scale_a is None or ins.scale_b is None or ins.scale_vec is None:
+        raise PtxlabError(f"{form_name(ins)} has no block scales; forms with .block_scale have")
+    part_a = as_part(rows, "rows", ins.scale_a.shape[0])
+    part_b = as_part(columns, "columns", ins.scale_b.shape[1])
+    ids = Modifiers(
+        byte_id_a=byte_id_a, thread_id_a=thread_id_a, byte_id_b=byte_id_b, thread_id_b=thread_id_b
+    )
+    if isinstance(ins, Tcgen05Mma):
+        if ids != Modifiers():
+            raise PtxlabError(
+                f"{ins.mnemonic}: its ids are in the descriptor, not arguments; "
+                "ins.with_descriptor(scale_a_id=..., scale_b_id=...) has others"
+            )
+        return _tensor_scales(ins, scale_a, scale_b, part_a, part_b).with_title(title)
+    ids = ins.check_modifiers(ids)
+    a, lanes_a = _scale_grids(ins, ins.scale_a, ids.byte_id_a, ids.thread_id_a, scale_a)
+    b, lanes_b = _scale_grids(ins, ins.scale_b, ids.byte_id_b, ids.thread_id_b, scale_b)
+    a, b = a.part(part_a, range(a.shape[1])), b.part(range(b.shape[0]), part_b)
+    notes = (
+        f"{ins.scale_a.dtype}, one byte for {ins.k // ins.scale_vec} elements along k",
+        "T<lane>: [bits] of its scale register",
+    )
+    return Picture(f"Block scales of {ins.mnemonic}", notes, (a, lanes_a, b, lanes_b)).with_title(title)
+
+
+def _scale_grids(
+    ins: MmaForm, op: Operand, byte: int, thread: int, scales: ArrayLike | None
+) -> tuple[Grid, Grid]:
+    """The scales of A or B, and the lanes that hold them."""
+    if op.layout is None or ins.scale_vec is None:
+        raise PtxlabError(f"{ins.mnemonic} has no block scales in registers")
+    matrix = "A" if op.name == "SFA" else "B"
+    register = f"scale-{matrix.lower()}-data"
+    values = None if scales is None else one_matrix(op, scales)
+    lanes, elements = owners(op.layout, thread * (4 // ins.scale_vec) + byte // ins.scale_vec)
+    length = ins.k // ins.scale_vec
+    cells, hover = [], np.empty(op.shape, dtype=object)
+    for row, column in np.ndindex(*op.shape):
+        lane, element = int(lanes[row, column]), int(elements[row, column])
+        place = op.place(lane, element)
+        bits = bit_range(place.low, place.high)
+        scaled = f"A[{row}]" if matrix == "A" else f"column {column} of B"
+        block = index_range((column if matrix == "A" else row) * length, length)
+        lines, by = [f"T{lane}: {bits}"], ""
+        if values is not None:
+            number = number_text(values[row, column], 6)
+            lines.append(number)
+            by = f" by {number}"
+        cells.append(Cell(row, column, 1, 1, tuple(lines), lane))
+        hover[row, column] = (
+            f"scales {scaled}, k {block}{by}\nlane {lane}, byte {element} (bits {bits}) of {register}"
+        )
+    blocks = k_headers("block", ins.scale_vec, length)
+    rows, columns, axes = blocks, headers(op.shape[1], 1), ("", "n")
+    if matrix == "A":
+        rows, columns, axes = headers(op.shape[0], 1), blocks, ("m", "")
+    title = f"{register}: byte-id {byte}, thread-id {thread}"
+    grid = Grid(op.shape, tuple(cells), hover, rows, columns, axes, title, op.name, new_line=matrix == "B")
+    return grid, lanes_read(lanes, f"lanes read for {matrix}")
+
+
+def _tensor_scales(
     ins: Tcgen05Mma, scale_a: ArrayLike | None, scale_b: ArrayLike | None, rows: range, columns: range
 ) -> Picture:
     """Which scale belongs to which block of A and of B, and where it is in tensor memory.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::mxf4.block_scale", m=128, n=64)
-    >>> part = tensor_scales(ins, np.ones((128, 2)), None, range(37, 39), range(64))
+    >>> part = _tensor_scales(ins, np.ones((128, 2)), None, range(37, 39), range(64))
     >>> part.grids[0].at(0, 1).text
     'lane 5, column 1, [15..8] 1'
     """

@@ -1,0 +1,177 @@
+"""What colours say: which lane's colour a cell has, keys to the colours, and notes on how they are read.
+
+A cell names its colour by a lane; registers, warps, banks and core matrices borrow the colours of lanes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..memory import BANKS
+from .grid import Cell, Grid, Header, headers
+from .labels import index_range
+
+__all__ = [
+    "BANK_COLOURS",
+    "PIECE_HUES",
+    "Colour",
+    "TileColour",
+    "bank_key",
+    "bank_tint",
+    "colour_key",
+    "colour_keys",
+    "colour_notes",
+    "core_matrix_tint",
+    "lane_colour_notes",
+    "lane_key",
+    "lanes_read",
+    "warp_tint",
+]
+
+#: What the colours of a matrix say; "auto" is the lane, or the core matrix in shared memory, or the value
+#: where there are too many cells for labels.
+Colour = Literal["auto", "lane", "register", "warp", "value", "nothing", "core matrix", "bank"]
+#: What the colours of an operand in shared memory say; "auto" is the core matrix.
+TileColour = Literal["auto", "core matrix", "bank"]
+
+#: How the colours of lanes are read.
+_LANE_COLOURS = "hue: lane / 4, shade: lane % 4"
+#: How the colours of banks are read.
+BANK_COLOURS = "hue: bank / 4, for a tile that starts at bank 0"
+#: Hues of the pieces of a row, as groups of lanes; grey, which also means empty, is the last.
+PIECE_HUES = (0, 7, 6, 4, 2, 3, 5, 1)
+#: Lanes whose colours warps have: blue, orange, green, purple.
+_WARP_COLOURS = (1, 29, 25, 17)
+
+
+def bank_tint(offset: int) -> int:
+    """The lane whose colour the 16 bytes at an offset have: a hue for each 4 banks."""
+    return offset // 16 % 8 * 4 + 1
+
+
+def core_matrix_tint(group: int, piece: int) -> int:
+    """The lane whose colour a core matrix has: a hue for each 8 rows, a shade for each 16 bytes."""
+    return group % 8 * 4 + piece % 4
+
+
+def warp_tint(warp: int) -> int:
+    """The lane whose colour a warp has."""
+    return _WARP_COLOURS[warp % 4]
+
+
+# -- keys -----------------------------------------------------------------------------------------------
+
+
+def colour_key(title: str, texts: Sequence[str], tints: Sequence[int], tooltips: Sequence[str]) -> Grid:
+    """A key to colours: a cell for each, in one row."""
+    cells = tuple(
+        Cell(0, column, 1, 1, (text,), tint)
+        for column, (text, tint) in enumerate(zip(texts, tints, strict=True))
+    )
+    count = len(cells)
+    hover = np.array(tooltips, dtype=object).reshape(1, count)
+    rows, columns = (Header(0, 1, ()),), (Header(0, count, ()),)
+    return Grid((1, count), cells, hover, rows, columns, title=title, name="key", new_line=True)
+
+
+def bank_key() -> Grid:
+    """The key to colours by bank.
+
+    >>> bank_key().at(0, 7).text
+    '28..31'
+    """
+    offsets = range(0, 4 * BANKS, 16)
+    texts = [index_range(offset // 4, 4) for offset in offsets]
+    return colour_key(
+        "banks", texts, [bank_tint(offset) for offset in offsets], [f"banks {t}" for t in texts]
+    )
+
+
+def lane_key(count: int = 32, *, tensor: bool = False) -> Grid:
+    """The key to the colours: 8 groups of 4 lanes; a warpgroup of 128 lanes repeats them in every warp.
+
+    Those of `tensor` memory are named by their numbers, and repeat too.
+
+    >>> lane_key().at(1, 5).text, lane_key(tensor=True).at(1, 5).text
+    ('T21', '21')
+    """
+    prefix = "" if tensor else "T"
+    cells = tuple(Cell(lane % 4, lane // 4, 1, 1, (f"{prefix}{lane}",), lane) for lane in range(32))
+    texts = [f"lane {lane}: group {lane // 4}, thread {lane % 4}" for lane in range(32)]
+    title = "lanes" if count == 32 else "lanes of a warp"
+    if tensor:
+        texts = [f"lanes {lane}, {lane + 32}, {lane + 64}, {lane + 96}" for lane in range(32)]
+        title = "lanes of tensor memory"
+    hover = np.array(texts, dtype=object).reshape(8, 4).T
+    if tensor:
+        rows, columns = (Header(0, 4, ()),), (Header(0, 8, ()),)
+        return Grid((4, 8), cells, hover, rows, columns, title=title, name="lanes")
+    return Grid((4, 8), cells, hover, headers(4, 1), headers(8, 1), ("thread", "group"), title, "lanes")
+
+
+def lanes_read(lanes: NDArray[np.int64], title: str) -> Grid:
+    """The 32 lanes as 8 groups of 4, those that are read in colour."""
+    read = set(lanes.ravel().tolist())
+    cells = tuple(
+        Cell(lane // 4, lane % 4, 1, 1, (f"T{lane}",), lane if lane in read else None) for lane in range(32)
+    )
+    texts = [f"lane {lane} is {'read' if lane in read else 'not read'}" for lane in range(32)]
+    hover = np.array(texts, dtype=object).reshape(8, 4)
+    return Grid((8, 4), cells, hover, headers(8, 1), headers(4, 1), ("group", "thread"), title, "lanes")
+
+
+def colour_keys(colour: Colour, words: int, lanes: int, *, tensor: bool = False) -> tuple[Grid, ...]:
+    """The key to colours by register, warp or bank, for so many registers and lanes.
+
+    In `tensor` memory, columns take the place of registers.
+    """
+    if colour == "register" and words:
+        noun = "columns" if tensor else "registers"
+        hues = range(min(words, 8))
+        numbers = [list(range(hue, words, 8)) for hue in hues]
+        texts = [str(each[0]) if len(each) == 1 else f"{each[0]}, {each[1]}" for each in numbers]
+        texts = [f"{text} ..." if len(each) > 2 else text for text, each in zip(texts, numbers, strict=True)]
+        tooltips = [f"{noun} {', '.join(map(str, each))}" for each in numbers]
+        return (colour_key(noun, texts, [hue * 4 + 1 for hue in hues], tooltips),)
+    if colour == "warp" and lanes > 32:
+        warps = range(min(lanes // 32, 4))
+        tooltips = [f"warp {warp}: lanes {32 * warp}..{32 * warp + 31}" for warp in warps]
+        return (colour_key("warps", [str(warp) for warp in warps], _WARP_COLOURS, tooltips),)
+    return (bank_key(),) if colour == "bank" else ()
+
+
+# -- notes ----------------------------------------------------------------------------------------------
+
+
+def colour_notes(colour: Colour, lanes: int, *, tensor: bool = False) -> tuple[str, ...]:
+    """How the colours are read, for so many lanes, of a warp or a warpgroup or of `tensor` memory."""
+    if colour == "lane":
+        return _tensor_colour_notes() if tensor else lane_colour_notes(lanes)
+    if colour == "register":
+        return ("hue: column of tensor memory % 8" if tensor else "hue: register % 8",)
+    if colour == "warp" and lanes > 32:
+        warps = "blue, orange, green, purple: warps 0 to 3"
+        return (f"{warps}, which may load and store there" if tensor else warps,)
+    if colour == "core matrix":
+        return ("a colour for each core matrix of shared memory: 8 rows or columns of 16 bytes",)
+    if colour == "bank":
+        return (BANK_COLOURS, "K-major, no swizzle")
+    if colour == "value":
+        return ("blue: below zero, vermilion: above",)
+    return ()
+
+
+def lane_colour_notes(lanes: int) -> tuple[str, ...]:
+    """How the colours of lanes are read, in a warp or in a warpgroup."""
+    if lanes > 32:
+        return _LANE_COLOURS, "the lanes of every warp have the same colours"
+    return (_LANE_COLOURS,)
+
+
+def _tensor_colour_notes() -> tuple[str, ...]:
+    """How the colours of lanes of tensor memory are read."""
+    return "hue: lane of tensor memory / 4, shade: lane % 4", "the same in every 32 lanes"

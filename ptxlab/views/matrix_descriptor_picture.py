@@ -1,0 +1,180 @@
+"""The bits of a 64-bit matrix descriptor, of wgmma or of tcgen05, and what its fields say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._util.arguments import as_int
+from ..errors import PtxlabError, quoted
+from ..memory import SWIZZLES
+from ..memory.descriptors import TCGEN05_SWIZZLES
+from .grid import Cell, Grid, Header, State
+from .labels import bit_range
+from .picture import Picture
+
+__all__ = ["descriptor", "field_grid"]
+
+
+@dataclass(frozen=True)
+class _Field:
+    """Bits of a descriptor; `hue` is a lane of their colour, None where the bits are not used."""
+
+    name: tuple[str, ...]
+    low: int
+    bits: int
+    hue: int | None = None
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.name) or "not used"
+
+    def value(self, number: int) -> int:
+        return number >> self.low & (1 << self.bits) - 1
+
+    def meaning(self, number: int) -> str:
+        """What the field says, in few letters."""
+        value = self.value(number)
+        if self.hue is None:
+            return ""
+        if self.bits in (14, 15):  # units of 16 bytes
+            return f"{16 * value} bytes" if self.low else f"byte 0x{16 * value:x}"
+        if self.low == 62:
+            width = next(width for width, code in SWIZZLES.items() if code == value)
+            return f"{width} B" if width else "none"
+        if self.low == 61:
+            width, chunk = next((key for key, code in TCGEN05_SWIZZLES.items() if code == value), (0, 0))
+            if not width:
+                return "none"
+            return f"{width} B" if chunk == 16 else f"{width} B/{chunk}"
+        return str(value)
+
+
+#: PTX ISA, "Matrix Descriptor Format", highest bits first.
+_FIELDS = (
+    _Field(("swizzle",), 62, 2, 14),
+    _Field((), 52, 10),
+    _Field(("base", "offset"), 49, 3, 18),
+    _Field((), 46, 3),
+    _Field(("stride", "offset"), 32, 14, 29),
+    _Field((), 30, 2),
+    _Field(("leading", "offset"), 16, 14, 25),
+    _Field((), 14, 2),
+    _Field(("start", "address"), 0, 14, 2),
+)
+
+
+#: The same of tcgen05, whose bits 46 to 48 say 1.
+_TCGEN05_FIELDS = (
+    _Field(("swizzle",), 61, 3, 14),
+    _Field((), 53, 8),
+    _Field(("LBO", "mode"), 52, 1, 22),
+    _Field(("base", "offset"), 49, 3, 18),
+    _Field(("version",), 46, 3, 10),
+    _Field(("stride", "offset"), 32, 14, 29),
+    _Field((), 31, 1),
+    _Field(("leading", "offset"), 16, 15, 25),
+    _Field((), 15, 1),
+    _Field(("start", "address"), 0, 15, 2),
+)
+
+
+_HEADING = len("swizzle")  # letters over two bits, so that the columns of both halves are equally wide
+
+
+def descriptor(number: int) -> Picture:
+    """A 64-bit matrix descriptor: its bits, the fields that they form, and what each field says.
+
+    It is one of wgmma or, if bits 46 to 48 say 1, of tcgen05.
+
+    >>> picture = descriptor(0x4000_0010_0008_0040)
+    >>> [cell.text for grid in picture.grids for cell in grid.cells if cell.row == 2 and cell.text]
+    ['128 B', '0', '256 bytes', '128 bytes', 'byte 0x400']
+    """
+    number = as_int(number, "descriptor")
+    if not 0 <= number < 1 << 64:
+        raise PtxlabError(f"descriptor {quoted(number)}: it is a number of 64 bits")
+    fields = _TCGEN05_FIELDS if number >> 46 & 7 == 1 else _FIELDS
+    halves = tuple(_descriptor_half(number, low, fields) for low in (32, 0))
+    notes = (
+        "upper 32 bits above, lower 32 bits below",
+        "second row: the field as a number; third row: what it says",
+        "addresses and offsets count units of 16 bytes",
+    )
+    return Picture(f"Matrix descriptor 0x{number:016x}", notes, halves)
+
+
+def _descriptor_half(number: int, low: int, fields: Sequence[_Field]) -> Grid:
+    """32 bits from `low` on, the highest on the left."""
+    cells: list[Cell] = []
+    hover = np.full((3, 32), "", dtype=object)
+    heads = []
+    for field in fields:
+        if not low <= field.low < low + 32:
+            continue
+        start = low + 32 - field.low - field.bits
+        value, meaning = field.value(number), field.meaning(number)
+        bits = f"{value:0{field.bits}b}"
+        cells += [Cell(0, start + at, 1, 1, (bit,), field.hue) for at, bit in enumerate(bits)]
+        words = (hex(value) if value > 9 else str(value), meaning)
+        if field.hue is None and not value:
+            words = ("", "")
+        for row, word in enumerate(words, start=1):
+            cells.append(Cell(row, start, 1, field.bits, (word,) if word else (), field.hue))
+        place = bit_range(field.low, field.low + field.bits - 1)
+        says = f"{hex(value)}: {meaning}" if meaning else hex(value)
+        hover[:, start : start + field.bits] = f"{field.text}, bits {place}\n{says}"
+        heading = place.strip("[]").center(min(_HEADING, 4 * field.bits - 1))
+        heads.append(Header(start, field.bits, (*field.name, heading)))
+    return Grid(
+        (3, 32),
+        tuple(cells),
+        hover,
+        tuple(Header(row, 1, (word,)) for row, word in enumerate(("bits", "field", "says"))),
+        tuple(heads),
+        name="descriptor",
+        density="close",
+        new_line=True,
+    )
+
+
+#: The fields of `Descriptor`, highest bits first, with the short headings of one line.
+_NAMED = {
+    "swizzle": "swizzle",
+    "base_offset": "base offset",
+    "stride": "SBO, stride",
+    "leading": "LBO, leading",
+    "address": "start address",
+}
+
+
+def field_grid(number: int, marked: Sequence[str] = ()) -> Grid:
+    """The five fields of a descriptor in one line: each as a number, and what it says; some outlined.
+
+    >>> [cell.text for cell in field_grid(0x4000004000010042).cells[1::2]]
+    ['128 B', '0', '1024 bytes', '16 bytes', 'byte 0x420']
+    """
+    fields = [field for field in _FIELDS if field.hue is not None]
+    cells: list[Cell] = []
+    hover = np.full((2, len(fields)), "", dtype=object)
+    heads = []
+    for column, (field, (name, heading)) in enumerate(zip(fields, _NAMED.items(), strict=True)):
+        state: State = "mark" if name in marked else "plain"
+        value, meaning = field.value(number), field.meaning(number)
+        for row, text in enumerate((hex(value), meaning)):
+            cells.append(Cell(row, column, 1, 1, (text,), field.hue, state))
+        place = bit_range(field.low, field.low + field.bits - 1)
+        hover[:, column] = f"{field.text}, bits {place}"
+        heads.append(Header(column, 1, (heading, place.strip("[]"))))
+    return Grid(
+        (2, len(fields)),
+        tuple(cells),
+        hover,
+        tuple(Header(row, 1, (word,)) for row, word in enumerate(("field", "says"))),
+        tuple(heads),
+        name="fields",
+        density="close",
+        new_line=True,
+    )
