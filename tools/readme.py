@@ -54,7 +54,7 @@ def _ending(family: str) -> str:
 def _types(ins: Form) -> tuple[str, ...]:
     """Element types of A or, of a transfer, of what it moves; all that descriptors of tcgen05.mma have."""
     if isinstance(ins, Tcgen05Mma):
-        return tuple(ins.row.types)
+        return tuple(ins.traits.types)
     if isinstance(ins, Tcgen05Form):
         return types(ins)
     return (str(next(iter(ins.operands.values())).dtype),)

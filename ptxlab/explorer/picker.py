@@ -104,7 +104,7 @@ def _tensor_words(ins: Tcgen05Mma) -> Iterator[tuple[str, str]]:
     if ins.ws:
         yield from (("weight", "ws"), ("stationary", "ws"))
     kind = f"kind::{ins.kind}"
-    for dtype in ins.row.types:
+    for dtype in ins.traits.types:
         yield from ((word, kind) for word in (dtype, *_TYPE_WORDS[dtype]))
     if ins.scaled:
         yield from (("block", "block_scale"), ("scaled", "block_scale"))
@@ -112,7 +112,7 @@ def _tensor_words(ins: Tcgen05Mma) -> Iterator[tuple[str, str]]:
             yield "nvfp4", kind
         else:
             yield "microscaling", "block_scale"
-            yield from ((f"mx{_TYPE_WORDS[dtype][0]}", kind) for dtype in ins.row.types)
+            yield from ((f"mx{_TYPE_WORDS[dtype][0]}", kind) for dtype in ins.traits.types)
     if ins.decompress:
         yield from (("lookup", "decompress::lut::b"), ("table", "decompress::lut::b"))
 

@@ -281,11 +281,10 @@ class Field(Question):
     @staticmethod
     def _choices(ins: Tcgen05Mma, name: str) -> Sequence[object]:
         """What a field may say for this mnemonic."""
-        row = ins.row
-        shapes = [re.fullmatch(r"m(\d+)n(\d+)k\d+", shape) for shape in ins.shapes]
+        row = ins.traits
         every: dict[str, Sequence[object]] = {
-            "m": sorted({int(shape[1]) for shape in shapes if shape}),
-            "n": sorted({int(shape[2]) for shape in shapes if shape}),
+            "m": sorted({m for shapes in ins.shape_sets for m in shapes.m}),
+            "n": sorted({n for shapes in ins.shape_sets for n in shapes.n}),
             "a": list(row.types),
             "b": list(row.types),
             "d": list(row.results),
@@ -348,7 +347,7 @@ class Field(Question):
         return Solution((value,), f"{words}. {field_meaning(row.name)}.", ())
 
     def _read(self, state: ExplorerState, answer: str) -> Reading:
-        word, row = plain_text(answer), _form(state).row
+        word, row = plain_text(answer), _form(state).traits
         if not re.fullmatch(r"[0-9]{1,4}", word) and word not in (*row.types, *row.results, *row.scales):
             raise PtxlabError(f"found {quoted(answer.strip())}; type a number, or a type of kind::{row.name}")
         return Reading(word == field_text(self._row(state).value).lower())

@@ -338,8 +338,7 @@ def field_text(value: object) -> str:
 
 
 def _choices(descriptor: InstructionDescriptor, field: BitField) -> list[str]:
-    kind = descriptor.row
-    named = {"a": kind.types, "b": kind.types, "d": kind.results, "scale": kind.scales}
+    named = descriptor.traits.codes
     numbers: dict[str, tuple[int, ...]] = {
         "k": descriptor.depths,
         "k_high": descriptor.depths,

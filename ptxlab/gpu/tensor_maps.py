@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from .._util.arguments import as_int, as_integers
 from ..errors import PtxlabError, quoted
+from ..isa.targets import chip_number
 from ..memory.im2col import Im2colMap
 from ..memory.tensor_maps import TensorMap
 from .cuda_python import load
@@ -202,7 +202,7 @@ def _check_tma(tensor: object) -> None:
     """Refuse other objects than tensor maps, and a GPU without TMA."""
     _check_tensor(tensor)
     gpu = check_device()
-    if int(re.findall(r"\d+", gpu.target)[0]) < 90:
+    if chip_number(gpu.target) < 90:
         raise PtxlabError(f"{gpu.name} is {gpu.target}, which has no TMA: sm_90 and later have it")
     if isinstance(tensor, TensorMap) and not tensor.supports(gpu.target):
         raise PtxlabError(

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-from .targets import TARGETS
+from .targets import TARGETS, chip_number
 from .versions import PtxVersion
 
 __all__ = ["ROWS", "Availability", "Requirement", "availability"]
@@ -20,7 +20,7 @@ __all__ = ["ROWS", "Availability", "Requirement", "availability"]
 
 def _specific(*chips: int) -> tuple[str, ...]:
     """Targets of these chips that are architecture- or family-specific."""
-    return tuple(target for target in TARGETS if target[-1] in "af" and int(target[3:-1]) in chips)
+    return tuple(target for target in TARGETS if target[-1] in "af" and chip_number(target) in chips)
 
 
 _SPECIFIC = {

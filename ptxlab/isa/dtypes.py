@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, SupportsFloat
 
 import ml_dtypes
 import numpy as np
@@ -23,6 +23,9 @@ Codes = NDArray[Any]
 Values = NDArray[Any]
 
 _KINDS = ("int", "float", "bits")
+_CODE_TYPES: dict[int, type[np.unsignedinteger[Any]]] = {
+    8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ class DType:
     fraction_bits: int = 0
     note: str = ""
     #: The NumPy or ml_dtypes type whose values have these codes as their bits; None for s4, u4, tf32, bits.
-    numpy_type: Any = field(default=None, repr=False, compare=False)
+    numpy_type: type[np.generic] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         as_text(self.name, "name of an element type")
@@ -78,7 +81,7 @@ class DType:
         >>> dtype("s4").code_type, dtype("f64").code_type
         (<class 'numpy.uint8'>, <class 'numpy.uint64'>)
         """
-        return {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}[max(8, self.bits)]  # type: ignore[return-value]
+        return _CODE_TYPES[max(8, self.bits)]
 
     @property
     def is_float(self) -> bool:
@@ -157,7 +160,7 @@ class DType:
         if self.name == "ue4m3":  # e4m3 without its sign bit, which the hardware ignores
             raw &= np.uint8(0x7F)
         with np.errstate(invalid="ignore"):
-            return np.asarray(raw.view(self.numpy_type).astype(self.value_type))
+            return np.asarray(raw.view(self.numpy_type or self.value_type).astype(self.value_type))
 
     def decode(self, codes: ArrayLike) -> Values:
         """Values that these codes, integers, stand for. Bits above the element's own are ignored.
@@ -276,7 +279,8 @@ def _ue5m3_values() -> NDArray[np.float32]:
     """Values of ue5m3: PTX ISA 9.4 has its fields, no infinity, and 0xff as NaN; a bias of 15 is assumed."""
     code = np.arange(256)
     exponent, fraction = code >> 3, code & 7
-    values = np.ldexp(fraction + 8.0 * (exponent > 0), np.maximum(exponent, 1) - 15 - 3)
+    significand = np.where(exponent > 0, fraction + 8.0, fraction)
+    values = np.ldexp(significand, np.maximum(exponent, 1) - 15 - 3)
     values[255] = np.nan
     return np.asarray(values, dtype=np.float32)
 
@@ -295,7 +299,7 @@ def _round_ue5m3(wide: NDArray[np.float64]) -> NDArray[np.uint8]:
 def _round_to_odd(wide: NDArray[np.float64]) -> NDArray[np.float32]:
     """float32 in which a lost remainder leaves the last bit set.
 
-    Ml_dtypes rounds by way of float32, and must not round twice.
+    ml_dtypes rounds to float32 first, and must not round twice.
     """
     near = wide.astype(np.float32)
     even = (near.view(np.uint32) & 1) == 0
@@ -324,8 +328,8 @@ def _place(mask: NDArray[np.bool_]) -> str:
     return f"element {at[0]}: " if at else ""
 
 
-def _show(value: object) -> str:
-    number = float(value)  # type: ignore[arg-type]
+def _show(value: SupportsFloat) -> str:
+    number = float(value)
     return str(int(number)) if number.is_integer() and abs(number) < 1e20 else f"{number:g}"
 
 
@@ -336,15 +340,15 @@ def _integer(name: str, bits: int, signed: bool, value: type[np.generic], note: 
 def _float(
     name: str,
     bits: int,
-    e: int,
-    f: int,
-    number: Any,
+    fields: tuple[int, int],
+    number: type[np.generic] | None,
     value: type[np.generic] = np.float32,
     *,
     signed: bool = True,
     note: str = "",
 ) -> DType:
-    return DType(name, bits, "float", signed, value, e, f, note, number)
+    """A float type: bits of its exponent and of its fraction, and what NumPy or ml_dtypes calls it."""
+    return DType(name, bits, "float", signed, value, *fields, note, number)
 
 
 _TYPES = (
@@ -355,35 +359,21 @@ _TYPES = (
     _integer("u8", 8, False, np.uint8),
     _integer("s8", 8, True, np.int8, note="two's complement"),
     _integer("s32", 32, True, np.int32, note="two's complement"),
-    _float("e2m1", 4, 2, 1, ml_dtypes.float4_e2m1fn, note="no infinity, no NaN"),
-    _float("e2m3", 6, 2, 3, ml_dtypes.float6_e2m3fn, note="no infinity, no NaN"),
-    _float("e3m2", 6, 3, 2, ml_dtypes.float6_e3m2fn, note="no infinity, no NaN"),
-    _float("e4m3", 8, 4, 3, ml_dtypes.float8_e4m3fn, note="no infinity; NaN is S.1111.111"),
-    _float("e5m2", 8, 5, 2, ml_dtypes.float8_e5m2),
-    _float(
-        "ue8m0",
-        8,
-        8,
-        0,
-        ml_dtypes.float8_e8m0fnu,
-        signed=False,
-        note="a power of two, 2^(code - 127); NaN is 255",
-    ),
-    _float(
-        "ue4m3",
-        8,
-        4,
-        3,
-        ml_dtypes.float8_e4m3fn,
-        signed=False,
-        note="e4m3 without a sign; the top bit is ignored",
-    ),
-    _float("f16", 16, 5, 10, np.float16, np.float16),
-    _float("bf16", 16, 8, 7, ml_dtypes.bfloat16, note="the upper half of a float32"),
-    _float("tf32", 32, 8, 10, None, note="the upper 19 bits of a float32; the lower 13 are ignored"),
-    _float("f32", 32, 8, 23, np.float32),
-    _float("f64", 64, 11, 52, np.float64, np.float64),
-)
+    _float("e2m1", 4, (2, 1), ml_dtypes.float4_e2m1fn, note="no infinity, no NaN"),
+    _float("e2m3", 6, (2, 3), ml_dtypes.float6_e2m3fn, note="no infinity, no NaN"),
+    _float("e3m2", 6, (3, 2), ml_dtypes.float6_e3m2fn, note="no infinity, no NaN"),
+    _float("e4m3", 8, (4, 3), ml_dtypes.float8_e4m3fn, note="no infinity; NaN is S.1111.111"),
+    _float("e5m2", 8, (5, 2), ml_dtypes.float8_e5m2),
+    _float("ue8m0", 8, (8, 0), ml_dtypes.float8_e8m0fnu, signed=False,
+           note="a power of two, 2^(code - 127); NaN is 255"),
+    _float("ue4m3", 8, (4, 3), ml_dtypes.float8_e4m3fn, signed=False,
+           note="e4m3 without a sign; the top bit is ignored"),
+    _float("f16", 16, (5, 10), np.float16, np.float16),
+    _float("bf16", 16, (8, 7), ml_dtypes.bfloat16, note="the upper half of a float32"),
+    _float("tf32", 32, (8, 10), None, note="the upper 19 bits of a float32; the lower 13 are ignored"),
+    _float("f32", 32, (8, 23), np.float32),
+    _float("f64", 64, (11, 52), np.float64, np.float64),
+)  # fmt: skip
 
 #: Float types that have neither NaN nor infinity, and what they hold.
 _WITHOUT_NAN = {

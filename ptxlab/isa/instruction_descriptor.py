@@ -49,6 +49,25 @@ class Kind:
         return bool(self.scales)
 
     @property
+    def unit_m(self) -> int:
+        """What the field of M counts in.
+
+        >>> KINDS["f16"].unit_m, KINDS["mxf4"].unit_m
+        (16, 128)
+        """
+        return 128 if self.scaled else 16
+
+    @property
+    def codes(self) -> dict[str, Mapping[str, int]]:
+        """The types that A, B, D and the scales may have, with their codes, by the names of the fields.
+
+        >>> list(KINDS["f16"].codes), KINDS["mxf4nvf4"].codes["scale"]["ue8m0"]
+        (['a', 'b', 'd'], 1)
+        """
+        codes = {"a": self.types, "b": self.types, "d": self.results}
+        return {**codes, "scale": self.scales} if self.scaled else codes
+
+    @property
     def format(self) -> str:
         """Which of the three formats of the descriptor it has.
 
@@ -152,8 +171,8 @@ def shapes_of(kind: str, sparse: bool, ws: bool, cta_group: int) -> tuple[Shapes
         if kind == "ti16" and cta_group == 1:
             return (Shapes((64,), _N8, first), Shapes((128,), _N16, first))
         pair = {"i8": _N32, "ti16": _N32}.get(kind, _N16)
-        one = {"i8": _N_I8}.get(kind, _N8)
-        every = [Shapes(m, one if cta_group == 1 else pair, first)]
+        single = {"i8": _N_I8}.get(kind, _N8)
+        every = [Shapes(m, single if cta_group == 1 else pair, first)]
         if kind == "f8f6f4":
             every.append(Shapes(m[1:], _N16, 2 * first, SM_107))
         return tuple(every)
@@ -174,7 +193,7 @@ def shapes_of(kind: str, sparse: bool, ws: bool, cta_group: int) -> tuple[Shapes
 class BitField(NamedTuple):
     """One field of the descriptor: its bits, and the value that each code stands for.
 
-    >>> next(row for row in InstructionDescriptor("f16", n=24).bit_fields if row.name == "n")
+    >>> next(each for each in InstructionDescriptor("f16", n=24).bit_fields if each.name == "n")
     BitField(name='n', low=17, bits=6, code=3, value=24)
     """
 
@@ -208,6 +227,7 @@ _SCALE_VECTORS = ("", "block16", "block32", "scale_vec::1X", "scale_vec::2X", "s
 _BLOCK16 = ("block16", "scale_vec::4X")  # a scale for 16 elements
 _SHIFTS = {0: 0, 8: 1, 16: 2, 32: 3}
 _LANES = {32: 0, 128: 1}
+_UNIT_N = 8  # what the field of N counts in
 _FLAGS = ("sparse", "saturate", "negate_a", "negate_b", "transpose_a", "transpose_b")
 _NUMBERS = ("m", "n", "k", "selector", "max_shift", "scale_a_id", "scale_b_id")
 
@@ -258,9 +278,9 @@ class InstructionDescriptor:
         if not self.k:
             object.__setattr__(self, "k", self.depths[0])
         self._check_numbers()
-        absent = {row.name for row in fields(self)} - {name for name, _, _ in _FIELDS[self.row.format]}
+        absent = {each.name for each in fields(self)} - {name for name, _, _ in _FIELDS[self.traits.format]}
         for name in absent - {"kind", "m", "n", "k", "a", "b", "d"}:
-            plain = next(row.default for row in fields(self) if row.name == name)
+            plain = next(each.default for each in fields(self) if each.name == name)
             value = getattr(self, name)
             if not (is_name(value, ("",)) if name == "scale" else value == plain):
                 raise PtxlabError(
@@ -268,21 +288,15 @@ class InstructionDescriptor:
                 )
 
     def _set_types(self) -> None:
-        for name, types in (("a", self.row.types), ("b", self.row.types), ("d", self.row.results)):
-            self._set_type(name, types)
-        if self.row.scaled:
-            self._set_type("scale", self.row.scales)
-
-    def _set_type(self, name: str, types: Mapping[str, int]) -> None:
-        type_name = getattr(self, name)
-        if is_name(type_name, ("",)):
-            object.__setattr__(self, name, next(iter(types)))
-        elif not is_name(type_name, types):
-            raise PtxlabError(f"{name}={quoted(type_name)}: kind::{self.kind} has {listing(types)}")
+        for name, types in self.traits.codes.items():
+            type_name = getattr(self, name)
+            if is_name(type_name, ("",)):
+                object.__setattr__(self, name, next(iter(types)))
+            elif not is_name(type_name, types):
+                raise PtxlabError(f"{name}={quoted(type_name)}: kind::{self.kind} has {listing(types)}")
 
     def _check_numbers(self) -> None:
-        step = 128 if self.row.scaled else 16
-        for name, unit, most in (("m", step, 256), ("n", 8, 256)):
+        for name, unit, most in (("m", self.traits.unit_m, 256), ("n", _UNIT_N, 256)):
             number = getattr(self, name)
             if number % unit or not unit <= number <= most:
                 raise PtxlabError(
@@ -303,8 +317,8 @@ class InstructionDescriptor:
                 )
 
     @property
-    def row(self) -> Kind:
-        """What its kind multiplies."""
+    def traits(self) -> Kind:
+        """What its kind multiplies: types, depths, scales."""
         return KINDS[self.kind]
 
     @property
@@ -314,7 +328,7 @@ class InstructionDescriptor:
         >>> InstructionDescriptor("mxf4", sparse=True).depths
         (128, 192, 256)
         """
-        return tuple(depth * (2 if self.sparse else 1) for depth in self.row.depths)
+        return tuple(depth * (2 if self.sparse else 1) for depth in self.traits.depths)
 
     @property
     def structure(self) -> str:
@@ -325,7 +339,7 @@ class InstructionDescriptor:
         """
         if not self.sparse:
             return ""
-        return "2:4" if self.sparsity_version else self.row.structure
+        return "2:4" if self.sparsity_version else self.traits.structure
 
     @property
     def shape(self) -> str:
@@ -341,10 +355,9 @@ class InstructionDescriptor:
         if name == "k_high":
             return depth >> 1
         value = getattr(self, name)
-        types = {"a": self.row.types, "b": self.row.types, "d": self.row.results, "scale": self.row.scales}
-        if name in types:
-            return types[name][value]
-        units = {"m": 128 if self.row.scaled else 16, "n": 8}
+        if name in self.traits.codes:
+            return self.traits.codes[name][value]
+        units = {"m": self.traits.unit_m, "n": _UNIT_N}
         if name in units:
             return int(value // units[name])
         numbers = {"max_shift": _SHIFTS, "scale_a_lanes": _LANES}
@@ -357,7 +370,7 @@ class InstructionDescriptor:
             BitField(
                 name, low, bits, self._code_of(name), self.k if name == "k_high" else getattr(self, name)
             )
-            for name, low, bits in _FIELDS[self.row.format]
+            for name, low, bits in _FIELDS[self.traits.format]
         )
 
     @property
@@ -367,7 +380,7 @@ class InstructionDescriptor:
         >>> hex(InstructionDescriptor("mxf4nvf4", m=128, n=64, scale="ue4m3").code)
         '0x8100480'
         """
-        return sum(row.code << row.low for row in self.bit_fields)
+        return sum(field.code << field.low for field in self.bit_fields)
 
     def __index__(self) -> int:
         return self.code
@@ -384,9 +397,9 @@ class InstructionDescriptor:
             raise PtxlabError(f"descriptor {quoted(number)}: it has 32 bits")
         if not is_name(kind, KINDS):
             raise PtxlabError(f"kind {quoted(kind)}: there are {listing(KINDS, 8)}")
-        row = KINDS[kind]
-        parts = {name: number >> low & (1 << bits) - 1 for name, low, bits in _FIELDS[row.format]}
-        unused = number & ~sum((1 << bits) - 1 << low for _, low, bits in _FIELDS[row.format])
+        traits = KINDS[kind]
+        parts = {name: number >> low & (1 << bits) - 1 for name, low, bits in _FIELDS[traits.format]}
+        unused = number & ~sum((1 << bits) - 1 << low for _, low, bits in _FIELDS[traits.format])
         where = f"descriptor 0x{number:08x}, kind::{kind}"
         if unused:
             raise PtxlabError(
@@ -394,12 +407,12 @@ class InstructionDescriptor:
             )
         values: dict[str, object] = {name: parts[name] for name in parts if name not in ("k", "k_high")}
         depth = parts["k"] + 2 * parts.get("k_high", 0)
-        if depth >= len(row.depths):
-            raise PtxlabError(f"{where}: K has code {depth}; there are codes 0 to {len(row.depths) - 1}")
-        values["k"] = row.depths[depth] * (1 + parts["sparse"])
-        values["n"] = parts["n"] * 8
-        values["m"] = parts["m"] * (128 if row.scaled else 16)
-        for name, types in (("a", row.types), ("b", row.types), ("d", row.results), ("scale", row.scales)):
+        if depth >= len(traits.depths):
+            raise PtxlabError(f"{where}: K has code {depth}; there are codes 0 to {len(traits.depths) - 1}")
+        values["k"] = traits.depths[depth] * (1 + parts["sparse"])
+        values["n"] = parts["n"] * _UNIT_N
+        values["m"] = parts["m"] * traits.unit_m
+        for name, types in traits.codes.items():
             if name in parts:
                 values[name] = _type_of(parts[name], types, f"{where}: type of {_PARTS[name]}")
         if "max_shift" in parts:
@@ -424,12 +437,12 @@ class InstructionDescriptor:
         yield self.shape
         yield f"A and B {self.a}" if self.a == self.b else f"A {self.a}, B {self.b}"
         yield f"D {self.d}"
-        if self.row.scaled:
+        if self.traits.scaled:
             yield f"scales {self.scale} (id {self.scale_a_id} of A, {self.scale_b_id} of B)"
         if self.scale_a_lanes != 32:
             yield f"scales of A in {self.scale_a_lanes} lanes"
         if self.sparse:
-            selector = "" if self.row.scaled else f" (selector {self.selector})"
+            selector = "" if self.traits.scaled else f" (selector {self.selector})"
             yield f"A sparse {self.structure}{selector}"
         if self.sparsity_version:
             yield f"sparsity version {self.sparsity_version}"
@@ -499,21 +512,21 @@ class InstructionDescriptor:
         if self.scale == "ue4m3" and scale_vector not in _BLOCK16 and target not in SM_107:
             yield f"{target} lacks scales of ue4m3 for 32 elements each, which {listing(SM_107)} have"
         version = int(target == "sm_107a")
-        if self.sparse and self.row.format == "mxf4" and self.sparsity_version != version:
+        if self.sparse and self.traits.format == "mxf4" and self.sparsity_version != version:
             yield f"sparsity_version is {self.sparsity_version}; for {target} it is {version}"
         if self.scale_a_lanes != 32 and target not in SM_107:
             yield f"{target} reads scales of A from 32 lanes; {listing(SM_107)} from 128 as well"
 
     def _flag_faults(self, ws: bool, cta_group: int) -> Iterator[str]:
-        if self.saturate and not self.row.saturates:
+        if self.saturate and not self.traits.saturates:
             yield f"saturate is 1; kind::{self.kind} does not saturate"
         for letter in "ab":
-            if getattr(self, f"negate_{letter}") and not self.row.negates:
+            if getattr(self, f"negate_{letter}") and not self.traits.negates:
                 yield f"{letter.upper()} is negated; kind::{self.kind} does not negate"
             if getattr(self, f"transpose_{letter}"):
                 element, deep = getattr(self, letter), self.k > self.depths[0]
-                if not self.row.transposes or (deep and _BITS.get(element, 16) < 8):
-                    where = f" with K = {self.k}" if self.row.transposes else ""
+                if not self.traits.transposes or (deep and _BITS.get(element, 16) < 8):
+                    where = f" with K = {self.k}" if self.traits.transposes else ""
                     yield f"{letter.upper()} is transposed; {element}{where} cannot be"
         bits = _BITS.get(self.b, 16)
         if self.transpose_b and bits <= 8 and not ws and self.n % (16 * cta_group):
@@ -526,7 +539,7 @@ class InstructionDescriptor:
             yield f"selector is {self.selector}; for kind::{self.kind} it is 0"
 
     def _scale_faults(self, scale_vector: str) -> Iterator[str]:
-        if not self.row.scaled:
+        if not self.traits.scaled:
             return
         count = scales_per_row(self, scale_vector)
         steps = {1: 1, 2: 2, 3: 1, 4: 4, 6: 2, 8: 4}[count]

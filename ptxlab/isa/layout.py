@@ -24,7 +24,7 @@ __all__ = ["Layout", "Mode", "fragment"]
 Mode = tuple[int, int, int]
 
 
-def _steps(modes: Sequence[Mode]) -> NDArray[np.int64]:
+def mode_steps(modes: Sequence[Mode]) -> NDArray[np.int64]:
     """Row and column of every value of the counter: [product of sizes, 2]."""
     at = np.zeros((1, 2), dtype=np.int64)
     for size, row, column in modes:
@@ -146,7 +146,7 @@ class Layout:
 
     @cached_property
     def _coords(self) -> NDArray[np.int64]:
-        return _steps(self.lane)[:, None, :] + _steps(self.element)[None, :, :]
+        return mode_steps(self.lane)[:, None, :] + mode_steps(self.element)[None, :, :]
 
     @cached_property
     def gather(self) -> NDArray[np.int64]:
@@ -344,10 +344,10 @@ def fragment(rows: int, columns: int, run: int, tall: int = 16, warps: int = 1) 
         (columns // (4 * run), 0, 4 * run),
         (rows // (tall * warps), tall, 0),
     ]
-    return Layout((rows, columns), _merged(lane), _merged(element))
+    return Layout((rows, columns), merged_modes(lane), merged_modes(element))
 
 
-def _merged(modes: Sequence[Mode]) -> tuple[Mode, ...]:
+def merged_modes(modes: Sequence[Mode]) -> tuple[Mode, ...]:
     """Without modes of size 1, and with one mode for two that count on in the same steps."""
     kept: list[Mode] = []
     for size, row, column in modes:

@@ -37,7 +37,7 @@ class Quirk:
     targets: tuple[str, ...]
     example: str  # a whole line of PTX
     pattern: str | None = None  # over the mnemonic; None where other code decides
-    meant: str | None = None  # what the match is replaced by: the result must be legal
+    replacement: str | None = None  # of what the pattern matches; the result must be legal
     of: tuple[str, ...] = ("",)  # how the mnemonic begins
     since: str = _FIRST  # the first and the last release of CUDA whose assembler takes it
     until: str = _LAST
@@ -50,9 +50,9 @@ class Quirk:
         `legal` gives the legal spelling of the same qualifiers, whatever their order.
         """
         for fault, spelling in self.corrections(name):
-            meant = None if spelling is None else legal(spelling)
-            if spelling is None or meant is not None:
-                return fault, meant
+            correction = None if spelling is None else legal(spelling)
+            if spelling is None or correction is not None:
+                return fault, correction
         return None
 
     def corrections(self, name: str) -> Iterator[tuple[str, str | None]]:
@@ -61,8 +61,8 @@ class Quirk:
             return
         for match in re.finditer(self.pattern, name):
             spelling = None
-            if self.meant is not None:
-                spelling = name[: match.start()] + match.expand(self.meant) + name[match.end() :]
+            if self.replacement is not None:
+                spelling = name[: match.start()] + match.expand(self.replacement) + name[match.end() :]
             yield match.expand(self.fault), spelling
 
     @property
@@ -150,12 +150,12 @@ QUIRKS: tuple[Quirk, ...] = (
         emits=_NOTHING,
         why="f64 comes in m8n8k4 only",
         targets=SM_80,
-        example=_line("wmma.mma.sync.aligned.row.col.m16n16k16.f64.f64.f64.f64", *(_vector("w", 8),) * 4),
+        example=_line("wmma.mma.sync.aligned.row.col.m16n16k16.f64.f64.f64.f64", *[_vector("w", 8)] * 4),
     ),
     Quirk(
         title="`wmma` s8 or u8 with accumulators u32, at m16n16k16 or m32n8k16",
         pattern=r"(?<=^wmma\.mma\.sync\.aligned\.)(.*\.(?:m16n16k16|m32n8k16)\.s32\.([su]8)\.\2)\.u32",
-        meant=r"\1.s32",
+        replacement=r"\1.s32",
         fault="C is s32, not u32",
         emits=_NOTHING,
         why="integer accumulators are s32",
@@ -186,7 +186,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         title="`wmma.load.c` and `wmma.store.d` of f32 at m8n8k32 or m8n8k128",
         pattern=r"(?<=^wmma\.)((?:load\.c|store\.d)\..*m8n8k(?:32|128).*)\.f32$",
-        meant=r"\1.s32",
+        replacement=r"\1.s32",
         fault="the accumulators of this shape are s32, not f32",
         emits="emits the plain loads or stores of s32",
         why="no instruction takes such a fragment",
@@ -196,7 +196,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         title="4-bit `mma` with a bit operation",
         pattern=r"^(?=.*\.[su]4\.)(?!.*satfinite)(.*?)\.(xor|and|or)(?:\.popc)?(?=\.|$)",
-        meant=r"\1",
+        replacement=r"\1",
         of=("mma.sync", "mma.xor", "mma.and", "mma.or"),
         fault=r".\2 exists for b1 only",
         emits="multiplies and adds all the same, by the code of the spelling without",
@@ -208,7 +208,7 @@ QUIRKS: tuple[Quirk, ...] = (
         Quirk(
             title=title,
             pattern=rf"\.(kind::(?:{kinds}))(?=\.|$)",
-            meant="",
+            replacement="",
             of=("mma.sync", "mma.kind", "mma.sp::ordered_metadata"),
             fault=r".\1 does not go with this shape and these types",
             emits="ignores it: the code is that of the plain FP8 form, without scales",
@@ -224,7 +224,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         title="`ldmatrix` `.s8.s4` with `.x8` to `.x128`",
         pattern=r"(?<=^ldmatrix)(?=.*\.s8(?:\..*)?\.s4(?:\.|$))(.*)(\.x(?:8|16|32|64|128))(?=\.|$)",
-        meant=r"\1.x1",
+        replacement=r"\1.x1",
         fault=r"\2 is not a valid count",
         emits="moves one matrix, as .x1 does",
         why="there are no addresses for more than four matrices of 8 rows",
@@ -235,7 +235,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         title="`ldmatrix` and `stmatrix` with `.x8` to `.x128`",
         pattern=r"(?<=matrix)(.*)(\.x(?:8|16|32|64|128))(?=\.|$)",
-        meant=r"\1.x1",
+        replacement=r"\1.x1",
         fault=r"\2 is not a valid count",
         emits="moves one matrix, as .x1 does (LDSM.16.M88, STSM.16.M88)",
         why="there are no addresses for more than four matrices of 8 rows",
@@ -245,7 +245,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         title="`.pred` in `ldmatrix`",
         pattern=r"\.pred(?=\.|$)",
-        meant="",
+        replacement="",
         of=("ldmatrix",),
         fault=".pred does not fit here",
         emits=_DROPPED,
@@ -257,7 +257,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         title="`.bf16` in `movmatrix`",
         pattern=r"\.bf16(?=\.|$)",
-        meant="",
+        replacement="",
         of=("movmatrix",),
         fault=".bf16 is one type too many",
         emits=_DROPPED,
@@ -268,7 +268,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         title="a packed format (`.b8x16`, `.b6x16_p32`, `.b4x16_p64`) outside `ldmatrix`",
         pattern=r"\.(b8x16|b6x16_p32|b4x16_p64)(?=\.|$)",
-        meant="",
+        replacement="",
         of=("mma", "wmma", "wgmma", "stmatrix", "movmatrix"),
         fault=r".\1 exists for ldmatrix only",
         emits=_DROPPED,
@@ -279,7 +279,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         title="a packed format, or `.b2`, in `tcgen05` but for `tcgen05.cp`",
         pattern=r"\.(b8x16|b6x16_p32|b4x16_p64|b2)(?=\.|$)",
-        meant="",
+        replacement="",
         of=_WITHOUT_COPIES,
         fault=r".\1 does not fit here",
         emits=_DROPPED,
@@ -290,7 +290,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         title="`.row` or `.col` in `tcgen05.ld`, `.st`, `.cp`; `.b2` in `tcgen05.cp`",
         pattern=r"\.(row|col|b2)(?=\.|$)",
-        meant="",
+        replacement="",
         of=("tcgen05.ld", "tcgen05.st", "tcgen05.cp"),
         fault=r".\1 does not fit here",
         emits=_DROPPED,
@@ -301,7 +301,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         title="`.NaN` twice in `tcgen05.ld.red`",
         pattern=r"\.NaN(?=.*\.NaN)",
-        meant="",
+        replacement="",
         of=("tcgen05.ld.red",),
         fault=".NaN is there twice",
         emits=_DROPPED.replace("the spelling without", "the spelling with one"),
@@ -312,7 +312,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         title="`tcgen05.ld` and `.st` without `.aligned`",
         pattern=r"\.sync(?!.*\.aligned)(?<!\.aligned\.sync)",
-        meant=".sync.aligned",
+        replacement=".sync.aligned",
         of=("tcgen05.ld", "tcgen05.st"),
         fault=".aligned is missing",
         emits="makes the same code of it",
@@ -324,7 +324,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         title="`.row` or `.col` in `wgmma`, `ldmatrix`, `stmatrix`, `movmatrix`",
         pattern=r"\.(row|col)(?=\.|$)",
-        meant="",
+        replacement="",
         of=("wgmma", "ldmatrix", "stmatrix", "movmatrix"),
         fault=r".\1 does not fit here",
         emits=_DROPPED,
@@ -335,7 +335,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         title="one type too many (b1, b2, s2, u2, s4, u4, tf32, bf16, bf16x2, in some places)",
         pattern=r"\.(b1|b2|[su]2|[su]4|tf32|bf16|bf16x2)(?=\.|$)",
-        meant="",
+        replacement="",
         of=("mma", "movmatrix", "ldmatrix", "stmatrix", "wmma.load", "wmma.store"),
         fault=r".\1 is one type too many",
         emits="drops it where it happens to fit, mostly after the last type",
@@ -346,7 +346,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         title="`.v2`, `.v4`, `.v8` where so many registers stand; `.pred` in `wmma.mma`",
         pattern=r"\.(v[248]|pred)(?=\.|$)",
-        meant="",
+        replacement="",
         of=("mma", "wgmma", "wmma"),
         fault=r".\1 does not fit here",
         emits="drops it where the numbers of registers happen to agree",

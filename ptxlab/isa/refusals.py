@@ -117,12 +117,12 @@ def _tcgen05_refusal(name: str) -> str:
         opcode = ".".join(tokens[:2])
         return f"{quoted(name)}: no instruction is called {opcode}; there are {listing(opcodes, 20)}"
     same = {mnemonic: words for mnemonic, words in pool.items() if words[:2] == tokens[:2]}
-    fault, meant = quirk_of(name) or (_tcgen05_fault(tokens, list(same.values())), None)
+    fault, correction = quirk_of(name) or (_tcgen05_fault(tokens, list(same.values())), None)
     if tokens[1] == "mma":
         tokens = [token for token in tokens if not _is_in_descriptor(token)]
     near = _nearest(tokens, same)
-    if meant is not None:
-        near = [meant, *(other for other in near if other != meant)][:3]
+    if correction is not None:
+        near = [correction, *(other for other in near if other != correction)][:3]
     return f"{quoted(name)}: {fault}; nearest legal: {listing(near)}"
 
 
@@ -164,24 +164,24 @@ def _tcgen05_fault(tokens: list[str], same: list[list[str]]) -> str:
 
 def _mnemonic_refusal(name: str, tokens: list[str]) -> str:
     near = _nearest(tokens)
-    reason, meant = quirk_of(name) or _wrong_types(tokens) or (_fault(tokens, near[0]), None)
-    if meant is not None:
-        near = [meant, *(other for other in near if other != meant)][:3]
+    reason, correction = quirk_of(name) or _wrong_types(tokens) or (_fault(tokens, near[0]), None)
+    if correction is not None:
+        near = [correction, *(other for other in near if other != correction)][:3]
     return f"{quoted(name)}: {reason}; nearest legal: {listing(near)}"
 
 
 def quirk_of(name: str) -> tuple[str, str | None] | None:
-    """What is wrong, what the assembler makes of it all the same, and the spelling that is meant.
+    """What is wrong, what the assembler makes of it all the same, and the legal spelling that comes closest.
 
     None where the assembler refuses too.
     """
     for row in QUIRKS:
         fault = row.fault_of(name, canonical)
         if fault is not None:
-            reason, meant = fault
-            if meant is None:
+            reason, correction = fault
+            if correction is None:
                 reason = _shape_without_type(name.split(".")) or reason
-            return f"{reason}; the assembler takes it ({row.where}) and {row.emits}", meant
+            return f"{reason}; the assembler takes it ({row.where}) and {row.emits}", correction
     return _two_quirks(name)
 
 
@@ -190,10 +190,10 @@ def _two_quirks(name: str) -> tuple[str, str] | None:
     corrections = (correction for row in QUIRKS for correction in row.corrections(name))
     for first, spelling in corrections:
         others = (row.fault_of(spelling, canonical) for row in QUIRKS if spelling is not None)
-        for second, meant in filter(None, others):
-            if meant is not None:
+        for second, correction in filter(None, others):
+            if correction is not None:
                 both = ", and ".join(dict.fromkeys((first, second)))
-                return f"{both}; the assembler may take it all the same", meant
+                return f"{both}; the assembler may take it all the same", correction
     return None
 
 
@@ -204,24 +204,24 @@ def _wrong_types(tokens: list[str]) -> tuple[str, str] | None:
         return None
     if len(types) == 4:
         orders = (".".join(_replaced(tokens, types, dict(enumerate(order)))) for order in permutations(types))
-        meant = next(filter(None, map(canonical, orders)), None)
-        if meant is not None:
-            return f"types stand in the order D, A, B, C; found .{'.'.join(types)}", meant
+        correction = next(filter(None, map(canonical, orders)), None)
+        if correction is not None:
+            return f"types stand in the order D, A, B, C; found .{'.'.join(types)}", correction
     if types[0] == "bf16":
-        meant = canonical(".".join(_replaced(tokens, types, {0: "f32", 3: "f32"})))
-        if meant is not None:
-            return "D and C of bf16 products are f32", meant
+        correction = canonical(".".join(_replaced(tokens, types, {0: "f32", 3: "f32"})))
+        if correction is not None:
+            return "D and C of bf16 products are f32", correction
     if tokens[:2] == ["wmma", "mma"] and len(types) == 4 and types[1] == types[2] == "f16":
-        meant = canonical(".".join(_replaced(tokens, types, {1: None, 2: None})))
-        if meant is not None:
-            return f"wmma.mma of f16 names the types of D and C only, .{types[0]}.{types[3]}", meant
+        correction = canonical(".".join(_replaced(tokens, types, {1: None, 2: None})))
+        if correction is not None:
+            return f"wmma.mma of f16 names the types of D and C only, .{types[0]}.{types[3]}", correction
     return None
 
 
 def _replaced(tokens: list[str], types: list[str], changes: dict[int, str | None]) -> list[str]:
     """The tokens with some of their types, counted from 0, replaced or left out."""
-    wanted = iter([changes.get(place, name) for place, name in enumerate(types)])
-    words = (next(wanted) if token in DTYPES else token for token in tokens)
+    new_types = iter([changes.get(place, name) for place, name in enumerate(types)])
+    words = (next(new_types) if token in DTYPES else token for token in tokens)
     return [word for word in words if word is not None]
 
 
@@ -305,23 +305,18 @@ def _nearest(tokens: list[str], pool: dict[str, list[str]] | None = None) -> lis
     Only those that share most words are compared letter by letter, which keeps a refusal quick.
     """
     every, words = pool or _tokens_by_mnemonic(), set(tokens)
-    alike = nlargest(
-        200,
-        every,
-        key=lambda s: (
-            2 * (every[s][0] == tokens[0]) + len(words.intersection(every[s])),
-            -abs(len(every[s]) - len(tokens)),
-        ),
-    )
-    return sorted(
-        alike,
-        key=lambda s: (
-            -_likeness(tokens, every[s]),
-            _distance(tokens, every[s]),
-            ".f32.f16.f16" not in s,  # most people's
-            s,
-        ),
-    )[:3]
+
+    def shared_words(mnemonic: str) -> tuple[int, int]:
+        legal = every[mnemonic]
+        same_head = 2 if legal[0] == tokens[0] else 0
+        return same_head + len(words.intersection(legal)), -abs(len(legal) - len(tokens))
+
+    def order(mnemonic: str) -> tuple[float, int, bool, str]:
+        legal = every[mnemonic]
+        is_rare = ".f32.f16.f16" not in mnemonic  # what most people use comes first
+        return -_likeness(tokens, legal), _distance(tokens, legal), is_rare, mnemonic
+
+    return sorted(nlargest(200, every, key=shared_words), key=order)[:3]
 
 
 def _shape(tokens: list[str]) -> str | None:
@@ -337,4 +332,5 @@ def _distance(tokens: list[str], legal: list[str]) -> int:
 def _likeness(tokens: list[str], legal: list[str]) -> float:
     """How alike two spellings are: common tokens in order, and letters within the tokens that differ."""
     alike = SequenceMatcher(a=tokens, b=legal, autojunk=False).ratio()
-    return alike + 0.1 * (tokens[:2] == legal[:2]) + 0.01 * len(set(tokens) & set(legal))
+    same_start = 0.1 if tokens[:2] == legal[:2] else 0.0
+    return alike + same_start + 0.01 * len(set(tokens) & set(legal))

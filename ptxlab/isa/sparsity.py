@@ -10,11 +10,11 @@ which (PTX ISA, "Sparse matrix storage").
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import combinations, permutations
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,6 +23,8 @@ from .._util.arguments import as_array, as_flag, as_integers, as_text, broadcast
 from ..errors import PtxlabError, counted, listing, quoted
 
 __all__ = ["STRUCTURES", "Structure"]
+
+_Indices = TypeVar("_Indices", int, NDArray[np.int64])
 
 
 @dataclass(frozen=True)
@@ -80,13 +82,11 @@ class Structure:
         """
         return {self._nibble(groups): groups for groups in permutations(range(self.groups), self.keep)}
 
-    def _nibble(self, groups: Any) -> Any:
+    def _nibble(self, groups: Sequence[_Indices]) -> _Indices:
         """The nibble of the groups that are kept: numbers, or arrays of them."""
-        if (
-            self.groups == 2
-        ):  # 1:2 counts in halves of an element, so that one of two is two of four: 0b0100 or 0b1110
-            groups = (2 * groups[0], 2 * groups[0] + 1)
-        return groups[0] | groups[1] << 2
+        # 1:2 counts in halves of an element, so that one of two is two of four: 0b0100 or 0b1110
+        first, second = (2 * groups[0], 2 * groups[0] + 1) if self.groups == 2 else (groups[0], groups[1])
+        return first | second << 2
 
     @lru_cache(maxsize=None)  # noqa: B019 - there are three structures
     def _lookup(self, ordered: bool) -> NDArray[np.int8]:
@@ -170,9 +170,8 @@ class Structure:
             raise PtxlabError(f"{sentences[0]} (and {counted(more, 'more chunk')})")
         kept = np.sort(np.argsort(~occupied, axis=-1, kind="stable")[..., : self.keep], axis=-1)
         stored = np.take_along_axis(self._grouped(matrix), kept[..., None], axis=-2)
-        return stored.reshape(*stored.shape[:-3], matrix.shape[-1] // 2), self._nibble(
-            np.moveaxis(kept, -1, 0)
-        ).astype(np.uint8)
+        nibbles = self._nibble([kept[..., slot] for slot in range(self.keep)])
+        return stored.reshape(*stored.shape[:-3], matrix.shape[-1] // 2), nibbles.astype(np.uint8)
 
     def groups_of(self, nibbles: ArrayLike, ordered: bool = True) -> NDArray[np.int64]:
         """Groups of its chunk that every nibble keeps: int [..., rows, chunks, keep].
@@ -184,26 +183,7 @@ class Structure:
         return np.asarray(self._lookup(ordered)[self._legal(nibbles, ordered)].astype(np.int64))
 
     def _legal(self, nibbles: ArrayLike, ordered: bool) -> NDArray[Any]:
-        return self._check_nibbles(nibbles, self.nibbles if ordered else self.unordered)
-
-    def _check_nibbles(self, nibbles: ArrayLike, legal: Iterable[int]) -> NDArray[Any]:
-        """The nibbles [..., rows, chunks] as integers, or an error that names the first that is not legal."""
-        nibbles = as_integers(nibbles, "nibbles")
-        if nibbles.ndim < 2:
-            raise PtxlabError(f"nibbles of shape {nibbles.shape}: they are [..., rows, chunks]")
-        legal = sorted(legal)
-        bad = (nibbles < 0) | (nibbles > 15)
-        if not bad.any():
-            nibbles = nibbles.astype(np.uint8, copy=False)
-            bad = (np.uint16(sum(1 << nibble for nibble in legal)) >> nibbles & np.uint16(1)) == 0
-        if bad.any():
-            at = tuple(int(i) for i in np.argwhere(bad)[0])
-            raise PtxlabError(
-                f"metadata of row {at[-2]}, chunk {at[-1]}: nibble {_nibble_text(int(nibbles[at]))} is "
-                f"undefined for {self.title} sparsity; "
-                f"legal are {listing(f'0b{nibble:04b}' for nibble in legal)}"
-            )
-        return nibbles
+        return check_nibbles(self, nibbles, self.nibbles if ordered else self.unordered)
 
     def positions(self, nibbles: ArrayLike, ordered: bool = True) -> NDArray[np.int64]:
         """Column of A that every stored column came from: int [..., rows, stored columns].
@@ -302,6 +282,26 @@ def _as_mask(zero: NDArray[np.bool_], matrix: NDArray[Any]) -> NDArray[np.bool_]
             f"{matrix.shape}"
         )
     return mask
+
+
+def check_nibbles(structure: Structure, nibbles: ArrayLike, legal: Iterable[int]) -> NDArray[Any]:
+    """The nibbles [..., rows, chunks] as integers, or an error that names the first that is not legal."""
+    nibbles = as_integers(nibbles, "nibbles")
+    if nibbles.ndim < 2:
+        raise PtxlabError(f"nibbles of shape {nibbles.shape}: they are [..., rows, chunks]")
+    legal = sorted(legal)
+    bad = (nibbles < 0) | (nibbles > 15)
+    if not bad.any():
+        nibbles = nibbles.astype(np.uint8, copy=False)
+        bad = (np.uint16(sum(1 << nibble for nibble in legal)) >> nibbles & np.uint16(1)) == 0
+    if bad.any():
+        at = tuple(int(i) for i in np.argwhere(bad)[0])
+        raise PtxlabError(
+            f"metadata of row {at[-2]}, chunk {at[-1]}: nibble {_nibble_text(int(nibbles[at]))} is "
+            f"undefined for {structure.title} sparsity; "
+            f"legal are {listing(f'0b{nibble:04b}' for nibble in legal)}"
+        )
+    return nibbles
 
 
 def _nibble_text(nibble: int) -> str:

@@ -10,8 +10,8 @@ from .versions import PtxVersion
 
 __all__ = [
     "CHIPS", "GENERATIONS", "PRODUCTS", "SM_75", "SM_80", "SM_89", "SM_90", "SM_90A", "SM_100A", "SM_120A",
-    "SM_120A_WITHOUT_F", "TARGETS", "TARGET_VERSIONS", "assembles_for", "check_target", "chip_of_target",
-    "generation",
+    "SM_120A_WITHOUT_F", "TARGETS", "TARGET_VERSIONS", "assembles_for", "check_target", "chip_number",
+    "chip_of_target", "generation",
 ]  # fmt: skip
 
 #: Every target of the newest assembler, in its spelling, and the PTX ISA that introduced it ("PTX Module
@@ -124,6 +124,15 @@ def _target_of_product(text: str) -> tuple[str, str] | None:
     return None
 
 
+def chip_number(target: str) -> int:
+    """The number in a target's name.
+
+    >>> chip_number("sm_90a"), chip_number("sm_120f")
+    (90, 120)
+    """
+    return int(target.removeprefix("sm_").rstrip("af"))
+
+
 def assembles_for(module_target: str, target: str) -> bool:
     """Whether the assembler makes code for a target of PTX whose `.target` is another.
 
@@ -135,7 +144,7 @@ def assembles_for(module_target: str, target: str) -> bool:
     >>> assembles_for("sm_100f", "sm_103"), assembles_for("sm_100f", "sm_120f")
     (True, False)
     """
-    own, other = (int(name.removeprefix("sm_").rstrip("af")) for name in (module_target, target))
+    own, other = chip_number(module_target), chip_number(target)
     if module_target.endswith("a"):
         return module_target == target
     if module_target.endswith("f"):

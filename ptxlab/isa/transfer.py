@@ -216,10 +216,11 @@ class TransferForm(Form):
         if self.wmma:
             return f"{self.family}.{self.matrix}.sync.aligned.{self.layout}.{self.shape}{space}.{self.type}"
         num = "" if self.family == "movmatrix" else f".x{self.count}"
-        kind = self.type
+        trans = ".trans" if self.trans else ""
+        types = self.type
         if self.source is not None:
-            kind = f"{self.type if self.signed else 'b8x16'}.{self.source}"
-        return f"{self.family}.sync.aligned.{self.shape}{num}{'.trans' if self.trans else ''}{space}.{kind}"
+            types = f"{self.type if self.signed else 'b8x16'}.{self.source}"
+        return f"{self.family}.sync.aligned.{self.shape}{num}{trans}{space}.{types}"
 
     @property
     def section(self) -> str:
@@ -402,7 +403,7 @@ class TransferForm(Form):
         PTX ISA, "Matrix Storage for WMMA".
         """
         count, length = self.lines
-        kind, unit = self.register_operand.dtype, self.alignment
+        bits, unit = self.register_operand.dtype.bits, self.alignment
         stride = length if stride is None else stride
         line = "row" if self.layout == "row" else "column"
         stride, offset = (
@@ -414,8 +415,8 @@ class TransferForm(Form):
                 f"{self.mnemonic}: stride={quoted(stride)} is shorter than a {line} of {length} elements; "
                 f"below that the result is undefined"
             )
-        if stride * kind.bits % (8 * unit):
-            step = 8 * unit // kind.bits
+        if stride * bits % (8 * unit):
+            step = 8 * unit // bits
             raise PtxlabError(
                 f"{self.mnemonic}: stride={quoted(stride)}; {line}s start at multiples of {unit} bytes, "
                 f"so it must be a multiple of {step} elements"
@@ -429,7 +430,7 @@ class TransferForm(Form):
                 f"{self.mnemonic}: offset={quoted(offset)}; {line}s start at multiples of {unit} bytes from "
                 f"the start of memory"
             )
-        return np.asarray(offset + np.arange(count) * (stride * kind.bits // 8), dtype=np.int64)
+        return np.asarray(offset + np.arange(count) * (stride * bits // 8), dtype=np.int64)
 
 
 def _as_whole(value: object, what: str) -> int:

@@ -16,6 +16,7 @@ from ..isa.dtypes import DType
 from ..isa.mma import MmaForm
 from ..isa.operands import Operands
 from ..isa.product_form import ProductForm
+from ..isa.sparsity import check_nibbles
 from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.zero_column_mask import ZeroColumnMask
 from .fma import fma_f32
@@ -208,7 +209,7 @@ def nibbles_of(operands: Operands) -> NDArray[Any] | None:
     if ins.structure is None or ins.e is None or operands.e is None:
         return None
     nibbles = ins.e.unpack_codes(operands.e, operands.modifiers.selector)
-    return ins.structure._check_nibbles(nibbles, ins.nibbles)
+    return check_nibbles(ins.structure, nibbles, ins.nibbles)
 
 
 def scales_of(operands: Operands) -> tuple[NDArray[Any], NDArray[Any]] | None:

@@ -86,7 +86,7 @@ def types(ins: Form | str) -> tuple[str, ...]:
         return ins.a_type, ins.b_type, ins.d_type
     if isinstance(ins, Tcgen05Mma):
         first = (ins.a_type, ins.b_type, ins.d_type)
-        every = dict.fromkeys((*ins.row.types, *ins.row.results, *ins.row.scales))
+        every = dict.fromkeys((*ins.traits.types, *ins.traits.results, *ins.traits.scales))
         return (*first, *(name for name in every if name not in first))
     if isinstance(ins, Tcgen05Transfer):
         return (ins.type,) if ins.registers else tuple(name for name in (ins.source,) if name)

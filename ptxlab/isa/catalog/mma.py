@@ -42,6 +42,8 @@ _BIT_MMA = {(8, 128): SM_75, (16, 128): SM_80, (16, 256): SM_80}
 _INTEGER_SP = ((INT8, (32, 64)), (INT4, (64, 128)))
 _FLOAT_SP = {"f16": (("f16", "f32"), (16, 32)), "bf16": (("f32",), (16, 32)), "tf32": (("f32",), (8, 16))}
 
+#: Types of D, A, B and C of block-scaled products of e2m1.
+_FP4 = ("f32", "e2m1", "e2m1", "f32")
 #: kind, scale_vec, scale type.
 _BLOCK_SCALES = (
     ("mxf4", 2, "ue8m0"),
@@ -57,11 +59,16 @@ def _f8f6f4_targets(a: str, b: str, sparse_f16: bool = False) -> tuple[str, ...]
 
 
 def dense() -> Iterator[MmaForm]:
+    """Every form of mma.
+
+    >>> next(dense())
+    <mma.sync.aligned.m8n8k4.row.row.f16.f16.f16.f16>
+    """
     for a_layout, b_layout, (d, c) in product(LAYOUTS, LAYOUTS, _QUAD_PAIR_ACCUMULATORS):
         yield MmaForm("mma", 8, 8, 4, d, "f16", "f16", c, SM_75, a_layout=a_layout, b_layout=b_layout)
-    for kind, (accumulators, shapes) in _FLOAT_MMA.items():
+    for factor, (accumulators, shapes) in _FLOAT_MMA.items():
         for (k, targets), d in product(shapes.items(), accumulators):
-            yield MmaForm("mma", 16, 8, k, d, kind, kind, d, targets)
+            yield MmaForm("mma", 16, 8, k, d, factor, factor, d, targets)
     for ((m, k), targets), rounding in product(_DOUBLE_MMA.items(), ROUNDINGS):
         yield MmaForm("mma", m, 8, k, "f64", "f64", "f64", "f64", targets, rounding=rounding)
     for k, d, a, b in product((16, 32), ("f16", "f32"), FP8, FP8):
@@ -78,27 +85,19 @@ def dense() -> Iterator[MmaForm]:
         yield MmaForm(
             "mma", 16, 8, 32, "f32", a, b, "f32", SM_120A, kind="mxf8f6f4", scale_vec=1, scale_type="ue8m0"
         )
-    for block, vec, scale in _BLOCK_SCALES:
-        yield MmaForm(
-            "mma",
-            16,
-            8,
-            64,
-            "f32",
-            "e2m1",
-            "e2m1",
-            "f32",
-            SM_120A,
-            kind=block,
-            scale_vec=vec,
-            scale_type=scale,
-        )
+    for kind, vec, scale in _BLOCK_SCALES:
+        yield MmaForm("mma", 16, 8, 64, *_FP4, SM_120A, kind=kind, scale_vec=vec, scale_type=scale)
 
 
 def sparse() -> Iterator[MmaForm]:
-    for kind, (accumulators, depths) in _FLOAT_SP.items():
+    """Every form of mma.sp and mma.sp::ordered_metadata.
+
+    >>> next(sparse())
+    <mma.sp.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16>
+    """
+    for factor, (accumulators, depths) in _FLOAT_SP.items():
         for k, d, ordered in product(depths, accumulators, _SP_OR_ORDERED):
-            yield MmaForm("mma.sp", 16, 8, k, d, kind, kind, d, SM_80, ordered=ordered)
+            yield MmaForm("mma.sp", 16, 8, k, d, factor, factor, d, SM_80, ordered=ordered)
     for ordered, a, b in product(_SP_OR_ORDERED, FP8, FP8):
         yield MmaForm("mma.sp", 16, 8, 64, "f32", a, b, "f32", SM_89, ordered=ordered)
     for a, b in product(FP8, FP8):
@@ -112,33 +111,11 @@ def sparse() -> Iterator[MmaForm]:
             yield MmaForm("mma.sp", 16, 8, k, "s32", a, b, "s32", SM_80, satfinite=sat, ordered=ordered)
     for a, b in product(_F8F6F4, _F8F6F4):
         yield MmaForm(
-            "mma.sp",
-            16,
-            8,
-            64,
-            "f32",
-            a,
-            b,
-            "f32",
-            SM_120A,
-            ordered=True,
-            kind="mxf8f6f4",
-            scale_vec=1,
-            scale_type="ue8m0",
-        )
-    for block, vec, scale in _BLOCK_SCALES:
+            "mma.sp", 16, 8, 64, "f32", a, b, "f32", SM_120A,
+            ordered=True, kind="mxf8f6f4", scale_vec=1, scale_type="ue8m0",
+        )  # fmt: skip
+    for kind, vec, scale in _BLOCK_SCALES:
         yield MmaForm(
-            "mma.sp",
-            16,
-            8,
-            128,
-            "f32",
-            "e2m1",
-            "e2m1",
-            "f32",
-            SM_120A_WITHOUT_F,
-            ordered=True,
-            kind=block,
-            scale_vec=vec,
-            scale_type=scale,
-        )
+            "mma.sp", 16, 8, 128, *_FP4, SM_120A_WITHOUT_F,
+            ordered=True, kind=kind, scale_vec=vec, scale_type=scale,
+        )  # fmt: skip

@@ -55,8 +55,8 @@ def multiplies(family: str) -> Iterator[Tcgen05Mma]:
         shapes = shapes_of(kind, sparse, ws, cta_group)
         if not shapes:
             continue
-        row = KINDS[kind]
-        scale = "ue8m0" if row.scaled else ""
+        traits = KINDS[kind]
+        scale = "ue8m0" if traits.scaled else ""
         largest = max((rows for rows in shapes if rows.k == shapes[0].k), key=lambda rows: max(rows.m))
         descriptor = InstructionDescriptor(kind, max(largest.m), max(largest.n), sparse=sparse, scale=scale)
         form = Tcgen05Mma(
@@ -67,7 +67,7 @@ def multiplies(family: str) -> Iterator[Tcgen05Mma]:
             descriptor,
             scale_input_d=SCALE_INPUT_D if kind in ("f16", "tf32") and not ws else (),
         )
-        if row.scaled:
+        if traits.scaled:
             yield from _scaled(form)
             continue
         yield form
@@ -122,20 +122,15 @@ def transfers(family: str) -> Iterator[Tcgen05Transfer]:
 
 def _reductions() -> Iterator[Tcgen05Transfer]:
     """`.ld.red` and `.ld.spcompress`."""
-    flags = [
-        (kind, absolute, nan)
-        for kind in ("f32", "u32", "s32")
-        for absolute in (False, True)
-        for nan in (False, True)
-    ]
-    for shape, power, operation, (kind, absolute, nan) in product(
+    floats = product(("f32",), (False, True), (False, True))  # only these have .abs and .NaN
+    flags = [*floats, ("u32", False, False), ("s32", False, False)]
+    for shape, power, operation, (type_name, absolute, nan) in product(
         ("32x32b", "16x32bx2"), range(1, 8), ("min", "max"), flags
     ):
-        if kind == "f32" or not (absolute or nan):
-            yield Tcgen05Transfer(
-                "tcgen05.ld", REDUCTION, shape, 1 << power,
-                reduction=operation, reduces=True, absolute=absolute, nan=nan, type=kind,
-            )  # fmt: skip
+        yield Tcgen05Transfer(
+            "tcgen05.ld", REDUCTION, shape, 1 << power,
+            reduction=operation, reduces=True, absolute=absolute, nan=nan, type=type_name,
+        )  # fmt: skip
     for power, operation, absolute, (reduces, nan) in product(
         range(2, 8), ("min", "max"), (False, True), ((False, False), (True, False), (True, True))
     ):

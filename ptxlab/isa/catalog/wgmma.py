@@ -25,9 +25,9 @@ _FLOATS = {"f16": (("f16", "f32"), 16), "bf16": (("f32",), 16), "tf32": (("f32",
 
 
 def _rows(family: Literal["wgmma", "wgmma.sp"], deep: int) -> Iterator[MmaForm]:
-    for kind, (results, k) in _FLOATS.items():
+    for factor, (results, k) in _FLOATS.items():
         for n, d in product(N, results):
-            yield MmaForm(family, 64, n, deep * k, d, kind, kind, d, SM_90A)
+            yield MmaForm(family, 64, n, deep * k, d, factor, factor, d, SM_90A)
     for n, d, a, b in product(N, ("f16", "f32"), FP8, FP8):
         yield MmaForm(family, 64, n, deep * 32, d, a, b, d, SM_90A)
     for n, a, b, sat in product(_N_INTEGER, INT8, INT8, PLAIN_OR_SAT):
@@ -35,10 +35,16 @@ def _rows(family: Literal["wgmma", "wgmma.sp"], deep: int) -> Iterator[MmaForm]:
 
 
 def dense() -> Iterator[MmaForm]:
+    """Every form of wgmma.mma_async.
+
+    >>> sum(1 for _ in dense())
+    546
+    """
     yield from _rows("wgmma", 1)
     for n in _N_INTEGER:
         yield MmaForm("wgmma", 64, n, 256, "s32", "b1", "b1", "s32", SM_90A, bit_op="and")
 
 
 def sparse() -> Iterator[MmaForm]:
+    """Every form of wgmma.mma_async.sp: twice as deep, and none of single bits."""
     yield from _rows("wgmma.sp", 2)

@@ -16,6 +16,11 @@ _SHAPES = ((16, 16, 16), (32, 8, 16), (8, 32, 16))
 
 
 def rows() -> Iterator[MmaForm]:
+    """Every form of wmma.mma.
+
+    >>> next(rows())
+    <wmma.mma.sync.aligned.row.row.m16n16k16.f16.f16>
+    """
     for shape, (a_layout, b_layout), d, c in product(_SHAPES, _ORDERS, ("f16", "f32"), ("f16", "f32")):
         yield MmaForm("wmma", *shape, d, "f16", "f16", c, SM_75, a_layout=a_layout, b_layout=b_layout)
     for shape, (a_layout, b_layout) in product(_SHAPES, _ORDERS):
@@ -28,22 +33,11 @@ def rows() -> Iterator[MmaForm]:
         )
     for (a_layout, b_layout), rounding in product(_ORDERS, ROUNDINGS):
         yield MmaForm(
-            "wmma",
-            8,
-            8,
-            4,
-            "f64",
-            "f64",
-            "f64",
-            "f64",
-            SM_80,
-            rounding=rounding,
-            a_layout=a_layout,
-            b_layout=b_layout,
-        )
-    for shape, (a_layout, b_layout), ab, sat in product(
-        _SHAPES, _ORDERS, INT8, PLAIN_OR_SAT
-    ):  # no mixed pairs
+            "wmma", 8, 8, 4, "f64", "f64", "f64", "f64", SM_80,
+            rounding=rounding, a_layout=a_layout, b_layout=b_layout,
+        )  # fmt: skip
+    # A and B have one type: there are no mixed pairs.
+    for shape, (a_layout, b_layout), ab, sat in product(_SHAPES, _ORDERS, INT8, PLAIN_OR_SAT):
         yield MmaForm(
             "wmma", *shape, "s32", ab, ab, "s32", SM_75, satfinite=sat, a_layout=a_layout, b_layout=b_layout
         )

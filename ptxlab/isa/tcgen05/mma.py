@@ -12,12 +12,20 @@ from numpy.typing import ArrayLike, NDArray
 from ..._util.arguments import as_array, is_a, is_name
 from ...errors import PtxlabError, listing, quoted
 from ..dtypes import DType, dtype
-from ..instruction_descriptor import KINDS, SM_107, InstructionDescriptor, Kind, scales_per_row, shapes_of
+from ..instruction_descriptor import (
+    KINDS,
+    SM_107,
+    InstructionDescriptor,
+    Kind,
+    Shapes,
+    scales_per_row,
+    shapes_of,
+)
 from ..layout import Mode
 from ..modifiers import Modifiers
 from ..operand import Operand
 from ..product_form import ProductForm, by_argument
-from ..sparsity import STRUCTURES, Structure
+from ..sparsity import STRUCTURES, Structure, check_nibbles
 from ..targets import check_target
 from ..tensor_memory import (
     LANES,
@@ -134,8 +142,8 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
     # -- the form in PTX's words -----------------------------------------------------------------------------
 
     @property
-    def row(self) -> Kind:
-        """What its kind multiplies."""
+    def traits(self) -> Kind:
+        """What its kind multiplies: types, depths, scales."""
         return KINDS[self.kind]
 
     @property
@@ -151,7 +159,7 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
     @property
     def scaled(self) -> bool:
         """Whether A and B come with block scales."""
-        return self.row.scaled
+        return self.traits.scaled
 
     @property
     def mnemonic(self) -> str:
@@ -272,7 +280,7 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
         (False, True)
         """
         check_target(target)
-        if not self.sparse or self.row.format != "mxf4":
+        if not self.sparse or self.traits.format != "mxf4":
             return self
         version: Literal[0, 1] = 1 if target == "sm_107a" else 0
         return replace(self, descriptor=replace(self.descriptor, sparsity_version=version))
@@ -285,11 +293,20 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
         return self.descriptor.shape
 
     @property
-    def shapes(self) -> tuple[str, ...]:
-        """Every shape that it may have, on some target."""
+    def shape_sets(self) -> tuple[Shapes, ...]:
+        """Every shape that it may have, on some target, in sets: any M of one with any N of it, at its K.
+
+        >>> import ptxlab
+        >>> [str(shapes) for shapes in ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16").shape_sets]
+        ['M 64 or 128; N a multiple of 8 up to 256; K 16']
+        """
         every = shapes_of(self.kind, self.sparse, self.ws, self.cta_group)
-        every = tuple(rows for rows in every if rows.k == 64) if self.decompress else every
-        return tuple(f"m{m}n{n}k{rows.k}" for rows in every for m in rows.m for n in rows.n)
+        return tuple(shapes for shapes in every if shapes.k == 64) if self.decompress else every
+
+    @property
+    def shapes(self) -> tuple[str, ...]:
+        """The same one by one: ``m64n8k16``, ``m64n16k16``, ..."""
+        return tuple(f"m{m}n{n}k{shapes.k}" for shapes in self.shape_sets for m in shapes.m for n in shapes.n)
 
     def faults(self, descriptor: InstructionDescriptor | int, target: str | None = None) -> tuple[str, ...]:
         """What is wrong with a descriptor for this mnemonic, in sentences; () if nothing is.
@@ -343,7 +360,7 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
             if faults:
                 raise PtxlabError(f"{self.mnemonic}: {faults[0]}")
             return replace(self, descriptor=InstructionDescriptor.decode(code, self.kind))
-        names = [row.name for row in fields(InstructionDescriptor) if row.name not in ("kind", "sparse")]
+        names = [each.name for each in fields(InstructionDescriptor) if each.name not in ("kind", "sparse")]
         unknown = [name for name in parts if name not in names]
         if unknown:
             raise PtxlabError(
@@ -386,9 +403,9 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
             source = "CUTLASS: in the middle of a byte; a picture in the PTX ISA"
         elif element.bits == 6 and not container:
             source = "assumed: 6 bits after 6 bits, across columns; a picture in the PTX ISA"
-        elif element.bits == 4 and not container and self.row.types is KINDS["f8f6f4"].types:
+        elif element.bits == 4 and not container and self.traits.types is KINDS["f8f6f4"].types:
             source = "assumed: without padding, as in shared memory; the PTX ISA names 6-bit types only"
-        elif self.k > self.descriptor.depths[0] and self.row.types is KINDS["f8f6f4"].types:
+        elif self.k > self.descriptor.depths[0] and self.traits.types is KINDS["f8f6f4"].types:
             source = "assumed: packed as with the smaller K; for this one the PTX ISA names 6-bit types only"
         layout = self.path.multiplicand(*shape)
         return TensorOperand("A", element, shape, layout, ("m", "k"), container, padding, source=source)
@@ -406,7 +423,7 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
         Elements of 4 and 6 bits have 8 with the smaller K, and their own with the larger.
         """
         wide_k = self.k > self.descriptor.depths[0]
-        if self.row.types is not KINDS["f8f6f4"].types or element.bits >= 8 or wide_k:
+        if self.traits.types is not KINDS["f8f6f4"].types or element.bits >= 8 or wide_k:
             return 0, 0
         return 8, _PADDING.get(element.name, 0)
 
@@ -533,7 +550,7 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
         >>> legal["enable_input_d"], len(legal["scale_input_d"])
         ((True, False), 16)
         """
-        every = {row.name: (row.default,) for row in fields(Modifiers)}
+        every = {each.name: (each.default,) for each in fields(Modifiers)}
         legal: dict[str, tuple[Any, ...]] = {
             name: values for name, values in every.items() if _ARGUMENTS.get(name) not in self.arguments
         }
@@ -641,7 +658,7 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
     def expand(self, stored: ArrayLike, nibbles: ArrayLike) -> NDArray[Any]:
         """The inverse of `compress`."""
         structure = self._structured()
-        return structure.expand(stored, structure._check_nibbles(nibbles, self.nibbles), ordered=False)
+        return structure.expand(stored, check_nibbles(structure, nibbles, self.nibbles), ordered=False)
 
     def prune(self, A: ArrayLike) -> NDArray[Any]:
         """The nearest matrix that has the structure: the largest groups of every chunk stay."""

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from ..._util.arguments import as_index, as_int, is_name
 from ...errors import PtxlabError, listing, quoted
-from ..layout import Layout, Mode, _merged
+from ..layout import Layout, Mode, merged_modes
 from ..operand import Operand
 from ..tensor_memory import LANES, TensorLayout, TensorOperand
 from ..versions import PtxVersion
@@ -255,7 +255,7 @@ class Tcgen05Transfer(Tcgen05Form):
         if self.shape not in modes or self.compresses:
             raise PtxlabError(f"{self.mnemonic} has no layout of registers; tcgen05.ld and tcgen05.st have")
         lane, element = modes[self.shape]
-        return Layout((_SHAPES[self.shape][0], self.columns), _merged(lane), _merged(element))
+        return Layout((_SHAPES[self.shape][0], self.columns), merged_modes(lane), merged_modes(element))
 
     @cached_property
     def operands(self) -> dict[str, Operand]:

@@ -198,7 +198,8 @@ class Rung(GemmKernel):
         if C is not None:
             codes["C"] = self.form.c.dtype.encode(as_matrix(C, "C"))
         with copy_to_gpu(self.form, codes) as arrays:
-            return copy_from_gpu(self._multiply(arrays), dtype(self.result).numpy_type)
+            result = dtype(self.result)
+            return copy_from_gpu(self._multiply(arrays), result.numpy_type or result.code_type)
 
     def _multiply(self, arrays: GpuArrays) -> object:
         m, n, k = check_matrices(self.form, arrays)
