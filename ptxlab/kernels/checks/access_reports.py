@@ -14,7 +14,7 @@ from .hazard import Report, lanes_text, line_text
 from .shadow import ID, Shadow
 from .traits import traits_of
 
-__all__ = ["AccessReports", "Deed", "Touch"]
+__all__ = ["AccessReports", "Conflict", "Deed", "Touch"]
 
 #: What another access did, in the words of a sentence.
 Deed = Literal["wrote", "reads"]
@@ -45,6 +45,30 @@ class Touch(NamedTuple):
         return {"read": "read{s}", "write": "overwrite{s}"}.get(self.access.kind, "update{s}")
 
 
+class Conflict(NamedTuple):
+    """Entries of an access that nothing orders behind what another instruction did to them before."""
+
+    touch: Touch
+    before: NDArray[Any]  # the stamps that all entries of the access have
+    which: NDArray[np.intp]  # the entries
+    other: Instruction
+    deed: Deed  # what that did
+    everywhere: bool = False  # stamps count threads of the whole launch
+
+    @property
+    def stamp(self) -> int:
+        """That of the first entry."""
+        return int(self.before[self.which[0]])
+
+    @property
+    def first_pair(self) -> NDArray[np.intp]:
+        """Those entries that the two warps of the first one touch, too."""
+        thread = int(self.touch.threads[self.which[0]])
+        same = self.before[self.which] >> 5 == self.stamp >> 5
+        same &= self.touch.threads[self.which] >> 5 == thread >> 5
+        return np.asarray(self.which[same])
+
+
 class AccessReports:
     """Adds hazards of accesses to a report; `launched` threads ran in the batches before this one."""
 
@@ -53,23 +77,13 @@ class AccessReports:
         self._batch = batch
         self._launched = launched
 
-    def race(
-        self,
-        touch: Touch,
-        before: NDArray[Any],
-        which: NDArray[np.intp],
-        other: Instruction,
-        deed: Deed,
-        everywhere: bool,
-    ) -> None:
-        """Nothing orders these entries of an access and what another instruction did to them before.
-
-        `before` are the stamps of all entries; `everywhere` says that they count threads of the whole launch.
-        """
+    def race(self, conflict: Conflict) -> None:
+        """Two threads touch the same bytes, and no barrier orders them."""
+        touch, which, other, deed = conflict.touch, conflict.which, conflict.other, conflict.deed
         access, lanes = touch.access, self._batch.block_lanes
-        pair = self._first_pair(touch, before, which)
+        pair = conflict.first_pair
         thread = int(touch.threads[which[0]])
-        partner = (int(before[which[0]]) & ID) - (self._launched if everywhere else 0)
+        partner = (conflict.stamp & ID) - (self._launched if conflict.everywhere else 0)
         block, partner_block = thread // lanes, partner // lanes
         span = self._span(touch, pair)
         place = self._place(touch, span)
@@ -83,7 +97,7 @@ class AccessReports:
             if access.space == "shared":
                 remedy = f"put a barrier of the cluster {between}"
         elif partner >> 5 == thread >> 5:
-            numbers = np.unique(before[pair] & ID) % 32
+            numbers = np.unique(conflict.before[pair] & ID) % 32
             partners = lanes_text(numbers.tolist())
             if len(numbers) > 1:
                 action = action.replace(" reads in ", " read in ")
@@ -102,22 +116,15 @@ class AccessReports:
             remedy = f"put __syncthreads() {between}"
         self._add("race", touch, which, span, what.replace("{partner}", partners), remedy, other)
 
-    def late(
-        self,
-        touch: Touch,
-        before: NDArray[Any],
-        which: NDArray[np.intp],
-        other: Instruction,
-        deed: Deed,
-        remedy: str,
-    ) -> None:
-        """These entries belong to an asynchronous instruction that is not known to be complete."""
-        span = self._span(touch, self._first_pair(touch, before, which))
+    def late(self, conflict: Conflict, remedy: str) -> None:
+        """The bytes belong to an asynchronous instruction that is not known to be complete."""
+        touch, other = conflict.touch, conflict.other
+        span = self._span(touch, conflict.first_pair)
         name = _short_name(other)
-        doing = "writing" if deed == "wrote" else "reading"
+        doing = "writing" if conflict.deed == "wrote" else "reading"
         place = self._place(touch, span)
         what = f"{{who}} {touch.verb} {place}, which {name} in {line_text(other)} may still be {doing}"
-        self._add("missing wait", touch, which, span, what, remedy, other)
+        self._add("missing wait", touch, conflict.which, span, what, remedy, other)
 
     def at_once(self, touch: Touch, winner: NDArray[Any], which: NDArray[np.intp]) -> None:
         """Threads write different values to the same bytes in one instruction; the winner's stay."""
@@ -164,13 +171,6 @@ class AccessReports:
             kind, access.instruction, self._batch, touch.threads[which], what, remedy=remedy, other=other,
             space=access.space, addresses=span,
         )  # fmt: skip
-
-    @staticmethod
-    def _first_pair(touch: Touch, before: NDArray[Any], which: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Those entries that the warps of the first one touch, too."""
-        stamp, thread = int(before[which[0]]), int(touch.threads[which[0]])
-        same = (before[which] >> 5 == stamp >> 5) & (touch.threads[which] >> 5 == thread >> 5)
-        return np.asarray(which[same])
 
     def _span(self, touch: Touch, which: NDArray[np.intp]) -> tuple[int, int]:
         """First and last byte of the first run of entries without gaps, in the block or buffer."""

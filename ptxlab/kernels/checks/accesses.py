@@ -8,7 +8,6 @@ the shadow is that of the first block only.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,43 +17,16 @@ from ..ptx import Instruction
 from ..simulator.events import Access, Observer, Piece, Synchronisation
 from ..simulator.memory import RANK_SHIFT
 from ..simulator.threads import Batch
-from .access_reports import AccessReports, Deed, Touch
-from .clocks import Clocks
+from .access_reports import AccessReports, Conflict, Deed, Touch
+from .asynchronous_work import AsynchronousWork, Copies, distinct
+from .clocks import Clocks, Warpgroup
 from .hazard import Report, lanes_text
+from .local_memory import LocalMemory
+from .presence import ClusterPresence
 from .shadow import ATOMIC, FLAGS, ID, LATE, PENDING, TIME, TIME_SHIFT, WORK, Read, Shadow
-from .traits import Traits, is_local_only, traits_of
+from .traits import Traits, traits_of
 
 __all__ = ["AccessCheck"]
-
-
-@dataclass(slots=True)
-class _Pending:
-    """Accesses of a group of asynchronous copies, until a wait."""
-
-    group: str
-    threads: NDArray[Any]
-    numbers: NDArray[Any]  # of the group, for each thread
-    offsets: NDArray[Any]
-    width: int
-    stamps: NDArray[Any]
-    reads: bool
-
-    def where(self, mask: NDArray[np.bool_]) -> _Pending:
-        """Those accesses where the mask holds."""
-        return replace(
-            self,
-            threads=self.threads[mask],
-            numbers=self.numbers[mask],
-            offsets=self.offsets[mask],
-            stamps=self.stamps[mask],
-        )
-
-
-def _distinct(numbers: NDArray[Any], limit: int) -> NDArray[np.int64]:
-    """Each number below a limit once, in order: quicker than np.unique."""
-    there = np.zeros(limit, dtype=np.bool_)
-    there[numbers] = True
-    return np.flatnonzero(there)
 
 
 class _NotAlikeError(Exception):
@@ -85,36 +57,29 @@ class AccessCheck(Observer):
         self._shared: Shadow | None = None
         self._alike = batch.count > 1 and batch.grid.cluster_size == 1  # whether `_shared` is of one block
         self._clocks_alike: bool | None = None  # whether threads know the same in each block, once asked
-        self._local = np.zeros((batch.size, 0), dtype=np.bool_)
-        self._pending: list[_Pending] = []
-        self._unannounced: list[tuple[int, NDArray[Any], int, NDArray[Any]]] = []
-        self._multiplied: list[tuple[NDArray[Any], NDArray[Any], int]] = []  # leaders, groups, time
-        self._groups = {
-            name: np.zeros(batch.size, dtype=np.int64) for name in ("cp.async", "cp.async.bulk", "wgmma")
-        }
+        self._local = LocalMemory(self._report, batch)
+        self._presence = ClusterPresence(self._report, batch, self._clocks, self._time)
+        self._work = AsynchronousWork(batch, self._clocks)
         if not len(self._published):
             self._published = np.zeros(batch.grid.block_count, dtype=np.int64)
             self._acquired = np.zeros(batch.grid.block_count, dtype=np.int64)
         self._cluster_arrival = np.zeros(batch.count, dtype=np.int64)
-        self._begun = self._time
-        self._used = np.zeros(batch.count, dtype=np.int64)  # when another block last used a block's memory
-        self._users: dict[int, NDArray[Any]] = {}  # and which threads did
         self._set_limit()
 
     def end(self) -> None:
         """The batch is done; what it did to global memory is kept."""
-        if self._pending:
+        if self._work.copies:
             self._part_blocks()
-        for record in self._pending:
-            instruction = self._instructions[int(record.stamps[0]) >> TIME_SHIFT & TIME]
-            if record.reads and instruction is not None:
+        for copies in self._work.copies:
+            instruction = self._instructions[int(copies.stamps[0]) >> TIME_SHIFT & TIME]
+            if copies.reads and instruction is not None:
                 self._report.add(
-                    "missing wait", instruction, self._batch, np.unique(record.threads),
+                    "missing wait", instruction, self._batch, np.unique(copies.threads),
                     "{who} end{s} while the copy may still be reading shared memory",
                     remedy="execute cp.async.bulk.commit_group and cp.async.bulk.wait_group.read before",
                     space="shared",
                 )  # fmt: skip
-        self._check_ends()
+        self._presence.check_ends()
         self._launched += self._batch.size
 
     def _set_limit(self) -> None:
@@ -127,7 +92,9 @@ class AccessCheck(Observer):
         if access.space in ("const", "param"):
             return
         if access.space == "local":
-            self._in_local(access)
+            is_argument = "param" in access.instruction.opcode
+            if not is_argument and id(access.instruction) not in self._speculative:
+                self._local.check(access)
             return
         self._time += 1
         self._instructions.append(access.instruction)
@@ -139,7 +106,7 @@ class AccessCheck(Observer):
         for piece in access.pieces:
             if access.space == "shared":
                 if self._batch.grid.cluster_size > 1:
-                    self._check_presence(access, piece)
+                    self._presence.check(access, piece, self._time)
                 if self._shared is None:
                     self._shared = self._shadow_of(piece.data.size)
                 if self._alike and not self._in_first_block(access, piece, self._shared, traits, strong):
@@ -151,44 +118,6 @@ class AccessCheck(Observer):
                 if shadow is None:
                     shadow = self._global[id(piece.data)] = Shadow(piece.data.size, 2)
                 self._in_global(access, piece, shadow, traits, strong)
-
-    def _check_presence(self, access: Access, piece: Piece) -> None:
-        """Blocks whose shared memory others use before they are known to have started."""
-        owners = piece.offsets // (piece.data.size // self._batch.count)
-        users = piece.threads // self._batch.block_lanes
-        remote = np.flatnonzero(owners != users)
-        if not len(remote):
-            return
-        early = remote[self._clocks.cluster_time[users[remote]] == self._begun]
-        if len(early):
-            self._report.add(
-                "absent block", access.instruction, self._batch, piece.threads[early],
-                "{who} use{s} shared memory of another block of the cluster, which may not have started",
-                remedy="wait at a barrier of the cluster first", space="shared",
-            )  # fmt: skip
-        if access.kind == "atomic" and is_local_only(access.instruction.opcode):
-            self._report.add(
-                "not atomic", access.instruction, self._batch, piece.threads[remote],
-                f"{{who}} execute{{s}} {access.instruction.opcode} in shared memory of another block, where "
-                "ptxas makes it a load and a store",
-                remedy="use an operation of 32 bits, add of 64 bits, or a loop with atom.cas", space="shared",
-            )  # fmt: skip
-        self._used[owners[remote]] = self._time
-        for owner in np.unique(owners[remote]).tolist():
-            self._users[owner] = piece.threads[remote[owners[remote] == owner]]
-
-    def _check_ends(self) -> None:
-        """Blocks that may end while others still use their shared memory."""
-        left = np.flatnonzero(self._used > self._clocks.cluster_time)
-        for time in np.unique(self._used[left]).tolist():
-            instruction = self._instructions[time]
-            users = [self._users[block] for block in left.tolist() if self._used[block] == time]
-            if instruction is not None:
-                self._report.add(
-                    "absent block", instruction, self._batch, np.unique(np.concatenate(users)),
-                    "{who} use{s} shared memory of another block of the cluster, which may have ended",
-                    remedy="let all blocks wait at a barrier of the cluster after that", space="shared",
-                )  # fmt: skip
 
     def _look(self, threads: NDArray[Any], publishes: bool) -> None:
         """Threads read or change what others may have published."""
@@ -233,24 +162,7 @@ class AccessCheck(Observer):
             return
         blocks, lanes, pitch = self._batch.count, self._batch.block_lanes, self._shared.size
         self._shared.repeat(blocks, lanes)
-
-        def repeated(values: NDArray[Any], step: int) -> NDArray[Any]:
-            return np.asarray((values + np.arange(blocks)[:, None] * step).reshape(-1))
-
-        self._pending = [
-            replace(
-                record,
-                threads=repeated(record.threads, lanes),
-                numbers=repeated(record.numbers, 0),
-                offsets=repeated(record.offsets, pitch),
-                stamps=repeated(record.stamps, lanes),
-            )
-            for record in self._pending
-        ]
-        self._unannounced = [
-            (source, repeated(offsets, pitch), width, repeated(keys, lanes * blocks + 1))
-            for source, offsets, width, keys in self._unannounced
-        ]
+        self._work.repeat(blocks, lanes, pitch)
 
     def _are_alike(self, threads: NDArray[Any]) -> bool:
         """Whether these are the same lanes of each block."""
@@ -285,7 +197,7 @@ class AccessCheck(Observer):
         stamp = self._time << TIME_SHIFT
         if access.kind == "mbarrier":
             if traits.announced:
-                self._announce(access, piece, shadow)
+                self._work.announce(access, piece, shadow, self._time)
             return
         speculative = id(access.instruction) in self._speculative
         if access.kind != "write" and access.proxy != "mbarrier" and not before.all() and not speculative:
@@ -302,15 +214,14 @@ class AccessCheck(Observer):
                 self._report_conflicts(touch, readers[entries], conflicts, "reads")
         if traits.announced:
             stamps = np.full(len(entries), stamp | LATE | WORK | ID | (ATOMIC if strong else 0))
-            keys = piece.threads * self._batch.count + piece.offsets // (piece.data.size // self._batch.count)
-            self._unannounced.append((id(access.instruction), piece.offsets, access.width, keys))
+            self._work.add_unannounced(access, piece)
         elif traits.group:
             stamps = threads | (stamp | LATE | PENDING)
         else:
             stamps = threads | (stamp | ATOMIC if strong else stamp)
         self._write(touch, stamps, strong)
         if traits.group and not traits.announced:
-            self._postpone(traits.group, access, piece, piece.threads | (stamp | LATE | PENDING))
+            self._work.add(traits.group, access, piece, piece.threads | (stamp | LATE | PENDING))
 
     def _in_global(self, access: Access, piece: Piece, shadow: Shadow, traits: Traits, strong: bool) -> None:
         stamp = self._launched | (self._time << TIME_SHIFT) | (ATOMIC if strong else 0)
@@ -339,29 +250,6 @@ class AccessCheck(Observer):
                 self._report_conflicts(touch, before, conflicts, "reads", True)
                 break
         self._write(touch, stamps, strong)
-
-    def _in_local(self, access: Access) -> None:
-        if "param" in access.instruction.opcode or id(access.instruction) in self._speculative:
-            return
-        end = int(access.addresses.max()) + access.width
-        if end > self._local.shape[1]:
-            more = np.zeros((self._batch.size, max(end, 2 * self._local.shape[1])), dtype=np.bool_)
-            more[:, : self._local.shape[1]] = self._local
-            self._local = more
-        for byte in range(access.width):
-            places = (access.threads, access.addresses + byte)
-            if access.kind == "read":
-                missing = ~self._local[places]
-                if missing.any():
-                    where = access.addresses[missing] + byte
-                    self._report.add(
-                        "uninitialised memory", access.instruction, self._batch, access.threads[missing],
-                        f"{{who}} read{{s}} byte {int(where[0])} of local memory, never written",
-                        space="local", addresses=(int(where.min()), int(where.max())),
-                    )  # fmt: skip
-                    return
-            else:
-                self._local[places] = True
 
     # -- order -----------------------------------------------------------------------------------------------
 
@@ -449,12 +337,12 @@ class AccessCheck(Observer):
             leaders, groups = self._warpgroups(access)
             columns = np.zeros(self._batch.block_lanes // 128, dtype=np.int64)
             for group in groups:
-                columns[group] = self._clocks.column(("wgmma", group))
+                columns[group] = self._clocks.column(Warpgroup(group))
             stamps = columns[threads % self._batch.block_lanes // 128] | (stamp | LATE | WORK)
-            self._multiplied.append((leaders, self._groups["wgmma"][leaders], self._time))
+            self._work.add_wgmma(leaders, self._time)
         elif traits.group == "cp.async.bulk":
             stamps = threads | (stamp | LATE | PENDING)
-            self._postpone(traits.group, access, piece, piece.threads | (stamp | LATE | PENDING))
+            self._work.add(traits.group, access, piece, piece.threads | (stamp | LATE | PENDING))
         elif traits.strong:
             stamps = threads | (stamp | ATOMIC)
         else:
@@ -481,42 +369,11 @@ class AccessCheck(Observer):
         """The threads that read for their warpgroups, in all blocks, and which warpgroups of a block."""
         notes = access.pieces[0].notes
         if "warpgroups" not in notes:
-            leaders = _distinct(access.threads, self._batch.size)
+            leaders = distinct(access.threads, self._batch.size)
             groups = np.unique(leaders % self._batch.block_lanes // 128)
             notes["warpgroups"] = leaders, groups.tolist()
         warpgroups: tuple[NDArray[np.int64], list[int]] = notes["warpgroups"]
         return warpgroups
-
-    def _postpone(self, group: str, access: Access, piece: Piece, stamps: NDArray[Any]) -> None:
-        numbers = self._groups[group][piece.threads]
-        reads = access.kind == "read"
-        self._pending.append(
-            _Pending(group, piece.threads, numbers, piece.offsets, access.width, stamps, reads)
-        )
-
-    def _announce(self, access: Access, piece: Piece, shadow: Shadow) -> None:
-        """Copies learn which mbarrier completes them."""
-        pitch = piece.data.size // self._batch.count
-        keys = piece.threads * self._batch.count + piece.offsets // pitch
-        places, which = np.unique(piece.offsets % pitch, return_inverse=True)
-        columns = np.array([self._clocks.column(place) for place in places.tolist()])[which]
-        order = np.argsort(keys)
-        keys, columns = keys[order], columns[order]
-        rest = []
-        for source, offsets, width, owners in self._unannounced:
-            position = np.minimum(np.searchsorted(keys, owners), len(keys) - 1)
-            known = keys[position] == owners
-            if source != id(access.instruction) or not known.any():
-                rest.append((source, offsets, width, owners))
-                continue
-            entries, count = shadow.entries(offsets[known], width)
-            stamps = columns[position[known]] | (self._time << TIME_SHIFT | LATE | WORK)
-            if access.instruction.parts[0] == "red":
-                stamps |= ATOMIC
-            shadow.writer[entries] = np.repeat(stamps, count)
-            if not known.all():
-                rest.append((source, offsets[~known], width, owners[~known]))
-        self._unannounced = rest
 
     # -- barriers, fences, waits -----------------------------------------------------------------------------
 
@@ -568,11 +425,11 @@ class AccessCheck(Observer):
         elif kind.endswith("commit_group"):
             if self._alike and not self._are_alike(threads):
                 self._part_blocks()
-            self._groups[kind.removesuffix(".commit_group")][threads] += 1
+            self._work.commit(kind.removesuffix(".commit_group"), threads)
         elif kind.endswith(("wait_group", "wait_all")):
             group = kind.rpartition(".")[0]
             if group == "wgmma":
-                self._complete_wgmma(threads, int(np.asarray(event.key)))
+                self._work.wait_wgmma(threads, int(np.asarray(event.key)))
             else:
                 self._complete_copies(threads, int(np.asarray(event.key)), group, kind.endswith("all"))
 
@@ -640,55 +497,21 @@ class AccessCheck(Observer):
         """Copies of groups older than the newest so many become ordinary accesses of their threads."""
         if self._alike and not self._are_alike(threads):
             self._part_blocks()
-        waiting = np.full(self._batch.size, -1, dtype=np.int64)
-        waiting[threads] = self._groups[group][threads] - newest + everything
-        rest = []
-        for record in self._pending:
-            done = waiting[record.threads] > record.numbers if record.group == group else None
-            if done is None or not done.any():
-                rest.append(record)
-                continue
-            self._retire(record, done)
-            if not done.all():
-                rest.append(record.where(~done))
-        self._pending = rest
+        for copies in self._work.wait(group, threads, newest, everything):
+            self._retire(copies)
 
-    def _retire(self, record: _Pending, done: NDArray[np.bool_]) -> None:
+    def _retire(self, copies: Copies) -> None:
+        """Copies that are complete are accesses of the threads that started them."""
         shadow = self._shared
         if shadow is None:
             return
-        entries, count = shadow.entries(record.offsets[done], record.width)
-        stamps = np.repeat(record.stamps[done], count)
-        fresh = np.repeat(record.threads[done], count) | self._time << TIME_SHIFT
-        for array in (shadow.reader, shadow.second) if record.reads else (shadow.writer,):
+        entries, count = shadow.entries(copies.offsets, copies.width)
+        stamps = np.repeat(copies.stamps, count)
+        fresh = np.repeat(copies.threads, count) | self._time << TIME_SHIFT
+        for array in (shadow.reader, shadow.second) if copies.reads else (shadow.writer,):
             ours = array[entries] == stamps
             array[entries[ours]] = fresh[ours]
         self._instructions[self._time] = self._instructions[int(stamps[0]) >> TIME_SHIFT & TIME]
-
-    def _complete_wgmma(self, threads: NDArray[Any], newest: int) -> None:
-        """The wgmma of groups older than the newest so many are done; their warpgroups know that."""
-        count = -(-self._batch.size // 128)
-        warpgroups = _distinct(threads >> 7, count)
-        waiting = np.full(count, -1, dtype=np.int64)
-        waiting[warpgroups] = self._groups["wgmma"][warpgroups << 7] - newest
-        latest = np.zeros(count, dtype=np.int64)  # when those were issued that are complete
-        rest = []
-        for leaders, numbers, time in self._multiplied:
-            done = waiting[leaders >> 7] > numbers
-            latest[leaders[done] >> 7] = time
-            if not done.all():
-                rest.append((leaders[~done], numbers[~done], time))
-        self._multiplied = rest
-        completed = np.flatnonzero(latest)
-        blocks, groups = np.divmod(completed, self._batch.block_lanes // 128)
-        for group in np.unique(groups).tolist():
-            ours = groups == group
-            chosen = np.zeros(count, dtype=np.bool_)
-            chosen[completed[ours]] = True
-            times = np.zeros(self._batch.count, dtype=np.int64)
-            times[blocks[ours]] = latest[completed[ours]]
-            those = threads if chosen[warpgroups].all() else threads[chosen[threads >> 7]]
-            self._clocks.complete(those, self._clocks.column(("wgmma", group)), times)
 
     # -- what is wrong ---------------------------------------------------------------------------------------
 
@@ -714,34 +537,29 @@ class AccessCheck(Observer):
             other = self._instructions[int(time)]
             if other is None:
                 continue
-            ours = which[times == time]
-            stamp = int(before[ours[0]])
-            if not everywhere and stamp & (PENDING | WORK):
-                remedy = self._late_remedy(stamp, other, touch.threads[ours])
-                self._reports.late(touch, before, ours, other, deed, remedy)
+            conflict = Conflict(touch, before, which[times == time], other, deed, everywhere)
+            if not everywhere and conflict.stamp & (PENDING | WORK):
+                self._reports.late(conflict, self._late_remedy(conflict))
             else:
-                self._reports.race(touch, before, ours, other, deed, everywhere)
+                self._reports.race(conflict)
 
-    def _late_remedy(self, stamp: int, other: Instruction, threads: NDArray[Any]) -> str:
-        """How these threads can wait for an asynchronous instruction."""
+    def _late_remedy(self, conflict: Conflict) -> str:
+        """How the threads can wait for an asynchronous instruction."""
+        stamp, threads = conflict.stamp, conflict.touch.threads[conflict.which]
         if stamp & PENDING:
-            group = traits_of(other.opcode).group
-            committed = any(
-                record.group == group and (record.numbers < self._groups[group][record.threads]).any()
-                for record in self._pending
-            )
+            group = traits_of(conflict.other.opcode).group
             remedy = f"let the thread that copies execute {group}.wait_group before it"
-            if not committed:
+            if not self._work.is_committed(group):
                 remedy = (
                     f"end the group with {group}.commit_group, and wait with {group}.wait_group before it"
                 )
             if (stamp & ID) // 32 != int(threads[0]) // 32 or len(np.unique(threads)) > 1:
                 remedy += ", then __syncthreads()"
             return remedy
-        key = self._clocks.key_of(stamp & ID) if stamp & ID != ID else None
-        if isinstance(key, tuple):
+        owner = self._clocks.owner_of(stamp & ID) if stamp & ID != ID else None
+        if isinstance(owner, Warpgroup):
             return "execute wgmma.wait_group, and synchronise with that warpgroup, before it"
-        at = "" if key is None else f" ({self._report.shared_place(key, key + 7)})"
+        at = "" if owner is None else f" ({self._report.shared_place(owner, owner + 7)})"
         phase = self._clocks.phase_time(stamp & ID, int(threads[0]) // self._batch.block_lanes)
         if 0 < phase < stamp >> TIME_SHIFT & TIME:
             return (

@@ -9,18 +9,28 @@ together know the same, in every block: they share a row of it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..simulator.threads import Batch
 
-__all__ = ["Clocks"]
+__all__ = ["Clocks", "Warpgroup"]
 
 _COLUMNS = 8
 _ROWS = 4
 _PATTERNS = 16  # of threads that are kept
+
+
+class Warpgroup(NamedTuple):
+    """A warpgroup of each block."""
+
+    number: int
+
+
+#: What asynchronous work belongs to: an mbarrier, by its address in the block, or the wgmma of a warpgroup.
+_Owner: TypeAlias = int | Warpgroup
 
 
 class Clocks:
@@ -43,7 +53,7 @@ class Clocks:
         self._matrix: NDArray[np.int32] | None = None  # [blocks, rows, lanes]
         self._work = np.zeros((batch.count, _ROWS, _COLUMNS), dtype=np.int32)
         self._slot = self._slots()
-        self._columns: dict[Any, int] = {}
+        self._columns: dict[_Owner, int] = {}
         self._arrivals: dict[int, tuple[NDArray[np.int32], NDArray[np.int32]]] = {}
         #: By column of an mbarrier: when its last phase was complete in each block, and what arrivals knew.
         self._phases: dict[int, NDArray[np.int64]] = {}
@@ -54,15 +64,15 @@ class Clocks:
 
     # -- columns of asynchronous work ------------------------------------------------------------------------
 
-    def column(self, key: Any) -> int:
-        """The column of an mbarrier (by its address in the block) or of a warpgroup's wgmma."""
-        if key not in self._columns:
-            self._columns[key] = len(self._columns)
+    def column(self, owner: _Owner) -> int:
+        """The column of what asynchronous work belongs to."""
+        if owner not in self._columns:
+            self._columns[owner] = len(self._columns)
             if len(self._columns) > self._work.shape[2]:
                 self._work = np.concatenate([self._work, np.zeros_like(self._work)], axis=2)
-        return self._columns[key]
+        return self._columns[owner]
 
-    def key_of(self, column: int) -> Any:
+    def owner_of(self, column: int) -> _Owner:
         """What a column belongs to."""
         return list(self._columns)[column]
 

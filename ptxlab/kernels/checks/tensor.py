@@ -15,7 +15,7 @@ from ..ptx import Instruction
 from ..simulator.events import Observer, Synchronisation, TensorAccess
 from ..simulator.memory import RANK_SHIFT
 from ..simulator.threads import Batch, Threads
-from .hazard import Report
+from .hazard import Report, line_text
 
 __all__ = ["TensorCheck"]
 
@@ -70,15 +70,14 @@ class TensorCheck(Observer):
     def _add(self, access: TensorAccess, flight: _Flight, remedy: str) -> None:
         other = flight.access.instruction
         columns = flight.access.columns
-        line = f"line {other.source_line}" if other.location else f"PTX line {other.line}"
         name = ".".join(other.parts[:2])
         self._report.add(
             "missing wait",
             access.instruction,
             self._batch,
             access.threads,
-            f"{{who}} {access.kind}{{s}} columns of tensor memory while {name} of {line} may still write "
-            f"columns {columns.start} to {columns.stop - 1}",
+            f"{{who}} {access.kind}{{s}} columns of tensor memory while {name} of {line_text(other)} may "
+            f"still write columns {columns.start} to {columns.stop - 1}",
             remedy=remedy,
             other=other,
             space="tensor",
