@@ -25,6 +25,7 @@ import pytest
 import ptxlab
 from ptxlab.errors import PtxlabError, quoted
 from ptxlab.explorer import ExplorerState, edits, export, parse_cell
+from ptxlab.explorer.move_presenter import MovePresenter
 from ptxlab.explorer.protocol import MESSAGES, decode_message, matrix_bytes, register_fields
 
 pytest.importorskip("anywidget")
@@ -96,7 +97,7 @@ def problems_of(sentence: str) -> Iterator[str]:
 
 def snapshot(ex: Any) -> dict[str, Any]:
     """What a refusal must leave as it was: the state, its history, and all traits but the problem."""
-    state, moves = ex.state, ex._moves
+    state, moves = ex.state, ex._shown.state if isinstance(ex._shown, MovePresenter) else None
     traits = {name: getattr(ex.view, name) for name in ex.view.traits(sync=True)}
     return {
         "instruction": state.ins,

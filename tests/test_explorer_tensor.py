@@ -129,7 +129,7 @@ def test_registers_after_a_load_are_those_of_its_form(request_: LoadRequest) -> 
     state.load = request_
     load = tensor_load(state)
     assert load is not None
-    data = load_data(state, load)
+    data = load_data(state.ins, load)
     words = np.arange(128 * 32, dtype=np.uint32).reshape(128, 32)
     form = ptxlab.instruction(load.form.mnemonic)
     address = request_.lane << 16 | request_.column

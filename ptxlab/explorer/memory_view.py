@@ -32,7 +32,7 @@ from .matrices import Product
 from .memory_descriptor import SharedTile, descriptor_info, has_tile, place_shared, shared_tile
 from .state import ExplorerState, MemoryRequest
 
-__all__ = ["MemoryLayout", "has_memory_view", "is_transposed", "memory_data", "memory_layout"]
+__all__ = ["MemoryLayout", "has_memory_view", "is_transposed", "lay_out", "memory_data", "memory_layout"]
 
 _LINE = 128  # bytes of all banks
 _MOST_PITCH = 1024
@@ -228,10 +228,13 @@ def _no_swizzle(ins: Product, operand: Operand, by: str, swizzle: int, transpose
 
 
 def memory_layout(state: ExplorerState) -> MemoryLayout | None:
-    """What the state asks to show; None for nothing. Refused where the instruction has no such memory."""
-    if state.memory is None:
-        return None
-    return _layout(state.ins, is_transposed(state, "A"), is_transposed(state, "B"), state.memory)
+    """What the state asks to show; None for nothing."""
+    return None if state.memory is None else lay_out(state, state.memory)
+
+
+def lay_out(state: ExplorerState, request: MemoryRequest) -> MemoryLayout:
+    """A matrix of the state as it was asked for. Refused where the instruction has no such memory."""
+    return _layout(state.ins, is_transposed(state, "A"), is_transposed(state, "B"), request)
 
 
 @lru_cache(maxsize=32)

@@ -14,7 +14,7 @@ from ..isa.parse import parse_any
 from ..isa.tcgen05 import Tcgen05Transfer
 from ..memory import Tcgen05Descriptor
 from .export import DAMAGED_LINK, code_literal, pack_link, unpack_line
-from .moves import Move, MoveState, Words, first_move, placed
+from .moves import ELEMENTS, Move, MoveState, Words, WrapTransfer, first_move, placed
 
 __all__ = ["move_code", "open_move", "share_move"]
 
@@ -45,7 +45,7 @@ def _inputs(move: Move) -> list[str]:
     return [name for name in move.names if name != "D"]
 
 
-def open_move(text: str) -> tuple[MoveState, dict[str, Any]] | None:
+def open_move(text: str, wrap: WrapTransfer | None = None) -> tuple[MoveState, dict[str, Any]] | None:
     """The move of a link, and the traits of the view; None if the link is of a multiplication."""
     data, body = unpack_line(text)
     if not isinstance(data, dict) or "at" not in data:
@@ -66,14 +66,14 @@ def open_move(text: str) -> tuple[MoveState, dict[str, Any]] | None:
         form = parse_any(mnemonic)
         if not isinstance(form, Tcgen05Transfer):
             raise PtxlabError(f"{quoted(mnemonic)} moves nothing to or from tensor memory")
-        state = MoveState(first_move(form, seed=seed), seed)
-        words = _changed(state.move, names, body)
-        move = placed(state.move, lane, column, split)
+        first = first_move(form, seed=seed)
+        words = _changed(first, names, body)
+        move = placed(first, lane, column, split)
         move = replace(move, a=words.get("A", move.a), c=words.get("C", move.c))
-        if element not in ("b32", "f32", "s32"):
+        if element not in ELEMENTS:
             raise PtxlabError(f"words are read as b32, f32 or s32, not as {quoted(element)}")
-        state.move = replace(move, element=element)
-        _ = state.move.result
+        state = MoveState(replace(move, element=element), seed, wrap)
+        _ = state.move.result  # or a refusal
     except PtxlabError as error:
         raise PtxlabError(f"this link cannot be opened: {error}") from None
     return state, look

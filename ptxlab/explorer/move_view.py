@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ..isa.tcgen05 import UNPACKED
 from ..isa.tensor_memory import LANES
 from .moves import (
+    ELEMENTS,
     PATTERNS,
     Move,
     MoveState,
@@ -201,7 +202,7 @@ def _controls(move: Move) -> list[dict[str, Any]]:
         split = half if move.split is None else move.split
         controls.append(_number("split", move.tensor_columns - move.column - half, split))
     if not form.reduction:
-        controls.append(_select("element", [(each, each) for each in ("b32", "f32", "s32")], move.element))
+        controls.append(_select("element", [(each, each) for each in ELEMENTS], move.element))
     return controls
 
 

@@ -7,7 +7,7 @@ moves words within tensor memory. All are 32-bit words: lanes by columns, thread
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
@@ -40,12 +40,17 @@ from .edits import (
 from .parse_cell import parse, parse_register
 from .state import UNDO_LIMIT, check_seed
 
-__all__ = ["PATTERNS", "Move", "MoveState", "Side", "choices", "first_move", "operation"]
+__all__ = [
+    "ELEMENTS", "PATTERNS", "Move", "MoveState", "Side", "WrapTransfer", "choices", "first_move", "operation",
+]  # fmt: skip
 
 Words = NDArray[np.uint32]
 
+#: Gives a form the class that users hold, which only the façade above knows.
+WrapTransfer = Callable[[Tcgen05Transfer], Tcgen05Transfer]
+
 PATTERNS = ("addresses", "counting", "random", "one-hot", "zeros")
-_ELEMENTS = ("b32", "f32", "s32")  # how words can be read
+ELEMENTS = ("b32", "f32", "s32")  # how words can be read
 _LEAST_COLUMNS = 32  # that tcgen05.alloc allocates
 _CORE_ROWS, _CORE_BYTES = 8, 128  # of a core matrix in shared memory
 
@@ -320,7 +325,7 @@ def first_move(form: Tcgen05Transfer, address: int = 0, split: int | None = None
         raise PtxlabError(f"address {quoted(number)}: it has 32 bits, the lane in the upper 16")
     element = "b32"
     if form.reduction:
-        element = form.type if form.type in _ELEMENTS else "b32"
+        element = form.type if form.type in ELEMENTS else "b32"
     move = Move(form, np.zeros(_shape(form, "A"), dtype=np.uint32), _before(form), element=element)
     pattern = "random" if form.reduction else "addresses"
     move = replace(move, a=filled(move, "A", pattern, np.random.default_rng(check_seed(seed))))
@@ -562,8 +567,9 @@ class MoveState:
     ('0xabc', True, '0x50000')
     """
 
-    def __init__(self, move: Move, seed: int = 0) -> None:
-        self.move = move
+    def __init__(self, move: Move, seed: int = 0, wrap: WrapTransfer | None = None) -> None:
+        self._wrap = wrap
+        self.move = self._wrapped(move)
         self.seed = check_seed(seed)
         self.random = np.random.default_rng(self.seed)
         self.past: list[Move] = []
@@ -574,7 +580,11 @@ class MoveState:
         """The instruction."""
         return self.move.form
 
-    def apply(self, edits: list[Edit]) -> None:
+    def _wrapped(self, move: Move) -> Move:
+        """The same move, its form of the class that users hold."""
+        return move if self._wrap is None else replace(move, form=self._wrap(move.form))
+
+    def apply(self, edits: Sequence[Edit]) -> None:
         """Make edits as one step to undo, or none of them."""
         if len(edits) == 1 and isinstance(edits[0], Undo):
             self.undo()
@@ -591,6 +601,7 @@ class MoveState:
         """Take another move as one step to undo; no difference is no step."""
         if _same(move, self.move):
             return
+        move = self._wrapped(move)
         _ = move.result  # or a refusal
         self.past = [*self.past, self.move][-UNDO_LIMIT:]
         self.future = []
@@ -642,8 +653,8 @@ class MoveState:
             at[name] = None if name == "split" and not text else _number(name, text)
             return placed(move, **at)
         if name == "element":
-            if move.form.reduction or not is_name(text, _ELEMENTS):
-                allowed = move.element if move.form.reduction else listing(_ELEMENTS)
+            if move.form.reduction or not is_name(text, ELEMENTS):
+                allowed = move.element if move.form.reduction else listing(ELEMENTS)
                 raise PtxlabError(f"element {quoted(text)}: words are read as {allowed}")
             return replace(move, element=text)
         if not is_name(name, _PARTS[move.form.family]):

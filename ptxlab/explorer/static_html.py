@@ -23,17 +23,17 @@ from .._util.files import reason, write_atomically
 from .._version import __version__
 from ..errors import PtxlabError, quoted
 from ..isa.form import Form
-from ..isa.tcgen05 import Tcgen05Transfer
+from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
 from ..isa.tcgen05.transfer import LOAD_SHAPES
 from .bundle import script, source, style
 from .masks import MASKS, mask_text
-from .memory_view import has_memory_view, memory_data, memory_layout
+from .memory_view import has_memory_view, lay_out, memory_data
 from .protocol import lane_registers, threads
 from .questions import Question
 from .quiz import saved_questions
 from .results import GPU
 from .state import ExplorerState, LoadRequest, MemoryRequest
-from .tensor_view import load_data, tensor_load
+from .tensor_view import find_load, load_data
 from .view import View
 
 __all__ = ["check_path", "columns", "save_move", "save_page", "write_page"]
@@ -167,37 +167,27 @@ def _option_note(name: str, value: int | bool) -> str:
 def _memories(state: ExplorerState) -> dict[str, Any]:
     """Every matrix in shared memory, as it is shown now or would be at first; pages do not change that."""
     shown, memories = state.memory, {}
-    try:
-        for name in state.matrices.names:
-            operand = state.matrices.operand(name)
-            least = operand.shape[0] * operand.shape[1] * operand.dtype.bits // 8
-            if not has_memory_view(state.ins, name) or least > _MOST_MEMORY:
-                continue
-            is_shown = shown is not None and shown.name in (name, "A" if name == "stored" else name)
-            state.memory = shown if is_shown else MemoryRequest(name)
-            layout = memory_layout(state)
-            if layout is not None and (is_shown or layout.placement.size <= _MOST_MEMORY):
-                memories[name] = memory_data(state, layout)
-    finally:
-        state.memory = shown
+    for name in state.matrices.names:
+        operand = state.matrices.operand(name)
+        least = operand.shape[0] * operand.shape[1] * operand.dtype.bits // 8
+        if not has_memory_view(state.ins, name) or least > _MOST_MEMORY:
+            continue
+        is_shown = shown is not None and shown.name in (name, "A" if name == "stored" else name)
+        layout = lay_out(state, shown if shown and is_shown else MemoryRequest(name))
+        if is_shown or layout.placement.size <= _MOST_MEMORY:
+            memories[name] = memory_data(state, layout)
     return memories
 
 
 def _loads(state: ExplorerState) -> list[dict[str, Any]]:
     """The tcgen05.ld that is shown, and the usual one of every other shape and lane."""
-    shown, loads = state.load, []
-    try:
-        for request in (
-            shown,
-            *(LoadRequest(shape, lane=lane) for shape in LOAD_SHAPES for lane in (0, 16)),
-        ):
-            state.load = request
-            with contextlib.suppress(PtxlabError):
-                load = tensor_load(state)
-                if load is not None:
-                    loads.append(load_data(state, load))
-    finally:
-        state.load = shown
+    ins, loads = state.ins, list[dict[str, Any]]()
+    if not isinstance(ins, Tcgen05Mma):
+        return loads
+    usual = (LoadRequest(shape, lane=lane) for shape in LOAD_SHAPES for lane in (0, 16))
+    for request in (state.load, *usual):
+        with contextlib.suppress(PtxlabError):
+            loads.append(load_data(ins, find_load(ins, request)))
     return loads
 
 

@@ -27,7 +27,7 @@ from ..views.labels import index_range
 from .state import ExplorerState, LoadRequest
 
 __all__ = [
-    "Load", "descriptor_info", "field_meaning", "field_text", "keep_descriptor", "load_data",
+    "Load", "descriptor_info", "field_meaning", "field_text", "find_load", "keep_descriptor", "load_data",
     "parse_descriptor", "parse_field", "tensor_info", "tensor_load", "thread_of",
 ]  # fmt: skip
 
@@ -146,11 +146,12 @@ class Load:
 def tensor_load(state: ExplorerState) -> Load | None:
     """The load that the state asks to show; None for an instruction without tensor memory."""
     ins = state.ins
-    return _load(ins, state.load) if isinstance(ins, Tcgen05Mma) else None
+    return find_load(ins, state.load) if isinstance(ins, Tcgen05Mma) else None
 
 
 @lru_cache(maxsize=64)
-def _load(ins: Tcgen05Mma, request: LoadRequest) -> Load:
+def find_load(ins: Tcgen05Mma, request: LoadRequest) -> Load:
+    """The load that was asked for. Refused where there is none, or where it does not fit."""
     if not is_name(request.shape, LOAD_SHAPES):
         raise PtxlabError(f"shape={quoted(request.shape)}: tcgen05.ld has {listing(LOAD_SHAPES)}")
     counts = _counts(request.shape, request.pack)
@@ -167,12 +168,12 @@ def _load(ins: Tcgen05Mma, request: LoadRequest) -> Load:
             f"lane={quoted(request.lane)}: {request.shape} begins in lane "
             f"{' or '.join(map(str, _lanes(request.shape)))} of each warp's 32"
         )
+    if form.columns > columns:
+        raise PtxlabError(f"x{count}: {form.mnemonic} reads {form.columns} columns; {columns} are allocated")
     if not _fits(form, request.column, columns):
         raise PtxlabError(
             f"column={quoted(request.column)}: {form.mnemonic} reads {form.columns} columns; "
             f"{columns} are allocated, so it begins in column 0 to {columns - form.columns}"
-            if form.columns <= columns
-            else f"x{count}: {form.mnemonic} reads {form.columns} columns; {columns} are allocated"
         )
     return Load(form, request.lane, request.column)
 
@@ -216,17 +217,16 @@ def thread_of(state: ExplorerState, name: str, row: int, column: int) -> int | N
     return LANES * place.cta + slots[0].thread if slots else None
 
 
-def load_data(state: ExplorerState, load: Load) -> dict[str, Any]:
+def load_data(ins: Tcgen05Mma, load: Load) -> dict[str, Any]:
     """What the page draws: which lane and column of tensor memory each register of a warp's threads gets.
 
     >>> import ptxlab
-    >>> state = ExplorerState(ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", n=16))
-    >>> data = load_data(state, tensor_load(state))
+    >>> ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", n=16)
+    >>> data = load_data(ins, find_load(ins, LoadRequest()))
     >>> data["mnemonic"], data["registers"]
     ('tcgen05.ld.sync.aligned.32x32b.x16.b32', 16)
     """
-    form, ins = load.form, state.ins
-    allocated = _allocated_columns(ins) if isinstance(ins, Tcgen05Mma) else COLUMNS
+    form, allocated = load.form, _allocated_columns(ins)
     coords = form.layout.coords() + np.array((load.lane, load.column))
     counts = _counts(form.shape, form.pack)
     return {

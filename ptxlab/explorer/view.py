@@ -101,10 +101,7 @@ class View(CheckedMessages, anywidget.AnyWidget):
     toolbar = traitlets.Dict().tag(sync=True)  # what can be chosen above the matrices, and what is chosen
     picker_index = traitlets.Dict().tag(sync=True)  # empty until the picker is first opened
     tracing = traitlets.Bool(False).tag(sync=True)  # whether the bits of a cell of D are explained below
-    trace = traitlets.Dict().tag(
-        sync=True
-    )  # of the cell of D that was chosen last: see `_trace` in widget.py
-
+    trace = traitlets.Dict().tag(sync=True)  # of the cell of D that was chosen last: see `TracePanel`
     memory = traitlets.Dict().tag(sync=True)  # the matrix that is shown in shared memory, or {}
     load = traitlets.Dict().tag(sync=True)  # the tcgen05.ld that is shown, or {}
     quiz = traitlets.Dict().tag(sync=True)  # the question that is asked, the verdict, the score; or {}
@@ -113,6 +110,12 @@ class View(CheckedMessages, anywidget.AnyWidget):
         self._latest: dict[str, tuple[int, Any]] = {}  # per large trait: how often it was sent, and what
         self._allow_delta = False
         super().__init__(**traits)
+
+    @property
+    def lanes(self) -> list[int]:
+        """The lanes that are shown: the chosen one, unless it is pinned, then those that are."""
+        lane, pinned = int(self.lane), [int(each) for each in self.pinned]
+        return pinned if lane in pinned else [lane, *pinned]
 
     def resend(self) -> None:
         """Send matrices and registers whole, to a page that missed a change."""
