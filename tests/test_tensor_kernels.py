@@ -20,7 +20,7 @@ from ptxlab.isa.modifiers import Modifiers
 from ptxlab.isa.operand import Operand
 from ptxlab.isa.tcgen05 import Tcgen05Form, Tcgen05Mma
 from ptxlab.isa.versions import newest_of_cuda
-from ptxlab.memory.tensor_tiles import SharedPlace, shared_places, shared_tile
+from ptxlab.memory.tcgen05_tiles import SharedPlace, shared_places, shared_tile
 from ptxlab.numerics.emulate import emulate
 from ptxlab.verify import inputs
 from tests import assembler

@@ -10,7 +10,7 @@ from ..errors import PtxlabError, listing, quoted
 from ..gpu.codegen import declarations, ptx_line, ptx_module, source, statement
 from ..isa.parse import parse_any
 from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma
-from ..memory.tensor_tiles import shared_tile
+from ..memory.tcgen05_tiles import shared_tile
 from ..views.tensor_tables import shared_operand, tensor_tile, transposing
 from ..views.tile_pictures import operand_tile
 from .names import ALIASES, TCGEN05_PARTS

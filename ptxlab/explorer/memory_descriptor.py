@@ -19,8 +19,8 @@ from ..isa.tcgen05 import Tcgen05Mma
 from ..memory import SWIZZLES, Conflicts, Descriptor, Tcgen05Descriptor, Tile
 from ..memory import descriptor as decode
 from ..memory.descriptors import TCGEN05_SWIZZLES
-from ..memory.fetch import Placement, core_matrix_access, place_tile
-from ..memory.tensor_tiles import is_index, is_padded
+from ..memory.fragment_access import Placement, core_matrix_access, place_tile
+from ..memory.tcgen05_tiles import is_index, is_padded
 from .matrices import Product
 
 __all__ = ["SharedTile", "descriptor_info", "has_tile", "place_shared", "set_field", "shared_tile"]

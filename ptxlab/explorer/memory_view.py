@@ -19,7 +19,7 @@ from ..errors import PtxlabError, counted, listing, quoted
 from ..isa.operand import Operand
 from ..isa.tcgen05 import Tcgen05Mma
 from ..memory import SWIZZLES, Conflicts
-from ..memory.fetch import (
+from ..memory.fragment_access import (
     Access,
     Major,
     Placement,

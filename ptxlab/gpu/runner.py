@@ -20,7 +20,7 @@ from ..isa.product_form import ProductForm
 from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import TensorOperand
 from ..isa.transfer import TransferForm
-from ..memory.lookup import pack_lookup
+from ..memory.lookup_table import pack_lookup
 from ..numerics.transfer import TransferInputs
 from . import codegen
 from .arrays import GpuArray, GpuArrays, gpu_arrays

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .banks import BANKS, Collision, Conflicts, conflicts
 from .descriptors import SWIZZLES, Descriptor, Tcgen05Descriptor, descriptor, encode_descriptor
 from .im2col import Im2colMap, im2col_map
-from .lookup import pack_lookup, unpack_lookup
+from .lookup_table import pack_lookup, unpack_lookup
 from .metadata import (
     metadata_from_registers,
     metadata_registers,

@@ -129,11 +129,12 @@ class Conflicts:
                 f"collisions of a batch of shape {self.words.shape[:-2]}: ask for those of one access, "
                 "conflicts(addresses[i])"
             )
-        wanted: dict[tuple[int, int], dict[int, list[int]]] = {}
+        lanes_by_word: dict[tuple[int, int], dict[int, list[int]]] = {}  # of each group and bank
         for lane, (group, words) in enumerate(zip(self.groups.tolist(), self.words.tolist(), strict=True)):
             for word in words:
                 if word != _NOBODY:
-                    wanted.setdefault((group, word % BANKS), {}).setdefault(word, []).append(lane)
+                    by_word = lanes_by_word.setdefault((group, word % BANKS), {})
+                    by_word.setdefault(word, []).append(lane)
         return tuple(
             Collision(
                 group,
@@ -141,7 +142,7 @@ class Conflicts:
                 tuple(sorted({lane for lanes in by_word.values() for lane in lanes})),
                 tuple(sorted(by_word)),
             )
-            for (group, bank), by_word in sorted(wanted.items())
+            for (group, bank), by_word in sorted(lanes_by_word.items())
             if len(by_word) > 1 or (self.atomic and len(next(iter(by_word.values()))) > 1)
         )
 
@@ -162,8 +163,8 @@ class Conflicts:
             for number, word in enumerate(self.words[lane].tolist()):
                 if word != _NOBODY:
                     ranks = order.setdefault((group, word % BANKS), {})
-                    wanted = (word, lane if self.atomic else _NOBODY)
-                    schedule[lane, number] = starts[group] + ranks.setdefault(wanted, len(ranks))
+                    request = (word, lane if self.atomic else _NOBODY)
+                    schedule[lane, number] = starts[group] + ranks.setdefault(request, len(ranks))
         return schedule
 
     def __str__(self) -> str:

@@ -77,19 +77,19 @@ def _layout(array: object, interface: dict[str, Any]) -> ArrayLayout:
     if interface.get("mask") is not None:
         raise PtxlabError("array: a masked array is not one of numbers only")
     typestr = str(interface["typestr"])
-    kind = np.dtype(typestr)
-    if not kind.isnative:
+    dtype = np.dtype(typestr)
+    if not dtype.isnative:
         raise PtxlabError(f"array of {typestr}: its bytes are in the other order")
-    name = kind.name
-    if kind.kind == "V":  # bfloat16 and others that NumPy has no name for: the array's own type has one
+    name = dtype.name
+    if dtype.kind == "V":  # bfloat16 and others that NumPy has no name for: the array's own type has one
         name = str(getattr(array, "dtype", name)).removeprefix("torch.")[:40]
     stated = interface.get("strides")
     strides = tuple(int(step) for step in stated) if stated is not None else ()
     if stated is None:
-        strides = tuple(math.prod(shape[axis + 1 :]) * kind.itemsize for axis in range(len(shape)))
+        strides = tuple(math.prod(shape[axis + 1 :]) * dtype.itemsize for axis in range(len(shape)))
     if len(strides) != len(shape):
         raise ValueError(strides)
     pointer = int(interface["data"][0])
     if not 0 <= pointer < 1 << 64:
         raise ValueError(pointer)
-    return ArrayLayout(shape, strides, kind.itemsize, name, pointer)
+    return ArrayLayout(shape, strides, dtype.itemsize, name, pointer)

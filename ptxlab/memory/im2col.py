@@ -8,7 +8,6 @@ of a filter visits; the instruction's offsets say which element of the filter is
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -193,8 +192,8 @@ def im2col_map(
     )  # fmt: skip
 
 
-def _as_corner(corner: Any, name: str, axes: int) -> tuple[int, ...]:
-    if not is_a(corner, tuple, list) or len(corner) != axes - 2:
+def _as_corner(corner: object, name: str, axes: int) -> tuple[int, ...]:
+    if not isinstance(corner, tuple | list) or len(corner) != axes - 2:
         raise PtxlabError(f"{name}={quoted(corner)}: it takes {axes - 2} numbers, one for each spatial axis")
     numbers = tuple(as_int(number, name) for number in corner)
     most = 1 << _CORNER_BITS[axes] - 1

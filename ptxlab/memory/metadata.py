@@ -30,7 +30,7 @@ __all__ = [
 #: What `pack_metadata` puts together: rows (four warps of 16), chunks of each, and lanes.
 _BLOCK_ROWS, _BLOCK_CHUNKS, _BLOCK_LANES = 64, 16, 128
 
-#: Bits of a word of metadata -> rows that are interleaved together, and every how manieth row is a neighbour.
+#: Bits of a word of metadata -> rows that are interleaved together, and how far apart neighbours get.
 _INTERLEAVING = {16: (32, 4), 32: (16, 2)}
 
 

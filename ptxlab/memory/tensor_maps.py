@@ -21,7 +21,7 @@ from .._util.arguments import as_array, as_int, is_a, is_name
 from ..errors import PtxlabError, counted, listing, quoted
 from ..isa.convert import convert
 from ..isa.dtypes import dtype
-from ..isa.targets import check_target
+from ..isa.targets import check_target, chip_number
 from .descriptors import SWIZZLES, swizzled
 from .gpu_arrays import ArrayLayout, gpu_layout
 from .tile import Tile
@@ -154,7 +154,7 @@ class TensorMap:
     @property
     def rank(self) -> int:
         """Number of axes that the driver is told: without the slice of channels in interleaved layouts."""
-        return self.axes - bool(self.interleave)
+        return self.axes - 1 if self.interleave else self.axes
 
     @property
     def pointer(self) -> int | None:
@@ -195,7 +195,7 @@ class TensorMap:
 
     @property
     def element_stride_dimensions(self) -> tuple[int, ...]:
-        """elementStrides: every how manieth element is copied, the contiguous axis first."""
+        """elementStrides: steps from one copied element to the next, the contiguous axis first."""
         return self.element_strides[: self.rank][::-1]
 
     @property
@@ -206,12 +206,12 @@ class TensorMap:
     def supports(self, target: str) -> bool:
         """Whether a target copies such a box: sm_90 and later do; the rest came with sm_100.
 
-        That are elements of 4 and 6 bits, which sm_120 and sm_121 do not load, and swizzles of larger chunks.
+        That is elements of 4 and 6 bits, which sm_120 and sm_121 do not load, and swizzles of larger chunks.
 
         >>> tensor_map(np.zeros((8, 32), dtype=np.float32), (8, 32), "128B_ATOM_32B").supports("sm_90a")
         False
         """
-        number = int(check_target(target).removeprefix("sm_").rstrip("af"))
+        number = chip_number(check_target(target))
         if self._packing is not None:
             return 100 <= number < 120
         return number >= (90 if self._pattern.atom == 16 else 100)
@@ -359,7 +359,9 @@ class TensorMap:
             inside = inside[..., None] & ((positions >= 0) & (positions < length))
         elements = np.ascontiguousarray(self.array[np.ix_(*indices)])
         content = self._filled(elements, inside)
-        piece, room = (self.layout.itemsize,) * 2 if packing is None else (packing.data, packing.room)
+        piece, room = self.layout.itemsize, self.layout.itemsize
+        if packing is not None:
+            piece, room = packing.data, packing.room
         rows = np.arange(math.prod(self.copied[:-1]))[:, None]
         pieces = content.size // len(rows) // piece
         plain = rows * self.pitch + (np.arange(pieces)[:, None] * room + np.arange(piece)).ravel()
@@ -483,12 +485,14 @@ def tensor_map(
     shape, strides, type and address are taken and nothing is copied.
 
     `swizzle` is 0, 32, 64 or 128 bytes, or "128B_ATOM_32B", "128B_ATOM_32B_FLIP_8B" or "128B_ATOM_64B", which
-    sm_100 has. `element_strides` copies every how manieth element along each axis; `fill` is what arrives
-    from outside the array, "zero" or, of floats, "nan"; `l2_promotion` is 0, 64, 128 or 256 bytes, a matter
-    of speed. `data_type` follows from the array, or is another of the same size in the driver's words:
-    "FLOAT32_FTZ", "TFLOAT32" (rounded on the way) or "TFLOAT32_FTZ" of float32; "16U4_ALIGN8B",
-    "16U4_ALIGN16B" or "16U6_ALIGN16B" of bytes in which elements of 4 or 6 bits are packed, and then the last
-    number of `box` counts elements.
+    sm_100 has. `element_strides` are the steps between copied elements along each axis; `fill` is what
+    arrives from outside the array, "zero" or, of floats, "nan"; `l2_promotion` is 0, 64, 128 or 256 bytes,
+    and only changes the speed.
+
+    `data_type` follows from the array, or is another of the same size in the driver's words: "FLOAT32_FTZ",
+    "TFLOAT32" (rounded on the way) or "TFLOAT32_FTZ" of float32; "16U4_ALIGN8B", "16U4_ALIGN16B" or
+    "16U6_ALIGN16B" of bytes in which elements of 4 or 6 bits are packed, and then the last number of `box`
+    counts elements.
 
     With `interleave`, 16 or 32 bytes, the last axis of the array is a slice of so many bytes of channels, the
     one before it runs along a row of pixels, and the second one counts the slices: NC/8HWC8 of float16 is an
@@ -504,45 +508,60 @@ of 16 bytes, so pad axis 1 to a multiple of 8 elements
         values = as_array(array, "array")
         layout = ArrayLayout(values.shape, values.strides, values.itemsize, values.dtype.name)
         array = values
-    kind = _as_data_type(data_type, layout)
-    packing = _PACKED.get(kind)
-    slices = as_int(interleave, "interleave")
-    if slices not in _INTERLEAVES or (slices and packing is not None):
-        raise PtxlabError(
-            f"interleave={quoted(interleave)} of {kind}: there are {listing(_INTERLEAVES)}, of elements of "
-            "whole bytes"
-        )
-    _check_array(layout, kind, slices)
+    driver_type = _as_data_type(data_type, layout)
+    slices = _as_interleave(interleave, driver_type)
+    _check_array(layout, driver_type, slices)
     rank = len(layout.shape)
     sizes = _as_sizes(box, "box", rank, _MOST_BOX)
-    steps = (1,) * rank
-    if element_strides is not None:
-        steps = _as_sizes(element_strides, "element_strides", rank, _MOST_ELEMENT_STRIDE)
-        if steps[-1] != 1:
-            raise PtxlabError(
-                f"element_strides={quoted(element_strides)}: TMA copies every element of the last axis"
-            )
-    mode = _as_swizzle(swizzle, kind)
+    steps = _as_steps(element_strides, rank)
+    mode = _as_swizzle(swizzle, driver_type)
     if slices:
         _check_slices(sizes, steps, layout, mode, slices)
     else:
-        _check_row(sizes, layout, kind, mode)
-    if not is_name(fill, _FILLS):
-        raise PtxlabError(f"fill={quoted(fill)}: there are {listing(_FILLS)}")
-    if fill == "nan" and ("FLOAT" not in kind or packing is not None):
-        raise PtxlabError(
-            f"fill='nan' of {layout.type_name}: TMA fills float16, bfloat16, float32, float64 with NaN"
-        )
+        _check_row(sizes, layout, driver_type, mode)
+    _check_fill(fill, driver_type, layout)
     if as_int(l2_promotion, "l2_promotion") not in _PROMOTIONS:
         raise PtxlabError(f"l2_promotion={quoted(l2_promotion)}: there are {listing(_PROMOTIONS)}")
     width = _SWIZZLES[mode].width
-    tensor = TensorMap(array, sizes, width, steps, fill, int(l2_promotion), kind, mode, slices, layout)
+    tensor = TensorMap(array, sizes, width, steps, fill, int(l2_promotion), driver_type, mode, slices, layout)
     if tensor.expect_tx > _MOST_BYTES:
         raise PtxlabError(
             f"box={quoted(sizes)}: one copy of it has {tensor.expect_tx} bytes; TMA takes at most "
             f"{_MOST_BYTES}"
         )
     return tensor
+
+
+def _as_interleave(interleave: object, driver_type: str) -> int:
+    """Bytes of a slice of channels; 0 for none."""
+    slices = as_int(interleave, "interleave")
+    if slices not in _INTERLEAVES or (slices and driver_type in _PACKED):
+        raise PtxlabError(
+            f"interleave={quoted(interleave)} of {driver_type}: there are {listing(_INTERLEAVES)}, of "
+            "elements of whole bytes"
+        )
+    return slices
+
+
+def _as_steps(element_strides: object, rank: int) -> tuple[int, ...]:
+    """The element stride of each axis: 1 where none is named."""
+    if element_strides is None:
+        return (1,) * rank
+    steps = _as_sizes(element_strides, "element_strides", rank, _MOST_ELEMENT_STRIDE)
+    if steps[-1] != 1:
+        raise PtxlabError(
+            f"element_strides={quoted(element_strides)}: TMA copies every element of the last axis"
+        )
+    return steps
+
+
+def _check_fill(fill: object, driver_type: str, layout: ArrayLayout) -> None:
+    if not is_name(fill, _FILLS):
+        raise PtxlabError(f"fill={quoted(fill)}: there are {listing(_FILLS)}")
+    if fill == "nan" and ("FLOAT" not in driver_type or driver_type in _PACKED):
+        raise PtxlabError(
+            f"fill='nan' of {layout.type_name}: TMA fills float16, bfloat16, float32, float64 with NaN"
+        )
 
 
 def _as_data_type(data_type: object, layout: ArrayLayout) -> str:
@@ -575,7 +594,7 @@ def _plain(name: str) -> str:
     return "uint16" if name == "BFLOAT16" else name.lower()
 
 
-def _as_swizzle(swizzle: object, kind: str) -> int | str:
+def _as_swizzle(swizzle: object, driver_type: str) -> int | str:
     if isinstance(swizzle, str):
         if not is_name(swizzle, [name for name in _SWIZZLES if isinstance(name, str)]):
             raise PtxlabError(f"swizzle={quoted(swizzle)}: there are {listing(_SWIZZLES)}")
@@ -585,23 +604,25 @@ def _as_swizzle(swizzle: object, kind: str) -> int | str:
         if mode not in _SWIZZLES:
             raise PtxlabError(f"swizzle of {quoted(swizzle)} bytes: there are {listing(_SWIZZLES)}")
     allowed = {"16U4_ALIGN16B": (0, 128, "128B_ATOM_32B"), "16U6_ALIGN16B": (0, 128, "128B_ATOM_32B")}
-    if kind in allowed and mode not in allowed[kind]:
-        raise PtxlabError(f"swizzle={quoted(swizzle)} of {kind}: TMA loads it with {listing(allowed[kind])}")
+    if driver_type in allowed and mode not in allowed[driver_type]:
+        raise PtxlabError(
+            f"swizzle={quoted(swizzle)} of {driver_type}: TMA loads it with {listing(allowed[driver_type])}"
+        )
     return mode
 
 
-def _check_row(sizes: tuple[int, ...], layout: ArrayLayout, kind: str, mode: int | str) -> None:
+def _check_row(sizes: tuple[int, ...], layout: ArrayLayout, driver_type: str, mode: int | str) -> None:
     """The rules about the last axis of the box."""
-    packing = _PACKED.get(kind)
+    packing = _PACKED.get(driver_type)
     if packing is not None and packing.room > packing.data:
         if sizes[-1] != _PADDED_ROW:
             raise PtxlabError(
-                f"box={quoted(sizes)}: a row of {kind} has {_PADDED_ROW} elements, found {sizes[-1]}"
+                f"box={quoted(sizes)}: a row of {driver_type} has {_PADDED_ROW} elements, found {sizes[-1]}"
             )
         return
     bits = 8 * layout.itemsize if packing is None else packing.bits
     if sizes[-1] * bits % 128:
-        row_text = f"{sizes[-1] * bits / 8:g} bytes of {layout.type_name if packing is None else kind}"
+        row_text = f"{sizes[-1] * bits / 8:g} bytes of {layout.type_name if packing is None else driver_type}"
         raise PtxlabError(f"box={quoted(sizes)}: its rows are {row_text}; TMA takes multiples of 16")
     inner, width = sizes[-1] * bits // 8, _SWIZZLES[mode].width
     if 0 < width < inner:
@@ -629,7 +650,7 @@ def _check_slices(
         raise PtxlabError(f"swizzle={quoted(mode)}: slices of 32 bytes go with a swizzle of 32 bytes")
 
 
-def _check_array(layout: ArrayLayout, kind: str, slices: int) -> None:
+def _check_array(layout: ArrayLayout, driver_type: str, slices: int) -> None:
     """The rules of cuTensorMapEncodeTiled about the tensor in global memory."""
     shape = layout.shape
     fewest, most = (_FEWEST_INTERLEAVED_AXES + 1, _MOST_AXES + 1) if slices else (1, _MOST_AXES)
@@ -646,7 +667,7 @@ def _check_array(layout: ArrayLayout, kind: str, slices: int) -> None:
         )
     if 0 in shape:
         raise PtxlabError(f"array of shape {shape}: TMA takes no empty one")
-    packing = _PACKED.get(kind)
+    packing = _PACKED.get(driver_type)
     last = shape[-1] if packing is None else shape[-1] * 8 // packing.bits
     if max(*shape, last) > 1 << 32:
         raise PtxlabError(f"array of shape {shape}: an axis has at most 2^32 elements")
@@ -658,7 +679,8 @@ def _check_array(layout: ArrayLayout, kind: str, slices: int) -> None:
         row = _PADDED_ROW * packing.bits // 8
         if shape[-1] % row:
             raise PtxlabError(
-                f"array of shape {shape}: rows of {kind} are multiples of {_PADDED_ROW} elements, {row} bytes"
+                f"array of shape {shape}: rows of {driver_type} are multiples of {_PADDED_ROW} elements, "
+                f"{row} bytes"
             )
     for axis, stride in enumerate(layout.strides[:-1]):
         if stride % unit:

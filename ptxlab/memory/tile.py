@@ -50,6 +50,9 @@ _CODE_TYPES: dict[int, np.dtype[Any]] = {
     64: np.dtype("<u8"),
 }
 
+_MAJORS: tuple[Literal["K", "MN"], ...] = ("K", "MN")
+_ORDERS: tuple[Literal["MN", "K"] | None, ...] = (None, "MN", "K")
+
 #: Bytes along K that every dense wgmma reads, whatever the type.
 _SLICE_BYTES = 32
 
@@ -485,27 +488,28 @@ class Tile:
         unit = 128 if self.swizzle else 16
         if at < 0 or at % unit:
             return Judgement((self._misplaced(fields.address, k, offset, unit),), tuple(notes))
-        wanted = self.slice(at, k, row=row)
+        expected = self.slice(at, k, row=row)
         rows, depth = min(self.rows - row, 256), min(_SLICE_BYTES * 8 // self.bits, self.k)
         indices = np.arange(rows)[:, None], np.arange(depth)
-        found, right = (
-            each.addresses(*indices, bits=self.bits, major=self.major) for each in (fields, wanted)
+        read, stored = (
+            each.addresses(*indices, bits=self.bits, major=self.major) for each in (fields, expected)
         )
-        if (found == right).all():
+        if (read == stored).all():
             return Judgement((), tuple(notes))
         problems = []
-        if fields.swizzle != wanted.swizzle:
-            problems.append(f"swizzle must be {_swizzle_text(wanted)}, found {_swizzle_text(fields)}")
-        if fields.address != wanted.address:
-            problems.append(f"address must be 0x{wanted.address:x}, found 0x{fields.address:x}")
-        if fields.base_offset != wanted.base_offset and self.swizzle:
+        if fields.swizzle != expected.swizzle:
+            problems.append(f"swizzle must be {_swizzle_text(expected)}, found {_swizzle_text(fields)}")
+        if fields.address != expected.address:
+            problems.append(f"address must be 0x{expected.address:x}, found 0x{fields.address:x}")
+        if fields.base_offset != expected.base_offset and self.swizzle:
             problems.append(
-                f"base offset must be {wanted.base_offset} for a tile at 0x{at:x}, found {fields.base_offset}"
+                f"base offset must be {expected.base_offset} for a tile at 0x{at:x}, found "
+                f"{fields.base_offset}"
             )
-        if fields.leading != wanted.leading and not notes:
-            problems.append(f"LBO must be {wanted.leading}, found {fields.leading}")
-        if fields.stride != wanted.stride:
-            problems.append(f"SBO must be {wanted.stride}, found {fields.stride}")
+        if fields.leading != expected.leading and not notes:
+            problems.append(f"LBO must be {expected.leading}, found {fields.leading}")
+        if fields.stride != expected.stride:
+            problems.append(f"SBO must be {expected.stride}, found {fields.stride}")
         return Judgement(tuple(problems), tuple(notes))
 
     def _misplaced(self, address: int, k: int, offset: int, unit: int) -> str:
@@ -531,32 +535,18 @@ class Tile:
         words = as_text(text, "tile").strip()
         if " o " in words or words.startswith("("):
             return cls.from_cute(words)
-        settings: dict[str, Any] = {}
-        for word in re.sub(r"^Tile\((.*)\)$", r"\1", words).replace(",", " ").split():
-            name, equals, value = word.partition("=")
-            value = value.strip("'\"")
-            if name not in _SETTINGS or not equals or not value or name in settings:
-                raise PtxlabError(
-                    f"tile {quoted(text)}: found {quoted(word)}; a tile is spelt "
-                    "bits=16,rows=64,k=64,major=K,swizzle=128 (dtype=f16 also gives the bits), or as CuTe "
-                    "prints its layout"
-                )
-            settings[name] = value
-            if name not in ("major", "order", "dtype"):
-                if not re.fullmatch(r"\d{1,9}", value):
-                    raise PtxlabError(
-                        f"tile {quoted(text)}: {name} takes a whole number, found {quoted(value)}"
-                    )
-                settings[name] = int(value)
-        if "dtype" in settings:
-            settings.setdefault("bits", dtype(settings.pop("dtype")).bits)
-        missing = [name for name in ("bits", "rows", "k") if name not in settings]
-        if missing or "dtype" in settings:
+        numbers, names = _read_settings(words, f"tile {quoted(text)}")
+        type_name = names.pop("dtype", None)
+        both = type_name is not None and "bits" in numbers
+        if type_name is not None:
+            numbers.setdefault("bits", dtype(type_name).bits)
+        missing = [name for name in ("bits", "rows", "k") if name not in numbers]
+        if missing or both:
             wrong = f"{missing[0]} is missing" if missing else "bits and dtype say the same"
             raise PtxlabError(
                 f"tile {quoted(text)}: {wrong}; a tile is spelt bits=16,rows=64,k=64,swizzle=128"
             )
-        return cls(**settings)
+        return cls(**numbers, **names)  # type: ignore[arg-type]  # the constructor checks them
 
     @classmethod
     def from_cute(cls, text: str, bits: int | None = None) -> Tile:
@@ -588,9 +578,9 @@ class Tile:
         """The tiles whose layout this is, that in its usual order first."""
         rows, k = (math.prod(size for size, _ in each) for each in modes)
         tiles = []
-        for major, order in product(("K", "MN"), (None, "MN", "K")):
+        for major, order in product(_MAJORS, _ORDERS):
             try:
-                tile = cls(bits, rows, k, major, swizzle, order)  # type: ignore[arg-type]
+                tile = cls(bits, rows, k, major, swizzle, order)
             except PtxlabError:
                 continue
             if tuple(_coalesced(each) for each in tile.modes) == tuple(_coalesced(each) for each in modes):
@@ -598,7 +588,30 @@ class Tile:
         return tiles
 
 
-_SETTINGS = ("bits", "rows", "k", "major", "swizzle", "order", "chunk", "dtype")
+_NUMBERS = ("bits", "rows", "k", "swizzle", "chunk")
+_NAMES = ("major", "order", "dtype")
+
+
+def _read_settings(words: str, where: str) -> tuple[dict[str, int], dict[str, str]]:
+    """What the call of the constructor names: numbers, and the rest."""
+    numbers: dict[str, int] = {}
+    names: dict[str, str] = {}
+    for word in re.sub(r"^Tile\((.*)\)$", r"\1", words).replace(",", " ").split():
+        name, equals, value = word.partition("=")
+        value = value.strip("'\"")
+        known = name in (*_NUMBERS, *_NAMES) and name not in (*numbers, *names)
+        if not known or not equals or not value:
+            raise PtxlabError(
+                f"{where}: found {quoted(word)}; a tile is spelt bits=16,rows=64,k=64,major=K,swizzle=128 "
+                "(dtype=f16 also gives the bits), or as CuTe prints its layout"
+            )
+        if name in _NAMES:
+            names[name] = value
+        elif re.fullmatch(r"\d{1,9}", value):
+            numbers[name] = int(value)
+        else:
+            raise PtxlabError(f"{where}: {name} takes a whole number, found {quoted(value)}")
+    return numbers, names
 
 
 def _swizzle_text(descriptor: Descriptor) -> str:
@@ -656,7 +669,7 @@ def _split(text: str) -> list[str] | None:
         return None
     parts, depth = [""], 0
     for letter in text[1:-1]:
-        depth += (letter == "(") - (letter == ")")
+        depth += {"(": 1, ")": -1}.get(letter, 0)
         if depth < 0:
             return None
         if letter == "," and depth == 0:

@@ -109,14 +109,36 @@ def weight_order(
     [(0, 0), (8, 0), (0, 8), (8, 8)]
     """
     operand = as_operand(operand)
-    if operand.layout is None:
-        raise PtxlabError(f"{operand.name} lies in shared memory: no lane loads a fragment of it")
     rows, columns = as_shape(shape, "shape of weights")
     width = operand.width if bits is None else as_int(bits, "bits")
     if width not in _WIDTHS:
         raise PtxlabError(f"bits={quoted(width)}: weights have {listing(_WIDTHS)} bits")
     if not is_name(tiles, ("contiguous", "strided")):
         raise PtxlabError(f"tiles={quoted(tiles)}: they are 'contiguous' or 'strided'")
+    per_lane = _elements_per_lane(operand, rows, columns)
+    lanes, load = operand.lanes, _LOAD_BITS // width
+    together = max(1, load // per_lane)  # tiles that share a load
+    across = 0 if operand.axes[1].lower() == "k" else 1  # the axis that is not K
+    count = (rows // operand.shape[0], columns // operand.shape[1])
+    if (load % per_lane and per_lane % load) or count[across] % together:
+        raise PtxlabError(
+            f"a load of 128 bits holds {load} elements of {width} bits and a lane {per_lane} of "
+            f"{operand.name}: {'rows' if across == 0 else 'columns'} come in multiples of "
+            f"{together * operand.shape[across]}"
+        )
+    index = _tile_indices(operand, count, across, together, tiles == "strided")
+    by_load = index.reshape(-1, together, lanes, per_lane).swapaxes(1, 2)
+    order = _interleaved(by_load.reshape(-1, lanes, together * per_lane), interleave)
+    pieces = order.reshape(len(order), lanes, -1, min(load, order.shape[-1])).swapaxes(1, 2)
+    flat = np.ascontiguousarray(pieces).reshape(-1)
+    flat.flags.writeable = False
+    return WeightOrder(operand, (rows, columns), width, flat)
+
+
+def _elements_per_lane(operand: Operand, rows: int, columns: int) -> int:
+    """Elements that a lane holds of a tile; refuses what does not consist of whole tiles, each held once."""
+    if operand.layout is None:
+        raise PtxlabError(f"{operand.name} lies in shared memory: no lane loads a fragment of it")
     height, breadth = operand.shape
     if rows % height or columns % breadth or not rows * columns:
         raise PtxlabError(
@@ -128,33 +150,23 @@ def weight_order(
         raise PtxlabError(
             f"{operand.name}: lanes hold elements {operand.layout.copies} times, which a load would repeat"
         )
-    held, load = operand.layout.elements, _LOAD_BITS // width
-    together = max(1, load // held)
-    across = 0 if operand.axes[1].lower() == "k" else 1  # the axis that is not K
-    count = (rows // height, columns // breadth)
-    if (load % held and held % load) or count[across] % together:
-        raise PtxlabError(
-            f"a load of 128 bits holds {load} elements of {width} bits and a lane {held} of {operand.name}: "
-            f"{'rows' if across == 0 else 'columns'} come in multiples of {together * operand.shape[across]}"
-        )
-    coords = operand.coords()
-    step = together if tiles == "strided" else 1
+    return operand.layout.elements
+
+
+def _tile_indices(
+    operand: Operand, count: tuple[int, int], across: int, together: int, strided: bool
+) -> NDArray[np.int64]:
+    """Row-major indices of the elements of every tile, [tiles, lanes, elements]; tiles go across K first."""
     number = np.arange(count[across] * count[1 - across])
     along, outer = number % count[across], number // count[across]
     group, member = along // together, along % together
-    size = operand.shape[across]
-    first = group * together * size + (member if tiles == "strided" else member * size)
+    size, step = operand.shape[across], together if strided else 1
+    first = group * together * size + (member if strided else member * size)
+    coords = operand.coords()
     position = first[:, None, None] + coords[..., across] * step
     other = outer[:, None, None] * operand.shape[1 - across] + coords[..., 1 - across]
     row, column = (position, other) if across == 0 else (other, position)
-    index = row * columns + column  # [tiles, lanes, elements]
-    lanes = operand.lanes
-    by_load = index.reshape(-1, together, lanes, held).swapaxes(1, 2).reshape(-1, lanes, together * held)
-    order = _interleaved(by_load, interleave)
-    pieces = order.reshape(len(order), lanes, -1, min(load, order.shape[-1])).swapaxes(1, 2)
-    flat = np.ascontiguousarray(pieces).reshape(-1)
-    flat.flags.writeable = False
-    return WeightOrder(operand, (rows, columns), width, flat)
+    return np.asarray(row * (count[1] * operand.shape[1]) + column)
 
 
 def _interleaved(by_load: NDArray[np.int64], interleave: Sequence[int]) -> NDArray[np.int64]:

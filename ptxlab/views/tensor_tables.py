@@ -15,8 +15,8 @@ from ..isa.targets import check_target
 from ..isa.tcgen05 import Tcgen05Control, Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
 from ..isa.tcgen05.form import TYPES
 from ..isa.tensor_memory import LANES, TensorOperand
-from ..memory.lookup import COLUMN_BYTES
-from ..memory.tensor_tiles import is_index, is_padded, shared_places, shared_source, shared_tile, stored_bits
+from ..memory.lookup_table import COLUMN_BYTES
+from ..memory.tcgen05_tiles import is_index, is_padded, shared_places, shared_source, shared_tile, stored_bits
 from .facts import emulator_facts, evidence, machine_code
 from .labels import index_range
 from .places import MemoryPlace, SparsePlaces, memory_place, sparse_places

@@ -12,7 +12,7 @@ from ptxlab.isa.instruction_descriptor import KINDS, InstructionDescriptor, shap
 from ptxlab.isa.tcgen05 import LOAD_SHAPES, Tcgen05Mma, Tcgen05Transfer
 from ptxlab.isa.tcgen05.form import TYPES
 from ptxlab.isa.tensor_memory import DATA_PATHS
-from ptxlab.memory.tensor_tiles import shared_source
+from ptxlab.memory.tcgen05_tiles import shared_source
 from ptxlab.views import (
     data_paths,
     instruction_descriptor,

@@ -17,7 +17,7 @@ from .._util.arguments import as_index, as_int
 from ..errors import PtxlabError
 from ..isa.operand import Operand
 from ..isa.tcgen05 import Tcgen05Mma
-from .lookup import COLUMN_BYTES, INDEX_BITS
+from .lookup_table import COLUMN_BYTES, INDEX_BITS
 from .tile import Tile
 
 __all__ = [

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import Any, Literal
 
 import numpy as np
@@ -171,19 +172,12 @@ def lane_accesses(operand: Operand, placement: Placement, *, store: bool = False
     width = per_chunk * operand.width // 8
     starts = bits.reshape(len(bits), -1, per_chunk)[..., 0] // 8
     name = _plain_name(operand, width, store)
-    return [
-        Access(
-            name,
-            warp,
-            chunk * per_chunk,
-            per_chunk,
-            starts[warp * _WARP : (warp + 1) * _WARP, chunk],
-            conflicts(starts[warp * _WARP : (warp + 1) * _WARP, chunk], width, store=store),
-            False,
-        )
-        for warp in range(operand.lanes // _WARP)
-        for chunk in _distinct(starts.T)
-    ]
+    accesses = []
+    for warp, chunk in product(range(operand.lanes // _WARP), _distinct(starts.T)):
+        addresses = starts[warp * _WARP : (warp + 1) * _WARP, chunk]
+        served = conflicts(addresses, width, store=store)
+        accesses.append(Access(name, warp, chunk * per_chunk, per_chunk, addresses, served, False))
+    return accesses
 
 
 def _plain_name(operand: Operand, width: int, store: bool) -> str:
@@ -220,15 +214,15 @@ def matrix_accesses(operand: Operand, placement: Placement, *, store: bool = Fal
         own = rows[warp]
         registers = _distinct(own)
         while registers:
-            taken = registers[: next(size for size in (4, 2, 1) if size <= len(registers))]
-            registers = registers[len(taken) :]
-            addresses = own[taken].reshape(-1)
+            loaded = registers[: next(size for size in (4, 2, 1) if size <= len(registers))]
+            registers = registers[len(loaded) :]
+            addresses = own[loaded].reshape(-1)
             accesses.append(
                 Access(
-                    f"{verb}.sync.aligned.m8n8.x{len(taken)}{trans}.shared.b16",
+                    f"{verb}.sync.aligned.m8n8.x{len(loaded)}{trans}.shared.b16",
                     warp,
-                    taken[0] * operand.elements_per_register,
-                    len(taken) * operand.elements_per_register,
+                    loaded[0] * operand.elements_per_register,
+                    len(loaded) * operand.elements_per_register,
                     addresses,
                     row_conflicts(np.resize(addresses, _WARP), len(addresses)),
                     True,
