@@ -17,7 +17,7 @@ from ..isa.tcgen05 import Tcgen05Form, Tcgen05Transfer
 from .colours import TileColour, lane_colour_notes
 from .grid import Cell, Grid, State, headers
 from .holders import (
-    holders,
+    holders_of,
     lane_runs,
     owners,
     warp_notes,
@@ -155,7 +155,7 @@ def _fragment_grid(ins: Form, op: Operand, label: Label, lane: int | None, rows:
         op.axes,
         name=op.name,
         row_rules=_warp_rules(ins, op),
-        row_groups=holders(op).row_groups(),
+        row_groups=holders_of(op).row_groups(),
     )
 
 
@@ -185,7 +185,7 @@ def _dense_grid(ins: MmaForm, label: Label, lane: int | None, rows: range) -> Gr
         dense.axes,
         name="A",
         row_rules=_warp_rules(ins, op),
-        row_groups=holders(op).row_groups(),
+        row_groups=holders_of(op).row_groups(),
     )
 
 
@@ -217,7 +217,7 @@ def _warp_rules(ins: Form, op: Operand) -> tuple[int, ...]:
 
 def _warp_rows(op: Operand, warp: int | None) -> range:
     """The rows whose elements a warp holds; all of them for None."""
-    return range(op.shape[0]) if warp is None else holders(op).window(warp, op.name)[0]
+    return range(op.shape[0]) if warp is None else holders_of(op).window(warp, op.name)[0]
 
 
 def operand_notes(ins: Form, op: Operand, dense: bool = False) -> tuple[str, ...]:

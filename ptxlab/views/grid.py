@@ -23,6 +23,7 @@ __all__ = [
     "FieldRole",
     "Grid",
     "Header",
+    "Part",
     "Role",
     "State",
     "as_part",
@@ -42,6 +43,8 @@ FieldRole = Literal["sign", "exponent", "fraction", "ignored"]
 State = Literal["plain", "dim", "mark"]
 #: Row, column, height and width of a rectangle.
 Box = tuple[int, int, int, int]
+#: Rows and columns of a matrix that are to be seen.
+Part = tuple[range, range]
 #: Room around the labels: "tight" is one letter a cell without a frame, as bits are drawn.
 _Density = Literal["normal", "close", "tight"]
 

@@ -29,7 +29,7 @@ __all__ = [
     "as_product",
     "figures_of",
     "form_name",
-    "holders",
+    "holders_of",
     "k_headers",
     "lane_runs",
     "one_matrix",
@@ -162,7 +162,7 @@ class Holders:
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=32)
-    >>> held = holders(ins.d)
+    >>> held = holders_of(ins.d)
     >>> held.label(20, 3), held.place(20, 3)
     ('36:3', ('lane 36, column 3',))
     """
@@ -247,7 +247,7 @@ class Holders:
         return replace(self, lanes=lanes, elements=elements)
 
 
-def holders(operand: AnyOperand, copy: int = 0) -> Holders:
+def holders_of(operand: AnyOperand, copy: int = 0) -> Holders:
     """Who holds an operand; where it is held more than once, in one of its copies."""
     if isinstance(operand, TensorOperand):
         count = operand.layout.copies

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
@@ -19,14 +19,24 @@ from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import TensorOperand
 from ..memory import Tile
 from .colours import Colour, bank_tint, colour_keys, colour_notes, core_matrix_tint, warp_tint
-from .grid import Box, Cell, Grid, Header, State, as_part, clipped, headers
-from .holders import AnyOperand, Holders, Product, as_product, form_name, holders, product_operand, warp_notes
+from .grid import Box, Cell, Grid, Header, Part, State, as_part, clipped, headers
+from .holders import (
+    AnyOperand,
+    Holders,
+    Product,
+    as_product,
+    form_name,
+    holders_of,
+    product_operand,
+    warp_notes,
+)
 from .labels import index_range, number_text
 from .metadata_picture import metadata
 from .picture import Picture
 
 __all__ = [
     "NOT_STORED",
+    "Look",
     "Shown",
     "ValueMatrix",
     "as_marks",
@@ -47,6 +57,24 @@ _MANY = 2048  # elements of which the largest percent have one colour
 
 
 @dataclass(frozen=True)
+class Look:
+    """How a matrix is drawn: its colours, the part that is seen, and what stands out."""
+
+    colour: Colour
+    part: Part
+    lane: int | None = None  # in focus
+    marked: NDArray[np.bool_] | None = None  # cells with an outline
+    outlines: tuple[Box, ...] = ()  # rectangles with a line around them
+    spread: tuple[int, int] = (1, 1)  # places of the grid, down and across, that a cell takes
+
+    def state(self, at: tuple[int, int], lane: int) -> State:
+        """How a cell stands out that is at a row and column and held by a lane."""
+        if lane == self.lane or (self.marked is not None and self.marked[at]):
+            return "mark"
+        return "plain" if self.lane is None else "dim"
+
+
+@dataclass(frozen=True)
 class ValueMatrix:
     """A matrix of an instruction: codes, values, and who holds each.
 
@@ -56,14 +84,14 @@ class ValueMatrix:
 
     ins: Product
     name: str
-    held: Holders
+    holders: Holders
     codes: NDArray[Any]
     values: NDArray[Any]
 
     @property
     def operand(self) -> AnyOperand:
         """The operand that is held; of a sparse A in lanes the compressed one."""
-        return self.held.operand
+        return self.holders.operand
 
     @property
     def title(self) -> str:
@@ -72,11 +100,11 @@ class ValueMatrix:
     @property
     def not_stored(self) -> NDArray[np.bool_]:
         """Elements of a sparse A in registers or in tensor memory that are not stored."""
-        if self.name == "A" and self.ins.sparse and self.held.present:
-            return np.asarray(self.held.lanes < 0)
+        if self.name == "A" and self.ins.sparse and self.holders.present:
+            return np.asarray(self.holders.lanes < 0)
         return np.zeros(self.codes.shape, dtype=np.bool_)
 
-    def labels(self, shown: Shown, part: tuple[range, range] | None = None) -> NDArray[Any]:
+    def labels(self, shown: Shown, part: Part | None = None) -> NDArray[Any]:
         """The label of every cell, or of those in a part; "" elsewhere."""
         labels = np.full(self.codes.shape, "", dtype=object)
         rows, columns = part or self.whole
@@ -88,13 +116,13 @@ class ValueMatrix:
                 labels[at] = f"{int(self.codes[at]):0{-(-bits // 4)}x}"
             elif shown == "binary" or self.name == "E":
                 labels[at] = f"{int(self.codes[at]):0{bits}b}"
-            elif shown == "lane" and self.held.lanes[at] >= 0:
-                labels[at] = self.held.label(*at)
+            elif shown == "lane" and self.holders.lanes[at] >= 0:
+                labels[at] = self.holders.label(*at)
             else:
                 labels[at] = number_text(self.numbers[at[0]][at[1]])
         return labels
 
-    def hover(self, part: tuple[range, range]) -> NDArray[Any]:
+    def hover(self, part: Part) -> NDArray[Any]:
         """The tooltip of every cell of a part."""
         rows, columns = part
         hover = np.empty((len(rows), len(columns)), dtype=object)
@@ -106,7 +134,7 @@ class ValueMatrix:
             if not_stored[row, column]:
                 lines.append("not stored: the metadata keeps other elements of its chunk")
             else:
-                lines += self.held.place(row, column)
+                lines += self.holders.place(row, column)
             hover[row - rows.start, column - columns.start] = "\n".join(lines)
         return hover
 
@@ -131,13 +159,13 @@ class ValueMatrix:
 
     def tints(self, colour: Colour) -> NDArray[np.int64]:
         """The lane whose colour each cell has, or -1; registers and warps borrow the colours of lanes."""
-        lanes = self.held.lanes
+        lanes = self.holders.lanes
         if colour in ("core matrix", "bank"):
             return self._memory_tints(colour)
         if colour in ("value", "nothing"):
             return np.full(self.codes.shape, -1)
         if colour == "register":
-            tints = self.held.words % 8 * 4 + 1
+            tints = self.holders.words % 8 * 4 + 1
         elif colour == "warp":
             tints = np.array([warp_tint(warp) for warp in range(4)])[lanes // 32 % 4]
         else:
@@ -164,63 +192,31 @@ class ValueMatrix:
         rows, columns = self.codes.shape
         if self.ins.mma_count > 1:
             return list(range(8, rows, 8)), list(range(8, columns, 8)) if self.name == "B" else []
-        down, across = self.held.rules()
+        down, across = self.holders.rules()
         structure = self.ins.structure
-        if structure is not None and self.name in ("A", "stored") and self.held.present:
+        if structure is not None and self.name in ("A", "stored") and self.holders.present:
             width = structure.chunk if self.name == "A" else structure.chunk // 2
             if width > 1:
                 across = list(range(width, columns, width))
         return down, across
 
     @property
-    def whole(self) -> tuple[range, range]:
+    def whole(self) -> Part:
         """All rows and columns."""
         rows, columns = self.codes.shape
         return range(rows), range(columns)
 
-    def grid(
-        self,
-        labels: NDArray[Any] | None,
-        colour: Colour,
-        *,
-        lane: int | None = None,
-        marked: NDArray[Any] | None = None,
-        spread: tuple[int, int] = (1, 1),
-        part: tuple[range, range] | None = None,
-        outlines: tuple[Box, ...] = (),
-    ) -> Grid:
-        """The matrix as a grid, with these labels or none.
-
-        `spread` is how many places of the grid, down and across, a cell takes; `part` are the rows and
-        columns that it shows, and `outlines` the rectangles around which a line goes.
-        """
-        (rows, columns), (tall, wide) = part or self.whole, spread
-        tints, not_stored = self.tints(colour), self.not_stored
-        heat = self.heat() if colour == "value" else np.zeros(self.codes.shape)
-        cells = []
-        for row, column in product(rows, columns):
-            tint = int(tints[row, column]) if tints[row, column] >= 0 else None
-            warmth = None
-            if tint is None and not not_stored[row, column]:
-                warmth = float(heat[row, column])
-            lines = () if labels is None else (str(labels[row, column]),)
-            state = _state(
-                int(self.held.lanes[row, column]), lane, marked is not None and bool(marked[row, column])
-            )
-            place = ((row - rows.start) * tall, (column - columns.start) * wide, tall, wide)
-            cells.append(Cell(*place, lines, tint, state, heat=warmth))
-        down, across = self.rules()
-        groups = self.held.row_groups()
-        if labels is None:
-            down, across = self.held.edges()
-        row_heads, column_heads = self._headings(labels, spread, (rows, columns))
-        if labels is not None and colour == "lane" and self.held.present and spread == (1, 1):
-            row_heads, column_heads = self._with_lanes(row_heads, column_heads, (rows, columns))
-        hover = self.hover((rows, columns))
+    def grid(self, labels: NDArray[Any] | None, look: Look) -> Grid:
+        """The matrix as a grid, with these labels or none."""
+        (rows, columns), (tall, wide) = look.part, look.spread
+        down, across = self.rules() if labels is not None else self.holders.edges()
+        row_heads, column_heads = self._headings(labels, look)
+        if labels is not None and look.colour == "lane" and self.holders.present and look.spread == (1, 1):
+            row_heads, column_heads = self._with_lanes(row_heads, column_heads, look.part)
         return Grid(
             (len(rows) * tall, len(columns) * wide),
-            tuple(cells),
-            np.repeat(np.repeat(hover, tall, axis=0), wide, axis=1),
+            tuple(self._cells(labels, look)),
+            np.repeat(np.repeat(self.hover(look.part), tall, axis=0), wide, axis=1),
             row_heads,
             column_heads,
             self.operand.axes,
@@ -232,18 +228,30 @@ class ValueMatrix:
                 for column in across
                 if column in columns and column != columns.start
             ),
-            row_groups=_spread_groups(groups, rows, tall),
+            row_groups=_spread_groups(self.holders.row_groups(), rows, tall),
             outlines=tuple(
                 (box[0] * tall, box[1] * wide, box[2] * tall, box[3] * wide)
-                for outline in outlines
+                for outline in look.outlines
                 if (box := clipped(outline, rows, columns)) is not None
             ),
         )
 
+    def _cells(self, labels: NDArray[Any] | None, look: Look) -> Iterator[Cell]:
+        (rows, columns), (tall, wide) = look.part, look.spread
+        tints, not_stored = self.tints(look.colour), self.not_stored
+        heat = self.heat() if look.colour == "value" else np.zeros(self.codes.shape)
+        for at in product(rows, columns):
+            tint = int(tints[at]) if tints[at] >= 0 else None
+            warmth = float(heat[at]) if tint is None and not not_stored[at] else None
+            lines = () if labels is None else (str(labels[at]),)
+            state = look.state(at, int(self.holders.lanes[at]))
+            place = ((at[0] - rows.start) * tall, (at[1] - columns.start) * wide, tall, wide)
+            yield Cell(*place, lines, tint, state, heat=warmth)
+
     def _headings(
-        self, labels: NDArray[Any] | None, spread: tuple[int, int], part: tuple[range, range]
+        self, labels: NDArray[Any] | None, look: Look
     ) -> tuple[tuple[Header, ...], tuple[Header, ...]]:
-        (rows, columns), (tall, wide) = part, spread
+        (rows, columns), (tall, wide) = look.part, look.spread
         if labels is None:
             down = headers(len(rows) * tall, 8, rows.start * tall)
             return (_headings(rows, tall, 0) if tall > 1 else down), _headings(columns, wide, 0)
@@ -251,14 +259,14 @@ class ValueMatrix:
         return _headings(rows, tall, 9), _headings(columns, wide, letters * wide)
 
     def _with_lanes(
-        self, rows: tuple[Header, ...], columns: tuple[Header, ...], part: tuple[range, range]
+        self, rows: tuple[Header, ...], columns: tuple[Header, ...], part: Part
     ) -> tuple[tuple[Header, ...], tuple[Header, ...]]:
         """Headings that name the lanes of rows (of B: columns), for those who do not see the colours."""
         if self.name != "B":
             digits = len(str(part[0].stop - 1))
-            texts = ["".join(self.held.lane_names(self.held.lanes[row])) for row in part[0]]
+            texts = ["".join(self.holders.lane_names(self.holders.lanes[row])) for row in part[0]]
             own = np.arange(self.codes.shape[0])[:, None]
-            same = (self.held.lanes == own) | (self.held.lanes < 0)
+            same = (self.holders.lanes == own) | (self.holders.lanes < 0)
             if isinstance(self.operand, TensorOperand) and same.all():
                 texts = [""] * len(texts)  # lane m holds row m
             named = tuple(
@@ -268,16 +276,10 @@ class ValueMatrix:
             return named, columns
         if len(columns) == len(part[1]) <= 16:
             columns = tuple(
-                replace(head, lines=(*head.lines, *self.held.lane_names(self.held.lanes[:, column])))
+                replace(head, lines=(*head.lines, *self.holders.lane_names(self.holders.lanes[:, column])))
                 for head, column in zip(columns, part[1], strict=True)
             )
         return rows, columns
-
-
-def _state(owner: int, lane: int | None, marked: bool) -> State:
-    if marked or owner == lane:
-        return "mark"
-    return "plain" if lane is None else "dim"
 
 
 def _spread_groups(groups: tuple[Header, ...], rows: range, tall: int) -> tuple[Header, ...]:
@@ -314,12 +316,12 @@ def value_matrix(
     op = product_operand(ins, name)
     if name == "A" and ins.structure is not None and nibbles is not None and ins.a.layout is not None:
         positions = ins.structure.positions(nibbles, ins.metadata_ordered)
-        held = holders(ins.a).expanded(positions, ins.k)
+        holders = holders_of(ins.a).expanded(positions, ins.k)
     else:
-        held = holders(op, copy)
-    if isinstance(ins, Tcgen05Mma) and not held.present:
-        held = replace(held, ctas=ins.cta_group)
-    return ValueMatrix(ins, name, held, codes, op.dtype.decode(codes))
+        holders = holders_of(op, copy)
+    if isinstance(ins, Tcgen05Mma) and not holders.present:
+        holders = replace(holders, ctas=ins.cta_group)
+    return ValueMatrix(ins, name, holders, codes, op.dtype.decode(codes))
 
 
 def labels_fit(
@@ -375,13 +377,13 @@ def values(
         raise PtxlabError(f"{form_name(ins)} is dense: its A is not compressed; ask for 'A'")
     if name != "stored":
         name = product_operand(ins, name).name
+    contents = _Contents(matrix, codes, registers, nibbles, copy)
     if name == "E":
-        return _metadata(ins, matrix, codes, registers, copy, warp).with_title(title)
-    content, kept = _content(ins, name, matrix, codes, registers, nibbles, copy)
-    numbers = value_matrix(ins, name, content, kept, copy)
-    held, whose = numbers.held, f"{name} of {form_name(ins)}"
+        return metadata(ins, contents.metadata(ins), copy, warp=warp).with_title(title)
+    numbers = contents.matrix_of(ins, name)
+    holders, whose = numbers.holders, f"{name} of {form_name(ins)}"
     if lane is not None:
-        lane = held.check_lane(lane)
+        lane = holders.check_lane(lane)
     part = _part(numbers, rows, columns, warp, whose)
     labels = None
     if len(part[0]) * len(part[1]) <= _MOST_CELLS:
@@ -390,38 +392,38 @@ def values(
             labels = None
     if colour == "auto":
         colour = _automatic_colour(numbers, labels is not None)
-    if colour in ("core matrix", "bank") and held.present:
-        where = "tensor memory" if isinstance(held.operand, TensorOperand) else "registers"
+    if colour in ("core matrix", "bank") and holders.present:
+        where = "tensor memory" if isinstance(holders.operand, TensorOperand) else "registers"
         raise PtxlabError(
             f"colour={quoted(colour)}: {whose} lives in {where}; core matrices and banks are of shared memory"
         )
-    outlined = None if marked is None else as_marks(marked, content.shape, whose)
-    grid = numbers.grid(labels, colour, lane=lane, marked=outlined, part=part)
+    outlined = None if marked is None else as_marks(marked, numbers.codes.shape, whose)
+    grid = numbers.grid(labels, Look(colour, part, lane, outlined))
     notes = [*_matrix_notes(numbers), *_part_notes(numbers, part, warp)]
     if labels is not None and shown in _SHOWN_NOTES:
         notes.append(holder_note(ins) if shown == "lane" else _SHOWN_NOTES[shown])
-    tensor = isinstance(held.operand, TensorOperand)
+    tensor = isinstance(holders.operand, TensorOperand)
     return Picture(
         f"{_TITLES.get(name, name)} of {form_name(ins)}",
-        (*notes, *colour_notes(colour, held.lane_count, tensor=tensor)),
+        (*notes, *colour_notes(colour, holders.lane_count, tensor=tensor)),
         (grid,),
-        keys=colour_keys(colour, held.word_count, held.lane_count, tensor=tensor),
+        keys=colour_keys(colour, holders.word_count, holders.lane_count, tensor=tensor),
     ).with_title(title)
 
 
 def _part(
     numbers: ValueMatrix, rows: range | None, columns: range | None, warp: int | None, whose: str
-) -> tuple[range, range]:
+) -> Part:
     """The rows and columns that are shown: all, those of a warp, or those asked for."""
     if warp is not None and (rows is not None or columns is not None):
         raise PtxlabError(f"warp={quoted(warp)}: it says which part is shown; so do rows and columns")
     if warp is not None:
-        return numbers.held.window(warp, whose)
+        return numbers.holders.window(warp, whose)
     down, across = numbers.codes.shape
     return as_part(rows, "rows", down), as_part(columns, "columns", across)
 
 
-def _part_notes(numbers: ValueMatrix, part: tuple[range, range], warp: int | None) -> tuple[str, ...]:
+def _part_notes(numbers: ValueMatrix, part: Part, warp: int | None) -> tuple[str, ...]:
     rows, columns = part
     if warp is not None:
         return warp_notes(rows, warp)
@@ -452,7 +454,7 @@ def as_marks(marked: ArrayLike, shape: tuple[int, int], matrix: str) -> NDArray[
 def _automatic_colour(numbers: ValueMatrix, labelled: bool) -> Colour:
     if not labelled:
         return "value"
-    return "lane" if numbers.held.present else "core matrix"
+    return "lane" if numbers.holders.present else "core matrix"
 
 
 def holder_note(ins: Product) -> str:
@@ -462,67 +464,72 @@ def holder_note(ins: Product) -> str:
     return "<CTA>/<lane>:<column> of tensor memory" if ins.d.ctas > 1 else "<lane>:<column> of tensor memory"
 
 
-def _metadata(
-    ins: Product,
-    matrix: ArrayLike | None,
-    codes: ArrayLike | None,
-    registers: ArrayLike | None,
-    selector: int,
-    warp: int | None,
-) -> Picture:
-    nibbles = codes if matrix is None else matrix
-    if nibbles is None and registers is not None and ins.e is not None:
-        nibbles = ins.e.unpack_codes(registers, selector if isinstance(ins, MmaForm) else 0)
-    return metadata(ins, nibbles, selector, warp=warp)
+@dataclass(frozen=True)
+class _Contents:
+    """What a matrix is to hold, as `values` takes it: in values, in codes, or in registers."""
 
+    matrix: ArrayLike | None
+    codes: ArrayLike | None
+    registers: ArrayLike | None
+    nibbles: ArrayLike | None  # of a sparse A, that say what is stored
+    copy: int  # of what registers hold several times
 
-def _content(
-    ins: Product,
-    name: str,
-    matrix: ArrayLike | None,
-    codes: ArrayLike | None,
-    registers: ArrayLike | None,
-    nibbles: ArrayLike | None,
-    copy: int,
-) -> tuple[NDArray[Any], NDArray[Any] | None]:
-    """Codes of what is to be seen, and of a sparse A the nibbles."""
-    arguments = {"matrix": matrix, "codes": codes, "registers": registers}
-    present = [argument for argument, content in arguments.items() if content is not None]
-    if len(present) != 1:
-        raise PtxlabError(
-            f"values of {name}: found {listing(present) or 'nothing'}; "
-            "it takes one of matrix, codes, registers"
-        )
-    sparse = name == "A" and ins.sparse
-    kept = None if nibbles is None else as_integers(nibbles, "nibbles")
-    if kept is not None and ins.e is not None and kept.shape != ins.e.shape:
-        raise PtxlabError(
-            f"nibbles: found shape {kept.shape}; {ins.mnemonic} has {ins.e.shape[0]}x{ins.e.shape[1]}"
-        )
-    op = product_operand(ins, name)
-    if registers is not None:
-        registers = as_array(registers, name)
+    def metadata(self, ins: Product) -> ArrayLike | None:
+        """The nibbles of E; None for nothing."""
+        if self.matrix is not None:
+            return self.matrix
+        if self.codes is None and self.registers is not None and ins.e is not None:
+            return ins.e.unpack_codes(self.registers, self.copy if isinstance(ins, MmaForm) else 0)
+        return self.codes
+
+    def matrix_of(self, ins: Product, name: str) -> ValueMatrix:
+        """The matrix of that name with these contents."""
+        arguments = {"matrix": self.matrix, "codes": self.codes, "registers": self.registers}
+        present = [argument for argument, content in arguments.items() if content is not None]
+        if len(present) != 1:
+            raise PtxlabError(
+                f"values of {name}: found {listing(present) or 'nothing'}; "
+                "it takes one of matrix, codes, registers"
+            )
+        nibbles = self._checked_nibbles(ins)
+        op, sparse = product_operand(ins, name), name == "A" and ins.sparse
+        if self.registers is not None:
+            content = self._unpacked(ins, name, nibbles)
+        elif self.matrix is not None:
+            content = op.dtype.encode(op.check_matrix(self.matrix))
+        elif self.codes is not None:
+            content = op.check_codes(self.codes)
+        if content.ndim != 2:
+            raise PtxlabError(
+                f"{name}: found shape {content.shape}; "
+                f"a picture shows one matrix, {op.shape[0]}x{op.shape[1]}"
+            )
+        if sparse and ins.structure is not None and nibbles is None:
+            nibbles = ins.structure.compress(content, op.dtype.decode(content) == 0)[1]
+        return value_matrix(ins, name, content, nibbles, self.copy)
+
+    def _checked_nibbles(self, ins: Product) -> NDArray[Any] | None:
+        if self.nibbles is None:
+            return None
+        nibbles = as_integers(self.nibbles, "nibbles")
+        if ins.e is not None and nibbles.shape != ins.e.shape:
+            raise PtxlabError(
+                f"nibbles: found shape {nibbles.shape}; {ins.mnemonic} has {ins.e.shape[0]}x{ins.e.shape[1]}"
+            )
+        return nibbles
+
+    def _unpacked(self, ins: Product, name: str, nibbles: NDArray[Any] | None) -> NDArray[Any]:
+        """Codes out of registers; of a sparse A, all of it."""
+        registers = as_array(self.registers, name)
         if registers.ndim != 2:
             raise PtxlabError(f"{name}: found shape {registers.shape}; a picture shows one set of registers")
-    if registers is not None and not sparse:
-        return op.unpack_codes(registers, copy), None
-    if registers is not None:
-        if kept is None:
+        if name != "A" or not ins.sparse:
+            return product_operand(ins, name).unpack_codes(registers, self.copy)
+        if nibbles is None:
             raise PtxlabError(
                 "registers of a sparse A hold its stored half: ask for 'stored', or give the nibbles too"
             )
-        return ins.expand(ins.a.unpack_codes(registers), kept), kept
-    if matrix is not None:
-        content = op.dtype.encode(op.check_matrix(matrix))
-    elif codes is not None:
-        content = op.check_codes(codes)
-    if content.ndim != 2:
-        raise PtxlabError(
-            f"{name}: found shape {content.shape}; a picture shows one matrix, {op.shape[0]}x{op.shape[1]}"
-        )
-    if sparse and ins.structure is not None and kept is None:
-        kept = ins.structure.compress(content, op.dtype.decode(content) == 0)[1]
-    return content, kept
+        return ins.expand(ins.a.unpack_codes(registers), nibbles)
 
 
 def _matrix_notes(numbers: ValueMatrix) -> list[str]:

@@ -16,7 +16,7 @@ from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import LANES
 from .colours import lanes_read
 from .grid import Cell, Grid, Header, as_part, clipped, headers
-from .holders import AnyOperand, Holders, Product, as_product, form_name, holders, k_headers, warp_notes
+from .holders import AnyOperand, Holders, Product, as_product, form_name, holders_of, k_headers, warp_notes
 from .labels import bit_range, index_range
 from .picture import Picture
 from .tensor_pictures import tensor_memory
@@ -60,21 +60,21 @@ def metadata(
     structure, e = ins.structure, ins.e
     if structure is None or e is None or e.layout is None:
         raise PtxlabError(f"{ins.mnemonic} has no metadata in registers")
-    held = holders(e, 0 if isinstance(ins, Tcgen05Mma) else selector)
+    holders = holders_of(e, 0 if isinstance(ins, Tcgen05Mma) else selector)
     if warp is not None and rows is not None:
         raise PtxlabError(f"warp={quoted(warp)}: it says which rows are shown; so does rows")
     part = as_part(rows, "rows", e.shape[0])
     if warp is not None:
-        part = held.window(warp, f"E of {form_name(ins)}")[0]
+        part = holders.window(warp, f"E of {form_name(ins)}")[0]
     codes = None if nibbles is None else _checked_nibbles(ins, structure, e, as_array(nibbles, "nibbles"))
     name = f"Metadata E of {form_name(ins)}"
     if isinstance(ins, Tcgen05Mma) and len(part) * e.shape[1] > _MOST_LABELS:
-        return _tensor_metadata(ins, held, codes, part, name).with_title(title)
-    grid = _nibble_grid(ins, structure, held, codes, selector)
+        return _tensor_metadata(ins, holders, codes, part, name).with_title(title)
+    grid = _nibble_grid(ins, structure, holders, codes, selector)
     notes = [
         f"{structure.title} sparsity: one nibble for {structure.chunk} columns",
         *warp_notes(part, warp),
-        _metadata_note(ins, held, selector),
+        _metadata_note(ins, holders, selector),
     ]
     if codes is not None:
         notes.append("below it the nibble and the columns of A that it keeps")
@@ -85,33 +85,33 @@ def metadata(
     )
     grids = [replace(grid.part(part, range(e.shape[1])), row_groups=groups)]
     if e.layout.copies > 1 and isinstance(ins, MmaForm):
-        grids.append(lanes_read(held.lanes, "lanes read"))
+        grids.append(lanes_read(holders.lanes, "lanes read"))
     return Picture(name, tuple(notes), tuple(grids)).with_title(title)
 
 
-def _metadata_note(ins: Product, held: Holders, selector: int) -> str:
+def _metadata_note(ins: Product, holders: Holders, selector: int) -> str:
     """How the places of nibbles are read."""
     if isinstance(ins, MmaForm):
         return f"T<lane>: [bits] of its E register, selector {selector}"
-    words = np.unique(held.words).tolist()
+    words = np.unique(holders.words).tolist()
     columns = f"column {words[0]}" if len(words) == 1 else f"columns {listing(words)}"
-    lane = "CTA/lane" if held.lane_count > LANES else "lane"
+    lane = "CTA/lane" if holders.lane_count > LANES else "lane"
     return f"<{lane}>: [bits] of {columns} of tensor memory, selector {selector}"
 
 
 def _nibble_grid(
-    ins: Product, structure: Structure, held: Holders, codes: NDArray[Any] | None, selector: int
+    ins: Product, structure: Structure, holders: Holders, codes: NDArray[Any] | None, selector: int
 ) -> Grid:
     """All nibbles of an instruction, with the place of each, and what they say."""
-    shape = held.lanes.shape
+    shape = holders.lanes.shape
     cells, hover = [], np.empty(shape, dtype=object)
     for row, chunk in np.ndindex(*shape):
-        lane, low = int(held.lanes[row, chunk]), 4 * int(held.elements[row, chunk]) % 32
+        lane, low = int(holders.lanes[row, chunk]), 4 * int(holders.elements[row, chunk]) % 32
         bits = bit_range(low, low + 3)
         where, lines = f"lane {lane}, bits {bits} of E, selector {selector}", [f"T{lane}: {bits}"]
         if isinstance(ins, Tcgen05Mma):
-            (where,) = held.place(row, chunk)
-            lines = [f"{held.label(row, chunk).partition(':')[0]}: {bits}"]
+            (where,) = holders.place(row, chunk)
+            lines = [f"{holders.label(row, chunk).partition(':')[0]}: {bits}"]
         columns = index_range(chunk * structure.chunk, structure.chunk)
         tooltip = [f"row {row}, chunk {chunk}: columns {columns} of A", where]
         if codes is not None:
@@ -121,7 +121,7 @@ def _nibble_grid(
             tooltip.append(f"nibble 0b{nibble:04b} keeps columns {kept}")
         cells.append(Cell(row, chunk, 1, 1, tuple(lines), lane))
         hover[row, chunk] = "\n".join(tooltip)
-    groups = held.row_groups()
+    groups = holders.row_groups()
     return Grid(
         shape,
         tuple(cells),
@@ -136,14 +136,14 @@ def _nibble_grid(
 
 
 def _tensor_metadata(
-    ins: Tcgen05Mma, held: Holders, codes: NDArray[Any] | None, part: range, name: str
+    ins: Tcgen05Mma, holders: Holders, codes: NDArray[Any] | None, part: range, name: str
 ) -> Picture:
     """The metadata of these rows where tensor memory has them, in blocks."""
-    lanes = held.lanes[part.start : part.stop] % LANES
+    lanes = holders.lanes[part.start : part.stop] % LANES
     window = range(int(lanes.min()), int(lanes.max()) + 1)
     words = None if codes is None or ins.e is None else ins.e.pack_codes(codes)
     picture = tensor_memory(ins, "E", lanes=None if len(part) == ins.m else window, words=words)
-    few = _MOST_LABELS // held.lanes.shape[1] // 8 * 8
+    few = _MOST_LABELS // holders.lanes.shape[1] // 8 * 8
     return replace(picture, title=name, notes=(*picture.notes, f"rows=range(0, {few}) shows each nibble"))
 
 

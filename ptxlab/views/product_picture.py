@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 import textwrap
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,11 +23,12 @@ from ..isa.tensor_memory import LANES, TensorOperand
 from ..numerics.emulate import emulate
 from .colours import Colour, colour_keys, colour_notes, lane_key, warp_tint
 from .fragment_pictures import fragment
-from .grid import Box, Cell, Grid, Header, as_part, headers
-from .holders import Product, as_product, form_name, holders, product_operand
+from .grid import Box, Cell, Grid, Header, Part, as_part, headers
+from .holders import Product, as_product, form_name, holders_of, product_operand
 from .labels import index_range
 from .matrix_pictures import (
     NOT_STORED,
+    Look,
     Shown,
     ValueMatrix,
     as_marks,
@@ -108,70 +109,98 @@ def product(
     """
     ins = as_product(ins)
     check_options(shown, colour)
-    operands = (ins.a, ins.b, ins.d)
-    if colour in ("core matrix", "bank") and all(op.layout is not None for op in operands):
+    if colour in ("core matrix", "bank") and all(op.layout is not None for op in (ins.a, ins.b, ins.d)):
         raise PtxlabError(
             f"colour={quoted(colour)}: all of {ins.mnemonic} lives in registers; "
             "core matrices and banks are of shared memory"
         )
-    lane = None if lane is None else as_index(lane, "lane", _lane_count(ins))
-    outlined = None if marked is None else as_marks(marked, ins.d.shape, f"D of {ins.mnemonic}")
-    chosen = None if element is None else _element(ins, element)
-    part = (as_part(rows, "rows", ins.d.shape[0]), as_part(columns, "columns", ins.d.shape[1]))
+    if copies is not None and not isinstance(copies, Mapping):
+        raise PtxlabError(
+            f"copies: found {quoted(copies)}; it takes the copy to show by matrix, such as {{'E': 1}}"
+        )
+    options = _Options(
+        shown,
+        colour,
+        part=(as_part(rows, "rows", ins.d.shape[0]), as_part(columns, "columns", ins.d.shape[1])),
+        lane=None if lane is None else as_index(lane, "lane", _lane_count(ins)),
+        marked=None if marked is None else as_marks(marked, ins.d.shape, f"D of {ins.mnemonic}"),
+        element=None if element is None else _element(ins, element),
+    )
     if ins.mma_count > 1 and (rows is not None or columns is not None):
         raise PtxlabError(f"rows and columns: {ins.mnemonic} is {ins.mma_count} products; it is drawn whole")
+    if codes is None and A is None and B is None:
+        return _without_numbers(ins, options.lane).with_title(title)
     if codes is None:
-        if A is None and B is None:
-            return _holders(ins, lane).with_title(title)
         if A is None or B is None:
             only = "B" if A is None else "A"
             raise PtxlabError(
                 f"the product of {ins.mnemonic}: found only {only}; it takes A and B, or neither"
             )
-        packed = Operands.from_matrices(ins, A, B, C, scale_a, scale_b, Modifiers.from_keywords(modifiers))
-        if packed.batch:
-            raise PtxlabError(f"found a batch of {quoted(packed.batch)}; a picture shows one product")
-        d = ins.d.unpack_codes(emulate(packed, model=model))
-        codes = {**_input_codes(ins, A, B, C, scale_a, scale_b), "D": d}
-    codes = _checked_codes(ins, codes)
-    if copies is not None and not isinstance(copies, Mapping):
-        raise PtxlabError(
-            f"copies: found {quoted(copies)}; it takes the copy to show by matrix, such as {{'E': 1}}"
-        )
+        operands = Operands.from_matrices(ins, A, B, C, scale_a, scale_b, Modifiers.from_keywords(modifiers))
+        codes = _codes_of(operands, A, model)
+        if C is None:
+            del codes["C"]
+    checked = _checked_codes(ins, codes)
     matrices = {
-        name: value_matrix(ins, name, content, codes.get("E"), (copies or {}).get(name, 0))
-        for name, content in codes.items()
+        name: value_matrix(ins, name, content, checked.get("E"), (copies or {}).get(name, 0))
+        for name, content in checked.items()
     }
-    parts = {name: _part_of(matrix, part) for name, matrix in matrices.items()}
-    labels = _labels(ins, matrices, parts, shown)
+    return _with_numbers(ins, matrices, options).with_title(title)
+
+
+@dataclass(frozen=True)
+class _Options:
+    """How a product is drawn."""
+
+    shown: Shown
+    colour: Colour
+    part: Part  # rows and columns of D
+    lane: int | None  # in focus
+    marked: NDArray[np.bool_] | None  # cells of D with an outline
+    element: tuple[int, int] | None  # of D, which is outlined with what it is made of
+
+
+def _with_numbers(ins: Product, matrices: dict[str, ValueMatrix], options: _Options) -> Picture:
+    """All matrices with their numbers, or as heat maps where there is no room for them."""
+    parts = {name: _part_of(matrix, options.part) for name, matrix in matrices.items()}
+    labels = _labels(ins, matrices, parts, options.shown)
     labelled = "A" in labels
-    if shown == "lane" and not labelled:
-        return _holders(ins, lane).with_title(title)
+    if options.shown == "lane" and not labelled:
+        return _without_numbers(ins, options.lane)
+    colour = options.colour
     if colour == "auto":
         colour = "lane" if labelled else "value"
-    tensor, tall = isinstance(ins, Tcgen05Mma), not labelled and len(part[0]) > _TALL
-    grids = []
-    if colour == "lane":
-        grids.append(replace(lane_key(_lane_count(ins), tensor=tensor), spot=(0, 0)))
-    words = max(matrix.held.word_count for matrix in matrices.values())
-    keys = colour_keys(colour, words, _lane_count(ins), tensor=tensor)
-    grids += [replace(key, spot=(0, 0)) for key in keys]
+    tensor, tall = isinstance(ins, Tcgen05Mma), not labelled and len(options.part[0]) > _TALL
+    keys = [lane_key(_lane_count(ins), tensor=tensor)] if colour == "lane" else []
+    words = max(matrix.holders.word_count for matrix in matrices.values())
+    keys += colour_keys(colour, words, _lane_count(ins), tensor=tensor)
+    grids = [replace(key, spot=(0, 0)) for key in keys]
     for name in _DRAWN:
-        if name in matrices:
-            outlines = () if chosen is None else _made_of(ins, matrices[name], chosen)
-            look = _Look(colour, lane, outlined if name == "D" else None, parts[name], outlines)
-            grid = _placed(matrices[name], labels.get(name), look, tall)
-            grids.append(_diagonal(ins, grid) if ins.mma_count > 1 and name in ("C", "D") else grid)
+        if name not in matrices:
+            continue
+        matrix = matrices[name]
+        look = Look(
+            colour,
+            parts[name],
+            lane=options.lane,
+            marked=options.marked if name == "D" else None,
+            outlines=() if options.element is None else _made_of(ins, matrix, options.element),
+            spread=_spread(matrix, tall),
+        )
+        grid = _placed(matrix, labels.get(name), look, tall)
+        grids.append(_diagonal(ins, grid) if ins.mma_count > 1 and name in ("C", "D") else grid)
     notes = _notes(ins, "C" in matrices)
     if ins.sparse and labelled and ins.a.layout is not None:
         notes.append(f"{NOT_STORED}: a zero of A that is not stored")
-    if chosen is not None:
-        notes.append(f"outlined: D[{chosen[0]}][{chosen[1]}] and what it is made of")
-    if (len(part[0]), len(part[1])) != ins.d.shape:
-        down, across = (index_range(each.start, len(each)) for each in part)
+    if options.element is not None:
+        row, column = options.element
+        notes.append(f"outlined: D[{row}][{column}] and what it is made of")
+    rows, columns = options.part
+    if (len(rows), len(columns)) != ins.d.shape:
+        down, across = index_range(rows.start, len(rows)), index_range(columns.start, len(columns))
         notes.append(f"rows {down} and columns {across} of D {ins.m}x{ins.n}")
     notes += colour_notes(colour, _lane_count(ins), tensor=tensor)
-    return Picture(form_name(ins), tuple(notes), tuple(grids)).with_title(title)
+    return Picture(form_name(ins), tuple(notes), tuple(grids))
 
 
 def _lane_count(ins: Product) -> int:
@@ -199,7 +228,7 @@ def _made_of(ins: Product, matrix: ValueMatrix, element: tuple[int, int]) -> tup
     return ((row, 0, 1, columns),)
 
 
-def _part_of(matrix: ValueMatrix, part: tuple[range, range]) -> tuple[range, range]:
+def _part_of(matrix: ValueMatrix, part: Part) -> Part:
     """The rows and columns of a matrix that go with a part of D."""
     rows, columns = matrix.whole
     if matrix.ins.mma_count > 1:
@@ -225,34 +254,23 @@ def _checked_codes(ins: Product, codes: Mapping[str, NDArray[Any]]) -> dict[str,
     return checked
 
 
-def _input_codes(
-    ins: Product,
-    A: ArrayLike,
-    B: ArrayLike,
-    C: ArrayLike | None,
-    scale_a: ArrayLike | None,
-    scale_b: ArrayLike | None,
-) -> dict[str, NDArray[Any]]:
-    """Codes of every matrix that goes into D."""
-    codes = {
-        "A": ins.a_dense.dtype.encode(ins.a_dense.check_matrix(A)),
-        "B": ins.b.dtype.encode(ins.b.check_matrix(B)),
-    }
-    if C is not None:
-        codes["C"] = ins.c.dtype.encode(ins.c.check_matrix(C))
-    if ins.structure is not None:
-        zero = ins.a.dtype.decode(codes["A"]) == 0
-        codes["stored"], codes["E"] = ins.structure.compress(codes["A"], zero)
-    for op, scales in ((ins.scale_a, scale_a), (ins.scale_b, scale_b)):
-        if op is not None:
-            codes[op.name] = op.dtype.encode(np.ones(op.shape) if scales is None else op.check_matrix(scales))
+def _codes_of(operands: Operands, A: ArrayLike, model: str | None) -> dict[str, NDArray[Any]]:
+    """Codes of every matrix that goes into D, by name, of a sparse A dense and stored, and of D."""
+    ins = operands.ins
+    if operands.batch:
+        raise PtxlabError(f"found a batch of {quoted(operands.batch)}; a picture shows one product")
+    codes = {op.name: op.unpack_codes(operands.arrays[op.name]) for op in ins.inputs.values()}
+    if ins.sparse:
+        codes["stored"] = codes["A"]
+        codes["A"] = ins.a_dense.dtype.encode(ins.a_dense.check_matrix(A))
+    codes["D"] = ins.d.unpack_codes(emulate(operands, model=model))
     return codes
 
 
 def _labels(
     ins: Product,
     matrices: dict[str, ValueMatrix],
-    parts: dict[str, tuple[range, range]],
+    parts: dict[str, Part],
     shown: Shown,
 ) -> dict[str, NDArray[Any]]:
     """Labels of the matrices that have room for them: of all, or only of a small C and D."""
@@ -275,35 +293,20 @@ def _labels(
     }
 
 
-class _Look(NamedTuple):
-    """How a matrix of a product is drawn."""
-
-    colour: Colour
-    lane: int | None
-    marked: NDArray[Any] | None
-    part: tuple[range, range]
-    outlines: tuple[Box, ...]
-
-
-def _placed(matrix: ValueMatrix, labels: NDArray[Any] | None, look: _Look, tall: bool) -> Grid:
-    """A matrix at its spot, its cells as wide, or as high, as what they stand for."""
+def _spread(matrix: ValueMatrix, tall: bool) -> tuple[int, int]:
+    """Places that a cell takes, down and across: as many as the elements along k that it stands for."""
     rows, columns = matrix.codes.shape
-    spread = (1, 1)
-    if matrix.name in ("stored", "E", "SFA"):
-        spread = (1, matrix.ins.k // columns)
-    elif matrix.name == "SFB":
-        spread = (matrix.ins.k // rows, 1)
     if tall:
-        spread = {"E": (1, 2), "SFA": (1, 4), "SFB": (4, 1)}.get(matrix.name, (1, 1))
-    grid = matrix.grid(
-        labels,
-        look.colour,
-        lane=look.lane,
-        marked=look.marked,
-        spread=spread,
-        part=look.part,
-        outlines=look.outlines,
-    )
+        return {"E": (1, 2), "SFA": (1, 4), "SFB": (4, 1)}.get(matrix.name, (1, 1))
+    if matrix.name in ("stored", "E", "SFA"):
+        return 1, matrix.ins.k // columns
+    return (matrix.ins.k // rows, 1) if matrix.name == "SFB" else (1, 1)
+
+
+def _placed(matrix: ValueMatrix, labels: NDArray[Any] | None, look: Look, tall: bool) -> Grid:
+    """A matrix at its spot."""
+    rows, columns = matrix.codes.shape
+    grid = matrix.grid(labels, look)
     if matrix.name == "E" and labels is not None:
         chunks = tuple(Header(head.start, head.size, (str(i),)) for i, head in enumerate(grid.columns))
         grid = replace(grid, columns=chunks)
@@ -345,7 +348,7 @@ def _diagonal(ins: Product, grid: Grid) -> Grid:
 # -- without numbers -------------------------------------------------------------------------------------
 
 
-def _holders(ins: Product, lane: int | None) -> Picture:
+def _without_numbers(ins: Product, lane: int | None) -> Picture:
     """The lanes that hold A, B and D, in place of their numbers."""
     grids = [replace(lane_key(ins.lanes), spot=(0, 0))]
     if isinstance(ins, Tcgen05Mma):
@@ -403,16 +406,16 @@ def _spaced(columns: int) -> tuple[Header, ...]:
 
 def _tensor_grid(op: TensorOperand, lane: int | None) -> Grid:
     """A matrix in tensor memory: a cell for what lies there as it is, in the lanes of one warp."""
-    held = holders(op)
+    holders = holders_of(op)
     rows, columns = op.shape
-    down = [0, *(group.start for group in held.row_groups() if group.start), rows]
+    down = [0, *(group.start for group in holders.row_groups() if group.start), rows]
     down = sorted({*down, *(at for at in range(32, rows, 32))})
-    across = [0, *held.rules()[1], columns]
+    across = [0, *holders.rules()[1], columns]
     cells, hover = [], np.empty(op.shape, dtype=object)
     for (top, bottom), (left, right) in itertools.product(pairwise(down), pairwise(across)):
-        first = int(held.lanes[top, left])
+        first = int(holders.lanes[top, left])
         copies = op.layout.coords()[:, op.start[0] + top, op.start[1] + left, 0] % LANES
-        words = held.words[top, left:right]
+        words = holders.words[top, left:right]
         cta = f"CTA {first // LANES}, " if op.ctas > 1 else ""
         lines = (
             f"{cta}lanes {', '.join(index_range(int(lane), bottom - top) for lane in copies)}",
@@ -421,10 +424,10 @@ def _tensor_grid(op: TensorOperand, lane: int | None) -> Grid:
         tint = warp_tint(first % LANES // 32)
         cells.append(Cell(top, left, bottom - top, right - left, lines, tint))
         for row, column in itertools.product(range(top, bottom), range(left, right)):
-            hover[row, column] = "\n".join((f"{op.name}[{row}][{column}]", *held.place(row, column)))
+            hover[row, column] = "\n".join((f"{op.name}[{row}][{column}]", *holders.place(row, column)))
     outlines: tuple[Box, ...] = ()
     if lane is not None:
-        mine = held.lanes == lane
+        mine = holders.lanes == lane
         outlines = tuple(
             (int(row), int(mine[row].argmax()), 1, int(mine[row].sum()))
             for row in np.flatnonzero(mine.any(axis=1))

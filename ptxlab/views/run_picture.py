@@ -16,7 +16,7 @@ from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
 from ..isa.tensor_memory import LANES, TensorOperand
 from ..isa.transfer import TransferForm
 from .grid import Cell, Grid, Header, headers
-from .holders import AnyOperand, Holders, figures_of, holders, product_operand
+from .holders import AnyOperand, Holders, figures_of, holders_of, product_operand
 from .labels import index_range
 from .picture import Picture
 
@@ -44,25 +44,25 @@ def runs(*instructions: Form | str, operand: str = "A", title: bool = True) -> P
         raise PtxlabError(f"runs: found {counted(len(forms), 'instruction')}; it draws 1 to {_MOST}")
     rows = [_row(form, name) for form in forms]
     unit = _unit(rows)
-    places = min(_COLUMNS, max(held.lanes.shape[1] for held in rows))
+    places = min(_COLUMNS, max(holders.lanes.shape[1] for holders in rows))
     if unit > 1:
-        places = max(held.lanes.shape[1] for held in rows) // unit
+        places = max(holders.lanes.shape[1] for holders in rows) // unit
     cells: list[Cell] = []
     hover = np.full((len(forms), places), "", dtype=object)
     boxes = []
-    for row, held in enumerate(rows):
-        shown = min(places, held.lanes.shape[1] // unit)
-        lanes, matrix = held.lanes[0, : shown * unit], held.operand.name
+    for row, holders in enumerate(rows):
+        shown = min(places, holders.lanes.shape[1] // unit)
+        lanes, matrix = holders.lanes[0, : shown * unit], holders.operand.name
         for start, stop in pairwise([0, *(np.flatnonzero(np.diff(lanes)) + 1).tolist(), shown * unit]):
             lane = int(lanes[start])
             cells.append(
-                Cell(row, start // unit, 1, (stop - start) // unit, (_lane_name(held, lane),), lane=lane)
+                Cell(row, start // unit, 1, (stop - start) // unit, (_lane_name(holders, lane),), lane=lane)
             )
         for place in range(shown):
             columns = index_range(place * unit, unit)
-            text = "\n".join(held.place(0, place * unit)[:1])
+            text = "\n".join(holders.place(0, place * unit)[:1])
             if unit > 1:
-                text = _lane_name(held, int(lanes[place * unit]))
+                text = _lane_name(holders, int(lanes[place * unit]))
             hover[row, place] = f"{matrix}[0][{columns}]\n{text}"
         if shown < places:
             cells.append(Cell(row, shown, 1, places - shown, (), role="blank"))
@@ -95,7 +95,7 @@ def _row(form: Form, name: str) -> Holders:
             f"runs: {form.mnemonic} has no {name} in lanes of registers or of tensor memory; "
             f"{_instead(form, name)}"
         )
-    return holders(operand)
+    return holders_of(operand)
 
 
 def _instead(form: Form, name: str) -> str:
@@ -112,23 +112,23 @@ def _unit(rows: list[Holders]) -> int:
 
     Of registers the first columns say everything, since lanes repeat.
     """
-    longest = max(held.lanes.shape[1] for held in rows)
-    if longest <= _COLUMNS or not any(isinstance(held.operand, TensorOperand) for held in rows):
+    longest = max(holders.lanes.shape[1] for holders in rows)
+    if longest <= _COLUMNS or not any(isinstance(holders.operand, TensorOperand) for holders in rows):
         return 1
     edges: list[int] = []
-    for held in rows:
-        edges += [*(np.flatnonzero(np.diff(held.lanes[0])) + 1).tolist(), held.lanes.shape[1]]
+    for holders in rows:
+        edges += [*(np.flatnonzero(np.diff(holders.lanes[0])) + 1).tolist(), holders.lanes.shape[1]]
     unit = math.gcd(*edges)
     while unit % 2 == 0 and longest // unit < _COLUMNS // 2:
         unit //= 2
     return unit if longest // unit <= 2 * _COLUMNS else 1
 
 
-def _lane_name(held: Holders, lane: int) -> str:
+def _lane_name(holders: Holders, lane: int) -> str:
     """``T5``, or ``lane 5`` of tensor memory."""
-    if not isinstance(held.operand, TensorOperand):
+    if not isinstance(holders.operand, TensorOperand):
         return f"T{lane}"
-    pair = f"CTA {lane // LANES}, " if held.operand.ctas > 1 else ""
+    pair = f"CTA {lane // LANES}, " if holders.operand.ctas > 1 else ""
     return f"{pair}lane {lane % LANES}"
 
 
@@ -155,21 +155,21 @@ def _headings(places: int, unit: int) -> tuple[Header, ...]:
 
 
 def _axis(rows: list[Holders]) -> str:
-    axes = {held.operand.axes[1] for held in rows}
+    axes = {holders.operand.axes[1] for holders in rows}
     return axes.pop() if len(axes) == 1 else "column"
 
 
 def _title(rows: list[Holders]) -> str:
-    names = list(dict.fromkeys(held.operand.name for held in rows))
-    if all(held.operand.axes == ("lane", "column") for held in rows):
+    names = list(dict.fromkeys(holders.operand.name for holders in rows))
+    if all(holders.operand.axes == ("lane", "column") for holders in rows):
         return "Lane 0 of tensor memory in registers"
     return f"Row 0 of {listing(names)}"
 
 
 def _notes(rows: list[Holders], places: int, unit: int) -> tuple[str, ...]:
-    tensor = [isinstance(held.operand, TensorOperand) for held in rows]
+    tensor = [isinstance(holders.operand, TensorOperand) for holders in rows]
     notes = [f"one place: {unit} columns" if unit > 1 else f"the first {places} columns at most"]
-    if all(held.operand.axes == ("lane", "column") for held in rows):
+    if all(holders.operand.axes == ("lane", "column") for holders in rows):
         notes.append("T0 is thread 0 of a warp")
     elif not all(tensor):
         notes.append("T0 is lane 0")

@@ -20,7 +20,7 @@ from ..isa.tensor_memory import LANES, TensorOperand
 from ..memory.scales import scale_offset
 from .colours import lanes_read
 from .grid import Cell, Grid, Header, State, as_part, headers
-from .holders import Holders, Product, as_product, form_name, holders, k_headers, one_matrix, owners
+from .holders import Holders, Product, as_product, form_name, holders_of, k_headers, one_matrix, owners
 from .labels import bit_range, index_range, number_text
 from .picture import Picture
 from .tensor_pictures import tensor_memory
@@ -282,7 +282,7 @@ def _memory(ins: Tcgen05Mma, op: TensorOperand) -> list[Grid]:
 
 def _block_scales(ins: Tcgen05Mma, op: TensorOperand, numbers: NDArray[Any] | None, part: range) -> Grid:
     """The scales of A or of B as a matrix: 32 rows or columns of a block in a cell, or each in its own."""
-    of_a, held = op.name == "SFA", holders(op)
+    of_a, holders = op.name == "SFA", holders_of(op)
     blocks = op.shape[1] if of_a else op.shape[0]
     length = ins.k // blocks
     alone = len(part) * blocks <= _MOST_LABELS and len(part) < (ins.m if of_a else ins.n)
@@ -296,7 +296,7 @@ def _block_scales(ins: Tcgen05Mma, op: TensorOperand, numbers: NDArray[Any] | No
             at = (line, block) if of_a else (block, line)
             scaled = f"A[{line}]" if of_a else f"column {line} of B"
             by = "" if numbers is None else f" by {number_text(numbers[at], 6)}"
-            texts += [f"scales {scaled}, k {index_range(block * length, length)}{by}", *held.place(*at)]
+            texts += [f"scales {scaled}, k {index_range(block * length, length)}{by}", *holders.place(*at)]
         return "\n".join(texts)
 
     cells = []
@@ -304,7 +304,7 @@ def _block_scales(ins: Tcgen05Mma, op: TensorOperand, numbers: NDArray[Any] | No
     for head, block in product(heads, range(blocks)):
         lines = range(part.start + head.start, part.start + head.start + head.size)
         scales = [(line, block) if of_a else (block, line) for line in lines]
-        text = _place_lines(held, scales)
+        text = _place_lines(holders, scales)
         if numbers is not None:
             text.append(_span([numbers[at] for at in scales]))
         start, size = head.start // unit, head.size // unit
@@ -321,17 +321,17 @@ def _block_scales(ins: Tcgen05Mma, op: TensorOperand, numbers: NDArray[Any] | No
     return Grid((blocks, places), tuple(cells), tips.T, along, across, ("", "n"), title, op.name)
 
 
-def _place_lines(held: Holders, places: Sequence[tuple[int, int]]) -> list[str]:
+def _place_lines(holders: Holders, places: Sequence[tuple[int, int]]) -> list[str]:
     """Column and bits of scales that are one below the other in tensor memory; of a single one its lane."""
-    first = int(held.lanes[places[0]])
-    low = int(held.elements[places[0]]) * 8 % 32
-    pair = isinstance(held.operand, TensorOperand) and held.operand.ctas > 1 and held.operand.name == "SFA"
-    lines = [f"CTA {first // LANES}"] if pair else []
-    if len(places) == 1:
-        lines.append(f"lane {first % LANES}")
-    lines += [f"column {held.words[places[0]]}", bit_range(low, low + 7)]
-    single = len(places) == 1 and held.operand.name == "SFA"
-    return [", ".join(lines)] if single else lines
+    operand, (first, *others) = holders.operand, places
+    cta, lane = divmod(int(holders.lanes[first]), LANES)
+    low = int(holders.elements[first]) * 8 % 32
+    of_a = operand.name == "SFA"
+    lines = [f"CTA {cta}"] if of_a and isinstance(operand, TensorOperand) and operand.ctas > 1 else []
+    if not others:
+        lines.append(f"lane {lane}")
+    lines += [f"column {holders.words[first]}", bit_range(low, low + 7)]
+    return [", ".join(lines)] if of_a and not others else lines
 
 
 def _span(values: Sequence[Any]) -> str:

@@ -17,7 +17,7 @@ from ..isa.parse import parse_any
 from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
 from ..isa.tensor_memory import DATA_PATHS, LANES, DataPath, TensorOperand
 from .grid import Box, Cell, Grid, Header, State, as_part, headers
-from .holders import holders, lane_runs, owners
+from .holders import holders_of, lane_runs, owners
 from .labels import bit_range, element_names, index_range, number_text
 from .picture import Picture
 from .table import Table
@@ -97,7 +97,7 @@ def tensor_memory(
     if not labelled and drawn[0].step > drawn[0].per:
         notes.append(f"one place: {counted(drawn[0].step // drawn[0].per, 'column')}")
     if marked is not None:
-        (where,) = holders(tensor).place(*marked)
+        (where,) = holders_of(tensor).place(*marked)
         notes.append(f"outlined: {tensor.name}[{marked[0]}][{marked[1]}] in {where}")
     shape = f" {form.shape}" if isinstance(form, Tcgen05Mma) else ""
     return Picture(
