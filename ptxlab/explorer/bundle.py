@@ -19,11 +19,13 @@ _STYLES = (
     "panel",
     "trace",
     "memory",
+    "descriptor",
     "tensor",
     "tooltip",
     "sheet",
     "edit",
     "quiz",
+    "motion",
 )
 _COMMENT = re.compile(r"^[ \t]*(?://.*|/\*(?:[^*]|\*(?!/))*\*/[ \t]*)\n", re.MULTILINE)
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./(\w+)\.js";\n', re.MULTILINE)

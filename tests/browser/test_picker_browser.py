@@ -183,7 +183,7 @@ def test_what_leads_nowhere_is_said(picking: Picking, python: Any, page: Any) ->
     start(python, picking)
     picking.open()
     page.keyboard.type("banana <img src=x>")
-    assert "banana" in picking.panel.locator(".ptx-help").inner_text() and picking.matches.count() == 0
+    assert "banana" in picking.panel.locator(".ptx-picker-help").inner_text() and picking.matches.count() == 0
     assert page.locator(".ptx-explorer img").count() == 0
     page.keyboard.press("Enter")
     picking.panel.get_by_role("button", name="clear").click()
@@ -207,7 +207,7 @@ def test_pasted_code_and_atoms_are_looked_up(picking: Picking, python: Any, page
         picking.search.fill(text)
         page.wait_for_function(
             "node => node.textContent.startsWith('Enter looks this up')",
-            arg=picking.panel.locator(".ptx-help").element_handle(),
+            arg=picking.panel.locator(".ptx-picker-help").element_handle(),
         )
         picking.search.press("Enter")
         picking.shows(mnemonic)
@@ -259,7 +259,7 @@ def test_nothing_is_cut_off(picking: Picking, python: Any, page: Any) -> None:
             )
             assert box["x"] >= root["x"] - 1 and box["x"] + box["width"] <= root["x"] + root["width"] + 1
             assert product["y"] >= box["y"] + box["height"]
-            parts = ".ptx-columns, .ptx-wgmma, .ptx-matches, .ptx-search-row"
+            parts = ".ptx-picker-columns, .ptx-wgmma, .ptx-matches, .ptx-search-row"
             page.wait_for_function(
                 """parts => [...document.querySelectorAll(`.ptx-picker :is(${parts})`)]
                   .every((part) => part.scrollWidth <= part.clientWidth + 1)""",

@@ -15,8 +15,8 @@ export class MemoryPlayer {
     this.timer = 0;
     this.flight = /** @type {HTMLElement | null} */ (null);
     this.node = make("div", "ptx-memory-player", parent);
-    this.button = make("button", "ptx-memory-play", this.node, { type: "button" });
-    this.slider = make("input", "ptx-memory-slider", this.node, {
+    this.button = make("button", "ptx-play", this.node, { type: "button" });
+    this.slider = make("input", "ptx-slider", this.node, {
       type: "range",
       min: "0",
       step: "1",

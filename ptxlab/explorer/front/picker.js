@@ -59,7 +59,7 @@ export class Picker {
       title: "close (Escape)",
     });
     shut.textContent = "✕";
-    const columns = make("div", "ptx-columns", this.node);
+    const columns = make("div", "ptx-picker-columns", this.node);
     this.columns = [...COLUMNS, "target"].map(
       (name) => /** @type {OptionList<number>} */ (new OptionList(this, columns, name, HEADINGS[name])),
     );
@@ -72,7 +72,7 @@ export class Picker {
       tabindex: "0",
       "aria-label": "instructions that match",
     });
-    this.rest = make("div", "ptx-help", this.node);
+    this.rest = make("div", "ptx-picker-help", this.node);
     // static pages have no other instruction
     if (app.model.get("toolbar")?.static || app.model.get("picker_index") === undefined) return;
     parent.append(this.node);

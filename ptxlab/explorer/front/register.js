@@ -74,7 +74,7 @@ function drawField(app, strip, { name, register, matrix, count, small }) {
   });
   app.panel.fields.push({ node, cell: () => cell });
   const valued = count <= 8 && name !== "E";
-  const row = make("div", valued || count > 8 ? "ptx-bits" : "ptx-bits bare", node, { title: "" });
+  const row = make("div", "ptx-bits", node, { title: "" });
   const roles = /** @type {WeakMap<EventTarget, string>} */ (new WeakMap());
   const bits = matrix.parts.flatMap(([role, length]) =>
     Array.from({ length }, () => {
