@@ -2,7 +2,7 @@
 // Which lane holds what, what a code means and what D is: all of that is decided in Python.
 
 import { make, afterPaint, clamp, write } from "./util.js";
-import { MATRICES, readMatrix, lanesOf } from "./matrix.js";
+import { MATRICES, indexOfCell, readMatrix, lanesOf } from "./matrix.js";
 import { cellFacts, describeContribution, describeLine } from "./describe.js";
 import { moveHint } from "./move.js";
 import { contributionsTo, relatedCells } from "./related.js";
@@ -203,6 +203,11 @@ export class App {
     this.sizes?.disconnect();
     this.theme?.disconnect();
     this.model.off();
+  }
+
+  // Whether this is a saved page, on which nothing can be changed.
+  get isStatic() {
+    return Boolean(this.model.get("toolbar")?.static);
   }
 
   // What has the focus inside the view; nothing if it is elsewhere on the page.
@@ -470,7 +475,7 @@ export class App {
     if (!this.hovered || this.quiz.open) return -1;
     if (this.hovered.lane !== undefined) return this.hovered.lane;
     const matrix = this.matrices[this.hovered.name];
-    return matrix?.lane ? matrix.lane[this.hovered.row * matrix.columns + this.hovered.column] : -1;
+    return matrix?.lane ? matrix.lane[indexOfCell(matrix, this.hovered)] : -1;
   }
 
   related() {

@@ -87,23 +87,25 @@ function tensorPainter(app, matrix, place, plain) {
   return (index) => (thread && thread[index] >= 0 ? colours[thread[index] % 32] : plain);
 }
 
+// Four shades of a colour for negative values, four of another for positive ones.
+/** @param {App} app @param {Matrix} matrix @returns {Painter} */
+export function valuePainter({ colours, ink }, matrix) {
+  const most = largest(matrix);
+  return (index) => {
+    const value = matrix.values[index];
+    if (value === 0) return [ink.plain, ink.text];
+    const shade = Number.isFinite(value) ? clamp(Math.ceil((4 * Math.abs(value)) / most), 1, 4) - 1 : 3;
+    return colours[(value < 0 ? 0 : 12) + shade];
+  };
+}
+
 // [background, text] of a cell by its index.
 /** @param {App} app @param {Matrix} matrix @returns {Painter} */
 export function painter(app, matrix) {
   const { colours, ink } = app;
   const by = app.quiz.display("colour_by");
   const plain = /** @type {Colour} */ ([ink.plain, ink.text]);
-  if (by === "value") {
-    const most = largest(matrix);
-    /** @param {number} value */
-    const shade = (value) => clamp(Math.ceil((4 * Math.abs(value)) / most), 1, 4) - 1;
-    return (index) => {
-      const value = matrix.values[index];
-      return value === 0
-        ? plain
-        : colours[(value < 0 ? 0 : 12) + (Number.isFinite(value) ? shade(value) : 3)];
-    };
-  }
+  if (by === "value") return valuePainter(app, matrix);
   if (by === "nothing" || !isTinted(app, matrix)) return () => plain;
   if (matrix.place) return tensorPainter(app, matrix, matrix.place, plain);
   if (!matrix.lane) return memoryPainter(app, matrix) ?? (() => plain);

@@ -1,8 +1,8 @@
 // A cell, a row or a column in words: for the line below the registers, the tooltip, and screen readers.
 
-import { hex, binary } from "./util.js";
+import { hex, binary, bitRange, plural } from "./util.js";
 import { LANES } from "./tensor_map.js";
-import { editText, holderOf, lanesOf } from "./matrix.js";
+import { editText, holderOf, indexOfCell, lanesOf } from "./matrix.js";
 import { moveFacts } from "./move.js";
 
 // "4..7, 36": consecutive lanes are joined.
@@ -19,18 +19,19 @@ function runs(lanes) {
 
 /** @param {Matrix} matrix @param {number[]} lanes */
 function heldBy(matrix, lanes) {
-  const several = lanes.length > 1 ? "s" : "";
-  if (!matrix.place) return `is held by lane${several} ${runs(lanes)}`;
-  return lanes.length ? `is loaded by thread${several} ${runs(lanes)}` : "is not read by this tcgen05.ld";
+  if (!matrix.place) return `is held by ${plural(lanes.length, "lane")} ${runs(lanes)}`;
+  if (!lanes.length) return "is not read by this tcgen05.ld";
+  return `is loaded by ${plural(lanes.length, "thread")} ${runs(lanes)}`;
 }
+
+/** @param {Line} line @param {string} matrix the name of its matrix */
+export const lineName = ({ row, column }, matrix) =>
+  row === undefined ? `column ${column} of ${matrix}` : `row ${row} of ${matrix}`;
 
 /** @param {Matrices} matrices @param {Line} line */
 export function describeLine(matrices, line) {
   const matrix = matrices[line.name];
-  const name =
-    line.row === undefined
-      ? `column ${line.column} of ${matrix.label}`
-      : `row ${line.row} of ${matrix.label}`;
+  const name = lineName(line, matrix.label);
   const lanes = lanesOf(matrices, line);
   return lanes ? `${name} ${heldBy(matrix, lanes)}` : `${name}: ${matrix.note}`;
 }
@@ -38,15 +39,15 @@ export function describeLine(matrices, line) {
 // "row 9 of A is in lanes 4..7": where the factors of a cell of D are.
 /** @param {Matrices} matrices @param {Contribution} contribution */
 export function describeContribution(matrices, { line, lanes }) {
-  const which = line.row === undefined ? `column ${line.column}` : `row ${line.row}`;
-  const place = matrices[line.name].place ? "tensor memory" : "shared memory";
-  const where = lanes.length ? `lane${lanes.length > 1 ? "s" : ""} ${runs(lanes)}` : place;
-  return `${which} of ${matrices[line.name].label} is in ${where}`;
+  const { label, place } = matrices[line.name];
+  const memory = place ? "tensor memory" : "shared memory";
+  const where = lanes.length ? `${plural(lanes.length, "lane")} ${runs(lanes)}` : memory;
+  return `${lineName(line, label)} is in ${where}`;
 }
 
 // Which of several products a cell belongs to.
 /** @param {Matrix} matrix @param {Products} products @param {number} row @param {number} column */
-export function productOf({ rows, columns }, { along, count }, row, column) {
+function productOf({ rows, columns }, { along, count }, row, column) {
   return Math.floor((along === "rows" ? row / rows : column / columns) * count);
 }
 
@@ -60,9 +61,7 @@ export const productNames = (instruction, product) => [
 const span = (first, last) => (last > first ? `${first}..${last}` : `${first}`);
 
 /** @param {Int16Array} low @param {number} bits @param {number} at */
-function bitsOf(low, bits, at) {
-  return bits === 1 ? `bit ${low[at]}` : `bits ${low[at] + bits - 1}..${low[at]}`;
-}
+const bitsOf = (low, bits, at) => `${plural(bits, "bit")} ${bitRange(low[at], bits)}`;
 
 // Where an element is: lane, element, register and bits; or its place in shared memory.
 /** @param {Matrix} matrix @param {number} at */
@@ -119,7 +118,7 @@ function kept({ E, stored }, row, chunk) {
   const columns = Array.from(
     stored.counterpart.slice(row * stored.columns + chunk * each, row * stored.columns + (chunk + 1) * each),
   );
-  return `keeps column${columns.length > 1 ? "s" : ""} ${columns.join(", ")} of chunk ${chunk}`;
+  return `keeps ${plural(columns.length, "column")} ${columns.join(", ")} of chunk ${chunk}`;
 }
 
 // A cell and its block's scale factor, either way.
@@ -161,7 +160,7 @@ function differenceFacts(matrix, index) {
   const apart = Number(one > other ? one - other : other - one);
   const isNear = Math.sign(values[index]) === Math.sign(otherValues[index]) && apart < 1e6;
   if (matrix.kind === "float" && isNear)
-    facts.push(`${apart} unit${apart > 1 ? "s" : ""} in the last place apart`);
+    facts.push(`${apart} ${plural(apart, "unit")} in the last place apart`);
   return facts;
 }
 
@@ -176,7 +175,7 @@ function differenceFacts(matrix, index) {
 export function cellFacts(matrices, instruction, { name, row, column }, inMemory = () => null) {
   if (instruction.move) return moveFacts(matrices, instruction, { name, row, column });
   const matrix = matrices[name];
-  const index = row * matrix.columns + column;
+  const index = indexOfCell(matrix, { row, column });
   const parts = [`${matrix.label}[${row}][${column}] = ${editText(matrix, index)}`];
   const [holder, at] = holderOf(matrices, matrix, index);
   const sparse = name === "A" && matrix.counterpart;

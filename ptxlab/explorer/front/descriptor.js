@@ -2,13 +2,10 @@
 // matrix descriptor of a tile in shared memory. What is typed or flipped becomes another descriptor, or a
 // sentence that says why there is none.
 
-import { make, write, attribute, isTouch } from "./util.js";
+import { make, write, attribute, bitRange, hasModifier, isTouch, plural } from "./util.js";
 import { textBox } from "./register.js";
 import { flashNodes } from "./flash.js";
 import { rove, nextInBar, nextInPlane } from "./rove.js";
-
-/** @param {DescriptorField} field */
-const bitRange = ({ low, bits }) => (bits === 1 ? `${low}` : `${low + bits - 1}..${low}`);
 
 export class Descriptor {
   /** @param {App} app @param {HTMLElement} parent @param {DescriptorSource} source */
@@ -56,7 +53,7 @@ export class Descriptor {
     });
     node.addEventListener("click", (event) => this.flip(bit, node, isTouch(event)));
     node.addEventListener("keydown", (event) => {
-      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      if (hasModifier(event)) return;
       const isDigit = event.key === "0" || event.key === "1";
       if (!isDigit && event.key !== " " && event.key !== "Enter") return;
       event.preventDefault();
@@ -99,8 +96,9 @@ export class Descriptor {
   bitFacts(bit) {
     const field = this.fieldAt(bit);
     if (!field) return [`bit ${bit} is reserved`, "it must be 0"];
-    const name = `${field.name}, bit${field.bits > 1 ? "s" : ""} ${bitRange(field)}`;
-    return [`${name} = ${field.text}`, field.meaning, `code ${field.code}`, "click to flip this bit"];
+    const { name, low, bits, text } = field;
+    const range = `${plural(bits, "bit")} ${bitRange(low, bits)}`;
+    return [`${name}, ${range} = ${text}`, field.meaning, `code ${field.code}`, "click to flip this bit"];
   }
 
   // A field and its bits, together.
@@ -174,7 +172,7 @@ export class Descriptor {
     const text = make("span", "ptx-descriptor-name", node);
     text.textContent = name;
     [text.style.background, text.style.color] = this.colour(place);
-    make("span", "ptx-descriptor-range", node).textContent = bitRange(field);
+    make("span", "ptx-descriptor-range", node).textContent = bitRange(field.low, field.bits);
     node.title = field.meaning;
     node.addEventListener("pointerenter", () => this.light(name));
     node.addEventListener("pointerleave", () => this.light(""));
@@ -216,7 +214,7 @@ export class Descriptor {
       shown = now.text;
       select.value = now.text;
       const possible = now.choices.filter(([, obstacle]) => !obstacle);
-      select.disabled = possible.length < 2 || Boolean(app.model.get("toolbar")?.static);
+      select.disabled = possible.length < 2 || app.isStatic;
       const other = now.choices.find(([value, obstacle]) => obstacle && value !== now.text);
       node.title = select.disabled && other ? `${now.meaning}. ${other[1]}` : now.meaning;
     });

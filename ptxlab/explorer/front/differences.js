@@ -2,7 +2,7 @@
 // are none, the search for inputs that have one. Python searches.
 
 import { make, write } from "./util.js";
-import { differing } from "./matrix.js";
+import { cellOfIndex, differing, indexOfCell } from "./matrix.js";
 
 export class Differences {
   /** @param {App} app */
@@ -63,21 +63,20 @@ export class Differences {
   selected() {
     const { mark } = this.app.selection;
     if (mark?.name !== "D" || mark.row2 !== undefined) return 0;
-    return this.indices().indexOf(mark.row * this.app.matrices.D.columns + mark.column) + 1;
+    return this.indices().indexOf(indexOfCell(this.app.matrices.D, mark)) + 1;
   }
 
   // To the next one that differs after the selected cell, or before it; past the last comes the first.
   /** @param {number} by */
   go(by) {
     const { mark } = this.app.selection;
-    const { columns } = this.app.matrices.D;
+    const { D } = this.app.matrices;
     const indices = this.indices();
-    const at = mark?.name === "D" ? mark.row * columns + mark.column : by > 0 ? -1 : Infinity;
+    const outside = by > 0 ? -1 : Infinity;
+    const at = mark?.name === "D" ? indexOfCell(D, mark) : outside;
     const after = indices.filter((index) => (by > 0 ? index > at : index < at));
     const among = after.length ? after : indices;
-    const next = among[by > 0 ? 0 : among.length - 1];
-    /** @type {Mark} */
-    const cell = { name: "D", row: Math.floor(next / columns), column: next % columns };
+    const cell = cellOfIndex(D, among[by > 0 ? 0 : among.length - 1]);
     this.app.selection.select(cell, false);
     this.app.reveal([cell]);
   }
@@ -95,7 +94,7 @@ export class Differences {
     write(this.count, count ? `${at ? `${at} of ` : ""}${count} ${differ}` : "all agree");
     this.arrows.hidden = !count;
     const hadFocus = this.app.focused() === this.search;
-    this.search.hidden = Boolean(count) || Boolean(this.app.model.get("toolbar")?.static);
+    this.search.hidden = Boolean(count) || this.app.isStatic;
     if (hadFocus && this.search.hidden) this.app.paneOf("D")?.input.focus({ preventScroll: true });
   }
 

@@ -1,7 +1,7 @@
 // What a pane looks like: its cells, and over them outlines of lanes, related cells and the selection.
 
 import { binary, clamp } from "./util.js";
-import { largest, cellsOf, repaintedCells } from "./matrix.js";
+import { cellOfIndex, cellsOf, largest, repaintedCells } from "./matrix.js";
 import { LETTER, cellLines, roomFor } from "./label.js";
 import { GUTTER, drawEdges, drawHeadings, drawLitHeadings } from "./edges.js";
 import { isTinted } from "./colours.js";
@@ -408,8 +408,7 @@ function bracketAround(pane, context, { name, row, column, row2 = row, column2 =
 // Where a cell is drawn; null out of view.
 /** @param {Pane} pane @param {Layer} layer @param {number} index */
 export function cellBox(pane, layer, index) {
-  const { columns } = pane.app.matrices[layer.name];
-  const [row, column] = [Math.floor(index / columns), index % columns];
+  const { row, column } = cellOfIndex(pane.app.matrices[layer.name], index);
   const start = pane.x(layer, column, 0, row);
   const height = layer.down.size;
   const [x, y] = [GUTTER.left + start - pane.at.x, GUTTER.top + pane.y(layer, row) - pane.at.y];

@@ -1,6 +1,6 @@
 // Around a pane: headings, and edges that show that there is more to scroll to.
 
-import { clamp, step } from "./util.js";
+import { clamp, plural, step } from "./util.js";
 import { LETTER } from "./label.js";
 import { warpColours } from "./colours.js";
 
@@ -185,7 +185,7 @@ export function drawEdges(pane, context) {
   if (after > 0) fade(1, 0);
   if (before > 0) fade(-1, 0);
   /** @param {number} count */
-  const rows = (count) => `${count} more row${count === 1 ? "" : "s"}`;
+  const rows = (count) => `${count} more ${plural(count, "row")}`;
   if (below > 0) drawText(`▾ ${rows(below)}`, left + width / 2, top + height - 6, "center");
   if (above > 0) drawText(`▴ ${rows(above)}`, left + width / 2, top + 6, "center");
   if (after > 0) drawText(`${after} more ▸`, left + width, top + height / 2, "right");

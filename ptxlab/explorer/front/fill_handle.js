@@ -77,12 +77,7 @@ export function makeHandle(pane) {
 export function placeHandle(pane) {
   const { app, handle } = pane;
   const name = app.selection.mark?.name;
-  const there =
-    name &&
-    pane.has(name) &&
-    app.matrices[name].editable &&
-    !pane.editing &&
-    !app.model.get("toolbar")?.static;
+  const there = name && pane.has(name) && app.matrices[name].editable && !pane.editing && !app.isStatic;
   const box = there ? boxOf(pane, app.selection.range()) : null;
   const shown = box !== null && box.right - box.left >= 12 && box.bottom - box.top >= 10;
   if (handle.hidden === shown) handle.hidden = !shown;

@@ -1,15 +1,13 @@
 // What changed is seen: cells, bits and lines of the tip are lit for a moment after an edit. They fade; where
 // the system asks for less motion they are marked a little longer, and do not.
 
-import { make, afterPaint } from "./util.js";
+import { make, afterPaint, reducedMotion } from "./util.js";
 import { GUTTER } from "./edges.js";
 import { changedCells } from "./matrix.js";
 import { cellBox, drawLayer } from "./draw.js";
 
 const FADING = 600; // milliseconds
 const STEADY = 1500; // without motion
-
-const calmly = matchMedia("(prefers-reduced-motion: reduce)");
 
 // Cells whose content differs from the one that was drawn before. Another instruction has other cells.
 /** @param {App} app @param {Partial<Matrices>} before */
@@ -47,7 +45,7 @@ function flashCells(pane, changes) {
   const end = () => {
     if (pane.flash === canvas) pane.endFlash();
   };
-  if (calmly.matches) {
+  if (reducedMotion.matches) {
     window.setTimeout(end, STEADY);
     return;
   }
@@ -57,7 +55,7 @@ function flashCells(pane, changes) {
 // A mark that lies over what changed, and goes.
 /** @param {HTMLElement} node */
 export function fadeOut(node) {
-  if (calmly.matches) window.setTimeout(() => node.remove(), STEADY);
+  if (reducedMotion.matches) window.setTimeout(() => node.remove(), STEADY);
   else
     node.animate([{ opacity: 1 }, { opacity: 1, offset: 0.3 }, { opacity: 0 }], FADING).onfinish = () =>
       node.remove();
@@ -68,7 +66,7 @@ export function fadeOut(node) {
 export function flashNodes(app, nodes) {
   if (!nodes.length) return;
   afterPaint(() => {
-    if (calmly.matches) {
+    if (reducedMotion.matches) {
       for (const node of nodes) node.classList.add("ptx-changed");
       window.setTimeout(() => nodes.forEach((node) => node.classList.remove("ptx-changed")), STEADY);
       return;

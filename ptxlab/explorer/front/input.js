@@ -1,6 +1,6 @@
 // Pointer, keyboard and clipboard on a pane: selecting cells, typing into them, copying and pasting.
 
-import { editText } from "./matrix.js";
+import { editText, indexOfCell } from "./matrix.js";
 import { fillWithin } from "./fill_handle.js";
 import { isTouch } from "./util.js";
 
@@ -170,7 +170,7 @@ export function openEditor(pane, text = null) {
   if (!selection || !pane.names.includes(selection.name) || pane.editing) return;
   const matrix = app.matrices[selection.name];
   if (!matrix.editable) return;
-  pane.input.value = text ?? editText(matrix, selection.row * matrix.columns + selection.column);
+  pane.input.value = text ?? editText(matrix, indexOfCell(matrix, selection));
   beginTyping(pane);
   pane.input.select();
 }

@@ -1,6 +1,7 @@
 // The grid of lanes: one is chosen, others can be pinned beside it.
 
 import { make, clamp, write, attribute, isTouch } from "./util.js";
+import { lineName } from "./describe.js";
 import { rove, nextInBar } from "./rove.js";
 
 const MAX_PINNED = 4; // lanes beside the chosen one
@@ -25,7 +26,7 @@ export function shownLanes(lane, pinned) {
 
 // The pinned lanes with one added or removed; if there are too many, the oldest is removed.
 /** @param {number[]} pinned @param {number} lane */
-export function pinnedWith(pinned, lane) {
+function pinnedWith(pinned, lane) {
   return pinned.includes(lane)
     ? pinned.filter((each) => each !== lane)
     : [...pinned, lane].slice(-MAX_PINNED);
@@ -170,11 +171,7 @@ export class Lanes {
       const lane = Number(button.dataset.lane);
       const names = parts
         .filter((part) => part.lanes.includes(lane))
-        .map(({ line }) =>
-          line.row === undefined
-            ? `column ${line.column} of ${line.name}`
-            : `row ${line.row} of ${line.name}`,
-        );
+        .map(({ line }) => lineName(line, line.name));
       button.classList.toggle("holds", lanes !== null && holders.has(lane));
       button.classList.toggle("contributes", names.length > 0);
       button.classList.toggle("aside", !lanes && holders.size > 0 && !names.length && lane !== this.app.lane);

@@ -95,6 +95,16 @@ export function readMatrix(model, instruction, name, earlier = null) {
   });
 }
 
+/** @param {Pick<Matrix, "columns">} matrix @param {{ row: number, column: number }} cell */
+export const indexOfCell = ({ columns }, { row, column }) => row * columns + column;
+
+/** @param {Pick<Matrix, "name" | "columns">} matrix @param {number} index @returns {Cell} */
+export const cellOfIndex = ({ name, columns }, index) => ({
+  name,
+  row: Math.floor(index / columns),
+  column: index % columns,
+});
+
 // 32 bits of any type.
 /** @param {Pick<Matrix, "kind"> & { bits?: number }} matrix */
 const isWord = ({ kind, bits }) => kind === "bits" && bits === 32;
@@ -146,7 +156,7 @@ export function holderOf(matrices, matrix, index) {
 /** @param {Matrices} matrices @param {Cell} cell @returns {Cell} */
 export function bitsHolder(matrices, { name, row, column }) {
   const matrix = matrices[name];
-  const [holder, at] = holderOf(matrices, matrix, row * matrix.columns + column);
+  const [holder, at] = holderOf(matrices, matrix, indexOfCell(matrix, { row, column }));
   return at < 0
     ? { name: "E", row, column: Math.floor((column * matrices.E.columns) / matrix.columns) }
     : { name: holder.name, row, column: at % holder.columns };

@@ -1,7 +1,7 @@
 // The memory view: a matrix in shared memory, bank by bank, and the access that moves it, wavefront by wavefront.
 
-import { make, clamp, hex, isTouch, attribute } from "./util.js";
-import { cellText, changedCells, holderOf } from "./matrix.js";
+import { make, attribute, clamp, hasModifier, hex, isTouch, plural } from "./util.js";
+import { cellOfIndex, cellText, changedCells, holderOf } from "./matrix.js";
 import { fadeOut } from "./flash.js";
 import { SCROLLBAR, viewHeight } from "./layout.js";
 import { LINE, WORD, byteName, cellsIn, memoryFacts, memoryMap, numberAt } from "./memory_map.js";
@@ -199,7 +199,7 @@ export class MemoryView {
     if (address < 0 || map.cellAt[address] < 0 || !matrix) return null;
     const step = this.data.major === "row" ? 1 : matrix.columns;
     const index = map.cellAt[address] + Math.floor(inside * map.perByte) * step;
-    return { name: matrix.name, row: Math.floor(index / matrix.columns), column: index % matrix.columns };
+    return cellOfIndex(matrix, index);
   }
 
   /** @param {MouseEvent} event */
@@ -317,11 +317,11 @@ export class MemoryView {
     const number = numberAt(map, data, matrix, at, WORD);
     if (number === null) return [byteName(at), `not part of ${matrix.label}`];
     const names = cells.map((index) => {
-      const name = `${matrix.label}[${Math.floor(index / matrix.columns)}][${index % matrix.columns}]`;
-      return `${name} = ${cellText(matrix, index)}`;
+      const { row, column } = cellOfIndex(matrix, index);
+      return `${matrix.label}[${row}][${column}] = ${cellText(matrix, index)}`;
     });
     const lanes = [...new Set(cells.map((index) => holderOf(app.matrices, matrix, index)[0].lane?.[index]))];
-    const held = matrix.lane ? [`lane${lanes.length > 1 ? "s" : ""} ${lanes.join(", ")}`] : [];
+    const held = matrix.lane ? [`${plural(lanes.length, "lane")} ${lanes.join(", ")}`] : [];
     return [byteName(at), hex(number, 32), ...names, ...held, `wavefront ${map.wavefront[cells[0]] + 1}`];
   }
 
@@ -369,6 +369,7 @@ export class MemoryView {
 
   /** @param {KeyboardEvent} event */
   keyOnWords(event) {
+    if (hasModifier(event)) return false;
     const page = Math.max(1, Math.floor(this.height / this.row) - 1) * LINE;
     const inLine = this.at % LINE;
     const by = /** @type {Record<string, number>} */ ({
@@ -381,7 +382,6 @@ export class MemoryView {
       Home: -inLine,
       End: LINE - WORD - inLine,
     })[event.key];
-    if (event.altKey || event.metaKey || event.ctrlKey) return false;
     if (by !== undefined) {
       const to = this.at + by;
       if (to >= 0 && to < this.data.size) this.goTo(to);

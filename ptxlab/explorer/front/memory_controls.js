@@ -34,7 +34,7 @@ export class MemoryControls {
 
   update() {
     const { data, matrix } = this.view;
-    const isStatic = Boolean(this.view.app.model.get("toolbar")?.static);
+    const isStatic = this.view.app.isStatic;
     write(this.title, `${matrix?.label} in shared memory`);
     write(this.summary, data.summary);
     this.summary.classList.toggle("bad", data.wavefronts > data.least);

@@ -1,7 +1,7 @@
 // What the memory view looks like: a line for every 128 bytes, a column for every bank.
 
 import { clamp, hex } from "./util.js";
-import { cellText } from "./matrix.js";
+import { cellText, indexOfCell } from "./matrix.js";
 import { LETTER } from "./label.js";
 import { LINE, WORD, bankOf, numberAt } from "./memory_map.js";
 
@@ -176,15 +176,15 @@ export function drawMemoryMarks(view, matrix) {
       washBytes(view, context, map.byte[index], app.ink.brand);
   const { mark } = app.selection;
   if (mark?.name === matrix.name)
-    boxAroundBytes(context, unitPlace(view, mark.row * matrix.columns + mark.column), app.ink.brand, 1.5);
+    boxAroundBytes(context, unitPlace(view, indexOfCell(matrix, mark)), app.ink.brand, 1.5);
   if (hovered?.name === matrix.name)
-    boxAroundBytes(context, unitPlace(view, hovered.row * matrix.columns + hovered.column), app.ink.text, 2);
+    boxAroundBytes(context, unitPlace(view, indexOfCell(matrix, hovered)), app.ink.text, 2);
   if (document.activeElement === view.input)
     boxAroundBytes(context, bytesPlace(view, view.at, WORD), app.ink.brand, 2.25);
   if (view.pointed >= 0)
     boxAroundBytes(context, bytesPlace(view, view.pointed - (view.pointed % WORD), WORD), app.ink.faint, 1);
   context.restore();
-  const cell = hovered?.name === matrix.name ? hovered.row * matrix.columns + hovered.column : -1;
+  const cell = hovered?.name === matrix.name ? indexOfCell(matrix, hovered) : -1;
   if (cell >= 0) litHeads(view, context, map.byte[cell]);
   else if (view.pointed >= 0) litHeads(view, context, view.pointed);
 }

@@ -1,6 +1,6 @@
 // The access of the memory view, step by step: wavefronts, registers, and the instruction that reads them.
 
-import { make, clamp, write, attribute } from "./util.js";
+import { make, clamp, write, attribute, reducedMotion } from "./util.js";
 import { WORD, asMarks, bankOf } from "./memory_map.js";
 import { bytesPlace } from "./memory_draw.js";
 
@@ -171,7 +171,7 @@ export class MemoryPlayer {
     this.flight = null;
     const { app, matrix, map } = this.view;
     if (!matrix?.lane || this.current()?.kind !== "wavefront") return;
-    if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+    if (reducedMotion.matches) return;
     const frame = app.root.getBoundingClientRect();
     const area = this.view.scroller.getBoundingClientRect();
     const layer = make("div", "ptx-flight", app.root, { "aria-hidden": "true" });

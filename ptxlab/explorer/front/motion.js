@@ -1,7 +1,7 @@
 // Motion: the elements in the registers of a lane fly to their cells and back. Where the system asks for less
 // motion, registers and their cells are lit one after the other instead.
 
-import { make, clamp, attribute } from "./util.js";
+import { make, attribute, clamp, hasModifier, reducedMotion } from "./util.js";
 
 const FLIGHT = 800; // milliseconds to the cells, and back
 const STAY = 700; // at the cells
@@ -44,8 +44,8 @@ export class Motion {
   key(event) {
     const target = /** @type {Element} */ (event.target);
     if (event.key === "Escape" && this.playing) this.stop();
-    const types = target.matches("input, select, textarea");
-    if (types || event.ctrlKey || event.metaKey || event.altKey || event.key.toLowerCase() !== "f") return;
+    const isField = target.matches("input, select, textarea");
+    if (isField || hasModifier(event) || event.key.toLowerCase() !== "f") return;
     event.preventDefault();
     this.toggle();
   }
@@ -72,7 +72,7 @@ export class Motion {
       "data-lane": this.app.lane,
     });
     attribute(this.button, "aria-pressed", true);
-    if (matchMedia("(prefers-reduced-motion: reduce)").matches) this.lightInSteps(flights);
+    if (reducedMotion.matches) this.lightInSteps(flights);
     else this.fly(flights);
   }
 

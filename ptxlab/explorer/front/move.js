@@ -1,14 +1,14 @@
 // tcgen05.ld, .st, .cp and .shift: which word goes where, in words and in colours, and what can be chosen.
 
-import { make, write, attribute, typed } from "./util.js";
-import { cellText } from "./matrix.js";
+import { make, write, attribute, hex, typed } from "./util.js";
+import { cellOfIndex, cellText, indexOfCell } from "./matrix.js";
 
 /** @type {WeakMap<Int32Array, MoveLinks>} */
 const known = new WeakMap();
 
 // Words of A that a word of D comes from, and back.
 /** @param {Pick<Matrices, "A" | "D">} matrices @returns {MoveLinks | null} */
-export function linksOf({ A, D }) {
+function linksOf({ A, D }) {
   const from = D?.counterpart;
   if (!A || !from) return null;
   const cached = known.get(from);
@@ -35,11 +35,9 @@ export function linksOf({ A, D }) {
 export function linkedWords(matrices, { name, row, column }) {
   const links = linksOf(matrices);
   if (!links || (name !== "A" && name !== "D")) return [];
-  const index = row * matrices[name].columns + column;
-  const other = name === "A" ? "D" : "A";
-  const found = (name === "A" ? links.targets : links.sources)[index] ?? [];
-  const { columns } = matrices[other];
-  return found.map((at) => ({ name: other, row: Math.floor(at / columns), column: at % columns }));
+  const index = indexOfCell(matrices[name], { row, column });
+  const [other, partners] = name === "A" ? [matrices.D, links.targets] : [matrices.A, links.sources];
+  return (partners[index] ?? []).map((at) => cellOfIndex(other, at));
 }
 
 /** @param {Matrix} matrix @param {number} column */
@@ -59,15 +57,15 @@ export function nameOf(matrices, { name, row, column }) {
 /** @param {Matrices} matrices @param {InstructionInfo} instruction @param {Cell} cell */
 export function moveFacts(matrices, { move, mnemonic }, cell) {
   const matrix = matrices[cell.name];
-  const index = cell.row * matrix.columns + cell.column;
+  const index = indexOfCell(matrix, cell);
   const content = cellText(matrix, index, 9);
-  const bits = "0x" + matrix.codes[index].toString(16).padStart(8, "0");
+  const bits = hex(matrix.codes[index], 32);
   const value = matrix.kind === "bits" ? bits : `${content} (${bits})`;
   const [across, down] = matrix.axes ?? ["row", "column"];
   const facts = [`${nameOf(matrices, cell)} = ${value}`];
   if (across !== "thread") facts.push(`${across} ${cell.row}, ${down} ${cell.column}`);
   const bytes = typed(Int16Array, matrix.byte_map);
-  if (bytes) facts.push(`byte ${bytes[index]} (0x${bytes[index].toString(16).padStart(3, "0")})`);
+  if (bytes) facts.push(`byte ${bytes[index]} (${hex(bytes[index], 12)})`);
   const linked = linkedWords(matrices, cell);
   const family = move?.family ?? mnemonic;
   if (cell.name === "C") return [...facts, `before ${family}`];
@@ -149,7 +147,7 @@ export class MoveControls {
     const key = JSON.stringify(controls.map(({ name, options }) => [name, options]));
     if (key !== this.built) this.build(controls);
     this.built = key;
-    const isStatic = Boolean(app.model.get("toolbar")?.static);
+    const isStatic = app.isStatic;
     controls.forEach(({ value, most }, index) => {
       const node = this.nodes[index];
       if (node.value !== value) node.value = value;

@@ -1,6 +1,6 @@
 // Where a name leads: "D[40][200]", "lane 14 d3", "E[9] chunk 4", in any case and spacing.
 
-import { MATRICES, cellsOf } from "./matrix.js";
+import { MATRICES, cellOfIndex, cellsOf } from "./matrix.js";
 
 const EXAMPLES = "write a cell such as D[3][5], a row such as A[9], or a lane such as lane 14 or lane 14 d3";
 const LANE = /^lane\s*(-?\d+)(?:\W*([a-z]+)\W*(\d+)\W*)?$/;
@@ -88,16 +88,14 @@ function placeInLane(app, lane, letters, element) {
     const where = matrix.place ? "tensor" : "shared";
     return { problem: `${matrix.label} is in ${where} memory: no thread holds its elements.` };
   }
-  const { label, columns, elementOf } = matrix;
+  const { label, elementOf } = matrix;
   const cells = cellsOf(matrix, lane);
   const index = cells.find((each) => elementOf[each] === element);
-  if (index !== undefined)
-    return { cell: { name, row: Math.floor(index / columns), column: index % columns } };
-  const held = cells.map((each) => elementOf[each]);
-  const most = Math.max(...held);
-  if (!held.length)
+  if (index !== undefined) return { cell: cellOfIndex(matrix, index) };
+  const elements = cells.map((each) => elementOf[each]);
+  if (!elements.length)
     return { problem: `Lane ${lane} holds no element of ${label} that the instruction reads.` };
-  return {
-    problem: `Lane ${lane} holds ${matrix.element}${Math.min(...held)} to ${matrix.element}${most}: there is no ${matrix.element}${element}.`,
-  };
+  const letter = matrix.element;
+  const range = `${letter}${Math.min(...elements)} to ${letter}${Math.max(...elements)}`;
+  return { problem: `Lane ${lane} holds ${range}: there is no ${letter}${element}.` };
 }

@@ -1,9 +1,9 @@
 // A column of the picker: a list box in which one option has the focus and arrow keys move it.
 
-import { make, clamp } from "./util.js";
+import { make, clamp, plural } from "./util.js";
 
-/** @param {number} count @param {string} what */
-export const counted = (count, what) => `${count.toLocaleString("en")} ${what}${count === 1 ? "" : "s"}`;
+/** @param {number} count @param {string} noun */
+export const counted = (count, noun) => `${count.toLocaleString("en")} ${plural(count, noun)}`;
 
 /** @template T */
 export class OptionList {

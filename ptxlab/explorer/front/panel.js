@@ -1,8 +1,8 @@
 // Lanes and registers: those of the chosen lane in full or, where there is little room, as cards of a
 // few lines; those of several lanes side by side.
 
-import { make, clamp, write, attribute, isTouch } from "./util.js";
-import { holderOf, bitsHolder } from "./matrix.js";
+import { make, clamp, write, attribute, isTouch, plural } from "./util.js";
+import { bitsHolder, cellOfIndex, holderOf, indexOfCell } from "./matrix.js";
 import { Lanes } from "./lanes.js";
 import { drawRegister } from "./register.js";
 import { rove, nextInBar, nextInPlane } from "./rove.js";
@@ -74,9 +74,10 @@ export class Panel {
 
   // Turns to the page with the register that holds a cell.
   /** @param {Cell} cell */
-  follow({ name, row, column }) {
+  follow(cell) {
     const { matrices } = this.app;
-    const [holder, at] = holderOf(matrices, matrices[name], row * matrices[name].columns + column);
+    const matrix = matrices[cell.name];
+    const [holder, at] = holderOf(matrices, matrix, indexOfCell(matrix, cell));
     if (at >= 0 && holder.registerOf) this.pages[holder.operand] = Math.floor(holder.registerOf[at] / PAGE);
   }
 
@@ -106,12 +107,7 @@ export class Panel {
   movedCells() {
     const { memory } = this.app;
     const { matrix } = memory;
-    if (!matrix) return [];
-    return memory.player.moved().map((index) => ({
-      name: matrix.name,
-      row: Math.floor(index / matrix.columns),
-      column: index % matrix.columns,
-    }));
+    return matrix ? memory.player.moved().map((index) => cellOfIndex(matrix, index)) : [];
   }
 
   // Registers keep their nodes while only their content changes, so that text being typed is not lost.
@@ -261,7 +257,7 @@ export class Panel {
     make("b", "", head, { title: matrix.label }).textContent =
       this.dense && columns === 1 ? name : matrix.label;
     make("span", "", head).textContent =
-      `${count} register${count > 1 ? "s" : ""} of ${name === "E" ? "8 nibbles" : matrix.type}`;
+      `${count} ${plural(count, "register")} of ${name === "E" ? "8 nibbles" : matrix.type}`;
     if (count > 8) this.pager(head, { name, count, page, from, to });
     for (let register = from; register < to; register += 1) {
       if (columns > 1) make("label", "", block).textContent = String(register);

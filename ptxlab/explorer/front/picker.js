@@ -1,6 +1,6 @@
 // The picker: find an instruction by words or by family, shape, types, qualifiers and target.
 
-import { make, clamp } from "./util.js";
+import { make, clamp, hasModifier, revealInList } from "./util.js";
 import { COLUMNS, Search, appendBreakable, marksIn } from "./search.js";
 import { OptionList, counted } from "./option_list.js";
 
@@ -74,7 +74,7 @@ export class Picker {
     });
     this.rest = make("div", "ptx-picker-help", this.node);
     // static pages have no other instruction
-    if (app.model.get("toolbar")?.static || app.model.get("picker_index") === undefined) return;
+    if (app.isStatic || app.model.get("picker_index") === undefined) return;
     parent.append(this.node);
     app.header.addChangeButton(this, this.id);
     app.root.addEventListener("keydown", (event) => this.shortcut(event));
@@ -156,7 +156,7 @@ export class Picker {
     const target = /** @type {Element} */ (event.target);
     const command =
       (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && key.toLowerCase() === "k";
-    const slash = key === "/" && !event.ctrlKey && !event.metaKey && !event.altKey;
+    const slash = key === "/" && !hasModifier(event);
     const box = target.matches("input:not([type=range]), textarea, select, [contenteditable=true]");
     const cell = target.matches(".ptx-cell:not(.editing)");
     if (event.defaultPrevented || !(command ? !box || cell : slash && !box)) return;
@@ -392,12 +392,7 @@ export class Picker {
       if (node) owner.setAttribute("aria-activedescendant", node.id);
       else owner.removeAttribute("aria-activedescendant");
     }
-    if (node && reveal)
-      this.list.scrollTop = clamp(
-        this.list.scrollTop,
-        node.offsetTop + node.offsetHeight - this.list.clientHeight,
-        node.offsetTop,
-      );
+    if (node && reveal) revealInList(this.list, node);
   }
 
   // -- keys --
@@ -423,15 +418,10 @@ export class Picker {
     if (event.key === "Escape") {
       event.preventDefault();
       this.close();
-    } else if (
-      event.key.length === 1 &&
-      event.key !== " " &&
-      event.target !== this.input &&
-      !event.ctrlKey &&
-      !event.metaKey &&
-      !event.altKey
-    )
-      this.input.focus();
+      return;
+    }
+    const isLetter = event.key.length === 1 && event.key !== " " && !hasModifier(event);
+    if (isLetter && event.target !== this.input) this.input.focus();
   }
 
   /** @param {object} column @param {number} step */

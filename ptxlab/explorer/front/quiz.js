@@ -1,7 +1,7 @@
 // The quiz: a bar with the question, which is answered by pointing or by typing. While a question is open,
 // nothing else on the screen gives its answer away. Python asks, checks and counts.
 
-import { make, write, attribute } from "./util.js";
+import { make, write, attribute, hasModifier } from "./util.js";
 
 // What may be sent while a question is open: edits would show which register a cell is in.
 const ALLOWED = [
@@ -337,10 +337,8 @@ export class Quiz {
     const target = /** @type {Element} */ (event.target);
     if (!this.open || !target.matches(".ptx-cell")) return;
     const { mark } = this.app.selection;
-    const plain = !event.ctrlKey && !event.metaKey && !event.altKey;
-    const types =
-      plain && (event.key.length === 1 || ["Enter", "F2", "Delete", "Backspace"].includes(event.key));
-    if (!types) return;
+    const types = event.key.length === 1 || ["Enter", "F2", "Delete", "Backspace"].includes(event.key);
+    if (!types || hasModifier(event)) return;
     event.preventDefault();
     event.stopPropagation();
     if (event.key === "Enter" && mark && this.question?.takes === "cell") this.answer(cellName(mark));

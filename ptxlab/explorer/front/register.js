@@ -1,7 +1,7 @@
 // One register of one lane: hexadecimal, the bits of every
 // element, their values. All of it can be edited, except in D.
 
-import { make, attribute, write, isTouch } from "./util.js";
+import { make, attribute, write, hasModifier, isTouch } from "./util.js";
 import { flashNodes } from "./flash.js";
 import { isEditingText } from "./rove.js";
 
@@ -131,8 +131,7 @@ function drawField(app, strip, { name, register, matrix, count, small }) {
   row.addEventListener("focusout", () => app.hover(null));
   row.addEventListener("keydown", (event) => {
     const bit = bitAt(event);
-    const isPlain = !event.ctrlKey && !event.metaKey && !event.altKey;
-    if (!bit || !isPlain || !["0", "1", " ", "Enter"].includes(event.key)) return;
+    if (!bit || hasModifier(event) || !["0", "1", " ", "Enter"].includes(event.key)) return;
     event.preventDefault();
     const isDigit = event.key === "0" || event.key === "1";
     if (name !== "D" && !(isDigit && bit.textContent === event.key)) flip(bit);
@@ -199,7 +198,7 @@ export function textBox(app, parent, classes, readOnly, send) {
   const asker = (text) => ({
     node,
     refuse: (id) => {
-      if (app.model.get("toolbar")?.static) return; // which takes no text at all
+      if (app.isStatic) return; // which takes no text at all
       refused = text;
       if (document.activeElement !== node || node.value === shown) node.value = text;
       node.setAttribute("aria-invalid", "true");

@@ -1,7 +1,7 @@
 // What is selected: a cell or a range of cells, and the text box on the cell.
 
 import { clamp } from "./util.js";
-import { blockText, editText, holderOf } from "./matrix.js";
+import { blockText, editText, holderOf, indexOfCell } from "./matrix.js";
 
 const TOLD_AFTER = 300; // milliseconds
 
@@ -19,7 +19,7 @@ export class Selection {
     const { app } = this;
     const follows = chooseLane && !app.quiz.open;
     const matrix = app.matrices[mark.name];
-    const [holder, at] = holderOf(app.matrices, matrix, mark.row * matrix.columns + mark.column);
+    const [holder, at] = holderOf(app.matrices, matrix, indexOfCell(matrix, mark));
     const lane = holder.lane?.[at];
     this.mark = mark;
     if (follows || (!app.quiz.open && app.shownLanes().some((shown) => shown.lane === lane)))
@@ -146,6 +146,6 @@ export class Selection {
   text() {
     const range = this.range();
     const matrix = this.app.matrices[range.name];
-    return blockText(range, (row, column) => editText(matrix, row * matrix.columns + column));
+    return blockText(range, (row, column) => editText(matrix, indexOfCell(matrix, { row, column })));
   }
 }

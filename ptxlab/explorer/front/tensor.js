@@ -1,13 +1,22 @@
 // Tensor memory: 128 lanes by the columns that the instruction uses, of one CTA or of both, and what a
 // tcgen05.ld makes of it. It lies below the matrices of tcgen05, which point to each other.
 
-import { make, clamp, hex, isTouch, attribute, write } from "./util.js";
-import { cellText, changedCells, editText } from "./matrix.js";
+import { make, attribute, clamp, hasModifier, hex, isTouch, write } from "./util.js";
+import { cellOfIndex, cellText, changedCells, editText, indexOfCell } from "./matrix.js";
 import { SCROLLBAR, viewHeight } from "./layout.js";
 import { fadeOut } from "./flash.js";
 import { NOTCH } from "./zoom.js";
 import { rove, nextInBar } from "./rove.js";
-import { LANES, columnsOf, elementsIn, operandAt, slotOf, wordName, wordNumber } from "./tensor_map.js";
+import {
+  LANES,
+  columnsOf,
+  elementsIn,
+  matrixOf,
+  operandAt,
+  slotOf,
+  wordName,
+  wordNumber,
+} from "./tensor_map.js";
 import { CTA_GAP, TENSOR_HEAD, columnEdge, drawTensor, drawTensorMarks, wordsPlace } from "./tensor_draw.js";
 import { MoveControls } from "./move.js";
 import { tint } from "./memory_draw.js";
@@ -370,7 +379,7 @@ export class TensorView {
     const { mark } = selection;
     const matrix = mark && matrices[mark.name];
     if (!mark || !matrix?.place) return null;
-    const index = mark.row * matrix.columns + mark.column;
+    const index = indexOfCell(matrix, mark);
     return { lane: matrix.place.lane[index], column: matrix.place.column[index] };
   }
 
@@ -416,8 +425,7 @@ export class TensorView {
 
   /** @param {TensorName} name @returns {Name} */
   matrixName(name) {
-    if (name === "D" && this.before) return "C";
-    return name === "A" && this.app.matrices.stored ? "stored" : name;
+    return matrixOf(this.app.matrices, name, this.before);
   }
 
   // What an edit changed is seen for a moment, as in the matrices.
@@ -480,8 +488,7 @@ export class TensorView {
 
   /** @param {{ name: Name, index: number }} element @returns {Cell} */
   cellOf({ name, index }) {
-    const { columns } = this.app.matrices[name];
-    return { name, row: Math.floor(index / columns), column: index % columns };
+    return cellOfIndex(this.app.matrices[name], index);
   }
 
   /** @param {MouseEvent} event */
@@ -717,7 +724,7 @@ export class TensorView {
 
   /** @param {KeyboardEvent} event */
   keyOnWords(event) {
-    if (event.altKey || event.metaKey || event.ctrlKey) return false;
+    if (hasModifier(event)) return false;
     const { lane, column } = this.at;
     const page = Math.max(1, Math.floor(this.height / this.cell.height) - 1);
     const moves = /** @type {Record<string, [number, number]>} */ ({

@@ -1,9 +1,9 @@
 // What tensor memory looks like: a row for every lane, a column for every 32 bits, the CTAs side by side.
 
 import { clamp } from "./util.js";
-import { cellText, largest } from "./matrix.js";
+import { cellText, indexOfCell } from "./matrix.js";
 import { LETTER } from "./label.js";
-import { warpColours } from "./colours.js";
+import { valuePainter, warpColours } from "./colours.js";
 import { clipToScrolled, emptyContext, tint } from "./memory_draw.js";
 import { LANES, WARP, columnsOf, loadMap, slotOf, slotsOf } from "./tensor_map.js";
 import { linkedWords, movePainter } from "./move.js";
@@ -52,13 +52,7 @@ function wordPainter(view, name, place) {
       return slot ? colours[slot.thread % 32] : plain;
     };
   }
-  const most = largest(matrix);
-  return (index) => {
-    const value = matrix.values[index];
-    if (value === 0) return plain;
-    const shade = Number.isFinite(value) ? clamp(Math.ceil((4 * Math.abs(value)) / most), 1, 4) - 1 : 3;
-    return colours[(value < 0 ? 0 : 12) + shade];
-  };
+  return valuePainter(app, matrix);
 }
 
 // Scale factors by the block of K that they scale, and A by the same blocks; D has none.
@@ -403,8 +397,7 @@ export function drawTensorMarks(view) {
     );
   context.restore();
   const place = hovered?.name ? app.matrices[hovered.name]?.place : null;
-  const index =
-    hovered?.name && place ? hovered.row * app.matrices[hovered.name].columns + hovered.column : -1;
+  const index = hovered?.name && place ? indexOfCell(app.matrices[hovered.name], hovered) : -1;
   if (place && index >= 0) litTensorHeads(view, context, place.lane[index], place.column[index]);
   else if (view.pointed) litTensorHeads(view, context, view.pointed.lane, view.pointed.column);
 }
@@ -528,7 +521,7 @@ function boxCell(view, context, { name, row, column }, colour, line) {
   const matrix = app.matrices[name];
   const { place } = matrix;
   if (!place) return;
-  const index = row * matrix.columns + column;
+  const index = indexOfCell(matrix, { row, column });
   place.copies.forEach(([lane, bit], copy) => {
     const bits = place.column[index] * 32 + place.low[index] + bit;
     const word = wordsPlace(view, place.lane[index] + lane, bits >> 5);

@@ -111,11 +111,14 @@ export function slotsOf(tensor, matrices) {
   return found;
 }
 
-// The matrix that an operand holds: of a sparse instruction A is compressed.
+// The matrix that an operand holds: C where D is before the instruction, and compressed A of a sparse one.
 /** @param {AnyMatrices} matrices @param {TensorName} name @returns {Name} */
-export const matrixOf = (matrices, name) => (name === "A" && matrices.stored ? "stored" : name);
+export function matrixOf(matrices, name, before = false) {
+  if (name === "D" && before) return "C";
+  return name === "A" && matrices.stored ? "stored" : name;
+}
 
-// The elements in a word, the lowest bits first. C is where D is, before the instruction.
+// The elements in a word, the lowest bits first; `before` the instruction those of C, in the place of D.
 /**
  * @param {TensorInfo} tensor
  * @param {AnyMatrices} matrices
@@ -129,7 +132,7 @@ export function elementsIn(tensor, matrices, lane, column, before) {
   for (const { name, info, parts, cells } of slotsOf(tensor, matrices)) {
     const inside = column - info.first;
     if (inside < 0 || inside >= info.columns) continue;
-    const shown = name === "D" && before ? "C" : matrixOf(matrices, name);
+    const shown = matrixOf(matrices, name, before);
     const matrix = matrices[shown];
     for (let part = 0; matrix && part < parts; part += 1) {
       const index = cells[(lane * info.columns + inside) * parts + part];

@@ -1,7 +1,7 @@
 // The registers of one thread after a tcgen05.ld: which load, which thread, and what each register holds.
 
-import { make, write, attribute, clamp, hex, isTouch } from "./util.js";
-import { cellText } from "./matrix.js";
+import { make, write, attribute, clamp, hex, isTouch, revealInList } from "./util.js";
+import { cellText, indexOfCell } from "./matrix.js";
 import { warpColours } from "./colours.js";
 import { rove, nextInBar } from "./rove.js";
 import { LANES, loadMap } from "./tensor_map.js";
@@ -217,7 +217,7 @@ export class Thread {
 
   showLoad() {
     const { load, app } = this.view;
-    const isStatic = Boolean(app.model.get("toolbar")?.static);
+    const isStatic = app.isStatic;
     if (!load || load.mnemonic + load.column + load.lane === this.built) return;
     this.built = load.mnemonic + load.column + load.lane;
     /** @param {HTMLSelectElement} node @param {[string | number, string][]} choices @param {string | number} value @param {string} prefix */
@@ -349,17 +349,13 @@ export class Thread {
     if ((!load && !moved) || !view.isOpen) return;
     const { hovered } = app;
     const matrix = hovered?.name ? app.matrices[hovered.name] : null;
-    const index = hovered?.name && matrix ? hovered.row * matrix.columns + hovered.column : -1;
+    const index = hovered?.name && matrix ? indexOfCell(matrix, hovered) : -1;
     const own = matrix?.lane && matrix.lane[index] === app.lane ? matrix.registerOf[index] : -1;
     const held = moved && hovered?.name ? this.movedColumn(hovered) : own;
     this.lines.forEach((line, register) => line.classList.toggle("lit", register === held));
     const line = this.lines[held];
     if (!line || this.list.matches(":hover")) return;
-    this.list.scrollTop = clamp(
-      this.list.scrollTop,
-      line.offsetTop + line.offsetHeight - this.list.clientHeight,
-      line.offsetTop,
-    );
+    revealInList(this.list, line);
   }
 }
 

@@ -1,7 +1,7 @@
 // Why the selected cell of D has its bits: on one chip, or on two side by side.
 
 import { make, write } from "./util.js";
-import { cellText } from "./matrix.js";
+import { cellText, indexOfCell } from "./matrix.js";
 
 export class TracePanel {
   /** @param {App} app @param {HTMLElement} parent */
@@ -94,7 +94,7 @@ export class TracePanel {
 
 /** @param {Matrix} D @param {number} row @param {number} column */
 function whatIsExplained(D, row, column) {
-  const index = row * D.columns + column;
+  const index = indexOfCell(D, { row, column });
   const [cell, value] = [`D[${row}][${column}]`, cellText(D, index, 7)];
   if (!D.differ?.[index]) return `${cell} = ${value} has these bits`;
   const other = cellText({ ...D, values: D.otherValues }, index, 9);

@@ -1,4 +1,4 @@
-// Small helpers: nodes, numbers as text.
+// Small helpers: nodes, events, numbers as text.
 
 /**
  * @template {keyof HTMLElementTagNameMap} T
@@ -40,6 +40,17 @@ export function afterPaint(call) {
 /** @param {MouseEvent & { pointerType?: string }} event */
 export const isTouch = (event) => event.pointerType === "touch";
 
+/** @param {KeyboardEvent} event */
+export const hasModifier = (event) => event.ctrlKey || event.metaKey || event.altKey;
+
+export const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
+
+// Scrolls a list by as little as shows one of its nodes. Unlike scrollIntoView, it leaves the page where it is.
+/** @param {HTMLElement} list @param {HTMLElement} node */
+export function revealInList(list, { offsetTop, offsetHeight }) {
+  list.scrollTop = clamp(list.scrollTop, offsetTop + offsetHeight - list.clientHeight, offsetTop);
+}
+
 // The bytes of a view as an array of numbers; null for none.
 /** @template T @overload @param {ArrayKind<T>} Kind @param {DataView} view @returns {T} */
 /** @template T @overload @param {ArrayKind<T>} Kind @param {DataView | undefined} view @returns {T | null} */
@@ -74,6 +85,11 @@ export function exact(value, wide = false) {
 export const hex = (code, bits) => "0x" + code.toString(16).padStart(Math.ceil(bits / 4), "0");
 /** @param {number | bigint} code @param {number} bits */
 export const binary = (code, bits) => code.toString(2).padStart(bits, "0");
+/** @param {number} count @param {string} noun */
+export const plural = (count, noun) => (count === 1 ? noun : `${noun}s`);
+// "7..4", from the highest bit to the lowest; "3" for a single one.
+/** @param {number} low @param {number} bits */
+export const bitRange = (low, bits) => (bits === 1 ? `${low}` : `${low + bits - 1}..${low}`);
 /** @param {number} size @param {number} least */
 export const step = (size, least) => [1, 2, 4, 8, 16, 32, 64].find((count) => count * size >= least) ?? 128;
 /** @param {number} value @param {number} low @param {number} high */
