@@ -3,10 +3,9 @@
 import { binary, clamp } from "./util.js";
 import { cellOfIndex, cellsOf, largest, repaintedCells } from "./matrix.js";
 import { LETTER, cellLines, roomFor } from "./label.js";
-import { GUTTER, drawEdges, drawHeadings, drawLitHeadings } from "./edges.js";
+import { GUTTER, drawEdges, drawHeadings, drawLitHeadings, drawProductNames } from "./edges.js";
 import { isTinted } from "./colours.js";
 import { filledRange } from "./fill_handle.js";
-import { drawProductNames } from "./layout.js";
 
 // Visible cells of a layer: call(row, column, index, x, y, width) in canvas pixels.
 /** @param {Pane} pane @param {Layer} layer @param {DrawCell} call */

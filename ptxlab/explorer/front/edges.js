@@ -3,6 +3,7 @@
 import { clamp, plural, step } from "./util.js";
 import { LETTER } from "./label.js";
 import { warpColours } from "./colours.js";
+import { productNames } from "./describe.js";
 
 export const GUTTER = { left: 26, top: 15 };
 export const FADE = 22; // height of the fade at an edge with more to scroll to
@@ -111,6 +112,29 @@ export function drawHeadings(pane, context) {
   for (const { text, middle } of headings(pane)) {
     const x = middle - scrollLeft;
     if (x > 0 && x < pane.width) context.fillText(text, GUTTER.left + x, GUTTER.top - 6);
+  }
+}
+
+// The quad pair and lanes of each product, beside it.
+/** @param {Pane} pane @param {CanvasRenderingContext2D} context */
+export function drawProductNames(pane, context) {
+  const { app } = pane;
+  const [layer] = pane.layers;
+  const { products, rows, columns } = app.matrices[layer.name];
+  if (!layer.shift || !products) return;
+  const { x: scrollLeft, y: scrollTop } = pane.at;
+  context.font = `10px ${app.ink.mono}`;
+  context.textBaseline = "middle";
+  context.fillStyle = app.ink.faint;
+  for (let product = 0; product < products.count; product += 1) {
+    const row = (product * rows) / products.count;
+    const last = product === products.count - 1;
+    const x = last ? pane.x(layer, 0, 0, row) - 8 : pane.x(layer, columns - 1, 1, row) + 8;
+    const y = GUTTER.top - scrollTop + pane.y(layer, row) + layer.down.size / 2;
+    context.textAlign = last ? "right" : "left";
+    productNames(app.instruction, product).forEach((line, index) => {
+      context.fillText(line, GUTTER.left - scrollLeft + x, y + index * 13);
+    });
   }
 }
 

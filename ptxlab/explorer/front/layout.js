@@ -3,13 +3,14 @@
 import { clamp } from "./util.js";
 import { roomFor } from "./label.js";
 import { GUTTER } from "./edges.js";
-import { productNames } from "./describe.js";
+import { extraOf, layersOf } from "./pane_layers.js";
 
 const GAP = 14; // between A and D
 const BETWEEN_ROWS = 10; // between B and what is below it
 const HEAD = 17 + GUTTER.top; // caption and headings of a pane
 export const SCROLLBAR = 10; // the room that a pane leaves for one
 const LEGIBLE = 9; // height of a row whose digits can be read
+const WIDEST_CELL = 44;
 
 // Which rows become lower, and down to what height, one step after the other until everything fits.
 /** @type {[which: "rowM" | "rowK", least: number][]} */
@@ -130,280 +131,215 @@ function rowsWithin(app, { m, k, tiers }, wish, budget) {
   return { rowM, rowK };
 }
 
+// Lays out everything for the width and height that there are.
 /** @param {App} app */
 export function arrange(app) {
-  const { k, chunk, kept } = app.instruction;
-  const [m, n] = [app.matrices.A.rows, app.matrices.B.columns]; // of all products, if there are several
-  const parts = extraOf(app);
-  const stacked = app.instruction.mma_count > 1 || app.layoutWidth < STACKED;
-  app.grid.classList.toggle("ptx-stacked", stacked);
-  const percent = app.model.get("zoom");
-  /** @param {number} size */
-  const fine = (size) => Math.floor(size * 4) / 4;
-  /** @param {number} size @param {number} roomy */
-  const zoomed = (size, roomy) => {
-    // 100 % fits the page, at 400 % every number can be read
-    const goal = Math.max(size * 1.4, roomy);
-    return percent <= 100 ? (size * percent) / 100 : size * (goal / size) ** ((percent - 100) / 300);
+  const size = measure(app);
+  app.grid.classList.toggle("ptx-stacked", size.isStacked);
+  // Zooming changes the cells, not where the panes are, so that a pane can scroll to keep a point in its place:
+  // columns, rows and panes are measured at 100 %.
+  const columns = columnWidths(app, size);
+  const width = paneWidths(size, columns);
+  placeColumns(app, size, width.n);
+  const rows = rowHeights(app, size, columns);
+  const height = paneHeights(app, size, rows);
+  app.room = { kx: width.k, ky: height.b, n: width.n, m: height.m };
+  const cells = zoomedCells(app, columns, rows);
+  const view = zoomedHeights(app, size, cells, height);
+  makeRoomForBars(app, size, { before: { ...columns, ...rows.cells }, after: cells, width, height, view });
+  for (const pane of app.panes) {
+    const [name] = pane.names;
+    const layers = layersOf(app, name, cells, size.extra);
+    const [row, seen] = name === "B" ? [cells.rowK, view.b] : [cells.rowM, view.m];
+    pane.arrange(layers, row, name === "A" || name === "stored" ? width.k : width.n, seen);
+  }
+}
+
+// What there is to lay out: rows and columns, of all products if there are several.
+/** @param {App} app @returns {LayoutSize} */
+function measure(app) {
+  const { A, B, stored } = app.matrices;
+  return {
+    m: A.rows,
+    n: B.columns,
+    k: app.instruction.k,
+    tiers: stored || app.model.get("show_c") ? 2 : 1, // A and D; below them compressed A and C
+    isStacked: app.instruction.mma_count > 1 || app.layoutWidth < STACKED,
+    extra: extraOf(app),
   };
-  const [a, b, d, c] = app.widest.map((letters) => letters * 5.6 + 4);
+}
+
+/** @param {number} pixels */
+const toQuarter = (pixels) => Math.floor(pixels * 4) / 4;
+
+/** @param {number} letters */
+const widthFor = (letters) => letters * 5.6 + 4;
+
+// Widths of the columns of A and of those of B and D: as wide as their numbers and more, if there is room, else
+// with room for those of one of them, else pixels.
+/** @param {App} app @param {LayoutSize} size @returns {ColumnWidths} */
+function columnWidths(app, { n, k, isStacked, extra }) {
+  const { SFA, SFB } = app.matrices;
+  const [a, b, d, c] = app.widest.map(widthFor);
   const needN = Math.max(
     b,
     d,
     app.model.get("show_c") ? c : 0,
-    app.matrices.SFB ? app.labelSize(app.matrices.SFB).letters * 5.6 + 4 : 0,
+    SFB ? widthFor(app.labelSize(SFB).letters) : 0,
   );
-  const room = app.layoutWidth - 2 * GUTTER.left - GAP - parts.alongA - parts.between - 12;
-  // where lanes and registers are above everything, A may be narrow
+  const room = app.layoutWidth - 2 * GUTTER.left - GAP - extra.alongA - extra.between - 12;
   // A needs room for its scale factors, and so does a descriptor
-  const leastPanel = app.matrices.SFA || app.instruction.descriptor ? PANEL : LEAST_PANEL;
+  const leastPanel = SFA || app.instruction.descriptor ? PANEL : LEAST_PANEL;
   const quadrant = clamp(app.layoutWidth - n * needN - GUTTER.left - GAP - 12, leastPanel, PANEL);
-  const left = stacked ? 0 : quadrant - GUTTER.left - parts.alongA;
+  // where lanes and registers are above everything, A may be narrow
+  const leastA = isStacked ? 0 : quadrant - GUTTER.left - extra.alongA;
   let [kx, nx] = [a, needN];
   const need = k * kx + n * nx;
   if (need <= room) {
-    const grow = Math.min(room / need, 3, 44 / kx);
+    const grow = Math.min(room / need, 3, WIDEST_CELL / kx);
     [kx, nx] = [kx * grow, nx * grow];
   } else if (n * nx <= 0.4 * room) kx = (room - n * nx) / k;
   else if (k * kx <= 0.5 * room) nx = (room - k * kx) / n;
   else [kx, nx] = [room / (k + n), room / (k + n)];
-  kx = Math.max(kx, left / k);
+  kx = Math.max(kx, leastA / k);
   // the widest cells that leave room for two columns of registers beside B
   const narrow = (app.layoutWidth - TWO_COLUMNS - GUTTER.left - GAP) / n;
-  if (nx > needN && left && narrow >= needN) nx = Math.min(nx, narrow);
-  if (need <= room) kx = Math.max(kx, Math.min(44, (room - n * nx) / k));
-  const leftForN = (room - k * kx) / n; // beside A
-  nx = Math.max(2, Math.min(nx, n * needN <= 0.4 * room ? Math.max(needN, leftForN) : leftForN));
-  // Zooming changes the cells, not where the panes are, so that a pane can scroll to keep a point in its place:
-  // all of what follows is measured at 100 %.
-  [kx, nx] = [Math.max(2, fine(kx)), Math.max(2, fine(nx))];
-  const legible = kx >= 8 || nx >= 8;
-  /** @param {Name} name @param {number} width */
-  const lines = (name, width) => {
-    // height of a label of several lines, if the cell is wide enough for it
-    const label = app.labelSize(app.matrices[name]);
-    return roomFor(width) >= label.letters ? label.lines * 9 + 4 : 0;
+  if (nx > needN && leastA && narrow >= needN) nx = Math.min(nx, narrow);
+  if (need <= room) kx = Math.max(kx, Math.min(WIDEST_CELL, (room - n * nx) / k));
+  const besideA = (room - k * kx) / n;
+  nx = Math.max(2, Math.min(nx, n * needN <= 0.4 * room ? Math.max(needN, besideA) : besideA));
+  return {
+    kx: Math.max(2, toQuarter(kx)),
+    nx: Math.max(2, toQuarter(nx)),
+    need: { kx: a, nx: needN },
+    room,
+    leastA,
   };
+}
+
+// How much of A, and of B and D, is seen at once.
+/** @param {LayoutSize} size @param {ColumnWidths} columns */
+function paneWidths({ n, k, extra }, { kx, nx, room, leastA }) {
   let viewN = n * nx;
   let viewK = k * kx;
   if (viewN + viewK > room) {
     viewN = Math.min(viewN, Math.max(0.4 * room, room - viewK));
-    viewK = Math.min(viewK, Math.max(room - viewN, left));
+    viewK = Math.min(viewK, Math.max(room - viewN, leastA));
     viewN = Math.min(viewN, room - viewK);
   }
-  [viewN, viewK] = [viewN + parts.between, viewK + parts.alongA];
-  const second = Math.ceil(viewN + GUTTER.left + SCROLLBAR);
-  const first = Math.max(0, Math.floor(app.layoutWidth - second - GAP));
-  app.grid.style.gridTemplateColumns = `${first}px ${second}px`;
-  const wide = stacked ? app.layoutWidth : first;
-  app.grid.style.setProperty("--ptx-panel", `${wide - PANEL_PADDING}px`);
-  app.grid.classList.toggle("ptx-wide-quadrant", wide >= WIDE_QUADRANT);
+  return { k: viewK + extra.alongA, n: viewN + extra.between };
+}
+
+/** @param {App} app @param {LayoutSize} size @param {number} widthOfD */
+function placeColumns({ grid, layoutWidth }, { isStacked }, widthOfD) {
+  const second = Math.ceil(widthOfD + GUTTER.left + SCROLLBAR);
+  const first = Math.max(0, Math.floor(layoutWidth - second - GAP));
+  const quadrant = isStacked ? layoutWidth : first;
+  grid.style.gridTemplateColumns = `${first}px ${second}px`;
+  grid.style.setProperty("--ptx-panel", `${quadrant - PANEL_PADDING}px`);
+  grid.classList.toggle("ptx-wide-quadrant", quadrant >= WIDE_QUADRANT);
   for (const most of PANEL_WIDTHS)
-    app.grid.classList.toggle(`ptx-panel-most-${most}`, wide - PANEL_PADDING <= most);
-  // all of it in the view: the matrices, and beside B (or above everything) lanes and registers
-  const tiers = app.matrices.stored || app.model.get("show_c") ? 2 : 1; // A and D; below them stored A and C
-  const after = app.tracePanel.button.offsetHeight; // "why these bits"
-  const memory = app.memory.layout() + app.tensor.layout(); // what shared or tensor memory takes
-  const extra = parts.downB + tiers * parts.between;
-  const wish = {
-    rowM: m <= 16 ? (kx > 24 ? 19 : 16) : m <= 32 && legible ? 14 : legible ? 10 : 6,
-    rowK: nx >= 8 ? 18 : 9,
-  };
+    grid.classList.toggle(`ptx-panel-most-${most}`, quadrant - PANEL_PADDING <= most);
+}
+
+// Heights of rows with which all of it is in the view: the matrices, lanes and registers beside B (or above
+// everything), memory, and the button of "why these bits".
+/** @param {App} app @param {LayoutSize} size @param {ColumnWidths} columns @returns {RowHeights} */
+function rowHeights(app, { m, k, tiers, isStacked, extra }, { kx, nx }) {
+  const memory = app.memory.layout() + app.tensor.layout();
+  const after = app.tracePanel.button.offsetHeight;
+  const inParts = extra.downB + tiers * extra.between;
   const rows = fitRows(
     app,
     { m: Math.min(m, 32), k: Math.min(k, 64), tiers },
-    wish,
-    viewHeight(app) - app.grid.offsetTop - after - 14 - extra - memory,
+    { rowM: wantedRowOfA(m, kx, nx), rowK: nx >= 8 ? 18 : 9 },
+    viewHeight(app) - app.grid.offsetTop - after - 14 - inParts - memory,
   );
-  const budget = rows.budget + extra;
   const panel = quadrantHeight(app);
-  const [above, beside] = stacked ? [panel + BETWEEN_ROWS, 0] : [0, panel];
+  const [above, beside] = isStacked ? [panel + BETWEEN_ROWS, 0] : [0, panel];
   // B is as high as what is left of it, so that A and D follow without a gap
-  const highB = clamp(Math.max(rows.rowK, (beside - HEAD) / k), 2, 18);
-  /** @param {number} wideA @param {number} wideN @param {(size: number, roomy: number) => number} scaled */
-  const heights = (wideA, wideN, scaled) => {
-    const tall = Math.max(
-      lines("A", wideA),
-      lines("D", wideN),
-      app.model.get("show_c") ? lines("C", wideN) : 0,
-    );
-    const tallB = lines("B", wideN);
-    const plainRow = Math.max(2, Math.round(scaled(rows.rowM, 18)));
-    return {
-      rowM: tall > 13 ? Math.max(tall, plainRow) : plainRow,
-      rowK: Math.max(tallB > 13 ? tallB : 0, fine(scaled(highB, 16))),
-    };
-  };
-  const { rowM, rowK } = heights(kx, nx, (size) => size);
-  /** @param {number} high @param {number} row @param {number} most */
-  const whole = (high, row, most) => (app.unfolded || high <= most ? high : Math.floor(most / row) * row);
-  const tier = (/** @type {number} */ row) => BETWEEN_ROWS + HEAD + Math.min(m, 32) * row;
-  const viewB = whole(
-    k * rowK + parts.downB,
-    rowK,
-    Math.max(beside - HEAD, budget - above - tiers * tier(rows.rowM) - HEAD, 8 * rowK, 80),
-  );
-  const spare = (budget - above - Math.max(viewB + HEAD, beside)) / tiers - BETWEEN_ROWS - HEAD;
-  const viewM = whole(m * rowM + parts.between, rowM, Math.max(spare, 8 * rowM, 64));
-  app.room = { kx: viewK, ky: viewB, n: viewN, m: viewM };
-  const cells = {
-    kx: Math.max(2, fine(zoomed(kx, a * 1.5))),
-    nx: Math.max(2, fine(zoomed(nx, needN * 1.4))),
-    rowM,
-    rowK,
-  };
-  const views = { m: viewM, b: viewB };
-  if (percent !== 100) {
-    Object.assign(cells, heights(cells.kx, cells.nx, zoomed));
-    views.m = app.unfolded ? m * cells.rowM + parts.between : Math.max(spare, viewM);
-    views.b = app.unfolded ? k * cells.rowK + parts.downB : viewB;
-  }
-  // bars that only a zoom brings are between the panes, where nothing has to make room for them
-  const hasBar = (/** @type {number} */ total, /** @type {number} */ view) => total > view + 1;
-  const bars = [
-    hasBar(m * cells.rowM + parts.between, views.m) && !hasBar(m * rowM + parts.between, viewM),
-    hasBar(n * cells.nx + parts.between, viewN) && !hasBar(n * nx + parts.between, viewN),
-  ].map((isNew) => (isNew ? `${-SCROLLBAR}px` : ""));
-  [app.places.A.style.marginRight, app.places.stored.style.marginRight] = [bars[0], bars[0]];
-  app.places.B.style.marginBottom = bars[1];
-  app.places.B.style.minHeight = `${viewB + HEAD}px`;
-  app.places.D.style.minHeight = `${viewM + HEAD}px`;
-  for (const pane of app.panes) {
-    const [name] = pane.names;
-    if (name === "A") pane.arrange(layersOfA(app, cells.kx, cells.rowM, parts), cells.rowM, viewK, views.m);
-    else if (name === "B") pane.arrange(layersOfB(app, cells.nx, cells.rowK), cells.rowK, viewN, views.b);
-    else if (name === "stored") {
-      const period = chunk * (cells.kx + parts.alongA / k); // as wide as dense A with its scale factors
-      const nibble = Math.min(
-        30,
-        Math.max(period / (kept + 1), period > 44 ? 26 : Math.min(12, 0.48 * period)),
-      );
-      const width = (period - nibble - (period > 20 ? 3 : 0)) / kept;
-      pane.arrange(
-        [
-          { name, per: kept, period, offset: nibble, width },
-          { name: "E", per: 1, period, offset: 0, width: nibble },
-        ],
-        cells.rowM,
-        viewK,
-        views.m,
-      );
-    } else pane.arrange(layersOfD(app, name, cells.nx, cells.rowM), cells.rowM, viewN, views.m);
-  }
+  const plain = { rowM: rows.rowM, rowK: clamp(Math.max(rows.rowK, (beside - HEAD) / k), 2, 18) };
+  const cells = labelledRows(app, { kx, nx }, plain);
+  return { plain, cells, budget: rows.budget + inParts - above, beside };
 }
 
-// -- matrices in parts: blocks with a scale factor each, or several products --
+/** @param {number} m @param {number} kx @param {number} nx */
+function wantedRowOfA(m, kx, nx) {
+  if (m <= 16) return kx > 24 ? 19 : 16;
+  const isLegible = kx >= 8 || nx >= 8;
+  if (!isLegible) return 6;
+  return m <= 32 ? 14 : 10;
+}
 
-const TAG = 15; // height of a row of scale factors
-const BETWEEN = 8; // pixels between two products
-
-// The room that scale factors and gaps need besides the cells: along k in A and B, along m and n.
-/** @param {App} app @returns {Extra} */
-function extraOf(app) {
-  /** @type {AnyMatrices} */
-  const { SFA, SFB } = app.matrices;
-  const products = app.instruction.mma_count;
-  const letters = SFA ? app.labelSize(SFA).letters : 0;
-  const tag = SFA ? Math.max(24, letters * 5.6 + 6) : 0; // its heading has three letters
+// Rows with labels of several lines are as high as those need, where the cells are wide enough for them.
+/** @param {App} app @param {{ kx: number, nx: number }} columns @param {Rows} plain @returns {Rows} */
+function labelledRows(app, { kx, nx }, plain) {
+  /** @param {Name} name @param {number} width */
+  const heightFor = (name, width) => {
+    const { letters, lines } = app.labelSize(app.matrices[name]);
+    const height = roomFor(width) >= letters ? lines * 9 + 4 : 0;
+    return height > 13 ? height : 0;
+  };
+  const heightOfC = app.model.get("show_c") ? heightFor("C", nx) : 0;
   return {
-    tag,
-    alongA: SFA ? SFA.columns * tag : 0,
-    downB: SFB ? SFB.rows * TAG : 0,
-    between: products > 1 ? products * BETWEEN : 0,
+    rowM: Math.max(heightFor("A", kx), heightFor("D", nx), heightOfC, 2, Math.round(plain.rowM)),
+    rowK: Math.max(heightFor("B", nx), toQuarter(plain.rowK)),
   };
 }
 
-// A with the scale factor of each block of a row before it; several products have a gap between them.
-/** @param {App} app @param {number} width @param {number} row @param {Extra} parts @returns {Plan[]} */
-function layersOfA(app, width, row, { tag }) {
-  /** @type {AnyMatrices} */
-  const { A, SFA } = app.matrices;
-  if (A.products)
-    return [
-      {
-        name: "A",
-        per: A.columns,
-        period: A.columns * width,
-        offset: 0,
-        width,
-        down: stacked(A.rows / A.products.count, row),
-      },
-    ];
-  if (!SFA) return [{ name: "A", per: A.columns, period: A.columns * width, offset: 0, width }];
-  const per = A.columns / SFA.columns;
-  const period = per * width + tag;
-  return [
-    { name: "A", per, period, offset: tag, width },
-    { name: "SFA", per: 1, period, offset: 0, width: tag - 3 },
-  ];
+// Heights of A and D, and of B; `spare` is what there is for A and D.
+/** @param {App} app @param {LayoutSize} size @param {RowHeights} rows */
+function paneHeights(app, { m, k, tiers, extra }, { plain, cells: { rowM, rowK }, budget, beside }) {
+  /** @param {number} high @param {number} row @param {number} most */
+  const wholeRows = (high, row, most) => (app.unfolded || high <= most ? high : Math.floor(most / row) * row);
+  const tier = BETWEEN_ROWS + HEAD + Math.min(m, 32) * plain.rowM;
+  const mostB = Math.max(beside - HEAD, budget - tiers * tier - HEAD, 8 * rowK, 80);
+  const b = wholeRows(k * rowK + extra.downB, rowK, mostB);
+  const spare = (budget - Math.max(b + HEAD, beside)) / tiers - BETWEEN_ROWS - HEAD;
+  return { m: wholeRows(m * rowM + extra.between, rowM, Math.max(spare, 8 * rowM, 64)), b, spare };
 }
 
-// B with the scale factor of each block of a column above it; several products are side by side.
-/** @param {App} app @param {number} width @param {number} row @returns {Plan[]} */
-function layersOfB(app, width, row) {
-  /** @type {AnyMatrices} */
-  const { B, SFB } = app.matrices;
-  const across = { per: B.columns, period: B.columns * width, offset: 0, width };
-  if (B.products)
-    return [
-      {
-        name: "B",
-        ...across,
-        per: B.columns / B.products.count,
-        period: across.period / B.products.count + BETWEEN,
-      },
-    ];
-  if (!SFB) return [{ name: "B", ...across }];
-  const per = B.rows / SFB.rows;
-  const period = per * row + TAG;
-  return [
-    { name: "B", ...across, down: { per, period, offset: TAG, size: row } },
-    { name: "SFB", ...across, down: { per: 1, period, offset: 0, size: TAG - 2 } },
-  ];
+// 100 % fits the page; at 400 % every number can be read.
+/** @param {number} percent @param {number} size @param {number} legible */
+function zoomed(percent, size, legible) {
+  if (percent <= 100) return (size * percent) / 100;
+  const goal = Math.max(size * 1.4, legible);
+  return size * (goal / size) ** ((percent - 100) / 300);
 }
 
-// C or D. Each of several products is placed where its rows of A and its columns of B meet.
-/** @param {App} app @param {Name} name @param {number} width @param {number} row @returns {Plan[]} */
-function layersOfD(app, name, width, row) {
-  const matrix = app.matrices[name];
-  const across = { name, per: matrix.columns, period: matrix.columns * width, offset: 0, width };
-  if (!matrix.products) return [across];
-  const { count } = matrix.products;
-  const [each, aside] = [matrix.rows / count, matrix.columns * width + BETWEEN];
-  return [
-    {
-      ...across,
-      down: stacked(each, row),
-      shift: (at) => Math.floor(at / each) * aside,
-      wide: count * aside,
-    },
-  ];
+/** @param {App} app @param {ColumnWidths} columns @param {RowHeights} rows @returns {CellSize} */
+function zoomedCells(app, { kx, nx, need }, { plain, cells }) {
+  const percent = app.model.get("zoom");
+  const widths = {
+    kx: Math.max(2, toQuarter(zoomed(percent, kx, need.kx * 1.5))),
+    nx: Math.max(2, toQuarter(zoomed(percent, nx, need.nx * 1.4))),
+  };
+  if (percent === 100) return { ...widths, ...cells };
+  const { rowM, rowK } = plain;
+  const heights = { rowM: zoomed(percent, rowM, 18), rowK: zoomed(percent, rowK, 16) };
+  return { ...widths, ...labelledRows(app, widths, heights) };
 }
 
-/** @param {number} per @param {number} size @returns {Along} */
-function stacked(per, size) {
-  return { per, period: per * size + BETWEEN, offset: 0, size };
+/** @param {App} app @param {LayoutSize} size @param {CellSize} cells @param {PaneHeights} height */
+function zoomedHeights(app, { m, k, extra }, cells, height) {
+  if (app.model.get("zoom") === 100) return height;
+  if (app.unfolded) return { m: m * cells.rowM + extra.between, b: k * cells.rowK + extra.downB };
+  return { m: Math.max(height.spare, height.m), b: height.b };
 }
 
-// The quad pair and lanes of each product, beside it.
-/** @param {Pane} pane @param {CanvasRenderingContext2D} context */
-export function drawProductNames(pane, context) {
-  const { app } = pane;
-  const [layer] = pane.layers;
-  const { products, rows, columns } = app.matrices[layer.name];
-  if (!layer.shift || !products) return;
-  const { x: scrollLeft, y: scrollTop } = pane.at;
-  context.font = `10px ${app.ink.mono}`;
-  context.textBaseline = "middle";
-  context.fillStyle = app.ink.faint;
-  for (let product = 0; product < products.count; product += 1) {
-    const row = (product * rows) / products.count;
-    const last = product === products.count - 1;
-    const x = last ? pane.x(layer, 0, 0, row) - 8 : pane.x(layer, columns - 1, 1, row) + 8;
-    const y = GUTTER.top - scrollTop + pane.y(layer, row) + layer.down.size / 2;
-    context.textAlign = last ? "right" : "left";
-    productNames(app.instruction, product).forEach((line, index) => {
-      context.fillText(line, GUTTER.left - scrollLeft + x, y + index * 13);
-    });
-  }
+// Scroll bars that only a zoom brings are between the panes, where nothing has to make room for them.
+/**
+ * @param {App} app
+ * @param {LayoutSize} size
+ * @param {{ before: CellSize, after: CellSize, width: { n: number }, height: PaneHeights, view: { m: number } }} zoom
+ */
+function makeRoomForBars({ places }, { m, n, extra }, { before, after, width, height, view }) {
+  /** @param {number} total @param {number} seen */
+  const hasBar = (total, seen) => total + extra.between > seen + 1;
+  const isNewDown = hasBar(m * after.rowM, view.m) && !hasBar(m * before.rowM, height.m);
+  const isNewAcross = hasBar(n * after.nx, width.n) && !hasBar(n * before.nx, width.n);
+  places.A.style.marginRight = places.stored.style.marginRight = isNewDown ? `${-SCROLLBAR}px` : "";
+  places.B.style.marginBottom = isNewAcross ? `${-SCROLLBAR}px` : "";
+  places.B.style.minHeight = `${height.b + HEAD}px`;
+  places.D.style.minHeight = `${height.m + HEAD}px`;
 }

@@ -277,6 +277,23 @@ type Rows = { rowM: number; rowK: number };
 /** How many rows must be seen, and in how many tiers A and what is below it stand. */
 type Tiers = { m: number; k: number; tiers: number };
 
+/** What there is to lay out: rows and columns, tiers of panes, whether lanes and registers stand above everything. */
+type LayoutSize = Tiers & { n: number; isStacked: boolean; extra: Extra };
+/** Widths of the columns of A, and of B and D; those that their numbers need; the room of both, and the least of A. */
+type ColumnWidths = {
+  kx: number;
+  nx: number;
+  need: { kx: number; nx: number };
+  room: number;
+  leastA: number;
+};
+/** Rows without and with labels of several lines; the height that there is, and that of what is beside B. */
+type RowHeights = { plain: Rows; cells: Rows; budget: number; beside: number };
+/** Of A and D, and of B; and what there is for A and D. */
+type PaneHeights = { m: number; b: number; spare: number };
+/** A column of A, one of B and D, a row of A and D, and one of B. */
+type CellSize = { kx: number; nx: number } & Rows;
+
 /** Where indices are, in pixels: a new period begins after every `per` of them. */
 type Along = { per: number; period: number; offset: number; size: number };
 interface Layer {
