@@ -74,6 +74,37 @@ export function drawPane(pane) {
   if (!kept) drawHeadings(pane, context);
 }
 
+// How the cells of a layer are drawn: what is written into them, how large, and with how much space around it.
+/** @param {Pane} pane @param {Layer} layer @returns {LayerStyle} */
+function layerStyle({ app }, layer) {
+  const matrix = app.matrices[layer.name];
+  const { width } = layer;
+  const high = layer.down.size;
+  const isNibble = layer.name === "E";
+  let label = app.quiz.display("label");
+  let { letters: most, lines } = app.labelSize(matrix);
+  const fits = () => roomFor(width) >= most && high >= 8.5 * lines;
+  if (isNibble && label !== "value" && !fits()) [label, most, lines] = ["value", 4, 1];
+  const size = clamp(Math.min((high - (lines > 1 ? 1 : 3)) / lines, (width - 2.5) / most / LETTER), 8, 12);
+  const letters = Math.floor((width - 1) / (size * LETTER));
+  const fitsValue = high >= 9 && letters >= (isNibble ? 1 : Math.min(most, 3));
+  const digits = label === "value" ? fitsValue : fits();
+  const inset = insetOf(width, high);
+  const wide = Math.min(letters, most) * size * LETTER;
+  const narrow = clamp((width - inset - 3.5) / wide, 0.8, 1); // narrower letters keep neighbouring cells apart
+  const pad = Math.max(1.5, (width - inset - wide * narrow) / 2);
+  const isShaded = !digits && !isTinted(app, matrix) && app.quiz.display("colour_by") !== "value";
+  const grey = isShaded ? largest(matrix) : 0;
+  return { label, lines, high, size, letters, digits, inset, narrow, pad, grey };
+}
+
+// The gap between cells.
+/** @param {number} width @param {number} high */
+function insetOf(width, high) {
+  if (width >= 8 && high >= 8) return 1;
+  return width >= 5 && high >= 5 ? 0.5 : 0;
+}
+
 // All cells of a layer, or only some; in their colours, or in one.
 /**
  * @param {Pane} pane
@@ -84,77 +115,41 @@ export function drawPane(pane) {
  */
 export function drawLayer(pane, context, layer, some, colour = null) {
   const { app } = pane;
+  const { ink } = app;
   const matrix = app.matrices[layer.name];
-  const high = layer.down.size;
-  // shown between the cells of another matrix
-  const aside = layer.name === "E" || layer.name.startsWith("SF");
-  let label = app.quiz.display("label");
-  let { letters: most, lines } = app.labelSize(matrix);
-  const fits = () => roomFor(layer.width) >= most && high >= 8.5 * lines;
-  if (layer.name === "E" && label !== "value" && !fits()) [label, most, lines] = ["value", 4, 1];
-  const inset = layer.width >= 8 && high >= 8 ? 1 : layer.width >= 5 && high >= 5 ? 0.5 : 0;
-  const size = clamp(
-    Math.min((high - (lines > 1 ? 1 : 3)) / lines, (layer.width - 2.5) / most / LETTER),
-    8,
-    12,
-  );
-  const letters = Math.floor((layer.width - 1) / (size * LETTER));
-  const digits =
-    label === "value" ? high >= 9 && letters >= (layer.name === "E" ? 1 : Math.min(most, 3)) : fits();
+  const style = layerStyle(pane, layer);
+  const { size, digits, inset, high, grey } = style;
   layer.digits = digits;
-  const length = Math.min(letters, most);
-  // narrower letters keep neighbouring cells apart
-  const narrow = clamp((layer.width - inset - 3.5) / (length * size * LETTER), 0.8, 1);
-  const pad = Math.max(1.5, (layer.width - inset - length * size * LETTER * narrow) / 2);
+  const isBetween = layer.name === "E" || layer.name.startsWith("SF"); // the cells of another matrix
   const paint = app.painter(matrix);
-  // pixels that no lane holds: grey by magnitude
-  const grey =
-    digits || isTinted(app, matrix) || app.quiz.display("colour_by") === "value" ? 0 : largest(matrix);
-  context.font = `${size}px ${app.ink.mono}`;
+  context.font = `${size}px ${ink.mono}`;
   context.textAlign = "right";
   context.textBaseline = "middle";
-  const { zero_columns: zeros, column_shift: shift = 0 } = app.instruction;
+  /** @param {number} index @param {boolean} isGhost */
+  const opacity = (index, isGhost) => {
+    if (grey) return 0.12 + 0.75 * Math.min(1, Math.abs(matrix.values[index]) / grey);
+    if (isGhost || matrix.unknown || (!digits && !isBetween && matrix.values[index] === 0)) return 0.22;
+    return isBetween ? 0.4 : 1;
+  };
   /** @type {DrawCell} */
   const drawCell = (row, column, index, x, y, width) => {
+    const place = { x, y, width: width - inset, height: high - inset };
     const [fill, text] = colour ?? paint(index);
-    const ghost =
-      (matrix.counterpart && layer.name === "A" && matrix.counterpart[index] < 0) ||
-      (layer.name === "B" && zeros?.includes(column - shift));
-    const faint = ghost || matrix.unknown || (!digits && !aside && matrix.values[index] === 0);
-    const strength = grey
-      ? 0.12 + 0.75 * Math.min(1, Math.abs(matrix.values[index]) / grey)
-      : faint
-        ? 0.22
-        : aside
-          ? 0.4
-          : 1;
-    context.globalAlpha = colour ? 1 : strength;
-    context.fillStyle = grey && !colour ? app.ink.faint : fill;
-    context.fillRect(x, y, width - inset, high - inset);
+    const isGhost = countsAsZero(app, matrix, index, column);
+    context.globalAlpha = colour ? 1 : opacity(index, isGhost);
+    context.fillStyle = grey && !colour ? ink.faint : fill;
+    context.fillRect(place.x, place.y, place.width, place.height);
     context.globalAlpha = 1;
-    if (matrix.differ?.[index])
-      drawDifference(context, app.ink, { x, y, width: width - inset, height: high - inset });
-    const masked = app.quiz.masks(layer.name, row, column);
-    if (!digits && layer.name === "E" && !masked)
-      drawBits(pane, context, binary(matrix.codes[index], 4), x, y, width - inset);
-    if (!digits) return;
-    let words = masked ? ["?"] : cellLines(app.matrices, matrix, index, label);
-    for (const fewer of [2, 1])
-      if (words[0].length > letters && !masked && matrix.kind === "float")
-        words = cellLines(app.matrices, matrix, index, label, fewer);
-    if (words[0].length > letters)
-      words = layer.name === "E" && letters ? [matrix.codes[index].toString(16)] : ["…"];
-    context.fillStyle = colour ? text : ghost ? app.ink.faint : aside ? app.ink.text : text;
-    words.forEach((word, line) => {
-      const middle =
-        y + (high - inset) / 2 + 0.5 + (line - (words.length - 1) / 2) * Math.min(size + 1, high / lines);
-      context.fillText(
-        word,
-        x + width - inset - pad,
-        middle,
-        Math.max(1, word.length * size * LETTER * narrow),
-      );
-    });
+    if (matrix.differ?.[index]) drawDifference(context, ink, place);
+    const isMasked = app.quiz.masks(layer.name, row, column);
+    if (digits) {
+      const plain = isGhost ? ink.faint : ink.text;
+      context.fillStyle = !colour && (isGhost || isBetween) ? plain : text;
+      drawLines(context, isMasked ? ["?"] : linesThatFit(app, matrix, index, style), place, style);
+    } else if (layer.name === "E" && !isMasked) {
+      context.fillStyle = ink.text;
+      drawNibble(context, binary(matrix.codes[index], 4), place, pane.row);
+    }
   };
   if (!some) eachVisible(pane, layer, drawCell);
   for (const index of some ?? []) {
@@ -163,6 +158,35 @@ export function drawLayer(pane, context, layer, some, colour = null) {
     context.clearRect(cell.x, cell.y, cell.width, cell.height);
     drawCell(cell.row, cell.column, index, cell.x, cell.y, cell.width);
   }
+}
+
+// Cells of dense A that are not stored, and columns of B that a mask makes zero.
+/** @param {App} app @param {Matrix} matrix @param {number} index @param {number} column */
+function countsAsZero({ instruction }, { name, counterpart }, index, column) {
+  if (name === "A") return counterpart !== null && counterpart[index] < 0;
+  const { zero_columns: zeros, column_shift: shift = 0 } = instruction;
+  return name === "B" && Boolean(zeros?.includes(column - shift));
+}
+
+// The label of a cell, with fewer digits if it is too long for the cell.
+/** @param {App} app @param {Matrix} matrix @param {number} index @param {LayerStyle} style */
+function linesThatFit({ matrices }, matrix, index, { label, letters }) {
+  let lines = cellLines(matrices, matrix, index, label);
+  for (const digits of [2, 1])
+    if (lines[0].length > letters && matrix.kind === "float")
+      lines = cellLines(matrices, matrix, index, label, digits);
+  if (lines[0].length <= letters) return lines;
+  return matrix.name === "E" && letters ? [matrix.codes[index].toString(16)] : ["…"];
+}
+
+/** @param {CanvasRenderingContext2D} context @param {string[]} lines @param {Place} place @param {LayerStyle} style */
+function drawLines(context, lines, { x, y, width, height }, style) {
+  const { size, narrow, pad, high } = style;
+  const step = Math.min(size + 1, high / style.lines);
+  lines.forEach((line, index) => {
+    const middle = y + height / 2 + 0.5 + (index - (lines.length - 1) / 2) * step;
+    context.fillText(line, x + width - pad, middle, Math.max(1, line.length * size * LETTER * narrow));
+  });
 }
 
 // The mark of a cell in which two chips differ, of every such cell by itself: a frame, and a corner that is
@@ -198,26 +222,14 @@ export function drawDifference(context, ink, { x, y, width, height }) {
 }
 
 // A nibble without room for a digit: four bars, tall for 1, low for 0.
-/**
- * @param {Pane} pane
- * @param {CanvasRenderingContext2D} context
- * @param {string} bits
- * @param {number} x
- * @param {number} y
- * @param {number} width
- */
-function drawBits(pane, context, bits, x, y, width) {
-  context.fillStyle = pane.app.ink.text;
+/** @param {CanvasRenderingContext2D} context @param {string} bits @param {Place} place @param {number} row */
+function drawNibble(context, bits, { x, y, width }, row) {
   const bar = width >= 9 ? Math.floor((width - 1) / 4) : width / 4;
-  const tall = pane.row - 1;
+  const tall = row - 1;
   [...bits].forEach((bit, index) => {
     const high = bit === "1" ? tall - 1 : 1;
-    context.fillRect(
-      x + (width - 4 * bar) / 2 + index * bar,
-      y + tall - high,
-      Math.max(bar - 0.75, 0.75),
-      high,
-    );
+    const left = x + (width - 4 * bar) / 2 + index * bar;
+    context.fillRect(left, y + tall - high, Math.max(bar - 0.75, 0.75), high);
   });
 }
 
@@ -268,126 +280,101 @@ function litHeadings(line, cells) {
 /** @param {Pane} pane */
 export function drawMarks(pane) {
   const { app } = pane;
+  const { ink } = app;
   const marks = marksOf(pane);
   const marked = JSON.stringify([marks, pane.at, app.look, pane.layers.map(({ digits }) => digits)]);
   if (marked === pane.marked) return;
   pane.marked = marked;
   const context = contextOf(pane, pane.over);
   clipToCells(pane, context);
-  const { lane, hovered, selected } = marks;
-  spotlight(pane, context, lane);
-  for (const layer of pane.layers) {
-    const matrix = app.matrices[layer.name];
-    if (matrix.lane) {
-      const laneOf = matrix.lane;
-      const lanes =
-        lane < 0 || marks.lanes.some((each) => each.lane === lane)
-          ? marks.lanes
-          : [...marks.lanes, { lane, line: 0.75, dash: [] }];
-      for (const { lane: by, line, dash } of lanes)
-        outlineCells(
-          pane,
-          context,
-          layer,
-          cellsOf(matrix, by),
-          (index) => laneOf[index] === by,
-          app.ink.text,
-          line,
-          dash,
-        );
-    }
-  }
+  spotlight(pane, context, marks.lane);
+  outlineLanes(pane, context, marks);
   context.translate(GUTTER.left - pane.at.x, GUTTER.top - pane.at.y);
-  for (const cells of marks.related) boxAround(pane, context, cells, app.ink.brand, 1.5, 0.1);
-  for (const mark of marks.steps) {
-    bracketAround(pane, context, mark, app.ink.paper, 6);
-    bracketAround(pane, context, mark, app.ink.step, 3);
-  }
-  for (const mark of marks.moved) {
-    boxAround(pane, context, mark, app.ink.paper, 4, 0);
-    boxAround(pane, context, mark, app.ink.step, 2, 0.12);
-  }
-  for (const { what, cells } of marks.quiz)
-    for (const cell of cells) {
-      boxAround(pane, context, cell, app.ink.paper, 5, 0);
-      if (what === "wrong") boxAround(pane, context, cell, app.ink.bad, 2.5, 0.1, [4, 3]);
-      else boxAround(pane, context, cell, what === "asked" ? app.ink.step : app.ink.brand, 2.5, 0);
-    }
-  if (hovered) boxAround(pane, context, hovered, app.ink.text, 2, 0);
-  if (selected) {
-    const { name, top, left, bottom, right } = selected;
-    const wide = { name, row: top, column: left, row2: bottom, column2: right };
-    boxAround(
-      pane,
-      context,
-      wide,
-      app.ink.brand,
-      marks.focused ? 2.25 : 1.25,
-      top !== bottom || left !== right ? 0.14 : 0,
-    );
-    if (marks.filling) boxAround(pane, context, { name, ...marks.filling }, app.ink.brand, 1.5, 0.07, [5, 3]);
-  }
-  for (const cells of marks.refused) {
-    boxAround(pane, context, cells, app.ink.paper, 4.5, 0);
-    boxAround(pane, context, cells, app.ink.bad, 2.25, 0.12, [4, 3]);
-  }
+  for (const mark of marks.related)
+    boxAround(pane, context, mark, { colour: ink.brand, line: 1.5, wash: 0.1 });
+  for (const mark of marks.steps) bracketAround(pane, context, mark);
+  for (const mark of marks.moved)
+    boxAround(pane, context, mark, { colour: ink.step, line: 2, wash: 0.12, halo: 4 });
+  drawQuizMarks(pane, context, marks.quiz);
+  if (marks.hovered) boxAround(pane, context, marks.hovered, { colour: ink.text, line: 2 });
+  drawSelection(pane, context, marks);
+  for (const mark of marks.refused)
+    boxAround(pane, context, mark, { colour: ink.bad, line: 2.25, wash: 0.12, dash: [4, 3], halo: 4.5 });
   context.restore();
   drawEdges(pane, context);
-  drawLitHeadings(pane, context, marks.headings, hovered?.row ?? 0);
+  drawLitHeadings(pane, context, marks.headings, marks.hovered?.row ?? 0);
 }
 
-/**
- * @param {Pane} pane
- * @param {CanvasRenderingContext2D} context
- * @param {Mark} mark
- * @param {string} colour
- * @param {number} line
- * @param {number} wash
- * @param {number[]} dash
- */
-function boxAround(
-  pane,
-  context,
-  { name, row, column, row2 = row, column2 = column },
-  colour,
-  line,
-  wash,
-  dash = [],
-) {
+// The cells of the lanes that are shown, and of the one under the pointer.
+/** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {ReturnType<typeof marksOf>} marks */
+function outlineLanes(pane, context, { lane, lanes }) {
+  const isShown = lane < 0 || lanes.some((each) => each.lane === lane);
+  const outlined = isShown ? lanes : [...lanes, { lane, line: 0.75, dash: [] }];
+  for (const layer of pane.layers) for (const each of outlined) outlineLane(pane, context, layer, each);
+}
+
+/** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {ReturnType<typeof marksOf>["quiz"]} marks */
+function drawQuizMarks(pane, context, marks) {
+  const { ink } = pane.app;
+  for (const { what, cells } of marks)
+    for (const cell of cells) {
+      const colour = what === "asked" ? ink.step : ink.brand;
+      const plain = { colour, line: 2.5, halo: 5 };
+      const wrong = { colour: ink.bad, line: 2.5, halo: 5, wash: 0.1, dash: [4, 3] };
+      boxAround(pane, context, cell, what === "wrong" ? wrong : plain);
+    }
+}
+
+// The selected cells, and those that the fill handle adds to them.
+/** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {ReturnType<typeof marksOf>} marks */
+function drawSelection(pane, context, { selected, focused, filling }) {
+  if (!selected) return;
+  const { name, top, left, bottom, right } = selected;
+  const colour = pane.app.ink.brand;
+  const wash = top !== bottom || left !== right ? 0.14 : 0;
+  const mark = { name, row: top, column: left, row2: bottom, column2: right };
+  boxAround(pane, context, mark, { colour, line: focused ? 2.25 : 1.25, wash });
+  if (filling)
+    boxAround(pane, context, { name, ...filling }, { colour, line: 1.5, wash: 0.07, dash: [5, 3] });
+}
+
+// A box around cells; with a halo, a wider one in the colour of the page is below it.
+/** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {Mark} mark @param {BoxStyle} style */
+function boxAround(pane, context, { name, row, column, row2 = row, column2 = column }, style) {
   const layer = pane.layer(name);
   const end = layer.shift
     ? Math.min(row2, (Math.floor(row / layer.down.per) + 1) * layer.down.per - 1)
     : row2; // a box for each product
-  if (end < row2)
-    boxAround(pane, context, { name, row: end + 1, column, row2, column2 }, colour, line, wash, dash);
+  if (end < row2) boxAround(pane, context, { name, row: end + 1, column, row2, column2 }, style);
   const from = pane.rect(name, row, column);
   const to = pane.rect(name, end, column2);
-  const size = /** @type {[number, number]} */ ([
-    to.x + to.width - from.x - 0.5,
-    to.y + to.height - from.y - 0.5,
-  ]);
+  const [width, height] = [to.x + to.width - from.x - 0.5, to.y + to.height - from.y - 0.5];
+  const { colour, line, wash = 0, dash = [], halo = 0 } = style;
+  if (halo) {
+    context.strokeStyle = pane.app.ink.paper;
+    context.lineWidth = halo;
+    context.strokeRect(from.x - 0.25, from.y - 0.25, width, height);
+  }
   if (wash) {
     context.globalAlpha = wash;
     context.fillStyle = colour;
-    context.fillRect(from.x, from.y, ...size);
+    context.fillRect(from.x, from.y, width, height);
     context.globalAlpha = 1;
   }
   context.strokeStyle = colour;
   context.lineWidth = line;
   context.setLineDash(dash);
-  context.strokeRect(from.x - 0.25, from.y - 0.25, ...size);
+  context.strokeRect(from.x - 0.25, from.y - 0.25, width, height);
   context.setLineDash([]);
 }
 
 // The stepper's mark: four corners around the cells, which stand off a little, unlike the selection's box.
-/** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {Mark} mark @param {string} colour @param {number} line */
-function bracketAround(pane, context, { name, row, column, row2 = row, column2 = column }, colour, line) {
+/** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {Mark} mark */
+function bracketAround(pane, context, { name, row, column, row2 = row, column2 = column }) {
   const [from, to] = [pane.rect(name, row, column), pane.rect(name, row2, column2)];
   const [left, top] = [from.x - 1.5, from.y - 1.5];
   const [right, bottom] = [to.x + to.width + 0.5, to.y + to.height + 0.5];
   const arm = clamp(Math.min(right - left, bottom - top) * 0.36, 2, 9);
-  context.strokeStyle = colour;
-  context.lineWidth = line;
   context.lineCap = "square";
   context.beginPath();
   for (const [x, y, across, down] of [
@@ -400,6 +387,10 @@ function bracketAround(pane, context, { name, row, column, row2 = row, column2 =
     context.lineTo(x, y);
     context.lineTo(x, y + down);
   }
+  const { paper, step } = pane.app.ink;
+  [context.strokeStyle, context.lineWidth] = [paper, 6];
+  context.stroke();
+  [context.strokeStyle, context.lineWidth] = [step, 3];
   context.stroke();
   context.lineCap = "butt";
 }
@@ -422,48 +413,35 @@ export function cellBox(pane, layer, index) {
   return { row, column, x, y, width, height };
 }
 
-// A line around cells, none between those that touch.
-/**
- * @param {Pane} pane
- * @param {CanvasRenderingContext2D} context
- * @param {Layer} layer
- * @param {number[]} indices
- * @param {(index: number) => boolean} inside
- * @param {string} colour
- * @param {number} line
- * @param {number[]} dash
- */
-function outlineCells(pane, context, layer, indices, inside, colour, line, dash = []) {
-  const { columns } = pane.app.matrices[layer.name];
-  context.strokeStyle = colour;
+// A line around the cells of a lane, none between those that touch.
+/** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {Layer} layer @param {LaneOutline} outline */
+function outlineLane(pane, context, layer, { lane, line, dash }) {
+  const matrix = pane.app.matrices[layer.name];
+  const { columns, lane: laneOf } = matrix;
+  if (!laneOf) return;
+  context.strokeStyle = pane.app.ink.text;
   context.lineWidth = line;
   context.setLineDash(dash);
   // edges in one line are one stroke, so that dashes continue
   const sides = Array.from({ length: 4 }, () => ({ path: new Path2D(), end: [NaN, NaN] }));
-  /**
-   * @param {{ path: Path2D, end: number[] }} side
-   * @param {boolean} open
-   * @param {number} x1
-   * @param {number} y1
-   * @param {number} x2
-   * @param {number} y2
-   */
-  const edge = (side, open, x1, y1, x2, y2) => {
-    if (!open) return;
-    if (side.end[0] !== x1 || side.end[1] !== y1) side.path.moveTo(x1, y1);
-    side.path.lineTo(x2, y2);
-    side.end = [x2, y2];
+  /** @param {number} side @param {[number, number]} from @param {[number, number]} to */
+  const edge = (side, [x1, y1], [x2, y2]) => {
+    const { path, end } = sides[side];
+    if (end[0] !== x1 || end[1] !== y1) path.moveTo(x1, y1);
+    path.lineTo(x2, y2);
+    sides[side].end = [x2, y2];
   };
-  for (const index of indices) {
+  for (const index of cellsOf(matrix, lane)) {
     const cell = cellBox(pane, layer, index);
     if (!cell) continue;
-    const { row, column, x, y, width, height } = cell;
-    const [right, bottom] = [x + width - 0.5, y + height - 0.5];
-    const [across, down] = [column % layer.per, row % layer.down.per];
-    edge(sides[0], down === 0 || !inside(index - columns), x - 0.5, y - 0.5, right, y - 0.5);
-    edge(sides[1], down === layer.down.per - 1 || !inside(index + columns), x - 0.5, bottom, right, bottom);
-    edge(sides[2], across === 0 || !inside(index - 1), x - 0.5, y - 0.5, x - 0.5, bottom);
-    edge(sides[3], across === layer.per - 1 || !inside(index + 1), right, y - 0.5, right, bottom);
+    const [left, top] = [cell.x - 0.5, cell.y - 0.5];
+    const [right, bottom] = [cell.x + cell.width - 0.5, cell.y + cell.height - 0.5];
+    const [across, down] = [cell.column % layer.per, cell.row % layer.down.per];
+    if (down === 0 || laneOf[index - columns] !== lane) edge(0, [left, top], [right, top]);
+    if (down === layer.down.per - 1 || laneOf[index + columns] !== lane)
+      edge(1, [left, bottom], [right, bottom]);
+    if (across === 0 || laneOf[index - 1] !== lane) edge(2, [left, top], [left, bottom]);
+    if (across === layer.per - 1 || laneOf[index + 1] !== lane) edge(3, [right, top], [right, bottom]);
   }
   for (const { path } of sides) context.stroke(path);
   context.setLineDash([]);

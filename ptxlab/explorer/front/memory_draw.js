@@ -167,9 +167,10 @@ export function drawMemoryMarks(view, matrix) {
   const lane = app.hoveredLane();
   if (matrix.lane && !moved) {
     const laneOf = matrix.lane;
+    const colour = app.ink.text;
     for (const { lane: by, line, dash } of app.shownLanes())
-      outlineBytes(view, context, (index) => laneOf[index] === by, app.ink.text, line, dash);
-    if (lane >= 0) outlineBytes(view, context, (index) => laneOf[index] === lane, app.ink.text, 1.25, []);
+      outlineBytes(view, context, (index) => laneOf[index] === by, { colour, line, dash });
+    if (lane >= 0) outlineBytes(view, context, (index) => laneOf[index] === lane, { colour, line: 1.25 });
   }
   for (const mark of app.related().filter(({ name }) => name === matrix.name))
     for (const index of cellsOfMark(mark, matrix.columns))
@@ -223,11 +224,9 @@ function boxAroundBytes(context, { x, y, width, height }, colour, line) {
  * @param {MemoryView} view
  * @param {CanvasRenderingContext2D} context
  * @param {(index: number) => boolean} inside
- * @param {string} colour
- * @param {number} line
- * @param {number[]} dash
+ * @param {BoxStyle} style
  */
-function outlineBytes(view, context, inside, colour, line, dash) {
+function outlineBytes(view, context, inside, { colour, line, dash = [] }) {
   const { map } = view;
   const [first, last] = visibleLines(view);
   context.strokeStyle = colour;
@@ -263,8 +262,8 @@ function dimOthers(view, context, moved) {
     context.clearRect(x, y, wide, high);
   }
   const waiting = view.player.waitingCells();
-  if (waiting) outlineBytes(view, context, waiting, app.ink.bad, 1.25, [3, 2]);
-  outlineBytes(view, context, moved, app.ink.step, 2, []);
+  if (waiting) outlineBytes(view, context, waiting, { colour: app.ink.bad, line: 1.25, dash: [3, 2] });
+  outlineBytes(view, context, moved, { colour: app.ink.step, line: 2 });
 }
 
 // The headings of a byte's line and bank.

@@ -329,6 +329,27 @@ type LabelSize = { letters: number; lines: number };
 /** Where the tip is, and the cell around which it magnifies. */
 type TipPlace = { x: number; y: number; small: Cell | null };
 
+/** How the cells of a layer are drawn. */
+type LayerStyle = {
+  label: Label;
+  lines: number;
+  /** Of a row, and of letters, in pixels. */
+  high: number;
+  size: number;
+  /** How many letters fit, and how narrow they are. */
+  letters: number;
+  narrow: number;
+  /** Whether anything is written; the gap between cells, and before the right edge of one. */
+  digits: boolean;
+  inset: number;
+  pad: number;
+  /** The largest value, where cells are pixels that are shaded by magnitude; else 0. */
+  grey: number;
+};
+/** A box around cells: how much of its colour is over them, and how wide a line in the page's colour is below. */
+type BoxStyle = { colour: string; line: number; wash?: number; dash?: number[]; halo?: number };
+type LaneOutline = { lane: number; line: number; dash: number[] };
+
 type DrawCell = (row: number, column: number, index: number, x: number, y: number, width: number) => void;
 
 // -- the toolbar: protocol.py --
