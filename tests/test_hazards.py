@@ -89,6 +89,22 @@ def test_lanes_wait_for_their_warp_at_a_barrier() -> None:
     assert "divergent barrier" not in {hazard.kind for hazard in result.hazards}
 
 
+def test_an_early_return_that_ends_as_the_kernel_does() -> None:
+    """NVRTC makes one store of the two, behind the barrier, which the early ones do not pass by."""
+    source = """extern "C" __global__ void k(int* out, int n) {
+      __shared__ int s[64];
+      int t = threadIdx.x;
+      if (t >= n) { s[t] = 7; return; }
+      s[t] = t;
+      __syncthreads();
+      int x = s[63 - t];
+      __syncthreads();
+      out[t] = x;
+      s[t] = 7;
+    }"""
+    assert not ptxlab.kernel(source).simulate(1, 64, np.zeros(64, np.int32), 40).hazards
+
+
 _PTX = """
 .version 8.0
 .target sm_90a

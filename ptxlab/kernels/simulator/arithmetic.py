@@ -17,7 +17,8 @@ from ...numerics.scalar.video import as_the_manual_says
 from ..ptx import Instruction, Operand, Pair, Register, Selected, Sink, Symbol, Vector, type_bits
 from ..ptx.contraction import Contraction
 from ..ptx.modifiers import Modified
-from .machine import Frame, Machine, Step
+from .frames import Frame, Step
+from .machine import Machine
 from .operands import Builder, Context, Read, Write, check_type, reader, readers, unsupported, writer
 from .threads import UNSIGNED, Threads
 

@@ -1,4 +1,4 @@
-"""The sixteen barriers of each block: `bar` and `barrier`. PTX ISA, "bar, barrier"."""
+"""The sixteen barriers of each block, and the one of each cluster. PTX ISA, "bar", "barrier.cluster"."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ...errors import PtxlabError
 from .threads import Batch, Threads
 
-__all__ = ["Barriers"]
+__all__ = ["Barriers", "ClusterBarriers"]
 
 _COUNT = 16
 Place = TypeVar("Place")  # where threads go on
@@ -110,3 +110,36 @@ class Barriers(Generic[Place]):
 def _check_number(number: int) -> None:
     if not 0 <= number < _COUNT:
         raise PtxlabError(f"barrier {number}: there are 0 to {_COUNT - 1}")
+
+
+class ClusterBarriers:
+    """How many threads of each cluster have arrived at its barrier, and how often it was complete."""
+
+    def __init__(self, batch: Batch) -> None:
+        clusters = batch.count // batch.grid.cluster_size
+        self._batch = batch
+        self._arrived = np.zeros(clusters, dtype=np.int64)
+        self._phases = np.zeros(clusters, dtype=np.int64)
+        self._phase_of = np.zeros(batch.size, dtype=np.int64)  # at which each thread arrived
+
+    def arrive(self, threads: Threads) -> bool:
+        """Threads arrive; whether they complete a barrier."""
+        clusters = threads.blocks // self._batch.grid.cluster_size
+        self._phase_of[threads.indices] = self._phases[clusters]
+        self._arrived += np.bincount(clusters, minlength=len(self._arrived))
+        return self.complete()
+
+    def complete(self) -> bool:
+        """Begin barriers anew at which all threads that still run have arrived; whether there are any."""
+        living = self._batch.alive.reshape(len(self._arrived), -1).sum(axis=1)
+        complete = (self._arrived > 0) & (self._arrived >= living)
+        if not complete.any():
+            return False
+        self._arrived[complete] = 0
+        self._phases[complete] += 1
+        return True
+
+    def passed(self, threads: Threads) -> NDArray[np.bool_]:
+        """Whether the barrier at which each thread arrived is complete."""
+        clusters = threads.blocks // self._batch.grid.cluster_size
+        return np.asarray(self._phases[clusters] > self._phase_of[threads.indices])

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from ...errors import PtxlabError
 from ..ptx import Instruction, LabelTarget, OperandList, Symbol, Targets, Variable
-from .machine import Frame, Machine, Step
-from .operands import Builder, Context, reader, unsupported, writer
+from .frames import Frame, Step
+from .machine import Machine, Reduction
+from .operands import Builder, Context, Write, reader, unsupported, writer
 from .printing import formatted
 from .threads import Threads
 
@@ -275,13 +276,13 @@ def _bar_cluster(instruction: Instruction) -> Step:
 
         def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
             machine.synchronised(instruction, "barrier.cluster.arrive", threads)
-            machine.arrive_cluster(threads)
+            machine.changes += machine.cluster_barriers.arrive(threads)
 
         return Step(instruction, execute)
 
     def control(machine: Machine, frame: Frame, threads: Threads, active: Threads) -> None:
         _pass_by(machine, frame, instruction.index, threads, active)
-        passed = machine.cluster_passed(active)
+        passed = machine.cluster_barriers.passed(active)
         if passed.any():
             go = active.where(passed)
             machine.synchronised(instruction, "barrier.cluster.wait", go, completed=True)
@@ -292,7 +293,7 @@ def _bar_cluster(instruction: Instruction) -> Step:
     return Step(instruction, control=control)
 
 
-def _reduction(instruction: Instruction, write: Any) -> Any:
+def _reduction(instruction: Instruction, write: Write) -> Reduction:
     parts = instruction.parts
 
     def finish(frame: Frame, threads: Threads, votes: NDArray[Any], totals: NDArray[Any]) -> None:

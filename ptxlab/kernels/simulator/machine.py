@@ -6,226 +6,38 @@ together again where their program counters meet, since those behind run first.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from operator import is_
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import PtxlabError
-from ..ptx import Function, Instruction
-from ..ptx.dataflow import successors
-from .barriers import Barriers
-from .deferred import Deferred, MatrixQueue, Values
+from ..ptx import Instruction
+from .barriers import Barriers, ClusterBarriers
+from .deferred import MatrixQueue
 from .events import MatrixInputs, Observer, Synchronisation, TensorAccess
+from .frames import Frame, Program, Step
 from .hazard import HazardError, lanes_text, record, threads_text
-from .memory import SHARED_START, WORKSPACE_START, Memory, TileRead
+from .memory import Memory, TileRead
+from .special_registers import SpecialRegisters
+from .strays import Strays
 from .tensor_memory import TensorMemory
-from .threads import UNSIGNED, Batch, Threads
+from .threads import Batch, Threads
 
 if TYPE_CHECKING:
     from ...memory import TensorMap
 
-__all__ = ["Control", "Execute", "Frame", "Launch", "Machine", "Program", "Step"]
+__all__ = ["Launch", "Machine", "Reduction"]
 
 #: Backward branches that threads may take while others wait: then those have their turn, in case the first
 #: wait for something that these do.
 _PATIENCE = 20_000
 _POLL = 1000  # what a loop counts that reads what others may write: an atomic operation, a volatile load
 _TICK = 4096  # instructions between two looks at the clock
-_REMEMBERED_BYTES = 1 << 26  # of results of a function that are kept
-_MOST_MISSES = 3  # after which a result is not kept any more
-
-Execute = Callable[["Machine", "Frame", Threads], None]
-#: Gets the threads at the instruction, and those of them whose guard holds; places all of them.
-Control = Callable[["Machine", "Frame", Threads, Threads], None]
-
-
-@dataclass(slots=True)
-class Step:
-    """An instruction, ready to execute: either `execute`, or `control`, which says where threads go on."""
-
-    instruction: Instruction
-    execute: Execute | None = None
-    control: Control | None = None
-    guard: int | None = None  # the register of the predicate
-    negated: bool = False
-    together: int = 0  # lanes that must be there: 32 for a warp, 128 for a warpgroup
-    members: Callable[[Machine, Frame, Threads], NDArray[Any]] | None = None  # the membermask
-    explain: Callable[[Machine, Frame, Threads], str] | None = None  # what threads wait for, in words
-
-
-@dataclass(frozen=True)
-class Program:
-    """A function, decoded: its steps, its registers' types, and where its variables are in local memory."""
-
-    function: Function
-    steps: tuple[Step, ...]
-    types: tuple[np.dtype[Any], ...]
-    local: dict[str, int]
-    local_size: int
-
-    def register(self, name: str) -> int:
-        """The number of a register, by its name."""
-        return next(register.index for register in self.function.registers if register.name == name)
-
-
-@dataclass(slots=True)
-class _Remembered:
-    """What came of some values, the last time."""
-
-    values: tuple[NDArray[Any], ...]
-    result: NDArray[Any]
-    misses: int = 0
-
-
-@dataclass(slots=True)
-class _Part:
-    """What some threads read or wrote of a register; `written` if the array of all threads lacks it."""
-
-    threads: Threads
-    values: NDArray[Any]
-    written: bool
-
-
-class Frame:
-    """A call of a function: one set of registers for all threads that are in it.
-
-    A register is an array of all threads, and what some of them have of it. Threads of a kernel with several
-    roles go on with their own part, which is put into the array when others read it.
-    """
-
-    __slots__ = (
-        "_owned",
-        "_parts",
-        "_registers",
-        "_remembered",
-        "base",
-        "carry",
-        "children",
-        "parent",
-        "position",
-        "program",
-        "results",
-        "stack",
-        "stack_size",
-    )
-
-    def __init__(
-        self, program: Program, position: tuple[int, ...], base: int, parent: Frame | None = None
-    ) -> None:
-        self.program = program
-        self.position = position
-        self.base = base  # of its local memory
-        self.parent = parent
-        self.children: dict[tuple[int, str], Frame] = {}
-        self._registers: list[Values | None] = [None] * len(program.types)
-        self._parts: list[_Part | None] = [None] * len(program.types)
-        self._owned = bytearray(len(program.types))
-        self._remembered: dict[object, _Remembered | None] = {}
-        self.stack: NDArray[np.int64] | None = None  # bytes of `alloca` behind the variables, of each thread
-        self.stack_size = 0  # the most that a thread has had
-        self.carry: NDArray[Any] | None = None
-        self.results: tuple[str, ...] = ()
-
-    @property
-    def end(self) -> int:
-        """Where local memory is free behind the variables; `alloca` takes from there."""
-        return self.base + self.program.local_size
-
-    def register(self, register: int) -> NDArray[Any] | None:
-        """A register of all threads; None if nobody wrote it."""
-        part = self._parts[register]
-        if part is not None and part.written:
-            return self._joined(register, part)
-        values = self._registers[register]
-        if isinstance(values, Deferred):
-            values = self._registers[register] = values.get()
-        return values
-
-    def _joined(self, register: int, part: _Part) -> NDArray[Any]:
-        """The array of all threads, with the part of some of them."""
-        part.written = False
-        values = self.register(register)
-        if values is None:
-            values = np.zeros(part.threads.batch.size, dtype=self.program.types[register])
-        elif not self._owned[register]:
-            values = values.copy()
-        self._registers[register] = values
-        self._owned[register] = 1
-        part.threads.put(values, part.values)
-        return values
-
-    def held(self, register: int) -> Values | None:
-        """A register of all threads as it is kept; what is deferred stays so."""
-        part = self._parts[register]
-        if part is not None and part.written:
-            self._joined(register, part)
-        self._owned[register] = 0  # from now on somebody else may hold the same array
-        return self._registers[register]
-
-    def defer(self, register: int, values: Deferred) -> None:
-        """Set a register of all threads to what is computed when somebody reads it."""
-        self._registers[register] = values
-        self._parts[register] = None
-        self._owned[register] = 0
-
-    def read(self, register: int, threads: Threads) -> NDArray[Any]:
-        """A register of these threads; what nobody wrote is 0."""
-        part = self._parts[register]
-        if part is not None and part.threads.index is threads.index:
-            return part.values
-        values = self.register(register)
-        if values is None:
-            return threads.constant(0, self.program.types[register])
-        if threads.index is None:
-            self._owned[register] = 0  # from now on another register may hold the same array
-            return values
-        part = self._parts[register] = _Part(threads, threads.take(values), written=False)
-        return part.values
-
-    def write(self, register: int, threads: Threads, values: NDArray[Any]) -> None:
-        """Set a register of these threads."""
-        part = self._parts[register]
-        if threads.index is None:
-            self._registers[register] = values
-            self._parts[register] = None
-            self._owned[register] = 0
-            return
-        if part is not None and part.written and part.threads.index is not threads.index:
-            self._joined(register, part)
-        self._parts[register] = _Part(threads, values, written=True)
-
-    def apply(
-        self,
-        key: object,
-        function: Callable[..., NDArray[Any]],
-        threads: Threads,
-        *values: NDArray[Any],
-    ) -> NDArray[Any]:
-        """A function of values of threads, computed anew only if they are not those of the last time.
-
-        Loops mostly compute addresses from registers that do not change. Arrays of all threads that were read
-        are never written, so it is enough to see whether they are the same ones. `key` is the same each time.
-        """
-        known = self._remembered.get(key)
-        if known is None:
-            result = function(*values)
-            most = _REMEMBERED_BYTES // (8 * threads.count)
-            if key not in self._remembered and len(self._remembered) < most:
-                self._remembered[key] = _Remembered(values, result)
-            return result
-        if all(map(is_, known.values, values)):
-            known.misses = 0
-            return known.result
-        known.values, known.result = values, function(*values)
-        known.misses += 1
-        if known.misses > _MOST_MISSES:
-            self._remembered[key] = None
-        return known.result
+#: Writes the result of a `bar.red` from how many predicates of each thread's block held, and of how many.
+Reduction = Callable[[Frame, Threads, NDArray[Any], NDArray[Any]], None]
 
 
 @dataclass
@@ -268,7 +80,7 @@ class Machine:
         self._listeners = [each for each in launch.observers if type(each).executed is not Observer.executed]
         self.barriers: Barriers[tuple[Frame, Instruction]] = Barriers(batch)
         #: What `bar.red` does with its result, by line of the PTX.
-        self.reductions: dict[int, Callable[[Frame, Threads, NDArray[Any], NDArray[Any]], None]] = {}
+        self.reductions: dict[int, Reduction] = {}
         self.frame: Frame | None = None  # that threads execute in
         self.matrices = MatrixQueue(launch.model)
         self.tile_reads: dict[tuple[int, str, int], TileRead] = {}  # by instruction, operand and descriptor
@@ -276,19 +88,14 @@ class Machine:
         self.polled = False  # threads read what others may write, since the last backward branch
         self.changes = 0  # of mbarriers: whoever waits for one looks again
         self.tensor_memory: TensorMemory | None = None  # of all blocks, from the first tcgen05 on
-        clusters = batch.count // batch.grid.cluster_size
-        self._cluster_arrived = np.zeros(clusters, dtype=np.int64)
-        self._cluster_phases = np.zeros(clusters, dtype=np.int64)
-        self._cluster_phase = np.zeros(batch.size, dtype=np.int64)  # at which each thread arrived
-        self._special: dict[str, NDArray[Any]] = {}
+        self.cluster_barriers = ClusterBarriers(batch)
+        self._special = SpecialRegisters(batch, launch.memory)
         self._pending: dict[tuple[int, ...], _Waiting] = {}
         self._converging: dict[tuple[int, ...], _Waiting] = {}
         self._sleeping: list[tuple[_Waiting, int]] = []
         self._apart: dict[tuple[int, ...], _Waiting] = {}  # at a barrier, without other lanes of their warps
         self._parted: set[tuple[int, ...]] = set()  # where such threads wait no more
-        #: Lanes that others of their warps wait for at a place, and that have passed it by.
-        self._strays: dict[tuple[int, ...], NDArray[np.bool_]] = {}
-        self._reachable: dict[tuple[int, int], frozenset[int]] = {}
+        self._strays = Strays(batch)
         self._spins = 0
         self._turn = 0
         self._tick = tick
@@ -423,7 +230,7 @@ class Machine:
             self._desert(threads)
         self.batch.alive[threads.indices] = False
         self._release(self.barriers.released())
-        self._complete_clusters()
+        self.changes += self.cluster_barriers.complete()
         for position, waiting in list(self._converging.items()):
             del self._converging[position]
             self.place(waiting.frame, waiting.index, waiting.threads)
@@ -469,7 +276,7 @@ class Machine:
             if step.members is not None:
                 awaited = np.zeros(len(alive), dtype=np.uint32)
                 np.bitwise_or.at(awaited, group[~ready], members[~ready])
-                self._note_strays(position, frame, index, awaited & alive & ~present)
+                self._note_strays(position, frame.program, index, awaited & alive & ~present)
 
     def whole_warps(self, frame: Frame, instruction: Instruction, threads: Threads) -> Threads:
         """Of threads at a barrier those of whole warps; the others wait for their lanes, as in hardware.
@@ -487,58 +294,29 @@ class Machine:
         missing = alive & ~threads.words()
         whole = (missing == 0)[threads.indices >> 5]
         self._apart[position] = _Waiting(frame, instruction.index, threads.where(~whole))
-        self._note_strays(position, frame, instruction.index, np.where(threads.words() > 0, missing, 0))
+        missing = np.where(threads.words() > 0, missing, 0)
+        self._note_strays(position, frame.program, instruction.index, missing)
         return threads.where(whole)
 
     def _note_strays(
-        self, position: tuple[int, ...], frame: Frame, index: int, missing: NDArray[Any]
+        self, position: tuple[int, ...], program: Program, index: int, missing: NDArray[Any]
     ) -> None:
-        """Lanes of these words that threads at an instruction wait for, if they are behind it already.
-
-        Lanes that have left for code of their own, such as an early return, are none.
-        """
-        behind = None
-        lanes = np.unpackbits(np.ascontiguousarray(missing, dtype="<u4").view(np.uint8), bitorder="little")
+        """Of the lanes that threads wait for here, a word for each warp, those that are behind it already."""
+        words = np.ascontiguousarray(missing, dtype="<u4")
+        lanes = np.unpackbits(words.view(np.uint8), bitorder="little").view(np.bool_)
         for place, waiting in self._pending.items():
-            if len(place) != len(position) or place[:-1] != position[:-1]:
-                continue
-            strays = waiting.threads.indices[lanes[waiting.threads.indices] > 0]
-            if not len(strays):
-                continue
-            if behind is None:
-                behind = self._behind(frame.program, index)
-            if waiting.index in behind:
-                noted = self._strays.setdefault(position, np.zeros(self.batch.size, dtype=np.bool_))
-                noted[strays] = True
-
-    def _behind(self, program: Program, index: int) -> frozenset[int]:
-        """Instructions that threads may come to behind one; the end of the kernel does not count."""
-        key = (id(program), index)
-        if key not in self._reachable:
-            instructions = program.function.instructions
-            found: set[int] = set()
-            open_ends = [index]
-            while open_ends:
-                following = set(successors(instructions, open_ends.pop())) - found
-                following = {each for each in following if each < len(instructions)}
-                found |= following
-                open_ends += following
-            self._reachable[key] = frozenset(
-                each for each in found if instructions[each].parts[0] not in ("ret", "exit")
-            )
-        return self._reachable[key]
+            if len(place) == len(position) and place[:-1] == position[:-1]:
+                strays = waiting.threads.where(lanes[waiting.threads.indices])
+                self._strays.note(position, program, index, waiting.index, strays)
 
     def _tell_of_strays(self, ended: Threads) -> None:
         """Threads have ended; some have passed by where others of their warps wait for them."""
-        for position, noted in list(self._strays.items()):
-            strays = np.zeros(self.batch.size, dtype=np.bool_)
-            strays[ended.indices] = noted[ended.indices]
-            noted[ended.indices] = False
+        for position, lanes in self._strays.pop(ended):
             waiting = self._apart.get(position) or self._converging.get(position)
             if waiting is None:
-                del self._strays[position]
+                self._strays.forget(position)
                 continue
-            words = np.packbits(strays, bitorder="little").view("<u4")[waiting.threads.indices >> 5]
+            words = np.packbits(lanes, bitorder="little").view("<u4")[waiting.threads.indices >> 5]
             if words.any():
                 instruction = _step_of(waiting).instruction
                 self.synchronised(
@@ -602,26 +380,6 @@ class Machine:
                 finish(frame, threads, votes[blocks, number], totals[blocks, number])
             self.synchronised(instruction, "bar", threads, number, completed=True)
             self.place(frame, instruction.index + 1, threads)
-
-    def arrive_cluster(self, threads: Threads) -> None:
-        """Threads reach the barrier of their cluster; the last completes its phase."""
-        clusters = threads.blocks // self.batch.grid.cluster_size
-        self._cluster_phase[threads.indices] = self._cluster_phases[clusters]
-        self._cluster_arrived += np.bincount(clusters, minlength=len(self._cluster_arrived))
-        self._complete_clusters()
-
-    def _complete_clusters(self) -> None:
-        living = self.batch.alive.reshape(len(self._cluster_arrived), -1).sum(axis=1)
-        complete = (self._cluster_arrived > 0) & (self._cluster_arrived >= living)
-        if complete.any():
-            self._cluster_arrived[complete] = 0
-            self._cluster_phases[complete] += 1
-            self.changes += 1
-
-    def cluster_passed(self, threads: Threads) -> NDArray[np.bool_]:
-        """Whether the phase at which each thread arrived is complete."""
-        clusters = threads.blocks // self.batch.grid.cluster_size
-        return np.asarray(self._cluster_phases[clusters] > self._cluster_phase[threads.indices])
 
     def sleep(self, frame: Frame, index: int, threads: Threads) -> None:
         """Threads wait for a change of an mbarrier or a cluster, and then execute the instruction again."""
@@ -729,22 +487,8 @@ class Machine:
     # -- special registers -----------------------------------------------------------------------------------
 
     def special(self, name: str) -> NDArray[Any]:
-        """A special register, over the batch. PTX ISA, "Special Registers"."""
-        if name.startswith(("%clock", "%globaltimer")):
-            return self._time(name)
-        if name not in self._special:
-            values = _special_register(name, self.batch, self.memory)
-            values.flags.writeable = False
-            self._special[name] = values
-        return self._special[name]
-
-    def _time(self, name: str) -> NDArray[Any]:
-        now = self.clock if name.startswith("%clock") else time.time_ns()
-        if name.endswith("_hi"):
-            now >>= 32
-        wide = name in ("%clock64", "%globaltimer")
-        dtype = UNSIGNED[64 if wide else 32]
-        return np.full(self.batch.size, now & (1 << 8 * dtype.itemsize) - 1, dtype=dtype)
+        """A special register, over the batch."""
+        return self._special.read(name, self.clock)
 
 
 def _step_of(waiting: _Waiting) -> Step:
@@ -757,57 +501,3 @@ def _located(instruction: Instruction, error: PtxlabError) -> PtxlabError:
     if text.startswith(instruction.where) or isinstance(error, HazardError):
         return error
     return PtxlabError(f"{instruction.where}: {instruction.opcode}: {text}")
-
-
-def _special_register(name: str, batch: Batch, memory: Memory) -> NDArray[Any]:
-    grid = batch.grid
-    register, _, axis = name[1:].partition(".")
-    position = "xyz".index(axis) if axis else 0
-    if register in ("tid", "ctaid"):
-        sizes = grid.threads if register == "tid" else grid.blocks
-        number = batch.within if register == "tid" else batch.numbers[batch.block]
-        step = int(np.prod(sizes[:position], dtype=np.int64))
-        values = number // step
-        return (values % sizes[position] if position < 2 else values).astype(np.uint32)
-    lane = batch.lane.astype(np.uint64)
-    one = np.uint64(1)
-    known: dict[str, Any] = {
-        "ntid": grid.threads[position],
-        "nctaid": grid.blocks[position],
-        "laneid": batch.lane,
-        "warpid": batch.within // 32,
-        "nwarpid": grid.warps,
-        "smid": batch.numbers[batch.block],
-        "nsmid": grid.block_count,
-        "gridid": 1,
-        "lanemask_eq": one << lane,
-        "lanemask_lt": (one << lane) - one,
-        "lanemask_le": (one << lane + one) - one,
-        "lanemask_gt": ~((one << lane + one) - one) & np.uint64(0xFFFFFFFF),
-        "lanemask_ge": ~((one << lane) - one) & np.uint64(0xFFFFFFFF),
-        "dynamic_smem_size": grid.shared,
-        "total_smem_size": -(-(memory.shared_size - SHARED_START) // 128) * 128,  # so on an H200
-        "aggr_smem_size": memory.shared_size,
-        "cluster_nctaid": grid.cluster[position],
-        "nclusterid": grid.blocks[position] // grid.cluster[position],
-        "cluster_ctarank": batch.block % grid.cluster_size,
-        "cluster_nctarank": grid.cluster_size,
-        "is_explicit_cluster": grid.cluster_size > 1,
-        "reserved_smem_offset_begin": 0,  # these, too
-        "reserved_smem_offset_end": 288,
-        "reserved_smem_offset_cap": SHARED_START,
-        "reserved_smem_offset_0": 0,
-        "reserved_smem_offset_1": 0,
-        "envreg1": WORKSPACE_START >> 32,
-        "envreg2": WORKSPACE_START & 0xFFFFFFFF,
-    }
-    if register in ("clusterid", "cluster_ctaid"):
-        block = _special_register(f"%ctaid.{axis}", batch, memory)
-        size = np.uint32(grid.cluster[position])
-        return np.asarray(block // size if register == "clusterid" else block % size)
-    if register not in known:
-        raise PtxlabError(f"the special register {name} is not simulated")
-    dtype = np.bool_ if register == "is_explicit_cluster" else np.uint32
-    if register == "gridid":
-        dtype = np.uint64
-    return np.broadcast_to(np.asarray(known[register]), (batch.size,)).astype(dtype)

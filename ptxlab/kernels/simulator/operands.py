@@ -27,7 +27,8 @@ from ..ptx import (
     Vector,
     type_bits,
 )
-from .machine import Frame, Machine, Step
+from .frames import Frame, Step
+from .machine import Machine
 from .threads import UNSIGNED, Threads
 
 __all__ = [

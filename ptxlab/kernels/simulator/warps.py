@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..ptx import Instruction, Operand, Pair, Sink
-from .machine import Frame, Machine, Step
+from .frames import Frame, Step
+from .machine import Machine
 from .operands import Builder, Context, reader, unsupported, writer
 from .threads import Threads
 
