@@ -303,7 +303,7 @@ def test_pictures_without_title_show_their_grids_alone(picture: views.Picture, t
         word.text for word in whole.words if word.role not in ("title", "note")
     )
     assert bare.height < whole.height and bare.width <= whole.width
-    assert 0 <= min(word.y - word.size / 2 for word in bare.words) < 30
+    assert 0 <= min(word.y - word.size / 2 for word in bare.words) < 40  # a line of column heads may be empty
     document = figures.svg(picture, title=False)
     texts = [text.text for text in ET.fromstring(document).iter("{http://www.w3.org/2000/svg}text")]
     assert not {picture.title, picture.subtitle, *picture.notes} & set(texts)
