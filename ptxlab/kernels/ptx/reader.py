@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import struct
-from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NoReturn
 
 from ..._util.arguments import as_text
-from ...errors import PtxlabError, quoted
+from ...errors import PtxlabError
+from ...numerics.scalar import video
+from .constants import ConstantReader, bits_of
 from .syntax import (
     Address,
     Function,
@@ -34,29 +33,14 @@ from .syntax import (
     Vector,
     type_bits,
 )
+from .tokens import Token, string_of
 
 __all__ = ["read_ptx"]
-
-_TOKEN = re.compile(
-    r"""
-      (?P<skip>\s+|//[^\n]*|/\*.*?\*/)
-    | (?P<text>"(?:[^"\\]|\\.)*")
-    | (?P<number>0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}|0[xX][0-9a-fA-F]+U?|0[bB][01]+U?
-        |(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+|(?:0[0-7]*|[1-9]\d*)U?)(?![\w$])
-    | (?P<word>[A-Za-z_$%][\w$]*(?:(?:\.|::)[\w$]+)*)
-    | (?P<directive>\.[A-Za-z_][\w$]*(?:::[\w$]+)*)
-    | (?P<sign>[{}()\[\]<>,;:=+\-*/%|!@~&^?])
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-#: A byte in a string, as an octal number or as a letter.
-_ESCAPE = re.compile(rb"\\([0-7]{1,3})|\\(.)", re.DOTALL)
 
 _SPACES = ("reg", "param", "shared", "global", "const", "local")
 _LINKAGE = ("visible", "extern", "weak", "common")
 #: Bytes and halves of registers, in video instructions.
 _PART = re.compile(r"b[0-3]|h[01]")
-VIDEO = ("vadd", "vsub", "vabsdiff", "vmin", "vmax", "vshl", "vshr", "vmad", "vset")
 #: Special registers are words that begin with % and were not declared.
 _SPECIAL = re.compile(
     r"%(?:(?:tid|ntid|ctaid|nctaid|clusterid|nclusterid|cluster_ctaid|cluster_nctaid)\.[xyz]|laneid|warpid|nwarpid"
@@ -65,37 +49,6 @@ _SPECIAL = re.compile(
     r"|is_explicit_cluster|current_graph_exec)"
 )
 _MOST_REGISTERS = 1 << 20
-#: The operators of constant expressions, those that bind least first (PTX ISA, "Constant Expressions").
-_OPERATORS: tuple[dict[str, Callable[[Any, Any], int | float]], ...] = (
-    {"||": lambda a, b: int(bool(a) or bool(b))},
-    {"&&": lambda a, b: int(bool(a) and bool(b))},
-    {"|": lambda a, b: a | b},
-    {"^": lambda a, b: a ^ b},
-    {"&": lambda a, b: a & b},
-    {"==": lambda a, b: int(a == b), "!=": lambda a, b: int(a != b)},
-    {
-        "<": lambda a, b: int(a < b),
-        ">": lambda a, b: int(a > b),
-        "<=": lambda a, b: int(a <= b),
-        ">=": lambda a, b: int(a >= b),
-    },
-    {"<<": lambda a, b: a << (b & 63), ">>": lambda a, b: a >> (b & 63)},
-    {"+": lambda a, b: a + b, "-": lambda a, b: a - b},
-    {
-        "*": lambda a, b: a * b,
-        "/": lambda a, b: _quotient(a, b),
-        "%": lambda a, b: abs(a) % abs(b) * (-1 if a < 0 else 1),
-    },
-)
-#: Operators of whole numbers only.
-_WHOLE = frozenset({"|", "^", "&", "<<", ">>", "%"})
-
-
-def _quotient(a: int | float, b: int | float) -> int | float:
-    """As in C: whole numbers are rounded towards 0."""
-    if isinstance(a, float) or isinstance(b, float):
-        return a / b
-    return (abs(a) // abs(b)) * (-1 if (a < 0) != (b < 0) else 1)
 
 
 def read_ptx(text: str) -> Module:
@@ -111,13 +64,6 @@ def read_ptx(text: str) -> Module:
     ['mov.u32', 'ret']
     """
     return _Reader(as_text(text, "PTX")).module()
-
-
-@dataclass(slots=True)
-class _Token:
-    kind: str
-    text: str
-    start: int
 
 
 @dataclass
@@ -166,13 +112,19 @@ class _Body:
     labels: dict[str, int] = field(default_factory=dict)
     prototypes: dict[str, Prototype] = field(default_factory=dict)
 
+    def declare(self, scope: _Scope, name: str, type_name: str) -> Register:
+        """A register, which a scope has by this name from now on."""
+        register = Register(len(self.registers), name, type_name)
+        scope.registers[name] = register
+        self.registers.append(register)
+        return register
 
-class _Reader:
+
+class _Reader(ConstantReader):
+    """Reads a module; a method for each thing that PTX has."""
+
     def __init__(self, text: str) -> None:
-        self._text = text
-        self._newlines = [match.start() for match in re.finditer("\n", text)]
-        self._tokens = self._split()
-        self._at = 0
+        super().__init__(text)
         self._files = self._all_files()  # NVRTC names them at the end
         self._location: Location | None = None
         self._vectors = False  # whether a register is declared as a vector
@@ -180,90 +132,18 @@ class _Reader:
         self._sizes: dict[str, int] = {}  # bytes of an element of each variable
         self._places: dict[tuple[str, int, int], Location] = {}
 
-    # -- tokens ----------------------------------------------------------------------------------------------
-
-    def _split(self) -> list[_Token]:
-        tokens = []
-        position = 0
-        text = self._text
-        match_at = _TOKEN.match
-        while position < len(text):
-            match = match_at(text, position)
-            if match is None:
-                if text.startswith("\0", position):
-                    position += 1
-                    continue
-                octal = re.compile(r"0\d+").match(text, position)
-                if octal is not None:
-                    self._fail(position, f"found {octal[0]}; a number that begins with 0 is octal")
-                self._fail(position, f"found {quoted(text[position : position + 12])}, which is not PTX")
-            kind = match.lastgroup or ""
-            if kind != "skip":
-                tokens.append(_Token(kind, match.group(), position))
-            position = match.end()
-        tokens.append(_Token("end", "the end of the text", len(text)))
-        return tokens
+    # -- module ----------------------------------------------------------------------------------------------
 
     def _all_files(self) -> dict[int, str]:
+        """The names that `.file` gives, by number."""
         files = {}
         for token, number, name in zip(self._tokens, self._tokens[1:], self._tokens[2:], strict=False):
             if token.text == ".file" and number.text.isdigit() and name.kind == "text":
-                files[int(number.text)] = _string(name.text)
+                files[int(number.text)] = string_of(name.text)
         return files
 
-    def _line(self, position: int) -> int:
-        return bisect_right(self._newlines, position - 1) + 1
-
-    def _fail(self, position: int, sentence: str) -> NoReturn:
-        raise PtxlabError(f"PTX line {self._line(position)}: {sentence}")
-
-    def _wrong(self, expected: str) -> NoReturn:
-        token = self._tokens[self._at]
-        self._fail(token.start, f"found {quoted(token.text)} where {expected} belongs")
-
-    def _next(self) -> _Token:
-        token = self._tokens[self._at]
-        if token.kind == "end":
-            self._fail(token.start, "the text ends in the middle of a statement")
-        self._at += 1
-        return token
-
-    def _is(self, text: str) -> bool:
-        return self._tokens[self._at].text == text and self._tokens[self._at].kind != "text"
-
-    def _takes(self, text: str) -> bool:
-        if self._is(text):
-            self._at += 1
-            return True
-        return False
-
-    def _expect(self, text: str) -> None:
-        if not self._takes(text):
-            self._wrong(repr(text))
-
-    def _word(self, what: str) -> str:
-        token = self._tokens[self._at]
-        if token.kind != "word":
-            self._wrong(what)
-        self._at += 1
-        return token.text
-
-    def _integer(self, what: str = "a whole number") -> int:
-        negative = False
-        while self._is("-") or self._is("+"):
-            negative ^= self._next().text == "-"
-        token = self._tokens[self._at]
-        if token.kind != "number":
-            self._wrong(what)
-        immediate = _number(token.text)
-        if immediate.type != "int":
-            self._wrong(what)
-        self._at += 1
-        return -immediate.value if negative else immediate.value
-
-    # -- module ----------------------------------------------------------------------------------------------
-
     def module(self) -> Module:
+        """All of the text."""
         version, target, options = (0, 0), "", []
         functions: dict[str, Function] = {}
         variables: dict[str, Variable] = {}
@@ -291,8 +171,7 @@ class _Reader:
                 self._expect(",")
                 aliased = self._word("a function")
                 if aliased not in functions:
-                    self._at -= 1
-                    self._wrong("a function of the module")
+                    self._wrong_last("a function of the module")
                 functions[alias] = replace(functions[aliased], name=alias)
                 self._expect(";")
             elif name == "section":
@@ -302,8 +181,7 @@ class _Reader:
                 self._at -= 1
                 self._definition(functions, variables)
             else:
-                self._at -= 1
-                self._wrong("a directive such as .entry, .func or .global")
+                self._wrong_last("a directive such as .entry, .func or .global")
         return Module(version, target, functions, variables, dict(self._files), "debug" in options)
 
     def _skip_to(self, end: str) -> None:
@@ -315,15 +193,20 @@ class _Reader:
         depth = 1
         while depth:
             text = self._next().text
-            depth += (text == "{") - (text == "}")
+            if text == "{":
+                depth += 1
+            elif text == "}":
+                depth -= 1
 
     def _file(self) -> None:
+        """What follows `.file`, which `_all_files` has read."""
         self._integer()
         self._next()
         while self._takes(","):
             self._next()
 
     def _loc(self) -> None:
+        """What follows `.loc`: where the next instructions come from."""
         self._location = self._place()
         if self._is(",") and self._tokens[self._at + 1].text in ("function_name", "inlined_at"):
             inlined: Location | None = None
@@ -341,10 +224,12 @@ class _Reader:
         self._places[place.file, place.line, place.column] = place
 
     def _place(self) -> Location:
+        """A file, a line and a column."""
         file, line, column = self._integer(), self._integer(), self._integer()
         return Location(self._files.get(file, f"file {file}"), line, column)
 
     def _definition(self, functions: dict[str, Function], variables: dict[str, Variable]) -> None:
+        """A function or variables of the module; a definition counts more than a declaration."""
         external = False
         while self._tokens[self._at].text[1:] in _LINKAGE and self._tokens[self._at].kind == "directive":
             external |= self._next().text == ".extern"
@@ -359,8 +244,7 @@ class _Reader:
                 if variable.name not in variables or not variable.external:
                     variables[variable.name] = variable
         else:
-            self._at -= 1
-            self._wrong("a function or a variable")
+            self._wrong_last("a function or a variable")
 
     # -- variables -------------------------------------------------------------------------------------------
 
@@ -374,6 +258,7 @@ class _Reader:
         return variables
 
     def _variable(self, space: str, external: bool = False) -> Variable:
+        """Types and attributes, and the first name that has them."""
         align, vector, type_name, pointer = 0, 1, "", False
         while self._tokens[self._at].kind == "directive":
             token = self._next()
@@ -394,14 +279,14 @@ class _Reader:
             elif type_bits(name) is not None:
                 type_name = name
             else:
-                self._at -= 1
-                self._wrong("a type")
+                self._wrong_last("a type")
         if not type_name:
             self._wrong("a type")
         first = Variable("", space, type_name, align, vector=vector, pointer=pointer, external=external)
         return self._declarator(first)
 
     def _declarator(self, prefix: Variable) -> Variable:
+        """A name with its size and its values; all else is that of the prefix."""
         token = self._tokens[self._at]
         name = self._word("a name")
         count: int | None = 1
@@ -435,6 +320,7 @@ class _Reader:
         )
 
     def _initialiser(self, type_name: str) -> list[int | Symbol]:
+        """Values behind ``=``: those in nested braces one after the other."""
         if self._takes("{"):
             values: list[int | Symbol] = []
             while not self._takes("}"):
@@ -461,113 +347,13 @@ class _Reader:
             return [*values]
         constant = self._constant()
         if (constant.type == "int") == type_name.startswith("f"):
-            self._at -= 1
-            self._wrong("a float" if constant.type == "int" else "a whole number")
-        return [_bits_of(constant, type_name, False)]
-
-    def _constant(self) -> Immediate:
-        """A literal, or a constant expression."""
-        start = self._at
-        negative = False
-        while self._is("-") or self._is("+"):
-            negative ^= self._next().text == "-"
-        token = self._tokens[self._at]
-        if token.kind == "number" and self._tokens[self._at + 1].text in (",", ";", "}", "]", ")", "{"):
-            self._at += 1
-            return _negated(_number(token.text)) if negative else _number(token.text)
-        self._at = start
-        value = self._choice()
-        if isinstance(value, float):
-            return Immediate(struct.unpack("<Q", struct.pack("<d", value))[0], "decimal")
-        return Immediate(value)
-
-    def _offset(self) -> int:
-        """What follows a name or a register: nothing, or ``+`` and a constant expression."""
-        if self._is("-"):
-            self._wrong("'+' (a negative offset is +-4)")
-        if not self._takes("+"):
-            return 0
-        start = self._at
-        value = self._choice()
-        if isinstance(value, float):
-            self._at = start
-            self._wrong("an offset")
-        return value
-
-    def _choice(self) -> int | float:
-        """A constant expression, with ``condition ? value : value``."""
-        condition = self._expression(0)
-        if not self._takes("?"):
-            return condition
-        first = self._choice()
-        self._expect(":")
-        second = self._choice()
-        return first if condition else second
-
-    def _expression(self, level: int) -> int | float:
-        """A constant expression of the operators of this level and those that bind tighter, as in C."""
-        if level == len(_OPERATORS):
-            return self._factor()
-        value = self._expression(level + 1)
-        while True:
-            operator = self._operator(level)
-            if operator is None:
-                return value
-            other = self._expression(level + 1)
-            if operator in ("/", "%") and other == 0:
-                self._wrong("a constant that does not divide by 0")
-            if operator in _WHOLE and (isinstance(value, float) or isinstance(other, float)):
-                self._at -= 1
-                self._wrong(f"a whole number, which {operator} takes,")
-            value = _OPERATORS[level][operator](value, other)
-
-    def _operator(self, level: int) -> str | None:
-        """Take an operator of this level, if one comes next; those of two characters are two tokens."""
-        text = self._tokens[self._at].text
-        double = text + self._tokens[self._at + 1].text
-        length = 2 if any(double in operators for operators in _OPERATORS) else 1
-        operator = double if length == 2 else text
-        if operator not in _OPERATORS[level]:
-            return None
-        self._at += length
-        return operator
-
-    def _factor(self) -> int | float:
-        if self._takes("("):
-            if self._tokens[self._at].kind == "directive":  # a cast to .s64 or .u64
-                self._at += 1
-                self._expect(")")
-                return int(self._factor())
-            value = self._choice()
-            self._expect(")")
-            return value
-        if self._takes("~"):
-            whole = self._factor()
-            if isinstance(whole, float):
-                self._at -= 1
-                self._wrong("a whole number, which ~ takes,")
-            return ~whole
-        if self._takes("!"):
-            return int(not self._factor())
-        if self._takes("-"):
-            return -self._factor()
-        if self._takes("+"):
-            return self._factor()
-        token = self._next()
-        if token.text == "WARP_SZ":
-            return 32
-        if token.kind != "number":
-            self._at -= 1
-            self._wrong("a constant")
-        immediate = _number(token.text)
-        if immediate.type == "int":
-            return immediate.value
-        form = ("<I", "<f") if immediate.type == "f32" else ("<Q", "<d")
-        return float(struct.unpack(form[1], struct.pack(form[0], immediate.value))[0])
+            self._wrong_last("a float" if constant.type == "int" else "a whole number")
+        return [bits_of(constant, type_name)]
 
     # -- functions -------------------------------------------------------------------------------------------
 
     def _function(self, entry: bool, start: int) -> Function:
+        """What follows `.entry` or `.func`; without a body it is declared only."""
         returns = self._parameters() if self._is("(") else ()
         name = self._word("the name of a function")
         parameters = self._parameters() if self._is("(") else ()
@@ -593,10 +379,7 @@ class _Reader:
         self._location = None
         for parameter in (*returns, *parameters):
             if parameter.space == "reg":
-                body.scope.registers[parameter.name] = Register(
-                    len(body.registers), parameter.name, parameter.type
-                )
-                body.registers.append(body.scope.registers[parameter.name])
+                body.declare(body.scope, parameter.name, parameter.type)
             else:
                 body.scope.variables[parameter.name] = parameter.name
         self._expect("{")
@@ -616,18 +399,19 @@ class _Reader:
         )
 
     def _parameters(self) -> tuple[Variable, ...]:
+        """Parameters or results in parentheses."""
         self._expect("(")
         parameters = []
         while not self._takes(")"):
             token = self._next()
             if token.text not in (".param", ".reg"):
-                self._at -= 1
-                self._wrong("a parameter")
+                self._wrong_last("a parameter")
             parameters.append(self._variable(token.text[1:]))
             self._takes(",")
         return tuple(parameters)
 
     def _body(self, body: _Body) -> None:
+        """Everything behind ``{``, up to and with the ``}`` that belongs to it."""
         scope = body.scope
         depth = 1
         while depth:
@@ -644,8 +428,7 @@ class _Reader:
                 negated = self._takes("!")
                 guard = scope.register(self._word("a predicate"))
                 if guard is None:
-                    self._at -= 1
-                    self._wrong("a declared predicate")
+                    self._wrong_last("a declared predicate")
                 self._instruction(body, scope, Negated(guard) if negated else guard)
             elif token.text == "{":
                 self._at += 1
@@ -666,7 +449,8 @@ class _Reader:
             for instruction, its_scope in zip(body.instructions, body.scopes, strict=True)
         ]
 
-    def _statement(self, body: _Body, scope: _Scope, token: _Token) -> None:
+    def _statement(self, body: _Body, scope: _Scope, token: Token) -> None:
+        """What follows a directive in a function."""
         name = token.text[1:]
         if name == "reg":
             self._registers(body, scope)
@@ -684,10 +468,10 @@ class _Reader:
         elif name == "file":
             self._file()
         else:
-            self._at -= 1
-            self._wrong("a declaration")
+            self._wrong_last("a declaration")
 
-    def _label(self, body: _Body, scope: _Scope, token: _Token) -> None:
+    def _label(self, body: _Body, scope: _Scope, token: Token) -> None:
+        """What follows ``name:``: targets of branches or calls, a prototype, or the instruction there."""
         if self._is(".branchtargets"):
             self._at += 1
             names = [self._word("a label")]
@@ -723,8 +507,7 @@ class _Reader:
             elif type_bits(name) is not None:
                 type_name = name
             else:
-                self._at -= 1
-                self._wrong("a type")
+                self._wrong_last("a type")
         if not type_name:
             self._wrong("a type")
         while True:
@@ -741,9 +524,8 @@ class _Reader:
                 if vector > 1:
                     self._vectors = True
                     scope.vectors[name] = self._vector(body, scope, name, type_name, vector)
-                    continue
-                scope.registers[name] = Register(len(body.registers), name, type_name)
-                body.registers.append(scope.registers[name])
+                else:
+                    body.declare(scope, name, type_name)
             if not self._takes(","):
                 break
         self._expect(";")
@@ -752,9 +534,8 @@ class _Reader:
         """A vector of registers; its elements are .x to .w, or .r, .g, .b, .a."""
         registers = []
         for place, colour in zip("xyzw"[:count], "rgba", strict=False):
-            register = Register(len(body.registers), f"{name}.{place}", type_name)
-            scope.registers[register.name] = scope.registers[f"{name}.{colour}"] = register
-            body.registers.append(register)
+            register = body.declare(scope, f"{name}.{place}", type_name)
+            scope.registers[f"{name}.{colour}"] = register
             registers.append(register)
         return Vector(tuple(registers))
 
@@ -829,10 +610,9 @@ class _Reader:
             self._at += 1
             register = scope.register(self._word("a predicate"))
             if register is None:
-                self._at -= 1
-                self._wrong("a declared predicate")
+                self._wrong_last("a declared predicate")
             return Negated(register)
-        if self._opcode in VIDEO:
+        if self._opcode in video.SCALAR:
             selected = self._selected(scope)
             if selected is not None:
                 return selected
@@ -889,8 +669,7 @@ class _Reader:
             self._wrong("a constant (an index in a register is not simulated)")
         index = self._choice()
         if not isinstance(index, int):
-            self._at -= 1
-            self._wrong("a whole number")
+            self._wrong_last("a whole number")
         self._expect("]")
         return Symbol(scope.variable(name), index * self._sizes[name])
 
@@ -898,8 +677,7 @@ class _Reader:
         self._expect("[")
         base = self._name_or_number(scope)
         if not isinstance(base, Register | Symbol | Immediate):
-            self._at -= 1
-            self._wrong("an address")
+            self._wrong_last("an address")
         offset = self._offset() if isinstance(base, Register) else 0
         lists: list[Vector] = []
         while self._takes(","):
@@ -937,53 +715,3 @@ def _target(scope: _Scope, name: str, line: int) -> LabelTarget:
     if index is None:
         raise PtxlabError(f"PTX line {line}: there is no label {name} in the function")
     return LabelTarget(name, index)
-
-
-def _string(literal: str) -> str:
-    """What a string in quotes says; letters beyond ASCII are escaped there, byte by byte.
-
-    >>> _string(r'"/src/\\303\\274.cu"')
-    '/src/ü.cu'
-    """
-    content = literal[1:-1].encode(errors="replace")
-    unescaped = _ESCAPE.sub(lambda match: bytes([int(match[1], 8) & 255]) if match[1] else match[2], content)
-    return unescaped.decode(errors="replace")
-
-
-def _number(text: str) -> Immediate:
-    """A literal.
-
-    >>> _number("0f3F800000"), _number("0x10U").value
-    (Immediate(value=1065353216, type='f32'), 16)
-    """
-    head = text[:2].lower()
-    if head == "0f":
-        return Immediate(int(text[2:], 16), "f32")
-    if head == "0d":
-        return Immediate(int(text[2:], 16), "f64")
-    digits = text.rstrip("U")
-    if head == "0x":
-        return Immediate(int(digits, 16))
-    if head == "0b":
-        return Immediate(int(digits[2:], 2))
-    if not digits.isdigit():
-        return Immediate(struct.unpack("<Q", struct.pack("<d", float(digits)))[0], "decimal")
-    return Immediate(int(digits, 8 if digits[0] == "0" else 10))
-
-
-def _negated(immediate: Immediate) -> Immediate:
-    if immediate.type == "int":
-        return Immediate(-immediate.value)
-    sign = 31 if immediate.type == "f32" else 63
-    return Immediate(immediate.value ^ 1 << sign, immediate.type)
-
-
-def _bits_of(immediate: Immediate, type_name: str, negative: bool) -> int:
-    """A constant as an element of an initialiser has it."""
-    if negative:
-        immediate = _negated(immediate)
-    bits = type_bits(type_name) or 8
-    if immediate.type == "decimal" and bits == 32:
-        value = struct.unpack("<d", struct.pack("<Q", immediate.value))[0]
-        return int(struct.unpack("<I", struct.pack("<f", value))[0])
-    return immediate.value & (1 << bits) - 1
