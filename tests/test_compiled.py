@@ -263,9 +263,9 @@ sys.dont_write_bytecode = True  # or Python would leave the first 100 bytes of i
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
 import numpy as np
-from ptxlab.numerics import compiled, repack_loop
+from ptxlab.numerics import compiled, repack_loops
 words, result = np.arange(12, dtype=np.uint32).reshape(3, 4), np.zeros((3, 4), dtype=np.uint32)
-compiled.call(repack_loop, "gather", words, np.array([3, 1, 0, 2]), result)  # compiles in half a second
+compiled.call(repack_loops, "gather", words, np.array([3, 1, 0, 2]), result)  # compiles in half a second
 assert (result == words[:, [3, 1, 0, 2]]).all()
 """,
     "no place": """
@@ -295,7 +295,7 @@ def test_a_cache_of_numba_that_cannot_be_used_breaks_nothing(tmp_path: Path, tro
         settings["NUMBA_CACHE_DIR"] = str(tmp_path / "cache")
     here = tmp_path / "here"
     here.mkdir()
-    code = "\nfrom ptxlab.numerics import loop\nprint(loop.fill.stats.cache_path)"
+    code = "\nfrom ptxlab.numerics import fused_loops\nprint(fused_loops.fill.stats.cache_path)"
     run = subprocess.run(
         [sys.executable, "-c", TROUBLE[trouble] + code],
         cwd=here,
@@ -327,7 +327,7 @@ class Fill:
 def test_a_damaged_cache_of_numba_is_compiled_anew(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     ins = mma_instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
     x = inputs.make(ins, "moderate", 2)
-    loop = SimpleNamespace(LOWEST=-1022, ABSENT=-4096, BESIDE=64, fill_plain=Fill("cache", error))
+    loop = SimpleNamespace(LOWEST=-1022, ABSENT=-4096, GROUP=64, fill_plain=Fill("cache", error))
     loop.compile_without_cache = lambda: setattr(loop, "fill_plain", Fill(None, None))
     monkeypatch.setattr("ptxlab.numerics.compiled._loop", lambda: loop)
     with backend("numba"):

@@ -16,7 +16,6 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._util.interrupts import held_back
 from ..errors import PtxlabError, listing
@@ -24,20 +23,12 @@ from ..isa.dtypes import DType
 from ..isa.operand import Operand
 from ..isa.operands import Operands
 from ..isa.product_form import ProductForm
+from .fused_step import Array, DTypes, FusedCodes, FusedStep
 
-__all__ = ["WIDE", "Alignment", "FusedStep", "backend", "call", "fused_codes", "fused_registers",
-           "has_lanes_together", "new_registers", "serves", "wants_numba"]  # fmt: skip
-
-Array = NDArray[Any]
-
-
-class Alignment(NamedTuple):
-    """The numbers of one fused step: see `rules.Fused`."""
-
-    fraction_bits: int
-    result_bits: int
-    floor: int
-
+__all__ = [
+    "WIDE", "backend", "call", "fused_codes", "fused_registers", "has_lanes_together", "new_registers",
+    "serves", "wants_numba",
+]  # fmt: skip
 
 #: Products from which numba is worth it: fewer take NumPy some 20 ms, and numba's first call takes seconds to
 #: compile.
@@ -82,13 +73,13 @@ def _loop() -> Any:
     """The module that numba compiles; None where numba is missing or does not fit this NumPy."""
     try:
         with held_back():
-            from . import loop
+            from . import fused_loops
     except (ImportError, RuntimeError):
         return None
-    return loop
+    return fused_loops
 
 
-def serves(dtypes: tuple[DType, DType, DType, DType], products: int, depth: int) -> bool:
+def serves(dtypes: DTypes, products: int, depth: int) -> bool:
     """Whether the compiled loop takes a product of that many scalar products with K = depth.
 
     >>> from ptxlab.isa.dtypes import dtype
@@ -111,59 +102,25 @@ def wants_numba(words: int) -> bool:
     if _chosen is not None or words < _WORTH_WORDS:
         return _chosen == "numba"
     _words += words
-    loaded = f"{__package__}.loop" in sys.modules
+    loaded = f"{__package__}.fused_loops" in sys.modules
     return (loaded or _words >= _WORTH_LOADING) and _loop() is not None
 
 
-class _Codes(NamedTuple):
-    """Codes a [count, M, K], b [count, K, N], c [count, M, N]; which elements of A are stored, or None."""
-
-    a: Array
-    b: Array
-    c: Array
-    stored: Array | None
-
-    def of(self, which: Any) -> _Codes:
-        """Those of some MMAs."""
-        stored = None if self.stored is None else self.stored[which]
-        return _Codes(self.a[which], self.b[which], self.c[which], stored)
-
-
-class FusedStep(NamedTuple):
-    """What a fused step does, as the loops take it."""
-
-    dtypes: tuple[DType, DType, DType, DType]
-    alignment: Alignment
-
-    @property
-    def numbers(self) -> tuple[int, int, int, bool]:
-        """Bits of fraction kept in the sum, its floor, bits of fraction kept of D, whether it is rounded."""
-        nearest = self.dtypes[3].name == "f16"
-        kept = self.dtypes[3].fraction_bits if nearest else self.alignment.result_bits
-        return self.alignment.fraction_bits, self.alignment.floor, kept, nearest
-
-
-def fused_codes(
-    a: Array,
-    b: Array,
-    c: Array,
-    stored: Array | None,
-    dtypes: tuple[DType, DType, DType, DType],
-    alignment: Alignment,
-) -> Array:
-    """Codes of D for codes a [count, M, K], b [count, K, N], c [count, M, N]; see `fused.fused_dot`."""
-    if stored is None and c.shape[2] < WIDE <= c.shape[1] and len(c) < WIDE:  # few columns, many rows
-        left, right, start = (np.swapaxes(x, 1, 2) for x in (b, a, c))
-        turned = (dtypes[1], dtypes[0], dtypes[2], dtypes[3])
-        return np.swapaxes(fused_codes(left, right, start, None, turned, alignment), 1, 2)
-    codes, step = _Codes(a, b, c, stored), FusedStep(dtypes, alignment)
-    d, odd = np.empty(c.shape, dtype=np.uint32), np.ones(len(c), dtype=np.bool_)
-    if alignment.fraction_bits <= _MOST_FRACTION_BITS:
-        d, odd = _plain_codes(codes, step)
-    rest = np.flatnonzero(odd)
+def fused_codes(codes: FusedCodes, step: FusedStep) -> Array:
+    """Codes of D for codes with one batch axis, without scales; see `fused_sum.fused_dot`."""
+    count, rows, columns = codes.c.shape
+    if codes.stored is None and columns < WIDE <= rows and count < WIDE:  # few columns, many rows
+        a, b, c = (np.swapaxes(x, 1, 2) for x in (codes.a, codes.b, codes.c))
+        a_type, b_type, c_type, d_type = step.dtypes
+        swapped_step = step._replace(dtypes=(b_type, a_type, c_type, d_type))
+        return np.swapaxes(fused_codes(FusedCodes(b, a, c), swapped_step), 1, 2)
+    d, special = np.empty(codes.c.shape, dtype=np.uint32), np.ones(count, dtype=np.bool_)
+    if step.alignment.fraction_bits <= _MOST_FRACTION_BITS:
+        d, special = _plain_codes(codes, step)
+    rest = np.flatnonzero(special)
     if len(rest):
-        d[rest] = _all_codes(codes.of(rest), step)
-    return d.astype(dtypes[3].code_type, copy=False)
+        d[rest] = _all_codes(codes.select(rest), step)
+    return d.astype(step.dtypes[3].code_type, copy=False)
 
 
 def fused_registers(operands: Operands, step: FusedStep) -> tuple[Array, Array]:
@@ -181,8 +138,8 @@ def fused_registers(operands: Operands, step: FusedStep) -> tuple[Array, Array]:
     c = operands.c if operands.modifiers.scale_d else np.zeros_like(operands.c)
     inputs = _register_words(operands.a), _register_words(operands.b), _register_words(c)
     tables = _register_tables(ins, step.dtypes)
-    odd = _plain_words(inputs, _register_words(d), count, tables, step, math.prod(turns))
-    return d, np.flatnonzero(odd)
+    special = _plain_words(inputs, _register_words(d), count, tables, step, math.prod(turns))
+    return d, np.flatnonzero(special)
 
 
 def new_registers(like: Array, number: int, turns: tuple[int, ...] = ()) -> Array:
@@ -211,12 +168,12 @@ def has_lanes_together(registers: Array) -> bool:
 
 
 @lru_cache(maxsize=None)
-def _register_tables(ins: ProductForm, dtypes: tuple[DType, DType, DType, DType]) -> _Tables:
+def _register_tables(ins: ProductForm, dtypes: DTypes) -> _Tables:
     of_a, of_b, of_c, of_d = (_Words.of_operand(operand) for operand in (ins.a, ins.b, ins.c, ins.d))
     return _tables((of_a, of_b, of_c, of_d), (*ins.d.shape, ins.k), dtypes)
 
 
-def _plain_codes(codes: _Codes, step: FusedStep) -> tuple[Array, Array]:
+def _plain_codes(codes: FusedCodes, step: FusedStep) -> tuple[Array, Array]:
     """Codes of D, and for which MMAs they do not count."""
     if codes.c.shape[2] >= WIDE:
         return _wide_codes(codes, step)
@@ -227,32 +184,34 @@ def _plain_codes(codes: _Codes, step: FusedStep) -> tuple[Array, Array]:
     result = _Words.of_codes((rows, columns), 4)
     d = np.empty((len(codes.c), rows * columns), dtype=np.uint32)
     tables = _tables((words[0], words[1], words[2], result), (rows, columns, depth), step.dtypes)
-    odd = _plain_words((a, b, c), _Placed.of(d), len(d), tables, step)
-    return d.reshape(codes.c.shape), odd
+    special = _plain_words((a, b, c), _Placed.of(d), len(d), tables, step)
+    return d.reshape(codes.c.shape), special
 
 
-def _wide_codes(codes: _Codes, step: FusedStep) -> tuple[Array, Array]:
-    """The same for many columns: see `loop.fill_wide`."""
-    beside = _loop().BESIDE
+def _wide_codes(codes: FusedCodes, step: FusedStep) -> tuple[Array, Array]:
+    """The same for many columns: see `fused_loops.fill_wide`."""
+    group = _loop().GROUP
     count, rows, columns = codes.c.shape
-    shape = _up(rows, 8), _up(columns, beside), _up(codes.a.shape[2], 8)
+    shape = _up(rows, 8), _up(columns, group), _up(codes.a.shape[2], 8)
     a = _padded(codes.a, (shape[0], shape[2]))
     b = _padded(codes.b, (shape[2], shape[1]))
     c = _padded(codes.c, shape[:2])
-    d, odd = np.empty((count, *shape[:2]), dtype=np.uint32), np.zeros(count, dtype=np.uint8)
-    forms = tuple(_open_form(float_type) for float_type in step.dtypes[:3])
+    d, special = np.empty((count, *shape[:2]), dtype=np.uint32), np.zeros(count, dtype=np.uint8)
+    forms = tuple(_decode_form(float_type) for float_type in step.dtypes[:3])
     limits = tuple(_limits(float_type, which < 2) for which, float_type in enumerate(step.dtypes[:3]))
-    sizes = shape[0] * shape[2], shape[1] * shape[2], 4 * beside
-    groups, k = np.divmod(np.arange(sizes[1] // beside), shape[2])
-    starts = np.arange(sizes[0] // beside) * beside, k * shape[1] + groups * beside, np.arange(4) * shape[1]
+    sizes = shape[0] * shape[2], shape[1] * shape[2], 4 * group
+    groups, k = np.divmod(np.arange(sizes[1] // group), shape[2])
+    starts = np.arange(sizes[0] // group) * group, k * shape[1] + groups * group, np.arange(4) * shape[1]
     sources = tuple(
         np.stack([start, np.full_like(start, 32 - float_type.bits)], axis=-1)
         for start, float_type in zip(starts, step.dtypes, strict=False)
     )
-    arrays = _scratch(sizes, (0, 0, 0), 4 * beside)
+    arrays = _scratch(sizes, (0, 0, 0), 4 * group)
     numbers = _numbers(step)
-    call(_loop(), "fill_wide", a, b, c, d.reshape(-1), sources, shape, forms, limits, numbers, arrays, odd)
-    return d[:, :rows, :columns], odd > 0
+    call(
+        _loop(), "fill_wide", a, b, c, d.reshape(-1), sources, shape, forms, limits, numbers, arrays, special
+    )
+    return d[:, :rows, :columns], special > 0
 
 
 def _up(size: int, multiple: int) -> int:
@@ -276,17 +235,17 @@ def _flat(codes: Array) -> Array:
 
 
 def _scratch(sizes: tuple[int, int, int], words: tuple[int, int, int], codes: int) -> tuple[Any, ...]:
-    """Arrays in which `loop.fill_plain` works, of this thread; it leaves what is zero there zero.
+    """Arrays in which `fused_loops.fill_plain` works, of this thread; it leaves what is zero there zero.
 
     Values of A, B and C in these sizes, the same as bits, and their exponents; words of A, B and C, the same
     and codes read-only, codes, and what belongs to a block.
     """
     loop = _loop()
-    key = (loop.BESIDE, sizes, words, codes)
+    key = (loop.GROUP, sizes, words, codes)
     if getattr(_kept, "key", None) == key:
         kept: tuple[Any, ...] = _kept.arrays
         return kept
-    block = 4 * loop.BESIDE
+    block = 4 * loop.GROUP
     values = tuple(np.zeros(size, dtype=np.float32) for size in sizes)
     rows = tuple(np.empty(size, dtype=np.uint32) for size in words)
     results = np.empty(codes, dtype=np.uint32)
@@ -302,8 +261,8 @@ def _scratch(sizes: tuple[int, int, int], words: tuple[int, int, int], codes: in
             np.empty(block, dtype=np.int16),
             np.empty(block, dtype=np.int32),
             np.empty(block, dtype=np.float64),
-            np.zeros(loop.BESIDE, dtype=np.uint16),
-            np.empty(loop.BESIDE, dtype=np.uint8),
+            np.zeros(loop.GROUP, dtype=np.uint16),
+            np.empty(loop.GROUP, dtype=np.uint8),
         ),
     )
     _kept.key, _kept.arrays = key, arrays
@@ -416,16 +375,16 @@ def _plain_words(
 ) -> Array:
     """Fill words of D for words of A, B and C; for which MMAs they do not count.
 
-    See `loop.fill_plain`.
+    See `fused_loops.fill_plain`.
     """
-    odd = np.zeros(count, dtype=np.uint8)
-    beside = _loop().BESIDE
+    special = np.zeros(count, dtype=np.uint8)
+    group = _loop().GROUP
     rows, columns, depth = tables.shape
     a, b, c = inputs
     arrays = _scratch(
-        (2 * depth * beside, columns * depth * beside, 4 * beside),
-        (a.order.words * beside, b.order.words * beside, c.order.words * beside),
-        rows * columns * beside,
+        (2 * depth * group, columns * depth * group, 4 * group),
+        (a.order.words * group, b.order.words * group, c.order.words * group),
+        rows * columns * group,
     )
     call(
         _loop(),
@@ -443,9 +402,9 @@ def _plain_words(
         tables.limits,
         _numbers(step),
         arrays,
-        odd,
+        special,
     )
-    return odd > 0
+    return special > 0
 
 
 class _Tables(NamedTuple):
@@ -460,9 +419,9 @@ class _Tables(NamedTuple):
 def _tables(
     words: tuple[_Words, _Words, _Words, _Words],
     shape: tuple[int, int, int],
-    dtypes: tuple[DType, DType, DType, DType],
+    dtypes: DTypes,
 ) -> _Tables:
-    """What `loop.fill_plain` is told: M and N are even, K is a multiple of 8."""
+    """What `fused_loops.fill_plain` is told: M and N are even, K is a multiple of 8."""
     _, columns, depth = shape
     even = _up(shape[0], 2), _up(columns, 2), _up(depth, 8)
     cells_a, cells_b, cells_c, cells_d = (each.cells for each in words)
@@ -476,7 +435,7 @@ def _tables(
         _sources(place, each.bits, float_type.bits, size)
         for place, each, float_type, size in zip(places, words, dtypes, sizes, strict=False)
     )
-    forms = [_open_form(float_type) for float_type in dtypes[:3]]
+    forms = [_decode_form(float_type) for float_type in dtypes[:3]]
     limits = [_limits(float_type, which < 2) for which, float_type in enumerate(dtypes[:3])]
     return _Tables(
         (a, b, c, _sources(np.arange(sizes[2])[:, None], (0,), dtypes[3].bits, sizes[2])),
@@ -488,10 +447,10 @@ def _tables(
 
 
 def _sources(places: Array, bits: tuple[int, ...], width: int, size: int) -> Array:
-    """For each place, where its word is [words, BESIDE] and how far its element is moved to the left."""
+    """For each place, where its word is [words, GROUP] and how far its element is moved to the left."""
     sources = np.full((size, 2), -1, dtype=np.int64)
     word, part = np.nonzero(places >= 0)
-    sources[places[word, part], 0] = word * _loop().BESIDE
+    sources[places[word, part], 0] = word * _loop().GROUP
     sources[places[word, part], 1] = 32 - width - np.array(bits)[part]
     return sources
 
@@ -503,8 +462,8 @@ def _in_blocks(cells: Array, columns: int) -> Array:
     return np.where(cells < 0, -1, 4 * block + row % 2 * 2 + column % 2)
 
 
-def _open_form(float_type: DType) -> tuple[Any, ...]:
-    """How `loop._open` opens elements of a type."""
+def _decode_form(float_type: DType) -> tuple[Any, ...]:
+    """How `fused_loops._decode` opens elements of a type."""
     exponent_bits, fraction_bits, bias = float_type.exponent_bits, float_type.fraction_bits, float_type.bias
     kept = (1 << exponent_bits + fraction_bits) - 1 << 23 - fraction_bits | 1 << 31
     return (
@@ -517,17 +476,17 @@ def _open_form(float_type: DType) -> tuple[Any, ...]:
 
 
 def _limits(float_type: DType, is_factor: bool) -> tuple[int, int]:
-    """The lowest exponent of what is not odd, and the least odd value, as `loop._open` has its peaks.
+    """The lowest exponent of what is not special, and the least special value, as peaks of `_decode` have it.
 
-    Odd are numbers that are not finite, and factors whose products float32 might not hold: from 2^51 on, and
-    below 2^-50.
+    Special are numbers that are not finite, and factors whose products float32 might not hold: from 2^51 on,
+    and below 2^-50.
     """
-    exponent_bits, fraction_bits, bias, _, special = _form(float_type)
+    exponent_bits, fraction_bits, bias, _, top_field = _form(float_type)
     lowest, highest = 1 - bias, (1 << exponent_bits) - 1 - bias  # of what has that field
     least = 2.0 ** (highest + 1)
-    if special == 2:
+    if top_field == 2:
         least = 2.0**highest
-    elif special == 1:
+    elif top_field == 1:
         least = (2.0 - 2.0**-fraction_bits) * 2.0**highest
     if is_factor and exponent_bits == 8:
         lowest, least = -50, 2.0**51
@@ -535,16 +494,16 @@ def _limits(float_type: DType, is_factor: bool) -> tuple[int, int]:
         return lowest, int(np.float32(least).view(np.uint32) >> 15)
 
 
-def _all_codes(codes: _Codes, step: FusedStep) -> Array:
-    """Codes of D, whatever A, B and C hold: see `loop.fill`."""
+def _all_codes(codes: FusedCodes, step: FusedStep) -> Array:
+    """Codes of D, whatever A, B and C hold: see `fused_loops.fill`."""
     a, b, c = (np.ascontiguousarray(x, dtype=np.uint32) for x in (codes.a, codes.b, codes.c))
-    there = (
-        np.zeros((0, 0, 0), dtype=np.bool_) if codes.stored is None else np.ascontiguousarray(codes.stored)
-    )
+    stored = np.zeros((0, 0, 0), dtype=np.bool_)  # all are
+    if codes.stored is not None:
+        stored = np.ascontiguousarray(codes.stored)
     d = np.empty(c.shape, dtype=np.uint32)
     forms = tuple(_form(float_type) for float_type in step.dtypes)
     scales = tuple(_scales(float_type) for float_type in step.dtypes[:3])
-    call(_loop(), "fill", a, b, c, there, d, forms, scales, *step.numbers, _powers(_loop().LOWEST))
+    call(_loop(), "fill", a, b, c, stored, d, forms, scales, *step.numbers, _powers(_loop().LOWEST))
     return d
 
 
@@ -561,17 +520,17 @@ def call(module: Any, name: str, *arguments: Any) -> None:
 
 
 def _form(float_type: DType) -> tuple[int, int, int, int, int]:
-    """Exponent bits, fraction bits, bias, ignored low bits.
+    """Exponent bits, fraction bits, bias, ignored low bits, and what the highest exponent field is for.
 
-    2 where the highest exponent is for infinities and NaN, 1 where one code is NaN.
+    That is 2 for infinities and NaN, 1 for numbers and one NaN, 0 for numbers alone.
     """
-    special = {"e4m3": 1, "e2m1": 0, "e2m3": 0, "e3m2": 0}.get(float_type.name, 2)
+    top_field = {"e4m3": 1, "e2m1": 0, "e2m3": 0, "e3m2": 0}.get(float_type.name, 2)
     return (
         float_type.exponent_bits,
         float_type.fraction_bits,
         float_type.bias,
         float_type.ignored_bits,
-        special,
+        top_field,
     )
 
 

@@ -33,9 +33,9 @@ _FEW_PARTS = 2  # for which no threads are started: that takes as long as one of
 def _loop() -> Any:
     """The module that numba compiles."""
     with held_back():
-        from . import repack_loop
+        from . import repack_loops
 
-    return repack_loop
+    return repack_loops
 
 
 class PlanRun:
@@ -232,7 +232,7 @@ def _join(codes: Array, bits: int, out: Array) -> None:
 
 @lru_cache(maxsize=8)
 def _compiled_moves(moves: ChunkMoves) -> tuple[Array, tuple[int, ...], Array, tuple[int, ...]]:
-    """`ChunkMoves` as `repack_loop.move` takes them."""
+    """`ChunkMoves` as `repack_loops.move` takes them."""
     distances = _loop().DISTANCES
     exchanges = [len(distances) * which + distances.index(bits) for which, bits in moves.exchanges]
     return moves.groups, moves.loads, np.array(exchanges, dtype=np.int64), moves.stores
@@ -275,7 +275,7 @@ def _convert_compiled(words: Array, out: Array, conversion: tuple[DType, DType],
 
 @lru_cache(maxsize=None)
 def _narrowing(target: DType) -> tuple[Any, ...]:
-    """What `repack_loop.narrow` is told of a type."""
+    """What `repack_loops.narrow` is told of a type."""
     return (
         np.uint32(128 - target.bias << 23),
         np.uint32(23 - target.fraction_bits),

@@ -10,9 +10,10 @@ import numpy as np
 from ...isa.dtypes import DType, dtype
 from ...isa.mma import MmaForm
 from ...isa.operands import Operands
-from ..compiled import WIDE, FusedStep, fused_registers, serves
+from ..compiled import WIDE, fused_registers, serves
 from ..element import Element, negated
-from ..fused_sum import Alignment, block_scaled_dot, convert_codes, fused_dot, round_sum
+from ..fused_step import Alignment, FusedCodes, FusedStep
+from ..fused_sum import block_scaled_dot, convert_codes, fused_dot, round_sum
 from ..steps import Product, Step, Term, add_up, convert, convert_step, result_lsb, stored_product
 from .base import Array, Codes, Rule, of_turns
 
@@ -81,11 +82,10 @@ class Fused(Rule):
             depth = self.depth if stored is None else 2 * self.depth  # half of A's columns are stored
         for k in range(0, columns, depth):
             part = slice(k, k + depth)
-            there = None if stored is None else stored[..., part]
+            present = None if stored is None else stored[..., part]
             shift = operands.modifiers.scale_input_d if k == 0 else 0
-            total = fused_dot(
-                a[..., part], codes.b[..., part, :], total, dtypes, self.alignment, there, codes.scales, shift
-            )
+            factors = FusedCodes(a[..., part], codes.b[..., part, :], total, present, codes.scales)
+            total = fused_dot(factors, FusedStep(dtypes, self.alignment), shift)
         d_codes = total if ins.d_type == inner.name else convert_codes(total, inner, ins.d.dtype)
         return d_codes.reshape(*d_codes.shape[:-3], *ins.d.shape) if ins.mma_count > 1 else d_codes
 
@@ -94,9 +94,9 @@ class Fused(Rule):
         step = self._compiled_step(operands)
         if step is None:
             return super().run(operands)
-        d, odd = fused_registers(operands, step)
-        if odd.size:
-            d[odd] = super().run(operands.select(odd))
+        d, special = fused_registers(operands, step)
+        if special.size:
+            d[special] = super().run(operands.select(special))
         return d
 
     def accumulate(self, operands: Operands) -> Array:
@@ -107,11 +107,11 @@ class Fused(Rule):
             return super().accumulate(operands)
         if step is None:
             return self._accumulate_codes(operands)
-        d, odd = fused_registers(operands, step)
-        if odd.size:
+        d, special = fused_registers(operands, step)
+        if special.size:
             c = operands.c
             for turn in range(len(d)):
-                d[turn, odd] = super().run(of_turns(operands, turn, c).select(odd))
+                d[turn, special] = super().run(of_turns(operands, turn, c).select(special))
                 c = d[turn]
         return d
 

@@ -10,6 +10,7 @@ import numpy as np
 from ...isa.dtypes import dtype
 from ...isa.operands import Operands
 from ..element import Element
+from ..fused_step import FusedCodes, FusedStep
 from ..fused_sum import fused_dot
 from ..steps import Step, add_step, convert, stored_product, stored_term
 from .base import Array, Codes, Rule
@@ -49,10 +50,10 @@ class EmulatedThroughF16(Rule):
         total: Array = np.zeros((a.shape[-2], b.shape[-1]), dtype=result.code_type)
         for half in (~upper, upper):
             if stored is None:
-                left, right, there = a[..., half], b[..., half, :], None
+                factors = FusedCodes(a[..., half], b[..., half, :], total)
             else:
-                left, right, there = np.where(half, a, 0), b, stored & half
-            total = fused_dot(left, right, total, dtypes, self.step.alignment, there)
+                factors = FusedCodes(np.where(half, a, 0), b, total, stored & half)
+            total = fused_dot(factors, FusedStep(dtypes, self.step.alignment))
         with np.errstate(invalid="ignore", over="ignore"):
             added = result.decode(total) + result.decode(codes.c)
         nan = result.code_type(0x7FFF if result.bits == 16 else 0x7FFFFFFF)

@@ -17,7 +17,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, models, register_model
 
-from .loop import compiled
+from .fused_loops import compiled
 
 __all__ = [
     "DISTANCES",

@@ -1,4 +1,4 @@
-"""What numba compiles; imported only where it is wanted.
+"""The loops of the fused sum that numba compiles; imported only where they are wanted.
 
 Numba keeps the result on disk, so that a machine compiles it once; where it cannot, each process compiles.
 """
@@ -19,7 +19,7 @@ from numba.extending import intrinsic
 
 __all__ = [
     "ABSENT",
-    "BESIDE",
+    "GROUP",
     "LOWEST",
     "compile_without_cache",
     "compiled",
@@ -33,7 +33,7 @@ if config.DISABLE_JIT:  # for debuggers and coverage: NumPy is faster than this 
 
 ABSENT = -4096  # exponent of a zero: it takes no part in the alignment
 LOWEST = -1022  # powers[i] is 2 ** (i + LOWEST)
-BESIDE = 64  # MMAs that vector instructions take side by side: their values stay in cache
+GROUP = 64  # MMAs, or columns, that vector instructions take side by side: their values stay in cache
 
 _index, _half, _word, _float = np.uint64, np.int16, np.uint32, np.float32
 _options = {}  # of each compiled function, by its name: the names of its module, and what numba is told
@@ -79,18 +79,18 @@ def compile_without_cache():
 
 
 @_inner
-def opened(code, form, scale):
-    """Value, exponent, sign, and 1 (infinite), 2 (NaN), 4 (zero) or 0 of a code.
+def decoded(code, form, scale):
+    """Value, exponent, sign and category of a code: 1 (infinite), 2 (NaN), 4 (zero) or 0.
 
     What is not finite has the value 0.
     """
-    exponent_bits, fraction_bits, bias, ignored, special = form
+    exponent_bits, fraction_bits, bias, ignored, top_field = form
     code = np.int64(code) >> ignored
     field = code >> fraction_bits & ((1 << exponent_bits) - 1)
     fraction = code & ((1 << fraction_bits) - 1)
     negative = code >> (fraction_bits + exponent_bits) & 1
-    if special and field == (1 << exponent_bits) - 1:
-        if special == 2:
+    if top_field and field == (1 << exponent_bits) - 1:
+        if top_field == 2:
             return 0.0, ABSENT, negative, 1 if fraction == 0 else 2
         if fraction == (1 << fraction_bits) - 1:
             return 0.0, ABSENT, negative, 2
@@ -126,20 +126,20 @@ def _code_of(value, form, kept, nearest):
 
 
 @_inner
-def _odd_code(a_masks, b_masks, stored, negative, kind, d_form):
+def _special_code(a_masks, b_masks, present, negative, category, d_form):
     """Code of an infinity or NaN that a sum comes to, or -1 where it is finite.
 
-    Negative and kind are those of C.
+    Masks are over k; `present` has the elements of A that are stored. `negative` and `category` are C's.
     """
     none = np.uint64(0)
     a_negative, a_inf, a_nan, a_zero = a_masks
     b_negative, b_inf, b_nan, b_zero = b_masks[0], b_masks[1], b_masks[2], b_masks[3]
-    infinite, signs = (a_inf | b_inf) & stored, a_negative ^ b_negative
-    invalid = a_nan | b_nan & stored | a_inf & b_zero | a_zero & b_inf
-    up = infinite & ~signs != none or (kind == 1 and negative == 0)
-    down = infinite & signs != none or (kind == 1 and negative != 0)
+    infinite, signs = (a_inf | b_inf) & present, a_negative ^ b_negative
+    invalid = a_nan | b_nan & present | a_inf & b_zero | a_zero & b_inf
+    up = infinite & ~signs != none or (category == 1 and negative == 0)
+    down = infinite & signs != none or (category == 1 and negative != 0)
     infinity = ((1 << d_form[0]) - 1) << d_form[1]
-    if invalid != none or kind == 2 or (up and down):
+    if invalid != none or category == 2 or (up and down):
         return infinity | (1 << d_form[1]) - 1
     if up or down:
         return infinity | (1 << d_form[0] + d_form[1] if down else 0)
@@ -147,59 +147,59 @@ def _odd_code(a_masks, b_masks, stored, negative, kind, d_form):
 
 
 @compiled(nogil=True, error_model="numpy", no_cfunc_wrapper=True)
-def fill(a, b, c, there, d, forms, scales, fraction_bits, floor, kept, nearest, powers):
+def fill(a, b, c, stored, d, forms, scales, fraction_bits, floor, kept, nearest, powers):
     """Fill d with codes for codes a [count, M, K], b [count, K, N], c [count, M, N].
 
     Forms and scales are those of `compiled`.
 
-    `there` [count, M, K] says which elements of A are stored; empty where all are.
+    `stored` [count, M, K] says which elements of A are stored; empty where all are.
     """
     a_form, b_form, c_form, d_form = forms
     a_scale, b_scale, c_scale = scales
     count, rows, depth = a.shape
-    columns, all_there = b.shape[2], there.size == 0
+    columns, all_stored = b.shape[2], stored.size == 0
     one, none = np.uint64(1), np.uint64(0)
     a_value, a_exp = np.empty(depth), np.empty(depth, np.int32)
     b_value, b_exp = np.empty((depth, columns)), np.empty((depth, columns), np.int32)
     b_masks = np.zeros((columns, 4), np.uint64)  # over k: negative, infinite, NaN, zero
-    c_sign, c_kind = np.empty(columns, np.int64), np.empty(columns, np.int64)
+    c_sign, c_category = np.empty(columns, np.int64), np.empty(columns, np.int64)
     top, scale, total = np.empty(columns, np.int32), np.empty(columns), np.empty(columns)
     for i in range(count):
         b_masks[:] = none
-        b_odd = np.int64(0)
+        b_special = np.int64(0)
         for k in range(depth):
             for n in range(columns):
-                b_value[k, n], b_exp[k, n], negative, kind = opened(b[i, k, n], b_form, b_scale)
-                b_odd |= kind & 3
+                b_value[k, n], b_exp[k, n], negative, category = decoded(b[i, k, n], b_form, b_scale)
+                b_special |= category & 3
                 b_masks[n, 0] |= np.uint64(negative) << np.uint64(k)
-                if kind:
-                    b_masks[n, 1 + (kind >> 1)] |= one << np.uint64(k)
+                if category:
+                    b_masks[n, 1 + (category >> 1)] |= one << np.uint64(k)
         for m in range(rows):
-            stored = negatives = infinite = nan = zeros = none
-            odd = b_odd
+            present = negatives = infinite = nan = zeros = none
+            special = b_special
             for k in range(depth):
-                if not all_there and not there[i, m, k]:
+                if not all_stored and not stored[i, m, k]:
                     a_value[k], a_exp[k] = 0.0, ABSENT
                     continue
                 bit = one << np.uint64(k)
-                a_value[k], a_exp[k], negative, kind = opened(a[i, m, k], a_form, a_scale)
-                stored |= bit
+                a_value[k], a_exp[k], negative, category = decoded(a[i, m, k], a_form, a_scale)
+                present |= bit
                 negatives |= np.uint64(negative) << np.uint64(k)
-                if kind:
-                    odd |= kind & 3
-                    infinite |= bit if kind == 1 else none
-                    nan |= bit if kind == 2 else none
-                    zeros |= bit if kind == 4 else none
+                if category:
+                    special |= category & 3
+                    infinite |= bit if category == 1 else none
+                    nan |= bit if category == 2 else none
+                    zeros |= bit if category == 4 else none
             for n in range(columns):
-                total[n], exponent, c_sign[n], c_kind[n] = opened(c[i, m, n], c_form, c_scale)
-                odd |= c_kind[n] & 3
+                total[n], exponent, c_sign[n], c_category[n] = decoded(c[i, m, n], c_form, c_scale)
+                special |= c_category[n] & 3
                 top[n] = max(exponent, floor)
             for k in range(depth):
                 exponent = a_exp[k]
                 if exponent != ABSENT:
                     for n in range(columns):
-                        found = np.int32(exponent + b_exp[k, n])
-                        top[n] = found if found > top[n] else top[n]
+                        power = np.int32(exponent + b_exp[k, n])
+                        top[n] = power if power > top[n] else top[n]
             for n in range(columns):
                 scale[n] = powers[fraction_bits - top[n] - LOWEST]
                 total[n] = np.trunc(total[n] * scale[n])
@@ -212,17 +212,17 @@ def fill(a, b, c, there, d, forms, scales, fraction_bits, floor, kept, nearest, 
                 d[i, m, n] = _code_of(
                     total[n] * powers[top[n] - fraction_bits - LOWEST], d_form, kept, nearest
                 )
-            if odd:
+            if special:
                 a_masks = (negatives, infinite, nan, zeros)
                 for n in range(columns):
-                    code = _odd_code(a_masks, b_masks[n], stored, c_sign[n], c_kind[n], d_form)
+                    code = _special_code(a_masks, b_masks[n], present, c_sign[n], c_category[n], d_form)
                     if code >= 0:
                         d[i, m, n] = code
 
 
 # -- most numbers, with vector instructions ------------------------------------------------------------------
 #
-# BESIDE MMAs, or columns, stand side by side, in flat arrays [..., BESIDE]; products are float32 that hold
+# GROUP MMAs, or columns, stand side by side, in flat arrays [..., GROUP]; products are float32 that hold
 # them exactly, sums are integers. Four elements of D make a block: two rows and two columns, or four rows of
 # columns side by side. All lengths and distances in the innermost loops are constants, types are named again
 # after each operation (numba would go on with 64 bits), and indices are unsigned (others may count from the
@@ -244,8 +244,8 @@ def _transpose(typing, source, sources, target, targets):
                 start = builder.gep(data, [builder.extract_value(starts, number)])
                 yield builder.bitcast(start, vector.as_pointer())
 
-        def interleaved(one, other, lanes):
-            return builder.shuffle_vector(one, other, ir.Constant(vector, lanes))
+        def interleaved(first, second, lanes):
+            return builder.shuffle_vector(first, second, ir.Constant(vector, lanes))
 
         w, x, y, z = (builder.load(place, align=4) for place in places(source, arguments[0], arguments[1]))
         low = interleaved(w, x, [0, 4, 1, 5]), interleaved(y, z, [0, 4, 1, 5])
@@ -270,7 +270,7 @@ def _four(start, step):
 
 
 @_inner
-def _put_beside(words, turn, first, count, order, rows):
+def _gather_words(words, turn, first, count, order, rows):
     """rows[w, i] = word w of MMA first + i of a turn; `order` says where that is: see `compiled._Order`."""
     step, apart, distance, size, turns = order
     whole, most = count - count % 4, size - size % 4
@@ -278,15 +278,15 @@ def _put_beside(words, turn, first, count, order, rows):
         start = turn * turns + first * step + number * distance
         for i in range(0, whole, 4):
             for j in range(0, most, 4):
-                targets = _four((j * apart + number) * BESIDE + i, apart * BESIDE)
+                targets = _four((j * apart + number) * GROUP + i, apart * GROUP)
                 _transpose(words, _four(start + i * step + j, step), rows, targets)
         for i in range(count):
             for j in range(most if i < whole else 0, size):
-                rows[_index((j * apart + number) * BESIDE + i)] = words[_index(start + i * step + j)]
+                rows[_index((j * apart + number) * GROUP + i)] = words[_index(start + i * step + j)]
 
 
 @_inner
-def _put_apart(rows, places, turn, first, count, order, words):
+def _scatter_words(rows, places, turn, first, count, order, words):
     """The opposite: word w of MMA first + i of a turn = rows[places[w, 0], i]."""
     step, apart, distance, size, turns = order
     whole, most = count - count % 4, size - size % 4
@@ -295,16 +295,16 @@ def _put_apart(rows, places, turn, first, count, order, words):
         for i in range(0, whole, 4):
             for j in range(0, most, 4):
                 sources = (
-                    _index(places[j * apart + number, 0] * BESIDE + i),
-                    _index(places[(j + 1) * apart + number, 0] * BESIDE + i),
-                    _index(places[(j + 2) * apart + number, 0] * BESIDE + i),
-                    _index(places[(j + 3) * apart + number, 0] * BESIDE + i),
+                    _index(places[j * apart + number, 0] * GROUP + i),
+                    _index(places[(j + 1) * apart + number, 0] * GROUP + i),
+                    _index(places[(j + 2) * apart + number, 0] * GROUP + i),
+                    _index(places[(j + 3) * apart + number, 0] * GROUP + i),
                 )
                 _transpose(rows, sources, words, _four(start + i * step + j, step))
         for i in range(count):
             for j in range(most if i < whole else 0, size):
                 place = places[j * apart + number, 0]
-                words[_index(start + i * step + j)] = rows[_index(place * BESIDE + i)]
+                words[_index(start + i * step + j)] = rows[_index(place * GROUP + i)]
 
 
 @_inner
@@ -312,16 +312,16 @@ def _values(rows, start, left, right, kept, factor, values, at):
     """Values of one element of each word: a function of its own, so that LLVM sees how narrow they are."""
     left &= _word(31)
     right &= np.int32(31)
-    for i in range(BESIDE):
+    for i in range(GROUP):
         moved = np.int32(_word(rows[start + _index(i)] << left)) >> right
         values[at + _index(i)] = _float(_word(_word(moved) & kept).view(_float) * factor)
 
 
 @_inner
-def _open(rows, base, sources, first, last, form, limits, values, codes, exponents, peaks, flags):
-    """Values and exponents [..., BESIDE] of elements, from the first to the last.
+def _decode(rows, base, sources, first, last, form, limits, values, codes, exponents, peaks, flags):
+    """Values and exponents [..., GROUP] of elements, from the first to the last.
 
-    Element e of BESIDE MMAs is in the words from `base + sources[e, 0]` on, where it has to be moved to the
+    Element e of GROUP MMAs is in the words from `base + sources[e, 0]` on, where it has to be moved to the
     left by `sources[e, 1]` for its sign to be that of a float32. `form`: how far back its exponent goes,
     which bits belong to it, what float32 makes too little of it, the lowest exponent, and whether a value
     needs both halves of a float32. Peaks become the largest values so far, as upper halves of float32
@@ -332,22 +332,22 @@ def _open(rows, base, sources, first, last, form, limits, values, codes, exponen
     for element in range(first, last):
         if sources[element, 0] < 0:
             continue  # K is padded
-        start, at = _index(base + sources[element, 0]), _index((element - first) * BESIDE)
+        start, at = _index(base + sources[element, 0]), _index((element - first) * GROUP)
         _values(rows, start, _word(sources[element, 1]), right, kept, factor, values, at)
         if full:
-            for i in range(BESIDE):
+            for i in range(GROUP):
                 whole = _word(codes[at + _index(i)] << _word(1))
                 power = max(np.int32(np.int32(_word(whole >> _word(24))) - np.int32(127)), np.int32(least))
                 exponents[at + _index(i)] = _half(np.int32(ABSENT) if whole == _word(0) else power)
                 peaks[i] = max(peaks[i], np.uint16(_word(whole >> _word(16))))
         else:
-            for i in range(BESIDE):
+            for i in range(GROUP):
                 size = np.uint16(np.uint16(_word(codes[at + _index(i)] >> _word(16))) << np.uint16(1))
                 power = max(_half(_half(np.uint16(size >> np.uint16(8))) - _half(127)), least)
                 exponents[at + _index(i)] = _half(ABSENT) if size == np.uint16(0) else power
                 peaks[i] = max(peaks[i], size)
         if limits[0] > lowest:
-            for i in range(BESIDE):
+            for i in range(GROUP):
                 exponent = exponents[at + _index(i)]
                 flags[i] |= np.uint8((exponent < lowest_allowed) & (exponent != _half(ABSENT)))
 
@@ -356,7 +356,7 @@ def _open(rows, base, sources, first, last, form, limits, values, codes, exponen
 def _flag_peaks(peaks, limit, flags):
     """Where a peak reaches the limit; how many are not flagged. Peaks begin anew."""
     left = 0
-    for i in range(BESIDE):
+    for i in range(GROUP):
         flags[i] |= np.uint8(peaks[i] >= np.uint16(limit))
         left += np.int64(flags[i] == np.uint8(0))
         peaks[i] = 0
@@ -366,20 +366,20 @@ def _flag_peaks(peaks, limit, flags):
 @_inner
 def _begin(c_exp, floor, top):
     """Exponents of a block to begin with."""
-    for i in range(4 * BESIDE):
+    for i in range(4 * GROUP):
         top[i] = max(c_exp[i], floor)
 
 
 @_inner
 def _highest(x, y, row, column, step, top):
     """Exponents of eight products for each of two rows of x and columns of y, `step` apart."""
-    r, s, t, u = _index(BESIDE), _index(2 * BESIDE), _index(3 * BESIDE), _index(step * BESIDE)
-    row, column = _index(row * BESIDE), _index(column * BESIDE)
-    for number in range(BESIDE):
+    r, s, t, u = _index(GROUP), _index(2 * GROUP), _index(3 * GROUP), _index(step * GROUP)
+    row, column = _index(row * GROUP), _index(column * GROUP)
+    for number in range(GROUP):
         i = _index(number)
         top0, top1, top2, top3 = top[i], top[i + r], top[i + s], top[i + t]
         for k in range(8):
-            a, b = row + i + _index(k * BESIDE), column + i + _index(k * BESIDE)
+            a, b = row + i + _index(k * GROUP), column + i + _index(k * GROUP)
             x0, x1, y0, y1 = x[a], x[a + u], y[b], y[b + u]
             top0, top1 = max(top0, _half(x0 + y0)), max(top1, _half(x0 + y1))
             top2, top3 = max(top2, _half(x1 + y0)), max(top3, _half(x1 + y1))
@@ -394,15 +394,15 @@ def _align(top, c, c_exp, fraction_bits, scale, total, part, flags):
     not matter.
     """
     lowest = _half(fraction_bits - 126)
-    r, s, t = _index(BESIDE), _index(2 * BESIDE), _index(3 * BESIDE)
-    for i in range(4 * BESIDE):
+    r, s, t = _index(GROUP), _index(2 * GROUP), _index(3 * GROUP)
+    for i in range(4 * GROUP):
         power = min(np.int32(np.int32(fraction_bits) - np.int32(top[i])), np.int32(126))
         by = _word(_word(np.int32(127) + power) << _word(23)).view(_float)
         scale[i] = by
         total[i] = np.float64(np.int32(c[i] * by))
         part[i] = 0
     if flags.size:
-        for number in range(BESIDE):
+        for number in range(GROUP):
             i = _index(number)
             tiny0 = (top[i] < lowest) & (c_exp[i] != _half(ABSENT))
             tiny1 = (top[i + r] < lowest) & (c_exp[i + r] != _half(ABSENT))
@@ -414,14 +414,14 @@ def _align(top, c, c_exp, fraction_bits, scale, total, part, flags):
 @_inner
 def _add_products(x, y, row, column, step, scale, part):
     """Eight products, truncated, are added for each of two rows of x and columns of y, `step` apart."""
-    r, s, t, u = _index(BESIDE), _index(2 * BESIDE), _index(3 * BESIDE), _index(step * BESIDE)
-    row, column = _index(row * BESIDE), _index(column * BESIDE)
-    for number in range(BESIDE):
+    r, s, t, u = _index(GROUP), _index(2 * GROUP), _index(3 * GROUP), _index(step * GROUP)
+    row, column = _index(row * GROUP), _index(column * GROUP)
+    for number in range(GROUP):
         i = _index(number)
         scale0, scale1, scale2, scale3 = scale[i], scale[i + r], scale[i + s], scale[i + t]
         part0, part1, part2, part3 = part[i], part[i + r], part[i + s], part[i + t]
         for k in range(8):
-            a, b = row + i + _index(k * BESIDE), column + i + _index(k * BESIDE)
+            a, b = row + i + _index(k * GROUP), column + i + _index(k * GROUP)
             x0, x1, y0, y1 = x[a], x[a + u], y[b], y[b + u]
             part0 = np.int32(part0 + np.int32(x0 * y0 * scale0))
             part1 = np.int32(part1 + np.int32(x0 * y1 * scale1))
@@ -432,7 +432,7 @@ def _add_products(x, y, row, column, step, scale, part):
 
 @_inner
 def _add_part(part, total):
-    for i in range(4 * BESIDE):
+    for i in range(4 * GROUP):
         total[i] += np.float64(part[i])
         part[i] = 0
 
@@ -440,21 +440,21 @@ def _add_part(part, total):
 @_inner
 def _truncated_codes(total, scale, kept, codes, at):
     """f32, cut to `kept` bits of fraction; no result is subnormal, since no scale is above 2^126."""
-    at, cut = _index(at * BESIDE), ~((np.int64(1) << (52 - kept)) - 1)
-    for i in range(4 * BESIDE):
-        held = np.int64(np.float64(total[i]).view(np.int64) & cut).view(np.float64)
+    at, cut = _index(at * GROUP), ~((np.int64(1) << (52 - kept)) - 1)
+    for i in range(4 * GROUP):
+        truncated = np.int64(np.float64(total[i]).view(np.int64) & cut).view(np.float64)
         grain = _word(_word(0x7F000000) - _float(scale[i]).view(_word)).view(_float)
-        codes[at + _index(i)] = _float(_float(held) * grain).view(_word)
+        codes[at + _index(i)] = _float(_float(truncated) * grain).view(_word)
 
 
 @_inner
 def _nearest_codes(total, scale, codes, at):
-    """f16, to nearest even; by way of a float32 whose last bit says whether anything was cut off."""
-    at, rest = _index(at * BESIDE), (np.int64(1) << 29) - 1
-    for i in range(4 * BESIDE):
+    """f16, to nearest even, from a float32 whose last bit says whether anything was cut off."""
+    at, rest = _index(at * GROUP), (np.int64(1) << 29) - 1
+    for i in range(4 * GROUP):
         bits = np.float64(total[i]).view(np.int64)
-        held = _float(np.int64(bits & ~rest).view(np.float64)).view(_word)
-        sticky = _word(held | _word(bits & rest != 0)).view(_float)
+        truncated = _float(np.int64(bits & ~rest).view(np.float64)).view(_word)
+        sticky = _word(truncated | _word(bits & rest != 0)).view(_float)
         grain = _word(_word(0x7F000000) - _float(scale[i]).view(_word)).view(_float)
         code = _float(sticky * grain).view(_word)
         size = _word(code & _word(0x7FFFFFFF))
@@ -469,57 +469,57 @@ def _nearest_codes(total, scale, codes, at):
 
 
 @_inner
-def _close_words(codes, places, lefts, turn, first, count, order, words):
-    """Words from codes [..., BESIDE], which change: `places[j, p]` is that of element p of word j."""
+def _pack_words(codes, places, lefts, turn, first, count, order, words):
+    """Words from codes [..., GROUP], which change: `places[j, p]` is that of element p of word j."""
     size, parts = places.shape
     for p in range(1, parts):
         left = lefts[p] & _word(31)
         for j in range(size):
-            low, high = _index(places[j, 0] * BESIDE), _index(places[j, p] * BESIDE)
-            for i in range(BESIDE):
+            low, high = _index(places[j, 0] * GROUP), _index(places[j, p] * GROUP)
+            for i in range(GROUP):
                 codes[low + _index(i)] = _word(
                     codes[low + _index(i)] | _word(codes[high + _index(i)] << left)
                 )
-    _put_apart(codes, places, turn, first, count, order, words)
+    _scatter_words(codes, places, turn, first, count, order, words)
 
 
 @compiled(nogil=True, error_model="numpy", no_cfunc_wrapper=True)
-def fill_plain(a, b, c, d, turns, orders, sources, places, shape, forms, limits, numbers, arrays, odd):
+def fill_plain(a, b, c, d, turns, orders, sources, places, shape, forms, limits, numbers, arrays, special):
     """`fill` for most numbers, from words to words: a, b, c, d [MMAs * words], in their `orders`.
 
     There are several turns, each with its own A, B and D; D of one is C of the next. `sources` say where
-    `_open` finds the elements of [M, K], [N, K] and [blocks of M and N], and where those of C are in the
+    `_decode` finds the elements of [M, K], [N, K] and [blocks of M and N], and where those of C are in the
     codes of the turn before; `places` and the last of `forms` where D's elements go. M and N are even, K a
     multiple of 8. `numbers`: see `FusedStep`, and how many products integers hold. `arrays`: see
     `compiled._scratch`. An MMA with numbers that are infinite, NaN or beyond the range in which float32 holds
-    their products, by its `limits`, is set in `odd` [MMAs]; `fill` must compute it in all turns.
+    their products, by its `limits`, is set in `special` [MMAs]; `fill` must compute it in all turns.
     """
     fraction_bits, floor, kept, nearest, together = numbers
     rows, columns, depth = shape
     (a_value, b_value, c_value), (a_code, b_code, c_code), (a_exp, b_exp, c_exp), rest = arrays
     (a_rows, b_rows, c_rows), (of_a, of_b, of_c, of_d), codes, scale, top, part, total, peaks, flags = rest
     tiny = flags if floor < fraction_bits - 126 else flags[:0]
-    for first in range(0, odd.size, BESIDE):
-        count = min(BESIDE, odd.size - first)
-        for i in range(BESIDE):
+    for first in range(0, special.size, GROUP):
+        count = min(GROUP, special.size - first)
+        for i in range(GROUP):
             flags[i] = np.uint8(i >= count)
-        _put_beside(c, 0, first, count, orders[2], c_rows)
+        _gather_words(c, 0, first, count, orders[2], c_rows)
         start, source = of_c, sources[2]
         for turn in range(turns):
-            _put_beside(b, turn, first, count, orders[1], b_rows)
-            _open(of_b, 0, sources[1], 0, columns * depth, forms[1], limits[1],
+            _gather_words(b, turn, first, count, orders[1], b_rows)
+            _decode(of_b, 0, sources[1], 0, columns * depth, forms[1], limits[1],
                   b_value, b_code, b_exp, peaks, flags)  # fmt: skip
             left = _flag_peaks(peaks, limits[1][1], flags)
-            _put_beside(a, turn, first, count, orders[0], a_rows)
+            _gather_words(a, turn, first, count, orders[0], a_rows)
             at = 0
             for m in range(0, rows, 2):
-                _open(of_a, 0, sources[0], m * depth, (m + 2) * depth, forms[0], limits[0],
+                _decode(of_a, 0, sources[0], m * depth, (m + 2) * depth, forms[0], limits[0],
                       a_value, a_code, a_exp, peaks, flags)  # fmt: skip
                 left = _flag_peaks(peaks, limits[0][1], flags)
                 if left == 0:
                     break
                 for column in range(0, columns * depth, 2 * depth):
-                    _open(start, 0, source, at, at + 4, forms[2], limits[2],
+                    _decode(start, 0, source, at, at + 4, forms[2], limits[2],
                           c_value, c_code, c_exp, peaks, flags)  # fmt: skip
                     _begin(c_exp, _half(floor), top)
                     for k in range(0, depth, 8):
@@ -538,22 +538,22 @@ def fill_plain(a, b, c, d, turns, orders, sources, places, shape, forms, limits,
                 left = _flag_peaks(peaks, limits[2][1], flags)
             if left == 0:
                 break
-            _close_words(codes, places, forms[3], turn, first, count, orders[3], d)
+            _pack_words(codes, places, forms[3], turn, first, count, orders[3], d)
             start, source = of_d, sources[3]
         for i in range(count):
-            odd[first + i] = flags[i]
+            special[first + i] = flags[i]
 
 
 @_inner
 def _highest_of_rows(x, row, step, y, column, top):
     """`_highest` for four rows of x, `step` apart, in each of which all have one x."""
-    r, s, t, u = _index(BESIDE), _index(2 * BESIDE), _index(3 * BESIDE), _index(step)
-    row, column = _index(row), _index(column * BESIDE)
-    for number in range(BESIDE):
+    r, s, t, u = _index(GROUP), _index(2 * GROUP), _index(3 * GROUP), _index(step)
+    row, column = _index(row), _index(column * GROUP)
+    for number in range(GROUP):
         i = _index(number)
         top0, top1, top2, top3 = top[i], top[i + r], top[i + s], top[i + t]
         for k in range(8):
-            a, yk = row + _index(k), y[column + i + _index(k * BESIDE)]
+            a, yk = row + _index(k), y[column + i + _index(k * GROUP)]
             top0, top1 = max(top0, _half(x[a] + yk)), max(top1, _half(x[a + u] + yk))
             top2, top3 = max(top2, _half(x[a + u + u] + yk)), max(top3, _half(x[a + u + u + u] + yk))
         top[i], top[i + r], top[i + s], top[i + t] = top0, top1, top2, top3
@@ -562,14 +562,14 @@ def _highest_of_rows(x, row, step, y, column, top):
 @_inner
 def _add_products_of_rows(x, row, step, y, column, scale, part):
     """`_add_products` for four rows of x, `step` apart, in each of which all have one x."""
-    r, s, t, u = _index(BESIDE), _index(2 * BESIDE), _index(3 * BESIDE), _index(step)
-    row, column = _index(row), _index(column * BESIDE)
-    for number in range(BESIDE):
+    r, s, t, u = _index(GROUP), _index(2 * GROUP), _index(3 * GROUP), _index(step)
+    row, column = _index(row), _index(column * GROUP)
+    for number in range(GROUP):
         i = _index(number)
         scale0, scale1, scale2, scale3 = scale[i], scale[i + r], scale[i + s], scale[i + t]
         part0, part1, part2, part3 = part[i], part[i + r], part[i + s], part[i + t]
         for k in range(8):
-            a, yk = row + _index(k), y[column + i + _index(k * BESIDE)]
+            a, yk = row + _index(k), y[column + i + _index(k * GROUP)]
             part0 = np.int32(part0 + np.int32(x[a] * yk * scale0))
             part1 = np.int32(part1 + np.int32(x[a + u] * yk * scale1))
             part2 = np.int32(part2 + np.int32(x[a + u + u] * yk * scale2))
@@ -578,34 +578,34 @@ def _add_products_of_rows(x, row, step, y, column, scale, part):
 
 
 @compiled(nogil=True, error_model="numpy", no_cfunc_wrapper=True)
-def fill_wide(a, b, c, d, sources, shape, forms, limits, numbers, arrays, odd):
+def fill_wide(a, b, c, d, sources, shape, forms, limits, numbers, arrays, special):
     """`fill_plain` for many columns, which stand side by side instead of MMAs.
 
     Codes a [count * M * K], b [count * K * N], c and d [count * M * N]; M and K are multiples of 8, N of
-    BESIDE.
+    GROUP.
     """
     fraction_bits, floor, kept, nearest, together = numbers
     rows, columns, depth = shape
     (a_value, b_value, c_value), (a_code, b_code, c_code), (a_exp, b_exp, c_exp), rest = arrays
     _, _, codes, scale, top, part, total, peaks, flags = rest
     tiny = flags if floor < fraction_bits - 126 else flags[:0]
-    groups = columns // BESIDE
-    for number in range(odd.size):
-        for i in range(BESIDE):
+    groups = columns // GROUP
+    for number in range(special.size):
+        for i in range(GROUP):
             flags[i] = 0
-        _open(a, number * rows * depth, sources[0], 0, rows * depth // BESIDE, forms[0], limits[0],
+        _decode(a, number * rows * depth, sources[0], 0, rows * depth // GROUP, forms[0], limits[0],
               a_value, a_code, a_exp, peaks, flags)  # fmt: skip
         left = _flag_peaks(peaks, limits[0][1], flags)
-        _open(b, number * depth * columns, sources[1], 0, depth * groups, forms[1], limits[1],
+        _decode(b, number * depth * columns, sources[1], 0, depth * groups, forms[1], limits[1],
               b_value, b_code, b_exp, peaks, flags)  # fmt: skip
         left = _flag_peaks(peaks, limits[1][1], flags)
-        odd[number] = left < BESIDE
-        if left < BESIDE:
+        special[number] = left < GROUP
+        if left < GROUP:
             continue
         for m in range(0, rows, 4):
             for group in range(groups):
-                start = (number * rows + m) * columns + group * BESIDE
-                _open(c, start, sources[2], 0, 4, forms[2], limits[2], c_value, c_code, c_exp, peaks, flags)
+                start = (number * rows + m) * columns + group * GROUP
+                _decode(c, start, sources[2], 0, 4, forms[2], limits[2], c_value, c_code, c_exp, peaks, flags)
                 _begin(c_exp, _half(floor), top)
                 for k in range(0, depth, 8):
                     _highest_of_rows(a_exp, m * depth + k, depth, b_exp, group * depth + k, top)
@@ -622,8 +622,8 @@ def fill_wide(a, b, c, d, sources, shape, forms, limits, numbers, arrays, odd):
                 else:
                     _truncated_codes(total, scale, kept, codes, 0)
                 for row in range(4):
-                    target, source = _index(start + row * columns), _index(row * BESIDE)
-                    for i in range(BESIDE):
+                    target, source = _index(start + row * columns), _index(row * GROUP)
+                    for i in range(GROUP):
                         d[target + _index(i)] = codes[source + _index(i)]
         left = _flag_peaks(peaks, limits[2][1], flags)
-        odd[number] = left < BESIDE
+        special[number] = left < GROUP
