@@ -17,8 +17,7 @@ from ...numerics.scalar.video import as_the_manual_says
 from ..ptx import Instruction, Operand, Pair, Register, Selected, Sink, Symbol, Vector, type_bits
 from ..ptx.contraction import Contraction
 from ..ptx.modifiers import Modified
-from .frames import Frame, Step
-from .machine import Machine
+from .machine import Frame, Machine, Step
 from .operands import Builder, Context, Read, Write, check_type, reader, readers, unsupported, writer
 from .threads import UNSIGNED, Threads
 

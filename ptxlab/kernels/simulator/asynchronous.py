@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 from ...errors import PtxlabError
 from ...memory import Im2colMap, TensorMap
 from ..ptx import Address, Immediate, Instruction, Operand, Sink, plain_name, type_bits
-from .frames import Frame, Step
 from .loads import BUILDERS as LOADS
 from .loads import combination, space_of
-from .machine import Machine
+from .machine import Frame, Machine, Step
 from .memory import RANK_SHIFT, SHARED_WINDOW, rounds
 from .operands import Builder, Context, Read, address, items_of, reader, readers, unsupported, writer
 from .tensor_copies import Boxes, load_boxes, store_boxes

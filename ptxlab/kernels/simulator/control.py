@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from ...errors import PtxlabError
 from ..ptx import Instruction, LabelTarget, OperandList, Symbol, Targets, Variable
-from .frames import Frame, Step
-from .machine import Machine, Reduction
+from .machine import Frame, Machine, Reduction, Step
 from .operands import Builder, Context, Write, reader, unsupported, writer
 from .printing import formatted
 from .threads import Threads

@@ -13,9 +13,8 @@ from ..ptx.contraction import contractions
 from ..ptx.dataflow import constants, repeated
 from ..ptx.modifiers import modified_selections
 from . import arithmetic, asynchronous, control, loads, matrices, tensor, tensormaps, warps, wgmma
-from .frames import Frame, Program, Step
 from .legality import check_legal
-from .machine import Machine
+from .machine import Frame, Machine, Program, Step
 from .memory import GLOBAL_START, SHARED_START, Buffer
 from .operands import Builder, Context, IllegalError
 from .threads import UNSIGNED, Threads

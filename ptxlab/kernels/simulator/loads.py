@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from ...errors import PtxlabError
 from ...numerics.scalar import operation
 from ..ptx import Address, Immediate, Instruction, Operand, Sink, Symbol, Vector, type_bits
-from .frames import Frame, Step
-from .machine import Machine
+from .machine import Frame, Machine, Step
 from .memory import LOCAL_WINDOW, RANK_SHIFT, SHARED_WINDOW
 from .operands import Builder, Context, address, items_of, reader, readers, unsupported, writer, writers
 from .threads import UNSIGNED, Threads

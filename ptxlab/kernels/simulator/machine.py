@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import PtxlabError
-from ..ptx import Instruction
+from ..ptx import Function, Instruction
 from .barriers import Barriers, ClusterBarriers
 from .deferred import MatrixQueue
 from .events import MatrixInputs, Observer, Synchronisation, TensorAccess
-from .frames import Frame, Program, Step
 from .hazard import HazardError, lanes_text, record, threads_text
 from .memory import Memory, TileRead
+from .register_file import RegisterFile
 from .special_registers import SpecialRegisters
 from .strays import Strays
 from .tensor_memory import TensorMemory
@@ -29,13 +29,83 @@ from .threads import Batch, Threads
 if TYPE_CHECKING:
     from ...memory import TensorMap
 
-__all__ = ["Launch", "Machine", "Reduction"]
+__all__ = ["Frame", "Launch", "Machine", "Program", "Reduction", "Step"]
 
 #: Backward branches that threads may take while others wait: then those have their turn, in case the first
 #: wait for something that these do.
 _PATIENCE = 20_000
 _POLL = 1000  # what a loop counts that reads what others may write: an atomic operation, a volatile load
 _TICK = 4096  # instructions between two looks at the clock
+
+Execute = Callable[["Machine", "Frame", Threads], None]
+#: Gets the threads at the instruction, and those of them whose guard holds; places all of them.
+Control = Callable[["Machine", "Frame", Threads, Threads], None]
+
+
+@dataclass(slots=True)
+class Step:
+    """An instruction, ready to execute: either `execute`, or `control`, which says where threads go on."""
+
+    instruction: Instruction
+    execute: Execute | None = None
+    control: Control | None = None
+    guard: int | None = None  # the register of the predicate
+    negated: bool = False
+    together: int = 0  # lanes that must be there: 32 for a warp, 128 for a warpgroup
+    members: Callable[[Machine, Frame, Threads], NDArray[Any]] | None = None  # the membermask
+    explain: Callable[[Machine, Frame, Threads], str] | None = None  # what threads wait for, in words
+
+
+@dataclass(frozen=True)
+class Program:
+    """A function, decoded: its steps, its registers' types, and where its variables are in local memory."""
+
+    function: Function
+    steps: tuple[Step, ...]
+    types: tuple[np.dtype[Any], ...]
+    local: dict[str, int]
+    local_size: int
+
+    def register(self, name: str) -> int:
+        """The number of a register, by its name."""
+        return next(register.index for register in self.function.registers if register.name == name)
+
+
+class Frame(RegisterFile):
+    """A call of a function: its registers and its local memory, for all threads that are in it."""
+
+    __slots__ = (
+        "base",
+        "carry",
+        "children",
+        "parent",
+        "position",
+        "program",
+        "results",
+        "stack",
+        "stack_size",
+    )
+
+    def __init__(
+        self, program: Program, position: tuple[int, ...], base: int, parent: Frame | None = None
+    ) -> None:
+        super().__init__(program.types)
+        self.program = program
+        self.position = position
+        self.base = base  # of its local memory
+        self.parent = parent
+        self.children: dict[tuple[int, str], Frame] = {}
+        self.stack: NDArray[np.int64] | None = None  # bytes of `alloca` behind the variables, of each thread
+        self.stack_size = 0  # the most that a thread has had
+        self.carry: NDArray[Any] | None = None
+        self.results: tuple[str, ...] = ()
+
+    @property
+    def end(self) -> int:
+        """Where local memory is free behind the variables; `alloca` takes from there."""
+        return self.base + self.program.local_size
+
+
 #: Writes the result of a `bar.red` from how many predicates of each thread's block held, and of how many.
 Reduction = Callable[[Frame, Threads, NDArray[Any], NDArray[Any]], None]
 
@@ -276,7 +346,7 @@ class Machine:
             if step.members is not None:
                 awaited = np.zeros(len(alive), dtype=np.uint32)
                 np.bitwise_or.at(awaited, group[~ready], members[~ready])
-                self._note_strays(position, frame.program, index, awaited & alive & ~present)
+                self._note_strays(position, frame.program.function, index, awaited & alive & ~present)
 
     def whole_warps(self, frame: Frame, instruction: Instruction, threads: Threads) -> Threads:
         """Of threads at a barrier those of whole warps; the others wait for their lanes, as in hardware.
@@ -295,11 +365,11 @@ class Machine:
         whole = (missing == 0)[threads.indices >> 5]
         self._apart[position] = _Waiting(frame, instruction.index, threads.where(~whole))
         missing = np.where(threads.words() > 0, missing, 0)
-        self._note_strays(position, frame.program, instruction.index, missing)
+        self._note_strays(position, frame.program.function, instruction.index, missing)
         return threads.where(whole)
 
     def _note_strays(
-        self, position: tuple[int, ...], program: Program, index: int, missing: NDArray[Any]
+        self, position: tuple[int, ...], function: Function, index: int, missing: NDArray[Any]
     ) -> None:
         """Of the lanes that threads wait for here, a word for each warp, those that are behind it already."""
         words = np.ascontiguousarray(missing, dtype="<u4")
@@ -307,7 +377,7 @@ class Machine:
         for place, waiting in self._pending.items():
             if len(place) == len(position) and place[:-1] == position[:-1]:
                 strays = waiting.threads.where(lanes[waiting.threads.indices])
-                self._strays.note(position, program, index, waiting.index, strays)
+                self._strays.note(position, function, index, waiting.index, strays)
 
     def _tell_of_strays(self, ended: Threads) -> None:
         """Threads have ended; some have passed by where others of their warps wait for them."""

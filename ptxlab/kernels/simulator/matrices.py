@@ -16,9 +16,8 @@ from ...isa.transfer import TransferForm
 from ...numerics.emulate import emulate
 from ..ptx import Instruction, Operand, Register, type_bits
 from .deferred import RegisterOperands, Values
-from .frames import Frame, Step
 from .loads import space_of
-from .machine import Machine
+from .machine import Frame, Machine, Step
 from .matrix_operands import (
     codes_of,
     constant,

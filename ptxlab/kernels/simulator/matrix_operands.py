@@ -14,8 +14,7 @@ from ...isa.operand import Operand as MatrixOperand
 from ...isa.parse import parse
 from ...isa.transfer import TransferForm
 from ..ptx import Immediate, Instruction, Operand
-from .frames import Frame
-from .machine import Machine
+from .machine import Frame, Machine
 from .operands import Context, Read, Write, items_of, readers, unsupported, writer
 from .threads import Threads
 

@@ -27,8 +27,7 @@ from ..ptx import (
     Vector,
     type_bits,
 )
-from .frames import Frame, Step
-from .machine import Machine
+from .machine import Frame, Machine, Step
 from .threads import UNSIGNED, Threads
 
 __all__ = [

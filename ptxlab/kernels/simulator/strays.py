@@ -7,9 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from ..ptx import Instruction
+from ..ptx import Function, Instruction
 from ..ptx.dataflow import successors
-from .frames import Program
 from .threads import Batch, Threads
 
 __all__ = ["Strays"]
@@ -29,16 +28,16 @@ class Strays:
     def note(
         self,
         position: tuple[int, ...],
-        program: Program,
+        function: Function,
         index: int,
         elsewhere: int,
         threads: Threads,
     ) -> None:
-        """Threads that others wait for at `index` of a program are elsewhere in it.
+        """Threads that others wait for at `index` of a function are elsewhere in it.
 
         Those that have left for code of their own, such as an early return, are no strays.
         """
-        if threads.count and elsewhere in self._reachable(program, index):
+        if threads.count and elsewhere in self._reachable(function, index):
             noted = self._lanes.setdefault(position, np.zeros(self._batch.size, dtype=np.bool_))
             noted[threads.indices] = True
 
@@ -54,11 +53,11 @@ class Strays:
         """Nobody waits there any more."""
         del self._lanes[position]
 
-    def _reachable(self, program: Program, index: int) -> frozenset[int]:
+    def _reachable(self, function: Function, index: int) -> frozenset[int]:
         """Instructions that threads may come to behind one; the end of the kernel does not count."""
-        key = (id(program), index)
+        key = (id(function), index)
         if key not in self._behind:
-            instructions = program.function.instructions
+            instructions = function.instructions
             found: set[int] = set()
             open_ends = [index]
             while open_ends:

@@ -28,9 +28,8 @@ from ...numerics.emulate import emulate
 from ..ptx import Address, Immediate, Instruction, Operand, Register, Vector
 from .asynchronous import update_barrier
 from .events import TensorAccess
-from .frames import Frame, Step
 from .loads import space_of
-from .machine import Machine
+from .machine import Frame, Machine, Step
 from .memory import RANK_SHIFT, SHARED_WINDOW
 from .operands import Builder, Context, Read, address, items_of, reader, readers, unsupported, writers
 from .tensor_memory import UNIT, TensorMemory

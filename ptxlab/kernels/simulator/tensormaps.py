@@ -19,9 +19,8 @@ from ...isa.dtypes import dtype as element_type
 from ...memory import Im2colMap, TensorMap
 from ...memory.tensor_maps import tensor_map
 from ..ptx import Immediate, Instruction
-from .frames import Frame, Step
 from .loads import space_of
-from .machine import Launch, Machine
+from .machine import Frame, Launch, Machine, Step
 from .memory import Memory
 from .operands import Builder, Context, address, reader, unsupported
 from .threads import UNSIGNED, Threads

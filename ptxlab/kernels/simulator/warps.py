@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..ptx import Instruction, Operand, Pair, Sink
-from .frames import Frame, Step
-from .machine import Machine
+from .machine import Frame, Machine, Step
 from .operands import Builder, Context, reader, unsupported, writer
 from .threads import Threads
 

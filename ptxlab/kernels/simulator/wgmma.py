@@ -20,8 +20,7 @@ from ...memory.descriptors import descriptor
 from ...numerics.emulate import emulate
 from ..ptx import Instruction, Operand, Register, Vector
 from .deferred import Deferred, Values, WarpgroupOperands, values_of
-from .frames import Frame, Step
-from .machine import Machine
+from .machine import Frame, Machine, Step
 from .matrix_operands import codes_of, constant, gather, mma_form, read_matrix, scatter, write_matrix
 from .memory import CHUNK, TileRead
 from .operands import Builder, Context, Read, Write, items_of, reader

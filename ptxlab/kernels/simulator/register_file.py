@@ -1,59 +1,22 @@
-"""Instructions, ready to execute, and the registers that they work on: arrays over all threads."""
+"""The registers of a function: arrays over all threads, and what some of them have of one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from operator import is_
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..ptx import Function, Instruction
 from .deferred import Deferred, Values
 from .threads import Threads
 
-if TYPE_CHECKING:
-    from .machine import Machine
-
-__all__ = ["Control", "Execute", "Frame", "Program", "Step"]
+__all__ = ["RegisterFile"]
 
 _REMEMBERED_BYTES = 1 << 26  # of results of a function that are kept
 _MOST_MISSES = 3  # after which a result is not kept any more
-
-Execute = Callable[["Machine", "Frame", Threads], None]
-#: Gets the threads at the instruction, and those of them whose guard holds; places all of them.
-Control = Callable[["Machine", "Frame", Threads, Threads], None]
-
-
-@dataclass(slots=True)
-class Step:
-    """An instruction, ready to execute: either `execute`, or `control`, which says where threads go on."""
-
-    instruction: Instruction
-    execute: Execute | None = None
-    control: Control | None = None
-    guard: int | None = None  # the register of the predicate
-    negated: bool = False
-    together: int = 0  # lanes that must be there: 32 for a warp, 128 for a warpgroup
-    members: Callable[[Machine, Frame, Threads], NDArray[Any]] | None = None  # the membermask
-    explain: Callable[[Machine, Frame, Threads], str] | None = None  # what threads wait for, in words
-
-
-@dataclass(frozen=True)
-class Program:
-    """A function, decoded: its steps, its registers' types, and where its variables are in local memory."""
-
-    function: Function
-    steps: tuple[Step, ...]
-    types: tuple[np.dtype[Any], ...]
-    local: dict[str, int]
-    local_size: int
-
-    def register(self, name: str) -> int:
-        """The number of a register, by its name."""
-        return next(register.index for register in self.function.registers if register.name == name)
 
 
 @dataclass(slots=True)
@@ -74,50 +37,21 @@ class _Part:
     written: bool
 
 
-class Frame:
-    """A call of a function: one set of registers for all threads that are in it.
+class RegisterFile:
+    """Registers of these types, one set of them for all threads.
 
     A register is an array of all threads, and what some of them have of it. Threads of a kernel with several
     roles go on with their own part, which is put into the array when others read it.
     """
 
-    __slots__ = (
-        "_owned",
-        "_parts",
-        "_registers",
-        "_remembered",
-        "base",
-        "carry",
-        "children",
-        "parent",
-        "position",
-        "program",
-        "results",
-        "stack",
-        "stack_size",
-    )
+    __slots__ = ("_owned", "_parts", "_registers", "_remembered", "_types")
 
-    def __init__(
-        self, program: Program, position: tuple[int, ...], base: int, parent: Frame | None = None
-    ) -> None:
-        self.program = program
-        self.position = position
-        self.base = base  # of its local memory
-        self.parent = parent
-        self.children: dict[tuple[int, str], Frame] = {}
-        self._registers: list[Values | None] = [None] * len(program.types)
-        self._parts: list[_Part | None] = [None] * len(program.types)
-        self._owned = bytearray(len(program.types))
+    def __init__(self, types: tuple[np.dtype[Any], ...]) -> None:
+        self._types = types
+        self._registers: list[Values | None] = [None] * len(types)
+        self._parts: list[_Part | None] = [None] * len(types)
+        self._owned = bytearray(len(types))
         self._remembered: dict[object, _Remembered | None] = {}
-        self.stack: NDArray[np.int64] | None = None  # bytes of `alloca` behind the variables, of each thread
-        self.stack_size = 0  # the most that a thread has had
-        self.carry: NDArray[Any] | None = None
-        self.results: tuple[str, ...] = ()
-
-    @property
-    def end(self) -> int:
-        """Where local memory is free behind the variables; `alloca` takes from there."""
-        return self.base + self.program.local_size
 
     def register(self, register: int) -> NDArray[Any] | None:
         """A register of all threads; None if nobody wrote it."""
@@ -134,7 +68,7 @@ class Frame:
         part.written = False
         values = self.register(register)
         if values is None:
-            values = np.zeros(part.threads.batch.size, dtype=self.program.types[register])
+            values = np.zeros(part.threads.batch.size, dtype=self._types[register])
         elif not self._owned[register]:
             values = values.copy()
         self._registers[register] = values
@@ -163,7 +97,7 @@ class Frame:
             return part.values
         values = self.register(register)
         if values is None:
-            return threads.constant(0, self.program.types[register])
+            return threads.constant(0, self._types[register])
         if threads.index is None:
             self._owned[register] = 0  # from now on another register may hold the same array
             return values
