@@ -36,46 +36,31 @@ def banks(access: Conflicts, colour: str = "lane", *, counts: bool = False) -> P
     if not is_name(colour, ("lane", "wavefront")):
         raise PtxlabError(f"colour={quoted(colour)}: there are lane, wavefront")
     counts = as_flag(counts, "counts")
-    schedule = access.schedule
-    lanes_of: dict[int, list[int]] = {}
-    wavefronts_of: dict[int, list[int]] = {}
-    for lane, number in np.ndindex(*access.words.shape):
-        word = int(access.words[lane, number])
-        if word >= 0:
-            lanes_of.setdefault(word, []).append(lane)
-            wavefronts_of.setdefault(word, []).append(int(schedule[lane, number]))
-    lines = sorted({word // BANKS for word in lanes_of})
+    touched = _touched_words(access)
+    lines = sorted({word // BANKS for word in touched})
     if len(lines) > _MOST_LINES:
         raise PtxlabError(f"an access of {len(lines)} lines of 128 bytes: a picture shows {_MOST_LINES}")
-    row_of = {line: row for row, line in enumerate(lines)}
-    shape = (max(len(lines), 1), BANKS)
-    hover = np.full(shape, "", dtype=object)
-    cells = {(row, bank): Cell(row, bank, 1, 1, ()) for row, bank in np.ndindex(*shape)}
-    for row, line in enumerate(lines):
-        for bank in range(BANKS):
-            hover[row, bank] = f"bytes {index_range(line * _LINE_BYTES + 4 * bank, 4)}, bank {bank}\nno lane"
-    for word, lanes in lanes_of.items():
-        place = row_of[word // BANKS], word % BANKS
-        order = sorted(set(wavefronts_of[word]))
-        text, hue = str(lanes[0]), lanes[0]
-        if colour == "wavefront":
-            text, hue = str(order[0]), order[0] * 4 % 32 + order[0] // 8
-        cells[place] = Cell(*place, 1, 1, (text,), hue % 32)
-        hover[place] = (
-            f"bytes {index_range(4 * word, 4)}, bank {word % BANKS}\n"
-            f"lanes {', '.join(map(str, lanes))}\nwavefront {', '.join(map(str, order))}"
-        )
+    cells: list[Cell] = []
+    hover = np.full((max(len(lines), 1), BANKS), "", dtype=object)
+    for row, bank in np.ndindex(*hover.shape):
+        if not lines:
+            cells.append(Cell(row, bank, 1, 1, ()))
+            continue
+        word = lines[row] * BANKS + bank
+        lanes, wavefronts = touched.get(word, ([], []))
+        cells.append(Cell(row, bank, 1, 1, *_label(lanes, wavefronts, colour)))
+        hover[row, bank] = f"bytes {index_range(4 * word, 4)}, bank {bank}\n{_who(lanes, wavefronts)}"
     names = [str(line * _LINE_BYTES) for line in lines]
     rules: tuple[int, ...] = ()
     if counts and lines:
         rules = (len(lines),)
-        for heading, row_cells, texts in _bank_counts(access, len(lines)):
+        for heading, row_cells, tooltips in _bank_counts(access, len(lines)):
             names.append(heading)
-            cells |= {(cell.row, cell.column): cell for cell in row_cells}
-            hover = np.vstack([hover, np.array([texts], dtype=object)])
+            cells += row_cells
+            hover = np.vstack([hover, np.array([tooltips], dtype=object)])
     grid = Grid(
         (max(len(names), 1), BANKS),
-        tuple(cells.values()),
+        tuple(cells),
         hover,
         tuple(Header(row, 1, (name,)) for row, name in enumerate(names)),
         headers(BANKS, 1),
@@ -91,6 +76,35 @@ def banks(access: Conflicts, colour: str = "lane", *, counts: bool = False) -> P
     if len(names) > len(lines) + 1:
         notes[-1] = "last rows: the words that each bank delivers to lanes that are served together"
     return Picture("One access on the 32 banks of shared memory", tuple(notes), (grid,))
+
+
+def _touched_words(access: Conflicts) -> dict[int, tuple[list[int], list[int]]]:
+    """The lanes that touch each word, and the wavefronts that serve it, in ascending order."""
+    schedule = access.schedule
+    touched: dict[int, tuple[list[int], list[int]]] = {}
+    for lane, number in np.ndindex(*access.words.shape):
+        word = int(access.words[lane, number])
+        if word >= 0:
+            lanes, wavefronts = touched.setdefault(word, ([], []))
+            lanes.append(lane)
+            wavefronts.append(int(schedule[lane, number]))
+    return {word: (lanes, sorted(set(waves))) for word, (lanes, waves) in touched.items()}
+
+
+def _label(lanes: list[int], wavefronts: list[int], colour: str) -> tuple[tuple[str, ...], int | None]:
+    """What stands in the cell of a word, and the lane whose colour it has."""
+    if not lanes:
+        return (), None
+    if colour == "lane":
+        return (str(lanes[0]),), lanes[0]
+    return (str(wavefronts[0]),), (wavefronts[0] * 4 % 32 + wavefronts[0] // 8) % 32
+
+
+def _who(lanes: list[int], wavefronts: list[int]) -> str:
+    """Who touches a word, for its tooltip."""
+    if not lanes:
+        return "no lane"
+    return f"lanes {', '.join(map(str, lanes))}\nwavefront {', '.join(map(str, wavefronts))}"
 
 
 def _bank_counts(access: Conflicts, first_row: int) -> list[tuple[str, list[Cell], list[str]]]:

@@ -125,12 +125,10 @@ def _type_of_a(ins: Form) -> str:
     return names[0] if names else "-"
 
 
-def _parsed(instructions: object) -> list[Form]:
+def _parsed(instructions: Iterable[Form | str]) -> list[Form]:
     """Several instructions, each itself or by its name."""
     try:
-        forms = [parse_any(each) for each in instructions]  # type: ignore[attr-defined]
-    except PtxlabError:
-        raise
+        entries = list(instructions)
     except Exception:  # it cannot be iterated over
         raise PtxlabError(f"found {quoted(instructions)}; it takes several instructions") from None
-    return list(forms)
+    return [parse_any(entry) for entry in entries]

@@ -250,15 +250,15 @@ def headers(size: int, step: int, first: int = 0) -> tuple[Header, ...]:
     >>> [head.text for head in headers(10, 8, first=12)]
     ['12..15', '16..21']
     """
-    found = []
+    heads = []
     start = 0
     while start < size:
         span = min(step - (first + start) % step, size - start)
         number = first + start
         text = str(number) if span == 1 else f"{number}..{number + span - 1}"
-        found.append(Header(start, span, (text,)))
+        heads.append(Header(start, span, (text,)))
         start += span
-    return tuple(found)
+    return tuple(heads)
 
 
 def numbered_grid(

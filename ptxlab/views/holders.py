@@ -162,8 +162,8 @@ class Holders:
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=32)
-    >>> held = holders_of(ins.d)
-    >>> held.label(20, 3), held.place(20, 3)
+    >>> holders = holders_of(ins.d)
+    >>> holders.label(20, 3), holders.place(20, 3)
     ('36:3', ('lane 36, column 3',))
     """
 
@@ -192,8 +192,12 @@ class Holders:
         """The register, or the column of tensor memory, of every element."""
         return self.elements
 
+    def lane_label(self, row: int, column: int) -> str:
+        """The lane that holds an element, short; "" for none."""
+        return ""
+
     def label(self, row: int, column: int) -> str:
-        """The holder of an element, short; "" for none."""
+        """The lane, and the element or column in it, that holds an element, short; "" for none."""
         return ""
 
     def place(self, row: int, column: int) -> tuple[str, ...]:
@@ -281,8 +285,12 @@ class _InRegisters(Holders):
     def words(self) -> NDArray[np.int64]:
         return self.elements // self.operand.elements_per_register
 
+    def lane_label(self, row: int, column: int) -> str:
+        return f"T{self.lanes[row, column]}"
+
     def label(self, row: int, column: int) -> str:
-        return f"T{self.lanes[row, column]}:{self.operand.name.lower()}{self.elements[row, column]}"
+        element = f"{self.operand.name.lower()}{self.elements[row, column]}"
+        return f"{self.lane_label(row, column)}:{element}"
 
     def place(self, row: int, column: int) -> tuple[str, ...]:
         lane, element = int(self.lanes[row, column]), int(self.elements[row, column])
@@ -296,15 +304,15 @@ class _InRegisters(Holders):
 
     def lane_names(self, lanes: NDArray[np.int64]) -> tuple[str, str]:
         """``T0`` and ``..3``, ``T9`` and ``,11``, ``T5`` and nothing."""
-        held = np.unique(lanes[lanes >= 0]).tolist()
-        if not held:
+        numbers = np.unique(lanes[lanes >= 0]).tolist()
+        if not numbers:
             return "", ""
-        first, last = held[0], held[-1]
-        if len(held) == 1:
+        first, last = numbers[0], numbers[-1]
+        if len(numbers) == 1:
             return f"T{first}", ""
-        if last - first + 1 == len(held):
+        if last - first + 1 == len(numbers):
             return f"T{first}", f"..{last}"
-        return (f"T{first}", f",{last}") if len(held) == 2 else ("", "")
+        return (f"T{first}", f",{last}") if len(numbers) == 2 else ("", "")
 
     def row_groups(self) -> tuple[Header, ...]:
         warps = self.operand.lanes // _WARP
@@ -363,10 +371,12 @@ class _InTensorMemory(Holders):
     def words(self) -> NDArray[np.int64]:
         return np.asarray(self.elements * self.operand.width // 32)
 
-    def label(self, row: int, column: int) -> str:
+    def lane_label(self, row: int, column: int) -> str:
         cta, lane = divmod(int(self.lanes[row, column]), LANES)
-        pair = f"{cta}/" if self.operand.ctas > 1 else ""
-        return f"{pair}{lane}:{self.words[row, column]}"
+        return f"{cta}/{lane}" if self.operand.ctas > 1 else str(lane)
+
+    def label(self, row: int, column: int) -> str:
+        return f"{self.lane_label(row, column)}:{self.words[row, column]}"
 
     def place(self, row: int, column: int) -> tuple[str, ...]:
         lanes = (int(self.lanes[row, column]),)
@@ -382,12 +392,12 @@ class _InTensorMemory(Holders):
 
     def lane_names(self, lanes: NDArray[np.int64]) -> tuple[str, str]:
         """``lane 36``, ``lanes 0,64``, ``CTA 1 lane 3``; of scale factors nothing, since lanes repeat."""
-        held = np.unique(lanes[lanes >= 0]).tolist()
-        if not 0 < len(held) <= 2 or self.operand.axes[0] == "block":
+        numbers = np.unique(lanes[lanes >= 0]).tolist()
+        if not 0 < len(numbers) <= 2 or self.operand.axes[0] == "block":
             return "", ""
-        cta = f"CTA {held[0] // LANES} " if self.operand.ctas > 1 else ""
-        numbers = ",".join(str(lane % LANES) for lane in held)
-        return f"{cta}{'lane' if len(held) == 1 else 'lanes'} {numbers}", ""
+        cta = f"CTA {numbers[0] // LANES} " if self.operand.ctas > 1 else ""
+        names = ",".join(str(lane % LANES) for lane in numbers)
+        return f"{cta}{'lane' if len(numbers) == 1 else 'lanes'} {names}", ""
 
     def row_groups(self) -> tuple[Header, ...]:
         if self.operand.axes[0] == "block":
@@ -432,11 +442,11 @@ class _InTensorMemory(Holders):
         return as_index(lane, "lane", self.lane_count)
 
     def expanded(self, positions: NDArray[Any], columns: int) -> Holders:
-        held = super().expanded(positions, columns)
-        if self.every is None or not isinstance(held, _InTensorMemory):
-            return held
+        dense = super().expanded(positions, columns)
+        if self.every is None or not isinstance(dense, _InTensorMemory):
+            return dense
         copies = [replace(self, lanes=lanes, every=None).expanded(positions, columns) for lanes in self.every]
-        return replace(held, every=np.stack([copy.lanes for copy in copies]))
+        return replace(dense, every=np.stack([copy.lanes for copy in copies]))
 
 
 @lru_cache(maxsize=4096)

@@ -9,7 +9,7 @@ from ..isa.instruction_descriptor import BitField, InstructionDescriptor
 from ..isa.parse import parse_any
 from ..isa.tcgen05 import Tcgen05Mma
 from .grid import Cell, Grid, Header
-from .labels import bit_range
+from .labels import bit_span
 from .picture import Picture
 
 __all__ = ["instruction_descriptor"]
@@ -90,11 +90,11 @@ def _descriptor_half(descriptor: InstructionDescriptor, low: int) -> Grid:
         says = _field_value(field)
         for row, text in ((1, str(field.code)), (2, says)):
             cells.append(Cell(row, at, 1, field.bits, (text,), hue))
-        place = bit_range(field.low, field.low + field.bits - 1)
+        span = bit_span(field.low, field.low + field.bits - 1)
         name = field.name.replace("_", " ")
-        hover[:, at : at + field.bits] = f"{name}, bits {place}\n{field.code}: {says}"
+        hover[:, at : at + field.bits] = f"{name}, bits [{span}]\n{field.code}: {says}"
         heading = _HEADINGS.get(field.name, (field.name.upper(),))
-        heads.append(Header(at, field.bits, (*heading, place.strip("[]"))))
+        heads.append(Header(at, field.bits, (*heading, span)))
         at += field.bits
     return Grid(
         (3, 16),

@@ -266,11 +266,11 @@ def _row(line: MarginLine, counts: bool, banks: bool, sectors: bool) -> str:
     if counts:
         cells.append(f'<i class="heat" style="--share: {100 * line.share:.0f}%">{count}</i>')
     if banks:
-        kind = ' class="conflict"' if line.conflicts else ""
-        cells.append(f"<i{kind}>{f'+{line.conflicts:,}' if line.conflicts else ''}</i>")
+        css_class = ' class="conflict"' if line.conflicts else ""
+        cells.append(f"<i{css_class}>{f'+{line.conflicts:,}' if line.conflicts else ''}</i>")
     if sectors:
-        kind = ' class="wide"' if line.sectors > _FEW_SECTORS else ""
-        cells.append(f"<i{kind}>{f'{line.sectors:.3g}' if line.requests else ''}</i>")
+        css_class = ' class="wide"' if line.sectors > _FEW_SECTORS else ""
+        cells.append(f"<i{css_class}>{f'{line.sectors:.3g}' if line.requests else ''}</i>")
     cells.append(f'<i class="text">{html.escape(line.text)}</i>')
     name = "row hazard" if line.hazards else "row"
     return f'<div class="{name}" data-line="{line.number}" title="{tip}">{"".join(cells)}</div>'
@@ -292,11 +292,11 @@ def _bounds(result: Result, chip: str) -> str:
     longest = bounds[0].seconds
     rows = []
     for number, bound in enumerate(bounds):
-        kind = "bar first" if number == 0 else "bar"
+        css_class = "bar first" if number == 0 else "bar"
         share = 100 * bound.seconds / longest if longest else 0
         rows.append(
             f'<div class="row"><i>{bound.resource}</i><i class="time">{time_text(bound.seconds)}</i>'
-            f'<i class="{kind}"><b style="width: {share:.1f}%"></b></i><i>{amount_text(bound)}</i></div>'
+            f'<i class="{css_class}"><b style="width: {share:.1f}%"></b></i><i>{amount_text(bound)}</i></div>'
         )
     peaks = find_chip(chip)
     note = f"Published peaks ({html.escape(peaks.source)}); no launch is faster, most are slower."

@@ -58,11 +58,11 @@ def step_view(result: Result, number: int) -> StepView:
     text = lines[instruction.line - 1].strip() if instruction.line <= len(lines) else instruction.opcode
     shown = [("written", register, number) for register in step.writes]
     shown += [("read", register, number - 1) for register in step.reads]
-    kind = _type_of(instruction.parts)
+    type_name = _type_of(instruction.parts)
     registers = []
     for role, register, at in shown[:_MOST_REGISTERS]:
         values = trace.register(register.name, at) if at >= 0 else None
-        registers.append(RegisterView(register.name, role, _texts(values, register.type, kind)))
+        registers.append(RegisterView(register.name, role, _texts(values, register.type, type_name)))
     words, states = _memory(trace, number)
     return StepView(
         number, shown_line(result, instruction), instruction.line, text, step.lanes, tuple(registers),
@@ -126,17 +126,17 @@ def _type_of(parts: tuple[str, ...]) -> str:
 _FLOATS = {"f32": np.float32, "f64": np.float64, "f16": np.float16}
 
 
-def _texts(values: NDArray[Any] | None, register: str, kind: str) -> tuple[str, ...]:
+def _texts(values: NDArray[Any] | None, register_type: str, type_name: str) -> tuple[str, ...]:
     """Values of the lanes: floats and signed numbers as such where the sizes agree, else hexadecimal."""
     if values is None:
         return ("",) * 32
     if values.dtype == np.bool_:
         return tuple("true" if value else "false" for value in values.tolist())
     size = values.dtype.itemsize
-    name = register if register in _FLOATS else kind
+    name = register_type if register_type in _FLOATS else type_name
     if name in _FLOATS and np.dtype(_FLOATS[name]).itemsize == size:
         return tuple(f"{value:.6g}" for value in values.view(_FLOATS[name]).tolist())
-    if kind[:1] in ("s", "u") and kind[1:].isdigit() and int(kind[1:]) == 8 * size and size < 8:
-        signed = values.view(f"i{size}") if kind[0] == "s" else values
-        return tuple(str(value) for value in signed.tolist())
+    if type_name in (f"s{8 * size}", f"u{8 * size}") and size < 8:
+        numbers = values.view(f"i{size}") if type_name[0] == "s" else values
+        return tuple(str(value) for value in numbers.tolist())
     return tuple(f"{value:0{2 * size}x}" for value in values.tolist())

@@ -14,6 +14,7 @@ from ..isa.transfer import TransferForm
 
 __all__ = [
     "bit_range",
+    "bit_span",
     "element_names",
     "index_range",
     "layout_note",
@@ -31,7 +32,12 @@ _UNPACKED = {
 
 def bit_range(low: int, high: int) -> str:
     """Bits of a register, highest first as in PTX: ``[7..4]``, or ``[7]`` for a single bit."""
-    return f"[{high}]" if low == high else f"[{high}..{low}]"
+    return f"[{bit_span(low, high)}]"
+
+
+def bit_span(low: int, high: int) -> str:
+    """The same for headings, without brackets: ``7..4``, or ``7``."""
+    return str(high) if low == high else f"{high}..{low}"
 
 
 def index_range(first: int, size: int) -> str:

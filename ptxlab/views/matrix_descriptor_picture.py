@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,7 @@ from ..errors import PtxlabError, quoted
 from ..memory import SWIZZLES
 from ..memory.descriptors import TCGEN05_SWIZZLES
 from .grid import Cell, Grid, Header, State
-from .labels import bit_range
+from .labels import bit_span
 from .picture import Picture
 
 __all__ = ["descriptor", "field_grid"]
@@ -26,58 +26,70 @@ class _Field:
     low: int
     bits: int
     hue: int | None = None
+    says: Callable[[int], str] = str  # what its number means, in few letters
 
     @property
     def text(self) -> str:
         return " ".join(self.name) or "not used"
 
+    @property
+    def span(self) -> str:
+        return bit_span(self.low, self.low + self.bits - 1)
+
     def value(self, number: int) -> int:
         return number >> self.low & (1 << self.bits) - 1
 
     def meaning(self, number: int) -> str:
-        """What the field says, in few letters."""
-        value = self.value(number)
-        if self.hue is None:
-            return ""
-        if self.bits in (14, 15):  # units of 16 bytes
-            return f"{16 * value} bytes" if self.low else f"byte 0x{16 * value:x}"
-        if self.low == 62:
-            width = next(width for width, code in SWIZZLES.items() if code == value)
-            return f"{width} B" if width else "none"
-        if self.low == 61:
-            width, chunk = next((key for key, code in TCGEN05_SWIZZLES.items() if code == value), (0, 0))
-            if not width:
-                return "none"
-            return f"{width} B" if chunk == 16 else f"{width} B/{chunk}"
-        return str(value)
+        """What the field of a descriptor says."""
+        return "" if self.hue is None else self.says(self.value(number))
+
+
+def _address(units: int) -> str:
+    return f"byte 0x{16 * units:x}"
+
+
+def _offset(units: int) -> str:
+    return f"{16 * units} bytes"
+
+
+def _swizzle(code: int) -> str:
+    width = next(width for width, known in SWIZZLES.items() if known == code)
+    return f"{width} B" if width else "none"
+
+
+def _tcgen05_swizzle(code: int) -> str:
+    width, chunk = next((key for key, known in TCGEN05_SWIZZLES.items() if known == code), (0, 0))
+    if not width:
+        return "none"
+    return f"{width} B" if chunk == 16 else f"{width} B/{chunk}"
 
 
 #: PTX ISA, "Matrix Descriptor Format", highest bits first.
 _FIELDS = (
-    _Field(("swizzle",), 62, 2, 14),
+    _Field(("swizzle",), 62, 2, 14, _swizzle),
     _Field((), 52, 10),
     _Field(("base", "offset"), 49, 3, 18),
     _Field((), 46, 3),
-    _Field(("stride", "offset"), 32, 14, 29),
+    _Field(("stride", "offset"), 32, 14, 29, _offset),
     _Field((), 30, 2),
-    _Field(("leading", "offset"), 16, 14, 25),
+    _Field(("leading", "offset"), 16, 14, 25, _offset),
     _Field((), 14, 2),
-    _Field(("start", "address"), 0, 14, 2),
+    _Field(("start", "address"), 0, 14, 2, _address),
 )
 
 
 #: The same of tcgen05, whose bits 46 to 48 say 1.
 _TCGEN05_FIELDS = (
-    _Field(("swizzle",), 61, 3, 14),
+    _Field(("swizzle",), 61, 3, 14, _tcgen05_swizzle),
     _Field((), 53, 8),
     _Field(("LBO", "mode"), 52, 1, 22),
     _Field(("base", "offset"), 49, 3, 18),
     _Field(("version",), 46, 3, 10),
-    _Field(("stride", "offset"), 32, 14, 29),
+    _Field(("stride", "offset"), 32, 14, 29, _offset),
     _Field((), 31, 1),
-    _Field(("leading", "offset"), 16, 15, 25),
+    _Field(("leading", "offset"), 16, 15, 25, _offset),
     _Field((), 15, 1),
-    _Field(("start", "address"), 0, 15, 2),
+    _Field(("start", "address"), 0, 15, 2, _address),
 )
 
 
@@ -123,10 +135,9 @@ def _descriptor_half(number: int, low: int, fields: Sequence[_Field]) -> Grid:
             words = ("", "")
         for row, word in enumerate(words, start=1):
             cells.append(Cell(row, start, 1, field.bits, (word,) if word else (), field.hue))
-        place = bit_range(field.low, field.low + field.bits - 1)
         says = f"{hex(value)}: {meaning}" if meaning else hex(value)
-        hover[:, start : start + field.bits] = f"{field.text}, bits {place}\n{says}"
-        heading = place.strip("[]").center(min(_HEADING, 4 * field.bits - 1))
+        hover[:, start : start + field.bits] = f"{field.text}, bits [{field.span}]\n{says}"
+        heading = field.span.center(min(_HEADING, 4 * field.bits - 1))
         heads.append(Header(start, field.bits, (*field.name, heading)))
     return Grid(
         (3, 32),
@@ -165,9 +176,8 @@ def field_grid(number: int, marked: Sequence[str] = ()) -> Grid:
         value, meaning = field.value(number), field.meaning(number)
         for row, text in enumerate((hex(value), meaning)):
             cells.append(Cell(row, column, 1, 1, (text,), field.hue, state))
-        place = bit_range(field.low, field.low + field.bits - 1)
-        hover[:, column] = f"{field.text}, bits {place}"
-        heads.append(Header(column, 1, (heading, place.strip("[]"))))
+        hover[:, column] = f"{field.text}, bits [{field.span}]"
+        heads.append(Header(column, 1, (heading, field.span)))
     return Grid(
         (2, len(fields)),
         tuple(cells),

@@ -108,10 +108,10 @@ def _nibble_grid(
     for row, chunk in np.ndindex(*shape):
         lane, low = int(holders.lanes[row, chunk]), 4 * int(holders.elements[row, chunk]) % 32
         bits = bit_range(low, low + 3)
-        where, lines = f"lane {lane}, bits {bits} of E, selector {selector}", [f"T{lane}: {bits}"]
+        lines = [f"{holders.lane_label(row, chunk)}: {bits}"]
+        where = f"lane {lane}, bits {bits} of E, selector {selector}"
         if isinstance(ins, Tcgen05Mma):
             (where,) = holders.place(row, chunk)
-            lines = [f"{holders.label(row, chunk).partition(':')[0]}: {bits}"]
         columns = index_range(chunk * structure.chunk, structure.chunk)
         tooltip = [f"row {row}, chunk {chunk}: columns {columns} of A", where]
         if codes is not None:

@@ -23,7 +23,7 @@ from ..isa.tensor_memory import LANES, TensorOperand
 from .fragment_pictures import operand_notes
 from .grid import BitField, Cell, FieldRole, Grid, Header, as_part
 from .holders import Product, as_product, figures_of, form_name, product_operand
-from .labels import bit_range, index_range, number_text
+from .labels import bit_range, bit_span, index_range, number_text
 from .picture import Picture
 
 __all__ = ["lane", "registers"]
@@ -72,7 +72,9 @@ def lane(
         )
     op = form.operand(operand)
     lane = op.place(lane, 0).lane  # refuses a lane that does not exist, and an operand in shared memory
-    grid = _word_grid(_of_registers(op, lane), None if registers is None else _of_lane(op, lane, registers))
+    grid = _word_grid(
+        _words_of_lane(op, lane), None if registers is None else _contents_of_lane(op, lane, registers)
+    )
     notes = (*operand_notes(form, op), *_tint_notes([op.dtype]))
     return Picture(f"{op.name} in lane {lane} of {form.mnemonic}", notes, (grid,)).with_title(title)
 
@@ -102,11 +104,11 @@ def registers(ins: Product | str, lane: int, held: Mapping[str, ArrayLike] | Non
             notes.append(f"{op.name}: in shared memory")
             continue
         contents = (held or {}).get(op.name)
-        words = _of_tensor_lane(op, lane) if isinstance(op, TensorOperand) else _of_registers(op, lane)
+        words = _words_of_tensor_lane(op, lane) if isinstance(op, TensorOperand) else _words_of_lane(op, lane)
         if not words.fields:
             notes.append(f"{op.name}: nothing in this lane")
             continue
-        grid = _word_grid(words, None if contents is None else _of_lane(op, lane, contents))
+        grid = _word_grid(words, None if contents is None else _contents_of_lane(op, lane, contents))
         title = f"compressed {op.name}" if form.sparse and op.name == "A" else op.name
         title = f"{title}: {counted(words.count, words.noun)}"
         if words.count > _MOST_REGISTERS:
@@ -133,7 +135,7 @@ def _lane_title(form: Product, lane: int) -> str:
 
 
 def _tensor_lane(
-    form: Tcgen05Mma, name: str, lane: int, words: ArrayLike | None, columns: range | None
+    form: Tcgen05Mma, name: str, lane: int, contents: ArrayLike | None, columns: range | None
 ) -> Picture:
     """What a lane of tensor memory has of an operand."""
     op = product_operand(form, "stored" if is_name(name, ("A", "a")) else name)
@@ -143,10 +145,10 @@ def _tensor_lane(
             "draws it there"
         )
     lane = as_index(lane, "lane", LANES * op.ctas)
-    held = _of_tensor_lane(op, lane)
-    if not held.fields:
+    words = _words_of_tensor_lane(op, lane)
+    if not words.fields:
         raise PtxlabError(f"lane {lane} holds nothing of {op.name} of {form_name(form)}; {_WHICH}")
-    grid = _word_grid(held, None if words is None else _of_lane(op, lane, words))
+    grid = _word_grid(words, None if contents is None else _contents_of_lane(op, lane, contents))
     part = as_part(columns, "columns", op.columns)
     notes = [op.describe("compressed A" if op.name == "A" and form.sparse else "")]
     if columns is None and op.columns > _MOST_COLUMNS:
@@ -158,7 +160,7 @@ def _tensor_lane(
     return Picture(
         f"{op.name} in {where} of tensor memory, {form_name(form)}",
         (*notes, *_tint_notes([op.dtype])),
-        (grid.part(part, range(held.bits)),),
+        (grid.part(part, range(words.bits)),),
     )
 
 
@@ -180,7 +182,7 @@ def _thread(
     else:
         form.operand(name)  # refuses any other than R
     thread = as_index(thread, "thread", LANES)
-    words = _of_thread(form, thread, of)
+    words = _words_of_thread(form, thread, of)
     contents = None
     if registers is not None:
         array = as_array(registers, "registers")
@@ -235,7 +237,7 @@ class _Words:
     fields: tuple[_Field, ...]
 
 
-def _of_registers(op: Operand, lane: int) -> _Words:
+def _words_of_lane(op: Operand, lane: int) -> _Words:
     """What a lane of a warp holds of an operand."""
     prefix = op.name.lower()
     fields = []
@@ -250,7 +252,7 @@ def _of_registers(op: Operand, lane: int) -> _Words:
     )
 
 
-def _of_tensor_lane(op: TensorOperand, lane: int) -> _Words:
+def _words_of_tensor_lane(op: TensorOperand, lane: int) -> _Words:
     """What a lane of tensor memory holds of an operand."""
     cta, number = divmod(lane, LANES)
     every = op.layout.coords()[
@@ -271,7 +273,7 @@ def _of_tensor_lane(op: TensorOperand, lane: int) -> _Words:
     return _Words(op.name, "column", op.columns, 32, op.width, op.dtype, number, tuple(fields))
 
 
-def _of_thread(form: Tcgen05Transfer, thread: int, of: TensorOperand | None) -> _Words:
+def _words_of_thread(form: Tcgen05Transfer, thread: int, of: TensorOperand | None) -> _Words:
     """What a thread has in its registers, in words of tensor memory or in elements of an operand there."""
     bits = 16 if form.pack else 32
     dtype = form.operands["R"].dtype
@@ -286,8 +288,7 @@ def _of_thread(form: Tcgen05Transfer, thread: int, of: TensorOperand | None) -> 
             f"thread {thread}, register {register}, bits {bit_range(low, low + bits - 1)}",
         )
         if of is not None:
-            held = of.holds(lane, column)
-            names = (_elements(of, held), where)
+            names = (_elements(of, of.holds(lane, column)), where)
             tooltip = (names[0], *tooltip)
         fields.append(_Field(register, low, low + bits - 1, names, tooltip))
     if of is not None and of.width == 32 and of.dtype.bits == bits:
@@ -295,11 +296,11 @@ def _of_thread(form: Tcgen05Transfer, thread: int, of: TensorOperand | None) -> 
     return _Words("R", "register", form.registers, 32, bits, dtype, thread, tuple(fields))
 
 
-def _elements(op: TensorOperand, held: Sequence[tuple[int, int]]) -> str:
+def _elements(op: TensorOperand, places: Sequence[tuple[int, int]]) -> str:
     """``D[41][3]``, ``A[41][6..7]``, or that a word holds nothing."""
-    if not held:
+    if not places:
         return f"no {op.name}"
-    (row, first), (last_row, last) = held[0], held[-1]
+    (row, first), (last_row, last) = places[0], places[-1]
     if row != last_row and first == last:
         return f"{op.name}[{index_range(row, last_row - row + 1)}][{first}]"
     return f"{op.name}[{row}][{index_range(first, last - first + 1)}]"
@@ -348,7 +349,8 @@ def _word_grid(words: _Words, contents: NDArray[Any] | None) -> Grid:
     step = min(words.width, 8)
     step = step if words.bits % step == 0 else 8
     columns = tuple(
-        Header(at, step, (_bit_heading(words.bits - 1 - at, step),)) for at in range(0, words.bits, step)
+        Header(at, step, (bit_span(words.bits - at - step, words.bits - 1 - at),))
+        for at in range(0, words.bits, step)
     )
     shape = words.count, words.bits
     return Grid(shape, tuple(cells), hover, tuple(rows), columns, ("", "bit"), name=words.name)
@@ -376,11 +378,7 @@ def _gaps(covered: NDArray[np.bool_], step: int) -> Iterator[tuple[int, int, int
             yield word, start, stop - start
 
 
-def _bit_heading(high: int, step: int) -> str:
-    return str(high) if step == 1 else f"{high}..{high - step + 1}"
-
-
-def _of_lane(op: Operand | TensorOperand, lane: int, registers: ArrayLike) -> NDArray[Any]:
+def _contents_of_lane(op: Operand | TensorOperand, lane: int, registers: ArrayLike) -> NDArray[Any]:
     """The registers, or words, of one lane, out of those of all lanes or of this lane alone."""
     array = as_array(registers, op.name)
     lanes, words = op.stored_shape

@@ -137,8 +137,8 @@ def _form_name(form: Form, name: str) -> str:
         operand = form.operand(name)
         return f"{operand.width}-bit {operand.dtype}, {form.shape}"
     if isinstance(form, Tcgen05Mma):
-        kind = product_operand(form, name).dtype
-        return f"{form.family}, layout {form.path.name}, {kind}, {form.shape}"
+        dtype = product_operand(form, name).dtype
+        return f"{form.family}, layout {form.path.name}, {dtype}, {form.shape}"
     if isinstance(form, Tcgen05Transfer):
         return f"{form.family}, {form.shape}.x{form.count}"
     return f"{form.family}, {form.shape}"

@@ -247,11 +247,9 @@ def _tensor_scales(
     whole = len(rows) == ins.m and len(columns) == ins.n
     for op, values, part in ((ins.scale_a, scale_a, rows), (ins.scale_b, scale_b, columns)):
         numbers = None if values is None else one_matrix(op, values)
-        grids.append(_block_scales(ins, op, numbers, part))
+        grids.append(replace(_block_scales(ins, op, numbers, part), new_line=op.name == "SFB"))
         if whole:
             grids += _memory(ins, op)
-    first_of_pair = "SFA in tensor memory, CTA 0"  # both of them in one line
-    grids = [replace(grid, new_line=grid.name == "SFB" or grid.title == first_of_pair) for grid in grids]
     ids = f"scale_a_id {ins.descriptor.scale_a_id}, scale_b_id {ins.descriptor.scale_b_id}"
     notes = [
         f"{ins.scale_a.dtype}, one byte for {ins.k // ins.scale_vec} elements along k",
@@ -268,15 +266,16 @@ def _tensor_scales(
 
 def _memory(ins: Tcgen05Mma, op: TensorOperand) -> list[Grid]:
     """Tensor memory with the scales: the lanes of one warp, where all have the same."""
-    grids = []
+    grids: list[Grid] = []
     both = op.name == "SFB" and op.ctas == 2
     for grid in tensor_memory(ins, op.name, cta=0 if both else None).grids:
         where = "both CTAs" if both else grid.title
-        title = f"{op.name} in tensor memory, {where}".removesuffix(", ")
+        title = f"{op.name} in tensor memory, {where}" if where else f"{op.name} in tensor memory"
+        new_line = op.name == "SFB" or (op.ctas == 2 and not grids)  # SFA of both CTAs in one line
         if op.layout.copies >= LANES // _ROWS:
             group = (Header(0, _ROWS, ("lanes of", "every warp")),)
             grid = replace(grid.part(range(_ROWS), range(grid.shape[1])), row_groups=group)
-        grids.append(replace(grid, title=title))
+        grids.append(replace(grid, title=title, new_line=new_line))
     return grids
 
 

@@ -35,6 +35,7 @@ class _Piece:
     tint: int | None
     state: State
     tooltip: str
+    halves_swapped: bool = False
 
 
 #: Shades of the groups of 8 rows: strong ones first, unlike what is faded.
@@ -228,14 +229,14 @@ def _read_anywhere(fields: Descriptor, bits: int, rows: int, major: Literal["K",
         raise PtxlabError(f"rows={quoted(rows)}: wgmma reads multiples of {unit} rows, up to 256")
     part = _Slice(bits, min(rows, _MOST_ROWS), 8 * _SLICE // bits, major)
     by_address: dict[int, list[tuple[int, int]]] = {}
-    for place, where in part.addresses(fields).items():
-        by_address.setdefault(where, []).append(place)
+    for place, address in part.addresses(fields).items():
+        by_address.setdefault(address, []).append(place)
     pieces = {}
-    for where, places in by_address.items():
+    for address, places in by_address.items():
         text = _name(places[0]) if len(places) == 1 else f"{_name(places[0])}+{len(places) - 1}"
         tooltip = "read as " + " and as ".join(part.text(*place) for place in places)
         state: State = "plain" if len(places) == 1 else "mark"
-        pieces[where] = _Piece(text, _tint(*places[0]), state, tooltip)
+        pieces[address] = _Piece(text, _tint(*places[0]), state, tooltip)
     notes = [part.note, f"elements of {bits} bits, {major}-major"]
     if any(len(places) > 1 for places in by_address.values()):
         notes.append("outlined: read for several pieces")
@@ -309,7 +310,7 @@ def box(tensor: TensorMap, row: int = 0, column: int = 0) -> Picture:
         f"rows of the box: {rows}",
         f"{tensor.expect_tx} bytes arrive",
     ]
-    if any(piece.text.endswith("*") for piece in pieces.values()):
+    if any(piece.halves_swapped for piece in pieces.values()):
         notes.append("*: its halves have changed places")
     title = f"TMA copies a box of {tensor.box[0]}x{tensor.box[1]}, {swizzle}"
     return Picture(title, tuple(notes), (matrix, memory))
@@ -330,10 +331,11 @@ def _arrivals(
             pieces[offset] = _Piece(fill, None, "plain", "outside the array")
             continue
         taken[source] = _tint(line, piece)
-        name, place = _name(source), _columns_text(*source, per_piece)
-        if first != offset:
-            name, place = f"{name}*", f"{place}\nits halves have changed places"
-        pieces[offset] = _Piece(name, taken[source], "plain", place)
+        text, tooltip = _name(source), _columns_text(*source, per_piece)
+        swapped = first != offset
+        if swapped:
+            text, tooltip = f"{text}*", f"{tooltip}\nits halves have changed places"
+        pieces[offset] = _Piece(text, taken[source], "plain", tooltip, swapped)
     return pieces, taken
 
 

@@ -80,12 +80,14 @@ def tensor_memory(
     if not is_name(colour, get_args(TensorColour)):
         raise PtxlabError(f"colour={quoted(colour)}: there are {listing(get_args(TensorColour))}")
     ctas = range(tensor.ctas) if cta is None else [as_index(cta, "cta", tensor.ctas)]
-    window = (as_part(lanes, "lanes", LANES), as_part(columns, "columns", tensor.columns))
+    lanes, columns = as_part(lanes, "lanes", LANES), as_part(columns, "columns", tensor.columns)
     values = None if words is None else _values(tensor, words)
     if marked is not None:
         marked = _element(tensor, marked)
-    drawn = [_Drawn(tensor, colour, number, window, marked, values, len(ctas) == 1) for number in ctas]
-    labelled = all(part.detailed for part in drawn)
+    windows = [
+        _Window(tensor, colour, number, lanes, columns, marked, values, alone=len(ctas) == 1)
+        for number in ctas
+    ]
     notes = [tensor.describe()]
     if isinstance(form, Tcgen05Mma):
         notes += [f"layout {form.path.name}"] if tensor.name in ("A", "D", "E") else []
@@ -94,14 +96,15 @@ def tensor_memory(
         notes.append(f"colours: 32 {'rows of A' if tensor.name == 'SFA' else 'columns of B'} each")
     else:
         notes.append(_COLOURS[colour])
-    if not labelled and drawn[0].step > drawn[0].per:
-        notes.append(f"one place: {counted(drawn[0].step // drawn[0].per, 'column')}")
+    first = windows[0]
+    if not first.detailed and first.step > first.per_column:
+        notes.append(f"one place: {counted(first.step // first.per_column, 'column')}")
     if marked is not None:
         (where,) = holders_of(tensor).place(*marked)
         notes.append(f"outlined: {tensor.name}[{marked[0]}][{marked[1]}] in {where}")
     shape = f" {form.shape}" if isinstance(form, Tcgen05Mma) else ""
     return Picture(
-        f"{tensor.name} of {form.mnemonic}{shape}", tuple(notes), tuple(part.grid() for part in drawn)
+        f"{tensor.name} of {form.mnemonic}{shape}", tuple(notes), tuple(window.grid() for window in windows)
     ).with_title(title)
 
 
@@ -117,13 +120,11 @@ def tensor_blocks(ins: Tcgen05Form | str, operand: str = "D") -> Table:
     if not isinstance(form, Tcgen05Form):
         raise PtxlabError(f"{form.mnemonic} does not work in tensor memory; tcgen05 does")
     tensor = form.tensor(operand)
-    window = (range(LANES), range(tensor.columns))
     rows = []
     for cta in range(tensor.ctas):
-        drawn = _Drawn(tensor, "row", cta, window, None, None, alone=True, fine=True)
-        owners = drawn.owners()
-        for lane, slot, height, width in drawn._blocks():
-            row, column = (int(array[lane, slot]) for array in owners)
+        window = _Window(tensor, "row", cta, range(LANES), range(tensor.columns), fine=True)
+        for lane, slot, height, width in window.blocks:
+            row, column = (int(index[lane, slot]) for index in window.indices)
             if row < 0:
                 continue
             first, last = slot * tensor.width, (slot + width) * tensor.width - 1
@@ -158,17 +159,25 @@ def _values(tensor: TensorOperand, words: ArrayLike) -> NDArray[Any]:
     return tensor.unpack(array)
 
 
+#: Row, or column, of the matrix in every lane and slot; -1 where it leaves them free.
+_Indices = NDArray[np.int64]
+
+
 @dataclass(frozen=True)
-class _Drawn:
-    """An operand in the lanes of one CTA: places are slots of its elements, or several columns each."""
+class _Window:
+    """What a part of the lanes and columns of one CTA holds of an operand.
+
+    A slot is as many bits of a lane as an element takes; a place of the picture is a slot, or several.
+    """
 
     tensor: TensorOperand
     colour: TensorColour
     cta: int
-    window: tuple[range, range]  # lanes, columns
-    marked: tuple[int, int] | None
-    values: NDArray[Any] | None
-    alone: bool  # no other CTA beside it
+    lanes: range
+    columns: range
+    marked: tuple[int, int] | None = None
+    values: NDArray[Any] | None = None
+    alone: bool = True  # no other CTA beside it
     fine: bool = False  # scales as they lie, not a column of them as one place
 
     @property
@@ -178,20 +187,21 @@ class _Drawn:
         return scales and not self.fine and not self.detailed
 
     @property
-    def per(self) -> int:
+    def per_column(self) -> int:
         """Elements of a column."""
         return _WORD // self.tensor.width
 
     @property
     def slots(self) -> range:
-        columns, width = self.window[1], self.tensor.width
-        return range(-(-columns.start * _WORD // width), columns.stop * _WORD // width)
+        """The slots of a lane that the columns have."""
+        width = self.tensor.width
+        return range(-(-self.columns.start * _WORD // width), self.columns.stop * _WORD // width)
 
     @cached_property
     def detailed(self) -> bool:
         """Whether every element is shown by itself."""
-        whole = len(self.window[0]) == LANES and len(self.window[1]) == self.tensor.columns
-        return not whole and len(self.window[0]) * len(self.slots) <= _MOST_LABELS
+        whole = len(self.lanes) == LANES and len(self.columns) == self.tensor.columns
+        return not whole and len(self.lanes) * len(self.slots) <= _MOST_LABELS
 
     @cached_property
     def step(self) -> int:
@@ -199,14 +209,15 @@ class _Drawn:
         if self.marked is not None:
             return 1
         if self.coarse:
-            return self.per
+            return self.per_column
         if len(self.slots) <= _MOST_PLACES:
             return 1
-        edges = {start for _, start, _, _ in self._blocks()} | {len(self.slots)}
+        edges = {start for _, start, _, _ in self.blocks} | {len(self.slots)}
         return next(step for step in (8, 4, 2, 1) if not any(edge % step for edge in edges))
 
-    def owners(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Row and column of the matrix in every lane and slot of the window, -1 where it leaves them free."""
+    @cached_property
+    def indices(self) -> tuple[_Indices, _Indices]:
+        """Row and column of the matrix in every lane and slot of the window."""
         rows = np.full((LANES, self.tensor.columns * _WORD // self.tensor.width), -1, dtype=np.int64)
         columns = rows.copy()
         for copy in self.tensor._words:
@@ -215,99 +226,80 @@ class _Drawn:
             lane, word, low = np.moveaxis(copy[here], -1, 0)
             slot = (word * _WORD + low) // self.tensor.width
             rows[lane % LANES, slot], columns[lane % LANES, slot] = row, column
-        lanes, slots = self.window[0], self.slots
-        part = np.s_[lanes.start : lanes.stop, slots.start : slots.stop]
+        part = np.s_[self.lanes.start : self.lanes.stop, self.slots.start : self.slots.stop]
         return rows[part], columns[part]
 
-    def _units(self) -> tuple[int, int]:
-        """Rows, and columns, of the matrix that have one colour."""
-        rows, columns = self.tensor.shape
-        if self.tensor.name in ("SFA", "SFB"):
-            return (32, columns) if self.tensor.name == "SFA" else (rows, 32)
-        if self.colour == "row":
-            return 16, columns
-        return (rows, max(columns // 8, 1)) if self.colour == "column" else (rows, columns)
-
-    def _blocks(self) -> list[tuple[int, int, int, int]]:
+    @cached_property
+    def blocks(self) -> list[Box]:
         """(lane, slot, height, width) of the blocks that lie in tensor memory as they do in the matrix."""
-        rows, columns = self.owners()
+        rows, columns = self.indices
         if self.detailed:
             return [(lane, slot, 1, 1) for lane, slot in np.ndindex(*rows.shape)]
-        tall, wide = self._units()
         line, along = (columns, rows) if self.tensor.axes[0] == "block" else (rows, columns)
-        free = rows < 0
-        kind = (rows // tall) * (1 << 20) + columns // wide + (1 << 42)
-        kind[free] = (np.arange(len(kind))[:, None] + self.window[0].start)[free.nonzero()[0], 0] // 32
-        if self.colour == "warp":
-            kind = kind * 4 + (np.arange(len(kind))[:, None] + self.window[0].start) // 32
-        right = (line[:, 1:] == line[:, :-1]) & (along[:, 1:] == along[:, :-1] + 1) | (
-            free[:, 1:] & free[:, :-1]
-        )
-        right &= kind[:, 1:] == kind[:, :-1]
+        free, colours = rows < 0, self._colour_groups()
+        right = (line[:, 1:] == line[:, :-1]) & (along[:, 1:] == along[:, :-1] + 1)
+        right |= free[:, 1:] & free[:, :-1]
+        right &= colours[:, 1:] == colours[:, :-1]
         if self.coarse:
-            used = (~free).reshape(len(free), -1, self.per).any(axis=2)
-            whole = np.repeat(used, self.per, axis=1)  # every slot of a column that holds scales
-            starts_column = np.arange(1, free.shape[1]) % self.per == 0
+            used = (~free).reshape(len(free), -1, self.per_column).any(axis=2)
+            whole = np.repeat(used, self.per_column, axis=1)  # every slot of a column that holds scales
+            starts_column = np.arange(1, free.shape[1]) % self.per_column == 0
             right = np.where(starts_column, right & ~whole[:, 1:] & ~whole[:, :-1], whole[:, 1:] | right)
-        down = (line[1:] == line[:-1] + 1) & (along[1:] == along[:-1]) | (free[1:] & free[:-1])
-        down &= kind[1:] == kind[:-1]
-        blocks: list[tuple[int, int, int, int]] = []
-        open_blocks: dict[tuple[int, int], int] = {}  # (slot, width) -> the block that may go on
-        for lane in range(len(rows)):
-            starts = [0, *(np.flatnonzero(~right[lane]) + 1).tolist(), rows.shape[1]]
-            current: dict[tuple[int, int], int] = {}
-            for start, stop in pairwise(starts):
-                span = (start, stop - start)
-                above = open_blocks.get(span)
-                if above is not None and down[lane - 1, start]:
-                    top, slot, height, width = blocks[above]
-                    blocks[above] = (top, slot, height + 1, width)
-                    current[span] = above
-                else:
-                    current[span] = len(blocks)
-                    blocks.append((lane, start, 1, stop - start))
-            open_blocks = current
-        return blocks
+        down = (line[1:] == line[:-1] + 1) & (along[1:] == along[:-1])
+        down |= free[1:] & free[:-1]
+        down &= colours[1:] == colours[:-1]
+        return _rectangles(right, down)
+
+    def _colour_groups(self) -> NDArray[np.int64]:
+        """A number for every lane and slot: the same where colours are, and in the free lanes of a warp."""
+        rows, columns = self.indices
+        tall, wide = self.tensor.shape  # rows, and columns, of the matrix that have one colour
+        if self.tensor.name == "SFA":
+            tall = 32
+        elif self.tensor.name == "SFB":
+            wide = 32
+        elif self.colour == "row":
+            tall = 16
+        elif self.colour == "column":
+            wide = max(wide // 8, 1)
+        warps = np.broadcast_to((np.array(self.lanes) // 32)[:, None], rows.shape)
+        groups = (rows // tall) * (1 << 20) + columns // wide + (1 << 42)
+        groups = np.where(rows < 0, warps, groups)
+        return groups * 4 + warps if self.colour == "warp" else groups
 
     def grid(self) -> Grid:
-        rows, columns = self.owners()
-        step = self.step
-        blocks = self._blocks()
-        cells = tuple(self._cell(block, rows, columns, step) for block in blocks)
-        shape = (len(self.window[0]), len(self.slots) // step)
-        title = ""
-        if self.tensor.ctas > 1:
-            title = f"CTA {self.cta}"
+        """The window as a grid: a cell for each block."""
         return Grid(
-            shape,
-            cells,
-            self._hover(rows, columns, step),
+            (len(self.lanes), len(self.slots) // self.step),
+            tuple(self._cell(block) for block in self.blocks),
+            self._hover(),
             self._lane_headings(),
-            self._column_headings(step),
+            self._column_headings(),
             ("lane", "column"),
-            title=title,
+            title=f"CTA {self.cta}" if self.tensor.ctas > 1 else "",
             name=self.tensor.name,
-            row_rules=self._rules(blocks),
+            row_rules=self._rules(),
             row_groups=self._warps() if self.cta == 0 or self.alone or self.coarse else (),
-            outlines=self._outlines(rows, columns),
+            outlines=self._outlines(),
         )
 
-    def _outlines(self, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> tuple[Box, ...]:
+    def _outlines(self) -> tuple[Box, ...]:
         """The places of the marked element, where cells hold several."""
         if self.marked is None or self.detailed:
             return ()
-        found = np.argwhere((rows == self.marked[0]) & (columns == self.marked[1]))
-        return tuple((int(lane), int(slot), 1, 1) for lane, slot in found)
+        return tuple((int(lane), int(slot), 1, 1) for lane, slot in np.argwhere(self._is_marked()))
 
-    def _cell(
-        self,
-        block: tuple[int, int, int, int],
-        rows: NDArray[np.int64],
-        columns: NDArray[np.int64],
-        step: int,
-    ) -> Cell:
+    def _is_marked(self) -> NDArray[np.bool_]:
+        """Which lanes and slots hold the marked element."""
+        rows, columns = self.indices
+        if self.marked is None:
+            return np.zeros(rows.shape, dtype=np.bool_)
+        return np.asarray((rows == self.marked[0]) & (columns == self.marked[1]))
+
+    def _cell(self, block: Box) -> Cell:
+        rows, columns = self.indices
         lane, slot, height, width = block
-        place = (lane, slot // step, height, width // step)
+        place = (lane, slot // self.step, height, width // self.step)
         if self.coarse:
             slot += int(np.argmax(rows[lane, slot : slot + width] >= 0))
             width = int((rows[lane, slot : slot + width] >= 0).sum())
@@ -316,7 +308,7 @@ class _Drawn:
             large = height >= 8 and 4 * width >= len(self.slots)
             return Cell(*place, ("free",) if large and not self.detailed else ())
         state: State = "mark" if self.detailed and (row, column) == self.marked else "plain"
-        tint = self._tint(row, column, lane + self.window[0].start)
+        tint = self._tint(row, column, self.lanes[lane])
         if self.detailed:
             return Cell(*place, (self._element_text(row, column),), tint, state)
         if height < _LEAST_HEIGHT:
@@ -327,22 +319,13 @@ class _Drawn:
             f"{self.tensor.axes[1]} {index_range(column, across)}",
         )
         one_line = 2 * width >= len(self.slots) and self.alone
-        label = (", ".join(texts),) if one_line else texts
-        return Cell(*place, self._beside_mark(label, rows[lane : lane + height], columns, block), tint)
+        return Cell(*place, self._beside_mark((", ".join(texts),) if one_line else texts, block), tint)
 
-    def _beside_mark(
-        self,
-        label: tuple[str, ...],
-        rows: NDArray[np.int64],
-        columns: NDArray[np.int64],
-        block: tuple[int, int, int, int],
-    ) -> tuple[str, ...]:
+    def _beside_mark(self, label: tuple[str, ...], block: Box) -> tuple[str, ...]:
         """A label above or below the marked element, if that is in its block."""
         lane, slot, height, width = block
-        if self.marked is None:
-            return label
-        inside = (rows == self.marked[0]) & (columns[lane : lane + height] == self.marked[1])
-        lanes = np.flatnonzero(inside[:, slot : slot + width].any(axis=1))
+        marked = self._is_marked()[lane : lane + height, slot : slot + width]
+        lanes = np.flatnonzero(marked.any(axis=1))
         if not lanes.size:
             return label
         blank = ("",) * (len(label) + 1)
@@ -370,8 +353,9 @@ class _Drawn:
         wide = 0 if self.tensor.name != "D" else column * 4 // columns
         return row // 16 % 8 * 4 + (wide + 2 * (row // LANES)) % 4
 
-    def _hover(self, rows: NDArray[np.int64], columns: NDArray[np.int64], step: int) -> NDArray[Any]:
-        hover = np.empty((len(self.window[0]), len(self.slots) // step), dtype=object)
+    def _hover(self) -> NDArray[Any]:
+        (rows, columns), step = self.indices, self.step
+        hover = np.empty((len(self.lanes), len(self.slots) // step), dtype=object)
         cta = f"CTA {self.cta}, " if self.tensor.ctas > 1 else ""
         name = self.tensor.name
         for lane, place in np.ndindex(*hover.shape):
@@ -381,9 +365,9 @@ class _Drawn:
                 slot, count = slot + int(used.argmax()), int(used.sum())
             first = self.slots.start + slot
             word, low = divmod(first * self.tensor.width, _WORD)
-            where = f"{cta}lane {lane + self.window[0].start}, "
-            if step > self.per:
-                where += f"columns {index_range(word, step // self.per)}"
+            where = f"{cta}lane {self.lanes[lane]}, "
+            if step > self.per_column:
+                where += f"columns {index_range(word, step // self.per_column)}"
             else:
                 low += self.tensor.padding
                 bits = bit_range(low, low + self.tensor.width * (count - 1) + self.tensor.dtype.bits - 1)
@@ -398,7 +382,7 @@ class _Drawn:
         return hover
 
     def _lane_headings(self) -> tuple[Header, ...]:
-        lanes = self.window[0]
+        lanes = self.lanes
         if self.detailed:
             return tuple(Header(row, 1, (str(lane),)) for row, lane in enumerate(lanes))
         edges = sorted({lanes.start, lanes.stop, *(lane for lane in range(0, LANES, 16) if lane in lanes)})
@@ -407,22 +391,21 @@ class _Drawn:
             for start, stop in pairwise(edges)
         )
 
-    def _rules(self, blocks: list[tuple[int, int, int, int]]) -> tuple[int, ...]:
+    def _rules(self) -> tuple[int, ...]:
         """Lanes at which a warp begins and no block goes on."""
-        inside = {at for lane, _, height, _ in blocks for at in range(lane + 1, lane + height)}
+        inside = {at for lane, _, height, _ in self.blocks for at in range(lane + 1, lane + height)}
         return tuple(warp.start for warp in self._warps() if warp.start and warp.start not in inside)
 
     def _warps(self) -> tuple[Header, ...]:
-        lanes = self.window[0]
-        found = []
+        heads = []
         for warp in range(4):
-            start, stop = max(32 * warp, lanes.start), min(32 * warp + 32, lanes.stop)
+            start, stop = max(32 * warp, self.lanes.start), min(32 * warp + 32, self.lanes.stop)
             if start < stop:
-                found.append(Header(start - lanes.start, stop - start, (f"warp {warp}",)))
-        return tuple(found)
+                heads.append(Header(start - self.lanes.start, stop - start, (f"warp {warp}",)))
+        return tuple(heads)
 
-    def _column_headings(self, step: int) -> tuple[Header, ...]:
-        columns = self.window[1]
+    def _column_headings(self) -> tuple[Header, ...]:
+        columns, step = self.columns, self.step
         places = len(self.slots) // step
         if _WORD % self.tensor.width:  # several columns for a whole number of elements
             size = math.lcm(_WORD, self.tensor.width)
@@ -434,8 +417,8 @@ class _Drawn:
                 )
                 for at in range(len(columns) * _WORD // size)
             )
-        if len(columns) <= 16 and step <= self.per:
-            size = self.per // step
+        if len(columns) <= 16 and step <= self.per_column:
+            size = self.per_column // step
             return tuple(Header(size * at, size, (str(column),)) for at, column in enumerate(columns))
         most = (8, 4, 2, 1) if self.alone else (4, 2, 1)
         count = next(count for count in most if places % count == 0)
@@ -444,6 +427,29 @@ class _Drawn:
             Header(at * places // count, places // count, (index_range(columns.start + at * each, each),))
             for at in range(count)
         )
+
+
+def _rectangles(right: NDArray[np.bool_], down: NDArray[np.bool_]) -> list[Box]:
+    """Rectangles of places that go together with their right, and with their lower neighbours.
+
+    Runs of a row grow downwards where the run below is as wide.
+    """
+    boxes: list[Box] = []
+    above: dict[tuple[int, int], int] = {}  # column and width of the runs of the last row -> their boxes
+    for row, joined in enumerate(right):
+        runs: dict[tuple[int, int], int] = {}
+        for start, stop in pairwise([0, *(np.flatnonzero(~joined) + 1).tolist(), len(joined) + 1]):
+            run = (start, stop - start)
+            box = above.get(run)
+            if box is not None and down[row - 1, start]:
+                top, column, height, width = boxes[box]
+                boxes[box] = (top, column, height + 1, width)
+                runs[run] = box
+            else:
+                runs[run] = len(boxes)
+                boxes.append((row, start, 1, stop - start))
+        above = runs
+    return boxes
 
 
 # -- layouts A to G --------------------------------------------------------------------------------------
@@ -501,9 +507,9 @@ def _path_grid(path: DataPath, cta: int, n: int) -> Grid:
             cells.append(Cell(at, 0, tall, wide, ("free",)))
             continue
         row, column = places[at, 0]
-        text = f"m {index_range(row, 16 * tall)}, n {index_range(column, unit * wide)}"
+        texts = (f"m {index_range(row, 16 * tall)}", f"n {index_range(column, unit * wide)}")
         tint = (row // 16 + row // LANES * 4) % 8 * 4 + column * 4 // n
-        cells.append(Cell(at, 0, tall, wide, (text,) if wide == 4 else tuple(text.split(", ")), tint))
+        cells.append(Cell(at, 0, tall, wide, (", ".join(texts),) if wide == 4 else texts, tint))
     pair = f", CTA {cta}" if path.ctas == 2 else ""
     how = {"C": ", sparse", "E": ", .ws", "G": ", .ws"}.get(path.name, "")
     return Grid(

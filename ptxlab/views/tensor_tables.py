@@ -81,10 +81,10 @@ def tensor_facts(
 
 
 def _form(form: Tcgen05Form | str) -> Tcgen05Form:
-    found = parse_any(form)
-    if not isinstance(found, Tcgen05Form):
-        raise PtxlabError(f"{found.mnemonic} does not work in tensor memory; tcgen05 does")
-    return found
+    parsed = parse_any(form)
+    if not isinstance(parsed, Tcgen05Form):
+        raise PtxlabError(f"{parsed.mnemonic} does not work in tensor memory; tcgen05 does")
+    return parsed
 
 
 def _shapes(form: Tcgen05Mma) -> list[str]:
@@ -135,9 +135,9 @@ def tensor_where(
     form, name = _form(form), as_text(name, "operand").upper()
     row, col = as_int(row, "row"), as_int(col, "column")
     if isinstance(form, Tcgen05Transfer) and name == "R":
-        found = form.slots(row, col)
         rows = tuple(
-            (slot.thread, slot.thread // 32, slot.register, f"[{slot.high}..{slot.low}]") for slot in found
+            (slot.thread, slot.thread // 32, slot.register, f"[{slot.high}..{slot.low}]")
+            for slot in form.slots(row, col)
         )
         if not rows:
             raise PtxlabError(
@@ -146,8 +146,8 @@ def tensor_where(
         return Table(("thread", "warp", "register", "bits"), rows)
     operand = form.operands.get(name)
     if operand is not None:
-        held = _memory(form, operand, row, col, swizzle, transposed)
-        return Table(("cta", *held[0][1].columns), tuple((cta, *place.row) for cta, place in held))
+        bytes_of = _memory(form, operand, row, col, swizzle, transposed)
+        return Table(("cta", *bytes_of[0][1].columns), tuple((cta, *place.row) for cta, place in bytes_of))
     places = _tensor(form, name).where(row, col)
     return Table(
         ("cta", "lane", "column", "bits", "address"),
@@ -216,13 +216,13 @@ def tensor_explain(
         if isinstance(matrix, TensorOperand):
             where = _places_text(matrix, elements)
         else:
-            held = [
+            bytes_of = [
                 place
                 for element in elements
                 for place in _memory(form, form.operands[name], *element, swizzle, transposed)
             ]
-            pieces = dict.fromkeys(place.byte // 16 * 16 for _, place in held)
-            pair = f" of CTA {held[0][0]}" if form.cta_group == 2 else ""
+            pieces = dict.fromkeys(place.byte // 16 * 16 for _, place in bytes_of)
+            pair = f" of CTA {bytes_of[0][0]}" if form.cta_group == 2 else ""
             where = f"shared memory{pair}, 16 bytes from {', '.join(f'0x{byte:04x}' for byte in pieces)} on"
         rows.append((name, text, where))
     return Table(("operand", "elements", "where"), tuple(rows))
@@ -322,11 +322,11 @@ def _places_text(tensor: TensorOperand, elements: list[tuple[int, int]]) -> str:
     ctas = sorted({cta for cta, _ in bits})
     columns = sorted({column for _, column in bits})
     pair = f"CTA{'s' if len(ctas) > 1 else ''} {' and '.join(map(str, ctas))}, " if tensor.ctas > 1 else ""
-    held = f"lane{'s' if len(lanes) > 1 else ''} {', '.join(map(str, lanes))}"
+    which = f"lane{'s' if len(lanes) > 1 else ''} {', '.join(map(str, lanes))}"
     where = f"column{'s' if len(columns) > 1 else ''} {index_range(columns[0], columns[-1] - columns[0] + 1)}"
     low, high = next(iter(bits.values()))
     exact = f", bits [{high}..{low}]" if len(columns) == 1 and high - low < 31 else ""
-    return f"{pair}{held}, {where}{exact}"
+    return f"{pair}{which}, {where}{exact}"
 
 
 def tensor_holds(

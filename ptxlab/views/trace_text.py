@@ -179,7 +179,7 @@ def step_name(step: Step, trace: Trace) -> str:
     return "addition of C" if any(term.role == "C" for term in step.terms) else "addition"
 
 
-def divergence_text(one: Trace, other: Trace, divergence: Divergence | None) -> str:
+def divergence_text(first: Trace, second: Trace, divergence: Divergence | None) -> str:
     """Where two chips part, in a sentence.
 
     >>> import numpy as np, ptxlab
@@ -191,11 +191,13 @@ def divergence_text(one: Trace, other: Trace, divergence: Divergence | None) -> 
     >>> divergence_text(hopper, ampere, find_divergence(hopper, ampere))
     'They part at A[0][2] B[2][0]: sm_90 keeps all of 3.05175781e-05, sm_80 cuts below 2^-14 and keeps 0'
     """
+    chips = f"{first.chip} and {second.chip}"
+    if divergence is None and first.code == second.code:
+        return f"{chips} lose the same bits"
     if divergence is None:
-        if one.code == other.code:
-            return f"{one.chip} and {other.chip} lose the same bits"
-        return f"{one.chip} and {other.chip} lose the same bits and differ in the result"
-    traces, same = (one, other), "; D has the same bits all the same" if one.code == other.code else ""
+        return f"{chips} lose the same bits and differ in the result"
+    traces = (first, second)
+    same = "; D has the same bits all the same" if first.code == second.code else ""
     owner, place = traces[divergence.owner], divergence.places[divergence.owner]
     step = owner.steps[place.step]
     if place.term is None:
