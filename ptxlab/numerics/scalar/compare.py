@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from .floating import lane_format
 from .integer import signed, unsigned
-from .opcode import Array, Opcode
+from .opcode import Array, Function, Opcode
 
 __all__ = [
     "COMBINATIONS",
@@ -23,7 +22,6 @@ __all__ = [
     "set_value",
 ]
 
-Function = Callable[..., Any]
 
 #: The relations of signed and unsigned integers, of unsigned ones only, of numbers, and of what may be NaN.
 INTEGER: dict[str, Function] = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -11,11 +10,10 @@ import numpy as np
 from .floating import finish, is_tiny
 from .formats import FORMATS, Format, sum_to_odd
 from .integer import signed, unsigned
-from .opcode import Array, Opcode, width_of
+from .opcode import Array, Function, Opcode, width_of
 
 __all__ = ["convert", "convert_pack"]
 
-Function = Callable[..., Any]
 
 _WHOLE: dict[str, Function] = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..fma import fma as fma_f64
 from ..fma import round_scaled
 from .formats import FORMATS, Format, quotient_to_odd, remainder, root_to_odd, sum_to_odd
-from .opcode import Array, Opcode, split_lanes
+from .opcode import Array, Function, Opcode, split_lanes
 
 __all__ = [
     "arithmetic",
@@ -22,8 +22,6 @@ __all__ = [
     "sign_change",
     "test_property",
 ]
-
-Function = Callable[..., Any]
 
 
 def lane_format(type_name: str) -> tuple[Format, bool]:
@@ -268,63 +266,65 @@ _DOUBLE: dict[str, Function] = {
 def extremum(op: Opcode) -> Function:
     """min and max: -0 is below +0; a NaN loses against a number, or wins with .NaN; two or three sources."""
     form, _ = lane_format(op.type)
-    sign, nan = form.dtype.type(form.sign), form.dtype.type(form.nan)
-    read, quiet = np.dtype(f"i{form.bits // 8}"), form.dtype.type(1 << form.fraction - 1)
-    low, flush, propagate = op.name == "min", "ftz" in op, "NaN" in op
+    sign = form.dtype.type(form.sign)
+    is_min, flush, propagate = op.name == "min", "ftz" in op, "NaN" in op
     xor_sign, absolute = "xorsign" in op, "abs" in op
-
-    def order(codes: Array) -> Array:
-        """Signed integers in the order of the numbers."""
-        number = codes.view(read)
-        return np.asarray(number ^ (number >> read.type(form.bits - 1) & read.type(form.sign - 1)))
-
-    def choose(a: Array, b: Array) -> Array:
-        first = order(a) <= order(b) if low else order(a) >= order(b)
-        chosen = np.where(first, a, b)
-        no_a, no_b = form.is_nan(a), form.is_nan(b)
-        if not (no_a.any() or no_b.any()):
-            return chosen
-        if propagate:
-            return np.where(no_a | no_b, nan, chosen)
-        chosen = np.where(no_a, b, chosen)
-        chosen = np.where(no_b, a, chosen)
-        return np.where(no_a & no_b, b | quiet if form.name == "f64" else nan, chosen)
-
-    native: np.ufunc | None = None
-    if form.name in ("f32", "f64") and not absolute:
-        native = np.minimum if low else np.maximum
-    best_zero = sign if low else form.dtype.type(0)
-
-    def numbers_only(a: Array, b: Array) -> Array | None:
-        """The result by NumPy where nothing is NaN, which is most of the time."""
-        if native is None:
-            return None
-        chosen = native(a.view(f"f{form.bits // 8}"), b.view(f"f{form.bits // 8}"))
-        zero = chosen == 0
-        codes = chosen.view(form.dtype)
-        if np.isnan(chosen).any():
-            return None
-        if zero.any():
-            one = np.where((a == best_zero) | (b == best_zero), best_zero, best_zero ^ sign)
-            codes = np.where(zero, one, codes)
-        return np.asarray(codes)
+    has_native = form.name in ("f32", "f64") and not absolute
 
     def extremum(*sources: Array) -> Array:
         if flush:
             sources = tuple(form.flush(source) for source in sources)
-        if len(sources) == 2:
-            quick = numbers_only(*sources)
+        if has_native and len(sources) == 2:
+            quick = _extremum_of_numbers(form, is_min, *sources)
             if quick is not None:
                 return quick
         numbers = tuple(source & ~sign for source in sources) if absolute else sources
         result = numbers[0]
         for number in numbers[1:]:
-            result = choose(result, number)
+            result = _extremum_of_two(form, is_min, propagate, result, number)
         if xor_sign:
             result = np.where(form.is_nan(result), result, result | (sources[0] ^ sources[1]) & sign)
         return np.asarray(result)
 
     return _by_lane(op.type, extremum)
+
+
+def _ordered(form: Format, codes: Array) -> Array:
+    """Codes as signed integers in the order of the numbers."""
+    read = np.dtype(f"i{form.bits // 8}")
+    number = codes.view(read)
+    return np.asarray(number ^ (number >> read.type(form.bits - 1) & read.type(form.sign - 1)))
+
+
+def _extremum_of_two(form: Format, is_min: bool, propagate: bool, a: Array, b: Array) -> Array:
+    """The smaller or the larger code of two; NaN with .NaN (`propagate`) if one is NaN, else if both are."""
+    number, nan = form.dtype.type, form.dtype.type(form.nan)
+    is_first = _ordered(form, a) <= _ordered(form, b) if is_min else _ordered(form, a) >= _ordered(form, b)
+    chosen = np.where(is_first, a, b)
+    a_nan, b_nan = form.is_nan(a), form.is_nan(b)
+    if not (a_nan.any() or b_nan.any()):
+        return chosen
+    if propagate:
+        return np.where(a_nan | b_nan, nan, chosen)
+    chosen = np.where(a_nan, b, chosen)
+    chosen = np.where(b_nan, a, chosen)
+    both_nan = b | number(1 << form.fraction - 1) if form.name == "f64" else nan  # f64 keeps the payload
+    return np.where(a_nan & b_nan, both_nan, chosen)
+
+
+def _extremum_of_numbers(form: Format, is_min: bool, a: Array, b: Array) -> Array | None:
+    """The result by NumPy if nothing is NaN, which is most of the time; None otherwise."""
+    native = np.minimum if is_min else np.maximum
+    chosen = native(a.view(f"f{form.bits // 8}"), b.view(f"f{form.bits // 8}"))
+    if np.isnan(chosen).any():
+        return None
+    codes, zero = chosen.view(form.dtype), chosen == 0
+    if zero.any():
+        sign = form.dtype.type(form.sign)
+        best_zero = sign if is_min else form.dtype.type(0)
+        signed_zero = np.where((a == best_zero) | (b == best_zero), best_zero, best_zero ^ sign)
+        codes = np.where(zero, signed_zero, codes)
+    return np.asarray(codes)
 
 
 def sign_change(op: Opcode) -> Function:

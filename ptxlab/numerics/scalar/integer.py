@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .opcode import Array, Opcode, split_lanes
+from .opcode import Array, Function, Opcode, split_lanes
 
 __all__ = [
     "add_carry", "bitwise", "bmsk", "brev", "byte_permute", "carryless", "count", "divide", "dot",
@@ -15,7 +15,6 @@ __all__ = [
     "shift", "szext",
 ]  # fmt: skip
 
-Function = Callable[..., Any]
 
 _PACKED = {"u16x2": 16, "s16x2": 16, "u8x4": 8, "s8x4": 8}
 
@@ -310,7 +309,8 @@ def szext(op: Opcode) -> Function:
     def extend(a: Array, b: Array) -> Array:
         width = np.minimum(b, np.uint32(32)) if clamp else b & np.uint32(31)
         room = np.uint32(32) - width
-        return np.asarray(shift_right(shift_left(a, room, 32), room, 32, is_signed) * (width != 0))
+        extended = shift_right(shift_left(a, room, 32), room, 32, is_signed)
+        return np.where(width == 0, np.uint32(0), extended)
 
     return extend
 
@@ -330,8 +330,8 @@ def nth_set_bit(op: Opcode) -> Function:
         reached = np.where(step == 0, lanes == start, reached) & bits
         rank = np.cumsum(reached, axis=-1)
         rank = np.where(step < 0, rank[..., -1:] - rank + 1, rank)
-        wanted = reached & (rank == np.maximum(np.abs(step), 1))
-        position = np.where(wanted.any(axis=-1), wanted.argmax(axis=-1), 0xFFFFFFFF)
+        is_nth = reached & (rank == np.maximum(np.abs(step), 1))
+        position = np.where(is_nth.any(axis=-1), is_nth.argmax(axis=-1), 0xFFFFFFFF)
         overflows = step[..., 0] == -(1 << 31)  # its absolute value does, in the chip
         position = np.where(overflows, 0, position)
         return position.astype(np.uint32)

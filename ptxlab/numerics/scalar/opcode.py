@@ -10,14 +10,16 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Array", "Opcode", "Row", "dtype_of", "expand", "split_lanes", "width_of"]
+__all__ = ["Array", "Function", "Opcode", "Row", "dtype_of", "expand", "split_lanes", "width_of"]
 
-Array = NDArray[Any]
+Array: TypeAlias = NDArray[Any]
+#: From sources, arrays of raw bits, to the result, or to a tuple of results.
+Function: TypeAlias = Callable[..., Any]
 
 _TYPE = re.compile(r"(?:[usb]\d+|b?f\d+|tf32|ue8m0|u?e\dm\d|pred)(?:x[24])?")
 _GROUP = re.compile(r"\{([^{}]*)\}|\(([^()]*)\)")
@@ -113,7 +115,7 @@ class Row:
     pattern: str
     sources: str
     results: str
-    build: Callable[[Opcode], Callable[..., Any]]
+    build: Callable[[Opcode], Function]
 
     def types(self, opcode: Opcode, words: str) -> tuple[str, ...]:
         """The types that `sources` or `results` mean for an opcode."""
@@ -142,7 +144,7 @@ def expand(pattern: str) -> Iterator[str]:
         yield from expand(pattern[: group.start()] + choice + pattern[group.end() :])
 
 
-def split_lanes(function: Callable[..., Any], bits: int) -> Callable[..., Any]:
+def split_lanes(function: Function, bits: int) -> Function:
     """A function of packed registers from one of their lanes of `bits` bits.
 
     Every result has the lanes packed again; the lanes are one more axis while the function runs.

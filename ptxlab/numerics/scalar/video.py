@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .compare import INTEGER
-from .opcode import Array, Opcode
+from .opcode import Array, Function, Opcode
 
 __all__ = ["SCALAR", "as_the_manual_says", "scalar", "simd"]
 
@@ -28,18 +28,14 @@ _OPERATIONS: dict[str, Callable[[Array, Array], Any]] = {
 }
 
 
-def simd(op: Opcode) -> Callable[..., Any]:
+def simd(op: Opcode) -> Function:
     """vadd2 ... vset4: the lanes of a and b; with .add their results are added to c."""
     bits = 8 if op.name.endswith("4") else 16
     name = op.name[:-1]
-    a_read, b_read = (np.dtype(f"{'i' if kind[0] == 's' else 'u'}{bits // 8}") for kind in op.types[-2:])
+    a_read, b_read = (_lane_dtype(type_name, bits) for type_name in op.types[-2:])
     lane = np.dtype(f"u{bits // 8}")
-    if name == "vset":
-        compare = INTEGER[next(part for part in op.modifiers if part in INTEGER)]
-        function: Callable[[Array, Array], Any] = lambda x, y: compare(x, y).astype(np.int32)  # noqa: E731
-    else:
-        function = _OPERATIONS[name]
-    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if op.result_type == "s32" else (0, (1 << bits) - 1)
+    function = _comparison(op) if name == "vset" else _OPERATIONS[name]
+    is_signed = op.result_type == "s32"
 
     def run(a: Array, b: Array, c: Array) -> Array:
         x = np.ascontiguousarray(a)[..., np.newaxis].view(a_read).astype(np.int32)
@@ -48,11 +44,22 @@ def simd(op: Opcode) -> Callable[..., Any]:
         if "add" in op:
             return np.asarray(c + lanes.sum(axis=-1, dtype=np.int32).view(np.uint32))
         if "sat" in op:
-            lanes = np.clip(lanes, low, high)
+            lanes = _clamped(lanes, bits, is_signed)
         packed = np.ascontiguousarray(lanes.astype(lane)).view(np.uint32)[..., 0]
         return np.asarray(np.broadcast_to(packed, np.broadcast_shapes(packed.shape, c.shape)))
 
     return run
+
+
+def _lane_dtype(type_name: str, bits: int) -> np.dtype[Any]:
+    """The dtype that reads lanes of `bits` bits as a PTX type, signed or not, says."""
+    return np.dtype(f"{'i' if type_name.startswith('s') else 'u'}{bits // 8}")
+
+
+def _comparison(op: Opcode) -> Callable[[Array, Array], Any]:
+    """vset: 1 where the comparison holds, 0 elsewhere."""
+    compare = INTEGER[next(part for part in op.modifiers if part in INTEGER)]
+    return lambda x, y: compare(x, y).astype(np.int32)
 
 
 # -- one value at a time -------------------------------------------------------------------------------------
@@ -86,7 +93,7 @@ def _shifted(op: Opcode, a: Array, b: Array) -> Array:
 
 def scalar(
     op: Opcode, parts: tuple[str, str, str] = ("", "", ""), negative: tuple[bool, bool] = (False, False)
-) -> Callable[..., Any]:
+) -> Function:
     """vadd ... vset of registers a, b and c.
 
     `parts` are those of d, a and b that are meant, such as "b0" and "h1"; `negative` says whether a product,
@@ -108,8 +115,7 @@ def scalar(
         x = _selected(a, a_part, a_type == "s32")
         y = _selected(b, b_part, b_type == "s32")
         if op.name == "vset":
-            compare = INTEGER[next(part for part in op.modifiers if part in INTEGER)]
-            values = compare(x, y).astype(np.int64)
+            values = _comparison(op)(x, y).astype(np.int64)
         elif op.name in ("vshl", "vshr"):
             values = _shifted(op, x, y)
         else:
@@ -150,12 +156,16 @@ def as_the_manual_says(op: Opcode, parts: tuple[str, str, str]) -> bool:
     return op.name not in ("vshl", "vshr") and not parts[0] and not mixed
 
 
-def _multiply_add(op: Opcode, parts: tuple[str, str, str], negative: tuple[bool, bool]) -> Callable[..., Any]:
+#: What vmad shifts its result by, to the right.
+_SCALES = {"shr7": 7, "shr15": 15}
+
+
+def _multiply_add(op: Opcode, parts: tuple[str, str, str], negative: tuple[bool, bool]) -> Function:
     """vmad: a product of up to 64 bits and c, shifted."""
     a_signed, b_signed = (name == "s32" for name in op.types[-2:])
     negated, subtracted = negative
     signed = a_signed or b_signed or negated or subtracted
-    shift = 7 if "shr7" in op else 15 if "shr15" in op else 0
+    shift = next((places for name, places in _SCALES.items() if name in op), 0)
 
     def run(a: Array, b: Array, c: Array) -> Array:
         x = _selected(a, parts[1], a_signed).astype(object)
@@ -164,7 +174,7 @@ def _multiply_add(op: Opcode, parts: tuple[str, str, str], negative: tuple[bool,
         total = (-x * y if negated else x * y) + (-z if subtracted else z) + ("po" in op)
         total = total >> shift
         if "sat" in op:
-            total = np.clip(total, *((-(1 << 31), (1 << 31) - 1) if signed else (0, (1 << 32) - 1)))
+            total = _clamped(total, 32, signed)
         return np.asarray((total & 0xFFFFFFFF).astype(np.uint32))
 
     return run

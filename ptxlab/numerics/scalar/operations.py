@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 
 from ...errors import PtxlabError, listing, quoted
 from .approximations import EXACT, FUNCTIONS
-from .opcode import Array, Opcode, Row, dtype_of, expand
+from .opcode import Array, Function, Opcode, Row, dtype_of, expand
 from .table import ROWS
 
 __all__ = ["Operation", "opcodes", "operation"]
@@ -35,7 +35,7 @@ class Operation:
     opcode: str
     source_types: tuple[str, ...]
     result_types: tuple[str, ...]
-    function: Callable[..., Any] = field(repr=False, compare=False)
+    function: Function = field(repr=False, compare=False)
     optional: int = 0  # sources at the end that may be left out
     registers: tuple[str, ...] = ()  # types that registers for results and then sources must fit
     exact: bool = True  # whether an H200 gives the same bits; some approximations are only rounded correctly
@@ -97,7 +97,7 @@ def _approximations() -> dict[tuple[str, tuple[str, ...], tuple[str, ...]], Oper
     operations = {}
     for text, function in FUNCTIONS.items():
         parts = Opcode.parse(text)
-        sources = (parts.type,) * (2 if parts.name == "div" else 1)
+        sources = (parts.type, parts.type) if parts.name == "div" else (parts.type,)
         registers = (parts.type, *sources)
         operations[parts.key] = Operation(
             text, sources, (parts.type,), function, registers=registers, exact=text in EXACT
