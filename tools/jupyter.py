@@ -34,6 +34,17 @@ OPEN = """async (path) => {
     widget.dispose();
   }
 }"""
+#: Puts other cells into the notebook that JupyterLab shows, whose kernel forgets what it has.
+REFILL = """async ([sources, forget]) => {
+  const panel = window.jupyterapp.shell.currentWidget;
+  await panel.sessionContext.session.kernel.requestExecute({ code: forget }).done;
+  const notebook = panel.content.model.sharedModel;
+  const cells = sources.map((source) => ({ cell_type: "code", source, metadata: {} }));
+  notebook.insertCells(0, cells);
+  notebook.deleteCellRange(cells.length, notebook.cells.length);
+  return panel.context.path;
+}"""
+FORGET = "import ipywidgets\nipywidgets.Widget.close_all()\n%reset -f"
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -139,16 +150,25 @@ class Lab:
         return self._opened(page, name)
 
     def open_next(self, page: Any, name: str, cells: list[str]) -> Book:
-        """Write a notebook and open it in the JupyterLab of this page."""
-        self.write(name, cells)
-        return self.show_next(page, name)
+        """Cells in the notebook that JupyterLab shows in this page, so that neither has to start again.
+
+        Where it shows none, a notebook of that name is written and opened.
+        """
+        if not self._is_in(page):
+            self.write(name, cells)
+            return self.show_next(page, name)
+        return self._opened(page, page.evaluate(REFILL, [cells, FORGET]).removesuffix(".ipynb"))
 
     def show_next(self, page: Any, name: str) -> Book:
         """Open a notebook in the JupyterLab of this page instead of those in it: it need not start again."""
-        if not page.url.startswith(f"{self.address}/lab"):
+        if not self._is_in(page):
             return self.show(page, name, at="lab/workspaces/tests/tree")
         page.evaluate(OPEN, f"{name}.ipynb")
         return self._opened(page, name)
+
+    def _is_in(self, page: Any) -> bool:
+        """Whether the page shows this JupyterLab, rather than a document alone or nothing yet."""
+        return bool(page.url.startswith(f"{self.address}/lab"))
 
     def _opened(self, page: Any, name: str) -> Book:
         page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)

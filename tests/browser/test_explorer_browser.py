@@ -348,12 +348,43 @@ def test_nothing_runs_together(screen: Screen, python: Any, page: Any, narrow: A
         assert b["left"] == d["left"]
 
 
+@pytest.mark.parametrize("width", some([317, 560, 400]))
+@pytest.mark.parametrize("mnemonic", some([SHAPES[1], DENSE, F16]))
+def test_in_little_room_the_parts_stand_below_each_other(
+    screen: Screen, python: Any, page: Any, mnemonic: str, width: int
+) -> None:
+    """Below 600 pixels lanes and registers are above the matrices; nothing overlaps."""
+    show(python, page, mnemonic)
+    screen.root.evaluate("(node, width) => { node.parentElement.style.width = `${width}px`; }", width)
+    page.evaluate(DRAWN)
+    parts = ".ptx-header, .ptx-toolbar, .ptx-lanes, .ptx-registers, .ptx-status, [data-pane]"
+    for one, other in itertools.combinations(boxes(page, parts), 2):
+        beside = one["right"] <= other["left"] + 1 or other["right"] <= one["left"] + 1
+        above = one["bottom"] <= other["top"] + 1 or other["bottom"] <= one["top"] + 1
+        assert beside or above, (one, other)
+    (registers,), (b,) = boxes(page, ".ptx-registers"), boxes(page, "[data-pane=B]")
+    assert registers["bottom"] <= b["top"]
+    screen.root.evaluate("node => { node.parentElement.style.width = ''; }")
+    page.evaluate(DRAWN)
+
+
+def test_full_screen(screen: Screen, page: Any) -> None:
+    screen.root.get_by_role("button", name="full screen").click()
+    page.wait_for_function("() => document.fullscreenElement?.matches('.ptx-explorer')")
+    page.evaluate(DRAWN)
+    box = screen.root.bounding_box()
+    assert [box["width"], box["height"]] == page.evaluate("() => [innerWidth, innerHeight]")
+    page.evaluate("() => document.exitFullscreen()")
+    page.wait_for_function("() => !document.fullscreenElement")
+
+
 def test_larger_cells_scroll(screen: Screen, python: Any, page: Any, narrow: Any) -> None:
     """Inside the Explorer; a button shows all rows. That nothing scrolls before is in test_fit_browser.py."""
     show(python, page, DENSE)
     narrow(1280, 900)
-    for _ in range(12):
-        page.get_by_label("larger cells").click()
+    python("ex.view.zoom = 375")
+    page.get_by_label("larger cells").click()
+    page.wait_for_selector("button[data-trait=zoom]:text('400 %')")
     high = boxes(page, "[data-pane=B]")[0]["height"]
     page.get_by_role("button", name="show all 64 rows of B").click()
     assert boxes(page, "[data-pane=B]")[0]["height"] > 64 * 11 > high

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import shutil
 from pathlib import Path
 from typing import Any
@@ -73,32 +72,6 @@ def test_everything_that_belongs_together_is_seen_at_once(book: Book, page: Any,
             assert inside == shown, (name, pane)
 
 
-@pytest.mark.parametrize("wanted", some([317, 560, 400]))
-def test_in_little_room_the_parts_stand_below_each_other(book: Book, page: Any, wanted: int) -> None:
-    """Below 600 pixels lanes and registers are above the matrices; nothing overlaps."""
-    page.set_viewport_size({"width": 1000, "height": 900})
-    file_browser(page, False)
-    for index in range(len(FORMS)):
-        explorer = page.locator(".ptx-explorer").nth(index)
-        explorer.evaluate("(node, width) => { node.parentElement.style.width = `${width}px`; }", wanted)
-        page.wait_for_timeout(200)
-        explorer.evaluate("node => node.scrollIntoView({ block: 'start' })")
-        parts = (".ptx-header", ".ptx-toolbar", ".ptx-lanes", ".ptx-registers", ".ptx-status", "[data-pane]")
-        boxes = [node.bounding_box() for part in parts for node in explorer.locator(part).all()]
-        for one, other in itertools.combinations(boxes, 2):
-            apart = (
-                one["x"] + one["width"] <= other["x"] + 1 or other["x"] + other["width"] <= one["x"] + 1,
-                one["y"] + one["height"] <= other["y"] + 1 or other["y"] + other["height"] <= one["y"] + 1,
-            )
-            assert any(apart), (one, other)
-        registers, b = (
-            explorer.locator(part).first.bounding_box() for part in (".ptx-registers", "[data-pane=B]")
-        )
-        assert registers["y"] + registers["height"] <= b["y"]
-        explorer.evaluate("node => { node.parentElement.style.width = ''; }")
-    page.set_viewport_size({"width": 1280, "height": 900})
-
-
 def test_a_quiz_leaves_everything_on_the_screen(book: Book, page: Any) -> None:
     """The bar takes the toolbar's place; A, B, D and registers are seen, explanation included."""
     page.set_viewport_size({"width": 1440, "height": 900})
@@ -122,18 +95,6 @@ def test_a_quiz_leaves_everything_on_the_screen(book: Book, page: Any) -> None:
                 assert box["y"] + box["height"] <= view["y"] + view["height"] + 1, (name, part, answered)
         explorer.get_by_role("button", name="Stop").click()
         explorer.locator(".ptx-toolbar").wait_for()
-
-
-def test_full_screen(book: Book, page: Any) -> None:
-    explorer = page.locator(".ptx-explorer").first
-    explorer.get_by_role("button", name="full screen").click()
-    page.wait_for_function("() => document.fullscreenElement?.matches('.ptx-explorer')")
-    page.wait_for_timeout(300)
-    box = explorer.bounding_box()
-    size = page.evaluate("() => [innerWidth, innerHeight]")
-    assert [box["width"], box["height"]] == size
-    page.evaluate("() => document.exitFullscreen()")
-    page.wait_for_function("() => !document.fullscreenElement")
 
 
 def test_the_first_screen_of_the_course(lab: Any, page: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import ptxlab
-from tests.sampling import some
+from tests.sampling import EXHAUSTIVE, some
 from tools.bare_page import BareBook, BarePage, saved_page
 from tools.jupyter import PANES, Shown
 
@@ -141,6 +141,7 @@ def test_headings_of_the_pointed_row_and_column(page: Any, folder: Path) -> None
 # -- what changed --
 
 CODE = f"""import numpy as np, ptxlab
+from ptxlab.explorer.edits import SetCell
 ex = ptxlab.explore({F16!r})
 ex.A, ex.B, ex.lanes = np.zeros((16, 16)), np.ones((16, 8)), [0]
 ex"""
@@ -211,6 +212,30 @@ def book(bare: BarePage, page: Any) -> BareBook:
     opened = bare.open(page, "light", [CODE, "pass"])
     opened.run(0)
     return opened
+
+
+def living(page: Any) -> dict[str, int]:
+    """Nodes, attached or not, and listeners that outlive a garbage collection."""
+    session = page.context.new_cdp_session(page)
+    for _ in range(2):
+        session.send("HeapProfiler.collectGarbage")
+    counters = session.send("Memory.getDOMCounters")
+    session.detach()
+    return {"nodes": counters["nodes"], "listeners": counters["jsEventListeners"]}
+
+
+def test_edits_leave_nothing_behind(book: BareBook, page: Any) -> None:
+    """Before the other tests of changes, which keep what was lit."""
+    screen = Changing(page, book)
+    living_after = []
+    for number in (20, 60) if EXHAUSTIVE else (6, 18):
+        for edit in range(number):
+            screen.python(f"ex.apply(SetCell('A', 0, 0, '{(edit + 1) % 2}'))")
+            page.wait_for_function("() => document.querySelector('[data-pane=D] .ptx-flash') !== null")
+        page.wait_for_function("() => !document.querySelector('.ptx-flash, .ptx-changed')")
+        living_after.append(living(page))
+    before, after = living_after
+    assert after["nodes"] - before["nodes"] < 100 and after["listeners"] - before["listeners"] < 50
 
 
 def test_what_changed_is_lit(book: BareBook, page: Any) -> None:
