@@ -25,8 +25,8 @@ import pytest
 import ptxlab
 from ptxlab.errors import PtxlabError, quoted
 from ptxlab.explorer import ExplorerState, edits, export, parse_cell
-from ptxlab.explorer.move_presenter import MovePresenter
 from ptxlab.explorer.protocol import MESSAGES, decode_message, matrix_bytes, register_fields
+from ptxlab.explorer.transfer_presenter import TransferPresenter
 
 pytest.importorskip("anywidget")
 
@@ -97,7 +97,10 @@ def problems_of(sentence: str) -> Iterator[str]:
 
 def snapshot(ex: Any) -> dict[str, Any]:
     """What a refusal must leave as it was: the state, its history, and all traits but the problem."""
-    state, moves = ex.state, ex._shown.state if isinstance(ex._shown, MovePresenter) else None
+    state, transfers = ex.state, list[Any]()
+    if isinstance(ex._shown, TransferPresenter):
+        shown = ex._shown.state
+        transfers = [list(map(id, each)) for each in ([shown.transfer], shown.past, shown.future)]
     traits = {name: getattr(ex.view, name) for name in ex.view.traits(sync=True)}
     return {
         "instruction": state.ins,
@@ -108,7 +111,7 @@ def snapshot(ex: Any) -> dict[str, Any]:
         "random": repr(state.random.bit_generator.state),
         "notices": state.notices,
         "children": ex.children,
-        "move": moves and (id(moves.move), list(map(id, moves.past)), list(map(id, moves.future))),
+        "transfers": transfers,
         "view": {name: value for name, value in traits.items() if name not in ("problem", "refusal")},
     }
 

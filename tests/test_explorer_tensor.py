@@ -1,4 +1,4 @@
-"""The Explorer on tcgen05: matrices in tensor memory, the descriptor, and the moves ld, st, cp and shift."""
+"""The Explorer on tcgen05: matrices in tensor memory, the descriptor, and tcgen05.ld, .st, .cp and .shift."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ from ptxlab.explorer.edits import (
     SetValues,
 )
 from ptxlab.explorer.memory_descriptor import place_shared
-from ptxlab.explorer.move_view import move_info
-from ptxlab.explorer.moves import MoveState, first_move
 from ptxlab.explorer.protocol import instruction_info
 from ptxlab.explorer.questions import Field, Reach, Thread, Word, kinds_of, parse_question
 from ptxlab.explorer.quiz import choose_questions
 from ptxlab.explorer.state import ExplorerState, LoadRequest
 from ptxlab.explorer.tensor_view import load_data, tensor_load
+from ptxlab.explorer.transfer_edits import first_transfer
+from ptxlab.explorer.transfer_state import TransferState
+from ptxlab.explorer.transfer_view import transfer_info
 from ptxlab.isa.catalog import tcgen05_forms
 from ptxlab.isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
 from ptxlab.memory import Tcgen05Descriptor, Tile
@@ -344,64 +345,64 @@ def test_what_goes_around_tcgen05_is_refused_in_a_sentence() -> None:
 # -- tcgen05.ld, .st, .cp and .shift -----------------------------------------------------------------------
 
 
-def moves(family: str) -> list[Tcgen05Transfer]:
+def transfers(family: str) -> list[Tcgen05Transfer]:
     return [form for form in tcgen05_forms(family) if isinstance(form, Tcgen05Transfer)]
 
 
 def test_loads_and_stores_link_the_words_that_the_layout_says() -> None:
     """`locate` finds one word by the layout's modes; the links come from the emulator's arrays."""
-    for form in (*moves("tcgen05.ld"), *moves("tcgen05.st")):
+    for form in (*transfers("tcgen05.ld"), *transfers("tcgen05.st")):
         if form.compresses or form.count not in (1, 4):
             continue
         address = 2 if form.shape == "32x32b" else 16 << 16 | 2
-        move = first_move(form, address)
+        transfer = first_transfer(form, address)
         for thread, register in ((0, 0), (37, form.registers - 1), (127, form.registers // 2)):
             lane, column = form.locate(thread, register, address)
-            word = lane * move.tensor_columns + column
+            word = lane * transfer.tensor_columns + column
             if form.family == "tcgen05.ld":
-                width = move.result.shape[1]
-                assert move.links[thread * width + register, 0] == word
+                width = transfer.result.shape[1]
+                assert transfer.links[thread * width + register, 0] == word
             else:
-                assert move.links[word].tolist() == [thread * form.registers + register]
+                assert transfer.links[word].tolist() == [thread * form.registers + register]
 
 
 def test_every_link_is_a_word_that_arrived() -> None:
     for family in ("tcgen05.ld", "tcgen05.st", "tcgen05.cp", "tcgen05.shift"):
-        for form in moves(family)[::5]:
-            move = first_move(form)
-            there = move.links[:, 0] >= 0
-            arrived, read = move.result.reshape(-1), move.a.reshape(-1)
+        for form in transfers(family)[::5]:
+            transfer = first_transfer(form)
+            there = transfer.links[:, 0] >= 0
+            arrived, read = transfer.result.reshape(-1), transfer.a.reshape(-1)
             if not (form.pack or form.source or form.absolute):
-                np.testing.assert_array_equal(arrived[there], read[move.links[there, 0]])
-            stays = there if move.c is None else ~there
-            assert form.family == "tcgen05.ld" or move.c is None or not arrived[stays].any()
+                np.testing.assert_array_equal(arrived[there], read[transfer.links[there, 0]])
+            stays = there if transfer.c is None else ~there
+            assert form.family == "tcgen05.ld" or transfer.c is None or not arrived[stays].any()
 
 
 def test_unpacked_words_come_from_the_words_of_their_bits() -> None:
     """A word of four elements of 6 bits has 24 bits of the source: the second has some of two words."""
-    move = first_move(ptxlab.instruction("tcgen05.cp.cta_group::1.128x128b.b8x16.b6x16_p32"))
-    links = move.links.reshape(128, 32, 2)
+    transfer = first_transfer(ptxlab.instruction("tcgen05.cp.cta_group::1.128x128b.b8x16.b6x16_p32"))
+    links = transfer.links.reshape(128, 32, 2)
     assert links[3, :5].tolist() == [[12, -1], [12, 13], [13, 14], [14, -1], [-1, -1]]
     for bit in range(96):  # each bit of the source changes the words that are linked to it, and no others
-        a = move.a.copy()
+        a = transfer.a.copy()
         a[3, bit // 32] ^= np.uint32(1 << bit % 32)
-        changed = np.argwhere(replace(move, a=a).result != move.result)
+        changed = np.argwhere(replace(transfer, a=a).result != transfer.result)
         assert changed.tolist() == [[3, bit // 24]] and 12 + bit // 32 in links[3, bit // 24]
 
 
 def test_what_can_be_chosen_of_a_move_is_legal() -> None:
     for family in ("tcgen05.ld", "tcgen05.st", "tcgen05.cp", "tcgen05.shift"):
-        first = first_move(moves(family)[0])
-        for control in move_info(MoveState(first))["move"]["controls"]:
-            state = MoveState(first)
+        first = first_transfer(transfers(family)[0])
+        for control in transfer_info(TransferState(first))["move"]["controls"]:
+            state = TransferState(first)
             values = [value for _, value in control.get("options", [[str(control.get("most"))] * 2])]
             for value in values:
                 state.apply([SetMove(control["name"], value)])
-                now = {each["name"]: each["value"] for each in move_info(state)["move"]["controls"]}
+                now = {each["name"]: each["value"] for each in transfer_info(state)["move"]["controls"]}
                 assert now[control["name"]] == value, (family, control["name"])
 
 
-def test_a_move_is_edited_undone_shared_and_saved(tmp_path: Path) -> None:
+def test_a_transfer_is_edited_undone_shared_and_saved(tmp_path: Path) -> None:
     ex = ptxlab.explore("tcgen05.st.sync.aligned.16x64b.x2.b32", address=16 << 16 | 4)
     lane, column = ex.instruction.locate(37, 1, 16 << 16 | 4)
     ex.apply(SetRegister("A", 37, 1, "0xcafe"), SetRegister("C", 3, 5, "77"))
@@ -442,7 +443,7 @@ def test_code_of_a_copy_reads_shared_memory_through_the_descriptor() -> None:
         assert hex(namespace["tile"].code)[2:] in ex.view.instruction["shape"]
 
 
-def test_the_explorer_goes_from_products_to_moves_and_back() -> None:
+def test_the_explorer_goes_from_products_to_transfers_and_back() -> None:
     ex = ptxlab.explore(F16, n=16)
     ex.A = np.ones(ex.A.shape)
     before = ex.D
@@ -459,6 +460,10 @@ def test_the_explorer_goes_from_products_to_moves_and_back() -> None:
     np.testing.assert_array_equal(ex.D, before)
     assert ex.view.instruction["mnemonic"] == F16 and ex.view.load["registers"] == 16
     ex = ptxlab.explore("tcgen05.shift.cta_group::1.down")
+    for name in ("st.sync.aligned.32x32b.x2.b32", "ld.sync.aligned.32x32b.x2.b32", "cp.cta_group::1.128x256b",
+                 "shift.cta_group::1.down"):  # fmt: skip
+        ex.instruction = f"tcgen05.{name}"
+        assert ex.view.instruction["mnemonic"] == ex.instruction.mnemonic == f"tcgen05.{name}"
     ex.instruction = F16  # nothing multiplied before it
     assert ex.chip == "sm_100" and not ex.view.toolbar["undo"] and not ex.view.notice
 

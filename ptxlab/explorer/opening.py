@@ -13,30 +13,31 @@ from ..isa.tcgen05 import Tcgen05Transfer
 from .edits import SetValues
 from .export import is_link, open_link
 from .matrices import Product
-from .move_export import open_move
-from .moves import MoveState, WrapTransfer, first_move
 from .refusals import explorable, multiplication
 from .state import ExplorerState, History, Wrap
+from .transfer_edits import first_transfer
+from .transfer_export import open_transfer
+from .transfer_state import TransferState, WrapTransfer
 
 __all__ = ["Start", "open_explorer"]
 
-_BESIDE_A_MOVE = "tcgen05.mma.cta_group::1.kind::f16"  # what the state multiplies while a move is shown
+_BESIDE_A_TRANSFER = "tcgen05.mma.cta_group::1.kind::f16"  # what the state multiplies beside a transfer
 
 
 @dataclass(frozen=True)
 class Start:
-    """A state that multiplies and, where one is shown instead of it, the state of a move."""
+    """A state that multiplies and, where one is shown instead of it, that of a transfer."""
 
     state: ExplorerState
-    moves: MoveState | None = None
+    transfer_state: TransferState | None = None
     view_traits: Mapping[str, Any] = field(default_factory=dict)  # of a link
 
     def write(self, matrices: Mapping[str, ArrayLike | None]) -> None:
         """Write the first matrices, those that are not None; it is no edit to undo."""
         edits = [SetValues(name, values) for name, values in matrices.items() if values is not None]
-        if self.moves is not None:
-            self.moves.apply(edits)
-            self.moves.past = []
+        if self.transfer_state is not None:
+            self.transfer_state.apply(edits)
+            self.transfer_state.past = []
         else:
             for edit in edits:
                 edit.apply(self.state)
@@ -55,20 +56,20 @@ def open_explorer(
     """Begin with an instruction, or with a link.
 
     >>> start = open_explorer("tcgen05.ld.sync.aligned.32x32b.x2.b32", address=3)
-    >>> start.moves.move.column, start.state.ins.mnemonic
+    >>> start.transfer_state.transfer.column, start.state.ins.mnemonic
     (3, 'tcgen05.mma.cta_group::1.kind::f16')
     """
     if isinstance(ins, str) and is_link(ins):
-        link = open_move(ins, wrap_transfer)
+        link = open_transfer(ins, wrap_transfer)
         if link is None:
             state, view_traits = open_link(ins, wrap)
             return Start(state, view_traits=view_traits)
-        moves, view_traits = link
-        return Start(_first_state(_BESIDE_A_MOVE, seed, wrap), moves, view_traits)
+        transfer, view_traits = link
+        return Start(_first_state(_BESIDE_A_TRANSFER, seed, wrap), transfer, view_traits)
     form = explorable(ins)
     if isinstance(form, Tcgen05Transfer):
-        moves = MoveState(first_move(form, address or 0, split, seed), seed, wrap_transfer)
-        return Start(_first_state(_BESIDE_A_MOVE, seed, wrap), moves)
+        transfer = TransferState(first_transfer(form, address or 0, split, seed), seed, wrap_transfer)
+        return Start(_first_state(_BESIDE_A_TRANSFER, seed, wrap), transfer)
     if address is not None or split is not None:
         raise PtxlabError(f"{form.mnemonic}: address and split are for tcgen05.ld, .st, .cp and .shift")
     return Start(_first_state(form, seed, wrap))

@@ -45,7 +45,7 @@ def _tensor_forms() -> tuple[Tcgen05Mma, ...]:
 
 
 @lru_cache(maxsize=1)
-def _move_forms() -> tuple[Tcgen05Transfer, ...]:
+def _transfer_forms() -> tuple[Tcgen05Transfer, ...]:
     """Every tcgen05.ld, .st, .cp and .shift."""
     forms = (form for family in TRANSFER_FAMILIES for form in tcgen05_forms(family))
     return tuple(form for form in forms if isinstance(form, Tcgen05Transfer))
@@ -152,7 +152,7 @@ def _parts_of_words() -> dict[str, list[str]]:
     """The parts of mnemonics that everyday words stand for."""
     parts: dict[str, dict[str, None]] = {}
     every = [_words_with_parts(ins) for ins in mma_forms()] + [_tensor_words(ins) for ins in _tensor_forms()]
-    every += [_move_words(ins) for ins in _move_forms()]
+    every += [_move_words(ins) for ins in _transfer_forms()]
     for words in every:
         for word, part in words:
             if part:
@@ -195,8 +195,8 @@ def _tensor_qualifiers(ins: Tcgen05Mma) -> str:
     return " ".join(words)
 
 
-def _move_qualifiers(ins: Tcgen05Transfer) -> str:
-    """What the mnemonic of a move has besides its family, shape and type."""
+def _transfer_qualifiers(ins: Tcgen05Transfer) -> str:
+    """What the mnemonic of a transfer has besides its family, shape and type."""
     if ins.threads == 1:
         words = [f"cta_group::{ins.cta_group}", ins.multicast, ins.source]
     else:
@@ -284,23 +284,23 @@ def picker_index() -> dict[str, Any]:
                 form.lanes,
             ]
         )
-    for move in _move_forms():
+    for transfer in _transfer_forms():
         rows.append(
             [
-                move.mnemonic,
-                families(move.family),
-                shapes(move.shape),
-                types(move.type),
-                qualifiers(_move_qualifiers(move)),
-                target_sets((move.targets, str(move.ptx_version))),
+                transfer.mnemonic,
+                families(transfer.family),
+                shapes(transfer.shape),
+                types(transfer.type),
+                qualifiers(_transfer_qualifiers(transfer)),
+                target_sets((transfer.targets, str(transfer.ptx_version))),
                 n_sets((0,)),
-                word_sets(everyday_words(move)),
+                word_sets(everyday_words(transfer)),
                 0,
-                move.lanes,
+                transfer.lanes,
             ]
         )
     return {
-        "count": len(mma_forms()) + len(_tensor_forms()) + len(_move_forms()),
+        "count": len(mma_forms()) + len(_tensor_forms()) + len(_transfer_forms()),
         "families": list(families.things),
         "shapes": list(shapes.things),
         "types": list(types.things),

@@ -1,7 +1,7 @@
 """What the Explorer shows: an instruction with its operands, read and edited, on the screen and exported.
 
-Those that multiply and those that move words have little in common but this: each has its own presenter
-(`ptxlab.explorer.product_presenter`, `ptxlab.explorer.move_presenter`).
+Those that multiply and those that transfer words have little in common but this: each has its own presenter
+(`ptxlab.explorer.product_presenter`, `ptxlab.explorer.transfer_presenter`).
 """
 
 from __future__ import annotations

@@ -246,7 +246,7 @@ class ProductPresenter(Presenter):
         self.observers.tell_registers(state.operands.arrays)
 
     def hide(self) -> None:
-        """Take everything off the screen, to make room for an instruction that moves words."""
+        """Take everything off the screen, to make room for an instruction that transfers words."""
         self._shown, self._sent, self._finding = None, {}, ""
         self.trace.cell = None
         view = self.view

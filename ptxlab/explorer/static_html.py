@@ -36,7 +36,7 @@ from .state import ExplorerState, LoadRequest, MemoryRequest
 from .tensor_view import find_load, load_data
 from .view import View
 
-__all__ = ["check_path", "columns", "save_move", "save_page", "write_page"]
+__all__ = ["check_path", "columns", "save_page", "save_transfer", "write_page"]
 
 POLICY = (
     "default-src 'none'; script-src 'sha256-{}'; style-src 'unsafe-inline'; "
@@ -109,7 +109,7 @@ def save_page(
     return write_page(target, title, ins.mnemonic, saved)
 
 
-def save_move(path: str | Path, title: str, form: Tcgen05Transfer, view: View, link: str) -> Path:
+def save_transfer(path: str | Path, title: str, form: Tcgen05Transfer, view: View, link: str) -> Path:
     """Write the view of a tcgen05.ld, .st, .cp or .shift: its words, and where each goes."""
     saved = {
         "notes": [f"Saved with ptxlab {__version__}", "Words moved by the emulator"],

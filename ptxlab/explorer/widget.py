@@ -22,8 +22,6 @@ from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
 from .differences import Finding
 from .edits import ChooseInstruction, Edit, Redo, SetRegisters, SetValues, Undo, change_instruction
 from .matrices import Product
-from .move_presenter import MovePresenter
-from .moves import MoveState, WrapTransfer, first_move
 from .opening import open_explorer
 from .picker import picker_index
 from .presenter import Presenter
@@ -51,6 +49,9 @@ from .quiz import Quiz, choose_questions
 from .refusals import explorable
 from .state import History, LoadRequest, MemoryRequest, Wrap
 from .traits import Observers, ReadOnlyTrait, Registers, StateTrait, read_only
+from .transfer_edits import first_transfer
+from .transfer_presenter import TransferPresenter
+from .transfer_state import TransferState, WrapTransfer
 from .view import MAX_PINNED, SHAREABLE, CheckedMessages, View
 
 __all__ = ["Explorer"]
@@ -182,9 +183,9 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         self._registers = Registers(lambda: self._shown, self.apply)
         self._observers = Observers(self, self._registers)
         self._product = ProductPresenter(self.state, self.view, self._observers)
-        self._shown: Presenter = self._product  # or what moves words instead
-        if start.moves is not None:
-            self._shown = MovePresenter(start.moves, self.view, self._observers)
+        self._shown: Presenter = self._product  # or a transfer instead of it
+        if start.transfer_state is not None:
+            self._shown = TransferPresenter(start.transfer_state, self.view, self._observers)
         super().__init__([self.view])
         self._own_widgets = (self.layout, self.view, self.view.layout)
         self.view.on_msg(self._on_message)
@@ -215,7 +216,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
     def instruction(self, ins: Product | Tcgen05Transfer | str) -> None:
         form = explorable(ins)
         if isinstance(form, Tcgen05Transfer):
-            self._show_move(form)
+            self._show_transfer(form)
         else:
             self._shown.keep_look()
             change_instruction(self.state, form)
@@ -223,20 +224,20 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
             self._show_product()
         self._shown.show()
 
-    def _show_move(self, form: Tcgen05Transfer) -> None:
+    def _show_transfer(self, form: Tcgen05Transfer) -> None:
         """Go on with a tcgen05.ld, .st, .cp or .shift; what multiplied is kept for undo."""
-        if isinstance(self._shown, MovePresenter):
+        if isinstance(self._shown, TransferPresenter):
             self._shown.choose(form)
             return
         seed = self.state.seed
-        moves = MoveState(first_move(form, seed=seed), seed, self._wrap_transfer)
+        state = TransferState(first_transfer(form, seed=seed), seed, self._wrap_transfer)
         self._product.keep_look()
-        self._shown = MovePresenter(moves, self.view, self._observers, undoes_to_product=True)
+        self._shown = TransferPresenter(state, self.view, self._observers, undoes_to_product=True)
         self._product.hide()
 
     def _show_product(self) -> None:
         """Go on with what multiplies; if nothing did before, there is nothing to go back to."""
-        if isinstance(self._shown, MovePresenter) and not self._shown.undoes_to_product:
+        if isinstance(self._shown, TransferPresenter) and not self._shown.undoes_to_product:
             self.state.history, self.state.notices = History(), ()
         self._shown = self._product
 
@@ -338,19 +339,19 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
             self._shown.apply(edits)
 
     def _switch(self, edit: Edit) -> bool:
-        """Go from an instruction that multiplies to one that moves words, or back; whether that was asked."""
+        """Go from an instruction that multiplies to one that transfers words, or back, if that is asked."""
         shown = self._shown
         if isinstance(edit, ChooseInstruction):
             form = parse_any(edit.mnemonic)
             if isinstance(form, Tcgen05Transfer):
-                self._show_move(form)
+                self._show_transfer(form)
                 return True
-            if isinstance(shown, MovePresenter):
+            if isinstance(shown, TransferPresenter):
                 with self.state.all_or_nothing():
                     edit.apply(self.state)
                 self._show_product()
                 return True
-        if isinstance(edit, Undo) and isinstance(shown, MovePresenter) and not shown.state.past:
+        if isinstance(edit, Undo) and isinstance(shown, TransferPresenter) and not shown.state.past:
             if shown.undoes_to_product:
                 self._show_product()
             return True

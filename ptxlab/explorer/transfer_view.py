@@ -11,23 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import counted
 from ..isa.tcgen05 import UNPACKED
 from ..isa.tensor_memory import LANES
-from .moves import (
-    ELEMENTS,
-    PATTERNS,
-    Move,
-    MoveState,
-    choices,
-    first_lanes,
-    most_column,
-    part_of,
-)
+from ..views.labels import index_range
 from .protocol import bit_parts, lane_colours
+from .transfer_choices import choices, part_of
+from .transfer_edits import ELEMENTS, PATTERNS, first_lanes, most_column
+from .transfer_state import TransferState
+from .word_transfer import CopyTransfer, LoadTransfer, RegisterTransfer, ShiftTransfer, WordTransfer
 
-__all__ = ["move_bytes", "move_info", "move_toolbar"]
-
-_WARP = 32
+__all__ = ["transfer_bytes", "transfer_info", "transfer_toolbar"]
 
 #: What can be chosen: a label, and what it means.
 _CONTROLS: dict[str, tuple[str, str]] = {
@@ -56,20 +50,20 @@ _LEFT_OUT = {
 }
 
 
-def move_info(state: MoveState) -> dict[str, Any]:
+def transfer_info(state: TransferState) -> dict[str, Any]:
     """What is fixed for an instruction and its address: sizes, places, what can be chosen.
 
     >>> import ptxlab
-    >>> from ptxlab.explorer.moves import first_move
-    >>> info = move_info(MoveState(first_move(ptxlab.instruction("tcgen05.cp.cta_group::1.4x256b"))))
-    >>> info["tensor"]["summary"]
+    >>> from ptxlab.explorer.transfer_edits import first_transfer
+    >>> state = TransferState(first_transfer(ptxlab.instruction("tcgen05.cp.cta_group::1.4x256b")))
+    >>> transfer_info(state)["tensor"]["summary"]
     '4 rows of 256 bits go to lanes 0, 32, 64 and 96, columns 0..7'
     """
-    move = state.move
-    (rows, columns), (source_rows, source_columns) = move.result.shape, move.a.shape
+    transfer = state.transfer
+    (rows, columns), (source_rows, source_columns) = transfer.result.shape, transfer.a.shape
     return {
-        "mnemonic": move.form.mnemonic,
-        "shape": _operands(move),
+        "mnemonic": transfer.form.mnemonic,
+        "shape": _operands(transfer),
         "m": rows,
         "n": columns,
         "k": source_rows * source_columns,
@@ -78,40 +72,42 @@ def move_info(state: MoveState) -> dict[str, Any]:
         "chunk": 0,
         "kept": 0,
         "scale_blocks": 0,
-        "matrices": {name: _matrix_info(move, name) for name in move.names},
+        "matrices": {name: _matrix_info(transfer, name) for name in transfer.names},
         "registers": {},
         "colours": lane_colours(),
         "tensor": {
             "ctas": 2,
             "lanes": LANES,
             "columns": max(columns, source_columns),
-            "allocated": move.tensor_columns,
+            "allocated": transfer.tensor_columns,
             "path": "",
-            "summary": _summary(move),
-            "note": _note(move),
-            "places": {"A": _place(move, "A", 0), "D": _place(move, "D", 1)},
-            "blocks": [_block(move, name) for name in ("A", "D")],
+            "summary": _summary(transfer),
+            "note": _note(transfer),
+            "places": {"A": _place(transfer, "A", 0), "D": _place(transfer, "D", 1)},
+            "blocks": [_block(transfer, name) for name in ("A", "D")],
         },
         "move": {
-            "family": move.form.family,
-            "registers": move.registers,
-            "halves": move.form.pack,
-            "element_bits": UNPACKED.get(move.form.source, 0),
-            "by": "D" if move.registers == "D" else "A",  # whose rows and columns the colours are
-            "controls": _controls(move),
+            "family": transfer.form.family,
+            "registers": transfer.registers,
+            "halves": transfer.form.pack,
+            "element_bits": UNPACKED.get(transfer.form.source, 0),
+            "by": "D" if transfer.registers == "D" else "A",  # whose rows and columns the colours are
+            "controls": _controls(transfer),
         },
     }
 
 
-def _operands(move: Move) -> str:
+def _operands(transfer: WordTransfer) -> str:
     """What the mnemonic does not say: the address, and how shared memory is read."""
-    descriptor = "" if move.descriptor is None else f", s-desc 0x{move.descriptor.code:016x}"
-    return f"taddr 0x{move.address:08x}{descriptor}"
+    address = f"taddr 0x{transfer.address:08x}"
+    if isinstance(transfer, CopyTransfer):
+        return f"{address}, s-desc 0x{transfer.descriptor.code:016x}"
+    return address
 
 
-def _matrix_info(move: Move, name: str) -> dict[str, Any]:
-    side, dtype = move.sides[name], move.dtype
-    rows, columns = move.words(name).shape
+def _matrix_info(transfer: WordTransfer, name: str) -> dict[str, Any]:
+    side, dtype = transfer.sides[name], transfer.dtype
+    rows, columns = transfer.words(name).shape
     info: dict[str, Any] = {
         "label": side.label,
         "rows": rows,
@@ -126,24 +122,24 @@ def _matrix_info(move: Move, name: str) -> dict[str, Any]:
         "note": "",
         "in_memory": False,
         "axes": list(side.axes),
-        "column_names": move.column_names if name == "D" else [],
+        "column_names": transfer.column_names if name == "D" else [],
     }
-    if name == "A" and move.descriptor is not None:
-        return info | {"byte_map": move.byte_addresses.astype(np.int16).tobytes()}
-    if not move.registers:
-        return info
-    maps = _thread_maps(move, name)
+    maps: dict[str, NDArray[np.int64]] = {}
+    if isinstance(transfer, RegisterTransfer):
+        maps = _thread_maps(transfer, name)
+    elif isinstance(transfer, CopyTransfer) and name == "A":
+        maps = {"byte_map": transfer.byte_addresses}
     return info | {key: array.astype(np.int16).tobytes() for key, array in maps.items()}
 
 
-def _thread_maps(move: Move, name: str) -> dict[str, NDArray[np.int64]]:
+def _thread_maps(transfer: RegisterTransfer, name: str) -> dict[str, NDArray[np.int64]]:
     """Of each word: the thread and the register that go with it; -1 for none."""
-    rows, columns = move.words(name).shape
-    if name == move.registers:
+    rows, columns = transfer.words(name).shape
+    if name == transfer.registers:
         thread, register = np.divmod(np.arange(rows * columns), columns)
     else:
         thread, register = np.full(rows * columns, -1), np.full(rows * columns, -1)
-        slots = move.slots
+        slots = transfer.slots
         thread[slots] = np.arange(LANES)[:, None, None]
         register[slots] = np.arange(slots.shape[1])[:, None]
     return {
@@ -154,26 +150,27 @@ def _thread_maps(move: Move, name: str) -> dict[str, NDArray[np.int64]]:
     }
 
 
-def _place(move: Move, name: str, block: int) -> dict[str, Any]:
-    rows, columns = move.words(name).shape
-    side = move.sides[name]
-    zeros = np.zeros
+def _place(transfer: WordTransfer, name: str, block: int) -> dict[str, Any]:
+    rows, columns = transfer.words(name).shape
+    side = transfer.sides[name]
+    lanes = np.stack([np.arange(rows), np.zeros(rows)], axis=-1)
+    bits = np.stack([np.zeros(columns), 32 * np.arange(columns)], axis=-1)
     return {
         "first": 0,
         "columns": columns,
         "width": 32,
         "block": block,
         "copy": np.array([[LANES * block, 0]], dtype=np.int32).tobytes(),
-        "row": np.stack([np.arange(rows), zeros(rows)], axis=-1).astype(np.int32).tobytes(),
-        "column": np.stack([zeros(columns), 32 * np.arange(columns)], axis=-1).astype(np.int32).tobytes(),
+        "row": lanes.astype(np.int32).tobytes(),
+        "column": bits.astype(np.int32).tobytes(),
         "source": "",
         "text": f"{side.label}: {side.title.lower()}",
     }
 
 
-def _block(move: Move, name: str) -> dict[str, Any]:
-    rows, columns = move.words(name).shape
-    side = move.sides[name]
+def _block(transfer: WordTransfer, name: str) -> dict[str, Any]:
+    rows, columns = transfer.words(name).shape
+    side = transfer.sides[name]
     return {
         "title": " ".join(word for word in (side.title, side.label, side.when) if word),
         "label": side.label,
@@ -181,12 +178,12 @@ def _block(move: Move, name: str) -> dict[str, Any]:
         "rows": rows,
         "columns": columns,
         "warps": rows == LANES,
-        "names": move.column_names if name == "D" else [],
+        "names": transfer.column_names if name == "D" else [],
     }
 
 
-def _controls(move: Move) -> list[dict[str, Any]]:
-    form = move.form
+def _controls(transfer: WordTransfer) -> list[dict[str, Any]]:
+    form = transfer.form
     controls = []
     for name, texts in choices(form).items():
         if len(texts) > 1:
@@ -195,14 +192,14 @@ def _controls(move: Move) -> list[dict[str, Any]]:
             controls.append(_select(name, options, value))
     lanes = first_lanes(form)
     if len(lanes) > 1:
-        controls.append(_select("lane", [(str(lane), str(lane)) for lane in lanes], str(move.lane)))
-    controls.append(_number("column", most_column(form, move.split), move.column))
+        controls.append(_select("lane", [(str(lane), str(lane)) for lane in lanes], str(transfer.lane)))
+    controls.append(_number("column", most_column(form, transfer.split), transfer.column))
     if form.shape == "16x32bx2":
         half = form.columns // 2
-        split = half if move.split is None else move.split
-        controls.append(_number("split", move.tensor_columns - move.column - half, split))
+        split = half if transfer.split is None else transfer.split
+        controls.append(_number("split", transfer.tensor_columns - transfer.column - half, split))
     if not form.reduction:
-        controls.append(_select("element", [(each, each) for each in ELEMENTS], move.element))
+        controls.append(_select("element", [(each, each) for each in ELEMENTS], transfer.element))
     return controls
 
 
@@ -222,53 +219,48 @@ def _number(name: str, most: int, value: int) -> dict[str, Any]:
     return {"name": name, "label": label, "hint": hint, "most": most, "value": str(value)}
 
 
-def _range(first: int, count: int) -> str:
-    return str(first) if count == 1 else f"{first}..{first + count - 1}"
+def _columns(transfer: WordTransfer) -> str:
+    first, count, split = transfer.column, transfer.form.columns, transfer.split
+    if split is not None:
+        half = count // 2
+        return f"columns {index_range(first, half)} and {index_range(first + split, half)}"
+    return f"column{'' if count == 1 else 's'} {index_range(first, count)}"
 
 
-def _columns(move: Move) -> str:
-    form = move.form
-    half = form.columns // 2
-    if move.split is not None:
-        return f"columns {_range(move.column, half)} and {_range(move.column + move.split, half)}"
-    return f"column{'s' if form.columns > 1 else ''} {_range(move.column, form.columns)}"
-
-
-def _summary(move: Move) -> str:
-    form = move.form
-    if form.family == "tcgen05.shift":
+def _summary(transfer: WordTransfer) -> str:
+    form, first = transfer.form, transfer.lane
+    if isinstance(transfer, ShiftTransfer):
         return (
-            f"lanes {move.lane}..{move.lane + 30} take the words of the next, {_columns(move)}; "
-            f"lane {move.lane + 31} keeps its own"
+            f"lanes {first}..{first + 30} take the words of the next, {_columns(transfer)}; "
+            f"lane {first + 31} keeps its own"
         )
-    if form.family == "tcgen05.cp":
-        rows, bits = form.shape.removesuffix("b").split("x")
-        return f"{rows} rows of {bits} bits go to {_target_lanes(move)}, {_columns(move)}"
-    reads = form.family == "tcgen05.ld"
-    lanes = "its 32 lanes" if form.shape == "32x32b" else f"lanes {move.lane}..{move.lane + 15} of its 32"
-    count = f"{form.registers} register{'s' if form.registers > 1 else ''} a thread"
-    return f"each warp {'reads' if reads else 'writes'} {lanes}, {_columns(move)}: {count}"
+    if isinstance(transfer, CopyTransfer):
+        rows, words = transfer.a.shape
+        return f"{rows} rows of {32 * words} bits go to {_target_lanes(transfer)}, {_columns(transfer)}"
+    verb = "reads" if isinstance(transfer, LoadTransfer) else "writes"
+    lanes = "its 32 lanes" if form.shape == "32x32b" else f"lanes {first}..{first + 15} of its 32"
+    return f"each warp {verb} {lanes}, {_columns(transfer)}: {counted(form.registers, 'register')} a thread"
 
 
-def _target_lanes(move: Move) -> str:
-    if move.form.shape == "4x256b":
+def _target_lanes(transfer: WordTransfer) -> str:
+    if transfer.form.shape == "4x256b":
         return "lanes 0, 32, 64 and 96"
     copies = {
         "warpx2::02_13": "lanes 0..63 and again to lanes 64..127",
         "warpx2::01_23": "lanes 0..31 and 64..95 and again to lanes 32..63 and 96..127",
         "warpx4": "the 32 lanes of each of four warps",
     }
-    return copies.get(move.form.multicast, "all 128 lanes")
+    return copies.get(transfer.form.multicast, "all 128 lanes")
 
 
-def _note(move: Move) -> str:
-    form = move.form
+def _note(transfer: WordTransfer) -> str:
+    form = transfer.form
     notes = []
     if form.threads == 32:
         notes.append("all four warps of a warpgroup execute it, each on its own 32 lanes")
     if form.cta_group == 2:
         notes.append("the other CTA of the pair does the same with its own memory")
-    if form.family == "tcgen05.cp":
+    if isinstance(transfer, CopyTransfer):
         notes.append(
             "rows are in core matrices of 8 rows of 16 bytes, one after the other, without a swizzle"
         )
@@ -279,26 +271,26 @@ def _note(move: Move) -> str:
 # -- what changes --------------------------------------------------------------------------------------------
 
 
-def move_bytes(move: Move, name: str) -> dict[str, Any]:
+def transfer_bytes(transfer: WordTransfer, name: str) -> dict[str, Any]:
     """The words of A, C or D, and with D the words of A that each comes from."""
-    if name not in move.names:
+    if name not in transfer.names:
         return {}
-    words = move.words(name)
-    value_type = np.float32 if move.dtype.is_float else np.int32
+    words = transfer.words(name)
+    value_type = np.float32 if transfer.dtype.is_float else np.int32
     data: dict[str, Any] = {"values": words.view(value_type).tobytes(), "codes": words.tobytes()}
     if name == "D":
-        data["counterpart"] = move.links.tobytes()
+        data["counterpart"] = transfer.links.tobytes()
     return data
 
 
-def move_toolbar(state: MoveState, can_undo: bool) -> dict[str, Any]:
+def transfer_toolbar(state: TransferState, can_undo: bool) -> dict[str, Any]:
     """Undo and fills; chips, a GPU and the display of matrices belong to instructions that multiply."""
     return {
         "controls": [],
         "chips": [],
         "chip": "",
         "against": None,
-        "patterns": {name: list(PATTERNS) for name in state.move.names if name != "D"},
+        "patterns": {name: list(PATTERNS) for name in state.transfer.inputs},
         "options": [],
         "undo": can_undo,
         "redo": bool(state.future),

@@ -1,4 +1,4 @@
-"""A move of the Explorer in other forms: a link to send, and Python code."""
+"""A transfer of the Explorer in other forms: a link to send, and Python code."""
 
 from __future__ import annotations
 
@@ -12,41 +12,41 @@ import numpy as np
 from ..errors import PtxlabError, quoted
 from ..isa.parse import parse_any
 from ..isa.tcgen05 import Tcgen05Transfer
-from ..memory import Tcgen05Descriptor
 from .export import DAMAGED_LINK, code_literal, pack_link, unpack_line
-from .moves import ELEMENTS, Move, MoveState, Words, WrapTransfer, first_move, placed
+from .transfer_edits import ELEMENTS, first_transfer, placed
+from .transfer_state import TransferState, WrapTransfer
+from .word_transfer import CopyTransfer, Words, WordTransfer
 
-__all__ = ["move_code", "open_move", "share_move"]
+__all__ = ["open_transfer", "share_transfer", "transfer_code"]
 
 
-def share_move(state: MoveState, view_traits: Mapping[str, Any]) -> str:
-    """The link of a move: its instruction, its address, and the words that are not those it starts with.
+def share_transfer(state: TransferState, view_traits: Mapping[str, Any]) -> str:
+    """The link of a transfer: its instruction, its address, and the words that are not those it starts with.
 
     >>> import ptxlab
-    >>> state = MoveState(first_move(ptxlab.instruction("tcgen05.ld.sync.aligned.16x64b.x2.b32"), 0x100004))
-    >>> again, traits = open_move(share_move(state, {"lane": 9}))
-    >>> again.move.lane, again.move.column, traits
+    >>> form = ptxlab.instruction("tcgen05.ld.sync.aligned.16x64b.x2.b32")
+    >>> state = TransferState(first_transfer(form, address=0x100004))
+    >>> again, traits = open_transfer(share_transfer(state, {"lane": 9}))
+    >>> again.transfer.lane, again.transfer.column, traits
     (16, 4, {'lane': 9})
     """
-    move, first = state.move, first_move(state.form, seed=state.seed)
-    changed = [name for name in _inputs(move) if not np.array_equal(move.words(name), first.words(name))]
+    transfer, first = state.transfer, first_transfer(state.form, seed=state.seed)
+    changed = [
+        name for name in transfer.inputs if not np.array_equal(transfer.words(name), first.words(name))
+    ]
     head = {
         "instruction": state.form.mnemonic,
-        "at": [move.lane, move.column, move.split],
-        "element": move.element,
+        "at": [transfer.lane, transfer.column, transfer.split],
+        "element": transfer.element,
         "seed": state.seed,
         "look": dict(view_traits),
         "data": changed,
     }
-    return pack_link(head, b"".join(move.words(name).astype("<u4").tobytes() for name in changed))
+    return pack_link(head, b"".join(transfer.words(name).astype("<u4").tobytes() for name in changed))
 
 
-def _inputs(move: Move) -> list[str]:
-    return [name for name in move.names if name != "D"]
-
-
-def open_move(text: str, wrap: WrapTransfer | None = None) -> tuple[MoveState, dict[str, Any]] | None:
-    """The move of a link, and the traits of the view; None if the link is of a multiplication."""
+def open_transfer(text: str, wrap: WrapTransfer | None = None) -> tuple[TransferState, dict[str, Any]] | None:
+    """The transfer of a link, and the traits of the view; None if the link is of a multiplication."""
     data, body = unpack_line(text)
     if not isinstance(data, dict) or "at" not in data:
         return None
@@ -66,21 +66,21 @@ def open_move(text: str, wrap: WrapTransfer | None = None) -> tuple[MoveState, d
         form = parse_any(mnemonic)
         if not isinstance(form, Tcgen05Transfer):
             raise PtxlabError(f"{quoted(mnemonic)} moves nothing to or from tensor memory")
-        first = first_move(form, seed=seed)
+        first = first_transfer(form, seed=seed)
         words = _changed(first, names, body)
-        move = placed(first, lane, column, split)
-        move = replace(move, a=words.get("A", move.a), c=words.get("C", move.c))
+        transfer = placed(first, lane, column, split)
+        transfer = replace(transfer, a=words.get("A", transfer.a), c=words.get("C", transfer.c))
         if element not in ELEMENTS:
             raise PtxlabError(f"words are read as b32, f32 or s32, not as {quoted(element)}")
-        state = MoveState(replace(move, element=element), seed, wrap)
-        _ = state.move.result  # or a refusal
+        state = TransferState(replace(transfer, element=element), seed, wrap)
+        _ = state.transfer.result  # or a refusal
     except PtxlabError as error:
         raise PtxlabError(f"this link cannot be opened: {error}") from None
     return state, look
 
 
-def _changed(first: Move, names: list[Any], body: bytes) -> dict[str, Words]:
-    known = _inputs(first)
+def _changed(first: WordTransfer, names: list[Any], body: bytes) -> dict[str, Words]:
+    known = first.inputs
     if len(set(map(str, names))) != len(names) or not all(name in known for name in names):
         raise PtxlabError(f"it holds words that {first.form.mnemonic} does not have")
     sizes = [first.words(name).nbytes for name in names]
@@ -93,12 +93,12 @@ def _changed(first: Move, names: list[Any], body: bytes) -> dict[str, Words]:
     return arrays
 
 
-def move_code(state: MoveState) -> str:
+def transfer_code(state: TransferState) -> str:
     """Python that computes D.
 
     >>> import ptxlab
     >>> form = ptxlab.instruction("tcgen05.ld.sync.aligned.32x32b.x2.b32")
-    >>> print(move_code(MoveState(first_move(form, 3))), end="")
+    >>> print(transfer_code(TransferState(first_transfer(form, 3))), end="")
     import numpy as np
     import ptxlab
     <BLANKLINE>
@@ -106,16 +106,16 @@ def move_code(state: MoveState) -> str:
     A = (np.arange(128)[:, None] << 16 | np.arange(32)).astype(np.uint32)
     D = ins.emulate(A, address=0x3)
     """
-    move, form = state.move, state.form
+    transfer, form = state.transfer, state.form
     lines = [f'ins = ptxlab.instruction("{form.mnemonic}")']
-    lines += [f"{name} = {_literal(move.words(name))}" for name in _inputs(move)]
-    takes = _inputs(move)
-    if move.descriptor is not None:
-        takes = ["memory", "tile", "C"]
-        lines += _shared_memory(move, move.descriptor)
-    arguments = ", ".join([*takes, f"address=0x{move.address:x}"])
-    if move.split is not None:
-        arguments += f", split={move.split}"
+    lines += [f"{name} = {_literal(transfer.words(name))}" for name in transfer.inputs]
+    takes = transfer.inputs
+    if isinstance(transfer, CopyTransfer):
+        takes = ("memory", "tile", "C")
+        lines += _shared_memory(transfer)
+    arguments = ", ".join([*takes, f"address=0x{transfer.address:x}"])
+    if transfer.split is not None:
+        arguments += f", split={transfer.split}"
     if form.reduces or form.compresses:
         lines += [f"parts = ins.emulate({arguments})", "D = np.column_stack(parts)"]
     else:
@@ -125,10 +125,10 @@ def move_code(state: MoveState) -> str:
     return f"{imports}import numpy as np\nimport ptxlab\n\n{body}\n"
 
 
-def _shared_memory(move: Move, tile: Tcgen05Descriptor) -> list[str]:
+def _shared_memory(transfer: CopyTransfer) -> list[str]:
     """Lines that put A into shared memory, where the descriptor leads to it."""
-    rows, words = move.a.shape
-    size = int(move.byte_addresses.max()) + 4
+    (rows, words), tile = transfer.a.shape, transfer.descriptor
+    size = int(transfer.byte_addresses.max()) + 4
     return [
         f"tile = ptxlab.memory.Tcgen05Descriptor(address=0, leading={tile.leading}, stride={tile.stride})",
         f"memory = np.zeros({size}, np.uint8)",

@@ -12,23 +12,24 @@ from ..isa.tcgen05 import Tcgen05Transfer
 from ..isa.tensor_memory import LANES
 from ..views.figures import figure
 from .edits import Edit
-from .move_export import move_code, share_move
-from .move_view import move_bytes, move_info, move_toolbar
-from .moves import MoveState, with_form
 from .presenter import Presenter
 from .protocol import is_same
-from .static_html import save_move
+from .static_html import save_transfer
 from .traits import MATRIX_TRAITS, Observers, read_only
+from .transfer_edits import with_form
+from .transfer_export import share_transfer, transfer_code
+from .transfer_state import TransferState
+from .transfer_view import transfer_bytes, transfer_info, transfer_toolbar
 from .view import MATRICES, View
 
-__all__ = ["MovePresenter"]
+__all__ = ["TransferPresenter"]
 
 
-class MovePresenter(Presenter):
-    """Shows a `MoveState`; `undoes_to_product` if undo leads back to an instruction that multiplies."""
+class TransferPresenter(Presenter):
+    """Shows a `TransferState`; `undoes_to_product` if undo leads back to an instruction that multiplies."""
 
     def __init__(
-        self, state: MoveState, view: View, observers: Observers, *, undoes_to_product: bool = False
+        self, state: TransferState, view: View, observers: Observers, *, undoes_to_product: bool = False
     ) -> None:
         super().__init__(view, observers)
         self.state = state
@@ -45,21 +46,21 @@ class MovePresenter(Presenter):
 
     @property
     def shapes(self) -> Mapping[str, tuple[int, int]]:
-        return self.state.move.shapes
+        return self.state.transfer.shapes
 
     def values(self, name: str) -> NDArray[Any]:
-        move = self.state.move
-        return move.dtype.decode(move.words(name))
+        transfer = self.state.transfer
+        return transfer.dtype.decode(transfer.words(name))
 
     @property
     def register_names(self) -> Sequence[str]:
-        return self.state.move.names
+        return self.state.transfer.names
 
     def registers(self, name: str) -> NDArray[Any]:
-        return self.state.move.words(name)
+        return self.state.transfer.words(name)
 
     def thread_of(self, name: str, row: int, column: int) -> int | None:
-        return self.state.move.thread_of(name, row, column)
+        return self.state.transfer.thread_of(name, row, column)
 
     # -- edits --------------------------------------------------------------------------------------------
 
@@ -67,30 +68,29 @@ class MovePresenter(Presenter):
         self.state.apply(edits)
 
     def keep_look(self) -> None:
-        """Undo of a move leaves lanes and selection as they are."""
+        """Undo of a transfer leaves lanes and selection as they are."""
 
     def choose(self, form: Tcgen05Transfer) -> None:
         """Go on with another instruction, with the words that both have."""
-        self.state.commit(with_form(self.state.move, form, self.state.seed))
+        self.state.commit(with_form(self.state.transfer, form, self.state.seed))
 
     # -- the screen ---------------------------------------------------------------------------------------
 
     def _send_changes(self) -> None:
-        state, view, move = self.state, self.view, self.state.move
-        instruction = (move.form, move.lane, move.column, move.split, move.element)
-        words: dict[str, tuple[Any, ...]] = {name: (move.words(name),) for name in move.names}
-        words["D"] = (move,)  # with its links
+        state, view, transfer = self.state, self.view, self.state.transfer
+        words: dict[str, tuple[Any, ...]] = {name: (transfer.words(name),) for name in transfer.names}
+        words["D"] = (transfer,)  # with its links
         changed = [name for name, source in words.items() if not is_same(source, self._sent.get(name))]
         with view.hold_sync():
-            view.toolbar = move_toolbar(state, bool(state.past) or self.undoes_to_product)
-            if instruction != self._sent.get("instruction"):
-                view.instruction = move_info(state)
+            view.toolbar = transfer_toolbar(state, bool(state.past) or self.undoes_to_product)
+            if transfer.settings != self._sent.get("instruction"):
+                view.instruction = transfer_info(state)
                 if not view.accepts("selected", dict(view.selected)):
                     view.selected = {}
             for name in MATRICES:
                 if name in changed or name not in words:
-                    setattr(view, name, move_bytes(move, name))
-        self._sent = {**words, "instruction": instruction}
+                    setattr(view, name, transfer_bytes(transfer, name))
+        self._sent = {**words, "instruction": transfer.settings}
         for name, trait in MATRIX_TRAITS.items():
             if name not in words:
                 self.observers.tell(trait, None)
@@ -106,13 +106,13 @@ class MovePresenter(Presenter):
     # -- export -------------------------------------------------------------------------------------------
 
     def code(self) -> str:
-        return move_code(self.state)
+        return transfer_code(self.state)
 
     def link(self, view_traits: Mapping[str, Any]) -> str:
-        return share_move(self.state, view_traits)
+        return share_transfer(self.state, view_traits)
 
     def save_html(self, path: str | Path, title: str, link: str) -> Path:
-        return save_move(path, title, self.instruction, self.view, link)
+        return save_transfer(path, title, self.instruction, self.view, link)
 
     def figure(self, what: str | None, title: bool, options: Mapping[str, Any]) -> Any:
         return figure(self.instruction, what, title=title, **options)
