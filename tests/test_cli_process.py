@@ -190,7 +190,7 @@ def test_a_defect_is_told_in_one_line(
     monkeypatch.delenv("PTXLAB_TRACEBACK", raising=False)
     assert main(["list"]) == 70
     out, err = capsys.readouterr()
-    assert out == "" and err.startswith("ptxlab: a defect in ptxlab (TypeError: unexpected\\nxxx")
+    assert out == "" and err.startswith("ptxlab: this is a bug in ptxlab (TypeError: unexpected\\nxxx")
     assert err.count("\n") == 1 and len(err) < 300
     monkeypatch.setenv("PTXLAB_TRACEBACK", "1")
     with pytest.raises(TypeError):

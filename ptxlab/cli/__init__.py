@@ -16,13 +16,13 @@ from .parser import parse
 
 __all__ = ["main"]
 
-_DEFECT = 70  # EX_SOFTWARE of sysexits.h
+_BUG = 70  # EX_SOFTWARE of sysexits.h
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status.
 
-    0: the answer was written; 1: a refusal; 2: wrong usage; 70: a defect of ptxlab; 130: interrupted.
+    0: the answer was written; 1: a refusal; 2: wrong usage; 70: a bug in ptxlab; 130: interrupted.
     Without arguments they are those of the process, whose signals are then handled here.
 
     >>> main(["where", "mma.m16n8k64.s4", "A", "9", "37"])
@@ -71,10 +71,10 @@ def _status(words: list[str]) -> int:
             raise
         detail = f"{type(problem).__name__}: {problem}"
         streams.error(
-            f"ptxlab: a defect in ptxlab ({streams.one_line(detail)}); "
-            "PTXLAB_TRACEBACK=1 shows where, which is worth a report"
+            f"ptxlab: this is a bug in ptxlab ({streams.one_line(detail)}); "
+            "please report it, with the traceback that PTXLAB_TRACEBACK=1 shows"
         )
-        return _DEFECT
+        return _BUG
     return status
 
 

@@ -25,7 +25,7 @@ examples:
   ptxlab measure mma.m16n8k16.f32.f16 --recorded H200     latency and throughput
 
 exit status: 0 the answer was written, 1 the request cannot be answered (one sentence says why),
-2 wrong usage, 70 a defect of ptxlab, 130 interrupted
+2 wrong usage, 70 a bug in ptxlab, 130 interrupted
 """
 
 #: Examples below the help of each command; a test runs them.

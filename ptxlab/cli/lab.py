@@ -54,18 +54,15 @@ class Copied:
     def __str__(self) -> str:
         parts = []
         if self.new:
-            parts.append(f"{_count(self.new)} copied")
+            parts.append(f"{counted(len(self.new), 'notebook')} copied")
         if self.replaced:
-            parts.append(f"{_count(self.replaced)} replaced by a newer version")
+            parts.append(f"{counted(len(self.replaced), 'notebook')} replaced by a newer version")
         if self.beside:
             parts.append(f"newer versions put beside the notebooks you changed: {', '.join(self.beside)}")
         if self.outdated:
-            parts.append(f"{_count(self.outdated)} with a newer version: `ptxlab lab --update` brings it")
+            newer = counted(len(self.outdated), "newer version")
+            parts.append(f"{newer} available: run `ptxlab lab --update`")
         return "; ".join(parts) or "all notebooks are up to date"
-
-
-def _count(names: list[str]) -> str:
-    return counted(len(names), "notebook")
 
 
 def copy_notebooks(source: Path, folder: Path, *, update: bool = False) -> Copied:

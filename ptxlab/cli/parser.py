@@ -381,7 +381,7 @@ def _add_conflicts(commands: _Commands) -> None:
         type=_integer,
         default=1,
         metavar="N",
-        help="for ld.shared and st.shared: lanes beside each other in a row (default: 1)",
+        help="for ld.shared and st.shared: lanes side by side in a row (default: 1)",
     )
     command.add_argument(
         "--colour", choices=("lane", "wavefront"), default="lane", help="what the words are labelled with"
@@ -485,7 +485,9 @@ def _add_measure(commands: _Commands) -> None:
         "--a", choices=("register", "shared"), help="where wgmma finds A (default: register)"
     )
     command.add_argument("--zeros", action="store_true", help="operands of zeros: less power, higher clocks")
-    command.add_argument("--recorded", metavar="CHIP", help="what was recorded on a chip, e.g. H200; no GPU")
+    command.add_argument(
+        "--recorded", metavar="CHIP", help="show what was recorded on a chip, e.g. H200; needs no GPU"
+    )
     command.add_argument("--all", action="store_true", help="every instruction of this machine's GPU")
     command.add_argument(
         "--record",

@@ -193,9 +193,9 @@ def _swizzled_byte(answer: object) -> tuple[bool, str]:
         ),
         (
             submitted == int(Tile(bits=8, rows=64, k=128, swizzle=128).offset(_ROW, _K)),
-            "You counted one byte for each element. An f16 has two.",
+            "You counted one byte for each element. An f16 takes two.",
         ),
-        (submitted == expected // 2, "That counts elements. How many bytes is it?"),
+        (submitted == expected // 2, "That counts elements. How many bytes is that?"),
         (
             submitted // _LINE != _ROW,
             f"Look at the row first: a row has {_LINE} bytes, and the swizzle never leaves its line.",
@@ -272,9 +272,9 @@ _FP8_AT, _FP8_K = 0x2C00, 64
 
 @exercise(
     "16.3",
-    f"A kernel has A in shared memory at `0x{_FP8_AT:x}`: e4m3, 64 rows by 128 of K, K-major, 128-byte "
-    f"swizzle. One `wgmma` takes 32 of K. The descriptor of the first is "
-    f"`0x{_FP8_TILE.descriptor(_FP8_AT):016x}`. **Write that of the slice at k = {_FP8_K}.**",
+    f"A kernel keeps A in shared memory at `0x{_FP8_AT:x}`: e4m3, 64 rows by 128 of K, K-major, 128-byte "
+    "swizzle. One `wgmma` takes 32 of K. The first one has the descriptor "
+    f"`0x{_FP8_TILE.descriptor(_FP8_AT):016x}`. **Write the descriptor of the slice at k = {_FP8_K}.**",
     "number = ...",
 )
 def _next_slice(answer: object) -> tuple[bool, str]:
@@ -314,10 +314,10 @@ def _decoded(number: int) -> tuple[Descriptor | None, str]:
 
 @exercise(
     "16.4",
-    "f16, 64 rows by 128 of K, 128-byte swizzle: two atoms side by side, eight below each other. A loop over "
-    "K goes from k = 48 to k = 64, and so into the next atom. **By how many bytes does the start address "
-    'grow, if atoms follow each other along the rows first (`order="MN"`), and if along K first '
-    '(`order="K"`)?**',
+    "f16, 64 rows by 128 of K, 128-byte swizzle: two atoms side by side, and eight below one another. A loop "
+    "over K goes from k = 48 to k = 64, which is in the next atom. **By how many bytes does the start "
+    'address grow if the atoms are stored along the rows first (`order="MN"`), and if they are stored along '
+    'K first (`order="K"`)?**',
     "steps = ...  # (rows first, K first), in bytes",
 )
 def _over_the_edge(answer: object) -> tuple[bool, str]:
@@ -332,7 +332,7 @@ def _over_the_edge(answer: object) -> tuple[bool, str]:
         submitted == expected,
         "The slice at k = 48 begins 96 bytes into the first atom. The next atom begins 8 atoms of 1024 bytes "
         "later, or 1 atom later. So a loop cannot simply add 32 bytes; CUTLASS's iterators know that.",
-        (submitted == expected[::-1], "Both are right, but in the other order."),
+        (submitted == expected[::-1], "Both numbers are right, but in the wrong order."),
         (
             submitted == starts,
             "That is where k = 64 begins, counted from the start of the tile. The loop is at k = 48 already.",
@@ -348,7 +348,7 @@ def _over_the_edge(answer: object) -> tuple[bool, str]:
         ),
         (
             submitted[1] == expected[1],
-            "K first is right. With rows first, how many atoms lie between the two, one below the other?",
+            "K first is right. With rows first, how many atoms, one below the other, are between the two?",
         ),
         otherwise=(
             "Find where k = 64 begins in each order: an atom has 8 rows of 128 bytes, and the picture says "
@@ -376,8 +376,8 @@ def _mended(answer: object) -> tuple[bool, str]:
     wanted = _TILE.slice(_BROKEN_AT)
     return judge(
         not _TILE.judge(fields, address=_BROKEN_AT).problems,
-        "The kernel's author thought of 64-byte rows: code 2 for the swizzle, and 8 rows of 64 bytes as SBO. "
-        "Rows are 128 bytes here, so code 1 and 8 x 128. LBO is ignored.",
+        "The kernel's author had 64-byte rows in mind: code 2 for the swizzle, and 8 rows of 64 bytes as "
+        "SBO. Rows are 128 bytes here, so code 1 and 8 x 128. LBO is ignored.",
         (submitted == _BROKEN, "That is the wrong one, unchanged."),
         (
             fields.address != wanted.address,
@@ -394,21 +394,22 @@ def _mended(answer: object) -> tuple[bool, str]:
         ),
         (
             fields.stride == wanted.stride,
-            "SBO is right. Now the swizzle: bits 62 and 63 still say something else than 128 bytes.",
+            "SBO is right. Now the swizzle: bits 62 and 63 still say something other than 128 bytes.",
         ),
         (
             fields.swizzle == wanted.swizzle,
             "The swizzle is right. SBO goes from eight rows to the next eight, in units of 16 bytes.",
         ),
-        otherwise="Two fields are wrong: the swizzle, and what follows from it, the distance of eight rows.",
+        otherwise="Two fields are wrong: the swizzle, and what follows from it, the distance from eight rows "
+        "to the next eight.",
     )
 
 
 @exercise(
     "16.6",
-    "A kernel wants 128 rows by 128 of K of f16 in shared memory, with the 128-byte swizzle. **How many "
-    "elements of K can one box of TMA have, how many copies does that take (a box may have all 128 rows), "
-    "and for how many bytes must the mbarrier wait in all?**",
+    "A kernel needs 128 rows by 128 of K of f16 in shared memory, with the 128-byte swizzle. **How many "
+    "elements along K can one TMA box have, how many copies does that take (a box may have all 128 rows), "
+    "and for how many bytes in total must the mbarrier wait?**",
     "plan = ...  # (elements of K in a box, copies, bytes)",
 )
 def _boxes(answer: object) -> tuple[bool, str]:
@@ -455,7 +456,7 @@ def _from_lanes(answer: object) -> tuple[bool, str]:
     return judge(
         submitted == expected,
         f"They are columns {first} to {first + 3} of row {row}. As accumulators two neighbours are in one "
-        "lane, so the four are in two lanes, and the lane itself has none of them.",
+        "lane, so the four are in two lanes, and the lane itself had none of them.",
         (
             submitted == {_TO_LANE},
             "If they had stayed in their lane, FP8 would need no shuffles. A lane of D holds two neighbours.",

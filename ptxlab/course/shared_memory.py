@@ -100,7 +100,7 @@ def cycles_by_pitch() -> Picture:
     ['16', '4', '8']
     """
     values = {f"{pitch} bytes": cycles for pitch, cycles in CYCLES_BY_PITCH.items()}
-    notes = ("by the pitch of the tile", "they equal the wavefronts that ptxlab counts")
+    notes = ("by the pitch of the tile", "they equal ptxlab's count of wavefronts")
     return bars(values, "Cycles of ldmatrix.x4, measured on an H200", notes)
 
 
@@ -162,7 +162,7 @@ def lanes_of_ldmatrix(lane: int) -> Picture:
     """
     places = zip(*(each.tolist() for each in rows_of_a()), strict=True)
     parts = [(row, column, 1, _SIDE, giver, f"T{giver}") for giver, (row, column) in enumerate(places)]
-    rows = _grid((_ROWS, _ROWS), parts, "the lane that gives the address", lane)
+    rows = _grid((_ROWS, _ROWS), parts, "the lane that supplies the address", lane)
     parts = []
     for holder, register, row, column in _registers(FOUR):
         matrix = row // _SIDE
@@ -188,7 +188,7 @@ def turned() -> Picture:
     grids.append(_grid(shape, parts, "who gets the elements"))
     parts = [(row, column, 2, 1, lane, f"T{lane}:\nr0") for lane, _, row, column in _registers(TURNED)]
     grids.append(_grid(shape, parts, "who gets them with .trans"))
-    notes = ("rows and columns as they lie in memory", "a cell is the two elements of a register")
+    notes = ("rows and columns as they are in memory", "a cell is the two elements of a register")
     return Picture("ldmatrix.x1, without and with .trans", notes, tuple(grids))
 
 
@@ -239,9 +239,9 @@ def _wavefronts_of_loads(answer: object) -> tuple[bool, str]:
     words = [stride // 4 for stride in _STRIDES]
     return judge(
         submitted == expected,
-        f"The strides are {words[0]}, {words[1]} and {words[2]} words. An odd number of words visits all "
-        "banks before it comes back to the first one; each factor of 2 in it halves the number of banks that "
-        "are used. And one word for everybody is a single word.",
+        f"The strides are {words[0]}, {words[1]} and {words[2]} words. An odd stride visits all banks "
+        "before it comes back to the first one; each factor of 2 in it halves the number of banks that are "
+        "used. And if all lanes want the same word, it is delivered once.",
         (
             submitted[3] == 32,
             "Look at the last load: the lanes want the *same* word of a bank, and share it. Only different "
@@ -288,13 +288,13 @@ def _wavefronts_of_wide_loads(answer: object) -> tuple[bool, str]:
     expected = tuple(int(conflicts(load, 16).wavefronts) for load in loads)
     return judge(
         submitted == expected,
-        "In the first, lanes 0 and 4 of every eight want the same four banks, and there are four times eight "
-        "lanes. In the second, neighbours share their address, so lanes are served 16 at a time. In the "
-        "third, neighbours differ: 128 bytes are delivered four times over.",
+        "In the first, lanes 0 and 4 of every eight want the same four banks, and there are four times "
+        "eight lanes. In the second, neighbours share their address, so lanes are served 16 at a time. In "
+        "the third, neighbours differ: the same 128 bytes are delivered four times.",
         (
             submitted[1:] == (1, 1),
             "All the bytes of the last two would fit into one wavefront. But a wavefront carries 128 bytes "
-            "*to the lanes*: how many lanes of 16 bytes are that?",
+            "*to the lanes*: how many lanes is that, at 16 bytes each?",
         ),
         (
             submitted[0] * 4 == expected[0],
@@ -316,7 +316,7 @@ def _wavefronts_of_wide_loads(answer: object) -> tuple[bool, str]:
         ),
         (
             submitted[1] == 1,
-            "The first is right. In the second load lanes are served twice as many at a time as usual. How "
+            "The first is right. In the second load, twice as many lanes are served at a time as usual. How "
             "many is that, and how many turns do 32 lanes take?",
         ),
         (
@@ -338,9 +338,9 @@ def _wavefronts_of_wide_loads(answer: object) -> tuple[bool, str]:
 
 @exercise(
     "15.3",
-    "Four tiles in shared memory have rows of 96, 40 and 128 elements of f16, and of 64 elements of s8; in "
-    "that order, 192, 80, 256 and 64 bytes. `ldmatrix` reads 16 bytes from each of eight rows. **What is the "
-    "smallest pitch, in bytes, without bank conflicts for each tile?**",
+    "Four tiles in shared memory have rows of 96, 40 and 128 elements of f16, and of 64 elements of s8: "
+    "192, 80, 256 and 64 bytes, in that order. `ldmatrix` reads 16 bytes from each of eight rows. **What is "
+    "the smallest pitch, in bytes, without bank conflicts for each tile?**",
     "pitches = ...  # four numbers of bytes: 96 f16, 40 f16, 128 f16, 64 s8",
 )
 def _pitches(answer: object) -> tuple[bool, str]:
@@ -350,7 +350,8 @@ def _pitches(answer: object) -> tuple[bool, str]:
     return judge(
         submitted == expected,
         "Eight rows use all banks if the pitch is an odd number of 16-byte pieces: then the rows begin at "
-        "eight different places of a line of 128 bytes. Rows of 80 bytes are five pieces, and need nothing.",
+        "eight different places of a line of 128 bytes. Rows of 80 bytes are five pieces, and need no "
+        "padding.",
         (
             submitted == _SIZES,
             "Without padding only one of the four has no conflicts. Count the 16-byte pieces of a row: an "
@@ -358,7 +359,7 @@ def _pitches(answer: object) -> tuple[bool, str]:
         ),
         (
             submitted == padded,
-            "All without conflicts, but one of them needs no padding at all. Which row is already an odd "
+            "None of them has conflicts, but one needs no padding at all. Which row is already an odd "
             "number of pieces?",
         ),
         (
@@ -400,10 +401,10 @@ def _least_pitch(size: int) -> int:
 
 @exercise(
     "15.4",
-    f"Another tile has rows of {_NARROW} bytes, 32 elements of f16, one after the other without padding. "
-    "**How many wavefronts does `ldmatrix.x1` take for piece 0 of rows 0 to 7: without a swizzle, and with "
-    "that of 32, of 64 and of 128 bytes?** Start with the picture of the eight rows: which of them are in "
-    "the same line?",
+    f"Another tile has rows of {_NARROW} bytes, 32 elements of f16, one row after the other without "
+    "padding. **How many wavefronts does `ldmatrix.x1` take for piece 0 of rows 0 to 7: without a swizzle, "
+    "and with the swizzles of 32, 64 and 128 bytes?** Start with the picture of the eight rows: which of "
+    "them are in the same line?",
     "wavefronts = ...  # four numbers: no swizzle, 32, 64 and 128 bytes",
 )
 def _wavefronts_by_swizzle(answer: object) -> tuple[bool, str]:
@@ -432,16 +433,16 @@ def _wavefronts_by_swizzle(answer: object) -> tuple[bool, str]:
         (
             submitted[1] != expected[1],
             "Without a swizzle, right. The 32-byte swizzle XORs one bit: rows in even lines stay, rows in "
-            "odd lines go one place further. How many different places are that?",
+            "odd lines move by one place. How many different places is that?",
         ),
         (
             submitted[2] != expected[2],
             "The first two are right. The 64-byte swizzle XORs two bits of the line's number, and there are "
-            "four lines. How many different places do eight rows have now?",
+            "four lines. How many different places do the eight rows have now?",
         ),
         otherwise=(
-            "The first three are right. The 128-byte swizzle XORs one bit more. But the numbers of these "
-            "four lines are 0 to 3: what is in that bit?"
+            "The first three are right. The 128-byte swizzle XORs one more bit. But these four lines are "
+            "numbered 0 to 3: what is in that bit?"
         ),
     )
 
@@ -454,13 +455,13 @@ def _by_swizzle(pitch: int) -> tuple[int, ...]:
 
 @exercise(
     "15.5",
-    f"One `ldmatrix.x4` loads A as in the picture. **Which lane gives the address of the row in which "
-    f"`A[{_AT[0]}][{_AT[1]}]` is, which lane gets `A[{_AT[0]}][{_AT[1]}]`, and in which of its registers r0 "
-    "to r3?**",
-    "lanes = ...  # (lane that gives the address, lane that gets the element, register)",
+    "One `ldmatrix.x4` loads A as in the picture. **Which lane supplies the address of the row that "
+    f"contains `A[{_AT[0]}][{_AT[1]}]`, which lane gets `A[{_AT[0]}][{_AT[1]}]`, and in which of its "
+    "registers r0 to r3?**",
+    "lanes = ...  # (lane that supplies the address, lane that gets the element, register)",
 )
 def _lanes(answer: object) -> tuple[bool, str]:
-    submitted = whole_numbers(answer, 3, "`(lane that gives, lane that gets, register)`")
+    submitted = whole_numbers(answer, 3, "`(lane that supplies, lane that gets, register)`")
     row, column = _AT
     matrix = row // _SIDE + column // _SIDE * 2
     gives, gets = matrix * _SIDE + row % _SIDE, row % _SIDE * 4 + column % _SIDE // 2
@@ -473,25 +474,26 @@ def _lanes(answer: object) -> tuple[bool, str]:
         f"to register {matrix}: for the mma, the same lane and register as always.",
         (
             submitted == (gets, gives, matrix),
-            "The two lanes are exchanged. The lane that gives an address is not the one that gets the data.",
+            "The two lanes are swapped. The lane that supplies an address is not the one that gets the data.",
         ),
         (
             submitted[0] == row,
-            "Lanes 0 to 15 give the addresses of the *left* half, columns 0 to 7. This element is further "
+            "Lanes 0 to 15 supply the addresses of the *left* half, columns 0 to 7. This element is further "
             "right.",
         ),
         (
             submitted[0] == row % _SIDE,
-            "That lane gives a row of matrix 0. In which of the four matrices is this element?",
+            "That lane supplies the address of a row of matrix 0. In which of the four matrices is this "
+            "element?",
         ),
         (
             submitted[0] == gets,
-            "You named one lane for both. Lanes give addresses row by row: eight lanes for each matrix.",
+            "You named one lane for both. Lanes supply addresses row by row: eight lanes for each matrix.",
         ),
         (
             submitted[0] != gives,
             "Find the matrix first: 0 is top left, 1 below it, 2 and 3 to the right. Lane 8 * matrix + row "
-            "gives the address; the row counts inside the matrix.",
+            "supplies the address, where row counts inside the matrix.",
         ),
         (
             submitted[1] == gives,
@@ -519,7 +521,7 @@ def _lanes(answer: object) -> tuple[bool, str]:
 @exercise(
     "15.6",
     "A tile begins at byte 0 of shared memory, with a row of A every `pitch` bytes and no swizzle. **Write "
-    "the address that each lane gives to `ldmatrix.x4`** so that the four registers are A of `m16n8k16`: "
+    "the address that each lane supplies to `ldmatrix.x4`** so that the four registers are A of `m16n8k16`: "
     "rows 0 to 15 and columns 0 to 15 of the tile.",
     "def address(lane, pitch):\n    return ...",
 )
@@ -537,8 +539,8 @@ def _address(answer: object) -> tuple[bool, str]:
         "further. With this order the registers are those of the mma, and nothing has to be moved.",
         (
             (addresses == lane % 8 * pitch + lane // 16 * 8 * pitch + lane // 8 % 2 * _PIECE).all(),
-            "This exchanges matrices 1 and 2: lanes 8 to 15 have to go *down*, since register 1 of A holds "
-            "rows 8 to 15. (For B, which has no such order, some kernels use yours.)",
+            "This swaps matrices 1 and 2: lanes 8 to 15 have to go *down*, since register 1 of A holds rows "
+            "8 to 15. (For B, which has no such order, some kernels use yours.)",
         ),
         (
             (addresses == lane % 8 * pitch + lane // 8 * _PIECE).all(),
@@ -546,7 +548,7 @@ def _address(answer: object) -> tuple[bool, str]:
         ),
         (
             (addresses == lane * pitch).all(),
-            "This reads 32 rows of the tile. A has 16, and two matrices beside each other.",
+            "This reads 32 rows of the tile. A has 16, with two matrices side by side.",
         ),
         (
             (addresses == lane % 16 * pitch + lane // 16 * 8).all(),
@@ -558,7 +560,7 @@ def _address(answer: object) -> tuple[bool, str]:
         ),
         (
             (addresses == lane % 16 * pitch).all(),
-            "The left half is right. Lanes 16 to 31 give the rows of the right half.",
+            "The left half is right. Lanes 16 to 31 supply the rows of the right half.",
         ),
         (
             (addresses[:, :8] == expected[:, :8]).all(),
@@ -571,9 +573,9 @@ def _address(answer: object) -> tuple[bool, str]:
 
 @exercise(
     "15.7",
-    "`ldmatrix.x1.trans` reads a matrix of 8 x 8. **Which lane gets the element in row "
-    f"{_TURNED_AT[0]}, column {_TURNED_AT[1]} of memory, and in which half of its register: 0, the lower 16 "
-    "bits, or 1, the upper?**",
+    f"`ldmatrix.x1.trans` reads an 8 x 8 matrix. **Which lane gets the element in row {_TURNED_AT[0]}, "
+    f"column {_TURNED_AT[1]} of memory, and in which half of its register: 0, the lower 16 bits, or 1, the "
+    "upper?**",
     "place = ...  # (lane, half)",
 )
 def _turned_place(answer: object) -> tuple[bool, str]:
@@ -591,7 +593,7 @@ def _turned_place(answer: object) -> tuple[bool, str]:
         ),
         (
             submitted[0] == row,
-            "That lane gives the address of the row. Which lane gets the element?",
+            "That lane supplies the address of the row. Which lane gets the element?",
         ),
         (
             submitted[0] == right.lane and submitted[1] not in (0, 1),

@@ -176,8 +176,8 @@ LESSONS: tuple[Lesson, ...] = (
         (
             "count the wavefronts of an access to shared memory by hand",
             "cure bank conflicts by padding or by a swizzle, and say what each costs",
-            "say which lane of ldmatrix gives which address, which lane gets which element, and why the mma "
-            "can use it as it is",
+            "say which lane of ldmatrix supplies which address, which lane gets which element, and why the "
+            "mma can use it as it is",
         ), 40,
     ),
     Lesson(

@@ -73,10 +73,10 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         ((2, 2, 1, 1), "How many rows"),
         ((4, 4, 1, 1), "odd lines"),
         ((4, 2, 2, 1), "four lines"),
-        ((4, 2, 1, 2), "one bit more"),
+        ((4, 2, 1, 2), "one more bit"),
     ],
     "15.5": [
-        ((14, 27, 3), "exchanged"),
+        ((14, 27, 3), "swapped"),
         ((11, 14, 3), "left"),
         ((3, 14, 3), "matrix 0"),
         ((14, 14, 3), "for both"),
@@ -102,7 +102,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     ],
     "15.7": [
         ((25, 0), "without `.trans`"),
-        ((6, 0), "gives the address"),
+        ((6, 0), "supplies the address"),
         ((11, 2), "two halves"),
         ((11, 1), "comes first"),
         ((8, 0), "four lanes are right"),

@@ -73,7 +73,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (0x4000004000014000, "not a descriptor"),
     ],
     "16.4": [
-        ((928, 8096), "other order"),
+        ((928, 8096), "wrong order"),
         ((8192, 1024), "k = 48 already"),
         ((32, 32), "leaves the atom"),
         ((506, 58), "units of 16"),
