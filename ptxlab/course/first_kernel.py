@@ -71,8 +71,8 @@ MISTAKES = (
     "d[3] does not start at 0",
     "the last group of four lanes loads the B of the first",
     "d[2] and d[3] are stored one row too far down",
-    "the last group of four lanes exchanges registers 1 and 2 of A",
-    "the two halves of every register of B are exchanged",
+    "the last group of four lanes swaps registers 1 and 2 of A",
+    "the two halves of every register of B are swapped",
 )
 
 
@@ -166,7 +166,7 @@ def _axpy(answer: object) -> tuple[bool, str]:
             (same(y, before + x), "y has changed by x: where is the factor `a`?"),
             (
                 wrong.sum() == 1 and bool(wrong[-1]),
-                f"All is right but the last element ({launch}): which of them is the last, n or n - 1?",
+                f"Everything is right except the last element ({launch}): which one is the last, n or n - 1?",
             ),
             (
                 case > 0,
@@ -199,9 +199,9 @@ def _one(load_b: str = "load_b(b, B, 16);", start: str = "") -> str:
 
 @exercise(
     "17.2",
-    "The lesson's `load_b` wants B by columns. **Write one for B by rows, as NumPy has it:** 16 rows of 8 "
-    "elements. Every lane fills its two registers `b[0]` and `b[1]`; the element with the lower row goes "
-    "into the lower 16 bits. You may use `group()` and `thread()`.",
+    "The lesson's `load_b` expects B by columns. **Write one for B by rows, as NumPy stores it:** 16 rows "
+    "of 8 elements. Every lane fills its two registers `b[0]` and `b[1]`; the element with the lower row "
+    "goes into the lower 16 bits. You may use `group()` and `thread()`.",
     'load_b = r"""\n'
     "__device__ void load_b(unsigned* b, const f16* B) {  // B: 16 rows of 8 elements\n"
     "    ...\n"
@@ -225,13 +225,13 @@ def _load_b(answer: object) -> tuple[bool, str]:
             never_written(result),
             (
                 same(registers, right << 16 | right >> 16),
-                "The two halves of every register are exchanged: the lower row belongs into bits 0 to 15.",
+                "The two halves of every register are swapped: the lower row belongs in bits 0 to 15.",
             ),
-            (same(registers[:, ::-1], right), "Registers 0 and 1 are exchanged."),
+            (same(registers[:, ::-1], right), "Registers 0 and 1 are swapped."),
             (
                 same(registers, INS.b.pack(B.reshape(8, 16).T)),
-                "You read B as if it were stored by columns. In memory the next *row* is how many elements "
-                "further?",
+                "You read B as if it were stored by columns. How many elements further on in memory is the "
+                "next *row*?",
             ),
             (
                 bool((upper == 0).all()),
@@ -257,8 +257,8 @@ def _load_b(answer: object) -> tuple[bool, str]:
     result = simulated(kernel, (1, 1), 32, (A, B, D, bias), advice)
     return judge(
         same(D, INS(A, B)) and not result.hazards,
-        "All 64 registers are as `mma` wants them. It took two loads of 16 bits for each of them, where B by "
-        "columns takes one of 32; `ldmatrix.trans` is the cure for that.",
+        "All 64 registers are as `mma` expects them. Each took two 16-bit loads, where B by columns takes "
+        "one 32-bit load; `ldmatrix.trans` is the cure for that.",
         otherwise=f"B of 0, 1, 2, ... is right, random numbers are not: {first_hazard(result)}",
     )
 
@@ -274,8 +274,8 @@ def _element(code: np.uint32, B: NDArray[np.float16]) -> str:
 
 @exercise(
     "17.3",
-    "A linear layer computes A B + bias, with one number of bias for each *column* of D. The accumulators "
-    "may start with it, and then it costs nothing. **Write the function that fills the four accumulators of "
+    "A linear layer computes A B + bias, where the bias is one number for each *column* of D. If the "
+    "accumulators start with it, it costs nothing. **Write the function that fills the four accumulators of "
     "a lane.**",
     'start = r"""\n__device__ void start(float* d, const float* bias) {  // bias: 8 numbers\n    ...\n}"""',
 )
@@ -318,7 +318,7 @@ def _start(answer: object) -> tuple[bool, str]:
             bool(
                 (right[:, ::-1] == C).all() or (right.reshape(16, 4, 2)[:, :, ::-1].reshape(16, 8) == C).all()
             ),
-            "All eight numbers are there, but columns are exchanged.",
+            "All eight numbers are there, but columns are swapped.",
         ),
         (
             not wrong.any(),
@@ -377,8 +377,8 @@ def _place(answer: object) -> tuple[bool, str]:
         ),
         (
             conflicts == 112,
-            "D is right, but nothing is won: 112 wavefronts too many. The same piece of eight neighbouring "
-            "rows is in the same four banks still.",
+            "D is right, but nothing is gained: there are still 112 wavefronts too many. The same piece of "
+            "eight neighbouring rows is still in the same four banks.",
         ),
         (
             conflicts == 48,
@@ -398,8 +398,8 @@ _STACKED = ((1, 1, 16), (3, 2, 48))  # blocks along x and y, K
 @exercise(
     "17.5",
     "Blocks of **128 threads**, four warps: warp w of block (x, y) computes the 16 rows of D from 64 y + 16 "
-    "w and the 8 columns from 8 x. A is by rows, B by columns, K a multiple of 16. **Write the whole "
-    "kernel**, with `load_a`, `load_b`, `mma` and `store_d`. Every bit must be that of `ptxlab.matmul`.",
+    "w and the 8 columns from 8 x. A is stored by rows, B by columns, and K is a multiple of 16. **Write "
+    "the whole kernel**, with `load_a`, `load_b`, `mma` and `store_d`. Every bit must match `ptxlab.matmul`.",
     'stacked = r"""\n'
     'extern "C" __global__ void stacked(const f16* A, const f16* B, float* D, int N, int K) {\n'
     "    ...\n"
@@ -437,33 +437,33 @@ def _stacked(answer: object) -> tuple[bool, str]:
                 bool(missing[:, 8:].any()) and not missing[:, :8].any(),
                 "Only the first 8 columns are stored: what counts blocks along x?",
             ),
-            (same(D, first), f"Only the first 16 of K are in the sum ({launch})."),
+            (same(D, first), f"Only the first 16 along K are in the sum ({launch})."),
             (
                 same(D, last),
-                f"Only the last 16 of K are in the sum ({launch}): do the accumulators start at 0 again in "
-                "every step?",
+                f"Only the last 16 along K are in the sum ({launch}): do the accumulators start at 0 again "
+                "in every step?",
             ),
             (
                 np.allclose(D, expected, atol=1e-2),
-                "D is right but for rounding: `mma` must take the steps of K in their order, with D of one "
-                "as C of the next.",
+                "D is right except for the rounding: `mma` must take the steps along K in order, with the D "
+                "of one as the C of the next.",
             ),
             otherwise=(
                 f"{where(wrong)} ({launch}). A row of A begins every K elements, a row of D every N: is "
-                "each offset multiplied with its own?"
+                "each offset multiplied by the right one?"
             ),
         )
     return True, (
         "Four warps, four tiles, no communication: the warps of a block are independent until they share "
-        "memory. Every bit is that of `ptxlab.matmul`, because the steps of K are the same."
+        "memory. Every bit matches `ptxlab.matmul`, because the steps along K are the same."
     )
 
 
 @exercise(
     "17.6",
-    "Here the four warps stand side by side, and all of them need the same 16 x 16 elements of A. **Write "
-    "the body of the loop:** the block copies them into `tile`, by rows of 16, then each warp uses `load_a` "
-    "on the tile and `load_b` on B in global memory. Where does the block have to wait?",
+    "Here the four warps compute tiles side by side, and all of them need the same 16 x 16 elements of A. "
+    "**Write the body of the loop:** the block copies them into `tile`, by rows of 16, then each warp uses "
+    "`load_a` on the tile and `load_b` on B in global memory. Where does the block have to wait?",
     'shared = r"""\n'
     'extern "C" __global__ void shared(const f16* A, const f16* B, float* D, int N, int K) {\n'
     "    __shared__ f16 tile[16 * 16];\n"
@@ -491,8 +491,8 @@ def _shared(answer: object) -> tuple[bool, str]:
     return judge(
         not wrong.any() and not result.hazards and read <= most and "shared read" in result.bytes,
         "Two barriers: nobody reads the tile before all have written it, and nobody writes the next one "
-        "before all have read this one. A comes from global memory once for each block instead of once for "
-        "each warp.",
+        "before all have read this one. A is read from global memory once per block instead of once per "
+        "warp.",
         never_written(result),
         (
             "ld" in races or "ldmatrix" in races,
@@ -507,7 +507,7 @@ def _shared(answer: object) -> tuple[bool, str]:
         (bool(result.hazards), f"The simulator found a hazard: {first_hazard(result)}."),
         (
             result.counts[INS.mnemonic] < 4 * x * y * K // 16,
-            "Fewer `mma`s than needed: each warp needs one in every step of the loop.",
+            "There are too few `mma`s: each warp needs one in every step of the loop.",
         ),
         (
             "shared read" not in result.bytes,

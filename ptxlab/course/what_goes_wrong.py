@@ -152,7 +152,7 @@ def _with_lines(text: str, edit: object) -> str:
     lines = text.splitlines()
     if not isinstance(edit, dict) or not edit:
         raise PtxlabError(
-            f"found {quoted(edit)}; an edit says which lines change, and to what: "
+            f"found {quoted(edit)}; an edit says which lines change and what they become: "
             '`{2: "the new text of line 2"}`'
         )
     for line, new in edit.items():
@@ -494,7 +494,8 @@ _EDIT = "edit = {...}  # {line: its new text}"
 
 @exercise(
     "18.1",
-    "**Repair kernel 1:** say which lines change, and to what. To add a statement, write it into the text of "
+    "**Repair kernel 1:** say which lines change and what they become. To add a statement, write it into "
+    "the text of "
     'the line before or after it: `{3: "first(); second();"}`.',
     _EDIT,
 )
@@ -512,8 +513,8 @@ def _second_barrier(answer: object) -> tuple[bool, str]:
         ),
         (
             bool(races),
-            "A fast warp still fills the tile for the next turn while a slow one reads it. What stands "
-            "between the `ldmatrix` of one turn and the copy of the next, for *every* turn?",
+            "A fast warp still fills the tile for the next turn while a slow one reads it. What separates "
+            "the `ldmatrix` of one turn from the copy of the next, in *every* turn?",
         ),
         (bool(result.hazards), f"The simulator reports: {first_hazard(result)}."),
         otherwise=f"{where(wrong)}. The arithmetic was right: only the waiting needs repair.",
@@ -527,20 +528,20 @@ def _second_barrier(answer: object) -> tuple[bool, str]:
     "line = ...  # its number",
 )
 def _past_the_end(answer: object) -> tuple[bool, str]:
-    hurt = "That is where it hurts: memory ends there. Which line let the thread come so far?"
+    hurt = "That is where it goes wrong: the memory ends there. Which line let the thread get that far?"
     return _line(
         answer,
         2,
         4,
         "Row M is one too many: the last is M - 1. The error names the line of the access; the mistake is "
-        "in the guard before it. And it needs an unlucky size: if 256 threads had 256 elements, nothing "
+        "in the guard before it. And it takes an unlucky size: if 256 threads had 256 elements, nothing "
         "would happen.",
         {
             6: hurt,
             7: hurt,
             2: "The number of the thread in the grid is right. More threads than elements are fine.",
             3: "20 elements are a row, so row and column are right. Which rows are there?",
-            5: "Leaving is right, for threads without an element. Which threads do leave?",
+            5: "Leaving is right, for threads without an element. Which threads leave?",
         },
         "Thread 72 of block 1 has i = 200. Follow it.",
     )
@@ -558,8 +559,8 @@ def _fragment_index(answer: object) -> tuple[bool, str]:
         answer,
         3,
         6,
-        "Registers a1 and a2 are exchanged: r % 2 goes down, r / 2 goes right. (In D it is the other way "
-        "round, hence the mistake is common.) A test with the identity as A would have passed.",
+        "Registers a1 and a2 are swapped: r % 2 goes down, r / 2 goes right. (In D it is the other way "
+        "round, which is why the mistake is common.) A test with the identity as A would have passed.",
         {
             7: right_if,
             11: right_if,
@@ -585,12 +586,12 @@ def _accumulators(answer: object) -> tuple[bool, str]:
     last = matmul(A[:, -16:], B.T[-16:], instruction=INS)
     return judge(
         not wrong.any() and not result.hazards,
-        "The accumulators start at 0 for every tile. On a chip it is the same with a kernel that is launched "
-        "once and works through many tiles (*persistent*): what belongs to a tile is set inside its loop.",
+        "The accumulators start at 0 for every tile. The same goes for a *persistent* kernel, which is "
+        "launched once and works through many tiles: what belongs to a tile is set inside its loop.",
         (
             any(hazard.kind == "uninitialised register" for hazard in result.hazards),
             "Now `mma` reads accumulators that nobody has written. The simulator happens to have 0 there; a "
-            "chip has what the last user left.",
+            "chip has whatever was left there.",
         ),
         (
             same(D, last),
@@ -607,8 +608,9 @@ def _accumulators(answer: object) -> tuple[bool, str]:
 
 @exercise(
     "18.5",
-    "Kernel 5 finds the largest element of every row of D, which four lanes hold together, as softmax does. "
-    "D has only 5 rows. **Repair it:** all 32 lanes stay, and the first 5 rows come out right.",
+    "Kernel 5 finds the largest element of every row of D, as softmax does; four lanes together hold a row. "
+    "D has only 5 rows. **Repair it:** all 32 lanes must take part, and the first 5 rows must come out "
+    "right.",
     _EDIT,
 )
 def _missing_lanes(answer: object) -> tuple[bool, str]:
@@ -619,12 +621,12 @@ def _missing_lanes(answer: object) -> tuple[bool, str]:
     )
     return judge(
         not wrong.any() and not result.hazards,
-        "Who is named by the mask must come, and who comes must be named. Shuffles belong outside of "
-        "branches that divide a warp; what depends on the row is only what is loaded and what is stored.",
+        "Every lane that the mask names must arrive, and every lane that arrives must be named. Shuffles "
+        "belong outside branches that split a warp; only the loads and the stores depend on the row.",
         (
             any(hazard.kind == "not in the mask" for hazard in result.hazards),
-            "It ends now, but lanes execute a shuffle whose mask does not name them. How many lanes do 5 "
-            "rows have?",
+            "It finishes now, but some lanes execute a shuffle whose mask does not name them. How many "
+            "lanes do 5 rows have?",
         ),
         (bool(result.hazards), f"The simulator reports: {first_hazard(result)}."),
         (
@@ -647,14 +649,14 @@ def _bank_conflicts(answer: object) -> tuple[bool, str]:
         6,
         9,
         "A row has 32 floats, exactly as many as there are banks, so the rows of all eight groups begin in "
-        "bank 0. Rows of 40 floats end it; the copy below then takes pieces i / 8 * 10 + i % 8.",
+        "bank 0. Rows of 40 floats would fix it; the copy below then takes pieces i / 8 * 10 + i % 8.",
         {
             13: "Here the lanes read 512 bytes side by side: four wavefronts, and fewer are impossible.",
             12: "The loop itself touches no memory.",
             4: "That is global memory, which has no banks; it has sectors.",
             7: "That is global memory, which has no banks; it has sectors.",
             8: "An `mma` works on registers.",
-            2: "The size of a row is the reason. But which line pays for it?",
+            2: "The size of a row is the reason. But in which line does it cost time?",
         },
         "`result.conflicts` counts by line. Which lines touch shared memory at all?",
     )
@@ -662,20 +664,21 @@ def _bank_conflicts(answer: object) -> tuple[bool, str]:
 
 @exercise(
     "18.7",
-    "Kernel 7 copies the next tile while it multiplies this one. It is right in every turn but the last. "
-    "**Which line waits for too little then?**",
+    "Kernel 7 copies the next tile while it multiplies this one. It is right in every turn except the last. "
+    "**Which line does not wait long enough then?**",
     "line = ...  # its number",
 )
 def _pipeline_tail(answer: object) -> tuple[bool, str]:
-    last = "Go through the last turn: how many groups are under way when it begins, and how many may stay?"
+    last = "Go through the last turn: how many groups are in flight when it begins, and how many may stay so?"
     return _line(
         answer,
         7,
         14,
-        "In the last turn no new group follows, so the only one under way is *the latest*, and it may stay "
-        "under way. Either the last turn waits for all, or an empty group is committed in every turn.",
+        "In the last turn no new group follows, so the only one in flight is *the latest*, and the wait "
+        "does not cover it. Either the last turn waits for all groups, or an empty group is committed in "
+        "every turn.",
         {
-            16: "There the tile is needed. Which line should have made sure that it is there?",
+            16: "That is where the tile is needed. Which line should have made sure that it has arrived?",
             11: "Copying one tile ahead is the point of the kernel.",
             12: f"A group for every tile is right. {last}",
             10: f"There is no tile beyond the last one to copy. {last}",
@@ -689,8 +692,8 @@ def _pipeline_tail(answer: object) -> tuple[bool, str]:
 
 @exercise(
     "18.8",
-    "Kernel 8 stores D with one bulk copy. The copy engine reads shared memory through another *proxy* than "
-    "ordinary stores write it; `fence_proxy_async()` is the instruction between. **Repair kernel 8.**",
+    "Kernel 8 stores D with one bulk copy. Ordinary stores write shared memory through one *proxy*, and the "
+    "copy engine reads it through another; `fence_proxy_async()` orders the two. **Repair kernel 8.**",
     _EDIT,
 )
 def _proxy_fence(answer: object) -> tuple[bool, str]:
@@ -699,16 +702,16 @@ def _proxy_fence(answer: object) -> tuple[bool, str]:
     return judge(
         not wrong.any() and not result.hazards,
         "The usual order is store, fence, barrier, copy: each thread makes its own stores visible to the "
-        "async proxy, then all meet, and one thread starts the copy. (On an H200 a fence by that one thread, "
-        "after the barrier, does as well.) The same order comes before a `wgmma` that reads a tile which "
-        "threads have written.",
+        "async proxy, then all meet, and one thread starts the copy. (On an H200 a fence by that one "
+        "thread, after the barrier, works as well.) The same order is needed before a `wgmma` that reads a "
+        "tile written by threads.",
         (
             "race" in kinds,
             "The fence does not wait for other lanes: the barrier is needed as well.",
         ),
         (
             "missing proxy fence" in kinds,
-            "The copy still reads what stores wrote through the other proxy. Which threads execute your "
+            "The copy still reads what the stores wrote through the other proxy. Which threads execute your "
             "fence, and have they stored already?",
         ),
         (bool(result.hazards), f"The simulator reports: {first_hazard(result)}."),
@@ -727,15 +730,16 @@ def _too_early(answer: object) -> tuple[bool, str]:
         answer,
         9,
         13,
-        "`wgmma` runs on while the threads go on; its accumulators belong to it until the wait. The "
-        "simulator computes at once, so the numbers are right; what a chip has in d then is undefined.",
+        "`wgmma` is still running while the threads go on; its accumulators belong to it until the wait. "
+        "The simulator computes immediately, so its numbers are right; on a chip, what is in d at that "
+        "point is undefined.",
         {
-            14: "The wait is right, and comes too late rather than too early. Who should have waited for it?",
-            12: "It closes the group that the wait is for: right behind the `wgmma`.",
+            14: "The wait is right, and comes too late rather than too early. What should come after it?",
+            12: "It closes the group that the wait is for, right after the `wgmma`.",
             11: "Tiles are written, fenced and waited for: it may start.",
             10: "It orders the registers that were set to 0 before the `wgmma`: right.",
-            8: "Between the stores and the barrier is where it belongs, as in kernel 8.",
+            8: "It belongs between the stores and the barrier, as in kernel 8.",
             9: "All threads have stored and fenced; now they meet. Right.",
         },
-        "What is asynchronous here, and what does it own until somebody waits?",
+        "What is asynchronous here, and what belongs to it until somebody waits?",
     )

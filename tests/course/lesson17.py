@@ -80,7 +80,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     "17.2": _wrong(
         "17.2",
         (_LOAD_B.replace("at[0] | (unsigned)at[8] << 16", "at[8] | (unsigned)at[0] << 16"), "halves"),
-        (_LOAD_B.replace("b[r] =", "b[1 - r] ="), "Registers 0 and 1 are exchanged"),
+        (_LOAD_B.replace("b[r] =", "b[1 - r] ="), "Registers 0 and 1 are swapped"),
         (
             "for (int r = 0; r < 2; r++) b[r] = *(const unsigned*)(B + group() * 16 + thread() * 2 + r * 8);",
             "by columns",
@@ -98,13 +98,13 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         ("for (int r = 0; r < 4; r++) d[r] = bias[r];", "lanes hold different columns"),
         ("for (int r = 0; r < 2; r++) d[r] = bias[thread() * 2 + r];", "rows 8 to 15 are not"),
         (_START.replace("+ r % 2", ""), "odd ones are not"),
-        (_START.replace("r % 2", "1 - r % 2"), "exchanged"),
+        (_START.replace("r % 2", "1 - r % 2"), "swapped"),
         (_START.replace("thread() * 2 + r % 2", "threadIdx.x"), "8 numbers"),
         (_START.replace("thread() * 2", "thread()"), "starts with"),
     ),
     "17.4": _wrong(
         "17.4",
-        ("return row * 128 + piece * 16;", "nothing is won"),
+        ("return row * 128 + piece * 16;", "nothing is gained"),
         ("return row * 144 + piece * 16;", "no room to pad"),
         ("return row * 128 + (piece ^ row % 4) * 16;", "at the same place in their row"),
         ("return row * 128 + (piece ^ row % 2) * 16;", "some rows of every eight"),
@@ -117,7 +117,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (_STACKED.replace(" + threadIdx.x / 32 * 16", ""), "all four warps"),
         (_STACKED.replace("blockIdx.y * 64 + ", ""), "blocks along y"),
         (_STACKED.replace("blockIdx.x * 8", "0"), "first 8 columns"),
-        (_STACKED.replace("k < K", "k < 16"), "first 16 of K"),
+        (_STACKED.replace("k < K", "k < 16"), "first 16 along K"),
         (_STACKED.replace("mma(d", "d[0] = d[1] = d[2] = d[3] = 0; mma(d"), "start at 0 again"),
         (_STACKED.replace("int k = 0; k < K; k += 16", "int k = K - 16; k >= 0; k -= 16"), "rounding"),
         (_STACKED.replace("row * K", "row * N"), "multiplied with its own"),
@@ -129,7 +129,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (f"{_COPY}{_MULTIPLY}", "may not have written"),
         (f"{_COPY}__syncthreads(); {_MULTIPLY}", "second wait"),
         (f"{_COPY}{_MULTIPLY}__syncthreads();", "may not have written"),
-        (f"{_COPY}__syncthreads(); load_a(a, tile, 16); __syncthreads();", "Fewer"),
+        (f"{_COPY}__syncthreads(); load_a(a, tile, 16); __syncthreads();", "too few"),
         ("load_a(a, A + row * K + k, K); load_b(b, B + column * K + k, K); mma(d, a, b);", "never read"),
         (
             f"{_COPY}__syncthreads(); {_MULTIPLY.replace('tile, 16', 'tile, 8')}__syncthreads();",
