@@ -37,7 +37,7 @@ __all__ = [
 
 MMA = mma_instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 
-#: T operations a second of each rung on an H200: f16 with f32 accumulators, 4096 in each direction.
+#: T operations per second of each rung on an H200: f16 with f32 accumulators, 4096 in each direction.
 RATES = {1: 20, 2: 51, 3: 178, 4: 237, 5: 386, 6: 587, 7: 604, 8: 752}
 CUBLAS = 760
 
@@ -45,13 +45,13 @@ _HEADERS = re.compile(r"(?:^#include .*\n)+", re.MULTILINE)
 
 #: What each rung leaves for the next one to do.
 _LEFT = {
-    1: "left to do: every warp fetches all of its operands for itself",
-    2: "left to do: eight rows are in the same bank, and wait for each other",
-    3: "left to do: tiles of 32 x 32 ask for more than shared memory delivers",
-    4: "left to do: while tiles are copied, nobody multiplies",
-    5: "left to do: mma itself reaches two thirds of what wgmma does",
-    6: "left to do: all threads compute addresses, for every 16 bytes that are copied",
-    7: "left to do: between two tiles of D, and while D is stored, nobody multiplies",
+    1: "left to do: every warp fetches all of its own operands",
+    2: "left to do: eight rows are in the same banks, and have to wait for each other",
+    3: "left to do: tiles of 32 x 32 need more than shared memory delivers",
+    4: "left to do: while tiles are being copied, nothing is multiplied",
+    5: "left to do: mma itself reaches only two thirds of the speed of wgmma",
+    6: "left to do: all threads compute an address for every 16 bytes they copy",
+    7: "left to do: between two tiles of D, and while D is stored, nothing is multiplied",
     8: "left to do: little; cuBLAS is here, too",
 }
 
@@ -66,7 +66,7 @@ def step(rung: int) -> Picture:
     """The ladder up to a rung: what an H200 reached, and what is left to do there.
 
     >>> step(1).notes[1]
-    'left to do: every warp fetches all of its operands for itself'
+    'left to do: every warp fetches all of its own operands'
     """
     rows = {row.number: row for row in ladder()}
     reached = {f"{number} {rows[number].title}": float(RATES[number]) for number in range(1, rung + 1)}
@@ -74,7 +74,7 @@ def step(rung: int) -> Picture:
     share = f"{RATES[rung] / CUBLAS:.0%} of cuBLAS's {CUBLAS}"
     return bars(
         reached,
-        f"Rung {rung}: {RATES[rung]} T operations a second, {share}",
+        f"Rung {rung}: {RATES[rung]} T operations per second, {share}",
         (rows[rung].idea, _LEFT[rung]),
         text="{:.0f}".format,
     )
@@ -126,7 +126,7 @@ def by_rung(climbs: list[Climb], what: str) -> Picture:
     """
     rows = {row.number: row for row in ladder()}
     titles = {
-        "global read": "KB that come from global memory (or L2)",
+        "global read": "KB read from global memory (or L2)",
         "wavefronts": "Wavefronts of shared memory, those of wgmma and TMA not counted",
         "instructions": "Instructions executed by warps",
     }
@@ -190,7 +190,7 @@ def pipeline(stages: int) -> Picture:
     )
     notes = (
         f"the tensor cores are busy for {busy} of {_TIME} units",
-        f"suppose that a tile arrives {100 * _COPY} cycles after it was asked for, and is multiplied in "
+        f"suppose a tile arrives {100 * _COPY} cycles after it was requested, and is multiplied in "
         f"{100 * _MULTIPLY}",
     )
     plural = "s" if stages > 1 else ""
@@ -247,10 +247,8 @@ def sources() -> list[str]:
 @exercise(
     "20.1",
     "A block computes `block_m` x `block_n` of D. For that it reads `block_m` rows of A and `block_n` "
-    "columns of "
-    "B, all K elements of each, 2 bytes an element; and every block does. **How many bytes do all blocks "
-    "read "
-    "together?** M and N are multiples of the block's sizes.",
+    "columns of B, all K elements of each, 2 bytes per element. Every block does this. **How many bytes do "
+    "all blocks read together?** M and N are multiples of the block's sizes.",
     "def traffic(M, N, K, block_m, block_n):\n    return ...",
 )
 def _traffic(answer: object) -> tuple[bool, str]:
@@ -269,8 +267,7 @@ def _traffic(answer: object) -> tuple[bool, str]:
     return judge(
         everywhere(expected),
         "So 4096 x 4096 x 4096 reads 51.5 GB with tiles of 16 x 8, and 4.3 GB with 64 x 64. A and B "
-        "together have "
-        "0.067 GB: a larger tile uses each byte more often.",
+        "together take 0.067 GB: a larger tile uses each byte more often.",
         (everywhere([value // 2 for value in expected]), "Those are elements. Each has 2 bytes."),
         (
             everywhere([(bm + bn) * k * 2 for _, _, k, bm, bn in cases]),
@@ -292,14 +289,12 @@ def _traffic(answer: object) -> tuple[bool, str]:
 
 @exercise(
     "20.2",
-    "A warp of rung 2 computes 32 x 32 of D. In each step of K it loads **one 32-bit word a lane at a "
-    "time**: 4 "
-    "for each of its 2 tiles of A (16 x 16), 2 for each of its 4 tiles of B (16 x 8). Lanes with the same "
-    "lane / 4 read the same row; rows are 128 bytes apart. **How many loads does the warp execute in a "
-    "step, and "
-    "how many wavefronts are they?** In rung 3 `ldmatrix.x4` fetches four words a lane at a time, from "
-    "swizzled "
-    "rows. **How many of those, and how many wavefronts?**",
+    "A warp of rung 2 computes 32 x 32 of D. In each step along K it loads **one 32-bit word per lane at a "
+    "time**: 4 for each of its 2 tiles of A (16 x 16), 2 for each of its 4 tiles of B (16 x 8). Lanes with "
+    "the same lane / 4 read the same row; rows are 128 bytes apart. **How many loads does the warp execute "
+    "in a step, and how many wavefronts do they take?** In rung 3 `ldmatrix.x4` fetches four words per lane "
+    "at a time, from swizzled rows. **How many of those does a step need, and how many wavefronts do they "
+    "take?**",
     "counts = ...  # (loads in rung 2, their wavefronts, ldmatrix in rung 3, their wavefronts)",
 )
 def _wavefronts(answer: object) -> tuple[bool, str]:
@@ -307,8 +302,8 @@ def _wavefronts(answer: object) -> tuple[bool, str]:
     expected = (16, 128, 4, 16)
     return judge(
         submitted == expected,
-        "An eighth of the wavefronts, and all of that is due to the places where rows lie; `ldmatrix` saves "
-        "instructions beside. Rung 3 is 3.5 times as fast as rung 2.",
+        "An eighth of the wavefronts, all thanks to the places where the rows are stored; `ldmatrix` saves "
+        "instructions as well. Rung 3 is 3.5 times as fast as rung 2.",
         (submitted[0] == 6, "That is 4 + 2. A warp has 2 tiles of A and 4 of B."),
         (submitted[0] != expected[0], "2 tiles of A with 4 words each, and 4 tiles of B with 2 words each."),
         (
@@ -319,7 +314,7 @@ def _wavefronts(answer: object) -> tuple[bool, str]:
         ),
         (
             submitted[1] != expected[1],
-            "The 8 rows of a load begin in the same bank, so that their words come one after the other: 8 "
+            "The 8 rows of a load begin in the same bank, so their words come one after the other: 8 "
             "wavefronts for each load.",
         ),
         (
@@ -334,12 +329,10 @@ def _wavefronts(answer: object) -> tuple[bool, str]:
 
 @exercise(
     "20.3",
-    "Is shared memory fast enough? In a step of K a warp with a tile of w x w reads w rows of A and w "
-    "columns of B, "
-    "32 bytes each, at 128 bytes a cycle; and it executes (w / 16) (w / 8) `mma`s, one in 1.5 cycles "
-    "(lesson 19). "
-    "**How many cycles do the `mma`s take, and how many does shared memory take, with w = 32 and with w = "
-    "64?**",
+    "Is shared memory fast enough? In a step along K a warp with a w x w tile reads w rows of A and w "
+    "columns of B, 32 bytes each, at 128 bytes per cycle; and it executes (w / 16) (w / 8) `mma`s, one "
+    "every 1.5 cycles (lesson 19). **How many cycles do the `mma`s take, and how many does shared memory "
+    "take, with w = 32 and with w = 64?**",
     "cycles = ...  # (mma with 32, shared memory with 32, mma with 64, shared memory with 64)",
 )
 def _warp_tiles(answer: object) -> tuple[bool, str]:
@@ -348,11 +341,9 @@ def _warp_tiles(answer: object) -> tuple[bool, str]:
     close = [abs(one - other) < 0.4 for one, other in zip(submitted, expected, strict=True)]
     return judge(
         all(close),
-        "With 32 x 32 shared memory needs longer than the tensor cores do; with 64 x 64 it has time to "
-        "spare. "
+        "With 32 x 32, shared memory takes longer than the tensor cores; with 64 x 64 it has time to spare. "
         "That is rung 4. (128 x 64 would be better still, but needs 256 registers for accumulators, and a "
-        "thread "
-        "has 255.)",
+        "thread has 255.)",
         (
             abs(submitted[1] - 8) <= 0.5 or abs(submitted[3] - 16) <= 0.5,
             "w rows of A *and* w columns of B.",
@@ -362,20 +353,18 @@ def _warp_tiles(answer: object) -> tuple[bool, str]:
             "Those are the `mma`s. Each takes 1.5 cycles.",
         ),
         (not (close[0] and close[2]), "Count the `mma`s, (w / 16) (w / 8), and multiply by 1.5 cycles."),
-        otherwise="The `mma`s are right. Shared memory delivers 2 w rows of 32 bytes, 128 bytes a cycle.",
+        otherwise="The `mma`s are right. Shared memory delivers 2 w rows of 32 bytes, at 128 bytes per "
+        "cycle.",
     )
 
 
 @exercise(
     "20.4",
-    "Suppose that a tile arrives 1000 cycles after it was asked for, and is multiplied in 400. A stage of "
-    "shared "
-    "memory is taken from the moment its tile is asked for until the tile has been multiplied. **How many "
-    "stages "
-    "does the ring need so that the tensor cores never wait?** A stage has 128 rows of A and 128 columns "
-    "of B, 128 "
-    "bytes each. **How many bytes is that, and how many stages fit into the 232,448 bytes that a block can "
-    "have?**",
+    "Suppose a tile arrives 1000 cycles after it was requested, and is multiplied in 400. A stage of shared "
+    "memory is occupied from the moment its tile is requested until the tile has been multiplied. **How "
+    "many stages does the ring need so that the tensor cores never wait?** A stage has 128 rows of A and "
+    "128 columns of B, 128 bytes each. **How many bytes is that, and how many stages fit into the 232,448 "
+    "bytes that a block can have?**",
     "ring = ...  # (stages needed, bytes of a stage, stages that fit)",
 )
 def _stages(answer: object) -> tuple[bool, str]:
@@ -384,16 +373,16 @@ def _stages(answer: object) -> tuple[bool, str]:
     expected = (4, size, _LARGEST // size)
     return judge(
         submitted == expected,
-        "Little's law again: a stage is taken for 1400 cycles, and one is used up in every 400.",
+        "Little's law again: a stage is occupied for 1400 cycles, and one is used up every 400 cycles.",
         (
             submitted[0] == ceil(10 / 4),
-            "That many copies are under way. The stage that is being multiplied is taken, too.",
+            "That many copies are in flight. The stage that is being multiplied is occupied, too.",
         ),
         (submitted[0] == 2, "Two stages hide 400 of the 1000 cycles: move the slider."),
         (
             submitted[0] != expected[0],
-            "A stage is taken for 1000 + 400 cycles, and every 400 cycles another one must be ready. Round "
-            "up.",
+            "A stage is occupied for 1000 + 400 cycles, and every 400 cycles another one must be ready. "
+            "Round up.",
         ),
         (
             submitted[1] in (size // 2, 128 * 128),
@@ -416,14 +405,11 @@ _SMALL = {"block_m": 32, "block_n": 32, "warps_m": 1, "warps_n": 2, "stages": 3}
 @exercise(
     "20.5",
     "Here is the beginning of rung 5's loop, without its heart. Before it, `load(0)` to `load(STAGES - 2)` "
-    "have been "
-    "called: each copies its part of a tile into stage `i % STAGES` and commits a group of `cp.async`. "
-    "After your "
-    "lines, the warps multiply tile i. **Write what is missing:** wait until tile i is there, for "
-    "everybody; and ask "
-    "for tile `i + STAGES - 1`, into the stage that tile i - 1 was in. You have `cp_async_wait<n>()`, "
-    "which waits "
-    "until at most n groups of this thread are under way, `__syncthreads()` and `load(i)`.",
+    "have been called: each copies its part of a tile into stage `i % STAGES` and commits a group of "
+    "`cp.async`. After your lines, the warps multiply tile i. **Write what is missing:** wait until all "
+    "threads have their part of tile i; then request tile `i + STAGES - 1`, into the stage that held tile i "
+    "- 1. You have `cp_async_wait<n>()`, which waits until at most n groups of this thread are in flight, "
+    "`__syncthreads()` and `load(i)`.",
     'turn = r"""\n{\n    ...\n}"""',
 )
 def _turn(answer: object) -> tuple[bool, str]:
@@ -442,14 +428,12 @@ def _turn(answer: object) -> tuple[bool, str]:
     text = "".join(str(answer).split())
     return judge(
         not wrong.any() and not result.hazards and "cp_async_wait<0>" not in text,
-        "One wait, one barrier, one load. The barrier does two jobs: tile i is there for everybody, and "
-        "nobody "
-        "reads tile i - 1 any more, so that its stage may be filled.",
+        "One wait, one barrier, one load. The barrier does two jobs: tile i has arrived for all threads, "
+        "and no thread reads tile i - 1 any more, so its stage can be refilled.",
         (
             not wrong.any() and not result.hazards,
             "It is right, but `cp_async_wait<0>` waits for the copies of later tiles, too: nothing is left "
-            "under "
-            "way. How many groups may still be?",
+            "in flight. How many groups may still be?",
         ),
         (
             "cp_async_wait" not in text,
@@ -461,26 +445,23 @@ def _turn(answer: object) -> tuple[bool, str]:
         ),
         (
             "load(" not in text,
-            "Tiles 0 and 1 were asked for before the loop. Who asks for the others?",
+            "Tiles 0 and 1 were requested before the loop. Where are the others requested?",
         ),
         (
             bool(kinds),
             f"The simulator found a hazard: {first_hazard(result)}.",
         ),
-        otherwise=f"{where(wrong)}. Which tile belongs into the stage that has become free?",
+        otherwise=f"{where(wrong)}. Which tile belongs in the stage that has become free?",
     )
 
 
 @exercise(
     "20.6",
     "In rung 8 a block computes 128 x 256 of D, and a stage has 128 bytes of each row of A and each column "
-    "of B. "
-    "**How many bytes does a block load for a stage?** Two blocks of a cluster lie below each other: they "
-    "need "
-    "different rows of A and the same columns of B. Each loads half of those, and multicast delivers them "
-    "to both. "
-    "**How many bytes does each block load now?** And **how many bytes does each block's barrier `full` "
-    "wait for**?",
+    "of B. **How many bytes does a block load for a stage?** The two blocks of a cluster are one above the "
+    "other: they need different rows of A and the same columns of B. Each loads half of those, and "
+    "multicast delivers them to both. **How many bytes does each block load now?** And **how many bytes "
+    "does each block's barrier `full` wait for**?",
     "loaded = ...  # (bytes alone, bytes in a cluster, bytes that arrive)",
 )
 def _cluster(answer: object) -> tuple[bool, str]:
@@ -488,9 +469,8 @@ def _cluster(answer: object) -> tuple[bool, str]:
     alone, shared = (128 + 256) * 128, (128 + 128) * 128
     return judge(
         submitted == (alone, shared, alone),
-        "A third less is read from L2, and the same arrives. With bf16 and 8192 x 8192 x 8192 that took an "
-        "H200 from "
-        "773 to 796 T operations a second.",
+        "A third less is read from L2, and the same amount arrives. With bf16 and 8192 x 8192 x 8192 that "
+        "took an H200 from 773 to 796 T operations per second.",
         (submitted[0] != alone, "128 rows of A and 256 columns of B, 128 bytes each."),
         (
             submitted[1] == alone // 2,
@@ -501,18 +481,15 @@ def _cluster(answer: object) -> tuple[bool, str]:
             "The first is right. Each loads its own 128 rows of A, and half of B's columns.",
         ),
         otherwise="The first two are right. A block multiplies the whole stage, whoever loaded it: how "
-        "many bytes "
-        "must have come into its shared memory?",
+        "many bytes must have arrived in its shared memory?",
     )
 
 
 @exercise(
     "20.7",
-    "132 blocks run at once, one tile of D each; then the next 132, until no tile is left. In the last "
-    "turn some "
-    "have nothing to do. **Which part of the work that the GPU could have done was done?** Tiles at the "
-    "edges of D "
-    "count as whole ones. Give a number from 0 to 1.",
+    "132 blocks run at once, one tile of D each; then the next 132, until no tile is left. In the last turn "
+    "some have nothing to do. **What fraction of the work that the GPU could have done did it do?** Tiles "
+    "at the edges of D count as whole ones. Give a number from 0 to 1.",
     "def busy(M, N, block_m, block_n, sms=132):\n    return ...",
 )
 def _waves(answer: object) -> tuple[bool, str]:
@@ -547,7 +524,7 @@ def _waves(answer: object) -> tuple[bool, str]:
             near([count / (ceil(count / _SMS) * _SMS) for count in exact]),
             "Right except at the edges: a tile that is only partly in D counts as a whole one.",
         ),
-        (near([1 - value for value in right]), "That is the part that was lost."),
+        (near([1 - value for value in right]), "That is the fraction that was lost."),
         (near([100 * value for value in right]), "Right, but give it as a number from 0 to 1."),
         otherwise="Count the tiles (rounded up in both directions) and the turns (tiles / sms, rounded "
         "up). In each "

@@ -25,7 +25,7 @@ _SMS = 132
 _GHZ = 1.75
 _WIDTHS = range(40, 257, 8)  # N for which the rule holds to the cycle
 
-#: T operations a second of MMA on an H200, by warps on each SM and by chains in each warp.
+#: T operations per second of MMA on an H200, by warps on each SM and by chains in each warp.
 BY_WARPS = {
     1: {1: 37, 2: 76, 4: 130, 8: 143},
     2: {1: 77, 2: 152, 4: 259, 8: 286},
@@ -34,7 +34,7 @@ BY_WARPS = {
     16: {1: 616, 2: 618, 4: 603, 8: 611},
 }
 
-#: T operations a second of an H200 that has been busy for half a second, and the power that it took.
+#: T operations per second of an H200 that has been busy for half a second, and the power that it took.
 BY_CONTENTS = {
     "mma f16": {"random, 719 W": 584, "zeros, 292 W": 629},
     "wgmma f16": {"random, 694 W": 772, "zeros, 244 W": 842},
@@ -70,7 +70,7 @@ def queue(chains: int) -> Picture:
                 own: State = "plain" if state == "plain" else "dim"
                 lines = (text,) if text else ()
                 cells.append(Cell(chain, first, 1, stop - first, lines, 4 * (chain % 8) + 2, own))
-                what = "enters the tensor core" if text else "on its way: the next of this chain waits"
+                what = "enters the tensor core" if text else "in flight: the next of this chain waits"
                 hover[chain, first:stop] = f"cycles {first} to {stop - 1}\n{what}"
     covered = np.zeros((chains, _SHOWN), dtype=bool)
     for cell in cells:
@@ -78,7 +78,7 @@ def queue(chains: int) -> Picture:
     for row in range(chains):
         for column in np.flatnonzero(~covered[row]).tolist():
             cells.append(Cell(row, column, 1, 1, (), role="blank"))
-            hover[row, column] = "ready, but the tensor core is taken"
+            hover[row, column] = "ready, but the tensor core is busy"
     grid = Grid(
         (chains, _SHOWN),
         tuple(cells),
@@ -113,37 +113,35 @@ def warps_and_chains() -> Picture:
     shades = {text: -0.75 * int(text) / most for row in texts.values() for text in row if text}
     names = [f"{chains} chain{'s' if chains > 1 else ''}" for chains in columns]
     notes = ("mma m16n8k16 with f16, random operands, on an H200", "warps are those on each SM")
-    return table(texts, names, "T operations a second", notes, shades=shades)
+    return table(texts, names, "T operations per second", notes, shades=shades)
 
 
 def random_and_zeros() -> Picture:
     """What an H200 reached on random operands and on zeros.
 
     >>> random_and_zeros().title
-    'T operations a second, after half a second'
+    'T operations per second, after half a second'
     """
-    notes = ("on an H200, which may take 700 W", "random operands make wires switch, and that takes power")
-    return bars(BY_CONTENTS, "T operations a second, after half a second", notes, text="{:.0f}".format)
+    notes = ("on an H200, which may draw 700 W", "random operands make wires switch, and that takes power")
+    return bars(BY_CONTENTS, "T operations per second, after half a second", notes, text="{:.0f}".format)
 
 
 # -- exercises ---------------------------------------------------------------------------------------------
 
 _WORK = 2 * MMA.m * MMA.n * MMA.k
-_ONE_CHAIN = _WORK / _LATENCY * _QUARTERS * _SMS * _GHZ / 1000  # T operations a second
+_ONE_CHAIN = _WORK / _LATENCY * _QUARTERS * _SMS * _GHZ / 1000  # T operations per second
 
 
 @exercise(
     "19.1",
     f"Each SM has {_QUARTERS} quarters with a tensor core each, and every quarter runs one warp with one "
-    "chain of "
-    f"`mma.m16n8k16`: each waits {_LATENCY} cycles for the one before it. There are {_SMS} SMs at {_GHZ} "
-    "GHz. "
-    "An operation is a multiplication or an addition. **How many T (10¹²) operations a second is that?** "
-    "Two digits will do.",
-    "rate = ...  # T operations a second",
+    f"chain of `mma.m16n8k16`: each `mma` waits {_LATENCY} cycles for the one before it. There are {_SMS} "
+    f"SMs at {_GHZ} GHz. An operation is a multiplication or an addition. **How many T (10¹²) operations "
+    "per second is that?** Two digits are enough.",
+    "rate = ...  # T operations per second",
 )
 def _one_chain(answer: object) -> tuple[bool, str]:
-    (rate,) = numbers(answer, "one number of T operations a second", 1)
+    (rate,) = numbers(answer, "one number of T operations per second", 1)
 
     def near(value: float) -> bool:
         return abs(rate - value) <= 0.03 * value
@@ -152,24 +150,23 @@ def _one_chain(answer: object) -> tuple[bool, str]:
         near(_ONE_CHAIN),
         f"16 x 8 x 16 multiplications and as many additions are {_WORK} operations, in {_LATENCY} cycles, "
         f"{_QUARTERS * _SMS} times at once. The card measured {BY_WARPS[4][1]}: that is a quarter of what "
-        "it can do.",
+        "the chip can do.",
         (near(_ONE_CHAIN / 2), "Multiply and add are two operations: m x n x k counts each pair once."),
         (near(_ONE_CHAIN / 4), "There is one warp in each quarter. How many chains run on an SM at once?"),
         (near(_ONE_CHAIN / 8), "Multiply and add are two operations, and there are four quarters to an SM."),
         (near(_ONE_CHAIN / _SMS), f"That is one SM. There are {_SMS}."),
         (
             near(_ONE_CHAIN * 1e12) or near(_ONE_CHAIN * 1000),
-            "Right, but in other units: in T, that is 10¹².",
+            "Right, but in other units: the answer is in T, that is, 10¹².",
         ),
         (near(_ONE_CHAIN / _GHZ), "That is for a clock of 1 GHz."),
         (
             near(_ONE_CHAIN * _LATENCY / _INTERVAL),
-            f"That is with a tensor core that never waits. In one chain an `mma` begins every {_LATENCY} "
+            f"That would be a tensor core that never waits. In one chain an `mma` starts every {_LATENCY} "
             "cycles.",
         ),
         otherwise=f"Count the operations of one `mma` (2 m n k), divide by {_LATENCY} cycles, and multiply "
-        "by "
-        "the number of quarters in the whole GPU and by cycles a second.",
+        "by the number of quarters in the whole GPU and by the cycles per second.",
     )
 
 
@@ -186,11 +183,11 @@ def _little(answer: object) -> tuple[bool, str]:
     expected = (_LATENCY // _INTERVAL, 2, 1)
     return judge(
         submitted == expected,
-        "That is Little's law: what is under way = rate x latency. Look at the table above: along the "
+        "That is Little's law: the number in flight = rate x latency. Look at the table above: along the "
         "diagonal, twice the warps with half the chains give almost the same.",
         (
             submitted[0] == _LATENCY,
-            "That would be right if the tensor core took one in every cycle. How often does it take one?",
+            "That would be right if the tensor core started one in every cycle. How often does it start one?",
         ),
         (
             submitted[0] == _INTERVAL,
@@ -202,8 +199,8 @@ def _little(answer: object) -> tuple[bool, str]:
         ),
         (
             submitted[0] != expected[0],
-            f"While one `mma` is under way for {_LATENCY} cycles, how many others can begin, one every "
-            f"{_INTERVAL} cycles?",
+            f"While one `mma` is in flight for {_LATENCY} cycles, how many can start, one every {_INTERVAL} "
+            "cycles?",
         ),
         (
             submitted[1] == expected[0],
@@ -224,12 +221,11 @@ _WGMMA_WORK = 2 * WGMMA.m * WGMMA.n * WGMMA.k
 
 @exercise(
     "19.3",
-    "On a whole SM, `mma.m16n8k16` with f16 comes every **1.5 cycles** at best, however many warps there "
-    "are. "
-    f"`wgmma.m64n128k16` with f16 comes every **{_WGMMA_CYCLES} cycles**. **How many operations does an SM "
-    "do "
-    "in a cycle with each, and what percentage of the second is the first?** Round to whole numbers.",
-    "rates = ...  # (operations in a cycle with mma, with wgmma, percent)",
+    "On a whole SM, an `mma.m16n8k16` with f16 can start every **1.5 cycles** at best, however many warps "
+    f"there are. A `wgmma.m64n128k16` with f16 can start every **{_WGMMA_CYCLES} cycles**. **How many "
+    "operations per cycle does an SM perform with each, and what percentage of the second is the first?** "
+    "Round to whole numbers.",
+    "rates = ...  # (operations per cycle with mma, with wgmma, percent)",
 )
 def _two_thirds(answer: object) -> tuple[bool, str]:
     mma, wgmma, percent = numbers(answer, "three numbers: (operations with mma, with wgmma, percent)", 3)
@@ -237,15 +233,15 @@ def _two_thirds(answer: object) -> tuple[bool, str]:
     share = 100 * _MMA_RATE / rate
     return judge(
         abs(mma - _MMA_RATE) < 0.45 and abs(wgmma - rate) < 0.4 and abs(percent - share) < 0.4,
-        "So `mma` cannot do better than two thirds on Hopper, whatever a kernel does around it. (The 989 T/s "
-        "of the datasheet are what `wgmma` does in a cycle, at 1.83 GHz.)",
+        "So `mma` cannot do better than two thirds on Hopper, whatever a kernel does around it. (The "
+        "datasheet's 989 T/s are what `wgmma` does per cycle, at 1.83 GHz.)",
         (
             abs(mma - _MMA_RATE / 2) <= 1.5 or abs(wgmma - rate / 2) <= 1.5,
             "Those are multiply-adds: each is two operations.",
         ),
         (
             abs(mma - _MMA_RATE * 4) <= 6 or abs(mma - _WORK / _INTERVAL) <= 1.5,
-            "For `mma`, the 1.5 cycles are those of the whole SM; its quarters are in them already.",
+            "For `mma`, the 1.5 cycles are for the whole SM; they already include its four quarters.",
         ),
         (
             abs(mma - _MMA_RATE) > 1.5,
@@ -253,7 +249,7 @@ def _two_thirds(answer: object) -> tuple[bool, str]:
         ),
         (
             abs(wgmma - rate) > 1.5,
-            "The first is right. For `wgmma`: 2 x 64 x 128 x 16 operations, how often?",
+            "The first is right. For `wgmma`: 2 x 64 x 128 x 16 operations, but how often?",
         ),
         (
             abs(percent - 100 * rate / _MMA_RATE) <= 1,
@@ -277,10 +273,9 @@ def least_cycles(n: int, sparse: bool, in_memory: bool) -> float:
 @exercise(
     "19.4",
     "Write down how many cycles pass from one `wgmma` to the next on an SM, for **N of at least 40**. Two "
-    "things take time, and both work at once: the **tensor cores** take N / 2 cycles, dense or sparse. "
-    "**Shared "
-    "memory** delivers 128 bytes a cycle: A has 64 rows of 32 bytes, unless it is in registers, and B has N "
-    "columns of 32 bytes, or of 64 bytes if A is sparse, because K is twice as long.",
+    "things take time, and they work in parallel: the **tensor cores** take N / 2 cycles, dense or sparse. "
+    "**Shared memory** delivers 128 bytes per cycle: A has 64 rows of 32 bytes, unless it is in registers, "
+    "and B has N columns of 32 bytes, or of 64 bytes if A is sparse, because K is twice as long.",
     "def cycles(n, sparse, in_memory):\n    return ...",
 )
 def _cycles(answer: object) -> tuple[bool, str]:
@@ -307,7 +302,7 @@ def _cycles(answer: object) -> tuple[bool, str]:
         not wrong(rows),
         "This is what an H200 does, to the cycle: the chart below has 1,000 measurements, and your function "
         "gives all of them. So with A in memory a sparse `wgmma` always waits for A.",
-        (everywhere("sum"), "Both work at once. The one that takes longer hides the other."),
+        (everywhere("sum"), "They work in parallel. The one that takes longer hides the other."),
         (everywhere("compute"), "Those are the tensor cores. How long does shared memory take for A and B?"),
         (everywhere("memory"), "That is shared memory. Where N is large, the tensor cores take longer."),
         (everywhere("always A"), "A in registers need not be read from shared memory."),
@@ -317,7 +312,8 @@ def _cycles(answer: object) -> tuple[bool, str]:
         ),
         (
             wrong([row for row in rows if not row[1] and not row[2]]),
-            "Begin with dense and A in registers: B of N x 32 bytes, 128 bytes a cycle, beside N / 2 cycles.",
+            "Begin with dense and A in registers: B takes N x 32 bytes at 128 bytes per cycle, in parallel "
+            "with N / 2 cycles.",
         ),
         (
             wrong([row for row in rows if not row[1]]),
@@ -325,7 +321,8 @@ def _cycles(answer: object) -> tuple[bool, str]:
         ),
         (
             wrong([row for row in rows if not row[2]]),
-            "Dense is right. Sparse with A in registers: B of N x 64 bytes, beside N / 2 cycles.",
+            "Dense is right. Sparse with A in registers: B takes N x 64 bytes, in parallel with N / 2 "
+            "cycles.",
         ),
         otherwise="Only sparse with A in memory is wrong: A of 64 x 32 bytes and B of N x 64 bytes.",
     )
@@ -341,9 +338,8 @@ _WANTED = 1.75
 @exercise(
     "19.5",
     "A sparse `wgmma` does the work of two dense ones. With A **in shared memory** for both, **how many "
-    "times as "
-    "fast is it with N = 64? And what is the smallest N (a multiple of 8) with which it is at least "
-    f"{_WANTED} times as fast?** Use the function of the last exercise, or the chart.",
+    "times as fast is it with N = 64? And what is the smallest N (a multiple of 8) for which it is at "
+    f"least {_WANTED} times as fast?** Use the function of the last exercise, or the chart.",
     "gain = ...  # (times as fast with N = 64, smallest N)",
 )
 def _sparsity(answer: object) -> tuple[bool, str]:
@@ -352,9 +348,9 @@ def _sparsity(answer: object) -> tuple[bool, str]:
     ratio = least_cycles(64, True, True) / least_cycles(64, False, True)
     return judge(
         abs(at_64 - _gain(64)) < 0.02 and smallest == expected,
-        "64 is the worst N of all: the dense `wgmma` is at its best there already, and the sparse one "
-        "waits for "
-        "memory half as long as it computes. With A in registers it would be twice as fast from N = 40 on.",
+        "64 is the worst N of all: the dense `wgmma` is already at its best there, and the sparse one waits "
+        "for memory half as long as it computes. With A in registers it would be twice as fast from N = 40 "
+        "on.",
         (
             abs(at_64 - ratio) < 0.02 or abs(at_64 - 1 / ratio) < 0.02,
             "Those are the cycles of one over the other. But one sparse `wgmma` does the work of two dense "
@@ -370,7 +366,7 @@ def _sparsity(answer: object) -> tuple[bool, str]:
         ),
         (
             smallest > expected,
-            "The first is right. The second is fast enough, but there is a smaller N that is.",
+            "The first is right. The second is fast enough, but a smaller N is, too.",
         ),
         otherwise="The first is right. Two times the dense cycles over the sparse cycles: that N is not "
         "there yet.",
@@ -383,13 +379,10 @@ _S8_CYCLES = 1.5
 
 @exercise(
     "19.6",
-    "Hopper has no tensor core for s4: `mma.m16n8k64` with s4 becomes some 180 instructions, and comes "
-    "every "
-    f"{_S4_CYCLES} cycles on an SM. `mma.m16n8k32` with s8 comes every {_S8_CYCLES} cycles. Suppose your "
-    "weights "
-    "are s4, and you convert them to s8 once, before the product. **How many times as fast is the product "
-    "then?** "
-    "A whole number will do.",
+    "Hopper has no tensor core for s4: `mma.m16n8k64` with s4 becomes about 180 instructions, and can "
+    f"start every {_S4_CYCLES} cycles on an SM. `mma.m16n8k32` with s8 can start every {_S8_CYCLES} cycles. "
+    "Suppose your weights are s4, and you convert them to s8 once, before the product. **How many times as "
+    "fast is the product then?** A whole number is enough.",
     "times = ...",
 )
 def _emulated(answer: object) -> tuple[bool, str]:
@@ -398,8 +391,7 @@ def _emulated(answer: object) -> tuple[bool, str]:
     return judge(
         abs(times - expected) <= 0.6,
         "Two `mma` with s8 do the work of one with s4. The bytes of A and B double, though: where memory "
-        "bounds a "
-        "kernel, s4 in memory and a conversion on the way to the registers is the better plan.",
+        "limits a kernel, it is better to keep s4 in memory and convert on the way to the registers.",
         (
             abs(times - 2 * expected) <= 1.2,
             "One `mma` with s8 has half the K. How many of them do the work of one with s4?",

@@ -43,7 +43,7 @@ TWO = STRUCTURES["2:4"]
 SMALL = {"block_m": 64, "block_n": 64, "warps_m": 2, "warps_n": 2, "stages": 2}
 _SMALL_WGMMA = {"block_m": 64, "tiles_m": 1, "block_n": 64, "stages": 3, "cluster": 2}
 
-#: T operations a second on an H200, M = N = K: dense, and sparse (benchmarks/results.json).
+#: T operations per second on an H200, M = N = K: dense, and sparse (benchmarks/results.json).
 RATES: dict[str, dict[int, tuple[float, float]]] = {
     "f16": {8192: (775, 1216), 4096: (752, 1126), 2048: (617, 887)},
     "e4m3": {8192: (1535, 2352), 4096: (1435, 2064)},
@@ -51,9 +51,9 @@ RATES: dict[str, dict[int, tuple[float, float]]] = {
 }
 #: The same of cuSPARSELt, with f16.
 LIBRARY = {8192: 1149, 4096: 963, 2048: 410}
-#: T operations a second of the sparse kernel on an H200 by its tile, f16, 8192 in each direction.
+#: T operations per second of the sparse kernel on an H200 by its tile, f16, 8192 in each direction.
 TILES = {(128, 128): 846, (128, 256): 1097, (256, 192): 1175, (256, 256): 1296}
-_PEAK = 132 * 8192 * 1.98e9 / 1e12  # T operations a second: SMs, operations a cycle of wgmma.sp, clock
+_PEAK = 132 * 8192 * 1.98e9 / 1e12  # T operations per second: SMs, operations a cycle of wgmma.sp, clock
 
 WEIGHTS = ("uniform", "normal", "Laplace", "Student's t")
 
@@ -103,8 +103,10 @@ def kept(weights: int) -> Picture:
         "4:8, in pairs": float((STRUCTURES["4:8"].prune(random_weights(weights)) ** 2).sum() / total),
         "half, blindly": 0.5,
     }
-    title = f"What stays of the squares of {WEIGHTS[weights]} weights if half of the weights go"
-    notes = ("the largest half of the whole matrix; of each 4 the largest two; of 4 pairs the largest two",)
+    title = f"What remains of the squares of {WEIGHTS[weights]} weights if half of the weights go"
+    notes = (
+        "kept: the largest half of the whole matrix; the largest two of every 4; the largest two of 4 pairs",
+    )
     return bars(shares, title, notes, text="{:.1%}".format, most=1.0)
 
 
@@ -216,7 +218,7 @@ def compared(dense: Climb, sparse: Climb) -> Picture:
     ]
     shares = {name: amounts[1][name] / amounts[0][name] for name in amounts[0]}
     notes = ("the dense kernel of the same tiles is 100%",)
-    return bars(shares, "What mma.sp needs of what mma needs", notes, text="{:.0%}".format, most=1.0)
+    return bars(shares, "What mma.sp needs, compared with mma", notes, text="{:.0%}".format, most=1.0)
 
 
 def busy(m: int, n: int, sparse: bool) -> float:
@@ -242,14 +244,14 @@ def tiles() -> Picture:
         for (m, n), reached in TILES.items()
     }
     notes = (
-        f"T operations a second, f16, 8192; the tensor cores alone would do {_PEAK:,.0f} at 1.98 GHz",
+        f"T operations per second, f16, 8192; the tensor cores alone would do {_PEAK:,.0f} at 1.98 GHz",
         "256 x 256 with sums of f16: sums of f32 would not fit into registers",
     )
     return bars(groups, "Which tile is best?", notes, text="{:,.0f}".format)
 
 
 def rates(size: int) -> Picture:
-    """Dense and sparse products of one size on an H200, in T operations a second.
+    """Dense and sparse products of one size on an H200, in T operations per second.
 
     >>> rates(4096).notes[0]
     'sparse is 1.50 times as fast with f16, 1.44 with e4m3, 1.28 with s8'
@@ -264,7 +266,7 @@ def rates(size: int) -> Picture:
     notes = (
         f"sparse is {', '.join(gains)}",
         f"cuSPARSELt, NVIDIA's library, reached {LIBRARY[size]:,} with f16",
-        "the zeros of A count as operations; A was compressed before",
+        "the zeros of A count as operations; A was compressed beforehand",
     )
     return bars(groups, f"{size} x {size} x {size} on an H200", notes, text="{:,.0f}".format, most=2354)
 
@@ -280,9 +282,9 @@ def sources() -> list[str]:
 @exercise(
     "21.1",
     "Pruning changes A to A + E, and the product by E B. If the elements of B are random, with mean 0 and "
-    "independent of each other, the squares of E B are on average to the squares of A B as those of E are to "
-    "those of A. **What is the relative error of the product, the root of that ratio, if the share `kept` of "
-    "A's squares stays?**",
+    "independent of each other, then on average the squares of E B relate to the squares of A B as those of "
+    "E relate to those of A. **What is the relative error of the product, the square root of that ratio, if "
+    "a share `kept` of A's squares remains?**",
     "def error(kept):\n    return ...",
 )
 def _error(answer: object) -> tuple[bool, str]:
@@ -297,13 +299,15 @@ def _error(answer: object) -> tuple[bool, str]:
 
     return judge(
         near(np.sqrt(1 - cases)),
-        "So 36 percent for normal weights, although 87 percent of the squares stay: that is not rounding, it "
-        "is another network. It has to be trained on for a while before it does its work again.",
-        (near(1 - cases), "That is the share of squares that goes. The error is a length, not a square."),
-        (near(np.sqrt(cases)), "That is the length of what stays. What is the length of what goes?"),
+        "That is 36 percent for normally distributed weights, although 87 percent of the squares remain: "
+        "this is not rounding, it is a different network. It has to be trained further before it works "
+        "again.",
+        (near(1 - cases), "That is the share of squares that is lost. The error is a length, not a square."),
+        (near(np.sqrt(cases)), "That is the length of what remains. What is the length of what is lost?"),
         (near(1 - np.sqrt(cases)), "Lengths at right angles do not add up; their squares do."),
         (near(100 * np.sqrt(1 - cases)), "Right, but give it as a share, not in percent."),
-        otherwise="E has the share 1 - kept of A's squares. The relative error is the root of that share.",
+        otherwise="E has the share 1 - kept of A's squares. The relative error is the square root of that "
+        "share.",
     )
 
 
@@ -319,8 +323,9 @@ MIXED = np.array(
 
 @exercise(
     "21.2",
-    "Columns of A may be put into another order, if the rows of B follow: the product is the same. Here "
-    "half of A is zero, but not in a 2:4 structure, so that pruning would lose something in three rows:\n\n"
+    "You may reorder the columns of A if you reorder the rows of B in the same way: the product stays the "
+    "same. Here half of A is zero, but not in a 2:4 structure, so pruning would lose something in three "
+    "rows:\n\n"
     "```\n" + "\n".join("  ".join(map(str, row)) for row in MIXED.tolist()) + "\n```\n\n"
     "**Find an order of the eight columns in which nothing is lost:** `A[:, order]` has at most two "
     "non-zeros in its first four columns and in its last four, in every row.",
@@ -335,12 +340,12 @@ def _order(answer: object) -> tuple[bool, str]:
     row, half = over[0].tolist() if len(over) else (0, 0)
     return judge(
         not len(over),
-        "Only which four columns share a chunk matters, not their order. For large matrices the best order "
-        "is a search, and libraries have it; it is done once, and costs nothing in the product, since the "
-        "layer before can deliver B's rows in that order.",
+        "Only which four columns share a chunk matters, not their order. For large matrices you have to "
+        "search for the best order, and libraries do; it is done once, and costs nothing in the product, "
+        "since the previous layer can deliver B's rows in that order.",
         (
             order == tuple(range(8)),
-            "That is the order as it is. Row 0 has four non-zeros in its first chunk.",
+            "That is the original order. Row 0 has four non-zeros in its first chunk.",
         ),
         otherwise=f"In this order row {row} has {counts[row, half]} non-zeros in its "
         f"{'last' if half else 'first'} four columns. Begin with row 0: two of its four columns go into "
@@ -363,8 +368,8 @@ def _size(answer: object) -> tuple[bool, str]:
 
     return judge(
         everywhere(lambda bits, byte: (bits / 2 + 1) / byte),
-        "9/16 of the dense A with f16, 5/8 with FP8 and s8. A product with few columns of B only waits for A "
-        "to come from memory: there the gain is 16/9 or 8/5 at best, not 2.",
+        "9/16 of the dense A with f16, 5/8 with FP8 and s8. A product with few columns of B spends its time "
+        "waiting for A to arrive from memory: there the gain is 16/9 or 8/5 at best, not 2.",
         (everywhere(lambda bits, byte: bits / 2 / byte), "Those are the elements. Metadata is missing."),
         (
             everywhere(lambda bits, byte: (bits / 2 + 2) / byte),
@@ -377,8 +382,8 @@ def _size(answer: object) -> tuple[bool, str]:
         ),
         (everywhere(lambda bits, byte: bits / 2 + 1), "Those are bits. A byte has 8 of them."),
         (everywhere(lambda bits, byte: bits / byte), "That is the dense A."),
-        otherwise="M K / 2 elements are stored; each takes its own bits and 2 bits of metadata; 8 bits a "
-        "byte.",
+        otherwise="M K / 2 elements are stored; each takes its own bits and 2 bits of metadata; 8 bits "
+        "make a byte.",
     )
 
 
@@ -401,10 +406,10 @@ def _place() -> tuple[int, int, int, int]:
 
 @exercise(
     "21.4",
-    f"A is 128 x 128, f16, so that its metadata is an array [2, 2, 128]. **Where is the nibble of the chunk "
-    f"that has row {_ROW} and column {_COLUMN}?** Give the three indices of the word and the lowest bit of "
-    f"the nibble. A word's first index is row / 64; its second is chunk / 16; its third is 32 warp + lane, "
-    f"where a warp has 16 rows.",
+    "A is 128 x 128, f16, so its metadata is an array of shape [2, 2, 128]. **Where is the nibble of the "
+    f"chunk that has row {_ROW} and column {_COLUMN}?** Give the three indices of the word and the lowest "
+    "bit of the nibble. A word's first index is row / 64; its second is chunk / 16; its third is 32 warp + "
+    "lane, where a warp has 16 rows.",
     "place = ...  # (block, word, 32 warp + lane, lowest bit)",
 )
 def _find_word(answer: object) -> tuple[bool, str]:
@@ -413,9 +418,8 @@ def _find_word(answer: object) -> tuple[bool, str]:
     block, word, lane, _bit = submitted
     return judge(
         submitted == expected,
-        "A warp reads its 32 words with one load of 128 bytes, and every lane has at once what `mma.sp` "
-        "wants of it. In A's own order, row by row, the eight nibbles of a lane would lie in two rows, far "
-        "apart.",
+        "A warp reads its 32 words with one load of 128 bytes, and every lane then has what `mma.sp` needs "
+        "from it. In A's own order, row by row, the eight nibbles of a lane would be in two rows, far apart.",
         (block != expected[0], "64 rows make a block, and the first block is number 0."),
         (
             word in (_COLUMN // 16, _COLUMN // 64 + 1) and word != expected[1],
@@ -438,17 +442,18 @@ def _find_word(answer: object) -> tuple[bool, str]:
             f"slider to a lane, and point at that chunk.",
         ),
         otherwise="The word is right. Its low 16 bits are four chunks of the upper row, its high 16 bits "
-        "those of the row 8 below.",
+        "those of the row 8 further down.",
     )
 
 
 @exercise(
     "21.5",
-    "A block computes m x n of D with `wgmma`, A and B in shared memory. In one step of K the **tensor "
-    "cores** take n / 2 cycles for every 64 rows, dense or sparse. **Shared memory** moves 128 bytes a "
-    "cycle: every 64 rows are an instruction that *reads* its 64 rows of A, 32 bytes each, and all n columns "
-    "of B, 32 bytes each or 64 if A is sparse; and TMA *writes* the m rows and n columns once, as many bytes "
-    "each. **Which part of the time can the tensor cores be busy?** Give a number from 0 to 1, and not more.",
+    "A block computes m x n of D with `wgmma`, A and B in shared memory. In one step along K the **tensor "
+    "cores** take n / 2 cycles for every 64 rows, dense or sparse. **Shared memory** moves 128 bytes per "
+    "cycle: for every 64 rows one instruction *reads* its 64 rows of A, 32 bytes each, and all n columns of "
+    "B, 32 bytes each, or 64 if A is sparse; and TMA *writes* the m rows and n columns once, with the same "
+    "number of bytes each. **For what fraction of the time can the tensor cores be busy?** Give a number "
+    "from 0 to 1.",
     "def busy(m, n, sparse):\n    return ...",
 )
 def _busy(answer: object) -> tuple[bool, str]:
@@ -471,18 +476,18 @@ def _busy(answer: object) -> tuple[bool, str]:
 
     return judge(
         near(share),
-        "Dense 128 x 256: just 1. Sparse: 57 percent with the same tile, 63 with 256 x 192, which is as many "
-        "sums as registers hold. By this count twice the speed shrinks to 1.26 times. An H200 reaches 1.57 "
-        "times, we think because tensor cores that wait take less power, so that the clock stays higher "
-        "(lesson 19).",
-        (near(share, 9.0), "Right, except that nobody can be busy for more than all of the time."),
+        "Dense 128 x 256: exactly 1. Sparse: 57 percent with the same tile, 63 with 256 x 192, whose sums "
+        "are as many as the registers can hold. By this count, twice the speed shrinks to 1.26 times. An "
+        "H200 reaches 1.57 times, we think because tensor cores that wait take less power, so the clock "
+        "stays higher (lesson 19).",
+        (near(share, 9.0), "Right, except that nothing can be busy for more than all of the time."),
         (
             near(lambda rows, n, column: work(rows, n) / (rows * (2048 + n * column))),
             "Those are the reads. TMA writes the tile into the same memory.",
         ),
         (
             near(lambda rows, n, column: work(rows, n) / (2 * (rows * 2048 + n * column))),
-            "Every 64 rows are an instruction of their own, and each reads all of B.",
+            "Every 64 rows need an instruction of their own, and each reads all of B.",
         ),
         (
             near(lambda rows, n, column: share(rows, n, 32)),
@@ -492,21 +497,22 @@ def _busy(answer: object) -> tuple[bool, str]:
             near(
                 lambda rows, n, column: 1 / share(rows, n, column) if share(rows, n, column) < 1 else 1.0, 9.0
             ),
-            "That is how many times as long it takes. What part of the time are the tensor cores busy?",
+            "That is how many times as long it takes. For what fraction of the time are the tensor cores "
+            "busy?",
         ),
         otherwise="Tensor cores: (m / 64) n / 2 cycles. Shared memory: (m / 64) (64 · 32 + n b) bytes read "
-        "and 32 m + n b bytes written, at 128 a cycle, with b = 64 or 32. Divide, and take at most 1.",
+        "and 32 m + n b bytes written, at 128 per cycle, with b = 64 or 32. Divide, and take at most 1.",
     )
 
 
 @exercise(
     "21.6",
-    "Weights are compressed once. What if A is new for every product? Suppose that pruning reads and "
-    "writes A (f16) once, that compressing reads it once and writes 9/16 as much, and that memory moves 4 TB "
-    "(4 · 10¹² bytes) a second. The dense product does 775 T operations a second with M = N = K = 8192 and "
-    "617 with 2048, the sparse one 1216 and 887; 2 n³ operations each. **How many times as fast as the dense "
-    "product are pruning, compressing and the sparse product together, with 8192 and with 2048?** Two "
-    "digits.",
+    "Weights are compressed once. What if A is new for every product? Suppose that pruning reads and writes "
+    "A (f16) once, that compressing reads it once and writes 9/16 as much, and that memory moves 4 TB (4 · "
+    "10¹² bytes) per second. The dense product performs 775 T operations per second with M = N = K = 8192 "
+    "and 617 with 2048, the sparse one 1216 and 887; each takes 2 n³ operations. **How many times as fast "
+    "as the dense product are pruning, compressing and the sparse product together, with 8192 and with "
+    "2048?** Two digits are enough.",
     "times = ...  # (with 8192, with 2048)",
 )
 def _pays(answer: object) -> tuple[bool, str]:
@@ -524,8 +530,9 @@ def _pays(answer: object) -> tuple[bool, str]:
 
     return judge(
         near(3 + 9 / 16, within=0.015),
-        "With 8192 that still pays, since the product has n³ operations and the preparation n² bytes. With "
-        "2048 nearly nothing is left of 1.44 times, and starting two more kernels is not even counted.",
+        "With 8192 it still pays off, since the product takes n³ operations and the preparation moves n² "
+        "bytes. With 2048 almost nothing is left of the 1.44 times, and that does not even count the launch "
+        "of two more kernels.",
         (near(0), "That is without pruning and compressing."),
         (near(1 + 9 / 16), "That is compressing alone. Pruning comes before, with a read and a write."),
         (near(2), "That is pruning alone. Compressing comes after it."),

@@ -207,9 +207,9 @@ LESSONS: tuple[Lesson, ...] = (
     Lesson(
         "19", "how-fast-is-it", "How fast is one instruction, and what would make it faster?",
         (
-            "tell latency from throughput, and say how much must be under way to reach the second",
-            "say what bounds an instruction: its chain, the tensor cores, shared memory or power",
-            "predict the cycles of any wgmma, and say when sparsity pays",
+            "tell latency from throughput, and say how much must be in flight to reach full throughput",
+            "say what limits an instruction: its chain, the tensor cores, shared memory or power",
+            "predict the cycles of any wgmma, and say when sparsity pays off",
         ), 40,
     ),
     Lesson(
@@ -217,7 +217,7 @@ LESSONS: tuple[Lesson, ...] = (
         (
             "say what a larger tile, a swizzle, a pipeline, wgmma, TMA and a cluster each gain, in bytes "
             "or cycles",
-            "write the turn of a cp.async pipeline, and size its ring",
+            "write one turn of a cp.async pipeline, and choose the size of its ring",
             "predict from a shape how much of a GPU a GEMM can use",
         ), 50,
     ),
@@ -226,7 +226,7 @@ LESSONS: tuple[Lesson, ...] = (
         (
             "say what pruning costs a product, and what another order of columns saves",
             "find any chunk's nibble in the words that a kernel loads",
-            "predict from tiles, sizes and bytes when a sparse product pays",
+            "predict from tiles, sizes and bytes when a sparse product pays off",
         ), 45,
     ),
     Lesson(

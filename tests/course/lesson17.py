@@ -120,7 +120,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (_STACKED.replace("k < K", "k < 16"), "first 16 along K"),
         (_STACKED.replace("mma(d", "d[0] = d[1] = d[2] = d[3] = 0; mma(d"), "start at 0 again"),
         (_STACKED.replace("int k = 0; k < K; k += 16", "int k = K - 16; k >= 0; k -= 16"), "rounding"),
-        (_STACKED.replace("row * K", "row * N"), "multiplied with its own"),
+        (_STACKED.replace("row * K", "row * N"), "multiplied by the right one"),
         (_STACKED.replace("* 64", "* 128"), "last warp of the last block"),
         (_STACKED.replace(" = {0, 0, 0, 0}", ""), "never written"),
     ),

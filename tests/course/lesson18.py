@@ -55,7 +55,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     "18.1": [
         ({9: ""}, "as well"),
         ({11: "__syncwarp(); load_b(b, B + column * K + k, K);"}, "the `ldmatrix` of one turn"),
-        ({13: "}\n__syncthreads();"}, "for *every* turn"),
+        ({13: "}\n__syncthreads();"}, "in *every* turn"),
         ({12: "mma(d, a, b); if (threadIdx.x < 64) __syncthreads();"}, "slow one"),
         ({12: "mma(d, a, b)"}, "expected a"),
         ({12: "mma(d, a, b);"}, "as it was"),
@@ -68,7 +68,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (6, "goes wrong"),
         (7, "goes wrong"),
         (3, "Which rows"),
-        (5, "do leave"),
+        (5, "threads leave"),
         (8, "Follow it"),
         (9, "8 lines"),
     ],
@@ -85,7 +85,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         ({4: "float m = 0;", **_TWENTY}, "largest"),
         ({6: "", 5: _TWENTY[5]}, "all four lanes"),
     ],
-    "18.6": [(13, "fewer are impossible"), (7, "sectors"), (8, "registers"), (2, "cost time"), (5, "by line")],
+    "18.6": [(13, "fewer are impossible"), (7, "sectors"), (8, "registers"), (2, "cost"), (5, "by line")],
     "18.7": [
         (16, "made sure"),
         (12, "A group for every tile"),

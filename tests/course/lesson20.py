@@ -66,10 +66,10 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         ((12, 8, 48, 16), "w rows of A"),
         ((8, 16, 32, 32), "Each takes 1.5 cycles"),
         ((16, 16, 64, 32), "Count the"),
-        ((12, 32, 48, 64), "128 bytes a cycle"),
+        ((12, 32, 48, 64), "128 bytes per cycle"),
     ],
     "20.4": [
-        ((3, 32768, 7), "is taken, too"),
+        ((3, 32768, 7), "is occupied, too"),
         ((2, 32768, 7), "move the slider"),
         ((9, 32768, 7), "Round up"),
         ((4, 16384, 14), "rows of A and columns of B"),
@@ -77,10 +77,10 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         ((4, 32768, 8), "How often"),
     ],
     "20.5": [
-        (_TURN.replace("STAGES - 2", "0"), "nothing is left under way"),
+        (_TURN.replace("STAGES - 2", "0"), "nothing is left in flight"),
         (_TURN.replace("cp_async_wait<STAGES - 2>();", ""), "Nobody waits"),
         (_TURN.replace("__syncthreads();", ""), "those of the others"),
-        (_TURN.replace("load(i + STAGES - 1);", ""), "Who asks"),
+        (_TURN.replace("load(i + STAGES - 1);", ""), "Where are the others"),
         (_TURN.replace("i + STAGES - 1", "i + STAGES"), "hazard"),
     ],
     "20.6": [

@@ -59,13 +59,13 @@ RIGHT: dict[str, list[Any]] = {
 WRONG: dict[str, list[tuple[Any, str]]] = {
     "21.1": [
         (lambda kept: 1 - kept, "a length"),
-        (lambda kept: sqrt(kept), "what stays"),
+        (lambda kept: sqrt(kept), "what remains"),
         (lambda kept: 1 - sqrt(kept), "right angles"),
         (lambda kept: 100 * sqrt(1 - kept), "not in percent"),
         (lambda kept: 0.5, "The relative error is"),
     ],
     "21.2": [
-        ([0, 1, 2, 3, 4, 5, 6, 7], "as it is"),
+        ([0, 1, 2, 3, 4, 5, 6, 7], "original order"),
         ([0, 0, 2, 3, 4, 5, 6, 7], "appears once"),
         ([0, 1, 5, 4, 2, 3, 6, 7], "row 1 has 3"),
     ],
