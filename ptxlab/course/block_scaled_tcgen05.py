@@ -19,8 +19,8 @@ _ROWS, _DEPTH, _WIDE = 4096, 14336, 192
 @exercise(
     "23.1",
     f"A layer has {_ROWS:,} x {_DEPTH:,} weights, stored as nvfp4. **How many bytes do its elements take, "
-    "how many their scales, and how many bytes of scales does one instruction read**, those of A and of B, "
-    f"with M = 128, N = {_WIDE} and K = 64?",
+    "how many bytes do their scales take, and how many bytes of scales does one instruction read**, for A "
+    f"and B together, with M = 128, N = {_WIDE} and K = 64?",
     "sizes = ...  # (bytes of elements, bytes of scales, bytes of scales that an instruction reads)",
 )
 def _bytes(answer: object) -> tuple[bool, str]:
@@ -30,8 +30,9 @@ def _bytes(answer: object) -> tuple[bool, str]:
     right = count // 2, count // 16, (128 + _WIDE) * 4
     return judge(
         (elements, scales, read) == right,
-        f"{right[2]:,} bytes, for {128 * _WIDE * 64:,} products: a scale of A serves 16 elements of its row, "
-        f"and each of them meets all {_WIDE} columns of B. Together an element takes 4.5 bits.",
+        f"{right[2]:,} bytes, for {128 * _WIDE * 64:,} products: a scale of A serves 16 elements of its "
+        f"row, and each of these is multiplied by all {_WIDE} columns of B. With its share of the scale, an "
+        "element takes 4.5 bits.",
         (elements == count, "That is one byte for each element. `e2m1` has four bits."),
         (elements != right[0], "`e2m1` has four bits: two elements share a byte."),
         (scales == count // 32, "The elements are right. 32 is for the mx formats; what is it for nvfp4?"),
@@ -52,8 +53,8 @@ def _bytes(answer: object) -> tuple[bool, str]:
             "The first two are right. That is one scale for each row and column; K = 64 has more than one "
             "block.",
         ),
-        otherwise="The first two are right. How many blocks of 16 has K = 64? Each row of A and each column "
-        "of B has so many scales.",
+        otherwise="The first two are right. How many blocks of 16 are in K = 64? Each row of A and each "
+        "column of B has that many scales.",
     )
 
 
@@ -64,8 +65,8 @@ _AMAX, _BLOCK_MAX, _ELEMENTS = 84.0, 5.25, (1.75, -3.2)
     "23.2",
     f"**Quantise in two levels by hand.** The largest magnitude of a matrix is {_AMAX:g}, that of one block "
     f"is {_BLOCK_MAX:g}, and two elements of this block are {_ELEMENTS[0]} and {_ELEMENTS[1]}. The factor "
-    "of the matrix takes its largest magnitude to 6 x 448 = 2688. The block's scale takes the block's "
-    "largest, after the division by the factor, to 6. Give the factor, the scale, and the two elements as "
+    "of the matrix maps its largest magnitude to 6 x 448 = 2688. After division by the factor, the block's "
+    "scale maps the block's largest magnitude to 6. Give the factor, the scale, and the two elements as "
     "`e2m1`.",
     "quantised = ...  # (factor, scale, first element, second element)",
 )
@@ -78,10 +79,10 @@ def _two_levels(answer: object) -> tuple[bool, str]:
     stored = kind.decode(kind.encode(np.array(_ELEMENTS) / (right * block))).astype(float).tolist()
     return judge(
         submitted == (right, block, *stored),
-        f"An element is worth what is stored times {block:g}, a number that `ue4m3` has, times 1/32. The "
-        "instruction multiplies by the scale; the factor comes last, when D leaves tensor memory.",
+        f"The value of an element is what is stored times {block:g}, a number that `ue4m3` has, times 1/32. "
+        "The instruction multiplies by the scale; the factor is applied last, when D leaves tensor memory.",
         (factor == 1 / right, "That is the inverse. The matrix is *divided* by its factor, to reach 2688."),
-        (factor == _AMAX / 6, "That would take the largest magnitude to 6. The scales have room up to 448."),
+        (factor == _AMAX / 6, "That would map the largest magnitude to 6. The scales have room up to 448."),
         (factor == _AMAX / 448, "That forgets the 6: the largest is an element times a scale, 6 x 448."),
         (factor != right, f"Divide by it, and {_AMAX:g} becomes 2688. What is the factor?"),
         (
@@ -90,8 +91,8 @@ def _two_levels(answer: object) -> tuple[bool, str]:
         ),
         (
             scale == _BLOCK_MAX / right,
-            f"The factor is right. {scale:g} is the block's largest magnitude behind the first division; the "
-            "scale takes it to 6.",
+            f"The factor is right. {scale:g} is the block's largest magnitude after the first division; the "
+            "scale maps it to 6.",
         ),
         (scale != block, "The factor is right. Divide the block's largest by the factor, then by 6."),
         (
@@ -126,8 +127,8 @@ def _picks() -> list[tuple[int, int, int]]:
 @exercise(
     "23.3",
     "**Write the layout as a function:** for element `A[row][k]` of a matrix with `K` columns in nvfp4, "
-    "return the byte at which its scale is. Tiles of 128 rows by 4 scales take 512 bytes; they follow each "
-    "other along K first. `K` is a multiple of 64.",
+    "return the byte at which its scale is stored. Tiles of 128 rows by 4 scales take 512 bytes; they are "
+    "stored along K first. `K` is a multiple of 64.",
     "def scale_byte(row, k, K):\n    return ...",
 )
 def _scale_byte(answer: object) -> tuple[bool, str]:
@@ -145,7 +146,7 @@ def _scale_byte(answer: object) -> tuple[bool, str]:
             "",
             (
                 submitted == row * columns + k // 16,
-                f"{about} you returned {submitted}, which is row after row. The scales lie in tiles.",
+                f"{about} you returned {submitted}, which is row by row. The scales are stored in tiles.",
             ),
             (
                 submitted == int(scale_offset(row, min(k // 32, columns - 1), columns)),
@@ -153,7 +154,7 @@ def _scale_byte(answer: object) -> tuple[bool, str]:
             ),
             (
                 submitted == tile * TILE_BYTES + row % 128 * 4 + k // 16 % 4,
-                f"{about} you returned {submitted}: row after row within the tile. There, row 1 begins at "
+                f"{about} you returned {submitted}: row by row within the tile. In a tile, row 1 begins at "
                 "byte 16, and row 32 at byte 4.",
             ),
             (
@@ -170,8 +171,8 @@ def _scale_byte(answer: object) -> tuple[bool, str]:
             "Then, within the tile: which line of 16 bytes, which four bytes of it, which byte?",
         )
     return True, (
-        "Right for all of them. This is what a kernel that quantises must compute for each scale it "
-        "stores; in CUTLASS it is the layout `((32,4),4):((16,4),1)`, repeated."
+        "Right for all of them. A kernel that quantises must compute this for each scale that it stores; in "
+        "CUTLASS it is the layout `((32,4),4):((16,4),1)`, repeated."
     )
 
 
@@ -180,8 +181,8 @@ _SFA_ROW, _SFA_K = 77, 50
 
 @exercise(
     "23.4",
-    "A tile with the scales of 128 rows of A, nvfp4, has gone to tensor memory at column 0, by "
-    f"`tcgen05.cp.32x128b.warpx4`. **In which column is the scale of `A[{_SFA_ROW}][{_SFA_K}]`, in which "
+    "A tile with the scales of 128 rows of A, nvfp4, was copied to tensor memory at column 0 by "
+    "`tcgen05.cp.32x128b.warpx4`. **In which column is the scale of `A[{_SFA_ROW}][{_SFA_K}]`, in which "
     "byte of the word (0 is the lowest), and in which lanes?** There are four.",
     "place = ...  # (column, byte, lane, lane, lane, lane)",
 )
@@ -193,7 +194,7 @@ def _in_tensor_memory(answer: object) -> tuple[bool, str]:
     return judge(
         (column, byte, sorted(lanes)) == (first.column, first.low // 8, expected),
         f"Row {_SFA_ROW} = {first.column} x 32 + {first.lane}. Each quarter of the lanes has all 128 rows, "
-        "and the part of the tensor core that belongs to it looks there only.",
+        "and the part of the tensor core that belongs to that quarter looks only there.",
         (
             column == _SFA_K // 16,
             "That is the number of the scale in its row. All four scales of a row are in one word; which "
@@ -230,8 +231,8 @@ _BOTH = 200
 
 @exercise(
     "23.5",
-    "A CTA pair multiplies nvfp4 with M = 256 and N = 256; SFA and SFB begin at column 0 each, of their "
-    f"own part of tensor memory. **In which CTA and column is the first scale of row {_BOTH} of A? In which "
+    "A CTA pair multiplies nvfp4 with M = 256 and N = 256; SFA and SFB each begin at column 0 of their own "
+    f"part of tensor memory. **In which CTA and column is the first scale of row {{_BOTH}} of A? In which "
     f"column is the first scale of column {_BOTH} of B, and in how many CTAs?**",
     "places = ...  # (CTA of SFA, column of SFA, column of SFB, CTAs of SFB)",
 )
@@ -254,7 +255,7 @@ def _pair(answer: object) -> tuple[bool, str]:
         (column_a != right[1], f"The CTA is right. Row {_BOTH} is its row {_BOTH - 128}; a column has 32."),
         (
             column_b == right[1],
-            "SFA is right. SFB does not lie as SFA does: no CTA has only half of the columns of D. All 256 "
+            "SFA is right. SFB is not laid out like SFA: no CTA has only half of the columns of D. All 256 "
             "are there, in how many columns of tensor memory?",
         ),
         (column_b != right[2], "SFA is right. A column of tensor memory has the scales of 32 columns of B."),
@@ -269,9 +270,8 @@ _FIRST = 32  # column of tensor memory at which SFB begins
     "23.6",
     "A loop multiplies mxfp4, `kind::mxf4`, with N = 256 over K = 256: four instructions of K = 64, each "
     "with two scales for a column of B. The scales of B are in tensor memory from column 32 on: first the "
-    "tiles with the first four scales of all 256 columns of B, then the tiles with the other four. "
-    "**For each instruction, give the column that it gets as the address of SFB, and the SFB id in its "
-    "descriptor.**",
+    "tiles with the first four scales of all 256 columns of B, then the tiles with the other four. **For "
+    "each instruction, give the column that is its address of SFB, and the SFB id in its descriptor.**",
     "steps = ...  # (column, id, column, id, column, id, column, id)",
 )
 def _loop(answer: object) -> tuple[bool, str]:
@@ -281,8 +281,9 @@ def _loop(answer: object) -> tuple[bool, str]:
     right_columns, right_ids = (_FIRST, _FIRST, _FIRST + wide, _FIRST + wide), (0, 2, 0, 2)
     return judge(
         (columns, ids) == (right_columns, right_ids),
-        "256 columns of B take eight columns of tensor memory, and four scales there serve two instructions. "
-        "With mxfp8 they would serve four, with ids 0, 1, 2, 3; with nvfp4 one, and the id is always 0.",
+        "256 columns of B take eight columns of tensor memory, and the four scales in a word serve two "
+        "instructions. With mxfp8 they would serve four, with ids 0, 1, 2, 3; with nvfp4 one, and the id is "
+        "always 0.",
         (
             ids in ((0, 1, 0, 1), (0, 1, 2, 3)),
             "The id is the first byte that is read, not the number of the instruction. With two scales each, "
@@ -336,7 +337,7 @@ def _write(answer: object) -> tuple[bool, str]:
     ]
     return judge(
         submitted == right,
-        "The loop changes nothing but the two ids: a fast kernel keeps one descriptor for each, and takes "
+        "The loop changes only the two ids: a fast kernel keeps one descriptor for each value, and uses "
         "them in turn.",
         (not 0 <= submitted < 1 << 32, "A descriptor has 32 bits."),
         (
@@ -359,9 +360,9 @@ _PORTED = InstructionDescriptor("mxf4nvf4", m=128, n=64)
 @exercise(
     "23.8",
     f"A kernel for bf16 with M = 128, N = 64 has the descriptor `0x{_LEFT_OVER:08x}` (lesson 22). Somebody "
-    "makes it an nvfp4 kernel, `kind::mxf4nvf4.block_scale.block16`, and leaves the descriptor as it is. "
-    "It compiles, and nearly all fields even fit: code 1 is bf16 there and `e2m1` here. **Find the bit "
-    "that is wrong, and write the right descriptor.**",
+    "turns it into an nvfp4 kernel, `kind::mxf4nvf4.block_scale.block16`, and leaves the descriptor as it "
+    "is. It compiles, and almost all fields happen to be right: code 1 is bf16 there and `e2m1` here. "
+    "**Find the bit that is wrong, and write the right descriptor.**",
     "right = ...  # 32 bits",
 )
 def _fault(answer: object) -> tuple[bool, str]:
@@ -369,10 +370,10 @@ def _fault(answer: object) -> tuple[bool, str]:
     right = _PORTED.code
     return judge(
         submitted == right,
-        "The 1 in bit 4 said that D is f32. Here it makes the id of SFB 1, where the only one with four "
-        "scales a row is 0; nobody promises what a chip makes of that. With mxfp8 it would be legal, and "
-        "each column of B would get the scale of another block, without any error.",
-        (submitted == _LEFT_OVER, "That is the one that the kernel has."),
+        "The 1 in bit 4 said that D is f32. Here it makes the id of SFB 1, but with four scales per row the "
+        "only legal id is 0; nothing is guaranteed about what a chip does with that. With mxfp8 it would be "
+        "legal, and each column of B would get the scale of another block, without any error.",
+        (submitted == _LEFT_OVER, "That is the descriptor that the kernel has."),
         (not 0 <= submitted < 1 << 32, "A descriptor has 32 bits."),
         (
             submitted == right | 1 << 23,
@@ -433,8 +434,9 @@ _STAGE = _Stage()
 @exercise(
     "23.9",
     f"A kernel multiplies A of 512 x 2048 in nvfp4. One of its blocks has rows {_STAGE.first_row} to "
-    f"{_STAGE.first_row + 127} of A and computes with M = 128. In each stage it has 256 of K in shared "
-    "memory, with four tiles of scales of A, 512 bytes each, one after the other in the order of K. Then "
+    f"{_STAGE.first_row + 127} of A and computes with M = 128. In each stage it has 256 elements along K "
+    f"in shared memory, with four tiles of scales of A, 512 bytes each, one after another in the order of "
+    f"K. Then "
     f"one thread issues four `tcgen05.cp.32x128b.warpx4`, tile t to column {_STAGE.columns} + 4t, and four "
     f"`tcgen05.mma`.\n\nThis is the stage from k = {_STAGE.first_k} on. `A[{_STAGE.row}][{_STAGE.k}]` is "
     f"stored as `0x{_STAGE.codes[0]:x}`, its scale as `0x{_STAGE.scales[0]:02x}`; "
@@ -451,8 +453,8 @@ def _capstone(answer: object) -> tuple[bool, str]:
     row, tile = _STAGE.row - _STAGE.first_row, _STAGE.scale // 4
     return judge(
         (offset, (lane, column, byte), added) == (_STAGE.offset, _STAGE.place, a * x * b * y),
-        f"{a:g} x {x:g} x {b:g} x {y:g}. From a float to a byte, through two memories into a sum: that is "
-        "all that a block scale does, and you can now follow any of them.",
+        f"{a:g} x {x:g} x {b:g} x {y:g}. From a float to a byte, and through two memories into a sum: that "
+        "is the whole path of a block scale, and you can now follow any of them.",
         (
             offset == int(scale_offset(_STAGE.row, _STAGE.k // 16, 2048 // 16)),
             "That is its byte in the scales of all of A. The question is about the four tiles of this stage.",
@@ -483,7 +485,7 @@ def _capstone(answer: object) -> tuple[bool, str]:
         ),
         (
             column == _STAGE.columns + tile + row // 32,
-            "Shared memory and lane are right. A tile takes four columns, so that tile t begins 4t further.",
+            "Shared memory and lane are right. A tile takes four columns, so tile t begins 4t further on.",
         ),
         (
             column == _STAGE.columns + 4 * tile,
@@ -502,7 +504,7 @@ def _capstone(answer: object) -> tuple[bool, str]:
         (added == -a * x * b * y, "The places are right. Bit 3 of an `e2m1` is its sign."),
         (
             added in (a * x * b, a * b * y),
-            "The places are right. Both have a scale, the element of A and that of B.",
+            "The places are right. Both elements have a scale, that of A and that of B.",
         ),
         otherwise="The places are right. `e2m1`: 0, 0.5, 1, 1.5, 2, 3, 4, 6 are codes 0 to 7, and bit 3 is "
         "the sign. `ue4m3`: four bits of exponent with bias 7, then three of fraction.",

@@ -203,8 +203,8 @@ def scale_words(n: int) -> Picture:
     count = 128 // mma.m * (n // mma.n)
     values = {
         "different words": 128.0 + n,
-        "mma.sync: words of registers that are read": float(count * (mma.m + mma.n)),
-        "tcgen05: words of registers that are read": 0.0,
+        "mma.sync: words read from registers": float(count * (mma.m + mma.n)),
+        "tcgen05: words read from registers": 0.0,
     }
     notes = (
         "a word is four scales: those of a row of A, or of a column of B",
@@ -383,14 +383,14 @@ STOPS = (
     Stop(
         "what there is",
         'extern "C"',
-        "One block of 128 threads. A, B and the tiles of scales have room in shared memory, all 256 of K at "
+        "One block of 128 threads. A, B and the tiles of scales fit into shared memory, all 256 along K at "
         "once. `factor` is the product of the factors of both matrices.",
     ),
     Stop(
         "to shared memory",
         "// Everything to",
-        "The scales were stored as tiles of 128 x 4, so they need no more care than A and B: 512 bytes for "
-        "each 64 of K. The fence hands all of it over to the async proxy, for `cp` as for `mma`.",
+        "The scales were stored as tiles of 128 x 4, so they are copied just like A and B: 512 bytes for "
+        "every 64 along K. The fence hands everything over to the async proxy, for `cp` as well as `mma`.",
     ),
     Stop(
         "tensor memory",
@@ -401,7 +401,7 @@ STOPS = (
     Stop(
         "scales",
         "// Scales: each",
-        "One thread issues eight copies. The descriptor says that lines of 16 bytes follow each other; "
+        "One thread issues eight copies. The descriptor says that lines of 16 bytes are contiguous; "
         "`warpx4` makes the four copies in tensor memory. No thread has seen a scale.",
     ),
     Stop(
@@ -413,12 +413,13 @@ STOPS = (
     Stop(
         "wait",
         "// All wait",
-        "The mbarrier hears of the products, and they come after the copies: one wait is enough for both.",
+        "The mbarrier signals the end of the products, and they come after the copies: one wait is enough "
+        "for both.",
     ),
     Stop(
         "epilogue",
         "// The epilogue",
-        "D leaves tensor memory, and meets the second level: one multiplication by the factors. A real "
+        "D leaves tensor memory, and the second level is applied: one multiplication by the factors. A real "
         "kernel also converts here, often to the next layer's nvfp4, and must then find new scales.",
     ),
 )

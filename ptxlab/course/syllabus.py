@@ -243,7 +243,8 @@ LESSONS: tuple[Lesson, ...] = (
             "quantise a matrix to nvfp4 in two levels, and say what each level is for",
             "find the scale of any element in the tile of shared memory and in tensor memory, also of a CTA "
             "pair, and say which bytes an instruction reads",
-            "say which sums a scale multiplies, and when, and where descriptions of the chip differ",
+            "say which sums a scale multiplies, and when, and where published descriptions of the chip "
+            "differ",
         ), 60,
     ),
     Lesson(

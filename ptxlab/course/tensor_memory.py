@@ -16,9 +16,9 @@ _WIDTH, _DEPTH = 96, 64  # columns of an accumulator, K of A
 @exercise(
     "22.1",
     f"A block has two accumulators of 128 x {_WIDTH}, f32, so that one can be read while the next product "
-    f"goes into the other; and A of 128 x {_DEPTH}, f16, in tensor memory too, with two elements to a word. "
-    "**How many columns does it need, how many must it allocate, and how many such blocks can an SM hold at "
-    "once**, as far as tensor memory goes?",
+    f"goes into the other. It also has A, 128 x {_DEPTH}, f16, in tensor memory, with two elements to a "
+    "word. **How many columns does it need, how many must it allocate, and how many such blocks can an SM "
+    "hold at once**, as far as tensor memory goes?",
     "columns = ...  # (needed, allocated, blocks)",
 )
 def _columns(answer: object) -> tuple[bool, str]:
@@ -28,7 +28,7 @@ def _columns(answer: object) -> tuple[bool, str]:
     return judge(
         (needed, allocated, blocks) == (right, power, COLUMNS // power),
         f"{right} are needed, and {power} is the next power of two. A third block has to wait in "
-        "`tcgen05.alloc` until one of the two has gone: the instruction blocks, it does not fail.",
+        "`tcgen05.alloc` until one of the two has finished: the instruction blocks, it does not fail.",
         (needed == _WIDTH + _DEPTH // 2, "There are two accumulators."),
         (needed == 2 * _WIDTH + _DEPTH, "A is f16: two of its elements share a word of 32 bits."),
         (needed == 2 * _WIDTH, "Those are the accumulators. A is there too."),
@@ -42,7 +42,7 @@ def _columns(answer: object) -> tuple[bool, str]:
             "The first is right. But `tcgen05.alloc` takes only powers of two from 32 on.",
         ),
         (allocated != power, "The first is right. Which is the next power of two?"),
-        otherwise=f"The first two are right. How often do {power} columns fit into {COLUMNS}?",
+        otherwise=f"The first two are right. How many times do {power} columns fit into {COLUMNS}?",
     )
 
 
@@ -63,7 +63,7 @@ def _warps(answer: object) -> tuple[bool, str]:
     return judge(
         submitted == expected,
         f"`{_LANE:x}` in the upper half is lane {_LANE}, in the third quarter. The rank of a warp modulo 4 "
-        "decides, so a kernel that gives the loading of D to warps 4 to 7 need not rename them.",
+        "decides, so a kernel can let warps 4 to 7 load D without renumbering them.",
         (not submitted, "Some warps can."),
         (
             any(not 0 <= warp < _WARPS for warp in submitted),
@@ -125,11 +125,11 @@ def _build(answer: object) -> tuple[bool, str]:
         (found is None, refusal),
         (
             found is not None and found.m != m,
-            f"It says M = {found.m if found else 0}. Bits 24 to 28 have M / 16.",
+            f"It says M = {found.m if found else 0}. Bits 24 to 28 hold M / 16.",
         ),
         (
             found is not None and found.n != n,
-            f"M is right. It says N = {found.n if found else 0}. Bits 17 to 22 have N / 8.",
+            f"M is right. It says N = {found.n if found else 0}. Bits 17 to 22 hold N / 8.",
         ),
         (
             found is not None and (found.a, found.b) != ("bf16", "bf16"),
@@ -138,7 +138,7 @@ def _build(answer: object) -> tuple[bool, str]:
         ),
         (
             found is not None and found.d != "f32",
-            "Shape and the types of A and B are right. D would be f16: bits 4 and 5.",
+            "Shape and the types of A and B are right. D would be f16: look at bits 4 and 5.",
         ),
         otherwise="Shape and types are right, but some other bit is 1: transpose, negate or saturate.",
     )
@@ -164,11 +164,12 @@ def _places(answer: object) -> tuple[bool, str]:
     first, second, third = (pair == right for pair, right in zip(pairs, expected, strict=True))
     return judge(
         first and second and third,
-        "Three layouts, one idea: keep all four quarters of the lanes busy, each with its own rows or with "
-        "its own columns. Compare: `ins.d.where(21, 100)`.",
+        "Three layouts, one idea: keep all four quarters of the lanes busy, each with its own rows or its "
+        "own columns. To check: `ins.d.where(21, 100)`.",
         (
             pairs[0][0] == _ROW,
-            "M = 64: row r is not in lane r. 16 rows are in each quarter of the lanes: in which are these?",
+            "M = 64: row r is not in lane r. each quarter of the lanes has 16 rows: in which quarter is "
+            "this one?",
         ),
         (
             pairs[0][0] == 2 * _ROW,
@@ -181,7 +182,7 @@ def _places(answer: object) -> tuple[bool, str]:
         ),
         (
             pairs[1] == pairs[0],
-            "M = 64 is right. With `.ws` no lane is left free: half of the columns lie below the others.",
+            "M = 64 is right. With `.ws` no lane is left free: half of the columns are below the others.",
         ),
         (
             pairs[1] == (_ROW, _COL),
@@ -202,10 +203,10 @@ def _places(answer: object) -> tuple[bool, str]:
         ),
         (
             pairs[2][0] == expected[2][0],
-            f"All lanes are right. A quarter of {_N} columns begins at column 0 again.",
+            f"All lanes are right. Each quarter of the {_N} columns begins at column 0 again.",
         ),
-        otherwise=f"Both with M = 64 are right. With M = 32: which quarter of {_N} columns is {_COL} in, and "
-        "which one is it there?",
+        otherwise=f"Both with M = 64 are right. With M = 32: which quarter of the {_N} columns is "
+        f"{_COL} in, and which one is it within that quarter?",
     )
 
 
@@ -216,8 +217,8 @@ _SLIPPED = _MEANT.code & ~(31 << 24) | _MEANT.m // 16 << 23
 @exercise(
     "22.5",
     f"A kernel multiplies 128 x {_MEANT.n} with bf16 and D f32, with the descriptor `0x{_SLIPPED:08x}`. It "
-    "compiles and runs, but lanes 16 to 31, 48 to 63, 80 to 95 and 112 to 127 keep what they had. **Write "
-    "the right descriptor.** Look at the field of M: what does it say, and which layout is that?",
+    "compiles and runs, but lanes 16 to 31, 48 to 63, 80 to 95 and 112 to 127 keep what they held before. "
+    "**Write the right descriptor.** Look at the field for M: what does it say, and which layout is that?",
     "right = ...  # 32 bits",
 )
 def _repair(answer: object) -> tuple[bool, str]:
@@ -227,26 +228,26 @@ def _repair(answer: object) -> tuple[bool, str]:
     return judge(
         number == _MEANT.code,
         f"It said M = {slipped.m}: 128 / 16 had been shifted by 23 bits instead of 24. That is a legal "
-        "product, with layout F, and so nobody complains. The pattern of lanes gives it away.",
+        "product, with layout F, so nothing complains. The pattern of the lanes gives it away.",
         (number == _SLIPPED, "That is the descriptor that the kernel has."),
         (found is None, refusal),
         (
             found is not None and found.m == slipped.m,
-            f"Its M is still {slipped.m}. M / 16 belongs into bits 24 to 28.",
+            f"Its M is still {slipped.m}. M / 16 belongs in bits 24 to 28.",
         ),
         (
             found is not None and found.m == 256,
-            "M = 256 is for two CTAs. M / 16 belongs into bits 24 to 28.",
+            "M = 256 is for two CTAs. M / 16 belongs in bits 24 to 28.",
         ),
         (
             found is not None and found.m != _MEANT.m,
-            f"It says M = {found.m if found else 0}. M / 16 belongs into bits 24 to 28.",
+            f"It says M = {found.m if found else 0}. M / 16 belongs in bits 24 to 28.",
         ),
         (
             found is not None and found.n != _MEANT.n,
             f"M is right now, but it says N = {found.n if found else 0}. Leave N as it was.",
         ),
-        otherwise="M and N are right. Leave the lower 16 bits as they were: types, and no other flag.",
+        otherwise="M and N are right. Leave the lower 16 bits as they were: the types, and no other flag.",
     )
 
 
@@ -267,11 +268,11 @@ def _threads(answer: object) -> tuple[bool, str]:
     row, column = _AT[0] % 16, _AT[1]
     return judge(
         (one, r_one, two, r_two) == (plain.thread, plain.register, fragment.thread, fragment.register),
-        "With `32x32b` a thread has a row of D to itself: good for a softmax, which wants sums over rows. "
-        "With `16x256b` it has what an `mma` would have given it, so that code after it can stay as it is.",
+        "With `32x32b` a thread has a row of D to itself: good for a softmax, which needs sums over rows. "
+        "With `16x256b` it has what an `mma` would have given it, so the code after it can stay as it is.",
         (
             (one, r_one) == (_AT[1], _AT[0]),
-            "With `32x32b`: a thread has a lane, and its registers are columns; not the other way.",
+            "With `32x32b`: a thread has a lane, and its registers are columns, not the other way round.",
         ),
         (one == _AT[0] % WARP, "With `32x32b`: count the threads of all four warps, 0 to 127."),
         (
@@ -308,8 +309,9 @@ _A_ROW, _A_K, _A_AT = 40, 27, 0x00100020
 @exercise(
     "22.7",
     f"A is e4m3, 64 x 32, in tensor memory at address `0x{_A_AT:08x}`, for a product with M = 64 (not "
-    f"`.ws`). Its rows lie in lanes as those of D do, and each word has four elements of K, the first in its "
-    f"lowest bits. **In which lane and column is `A[{_A_ROW}][{_A_K}]`, and what is its lowest bit there?**",
+    "`.ws`). Its rows are in lanes as those of D are, and each word has four elements along K, the first "
+    f"in its lowest bits. **In which lane and column is `A[{_A_ROW}][{_A_K}]`, and what is its lowest bit "
+    "there?**",
     "place = ...  # (lane, column, lowest bit)",
 )
 def _operand(answer: object) -> tuple[bool, str]:
@@ -319,8 +321,9 @@ def _operand(answer: object) -> tuple[bool, str]:
     expected = place.lane + first_lane, place.column + first_column, place.low
     return judge(
         (lane, column, low) == expected,
-        "So D may begin at lane 16 too, and must if A does: a product in the upper half of each quarter and "
-        "one in the lower half share columns of tensor memory. That is how M = 64 wastes nothing.",
+        "So D may also begin at lane 16, and must do so if A does: a product in the upper half of each "
+        "quarter and one in the lower half share columns of tensor memory. That is how M = 64 wastes "
+        "nothing.",
         (
             lane == place.lane,
             f"That is its lane if A began at lane 0. The upper half of the address is 0x{first_lane:04x}.",
@@ -357,17 +360,17 @@ _SHUFFLED = (
 )  # fmt: skip
 #: (earlier, later, why), the first that an order breaks is said.
 _BEFORE = (
-    (2, 6, "D needs a place before a product goes there"),
+    (2, 6, "D needs a place before a product can go there"),
     (8, 6, "A and B must be in shared memory before they are multiplied"),
     (8, 3, "the fence makes the stores *before* it visible to the tensor core"),
-    (3, 6, "without the fence before it, the product may read what shared memory had before"),
-    (6, 1, "`commit` is about what its thread has issued before"),
-    (1, 5, "nobody arrives at the mbarrier before `commit` is issued"),
+    (3, 6, "without the fence before it, the product may read what was in shared memory before"),
+    (6, 1, "`commit` covers what its thread has issued before it"),
+    (1, 5, "nothing arrives at the mbarrier before `commit` is issued"),
     (5, 0, "the product is complete only when the wait is over"),
-    (5, 9, "this fence stands behind the wait, and orders what comes after it"),
-    (9, 0, "`ld` is asynchronous: the fence keeps it behind the wait"),
-    (0, 7, "`wait::ld` waits for loads that are issued already"),
-    (7, 4, "tensor memory may go back only when D has been loaded"),
+    (5, 9, "this fence comes after the wait, and orders what follows"),
+    (9, 0, "`ld` is asynchronous: the fence keeps it after the wait"),
+    (0, 7, "`wait::ld` waits for loads that have already been issued"),
+    (7, 4, "tensor memory may be freed only when D has been loaded"),
     (2, 4, "what is freed must have been allocated"),
 )
 
@@ -389,10 +392,13 @@ def _order(answer: object) -> tuple[bool, str]:
     early, late, why = broken[0] if broken else (0, 0, "")
     return judge(
         not broken,
-        "Three of them are easily forgotten, since a kernel often gives the right numbers without: the fence "
-        "for the async proxy, the fence after the wait, and `wait::ld`. `dealloc` is easily forgotten, too; "
-        "then expect the next blocks to hang in `alloc`.",
-        (order == tuple(range(len(_SHUFFLED))), "That is the order as it is. What comes first, what last?"),
+        "Three of them are easily forgotten, since a kernel often gives the right numbers without them: the "
+        "fence for the async proxy, the fence after the wait, and `wait::ld`. `dealloc` is easily "
+        "forgotten, too; then expect the next blocks to hang in `alloc`.",
+        (
+            order == tuple(range(len(_SHUFFLED))),
+            "That is the order in the list. What comes first, and what comes last?",
+        ),
         otherwise=f"You have number {late} before number {early}, but {why}.",
     )
 
@@ -433,10 +439,11 @@ _KERNELS = (
 
 @exercise(
     "22.9",
-    "Three kernels, and in each **which element of D, row and column**, is in a register after a load?\n\n"
+    "Here are three kernels. **Which element of D, row and column, is in a register after the load** of "
+    "each?\n\n"
     + "\n".join(f"{number}. {each.words()}" for number, each in enumerate(_KERNELS, start=1))
     + "\n\nThread and register give lane and column of tensor memory; subtract the address of D; the "
-    "descriptor gives M and N, and these the layout.",
+    "descriptor gives M and N, and these give the layout.",
     "elements = ...  # (row, column, row, column, row, column)",
 )
 def _capstone(answer: object) -> tuple[bool, str]:
@@ -452,8 +459,8 @@ def _capstone(answer: object) -> tuple[bool, str]:
     )
     return judge(
         pairs == [first, second, third],
-        "That is all that lies between a tensor core of Blackwell and a thread. Every epilogue of a GEMM "
-        "does these sums, mostly hidden in a layout of CuTe.",
+        "That is all there is between a Blackwell tensor core and a thread. Every GEMM epilogue does this "
+        "arithmetic, usually hidden in a CuTe layout.",
         (
             pairs[0][1] == first[1] - 32,
             "The first kernel: the load begins 0x20 columns after the start of D, and they count.",
@@ -464,8 +471,8 @@ def _capstone(answer: object) -> tuple[bool, str]:
         ),
         (
             pairs[0] != first,
-            "The first kernel: M = 128, so that lanes are rows; `32x32b`, so that threads are lanes and "
-            "registers columns from 0x60 on, where D begins at 0x40.",
+            "The first kernel: M = 128, so lanes are rows; `32x32b`, so threads are lanes and registers are "
+            "columns from 0x60 on, while D begins at 0x40.",
         ),
         (
             pairs[1][0] == lane,
@@ -473,12 +480,12 @@ def _capstone(answer: object) -> tuple[bool, str]:
         ),
         (
             pairs[1][0] != second[0],
-            f"The first is right. The second kernel: the load gives the lane. M = {m64.m}: take off the 16 "
-            "lanes at which D begins, then 16 rows are in each quarter of 32 lanes.",
+            f"The first is right. The second kernel: the load gives the lane. M = {m64.m}: subtract the 16 "
+            "lanes at which D begins; then each quarter of 32 lanes has 16 rows.",
         ),
         (
             pairs[1][1] == second[1] - 32,
-            "The row is right. The second kernel's load begins 0x20 columns behind D.",
+            "The row is right. The second kernel's load begins 0x20 columns after the start of D.",
         ),
         (
             pairs[1] != second,
@@ -487,7 +494,7 @@ def _capstone(answer: object) -> tuple[bool, str]:
         ),
         (
             pairs[2][0] == _KERNELS[2].thread,
-            f"Two are right. The third kernel: M = {ws.m}, so that there is no row {_KERNELS[2].thread}. The "
+            f"Two are right. The third kernel: M = {ws.m}, so there is no row {_KERNELS[2].thread}. The "
             "lanes beyond hold other columns of the same rows.",
         ),
         (

@@ -189,7 +189,7 @@ def issuers() -> Picture:
         "ld, st": ["each warp, its own 32 lanes", "wait::ld, wait::st"],
     }
     notes = ("PTX ISA, Issue Granularity", "with cta_group::2: one thread of a pair of CTAs issues mma")
-    return table(rows, ["who issues it", "how one knows that it is done"], "tcgen05 by issuer", notes)
+    return table(rows, ["who issues it", "how you know that it is done"], "tcgen05 by issuer", notes)
 
 
 class _Case(NamedTuple):
@@ -333,7 +333,7 @@ def masked(skip: int) -> Picture:
     )  # fmt: skip
     notes = (
         f"0x{mask.code:016x}: {str(mask).rstrip('.')}",
-        "grey columns count as zeros; with M = 64 and 32 the runs begin anew in each half or quarter",
+        "grey columns count as zeros; with M = 64 and 32 the runs start again in each half or quarter",
     )
     return Picture("A mask in runs", notes, (grid,))
 
@@ -350,7 +350,7 @@ _WHO = ("warp 0", "one thread", "tensor core", "all warps")
 
 #: What a kernel does, in order.
 STEPS = (
-    Step("alloc", 0, "There is no address: D would lie in memory that belongs to another block."),
+    Step("alloc", 0, "There is no address: D would be in memory that belongs to another block."),
     Step("st.shared", 3, "A and B are not there."),
     Step(
         "fence.proxy",
@@ -359,20 +359,20 @@ STEPS = (
         "there before.",
     ),
     Step("barrier", 3, "One thread issues the product before the others have stored A and B."),
-    Step("mma", 1, "D keeps what it was."),
-    Step("commit", 1, "Nobody arrives at the mbarrier, and the block waits forever."),
-    Step("try_wait", 3, "The product is still under way when D is loaded: some of its sums are missing."),
+    Step("mma", 1, "D keeps what it held before."),
+    Step("commit", 1, "Nothing arrives at the mbarrier, and the block waits forever."),
+    Step("try_wait", 3, "The product is not complete when D is loaded: some of its sums are missing."),
     Step(
         "fence::after",
         3,
-        "tcgen05.ld is asynchronous itself: without the fence it may be done before the wait.",
+        "tcgen05.ld is itself asynchronous: without the fence it may run before the wait.",
     ),
     Step("ld", 3, "D stays in tensor memory, where no other instruction can read it."),
     Step("wait::ld", 3, "The registers may be read before they are filled."),
     Step(
         "dealloc",
         0,
-        "The manual demands it: while the columns are taken, a later block waits for them in alloc.",
+        "The manual requires it: while the columns are allocated, a later block waits for them in alloc.",
     ),
 )
 
@@ -390,7 +390,7 @@ def without(left_out: int) -> Picture:
     """The steps of a kernel, one of them left out, and what that does.
 
     >>> without(5).notes[0]
-    'without commit: Nobody arrives at the mbarrier, and the block waits forever'
+    'without commit: Nothing arrives at the mbarrier, and the block waits forever'
     """
     shape = len(STEPS), len(_WHO)
     cells, hover = [], np.full(shape, "", dtype=object)
@@ -433,19 +433,20 @@ STOPS = (
         "alloc",
         "// Allocate",
         "All threads of warp 0 execute `alloc`, which writes the address to shared memory. Then the block "
-        "says that it will not allocate again, so that other blocks on the SM need not wait for it.",
+        "declares that it will not allocate again, so other blocks on the SM need not wait for it.",
     ),
     Stop(
         "hand over",
         "// One arrival",
-        "The mbarrier expects one arrival, that of `commit`. Behind the barrier of the block all threads may "
+        "The mbarrier expects one arrival, that of `commit`. After the barrier of the block all threads may "
         "read the address. The two fences order what happens in tensor memory before and after it.",
     ),
     Stop(
         "where things are",
         "own_lanes =",
-        "Each warp adds its own lanes to an address. Both descriptors are a constant, without a swizzle, and "
-        "the address of the tile in units of 16 bytes. Then a loop begins, with a product in each turn.",
+        "Each warp adds its own lanes to an address. Both descriptors are a constant, without a swizzle, "
+        "and the address of the tile in units of 16 bytes. Then a loop begins, with one product in each "
+        "turn.",
     ),
     Stop(
         "A and B",
@@ -456,8 +457,8 @@ STOPS = (
     Stop(
         "C",
         "// C to tensor memory",
-        "D = A B + C, and C is what lies in the place of D before. Each thread stores its lane, column by "
-        "column, and waits for its stores (`wait::st`); behind the barrier all of C is there.",
+        "D = A B + C, where C is what is in the place of D beforehand. Each thread stores its lane, column "
+        "by column, and waits for its stores (`wait::st`); after the barrier all of C is there.",
     ),
     Stop(
         "mma",
@@ -473,13 +474,13 @@ STOPS = (
     Stop(
         "D",
         "// D to",
-        "Each thread loads its lane, and `load` waits (`wait::ld`) after each `ld`. That is plain, and "
+        "Each thread loads its lane, and `load` waits (`wait::ld`) after each `ld`. That is simple, and "
         "slow: a real kernel loads 32 or more columns at once and waits for all of them.",
     ),
     Stop(
         "dealloc",
         "if (warp == 0)",
-        "When all threads have loaded, warp 0 gives the columns back.",
+        "When all threads have loaded, warp 0 frees the columns.",
     ),
 )
 
