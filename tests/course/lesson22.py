@@ -109,7 +109,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         ([8, 3, 6, 2, 1, 5, 9, 0, 7, 4], "D needs a place"),
         ([2, 3, 8, 6, 1, 5, 9, 0, 7, 4], "makes the stores"),
         ([2, 8, 6, 3, 1, 5, 9, 0, 7, 4], "in shared memory before"),
-        ([2, 8, 3, 6, 5, 1, 9, 0, 7, 4], "nobody arrives"),
+        ([2, 8, 3, 6, 5, 1, 9, 0, 7, 4], "nothing arrives"),
         ([2, 8, 3, 6, 1, 5, 0, 9, 7, 4], "asynchronous"),
         ([2, 8, 3, 6, 1, 5, 9, 7, 0, 4], "issued already"),
         ([2, 8, 3, 6, 1, 5, 9, 0, 4, 7], "has been loaded"),
