@@ -6,7 +6,6 @@ import atexit
 import gc
 import os
 import shutil
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -14,11 +13,6 @@ from typing import Any
 _folder = tempfile.mkdtemp()
 atexit.register(shutil.rmtree, _folder, ignore_errors=True)
 os.environ["PTXLAB_PROGRESS"] = f"{_folder}/progress.json"  # not that of whoever runs the tests
-# The processes that tests start, and this one, do without a package that takes two seconds to import.
-os.environ["PYTHONPATH"] = os.pathsep.join(
-    filter(None, [str(Path(__file__).parent / "subprocess_startup"), os.environ.get("PYTHONPATH")])
-)
-sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
 # Before NumPy is imported: two workers with a thread for every core would get in each other's way.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
