@@ -111,7 +111,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         ([2, 8, 6, 3, 1, 5, 9, 0, 7, 4], "in shared memory before"),
         ([2, 8, 3, 6, 5, 1, 9, 0, 7, 4], "nothing arrives"),
         ([2, 8, 3, 6, 1, 5, 0, 9, 7, 4], "asynchronous"),
-        ([2, 8, 3, 6, 1, 5, 9, 7, 0, 4], "issued already"),
+        ([2, 8, 3, 6, 1, 5, 9, 7, 0, 4], "already been issued"),
         ([2, 8, 3, 6, 1, 5, 9, 0, 4, 7], "has been loaded"),
     ],
     "22.9": [
