@@ -17,6 +17,7 @@ from ptxlab.kernels.simulator import (
     control,
     loads,
     matrices,
+    mbarriers,
     tensor,
     tensormaps,
     warps,
@@ -34,7 +35,7 @@ GROUPS = (
     ("within a warp", warps.BUILDERS),
     ("matrices", {**matrices.BUILDERS, **wgmma.BUILDERS}),
     ("tensor memory", tensor.BUILDERS),
-    ("asynchronous copies", asynchronous.BUILDERS),
+    ("asynchronous copies", {**asynchronous.BUILDERS, **mbarriers.BUILDERS}),
     ("tensor maps", tensormaps.BUILDERS),
     ("registers, and parts of them", arithmetic.BUILDERS),
 )

@@ -12,7 +12,7 @@ from ..ptx import Function, Instruction, Module, Negated, Symbol, Variable, plai
 from ..ptx.contraction import contractions
 from ..ptx.dataflow import constants, repeated
 from ..ptx.modifiers import modified_selections
-from . import arithmetic, asynchronous, control, loads, matrices, tensor, tensormaps, warps, wgmma
+from . import arithmetic, asynchronous, control, loads, matrices, mbarriers, tensor, tensormaps, warps, wgmma
 from .legality import check_legal
 from .machine import Frame, Machine, Program, Step
 from .memory import GLOBAL_START, SHARED_START, Buffer
@@ -30,6 +30,7 @@ BUILDERS: dict[str, Builder] = {
     **matrices.BUILDERS,
     **wgmma.BUILDERS,
     **asynchronous.BUILDERS,
+    **mbarriers.BUILDERS,
     **tensor.BUILDERS,
     **tensormaps.BUILDERS,
 }

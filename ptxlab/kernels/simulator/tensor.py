@@ -26,10 +26,10 @@ from ...memory.tcgen05_tiles import is_padded, is_transposed, line_bits
 from ...numerics import has, tensor_memory
 from ...numerics.emulate import emulate
 from ..ptx import Address, Immediate, Instruction, Operand, Register, Vector
-from .asynchronous import update_barrier
 from .events import TensorAccess
 from .loads import space_of
 from .machine import Frame, Machine, Step
+from .mbarriers import Change, update_barriers
 from .memory import RANK_SHIFT, SHARED_WINDOW
 from .operands import Builder, Context, Read, address, items_of, reader, readers, unsupported, writers
 from .tensor_memory import UNIT, TensorMemory
@@ -148,7 +148,7 @@ def _commit(instruction: Instruction, context: Context, form: Tcgen05Control) ->
 def _arrive(machine: Machine, instruction: Instruction, threads: Threads, places: NDArray[Any]) -> None:
     one = np.ones(threads.count, dtype=np.int64)
     machine.synchronised(instruction, "mbarrier.arrive", threads, places)
-    update_barrier(machine, instruction, threads, places, one, 0 * one)
+    update_barriers(machine, instruction, threads, places, Change.arrive(one))
 
 
 # -- ld, st --------------------------------------------------------------------------------------------------
