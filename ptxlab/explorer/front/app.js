@@ -85,8 +85,8 @@ export class App {
       title: "Instruction descriptor",
       called: "the descriptor",
       info: () => this.instruction.descriptor,
-      setCode: (text, asker) => this.send({ type: "set_descriptor", text }, asker),
-      setField: (name, text, asker) => this.send({ type: "set_descriptor_field", name, text }, asker),
+      setCode: (text, origin) => this.send({ type: "set_descriptor", text }, origin),
+      setField: (name, text, origin) => this.send({ type: "set_descriptor_field", name, text }, origin),
     });
     this.panel = new Panel(this, this.quadrant);
     this.motion = new Motion(this);
@@ -585,12 +585,12 @@ export class App {
     this.model.save_changes();
   }
 
-  // If the kernel is gone (restarted or closed), what was typed is shown, so that it can be typed again.
-  // A problem that comes of it is shown beside the field that asked: the one that has the focus, if none is named.
-  /** @param {Message} message @param {Asker | null} asker */
-  send(message, asker = null) {
+  // If the kernel is gone (restarted or closed), what was typed is shown, so that it can be typed again. A problem
+  // that comes of a message is shown beside the field that it comes from: the one with the focus, if none is named.
+  /** @param {Message} message @param {MessageOrigin | null} origin */
+  send(message, origin = null) {
     const focused = this.focused();
-    this.problem.asker = asker ?? (focused && focused !== this.root ? { node: focused } : null);
+    this.problem.origin = origin ?? (focused && focused !== this.root ? { node: focused } : null);
     if (this.quiz.refuses(message)) return;
     if (this.selection.telling) this.selection.tell();
     try {

@@ -2,8 +2,8 @@
 // matrix descriptor of a tile in shared memory. What is typed or flipped becomes another descriptor, or a
 // sentence that says why there is none.
 
-import { make, write, attribute, bitRange, hasModifier, isTouch, plural } from "./util.js";
-import { textBox } from "./register.js";
+import { make, fillSelect, write, attribute, bitRange, hasModifier, isTouch, plural } from "./util.js";
+import { TextBox } from "./text_box.js";
 import { flashNodes } from "./flash.js";
 import { rove, nextInBar, nextInPlane } from "./rove.js";
 
@@ -24,7 +24,12 @@ export class Descriptor {
     this.node.hidden = true;
     const head = make("div", "ptx-descriptor-head", this.node);
     make("b", "", head).textContent = source.title;
-    this.hex = textBox(app, head, "ptx-hex", false, (text, _, asker) => source.setCode(text, asker));
+    this.hex = /** @type {TextBox<string>} */ (
+      new TextBox(app, head, {
+        classes: "ptx-hex",
+        send: (text, _, origin) => source.setCode(text, origin),
+      })
+    );
     this.sentence = make("span", "", head);
     this.problems = make("div", "ptx-descriptor-problems", this.node, { role: "status" });
     this.strip = make("div", "ptx-descriptor-bits", this.node, {
@@ -166,7 +171,6 @@ export class Descriptor {
 
   /** @param {DescriptorField} field @param {number} place */
   makeField(field, place) {
-    const { app } = this;
     const { name } = field;
     const node = make("label", "ptx-descriptor-field", this.fields, { "data-field": name });
     const text = make("span", "ptx-descriptor-name", node);
@@ -178,18 +182,27 @@ export class Descriptor {
     node.addEventListener("pointerleave", () => this.light(""));
     node.addEventListener("focusin", () => this.light(name));
     node.addEventListener("focusout", () => this.light(""));
-    if (field.typed) {
-      const box = textBox(app, node, "ptx-value", false, (value, _, asker) =>
-        this.source.setField(name, value, asker),
-      );
-      this.updates.push((info) => {
-        const now = info.fields.find((each) => each.name === name);
-        if (!now) return;
-        box.show(now.text, `${name} of ${this.source.called}`, name);
-        node.title = now.meaning;
-      });
-      return;
-    }
+    if (field.typed) this.addTextBox(node, field);
+    else this.addSelect(node, field);
+  }
+
+  /** @param {HTMLElement} node @param {DescriptorField} field */
+  addTextBox(node, { name }) {
+    const box = /** @type {TextBox<string>} */ (
+      new TextBox(this.app, node, {
+        classes: "ptx-value",
+        send: (text, _, origin) => this.source.setField(name, text, origin),
+      })
+    );
+    this.onUpdate(name, ({ text, meaning }) => {
+      box.show(text, `${name} of ${this.source.called}`, name);
+      node.title = meaning;
+    });
+  }
+
+  /** @param {HTMLElement} node @param {DescriptorField} field */
+  addSelect(node, { name }) {
+    const { app } = this;
     const select = make("select", "", node, { "aria-label": `${name} of ${this.source.called}` });
     let shown = "";
     select.addEventListener("change", () => {
@@ -197,26 +210,27 @@ export class Descriptor {
       select.value = shown; // until Python agrees
       this.source.setField(name, value, { node: select });
     });
-    this.updates.push((info) => {
-      const now = info.fields.find((each) => each.name === name);
-      if (!now) return;
-      const key = JSON.stringify(now.choices);
+    this.onUpdate(name, ({ text, meaning, choices }) => {
+      const key = JSON.stringify(choices);
       if (select.dataset.choices !== key) {
         select.dataset.choices = key;
-        select.replaceChildren();
-        for (const [value, obstacle] of now.choices) {
-          const option = make("option", "", select, { value });
-          option.textContent = value;
-          option.disabled = obstacle !== "";
-          if (obstacle) option.title = obstacle;
-        }
+        fillSelect(select, choices);
       }
-      shown = now.text;
-      select.value = now.text;
-      const possible = now.choices.filter(([, obstacle]) => !obstacle);
+      shown = text;
+      select.value = text;
+      const possible = choices.filter(([, obstacle]) => !obstacle);
       select.disabled = possible.length < 2 || app.isStatic;
-      const other = now.choices.find(([value, obstacle]) => obstacle && value !== now.text);
-      node.title = select.disabled && other ? `${now.meaning}. ${other[1]}` : now.meaning;
+      const other = choices.find(([value, obstacle]) => obstacle && value !== text);
+      node.title = select.disabled && other ? `${meaning}. ${other[1]}` : meaning;
+    });
+  }
+
+  // Calls back with a field whenever Python sends the descriptor.
+  /** @param {string} name @param {(field: DescriptorField) => void} show */
+  onUpdate(name, show) {
+    this.updates.push(({ fields }) => {
+      const field = fields.find((each) => each.name === name);
+      if (field) show(field);
     });
   }
 }

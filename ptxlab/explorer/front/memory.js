@@ -44,9 +44,9 @@ export class MemoryView {
       title: "Matrix descriptor",
       called: "the matrix descriptor",
       info: () => this.sent.descriptor,
-      setCode: (text, asker) =>
-        app.send({ type: "show_memory", name: this.data.name, descriptor: text }, asker),
-      setField: (name, text, asker) => app.send({ type: "set_memory_field", name, text }, asker),
+      setCode: (text, origin) =>
+        app.send({ type: "show_memory", name: this.data.name, descriptor: text }, origin),
+      setField: (name, text, origin) => app.send({ type: "set_memory_field", name, text }, origin),
     });
     this.frame = make("div", "ptx-memory-frame", this.node);
     this.base = make("canvas", "", this.frame, { "aria-hidden": "true" });

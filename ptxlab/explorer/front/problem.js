@@ -10,8 +10,8 @@ export class Problem {
   /** @param {App} app @param {HTMLElement} parent */
   constructor(app, parent) {
     this.app = app;
-    this.asker = /** @type {Asker | null} */ (null); // the field that sent the last message
-    this.blamed = /** @type {Asker | null} */ (null); // the field beside which the sentence stands
+    this.origin = /** @type {MessageOrigin | null} */ (null); // of the last message
+    this.field = /** @type {MessageOrigin | null} */ (null); // the one beside which the sentence stands
     this.box = make("div", "ptx-problem-box", parent);
     this.node = make("div", "ptx-problem", this.box, {
       role: "alert",
@@ -39,7 +39,7 @@ export class Problem {
 
   // Whether the refusal of an edit is shown beside the register that was typed into, and not at its cell.
   isAtField() {
-    return Boolean(this.blamed?.refuse) && !this.app.model.get("refusal")?.prune;
+    return Boolean(this.field?.markInvalid) && !this.app.model.get("refusal")?.prune;
   }
 
   update() {
@@ -53,19 +53,19 @@ export class Problem {
       return;
     }
     write(this.node, sentence);
-    this.blamed?.forgive?.();
-    this.blamed = sentence ? this.asker : null;
-    this.asker = null;
-    this.blamed?.refuse?.(this.node.id);
+    this.field?.clearInvalid?.();
+    this.field = sentence ? this.origin : null;
+    this.origin = null;
+    this.field?.markInvalid?.(this.node.id);
     if (sentence) this.place();
   }
 
   // Below the field, or above it where there is no room; below the toolbar if the field is gone.
   place() {
     const { root, toolbar } = this.app;
-    const field = this.blamed?.node;
-    const isThere = field?.isConnected && root.contains(field) && field.getClientRects().length > 0;
-    const at = (isThere ? field : toolbar.node).getBoundingClientRect();
+    const node = this.field?.node;
+    const isThere = node?.isConnected && root.contains(node) && node.getClientRects().length > 0;
+    const at = (isThere ? node : toolbar.node).getBoundingClientRect();
     const view = root.getBoundingClientRect();
     const [wide, high] = [this.box.offsetWidth, this.box.offsetHeight];
     const below = at.bottom - view.top + GAP_BELOW;

@@ -1,11 +1,12 @@
-// One register of one lane: hexadecimal, the bits of every
-// element, their values. All of it can be edited, except in D.
+// One register of one lane: hexadecimal, the bits of every element, their values. All of it can be edited, except
+// in D.
 
 import { make, attribute, write, hasModifier, isTouch } from "./util.js";
 import { flashNodes } from "./flash.js";
-import { isEditingText } from "./rove.js";
+import { TextBox } from "./text_box.js";
 
 const WHERE = /** @type {const} */ (["element", "row", "column", "low"]);
+const NO_FIELD = { bits: "", low: -1, element: -1, row: -1, column: -1, text: "" };
 
 // Draws a register and returns a function that shows its content: {hex, fields} of a lane.
 /**
@@ -14,24 +15,27 @@ const WHERE = /** @type {const} */ (["element", "row", "column", "low"]);
  * @param {RegisterInfo} info
  * @returns {(content: Register, lane: number) => void}
  */
-export function drawRegister(app, parent, { name, register, matrix, count, small }) {
+export function drawRegister(app, parent, info) {
+  const { name, register, matrix, count, small } = info;
   const line = make("div", small ? "ptx-register small" : "ptx-register", parent);
   if (!small) make("label", "", line).textContent = String(register);
   const word = small ? line : make("div", "ptx-word", line);
-  const hexes = textBox(app, word, "ptx-hex", name === "D", (text, /** @type {number} */ lane, asker) =>
-    app.send({ type: "set_register", name, lane, register, text }, asker),
+  const box = /** @type {TextBox<number>} */ (
+    new TextBox(app, word, {
+      classes: "ptx-hex",
+      readOnly: name === "D",
+      send: (text, lane, origin) => app.send({ type: "set_register", name, lane, register, text }, origin),
+    })
   );
+  Object.assign(box.node.dataset, { operand: name, register });
   const place = small ? null : make("span", "ptx-where", word);
-  Object.assign(hexes.node.dataset, { operand: name, register });
   const strip = make("div", `ptx-fields of-${count}`, line);
-  const parts = Array.from({ length: count }, () =>
-    drawField(app, strip, { name, register, matrix, count, small }),
-  );
+  const fields = Array.from({ length: count }, () => new RegisterField(app, strip, info));
   return (content, lane) => {
-    attribute(hexes.node, "data-lane", lane);
-    hexes.show(content.hex, `${name}, lane ${lane}, register ${register}, hexadecimal`, lane);
+    attribute(box.node, "data-lane", lane);
+    box.show(content.hex, `${name}, lane ${lane}, register ${register}, hexadecimal`, lane);
     if (place) write(place, placeOf(matrix, content.fields));
-    parts.forEach((part, index) => part(content.fields[index], lane));
+    fields.forEach((field, index) => field.show(content.fields[index], lane));
   };
 }
 
@@ -53,202 +57,177 @@ function placeOf(matrix, fields) {
   return `${name}[${last.row}][${last.column}] … [${first.row}][${first.column}]`;
 }
 
-// One element: its bits (a click inverts one), its value, and its cell.
-/**
- * @param {App} app
- * @param {HTMLElement} strip
- * @param {RegisterInfo} info
- * @returns {(field: Field, lane: number) => void}
- */
-function drawField(app, strip, { name, register, matrix, count, small }) {
-  let [cell, holder] = /** @type {[Cell | null, number]} */ ([null, 0]);
-  const node = make("div", "ptx-field", strip);
-  node.addEventListener("pointerenter", (event) => {
-    if (!isTouch(event)) app.hover(cell);
-  });
-  node.addEventListener("pointerleave", (event) => {
-    if (!isTouch(event)) app.hover(null);
-  });
-  node.addEventListener("click", (event) => {
-    if (isTouch(event)) app.hover(cell, event);
-  });
-  app.panel.fields.push({ node, cell: () => cell });
-  const valued = count <= 8 && name !== "E";
-  const row = make("div", "ptx-bits", node, { title: "" });
-  const roles = /** @type {WeakMap<EventTarget, string>} */ (new WeakMap());
-  const bits = matrix.parts.flatMap(([role, length]) =>
-    Array.from({ length }, () => {
-      const bit = make("span", `ptx-bit ${role}`, row, { role: "checkbox", tabindex: "-1" });
-      if (name === "D") bit.setAttribute("aria-readonly", "true");
-      roles.set(bit, role);
-      return bit;
-    }),
-  );
+/** @param {Event} event */
+const bitAt = ({ target }) => (target instanceof HTMLElement && target.dataset.bit ? target : null);
+
+// One element: its bits (a click flips one), its value, and its cell.
+class RegisterField {
+  /** @param {App} app @param {HTMLElement} strip @param {RegisterInfo} info */
+  constructor(app, strip, info) {
+    const { name, count } = info;
+    this.app = app;
+    this.info = info;
+    this.isResult = name === "D";
+    this.cell = /** @type {Cell | null} */ (null);
+    this.lane = 0;
+    this.field = NO_FIELD; // what is shown
+    this.node = make("div", "ptx-field", strip);
+    this.row = make("div", "ptx-bits", this.node, { title: "" });
+    this.roles = /** @type {WeakMap<EventTarget, string>} */ (new WeakMap());
+    this.bits = this.makeBits();
+    const hasValue = count <= 8 && name !== "E";
+    this.value = hasValue ? this.makeValue() : null;
+    app.panel.fields.push({ node: this.node, cell: () => this.cell });
+    this.listen();
+    this.listenToBits();
+  }
+
+  makeBits() {
+    return this.info.matrix.parts.flatMap(([role, length]) =>
+      Array.from({ length }, () => {
+        const bit = make("span", `ptx-bit ${role}`, this.row, { role: "checkbox", tabindex: "-1" });
+        if (this.isResult) bit.setAttribute("aria-readonly", "true");
+        this.roles.set(bit, role);
+        return bit;
+      }),
+    );
+  }
+
+  makeValue() {
+    const { app } = this;
+    return /** @type {TextBox<Cell>} */ (
+      new TextBox(app, this.node, {
+        classes: "ptx-value",
+        readOnly: this.isResult,
+        send: (text, cell, origin) => app.send({ type: "set_cell", ...cell, text }, origin),
+      })
+    );
+  }
+
+  listen() {
+    const { app, node } = this;
+    node.addEventListener("pointerenter", (event) => {
+      if (!isTouch(event)) app.hover(this.cell);
+    });
+    node.addEventListener("pointerleave", (event) => {
+      if (!isTouch(event)) app.hover(null);
+    });
+    node.addEventListener("click", (event) => {
+      if (isTouch(event)) app.hover(this.cell, event);
+    });
+  }
+
+  listenToBits() {
+    const { app, row } = this;
+    row.addEventListener("click", (event) => this.click(event));
+    row.addEventListener("pointermove", (event) => {
+      const bit = bitAt(event);
+      if (bit && !isTouch(event)) this.showTip(bit, event);
+    });
+    row.addEventListener("pointerleave", (event) => {
+      if (!isTouch(event)) app.tooltip.hide();
+    });
+    row.addEventListener("focusin", (event) => {
+      const bit = bitAt(event);
+      if (!bit?.matches(":focus-visible")) return;
+      const { left, bottom } = bit.getBoundingClientRect();
+      app.hover(this.cell);
+      this.showTip(bit, { clientX: left - 10, clientY: bottom - 8 });
+    });
+    row.addEventListener("focusout", () => app.hover(null));
+    row.addEventListener("keydown", (event) => {
+      const bit = bitAt(event);
+      if (!bit || hasModifier(event) || !["0", "1", " ", "Enter"].includes(event.key)) return;
+      event.preventDefault();
+      const isDigit = event.key === "0" || event.key === "1";
+      if (!(isDigit && bit.textContent === event.key)) this.flip(bit);
+    });
+  }
+
+  // By touch the first tap shows which bit it is, the second flips it.
+  /** @param {MouseEvent} event */
+  click(event) {
+    const { app } = this;
+    const bit = bitAt(event);
+    if (!bit) return;
+    const byTouch = isTouch(event);
+    if (!byTouch || app.tapped === bit) this.flip(bit);
+    app.tapped = byTouch ? bit : null;
+    if (!byTouch) return;
+    event.stopPropagation();
+    app.hover(this.cell);
+    this.showTip(bit, event, true);
+  }
+
   /** @param {HTMLElement} bit */
-  const flip = (bit) =>
-    app.send({ type: "flip_bit", name, lane: holder, register, bit: Number(bit.dataset.bit) });
+  flip(bit) {
+    const { name, register } = this.info;
+    if (this.isResult) return;
+    this.app.send({ type: "flip_bit", name, lane: this.lane, register, bit: Number(bit.dataset.bit) });
+  }
+
+  /** @param {HTMLElement} bit @param {ClientPoint} at */
+  showTip(bit, at, byTouch = false) {
+    this.app.tooltip.show(at, () => this.bitFacts(bit, byTouch));
+  }
+
   /** @param {HTMLElement} bit @param {boolean} byTouch */
-  const bitFacts = (bit, byTouch) => {
-    const role = roles.get(bit) ?? "value";
-    const inElement = Number(bit.dataset.bit) - known.low;
+  bitFacts(bit, byTouch) {
+    const { name, register } = this.info;
+    const { low, text, bits } = this.field;
+    const role = this.roles.get(bit) ?? "value";
+    const inElement = Number(bit.dataset.bit) - low;
     const change = byTouch ? "tap it again to flip it" : "click it, or press Space on it, to flip it";
     return [
       `bit ${bit.dataset.bit} of register ${register} of ${name} = ${bit.textContent}`,
-      `lane ${holder}, ${node.dataset.element}: bit ${inElement}${role === "value" ? "" : `, ${role}`}`,
-      `${node.title} = ${known.text || known.bits}`,
-      name === "D" ? "D is the result and cannot be changed" : change,
+      `lane ${this.lane}, ${this.node.dataset.element}: bit ${inElement}${role === "value" ? "" : `, ${role}`}`,
+      `${this.node.title} = ${text || bits}`,
+      this.isResult ? "D is the result and cannot be changed" : change,
     ];
-  };
-  /** @param {HTMLElement} bit @param {ClientPoint} at @param {boolean} byTouch */
-  const showTip = (bit, at, byTouch = false) => app.tooltip.show(at, () => bitFacts(bit, byTouch));
-  /** @param {Event} event */
-  const bitAt = ({ target }) => (target instanceof HTMLElement && target.dataset.bit ? target : null);
-  row.addEventListener("click", (event) => {
-    const bit = bitAt(event);
-    if (!bit) return;
-    if (isTouch(event)) event.stopPropagation();
-    const isShown = !isTouch(event) || app.tapped === bit; // the first tap shows which bit it is
-    app.tapped = isTouch(event) ? bit : null;
-    if (isShown && name !== "D") flip(bit);
-    if (!isTouch(event)) return;
-    app.hover(cell);
-    showTip(bit, event, true);
-  });
-  row.addEventListener("pointermove", (event) => {
-    const bit = bitAt(event);
-    if (bit && !isTouch(event)) showTip(bit, event);
-  });
-  row.addEventListener("pointerleave", (event) => {
-    if (!isTouch(event)) app.tooltip.hide();
-  });
-  row.addEventListener("focusin", (event) => {
-    const bit = bitAt(event);
-    if (!bit?.matches(":focus-visible")) return;
-    const { left, bottom } = bit.getBoundingClientRect();
-    app.hover(cell);
-    showTip(bit, { clientX: left - 10, clientY: bottom - 8 });
-  });
-  row.addEventListener("focusout", () => app.hover(null));
-  row.addEventListener("keydown", (event) => {
-    const bit = bitAt(event);
-    if (!bit || hasModifier(event) || !["0", "1", " ", "Enter"].includes(event.key)) return;
-    event.preventDefault();
-    const isDigit = event.key === "0" || event.key === "1";
-    if (name !== "D" && !(isDigit && bit.textContent === event.key)) flip(bit);
-  });
-  const value = valued
-    ? textBox(app, node, "ptx-value", name === "D", (text, /** @type {Cell} */ at, asker) =>
-        app.send({ type: "set_cell", ...at, text }, asker),
-      )
-    : null;
-  let known = { bits: "", low: -1, element: -1, row: -1, column: -1, text: "" };
-  return (field, lane) => {
-    const at = app.selection.mark;
-    node.classList.toggle(
-      "here",
-      at !== null && at.name === matrix.name && at.row === field.row && at.column === field.column,
-    );
-    if (field === known && lane === holder) return;
-    const moved = WHERE.some((key) => field[key] !== known[key]);
-    const edited = !moved && lane === holder; // and not another lane
-    const called = `${matrix.element}${field.element}`;
-    if (moved || !cell) cell = { name: matrix.name, row: field.row, column: field.column };
-    const flipped = /** @type {HTMLElement[]} */ ([]);
-    bits.forEach((bit, each) => {
-      if (moved) {
-        bit.dataset.bit = String(field.low + field.bits.length - 1 - each);
-        attribute(bit, "aria-label", `bit ${bit.dataset.bit} of register ${register} of ${name}`);
-      }
-      if (field.bits[each] === known.bits[each]) return;
-      write(bit, field.bits[each]);
-      bit.setAttribute("aria-checked", String(field.bits[each] === "1"));
-      bit.classList.toggle("one", field.bits[each] === "1");
-      flipped.push(bit);
-    });
-    if (edited) flashNodes(app, flipped);
-    [known, holder] = [field, lane];
-    value?.show(
-      field.text,
-      `${called}, ${matrix.label} row ${field.row} column ${field.column}${small ? `, lane ${lane}` : ""}`,
-      cell,
-    );
-    if (!moved) return;
-    node.dataset.element = called;
-    node.title = `${called} is ${matrix.label}[${field.row}][${field.column}]`;
-  };
-}
+  }
 
-// A text box that sends its text on Enter or when it loses the focus, and shows what Python
-// has. The text goes to the lane it was typed for, even if the box shows another lane by then.
-// A refused text stays, marked, until it is changed or Escape discards it.
-/**
- * @template T
- * @param {App} app
- * @param {HTMLElement} parent
- * @param {string} classes
- * @param {boolean} readOnly
- * @param {(text: string, target: T, asker: Asker) => void} send
- */
-export function textBox(app, parent, classes, readOnly, send) {
-  const node = make("input", classes, parent, { type: "text", spellcheck: "false", autocomplete: "off" });
-  node.readOnly = readOnly;
-  let [shown, target] = /** @type {[string, T | null]} */ (["", null]);
-  let refused = /** @type {string | null} */ (null);
-  /** @param {string} text @returns {Asker} */
-  const asker = (text) => ({
-    node,
-    refuse: (id) => {
-      if (app.isStatic) return; // which takes no text at all
-      refused = text;
-      if (document.activeElement !== node || node.value === shown) node.value = text;
-      node.setAttribute("aria-invalid", "true");
-      node.setAttribute("aria-describedby", id);
-    },
-    forgive,
-  });
-  const forgive = () => {
-    if (refused === null) return;
-    if (node.value === refused) node.value = shown;
-    refused = null;
-    node.removeAttribute("aria-invalid");
-    node.removeAttribute("aria-describedby");
-  };
-  const commit = () => {
-    const text = node.value.trim();
-    node.value = shown; // a refused text comes back; an accepted one comes from Python
-    if (text && text !== shown && target !== null) send(text, target, asker(text));
-  };
-  node.addEventListener("focus", () => node.select());
-  node.addEventListener("blur", () => {
-    if (refused === null || node.value.trim() !== refused) commit();
-  });
-  node.addEventListener("keydown", (event) => {
-    // keys of the text are its own; those of the Explorer are not
-    if (isEditingText(node) || !["?", "/"].includes(event.key)) event.stopPropagation();
-    if (event.key === "Enter") {
-      event.preventDefault();
-      commit();
-      node.select();
-    }
-    if (event.key === "F2") node.setSelectionRange(node.value.length, node.value.length);
-    if (event.key === "Escape") {
-      event.preventDefault();
-      if (refused !== null || node.value === shown) app.problem.dismiss();
-      node.value = shown;
-      node.select();
-    }
-  });
-  /** @param {string} text @param {string} label @param {T} to */
-  const show = (text, label, to) => {
-    attribute(node, "aria-label", label);
-    if (refused !== null && to === target) {
-      shown = text;
-      return;
-    }
-    if (document.activeElement === node && node.value !== shown) return;
-    forgive();
-    [shown, target] = [text, to];
-    if (node.value !== text) node.value = text;
-  };
-  return { node, show };
+  /** @param {Field} field @param {number} lane */
+  show(field, lane) {
+    const { app, node } = this;
+    const { matrix, small } = this.info;
+    const { mark } = app.selection;
+    const isHere = mark?.name === matrix.name && mark.row === field.row && mark.column === field.column;
+    node.classList.toggle("here", isHere);
+    if (field === this.field && lane === this.lane) return;
+    const moved = WHERE.some((key) => field[key] !== this.field[key]);
+    if (moved || !this.cell) this.cell = { name: matrix.name, row: field.row, column: field.column };
+    if (moved) this.numberBits(field);
+    const flipped = this.showBits(field.bits);
+    if (!moved && lane === this.lane) flashNodes(app, flipped); // an edit, and not another lane
+    [this.field, this.lane] = [field, lane];
+    const element = `${matrix.element}${field.element}`;
+    const where = `${matrix.label} row ${field.row} column ${field.column}`;
+    this.value?.show(field.text, `${element}, ${where}${small ? `, lane ${lane}` : ""}`, this.cell);
+    if (!moved) return;
+    node.dataset.element = element;
+    node.title = `${element} is ${matrix.label}[${field.row}][${field.column}]`;
+  }
+
+  /** @param {Field} field */
+  numberBits({ low, bits }) {
+    const { name, register } = this.info;
+    this.bits.forEach((bit, index) => {
+      const number = low + bits.length - 1 - index;
+      bit.dataset.bit = String(number);
+      attribute(bit, "aria-label", `bit ${number} of register ${register} of ${name}`);
+    });
+  }
+
+  // Returns those that changed.
+  /** @param {string} digits */
+  showBits(digits) {
+    return this.bits.filter((bit, index) => {
+      const digit = digits[index];
+      if (digit === this.field.bits[index]) return false;
+      write(bit, digit);
+      bit.setAttribute("aria-checked", String(digit === "1"));
+      bit.classList.toggle("one", digit === "1");
+      return true;
+    });
+  }
 }

@@ -1,6 +1,6 @@
 // The registers of one thread after a tcgen05.ld: which load, which thread, and what each register holds.
 
-import { make, write, attribute, clamp, hex, isTouch, revealInList } from "./util.js";
+import { make, fillSelect, write, attribute, clamp, hex, isTouch, revealInList } from "./util.js";
 import { cellText, indexOfCell } from "./matrix.js";
 import { warpColours } from "./colours.js";
 import { rove, nextInBar } from "./rove.js";
@@ -220,26 +220,17 @@ export class Thread {
     const isStatic = app.isStatic;
     if (!load || load.mnemonic + load.column + load.lane === this.built) return;
     this.built = load.mnemonic + load.column + load.lane;
-    /** @param {HTMLSelectElement} node @param {[string | number, string][]} choices @param {string | number} value @param {string} prefix */
-    const fill = (node, choices, value, prefix = "") => {
-      node.replaceChildren();
-      for (const [each, obstacle] of choices) {
-        const option = make("option", "", node, { value: each });
-        option.textContent = `${prefix}${each}`;
-        option.disabled = obstacle !== "";
-        if (obstacle) option.title = obstacle;
-      }
-      node.value = String(value);
-    };
     const { shape, count, lane, most_column: most } = load.controls;
-    fill(this.shape, shape, load.shape, ".");
-    fill(this.count, count, load.count, ".x");
-    fill(
+    fillSelect(this.shape, shape, ".");
+    fillSelect(this.count, count, ".x");
+    fillSelect(
       this.lane,
       lane.map((each) => [each, ""]),
-      load.lane,
       "lane ",
     );
+    this.shape.value = load.shape;
+    this.count.value = String(load.count);
+    this.lane.value = String(load.lane);
     this.lane.hidden = lane.length < 2;
     this.count.disabled = this.column.disabled = this.pack.disabled = isStatic;
     if (isStatic) this.count.title = ONE_LOAD;

@@ -66,8 +66,15 @@ type Change =
 
 // -- cells --
 
-/** The field that a message comes from, and what it does if the message is refused, and when that is over. */
-type Asker = { node: Element; refuse?: (id: string) => void; forgive?: () => void };
+/** The field that a message comes from; how it shows that its text was refused, and that this is over. */
+type MessageOrigin = { node: Element; markInvalid?: (id: string) => void; clearInvalid?: () => void };
+
+/** What a text box does with its text, which was typed for a target: a lane, a cell, a field. */
+type TextBoxOptions<T> = {
+  classes: string;
+  readOnly?: boolean;
+  send: (text: string, target: T, origin: MessageOrigin) => void;
+};
 
 type Cell = { name: Name; row: number; column: number };
 /** One cell, or the cells up to another corner. */
@@ -593,8 +600,8 @@ type DescriptorSource = {
   title: string;
   called: string;
   info: () => DescriptorInfo | undefined;
-  setCode: (text: string, asker: Asker) => void;
-  setField: (name: string, text: string, asker: Asker) => void;
+  setCode: (text: string, origin: MessageOrigin) => void;
+  setField: (name: string, text: string, origin: MessageOrigin) => void;
 };
 
 // -- the quiz: quiz.py, and motion --

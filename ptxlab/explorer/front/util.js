@@ -15,6 +15,18 @@ export function make(tag, classes, parent, attributes = {}) {
   return node;
 }
 
+// The options of a list; one with an obstacle cannot be chosen, and its tip says why.
+/** @param {HTMLSelectElement} select @param {[value: string | number, obstacle: string][]} choices */
+export function fillSelect(select, choices, prefix = "") {
+  select.replaceChildren();
+  for (const [value, obstacle] of choices) {
+    const option = make("option", "", select, { value });
+    option.textContent = `${prefix}${value}`;
+    option.disabled = obstacle !== "";
+    if (obstacle) option.title = obstacle;
+  }
+}
+
 // Written only if it differs: browsers lay out again what is written, even if it is the same. And into the text
 // that is there: another node would be matched against every rule with :has() and :empty.
 /** @param {Element} node @param {string | number} text */
