@@ -6,88 +6,110 @@ import { make, write } from "./util.js";
 const HANDLE = 9;
 const KEYS = /** @type {const} */ (["keydown", "keyup"]);
 
-/** @param {Pane} pane */
-export function makeHandle(pane) {
-  const node = make("div", "ptx-handle", pane.space, {
-    "aria-hidden": "true",
-    title:
-      "Drag to fill; double-click to fill to the last row; Ctrl copies a series, or counts from one cell",
-  });
-  /** @param {MouseEvent | KeyboardEvent} event */
-  const withCtrl = (event) => event.ctrlKey || event.metaKey || event.altKey;
-  /** @param {boolean} other @param {Corner | null} [to] */
-  const update = (other, to = pane.filling?.to ?? null) => {
-    pane.filling = { other, to };
-    if (to) write(pane.app.statusText, fillWords(pane.app, to, other));
-    else pane.app.updateStatus();
-    pane.drawOver();
-  };
-  /** @param {KeyboardEvent} event */
-  const key = (event) => {
-    if (event.key === "Escape") {
-      event.preventDefault();
-      event.stopPropagation();
-      stop();
-    } else if (pane.filling) update(withCtrl(event));
-  };
-  const stop = () => {
-    const finished = pane.filling;
-    pane.filling = null;
-    for (const type of KEYS) window.removeEventListener(type, key, true);
-    pane.app.updateStatus();
-    pane.drawOver();
-    return finished;
-  };
-  node.addEventListener("pointerdown", (event) => {
+/** @param {MouseEvent | KeyboardEvent} event */
+const withCtrl = (event) => event.ctrlKey || event.metaKey || event.altKey;
+
+export class FillHandle {
+  /** @param {Pane} pane */
+  constructor(pane) {
+    this.pane = pane;
+    this.filling = /** @type {Filling | null} */ (null); // while it is dragged
+    this.node = make("div", "ptx-handle", pane.space, {
+      "aria-hidden": "true",
+      title:
+        "Drag to fill; double-click to fill to the last row; Ctrl copies a series, or counts from one cell",
+    });
+    this.press = this.press.bind(this);
+    const { node } = this;
+    node.addEventListener("pointerdown", (event) => this.start(event));
+    node.addEventListener("pointermove", (event) => {
+      if (this.filling) this.drag(event);
+    });
+    node.addEventListener("pointercancel", () => {
+      if (this.filling) this.stop();
+    });
+    node.addEventListener("pointerup", () => {
+      const finished = this.filling && this.stop();
+      if (finished?.to) extendTo(pane.app, finished.to, finished.other);
+    });
+    node.addEventListener("dblclick", (event) => this.fillToLastRow(event));
+  }
+
+  /** @param {PointerEvent} event */
+  start(event) {
     // with Shift the range is extended to the cell below the handle
     if (event.button !== 0 || event.shiftKey) return;
     event.preventDefault();
     event.stopPropagation();
-    node.setPointerCapture(event.pointerId);
-    pane.filling = { to: null, other: withCtrl(event) };
-    for (const type of KEYS) window.addEventListener(type, key, true);
-  });
-  node.addEventListener("pointermove", (event) => {
-    if (!pane.filling) return;
-    event.stopPropagation();
-    pane.app.hover(null);
-    const to = fillTarget(pane, event);
-    update(withCtrl(event), to);
-    if (to)
-      pane.app.reveal([{ name: pane.app.selection.range().name, row: to.to_row, column: to.to_column }]);
-  });
-  node.addEventListener("pointercancel", () => {
-    if (pane.filling) stop();
-  });
-  node.addEventListener("pointerup", () => {
-    const finished = pane.filling && stop();
-    if (finished?.to) extendTo(pane.app, finished.to, finished.other);
-  });
-  node.addEventListener("dblclick", (event) => {
-    event.stopPropagation();
-    const { name, bottom, left } = pane.app.selection.range();
-    const { rows } = pane.app.matrices[name];
-    if (bottom < rows - 1) extendTo(pane.app, { to_row: rows - 1, to_column: left }, withCtrl(event));
-  });
-  return node;
-}
+    this.node.setPointerCapture(event.pointerId);
+    this.filling = { to: null, other: withCtrl(event) };
+    for (const type of KEYS) window.addEventListener(type, this.press, true);
+  }
 
-// Shows the handle at the corner of the selection, if the matrix can be edited and there is room for it.
-/** @param {Pane} pane */
-export function placeHandle(pane) {
-  const { app, handle } = pane;
-  const name = app.selection.mark?.name;
-  const there = name && pane.has(name) && app.matrices[name].editable && !pane.editing && !app.isStatic;
-  const box = there ? boxOf(pane, app.selection.range()) : null;
-  const shown = box !== null && box.right - box.left >= 12 && box.bottom - box.top >= 10;
-  if (handle.hidden === shown) handle.hidden = !shown;
-  if (!shown) return;
-  const roomy = box.cell[0] >= 24 && box.cell[1] >= 16;
-  if (handle.classList.contains("roomy") !== roomy) handle.classList.toggle("roomy", roomy);
-  const left = Math.min(box.right - HANDLE / 2 - 1, pane.total.width - HANDLE);
-  const top = Math.min(box.bottom - HANDLE / 2 - 1, pane.total.height - HANDLE);
-  if (handle.style.left !== `${left}px`) handle.style.left = `${left}px`;
-  if (handle.style.top !== `${top}px`) handle.style.top = `${top}px`;
+  /** @param {PointerEvent} event */
+  drag(event) {
+    const { app } = this.pane;
+    event.stopPropagation();
+    app.hover(null);
+    const to = fillTarget(this.pane, event);
+    this.update(withCtrl(event), to);
+    if (to) app.reveal([{ name: app.selection.range().name, row: to.to_row, column: to.to_column }]);
+  }
+
+  /** @param {boolean} other @param {Corner | null} to */
+  update(other, to) {
+    const { app } = this.pane;
+    this.filling = { other, to };
+    if (to) write(app.statusText, fillWords(app, to, other));
+    else app.updateStatus();
+    this.pane.drawOver();
+  }
+
+  // Ctrl changes what is filled in, Escape ends it.
+  /** @param {KeyboardEvent} event */
+  press(event) {
+    if (event.key === "Escape") {
+      event.preventDefault();
+      event.stopPropagation();
+      this.stop();
+    } else if (this.filling) this.update(withCtrl(event), this.filling.to);
+  }
+
+  stop() {
+    const finished = this.filling;
+    this.filling = null;
+    for (const type of KEYS) window.removeEventListener(type, this.press, true);
+    this.pane.app.updateStatus();
+    this.pane.drawOver();
+    return finished;
+  }
+
+  /** @param {MouseEvent} event */
+  fillToLastRow(event) {
+    const { app } = this.pane;
+    event.stopPropagation();
+    const { name, bottom, left } = app.selection.range();
+    const { rows } = app.matrices[name];
+    if (bottom < rows - 1) extendTo(app, { to_row: rows - 1, to_column: left }, withCtrl(event));
+  }
+
+  // At the corner of the selection, if the matrix can be edited and there is room for it.
+  place() {
+    const { node, pane } = this;
+    const { app } = pane;
+    const name = app.selection.mark?.name;
+    const isHere = name && pane.has(name) && app.matrices[name].editable && !pane.editing && !app.isStatic;
+    const box = isHere ? boxOf(pane, app.selection.range()) : null;
+    const shown = box !== null && box.right - box.left >= 12 && box.bottom - box.top >= 10;
+    if (node.hidden === shown) node.hidden = !shown;
+    if (!shown) return;
+    const roomy = box.cell[0] >= 24 && box.cell[1] >= 16;
+    if (node.classList.contains("roomy") !== roomy) node.classList.toggle("roomy", roomy);
+    const left = Math.min(box.right - HANDLE / 2 - 1, pane.total.width - HANDLE);
+    const top = Math.min(box.bottom - HANDLE / 2 - 1, pane.total.height - HANDLE);
+    if (node.style.left !== `${left}px`) node.style.left = `${left}px`;
+    if (node.style.top !== `${top}px`) node.style.top = `${top}px`;
+  }
 }
 
 // A range in pixels, and how large a cell of it is.

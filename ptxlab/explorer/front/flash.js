@@ -2,9 +2,9 @@
 // the system asks for less motion they are marked a little longer, and do not.
 
 import { make, afterPaint, reducedMotion } from "./util.js";
-import { GUTTER } from "./edges.js";
+import { GUTTER } from "./pane_edges.js";
 import { changedCells } from "./matrix.js";
-import { cellBox, drawLayer } from "./draw.js";
+import { cellBox, drawLayer } from "./pane_draw.js";
 
 const FADING = 600; // milliseconds
 const STEADY = 1500; // without motion

@@ -2,7 +2,7 @@
 
 import { clamp } from "./util.js";
 import { roomFor } from "./label.js";
-import { GUTTER } from "./edges.js";
+import { GUTTER } from "./pane_edges.js";
 import { extraOf, layersOf } from "./pane_layers.js";
 
 const GAP = 14; // between A and D

@@ -2,12 +2,12 @@
 
 import { make, clamp, write } from "./util.js";
 import { legendOf } from "./colours.js";
-import { GUTTER, headings } from "./edges.js";
+import { GUTTER, headings } from "./pane_edges.js";
 import { SCROLLBAR } from "./layout.js";
-import { drawPane, drawMarks } from "./draw.js";
-import { makeHandle, placeHandle } from "./fill_handle.js";
+import { drawPane, drawMarks } from "./pane_draw.js";
+import { FillHandle } from "./fill_handle.js";
 import { showRefusal } from "./refusal.js";
-import { listenToPane } from "./input.js";
+import { listenToPane } from "./pane_input.js";
 
 // The index at a distance in pixels, where every `per` indices a new period begins.
 /** @param {Along & { count: number }} along @param {number} pixels @param {boolean} sharp */
@@ -48,9 +48,8 @@ export class Pane {
       autocomplete: "off",
       "data-matrix": names[0],
     });
-    this.handle = makeHandle(this);
+    this.handle = new FillHandle(this);
     this.flash = /** @type {HTMLElement | null} */ (null); // over the cells that just changed
-    this.filling = /** @type {Filling | null} */ (null);
     this.left = /** @type {Mark | null} */ (null); // what was selected when the focus left
     this.refusalBox = /** @type {HTMLElement | null} */ (null);
     this.unknown = /** @type {HTMLElement | null} */ (null); // why it is empty
@@ -387,7 +386,7 @@ export class Pane {
   drawOver() {
     if (!this.layers.length) return;
     drawMarks(this);
-    placeHandle(this);
+    this.handle.place();
     showRefusal(this);
   }
 

@@ -1,8 +1,8 @@
 // A refused edit, shown at the cells at fault: the sentence, and what can be done instead.
 
 import { make } from "./util.js";
-import { GUTTER } from "./edges.js";
-import { openEditor } from "./input.js";
+import { GUTTER } from "./pane_edges.js";
+import { openEditor } from "./pane_input.js";
 
 // The box is in the pane of the matrix, after its cells, so that Tab leads from the cell to the buttons.
 /** @param {Pane} pane */

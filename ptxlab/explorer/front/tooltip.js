@@ -3,7 +3,7 @@
 import { make, write, clamp } from "./util.js";
 import { LETTER, cellLines } from "./label.js";
 import { flashNodes } from "./flash.js";
-import { drawDifference } from "./draw.js";
+import { drawDifference } from "./pane_draw.js";
 
 const LINES = 10;
 const LETTER_SIZE = 11; // in the magnifier

@@ -10,33 +10,27 @@ const FAR = 1e6; // beyond every edge
 
 /** @param {Pane} pane */
 export function listenToPane(pane) {
-  const { app, scroller, frame } = pane;
+  listenToCells(pane);
+  listenToHeadings(pane);
+  listenToInput(pane);
+}
+
+/** @param {Pane} pane */
+function listenToCells(pane) {
+  const { app, scroller } = pane;
   scroller.addEventListener("scroll", () => app.scrolled(pane));
   scroller.addEventListener("pointermove", (event) => {
     if (isTouch(event)) return; // a finger scrolls
     const hit = pane.hit(event);
     app.pointer = { x: event.clientX, y: event.clientY };
     app.hover(hit, event);
-    if (hit && pane.dragging && hit.name === app.selection.mark?.name)
-      app.selection.select({ ...app.selection.mark, row2: hit.row, column2: hit.column }, false);
+    const { mark } = app.selection;
+    if (hit && pane.dragging && hit.name === mark?.name)
+      app.selection.select({ ...mark, row2: hit.row, column2: hit.column }, false);
   });
   scroller.addEventListener("pointerleave", (event) => {
     app.pointer = null;
     if (!isTouch(event)) app.hover(null);
-  });
-  /** @param {MouseEvent} event */
-  const onHeading = (event) => (event.target === frame ? pane.heading(event) : null);
-  frame.addEventListener("pointermove", (event) => {
-    if (!isTouch(event)) app.hoverLine(onHeading(event), event);
-  });
-  frame.addEventListener("pointerleave", (event) => {
-    if (!isTouch(event)) app.hoverLine(null);
-  });
-  frame.addEventListener("pointerdown", (event) => {
-    const line = event.button === 0 && onHeading(event);
-    if (!line || isTouch(event)) return;
-    event.preventDefault();
-    app.selection.selectLine(line);
   });
   scroller.addEventListener("pointerdown", (event) => {
     if ((event.target === pane.input && pane.editing) || isTouch(event)) return;
@@ -44,31 +38,44 @@ export function listenToPane(pane) {
     if (!hit || event.button !== 0) return;
     event.preventDefault();
     pane.dragging = true;
-    window.addEventListener(
-      "pointerup",
-      () => {
-        pane.dragging = false;
-      },
-      { once: true },
-    );
-    const { mark: selection } = app.selection;
-    app.selection.select(
-      event.shiftKey && selection?.name === hit.name
-        ? { ...selection, row2: hit.row, column2: hit.column }
-        : hit,
-    );
+    const stop = () => {
+      pane.dragging = false;
+    };
+    window.addEventListener("pointerup", stop, { once: true });
+    const { mark } = app.selection;
+    const isExtended = event.shiftKey && mark?.name === hit.name;
+    app.selection.select(isExtended ? { ...mark, row2: hit.row, column2: hit.column } : hit);
   });
   scroller.addEventListener("dblclick", () => openEditor(pane));
+}
+
+// Row and column numbers. A tap on the frame is one on a cell if it is not on a number.
+/** @param {Pane} pane */
+function listenToHeadings(pane) {
+  const { app, frame } = pane;
+  /** @param {MouseEvent} event */
+  const lineAt = (event) => (event.target === frame ? pane.heading(event) : null);
+  frame.addEventListener("pointermove", (event) => {
+    if (!isTouch(event)) app.hoverLine(lineAt(event), event);
+  });
+  frame.addEventListener("pointerleave", (event) => {
+    if (!isTouch(event)) app.hoverLine(null);
+  });
+  frame.addEventListener("pointerdown", (event) => {
+    const line = event.button === 0 && lineAt(event);
+    if (!line || isTouch(event)) return;
+    event.preventDefault();
+    app.selection.selectLine(line);
+  });
   frame.addEventListener("click", (event) => {
-    const line = onHeading(event);
     if (!isTouch(event)) return;
+    const line = lineAt(event);
     if (!line) tapCell(pane, event);
     else {
       app.selection.selectLine(line);
       app.hoverLine(line, event);
     }
   });
-  listenToInput(pane);
 }
 
 // A tap shows what pointing shows and selects the cell; a second one opens it, and only then a keyboard appears.
@@ -243,60 +250,6 @@ function keyOnCells(pane, event) {
     if (!app.problem.dismiss()) app.selection.select({ name, row, column });
   } else return false; // such as Tab, which leaves the matrix
   return true;
-}
-
-// What a tap shows stays until the next tap, wherever that is. Returns a function that stops listening.
-/** @param {App} app */
-export function listenForTaps(app) {
-  /** @param {PointerEvent} event */
-  const forget = (event) => {
-    if (!isTouch(event)) return;
-    app.hover(null);
-    app.hoverLine(null);
-  };
-  document.addEventListener("pointerdown", forget, true);
-  return () => document.removeEventListener("pointerdown", forget, true);
-}
-
-// Ctrl+Z, Ctrl+Shift+Z and Ctrl+Y (Cmd on macOS), wherever the focus is: they are taken on the way down,
-// before fields and lists keep their keys to themselves. A text that is being typed has its own undo
-// until it is committed, and so has the picker's search.
-/** @param {App} app */
-export function listenForUndo(app) {
-  let typing = /** @type {EventTarget | null} */ (null);
-  app.root.addEventListener("input", ({ target }) => {
-    // a cell says itself whether it is open
-    const isText = target instanceof HTMLInputElement && target.type === "text";
-    typing = isText && !target.matches(".ptx-cell") ? target : null;
-  });
-  for (const committed of ["change", "focusout"])
-    app.root.addEventListener(committed, () => {
-      typing = null;
-    });
-  app.root.addEventListener(
-    "keydown",
-    (event) => {
-      if (event.key === "Enter" || event.key === "Escape") typing = null;
-      const letter = undoLetter(event);
-      const toolbar = app.model.get("toolbar");
-      if (!letter || typing === event.target || app.picker.opened || !toolbar || toolbar.static) return;
-      if (app.panes.some((pane) => pane.editing && pane.input === event.target)) return;
-      event.preventDefault();
-      event.stopPropagation();
-      app.send({ type: event.shiftKey || letter === "y" ? "redo" : "undo" });
-    },
-    true,
-  );
-}
-
-// "z", "y" or "". On a keyboard without Latin letters the key is known by its place.
-/** @param {KeyboardEvent} event */
-function undoLetter(event) {
-  if (!(event.ctrlKey || event.metaKey) || event.altKey) return "";
-  const letter = /^[\x20-\x7e]$/.test(event.key)
-    ? event.key.toLowerCase()
-    : event.code.replace("Key", "").toLowerCase();
-  return letter === "z" || letter === "y" ? letter : "";
 }
 
 // How far a key moves: rows down, columns to the right.

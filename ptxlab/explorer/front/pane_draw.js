@@ -3,7 +3,7 @@
 import { binary, clamp } from "./util.js";
 import { cellOfIndex, cellsOf, largest, repaintedCells } from "./matrix.js";
 import { LETTER, cellLines, roomFor } from "./label.js";
-import { GUTTER, drawEdges, drawHeadings, drawLitHeadings, drawProductNames } from "./edges.js";
+import { GUTTER, drawEdges, drawHeadings, drawLitHeadings, drawProductNames } from "./pane_edges.js";
 import { isTinted } from "./colours.js";
 import { filledRange } from "./fill_handle.js";
 
@@ -257,7 +257,7 @@ function marksOf(pane) {
     hovered: hovered?.name && here(hovered) ? hovered : null,
     selected: selection && here(selection) ? app.selection.range() : null,
     focused: document.activeElement === pane.input,
-    filling: pane.filling?.to && filledRange(app, pane.filling.to),
+    filling: pane.handle.filling?.to && filledRange(app, pane.handle.filling.to),
     refused:
       refusal?.name && pane.has(refusal.name)
         ? refusal.cells.map(([row, column, column2]) => ({ name: refusal.name, row, column, column2 }))
