@@ -604,13 +604,6 @@ export class App {
   /** @param {Name} name @param {number} row @param {number} column @returns {Place} */
   cellRect(name, row, column) {
     const pane = /** @type {Pane} */ (this.paneOf(name));
-    const { x, y, width, height } = pane.rect(name, row, column);
-    const box = pane.scroller.getBoundingClientRect();
-    return {
-      x: box.left + x - pane.scroller.scrollLeft,
-      y: box.top + y - pane.scroller.scrollTop,
-      width,
-      height,
-    };
+    return pane.onPage(pane.rect(name, row, column));
   }
 }

@@ -3,6 +3,7 @@
 
 import { make, afterPaint, reducedMotion } from "./util.js";
 import { GUTTER } from "./pane_edges.js";
+import { resizeCanvas } from "./scroll_area.js";
 import { changedCells } from "./matrix.js";
 import { cellBox, drawLayer } from "./pane_draw.js";
 
@@ -27,8 +28,9 @@ function flashCells(pane, changes) {
   const { app, width, height } = pane;
   pane.endFlash();
   const canvas = make("canvas", "ptx-flash", pane.space, { "aria-hidden": "true" });
-  [canvas.width, canvas.height] = [Math.round(width * app.ratio), Math.round(height * app.ratio)];
-  canvas.style.cssText = `left:${pane.at.x}px;top:${pane.at.y}px;width:${width}px;height:${height}px`;
+  resizeCanvas(canvas, width, height, app.ratio);
+  canvas.style.left = `${pane.at.x}px`;
+  canvas.style.top = `${pane.at.y}px`;
   const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
   context.setTransform(app.ratio, 0, 0, app.ratio, -GUTTER.left * app.ratio, -GUTTER.top * app.ratio);
   for (const { layer, cells } of changes) {

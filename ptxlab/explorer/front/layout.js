@@ -3,12 +3,12 @@
 import { clamp } from "./util.js";
 import { roomFor } from "./label.js";
 import { GUTTER } from "./pane_edges.js";
+import { SCROLLBAR } from "./scroll_area.js";
 import { extraOf, layersOf } from "./pane_layers.js";
 
 const GAP = 14; // between A and D
 const BETWEEN_ROWS = 10; // between B and what is below it
 const HEAD = 17 + GUTTER.top; // caption and headings of a pane
-export const SCROLLBAR = 10; // the room that a pane leaves for one
 const LEGIBLE = 9; // height of a row whose digits can be read
 const WIDEST_CELL = 44;
 

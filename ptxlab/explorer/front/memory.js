@@ -3,12 +3,13 @@
 import { make, attribute, clamp, hasModifier, hex, isTouch, plural } from "./util.js";
 import { cellOfIndex, cellText, changedCells, holderOf } from "./matrix.js";
 import { fadeOut } from "./flash.js";
-import { SCROLLBAR, viewHeight } from "./layout.js";
+import { viewHeight } from "./layout.js";
+import { SCROLLBAR, ScrollArea } from "./scroll_area.js";
 import { LINE, WORD, byteName, cellsIn, memoryFacts, memoryMap, numberAt } from "./memory_map.js";
 import { MemoryControls } from "./memory_controls.js";
 import { MemoryPlayer } from "./memory_player.js";
 import { Descriptor } from "./descriptor.js";
-import { listenToWords } from "./words.js";
+import { listenToWords } from "./word_input.js";
 import { MEMORY_HEAD, drawMemory, drawMemoryMarks, bytesPlace } from "./memory_draw.js";
 
 const WORD_WIDTH = { least: 18, most: 46 }; // of a word, in pixels
@@ -16,10 +17,15 @@ const LINE_HEIGHT = { least: 11, most: 17 }; // of a line
 const MOST_FLASHES = 128; // cells that are lit after an edit
 const MEMORY_SHARE = 0.28; // of the view, that the bytes may take
 
-export class MemoryView {
+export class MemoryView extends ScrollArea {
   /** @param {App} app @param {HTMLElement} parent */
   constructor(app, parent) {
-    this.app = app;
+    super(app, {
+      head: MEMORY_HEAD,
+      frame: "ptx-memory-frame",
+      input: "ptx-memory-word",
+      attributes: { "data-testid": "word" },
+    });
     this.sent = /** @type {Sent<MemoryData>} */ ({});
     this.version = 0; // how often something else was shown
     this.wantsFocus = false; // when it has opened
@@ -30,9 +36,7 @@ export class MemoryView {
     this.drawn = ""; // what the canvas shows
     this.painted = /** @type {Matrix | null} */ (null);
     this.word = 0; // the width of a word in pixels,
-    this.row = 0; // the height of a line,
-    this.width = 0; // and what is seen of them
-    this.height = 0;
+    this.row = 0; // and the height of a line
     this.node = make("section", "ptx-memory", parent, {
       "aria-label": "shared memory",
       "data-testid": "memory",
@@ -48,17 +52,7 @@ export class MemoryView {
         app.send({ type: "show_memory", name: this.data.name, descriptor: text }, origin),
       setField: (name, text, origin) => app.send({ type: "set_memory_field", name, text }, origin),
     });
-    this.frame = make("div", "ptx-memory-frame", this.node);
-    this.base = make("canvas", "", this.frame, { "aria-hidden": "true" });
-    this.over = make("canvas", "", this.frame, { "aria-hidden": "true" });
-    this.scroller = make("div", "ptx-scroller", this.frame);
-    this.space = make("div", "ptx-space", this.scroller);
-    this.input = make("input", "ptx-memory-word", this.space, {
-      type: "text",
-      spellcheck: "false",
-      autocomplete: "off",
-      "data-testid": "word",
-    });
+    this.node.append(this.frame);
     this.player = new MemoryPlayer(this, this.node);
     this.listen();
   }
@@ -125,26 +119,10 @@ export class MemoryView {
     const room = Math.max(120, MEMORY_SHARE * viewHeight(app));
     this.row = clamp(Math.floor(room / lines), LINE_HEIGHT.least, LINE_HEIGHT.most);
     const scrolls = lines * this.row > room + 1;
-    this.height = scrolls ? Math.floor(room / this.row) * this.row : lines * this.row;
+    const height = scrolls ? Math.floor(room / this.row) * this.row : lines * this.row;
     const wide = app.layoutWidth - MEMORY_HEAD.left - (scrolls ? SCROLLBAR : 0) - 4;
     this.word = clamp(Math.floor((wide * 4) / 32) / 4, WORD_WIDTH.least, WORD_WIDTH.most);
-    const total = 32 * this.word;
-    this.width = Math.min(total, wide);
-    const bars = { x: total > wide + 1, y: scrolls };
-    const outer = {
-      width: this.width + (bars.y ? SCROLLBAR : 0),
-      height: this.height + (bars.x ? SCROLLBAR : 0),
-    };
-    this.frame.style.cssText = `width:${MEMORY_HEAD.left + outer.width}px;height:${MEMORY_HEAD.top + outer.height}px`;
-    this.scroller.style.cssText =
-      `left:${MEMORY_HEAD.left}px;top:${MEMORY_HEAD.top}px;width:${outer.width}px;height:${outer.height}px` +
-      `;overflow:${bars.x ? "auto" : "hidden"} ${bars.y ? "auto" : "hidden"}`;
-    this.space.style.cssText = `width:${total}px;height:${lines * this.row}px`;
-    for (const canvas of [this.base, this.over]) {
-      canvas.width = Math.round((MEMORY_HEAD.left + this.width) * app.ratio);
-      canvas.height = Math.round((MEMORY_HEAD.top + this.height) * app.ratio);
-      canvas.style.cssText = `width:${MEMORY_HEAD.left + this.width}px;height:${MEMORY_HEAD.top + this.height}px`;
-    }
+    this.resize({ width: wide, height }, { width: 32 * this.word, height: lines * this.row });
     if (this.moved) this.scroller.scrollTop = Math.floor(this.first / LINE) * this.row;
     this.moved = false;
     this.drawn = "";
@@ -185,9 +163,7 @@ export class MemoryView {
 
   /** @param {ClientPoint} event */
   byteUnder(event) {
-    const area = this.scroller.getBoundingClientRect();
-    const x = event.clientX - area.left + this.scroller.scrollLeft;
-    const y = event.clientY - area.top + this.scroller.scrollTop;
+    const { x, y } = this.pointUnder(event);
     const [line, at] = [Math.floor(y / this.row), Math.floor((x / this.word) * WORD)];
     return at >= 0 && at < LINE && line >= 0 && line < this.data.size / LINE ? line * LINE + at : -1;
   }
@@ -221,8 +197,7 @@ export class MemoryView {
 
   /** @param {ClientPoint} event */
   insideByte(event) {
-    const area = this.scroller.getBoundingClientRect();
-    const at = ((event.clientX - area.left + this.scroller.scrollLeft) / this.word) * WORD;
+    const at = (this.pointUnder(event).x / this.word) * WORD;
     return clamp(at - Math.floor(at), 0, 0.999);
   }
 
@@ -286,18 +261,11 @@ export class MemoryView {
 
   // -- words: keys and typing --
 
-  get editing() {
-    return this.input.classList.contains("editing");
-  }
-
   // Chooses a word, and shows it.
   /** @param {number} address */
   goTo(address, focus = true) {
     this.at = clamp(address, 0, this.data.size - WORD);
-    const { y, x, width } = bytesPlace(this, this.at, WORD);
-    const { scrollTop, scrollLeft } = this.scroller;
-    this.scroller.scrollTop = clamp(scrollTop, y + this.row - this.height, y);
-    this.scroller.scrollLeft = clamp(scrollLeft, x + width - this.width, x);
+    this.scrollTo(bytesPlace(this, this.at, WORD));
     this.placeInput();
     if (focus) this.input.focus({ preventScroll: true });
     this.app.drawOver();
@@ -305,8 +273,7 @@ export class MemoryView {
 
   placeInput() {
     if (!this.isOpen || !this.word) return;
-    const { x, y, width, height } = bytesPlace(this, this.at, WORD);
-    this.input.style.cssText = `left:${x - 1}px;top:${y - 1}px;width:${width + 1}px;height:${height + 1}px`;
+    this.placeTextBox(bytesPlace(this, this.at, WORD));
     attribute(this.input, "aria-label", this.wordFacts().join(" · "));
   }
 
@@ -348,18 +315,13 @@ export class MemoryView {
   commit() {
     if (!this.editing) return;
     const text = this.input.value.trim();
-    this.stopTyping();
+    this.closeTextBox();
     if (text) this.app.send({ type: "set_word", address: this.at, size: WORD, text }, { node: this.input });
-  }
-
-  stopTyping() {
-    this.input.classList.remove("editing");
-    this.input.value = "";
   }
 
   /** @param {KeyboardEvent} event */
   keyWhileTyping(event) {
-    if (event.key === "Escape") this.stopTyping();
+    if (event.key === "Escape") this.closeTextBox();
     else if (event.key === "Enter") {
       this.commit();
       this.goTo(this.at + (event.shiftKey ? -LINE : LINE));

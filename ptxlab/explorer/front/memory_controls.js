@@ -1,6 +1,6 @@
 // What can be chosen in the memory view: the instruction that moves the matrix, how it lies in memory, colours.
 
-import { make, write, attribute } from "./util.js";
+import { make, makeNumberInput, makeSelect, write, attribute } from "./util.js";
 import { rove, nextInBar } from "./rove.js";
 
 const MEMORY_COLOURS = /** @type {Choice<MemoryColour>[]} */ ([
@@ -51,51 +51,36 @@ export class MemoryControls {
       else this.number({ ...control, hint }, isStatic);
     }
     const colours = MEMORY_COLOURS.filter(([, value]) => value !== "lane" || matrix?.lane);
-    const chosen = this.select("Colour", "What the colours mean", "colour", colours, this.colour, (value) => {
+    const colour = { option: "colour", label: "Colour", hint: "What the colours mean", value: this.colour };
+    this.select({ ...colour, choices: colours }, (value) => {
       this.colour = /** @type {MemoryColour} */ (value);
       this.view.draw();
       this.update();
     });
-    chosen.disabled = false;
     this.updateStops();
     if (option)
       /** @type {HTMLElement | null} */ (this.node.querySelector(`[data-option=${option}]`))?.focus();
   }
 
   /** @param {Extract<MemoryControl, { choices: unknown }>} control @param {boolean} isStatic */
-  list({ option, label, hint, choices, value, modifier }, isStatic) {
-    const node = this.select(
-      label,
-      hint,
-      option,
-      choices.map(([text, each, obstacle]) => [text, each, obstacle]),
-      value,
-      (chosen) => {
-        node.value = String(choices.findIndex(([, each]) => each === value)); // until Python agrees
-        if (modifier && option === "major")
-          this.view.app.send({
-            type: "set_option",
-            name: modifier.name,
-            value: modifier[/** @type {"row" | "column"} */ (chosen)],
-          });
-        else this.choose({ [option]: chosen });
-      },
-    );
+  list(control, isStatic) {
+    const { option, choices, value, modifier } = control;
+    const node = this.select(control, (chosen) => {
+      node.value = String(choices.findIndex(([, each]) => each === value)); // until Python agrees
+      if (modifier && option === "major")
+        this.view.app.send({
+          type: "set_option",
+          name: modifier.name,
+          value: modifier[/** @type {"row" | "column"} */ (chosen)],
+        });
+      else this.choose({ [option]: chosen });
+    });
     node.disabled = isStatic || choices.length < 2;
   }
 
-  /**
-   * @param {string} label
-   * @param {string} hint
-   * @param {string} option
-   * @param {[text: string, value: string | number, obstacle?: string][]} choices
-   * @param {string | number} value
-   * @param {(value: string | number) => void} choose
-   */
-  select(label, hint, option, choices, value, choose) {
-    const holder = make("label", "ptx-choice", this.node);
-    make("span", "", holder).textContent = label;
-    const node = make("select", "", holder, { title: hint, "aria-label": label, "data-option": option });
+  /** @param {MemoryList} list @param {(value: string | number) => void} choose */
+  select({ option, label, hint, choices, value }, choose) {
+    const node = makeSelect(this.node, label, { title: hint, "data-option": option });
     choices.forEach(([text, , obstacle], index) => {
       const each = make("option", "", node, { value: index });
       each.textContent = text;
@@ -110,15 +95,11 @@ export class MemoryControls {
 
   /** @param {Exclude<MemoryControl, { choices: unknown }>} control @param {boolean} isStatic */
   number({ option, label, hint, least, most, step, value }, isStatic) {
-    const holder = make("label", "ptx-choice", this.node);
-    make("span", "", holder).textContent = label;
-    const node = make("input", "ptx-number", holder, {
-      type: "number",
+    const node = makeNumberInput(this.node, label, {
       min: least,
       max: most,
       step,
       title: hint,
-      "aria-label": label,
       "data-option": option,
     });
     node.value = String(value);

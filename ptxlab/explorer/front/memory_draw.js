@@ -23,29 +23,6 @@ function bytePainter({ app, map, controls: { colour } }, matrix) {
   return (index) => colours[lane[index] % 32];
 }
 
-// An empty canvas of a view of memory, in the pixels of CSS.
-/** @param {{ app: App }} view @param {HTMLCanvasElement} canvas */
-export function emptyContext({ app }, canvas) {
-  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
-  context.setTransform(app.ratio, 0, 0, app.ratio, 0, 0);
-  context.clearRect(0, 0, canvas.width, canvas.height);
-  return context;
-}
-
-// Draw only beside and below the headings, in the pixels of what scrolls.
-/**
- * @param {{ width: number, height: number, scroller: HTMLElement }} view
- * @param {CanvasRenderingContext2D} context
- * @param {{ left: number, top: number }} head
- */
-export function clipToScrolled({ width, height, scroller }, context, head) {
-  context.save();
-  context.beginPath();
-  context.rect(head.left, head.top, width, height);
-  context.clip();
-  context.translate(head.left - scroller.scrollLeft, head.top - scroller.scrollTop);
-}
-
 // Where some bytes of one line are, in the pixels of what scrolls.
 /** @param {MemoryView} view @param {number} address @param {number} size @returns {Place} */
 export function bytesPlace({ word, row, app }, address, size) {
@@ -65,10 +42,10 @@ function visibleLines({ scroller, row, height, data }) {
 /** @param {MemoryView} view @param {Matrix} matrix */
 export function drawMemory(view, matrix) {
   const { app, base, map, row, word } = view;
-  const context = emptyContext(view, base);
+  const context = view.contextOf(base);
   const paint = bytePainter(view, matrix);
   const [first, last] = visibleLines(view);
-  clipToScrolled(view, context, MEMORY_HEAD);
+  view.clipAndScroll(context);
   const label = app.quiz.display("label");
   const unit = Math.min(map.unit, WORD);
   const letters = Math.floor(((word / WORD) * unit - 1.5) / (8 * LETTER));
@@ -159,8 +136,8 @@ function drawHeads(view, context, first, last) {
 /** @param {MemoryView} view @param {Matrix} matrix */
 export function drawMemoryMarks(view, matrix) {
   const { app, over, map } = view;
-  const context = emptyContext(view, over);
-  clipToScrolled(view, context, MEMORY_HEAD);
+  const context = view.contextOf(over);
+  view.clipAndScroll(context);
   const { hovered } = app;
   const moved = view.player.movedCells();
   if (moved) dimOthers(view, context, moved);

@@ -3,6 +3,7 @@
 import { make, clamp, write, attribute, reducedMotion } from "./util.js";
 import { WORD, asMarks, bankOf } from "./memory_map.js";
 import { bytesPlace } from "./memory_draw.js";
+import { makePlayControls } from "./play_controls.js";
 
 const WAVEFRONT_PACE = 900; // milliseconds per wavefront
 const WORD_FLIGHT = 600; // of which words fly to their lanes
@@ -15,30 +16,10 @@ export class MemoryPlayer {
     this.timer = 0;
     this.flight = /** @type {HTMLElement | null} */ (null);
     this.node = make("div", "ptx-memory-player", parent);
-    this.button = make("button", "ptx-play", this.node, { type: "button" });
-    this.slider = make("input", "ptx-slider", this.node, {
-      type: "range",
-      min: "0",
-      step: "1",
-      "aria-label": "wavefront",
-    });
+    const { button, slider } = makePlayControls(this.node, "wavefront", this);
+    this.button = button;
+    this.slider = slider;
     this.text = make("output", "ptx-memory-text", this.node);
-    this.button.addEventListener("click", () => (this.timer ? this.pause() : this.play()));
-    this.slider.addEventListener("input", () => {
-      const step = Number(this.slider.value);
-      this.pause();
-      this.go(step);
-    });
-    this.slider.addEventListener("keydown", (event) => {
-      if (!event.altKey) event.stopPropagation();
-      if (event.key === "Escape") {
-        this.pause();
-        this.go(0);
-      }
-      if (event.key !== " " && event.key !== "Enter") return;
-      event.preventDefault();
-      this.button.click();
-    });
   }
 
   update() {

@@ -1,6 +1,6 @@
 // tcgen05.ld, .st, .cp and .shift: which word goes where, in words and in colours, and what can be chosen.
 
-import { make, write, attribute, hex, typed } from "./util.js";
+import { make, makeNumberInput, makeSelect, attribute, hex, typed } from "./util.js";
 import { cellOfIndex, cellText, indexOfCell } from "./matrix.js";
 
 /** @type {WeakMap<Int32Array, MoveLinks>} */
@@ -167,16 +167,14 @@ export class MoveControls {
 
   /** @param {MoveControl} control */
   make({ name, label, hint, options, most }) {
-    const box = make("label", "ptx-choice", this.node);
-    if (label) write(make("span", "", box), label);
     const shared = { title: hint, "aria-label": label || name, "data-move": name };
     if (options) {
-      const node = make("select", "", box, shared);
+      const node = makeSelect(this.node, label, shared);
       for (const [text, value] of options) make("option", "", node, { value }).textContent = text;
       node.addEventListener("change", () => this.choose(name, node));
       return node;
     }
-    const node = make("input", "ptx-number", box, { ...shared, type: "number", min: 0, max: most ?? 0 });
+    const node = makeNumberInput(this.node, label, { ...shared, min: 0, max: most ?? 0 });
     node.addEventListener("change", () => this.choose(name, node));
     node.addEventListener("keydown", (event) => event.stopPropagation());
     return node;

@@ -3,7 +3,7 @@
 import { make, clamp, write } from "./util.js";
 import { legendOf } from "./colours.js";
 import { GUTTER, headings } from "./pane_edges.js";
-import { SCROLLBAR } from "./layout.js";
+import { ScrollArea } from "./scroll_area.js";
 import { drawPane, drawMarks } from "./pane_draw.js";
 import { FillHandle } from "./fill_handle.js";
 import { showRefusal } from "./refusal.js";
@@ -19,17 +19,20 @@ function indexAt({ per, period, offset, size, count }, pixels, sharp) {
   return clamp(index, 0, count - 1);
 }
 
-export class Pane {
+export class Pane extends ScrollArea {
   /** @param {App} app @param {HTMLElement} parent @param {Name[]} names @param {Axis[]} axes */
   constructor(app, parent, names, axes) {
-    this.app = app;
+    super(app, {
+      head: GUTTER,
+      frame: "ptx-frame",
+      input: "ptx-cell",
+      attributes: { "data-matrix": names[0] },
+    });
     this.names = names;
     this.axes = axes;
     this.layers = /** @type {Layer[]} */ ([]);
     this.row = 0;
     this.total = { width: 0, height: 0 };
-    this.width = 0;
-    this.height = 0;
     this.captionKey = this.drawn = this.marked = ""; // what the caption and the canvases show
     this.painted = /** @type {Matrix[]} */ ([]);
     this.at = { x: 0, y: 0 }; // how far it is scrolled,
@@ -37,17 +40,7 @@ export class Pane {
     this.foldable = this.dragging = this.tapped = false;
     this.node = make("figure", "ptx-pane", parent, { "data-pane": names[0] });
     this.caption = make("figcaption", "ptx-caption", this.node);
-    this.frame = make("div", "ptx-frame", this.node);
-    this.base = make("canvas", "", this.frame, { "aria-hidden": "true" });
-    this.over = make("canvas", "", this.frame, { "aria-hidden": "true" });
-    this.scroller = make("div", "ptx-scroller", this.frame);
-    this.space = make("div", "ptx-space", this.scroller);
-    this.input = make("input", "ptx-cell", this.space, {
-      type: "text",
-      spellcheck: "false",
-      autocomplete: "off",
-      "data-matrix": names[0],
-    });
+    this.node.append(this.frame);
     this.handle = new FillHandle(this);
     this.flash = /** @type {HTMLElement | null} */ (null); // over the cells that just changed
     this.left = /** @type {Mark | null} */ (null); // what was selected when the focus left
@@ -55,10 +48,6 @@ export class Pane {
     this.unknown = /** @type {HTMLElement | null} */ (null); // why it is empty
     this.shownRefusal = /** @type {Refusal | null} */ (null);
     listenToPane(this);
-  }
-
-  get editing() {
-    return this.input.classList.contains("editing");
   }
 
   // Geometry: layers repeat in periods, so that compressed cells and nibbles share the width of a chunk.
@@ -76,17 +65,7 @@ export class Pane {
       width: wide ?? period * Math.ceil(main.columns / per),
       height: down.period * Math.ceil(main.rows / down.per),
     };
-    this.width = Math.min(viewWidth, this.total.width);
-    this.height = Math.min(viewHeight, this.total.height);
-    const bars = { x: this.total.width > this.width + 1, y: this.total.height > this.height + 1 };
-    const outer = {
-      width: this.width + (bars.y ? SCROLLBAR : 0),
-      height: this.height + (bars.x ? SCROLLBAR : 0),
-    };
-    this.scroller.style.cssText =
-      `left:${GUTTER.left}px;top:${GUTTER.top}px;width:${outer.width}px;height:${outer.height}px` +
-      `;overflow:${bars.x ? "auto" : "hidden"} ${bars.y ? "auto" : "hidden"}`;
-    this.frame.style.cssText = `width:${GUTTER.left + outer.width}px;height:${GUTTER.top + outer.height}px`;
+    this.resize({ width: viewWidth, height: viewHeight }, this.total);
     // bars that lie over the cells leave their room to them: the last cells can be scrolled there, too
     const { clientWidth, clientHeight } = this.scroller;
     this.space.style.cssText =
@@ -96,11 +75,6 @@ export class Pane {
       x: Math.max(0, this.total.width - Math.min(clientWidth, this.width)),
       y: Math.max(0, this.total.height - Math.min(clientHeight, this.height)),
     };
-    for (const canvas of [this.base, this.over]) {
-      canvas.width = Math.round((GUTTER.left + this.width) * app.ratio);
-      canvas.height = Math.round((GUTTER.top + this.height) * app.ratio);
-      canvas.style.cssText = `width:${GUTTER.left + this.width}px;height:${GUTTER.top + this.height}px`;
-    }
     this.endFlash();
     this.drawn = this.marked = ""; // resizing a canvas clears it
     this.updateCaption();
@@ -317,14 +291,10 @@ export class Pane {
 
   /** @param {ClientPoint} event @returns {Cell | null} */
   hit(event) {
-    const box = this.scroller.getBoundingClientRect();
-    const [px, py] = [
-      event.clientX - box.left + this.scroller.scrollLeft,
-      event.clientY - box.top + this.scroller.scrollTop,
-    ];
+    const { x, y } = this.pointUnder(event);
     for (const layer of this.layers) {
-      const row = this.rowAt(layer, py, true);
-      const column = this.columnAt(layer, px, row, true);
+      const row = this.rowAt(layer, y, true);
+      const column = this.columnAt(layer, x, row, true);
       if (row >= 0 && column >= 0) return { name: layer.name, row, column };
     }
     return null;
@@ -333,14 +303,10 @@ export class Pane {
   // The cell of a matrix that is nearest to the pointer.
   /** @param {Name} name @param {ClientPoint} event @returns {Cell} */
   nearest(name, event) {
-    const box = this.scroller.getBoundingClientRect();
+    const { x, y } = this.pointUnder(event);
     const layer = this.layer(name);
-    const row = this.rowAt(layer, event.clientY - box.top + this.scroller.scrollTop);
-    return {
-      name,
-      row,
-      column: this.columnAt(layer, event.clientX - box.left + this.scroller.scrollLeft, row),
-    };
+    const row = this.rowAt(layer, y);
+    return { name, row, column: this.columnAt(layer, x, row) };
   }
 
   // The cell at a point of the page, and how far into it the point is, from 0 to 1.
@@ -348,11 +314,11 @@ export class Pane {
   pointAt({ x: clientX, y: clientY }) {
     const cell = this.hit({ clientX, clientY }) ?? this.nearest(this.names[0], { clientX, clientY });
     const { x, y, width, height } = this.rect(cell.name, cell.row, cell.column);
-    const box = this.scroller.getBoundingClientRect();
+    const point = this.pointUnder({ clientX, clientY });
     return {
       cell,
-      right: clamp((clientX - box.left + this.scroller.scrollLeft - x) / width, 0, 1),
-      down: clamp((clientY - box.top + this.scroller.scrollTop - y) / height, 0, 1),
+      right: clamp((point.x - x) / width, 0, 1),
+      down: clamp((point.y - y) / height, 0, 1),
     };
   }
 

@@ -26,22 +26,6 @@ function eachVisible(pane, layer, call) {
   }
 }
 
-/** @param {Pane} pane @param {HTMLCanvasElement} canvas */
-function contextOf(pane, canvas, fresh = true) {
-  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
-  context.setTransform(pane.app.ratio, 0, 0, pane.app.ratio, 0, 0);
-  if (fresh) context.clearRect(0, 0, canvas.width, canvas.height);
-  return context;
-}
-
-/** @param {Pane} pane @param {CanvasRenderingContext2D} context */
-function clipToCells(pane, context) {
-  context.save();
-  context.beginPath();
-  context.rect(GUTTER.left, GUTTER.top, pane.width, pane.height);
-  context.clip();
-}
-
 // If only numbers changed, only their cells are drawn again.
 /** @param {Pane} pane */
 export function drawPane(pane) {
@@ -66,8 +50,8 @@ export function drawPane(pane) {
   [pane.drawn, pane.painted] = [drawn, matrices];
   app.drawOver();
   if (changes.every((cells) => cells?.length === 0)) return;
-  const context = contextOf(pane, pane.base, !kept);
-  clipToCells(pane, context);
+  const context = pane.contextOf(pane.base, !kept);
+  pane.clip(context);
   layers.forEach((layer, index) => drawLayer(pane, context, layer, changes[index]));
   if (!kept) drawProductNames(pane, context);
   context.restore();
@@ -285,8 +269,8 @@ export function drawMarks(pane) {
   const marked = JSON.stringify([marks, pane.at, app.look, pane.layers.map(({ digits }) => digits)]);
   if (marked === pane.marked) return;
   pane.marked = marked;
-  const context = contextOf(pane, pane.over);
-  clipToCells(pane, context);
+  const context = pane.contextOf(pane.over);
+  pane.clip(context);
   spotlight(pane, context, marks.lane);
   outlineLanes(pane, context, marks);
   context.translate(GUTTER.left - pane.at.x, GUTTER.top - pane.at.y);

@@ -184,8 +184,7 @@ export function openEditor(pane, text = null) {
 
 /** @param {Pane} pane */
 function stopTyping(pane) {
-  pane.input.classList.remove("editing");
-  pane.input.value = "";
+  pane.closeTextBox();
   pane.app.drawOver();
 }
 

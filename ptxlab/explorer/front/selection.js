@@ -96,9 +96,7 @@ export class Selection {
     const { app, mark } = this;
     const pane = mark && app.paneOf(mark.name);
     if (!pane) return;
-    const { x, y, width, height } = pane.rect(mark.name, mark.row, mark.column);
-    const [wide, high] = [Math.max(width + 1, 10), Math.max(height + 1, 10)];
-    pane.input.style.cssText = `left:${x - 1}px;top:${y - 1}px;width:${wide}px;height:${high}px`;
+    pane.placeTextBox(pane.rect(mark.name, mark.row, mark.column));
     if (focus) {
       pane.input.focus({ preventScroll: true });
       app.reveal([mark]);

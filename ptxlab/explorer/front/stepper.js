@@ -1,6 +1,7 @@
 // The dot product of the selected cell of D, summand by summand. Products and sums come from Python.
 
 import { make } from "./util.js";
+import { makePlayControls } from "./play_controls.js";
 
 const PACE = 250; // milliseconds per summand
 
@@ -17,31 +18,11 @@ export class Stepper {
       "aria-label": "the dot product, step by step",
       "data-testid": "stepper",
     });
-    this.button = make("button", "ptx-play", this.node);
-    this.slider = make("input", "ptx-slider", this.node, {
-      type: "range",
-      min: "0",
-      step: "1",
-      "aria-label": "summand",
-    });
+    const { button, slider } = makePlayControls(this.node, "summand", this);
+    this.button = button;
+    this.slider = slider;
     this.text = make("output", "ptx-stepper-text", this.node);
     this.operation = make("span", "ptx-stepper-step", this.node);
-    this.button.addEventListener("click", () => (this.timer ? this.pause() : this.play()));
-    this.slider.addEventListener("input", () => {
-      this.pause();
-      this.go(Number(this.slider.value));
-    });
-    this.slider.addEventListener("keydown", (event) => {
-      event.stopPropagation();
-      if (event.key === "Escape") {
-        this.pause();
-        this.go(0);
-      }
-      if (event.key === " " || event.key === "Enter") {
-        event.preventDefault();
-        this.button.click();
-      }
-    });
     this.updateButton();
   }
 

@@ -1,12 +1,12 @@
 // Tensor memory: 128 lanes by the columns that the instruction uses, of one CTA or of both, and what a
 // tcgen05.ld makes of it. It lies below the matrices of tcgen05, which point to each other.
 
-import { make, attribute, clamp, hasModifier, hex, isTouch, write } from "./util.js";
+import { make, attribute, clamp, hasModifier, hex, isTouch } from "./util.js";
 import { cellOfIndex, cellText, changedCells, editText, indexOfCell } from "./matrix.js";
-import { SCROLLBAR, viewHeight } from "./layout.js";
+import { viewHeight } from "./layout.js";
+import { SCROLLBAR, ScrollArea } from "./scroll_area.js";
 import { fadeOut } from "./flash.js";
-import { NOTCH } from "./zoom.js";
-import { rove, nextInBar } from "./rove.js";
+import { listenForWheel } from "./zoom.js";
 import {
   LANES,
   columnsOf,
@@ -18,10 +18,9 @@ import {
   wordNumber,
 } from "./tensor_map.js";
 import { CTA_GAP, TENSOR_HEAD, columnEdge, drawTensor, drawTensorMarks, wordsPlace } from "./tensor_draw.js";
-import { MoveControls } from "./move.js";
-import { tint } from "./memory_draw.js";
+import { TensorControls, ZOOMS } from "./tensor_controls.js";
 import { Thread } from "./thread.js";
-import { listenToWords } from "./words.js";
+import { listenToWords } from "./word_input.js";
 
 const TENSOR_SHARE = 0.3; // of the view, that the lanes may take
 const LEAST_LANES = 128; // pixels
@@ -30,31 +29,24 @@ const READABLE_HEX = 58; // the width of one in hexadecimal
 const LEAST_MOVE = 180; // pixels for the lanes of words that are moved
 const MOST_MOVED = 44; // width of such a word before any zoom
 const NARROW_SHARE = 0.5; // of a narrow view, where registers are below
-const ZOOMS = 6; // steps from all of it to words that can be read
 const MOST_RUNS_LIT = 128; // of neighbouring words that an edit changed
 const THREAD_PANEL = 356; // width of the registers beside it
 
-const TENSOR_COLOURS = /** @type {Choice<TensorColour>[]} */ ([
-  ["matrix", "operand"],
-  ["row", "row"],
-  ["column", "column"],
-  ["scale", "scale"],
-  ["thread", "thread"],
-  ["value", "value"],
-]);
-
-export class TensorView {
+export class TensorView extends ScrollArea {
   /** @param {App} app @param {HTMLElement} parent */
   constructor(app, parent) {
-    this.app = app;
+    super(app, {
+      head: TENSOR_HEAD,
+      frame: "ptx-memory-frame",
+      input: "ptx-memory-word",
+      attributes: { "data-testid": "tensor-word" },
+    });
     this.version = 0; // how often it opened, closed, or was zoomed
     this.closed = false;
     this.before = false; // whether C is shown, which is D before the instruction
     this.colour = /** @type {TensorColour} */ ("row");
     this.zoom = 0; // steps
     this.cell = { width: 0, height: 0 }; // of a word, in pixels
-    this.width = 0; // what is seen of the words
-    this.height = 0;
     this.at = { lane: 0, column: 0 }; // the word that keys move
     this.pointed = /** @type {{ lane: number, column: number } | null} */ (null); // a free word
     this.drawn = this.marked = ""; // what the canvases show
@@ -68,76 +60,11 @@ export class TensorView {
       "data-testid": "tensor",
     });
     this.node.hidden = true;
-    this.bar = make("div", "ptx-memory-bar", this.node, { role: "toolbar", "aria-label": "tensor memory" });
-    this.title = make("b", "", this.bar);
-    this.title.textContent = "Tensor memory";
-    this.moveControls = new MoveControls(app, this.bar);
-    const controls = make("span", "ptx-memory-controls", this.bar);
-    this.colours = this.select(controls, "Colour", "What the colours mean", (value) => {
-      this.colour = /** @type {TensorColour} */ (value);
-      this.draw();
-      this.showBar();
-    });
-    this.times = this.select(
-      controls,
-      "D",
-      "D after the instruction, or before it: then it is C",
-      (value) => {
-        this.before = value === "before";
-        this.draw();
-        this.thread.update();
-      },
-    );
-    for (const [value, text] of [
-      ["after", "after"],
-      ["before", "before (C)"],
-    ])
-      make("option", "", this.times, { value }).textContent = text;
-    const zoom = make("span", "ptx-tensor-zoom", controls, {
-      role: "group",
-      "aria-label": "zoom of tensor memory",
-    });
-    this.out = this.button(zoom, "−", "Smaller words", () => this.zoomBy(-1));
-    this.in = this.button(zoom, "+", "Larger words (Ctrl and the wheel)", () => this.zoomBy(1));
-    this.legend = make("span", "ptx-legend ptx-tensor-legend", this.bar, {
-      role: "group",
-      "aria-label": "colours",
-    });
-    this.summary = make("span", "ptx-memory-summary", this.bar, { role: "status" });
-    this.shut = this.button(this.bar, "×", "Close tensor memory (Alt+T)", () => this.toggle());
-    this.updateStops = rove(this.bar, "button, select", nextInBar);
+    this.controls = new TensorControls(this, this.node);
     const body = make("div", "ptx-tensor-body", this.node);
-    this.frame = make("div", "ptx-memory-frame", body);
-    this.base = make("canvas", "", this.frame, { "aria-hidden": "true" });
-    this.over = make("canvas", "", this.frame, { "aria-hidden": "true" });
-    this.scroller = make("div", "ptx-scroller", this.frame);
-    this.space = make("div", "ptx-space", this.scroller);
-    this.input = make("input", "ptx-memory-word", this.space, {
-      type: "text",
-      spellcheck: "false",
-      autocomplete: "off",
-      "data-testid": "tensor-word",
-    });
+    body.append(this.frame);
     this.thread = new Thread(this, body);
     this.listen();
-  }
-
-  /** @param {HTMLElement} parent @param {string} label @param {string} hint @param {(value: string) => void} choose */
-  select(parent, label, hint, choose) {
-    const holder = make("label", "ptx-choice", parent);
-    make("span", "", holder).textContent = label;
-    const node = make("select", "", holder, { title: hint, "aria-label": label });
-    node.addEventListener("change", () => choose(node.value));
-    return node;
-  }
-
-  /** @param {HTMLElement} parent @param {string} text @param {string} title @param {() => void} press */
-  button(parent, text, title, press) {
-    const name = title.replace(/ \(.*/, "").toLowerCase();
-    const node = make("button", "ptx-tool ptx-icon", parent, { type: "button", title, "aria-label": name });
-    node.textContent = text;
-    node.addEventListener("click", press);
-    return node;
   }
 
   // -- what is shown --
@@ -197,18 +124,13 @@ export class TensorView {
     this.node.hidden = !this.isOpen;
     if (!this.isOpen) return 0;
     const { app } = this;
-    this.showBar();
+    this.controls.update();
     const { move } = app.instruction;
     const beside = app.layoutWidth >= 900;
     const withThread = !move || Boolean(move.registers);
     this.node.classList.toggle("ptx-tensor-narrow", !beside);
-    const wide =
-      app.layoutWidth -
-      TENSOR_HEAD.left -
-      (beside && withThread ? THREAD_PANEL + 14 : 0) -
-      SCROLLBAR -
-      4 -
-      this.gaps;
+    const panel = beside && withThread ? THREAD_PANEL + 14 : 0;
+    const wide = app.layoutWidth - TENSOR_HEAD.left - panel - SCROLLBAR - 4 - this.gaps;
     const high = move
       ? this.roomForMove(beside || !withThread)
       : Math.max(LEAST_LANES, TENSOR_SHARE * viewHeight(app));
@@ -217,38 +139,29 @@ export class TensorView {
       width: Math.min(wide / columns, move ? MOST_MOVED : 30),
       height: Math.max(1, Math.floor((high / LANES) * 2) / 2),
     };
-    const part = this.zoom / ZOOMS;
-    const ease = (/** @type {number} */ from, /** @type {number} */ to) =>
-      from * (Math.max(from, to) / from) ** part;
-    this.cell = this.zoom
-      ? {
-          width: Math.round(ease(fit.width, move ? READABLE_HEX : READABLE.width) * 4) / 4,
-          height: Math.round(ease(fit.height, READABLE.height)),
-        }
-      : { width: Math.floor(fit.width * 64) / 64, height: fit.height };
-    const total = { width: columns * this.cell.width + this.gaps, height: LANES * this.cell.height };
-    this.width = Math.min(total.width, wide + this.gaps);
-    this.height = Math.min(total.height, LANES * fit.height);
-    const bars = { x: total.width > this.width + 1, y: total.height > this.height + 1 };
-    const outer = {
-      width: this.width + (bars.y ? SCROLLBAR : 0),
-      height: this.height + (bars.x ? SCROLLBAR : 0),
-    };
-    const { left, top } = TENSOR_HEAD;
-    this.frame.style.cssText = `width:${left + outer.width}px;height:${top + LANES * fit.height + SCROLLBAR}px`;
-    this.scroller.style.cssText =
-      `left:${left}px;top:${top}px;width:${outer.width}px;height:${outer.height}px` +
-      `;overflow:${bars.x ? "auto" : "hidden"} ${bars.y ? "auto" : "hidden"}`;
-    this.space.style.cssText = `width:${total.width}px;height:${total.height}px`;
-    for (const canvas of [this.base, this.over]) {
-      canvas.width = Math.round((left + this.width) * app.ratio);
-      canvas.height = Math.round((top + this.height) * app.ratio);
-      canvas.style.cssText = `width:${left + this.width}px;height:${top + this.height}px`;
-    }
+    this.cell = this.zoomedCell(fit, move ? READABLE_HEX : READABLE.width);
+    const view = { width: wide + this.gaps, height: LANES * fit.height };
+    this.resize(view, {
+      width: columns * this.cell.width + this.gaps,
+      height: LANES * this.cell.height,
+    });
+    this.frame.style.height = `${TENSOR_HEAD.top + view.height + SCROLLBAR}px`; // the same for every zoom
     this.drawn = this.marked = "";
-    this.thread.layout(top + this.height);
+    this.thread.layout(TENSOR_HEAD.top + this.height);
     this.placeInput();
     return this.node.offsetHeight + 14;
+  }
+
+  // From a word of which all fit to one that can be read.
+  /** @param {Size} fit @param {number} readable */
+  zoomedCell(fit, readable) {
+    if (!this.zoom) return { width: Math.floor(fit.width * 64) / 64, height: fit.height };
+    /** @param {number} from @param {number} to */
+    const ease = (from, to) => from * (Math.max(from, to) / from) ** (this.zoom / ZOOMS);
+    return {
+      width: Math.round(ease(fit.width, readable) * 4) / 4,
+      height: Math.round(ease(fit.height, READABLE.height)),
+    };
   }
 
   // Of all CTAs, or of both grids of words.
@@ -272,81 +185,6 @@ export class TensorView {
 
   get gaps() {
     return (this.tensor.ctas - 1) * CTA_GAP;
-  }
-
-  showBar() {
-    const { tensor, app } = this;
-    const { move } = app.instruction;
-    this.title.hidden = this.shut.hidden = Boolean(move);
-    const times = this.times.parentElement;
-    if (times) times.hidden = Boolean(move) && !app.matrices.C;
-    if (times?.firstChild) write(/** @type {Element} */ (times.firstChild), app.matrices.D?.label ?? "D");
-    const before = this.times.options[1];
-    if (before) write(before, move ? "before" : "before (C)");
-    this.moveControls.update();
-    const colours = move
-      ? this.moveColours(move)
-      : TENSOR_COLOURS.filter(([, value]) => value !== "scale" || tensor.places.SFA);
-    const key = colours.map(([text]) => text).join();
-    if (this.colours.dataset.key !== key) {
-      this.colours.dataset.key = key;
-      this.colours.replaceChildren();
-      for (const [text, value] of colours) make("option", "", this.colours, { value }).textContent = text;
-    }
-    this.colours.value = this.colour;
-    this.times.value = this.before ? "before" : "after";
-    write(this.summary, tensor.summary);
-    attribute(this.summary, "title", tensor.note);
-    this.out.disabled = this.zoom === 0;
-    this.in.disabled = this.zoom === ZOOMS;
-    this.showLegend();
-    this.updateStops();
-  }
-
-  // Words are coloured as what is in registers is, or what is read; values only where they are numbers.
-  /** @param {MoveInfo} move @returns {Choice<TensorColour>[]} */
-  moveColours({ by }) {
-    const [row, column] = this.app.matrices[by].axes ?? ["row", "column"];
-    const colours = /** @type {Choice<TensorColour>[]} */ ([
-      [row, "row"],
-      [column, "column"],
-    ]);
-    return this.app.matrices[by].kind === "bits" ? colours : [...colours, ["value", "value"]];
-  }
-
-  // The matrices by name, in their colours; what other colours mean the list says.
-  showLegend() {
-    this.legend.replaceChildren();
-    if (this.colour === "scale") this.showScaleLegend();
-    if (
-      this.app.instruction.move &&
-      !this.moveColours(this.app.instruction.move).some(([, each]) => each === this.colour)
-    )
-      this.colour = "row";
-    if (this.colour !== "operand") return;
-    Object.entries(this.tensor.places).forEach(([name, { text, source }], index) => {
-      const key = make("span", "ptx-key", this.legend, { title: `${text}; ${source}` });
-      [key.style.background, key.style.color] = this.operandColour(index);
-      key.textContent = name;
-    });
-  }
-
-  // The blocks of K that share a scale.
-  showScaleLegend() {
-    const { app } = this;
-    const { instruction } = app;
-    const long = instruction.k / instruction.scale_blocks;
-    make("span", "", this.legend).textContent = "k";
-    for (let block = 0; block < instruction.scale_blocks; block += 1) {
-      const key = make("span", "ptx-key", this.legend, { title: `block ${block} of K` });
-      [key.style.background, key.style.color] = app.colours[tint(block) + 1];
-      key.textContent = `${block * long}..${(block + 1) * long - 1}`;
-    }
-  }
-
-  /** @param {number} index @returns {Colour} */
-  operandColour(index) {
-    return this.app.colours[[2, 30, 26, 14, 18][index % 5]];
   }
 
   // -- zoom: around the word under the pointer, or else the chosen one --
@@ -454,9 +292,8 @@ export class TensorView {
 
   /** @param {ClientPoint} event */
   wordUnder(event) {
-    const area = this.scroller.getBoundingClientRect();
-    const x = event.clientX - area.left + this.scroller.scrollLeft;
-    const lane = Math.floor((event.clientY - area.top + this.scroller.scrollTop) / this.cell.height);
+    const { x, y } = this.pointUnder(event);
+    const lane = Math.floor(y / this.cell.height);
     if (lane < 0 || lane >= LANES) return null;
     for (let cta = 0; cta < this.tensor.ctas; cta += 1) {
       const column = Math.floor((x - columnEdge(this, cta, 0)) / this.cell.width);
@@ -479,8 +316,7 @@ export class TensorView {
     const elements = this.elements(word.lane, word.column);
     if (!elements.length) return null;
     const { x, width } = wordsPlace(this, word.lane, word.column);
-    const area = this.scroller.getBoundingClientRect();
-    const inside = clamp((event.clientX - area.left + this.scroller.scrollLeft - x) / width, 0, 0.999);
+    const inside = clamp((this.pointUnder(event).x - x) / width, 0, 0.999);
     const bit = Math.floor((1 - inside) * 32);
     const at = [...elements].reverse().find(({ low }) => low <= bit) ?? elements[0];
     return this.cellOf(at);
@@ -527,19 +363,7 @@ export class TensorView {
       this.press(event);
       this.point(event);
     });
-    let turned = 0;
-    scroller.addEventListener(
-      "wheel",
-      (event) => {
-        if (!event.ctrlKey) return;
-        event.preventDefault();
-        turned = Math.sign(turned) === Math.sign(event.deltaY) ? turned + event.deltaY : event.deltaY;
-        if (Math.abs(turned) < NOTCH) return;
-        turned = 0;
-        this.zoomBy(event.deltaY < 0 ? 1 : -1, event);
-      },
-      { passive: false },
-    );
+    listenForWheel(scroller, (event) => this.zoomBy(event.deltaY < 0 ? 1 : -1, event));
   }
 
   leave() {
@@ -576,27 +400,17 @@ export class TensorView {
   // Where a word is on the page.
   /** @param {number} lane @param {number} column @returns {Place} */
   rect(lane, column) {
-    const { x, y, width, height } = wordsPlace(this, lane, column);
-    const area = this.scroller.getBoundingClientRect();
-    const { scrollLeft, scrollTop } = this.scroller;
-    return { x: area.left + x - scrollLeft, y: area.top + y - scrollTop, width, height };
+    return this.onPage(wordsPlace(this, lane, column));
   }
 
   // -- words: keys and typing --
-
-  get editing() {
-    return this.input.classList.contains("editing");
-  }
 
   /** @param {number} lane @param {number} column */
   goTo(lane, column, focus = true) {
     const { tensor } = this;
     const row = clamp(lane, 0, tensor.ctas * LANES - 1);
     this.at = { lane: row, column: clamp(column, 0, columnsOf(tensor, Math.floor(row / LANES)) - 1) };
-    const { x, y, width, height } = wordsPlace(this, this.at.lane, this.at.column);
-    const { scrollTop, scrollLeft } = this.scroller;
-    this.scroller.scrollTop = clamp(scrollTop, y + height - this.height, y);
-    this.scroller.scrollLeft = clamp(scrollLeft, x + width - this.width, x);
+    this.scrollTo(wordsPlace(this, this.at.lane, this.at.column));
     this.placeInput();
     if (focus) this.input.focus({ preventScroll: true });
     this.app.drawOver();
@@ -608,16 +422,14 @@ export class TensorView {
     const { place, columns } = this.app.matrices[name];
     if (name === "C") this.before = true;
     if (name === "D") this.before = false;
-    this.showBar();
+    this.controls.update();
     this.draw();
     this.goTo(place?.lane[row * columns + column] ?? 0, column);
   }
 
   placeInput() {
     if (!this.isOpen || !this.cell.width) return;
-    const { x, y, width, height } = wordsPlace(this, this.at.lane, this.at.column);
-    const [wide, high] = [Math.max(10, width + 1), Math.max(10, height + 1)];
-    this.input.style.cssText = `left:${x - 1}px;top:${y - 1}px;width:${wide}px;height:${high}px`;
+    this.placeTextBox(wordsPlace(this, this.at.lane, this.at.column));
     attribute(this.input, "aria-label", this.wordFacts(this.at.lane, this.at.column).join(" · "));
   }
 
@@ -674,7 +486,7 @@ export class TensorView {
     if (!this.editing) return;
     const text = this.input.value.trim();
     const target = this.target();
-    this.stopTyping();
+    this.closeTextBox();
     if (text && target) this.write(text, target);
   }
 
@@ -683,14 +495,9 @@ export class TensorView {
     this.app.send({ type: "set_register", name, lane, register, text }, { node: this.input });
   }
 
-  stopTyping() {
-    this.input.classList.remove("editing");
-    this.input.value = "";
-  }
-
   /** @param {KeyboardEvent} event */
   keyWhileTyping(event) {
-    if (event.key === "Escape") this.stopTyping();
+    if (event.key === "Escape") this.closeTextBox();
     else if (event.key === "Enter") {
       this.commit();
       this.goTo(this.within(this.at.lane, event.shiftKey ? -1 : 1), this.at.column);

@@ -4,7 +4,7 @@ import { clamp } from "./util.js";
 import { cellText, indexOfCell } from "./matrix.js";
 import { LETTER } from "./label.js";
 import { valuePainter, warpColours } from "./colours.js";
-import { clipToScrolled, emptyContext, tint } from "./memory_draw.js";
+import { tint } from "./memory_draw.js";
 import { LANES, WARP, columnsOf, loadMap, slotOf, slotsOf } from "./tensor_map.js";
 import { linkedWords, movePainter } from "./move.js";
 
@@ -29,7 +29,10 @@ export function wordsPlace(view, lane, column, count = 1) {
   return { x, y: (lane % LANES) * height, width: columnEdge(view, cta, column + count) - x, height };
 }
 
-// The colour of a cell by what colours mean: a number among the colours of the lanes, or null for plain.
+/** @param {TensorView} view @param {number} index @returns {Colour} */
+export const operandColour = ({ app }, index) => app.colours[[2, 30, 26, 14, 18][index % 5]];
+
+// The colour of a cell, by what colours mean.
 /** @param {TensorView} view @param {TensorName} name @param {number} place @returns {(index: number) => Colour} */
 function wordPainter(view, name, place) {
   const { app, colour } = view;
@@ -38,7 +41,7 @@ function wordPainter(view, name, place) {
   const plain = /** @type {Colour} */ ([ink.plain, ink.text]);
   const { columns } = matrix;
   if (app.instruction.move && colour !== "value") return movePainter(view, name);
-  if (colour === "operand") return () => view.operandColour(place);
+  if (colour === "operand") return () => operandColour(view, place);
   if (colour === "row")
     return name === "SFB" ? () => plain : (index) => colours[Math.floor(index / columns) % 32];
   if (colour === "column")
@@ -156,8 +159,8 @@ function freePattern({ app }, context) {
 /** @param {TensorView} view */
 export function drawTensor(view) {
   const { base, tensor, cell } = view;
-  const context = emptyContext(view, base);
-  clipToScrolled(view, context, TENSOR_HEAD);
+  const context = view.contextOf(base);
+  view.clipAndScroll(context);
   const free = freePattern(view, context);
   context.imageSmoothingEnabled = false;
   wordPictures(view).forEach((picture, cta) => {
@@ -378,8 +381,8 @@ export function drawTensorMarks(view) {
   ]);
   if (key === view.marked) return;
   view.marked = key;
-  const context = emptyContext(view, over);
-  clipToScrolled(view, context, TENSOR_HEAD);
+  const context = view.contextOf(over);
+  view.clipAndScroll(context);
   if (load) drawLoad(view, context, load);
   if (app.instruction.move) drawMove(view, context);
   for (const cells of related) washCells(view, context, cells);

@@ -1,6 +1,16 @@
 // The registers of one thread after a tcgen05.ld: which load, which thread, and what each register holds.
 
-import { make, fillSelect, write, attribute, clamp, hex, isTouch, revealInList } from "./util.js";
+import {
+  make,
+  makeNumberInput,
+  fillSelect,
+  write,
+  attribute,
+  clamp,
+  hex,
+  isTouch,
+  revealInList,
+} from "./util.js";
 import { cellText, indexOfCell } from "./matrix.js";
 import { warpColours } from "./colours.js";
 import { rove, nextInBar } from "./rove.js";
@@ -37,14 +47,7 @@ export class Thread {
     this.shape = this.select(load, "shape of the load", "shape");
     this.count = this.select(load, "how often it is repeated", "count");
     this.lane = this.select(load, "first lane of each warp's 32", "lane");
-    const column = make("label", "ptx-choice", load);
-    make("span", "", column).textContent = "column";
-    this.column = make("input", "ptx-number", column, {
-      type: "number",
-      min: 0,
-      step: 1,
-      "aria-label": "first column",
-    });
+    this.column = makeNumberInput(load, "column", { min: 0, step: 1, "aria-label": "first column" });
     const pack = make("label", "ptx-choice", load, {
       title: ".pack::16b: the lower halves of two columns in one register",
     });

@@ -2,7 +2,7 @@
 // that computes D, and exports. Python sends what can be chosen (`toolbar`);
 // choices go back as messages, or as traits if they only change the display.
 
-import { make, copyText, write } from "./util.js";
+import { make, makeLabel, makeSelect, copyText, write } from "./util.js";
 import { STACKED } from "./layout.js";
 import { rove, nextInBar } from "./rove.js";
 
@@ -12,6 +12,10 @@ const EXPORTS = [
   ["link", "Copy link", "Copy a link: ptxlab.explore(link) opens what is on the screen"],
   ["page", "Save page", "Save an HTML page that needs no notebook"],
 ];
+
+/** @param {ToolbarData} toolbar @param {string} name */
+const modifierOf = ({ options }, name) =>
+  /** @type {ToolbarData["options"][0]} */ (options.find((each) => each.name === name));
 
 export class Toolbar {
   /** @param {App} app @param {HTMLElement} parent */
@@ -181,9 +185,7 @@ export class Toolbar {
    * @param {ChoiceList<T>} list
    */
   choice(parent, label, hint, { options, value, choose }) {
-    const box = make("label", "ptx-choice", parent);
-    make("span", "", box).textContent = label;
-    const node = make("select", "", box, { title: hint, "aria-label": label });
+    const node = makeSelect(parent, label, { title: hint });
     let drawn = "";
     node.addEventListener("change", () => choose(options(this.data)[node.selectedIndex][1]));
     this.updates.push((toolbar) => {
@@ -331,12 +333,10 @@ export class Toolbar {
 
   /** @param {HTMLElement} parent @param {string} name */
   option(parent, name) {
-    const optionOf = (/** @type {ToolbarData} */ { options }) =>
-      /** @type {ToolbarData["options"][0]} */ (options.find((each) => each.name === name));
-    const { label, hint } = optionOf(this.data);
+    const { label, hint } = modifierOf(this.data, name);
     const node = this.choice(parent, label, hint, {
-      options: (toolbar) => optionOf(toolbar).options,
-      value: (toolbar) => optionOf(toolbar).value,
+      options: (toolbar) => modifierOf(toolbar, name).options,
+      value: (toolbar) => modifierOf(toolbar, name).value,
       choose: (value) => this.app.send({ type: "set_option", name, value }),
     });
     node.dataset.option = name;
@@ -348,12 +348,8 @@ export class Toolbar {
   // A mask is typed: lanes, or runs of columns.
   /** @param {HTMLElement} parent @param {string} name */
   mask(parent, name) {
-    const optionOf = (/** @type {ToolbarData} */ { options }) =>
-      /** @type {ToolbarData["options"][0]} */ (options.find((each) => each.name === name));
-    const { label, hint } = optionOf(this.data);
-    const box = make("label", "ptx-choice", parent);
-    make("span", "", box).textContent = label;
-    const node = make("input", "ptx-mask", box, {
+    const { label, hint } = modifierOf(this.data, name);
+    const node = make("input", "ptx-mask", makeLabel(parent, label), {
       type: "text",
       spellcheck: "false",
       autocomplete: "off",
@@ -362,7 +358,7 @@ export class Toolbar {
       "data-option": name,
     });
     const show = () => {
-      node.value = optionOf(this.data).text;
+      node.value = modifierOf(this.data, name).text;
     };
     node.addEventListener("change", () => {
       const { value } = node;
@@ -376,7 +372,7 @@ export class Toolbar {
     });
     this.updates.push((toolbar) => {
       node.disabled = Boolean(toolbar.static);
-      if (document.activeElement !== node) node.value = optionOf(toolbar).text;
+      if (document.activeElement !== node) node.value = modifierOf(toolbar, name).text;
     });
   }
 

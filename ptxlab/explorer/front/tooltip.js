@@ -2,6 +2,7 @@
 
 import { make, write, clamp } from "./util.js";
 import { LETTER, cellLines } from "./label.js";
+import { resizeCanvas } from "./scroll_area.js";
 import { flashNodes } from "./flash.js";
 import { drawDifference } from "./pane_draw.js";
 
@@ -109,14 +110,9 @@ function drawLens(app, canvas, { name, row, column }) {
   const first = clamp(row - 2, 0, matrix.rows - down);
   const from = clamp(column - Math.floor(across / 2), 0, matrix.columns - across);
   const [wide, high] = [MARGIN.left + across * width, MARGIN.top + down * height];
-  const size = [Math.round(wide * app.ratio), Math.round(high * app.ratio)];
-  if (canvas.width !== size[0] || canvas.height !== size[1]) {
-    [canvas.width, canvas.height] = size;
-    canvas.style.cssText = `width:${wide}px;height:${high}px`;
-  }
+  resizeCanvas(canvas, wide, high, app.ratio);
   const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
   context.setTransform(app.ratio, 0, 0, app.ratio, 0, 0);
-  context.clearRect(0, 0, wide, high);
   context.textBaseline = "middle";
   const paint = app.painter(matrix);
   for (let r = first; r < first + down; r += 1) {

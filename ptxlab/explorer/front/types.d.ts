@@ -105,6 +105,14 @@ type Anchor = {
   down: number;
 };
 type Place = { x: number; y: number; width: number; height: number };
+type Size = { width: number; height: number };
+/** The room for headings, the classes of the frame and of the text box, and what else the text box has. */
+type ScrollAreaParts = {
+  head: { left: number; top: number };
+  frame: string;
+  input: string;
+  attributes: Record<string, string>;
+};
 
 // -- an instruction and its matrices: protocol.py --
 
@@ -445,6 +453,14 @@ type MemoryControl = { option: "by" | "major" | "pitch" | "swizzle"; label: stri
     }
   | { least: number; most: number; step: number; value: number }
 );
+/** A list of the memory view: of each choice its text, its value, and why it cannot be chosen. */
+type MemoryList = {
+  option: string;
+  label: string;
+  hint: string;
+  choices: [text: string, value: string | number, obstacle?: string][];
+  value: string | number;
+};
 /** A wavefront, registers that are then complete, or what reads or wrote them. */
 type MemoryStep = {
   kind: "wavefront" | "registers" | "mma";
@@ -487,6 +503,14 @@ interface MemoryMap {
   /** Of every byte: the lowest cell in it, or -1. */
   cellAt: Int32Array;
   supplier: Map<number, { lane: number; matrix: number }>;
+}
+
+/** What play controls steer: `timer` is 0 while it pauses. */
+interface Player {
+  timer: number;
+  play(): void;
+  pause(): void;
+  go(step: number): void;
 }
 
 // -- tensor memory: tensor_view.py --

@@ -15,6 +15,25 @@ export function make(tag, classes, parent, attributes = {}) {
   return node;
 }
 
+// A list, or an input, with its label before it.
+/** @param {HTMLElement} parent @param {string} label @param {Record<string, string | number>} attributes */
+export function makeSelect(parent, label, attributes) {
+  return make("select", "", makeLabel(parent, label), { "aria-label": label, ...attributes });
+}
+
+/** @param {HTMLElement} parent @param {string} label @param {Record<string, string | number>} attributes */
+export function makeNumberInput(parent, label, attributes) {
+  const box = makeLabel(parent, label);
+  return make("input", "ptx-number", box, { type: "number", "aria-label": label, ...attributes });
+}
+
+/** @param {HTMLElement} parent @param {string} text */
+export function makeLabel(parent, text) {
+  const label = make("label", "ptx-choice", parent);
+  if (text) make("span", "", label).textContent = text;
+  return label;
+}
+
 // The options of a list; one with an obstacle cannot be chosen, and its tip says why.
 /** @param {HTMLSelectElement} select @param {[value: string | number, obstacle: string][]} choices */
 export function fillSelect(select, choices, prefix = "") {

@@ -6,7 +6,7 @@ import { scrollers } from "./layout.js";
 
 const ZOOM_STEP = 25; // percent
 const PINCH_STEP = 5; // percent
-export const NOTCH = 40; // pixels that a wheel turns for one step; the fingers on a pad need several events
+const NOTCH = 40; // pixels that a wheel turns for one step; the fingers on a pad need several events
 export const AXES = /** @type {const} */ (["m", "n", "kx", "ky"]);
 const FROM_END = ["kx", "ky"]; // A is beside D, and B above it: what is smaller than its room is at the end of it
 
@@ -77,20 +77,12 @@ export function scrollToAnchor(app, anchors) {
 // to the browser, + and - alone to numbers.
 /** @param {App} app */
 export function listenForZoom(app) {
-  let turned = 0;
-  app.grid.addEventListener(
-    "wheel",
-    (event) => {
-      const pane = app.panes.find(({ node }) => node.contains(/** @type {Node} */ (event.target)));
-      if (!event.ctrlKey || !pane) return;
-      event.preventDefault();
-      turned = Math.sign(turned) === Math.sign(event.deltaY) ? turned + event.deltaY : event.deltaY;
-      if (Math.abs(turned) < NOTCH) return;
-      turned = 0;
-      app.zoomBy(event.deltaY < 0 ? ZOOM_STEP : -ZOOM_STEP, { x: event.clientX, y: event.clientY });
-    },
-    { passive: false },
-  );
+  /** @param {WheelEvent} event */
+  const isOnPane = ({ target }) => app.panes.some(({ node }) => node.contains(/** @type {Node} */ (target)));
+  /** @param {WheelEvent} event */
+  const zoom = ({ deltaY, clientX, clientY }) =>
+    app.zoomBy(deltaY < 0 ? ZOOM_STEP : -ZOOM_STEP, { x: clientX, y: clientY });
+  listenForWheel(app.grid, zoom, isOnPane);
   listenForPinch(app);
   app.root.addEventListener("keydown", (event) => {
     if (!event.altKey || event.ctrlKey || event.metaKey) return;
@@ -101,6 +93,28 @@ export function listenForZoom(app) {
     event.preventDefault();
     app.zoomBy(by ?? 100 - app.model.get("zoom"), app.pointer);
   });
+}
+
+// Calls back for every notch that the wheel turns with Ctrl.
+/**
+ * @param {HTMLElement} node
+ * @param {(event: WheelEvent) => void} zoom
+ * @param {(event: WheelEvent) => boolean} takes
+ */
+export function listenForWheel(node, zoom, takes = () => true) {
+  let turned = 0;
+  node.addEventListener(
+    "wheel",
+    (event) => {
+      if (!event.ctrlKey || !takes(event)) return;
+      event.preventDefault();
+      turned = Math.sign(turned) === Math.sign(event.deltaY) ? turned + event.deltaY : event.deltaY;
+      if (Math.abs(turned) < NOTCH) return;
+      turned = 0;
+      zoom(event);
+    },
+    { passive: false },
+  );
 }
 
 // Two fingers on a pane; one scrolls, which the browser does.
