@@ -34,6 +34,20 @@ import { Descriptor } from "./descriptor.js";
 
 /** @type {{ [name in Name]?: Name[] }} */
 const INSIDE = { A: ["SFA"], B: ["SFB"], stored: ["E"] }; // what is shown between the cells of a matrix
+// Traits that change what is drawn, besides the matrices.
+const REDRAWN = [
+  "instruction",
+  "lane_registers",
+  "lane",
+  "pinned",
+  "colour_by",
+  "label",
+  "show_c",
+  "zoom",
+  "problem",
+  "memory",
+  "load",
+];
 const WIDTHS = [600, 760, 1200]; // for styles: up to which of these the Explorer is wide
 
 export class App {
@@ -48,17 +62,17 @@ export class App {
     this.selection = new Selection(this);
     this.panes = /** @type {Pane[]} */ ([]);
     this.painters = /** @type {WeakMap<Matrix, Painter>} */ (new WeakMap());
-    this.measured = /** @type {WeakMap<Matrix, LabelSize>} */ (new WeakMap());
+    this.labelSizes = /** @type {WeakMap<Matrix, LabelSize>} */ (new WeakMap());
     this.ink = /** @type {Ink} */ ({});
     this.colours = /** @type {Colour[]} */ ([]);
     this.ratio = 1;
-    this.look = this.labelled = "";
+    this.look = this.shownLabel = "";
     this.widest = [1, 1, 1, 1];
     this.layoutWidth = 0; // the width that everything is laid out for
-    this.viewed = 0; // and the height
-    this.drawing = false;
-    this.pointing = 0; // the frame in which what is pointed at will be shown
-    this.pointed = ""; // and what is shown as such
+    this.layoutHeight = 0; // and the height
+    this.drawsSoon = false;
+    this.pointFrame = 0; // the frame in which what is pointed at will be shown
+    this.shownPoint = ""; // and what is shown as such
     this.paneKey = this.layoutKey = ""; // what the panes and the layout were made for
     this.dark = false;
     this.unfolded = false;
@@ -80,14 +94,7 @@ export class App {
     this.quiz = new Quiz(this, this.root);
     this.grid = make("div", "ptx-product", this.root);
     this.quadrant = make("div", "ptx-quadrant", null);
-    this.descriptor = new Descriptor(this, this.quadrant, {
-      bits: 32,
-      title: "Instruction descriptor",
-      called: "the descriptor",
-      info: () => this.instruction.descriptor,
-      setCode: (text, origin) => this.send({ type: "set_descriptor", text }, origin),
-      setField: (name, text, origin) => this.send({ type: "set_descriptor_field", name, text }, origin),
-    });
+    this.descriptor = new Descriptor(this, this.quadrant, this.descriptorSource());
     this.panel = new Panel(this, this.quadrant);
     this.motion = new Motion(this);
     this.status = make("div", "ptx-status", this.quadrant, {
@@ -102,18 +109,9 @@ export class App {
     this.problem = new Problem(this, this.root);
     this.sheet = new Sheet(this, this.root);
     this.tooltip = new Tooltip(this, this.root);
-    const place = (/** @type {string} */ className) => make("div", className, this.grid);
-    // Tab leads from the toolbar to A, B and D, then to lanes and registers
-    const [left, above, right, below, beside] = [
-      "ptx-left",
-      "ptx-above",
-      "ptx-right",
-      "ptx-below",
-      "ptx-c-place",
-    ].map(place);
-    this.grid.append(this.quadrant);
-    /** @type {Record<string, HTMLElement>} */
-    this.places = { SFB: above, B: above, SFA: left, A: left, D: right, stored: below, C: beside };
+    this.places = this.makePlaces();
+    this.grid.append(this.quadrant); // Tab leads from the toolbar to A, B and D, then to lanes and registers
+    // for those who drive the page: where cells, headings and words are
     Object.assign(this.root, {
       cellRect: this.cellRect.bind(this),
       headings: () => this.panes.map((pane) => pane.headings()),
@@ -122,16 +120,42 @@ export class App {
     listenForUndo(this);
     listenForZoom(this);
     this.forgetTaps = listenForTaps(this);
-    this.root.addEventListener("focusout", () => {
-      if (this.selection.telling) this.selection.tell();
-    });
-    this.observe();
+    this.root.addEventListener("focusout", () => this.selection.savePending());
+    this.observeModel();
+    this.observePage();
     this.refresh();
   }
 
-  observe() {
+  /** @returns {DescriptorSource} */
+  descriptorSource() {
+    return {
+      bits: 32,
+      title: "Instruction descriptor",
+      called: "the descriptor",
+      info: () => this.instruction.descriptor,
+      setCode: (text, origin) => this.send({ type: "set_descriptor", text }, origin),
+      setField: (name, text, origin) => this.send({ type: "set_descriptor_field", name, text }, origin),
+    };
+  }
+
+  // Where the panes are.
+  /** @returns {Record<string, HTMLElement>} */
+  makePlaces() {
+    /** @param {string} className */
+    const place = (className) => make("div", className, this.grid);
+    return {
+      A: place("ptx-left"),
+      B: place("ptx-above"),
+      D: place("ptx-right"),
+      stored: place("ptx-below"),
+      C: place("ptx-c-place"),
+    };
+  }
+
+  observeModel() {
+    const { model } = this;
     let pending = false;
-    const later = () => {
+    const refreshOnce = () => {
       if (pending) return;
       pending = true;
       queueMicrotask(() => {
@@ -139,49 +163,39 @@ export class App {
         this.refresh();
       });
     };
-    for (const name of [
-      "instruction",
-      "lane_registers",
-      "lane",
-      "pinned",
-      "colour_by",
-      "label",
-      "show_c",
-      "zoom",
-      "problem",
-      "memory",
-      "load",
-      ...MATRICES,
-    ])
-      this.model.on(`change:${name}`, later);
-    this.model.on("change:selected", () => {
+    for (const name of [...REDRAWN, ...MATRICES]) model.on(`change:${name}`, refreshOnce);
+    model.on("change:selected", () => {
       if (!pending) this.selection.followModel(); // refresh() does otherwise, when all it needs is there
     });
     for (const name of ["toolbar", "notice", "colour_by", "label", "show_c", "zoom"])
-      this.model.on(`change:${name}`, () => {
+      model.on(`change:${name}`, () => {
         const focused = this.focused();
         this.toolbar.update();
         if (focused) this.keepFocus();
       });
-    this.model.on("change:notice", () => this.layout()); // it takes a line above the matrices
-    this.model.on("change:refusal", () => this.drawOver());
-    this.model.on("change:quiz", () => this.quiz.follow());
-    this.model.on("change:picker_index", () => this.picker.update());
-    this.model.on("msg:custom", (message) => {
+    model.on("change:notice", () => this.layout()); // it takes a line above the matrices
+    model.on("change:refusal", () => this.drawOver());
+    model.on("change:quiz", () => this.quiz.follow());
+    model.on("change:picker_index", () => this.picker.update());
+    model.on("msg:custom", (message) => {
       if (message.searched) this.differences.setBusy(false);
       else this.toolbar.receiveExport(message);
     });
     for (const name of ["trace", "tracing"])
-      this.model.on(`change:${name}`, () => {
+      model.on(`change:${name}`, () => {
         this.tracePanel.update();
         this.stepper.update();
       });
+  }
+
+  // The size and the theme of the page.
+  observePage() {
     this.sizes = new ResizeObserver(() => {
       // also the first call: only now is the view in the page, with its styles
       if (!this.layoutWidth) this.refresh(); // or it was hidden, and the theme may have changed
       else if (
         Math.abs(this.root.clientWidth - this.layoutWidth) > 1 ||
-        Math.abs(viewHeight(this) - this.viewed) > 8
+        Math.abs(viewHeight(this) - this.layoutHeight) > 8
       )
         this.layout();
     });
@@ -194,8 +208,8 @@ export class App {
   }
 
   stop() {
-    if (this.selection.telling) this.selection.tell();
-    window.cancelAnimationFrame(this.pointing);
+    this.selection.savePending();
+    window.cancelAnimationFrame(this.pointFrame);
     this.stepper.pause();
     this.memory.player.pause();
     this.forgetTaps();
@@ -237,60 +251,15 @@ export class App {
     if (!this.root.isConnected) return;
     this.lane = this.model.get("lane");
     const before = { ...this.matrices };
-    for (const name of MATRICES)
-      Object.assign(this.matrices, {
-        [name]: readMatrix(this.model, instruction, name, this.matrices[name]),
-      });
-    // still on their way
-    if (MATRICES.some((name) => instruction.matrices[name] && !this.matrices[name])) return;
+    if (!this.readMatrices(instruction)) return; // some are still on their way
     this.selection.dropIfGone();
     readTheme(this);
-    const { move } = instruction;
-    this.root.classList.toggle("ptx-moves", Boolean(move));
-    this.grid.hidden = this.tracePanel.node.hidden = Boolean(move);
-    const home = move ? this.tensor.node : this.quadrant;
-    if (this.status.parentElement !== home) home.append(this.status);
-    const shown = /** @type {Name[]} */ ([
-      "B",
-      "A",
-      "D",
-      "stored",
-      ...(this.model.get("show_c") ? ["C"] : []),
-    ]).filter((name) => this.matrices[name] && !move);
-    const { m, n, k } = instruction;
-    const panes = `${instruction.mnemonic} ${m} ${n} ${k} ${this.matrices.A.note} ${shown}`;
-    const label = this.quiz.display("label");
-    if (panes !== this.paneKey || label !== this.labelled) this.widest = [1, 1, 1, 1];
-    if (panes !== this.paneKey) this.build(shown);
+    this.showPanesOrMemory();
     this.memory.follow();
     this.tensor.follow();
-    this.labelled = label;
     // cells grow for longer numbers, and never shrink again
     this.widest = this.letterCounts().map((letters, index) => Math.max(letters, this.widest[index]));
-    const sizes = [
-      panes,
-      this.shownLanes().length,
-      this.model.get("zoom"),
-      this.dark,
-      label,
-      this.widest,
-      this.memory.version,
-      this.tensor.version,
-      this.tensor.isOpen,
-      this.instruction.descriptor?.fields.length,
-    ].join(" ");
-    const isSameLayout = sizes === this.layoutKey && this.layoutWidth > 0;
-    if (isSameLayout) for (const pane of this.panes) pane.draw(); // before anything is written that needs a layout
-    this.header.show(this.instruction.mnemonic, this.instruction.shape);
-    this.toolbar.update();
-    this.descriptor.update();
-    this.panel.update();
-    this.tracePanel.update();
-    if (isSameLayout) for (const pane of this.panes) pane.updateCaption();
-    else this.layout();
-    this.memory.draw();
-    this.tensor.draw();
-    [this.paneKey, this.layoutKey] = [panes, sizes];
+    this.drawParts();
     afterPaint(() => flashChanges(this, before)); // D is on the screen first
     this.tooltip.change();
     this.problem.update();
@@ -303,13 +272,68 @@ export class App {
     this.header.nameBox.suggest();
   }
 
+  // Whether all are there that the instruction has.
+  /** @param {InstructionInfo} instruction */
+  readMatrices(instruction) {
+    for (const name of MATRICES)
+      Object.assign(this.matrices, {
+        [name]: readMatrix(this.model, instruction, name, this.matrices[name]),
+      });
+    return MATRICES.every((name) => !instruction.matrices[name] || this.matrices[name]);
+  }
+
+  // What is multiplied has a pane for every matrix; what is only moved is shown in tensor memory alone.
+  showPanesOrMemory() {
+    const { mnemonic, m, n, k, move } = this.instruction;
+    this.root.classList.toggle("ptx-moves", Boolean(move));
+    this.grid.hidden = this.tracePanel.node.hidden = Boolean(move);
+    const home = move ? this.tensor.node : this.quadrant;
+    if (this.status.parentElement !== home) home.append(this.status);
+    const names = /** @type {Name[]} */ (["B", "A", "D", "stored"]);
+    if (this.model.get("show_c")) names.push("C");
+    const shown = names.filter((name) => this.matrices[name] && !move);
+    const paneKey = `${mnemonic} ${m} ${n} ${k} ${this.matrices.A.note} ${shown}`;
+    const label = this.quiz.display("label");
+    if (paneKey !== this.paneKey || label !== this.shownLabel) this.widest = [1, 1, 1, 1];
+    if (paneKey !== this.paneKey) this.build(shown);
+    [this.paneKey, this.shownLabel] = [paneKey, label];
+  }
+
+  // Everything is laid out again only if something needs another size.
+  drawParts() {
+    const layoutKey = [
+      this.paneKey,
+      this.shownLanes().length,
+      this.model.get("zoom"),
+      this.dark,
+      this.shownLabel,
+      this.widest,
+      this.memory.version,
+      this.tensor.version,
+      this.tensor.isOpen,
+      this.instruction.descriptor?.fields.length,
+    ].join(" ");
+    const isSameLayout = layoutKey === this.layoutKey && this.layoutWidth > 0;
+    if (isSameLayout) for (const pane of this.panes) pane.draw(); // before anything is written that needs a layout
+    this.header.show(this.instruction.mnemonic, this.instruction.shape);
+    this.toolbar.update();
+    this.descriptor.update();
+    this.panel.update();
+    this.tracePanel.update();
+    if (isSameLayout) for (const pane of this.panes) pane.updateCaption();
+    else this.layout();
+    this.memory.draw();
+    this.tensor.draw();
+    this.layoutKey = layoutKey;
+  }
+
   /** @param {Name[]} shown */
   build(shown) {
     /** @type {Record<string, Axis[]>} */
     const axes = { A: ["kx", "m"], stored: ["kx", "m"], B: ["n", "ky"], D: ["n", "m"], C: ["n", "m"] };
     for (const place of Object.values(this.places)) place.replaceChildren();
     this.hovered = this.line = null; // they belonged to the old panes
-    this.pointed = "";
+    this.shownPoint = "";
     this.tooltip.hide();
     this.panes = shown.map(
       (name) => new Pane(this, this.places[name], [name, ...(INSIDE[name] ?? [])], axes[name]),
@@ -324,10 +348,10 @@ export class App {
   // Letters and lines of a matrix's labels, measured once for what is on the screen.
   /** @param {Matrix} matrix @returns {LabelSize} */
   labelSize(matrix) {
-    const cached = this.measured.get(matrix);
+    const cached = this.labelSizes.get(matrix);
     if (cached) return cached;
     const size = labelSize(this.matrices, matrix, this.quiz.display("label"));
-    this.measured.set(matrix, size);
+    this.labelSizes.set(matrix, size);
     return size;
   }
 
@@ -351,7 +375,7 @@ export class App {
     this.toolbar.fit();
     if (this.instruction.move) this.tensor.layout();
     else arrange(this);
-    this.viewed = viewHeight(this);
+    this.layoutHeight = viewHeight(this);
     for (const node of scrollers(this.root)) this.sizes?.observe(node);
     holdAnchors(this, anchors);
     for (const pane of this.panes) pane.move();
@@ -428,15 +452,15 @@ export class App {
   // Browsers send the events of a pointer right before they draw a frame, several where one cell is left for
   // another: what they come to is shown once, in that frame.
   point() {
-    this.pointing ||= requestAnimationFrame(() => {
-      this.pointing = 0;
+    this.pointFrame ||= requestAnimationFrame(() => {
+      this.pointFrame = 0;
       const pointed = JSON.stringify([this.hovered, this.line]);
-      if (pointed !== this.pointed) {
-        this.pointed = pointed;
+      if (pointed !== this.shownPoint) {
+        this.shownPoint = pointed;
         this.drawMarks(); // first: for a canvas that is given a font, browsers lay out what was written before
         this.updateStatus();
-        this.panel.light(this.quiz.open ? null : this.hovered);
-        this.tensor.thread.light();
+        this.panel.highlight(this.quiz.open ? null : this.hovered);
+        this.tensor.thread.highlight();
       }
       this.tooltip.draw();
     });
@@ -485,10 +509,10 @@ export class App {
 
   // Once per event, however often it is called; not in the next frame, because there is time to draw now.
   drawOver() {
-    if (this.drawing) return;
-    this.drawing = true;
+    if (this.drawsSoon) return;
+    this.drawsSoon = true;
     queueMicrotask(() => {
-      this.drawing = false;
+      this.drawsSoon = false;
       this.drawMarks();
       this.tooltip.draw();
     });
@@ -592,7 +616,7 @@ export class App {
     const focused = this.focused();
     this.problem.origin = origin ?? (focused && focused !== this.root ? { node: focused } : null);
     if (this.quiz.refuses(message)) return;
-    if (this.selection.telling) this.selection.tell();
+    this.selection.savePending();
     try {
       this.model.send(message);
     } catch {

@@ -37,7 +37,7 @@ export function readTheme(app) {
     app.ratio,
     ...Object.values(app.ink),
   ].join();
-  if (look !== app.look) [app.look, app.painters, app.measured] = [look, new WeakMap(), new WeakMap()];
+  if (look !== app.look) [app.look, app.painters, app.labelSizes] = [look, new WeakMap(), new WeakMap()];
 }
 
 // Whether the colours of a matrix say where its cells are.

@@ -66,14 +66,14 @@ export class Descriptor {
     });
     node.addEventListener("pointermove", (event) => {
       if (!isTouch(event)) this.app.tooltip.show(event, () => this.bitFacts(bit));
-      this.light(this.fieldAt(bit)?.name ?? "");
+      this.highlight(this.fieldAt(bit)?.name ?? "");
     });
     node.addEventListener("pointerleave", (event) => {
       if (!isTouch(event)) this.app.tooltip.hide();
-      this.light("");
+      this.highlight("");
     });
-    node.addEventListener("focus", () => this.light(this.fieldAt(bit)?.name ?? ""));
-    node.addEventListener("blur", () => this.light(""));
+    node.addEventListener("focus", () => this.highlight(this.fieldAt(bit)?.name ?? ""));
+    node.addEventListener("blur", () => this.highlight(""));
     return node;
   }
 
@@ -108,7 +108,7 @@ export class Descriptor {
 
   // A field and its bits, together.
   /** @param {string} name */
-  light(name) {
+  highlight(name) {
     for (const node of this.node.querySelectorAll("[data-field]"))
       node.classList.toggle("lit", name !== "" && /** @type {HTMLElement} */ (node).dataset.field === name);
   }
@@ -178,10 +178,10 @@ export class Descriptor {
     [text.style.background, text.style.color] = this.colour(place);
     make("span", "ptx-descriptor-range", node).textContent = bitRange(field.low, field.bits);
     node.title = field.meaning;
-    node.addEventListener("pointerenter", () => this.light(name));
-    node.addEventListener("pointerleave", () => this.light(""));
-    node.addEventListener("focusin", () => this.light(name));
-    node.addEventListener("focusout", () => this.light(""));
+    node.addEventListener("pointerenter", () => this.highlight(name));
+    node.addEventListener("pointerleave", () => this.highlight(""));
+    node.addEventListener("focusin", () => this.highlight(name));
+    node.addEventListener("focusout", () => this.highlight(""));
     if (field.typed) this.addTextBox(node, field);
     else this.addSelect(node, field);
   }

@@ -65,7 +65,7 @@ export class MemoryPlayer {
     this.update();
     const moved = this.movedCells();
     if (moved && this.current()?.kind === "wavefront") this.reveal(moved);
-    this.view.app.panel.light(this.view.app.hovered);
+    this.view.app.panel.highlight(this.view.app.hovered);
     this.view.app.updateStatus();
     this.view.app.drawOver();
     if (flies && moved) this.fly(moved);

@@ -95,7 +95,16 @@ export class Pane extends ScrollArea {
       here ? app.facts(here).join(" · ") : `${parts.map(({ label }) => label).join(" and ")}, cell`,
     );
     this.showUnknown();
-    const key = JSON.stringify([
+    const key = this.captionContent(parts);
+    if (key !== this.captionKey) this.drawCaption(parts);
+    this.captionKey = key;
+  }
+
+  // What the caption depends on.
+  /** @param {Matrix[]} parts */
+  captionContent(parts) {
+    const { app } = this;
+    return JSON.stringify([
       parts.map(({ label, type, rows, columns, differCount, chips }) => [
         label,
         type,
@@ -111,8 +120,11 @@ export class Pane extends ScrollArea {
       app.memory.sent.name,
       app.tensor.isOpen,
     ]);
-    if (key === this.captionKey) return;
-    this.captionKey = key;
+  }
+
+  /** @param {Matrix[]} parts */
+  drawCaption(parts) {
+    const { app } = this;
     const focused = /** @type {HTMLElement | null} */ (app.focused());
     const hadFocus = this.caption.contains(focused) && focused?.dataset.memory !== undefined;
     this.caption.replaceChildren();

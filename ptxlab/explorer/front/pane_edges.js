@@ -58,61 +58,68 @@ export function headings(pane) {
 /** @param {Pane} pane @param {CanvasRenderingContext2D} context */
 export function drawHeadings(pane, context) {
   const { app } = pane;
-  const matrix = app.matrices[pane.layers[0].name];
-  const { x: scrollLeft, y: scrollTop } = pane.at;
-  const { lane } = matrix;
-  const warps =
-    app.quiz.display("colour_by") === "warp" && app.instruction.lanes > 32 && lane && matrix.columns;
-  /** @param {number} row */
-  const warpOf = (row) => (lane ? Math.max(0, Math.floor(lane[row * matrix.columns] / 32) % 4) : 0);
   context.textBaseline = "middle";
-  const rows = step(pane.row, 10);
-  const named = /** @type {[number, string][]} */ ([]);
-  for (let row = 0; row < matrix.rows; row += 1) {
-    const y = pane.y(pane.layers[0], row) - scrollTop;
-    if (y < -1 || y > pane.height - 4) continue;
-    const middle = GUTTER.top + y + rowMiddle(pane.row);
-    if (warps) {
-      context.fillStyle = warpColours(app, warpOf(row))[0];
-      context.fillRect(GUTTER.left - 4, GUTTER.top + y, 3, pane.row);
-      if (row === 0 || warpOf(row) !== warpOf(row - 1)) named.push([row, `warp ${warpOf(row)}`]);
-    }
-    if (row % rows) continue;
-    context.font = `9px ${app.ink.mono}`;
-    context.textAlign = "right";
-    context.fillStyle = app.ink.faint;
-    context.fillText(String(row), GUTTER.left - 5, middle);
-  }
-  const factors = pane.layers.find((layer) => layer.name === "SFB");
-  for (let row = 0; factors && row < app.matrices.SFB.rows; row += 1) {
-    const y = pane.y(factors, row) - scrollTop;
-    if (y > -1 && y < pane.height - 4)
-      context.fillText(`sf${row}`, GUTTER.left - 5, GUTTER.top + y + factors.down.size / 2 + 0.5);
-  }
-  named.forEach(([row, text], index) => {
-    // along the rows of the warp
-    const end = index + 1 < named.length ? named[index + 1][0] : matrix.rows;
-    const [top, bottom] = [
-      Math.max(0, pane.y(pane.layers[0], row) - scrollTop),
-      Math.min(pane.height, pane.y(pane.layers[0], end) - scrollTop),
-    ];
-    if (bottom - top < 36) return;
-    context.save();
-    context.translate(5, GUTTER.top + (top + bottom) / 2);
-    context.rotate(-Math.PI / 2);
-    context.font = `600 9px ${app.ink.mono}`;
-    context.textAlign = "center";
-    context.fillStyle = app.ink.text;
-    context.fillText(text, 0, 0);
-    context.restore();
-  });
+  if (app.quiz.display("colour_by") === "warp" && app.instruction.lanes > 32) drawWarps(pane, context);
   context.font = `9px ${app.ink.mono}`;
-  context.textAlign = "center";
   context.fillStyle = app.ink.faint;
+  context.textAlign = "right";
+  for (const [layer, prefix, each] of rowNumbers(pane))
+    for (let row = 0; row < app.matrices[layer.name].rows; row += each) {
+      const y = pane.y(layer, row) - pane.at.y;
+      if (y < -1 || y > pane.height - 4) continue;
+      const middle = prefix ? layer.down.size / 2 + 0.5 : rowMiddle(pane.row);
+      context.fillText(`${prefix}${row}`, GUTTER.left - 5, GUTTER.top + y + middle);
+    }
+  context.textAlign = "center";
   for (const { text, middle } of headings(pane)) {
-    const x = middle - scrollLeft;
+    const x = middle - pane.at.x;
     if (x > 0 && x < pane.width) context.fillText(text, GUTTER.left + x, GUTTER.top - 6);
   }
+}
+
+// Of the matrix as many as there is room for; of scale factors of B every one.
+/** @param {Pane} pane @returns {[layer: Layer, prefix: string, each: number][]} */
+function rowNumbers({ layers, row }) {
+  const factors = layers.find((layer) => layer.name === "SFB");
+  return [
+    [layers[0], "", step(row, 10)],
+    ...(factors ? [/** @type {[Layer, string, number]} */ ([factors, "sf", 1])] : []),
+  ];
+}
+
+/** @param {Pane} pane @param {CanvasRenderingContext2D} context */
+function drawWarps(pane, context) {
+  const { app, layers } = pane;
+  const { lane, rows, columns } = app.matrices[layers[0].name];
+  if (!lane) return;
+  /** @param {number} row */
+  const warpOf = (row) => Math.max(0, Math.floor(lane[row * columns] / 32) % 4);
+  /** @param {number} row */
+  const top = (row) => pane.y(layers[0], row) - pane.at.y;
+  let first = 0; // of the rows of a warp
+  for (let row = 0; row < rows; row += 1) {
+    if (top(row) >= -1 && top(row) <= pane.height - 4) {
+      context.fillStyle = warpColours(app, warpOf(row))[0];
+      context.fillRect(GUTTER.left - 4, GUTTER.top + top(row), 3, pane.row);
+    }
+    if (row + 1 < rows && warpOf(row + 1) === warpOf(row)) continue;
+    const [from, to] = [Math.max(0, top(first)), Math.min(pane.height, top(row + 1))];
+    if (to - from >= 36) drawUpwards(context, app.ink, `warp ${warpOf(row)}`, GUTTER.top + (from + to) / 2);
+    first = row + 1;
+  }
+}
+
+// Along the rows, on the left of their numbers.
+/** @param {CanvasRenderingContext2D} context @param {Ink} ink @param {string} text @param {number} middle */
+function drawUpwards(context, ink, text, middle) {
+  context.save();
+  context.translate(5, middle);
+  context.rotate(-Math.PI / 2);
+  context.font = `600 9px ${ink.mono}`;
+  context.textAlign = "center";
+  context.fillStyle = ink.text;
+  context.fillText(text, 0, 0);
+  context.restore();
 }
 
 // The quad pair and lanes of each product, beside it.

@@ -89,7 +89,7 @@ export class Panel {
 
   // The bits of the cell under the pointer, in every lane that is shown.
   /** @param {Hovered | null} hovered */
-  light(hovered) {
+  highlight(hovered) {
     const cells = hovered?.name ? [bitsHolder(this.app.matrices, hovered)] : this.movedCells();
     const named = new Set(cells.map(({ name, row, column }) => `${name} ${row} ${column}`));
     const key = [...named].join();
@@ -136,7 +136,7 @@ export class Panel {
     this.built = key;
     for (const line of this.lines) line(byLane, lanes);
     this.lit = ""; // fields may hold other cells now
-    this.light(app.quiz.open ? null : app.hovered);
+    this.highlight(app.quiz.open ? null : app.hovered);
     app.quiz.markFields();
   }
 

@@ -304,7 +304,7 @@ export class Picker {
     this.lines.forEach((line, index) => this.drawLine(search, line, index, words));
     this.list.hidden = !lines.length;
     this.rest.textContent = this.restText(matches, lines, words);
-    this.light(this.active > 0);
+    this.highlight(this.active > 0);
   }
 
   /** @param {Item[]} matches @param {Match[]} lines @param {SearchWord[]} words */
@@ -363,7 +363,7 @@ export class Picker {
     node.addEventListener("pointermove", () => {
       if (this.active !== index) {
         this.active = index;
-        this.light(false);
+        this.highlight(false);
       }
     });
   }
@@ -383,7 +383,7 @@ export class Picker {
   }
 
   // Shows which match Enter chooses.
-  light(reveal = true) {
+  highlight(reveal = true) {
     [...this.list.children].forEach((node, index) =>
       node.setAttribute("aria-selected", String(index === this.active)),
     );
@@ -408,7 +408,7 @@ export class Picker {
     else if (event.key === "Enter") this.choose(this.active);
     else return;
     event.preventDefault();
-    if (this.opened) this.light();
+    if (this.opened) this.highlight();
   }
 
   // Anywhere in the picker. Text typed outside of the search box goes into it.

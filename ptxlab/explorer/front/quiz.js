@@ -191,7 +191,7 @@ export class Quiz {
       app.hover(null);
       app.refresh();
     }
-    if (verdict && !before) this.light(verdict);
+    if (verdict && !before) this.showAnswer(verdict);
     this.takeFocus(isNew);
     app.drawOver();
   }
@@ -246,7 +246,7 @@ export class Quiz {
 
   // The right place: its cell is selected, which chooses the lane and turns to the register.
   /** @param {QuizVerdict} verdict */
-  light({ cells }) {
+  showAnswer({ cells }) {
     const { app } = this;
     const [cell] = cells;
     if (!cell || !app.paneOf(cell.name)) return;

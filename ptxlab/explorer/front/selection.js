@@ -3,14 +3,14 @@
 import { clamp } from "./util.js";
 import { blockText, editText, holderOf, indexOfCell } from "./matrix.js";
 
-const TOLD_AFTER = 300; // milliseconds
+const SAVE_DELAY = 300; // milliseconds
 
 export class Selection {
   /** @param {App} app */
   constructor(app) {
     this.app = app;
     this.mark = /** @type {Mark | null} */ (null);
-    this.telling = 0; // the timer of what Python will hear of soon
+    this.saveTimer = 0; // runs until Python hears of the selection
   }
 
   // Selecting a cell chooses its lane, except when Enter or Tab moves on: the edited lane stays in view.
@@ -27,35 +27,39 @@ export class Selection {
     app.toolbar.follow(mark.name);
     if (follows && lane !== undefined && lane >= 0 && lane !== app.lane) {
       this.putIntoModel();
-      app.chooseLane(lane); // which tells Python of both
+      app.chooseLane(lane); // which saves both
     } else {
-      if (soon) this.tellSoon();
-      else this.tell();
+      if (soon) this.saveSoon();
+      else this.save();
       app.panel.drawRegisters();
     }
     this.show(focus);
   }
 
+  // If what is selected is not saved yet.
+  savePending() {
+    if (this.saveTimer) this.save();
+  }
+
   putIntoModel() {
-    window.clearTimeout(this.telling);
-    this.telling = 0;
+    window.clearTimeout(this.saveTimer);
+    this.saveTimer = 0;
     if (!this.mark) return;
     const { name, row, column } = this.mark;
     this.app.model.set("selected", { name, row, column });
   }
 
-  // Tells Python.
-  tell() {
+  save() {
     this.putIntoModel();
     this.app.model.save_changes();
   }
 
   // Python hears of the cell to which Enter or Tab moved on when the edit before it is on the screen: every
   // message has the kernel and the notebook send and handle several more. Whatever is sent next comes after it.
-  tellSoon() {
-    if (this.app.model.isAlone) return this.tell();
-    window.clearTimeout(this.telling);
-    this.telling = window.setTimeout(() => this.tell(), TOLD_AFTER);
+  saveSoon() {
+    if (this.app.model.isAlone) return this.save();
+    window.clearTimeout(this.saveTimer);
+    this.saveTimer = window.setTimeout(() => this.save(), SAVE_DELAY);
   }
 
   /** @param {Line} line */
@@ -69,7 +73,7 @@ export class Selection {
   // A cell that was selected elsewhere: from Python, or in another view.
   followModel() {
     const selected = this.app.model.get("selected");
-    if (this.telling) return; // what the model has is older
+    if (this.saveTimer) return; // what the model has is older
     if (!selected?.name || !this.app.matrices[selected.name]) return;
     const { name, row, column } = selected;
     if (this.mark?.name === name && this.mark.row === row && this.mark.column === column) return;

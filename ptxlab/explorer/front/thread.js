@@ -336,7 +336,7 @@ export class Thread {
   }
 
   // The register that holds what is pointed at.
-  light() {
+  highlight() {
     const { view } = this;
     const { app, load } = view;
     const { moved } = this;
