@@ -14,22 +14,22 @@ import { Toolbar } from "./toolbar.js";
 import { Picker } from "./picker.js";
 import { Pane } from "./pane.js";
 import { Header } from "./header.js";
-import { Sheet } from "./sheet.js";
+import { HelpSheet } from "./help_sheet.js";
 import { Tooltip } from "./tooltip.js";
 import { Stepper } from "./stepper.js";
 import { Panel } from "./panel.js";
 import { Problem } from "./problem.js";
 import { Selection } from "./selection.js";
 import { shownLanes } from "./lanes.js";
-import { TracePanel } from "./trace.js";
+import { TracePanel } from "./trace_panel.js";
 import { Differences } from "./differences.js";
 import { flashChanges } from "./flash.js";
 import { listenForTaps, listenForUndo } from "./app_input.js";
 import { AXES, anchorsOf, holdAnchors, listenForZoom, scrollToAnchor } from "./zoom.js";
 import { Quiz } from "./quiz.js";
 import { Motion } from "./motion.js";
-import { MemoryView } from "./memory.js";
-import { TensorView } from "./tensor.js";
+import { MemoryView } from "./memory_view.js";
+import { TensorView } from "./tensor_view.js";
 import { Descriptor } from "./descriptor.js";
 
 /** @type {{ [name in Name]?: Name[] }} */
@@ -107,7 +107,7 @@ export class App {
     this.stepper = new Stepper(this, this.root);
     this.tracePanel = new TracePanel(this, this.root);
     this.problem = new Problem(this, this.root);
-    this.sheet = new Sheet(this, this.root);
+    this.helpSheet = new HelpSheet(this, this.root);
     this.tooltip = new Tooltip(this, this.root);
     this.places = this.makePlaces();
     this.grid.append(this.quadrant); // Tab leads from the toolbar to A, B and D, then to lanes and registers

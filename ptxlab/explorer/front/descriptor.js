@@ -5,7 +5,7 @@
 import { make, fillSelect, write, attribute, bitRange, hasModifier, isTouch, plural } from "./util.js";
 import { TextBox } from "./text_box.js";
 import { flashNodes } from "./flash.js";
-import { rove, nextInBar, nextInPlane } from "./rove.js";
+import { roveTabindex, nextInBar, nextInPlane } from "./roving_tabindex.js";
 
 export class Descriptor {
   /** @param {App} app @param {HTMLElement} parent @param {DescriptorSource} source */
@@ -41,8 +41,8 @@ export class Descriptor {
       "aria-label": `fields of ${source.called}`,
     });
     this.bits = /** @type {HTMLElement[]} */ ([]);
-    this.updateBits = rove(this.strip, ".ptx-descriptor-bit", nextInBar);
-    this.updateStops = rove(this.fields, "select, input", nextInPlane);
+    this.updateBits = roveTabindex(this.strip, ".ptx-descriptor-bit", nextInBar);
+    this.updateStops = roveTabindex(this.fields, "select, input", nextInPlane);
   }
 
   get info() {

@@ -3,7 +3,7 @@
 import { make, copyText, write } from "./util.js";
 import { appendBreakable } from "./search.js";
 import { NameBox } from "./name_box.js";
-import { rove, nextInBar } from "./rove.js";
+import { roveTabindex, nextInBar } from "./roving_tabindex.js";
 
 export class Header {
   /** @param {App} app @param {HTMLElement} parent */
@@ -26,7 +26,7 @@ export class Header {
     this.fullScreen = this.makeFullScreenButton();
     this.help = this.makeHelpButton();
     this.nameBox = new NameBox(app, this.node);
-    this.updateStops = rove(this.node, "button:not(.ptx-name-box *)", nextInBar);
+    this.updateStops = roveTabindex(this.node, "button:not(.ptx-name-box *)", nextInBar);
     this.updateStops();
   }
 
@@ -38,7 +38,7 @@ export class Header {
       "aria-label": "keys, mouse and touch",
     });
     button.textContent = "?";
-    button.addEventListener("click", () => this.app.sheet.open());
+    button.addEventListener("click", () => this.app.helpSheet.open());
     return button;
   }
 

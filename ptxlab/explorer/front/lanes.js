@@ -2,7 +2,7 @@
 
 import { make, clamp, write, attribute, isTouch } from "./util.js";
 import { lineName } from "./describe.js";
-import { rove, nextInBar } from "./rove.js";
+import { roveTabindex, nextInBar } from "./roving_tabindex.js";
 
 const MAX_PINNED = 4; // lanes beside the chosen one
 const DASHES = [
@@ -46,7 +46,7 @@ export class Lanes {
     });
     this.pin.addEventListener("click", () => this.toggle(app.lane));
     this.warps = make("div", "ptx-warps", parent, { role: "group", "aria-label": "warp" });
-    this.updateWarps = rove(this.warps, "button", nextInBar);
+    this.updateWarps = roveTabindex(this.warps, "button", nextInBar);
     this.node = make("div", "ptx-lanes", parent, { role: "group", "aria-label": "lane" });
     this.node.addEventListener("keydown", (event) => this.press(event));
     this.node.addEventListener("keyup", (event) => {

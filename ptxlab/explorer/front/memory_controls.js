@@ -1,7 +1,7 @@
 // What can be chosen in the memory view: the instruction that moves the matrix, how it lies in memory, colours.
 
 import { make, makeNumberInput, makeSelect, write, attribute } from "./util.js";
-import { rove, nextInBar } from "./rove.js";
+import { roveTabindex, nextInBar } from "./roving_tabindex.js";
 
 const MEMORY_COLOURS = /** @type {Choice<MemoryColour>[]} */ ([
   ["lane", "lane"],
@@ -29,7 +29,7 @@ export class MemoryControls {
     });
     shut.textContent = "×";
     shut.addEventListener("click", () => view.toggle(view.data.name));
-    this.updateStops = rove(this.bar, "button, select", nextInBar);
+    this.updateStops = roveTabindex(this.bar, "button, select", nextInBar);
   }
 
   update() {

@@ -5,7 +5,7 @@ import { make, clamp, write, attribute, isTouch, plural } from "./util.js";
 import { bitsHolder, cellOfIndex, holderOf, indexOfCell } from "./matrix.js";
 import { Lanes } from "./lanes.js";
 import { drawRegister } from "./register.js";
-import { rove, nextInBar, nextInPlane } from "./rove.js";
+import { roveTabindex, nextInBar, nextInPlane } from "./roving_tabindex.js";
 
 const PAGE = 4; // registers shown at once of an operand that has more than eight
 
@@ -177,7 +177,7 @@ export class Panel {
       if (!blocks.length) continue;
       const place = make("div", "ptx-side", this.registers);
       this.drawHeads(place, columns, group === groups[0]);
-      rove(place, ".ptx-side-head button", nextInBar)();
+      roveTabindex(place, ".ptx-side-head button", nextInBar)();
       for (const block of blocks) this.drawBlock(place, block, registers[block.name], columns);
     }
   }
@@ -268,7 +268,7 @@ export class Panel {
         updates.forEach((update, index) => update(now[lanes[index]][name][register], lanes[index])),
       );
     }
-    rove(block, ".ptx-hex, .ptx-bit, .ptx-value, .ptx-page-button", nextInPlane)();
+    roveTabindex(block, ".ptx-hex, .ptx-bit, .ptx-value, .ptx-page-button", nextInPlane)();
   }
 
   /** @param {HTMLElement} head @param {Block} block */

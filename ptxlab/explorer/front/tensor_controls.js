@@ -3,7 +3,7 @@
 import { make, makeSelect, attribute, write } from "./util.js";
 import { tint } from "./memory_draw.js";
 import { MoveControls } from "./move.js";
-import { rove, nextInBar } from "./rove.js";
+import { roveTabindex, nextInBar } from "./roving_tabindex.js";
 import { operandColour } from "./tensor_draw.js";
 
 export const ZOOMS = 6; // steps from all of it to words that can be read
@@ -40,7 +40,7 @@ export class TensorControls {
     });
     this.summary = make("span", "ptx-memory-summary", this.bar, { role: "status" });
     this.close = this.button(this.bar, "×", "Close tensor memory (Alt+T)", () => view.toggle());
-    this.updateStops = rove(this.bar, "button, select", nextInBar);
+    this.updateStops = roveTabindex(this.bar, "button, select", nextInBar);
   }
 
   /** @param {HTMLElement} parent */

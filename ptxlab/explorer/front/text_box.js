@@ -1,7 +1,7 @@
 // A text box that sends its text on Enter or when it loses the focus, and shows what Python has.
 
 import { make, attribute } from "./util.js";
-import { isEditingText } from "./rove.js";
+import { isEditingText } from "./roving_tabindex.js";
 
 // The text goes to the target it was typed for (a lane, a cell), even if the box shows another one by then. A
 // refused text stays, marked, until it is changed or Escape discards it.

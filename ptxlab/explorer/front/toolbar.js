@@ -4,7 +4,7 @@
 
 import { make, makeLabel, makeSelect, copyText, write } from "./util.js";
 import { STACKED } from "./layout.js";
-import { rove, nextInBar } from "./rove.js";
+import { roveTabindex, nextInBar } from "./roving_tabindex.js";
 
 /** @type {[format: "code" | "link" | "page", text: string, hint: string][]} */
 const EXPORTS = [
@@ -29,7 +29,7 @@ export class Toolbar {
     this.node = make("div", "ptx-toolbar", parent, { role: "toolbar", "aria-label": "Explorer toolbar" });
     this.groups = /** @type {HTMLElement[]} */ ([]); // in the order in which they keep their place
     this.more = this.makeMore();
-    this.updateStops = rove(this.node, "button, select", nextInBar);
+    this.updateStops = roveTabindex(this.node, "button, select", nextInBar);
     this.notice = make("div", "ptx-notice", parent, { role: "status", "data-testid": "notice" });
   }
 

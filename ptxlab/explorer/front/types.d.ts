@@ -3,10 +3,10 @@
 
 type App = import("./app.js").App;
 type Header = import("./header.js").Header;
-type MemoryView = import("./memory.js").MemoryView;
+type MemoryView = import("./memory_view.js").MemoryView;
 type Pane = import("./pane.js").Pane;
 type Picker = import("./picker.js").Picker;
-type TensorView = import("./tensor.js").TensorView;
+type TensorView = import("./tensor_view.js").TensorView;
 
 // -- the model --
 

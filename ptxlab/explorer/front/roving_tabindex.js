@@ -23,7 +23,7 @@ export function isEditingText(node) {
  * @param {string} selector
  * @param {(items: HTMLElement[], at: HTMLElement, key: string) => HTMLElement | undefined} next
  */
-export function rove(group, selector, next) {
+export function roveTabindex(group, selector, next) {
   let stop = /** @type {HTMLElement | null} */ (null);
   const usable = () => /** @type {HTMLElement[]} */ ([...group.querySelectorAll(selector)]).filter(isUsable);
   /** @param {HTMLElement} node */

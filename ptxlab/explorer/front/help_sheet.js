@@ -99,7 +99,7 @@ const SECTIONS = [
   ],
 ];
 
-export class Sheet {
+export class HelpSheet {
   /** @param {App} app @param {HTMLElement} parent */
   constructor(app, parent) {
     this.app = app;

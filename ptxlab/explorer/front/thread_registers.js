@@ -13,13 +13,13 @@ import {
 } from "./util.js";
 import { cellText, indexOfCell } from "./matrix.js";
 import { warpColours } from "./colours.js";
-import { rove, nextInBar } from "./rove.js";
+import { roveTabindex, nextInBar } from "./roving_tabindex.js";
 import { LANES, loadMap } from "./tensor_map.js";
 import { columnName, linkedWords, nameOf } from "./move.js";
 
 const ONE_LOAD = "A saved page has the loads that it was saved with; a notebook has all of them";
 
-export class Thread {
+export class ThreadRegisters {
   /** @param {TensorView} view @param {HTMLElement} parent */
   constructor(view, parent) {
     this.view = view;
@@ -40,7 +40,7 @@ export class Thread {
     });
     this.place = make("span", "", head);
     this.warps = make("span", "ptx-thread-warps", head, { role: "group", "aria-label": "warp" });
-    this.updateWarps = rove(this.warps, "button", nextInBar);
+    this.updateWarps = roveTabindex(this.warps, "button", nextInBar);
     this.mnemonic = make("code", "ptx-thread-mnemonic", this.node);
     const load = make("div", "ptx-thread-load", this.node);
     this.load = load;

@@ -19,7 +19,7 @@ import {
 } from "./tensor_map.js";
 import { CTA_GAP, TENSOR_HEAD, columnEdge, drawTensor, drawTensorMarks, wordsPlace } from "./tensor_draw.js";
 import { TensorControls, ZOOMS } from "./tensor_controls.js";
-import { Thread } from "./thread.js";
+import { ThreadRegisters } from "./thread_registers.js";
 import { listenToWords } from "./word_input.js";
 
 const TENSOR_SHARE = 0.3; // of the view, that the lanes may take
@@ -63,7 +63,7 @@ export class TensorView extends ScrollArea {
     this.controls = new TensorControls(this, this.node);
     const body = make("div", "ptx-tensor-body", this.node);
     body.append(this.frame);
-    this.thread = new Thread(this, body);
+    this.thread = new ThreadRegisters(this, body);
     this.listen();
   }
 
