@@ -1,124 +1,199 @@
 // A simulated kernel with a slider through time. Python sends what a step shows; the page asks for steps.
 
+/**
+ * @typedef {{ name: string, role: "read" | "written", values: string[] }} LaneRegister
+ * @typedef {{ number: number, line: number, ptxLine: number, text: string, lanes: number,
+ *   registers: LaneRegister[], hidden: number, notes: string[] }} ShownStep
+ * @typedef {{ page: string, title: string, count: number, step: number, lines: number[], shown: ShownStep,
+ *   words: DataView, states: DataView }} PlayerTraits
+ * @typedef {{ get<K extends keyof PlayerTraits>(name: K): PlayerTraits[K],
+ *   set(name: "step", value: number): void, save_changes(): void,
+ *   on(event: string, call: () => void): void, off(event: string, call: () => void): void }} PlayerModel
+ */
+
 const ROW_WORDS = 32;
 const CELL = { width: 15, height: 11 };
+const EMPTY = 0; // a word of shared memory that nothing has written
 
-/** @param {string} tag @param {string} name @param {string} [text] */
-function make(tag, name, text = "") {
+// The colours of words, by their state, and what those mean.
+const STATES = [
+  ["--rule", ""],
+  ["--heat", "written before"],
+  ["--changed", "changed before the next step"],
+  ["--read", "read by this warp now"],
+  ["--hazard-edge", "written by this warp now"],
+];
+
+/**
+ * @template {keyof HTMLElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {string} className
+ * @param {string} [text]
+ * @returns {HTMLElementTagNameMap[Tag]}
+ */
+function make(tag, className, text = "") {
   const element = document.createElement(tag);
-  element.className = name;
+  element.className = className;
   element.textContent = text;
   return element;
 }
 
-/** @param {any} model @param {string} name */
-function bytes(model, name) {
-  const view = model.get(name);
-  return new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
-}
+/** @param {DataView} view */
+const bytesOf = ({ buffer, byteOffset, byteLength }) => new Uint8Array(buffer, byteOffset, byteLength);
 
-/** @param {{model: any, el: HTMLElement}} context */
-function render({ model, el }) {
-  const root = make("div", "ptx-player");
-  const bar = make("div", "bar-of-time");
-  const back = make("button", "turn", "◀");
-  const forward = make("button", "turn", "▶");
-  const next = make("button", "turn", "next line");
-  back.title = "one step back (left arrow)";
-  forward.title = "one step on (right arrow)";
-  next.title = "to the next source line";
-  const slider = /** @type {HTMLInputElement} */ (document.createElement("input"));
-  slider.type = "range";
-  slider.min = "0";
-  slider.setAttribute("aria-label", "step");
-  const place = make("span", "place");
-  bar.append(make("b", "", model.get("title")), back, slider, forward, next, place);
-  const instruction = make("div", "instruction");
-  const notes = make("div", "notes");
-  const registers = make("div", "registers");
-  const memory = make("div", "memory");
-  const canvas = document.createElement("canvas");
-  const head = make("div", "memory-head");
-  const box = make("div", "memory-box");
-  box.append(canvas);
-  memory.append(head, box);
-  for (const [region, name] of /** @type {[HTMLElement, string][]} */ ([
-    [registers, "registers"],
-    [box, "shared memory"],
-  ])) {
-    region.tabIndex = 0;
-    region.setAttribute("role", "group");
-    region.setAttribute("aria-label", name);
+class KernelPlayer {
+  /** @param {PlayerModel} model @param {HTMLElement} el */
+  constructor(model, el) {
+    this.model = model;
+    this.profile = make("div", "profile");
+    this.profile.innerHTML = model.get("page"); // oxlint-disable-line no-restricted-properties -- Python escaped it
+    this.panel = make("section", "panel");
+    this.slider = make("input", "");
+    this.place = make("span", "place");
+    this.instruction = make("div", "instruction");
+    this.notes = make("div", "notes");
+    this.registers = makeRegion("registers", "registers");
+    this.memory = make("div", "memory");
+    this.memoryHead = make("div", "memory-head");
+    this.canvas = make("canvas", "");
+    const memoryBox = makeRegion("memory-box", "shared memory");
+    memoryBox.append(this.canvas);
+    this.memory.append(this.memoryHead, memoryBox);
+    this.panel.append(this.makeBar(), this.instruction, this.notes, this.registers, this.memory);
+    const root = make("div", "ptx-player");
+    root.append(this.profile, this.panel);
+    this.profile.querySelector(".ptx-profile footer")?.before(this.panel);
+    el.append(root);
+    this.canvas.addEventListener("pointermove", (event) => this.point(event));
+    this.show = this.show.bind(this);
+    model.on("change:shown", this.show);
+    this.show();
+    requestAnimationFrame(this.show); // colours and places are known once the page has it
+    this.theme = new MutationObserver(() => this.showMemory());
+    this.theme.observe(document.body, {
+      attributes: true,
+      attributeFilter: ["data-jp-theme-light", "class"],
+    });
   }
-  const profile = make("div", "profile");
-  profile.innerHTML = model.get("page");
-  const panel = make("section", "panel");
-  panel.append(bar, instruction, notes, registers, memory);
-  root.append(profile, panel);
-  profile.querySelector(".ptx-profile footer")?.before(panel);
-  el.append(root);
+
+  stop() {
+    this.model.off("change:shown", this.show);
+    this.theme.disconnect();
+  }
+
+  makeBar() {
+    const { model, slider } = this;
+    slider.type = "range";
+    slider.min = "0";
+    slider.setAttribute("aria-label", "step");
+    slider.addEventListener("input", () => this.go(Number(slider.value)));
+    const back = makeButton("◀", "one step back", () => this.go(model.get("step") - 1));
+    const forward = makeButton("▶", "one step forward", () => this.go(model.get("step") + 1));
+    const next = makeButton("next line", "next line of the source", () => this.goToNextLine());
+    const bar = make("div", "bar-of-time");
+    bar.append(make("b", "", model.get("title")), back, slider, forward, next, this.place);
+    return bar;
+  }
 
   /** @param {number} number */
-  function go(number) {
-    const step = Math.min(Math.max(number, 0), model.get("count") - 1);
-    slider.value = String(step);
-    model.set("step", step);
-    model.save_changes();
+  go(number) {
+    const step = Math.min(Math.max(number, 0), this.model.get("count") - 1);
+    this.slider.value = String(step);
+    this.model.set("step", step);
+    this.model.save_changes();
   }
 
-  function showLine() {
-    const shown = model.get("shown");
-    for (const row of profile.querySelectorAll(".row.now")) row.classList.remove("now");
-    const row = /** @type {HTMLElement | null} */ (profile.querySelector(`.row[data-line="${shown.line}"]`));
+  goToNextLine() {
+    const lines = this.model.get("lines");
+    let step = this.model.get("step");
+    const line = lines[step];
+    while (step < lines.length - 1 && (lines[step] === line || lines[step] === 0)) step += 1;
+    this.go(step);
+  }
+
+  show() {
+    const shown = this.model.get("shown");
+    const count = this.model.get("count");
+    this.slider.max = String(count - 1);
+    this.slider.value = String(shown.number);
+    this.place.textContent = `step ${shown.number + 1} of ${count}`;
+    const line = shown.line === 0 ? "" : `line ${shown.line}, `;
+    this.instruction.replaceChildren(
+      make("span", "where", `${line}PTX ${shown.ptxLine}`),
+      make("code", "", shown.text),
+    );
+    this.notes.replaceChildren(...shown.notes.map((note) => make("div", "", note)));
+    this.showLine(shown.line);
+    this.showRegisters(shown);
+    this.showMemory();
+  }
+
+  // Marks the line of the source, and scrolls to it if it is not in view.
+  /** @param {number} line */
+  showLine(line) {
+    for (const row of this.profile.querySelectorAll(".row.now")) row.classList.remove("now");
+    const row = /** @type {HTMLElement | null} */ (this.profile.querySelector(`.row[data-line="${line}"]`));
     if (row === null) return;
     row.classList.add("now");
     const code = /** @type {HTMLElement} */ (row.closest(".code"));
     const top = row.offsetTop - code.offsetTop;
-    if (top < code.scrollTop + 30 || top > code.scrollTop + code.clientHeight - 40) {
+    if (top < code.scrollTop + 30 || top > code.scrollTop + code.clientHeight - 40)
       code.scrollTop = top - code.clientHeight / 2;
-    }
   }
 
-  function showRegisters() {
-    const shown = model.get("shown");
+  /** @param {ShownStep} shown */
+  showRegisters({ registers, lanes, hidden }) {
     const table = make("div", "lanes");
-    const names = make("div", "lane-row lane-head");
-    names.append(make("i", "", "lane"));
-    for (let lane = 0; lane < 32; lane++) {
-      const cell = make("i", "lane-name", String(lane));
+    const head = make("div", "lane-row lane-head");
+    head.append(make("i", "", "lane"));
+    for (let lane = 0; lane < 32; lane += 1) {
+      const cell = make("i", "", String(lane));
       cell.style.background = `var(--lane${lane})`;
-      names.append(cell);
+      head.append(cell);
     }
-    table.append(names);
-    for (const register of shown.registers) {
-      const row = make("div", `lane-row ${register.role}`);
-      const name = make("i", "register", `${register.role === "written" ? "→ " : ""}${register.name}`);
-      name.title = register.role;
-      row.append(name);
-      register.values.forEach((/** @type {string} */ value, /** @type {number} */ lane) => {
-        const cell = make("i", "value", value);
-        if (((shown.lanes >>> lane) & 1) === 0) cell.classList.add("absent");
-        row.append(cell);
+    table.append(head);
+    for (const { name, role, values } of registers) {
+      const row = make("div", `lane-row ${role}`);
+      const label = make("i", "", `${role === "written" ? "→ " : ""}${name}`);
+      label.title = role;
+      row.append(label);
+      values.forEach((value, lane) => {
+        const isActive = ((lanes >>> lane) & 1) === 1;
+        row.append(make("i", isActive ? "value" : "value absent", value));
       });
       table.append(row);
     }
-    registers.replaceChildren(table);
-    if (shown.hidden > 0) registers.append(make("div", "notes", `${shown.hidden} more registers`));
+    this.registers.replaceChildren(table);
+    if (hidden > 0) this.registers.append(make("div", "notes", `${hidden} more registers`));
   }
 
-  function showMemory() {
-    const states = bytes(model, "states");
-    memory.hidden = states.length === 0;
-    if (memory.hidden) return;
-    let last = states.length - 1;
-    while (last > 0 && states[last] === 0) last--;
-    const rows = Math.max(
-      4,
-      Math.min(Math.ceil(states.length / ROW_WORDS), Math.ceil((last + 1) / ROW_WORDS)),
+  showMemory() {
+    const states = bytesOf(this.model.get("states"));
+    this.memory.hidden = states.length === 0;
+    if (this.memory.hidden) return;
+    this.drawMemory(states);
+    this.memoryHead.replaceChildren(
+      make("b", "", "shared memory"),
+      make("span", "", "32 banks across, a row is 128 bytes"),
     );
-    const style = getComputedStyle(panel);
-    const colour = (/** @type {string} */ name) => style.getPropertyValue(name);
-    const fills = ["--rule", "--heat", "--changed", "--read", "--hazard-edge"].map(colour);
+    for (const [colour, meaning] of STATES.slice(1)) {
+      const key = make("span", "", meaning);
+      const mark = make("i", "mark");
+      mark.style.background = `var(${colour})`;
+      key.prepend(mark);
+      this.memoryHead.append(key);
+    }
+    this.memoryHead.append(make("span", "under"));
+  }
+
+  // A rectangle for every word that was written, a dot for the others; rows at the end without any are left out.
+  /** @param {Uint8Array} states */
+  drawMemory(states) {
+    const { canvas } = this;
+    const used = states.findLastIndex((state) => state !== EMPTY) + 1;
+    const rows = Math.max(4, Math.ceil(Math.max(used, 1) / ROW_WORDS));
+    const style = getComputedStyle(this.panel);
+    const fills = STATES.map(([colour]) => style.getPropertyValue(colour));
     const scale = window.devicePixelRatio || 1;
     canvas.width = ROW_WORDS * CELL.width * scale;
     canvas.height = rows * CELL.height * scale;
@@ -127,74 +202,55 @@ function render({ model, el }) {
     const context = canvas.getContext("2d");
     if (context === null) return;
     context.scale(scale, scale);
-    for (let word = 0; word < rows * ROW_WORDS && word < states.length; word++) {
+    states.subarray(0, rows * ROW_WORDS).forEach((state, word) => {
       const x = (word % ROW_WORDS) * CELL.width;
       const y = Math.floor(word / ROW_WORDS) * CELL.height;
-      context.fillStyle = fills[states[word]];
-      if (states[word] === 0) context.fillRect(x + 5, y + 4, CELL.width - 10, CELL.height - 8);
+      context.fillStyle = fills[state];
+      if (state === EMPTY) context.fillRect(x + 5, y + 4, CELL.width - 10, CELL.height - 8);
       else context.fillRect(x, y, CELL.width - 1, CELL.height - 1);
-    }
-    head.replaceChildren(
-      make("b", "", "shared memory"),
-      make("span", "", "32 banks across, a row is 128 bytes"),
-    );
-    [
-      ["--heat", "written before"],
-      ["--changed", "changed before the next step"],
-      ["--read", "read by this warp now"],
-      ["--hazard-edge", "written by this warp now"],
-    ].forEach(([name, text]) => {
-      const key = make("span", "key", text);
-      const mark = make("i", "mark");
-      mark.style.background = `var(${name})`;
-      key.prepend(mark);
-      head.append(key);
     });
-    head.append(make("span", "under", ""));
   }
 
-  canvas.addEventListener("pointermove", (event) => {
+  // The word under the pointer.
+  /** @param {MouseEvent} event */
+  point(event) {
     const word = Math.floor(event.offsetY / CELL.height) * ROW_WORDS + Math.floor(event.offsetX / CELL.width);
-    const content = bytes(model, "words");
-    const under = head.querySelector(".under");
-    if (under === null || 4 * word + 4 > content.length) return;
-    const view = new DataView(content.buffer, content.byteOffset + 4 * word, 4);
-    const value = view.getUint32(0, true).toString(16).padStart(8, "0");
-    under.textContent = `byte ${4 * word}, bank ${word % 32}: 0x${value}, as f32 ${view.getFloat32(0, true).toPrecision(5)}`;
-  });
-
-  function show() {
-    const shown = model.get("shown");
-    slider.max = String(model.get("count") - 1);
-    slider.value = String(shown.number);
-    const line = shown.line === 0 ? "" : `line ${shown.line}, `;
-    place.textContent = `step ${shown.number + 1} of ${model.get("count")}`;
-    instruction.replaceChildren(
-      make("span", "where", `${line}PTX ${shown.ptxLine}`),
-      make("code", "", shown.text),
-    );
-    notes.replaceChildren(...shown.notes.map((/** @type {string} */ note) => make("div", "", note)));
-    showLine();
-    showRegisters();
-    showMemory();
+    const words = this.model.get("words");
+    const under = this.memoryHead.querySelector(".under");
+    if (under === null || 4 * word + 4 > words.byteLength) return;
+    const hex = words
+      .getUint32(4 * word, true)
+      .toString(16)
+      .padStart(8, "0");
+    const float = words.getFloat32(4 * word, true).toPrecision(5);
+    under.textContent = `byte ${4 * word}, bank ${word % 32}: 0x${hex}, as f32 ${float}`;
   }
+}
 
-  slider.addEventListener("input", () => go(Number(slider.value)));
-  back.addEventListener("click", () => go(model.get("step") - 1));
-  forward.addEventListener("click", () => go(model.get("step") + 1));
-  next.addEventListener("click", () => {
-    const lines = model.get("lines");
-    let step = model.get("step");
-    const line = lines[step];
-    while (step < lines.length - 1 && (lines[step] === line || lines[step] === 0)) step++;
-    go(step);
-  });
-  model.on("change:shown", show);
-  show();
-  requestAnimationFrame(show); // colours and places are known once the page has it
-  const theme = new MutationObserver(showMemory);
-  theme.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "class"] });
-  return () => theme.disconnect();
+/** @param {string} text @param {string} name @param {() => void} press */
+function makeButton(text, name, press) {
+  const button = make("button", "turn", text);
+  button.type = "button";
+  button.title = name;
+  button.setAttribute("aria-label", name);
+  button.addEventListener("click", press);
+  return button;
+}
+
+// Something that scrolls, which keys can reach.
+/** @param {string} className @param {string} label */
+function makeRegion(className, label) {
+  const region = make("div", className);
+  region.tabIndex = 0;
+  region.setAttribute("role", "group");
+  region.setAttribute("aria-label", label);
+  return region;
+}
+
+/** @param {{ model: PlayerModel, el: HTMLElement }} widget */
+function render({ model, el }) {
+  const player = new KernelPlayer(model, el);
+  return () => player.stop();
 }
 
 export default { render };

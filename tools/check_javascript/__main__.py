@@ -1,6 +1,6 @@
 """Types, lint and format of the widgets' JavaScript; installs the tools beside the environment, once.
 
-TypeScript, Oxlint and Oxfmt run over ptxlab/explorer/front and the widgets of ptxlab/course: all three are
+TypeScript, Oxlint and Oxfmt run over the JavaScript of ptxlab/explorer, ptxlab/course and the site: all three are
 compiled, and take two seconds where their predecessors took twenty. axe-core is for the browser tests.
 """
 
@@ -13,8 +13,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
-FRONT = ROOT / "ptxlab" / "explorer" / "front"
-COURSE = ROOT / "ptxlab" / "course"
+FOLDERS = (ROOT / "ptxlab" / "explorer", ROOT / "ptxlab" / "course", ROOT / "docs" / "_static")
 TOOLS = (
     "typescript@7.0.2",
     "oxlint@1.93.0",
@@ -57,11 +56,11 @@ def main() -> int:
     if not installed(folder):
         return 0
     tools = folder / "node_modules" / ".bin"
-    course = [*sorted(COURSE.glob("*.js")), *sorted(COURSE.glob("*.css"))]
+    files = [path for folder in FOLDERS for kind in ("js", "ts", "css") for path in folder.rglob(f"*.{kind}")]
     commands = (
         (tools / "tsc", "-p", HERE / "tsconfig.json"),
-        (tools / "oxlint", "-c", HERE / "oxlint.json", "--quiet", FRONT, COURSE),
-        (tools / "oxfmt", "-c", HERE / "oxfmt.json", "--list-different", FRONT, *course),
+        (tools / "oxlint", "-c", HERE / "oxlint.json", "--quiet", *FOLDERS),
+        (tools / "oxfmt", "-c", HERE / "oxfmt.json", "--list-different", *sorted(files)),
     )
     codes = [subprocess.run(command, cwd=ROOT, check=False).returncode for command in commands]
     failed = any(codes)

@@ -38,27 +38,17 @@ export class Picker {
     });
     this.node.hidden = true;
     const top = make("div", "ptx-search-row", this.node);
-    this.input = make("input", "ptx-search", top, {
-      type: "text",
-      placeholder: "m16n8k64 s4 sparse",
-      spellcheck: "false",
-      autocomplete: "off",
-      autocapitalize: "off",
-      role: "combobox",
-      "aria-autocomplete": "list",
-      "aria-expanded": "true",
-      "aria-controls": `${this.id}-matches`,
-      "aria-label": "search by shape, types and words such as sparse, fp8, hopper",
-    });
+    this.input = this.makeSearchBox(top);
     this.count = make("span", "ptx-count", top, { role: "status" });
     this.reset = make("button", "ptx-copy", top, { type: "button" });
     this.reset.textContent = "clear";
-    const shut = make("button", "ptx-copy ptx-close", top, {
+    const close = make("button", "ptx-copy ptx-close", top, {
       type: "button",
       "aria-label": "close the picker",
-      title: "close (Escape)",
+      title: "Close (Escape)",
     });
-    shut.textContent = "✕";
+    close.textContent = "✕";
+    close.addEventListener("click", () => this.close());
     const columns = make("div", "ptx-picker-columns", this.node);
     this.columns = [...COLUMNS, "target"].map(
       (name) => /** @type {OptionList<number>} */ (new OptionList(this, columns, name, HEADINGS[name])),
@@ -72,12 +62,32 @@ export class Picker {
       tabindex: "0",
       "aria-label": "instructions that match",
     });
-    this.rest = make("div", "ptx-picker-help", this.node);
+    this.help = make("div", "ptx-picker-help", this.node);
     // static pages have no other instruction
     if (app.isStatic || app.model.get("picker_index") === undefined) return;
     parent.append(this.node);
     app.header.addChangeButton(this, this.id);
-    app.root.addEventListener("keydown", (event) => this.shortcut(event));
+    this.listen();
+  }
+
+  /** @param {HTMLElement} parent */
+  makeSearchBox(parent) {
+    return make("input", "ptx-search", parent, {
+      type: "text",
+      placeholder: "m16n8k64 s4 sparse",
+      spellcheck: "false",
+      autocomplete: "off",
+      autocapitalize: "off",
+      role: "combobox",
+      "aria-autocomplete": "list",
+      "aria-expanded": "true",
+      "aria-controls": `${this.id}-matches`,
+      "aria-label": "search by shape, types and words such as sparse, fp8, hopper",
+    });
+  }
+
+  listen() {
+    this.app.root.addEventListener("keydown", (event) => this.shortcut(event));
     this.input.addEventListener("input", () => {
       this.active = 0;
       this.draw();
@@ -94,7 +104,6 @@ export class Picker {
       this.draw();
       this.input.focus();
     });
-    shut.addEventListener("click", () => this.close());
     this.node.addEventListener("keydown", (event) => this.press(event));
   }
 
@@ -303,12 +312,12 @@ export class Picker {
     this.scrolled = false;
     this.lines.forEach((line, index) => this.drawLine(search, line, index, words));
     this.list.hidden = !lines.length;
-    this.rest.textContent = this.restText(matches, lines, words);
+    this.help.textContent = this.helpText(matches, lines, words);
     this.highlight(this.active > 0);
   }
 
   /** @param {Item[]} matches @param {Match[]} lines @param {SearchWord[]} words */
-  restText(matches, lines, words) {
+  helpText(matches, lines, words) {
     if (!matches.length) {
       const unknown = words.filter(({ fits }) => !fits.size).map(({ word }) => word);
       if (PASTED.test(this.input.value)) return "Enter looks this up as PTX or as an atom of CUTLASS.";

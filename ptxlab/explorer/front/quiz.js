@@ -58,20 +58,7 @@ export class Quiz {
     const line = make("div", "ptx-quiz-line", this.node);
     this.number = make("span", "ptx-quiz-number", line);
     this.text = make("b", "ptx-quiz-text", line, { "aria-live": "polite" });
-    this.input = make("input", "ptx-quiz-answer", line, {
-      type: "text",
-      spellcheck: "false",
-      autocomplete: "off",
-      "aria-label": "your answer",
-    });
-    this.input.addEventListener("keydown", (event) => {
-      event.stopPropagation();
-      if (event.key === "Enter") {
-        event.preventDefault(); // the focus goes to a button, which would take the same key
-        this.submit();
-      }
-      if (event.key === "Escape") this.input.value = "";
-    });
+    this.input = this.makeAnswer(line);
     /** @param {string} text @param {() => void} act */
     const button = (text, act) => {
       const node = make("button", "ptx-tool", line, { type: "button" });
@@ -90,6 +77,25 @@ export class Quiz {
     });
     this.result = make("p", "ptx-quiz-result", this.node, { role: "status" });
     this.listen();
+  }
+
+  /** @param {HTMLElement} parent */
+  makeAnswer(parent) {
+    const input = make("input", "ptx-quiz-answer", parent, {
+      type: "text",
+      spellcheck: "false",
+      autocomplete: "off",
+      "aria-label": "your answer",
+    });
+    input.addEventListener("keydown", (event) => {
+      event.stopPropagation();
+      if (event.key === "Enter") {
+        event.preventDefault(); // the focus goes to a button, which would take the same key
+        this.submit();
+      }
+      if (event.key === "Escape") input.value = "";
+    });
+    return input;
   }
 
   /** @param {Message} message */

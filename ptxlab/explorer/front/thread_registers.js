@@ -42,13 +42,12 @@ export class ThreadRegisters {
     this.warps = make("span", "ptx-thread-warps", head, { role: "group", "aria-label": "warp" });
     this.updateWarps = roveTabindex(this.warps, "button", nextInBar);
     this.mnemonic = make("code", "ptx-thread-mnemonic", this.node);
-    const load = make("div", "ptx-thread-load", this.node);
-    this.load = load;
-    this.shape = this.select(load, "shape of the load", "shape");
-    this.count = this.select(load, "how often it is repeated", "count");
-    this.lane = this.select(load, "first lane of each warp's 32", "lane");
-    this.column = makeNumberInput(load, "column", { min: 0, step: 1, "aria-label": "first column" });
-    const pack = make("label", "ptx-choice", load, {
+    this.load = make("div", "ptx-thread-load", this.node);
+    this.shape = this.select(this.load, "shape of the load", "shape");
+    this.count = this.select(this.load, "how often it is repeated", "count");
+    this.lane = this.select(this.load, "first lane of each warp's 32", "lane");
+    this.column = makeNumberInput(this.load, "column", { min: 0, step: 1, "aria-label": "first column" });
+    const pack = make("label", "ptx-choice", this.load, {
       title: ".pack::16b: the lower halves of two columns in one register",
     });
     this.pack = make("input", "", pack, { type: "checkbox" });

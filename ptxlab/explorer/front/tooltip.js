@@ -2,6 +2,7 @@
 
 import { make, write, clamp } from "./util.js";
 import { LETTER, cellLines } from "./label.js";
+import { indexOfCell } from "./matrix.js";
 import { resizeCanvas } from "./scroll_area.js";
 import { flashNodes } from "./flash.js";
 import { drawDifference } from "./pane_draw.js";
@@ -101,7 +102,6 @@ function placeBeside(at, size, view, end, gap) {
 /** @param {App} app @param {HTMLCanvasElement} canvas @param {Cell} cell */
 function drawLens(app, canvas, { name, row, column }) {
   const matrix = app.matrices[name];
-  const label = app.quiz.display("label");
   const { letters, lines } = app.labelSize(matrix);
   const width = Math.ceil(letters * LETTER_SIZE * LETTER + 7);
   const height = lines * (LETTER_SIZE + 1) + 5;
@@ -109,59 +109,55 @@ function drawLens(app, canvas, { name, row, column }) {
   const down = Math.min(matrix.rows, 5);
   const first = clamp(row - 2, 0, matrix.rows - down);
   const from = clamp(column - Math.floor(across / 2), 0, matrix.columns - across);
-  const [wide, high] = [MARGIN.left + across * width, MARGIN.top + down * height];
-  resizeCanvas(canvas, wide, high, app.ratio);
+  /** @param {number} r @param {number} c @returns {Place} */
+  const placeOfCell = (r, c) => ({
+    x: MARGIN.left + (c - from) * width,
+    y: MARGIN.top + (r - first) * height,
+    width,
+    height,
+  });
+  resizeCanvas(canvas, MARGIN.left + across * width, MARGIN.top + down * height, app.ratio);
   const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
   context.setTransform(app.ratio, 0, 0, app.ratio, 0, 0);
   context.textBaseline = "middle";
-  const paint = app.painter(matrix);
-  for (let r = first; r < first + down; r += 1) {
-    const y = MARGIN.top + (r - first) * height;
-    drawLensHeading(context, app, r, r === row, MARGIN.left - 4, y + height / 2, "right");
-    for (let c = from; c < from + across; c += 1) {
-      const x = MARGIN.left + (c - from) * width;
-      const index = r * matrix.columns + c;
-      const [fill, text] = paint(index);
-      if (r === first)
-        drawLensHeading(context, app, c, c === column, x + width / 2, MARGIN.top - 7, "center");
-      const ghost = matrix.name === "A" && matrix.counterpart && matrix.counterpart[index] < 0;
-      context.globalAlpha = ghost ? 0.22 : 1;
-      context.fillStyle = fill;
-      context.fillRect(x, y, width - 1, height - 1);
-      context.globalAlpha = 1;
-      if (matrix.differ?.[index])
-        drawDifference(context, app.ink, { x, y, width: width - 1, height: height - 1 });
-      context.font = `${LETTER_SIZE}px ${app.ink.mono}`;
-      context.textAlign = "center";
-      context.fillStyle = ghost ? app.ink.faint : text;
-      const words = app.quiz.masks(name, r, c) ? ["?"] : cellLines(app.matrices, matrix, index, label);
-      words.forEach((word, line) => {
-        context.fillText(word, x + (width - 1) / 2, y + 3 + (line + 0.5) * (LETTER_SIZE + 1), width - 3);
-      });
-    }
-  }
+  /** @param {number} number @param {boolean} isHere @param {number} x @param {number} y */
+  const drawHeading = (number, isHere, x, y) => {
+    context.font = `${isHere ? "bold " : ""}9px ${app.ink.mono}`;
+    context.fillStyle = isHere ? app.ink.text : app.ink.faint;
+    context.fillText(String(number), x, y);
+  };
+  context.textAlign = "right";
+  for (let r = first; r < first + down; r += 1)
+    drawHeading(r, r === row, MARGIN.left - 4, placeOfCell(r, from).y + height / 2);
+  context.textAlign = "center";
+  for (let c = from; c < from + across; c += 1)
+    drawHeading(c, c === column, placeOfCell(first, c).x + width / 2, MARGIN.top - 7);
+  for (let r = first; r < first + down; r += 1)
+    for (let c = from; c < from + across; c += 1)
+      drawLensCell(app, context, { name, row: r, column: c }, placeOfCell(r, c));
+  const here = placeOfCell(row, column);
   context.strokeStyle = app.ink.text;
   context.lineWidth = 2;
-  context.strokeRect(
-    MARGIN.left + (column - from) * width - 0.5,
-    MARGIN.top + (row - first) * height - 0.5,
-    width,
-    height,
-  );
+  context.strokeRect(here.x - 0.5, here.y - 0.5, width, height);
 }
 
-/**
- * @param {CanvasRenderingContext2D} context
- * @param {App} app
- * @param {number} text
- * @param {boolean} here
- * @param {number} x
- * @param {number} y
- * @param {CanvasTextAlign} align
- */
-function drawLensHeading(context, app, text, here, x, y, align) {
-  context.font = `${here ? "bold " : ""}9px ${app.ink.mono}`;
-  context.textAlign = align;
-  context.fillStyle = here ? app.ink.text : app.ink.faint;
-  context.fillText(String(text), x, y);
+/** @param {App} app @param {CanvasRenderingContext2D} context @param {Cell} cell @param {Place} place */
+function drawLensCell(app, context, cell, { x, y, width, height }) {
+  const { ink, quiz, matrices } = app;
+  const matrix = matrices[cell.name];
+  const index = indexOfCell(matrix, cell);
+  const [fill, text] = app.painter(matrix)(index);
+  const isGhost = matrix.name === "A" && matrix.counterpart && matrix.counterpart[index] < 0;
+  context.globalAlpha = isGhost ? 0.22 : 1;
+  context.fillStyle = fill;
+  context.fillRect(x, y, width - 1, height - 1);
+  context.globalAlpha = 1;
+  if (matrix.differ?.[index]) drawDifference(context, ink, { x, y, width: width - 1, height: height - 1 });
+  context.font = `${LETTER_SIZE}px ${ink.mono}`;
+  context.fillStyle = isGhost ? ink.faint : text;
+  const isMasked = quiz.masks(cell.name, cell.row, cell.column);
+  const lines = isMasked ? ["?"] : cellLines(matrices, matrix, index, quiz.display("label"));
+  lines.forEach((line, at) => {
+    context.fillText(line, x + (width - 1) / 2, y + 3 + (at + 0.5) * (LETTER_SIZE + 1), width - 3);
+  });
 }
