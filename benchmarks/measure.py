@@ -15,7 +15,7 @@ import numpy as np
 import ptxlab
 from ptxlab.gpu.cuda_python import load
 from ptxlab.gpu.device import check_device
-from ptxlab.gpu.measure import build, measure_built, stage, warm_up
+from ptxlab.gpu.measure import build, measure_built, timer, warm_up
 from ptxlab.gpu.sensors import driver_version
 
 from .__main__ import keep
@@ -183,7 +183,7 @@ class Probe:
         self.function = _check(self.driver.cuModuleGetFunction(module, b"probe"))
 
     def seconds(self, turns: int) -> float:
-        driver, here = self.driver, stage()
+        driver, here = self.driver, timer()
         values = [np.array([int(here.input)], np.uint64), np.array([turns], np.uint32)]
         pointers = np.array([value.ctypes.data for value in values], np.uint64)
         _check(driver.cuEventRecord(here.events[0], here.handle))
@@ -198,7 +198,7 @@ class Probe:
         turns = 100
         self.seconds(turns)
         turns = int(turns * _SECONDS / self.seconds(turns))
-        total = stage().multiprocessors * (self.threads // self.lanes) * self.statements * turns
+        total = timer().multiprocessors * (self.threads // self.lanes) * self.statements * turns
         return total / self.seconds(turns)
 
 

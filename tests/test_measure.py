@@ -85,7 +85,7 @@ def test_a_loop_that_the_compiler_has_shortened_is_refused(monkeypatch: pytest.M
         engine.build(ptxlab.instruction(_F16), "sm_90a", 4)
 
 
-class _PretendedGpu(engine._Stage):
+class _PretendedGpu(engine._Timer):
     """A GPU of two SMs at 1 GHz, on which a turn of any loop takes a microsecond."""
 
     def __init__(self) -> None:
@@ -100,7 +100,7 @@ class _PretendedGpu(engine._Stage):
 
 
 def test_figures_follow_from_times(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "stage", _PretendedGpu)
+    monkeypatch.setattr(engine, "timer", _PretendedGpu)
     form = ptxlab.instruction(_F16)
     kernel = engine.Kernel(form, 4, "C", Loop("", 16, b"", 0, 512), b"", "native: 1 HMMA")
     chain = engine.Kernel(form, 1, "C", Loop("", 16, b"", 0, 512), b"", "native: 1 HMMA")
@@ -216,7 +216,7 @@ def test_the_record_of_the_h200_is_whole_numbers_of_cycles() -> None:
 def test_the_record_of_the_h200_is_complete() -> None:
     """Every form that it has, with clock, power and temperature."""
     record = measured(chip="H200")
-    for form in recording.measurable("sm_90a"):
+    for form in recording.measurable_forms("sm_90a"):
         result = record.get(form)
         assert result is not None, form
         assert result.best.clock > 1000

@@ -23,7 +23,7 @@ from ..memory.gpu_arrays import ArrayLayout, gpu_layout
 from .compiler import compile
 from .cuda_python import check, load
 from .device import device_target
-from .functions import launch_function, load_function
+from .driver_launch import launch_function, load_function
 
 __all__ = [
     "GpuArray",
@@ -186,8 +186,8 @@ def _library(value: object) -> Library:
 
 
 def _is_instance(value: object, module: ModuleType | None, name: str) -> bool:
-    kind = getattr(module, name, None)
-    return isinstance(kind, type) and isinstance(value, kind)
+    array_type = getattr(module, name, None)
+    return isinstance(array_type, type) and isinstance(value, array_type)
 
 
 def _from_dlpack(value: object, what: str) -> GpuArray | None:

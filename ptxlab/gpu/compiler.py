@@ -63,8 +63,7 @@ def compile(source: str, target: str, *, include_mma: bool = False, cache: bool 
     >>> compile("__global__ void nothing() {}", "sm_90a")[1:4]
     b'ELF'
     """
-    if "\0" in as_text(source, "source") or not _is_utf8(source):
-        raise PtxlabError("source: it has letters that no compiler reads: NUL, or half of a surrogate pair")
+    _check_source(source)
     include_mma, cache = as_flag(include_mma, "include_mma"), as_flag(cache, "cache")
     _check_version(TARGET_VERSIONS[check_target(target)], target)
     major, minor = compiler_version()
@@ -132,24 +131,23 @@ def _compiled(
     target: str,
     options: Sequence[str],
     name: str | None,
-    kind: Literal["ptx", "cubin"],
+    output: Literal["ptx", "cubin"],
     file: str = SOURCE_NAME,
 ) -> tuple[bytes, str | None]:
     """PTX or machine code with line numbers, from the cache or from NVRTC; the name of a template in it."""
-    if "\0" in as_text(source, "source") or not _is_utf8(source):
-        raise PtxlabError("source: it has letters that no compiler reads: NUL, or half of a surrogate pair")
+    _check_source(source)
     _check_version(TARGET_VERSIONS[check_target(target)], target)
     major, minor = compiler_version()
     expression = name if name is not None and ("<" in name or "::" in name) else None
     headers = "".join(STANDARD_HEADERS.values())
     version = f"{major}.{minor}"
     parts = (source, file, target, version, expression or "", headers, *_KERNEL_FLAGS, *options)
-    entry = f"{key_of(*parts)}.{kind}"
+    entry = f"{key_of(*parts)}.{output}"
     stored = read_entry(entry)
     if stored is not None:
         lowered, _, code = stored.partition(b"\n")
         return code, lowered.decode() or None
-    code, lowered_name = _run_nvrtc(source, file, target, options, expression, kind)
+    code, lowered_name = _run_nvrtc(source, file, target, options, expression, output)
     write_entry(entry, (lowered_name or "").encode() + b"\n" + code)
     return code, lowered_name
 
@@ -160,7 +158,7 @@ def _run_nvrtc(
     target: str,
     options: Sequence[str],
     expression: str | None,
-    kind: Literal["ptx", "cubin"],
+    output: Literal["ptx", "cubin"],
 ) -> tuple[bytes, str | None]:
     """cuda.core asks the driver when it is to give PTX; the bindings do not."""
     nvrtc = load("cuda.bindings.nvrtc")
@@ -171,7 +169,7 @@ def _run_nvrtc(
     if int(code) != 0:
         raise PtxlabError(f"NVRTC does not take the source ({code.name})")
     flags = [
-        f"-arch={target.replace('sm_', 'compute_') if kind == 'ptx' else target}",
+        f"-arch={target.replace('sm_', 'compute_') if output == 'ptx' else target}",
         *_KERNEL_FLAGS,
         *(["--no-cache"] if compiler_version() >= (13, 0) else []),
         *(f"-I{folder}" for folder in _folders_if_any()),
@@ -184,7 +182,7 @@ def _run_nvrtc(
         if int(code) != 0:
             raise _refusal(target, _log_of(program) or code.name)
         ask_size, ask = nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX
-        if kind == "cubin":
+        if output == "cubin":
             ask_size, ask = nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN
         _, size = ask_size(program)
         result = bytearray(size)  # not bytes: NVRTC writes into it
@@ -194,7 +192,7 @@ def _run_nvrtc(
             code, name = nvrtc.nvrtcGetLoweredName(program, expression.encode())
             if int(code) == 0:
                 lowered = name.decode()
-        return (bytes(result).rstrip(b"\0") if kind == "ptx" else bytes(result)), lowered
+        return (bytes(result).rstrip(b"\0") if output == "ptx" else bytes(result)), lowered
     finally:
         nvrtc.nvrtcDestroyProgram(program)
 
@@ -207,12 +205,16 @@ def _folders_if_any() -> tuple[str, ...]:
         return ()
 
 
-def _is_utf8(text: str) -> bool:
+def _check_source(source: str) -> None:
+    text = as_text(source, "source")
     try:
         text.encode()
     except UnicodeEncodeError:
-        return False
-    return True
+        is_utf8 = False
+    else:
+        is_utf8 = True
+    if "\0" in text or not is_utf8:
+        raise PtxlabError("source: it has letters that no compiler reads: NUL, or half of a surrogate pair")
 
 
 def _refusal(target: str, log: str) -> PtxlabError:

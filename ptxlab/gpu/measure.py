@@ -32,14 +32,14 @@ from ..isa.transfer import TransferForm
 from .codegen.loops import LOOP_NAME, Contents, Loop, Through, loop
 from .codegen.ptx import stores
 from .compiler import check_compiler, compile
-from .cuda_python import Device, load
+from .cuda_python import Device, check, load
 from .device import Gpu, check_device
 from .launcher import errors_during, wait
 from .measurement import Measurement, Point, measurable
 from .sass import Sass, disassemble, read, sass
 from .sensors import Watch
 
-__all__ = ["Kernel", "build", "measure", "measure_built", "plan", "stage", "sustain", "warm_up"]
+__all__ = ["Kernel", "build", "measure", "measure_built", "plan", "sustain", "timer", "warm_up"]
 
 _SECONDS = 0.03
 _WARM_UP = 0.2  # seconds: clocks rise within this time
@@ -130,14 +130,14 @@ def _check_code(form: Form, single: Sass, code: Sass, statements: int) -> None:
     where = f"the loop of {form.mnemonic} for {code.target}"
     if "LDL" in code.listing or "STL" in code.listing:
         raise PtxlabError(f"{where}: the compiler keeps registers in memory; take fewer chains")
-    each, found = _matrix_instructions(single), _matrix_instructions(code)
+    each, counted = _matrix_instructions(single), _matrix_instructions(code)
     # What emulates it may be a function: then it is called as often, and may itself call others.
     calls, nested = code.listing.count(_CALL), max(single.listing.count(_CALL) - 1, 0)
-    in_function = calls > 0 and found == each
-    complete = calls - nested == statements if in_function else found == each * statements
+    in_function = calls > 0 and counted == each
+    complete = calls - nested == statements if in_function else counted == each * statements
     if not complete:
         raise PtxlabError(
-            f"{where}: its machine code has {found} matrix instructions, not {each * statements}, as the "
+            f"{where}: its machine code has {counted} matrix instructions, not {each * statements}, as the "
             "loop counts"
         )
     around = sum(single.arithmetic.values())
@@ -152,8 +152,8 @@ def _matrix_instructions(code: Sass) -> int:
 # -- on the GPU --------------------------------------------------------------------------------------------
 
 
-class _Stage:
-    """The GPU with what every run needs: memory, events, the number of SMs; kept as long as the process."""
+class _Timer:
+    """Times kernels on the GPU: memory, events, the number of SMs; kept as long as the process."""
 
     def __init__(self) -> None:
         self.driver = load("cuda.bindings.driver")
@@ -162,20 +162,12 @@ class _Stage:
         self.stream = self.device.default_stream
         self.handle = self.driver.CUstream(int(self.stream.handle))
         attribute = self.driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
-        (number,) = self._check(self.driver.cuDeviceGet(0), "finding the GPU")
-        (self.multiprocessors,) = self._check(
-            self.driver.cuDeviceGetAttribute(attribute, number), "asking the GPU"
-        )
+        (number,) = check(self.driver.cuDeviceGet(0), "finding the GPU")
+        (self.multiprocessors,) = check(self.driver.cuDeviceGetAttribute(attribute, number), "asking the GPU")
         self.size = 1 << 20
-        (self.input,) = self._check(self.driver.cuMemAlloc(self.size), "allocating memory")
-        (self.clocks,) = self._check(self.driver.cuMemAlloc(16), "allocating memory")
-        self.events = [self._check(self.driver.cuEventCreate(0), "making an event")[0] for _ in range(2)]
-
-    def _check(self, result: tuple[Any, ...], action: str) -> tuple[Any, ...]:
-        code, *values = result
-        if int(code) != 0:
-            raise PtxlabError(f"{action} failed: {code.name}")
-        return tuple(values)
+        (self.input,) = check(self.driver.cuMemAlloc(self.size), "allocating memory")
+        (self.clocks,) = check(self.driver.cuMemAlloc(16), "allocating memory")
+        self.events = [check(self.driver.cuEventCreate(0), "making an event")[0] for _ in range(2)]
 
     def _enter(self) -> None:
         """Make this thread one that may use the GPU: a context belongs to a thread."""
@@ -189,20 +181,16 @@ class _Stage:
         driver, bytes_read = self.driver, kernel.loop.input
         if len(bytes_read) > self.size:
             raise PtxlabError(f"{kernel.form.mnemonic}: operands of {len(bytes_read)} bytes")
-        (module,) = self._check(driver.cuModuleLoadData(kernel.cubin), "loading the kernel")
+        (module,) = check(driver.cuModuleLoadData(kernel.cubin), "loading the kernel")
         try:
-            (function,) = self._check(
-                driver.cuModuleGetFunction(module, LOOP_NAME.encode()), "finding the kernel"
-            )
+            (function,) = check(driver.cuModuleGetFunction(module, LOOP_NAME.encode()), "finding the kernel")
             attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
             shared = kernel.loop.shared
             if shared > _PLAIN_SHARED:
-                self._check(
-                    driver.cuFuncSetAttribute(function, attribute, shared), "asking for shared memory"
-                )
+                check(driver.cuFuncSetAttribute(function, attribute, shared), "asking for shared memory")
             host = np.frombuffer(bytes_read, dtype=np.uint8)
             copied = driver.cuMemcpyHtoD(self.input, host.ctypes.data, len(bytes_read))
-            self._check(copied, "copying the operands")
+            check(copied, "copying the operands")
             yield function
         finally:
             driver.cuModuleUnload(module)
@@ -228,17 +216,17 @@ class _Stage:
         places = [first, first + 8, first + 16, values[1].ctypes.data, values[2].ctypes.data]
         pointers = np.array(places, dtype=np.uint64)
         shape = (blocks, 1, 1, threads, 1, 1, kernel.loop.shared)
-        self._check(driver.cuEventRecord(self.events[0], self.handle), "recording an event")
+        check(driver.cuEventRecord(self.events[0], self.handle), "recording an event")
         launched = driver.cuLaunchKernel(function, *shape, self.handle, pointers.ctypes.data, 0)
-        self._check(launched, "launching the kernel")
-        self._check(driver.cuEventRecord(self.events[1], self.handle), "recording an event")
+        check(launched, "launching the kernel")
+        check(driver.cuEventRecord(self.events[1], self.handle), "recording an event")
         if watch is not None:
             watch.follow(lambda: int(driver.cuEventQuery(self.events[1])[0]) != _NOT_READY)
         with errors_during(f"running the loop of {kernel.form.mnemonic}"):
             wait(self.stream)
-        (milliseconds,) = self._check(driver.cuEventElapsedTime(*self.events), "reading an event")
+        (milliseconds,) = check(driver.cuEventElapsedTime(*self.events), "reading an event")
         clocks = np.zeros(2, dtype=np.int64)
-        self._check(driver.cuMemcpyDtoH(clocks.ctypes.data, self.clocks, 16), "reading the clock")
+        check(driver.cuMemcpyDtoH(clocks.ctypes.data, self.clocks, 16), "reading the clock")
         return milliseconds / 1000, int(clocks[1] - clocks[0])
 
     def latency(self, kernel: Kernel, function: Any) -> float:
@@ -274,18 +262,18 @@ class _Stage:
 
 
 @lru_cache(maxsize=1)
-def stage() -> _Stage:
+def timer() -> _Timer:
     """The GPU, opened at the first use."""
-    return _Stage()
+    return _Timer()
 
 
 def warm_up(seconds: float = _WARM_UP) -> None:
     """Keep the GPU busy until its clocks have risen."""
     kernel = build(parse(_WARMING), check_device().target, 4)
     end = time.monotonic() + seconds
-    with stage().loaded(kernel) as function:
+    with timer().loaded(kernel) as function:
         while time.monotonic() < end:
-            stage().point(kernel, function, 8, 0.01)
+            timer().point(kernel, function, 8, 0.01)
 
 
 def measure_built(
@@ -302,21 +290,21 @@ def measure_built(
 
     With `sustained` the best runs so many seconds once more, and the sensors are asked.
     """
-    gpu_stage = stage()
+    gpu_timer = timer()
     form = kernels[0].form
     latency: dict[Through, float] = {}
     points: list[tuple[Point, Kernel]] = []
     quick = seconds if quick is None else quick
     for kernel in kernels:
-        with gpu_stage.loaded(kernel) as function:
+        with gpu_timer.loaded(kernel) as function:
             has_latency = not (isinstance(form, TransferForm) and stores(form))
             if kernel.chains == 1 and has_latency:
-                latency[kernel.through] = gpu_stage.latency(kernel, function)
+                latency[kernel.through] = gpu_timer.latency(kernel, function)
             if kernel.through == "A" or kernel.loop.one_row:
                 continue
             for each in warps:
                 if each * 32 <= kernel.loop.threads and each * 32 >= form.lanes:
-                    points.append((gpu_stage.point(kernel, function, each, quick), kernel))
+                    points.append((gpu_timer.point(kernel, function, each, quick), kernel))
     if not points:
         most = max(kernel.loop.threads for kernel in kernels) // 32
         raise PtxlabError(
@@ -327,19 +315,19 @@ def measure_built(
     points.sort(key=lambda each: each[0].clock / each[0].per_second)
     first, kernel = points[0]
     long = None
-    with gpu_stage.loaded(kernel) as function:
+    with gpu_timer.loaded(kernel) as function:
         for _ in range(_ATTEMPTS):
-            best = gpu_stage.point(kernel, function, first.warps, seconds)
+            best = gpu_timer.point(kernel, function, first.warps, seconds)
             if best.clock > _SLUMP * first.clock:
                 break
         if sustained:
-            long = gpu_stage.sustained(kernel, function, best, sustained)
+            long = gpu_timer.sustained(kernel, function, best, sustained)
     others = [point for point, _ in points if point is not first]
     return Measurement(
         form,
         gpu.name,
         gpu.target,
-        gpu_stage.multiprocessors,
+        gpu_timer.multiprocessors,
         latency.get("C"),
         latency.get("A"),
         (best, *others),
@@ -352,8 +340,8 @@ def measure_built(
 
 def sustain(kernel: Kernel, best: Point, seconds: float) -> Point:
     """The best point once more, for so long that power bounds the clock, with what the sensors say."""
-    with stage().loaded(kernel) as function:
-        return stage().sustained(kernel, function, best, seconds)
+    with timer().loaded(kernel) as function:
+        return timer().sustained(kernel, function, best, seconds)
 
 
 def measure(
@@ -387,13 +375,13 @@ def measure(
     except PtxlabError as error:
         raise PtxlabError(f"{error}; ptxlab.measured has what was recorded on an H200") from None
     kernels = []
-    wanted = plan(form, chains)
-    with bar(len(wanted), "kernels") as tick:
-        for count, through in wanted:
+    planned = plan(form, chains)
+    with bar(len(planned), "kernels") as tick:
+        for count, through in planned:
             try:
                 kernels.append(build(form, gpu.target, count, through, contents))
             except PtxlabError:  # too few registers for so many chains
-                if (count, through) == wanted[-1] and not kernels:
+                if (count, through) == planned[-1] and not kernels:
                     raise
             tick()
     warm_up()

@@ -27,12 +27,12 @@ from ..isa.mma import MmaForm
 from .codegen.loops import Contents, Through
 from .compiler import compiler_version
 from .device import Gpu, check_device
-from .measure import Kernel, build, measure_built, plan, stage, sustain, warm_up
+from .measure import Kernel, build, measure_built, plan, sustain, timer, warm_up
 from .measurement import Measurement
 from .records import Record, read_record, user_file, write_record
 from .sensors import driver_version, limits
 
-__all__ = ["is_typical", "measurable", "record"]
+__all__ = ["is_typical", "measurable_forms", "record"]
 
 _SECONDS = 0.01  # that the best point of an instruction is measured
 _QUICK = 0.001
@@ -44,10 +44,10 @@ _SAVE_EVERY = 5.0  # seconds
 _AHEAD = 4  # instructions that are compiled ahead, for each core
 
 
-def measurable(target: str) -> Iterator[Form]:
+def measurable_forms(target: str) -> Iterator[Form]:
     """Every form of a target that can be measured; wgmma with A from registers and from shared memory.
 
-    >>> len(list(measurable("sm_80")))
+    >>> len(list(measurable_forms("sm_80")))
     299
     """
     for form in register_forms(None, target):
@@ -89,10 +89,10 @@ def record(
     gpu = check_device()
     file = user_file(gpu.name) if path is None else Path(path)
     begun = _begun(file, _conditions(gpu, contents))
-    wanted = list(measurable(gpu.target) if forms is None else forms)
+    chosen = list(measurable_forms(gpu.target) if forms is None else forms)
     warm_up()
-    _measure_missing(begun, wanted, gpu, file, end)
-    _sustain_missing(begun, wanted, gpu, file, end)  # what heats the GPU comes last
+    _measure_missing(begun, chosen, gpu, file, end)
+    _sustain_missing(begun, chosen, gpu, file, end)  # what heats the GPU comes last
     return file
 
 
@@ -141,7 +141,7 @@ def _conditions(gpu: Gpu, contents: Contents) -> Record:
     return Record(
         gpu.name,
         gpu.target,
-        stage().multiprocessors,
+        timer().multiprocessors,
         driver_version(),
         ".".join(map(str, compiler_version())),
         datetime.datetime.now(datetime.UTC).date().isoformat(),
@@ -176,8 +176,8 @@ def _compiled(
     with ProcessPoolExecutor(workers, mp_context=spawn, initializer=_ignore_interrupts) as pool:
         try:
             while True:
-                for form, wanted in islice(rest, _AHEAD * workers - len(waiting)):
-                    builds = [pool.submit(_try_to_build, form, target, *each, contents) for each in wanted]
+                for form, planned in islice(rest, _AHEAD * workers - len(waiting)):
+                    builds = [pool.submit(_try_to_build, form, target, *each, contents) for each in planned]
                     waiting.append((form, builds))
                 if not waiting:
                     return

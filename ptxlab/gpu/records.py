@@ -128,10 +128,10 @@ def measured(ins: Form | str | None = None, chip: str = "H200") -> Measurement |
 def _find(chip: str) -> Record:
     if chip.endswith(".json"):
         return read_record(Path(chip))
-    wanted = chip.lower().split()
+    words = chip.lower().split()
     for path in _files():
         record = read_record(path)
-        if all(word in record.gpu.lower().split() for word in wanted) and wanted:
+        if words and all(word in record.gpu.lower().split() for word in words):
             return record
     raise PtxlabError(f"chip={quoted(chip)}: there are records of {listing(recorded_chips())}")
 

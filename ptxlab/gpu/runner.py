@@ -137,8 +137,8 @@ def _run_call(ins: ProductForm, call: GpuArrays, source: str) -> Any:
     count = math.prod(batch)
     if count >= 1 << 31:
         raise PtxlabError(f"a batch of {count} instructions: one launch takes fewer than 2^31")
-    kind = call.arrays["c"].type_name  # torch computes with int32, CuPy with uint32
-    d = call.empty((*batch, *ins.d.stored_shape), kind)
+    type_name = call.arrays["c"].type_name  # torch computes with int32, CuPy with uint32
+    d = call.empty((*batch, *ins.d.stored_shape), type_name)
     if count:
         inputs = [
             call.contiguous(call.arrays[name], (*batch, *call.arrays[name].shape[-2:])) for name in ins.inputs

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, Self
 
@@ -14,7 +14,7 @@ from .._util.arguments import as_flag, as_index, is_name, set_integers
 from ..errors import PtxlabError, listing, quoted
 from . import fragments
 from .dtypes import dtype
-from .modifiers import Modifiers
+from .modifiers import DEFAULTS
 from .operand import Operand
 from .product_form import ProductForm, by_argument
 from .sparsity import STRUCTURES, Structure
@@ -327,9 +327,9 @@ class MmaForm(ProductForm):
         return tuple(range(self.e.layout.copies)) if self.e and self.e.layout else ()
 
     @property
-    def modifiers(self) -> dict[str, tuple[Any, ...]]:
+    def modifiers(self) -> dict[str, tuple[int, ...]]:
         """Legal values of every modifier (see `Modifiers`)."""
-        legal: dict[str, tuple[Any, ...]] = {f.name: (f.default,) for f in fields(Modifiers)}
+        legal: dict[str, tuple[int, ...]] = {name: (default,) for name, default in DEFAULTS.items()}
         if self.sparse:
             legal["selector"] = self.selectors
         if self.family.startswith("wgmma"):

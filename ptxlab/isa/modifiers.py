@@ -10,7 +10,7 @@ import numpy as np
 from .._util.arguments import as_flag, as_int
 from ..errors import PtxlabError, listing, quoted
 
-__all__ = ["Modifiers"]
+__all__ = ["DEFAULTS", "Modifiers"]
 
 #: Numbers that say yes or no: they may be written as truth values.
 _TRANSPOSES = ("imm_trans_a", "imm_trans_b")
@@ -80,3 +80,7 @@ class Modifiers:
                 f"{listing(known)}"
             )
         return cls(**keywords)
+
+
+#: What each modifier is where it is left out.
+DEFAULTS: dict[str, int] = vars(Modifiers())

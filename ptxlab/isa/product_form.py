@@ -13,7 +13,7 @@ from .._util.arguments import as_index
 from ..errors import PtxlabError, listing, quoted
 from .form import Form
 from .matrix_operand import MatrixOperand
-from .modifiers import Modifiers
+from .modifiers import DEFAULTS, Modifiers
 from .sparsity import Structure
 
 __all__ = ["ProductForm", "by_argument"]
@@ -120,7 +120,7 @@ class ProductForm(Form):
 
     @property
     @abstractmethod
-    def modifiers(self) -> Mapping[str, Sequence[Any]]:
+    def modifiers(self) -> Mapping[str, Sequence[int]]:
         """Legal values of modifiers (see `Modifiers`)."""
 
     def check_modifiers(self, modifiers: Modifiers) -> Modifiers:
@@ -132,7 +132,7 @@ class ProductForm(Form):
         for name, legal in self.modifiers.items():
             value = getattr(modifiers, name)
             if value not in legal:
-                default = getattr(Modifiers, name)
+                default = DEFAULTS[name]
                 if tuple(legal) == (default,):
                     raise PtxlabError(f"{name}={quoted(value)}: {self.mnemonic} takes only {default!r}")
                 raise PtxlabError(

@@ -41,8 +41,8 @@ class TransferInputs:
         if not isinstance(arrays, tuple | list):
             raise PtxlabError(f"{form.mnemonic} takes {listing(form.inputs)}, found {quoted(arrays)}")
         if len(arrays) != len(form.inputs):
-            found = counted(len(arrays), "array")
-            raise PtxlabError(f"{form.mnemonic} takes {listing(form.inputs)}, found {found}")
+            number = counted(len(arrays), "array")
+            raise PtxlabError(f"{form.mnemonic} takes {listing(form.inputs)}, found {number}")
         offset = as_int(offset, f"{form.mnemonic}: offset")
         if not form.wmma and (stride is not None or offset):
             raise PtxlabError(

@@ -50,7 +50,7 @@ LAYOUTS = {tag.name: tag for tag in (row_major, col_major)}
 
 
 class layout_t(IntEnum):
-    """How an accumulator lies in memory; the other operands carry theirs in their type.
+    """How an accumulator lies in memory; the other operands have theirs in their type.
 
     >>> layout_t.mem_col_major.name, int(layout_t.mem_col_major)
     ('mem_col_major', 1)
@@ -231,8 +231,8 @@ def form(name: FormLike, op: BitOpLike | None = None, satf: bool = False) -> Mma
             raise PtxlabError("satf=True: bmma_sync has no saturation, .satfinite exists for s4 and u4 only")
     elif op is not None:
         raise PtxlabError(f"op={spelling(op)}: only b1 takes a bit operation, {element.name} multiplies")
-    wanted = element.name, operation, satf
-    return next(ins for ins in forms() if (ins.a_type, ins.bit_op, ins.satfinite) == wanted)
+    key = element.name, operation, satf
+    return next(ins for ins in forms() if (ins.a_type, ins.bit_op, ins.satfinite) == key)
 
 
 def _checked(ins: MmaForm, op: BitOpLike | None, satf: bool) -> MmaForm:

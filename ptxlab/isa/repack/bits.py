@@ -116,8 +116,8 @@ def chunk_moves(before: PlaceBits, after: PlaceBits, bits: int) -> ChunkMoves | 
 
     def settle(at: int) -> None:
         """Exchange what counts chunks here until it does so in the end, too."""
-        while (wanted := goal.index(place[at])) < inside:
-            exchange(at, wanted)
+        while (at_inside := goal.index(place[at])) < inside:
+            exchange(at, at_inside)
 
     for at in group:
         settle(at)

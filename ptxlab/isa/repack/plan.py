@@ -99,7 +99,7 @@ def _conversion(source: Operand, target: Operand) -> tuple[DType, DType] | None:
 
 
 def _check_room_for_bits(stack: Operand, other: Operand) -> None:
-    """R carries bytes: elements of 8 bits and more, or narrower ones that fill theirs in the same way."""
+    """R holds bytes: elements of 8 bits and more, or narrower ones that fill theirs in the same way."""
     narrow = other.container or other.dtype.bits
     if stack.container and (stack.width != other.width or stack.dtype.bits != other.dtype.bits):
         raise PtxlabError(
@@ -129,7 +129,7 @@ class RepackPlan:
                 f"{self.describe()}: elements change warps, which no shuffle does; go through shared memory"
             )
         if self.moved_bits < 4:
-            _ = self.steps  # refuses single bits that share a byte and part
+            _ = self.steps  # refuses to separate single bits that share a byte
 
     @cached_property
     def _identity(self) -> tuple[object, ...]:
@@ -341,12 +341,12 @@ class RepackPlan:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many steps of each kind there are, renames aside."""
-        kinds = Counter(type(step).__name__.lower() for step in self.steps if not isinstance(step, Rename))
-        return dict(kinds)
+        """How many steps there are, by what they do; renames are left out."""
+        steps = (step for step in self.steps if not isinstance(step, Rename))
+        return dict(Counter(type(step).__name__.lower() for step in steps))
 
     def __repr__(self) -> str:
-        counts = ", ".join(counted(count, kind) for kind, count in self.counts.items())
+        counts = ", ".join(counted(count, step) for step, count in self.counts.items())
         return f"<repack {self.describe()}: {counts or 'nothing to do'}>"
 
     def __str__(self) -> str:

@@ -1,9 +1,10 @@
 """Finds the steps of a plan.
 
-Each lane first converts and packs what one other lane needs into words, so that few shuffles carry it; then
+Each lane first converts and packs what one other lane needs into words, so that it takes few shuffles; then
 words change lanes, one per lane and shuffle; then `prmt` puts the bytes in order. Bytes that stay in their
-lane are never shuffled. Where two elements of 4 bits that share a byte part, everything is counted in halves
-of a byte instead: `prmt` gathers the lower and the upper halves of a register apart, and they are merged.
+lane are never shuffled. Where two elements of 4 bits that share a byte go to different places, everything is
+counted in halves of a byte instead: `prmt` gathers the lower and the upper halves of a register separately,
+and they are merged.
 """
 
 from __future__ import annotations
@@ -62,8 +63,8 @@ class Planner:
         self.period = _period(task.lanes, task.slots)
         self.from_lane = task.lanes[: self.period]
         self.from_slot = task.slots[: self.period]
-        #: Bits of a unit, which is what is moved as a whole: 8, or 4 where elements that share a byte part.
-        self.grain = _HALF if self._parts() else 8
+        #: Bits of a unit, which is what is moved as a whole: 8, or 4 where bytes are split.
+        self.grain = _HALF if self._splits_bytes() else 8
         self.per_word = 32 // self.grain
         #: What a unit is made of: (its slots, which byte of the element).
         self.units: list[tuple[tuple[int, ...], int]] = []
@@ -75,10 +76,10 @@ class Planner:
         for target, (lanes, units) in enumerate(zip(self.byte_lane, self.byte_unit, strict=True)):
             for at, (lane, unit) in enumerate(zip(lanes.tolist(), units.tolist(), strict=True)):
                 self.goals[unit].append((at, target))
-                places = self.readers.setdefault(unit, [set() for _ in range(self.period)])
-                places[lane].add(target)
+                readers = self.readers.setdefault(unit, [set() for _ in range(self.period)])
+                readers[lane].add(target)
         #: Where a lane finds a unit: (lane that had it, unit) -> {lane that reads it: (register, byte)}.
-        self.found: dict[tuple[int, int], dict[int, tuple[str, int]]] = defaultdict(dict)
+        self.places: dict[tuple[int, int], dict[int, tuple[str, int]]] = defaultdict(dict)
         #: Registers made by selects, by the register that each lane takes.
         self.selected: dict[tuple[str, ...], str] = {}
         #: Registers made by shifts, by source and bits to the left.
@@ -86,7 +87,7 @@ class Planner:
 
     # -- bytes -----------------------------------------------------------------------------------------------
 
-    def _parts(self) -> bool:
+    def _splits_bytes(self) -> bool:
         """Whether elements that share a byte of the target come from different bytes or lanes."""
         per_byte = 8 // self.task.moved_bits
         if per_byte < 2:
@@ -109,8 +110,8 @@ class Planner:
         per_unit, per_element = max(1, self.grain // bits), max(1, bits // self.grain)
         lanes = self.from_lane.reshape(self.period, -1, per_unit)
         slots = self.from_slot.reshape(self.period, -1, per_unit)
-        kinds, inverse = np.unique(slots.reshape(-1, per_unit), axis=0, return_inverse=True)
-        self.units = [(tuple(kind), byte) for kind in kinds.tolist() for byte in range(per_element)]
+        groups, inverse = np.unique(slots.reshape(-1, per_unit), axis=0, return_inverse=True)
+        self.units = [(tuple(group), byte) for group in groups.tolist() for byte in range(per_element)]
         units = inverse.reshape(self.period, -1, 1) * per_element + np.arange(per_element)
         lane = np.repeat(lanes[..., 0], per_element, axis=1)
         return lane, units.reshape(self.period, -1)
@@ -131,6 +132,7 @@ class Planner:
     # -- from the source to words ----------------------------------------------------------------------------
 
     def run(self) -> tuple[Step, ...]:
+        """The steps, in order."""
         words = self._packed() if self.task.converts_first else self._words_of_registers()
         travelling = []
         for name, units in words:
@@ -138,7 +140,7 @@ class Planner:
                 for position, unit in enumerate(units):
                     if unit >= 0:
                         for lane in range(self.period):
-                            self.found[lane, unit][lane] = name, position
+                            self.places[lane, unit][lane] = name, position
             else:
                 travelling.append((name, units))
         for group in self._groups(travelling):
@@ -189,7 +191,7 @@ class Planner:
                 for unit in units.values():
                     if self._stays(unit):
                         for lane in range(self.period):
-                            self.found[lane, unit][lane] = self._home(unit)
+                            self.places[lane, unit][lane] = self._home(unit)
                     else:
                         loose.append(unit)
         gathered = 0
@@ -218,9 +220,10 @@ class Planner:
                     old = members[index]
                     members = [other if group == old else group for group in members]
                     owner = {key: other if group == old else group for key, group in owner.items()}
-        groups = [
-            [words[at] for at, group in enumerate(members) if group == one] for one in sorted({*members})
-        ]
+        by_group: dict[int, list[tuple[str, Word]]] = {number: [] for number in sorted({*members})}
+        for word, number in zip(words, members, strict=True):
+            by_group[number].append(word)
+        groups = list(by_group.values())
         apart = sum(len(self._rounds(group)[0]) for group in groups)
         return groups if apart <= len(self._rounds(words)[0]) else [words]
 
@@ -252,7 +255,7 @@ class Planner:
             for lane, word in kept.items():
                 for position, unit in enumerate(words[word][1]):
                     if unit >= 0 and lane in self.readers[unit][lane]:
-                        self.found[lane, unit][lane] = source, position
+                        self.places[lane, unit][lane] = source, position
 
     def _selected(self, words: list[tuple[str, Word]], chosen: dict[int, int], name: str) -> str:
         """The register in which each of these lanes has the word it chose."""
@@ -279,7 +282,7 @@ class Planner:
             for edge in edges:
                 for position, unit in enumerate(words[edge.word][1]):
                     if unit >= 0 and edge.target in self.readers[unit][edge.lane]:
-                        self.found[edge.lane, unit][edge.target] = received, position
+                        self.places[edge.lane, unit][edge.target] = received, position
 
     # -- from words to the target ----------------------------------------------------------------------------
 
@@ -292,7 +295,7 @@ class Planner:
             registers.append(
                 [
                     [
-                        self.found[int(self.byte_lane[lane, at]), int(self.byte_unit[lane, at])][lane]
+                        self.places[int(self.byte_lane[lane, at]), int(self.byte_unit[lane, at])][lane]
                         for at in range(start, min(start + self.per_word, size))
                     ]
                     for lane in range(self.period)

@@ -29,10 +29,12 @@ class Side(NamedTuple):
 
     @property
     def operand(self) -> Operand:
+        """The first operand: all have its type, padding and lanes."""
         return self.operands[0]
 
     @property
     def registers(self) -> int:
+        """Registers of a lane, of all operands."""
         return sum(operand.registers for operand in self.operands)
 
 
@@ -53,6 +55,7 @@ def as_grid(tiles: object, what: str) -> list[list[Operand]]:
 
 
 def check_tiles(tiles: Sequence[Operand], what: str) -> None:
+    """Refuse tiles that are not in registers, or differ in type or lanes."""
     first = tiles[0]
     for tile in tiles:
         if tile.layout is None:
@@ -170,5 +173,6 @@ def stacks(
 
 
 def size_text(tiles: Sequence[Operand]) -> str:
+    """``2 tiles of D 16x8 f32``."""
     names = Counter(f"{tile.name} {tile.shape[0]}x{tile.shape[1]} {tile.dtype}" for tile in tiles)
     return " and ".join(name if count == 1 else f"{count} tiles of {name}" for name, count in names.items())

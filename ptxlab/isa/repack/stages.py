@@ -1,7 +1,7 @@
 """Exchanges between lanes in several stages, where one after the other takes fewer shuffles than all at once.
 
 Lane and slot of an element are bits of its row and column. Where k of the lane's bits change places with k of
-the slot's, a lane needs something from 2^k others. All at once, that are 2^k shuffles, however little each
+the slot's, a lane needs something from 2^k others. All at once, that takes 2^k shuffles, however little each
 brings; one bit after the other, as in a butterfly, half of a lane's registers move each time.
 """
 
@@ -129,19 +129,19 @@ def _transposed(task: Task) -> tuple[Step, ...] | None:
     # Row r of a matrix is in lanes 4r to 4r + 3, two elements each.
     upper = in_warp // 4 % 2 == 1  # which of the two it takes of both lanes
     steps: list[Step] = []
-    made: dict[tuple[int, int], str] = {}  # registers of the target, by the slots that they are made of
+    by_slots: dict[tuple[int, int], str] = {}  # registers of the target, by the slots that they are made of
     for register in range(slots // 2):
-        taken = task.slots[:, 2 * register : 2 * register + 2]
-        low, high = int(taken[~upper].flat[0]), int(taken[upper].flat[0])
-        wanted = np.where(upper, high, low)[:, None]
+        slots_read = task.slots[:, 2 * register : 2 * register + 2]
+        low, high = int(slots_read[~upper].flat[0]), int(slots_read[upper].flat[0])
+        expected = np.where(upper, high, low)[:, None]
         rows = 2 * (in_warp % 4)[:, None] + np.arange(2)
         lanes = lane[:, None] // 32 * 32 + 4 * rows + in_warp[:, None] // 8
-        if (taken != wanted).any() or (task.lanes[:, 2 * register : 2 * register + 2] != lanes).any():
+        if (slots_read != expected).any() or (task.lanes[:, 2 * register : 2 * register + 2] != lanes).any():
             return None
-        if (low, high) in made:
-            steps.append(Rename(f"out{register}", made[low, high]))
+        if (low, high) in by_slots:
+            steps.append(Rename(f"out{register}", by_slots[low, high]))
             continue
-        made[low, high] = f"out{register}"
+        by_slots[low, high] = f"out{register}"
         word = f"w{register}"
         parts = tuple(
             Part(f"in{slot // task.per_register}", slot % task.per_register) for slot in (low, high)

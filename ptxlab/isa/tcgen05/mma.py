@@ -22,7 +22,7 @@ from ..instruction_descriptor import (
     shapes_of,
 )
 from ..layout import Mode
-from ..modifiers import Modifiers
+from ..modifiers import DEFAULTS, Modifiers
 from ..operand import Operand
 from ..product_form import ProductForm, by_argument
 from ..sparsity import STRUCTURES, Structure, check_nibbles
@@ -542,7 +542,7 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
     # -- arguments that are not matrices ---------------------------------------------------------------------
 
     @property
-    def modifiers(self) -> dict[str, tuple[Any, ...]]:
+    def modifiers(self) -> dict[str, tuple[int, ...]]:
         """Legal values of modifiers; those of `disable_output_lane` and `zero_column_mask` are too many.
 
         >>> import ptxlab
@@ -550,9 +550,10 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
         >>> legal["enable_input_d"], len(legal["scale_input_d"])
         ((True, False), 16)
         """
-        every = {each.name: (each.default,) for each in fields(Modifiers)}
-        legal: dict[str, tuple[Any, ...]] = {
-            name: values for name, values in every.items() if _ARGUMENTS.get(name) not in self.arguments
+        legal: dict[str, tuple[int, ...]] = {
+            name: (default,)
+            for name, default in DEFAULTS.items()
+            if _ARGUMENTS.get(name) not in self.arguments
         }
         legal["enable_input_d"] = (True, False)
         legal["swizzle"] = (0, 32, 64, 128)

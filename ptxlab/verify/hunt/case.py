@@ -84,6 +84,7 @@ class Case:
 
     @property
     def ins(self) -> Product:
+        """The instruction."""
         return self.configuration.ins
 
     @property

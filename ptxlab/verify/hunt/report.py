@@ -68,10 +68,12 @@ class Difference:
 
     @property
     def row(self) -> int:
+        """The row of the element of D."""
         return self.case.row
 
     @property
     def col(self) -> int:
+        """The column of the element of D."""
         return self.case.col
 
     @property

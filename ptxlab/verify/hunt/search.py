@@ -141,8 +141,8 @@ def find_difference(
     seconds, seed = as_seconds(seconds, "seconds"), as_int(seed, "seed")
     configuration = Configuration(ins, Modifiers() if modifiers is None else modifiers)
     ins.check_modifiers(configuration.modifiers)
-    known = _checked(ins, None)
-    categories = tuple(sorted(known, key=lambda category: category not in _READABLE))
+    every = _checked(ins, None)
+    categories = tuple(sorted(every, key=lambda category: category not in _READABLE))
     start = time.monotonic()
     comparator = sides.comparator()
     compared, difference = 0, None
@@ -290,7 +290,7 @@ def configurations(ins: Product | str) -> list[Configuration]:
     forms: list[Product] = [ins]
     if isinstance(ins, MmaForm) and is_warpgroup and ins.a_space == "register":
         forms.append(ins.a_from("shared"))
-    options: dict[str, tuple[Any, ...]] = {
+    options: dict[str, Sequence[int]] = {
         name: values for name, values in forms[-1].modifiers.items() if len(values) > 1
     }
     for name in ("scale_d", "enable_input_d"):
@@ -310,12 +310,15 @@ def configurations(ins: Product | str) -> list[Configuration]:
             if values[number] in form.modifiers[name]
         }
         swizzles = (modifiers.pop("swizzle", 0), *form.modifiers["swizzle"])
-        candidates = (Configuration(form, Modifiers(**modifiers, swizzle=swizzle)) for swizzle in swizzles)
+        candidates = (
+            Configuration(form, Modifiers.from_keywords({**modifiers, "swizzle": swizzle}))
+            for swizzle in swizzles
+        )
         chosen.append(next(candidate for candidate in candidates if candidate.legal))
     return list(dict.fromkeys(chosen))
 
 
-def _shuffled(name: str, values: Sequence[Any]) -> list[Any]:
+def _shuffled(name: str, values: Sequence[int]) -> list[int]:
     """A value for every configuration: each equally often, in an order of its own, the default first."""
     keyed = [
         (hashlib.sha256(f"{name} {number}".encode()).digest(), values[number % len(values)])
@@ -337,11 +340,10 @@ def _first_difference(comparator: Comparator, chunk: _Chunk, seed: int) -> tuple
         return None
     index = int((emulated != measured).any(axis=(1, 2)).argmax())
     registers = dict(zip(ins.inputs, operands.item(index).arrays.values(), strict=True))
-    one, other = emulated[index], measured[index]
+    emulated, measured = emulated[index], measured[index]
     if not isinstance(ins, Tcgen05Mma):
-        one, other = ins.d.unpack_codes(one), ins.d.unpack_codes(other)
-    differs = one != other
-    row, col = np.argwhere(differs)[0].tolist()
+        emulated, measured = ins.d.unpack_codes(emulated), ins.d.unpack_codes(measured)
+    row, col = np.argwhere(emulated != measured)[0].tolist()
     in_registers = Case(chunk.configuration, row, col, registers, in_registers=True)
     codes = {argument: in_registers.element_codes(argument).copy() for argument in registers}
     case = Case(chunk.configuration, row, col, codes)

@@ -28,17 +28,19 @@ class FloatParts(NamedTuple):
 
     @classmethod
     def of(cls, dtype: DType, code: int) -> FloatParts:
-        kept = code >> dtype.ignored_bits
+        """The parts of a code."""
+        used = code >> dtype.ignored_bits
         return cls(
-            sign=kept >> (dtype.fraction_bits + dtype.exponent_bits) & 1,
-            exponent=kept >> dtype.fraction_bits & ((1 << dtype.exponent_bits) - 1),
-            fraction=kept & ((1 << dtype.fraction_bits) - 1),
+            sign=used >> (dtype.fraction_bits + dtype.exponent_bits) & 1,
+            exponent=used >> dtype.fraction_bits & ((1 << dtype.exponent_bits) - 1),
+            fraction=used & ((1 << dtype.fraction_bits) - 1),
             ignored=code & ((1 << dtype.ignored_bits) - 1),
         )
 
     def code(self, dtype: DType) -> int:
-        kept = (self.sign << dtype.exponent_bits | self.exponent) << dtype.fraction_bits | self.fraction
-        return kept << dtype.ignored_bits | self.ignored
+        """The code that has these parts."""
+        used = (self.sign << dtype.exponent_bits | self.exponent) << dtype.fraction_bits | self.fraction
+        return used << dtype.ignored_bits | self.ignored
 
 
 def is_normal(dtype: DType, *exponents: int) -> bool:

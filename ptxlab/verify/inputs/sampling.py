@@ -74,8 +74,8 @@ def accumulator(stream: Stream, ins: ProductForm, category: str, shape: tuple[in
 
 def scale(stream: Stream, dtype: DType, shape: tuple[int, ...]) -> NDArray[Any]:
     """Block scales: most of them around 1, some at the ends, a few NaN."""
-    one = dtype.bias << dtype.fraction_bits
-    near_one = stream.between(one - 24, one + 24, shape)
+    code_of_one = dtype.bias << dtype.fraction_bits
+    near_one = stream.between(code_of_one - 24, code_of_one + 24, shape)
     is_any = stream.chance(20, shape)
     any_code = stream.below(1 << (dtype.exponent_bits + dtype.fraction_bits), shape)
     return np.clip(np.where(is_any, any_code, near_one), 0, 255).astype(np.uint8)

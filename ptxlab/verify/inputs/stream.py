@@ -6,7 +6,7 @@ import zlib
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ...isa.dtypes import DType
 
@@ -61,10 +61,10 @@ class Stream:
         """True with this probability."""
         return self.below(100, shape) < percent
 
-    def pick(self, values: Any, shape: tuple[int, ...]) -> NDArray[Any]:
+    def pick(self, values: ArrayLike, shape: tuple[int, ...]) -> NDArray[Any]:
         """Elements of `values`, each equally likely."""
-        values = np.asarray(values)
-        return np.asarray(np.take(values, self.below(len(values), shape)))
+        choices = np.asarray(values)
+        return np.asarray(np.take(choices, self.below(len(choices), shape)))
 
 
 class QuickStream(Stream):
@@ -84,6 +84,7 @@ class QuickStream(Stream):
         return np.asarray(words.view(dtype)[:count].reshape(shape))
 
     def below(self, limit: int, shape: tuple[int, ...]) -> NDArray[np.int64]:
+        """See `Stream.below`."""
         if limit > 1 << 32:
             return (self._elements(np.uint64, shape) % np.uint64(limit)).view(np.int64)
         # a multiplication instead of a division; the bias is below 2^-24
@@ -93,6 +94,7 @@ class QuickStream(Stream):
         return numbers.view(np.int64)
 
     def bits(self, count: int, shape: tuple[int, ...]) -> NDArray[np.int64]:
+        """See `Stream.bits`."""
         if count == 64:
             return np.asarray(self._elements(np.int64, shape))
         numbers = self._elements(np.uint32 if count <= 32 else np.uint64, shape).astype(np.int64)
@@ -100,8 +102,10 @@ class QuickStream(Stream):
         return numbers
 
     def codes(self, dtype: DType, shape: tuple[int, ...]) -> NDArray[Any]:
+        """See `Stream.codes`."""
         codes = self._elements(dtype.code_type, shape)
         return np.asarray(codes & dtype.code_type((1 << dtype.bits) - 1))
 
     def chance(self, percent: int, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+        """See `Stream.chance`."""
         return np.asarray(self._elements(np.uint8, shape) < percent * 256 // 100)
