@@ -11,11 +11,14 @@ from .._util.arguments import as_path
 from .._util.files import reason, write_atomically
 from ..errors import PtxlabError, listing, quoted
 from .drawing import Drawing
+from .line_drawing import LineDrawing
 from .picture import Picture, require_plotly
 from .svg import svg_document
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
+
+    from .plotly_figure import NumberMatrix
 
 __all__ = ["save"]
 
@@ -58,28 +61,21 @@ def save(figure: Picture | Figure, path: str | Path) -> Path:
 def _content(figure: Picture | Figure, file: Path) -> str | bytes:
     """What the file is to hold."""
     suffix = file.suffix.lower()
-    drawing = _drawing(figure)
-    if drawing is not None and suffix == ".svg":
-        return svg_document(drawing)
-    if drawing is None and suffix == ".svg" and (document := _document(figure)):
-        return document
+    source = _source(figure)
+    if suffix == ".svg" and isinstance(source, Drawing):
+        return svg_document(source)
+    if suffix == ".svg" and isinstance(source, LineDrawing):
+        return source.svg
     if suffix == ".html":
         shown = figure.figure() if isinstance(figure, Picture) else figure
         page: str = shown.to_html(include_plotlyjs=True, full_html=True, config={"displaylogo": False})
         return page
-    if drawing is None:
+    if not isinstance(source, Drawing):
         return _image(figure, file)
     require_plotly()
     from .plotly_figure import svg_carrier
 
-    return _image(svg_carrier(drawing), file)
-
-
-def _document(figure: Picture | Figure) -> str:
-    """A chart with lines as SVG; empty for a figure that was made elsewhere, or changed since."""
-    from .plotly_figure import Chart
-
-    return figure.document if isinstance(figure, Chart) and figure.unchanged else ""
+    return _image(svg_carrier(source), file)
 
 
 def _short(text: str) -> str:
@@ -88,7 +84,7 @@ def _short(text: str) -> str:
     return text if len(text) <= 100 else f"...{text[-60:]}"
 
 
-def _drawing(figure: Picture | Figure) -> Drawing | None:
+def _source(figure: Picture | Figure) -> Drawing | NumberMatrix | LineDrawing | None:
     """What a picture or a figure shows; None for a figure that was made elsewhere, or changed since."""
     if isinstance(figure, Picture):
         return figure.drawing()
@@ -99,7 +95,7 @@ def _drawing(figure: Picture | Figure) -> Drawing | None:
         raise PtxlabError(
             f"found {quoted(figure)}; what is saved is a figure of Plotly or a picture of ptxlab.views"
         )
-    return figure.drawing if isinstance(figure, Chart) and figure.unchanged else None
+    return figure.source if isinstance(figure, Chart) and figure.unchanged else None
 
 
 def _image(figure: Figure, file: Path) -> bytes:

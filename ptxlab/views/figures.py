@@ -456,9 +456,9 @@ def matrix(
     if centred is None:
         centred = bool((numbers < 0).any())
     require_plotly()
-    from .plotly_figure import heat_map
+    from .plotly_figure import NumberMatrix, heat_map
 
-    return heat_map(numbers, heading, axes, centred)
+    return heat_map(NumberMatrix(numbers, heading, axes, centred))
 
 
 @_figure_of(matrix_pictures.values)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from .._util.arguments import as_flag
 from . import palette
 from .drawing import SANS
-from .line import Line
+from .line_drawing import Line, LineDrawing
 from .picture import require_plotly
 
 if TYPE_CHECKING:
@@ -71,9 +71,10 @@ class LineChart:
         require_plotly()
         from .plotly_figure import line_figure
 
-        lines = [(line, self.colour_of(line)) for line in self.lines]
-        titles = (self.title, self.subtitle) if self.titled else ("", "")
-        return line_figure(lines, titles, (self.x_title, self.y_title), self.x_step, self.svg())
+        title, subtitle = (self.title, self.subtitle) if self.titled else ("", "")
+        lines = tuple((line, self.colour_of(line)) for line in self.lines)
+        axes = (self.x_title, self.y_title)
+        return line_figure(LineDrawing(lines, title, subtitle, axes, self.x_step, self.svg()))
 
     def _repr_html_(self) -> str:
         ink = "var(--jp-content-font-color0, #1A1A1A)"

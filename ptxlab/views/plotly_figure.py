@@ -6,7 +6,7 @@ The only module that imports Plotly; it is loaded at the first figure.
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from . import palette
 from .drawing import MONO, PAGE, SANS, Drawing, Panel, fill, paint, tint_fill, word_colour
 from .grid import Cell
-from .line import Line
+from .line_drawing import LineDrawing
 from .palette import DARK, LIGHT, Theme
 from .svg import DARK_PAGES, svg_document
 
-__all__ = ["Chart", "chart", "heat_map", "line_figure", "svg_carrier"]
+__all__ = ["Chart", "NumberMatrix", "chart", "heat_map", "line_figure", "svg_carrier"]
 
 # On a dark page every figure with dark colours of its own lets the page through.
 _DARK_PAGE_RULES = {
@@ -85,34 +85,33 @@ class Chart(go.Figure):  # type: ignore[misc]
     300
     """
 
-    drawing: Drawing | None = None  # what it was made from; None for a matrix of numbers
-    numbers: tuple[NDArray[np.float64], str, tuple[str, str], bool] | None = None  # of such a matrix
-
-    lines: tuple[Any, ...] = ()  # the arguments of `line_figure`, of a chart with lines
-    document: str = ""  # such a chart as SVG
+    source: Drawing | NumberMatrix | LineDrawing | None = None  # what it was made from; None for others
 
     @property
     def unchanged(self) -> bool:
         """Whether it still is what it was made as."""
-        if self.lines:
-            return bool(self == line_figure(*self.lines))
-        if self.numbers is not None:
-            return bool(self == heat_map(*self.numbers))
-        return self.drawing is not None and bool(self == chart(self.drawing))
+        return self.source is not None and bool(self == _made_of(self.source))
 
     def _ipython_display_(self) -> None:
         from IPython.display import HTML, display
 
         uid, rules, shown = _INVERTED, _INVERTED_RULES, [*self.data, _marker(_INVERTED)]
-        if self.drawing is not None and self.unchanged:
-            uid, rules, shown = _THEMED, _THEMED_RULES, _in_both_themes(self, chart(self.drawing, DARK))
-        elif self.numbers is not None and self.unchanged:
-            dark = heat_map(*self.numbers, DARK).data[0]
+        if isinstance(self.source, Drawing) and self.unchanged:
+            uid, rules, shown = _THEMED, _THEMED_RULES, _in_both_themes(self, chart(self.source, DARK))
+        elif isinstance(self.source, NumberMatrix) and self.unchanged:
+            dark = heat_map(self.source, DARK).data[0]
             dark.update(opacity=0, hoverinfo="skip", hovertemplate=None, texttemplate=None)
             dark.colorbar.showticklabels = False
             uid, rules, shown = _MATRIX, _MATRIX_RULES, [dark, *self.data, _marker(_MATRIX)]
         display(HTML(f"<style>{_dark_style(uid, rules)}</style>"))
         go.Figure(shown, self.layout)._ipython_display_()
+
+
+def _made_of(source: Drawing | NumberMatrix | LineDrawing) -> Chart:
+    """The figure of a source."""
+    if isinstance(source, Drawing):
+        return chart(source)
+    return heat_map(source) if isinstance(source, NumberMatrix) else line_figure(source)
 
 
 def _marker(uid: str) -> go.Scatter:
@@ -161,7 +160,7 @@ def chart(drawing: Drawing, theme: Theme = LIGHT) -> Chart:
         "meta": {"title": drawing.title, "subtitle": drawing.subtitle},
     }
     figure = Chart(traces, layout)  # in one go: every change of a figure is checked and copied
-    figure.drawing = drawing
+    figure.source = drawing
     return figure
 
 
@@ -288,28 +287,32 @@ def _words(drawing: Drawing, theme: Theme) -> dict[str, Any]:
 # -- matrices of numbers ---------------------------------------------------------------------------------
 
 
-def heat_map(
-    values: NDArray[np.float64], title: str, axes: tuple[str, str], centred: bool, theme: Theme = LIGHT
-) -> Chart:
-    """A matrix of numbers as a heat map, with the numbers where they fit.
+@dataclass(frozen=True, eq=False)
+class NumberMatrix:
+    """A matrix of numbers that is drawn as a heat map, with names of its rows and columns.
 
-    Its colours run from light to blue or, `centred`, from blue over white at zero to vermilion.
+    `centred`: its colours run from blue over white at zero to vermilion, otherwise from light to blue.
     """
+
+    values: NDArray[np.float64]
+    title: str
+    axes: tuple[str, str]
+    centred: bool
+
+
+def heat_map(matrix: NumberMatrix, theme: Theme = LIGHT) -> Chart:
+    """A matrix of numbers as a heat map, with the numbers where they fit."""
+    values, axes = matrix.values, matrix.axes
     rows, columns = values.shape
     size = _text_size(values)
     across, down = _pitch(columns, size is not None)
-    above = 100 if title else 64
-    # numbers can be read on all of these colours
-    hues = dict(palette.HUES)
-    low, high = (palette.mix(hues[hue], palette.STRENGTHS[-1], theme.paper) for hue in ("blue", "vermilion"))
-    faint = "#F4F6F8" if theme is LIGHT else palette.mix(low, 0.12, theme.paper)
-    scale = [(0.0, low), (0.5, theme.paper), (1.0, high)] if centred else [(0.0, faint), (1.0, low)]
+    above = 100 if matrix.title else 64
     finite = values[np.isfinite(values)]
     figure = Chart(
         go.Heatmap(
             z=values,
-            colorscale=scale,
-            zmid=0 if centred and (finite.any() or not finite.size) else None,
+            colorscale=_colour_scale(matrix.centred, theme),
+            zmid=0 if matrix.centred and (finite.any() or not finite.size) else None,
             xgap=0 if size is None else 1,
             ygap=0 if size is None else 1,
             texttemplate=None if size is None else "%{z:.5~g}",
@@ -321,7 +324,7 @@ def heat_map(
     plain: dict[str, Any] = {"showgrid": False, "zeroline": False, "dtick": None if size is None else 1}
     figure.update_layout(
         title={
-            "text": title,
+            "text": matrix.title,
             "font": {"size": 15},
             "x": 0,
             "xref": "paper",
@@ -330,7 +333,7 @@ def heat_map(
             "yanchor": "top",
             "pad": {"t": 14},
         },
-        width=max(columns * across + _BESIDE, min(9.5 * len(title) + 40, PAGE)),
+        width=max(columns * across + _BESIDE, min(9.5 * len(matrix.title) + 40, PAGE)),
         height=rows * down + above + 30,
         margin={"l": 60, "r": 20, "t": above, "b": 20},
         modebar={"remove": _BUTTONS},
@@ -341,23 +344,44 @@ def heat_map(
         xaxis={"title": axes[1], "side": "top", **plain},
         yaxis={"title": axes[0], "autorange": "reversed", **plain},
     )
-    figure.numbers = (values, title, axes, centred)
+    figure.source = matrix
     return figure
 
 
-def line_figure(
-    lines: Sequence[tuple[Line, str]],
-    titles: tuple[str, str],
-    axes: tuple[str, str],
-    step: float,
-    document: str,
-) -> Chart:
-    """Lines, each in its colour, over two axes; title and subtitle, or nothing; `step` between ticks of x.
+def _colour_scale(centred: bool, theme: Theme) -> list[tuple[float, str]]:
+    """Colours of a heat map from the lowest number to the highest; text can be read on all of them."""
+    hues = dict(palette.HUES)
+    low, high = (palette.mix(hues[hue], palette.STRENGTHS[-1], theme.paper) for hue in ("blue", "vermilion"))
+    if centred:
+        return [(0.0, low), (0.5, theme.paper), (1.0, high)]
+    faint = "#F4F6F8" if theme is LIGHT else palette.mix(low, 0.12, theme.paper)
+    return [(0.0, faint), (1.0, low)]
 
-    `document` is the same chart as SVG.
-    """
+
+def _text_size(values: NDArray[np.float64]) -> int | None:
+    """The largest text in which the numbers fit their cells; None if no size does."""
+    if values.size > 1024 or not values.size:
+        return None
+    longest = max(len(f"{value:.5g}") for value in values.ravel().tolist())
+    room = min(52, _ROOM // values.shape[1])
+    return next((size for size in (11, 10, 9) if 0.605 * size * longest + 6 <= room), None)
+
+
+def _pitch(columns: int, labelled: bool) -> tuple[int, int]:
+    """Pixels from column to column and from row to row."""
+    if labelled:
+        return min(52, _ROOM // columns), 26
+    across = min(max(_ROOM // columns, 3), 22)
+    return across, max(min(across, 14), 6)
+
+
+# -- lines -----------------------------------------------------------------------------------------------
+
+
+def line_figure(drawing: LineDrawing) -> Chart:
+    """A chart of lines as a Plotly figure."""
     figure = Chart()
-    for line, colour in lines:
+    for line, colour in drawing.lines:
         tips = list(line.tips) or None
         figure.add_trace(
             go.Scatter(
@@ -372,7 +396,7 @@ def line_figure(
             )
         )
     grid = {"gridcolor": "#E4E4E4", "zeroline": False, "linecolor": palette.RULE, "rangemode": "tozero"}
-    title, subtitle = titles
+    title, subtitle = drawing.title, drawing.subtitle
     above = 76 if title else 24
     figure.update_layout(
         title={
@@ -392,26 +416,8 @@ def line_figure(
         plot_bgcolor=palette.PAPER,
         font={"family": SANS, "color": palette.INK},
         meta={"title": title, "subtitle": subtitle},
-        xaxis={"title": axes[0], **grid, "dtick": step or None},
-        yaxis={"title": axes[1], **grid},
+        xaxis={"title": drawing.axes[0], **grid, "dtick": drawing.x_step or None},
+        yaxis={"title": drawing.axes[1], **grid},
     )
-    figure.lines = (lines, titles, axes, step, document)
-    figure.document = document
+    figure.source = drawing
     return figure
-
-
-def _text_size(values: NDArray[np.float64]) -> int | None:
-    """The largest text in which the numbers fit their cells; None if no size does."""
-    if values.size > 1024 or not values.size:
-        return None
-    longest = max(len(f"{value:.5g}") for value in values.ravel().tolist())
-    room = min(52, _ROOM // values.shape[1])
-    return next((size for size in (11, 10, 9) if 0.605 * size * longest + 6 <= room), None)
-
-
-def _pitch(columns: int, labelled: bool) -> tuple[int, int]:
-    """Pixels from column to column and from row to row."""
-    if labelled:
-        return min(52, _ROOM // columns), 26
-    across = min(max(_ROOM // columns, 3), 22)
-    return across, max(min(across, 14), 6)

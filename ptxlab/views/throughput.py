@@ -10,8 +10,8 @@ from ..gpu.measurement import Measurement
 from ..gpu.records import Record, measured
 from ..isa.mma import MmaForm
 from .charts import bars
-from .line import Line
 from .line_chart import LineChart
+from .line_drawing import Line
 from .picture import Picture
 
 __all__ = ["WHAT", "throughput", "wgmma_lines", "wgmma_types"]

@@ -1,4 +1,4 @@
-"""One line of a chart."""
+"""A chart of lines as it is drawn: what `line_chart` describes and Plotly shows."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ..errors import PtxlabError
 
-__all__ = ["Line"]
+__all__ = ["Line", "LineDrawing"]
 
 
 @dataclass(frozen=True)
@@ -27,3 +27,15 @@ class Line:
     def __post_init__(self) -> None:
         if len(self.x) != len(self.y) or not self.x:
             raise PtxlabError(f"line {self.name!r}: found {len(self.x)} x and {len(self.y)} y")
+
+
+@dataclass(frozen=True)
+class LineDrawing:
+    """Lines, each in its colour, over two axes; title and subtitle are empty where they are not drawn."""
+
+    lines: tuple[tuple[Line, str], ...]
+    title: str
+    subtitle: str
+    axes: tuple[str, str]  # names of x and y
+    x_step: float  # between two ticks; 0: a round number
+    svg: str  # the same chart as a document
