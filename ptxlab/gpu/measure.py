@@ -290,21 +290,8 @@ def measure_built(
 
     With `sustained` the best runs so many seconds once more, and the sensors are asked.
     """
-    gpu_timer = timer()
-    form = kernels[0].form
-    latency: dict[Through, float] = {}
-    points: list[tuple[Point, Kernel]] = []
-    quick = seconds if quick is None else quick
-    for kernel in kernels:
-        with gpu_timer.loaded(kernel) as function:
-            has_latency = not (isinstance(form, TransferForm) and stores(form))
-            if kernel.chains == 1 and has_latency:
-                latency[kernel.through] = gpu_timer.latency(kernel, function)
-            if kernel.through == "A" or kernel.loop.one_row:
-                continue
-            for each in warps:
-                if each * 32 <= kernel.loop.threads and each * 32 >= form.lanes:
-                    points.append((gpu_timer.point(kernel, function, each, quick), kernel))
+    form, gpu_timer = kernels[0].form, timer()
+    latency, points = _try_points(gpu_timer, kernels, warps, seconds if quick is None else quick)
     if not points:
         most = max(kernel.loop.threads for kernel in kernels) // 32
         raise PtxlabError(
@@ -322,20 +309,39 @@ def measure_built(
                 break
         if sustained:
             long = gpu_timer.sustained(kernel, function, best, sustained)
-    others = [point for point, _ in points if point is not first]
     return Measurement(
-        form,
-        gpu.name,
-        gpu.target,
-        gpu_timer.multiprocessors,
-        latency.get("C"),
-        latency.get("A"),
-        (best, *others),
-        kernel.sass,
-        contents,
-        datetime.datetime.now(datetime.UTC).date().isoformat(),
-        long,
+        form=form,
+        gpu=gpu.name,
+        target=gpu.target,
+        multiprocessors=gpu_timer.multiprocessors,
+        latency=latency.get("C"),
+        latency_a=latency.get("A"),
+        points=(best, *(point for point, _ in points if point is not first)),
+        sass=kernel.sass,
+        contents=contents,
+        date=datetime.datetime.now(datetime.UTC).date().isoformat(),
+        sustained=long,
     )
+
+
+def _try_points(
+    gpu_timer: _Timer, kernels: Sequence[Kernel], warps: Sequence[int], seconds: float
+) -> tuple[dict[Through, float], list[tuple[Point, Kernel]]]:
+    """Latencies, from kernels with one chain, and the throughput of every kernel with each number of warps."""
+    latency: dict[Through, float] = {}
+    points: list[tuple[Point, Kernel]] = []
+    for kernel in kernels:
+        form = kernel.form
+        has_latency = kernel.chains == 1 and not (isinstance(form, TransferForm) and stores(form))
+        with gpu_timer.loaded(kernel) as function:
+            if has_latency:
+                latency[kernel.through] = gpu_timer.latency(kernel, function)
+            if kernel.through == "A" or kernel.loop.one_row:
+                continue
+            for each in warps:
+                if form.lanes <= each * 32 <= kernel.loop.threads:
+                    points.append((gpu_timer.point(kernel, function, each, seconds), kernel))
+    return latency, points
 
 
 def sustain(kernel: Kernel, best: Point, seconds: float) -> Point:

@@ -84,47 +84,9 @@ def product_source(ins: MmaForm) -> str:
     >>> "Matrix<unsigned short> A, Matrix<unsigned short> B, Matrix<unsigned int> C" in text
     True
     """
-    asynchronous = ins.family.startswith("wgmma")
-    numbers = count()
-    names = {"d": [f"%{next(numbers)}" for _ in range(ins.d.registers)]}
-    loads, passed, shared = [], [], []
+    draft = _Draft(ins)
     for operand in ins.inputs.values():
-        name = operand.name.lower()
-        if operand.name == "C":
-            if not asynchronous:
-                names["c"] = [f"%{next(numbers)}" for _ in range(operand.registers)]
-                passed += [f'"{cpp.constraint(operand)}"(d[{r}])' for r in range(operand.registers)]
-            continue
-        if operand.space == "shared":
-            tile = Tile.of(operand)
-            shared.append(f"    __shared__ __align__(1024) unsigned char {name}_tile[{tile.size}];")
-            loads.append(_fill(ins, operand, tile))
-            loads.append(
-                f"const unsigned long long {name}_desc = (unsigned long long)__cvta_generic_to_shared("
-                f"{name}_tile) >> 4 | 0x{tile.descriptor():x}ull;"
-            )
-            names[f"{name}_desc"] = [f"%{next(numbers)}"]
-            passed.append(f'"l"({name}_desc)')
-            continue
-        names[name] = [f"%{next(numbers)}" for _ in range(operand.registers)]
-        passed += [f'"{cpp.constraint(operand)}"({name}[{r}])' for r in range(operand.registers)]
-        loads.append(f"{cpp.register_word(operand)} {name}[{operand.registers}] = {{}};")
-        loads.append(_gather(ins, operand))
-    if shared:
-        loads.insert(0, "__syncthreads();")
-        loads.append('asm volatile("fence.proxy.async.shared::cta;" ::: "memory");')
-        loads.append("__syncthreads();")
-    line = with_names(ins, Modifiers(), names)
-    constraint = cpp.constraint(ins.d)
-    if asynchronous:
-        multiply = _wgmma(ins, line, passed, f"%{next(numbers)}")
-    else:
-        outputs = ", ".join(f'"={constraint}"(e[{r}])' for r in range(ins.d.registers))
-        multiply = (
-            f"{cpp.register_word(ins.d)} e[{ins.d.registers}];\n"
-            f'asm volatile("{line}"\n    : {outputs}\n    : {", ".join(passed)});\n'
-            f"for (int r = 0; r < {ins.d.registers}; ++r) d[r] = e[r];"
-        )
+        draft.add(operand)
     parameters = ", ".join(f"Matrix<{_word(operand)}> {operand.name}" for operand in ins.inputs.values())
     return _SOURCE.format(
         mnemonic=ins.mnemonic,
@@ -138,25 +100,95 @@ def product_source(ins: MmaForm) -> str:
         rows=ins.d.shape[0],
         n=ins.n,
         k=ins.k,
-        shared="\n".join(shared),
+        shared="\n".join(draft.shared),
         word=cpp.register_word(ins.d),
         registers=ins.d.registers,
         start=_indented(_elements(ins.c, "d", "C.at(row + {row}, column + {column})"), 12),
-        loads=_indented("\n".join(loads), 12),
-        multiply=_indented(multiply, 12),
+        loads=_indented("\n".join(draft.statements()), 12),
+        multiply=_indented(draft.multiply(), 12),
         stores=_indented(_stores(ins), 8),
     )
 
 
-def _wgmma(ins: MmaForm, line: str, passed: list[str], scale_d: str) -> str:
-    outputs = ", ".join(f'"+{cpp.constraint(ins.d)}"(d[{r}])' for r in range(ins.d.registers))
-    return (
-        'asm volatile("{\\n.reg .pred scale_d;\\n"\n'
-        f'    "setp.ne.b32 scale_d, {scale_d}, 0;\\nwgmma.fence.sync.aligned;\\n"\n'
-        f'    "{line}\\n"\n'
-        '    "wgmma.commit_group.sync.aligned;\\nwgmma.wait_group.sync.aligned 0;\\n}"\n'
-        f'    : {outputs}\n    : {", ".join([*passed, chr(34) + "r" + chr(34) + "(1)"])} : "memory");'
-    )
+class _Draft:
+    """A kernel in the making: what brings the operands of a step, and the asm statement that takes them."""
+
+    def __init__(self, ins: MmaForm) -> None:
+        self.ins = ins
+        self.is_wgmma = ins.family.startswith("wgmma")
+        self.shared: list[str] = []  # declarations of tiles in shared memory
+        self.loads: list[str] = []
+        self.passed: list[str] = []  # inputs of the asm statement
+        self._numbers = count()
+        self.names = {"d": self._next(ins.d.registers)}
+
+    def _next(self, number: int = 1) -> list[str]:
+        """The next operands of the asm statement: %0, %1, ..."""
+        return [f"%{next(self._numbers)}" for _ in range(number)]
+
+    def add(self, operand: Operand) -> None:
+        """Load an operand in every step, and pass it; C is D of the step before, in registers."""
+        if operand.name == "C":
+            if not self.is_wgmma:  # whose C is D
+                self._pass(operand, "c", "d")
+        elif operand.space == "shared":
+            self._add_tile(operand)
+        else:
+            name = operand.name.lower()
+            self._pass(operand, name, name)
+            self.loads.append(f"{cpp.register_word(operand)} {name}[{operand.registers}] = {{}};")
+            self.loads.append(_gather(self.ins, operand))
+
+    def _pass(self, operand: Operand, name: str, array: str) -> None:
+        """Registers of an array as an operand."""
+        self.names[name] = self._next(operand.registers)
+        self.passed += [f'"{cpp.constraint(operand)}"({array}[{r}])' for r in range(operand.registers)]
+
+    def _add_tile(self, operand: Operand) -> None:
+        """A tile in shared memory, and its descriptor."""
+        name, tile = operand.name.lower(), Tile.of(operand)
+        self.shared.append(f"    __shared__ __align__(1024) unsigned char {name}_tile[{tile.size}];")
+        self.loads.append(_fill(self.ins, operand, tile))
+        self.loads.append(
+            f"const unsigned long long {name}_desc = (unsigned long long)__cvta_generic_to_shared("
+            f"{name}_tile) >> 4 | 0x{tile.descriptor():x}ull;"
+        )
+        self.names[f"{name}_desc"] = self._next()
+        self.passed.append(f'"l"({name}_desc)')
+
+    def statements(self) -> list[str]:
+        """What stands before the asm statement; tiles are filled by all, and read by all."""
+        if not self.shared:
+            return self.loads
+        fence = 'asm volatile("fence.proxy.async.shared::cta;" ::: "memory");'
+        return ["__syncthreads();", *self.loads, fence, "__syncthreads();"]
+
+    def multiply(self) -> str:
+        """The asm statement, and what it is followed by."""
+        ins, registers = self.ins, self.ins.d.registers
+        line = with_names(ins, Modifiers(), self.names)
+        if self.is_wgmma:
+            (scale_d,) = self._next()
+            return self._wgmma(line, scale_d)
+        outputs = ", ".join(f'"={cpp.constraint(ins.d)}"(e[{r}])' for r in range(registers))
+        return (
+            f"{cpp.register_word(ins.d)} e[{registers}];\n"
+            f'asm volatile("{line}"\n    : {outputs}\n    : {", ".join(self.passed)});\n'
+            f"for (int r = 0; r < {registers}; ++r) d[r] = e[r];"
+        )
+
+    def _wgmma(self, line: str, scale_d: str) -> str:
+        """wgmma between a fence and the wait for it."""
+        d = self.ins.d
+        outputs = ", ".join(f'"+{cpp.constraint(d)}"(d[{r}])' for r in range(d.registers))
+        inputs = ", ".join([*self.passed, '"r"(1)'])
+        return (
+            'asm volatile("{\\n.reg .pred scale_d;\\n"\n'
+            f'    "setp.ne.b32 scale_d, {scale_d}, 0;\\nwgmma.fence.sync.aligned;\\n"\n'
+            f'    "{line}\\n"\n'
+            '    "wgmma.commit_group.sync.aligned;\\nwgmma.wait_group.sync.aligned 0;\\n}"\n'
+            f'    : {outputs}\n    : {inputs} : "memory");'
+        )
 
 
 def _word(operand: Operand) -> str:

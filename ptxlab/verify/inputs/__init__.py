@@ -80,20 +80,11 @@ def make(
     (3, 128, 8)
     """
     ins = parse_product(ins)
-    known = (*categories(ins), *directed_categories(ins))
-    if not is_name(category, known):
-        raise PtxlabError(f"unknown category {quoted(category)}; {ins.mnemonic} has {listing(known, 20)}")
     count, seed = as_int(count, "count"), as_int(seed, "seed")
-    if abs(seed) >= 1 << 256:
-        raise PtxlabError(f"seed={quoted(seed)}: it has at most 256 bits")
-    if count < 0:
-        raise PtxlabError(f"count={quoted(count)}: it is 0 or more")
-    sizes = [operand.shape[0] * operand.shape[1] for operand in ins.inputs.values()]
-    check_room(count * sum(sizes) * 8, "count")  # directed inputs take several arrays of their size
+    _check(ins, category, count, seed)
     ins.check_modifiers(Modifiers(selector=selector))
     selector = int(selector)
-    quick = as_flag(quick, "quick")
-    new_stream = QuickStream if quick else Stream
+    new_stream = QuickStream if as_flag(quick, "quick") else Stream
     # The key leaves out N, and B and C are sampled column by column: so columns do not depend on N.
     types = (ins.a_type, ins.b_type, ins.d_type)
     name = _STREAM_KEYS.get(category, category)
@@ -126,6 +117,19 @@ def make(
         **scales,
         modifiers=Modifiers(selector=selector),
     )
+
+
+def _check(ins: ProductForm, category: str, count: int, seed: int) -> None:
+    """Refuse what there is not, and what would not fit into memory."""
+    known = (*categories(ins), *directed_categories(ins))
+    if not is_name(category, known):
+        raise PtxlabError(f"unknown category {quoted(category)}; {ins.mnemonic} has {listing(known, 20)}")
+    if abs(seed) >= 1 << 256:
+        raise PtxlabError(f"seed={quoted(seed)}: it has at most 256 bits")
+    if count < 0:
+        raise PtxlabError(f"count={quoted(count)}: it is 0 or more")
+    sizes = [operand.shape[0] * operand.shape[1] for operand in ins.inputs.values()]
+    check_room(count * sum(sizes) * 8, "count")  # directed inputs take several arrays of their size
 
 
 def _multiplicand(
