@@ -18,14 +18,14 @@ SANITIZER = Path(__file__).parents[1] / "tests" / "golden" / "sanitizer.json"
 
 _INTRODUCTION = """# Hazards
 
-`k.simulate(...)` watches every access to memory and every barrier; `result.hazards` lists what is wrong, one
-record for each kind and line, with a count. `check="error"` makes the first an error, `check=False` looks for
-nothing. Accesses outside of an array or of shared memory, misaligned ones, and deadlocks end the simulation,
-as they end a kernel on a GPU: they are always errors, `HazardError`, whose `hazards` has what was found
-before as well.
+`k.simulate(...)` watches every memory access and every barrier; `result.hazards` lists what is wrong,
+with one record for each kind and line, and a count. With `check="error"` the first hazard is an error;
+`check=False` turns the check off. Accesses outside an array or outside shared memory, misaligned
+accesses, and deadlocks end the simulation, as they end a kernel on a GPU: they are always errors,
+`HazardError`, whose `hazards` also lists what was found before.
 
-The tables are written by `python -m tools.hazards` from the kernels of `tests/kernels/hazards/`, each of
-which exists broken and fixed.
+`python -m tools.hazards` writes this page from the kernels of `tests/kernels/hazards/`, each of which
+exists in a broken and a fixed version.
 
 ## Kinds
 
@@ -36,24 +36,26 @@ which exists broken and fixed.
 _LIMITS = """
 ## What it cannot see
 
-- It sees one run: a race in a branch that nobody takes is not found. Order is judged by barriers, not by what
-  happened to come first.
-- For every few bytes it remembers the last writer and two readers, of two warps where it can.
-- Flags: if a warp executes a fence or a release, and another warp then looks at memory with an atomic,
-  volatile or acquiring access, the second is taken to know all that the first did before its fence. Between
-  blocks the same holds for whole blocks.
+- It sees one run: a race in a branch that is not taken is not found. Order is judged by barriers, not by
+  what happened to come first.
+- For every few bytes it remembers the last writer and two readers, from different warps where possible.
+- Flags: if a warp executes a fence or a release, and another warp then accesses memory with an atomic,
+  volatile or acquire access, everything that the first did before its fence counts as visible to the
+  second. Between blocks the same applies to whole blocks.
 - `mbarrier.init` needs no proxy fence: copies complete at an mbarrier through the generic proxy, as
-  `cuda::memcpy_async` of libcu++ counts on. Threads that did not initialise it need a barrier.
-- Of tensor maps only those are watched that `tensormap.replace` or `tensormap.cp_fenceproxy` writes in global
+  `cuda::memcpy_async` of libcu++ assumes. Threads that did not initialise it need a barrier.
+- Tensor maps are watched only if `tensormap.replace` or `tensormap.cp_fenceproxy` writes them in global
   memory; a `fence.proxy.tensormap` of one thread counts for its block.
-- An mbarrier passes on what all threads knew that had arrived when its last phase was complete, also to those
-  that waited for an earlier one.
-- Blocks of a cluster are taken to know each other after any wait for an mbarrier or the cluster's barrier.
-- Stores of equal values to the same bytes are not reported, nor is memory of `malloc` that nobody wrote.
-- Compilers load first and choose then: a load whose value only `selp` reads may read what nobody wrote.
-- Global memory that TMA reads and writes takes no part; arrays of the caller count as written.
+- An mbarrier makes what was visible to all threads that had arrived by the end of its last phase visible
+  to every thread that waits, even to one that waited for an earlier phase.
+- Blocks of a cluster count as synchronised after any wait for an mbarrier or for the cluster's barrier.
+- Stores of equal values to the same bytes are not reported, nor are reads of `malloc` memory that was not
+  written.
+- Compilers sometimes load first and select later: a load whose value is only read by `selp` may read
+  memory that was not written.
+- Global memory that TMA reads and writes is not checked; arrays of the caller count as written.
 - Warps may meet at one barrier from different lines, which PTX allows and compute-sanitizer reports.
-- With an `executor`, races between blocks in global memory are found only where one worker ran both.
+- With an `executor`, races between blocks in global memory are found only if one worker ran both.
 """
 
 
