@@ -35,7 +35,8 @@ F16, S4 = NAMES[0], "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 
 @pytest.fixture(scope="module")
 def processes() -> Iterator[Executor]:
-    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as executor:
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(2 if EXHAUSTIVE else 1, mp_context=spawn) as executor:
         yield executor
 
 

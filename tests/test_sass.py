@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -244,42 +245,56 @@ RUNS: dict[str, list[tuple[str, dict[str, int], str]]] = {
 }
 
 
+#: Metadata in any order, and in ascending order.
+SPARSE = [
+    f"mma.sp{ordered}.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32" for ordered in ("", "::ordered_metadata")
+]
+
+
+@pytest.fixture(scope="module")
+def codes(read: Any) -> Callable[[str], dict[str, sass.Sass]]:
+    """The machine code of the instructions above for a target, all of them read at once."""
+
+    @cache
+    def of_target(target: str) -> dict[str, sass.Sass]:
+        names = [name for name, _, _ in RUNS[target]]
+        if target == "sm_90a":
+            names.append("mma.m8n8k4.f32.f16")
+        if target in ("sm_90a", "sm_100a"):
+            names += SPARSE
+        return dict(zip(names, read([parse(name) for name in names], target), strict=True))
+
+    return of_target
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("target", RUNS)
-def test_what_the_chips_run(target: str, read: Any) -> None:
-    rows = [parse(name) for name, _, _ in RUNS[target]]
-    for (name, tensor, how), code in zip(RUNS[target], read(rows, target), strict=True):
+def test_what_the_chips_run(target: str, codes: Any) -> None:
+    for name, tensor, how in RUNS[target]:
+        code = codes(target)[name]
         assert (code.tensor, code.how) == (tensor, how), name
         assert code.native == (how == "native")
 
 
 @pytest.mark.slow
-def test_fp8_on_hopper_is_unpacked_multiplied_and_added(read: Any) -> None:
-    (code,) = read([parse("mma.m16n8k32.f32.e4m3")], "sm_90a")
-    assert sum(count for name, count in code.arithmetic.items() if name.startswith("F2FP")) == 12
-    assert {name: count for name, count in code.arithmetic.items() if not name.startswith("F2FP")} == {
-        "FADD": 4
-    }
+def test_fp8_on_hopper_is_unpacked_multiplied_and_added(codes: Any) -> None:
+    arithmetic = codes("sm_90a")["mma.m16n8k32.f32.e4m3"].arithmetic
+    assert sum(count for name, count in arithmetic.items() if name.startswith("F2FP")) == 12
+    assert {name: count for name, count in arithmetic.items() if not name.startswith("F2FP")} == {"FADD": 4}
 
 
 @pytest.mark.slow
-def test_quad_pairs_exchange_their_registers(read: Any) -> None:
+def test_quad_pairs_exchange_their_registers(codes: Any) -> None:
     """mma.m8n8k4 after Turing: shuffles and arithmetic, unless all lanes provably hold the same."""
-    (code,) = read([parse("mma.m8n8k4.f32.f16")], "sm_90a")
-    opcodes = {name.split(".")[0] for name in code.arithmetic}
+    opcodes = {name.split(".")[0] for name in codes("sm_90a")["mma.m8n8k4.f32.f16"].arithmetic}
     assert {"SHFL", "FFMA", "HADD2"} <= opcodes
 
 
 @pytest.mark.slow
-def test_blackwell_sorts_metadata_that_need_not_be_ordered(read: Any) -> None:
+def test_blackwell_sorts_metadata_that_need_not_be_ordered(codes: Any) -> None:
     """The chip wants ascending indices: plain .sp costs what .sp::ordered_metadata does not."""
-    plain, ordered = (
-        ptxlab.instruction(f"mma.sp{how}.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")
-        for how in ("", "::ordered_metadata")
-    )
-    of_plain, of_ordered = read([plain, ordered], "sm_100a")
-    assert (of_plain.how, of_ordered.how) == ("emulated", "native")
-    assert [code.native for code in read([plain, ordered], "sm_90a")] == [True, True]
+    assert [codes("sm_100a")[name].how for name in SPARSE] == ["emulated", "native"]
+    assert [codes("sm_90a")[name].native for name in SPARSE] == [True, True]
 
 
 @pytest.mark.slow
