@@ -1,7 +1,8 @@
 """Types, lint and format of the widgets' JavaScript; installs the tools beside the environment, once.
 
-TypeScript, Oxlint and Oxfmt run over the JavaScript of ptxlab/explorer, ptxlab/course and the site: all three are
-compiled, and take two seconds where their predecessors took twenty. axe-core is for the browser tests.
+TypeScript, Oxlint and Oxfmt run over the JavaScript of ptxlab/explorer, ptxlab/course and the site: all
+three are compiled, and take two seconds where their predecessors took twenty. axe-core is for the browser
+tests.
 """
 
 from __future__ import annotations
