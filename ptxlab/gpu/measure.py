@@ -327,7 +327,7 @@ def measure_built(
 def _try_points(
     gpu_timer: _Timer, kernels: Sequence[Kernel], warps: Sequence[int], seconds: float
 ) -> tuple[dict[Through, float], list[tuple[Point, Kernel]]]:
-    """Latencies, from kernels with one chain, and the throughput of every kernel with each number of warps."""
+    """Latencies, from kernels with one chain; the throughput of every kernel with each number of warps."""
     latency: dict[Through, float] = {}
     points: list[tuple[Point, Kernel]] = []
     for kernel in kernels:
