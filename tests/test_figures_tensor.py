@@ -13,6 +13,7 @@ import pytest
 import ptxlab
 from ptxlab import PtxlabError, figures, views
 from ptxlab.isa.tensor_memory import LANES
+from ptxlab.memory.tcgen05_tiles import shared_places
 from ptxlab.views.holders import product_operand
 from tests.cases import each
 
@@ -223,6 +224,28 @@ def test_a_marked_element_is_outlined_in_its_block_of_tensor_memory() -> None:
     assert grids["B"].hover[3, 16].endswith("in shared memory of CTA 1")
     assert grids["B"].column_rules == ((16, 0, 16),) and grids["A"].row_rules == (128,)
     assert [head.text for head in grids["A"].row_groups] == ["CTA 0", "CTA 1"]
+
+
+@each(
+    "name, parts",
+    [
+        ("mma.cta_group::1.kind::f8f6f4", {"a": "e2m1", "b": "e2m3", "n": 8}),  # padded
+        ("mma.cta_group::1.kind::mxf8f6f4.block_scale", {"a": "e2m3", "k": 64, "n": 8}),
+        ("mma.cta_group::2.kind::f16", {"n": 64}),
+    ],
+)
+def test_tiles_hold_narrow_elements_and_those_of_one_cta(name: str, parts: dict[str, Any]) -> None:
+    ins = ptxlab.instruction(f"tcgen05.{name}", **parts)
+    for operand, lines in ((ins.a, ins.m), (ins.b, ins.n)):
+        grid = ins.figure(operand.name).source.panels[0].grid
+        assert grid.shape[0] == lines // ins.cta_group
+        values = views.values(ins, operand.name, np.zeros(operand.shape), rows=range(4), columns=range(4))
+        assert values.grids[0].at(0, 0).lane is not None
+        for row, k in ((0, 0), (3, 13), (1, ins.k - 1)):
+            place = shared_places(ins, operand, *((row, k) if operand is ins.a else (k, row)))[-1]
+            piece = next(text for text in grid.hover[row] if f"bytes {place.byte // 16 * 16}.." in text)
+            first, last = map(int, re.findall(r"k (\d+)\.\.(\d+)", piece)[0])
+            assert first <= k <= last
 
 
 def test_figures_by_name_and_their_parameters() -> None:

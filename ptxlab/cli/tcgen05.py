@@ -202,7 +202,7 @@ def _tile(form: Tcgen05Form, name: str, args: argparse.Namespace, style: Style) 
     if args.format == "svg":
         if memory.major == "MN":
             raise PtxlabError("--svg: a picture has K-major tiles; without it there is a table")
-        picture = operand_tile(form, operand, args.swizzle).with_title(not args.no_title)
+        picture = operand_tile(form, form.operands[name], args.swizzle).with_title(not args.no_title)
         return Utf8(picture.svg().rstrip("\n"))
     if args.format in ("csv", "json"):
         elements = tensor_tile(form, name, args.swizzle)

@@ -6,7 +6,7 @@ A cell names its colour by a lane; registers, warps, banks and core matrices bor
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,13 +47,15 @@ PIECE_HUES = (0, 7, 6, 4, 2, 3, 5, 1)
 #: Lanes whose colours warps have: blue, orange, green, purple.
 _WARP_COLOURS = (1, 29, 25, 17)
 
+_Index = TypeVar("_Index", int, NDArray[np.int64])
 
-def bank_tint(offset: int) -> int:
+
+def bank_tint(offset: _Index) -> _Index:
     """The lane whose colour the 16 bytes at an offset have: a hue for each 4 banks."""
     return offset // 16 % 8 * 4 + 1
 
 
-def core_matrix_tint(group: int, piece: int) -> int:
+def core_matrix_tint(group: _Index, piece: _Index) -> _Index:
     """The lane whose colour a core matrix has: a hue for each 8 rows, a shade for each 16 bytes."""
     return group % 8 * 4 + piece % 4
 

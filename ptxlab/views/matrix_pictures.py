@@ -17,7 +17,6 @@ from ..isa.mma import MmaForm
 from ..isa.operand import Operand
 from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import TensorOperand
-from ..memory import Tile
 from .colours import Colour, bank_tint, colour_keys, colour_notes, core_matrix_tint, warp_tint
 from .grid import Box, Cell, Grid, Header, Part, State, as_part, clipped, headers
 from .holders import (
@@ -33,6 +32,7 @@ from .holders import (
 from .labels import index_range, number_text
 from .metadata_picture import metadata
 from .picture import Picture
+from .tile_pictures import k_major_pieces
 
 __all__ = [
     "NOT_STORED",
@@ -174,18 +174,17 @@ class ValueMatrix:
 
     def _memory_tints(self, colour: Colour) -> NDArray[np.int64]:
         """Colours by core matrix or bank of what is in shared memory, K-major and without swizzle."""
-        op, (rows, columns) = self.operand, self.codes.shape
-        tints = np.full(self.codes.shape, -1)
+        op = self.operand
         if not isinstance(op, Operand) or op.layout is not None or (self.name == "A" and self.ins.sparse):
-            return tints  # of a sparse A, the compressed one is there
-        tile, per_piece = Tile.of(op), 128 // op.dtype.bits
-        for row, column in np.ndindex(rows, columns):
-            outer, k = (row, column) if op.axes[0] == "m" else (column, row)
-            if colour == "bank":
-                tints[row, column] = bank_tint(int(tile.offset(outer, k // per_piece * per_piece)))
-            else:
-                tints[row, column] = core_matrix_tint(outer // 8, k // per_piece)
-        return tints
+            return np.full(self.codes.shape, -1)  # of a sparse A, the compressed one is there
+        tile, pieces = k_major_pieces(self.ins, op)
+        along_m = op.axes[0] == "m"
+        lines = np.arange(op.shape[0] if along_m else op.shape[1])[:, None] % tile.rows  # in each CTA anew
+        if colour == "bank":
+            tints = bank_tint(tile.offset(lines, pieces * tile.core_width))
+        else:
+            tints = core_matrix_tint(lines // 8, pieces)
+        return tints if along_m else tints.T
 
     def rules(self) -> tuple[list[int], list[int]]:
         """Rows and columns before which a heavier line stands: where lanes begin anew, and between chunks."""

@@ -2,49 +2,62 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+from numpy.typing import NDArray
 
 from .._util.arguments import as_int, is_a, is_name
 from ..errors import PtxlabError, quoted
 from ..isa.form import Form
 from ..isa.operand import Operand
+from ..isa.tcgen05 import Tcgen05Mma
 from ..memory import BANKS, Descriptor, Tile
+from ..memory.tcgen05_tiles import is_index, is_padded, line_bits, shared_tile, stored_bits
 from .colours import BANK_COLOURS, TileColour, bank_key, bank_tint, core_matrix_tint
 from .grid import Cell, Grid, Header, State, headers
 from .labels import index_range
 from .picture import Picture
 from .table import Table, Value
 
-__all__ = ["operand_tile", "slice_bytes", "slices", "tile"]
+__all__ = ["k_major_pieces", "operand_tile", "slice_bytes", "slices", "tile"]
 
 _MOST_LINES = 128  # of a tile that a picture shows
 _DEPTH_BYTES = 32  # along K, that one wgmma reads
 
 
 def operand_tile(ins: Form, op: Operand, swizzle: int = 0, colour: TileColour = "auto") -> Picture:
-    """An operand in shared memory, K-major: the 16-byte pieces of every row with their byte offsets.
+    """An operand in the shared memory of a CTA: the 16-byte pieces of every row with their byte offsets.
 
-    Eight rows of a piece are a core matrix. Colours say which, or which banks the bytes lie in.
+    Eight rows of a piece are a core matrix. Colours say which, or which banks the bytes lie in. Narrow
+    elements of tcgen05.mma lie there as PTX packs them.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16")
     >>> cells = operand_tile(ins, ins.b, swizzle=32).grids[0].cells
     >>> [cell.text for cell in cells[8:12]]   # n 4 and 5: from row 4 on the pieces are swapped
     ['0x0090', '0x0080', '0x00b0', '0x00a0']
+    >>> ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f8f6f4", a="e2m1")
+    >>> [head.text for head in operand_tile(ins, ins.a).grids[0].columns]   # 64 bits, then padding
+    ['k 0..15', 'k 16..31']
     """
-    memory = Tile.of(op, swizzle)
-    columns, per_piece = memory.row_bytes // 16, 128 // op.dtype.bits
-    labelled = memory.rows <= 64
+    memory = shared_tile(ins, op, swizzle) if isinstance(ins, Tcgen05Mma) else Tile.of(op, swizzle)
+    title = f"{op.name} of {ins.mnemonic} in shared memory"
+    if memory.major == "MN":
+        picture = tile(memory, colour="bank" if colour == "bank" else "core matrix")
+        return replace(picture, title=title, notes=(op.describe(), *picture.notes))
+    along_k = _elements_of_pieces(ins, op, memory)
     outer, line = (op.axes[0], "row") if op.axes[0] == "m" else (op.axes[1], "column")
+    columns, labelled = len(along_k), memory.rows <= 64
     cells, hover = [], np.empty((memory.rows, columns), dtype=object)
     for row, piece in np.ndindex(memory.rows, columns):
-        offset = int(memory.offset(row, piece * per_piece))
+        offset = int(memory.offset(row, piece * memory.core_width))
         tint = bank_tint(offset) if colour == "bank" else core_matrix_tint(row // 8, piece)
         cells.append(Cell(row, piece, 1, 1, (f"0x{offset:04x}",) if labelled else (), tint))
         banks = index_range(offset // 4 % BANKS, 4)
         hover[row, piece] = "\n".join(
             [
-                f"{line} {row} of {op.name}, k {index_range(piece * per_piece, per_piece)}",
+                f"{line} {row} of {op.name}, {along_k[piece]}",
                 f"bytes {index_range(offset, 16)} of the tile, banks {banks}",
                 f"core matrix {row // 8 * columns + piece}, row {row % 8} of 8",
             ]
@@ -54,7 +67,7 @@ def operand_tile(ins: Form, op: Operand, swizzle: int = 0, colour: TileColour = 
         tuple(cells),
         hover,
         headers(memory.rows, 1 if labelled else 8),
-        tuple(Header(p, 1, (f"k {index_range(p * per_piece, per_piece)}",)) for p in range(columns)),
+        tuple(Header(piece, 1, (elements,)) for piece, elements in enumerate(along_k)),
         (outer, ""),
         name=op.name,
         row_rules=tuple(range(8, memory.rows, 8)),
@@ -64,14 +77,61 @@ def operand_tile(ins: Form, op: Operand, swizzle: int = 0, colour: TileColour = 
         ),
     )
     swizzled = f"{swizzle}-byte swizzle" if swizzle else "no swizzle"
-    notes = (
-        f"{op.describe()}, {memory.size} bytes, {swizzled}",
+    notes = [f"{op.describe()}, {memory.size} bytes, {swizzled}"]
+    if isinstance(ins, Tcgen05Mma):
+        notes += _tcgen05_notes(ins, op, memory, line)
+    notes += [
         "a core matrix is 8 rows of 16 bytes",
         f"leading dimension offset {memory.leading}, stride dimension offset {memory.stride} bytes",
         BANK_COLOURS if colour == "bank" else f"hue: {outer} / 8, shade: 16 bytes of k",
-    )
+    ]
     keys = (bank_key(),) if colour == "bank" else ()
-    return Picture(f"{op.name} of {ins.mnemonic} in shared memory", notes, (grid,), keys=keys)
+    return Picture(title, tuple(notes), (grid,), keys=keys)
+
+
+def k_major_pieces(ins: Form, op: Operand) -> tuple[Tile, NDArray[np.int64]]:
+    """The K-major tile of an operand in shared memory, and the 16-byte piece in which each k begins.
+
+    >>> import ptxlab
+    >>> ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale", a="e2m3", k=64)
+    >>> k_major_pieces(ins, ins.a)[1][[0, 21, 22]].tolist()   # 128 bits end in the 22nd element of 6 bits
+    [0, 0, 1]
+    """
+    memory = shared_tile(_k_major(ins, op), op) if isinstance(ins, Tcgen05Mma) else Tile.of(op)
+    return memory, _first_bits(ins, op) // 128
+
+
+def _k_major(ins: Tcgen05Mma, op: Operand) -> Tcgen05Mma:
+    return ins.with_descriptor(None, **{f"transpose_{op.name.lower()}": False})
+
+
+def _first_bits(ins: Form, op: Operand) -> NDArray[np.int64]:
+    """The bit of its row at which each element along K begins."""
+    depth = op.shape[1] if op.axes[0] == "m" else op.shape[0]
+    return line_bits(ins, op, depth) if isinstance(ins, Tcgen05Mma) else np.arange(depth) * op.dtype.bits
+
+
+def _elements_of_pieces(ins: Form, op: Operand, memory: Tile) -> list[str]:
+    """The elements along K in each 16 bytes of a row: ``k 0..7``; one of 6 bits may end in the next."""
+    first_bits = _first_bits(ins, op)
+    bits = stored_bits(ins, op) if isinstance(ins, Tcgen05Mma) else op.dtype.bits
+    texts = []
+    for start in range(0, 8 * memory.row_bytes, 128):
+        here = np.flatnonzero((first_bits + bits > start) & (first_bits < start + 128))
+        texts.append(f"k {index_range(int(here[0]), len(here))}" if here.size else "padding")
+    return texts
+
+
+def _tcgen05_notes(ins: Tcgen05Mma, op: Operand, memory: Tile, line: str) -> list[str]:
+    """How tcgen05.mma divides a matrix between CTAs, and packs narrow elements."""
+    notes = []
+    if ins.cta_group == 2:
+        notes.append(f"drawn for CTA 0; CTA 1 has {line}s {index_range(memory.rows, memory.rows)}")
+    if is_padded(ins, op):
+        notes.append("16 elements, then padding, in 16 bytes")
+    if is_index(ins, op):
+        notes.append(f"indices of {stored_bits(ins, op)} bits into a table")
+    return notes
 
 
 def tile(layout: Tile, k: int | None = None, colour: str = "core matrix") -> Picture:
