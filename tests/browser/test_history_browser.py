@@ -47,12 +47,8 @@ class History(Shown):
 
 @pytest.fixture(scope="module")
 def book(bare: BarePage, page: Any) -> BareBook:
-    opened = bare.open(
-        page, "history", [f"import numpy as np, ptxlab\nex = ptxlab.explore({HALF!r})\nex", "pass"]
-    )
-    opened.run(0)
-    page.wait_for_selector(".ptx-explorer [data-pane=A] canvas", timeout=30_000)
-    return opened
+    code = f"import numpy as np, ptxlab\nex = ptxlab.explore({HALF!r})\nex"
+    return bare.open(page, "history", [code, "pass"])
 
 
 @pytest.fixture
