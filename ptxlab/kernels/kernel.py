@@ -21,12 +21,14 @@ from .checks import DistributedChecks, RegisterPlans, Report, checkers
 from .ptx import Function, Module, plain_name, read_ptx
 from .simulator import (
     Array,
+    Grid,
     HazardError,
     Image,
     Limit,
     Observer,
     Result,
     Trace,
+    Watch,
     as_grid,
     check_arguments,
     simulate,
@@ -154,29 +156,22 @@ class Kernel(Generic[R]):
             raise PtxlabError(f"model={quoted(model)}: there are {listing(GENERATIONS)}")
         if not isinstance(check, bool) and as_text(check, "check") != "error":
             raise PtxlabError(f"check={quoted(check)}: it is True, False or 'error'")
-        variables = self._image.shared_variables(shape.shared)
-        report = Report(self.source, check == "error", variables, self.source is self.ptx)
         if not is_a(observers, tuple, list) or not all(is_a(each, Observer) for each in observers):
             raise PtxlabError(f"observers={quoted(observers)}: it takes a list of ptxlab's Observer")
-        listeners = tuple(observers)
         most = None if limit is None else as_int(limit, "limit")
-        if most is not None and executor is None:
-            listeners += (Limit(most),)
-        checks = None
-        if check and executor is None:
-            listeners += checkers(report, self._register_plans)
-        elif check:
-            checks = DistributedChecks(
-                self.source, check == "error", tuple(variables), self.source is self.ptx
-            )
-        followed, traced = None, None
-        if trace is not False:
-            number = 0 if trace is True else as_int(trace, "trace")
-            warps = shape.block_count * shape.warps
-            if not 0 <= number < warps:
-                raise PtxlabError(f"trace={quoted(number)}: the launch has {warps} warps, from 0 on")
-            traced = number // shape.warps, number % shape.warps
-            if executor is None:
+        traced = None if trace is False else _traced(shape, trace)
+        variables = tuple(self._image.shared_variables(shape.shared))
+        checks = DistributedChecks(self.source, check == "error", variables, self.source is self.ptx)
+        report = checks.report()
+        listeners, followed, watch = tuple(observers), None, None
+        if executor is not None:
+            watch = Watch(checks if check else None, most, traced)
+        else:
+            if most is not None:
+                listeners += (Limit(most),)
+            if check:
+                listeners += checkers(report, self._register_plans)
+            if traced is not None:
                 followed = Trace(*traced)
                 listeners += (followed,)
         try:
@@ -188,17 +183,10 @@ class Kernel(Generic[R]):
                 observers=listeners,
                 show=show,
                 executor=executor,
-                checks=checks,
-                limit=most,
-                traced=traced,
+                watch=watch,
             )
         except PtxlabError as error:
-            earlier = [hazard for hazard in report.hazards if hazard.sentence != str(error)]
-            for hazard in earlier[:5]:
-                error.add_note(f"a hazard before: {hazard.sentence}")
-            if isinstance(error, HazardError) and error.hazard is not None:
-                error.hazard = report.with_text(error.hazard)
-                error.hazards = [*earlier, error.hazard]
+            _add_earlier(error, report)
             raise
         report.extend(result.hazards)
         result.hazards = report.hazards
@@ -316,6 +304,25 @@ def build_kernel(
     ptx, lowered = compile_ptx(text, target, flags, expression, file or SOURCE_NAME)
     module = read_ptx(ptx)
     return Kernel(result_type, module, _chosen(module, lowered or name), target, ptx, text, flags, expression)
+
+
+def _traced(shape: Grid, trace: bool | int) -> tuple[int, int]:
+    """The block, and its warp, that `simulate` is to trace."""
+    number = 0 if trace is True else as_int(trace, "trace")
+    warps = shape.block_count * shape.warps
+    if not 0 <= number < warps:
+        raise PtxlabError(f"trace={quoted(number)}: the launch has {warps} warps, from 0 on")
+    return divmod(number, shape.warps)
+
+
+def _add_earlier(error: PtxlabError, report: Report) -> None:
+    """Let an error that ends a simulation name the hazards before it."""
+    earlier = [hazard for hazard in report.hazards if hazard.sentence != str(error)]
+    for hazard in earlier[:5]:
+        error.add_note(f"a hazard before: {hazard.sentence}")
+    if isinstance(error, HazardError) and error.hazard is not None:
+        error.hazard = report.with_text(error.hazard)
+        error.hazards = [*earlier, error.hazard]
 
 
 @lru_cache(maxsize=64)

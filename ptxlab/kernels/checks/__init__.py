@@ -44,7 +44,11 @@ class DistributedChecks:
     shared: tuple[tuple[str, int, int], ...]
     is_ptx: bool
 
+    def report(self) -> Report:
+        """A report without hazards."""
+        return Report(self.source, self.raises, self.shared, self.is_ptx)
+
     def start(self, module: Module) -> tuple[Report, tuple[Observer, ...]]:
         """A report, and the observers that write it."""
-        report = Report(self.source, self.raises, self.shared, self.is_ptx)
+        report = self.report()
         return report, checkers(report, RegisterPlans(module))

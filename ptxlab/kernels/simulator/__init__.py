@@ -5,7 +5,7 @@ from .decode import Image
 from .events import Access, Observer, Synchronisation
 from .hazard import Hazard, HazardError
 from .result import Limit, LineProfile, Profile, Result
-from .simulate import simulate
+from .simulate import Watch, simulate
 from .threads import Batch, Grid, Threads
 from .trace import Trace, TraceStep
 
@@ -27,6 +27,7 @@ __all__ = [
     "Threads",
     "Trace",
     "TraceStep",
+    "Watch",
     "as_grid",
     "check_arguments",
     "simulate",

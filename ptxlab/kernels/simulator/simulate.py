@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -35,7 +35,7 @@ from .traffic import Touched, Traffic
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-__all__ = ["Checks", "simulate"]
+__all__ = ["Checks", "Watch", "simulate"]
 
 _MOST_LANES = 1 << 15  # of a batch: registers of that many threads stay in the cache's reach
 #: Of one whose blocks may wait for each other, e.g. with grid.sync(): more than an H200 has at a time.
@@ -53,20 +53,18 @@ def simulate(
     observers: Sequence[Observer] = (),
     show: bool | None = None,
     executor: Executor | None = None,
-    checks: Checks | None = None,
-    limit: int | None = None,
-    traced: tuple[int, int] | None = None,
+    watch: Watch | None = None,
 ) -> Result:
     """Run a kernel; arrays are written in place.
 
-    `checks`, `limit` (of instructions) and `traced` (a block and its warp) are for blocks of an executor,
-    where no observer hears them: what is found comes back with the result.
+    `watch` is for blocks of an executor, where no observer hears them.
     """
     if executor is not None:
         check_executor(executor)
         if observers:
             raise PtxlabError("observers hear blocks that run in this process; leave out the executor")
-        return _distributed(image, grid, arguments, model, show, executor, checks, limit, traced)
+        tasks = _tasks(image, grid, arguments, model, executor, watch or Watch())
+        return _distributed(tasks, grid, arguments, show, executor)
     counts, traffic, products = Counts(), Traffic(), Products(_KEPT_BYTES)
     texts: list[str] = []
 
@@ -155,6 +153,15 @@ class Checks(Protocol):
 
 
 @dataclass(frozen=True)
+class Watch:
+    """What looks at blocks in another process; what it finds comes back with the result."""
+
+    checks: Checks | None = None
+    limit: int | None = None  # of instructions that warps may execute
+    traced: tuple[int, int] | None = None  # a block, and its warp
+
+
+@dataclass(frozen=True)
 class _Task:
     """Blocks for another process or machine, with everything that they need."""
 
@@ -165,10 +172,8 @@ class _Task:
     first: int
     last: int
     model: str | None
-    checks: Checks | None
+    watch: Watch
     kept: int  # bytes of what matrix instructions read
-    limit: int | None
-    traced: tuple[int, int] | None
 
 
 @dataclass(frozen=True)
@@ -190,75 +195,87 @@ class _Outcome:
     trace: Trace | None
 
 
-def _distributed(
+@dataclass
+class _Gathered:
+    """What came of the tasks so far."""
+
+    profiles: list[Profile] = field(default_factory=list)
+    touched: Touched = field(default_factory=Touched)
+    products: Products = field(default_factory=lambda: Products(0))
+    hazards: list[Hazard] = field(default_factory=list)
+    updated: dict[int, Update] = field(default_factory=dict)
+    plain: set[int] = field(default_factory=set)
+    texts: list[str] = field(default_factory=list)
+    trace: Trace | None = None
+
+    def add(self, outcome: _Outcome, arrays: Sequence[NDArray[np.uint8]]) -> None:
+        """Put what blocks wrote into the arrays, and keep the rest."""
+        self.updated |= outcome.updated
+        self.plain |= outcome.plain
+        check_plain(self.updated, self.plain)
+        for number, (array, (places, content)) in enumerate(zip(arrays, outcome.written, strict=True)):
+            if number in outcome.updated:
+                outcome.updated[number].apply(array, places, content)
+            else:
+                array[places] = content
+        self.profiles = merged([*self.profiles, *outcome.profile])
+        self.touched.update(outcome.touched)
+        self.products.extend(outcome.products)
+        self.hazards += outcome.hazards
+        self.texts.append(outcome.output)
+        self.trace = outcome.trace or self.trace
+
+    def result(self, grid: Grid) -> Result:
+        """Everything together."""
+        profiles, footprint = tuple(self.profiles), self.touched.footprint
+        result = Result.of(profiles, footprint, self.products, grid, "".join(self.texts))
+        result.hazards = self.hazards
+        result.trace = self.trace
+        return result
+
+
+def _tasks(
     image: Image,
     grid: Grid,
     arguments: Sequence[KernelArgument],
     model: str | None,
-    show: bool | None,
     executor: Executor,
-    checks: Checks | None,
-    limit: int | None,
-    traced: tuple[int, int] | None,
-) -> Result:
-    """Blocks on the workers of an executor; what they write is put together here."""
+    watch: Watch,
+) -> Iterator[_Task]:
+    """The blocks, divided among the workers of an executor."""
     workers = getattr(executor, "_max_workers", None) or 8
     step = _batch_blocks(grid, len(image.program(image.entry.name).types), image.static_shared + grid.shared)
     share = -(-grid.block_count // (4 * int(workers)) // grid.cluster_size) * grid.cluster_size
     step = max(grid.cluster_size, min(step, share))
     kept = _KEPT_BYTES // -(-grid.block_count // step)
-    tasks = (
-        _Task(
-            image.text,
-            image.entry.name,
-            grid,
-            tuple(arguments),
-            first,
-            min(first + step, grid.block_count),
-            model,
-            checks,
-            kept,
-            limit,
-            traced,
-        )
-        for first in range(0, grid.block_count, step)
-    )
-    profiles: list[Profile] = []
-    touched = Touched()
-    products = Products(0)
-    hazards: list[Hazard] = []
-    updated: dict[int, Update] = {}
-    plain: set[int] = set()
-    texts: list[str] = []
-    trace: Trace | None = None
+    name = image.entry.name
+    for first in range(0, grid.block_count, step):
+        last = min(first + step, grid.block_count)
+        yield _Task(image.text, name, grid, tuple(arguments), first, last, model, watch, kept)
+
+
+def _distributed(
+    tasks: Iterator[_Task],
+    grid: Grid,
+    arguments: Sequence[KernelArgument],
+    show: bool | None,
+    executor: Executor,
+) -> Result:
+    """Blocks on the workers of an executor; what they write is put together here."""
+    gathered = _Gathered()
     arrays = _arrays(arguments)
     with (
         bar(grid.block_count, "blocks", show=show) as tick,
         closing(in_order(executor, _run_task, tasks)) as outcomes,
     ):
         for task, outcome in outcomes:
-            updated |= outcome.updated
-            plain |= outcome.plain
-            check_plain(updated, plain)
-            for number, (array, (places, content)) in enumerate(zip(arrays, outcome.written, strict=True)):
-                if number in outcome.updated:
-                    outcome.updated[number].apply(array, places, content)
-                else:
-                    array[places] = content
-            profiles = merged([*profiles, *outcome.profile])
-            if limit is not None and sum(profile.warps for profile in profiles) > limit:
+            gathered.add(outcome, arrays)
+            limit = task.watch.limit
+            if limit is not None and sum(profile.warps for profile in gathered.profiles) > limit:
                 raise limit_error(limit)
-            trace = outcome.trace or trace
-            touched.update(outcome.touched)
-            products.extend(outcome.products)
-            hazards += outcome.hazards
-            texts.append(outcome.output)
             sys.stdout.write(outcome.output)
             tick(task.last - task.first)
-    result = Result.of(tuple(profiles), touched.footprint, products, grid, "".join(texts))
-    result.hazards = hazards
-    result.trace = trace
-    return result
+    return gathered.result(grid)
 
 
 def _arrays(arguments: Sequence[KernelArgument]) -> list[NDArray[np.uint8]]:
@@ -276,20 +293,22 @@ def _arrays(arguments: Sequence[KernelArgument]) -> list[NDArray[np.uint8]]:
 
 
 def _run_task(task: _Task) -> _Outcome:
+    """Run the blocks of a task, on copies of its arrays."""
     image = _image(task.ptx, task.name)
     counts, traffic, products = Counts(), Traffic(), Products(task.kept)
-    found, observers = (None, ()) if task.checks is None else task.checks.start(image.module)
+    watch = task.watch
+    found, observers = (None, ()) if watch.checks is None else watch.checks.start(image.module)
     texts: list[str] = []
     arguments = deepcopy(task.arguments)  # threads of one process would share the arrays
     arrays = _arrays(arguments)
     before = [array.copy() for array in arrays]
     updates = Updates(image.module)
     listeners: tuple[Observer, ...] = (traffic, updates, *observers)
-    if task.limit is not None:
-        listeners += (Limit(task.limit),)
+    if watch.limit is not None:
+        listeners += (Limit(watch.limit),)
     trace = None
-    if task.traced is not None and task.first <= task.traced[0] < task.last:
-        trace = Trace(*task.traced)
+    if watch.traced is not None and task.first <= watch.traced[0] < task.last:
+        trace = Trace(*watch.traced)
         listeners += (trace,)
     launch = _launch(image, task.grid, arguments, task.model, listeners, (counts, products), texts.append)
     traffic.watch(launch.memory.buffers, launch.tensor_maps)
