@@ -62,9 +62,14 @@ def find_difference(state: ExplorerState, seconds: float = 1.0) -> Finding:
     ins = state.ins
     if GPU not in (chip, against) and model_of(ins, chip).rule == model_of(ins, against).rule:
         return Finding(f"{pair} use the same rule for this instruction: they always agree")
-    model, other = (against, None) if chip == GPU else (chip, None if against == GPU else against)
+    model, other = (against, chip) if chip == GPU else (chip, against)
     report = search(
-        ins, model, other, modifiers=state.operands.modifiers, seconds=seconds, seed=state.seed & 0xFFFFFFFF
+        ins,
+        model,
+        None if other == GPU else other,
+        modifiers=state.operands.modifiers,
+        seconds=seconds,
+        seed=state.seed & 0xFFFFFFFF,
     )
     if report.difference is None:
         tried = f"{report.mmas:,} products of matrices, {len(report.categories)} kinds of inputs"

@@ -265,12 +265,11 @@ def place_words(state: ExplorerState, cell: Cell, places: Sequence[Place]) -> st
     if not (down or right):
         return f"{sentence} It is where lane {place.lane} starts."
     along = "chunk" if cell.name == "E" else "column"
-    steps = [
-        words for words in (
-            f"{counted(abs(down), 'row')} {'down' if down > 0 else 'up'}" if down else "",
-            f"{counted(abs(right), along)} {'right' if right > 0 else 'left'}" if right else "",
-        ) if words
-    ]  # fmt: skip
+    steps = []
+    if down:
+        steps.append(f"{counted(abs(down), 'row')} {'down' if down > 0 else 'up'}")
+    if right:
+        steps.append(f"{counted(abs(right), along)} {'right' if right > 0 else 'left'}")
     return (
         f"{sentence} Lane {place.lane} starts at {start}; {letter}{place.element} is "
         f"{' and '.join(steps)} {'of' if right else 'from'} that."

@@ -299,7 +299,7 @@ class GpuArrays:
         self._scratch = []
 
     @property
-    def _handle(self) -> Any:
+    def _handle(self) -> object:
         return self._driver.CUstream(self.stream)
 
     def _check_device(self, name: str, array: GpuArray) -> None:

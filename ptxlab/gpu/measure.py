@@ -175,7 +175,7 @@ class _Timer:
             self.device.set_current()
 
     @contextlib.contextmanager
-    def loaded(self, kernel: Kernel) -> Iterator[Any]:
+    def loaded(self, kernel: Kernel) -> Iterator[object]:
         """The kernel's function, its operands in place."""
         self._enter()
         driver, bytes_read = self.driver, kernel.loop.input
@@ -198,7 +198,7 @@ class _Timer:
     def run(
         self,
         kernel: Kernel,
-        function: Any,
+        function: object,
         blocks: int,
         threads: int,
         turns: int,
@@ -229,13 +229,13 @@ class _Timer:
         check(driver.cuMemcpyDtoH(clocks.ctypes.data, self.clocks, 16), "reading the clock")
         return milliseconds / 1000, int(clocks[1] - clocks[0])
 
-    def latency(self, kernel: Kernel, function: Any) -> float:
+    def latency(self, kernel: Kernel, function: object) -> float:
         """Cycles from one instruction of a chain to the next, on one warp (warpgroup) of the GPU."""
         turns = max(1, _LATENCY_INSTRUCTIONS // kernel.loop.statements)
         runs = [self.run(kernel, function, 1, kernel.form.lanes, turns)[1] for _ in range(3)]
         return min(runs) / (turns * kernel.loop.statements)
 
-    def point(self, kernel: Kernel, function: Any, warps: int, seconds: float) -> Point:
+    def point(self, kernel: Kernel, function: object, warps: int, seconds: float) -> Point:
         """Throughput with so many warps on every SM, over about so many seconds."""
         turns = _FIRST_TURNS
         elapsed, cycles = self.run(kernel, function, self.multiprocessors, 32 * warps, turns)
@@ -246,7 +246,7 @@ class _Timer:
             warps, kernel.chains, self._in_a_turn(kernel, warps) * turns / elapsed, cycles / elapsed / 1e6
         )
 
-    def sustained(self, kernel: Kernel, function: Any, best: Point, seconds: float) -> Point:
+    def sustained(self, kernel: Kernel, function: object, best: Point, seconds: float) -> Point:
         """A point once more, for so many seconds, with what the sensors said."""
         in_a_turn = self._in_a_turn(kernel, best.warps)
         turns = max(1, int(seconds * best.per_second / in_a_turn))

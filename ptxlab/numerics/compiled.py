@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -69,7 +70,7 @@ def backend(name: str) -> Iterator[None]:
 
 
 @lru_cache(maxsize=1)
-def _loop() -> Any:
+def _loop() -> ModuleType | None:
     """The module that numba compiles; None where numba is missing or does not fit this NumPy."""
     try:
         with held_back():
@@ -77,6 +78,13 @@ def _loop() -> Any:
     except (ImportError, RuntimeError):
         return None
     return fused_loops
+
+
+def _loops() -> ModuleType:
+    """The module that numba compiles, where it is known to be there."""
+    module = _loop()
+    assert module is not None
+    return module
 
 
 def serves(dtypes: DTypes, products: int, depth: int) -> bool:
@@ -190,7 +198,7 @@ def _plain_codes(codes: FusedCodes, step: FusedStep) -> tuple[Array, Array]:
 
 def _wide_codes(codes: FusedCodes, step: FusedStep) -> tuple[Array, Array]:
     """The same for many columns: see `fused_loops.fill_wide`."""
-    group = _loop().GROUP
+    group = _loops().GROUP
     count, rows, columns = codes.c.shape
     shape = _up(rows, 8), _up(columns, group), _up(codes.a.shape[2], 8)
     a = _padded(codes.a, (shape[0], shape[2]))
@@ -209,7 +217,7 @@ def _wide_codes(codes: FusedCodes, step: FusedStep) -> tuple[Array, Array]:
     arrays = _scratch(sizes, (0, 0, 0), 4 * group)
     numbers = _numbers(step)
     call(
-        _loop(), "fill_wide", a, b, c, d.reshape(-1), sources, shape, forms, limits, numbers, arrays, special
+        _loops(), "fill_wide", a, b, c, d.reshape(-1), sources, shape, forms, limits, numbers, arrays, special
     )
     return d[:, :rows, :columns], special > 0
 
@@ -234,16 +242,16 @@ def _flat(codes: Array) -> Array:
     return flat
 
 
-def _scratch(sizes: tuple[int, int, int], words: tuple[int, int, int], codes: int) -> tuple[Any, ...]:
+def _scratch(sizes: tuple[int, int, int], words: tuple[int, int, int], codes: int) -> tuple[object, ...]:
     """Arrays in which `fused_loops.fill_plain` works, of this thread; it leaves what is zero there zero.
 
     Values of A, B and C in these sizes, the same as bits, and their exponents; words of A, B and C, the same
     and codes read-only, codes, and what belongs to a block.
     """
-    loop = _loop()
+    loop = _loops()
     key = (loop.GROUP, sizes, words, codes)
     if getattr(_kept, "key", None) == key:
-        kept: tuple[Any, ...] = _kept.arrays
+        kept: tuple[object, ...] = _kept.arrays
         return kept
     block = 4 * loop.GROUP
     values = tuple(np.zeros(size, dtype=np.float32) for size in sizes)
@@ -378,7 +386,7 @@ def _plain_words(
     See `fused_loops.fill_plain`.
     """
     special = np.zeros(count, dtype=np.uint8)
-    group = _loop().GROUP
+    group = _loops().GROUP
     rows, columns, depth = tables.shape
     a, b, c = inputs
     arrays = _scratch(
@@ -387,7 +395,7 @@ def _plain_words(
         rows * columns * group,
     )
     call(
-        _loop(),
+        _loops(),
         "fill_plain",
         _flat(a.words),
         _flat(b.words),
@@ -407,11 +415,17 @@ def _plain_words(
     return special > 0
 
 
+#: How far back an exponent goes, which bits belong to it, a factor, the lowest exponent, whether it is long.
+_DecodeForm: TypeAlias = tuple[np.int32, np.uint32, np.float32, int, bool]
+
+
 class _Tables(NamedTuple):
+    """What `fused_loops.fill_plain` is told of the types and places of A, B, C and D."""
+
     sources: tuple[Array, Array, Array, Array]
     places: Array
     shape: tuple[int, int, int]
-    forms: tuple[Any, Any, Any, Array]
+    forms: tuple[_DecodeForm, _DecodeForm, _DecodeForm, Array]
     limits: tuple[tuple[int, int], ...]
 
 
@@ -450,7 +464,7 @@ def _sources(places: Array, bits: tuple[int, ...], width: int, size: int) -> Arr
     """For each place, where its word is [words, GROUP] and how far its element is moved to the left."""
     sources = np.full((size, 2), -1, dtype=np.int64)
     word, part = np.nonzero(places >= 0)
-    sources[places[word, part], 0] = word * _loop().GROUP
+    sources[places[word, part], 0] = word * _loops().GROUP
     sources[places[word, part], 1] = 32 - width - np.array(bits)[part]
     return sources
 
@@ -462,7 +476,7 @@ def _in_blocks(cells: Array, columns: int) -> Array:
     return np.where(cells < 0, -1, 4 * block + row % 2 * 2 + column % 2)
 
 
-def _decode_form(float_type: DType) -> tuple[Any, ...]:
+def _decode_form(float_type: DType) -> _DecodeForm:
     """How `fused_loops._decode` opens elements of a type."""
     exponent_bits, fraction_bits, bias = float_type.exponent_bits, float_type.fraction_bits, float_type.bias
     kept = (1 << exponent_bits + fraction_bits) - 1 << 23 - fraction_bits | 1 << 31
@@ -503,11 +517,11 @@ def _all_codes(codes: FusedCodes, step: FusedStep) -> Array:
     d = np.empty(c.shape, dtype=np.uint32)
     forms = tuple(_form(float_type) for float_type in step.dtypes)
     scales = tuple(_scales(float_type) for float_type in step.dtypes[:3])
-    call(_loop(), "fill", a, b, c, stored, d, forms, scales, *step.numbers, _powers(_loop().LOWEST))
+    call(_loops(), "fill", a, b, c, stored, d, forms, scales, *step.numbers, _powers(_loops().LOWEST))
     return d
 
 
-def call(module: Any, name: str, *arguments: Any) -> None:
+def call(module: ModuleType, name: str, *arguments: object) -> None:
     """A compiled function; where numba cannot read or write what it compiled, all are compiled anew."""
     function = getattr(module, name)
     try:
@@ -515,7 +529,7 @@ def call(module: Any, name: str, *arguments: Any) -> None:
     except Exception:
         if function.stats.cache_path is None:
             raise
-        _loop().compile_without_cache()
+        _loops().compile_without_cache()
         getattr(module, name)(*arguments)
 
 

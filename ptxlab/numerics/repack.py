@@ -8,6 +8,7 @@ each of these is one loop; without it, a few passes of NumPy.
 from __future__ import annotations
 
 from functools import cached_property, lru_cache
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ _FEW_PARTS = 2  # for which no threads are started: that takes as long as one of
 
 
 @lru_cache(maxsize=1)
-def _loop() -> Any:
+def _loop() -> ModuleType:
     """The module that numba compiles."""
     with held_back():
         from . import repack_loops
@@ -274,7 +275,7 @@ def _convert_compiled(words: Array, out: Array, conversion: tuple[DType, DType],
 
 
 @lru_cache(maxsize=None)
-def _narrowing(target: DType) -> tuple[Any, ...]:
+def _narrowing(target: DType) -> tuple[np.unsignedinteger[Any], ...]:
     """What `repack_loops.narrow` is told of a type."""
     return (
         np.uint32(128 - target.bias << 23),

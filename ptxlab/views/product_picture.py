@@ -401,7 +401,10 @@ def _lines_for(text: str, wide: bool) -> tuple[str, ...]:
 
 def _spaced(columns: int) -> tuple[Header, ...]:
     """Headings of columns that cells without numbers leave room for."""
-    return headers(columns, 8 if columns <= 32 else 16 if columns <= 128 else 32)
+    step = 32
+    if columns <= 128:
+        step = 8 if columns <= 32 else 16
+    return headers(columns, step)
 
 
 def _tensor_grid(op: TensorOperand, lane: int | None) -> Grid:

@@ -321,7 +321,9 @@ def _places_text(tensor: TensorOperand, elements: list[tuple[int, int]]) -> str:
             lanes[place.lane] = None
     ctas = sorted({cta for cta, _ in bits})
     columns = sorted({column for _, column in bits})
-    pair = f"CTA{'s' if len(ctas) > 1 else ''} {' and '.join(map(str, ctas))}, " if tensor.ctas > 1 else ""
+    pair = ""
+    if tensor.ctas > 1:
+        pair = f"CTA{'s' if len(ctas) > 1 else ''} {' and '.join(map(str, ctas))}, "
     which = f"lane{'s' if len(lanes) > 1 else ''} {', '.join(map(str, lanes))}"
     where = f"column{'s' if len(columns) > 1 else ''} {index_range(columns[0], columns[-1] - columns[0] + 1)}"
     low, high = next(iter(bits.values()))

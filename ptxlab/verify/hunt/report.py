@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -91,7 +91,7 @@ class Difference:
         return elements
 
     @property
-    def modifiers(self) -> dict[str, Any]:
+    def modifiers(self) -> dict[str, int]:
         """Modifiers that differ from their defaults, by name."""
         defaults = vars(Modifiers())
         modifiers = vars(self.case.configuration.modifiers)
