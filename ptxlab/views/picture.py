@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from .._util.arguments import as_flag
 from ..errors import PtxlabError
-from .drawing import Drawing, draw
+from .drawing import Drawing
 from .grid import Arrow, Grid
+from .placing import draw
 from .svg import svg_document
 
 if TYPE_CHECKING:
