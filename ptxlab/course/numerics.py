@@ -417,14 +417,8 @@ def _in_steps(answer: object) -> tuple[bool, str]:
     )
 
 
-@exercise(
-    "12.5",
-    "**Construct an input on which sm_80 and sm_90 differ, and neither gives 0**, for `mma.m16n8k8` with "
-    "f16. There K is one step on both, so only the 24 and 25 bits make a difference. Give a row of A and a "
-    "column of B, eight numbers each (fewer are padded with zeros), and C. Any input that works is right.",
-    "inputs = ...  # (row of A, column of B, C), e.g. ([1, 2], [3, 4], 0)",
-)
-def _two_chips(answer: object) -> tuple[bool, str]:
+def _row_column_and_c(answer: object) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+    """The answer to 12.5 as a row of A, a column of B and C; its form is checked."""
     form = "`(row of A, column of B, C)`, e.g. `([1, 2], [3, 4], 0)`"
     if not isinstance(answer, (tuple, list)) or len(answer) != 3:
         raise WrongForm(f"the answer has three parts: {form}.")
@@ -436,6 +430,18 @@ def _two_chips(answer: object) -> tuple[bool, str]:
         raise WrongForm(f"a row of A and a column of B have at most {SHORT.k} numbers, and C is one: {form}.")
     if not all(np.isfinite(part).all() for part in (a, b, c)):
         raise WrongForm("use finite numbers: with infinities and NaN the two chips agree.")
+    return a, b, float(c.item())
+
+
+@exercise(
+    "12.5",
+    "**Construct an input on which sm_80 and sm_90 differ, and neither gives 0**, for `mma.m16n8k8` with "
+    "f16. There K is one step on both, so only the 24 and 25 bits make a difference. Give a row of A and a "
+    "column of B, eight numbers each (fewer are padded with zeros), and C. Any input that works is right.",
+    "inputs = ...  # (row of A, column of B, C), e.g. ([1, 2], [3, 4], 0)",
+)
+def _two_chips(answer: object) -> tuple[bool, str]:
+    a, b, c = _row_column_and_c(answer)
     size, uneven = max(a.size, b.size), a.size != b.size
     a, b = (np.pad(part, (0, size - part.size)) for part in (a, b))
     with np.errstate(over="ignore"):
@@ -446,11 +452,11 @@ def _two_chips(answer: object) -> tuple[bool, str]:
             "One of those numbers is too large for f16, whose largest number is 65504. A large product can "
             "come from two smaller factors.",
         )
-    new, old = (_d(SHORT, a, b, float(c.item()), chip) for chip in ("sm_90", "sm_80"))
+    new, old = (_d(SHORT, a, b, c, chip) for chip in ("sm_90", "sm_80"))
     lost = any(((kept == 0) & (part != 0)).any() for kept, part in zip(as_f16, (a, b), strict=True))
     terms = [(x * y, _exponent(x) + _exponent(y)) for x, y in zip(*as_f16, strict=True) if x * y]
-    if c.item():
-        terms.append((float(c.item()), _exponent(float(c.item()))))
+    if c:
+        terms.append((c, _exponent(c)))
     largest = max((exponent for _, exponent in terms), default=0)
     on_sm90, on_sm80 = (
         [_rounded(value, largest - _fused_of(chip).fraction_bits, "truncate") for value, _ in terms]

@@ -450,13 +450,9 @@ def _capstone(answer: object) -> tuple[bool, str]:
     submitted = whole_numbers(answer, 6, "three times row and column")
     pairs = list(zip(submitted[::2], submitted[1::2], strict=True))
     first, second, third = (each.element() for each in _KERNELS)
-    m64, ws = (
-        mma_form(_KERNELS[1].mnemonic, _KERNELS[1].descriptor),
-        mma_form(_KERNELS[2].mnemonic, _KERNELS[2].descriptor),
-    )
-    lane, _ = load_form(_KERNELS[1].load).locate(
-        _KERNELS[1].thread, _KERNELS[1].register, _KERNELS[1].address
-    )
+    _, halves, quarters = _KERNELS
+    m64, ws = (mma_form(each.mnemonic, each.descriptor) for each in (halves, quarters))
+    lane, _ = load_form(halves.load).locate(halves.thread, halves.register, halves.address)
     return judge(
         pairs == [first, second, third],
         "That is all there is between a Blackwell tensor core and a thread. Every GEMM epilogue does this "
@@ -493,8 +489,8 @@ def _capstone(answer: object) -> tuple[bool, str]:
             "neighbours in the same row.",
         ),
         (
-            pairs[2][0] == _KERNELS[2].thread,
-            f"Two are right. The third kernel: M = {ws.m}, so there is no row {_KERNELS[2].thread}. The "
+            pairs[2][0] == quarters.thread,
+            f"Two are right. The third kernel: M = {ws.m}, so there is no row {quarters.thread}. The "
             "lanes beyond hold other columns of the same rows.",
         ),
         (
@@ -502,7 +498,7 @@ def _capstone(answer: object) -> tuple[bool, str]:
             f"Two are right. The third kernel: M = {ws.m}; each quarter of the lanes has all rows.",
         ),
         (
-            pairs[2][1] == _KERNELS[2].register,
+            pairs[2][1] == quarters.register,
             "Two are right, and the row. Which group of columns is in this quarter of the lanes?",
         ),
         otherwise=f"Two are right, and the row. N = {ws.n}: each quarter of the lanes has a quarter of the "
