@@ -6,8 +6,8 @@ As for other asynchronous instructions, everything takes place when it is issued
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -235,6 +235,53 @@ def _check_lanes(instruction: Instruction, warp: int, start: int) -> None:
         )
 
 
+# -- what one thread issues ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Issue:
+    """One thread that issues an asynchronous instruction, for its block or for both CTAs of a pair."""
+
+    machine: Machine
+    instruction: Instruction
+    thread: Threads
+    cta_group: int
+
+    @cached_property
+    def blocks(self) -> list[tuple[int, int]]:
+        """The blocks that work together, counted in the batch, and their ranks in the cluster."""
+        block, size = int(self.thread.blocks[0]), self.machine.batch.grid.cluster_size
+        rank = block % size
+        if self.cta_group < 2:
+            return [(block, rank)]
+        if size % 2:
+            raise PtxlabError(
+                f"{self.instruction.where}: {self.instruction.opcode} needs a CTA pair; the clusters of this "
+                f"launch have {counted(size, 'block')}"
+            )
+        first = rank - rank % 2
+        return [(block - rank % 2, first), (block - rank % 2 + 1, first + 1)]
+
+    def load(self, places: NDArray[Any], bits: int, rank: int) -> NDArray[Any]:
+        """Elements of shared memory of the cluster's block of that rank, as the async proxy reads them."""
+        machine, thread = self.machine, self.thread
+        if machine.batch.grid.cluster_size > 1:
+            places = places + (rank + 1 << RANK_SHIFT)
+        those = Threads.listed(thread.batch, np.repeat(thread.indices, places.size))
+        addresses = places.reshape(-1)
+        (content,) = machine.memory.load(self.instruction, "shared", those, addresses, bits, 1, "async")
+        return content
+
+    def tell(self, kind: str, columns: range, lanes: int = ALL_LANES) -> None:
+        """Observers hear what is read or written in the tensor memory of the blocks."""
+        for block, _ in self.blocks:
+            self.machine.tensor_accessed(
+                TensorAccess(
+                    self.instruction, kind, self.thread.indices, block, columns, lanes, asynchronous=True
+                )
+            )
+
+
 # -- cp, shift -----------------------------------------------------------------------------------------------
 
 
@@ -250,25 +297,21 @@ def _issued(instruction: Instruction, context: Context, form: Tcgen05Transfer) -
         codes = None if code is None else code(machine, frame, threads)
         for number in range(threads.count):
             thread = threads.where(np.arange(threads.count) == number)
-            for block, rank in _group(machine, instruction, thread, form.cta_group):
+            issue = _Issue(machine, instruction, thread, form.cta_group)
+            first = int(places[number]) & 0xFFFF
+            issue.tell("write", range(first, first + form.columns))
+            for block, rank in issue.blocks:
                 words = _memory(machine).words[block]
-                first = int(places[number]) & 0xFFFF
-                columns = range(first, first + form.columns)
-                machine.tensor_accessed(
-                    TensorAccess(instruction, "write", thread.indices, block, columns, asynchronous=True)
-                )
                 if codes is None:
                     words[:] = tensor_memory.shift(form, words, int(places[number]))
                     continue
-                content = _shared_bytes(machine, instruction, thread, form, int(codes[number]), rank)
+                content = _shared_bytes(issue, form, int(codes[number]), rank)
                 words[:] = tensor_memory.copy(form, content, int(codes[number]), words, int(places[number]))
 
     return Step(instruction, execute)
 
 
-def _shared_bytes(
-    machine: Machine, instruction: Instruction, thread: Threads, form: Tcgen05Transfer, code: int, rank: int
-) -> NDArray[np.uint8]:
+def _shared_bytes(issue: _Issue, form: Tcgen05Transfer, code: int, rank: int) -> NDArray[np.uint8]:
     """Shared memory from address 0 on, of which the bytes that a copy reads are there."""
     rows, count = form.tensor("T").shape
     bits = form.tensor("T").width
@@ -276,39 +319,11 @@ def _shared_bytes(
     places = fields.addresses(np.arange(rows)[:, None], np.arange(count), bits=bits).reshape(-1)
     content = np.zeros(int(places.max()) + 64, dtype=np.uint8)
     places = np.unique(places[:, None] + np.arange(bits // 8))
-    content[places] = _load(machine, instruction, thread, places, 8, rank)
+    content[places] = issue.load(places, 8, rank)
     return content
 
 
 # -- mma -----------------------------------------------------------------------------------------------------
-
-
-def _group(
-    machine: Machine, instruction: Instruction, thread: Threads, cta_group: int
-) -> list[tuple[int, int]]:
-    """The blocks that work together, counted in the batch, and their ranks in the cluster."""
-    block, size = int(thread.blocks[0]), machine.batch.grid.cluster_size
-    rank = block % size
-    if cta_group < 2:
-        return [(block, rank)]
-    if size % 2:
-        raise PtxlabError(
-            f"{instruction.where}: {instruction.opcode} needs a CTA pair; the clusters of this launch have "
-            f"{counted(size, 'block')}"
-        )
-    first = rank - rank % 2
-    return [(block - rank % 2, first), (block - rank % 2 + 1, first + 1)]
-
-
-def _load(
-    machine: Machine, instruction: Instruction, thread: Threads, places: NDArray[Any], bits: int, rank: int
-) -> NDArray[Any]:
-    """Elements of shared memory of the cluster's block of that rank, as the async proxy reads them."""
-    if machine.batch.grid.cluster_size > 1:
-        places = places + (rank + 1 << RANK_SHIFT)
-    those = Threads.listed(thread.batch, np.repeat(thread.indices, places.size))
-    (content,) = machine.memory.load(instruction, "shared", those, places.reshape(-1), bits, 1, "async")
-    return content
 
 
 @lru_cache(maxsize=1024)
@@ -357,7 +372,8 @@ def _mma(instruction: Instruction, context: Context, form: Tcgen05Mma) -> Step:
             given = {name: int(array[number]) for name, array in values.items()}
             try:
                 whole = _with_descriptor(form, given.pop("idesc"), a_space)
-                _multiply(machine, instruction, thread, whole, given, modifiers)
+                issue = _Issue(machine, instruction, thread, whole.cta_group)
+                _multiply(issue, whole, given, modifiers)
             except PtxlabError as error:
                 raise PtxlabError(f"{instruction.where}: {error}") from None
 
@@ -377,16 +393,9 @@ def _last(
     return zero_columns, scale
 
 
-def _multiply(
-    machine: Machine,
-    instruction: Instruction,
-    thread: Threads,
-    form: Tcgen05Mma,
-    given: dict[str, int],
-    modifiers: Modifiers,
-) -> None:
+def _multiply(issue: _Issue, form: Tcgen05Mma, given: dict[str, int], modifiers: Modifiers) -> None:
     """One instruction: operands from tensor and shared memory, D to tensor memory."""
-    group = _group(machine, instruction, thread, form.cta_group)
+    machine, group = issue.machine, issue.blocks
     memory = _memory(machine).words
     arrays = {}
     first = given["d"] >> 16  # the lane at which D, A and metadata begin, from which lanes are counted here
@@ -401,29 +410,29 @@ def _multiply(
             start = _column(operand, at, lane)
             columns = slice(start, start + operand.columns)
             parts = [np.roll(memory[block, :, columns], -lane, axis=0) for block, _ in group]
-            _tell(machine, instruction, thread, group, "read", range(start, columns.stop), lanes)
+            issue.tell("read", range(start, columns.stop), lanes)
             arrays[name] = np.concatenate(parts)[None]
         elif form.decompress and name == "b":
-            arrays[name] = _looked_up(machine, instruction, thread, form, at, given["lut"])[None]
+            arrays[name] = _looked_up(issue, form, at, given["lut"])[None]
         else:
-            tiles = [_tile(machine, instruction, thread, form, operand, at, rank) for _, rank in group]
+            tiles = [_tile(issue, form, operand, at, rank) for _, rank in group]
             arrays[name] = np.concatenate(tiles, axis=0 if name == "a" else 1)[None]
     modifiers = replace(
         modifiers, disable_output_lane=_from_lane(modifiers.disable_output_lane, first, form.cta_group)
     )
     operands = Operands(form, modifiers=form.check_modifiers(modifiers), **arrays)
-    machine.multiplied(instruction, operands, thread)
+    machine.multiplied(issue.instruction, operands, issue.thread)
     model = machine.launch.model
     d = emulate(operands, model=model if model is not None and has(form, model) else None)[0]
     start = _column(form.d, given["d"], first)
     columns = slice(start, start + form.d.columns)
-    _tell(machine, instruction, thread, group, "write", range(start, columns.stop), form.path.lanes(first))
+    issue.tell("write", range(start, columns.stop), form.path.lanes(first))
     for number, (block, _) in enumerate(group):
         words = np.roll(d[LANES * number : LANES * (number + 1)], first, axis=0)
         memory[block, :, columns] = words
     if form.ashift and isinstance(form.a, TensorOperand):
         start = _column(form.a, given["a"], first)
-        _tell(machine, instruction, thread, group, "write", range(start, start + form.a.columns), ALL_LANES)
+        issue.tell("write", range(start, start + form.a.columns))
         for block, _ in group:
             memory[block] = tensor_memory.shift_rows(memory[block], start, form.a.columns)
 
@@ -437,20 +446,6 @@ def _from_lane(mask: int, first: int, ctas: int) -> int:
     return sum(part << LANES * cta for cta, part in enumerate(turned)) | beyond
 
 
-def _tell(
-    machine: Machine,
-    instruction: Instruction,
-    thread: Threads,
-    group: list[tuple[int, int]],
-    kind: str,
-    columns: range,
-    lanes: int,
-) -> None:
-    for block, _ in group:
-        access = TensorAccess(instruction, kind, thread.indices, block, columns, lanes, asynchronous=True)
-        machine.tensor_accessed(access)
-
-
 def _column(operand: TensorOperand, at: int, first: int) -> int:
     """The column at which an operand begins, which begins in that lane."""
     lane, column = at >> 16, at & 0xFFFF
@@ -462,15 +457,7 @@ def _column(operand: TensorOperand, at: int, first: int) -> int:
     return column
 
 
-def _tile(
-    machine: Machine,
-    instruction: Instruction,
-    thread: Threads,
-    form: Tcgen05Mma,
-    operand: SharedOperand,
-    code: int,
-    rank: int,
-) -> NDArray[Any]:
+def _tile(issue: _Issue, form: Tcgen05Mma, operand: SharedOperand, code: int, rank: int) -> NDArray[Any]:
     """A CTA's part of A, [M, K], or of B, [K, N], through its descriptor."""
     is_a = operand.name == "A"
     lines, k = operand.shape if is_a else operand.shape[::-1]
@@ -482,7 +469,7 @@ def _tile(
     if by_bytes and not is_padded(form, operand):
         along = np.arange(k * own_bits // 8)[None, :]
     places = fields.addresses(rows, along, bits=bits, major="MN" if transposed else "K")
-    content = _load(machine, instruction, thread, places, max(bits, 8), rank).reshape(places.shape)
+    content = issue.load(places, max(bits, 8), rank).reshape(places.shape)
     if by_bytes:
         content = content.T if transposed else content
         count = len(rows) if transposed else k
@@ -496,24 +483,22 @@ def _tile(
     return codes if is_a else codes.T
 
 
-def _looked_up(
-    machine: Machine, instruction: Instruction, thread: Threads, form: Tcgen05Mma, code: int, at: int
-) -> NDArray[Any]:
+def _looked_up(issue: _Issue, form: Tcgen05Mma, code: int, at: int) -> NDArray[Any]:
     """B, [K, N], by its indices in shared memory and its table in tensor memory."""
-    group, lane, column = _group(machine, instruction, thread, form.cta_group), at >> 16, at & 0xFFFF
+    group, lane, column = issue.blocks, at >> 16, at & 0xFFFF
     if lane or column % 2 or column + 2 > COLUMNS:
         raise PtxlabError(
             f"the lookup table begins in lane {lane}, column {column}; it begins in lane 0, in an even "
             f"column before {COLUMNS}"
         )
-    words = np.concatenate([_memory(machine).words[block, :, column : column + 2] for block, _ in group])
-    _tell(machine, instruction, thread, group, "read", range(column, column + 2), ALL_LANES)
+    words = np.concatenate(
+        [_memory(issue.machine).words[block, :, column : column + 2] for block, _ in group]
+    )
+    issue.tell("read", range(column, column + 2))
     fields = descriptor(code, family="tcgen05")
     rows = np.arange(form.n // form.cta_group)[:, None]
     places = fields.addresses(rows, np.arange(COLUMN_BYTES), bits=8)
-    columns = [
-        _load(machine, instruction, thread, places, 8, rank).reshape(places.shape) for _, rank in group
-    ]
+    columns = [issue.load(places, 8, rank).reshape(places.shape) for _, rank in group]
     segment = fields.segment if isinstance(fields, Tcgen05Descriptor) else 0
     return unpack_lookup(form, np.concatenate(columns), words, segment)
 
