@@ -106,7 +106,7 @@ def build(folder: Path, *, execute: bool, brief: bool = False) -> int:
         command = [sys.executable, "-m", "sphinx", "-b", "html", "-q", "-W", "--keep-going"]
         command += ["-d", str(Path(temporary) / "doctrees")]
         if brief:  # other tests have the other processors
-            command += ["-j", "1", "-D", "smartquotes=0"]
+            command += ["-j", "1", "-D", "smartquotes=0", "-D", "autodoc_preserve_defaults=0"]
         else:
             command += ["-j", "auto"]
         if not execute:
