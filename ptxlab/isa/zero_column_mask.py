@@ -81,7 +81,9 @@ class ZeroColumnMask:
         """
         number = as_int(code, "descriptor")
         if not 0 <= number < 1 << 64:
-            raise PtxlabError(f"descriptor {quoted(number)}: it has 64 bits")
+            raise PtxlabError(
+                f"descriptor {quoted(number)}: it has 64 bits, so it is at most 0x{(1 << 64) - 1:x}"
+            )
         unused = number & _UNUSED
         if unused:
             raise PtxlabError(

@@ -438,7 +438,9 @@ def descriptor(code: int, *, family: Literal["wgmma", "tcgen05"] | None = None) 
     """
     number = as_int(code, "descriptor")
     if not 0 <= number < 1 << 64:
-        raise PtxlabError(f"descriptor {quoted(number)}: it has 64 bits")
+        raise PtxlabError(
+            f"descriptor {quoted(number)}: it has 64 bits, so it is at most 0x{(1 << 64) - 1:x}"
+        )
     if family is not None and not is_name(family, ("wgmma", "tcgen05")):
         raise PtxlabError(f"family={quoted(family)}: wgmma and tcgen05 have matrix descriptors")
     version = number >> 46 & 7
