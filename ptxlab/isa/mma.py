@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, Self
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._util.arguments import as_flag, as_index, is_name, set_integers
@@ -354,27 +353,9 @@ class MmaForm(ProductForm):
 
     # -- sparsity --------------------------------------------------------------------------------------------
 
-    def _structured(self) -> Structure:
-        if self.structure is None:
-            raise PtxlabError(
-                f"{self.mnemonic} is dense: it has no sparsity to compress; sparse forms are spelt .sp"
-            )
-        return self.structure
-
-    def compress(self, A: ArrayLike) -> tuple[NDArray[Any], NDArray[np.uint8]]:
-        """Dense structured-sparse A -> (stored half, one nibble for every row and chunk)."""
-        return self._structured().compress(self.a_dense.check_matrix(A))
-
     def expand(self, stored: ArrayLike, nibbles: ArrayLike) -> NDArray[Any]:
         """The inverse of `compress`."""
         return self._structured().expand(stored, nibbles, self.metadata_ordered)
-
-    def prune(self, A: ArrayLike) -> NDArray[Any]:
-        """The nearest matrix that has the structure.
-
-        The largest groups of every chunk stay, the others become 0.
-        """
-        return self._structured().prune(self.a_dense.check_matrix(A))
 
     @property
     def metadata_ordered(self) -> bool:

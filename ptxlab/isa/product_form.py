@@ -162,14 +162,31 @@ class ProductForm(Form):
         """Whether the two indices of a nibble must ascend."""
         return False
 
-    @abstractmethod
+    def _structured(self) -> Structure:
+        if self.structure is None:
+            raise PtxlabError(
+                f"{self.mnemonic} is dense: it has no sparsity to compress; sparse forms are spelt .sp"
+            )
+        return self.structure
+
     def compress(self, A: ArrayLike) -> tuple[NDArray[Any], NDArray[np.uint8]]:
-        """Dense structured-sparse A -> (stored half, one nibble for every row and chunk)."""
+        """Dense structured-sparse A -> (stored half, one nibble for every row and chunk, for `e`).
+
+        >>> import ptxlab
+        >>> ins = ptxlab.instruction("tcgen05.mma.sp.cta_group::1.kind::f16")
+        >>> stored, nibbles = ins.compress(ins.prune(np.ones((128, 32))))
+        >>> stored.shape, nibbles.shape, ins.e.pack_codes(nibbles).shape   # words of tensor memory
+        ((128, 16), (128, 8), (128, 4))
+        """
+        return self._structured().compress(self.a_dense.check_matrix(A))
 
     @abstractmethod
     def expand(self, stored: ArrayLike, nibbles: ArrayLike) -> NDArray[Any]:
         """The inverse of `compress`."""
 
-    @abstractmethod
     def prune(self, A: ArrayLike) -> NDArray[Any]:
-        """The nearest matrix that has the structure."""
+        """The nearest matrix that has the structure.
+
+        The largest groups of every chunk stay, the others become 0.
+        """
+        return self._structured().prune(self.a_dense.check_matrix(A))

@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..._util.arguments import as_array, is_a, is_name
+from ..._util.arguments import is_a, is_name
 from ...errors import PtxlabError, listing, quoted
 from ..dtypes import DType, dtype
 from ..instruction_descriptor import (
@@ -636,34 +636,10 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
 
     # -- sparsity --------------------------------------------------------------------------------------------
 
-    def _structured(self, A: ArrayLike | None = None) -> Structure:
-        if self.structure is None:
-            raise PtxlabError(
-                f"{self.mnemonic} is dense: it has no sparsity to compress; sparse forms are spelt .sp"
-            )
-        if A is not None and as_array(A, "A").shape[-2:] != (self.m, self.k):
-            raise PtxlabError(f"A: found shape {as_array(A, 'A').shape}; it takes [..., {self.m}, {self.k}]")
-        return self.structure
-
-    def compress(self, A: ArrayLike) -> tuple[NDArray[Any], NDArray[np.uint8]]:
-        """Dense structured-sparse A -> (stored half, one nibble for every row and chunk, for `e`).
-
-        >>> import ptxlab
-        >>> ins = ptxlab.instruction("tcgen05.mma.sp.cta_group::1.kind::f16")
-        >>> stored, nibbles = ins.compress(ins.prune(np.ones((128, 32))))
-        >>> stored.shape, nibbles.shape, ins.e.pack_codes(nibbles).shape   # words of tensor memory
-        ((128, 16), (128, 8), (128, 4))
-        """
-        return self._structured(A).compress(A)
-
     def expand(self, stored: ArrayLike, nibbles: ArrayLike) -> NDArray[Any]:
         """The inverse of `compress`."""
         structure = self._structured()
         return structure.expand(stored, check_nibbles(structure, nibbles, self.nibbles), ordered=False)
-
-    def prune(self, A: ArrayLike) -> NDArray[Any]:
-        """The nearest matrix that has the structure: the largest groups of every chunk stay."""
-        return self._structured(A).prune(A)
 
     @property
     def nibbles(self) -> dict[int, tuple[int, ...]]:
