@@ -75,25 +75,7 @@ def matmul(
     >>> matmul(np.full((20, 300), tenth), np.full((300, 3), tenth), instruction=ins)[0]
     array([2.9985325, 2.9985325, 2.9985325], dtype=float32)
     """
-    if instruction is None:
-        raise PtxlabError(
-            "instruction is missing: say which one computes the tiles, "
-            "e.g. mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
-        )
-    ins = parse_product(instruction)
-    if isinstance(ins, Tcgen05Mma) and ins.descriptor.max_shift:  # nothing is shifted here
-        ins = ins.with_descriptor(max_shift=0)
-    if not is_name(on, ("emulator", "gpu")):
-        raise PtxlabError(f"on={quoted(on)}: it runs on 'emulator' or on 'gpu'")
-    if on == "gpu" and model is not None:
-        raise PtxlabError(
-            f"model={quoted(model)}: only the emulator (on='emulator') has models to choose from"
-        )
-    if ins.c_type != ins.d_type:
-        raise PtxlabError(
-            f"{ins.mnemonic}: D of one step cannot be C of the next, "
-            f"since C is {ins.c_type} and D is {ins.d_type}"
-        )
+    ins = _checked_form(instruction, on, model)
     mma = ins if isinstance(ins, MmaForm) else None
     if isinstance(A, CompressedMatrix):
         if mma is not None and on == "gpu" and A.on_gpu and executor is None:
@@ -113,7 +95,42 @@ def matmul(
     if mma is not None and on == "gpu" and executor is None and (not mma.sparse or has_kernel(mma)):
         return _on_gpu(mma, A, B, C, scale_a, scale_b)
     tiles = _Tiles(ins, A, B, C, scale_a, scale_b)
-    d = np.empty((*tiles.grid, *ins.d.stored_shape), dtype=ins.d.register_type)
+    return tiles.matrix(ins.d.unpack(_computed(tiles, on, model, show, executor)))
+
+
+def _checked_form(instruction: ProductForm | str | None, on: str, model: str | None) -> ProductForm:
+    """The instruction that computes the tiles, which must be able to, here."""
+    if instruction is None:
+        raise PtxlabError(
+            "instruction is missing: say which one computes the tiles, "
+            "e.g. mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+        )
+    ins = parse_product(instruction)
+    if isinstance(ins, Tcgen05Mma) and ins.descriptor.max_shift:  # nothing is shifted here
+        ins = ins.with_descriptor(max_shift=0)
+    if not is_name(on, ("emulator", "gpu")):
+        raise PtxlabError(f"on={quoted(on)}: it runs on 'emulator' or on 'gpu'")
+    if on == "gpu" and model is not None:
+        raise PtxlabError(
+            f"model={quoted(model)}: only the emulator (on='emulator') has models to choose from"
+        )
+    if ins.c_type != ins.d_type:
+        raise PtxlabError(
+            f"{ins.mnemonic}: D of one step cannot be C of the next, "
+            f"since C is {ins.c_type} and D is {ins.d_type}"
+        )
+    return ins
+
+
+def _computed(
+    tiles: _Tiles,
+    on: Literal["emulator", "gpu"],
+    model: str | None,
+    show: bool | None,
+    executor: Executor | None,
+) -> NDArray[Any]:
+    """The registers of D, tile by tile, with a progress bar."""
+    d = np.empty((*tiles.grid, *tiles.ins.d.stored_shape), dtype=tiles.ins.d.register_type)
     with bar(tiles.grid[0] * tiles.grid[1] * tiles.steps, "MMAs", show=show) as tick:
         if executor is None:
             for block in tiles.row_blocks(on, model):
@@ -124,7 +141,7 @@ def matmul(
                 for block, registers in results:
                     d[block.rows, block.columns] = registers
                     tick(registers.shape[0] * registers.shape[1] * tiles.steps)
-    return tiles.matrix(ins.d.unpack(d))
+    return d
 
 
 def _on_gpu(

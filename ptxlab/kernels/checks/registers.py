@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +63,16 @@ class _Flight:
     group: NDArray[np.int64]
     computed: NDArray[np.int64]
     instruction: Instruction
+
+
+class _Roles(NamedTuple):
+    """Registers of a function that are looked at, by their numbers."""
+
+    watched: set[int]  # that some path reads before it writes them
+    members: dict[int, list[int]]  # those of wgmma: the sets that each is in
+    metadata: dict[int, int]  # those of wgmma.sp: the set of each
+    constants: dict[int, int]  # that only ever hold one number
+    masked: set[int]  # that `and` with a constant has left some bits of
 
 
 class RegisterPlans:
@@ -120,20 +130,13 @@ class RegisterPlans:
                 self.names[function.name, each.index] = each.name
         known = constants(function)
         masked = _masked(function) if watched else set()
+        roles = _Roles(watched, members, metadata, known, masked)
         for instruction in function.instructions:
-            plan = self._plan(function, instruction, watched, members, metadata, known, masked)
-            self._plans[id(instruction)] = plan
+            self._plans[id(instruction)] = self._plan(function, instruction, roles)
 
-    def _plan(
-        self,
-        function: Function,
-        instruction: Instruction,
-        watched: set[int],
-        members: dict[int, list[int]],
-        metadata: dict[int, int],
-        constants: dict[int, int],
-        masked: set[int],
-    ) -> _Plan | None:
+    def _plan(self, function: Function, instruction: Instruction, roles: _Roles) -> _Plan | None:
+        """What to look at where an instruction is executed; None if there is nothing."""
+        watched, members, metadata, constants, masked = roles
         parts = instruction.parts
         read, written = read_and_written(instruction)
         plan = _Plan(function.name, sorted(read & watched), sorted(written & watched))

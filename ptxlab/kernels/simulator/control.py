@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,11 +102,12 @@ def _call(instruction: Instruction, context: Context) -> Step:
         return _built_in(instruction, callee.name, argument_names, result_names, context)
     addresses = None if isinstance(callee, Symbol) else reader(callee, 64, instruction, context)
     name = callee.name if isinstance(callee, Symbol) else ""
+    call = _Call(instruction, argument_names, result_names)
 
     def control(machine: Machine, frame: Frame, threads: Threads, active: Threads) -> None:
         _pass_by(machine, frame, instruction.index, threads, active)
         if addresses is None:
-            _enter(machine, frame, instruction, name, active, argument_names, result_names)
+            _enter(machine, frame, call, name, active)
             return
         targets = addresses(machine, frame, active)
         for target in np.unique(targets):
@@ -115,23 +116,24 @@ def _call(instruction: Instruction, context: Context) -> Step:
                 raise PtxlabError(
                     f"{instruction.where}: a call of 0x{int(target):x}, which is not a function"
                 )
-            ours = active.where(targets == target)
-            _enter(machine, frame, instruction, callee_name, ours, argument_names, result_names)
+            _enter(machine, frame, call, callee_name, active.where(targets == target))
 
     return Step(instruction, control=control)
 
 
-def _enter(
-    machine: Machine,
-    frame: Frame,
-    instruction: Instruction,
-    name: str,
-    threads: Threads,
-    arguments: tuple[str, ...],
-    results: tuple[str, ...],
-) -> None:
+class _Call(NamedTuple):
+    """A `call`, and the variables of the caller that it passes and gets back, by name."""
+
+    instruction: Instruction
+    arguments: tuple[str, ...]
+    results: tuple[str, ...]
+
+
+def _enter(machine: Machine, frame: Frame, call: _Call, name: str, threads: Threads) -> None:
+    """Let threads go on in the function of that name, with their arguments in its local memory."""
     if not threads.count:
         return
+    instruction, arguments, results = call
     key = (instruction.index, name)
     child = frame.children.get(key)
     base = frame.end + frame.stack_size
