@@ -174,7 +174,7 @@ class KernelPlayer {
     this.drawMemory(states);
     this.memoryHead.replaceChildren(
       make("b", "", "shared memory"),
-      make("span", "", "32 banks across, a row is 128 bytes"),
+      make("span", "", "32 banks across; a row is 128 bytes"),
     );
     for (const [colour, meaning] of STATES.slice(1)) {
       const key = make("span", "", meaning);

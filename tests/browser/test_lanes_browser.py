@@ -431,7 +431,7 @@ def test_tensor_memory_is_pointed_at_edited_and_loaded(screen: Lanes, page: Any)
     page.mouse.move(*word_at(page, 35, 38))
     screen.says(f"A[19][13] = {(19 * 16 + 13) % 9} · tensor memory: lane 35, column 38, bits 31..16")
     page.mouse.move(*word_at(page, 20, 3))
-    shows(page, ".ptx-tooltip span", "free: layout F leaves this lane of D out")
+    shows(page, ".ptx-tooltip span", "free: layout F does not use this lane for D")
 
     # a word of A is changed like a cell, that of D is not
     page.mouse.click(*word_at(page, 35, 38))
@@ -560,7 +560,7 @@ def test_masks_and_questions_of_tensor_memory(screen: Lanes, page: Any) -> None:
     mask.fill("0..15")
     mask.press("Enter")
     screen.reads("D", 3, 5, 7)
-    assert "disable-output-lane: it stays as it was, C" in screen.point("D", 3, 5)
+    assert "disable-output-lane: it keeps the value of C" in screen.point("D", 3, 5)
     mask.fill("0..128")
     mask.press("Enter")
     shows(page, ".ptx-problem", "type lanes from 0 to 127")

@@ -206,7 +206,7 @@ def test_pasted_code_and_atoms_are_looked_up(picking: Picking, python: Any, page
         picking.open()
         picking.search.fill(text)
         page.wait_for_function(
-            "node => node.textContent.startsWith('Enter looks this up')",
+            "node => node.textContent.startsWith('Press Enter to look this up')",
             arg=picking.panel.locator(".ptx-picker-help").element_handle(),
         )
         picking.search.press("Enter")

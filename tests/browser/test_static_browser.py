@@ -427,7 +427,7 @@ def test_quiz(page: Any, tmp_path: Path) -> None:
     bar.get_by_role("button", name="Skip").click()
     page.wait_for_function(f"() => ({RESULT})().startsWith('Skipped. B[0][0] = ')")
     bar.get_by_role("button", name="Finish").click()
-    bar.get_by_text("That was the quiz: 3 of 4 right.").wait_for()
+    bar.get_by_text("Quiz finished: 3 of 4 right.").wait_for()
     bar.get_by_role("button", name="Close").click()
     assert not bar.is_visible() and page.locator(".ptx-toolbar").is_visible()
 

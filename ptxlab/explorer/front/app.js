@@ -621,7 +621,7 @@ export class App {
       this.model.send(message);
     } catch {
       const typed = "text" in message ? `; you typed ${message.text}` : "";
-      this.problem.show(`the kernel no longer has this Explorer: run its cell again${typed}`);
+      this.problem.show(`The kernel no longer has this Explorer: run its cell again${typed}.`);
     }
   }
 

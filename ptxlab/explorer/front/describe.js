@@ -96,7 +96,7 @@ function tensorPlace(matrix, { lane, column, low, copies, isPair }, at) {
   if (!matrix.lane) return facts;
   return matrix.lane[at] < 0
     ? [...facts, "this tcgen05.ld does not read it"]
-    : [...facts, `tcgen05.ld gives it to register ${matrix.registerOf[at]} of thread ${matrix.lane[at]}`];
+    : [...facts, `tcgen05.ld loads it into register ${matrix.registerOf[at]} of thread ${matrix.lane[at]}`];
 }
 
 // The nibble of a chunk of sparse A, and where it is.
@@ -142,10 +142,10 @@ function scaled({ A, B, SFA, SFB }, name, row, column) {
 function masked(instruction, { name, place }, index, column) {
   const { disabled_lanes: lanes, zero_columns: zeros, column_shift: shift = 0 } = instruction;
   if (name === "D" && place && lanes?.includes(place.lane[index]))
-    return ["disable-output-lane: it stays as it was, C"];
+    return ["disable-output-lane: it keeps the value of C"];
   if (name !== "B" && name !== "D") return [];
   if (!zeros?.includes(name === "B" ? column - shift : column)) return [];
-  return [name === "B" ? "zero-column mask: it counts as 0" : "zero-column mask: A times 0"];
+  return [name === "B" ? "zero-column mask: treated as 0" : "zero-column mask: A times 0"];
 }
 
 // What two chips give for a cell, and how far apart that is.

@@ -12,11 +12,11 @@ export class Differences {
     this.node = make("span", "ptx-differences", null, { "data-testid": "differences" });
     this.count = make("em", "", this.node);
     this.arrows = make("span", "ptx-arrows", this.node, { role: "group", "aria-label": "differences" });
-    this.step("‹", "previous difference (Shift+F8)", -1);
-    this.step("›", "next difference (F8)", 1);
+    this.step("‹", "Previous difference (Shift+F8)", -1);
+    this.step("›", "Next difference (F8)", 1);
     this.search = make("button", "ptx-tool ptx-find", this.node, {
       type: "button",
-      title: "Take inputs on which the two chips give different bits; undo brings yours back",
+      title: "Fill in inputs on which the two chips give different bits; undo restores yours",
       "data-tool": "find",
     });
     this.search.addEventListener("click", () => {
@@ -33,12 +33,12 @@ export class Differences {
     });
   }
 
-  /** @param {string} text @param {string} name @param {number} by */
-  step(text, name, by) {
+  /** @param {string} text @param {string} title @param {number} by */
+  step(text, title, by) {
     const button = make("button", "ptx-tool", this.arrows, {
       type: "button",
-      title: name,
-      "aria-label": name,
+      title,
+      "aria-label": title.replace(/ \(.*/, "").toLowerCase(),
     });
     button.textContent = text;
     button.addEventListener("click", () => this.go(by));

@@ -170,8 +170,8 @@ function fillWords(app, to, other) {
   ];
   if (alongSeveral(app.selection.range(), to))
     return other
-      ? `${over}: repeat ${from} · without Ctrl: continue its equal steps`
-      : `${over}: continue the equal steps of ${from}, otherwise repeat it · with Ctrl: repeat it`;
+      ? `${over}: repeat ${from} · without Ctrl: continue its series`
+      : `${over}: continue ${from} if its steps are equal, else repeat it · with Ctrl: repeat it`;
   return other
     ? `${over}: count from ${from} in steps of 1 · without Ctrl: copy it`
     : `${over}: copy ${from} · with Ctrl: count from it in steps of 1`;

@@ -48,7 +48,7 @@ export class Header {
     const button = make("button", "ptx-copy ptx-full-screen", this.node, {
       type: "button",
       "aria-pressed": "false",
-      title: "Full screen (Escape leaves it)",
+      title: "Full screen (Escape to leave)",
       "aria-label": "full screen",
     });
     button.textContent = "⤢";

@@ -11,10 +11,10 @@ const SECTIONS = [
       ["Arrow keys", "move inside a part"],
       ["Ctrl+Z, Ctrl+Shift+Z", "undo, redo"],
       ["Alt++, Alt+-, Alt+0", "zoom in, zoom out, fit"],
-      ["F8, Shift+F8", "next, previous cell in which two chips differ"],
+      ["F8, Shift+F8", "next, previous cell where two chips differ"],
       ["/ or Ctrl+K", "choose another instruction"],
       ["Escape", "discard what is typed; dismiss a message"],
-      ["?", "this sheet"],
+      ["?", "show this help"],
     ],
   ],
   [
@@ -47,19 +47,16 @@ const SECTIONS = [
     [
       ["Arrow keys", "choose a lane"],
       ["Space", "pin the lane beside the next one you choose"],
-      ["F", "let its registers fly to their cells and back; again or Escape stops them"],
+      ["F", "show its registers flying to their cells and back; F again or Escape stops them"],
     ],
   ],
   [
     "In shared memory",
     [
-      [
-        "Alt+M, or “memory”",
-        "on a matrix: see its bytes and banks, and the access that moves it to registers",
-      ],
+      ["Alt+M, or “memory”", "on a matrix: see its bytes and banks, and how it gets into registers"],
       ["Arrow keys", "from word to word"],
       ["Type, Enter", "change a word: 0x3c004000"],
-      ["Arrow keys on the slider", "one wavefront further or back; Space plays, Escape shows all"],
+      ["Arrow keys on the slider", "one wavefront forward or back; Space plays, Escape shows all of them"],
     ],
   ],
   [
@@ -67,12 +64,12 @@ const SECTIONS = [
     [
       [
         "Alt+T, or “tensor memory”",
-        "of tcgen05: see where D, A, scale factors and metadata are, or close it",
+        "with tcgen05: see where D, A, scale factors and metadata are; again to close it",
       ],
-      ["Arrow keys", "from word to word; the thread that tcgen05.ld gives it to is chosen"],
-      ["Type, Enter", "change a word of A, of scale factors, of metadata, or of D before the instruction"],
-      ["+, -", "larger and smaller words, also with Ctrl+wheel"],
-      ["Left, Right at an edge", "of tcgen05.ld, .st, .cp and .shift: to the other side"],
+      ["Arrow keys", "from word to word; this chooses the thread that tcgen05.ld loads it into"],
+      ["Type, Enter", "change a word of A, scale factors, metadata, or D before the instruction"],
+      ["+, -", "larger and smaller words; Ctrl+wheel does the same"],
+      ["Left, Right at an edge", "with tcgen05.ld, .st, .cp and .shift: go to the other grid"],
     ],
   ],
   [

@@ -17,7 +17,7 @@ export class Motion {
     this.timer = 0;
     this.button = make("button", "ptx-pin ptx-fly", app.panel.lanes.title, {
       type: "button",
-      title: "Let this lane's registers fly to their cells and back (F)",
+      title: "Show this lane's registers flying to their cells and back (F)",
       "aria-pressed": "false",
     });
     this.button.textContent = "fly";

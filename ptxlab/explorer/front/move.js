@@ -73,8 +73,10 @@ export function moveFacts(matrices, { move, mnemonic }, cell) {
     facts.push(wayOf(matrices, move, cell, linked));
   } else if (cell.name === "A") {
     const isRead = Boolean(matrix.lane && matrix.lane[index] >= 0);
-    facts.push(isRead ? `${family} reads it and keeps others` : `${family} does not read it`);
-  } else facts.push(matrix.column_names?.length ? "computed from what is loaded" : "stays as it was");
+    facts.push(
+      isRead ? `${family} reads it, but its result comes from other words` : `${family} does not read it`,
+    );
+  } else facts.push(matrix.column_names?.length ? "computed from the loaded words" : "stays as it was");
   return facts;
 }
 

@@ -27,7 +27,7 @@ export class NameBox {
       placeholder: "go to D[3][5]",
       "aria-label": "go to a cell, a row, a lane or an element",
       title:
-        "Go to D[3][5], A[9], lane 14, lane 14 d3, d3 (of the chosen lane), E[9] chunk 4; Enter goes there",
+        "Type a place and press Enter: D[3][5], A[9], lane 14, lane 14 d3, d3 (of the chosen lane), E[9] chunk 4",
     });
     this.problem = make("span", "ptx-name-problem", this.node, { role: "alert" });
     this.input.addEventListener("focus", () => this.input.select());

@@ -320,9 +320,9 @@ export class Picker {
   helpText(matches, lines, words) {
     if (!matches.length) {
       const unknown = words.filter(({ fits }) => !fits.size).map(({ word }) => word);
-      if (PASTED.test(this.input.value)) return "Enter looks this up as PTX or as an atom of CUTLASS.";
+      if (PASTED.test(this.input.value)) return "Press Enter to look this up as PTX or as a CUTLASS atom.";
       if (unknown.length) return `No instruction has ${unknown.join(" or ")}.`;
-      return "Nothing matches: remove a choice in a column, or a word.";
+      return "Nothing matches: remove a word, or a choice in a column.";
     }
     const hidden = lines.slice(DRAWN).reduce((sum, { items }) => sum + items.length, 0);
     const more = hidden ? `and ${hidden.toLocaleString("en")} more · ` : "";

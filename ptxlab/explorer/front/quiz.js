@@ -215,7 +215,7 @@ export class Quiz {
     if (!data) return;
     write(this.number, question ? `${data.number} of ${data.count}` : "");
     const total = `${data.right} of ${data.answered}`;
-    write(this.text, question ? question.text : `That was the quiz: ${total} right.`);
+    write(this.text, question ? question.text : `Quiz finished: ${total} right.`);
     write(this.score, data.answered && question ? `${total} right` : "");
     const isOpen = this.open;
     for (const node of [this.input, this.check, this.skip]) node.hidden = !isOpen;

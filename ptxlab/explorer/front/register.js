@@ -177,7 +177,7 @@ class RegisterField {
     const { low, text, bits } = this.field;
     const role = this.roles.get(bit) ?? "value";
     const inElement = Number(bit.dataset.bit) - low;
-    const change = byTouch ? "tap it again to flip it" : "click it, or press Space on it, to flip it";
+    const change = byTouch ? "tap it again to flip it" : "click it, or press Space, to flip it";
     return [
       `bit ${bit.dataset.bit} of register ${register} of ${name} = ${bit.textContent}`,
       `lane ${this.lane}, ${this.node.dataset.element}: bit ${inElement}${role === "value" ? "" : `, ${role}`}`,

@@ -345,11 +345,11 @@ export class TensorView extends ScrollArea {
     const { tensor } = this;
     if (tensor.blocks) {
       const { rows } = tensor.blocks[Math.floor(lane / LANES)];
-      return [wordName(tensor, lane, column), `free: the instruction takes rows 0 to ${rows - 1}`];
+      return [wordName(tensor, lane, column), `free: the instruction uses rows 0 to ${rows - 1}`];
     }
     const name = operandAt(tensor, column, lane);
     const why = name
-      ? `free: layout ${tensor.path} leaves this lane of ${name} out`
+      ? `free: layout ${tensor.path} does not use this lane for ${name}`
       : "free: no matrix is in this column";
     return [wordName(tensor, lane, column), why];
   }

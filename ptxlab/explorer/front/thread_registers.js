@@ -44,8 +44,8 @@ export class ThreadRegisters {
     this.mnemonic = make("code", "ptx-thread-mnemonic", this.node);
     this.load = make("div", "ptx-thread-load", this.node);
     this.shape = this.select(this.load, "shape of the load", "shape");
-    this.count = this.select(this.load, "how often it is repeated", "count");
-    this.lane = this.select(this.load, "first lane of each warp's 32", "lane");
+    this.count = this.select(this.load, "number of repetitions", "count");
+    this.lane = this.select(this.load, "first of each warp's 32 lanes", "lane");
     this.column = makeNumberInput(this.load, "column", { min: 0, step: 1, "aria-label": "first column" });
     const pack = make("label", "ptx-choice", this.load, {
       title: ".pack::16b: the lower halves of two columns in one register",
@@ -205,7 +205,7 @@ export class ThreadRegisters {
           type: "button",
           "data-warp": warp,
           "aria-label": `warp ${warp % 4}${ctas > 1 ? ` of CTA ${Math.floor(warp / 4)}` : ""}`,
-          title: `Warp ${warp % 4}: it reads lanes ${(warp % 4) * 32} to ${(warp % 4) * 32 + 31} only`,
+          title: `Warp ${warp % 4}: it can read only lanes ${(warp % 4) * 32} to ${(warp % 4) * 32 + 31}`,
         });
         button.textContent = String(warp % 4);
         [button.style.background, button.style.color] = warpColours(app, warp % 4);

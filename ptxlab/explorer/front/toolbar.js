@@ -378,10 +378,11 @@ export class Toolbar {
 
   /** @param {HTMLElement} parent */
   gpu(parent) {
+    const hint = "Also compute D on the GPU, and mark the cells that differ";
     const node = this.button(
       parent,
       "Run on the GPU",
-      "Compute D on the GPU, too, and mark the cells that differ",
+      hint,
       { type: "run_on_gpu" },
       ({ gpu }) => gpu.available && !gpu.busy,
     );
@@ -391,7 +392,7 @@ export class Toolbar {
       write(status, gpu.available ? gpu.status : "no GPU: emulated");
       status.title = gpu.status;
       node.classList.toggle("busy", gpu.busy);
-      node.title = gpu.available ? "Compute D on the GPU, too, and mark the cells that differ" : gpu.status;
+      node.title = gpu.available ? hint : gpu.status;
     });
   }
 
