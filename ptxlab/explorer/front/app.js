@@ -174,7 +174,7 @@ export class App {
         if (focused) this.keepFocus();
       });
     model.on("change:notice", () => this.layout()); // it takes a line above the matrices
-    model.on("change:refusal", () => this.drawOver());
+    model.on("change:refusal", () => this.drawMarksSoon());
     model.on("change:quiz", () => this.quiz.follow());
     model.on("change:picker_index", () => this.picker.update());
     model.on("msg:custom", (message) => {
@@ -508,7 +508,7 @@ export class App {
   }
 
   // Once per event, however often it is called; not in the next frame, because there is time to draw now.
-  drawOver() {
+  drawMarksSoon() {
     if (this.drawsSoon) return;
     this.drawsSoon = true;
     queueMicrotask(() => {
@@ -519,9 +519,9 @@ export class App {
   }
 
   drawMarks() {
-    for (const pane of this.panes) pane.drawOver();
-    this.memory.drawOver();
-    this.tensor.drawOver();
+    for (const pane of this.panes) pane.drawMarks();
+    this.memory.drawMarks();
+    this.tensor.drawMarks();
   }
 
   // Scrolls the marked cells into view.
@@ -565,7 +565,7 @@ export class App {
       const what = this.instruction.tensor ? "where it is" : "which lane holds it";
       const hint =
         this.model.get("hint") ?? `Point at a cell to see ${what}; click to select it; type to change it.`;
-      write(this.statusText, this.instruction.move ? moveHint(this.instruction, this.model.isAlone) : hint);
+      write(this.statusText, this.instruction.move ? moveHint(this.instruction, this.isStatic) : hint);
       return;
     }
     const [value, ...facts] = this.cellFacts(at);

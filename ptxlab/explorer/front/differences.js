@@ -12,8 +12,8 @@ export class Differences {
     this.node = make("span", "ptx-differences", null, { "data-testid": "differences" });
     this.count = make("em", "", this.node);
     this.arrows = make("span", "ptx-arrows", this.node, { role: "group", "aria-label": "differences" });
-    this.step("‹", "Previous difference (Shift+F8)", -1);
-    this.step("›", "Next difference (F8)", 1);
+    this.addStep("‹", "Previous difference (Shift+F8)", -1);
+    this.addStep("›", "Next difference (F8)", 1);
     this.search = make("button", "ptx-tool ptx-find", this.node, {
       type: "button",
       title: "Fill in inputs on which the two chips give different bits; undo restores yours",
@@ -34,7 +34,7 @@ export class Differences {
   }
 
   /** @param {string} text @param {string} title @param {number} by */
-  step(text, title, by) {
+  addStep(text, title, by) {
     const button = make("button", "ptx-tool", this.arrows, {
       type: "button",
       title,

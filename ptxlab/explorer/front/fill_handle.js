@@ -60,9 +60,9 @@ export class FillHandle {
   update(other, to) {
     const { app } = this.pane;
     this.filling = { other, to };
-    if (to) write(app.statusText, fillWords(app, to, other));
+    if (to) write(app.statusText, describeFill(app, to, other));
     else app.updateStatus();
-    this.pane.drawOver();
+    this.pane.drawMarks();
   }
 
   // Ctrl changes what is filled in, Escape ends it.
@@ -80,7 +80,7 @@ export class FillHandle {
     this.filling = null;
     for (const type of KEYS) window.removeEventListener(type, this.press, true);
     this.pane.app.updateStatus();
-    this.pane.drawOver();
+    this.pane.drawMarks();
     return finished;
   }
 
@@ -158,7 +158,7 @@ export function filledRange(app, { to_row: row, to_column: column }) {
 
 // What will be filled in, in words, while the handle is dragged.
 /** @param {App} app @param {Corner} to @param {boolean} other */
-function fillWords(app, to, other) {
+function describeFill(app, to, other) {
   const { name, top, left, bottom, right } = app.selection.range();
   const { label } = app.matrices[name];
   const all = filledRange(app, to);

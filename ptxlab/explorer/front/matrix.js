@@ -36,11 +36,11 @@ function mapsInTensor(info, name, where, load) {
   const cached = known[name];
   if (cached?.place?.info === where) return cached;
   const place = placesOf(where, info.rows, info.columns);
-  const held = info.lane ? mapsOf(info) : null; // of words that are moved
+  const registers = info.lane ? mapsOf(info) : null; // of words that are moved
   const threads = (name === "C" || name === "D") && load.mnemonic ? threadsOf(place, load) : null;
   const nowhere = { lane: null, elementOf: null, registerOf: null, low: place.low };
   const read = /** @type {Maps} */ ({
-    ...(held ?? threads ?? nowhere),
+    ...(registers ?? threads ?? nowhere),
     byte: null,
     core: null,
     line: null,

@@ -135,8 +135,8 @@ function drawHeads(view, context, first, last) {
 // Over the bytes: what is pointed at, lanes, the selection, and what the current wavefront moves.
 /** @param {MemoryView} view @param {Matrix} matrix */
 export function drawMemoryMarks(view, matrix) {
-  const { app, over, map } = view;
-  const context = view.contextOf(over);
+  const { app, overlay, map } = view;
+  const context = view.contextOf(overlay);
   view.clipAndScroll(context);
   const { hovered } = app;
   const moved = view.player.movedCells();

@@ -56,14 +56,13 @@ export function cellsIn(map, data, matrix, address, size) {
 /** @param {MemoryMap} map @param {MemoryData} data @param {Matrix} matrix @param {number} address @param {number} size */
 export function numberAt(map, data, matrix, address, size) {
   let number = 0n;
-  let held = false;
-  for (const index of cellsIn(map, data, matrix, address, size)) {
-    held = true;
+  const cells = cellsIn(map, data, matrix, address, size);
+  for (const index of cells) {
     const shift = BigInt((map.byte[index] - address) * 8 + (map.low?.[index] ?? 0));
     const code = BigInt(matrix.codes[index]);
     number |= shift >= 0n ? code << shift : code >> -shift;
   }
-  return held ? BigInt.asUintN(8 * size, number) : null;
+  return cells.length ? BigInt.asUintN(8 * size, number) : null;
 }
 
 /** @param {number} address */

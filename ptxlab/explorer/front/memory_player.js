@@ -67,7 +67,7 @@ export class MemoryPlayer {
     if (moved && this.current()?.kind === "wavefront") this.reveal(moved);
     this.view.app.panel.highlight(this.view.app.hovered);
     this.view.app.updateStatus();
-    this.view.app.drawOver();
+    this.view.app.drawMarksSoon();
     if (flies && moved) this.fly(moved);
   }
 

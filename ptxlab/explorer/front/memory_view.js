@@ -141,7 +141,7 @@ export class MemoryView extends ScrollArea {
     if (drawn !== this.drawn || this.painted !== matrix) drawMemory(this, matrix);
     if (drawn === this.drawn && this.painted?.info === matrix.info) this.flash(this.painted, matrix);
     [this.drawn, this.painted] = [drawn, matrix];
-    this.drawOver();
+    this.drawMarks();
   }
 
   // What an edit changed is seen for a moment, as in the matrices.
@@ -155,7 +155,7 @@ export class MemoryView extends ScrollArea {
     }
   }
 
-  drawOver() {
+  drawMarks() {
     if (this.isOpen && this.matrix && this.word) drawMemoryMarks(this, this.matrix);
   }
 
@@ -192,7 +192,7 @@ export class MemoryView extends ScrollArea {
         byteName(address),
         `not part of ${this.matrix?.label}: padding, or other data`,
       ]);
-    if (before !== this.pointed) app.drawOver();
+    if (before !== this.pointed) app.drawMarksSoon();
   }
 
   /** @param {ClientPoint} event */
@@ -268,7 +268,7 @@ export class MemoryView extends ScrollArea {
     this.scrollTo(bytesPlace(this, this.at, WORD));
     this.placeInput();
     if (focus) this.input.focus({ preventScroll: true });
-    this.app.drawOver();
+    this.app.drawMarksSoon();
   }
 
   placeInput() {
@@ -288,8 +288,8 @@ export class MemoryView extends ScrollArea {
       return `${matrix.label}[${row}][${column}] = ${cellText(matrix, index)}`;
     });
     const lanes = [...new Set(cells.map((index) => holderOf(app.matrices, matrix, index)[0].lane?.[index]))];
-    const held = matrix.lane ? [`${plural(lanes.length, "lane")} ${lanes.join(", ")}`] : [];
-    return [byteName(at), hex(number, 32), ...names, ...held, `wavefront ${map.wavefront[cells[0]] + 1}`];
+    const holders = matrix.lane ? [`${plural(lanes.length, "lane")} ${lanes.join(", ")}`] : [];
+    return [byteName(at), hex(number, 32), ...names, ...holders, `wavefront ${map.wavefront[cells[0]] + 1}`];
   }
 
   beginTyping() {

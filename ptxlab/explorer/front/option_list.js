@@ -41,7 +41,7 @@ export class OptionList {
       option.node.title = `${name}: ${count}${shown.current ? "; current" : ""}`;
     });
     const stop =
-      this.options.find((option) => option.node === option.node.ownerDocument.activeElement) ?? this.rest();
+      this.options.find((option) => option.node === option.node.ownerDocument.activeElement) ?? this.entry();
     for (const option of this.options) option.node.tabIndex = option === stop ? 0 : -1;
   }
 
@@ -61,7 +61,7 @@ export class OptionList {
 
   // Where the focus enters: at what is chosen, else at the
   // current instruction's option, else at the first with a match.
-  rest() {
+  entry() {
     const open = this.options.filter(({ count }) => count);
     return (
       this.options.find(({ chosen }) => chosen) ??
@@ -79,7 +79,7 @@ export class OptionList {
   }
 
   /** @param {OptionNode<T>} option */
-  focus(option = this.rest()) {
+  focus(option = this.entry()) {
     if (!option) return;
     for (const each of this.options) each.node.tabIndex = each === option ? 0 : -1;
     option.node.focus({ preventScroll: true });
@@ -88,7 +88,7 @@ export class OptionList {
 
   // Scrolls its own list only, not the notebook. What was out of sight comes to the middle.
   /** @param {OptionNode<T>} option */
-  reveal(option = this.rest(), nearest = false) {
+  reveal(option = this.entry(), nearest = false) {
     if (!option) return;
     const { offsetTop: top, offsetHeight: height } = option.node;
     const [list, room] = [this.list, this.list.clientHeight - height];
@@ -115,7 +115,7 @@ export class OptionList {
   /** @param {number} from @param {number} step */
   move(from, step, across = false) {
     if (across) {
-      this.picker.beside(this, step);
+      this.picker.focusBeside(this, step);
       return;
     }
     for (let at = from + step; at >= 0 && at < this.options.length; at += step) {

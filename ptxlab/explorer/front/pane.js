@@ -4,7 +4,7 @@ import { make, clamp, write } from "./util.js";
 import { legendOf } from "./colours.js";
 import { GUTTER, headings } from "./pane_edges.js";
 import { ScrollArea } from "./scroll_area.js";
-import { drawPane, drawMarks } from "./pane_draw.js";
+import { drawPane, drawPaneMarks } from "./pane_draw.js";
 import { FillHandle } from "./fill_handle.js";
 import { showRefusal } from "./refusal.js";
 import { listenToPane } from "./pane_input.js";
@@ -361,9 +361,9 @@ export class Pane extends ScrollArea {
     drawPane(this);
   }
 
-  drawOver() {
+  drawMarks() {
     if (!this.layers.length) return;
-    drawMarks(this);
+    drawPaneMarks(this);
     this.handle.place();
     showRefusal(this);
   }

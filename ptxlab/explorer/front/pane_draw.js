@@ -48,7 +48,7 @@ export function drawPane(pane) {
     kept ? repaintedCells(pane.painted[index], matrices[index]) : null,
   );
   [pane.drawn, pane.painted] = [drawn, matrices];
-  app.drawOver();
+  app.drawMarksSoon();
   if (changes.every((cells) => cells?.length === 0)) return;
   const context = pane.contextOf(pane.base, !kept);
   pane.clip(context);
@@ -262,14 +262,14 @@ function litHeadings(line, cells) {
 }
 
 /** @param {Pane} pane */
-export function drawMarks(pane) {
+export function drawPaneMarks(pane) {
   const { app } = pane;
   const { ink } = app;
   const marks = marksOf(pane);
   const marked = JSON.stringify([marks, pane.at, app.look, pane.layers.map(({ digits }) => digits)]);
   if (marked === pane.marked) return;
   pane.marked = marked;
-  const context = pane.contextOf(pane.over);
+  const context = pane.contextOf(pane.overlay);
   pane.clip(context);
   spotlight(pane, context, marks.lane);
   outlineLanes(pane, context, marks);

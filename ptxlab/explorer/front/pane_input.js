@@ -107,14 +107,14 @@ function listenToInput(pane) {
   input.addEventListener("focus", () => {
     if (!app.selection.mark || !pane.names.includes(app.selection.mark.name))
       app.selection.select(pane.left ?? { name: pane.names[0], row: 0, column: 0 });
-    else app.drawOver();
+    else app.drawMarksSoon();
   });
   input.addEventListener("blur", () => {
     if (app.selection.mark && pane.names.includes(app.selection.mark.name))
       pane.left = { ...app.selection.mark };
     commitTyping(pane);
     pane.tapped = false;
-    app.drawOver();
+    app.drawMarksSoon();
   });
   input.addEventListener("input", () => beginTyping(pane));
   input.addEventListener("keydown", (event) => {
@@ -166,7 +166,7 @@ function beginTyping(pane) {
     return;
   }
   pane.input.classList.add("editing");
-  pane.app.drawOver();
+  pane.app.drawMarksSoon();
 }
 
 // Opens the selected cell with what is in it, or with a text that was refused.
@@ -185,7 +185,7 @@ export function openEditor(pane, text = null) {
 /** @param {Pane} pane */
 function stopTyping(pane) {
   pane.closeTextBox();
-  pane.app.drawOver();
+  pane.app.drawMarksSoon();
 }
 
 /** @param {Pane} pane */

@@ -44,7 +44,7 @@ export class Panel {
     this.built = "";
     this.dense = false; // whether registers are cards
     /** @type {((registers: Traits["lane_registers"], lanes: number[]) => void)[]} */
-    this.lines = [];
+    this.updates = [];
     this.fields = /** @type {FieldNode[]} */ ([]); // the elements that are shown
     this.lit = "";
     this.node = make("section", "ptx-panel", parent, { "aria-label": "lanes and registers" });
@@ -96,8 +96,8 @@ export class Panel {
     if (key === this.lit) return;
     this.lit = key;
     for (const field of this.fields) {
-      const held = field.cell();
-      const lit = held !== null && named.has(`${held.name} ${held.row} ${held.column}`);
+      const cell = field.cell();
+      const lit = cell !== null && named.has(`${cell.name} ${cell.row} ${cell.column}`);
       if (lit !== field.node.classList.contains("lit")) field.node.classList.toggle("lit", lit);
     }
   }
@@ -134,7 +134,7 @@ export class Panel {
     const key = JSON.stringify([app.instruction.mnemonic, shown, lanes.length, app.dark, this.dense]);
     if (key !== this.built) this.build(shown, byLane[lanes[0]], lanes.length);
     this.built = key;
-    for (const line of this.lines) line(byLane, lanes);
+    for (const update of this.updates) update(byLane, lanes);
     this.lit = ""; // fields may hold other cells now
     this.highlight(app.quiz.open ? null : app.hovered);
     app.quiz.markFields();
@@ -144,7 +144,7 @@ export class Panel {
   build(shown, registers, columns) {
     const { app } = this;
     const side = columns > 1;
-    [this.lines, this.fields] = [[], []];
+    [this.updates, this.fields] = [[], []];
     this.registers.replaceChildren();
     this.registers.className = `ptx-registers ${side ? "" : this.dense ? "ptx-cards" : "ptx-columns"}`;
     this.registers.classList.toggle("ptx-wide", app.matrices.D.bits === 64);
@@ -241,7 +241,7 @@ export class Panel {
         attribute(unpin, "aria-label", `unpin lane ${lane}`);
       };
     });
-    this.lines.push((_, lanes) => heads.forEach((head, index) => head(lanes[index])));
+    this.updates.push((_, lanes) => heads.forEach((head, index) => head(lanes[index])));
   }
 
   /** @param {HTMLElement} place @param {Block} block @param {Register[]} registers @param {number} columns */
@@ -258,13 +258,13 @@ export class Panel {
       this.dense && columns === 1 ? name : matrix.label;
     make("span", "", head).textContent =
       `${count} ${plural(count, "register")} of ${name === "E" ? "8 nibbles" : matrix.type}`;
-    if (count > 8) this.pager(head, { name, count, page, from, to });
+    if (count > 8) this.addPager(head, { name, count, page, from, to });
     for (let register = from; register < to; register += 1) {
       if (columns > 1) make("label", "", block).textContent = String(register);
       const small = columns > 1 || this.dense;
       const info = { name, register, matrix, count: registers[register].fields.length, small };
       const updates = Array.from({ length: columns }, () => drawRegister(app, block, info));
-      this.lines.push((now, lanes) =>
+      this.updates.push((now, lanes) =>
         updates.forEach((update, index) => update(now[lanes[index]][name][register], lanes[index])),
       );
     }
@@ -272,7 +272,7 @@ export class Panel {
   }
 
   /** @param {HTMLElement} head @param {Block} block */
-  pager(head, { name, count, page, from, to }) {
+  addPager(head, { name, count, page, from, to }) {
     /** @param {string} text @param {string} label @param {number} by */
     const turn = (text, label, by) => {
       const button = make("button", "ptx-page-button", head, { "aria-label": label });

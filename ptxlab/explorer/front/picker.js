@@ -29,7 +29,7 @@ export class Picker {
     this.active = 0; // the line that Enter chooses
     this.lines = /** @type {Match[]} */ ([]);
     this.space = /** @type {Space} */ ("register");
-    this.before = /** @type {HTMLElement | null} */ (null); // what had the focus
+    this.focusedBefore = /** @type {HTMLElement | null} */ (null); // what had the focus
     this.scrolled = false;
     this.node = make("section", "ptx-picker", null, {
       id: this.id,
@@ -93,8 +93,8 @@ export class Picker {
       this.draw();
       this.reveal();
     });
-    this.input.addEventListener("keydown", (event) => this.steer(event));
-    this.list.addEventListener("keydown", (event) => this.steer(event));
+    this.input.addEventListener("keydown", (event) => this.keyInMatches(event));
+    this.list.addEventListener("keydown", (event) => this.keyInMatches(event));
     this.list.addEventListener("scroll", () => {
       this.scrolled = true;
     });
@@ -131,7 +131,8 @@ export class Picker {
       const focused = /** @type {HTMLElement | null} */ (
         /** @type {Document | ShadowRoot} */ (this.app.root.getRootNode()).activeElement
       );
-      this.before = this.app.root.contains(focused) && focused !== this.app.header.text ? focused : null;
+      this.focusedBefore =
+        this.app.root.contains(focused) && focused !== this.app.header.text ? focused : null;
       this.node.hidden = false;
       change.setAttribute("aria-expanded", "true");
       this.clear();
@@ -150,7 +151,7 @@ export class Picker {
     if (!this.opened || !change) return;
     this.node.hidden = true;
     change.setAttribute("aria-expanded", "false");
-    (this.before?.isConnected ? this.before : change).focus({ preventScroll: true });
+    (this.focusedBefore?.isConnected ? this.focusedBefore : change).focus({ preventScroll: true });
   }
 
   toggle() {
@@ -338,7 +339,7 @@ export class Picker {
       "data-mnemonic": item.mnemonic,
     });
     const name = make("code", "ptx-match-name", node);
-    let seen = this.mark(name, item.mnemonic, words);
+    let seen = this.appendMarked(name, item.mnemonic, words);
     const tags = make("span", "ptx-match-tags", node);
     if (item === this.current) {
       node.setAttribute("aria-current", "true");
@@ -356,7 +357,7 @@ export class Picker {
     for (const [place, [fact, ...spoken]] of facts.entries()) {
       const part = make("span", place === 1 ? "ptx-match-fact ptx-match-lanes" : "ptx-match-fact", node);
       const left = words.filter(({ word }) => !seen.has(word));
-      seen = new Set([...seen, ...this.mark(part, fact, left, spoken)]);
+      seen = new Set([...seen, ...this.appendMarked(part, fact, left, spoken)]);
     }
     const [, places, ptxVersion] = data.target_sets[item.targetSet];
     const names = places.map((place) => data.targets[place][0]).join(", ");
@@ -378,7 +379,7 @@ export class Picker {
   }
 
   /** @param {Element} node @param {string} text @param {SearchWord[]} words @param {string[]} whole */
-  mark(node, text, words, whole = []) {
+  appendMarked(node, text, words, whole = []) {
     const { ranges, seen } = marksIn(text, words, this.search?.index.parts_of_words ?? {}, whole);
     let at = 0;
     for (const [start, end] of ranges) {
@@ -408,7 +409,7 @@ export class Picker {
 
   // In the search box and in the list of matches.
   /** @param {KeyboardEvent} event */
-  steer(event) {
+  keyInMatches(event) {
     if (event.isComposing) return;
     /** @type {Record<string, number>} */
     const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: 8, PageUp: -8 };
@@ -434,7 +435,7 @@ export class Picker {
   }
 
   /** @param {object} column @param {number} step */
-  beside(column, step) {
+  focusBeside(column, step) {
     const lists = [...this.columns, ...(this.more.hidden ? [] : [this.sizes, this.spaces])];
     lists[lists.findIndex((each) => each === column) + step]?.focus();
   }
@@ -444,7 +445,7 @@ export class Picker {
     const item = this.lines[index]?.item;
     const text = this.input.value.trim();
     if (!item && !PASTED.test(text)) return;
-    this.before = null;
+    this.focusedBefore = null;
     this.close();
     if (item) {
       const space = item.space ? this.spaceFor(item) : "as named";

@@ -199,7 +199,7 @@ export class Quiz {
     }
     if (verdict && !before) this.showAnswer(verdict);
     this.takeFocus(isNew);
-    app.drawOver();
+    app.drawMarksSoon();
   }
 
   // There are no questions about moves.

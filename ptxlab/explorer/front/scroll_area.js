@@ -20,7 +20,7 @@ export class ScrollArea {
     this.height = 0;
     this.frame = make("div", frame);
     this.base = make("canvas", "", this.frame, { "aria-hidden": "true" }); // the content,
-    this.over = make("canvas", "", this.frame, { "aria-hidden": "true" }); // and marks over it
+    this.overlay = make("canvas", "", this.frame, { "aria-hidden": "true" }); // and marks over it
     this.scroller = make("div", "ptx-scroller", this.frame);
     this.space = make("div", "ptx-space", this.scroller);
     this.input = make("input", input, this.space, {
@@ -47,7 +47,7 @@ export class ScrollArea {
       `left:${head.left}px;top:${head.top}px;width:${outer.width}px;height:${outer.height}px` +
       `;overflow:${bars.x ? "auto" : "hidden"} ${bars.y ? "auto" : "hidden"}`;
     space.style.cssText = `width:${total.width}px;height:${total.height}px`;
-    for (const canvas of [this.base, this.over])
+    for (const canvas of [this.base, this.overlay])
       resizeCanvas(canvas, head.left + this.width, head.top + this.height, this.app.ratio);
     return outer;
   }

@@ -57,7 +57,7 @@ export class Selection {
   // Python hears of the cell to which Enter or Tab moved on when the edit before it is on the screen: every
   // message has the kernel and the notebook send and handle several more. Whatever is sent next comes after it.
   saveSoon() {
-    if (this.app.model.isAlone) return this.save();
+    if (this.app.isStatic) return this.save();
     window.clearTimeout(this.saveTimer);
     this.saveTimer = window.setTimeout(() => this.save(), SAVE_DELAY);
   }
@@ -93,7 +93,7 @@ export class Selection {
   show(focus = false) {
     this.placeInput(focus);
     this.app.updateStatus();
-    this.app.drawOver();
+    this.app.drawMarksSoon();
   }
 
   placeInput(focus = false) {

@@ -62,7 +62,6 @@ class StaticModel {
     this.notSaved = notSaved;
     this.listeners = /** @type {Listener[]} */ ([]);
     this.justRefused = false; // whether an edit was refused in this event
-    this.isAlone = true;
   }
 
   /** @template {keyof Traits} K @param {K} name */

@@ -74,7 +74,7 @@ export class Stepper {
     this.slider.setAttribute("aria-valuetext", text);
     this.node.dataset.at = String(at);
     if (follow) this.app.reveal(this.marks());
-    this.app.drawOver();
+    this.app.drawMarksSoon();
   }
 
   // The cells of a step: of A and B, compressed cells and nibbles of sparse A, C, or the cell of D itself.

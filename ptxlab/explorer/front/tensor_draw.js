@@ -362,7 +362,7 @@ function blockTitle({ before, app }, { title, label, axes }, wide) {
 // Over the words: what the load reads, what the chosen thread gets, what is pointed at and selected.
 /** @param {TensorView} view */
 export function drawTensorMarks(view) {
-  const { app, over, load } = view;
+  const { app, overlay, load } = view;
   const { hovered } = app;
   const { mark } = app.selection;
   const related = app.related().filter(({ name }) => app.matrices[name]?.place);
@@ -381,7 +381,7 @@ export function drawTensorMarks(view) {
   ]);
   if (key === view.marked) return;
   view.marked = key;
-  const context = view.contextOf(over);
+  const context = view.contextOf(overlay);
   view.clipAndScroll(context);
   if (load) drawLoad(view, context, load);
   if (app.instruction.move) drawMove(view, context);

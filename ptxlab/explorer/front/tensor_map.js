@@ -93,7 +93,7 @@ const slotMaps = new WeakMap();
 export function slotsOf(tensor, matrices) {
   const cached = slotMaps.get(tensor);
   if (cached) return cached;
-  const found = /** @type {[TensorName, TensorPlace][]} */ (Object.entries(tensor.places)).map(
+  const slots = /** @type {[TensorName, TensorPlace][]} */ (Object.entries(tensor.places)).map(
     ([name, info]) => {
       const matrix = matrices[matrixOf(matrices, name)];
       const parts = WORD_BITS / info.width;
@@ -107,8 +107,8 @@ export function slotsOf(tensor, matrices) {
       return { name, info, parts, cells };
     },
   );
-  slotMaps.set(tensor, found);
-  return found;
+  slotMaps.set(tensor, slots);
+  return slots;
 }
 
 // The matrix that an operand holds: C where D is before the instruction, and compressed A of a sparse one.
@@ -167,10 +167,10 @@ export function operandAt({ places, blocks }, column, lane) {
     return lane % LANES < blocks[Math.floor(lane / LANES)].rows
       ? BLOCKS[Math.floor(lane / LANES)]
       : undefined;
-  const found = /** @type {[TensorName, TensorPlace][]} */ (Object.entries(places)).find(
+  const operand = /** @type {[TensorName, TensorPlace][]} */ (Object.entries(places)).find(
     ([, { first, columns }]) => column >= first && column < first + columns,
   );
-  return found?.[0];
+  return operand?.[0];
 }
 
 /** @param {TensorInfo} tensor @param {number} lane @param {number} column */

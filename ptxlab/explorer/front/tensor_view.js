@@ -178,7 +178,7 @@ export class TensorView extends ScrollArea {
     const above = this.frame.getBoundingClientRect().top - app.root.getBoundingClientRect().top;
     const below = TENSOR_HEAD.top + SCROLLBAR + app.status.offsetHeight + 24;
     // a saved page has lines above it, which nothing scrolls away
-    const notes = app.model.isAlone ? app.root.getBoundingClientRect().top + window.scrollY : 0;
+    const notes = app.isStatic ? app.root.getBoundingClientRect().top + window.scrollY : 0;
     const room = whole ? viewHeight(app) - above - below - notes : NARROW_SHARE * viewHeight(app);
     return Math.max(LEAST_MOVE, room);
   }
@@ -251,7 +251,7 @@ export class TensorView extends ScrollArea {
     [this.drawn, this.painted] = [drawn, matrices];
     this.thread.update();
     this.placeInput();
-    this.drawOver();
+    this.drawMarks();
   }
 
   /** @returns {(Matrix | undefined)[]} */
@@ -284,7 +284,7 @@ export class TensorView extends ScrollArea {
     }
   }
 
-  drawOver() {
+  drawMarks() {
     if (this.isOpen && this.cell.width) drawTensorMarks(this);
   }
 
@@ -337,7 +337,7 @@ export class TensorView extends ScrollArea {
     app.hover(cell);
     if (cell) app.tooltip.show(event, () => app.facts(cell));
     else if (word) app.tooltip.show(event, () => this.freeFacts(word.lane, word.column));
-    if (before !== JSON.stringify(this.pointed)) app.drawOver();
+    if (before !== JSON.stringify(this.pointed)) app.drawMarksSoon();
   }
 
   /** @param {number} lane @param {number} column */
@@ -413,7 +413,7 @@ export class TensorView extends ScrollArea {
     this.scrollTo(wordsPlace(this, this.at.lane, this.at.column));
     this.placeInput();
     if (focus) this.input.focus({ preventScroll: true });
-    this.app.drawOver();
+    this.app.drawMarksSoon();
   }
 
   // Goes to a word that is moved.

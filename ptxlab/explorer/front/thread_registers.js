@@ -344,9 +344,9 @@ export class ThreadRegisters {
     const matrix = hovered?.name ? app.matrices[hovered.name] : null;
     const index = hovered?.name && matrix ? indexOfCell(matrix, hovered) : -1;
     const own = matrix?.lane && matrix.lane[index] === app.lane ? matrix.registerOf[index] : -1;
-    const held = moved && hovered?.name ? this.movedColumn(hovered) : own;
-    this.lines.forEach((line, register) => line.classList.toggle("lit", register === held));
-    const line = this.lines[held];
+    const shown = moved && hovered?.name ? this.movedColumn(hovered) : own;
+    this.lines.forEach((line, register) => line.classList.toggle("lit", register === shown));
+    const line = this.lines[shown];
     if (!line || this.list.matches(":hover")) return;
     revealInList(this.list, line);
   }

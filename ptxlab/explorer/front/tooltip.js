@@ -46,7 +46,7 @@ export class Tooltip {
     if (!this.last) return;
     this.flashes = true;
     if (this.next === undefined) this.next = this.last;
-    this.app.drawOver();
+    this.app.drawMarksSoon();
   }
 
   hide() {

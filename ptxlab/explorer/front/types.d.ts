@@ -50,7 +50,6 @@ interface Model {
   off(event?: string, call?: Listener["call"]): void;
   send(message: Message): void;
   save_changes(): void;
-  readonly isAlone?: boolean; // no Python hears of changes: a saved page
 }
 
 /** Events are "msg:custom", with a message, and changes of traits, without one. */

@@ -22,11 +22,11 @@ export function listenToWords(view) {
   scroller.addEventListener("dblclick", () => view.edit());
   input.addEventListener("focus", () => {
     view.placeInput();
-    app.drawOver();
+    app.drawMarksSoon();
   });
   input.addEventListener("blur", () => {
     view.commit();
-    app.drawOver();
+    app.drawMarksSoon();
   });
   input.addEventListener("input", () => view.beginTyping());
   input.addEventListener("keydown", (event) => {
