@@ -186,7 +186,8 @@ class KernelPlayer {
     this.memoryHead.append(make("span", "under"));
   }
 
-  // A rectangle for every word that was written, a dot for the others; rows at the end without any are left out.
+  // A rectangle for every word that was written, a dot for the others; rows at the end without any are left
+  // out.
   /** @param {Uint8Array} states */
   drawMemory(states) {
     const { canvas } = this;

@@ -111,7 +111,7 @@ export class App {
     this.tooltip = new Tooltip(this, this.root);
     this.places = this.makePlaces();
     this.grid.append(this.quadrant); // Tab leads from the toolbar to A, B and D, then to lanes and registers
-    // for those who drive the page: where cells, headings and words are
+    // for tests, which drive the page: where cells, headings and words are
     Object.assign(this.root, {
       cellRect: this.cellRect.bind(this),
       headings: () => this.panes.map((pane) => pane.headings()),
@@ -224,7 +224,7 @@ export class App {
     return Boolean(this.model.get("toolbar")?.static);
   }
 
-  // What has the focus inside the view; nothing if it is elsewhere on the page.
+  // The node inside the view that has the focus; null if the focus is elsewhere on the page.
   focused() {
     const root = /** @type {Document | ShadowRoot} */ (this.root.getRootNode());
     return this.root.contains(root.activeElement) ? root.activeElement : null;
@@ -236,7 +236,7 @@ export class App {
     if (focused) this.keepFocus();
   }
 
-  // Another instruction has other panes and tools: the focus stays in the view, so that keys still reach it.
+  // If another instruction removes the node with the focus, the view takes it, so that keys still reach it.
   keepFocus() {
     const focused = this.focused();
     if (focused && !(/** @type {HTMLButtonElement} */ (focused).disabled)) return;
@@ -272,7 +272,7 @@ export class App {
     this.header.nameBox.suggest();
   }
 
-  // Whether all are there that the instruction has.
+  // Returns whether every matrix of the instruction has arrived.
   /** @param {InstructionInfo} instruction */
   readMatrices(instruction) {
     for (const name of MATRICES)
@@ -282,7 +282,7 @@ export class App {
     return MATRICES.every((name) => !instruction.matrices[name] || this.matrices[name]);
   }
 
-  // What is multiplied has a pane for every matrix; what is only moved is shown in tensor memory alone.
+  // A multiplication has a pane for every matrix; tcgen05.ld, .st, .cp and .shift show only tensor memory.
   showPanesOrMemory() {
     const { mnemonic, m, n, k, move } = this.instruction;
     this.root.classList.toggle("ptx-moves", Boolean(move));
@@ -299,7 +299,7 @@ export class App {
     [this.paneKey, this.shownLabel] = [paneKey, label];
   }
 
-  // Everything is laid out again only if something needs another size.
+  // Lays everything out again only if something changed its size.
   drawParts() {
     const layoutKey = [
       this.paneKey,
@@ -359,7 +359,7 @@ export class App {
     this.layoutWidth = this.root.clientWidth;
     if (!this.instruction.matrices) return;
     if (!this.layoutWidth) {
-      // hidden; if only for a moment, as while a theme loads, no event says when that ends
+      // hidden: if only for a moment, as while a theme loads, no event tells when that ends
       requestAnimationFrame(() => {
         if (this.root.clientWidth) this.refresh();
       });
@@ -449,8 +449,8 @@ export class App {
     this.point();
   }
 
-  // Browsers send the events of a pointer right before they draw a frame, several where one cell is left for
-  // another: what they come to is shown once, in that frame.
+  // Browsers send pointer events right before they draw a frame, and several when the pointer leaves one cell
+  // for another: only the outcome is shown, once, in that frame.
   point() {
     this.pointFrame ||= requestAnimationFrame(() => {
       this.pointFrame = 0;
@@ -507,7 +507,7 @@ export class App {
     return relatedCells(this.matrices, this.instruction, this.hovered);
   }
 
-  // Once per event, however often it is called; not in the next frame, because there is time to draw now.
+  // Draws once per event, however often it is called, and in this frame: there is time left in it.
   drawMarksSoon() {
     if (this.drawsSoon) return;
     this.drawsSoon = true;
@@ -540,7 +540,7 @@ export class App {
       show(pane.axes[0], x, x + width, pane.width, pane.farthest.x);
       show(pane.axes[1], y, y + height, pane.height, pane.farthest.y);
     }
-    // all at once: if A and B scrolled one after the other, one would take the other along
+    // all at once: scrolled one after the other, A and B would drag each other along
     if (AXES.some((axis) => before[axis] !== this.scroll[axis])) this.syncScroll();
   }
 
@@ -570,7 +570,7 @@ export class App {
     }
     const [value, ...facts] = this.cellFacts(at);
     const isSelected = at.name === mark?.name && at.row === mark.row && at.column === mark.column;
-    // of tcgen05 they are where they always are
+    // the rows and columns of tcgen05 are always in the same place
     const told = this.instruction.tensor ? [] : contributions;
     const lanes = told.map((each) => describeContribution(this.matrices, each));
     const selected = isSelected ? [...this.differences.words(), ...lanes] : [];
@@ -599,7 +599,7 @@ export class App {
     this.zoomTo(this.model.get("zoom") + percent, point);
   }
 
-  // Around a point of the page, or what `anchorsOf` finds.
+  // Zooms around a point of the page, or around what `anchorsOf` finds.
   /** @param {number} percent @param {Point | null} point */
   zoomTo(percent, point) {
     const range = this.toolbar.data.controls.find(({ trait }) => trait === "zoom")?.range;
@@ -609,8 +609,9 @@ export class App {
     this.model.save_changes();
   }
 
-  // If the kernel is gone (restarted or closed), what was typed is shown, so that it can be typed again. A problem
-  // that comes of a message is shown beside the field that it comes from: the one with the focus, if none is named.
+  // If the kernel is gone (restarted or closed), what was typed is shown, so that it can be typed again. A
+  // problem that comes of a message is shown beside the field that it comes from: the one with the focus, if
+  // none is named.
   /** @param {Message} message @param {MessageOrigin | null} origin */
   send(message, origin = null) {
     const focused = this.focused();

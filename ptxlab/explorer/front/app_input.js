@@ -16,13 +16,13 @@ export function listenForTaps(app) {
 }
 
 // Ctrl+Z, Ctrl+Shift+Z and Ctrl+Y (Cmd on macOS), wherever the focus is: they are taken on the way down,
-// before fields and lists keep their keys to themselves. A text that is being typed has its own undo
-// until it is committed, and so has the picker's search.
+// before fields and lists stop them. Text being typed has its own undo until it is committed, and so has the
+// picker's search.
 /** @param {App} app */
 export function listenForUndo(app) {
   let typing = /** @type {EventTarget | null} */ (null);
   app.root.addEventListener("input", ({ target }) => {
-    // a cell says itself whether it is open
+    // a cell has its own flag for this: pane.editing
     const isText = target instanceof HTMLInputElement && target.type === "text";
     typing = isText && !target.matches(".ptx-cell") ? target : null;
   });
@@ -45,7 +45,7 @@ export function listenForUndo(app) {
   );
 }
 
-// "z", "y" or "". On a keyboard without Latin letters the key is known by its place.
+// "z", "y" or "". On a keyboard without Latin letters the key is recognised by its position.
 /** @param {KeyboardEvent} event */
 function undoLetter(event) {
   if (!(event.ctrlKey || event.metaKey) || event.altKey) return "";

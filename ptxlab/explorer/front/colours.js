@@ -40,7 +40,7 @@ export function readTheme(app) {
   if (look !== app.look) [app.look, app.painters, app.labelSizes] = [look, new WeakMap(), new WeakMap()];
 }
 
-// Whether the colours of a matrix say where its cells are.
+// Whether the colours of a matrix show where its cells are.
 /** @param {App} app @param {Matrix} matrix */
 export function isTinted(app, matrix) {
   return (
@@ -75,7 +75,7 @@ export function legendOf(app, { lane, legends }) {
   return by === "register" || by === "warp" ? legends?.[by] : undefined;
 }
 
-// In tensor memory: by lane, by the warp that may read it, or D by the thread that tcgen05.ld gives it to.
+// In tensor memory: by lane, by the warp that may read it, or D by the thread that tcgen05.ld loads it into.
 /** @param {App} app @param {Matrix} matrix @param {TensorPlaces} place @param {Colour} plain @returns {Painter} */
 function tensorPainter(app, matrix, place, plain) {
   const { colours } = app;

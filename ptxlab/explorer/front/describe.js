@@ -121,7 +121,7 @@ function kept({ E, stored }, row, chunk) {
   return `keeps ${plural(columns.length, "column")} ${columns.join(", ")} of chunk ${chunk}`;
 }
 
-// A cell and its block's scale factor, either way.
+// The scale factor of a cell, or the cells of a scale factor.
 /** @param {AnyMatrices} matrices @param {Name} name @param {number} row @param {number} column */
 function scaled({ A, B, SFA, SFB }, name, row, column) {
   if (!SFA) return [];
@@ -137,7 +137,7 @@ function scaled({ A, B, SFA, SFB }, name, row, column) {
   return name === "SFB" ? [`scales ${B.label}[${range(row)}][${column}]`] : [];
 }
 
-// What the masks of tcgen05.mma make of a cell.
+// What the masks of tcgen05.mma do to a cell.
 /** @param {InstructionInfo} instruction @param {Matrix} matrix @param {number} index @param {number} column */
 function masked(instruction, { name, place }, index, column) {
   const { disabled_lanes: lanes, zero_columns: zeros, column_shift: shift = 0 } = instruction;

@@ -1,5 +1,5 @@
-// A descriptor, its bits, and every field of them to change: the instruction descriptor of tcgen05.mma, and the
-// matrix descriptor of a tile in shared memory. What is typed or flipped becomes another descriptor, or a
+// A descriptor, its bits, and every field of them to change: the instruction descriptor of tcgen05.mma, and
+// the matrix descriptor of a tile in shared memory. What is typed or flipped becomes another descriptor, or a
 // sentence that says why there is none.
 
 import { make, fillSelect, write, attribute, bitRange, hasModifier, isTouch, plural } from "./util.js";
@@ -106,7 +106,7 @@ export class Descriptor {
     return [`${name}, ${range} = ${text}`, field.meaning, `code ${field.code}`, "click to flip this bit"];
   }
 
-  // A field and its bits, together.
+  // Highlights a field and its bits.
   /** @param {string} name */
   highlight(name) {
     for (const node of this.node.querySelectorAll("[data-field]"))

@@ -44,7 +44,7 @@ export class Differences {
     button.addEventListener("click", () => this.go(by));
   }
 
-  // The button is not disabled, which would take the focus away, and with it Ctrl+Z.
+  // aria-disabled instead of disabled: a disabled button loses the focus, and Ctrl+Z would go elsewhere.
   /** @param {boolean} busy */
   setBusy(busy) {
     this.busy = busy;
@@ -66,7 +66,7 @@ export class Differences {
     return this.indices().indexOf(indexOfCell(this.app.matrices.D, mark)) + 1;
   }
 
-  // To the next one that differs after the selected cell, or before it; past the last comes the first.
+  // Selects the next difference after the selected cell, or the previous one; wraps around.
   /** @param {number} by */
   go(by) {
     const { mark } = this.app.selection;

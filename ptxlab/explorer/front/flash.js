@@ -54,7 +54,7 @@ function flashCells(pane, changes) {
   canvas.animate([{ opacity: 1 }, { opacity: 1, offset: 0.3 }, { opacity: 0 }], FADING).onfinish = end;
 }
 
-// A mark that lies over what changed, and goes.
+// Fades out a mark over what changed, and removes it.
 /** @param {HTMLElement} node */
 export function fadeOut(node) {
   if (reducedMotion.matches) window.setTimeout(() => node.remove(), STEADY);
@@ -63,7 +63,7 @@ export function fadeOut(node) {
       node.remove();
 }
 
-// Not before what changed is on the screen: an animation takes longer to begin than a bit to change.
+// After the change is on the screen: starting an animation takes longer than drawing a bit.
 /** @param {App} app @param {HTMLElement[]} nodes */
 export function flashNodes(app, nodes) {
   if (!nodes.length) return;

@@ -84,7 +84,7 @@ export class Header {
     }); // but not if a part of it was selected
   }
 
-  // What the mnemonic does not say, tcgen05's descriptor does: its shape stands beside it.
+  // The mnemonic of tcgen05.mma has no shape; the one in its descriptor is shown beside it.
   /** @param {string} mnemonic @param {string} shape */
   show(mnemonic, shape = "") {
     write(this.shape, shape);

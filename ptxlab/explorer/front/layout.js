@@ -89,7 +89,7 @@ function fitRows(app, size, wish, budget) {
   return { ...rows, budget };
 }
 
-// Larger cards, or larger bits, if B leaves the room for them: whether they are.
+// Makes cards or bits larger if there is room beside B; returns whether there is.
 /** @param {App} app @param {string} name @param {number} heightOfB */
 function enlarge(app, name, heightOfB) {
   if (app.grid.classList.contains("ptx-stacked")) return false;
@@ -105,7 +105,7 @@ function enlarge(app, name, heightOfB) {
   return fits;
 }
 
-// Of lanes, registers and the line about the cell; the quadrant itself may be higher, as B is.
+// The height of descriptor, lanes, registers and status; the quadrant itself may be higher, as high as B.
 /** @param {App} app */
 function quadrantHeight(app) {
   return app.descriptor.node.offsetHeight + app.panel.node.offsetHeight + app.status.offsetHeight;
@@ -131,13 +131,13 @@ function rowsWithin(app, { m, k, tiers }, wish, budget) {
   return { rowM, rowK };
 }
 
-// Lays out everything for the width and height that there are.
+// Lays out everything for the available width and height.
 /** @param {App} app */
 export function arrange(app) {
   const size = measure(app);
   app.grid.classList.toggle("ptx-stacked", size.isStacked);
-  // Zooming changes the cells, not where the panes are, so that a pane can scroll to keep a point in its place:
-  // columns, rows and panes are measured at 100 %.
+  // Zooming changes the cells, not where the panes are, so that a pane can scroll to keep a point in its
+  // place: columns, rows and panes are measured at 100 %.
   const columns = columnWidths(app, size);
   const width = paneWidths(size, columns);
   placeColumns(app, size, width.n);
@@ -175,8 +175,8 @@ const toQuarter = (pixels) => Math.floor(pixels * 4) / 4;
 /** @param {number} letters */
 const widthFor = (letters) => letters * 5.6 + 4;
 
-// Widths of the columns of A and of those of B and D: as wide as their numbers and more, if there is room, else
-// with room for those of one of them, else pixels.
+// Widths of the columns of A, and of B and D: wide enough for the numbers of both, if there is room; else for
+// those of one of them; else a few pixels.
 /** @param {App} app @param {LayoutSize} size @returns {ColumnWidths} */
 function columnWidths(app, { n, k, isStacked, extra }) {
   const { SFA, SFB } = app.matrices;
@@ -242,8 +242,8 @@ function placeColumns({ grid, layoutWidth }, { isStacked }, widthOfD) {
     grid.classList.toggle(`ptx-panel-most-${most}`, quadrant - PANEL_PADDING <= most);
 }
 
-// Heights of rows with which all of it is in the view: the matrices, lanes and registers beside B (or above
-// everything), memory, and the button of "why these bits".
+// Heights of rows with which everything is in view: the matrices, lanes and registers beside B (or above
+// everything), memory, and the button "why these bits".
 /** @param {App} app @param {LayoutSize} size @param {ColumnWidths} columns @returns {RowHeights} */
 function rowHeights(app, { m, k, tiers, isStacked, extra }, { kx, nx }) {
   const memory = app.memory.layout() + app.tensor.layout();

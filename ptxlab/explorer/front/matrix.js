@@ -24,8 +24,8 @@ function mapsOf(info) {
   return read;
 }
 
-// In tensor memory: its place there and, of C and D, the threads whose registers tcgen05.ld fills with it. One
-// object for what it is made of, so that what is sorted once stays.
+// Where a matrix is in tensor memory and, for C and D, the threads that tcgen05.ld loads it into. Cached by
+// what it is made from, so that its cells are sorted by lane only once.
 /** @type {WeakMap<object, Partial<Record<Name, Maps>>>} */
 const tensorMaps = new WeakMap();
 
@@ -50,7 +50,8 @@ function mapsInTensor(info, name, where, load) {
   return read;
 }
 
-// The place of a matrix in tensor memory: C is D before, and of sparse A only the compressed half is there.
+// The place of a matrix in tensor memory: C is in the place of D, and only the compressed form of sparse A is
+// there.
 /** @param {InstructionInfo} instruction @param {Name} name @returns {TensorPlace | undefined} */
 function placeInTensor({ tensor, chunk }, name) {
   if (!tensor || (name === "A" && chunk) || name === "B") return undefined;
@@ -105,11 +106,11 @@ export const cellOfIndex = ({ name, columns }, index) => ({
   column: index % columns,
 });
 
-// 32 bits of any type.
+// Whether elements are 32 bits without a type.
 /** @param {Pick<Matrix, "kind"> & { bits?: number }} matrix */
 const isWord = ({ kind, bits }) => kind === "bits" && bits === 32;
 
-// Empty where no model knows what D is.
+// Empty where no model computes D.
 /** @param {Pick<Matrix, "name" | "kind" | "codes" | "values" | "unknown"> & { bits?: number }} matrix @param {number} index */
 export function cellText(matrix, index, digits = 4) {
   if (matrix.unknown) return "";

@@ -1,4 +1,5 @@
-// What can be chosen in the memory view: the instruction that moves the matrix, how it lies in memory, colours.
+// What can be chosen in the memory view: the instruction that moves the matrix, how it lies in memory,
+// colours.
 
 import { make, makeNumberInput, makeSelect, write, attribute } from "./util.js";
 import { roveTabindex, nextInBar } from "./roving_tabindex.js";

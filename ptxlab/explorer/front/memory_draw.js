@@ -49,7 +49,7 @@ export function drawMemory(view, matrix) {
   const label = app.quiz.display("label");
   const unit = Math.min(map.unit, WORD);
   const letters = Math.floor(((word / WORD) * unit - 1.5) / (8 * LETTER));
-  // the same everywhere: what each cell shows, or else the number in each word
+  // either every cell has its label, or every word its number
   const fits = map.perByte === 1 && map.unit <= WORD && unitLetters(app, matrix, label) <= letters;
   const size = fits ? clamp(row - 5, 8, 10.5) : clamp(Math.min(row - 5, (word - 3) / 8 / LETTER), 6, 9);
   const readable = row >= 10 && (fits || label === "lane" || 8 * size * LETTER <= word - 1);
@@ -222,7 +222,7 @@ function outlineBytes(view, context, inside, { colour, line, dash = [] }) {
   context.setLineDash([]);
 }
 
-// All but what is moved now steps back.
+// Dims everything but the cells of the current step.
 /** @param {MemoryView} view @param {CanvasRenderingContext2D} context @param {(index: number) => boolean} moved */
 function dimOthers(view, context, moved) {
   const { app, map, scroller, width, height } = view;

@@ -9,7 +9,7 @@ export const WORD = 4; // bytes of a bank
 /** @type {WeakMap<object, MemoryMap>} */
 const memoryMaps = new WeakMap();
 
-// Read once for what Python sent.
+// Computed once for each message from Python.
 /** @param {MemoryData} data @returns {MemoryMap} */
 export function memoryMap(data) {
   const cached = memoryMaps.get(data);
@@ -52,7 +52,7 @@ export function cellsIn(map, data, matrix, address, size) {
   return cells;
 }
 
-// The number that some bytes hold; null where no cell is.
+// The number in some bytes; null where there is no cell.
 /** @param {MemoryMap} map @param {MemoryData} data @param {Matrix} matrix @param {number} address @param {number} size */
 export function numberAt(map, data, matrix, address, size) {
   let number = 0n;

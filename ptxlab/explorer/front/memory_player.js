@@ -71,7 +71,7 @@ export class MemoryPlayer {
     if (flies && moved) this.fly(moved);
   }
 
-  // The first byte that is moved, in view.
+  // Scrolls to the first byte that is moved.
   /** @param {(index: number) => boolean} moved */
   reveal(moved) {
     const { byte } = this.view.map;

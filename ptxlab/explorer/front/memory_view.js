@@ -1,4 +1,5 @@
-// The memory view: a matrix in shared memory, bank by bank, and the access that moves it, wavefront by wavefront.
+// The memory view: a matrix in shared memory, bank by bank, and the access that moves it, wavefront by
+// wavefront.
 
 import { make, attribute, clamp, hasModifier, hex, isTouch, plural } from "./util.js";
 import { cellOfIndex, cellText, changedCells, holderOf } from "./matrix.js";
@@ -59,7 +60,7 @@ export class MemoryView extends ScrollArea {
 
   // -- what is shown --
 
-  // What Python sent; only asked for while something is shown.
+  // What Python sent; used only while something is shown.
   get data() {
     return /** @type {MemoryData} */ (this.sent);
   }
@@ -201,7 +202,7 @@ export class MemoryView extends ScrollArea {
     return clamp(at - Math.floor(at), 0, 0.999);
   }
 
-  // What `describe.js` says of the place of a cell: null where memory does not show it.
+  // Where memory has a cell, in words; null where memory does not show it.
   /** @param {Name} name @param {number} index */
   facts(name, index) {
     return this.isOpen && name === this.sent.name ? memoryFacts(this.data, index) : null;
@@ -231,7 +232,8 @@ export class MemoryView extends ScrollArea {
     this.pointed = -1;
   }
 
-  // Alt+M: the matrix of the selected cell, or else A; again, and it closes. The focus goes to its bytes and back.
+  // Alt+M: the matrix of the selected cell, or else A; again, and it closes. The focus goes to its bytes and
+  // back.
   /** @param {KeyboardEvent} event */
   shortcut(event) {
     if (!event.altKey || event.ctrlKey || event.metaKey || event.code !== "KeyM" || this.app.quiz.data)

@@ -43,7 +43,8 @@ export function linkedWords(matrices, { name, row, column }) {
 /** @param {Matrix} matrix @param {number} column */
 export const columnName = ({ column_names: names }, column) => names?.[column] ?? String(column);
 
-// "R[37][r3]" would be no PTX: a register by its name and thread, the others as a matrix.
+// Registers are named by register and thread, since "R[37][r3]" is no PTX; other words as elements of a
+// matrix.
 /** @param {Matrices} matrices @param {Cell} cell */
 export function nameOf(matrices, { name, row, column }) {
   const matrix = matrices[name];
@@ -80,7 +81,7 @@ export function moveFacts(matrices, { move, mnemonic }, cell) {
   return facts;
 }
 
-// "goes to T[41][3]"; of halves and of elements that become bytes, which.
+// "goes to T[41][3]"; for halves, and for elements that become bytes, which ones.
 /** @param {Matrices} matrices @param {MoveInfo | undefined} move @param {Cell} cell @param {Cell[]} linked */
 function wayOf(matrices, move, cell, linked) {
   const names = linked.slice(0, 4).map((each) => nameOf(matrices, each));
@@ -103,7 +104,7 @@ function wayOf(matrices, move, cell, linked) {
   return isLoad ? `its lower half goes to ${half}` : `its lower half is ${half}; the upper is 0`;
 }
 
-// What can be done, and what is assumed of an instruction that has run nowhere yet.
+// What the reader can do, and what is assumed about an instruction that no GPU here has run.
 /** @param {InstructionInfo} instruction @param {boolean} isSaved */
 export function moveHint({ tensor }, isSaved = false) {
   const edit = isSaved ? "" : "; type to change it";

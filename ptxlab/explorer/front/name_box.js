@@ -1,5 +1,5 @@
-// A box that takes the name of a cell, a row, a lane or an element, and goes there: "D[40][200]", "lane 14 d3",
-// "E[9] chunk 4", in any case and spacing.
+// A box that takes the name of a cell, a row, a lane or an element, and goes there: "D[40][200]", "lane 14
+// d3", "E[9] chunk 4", in any case and spacing.
 
 import { make, write } from "./util.js";
 import { MATRICES, cellOfIndex, cellsOf } from "./matrix.js";
@@ -41,7 +41,7 @@ export class NameBox {
     });
   }
 
-  // An example of a name that is there.
+  // Suggests a name that this instruction has.
   suggest() {
     const { D, A } = this.app.matrices;
     const named = this.app.instruction.move ? `${(A ?? D).label}[3][1]` : "D[3][5]";
@@ -82,7 +82,7 @@ export class NameBox {
 /** @param {string} word @returns {Name | undefined} */
 const matrixName = (word) => ALIASES[word] ?? MATRICES.find((name) => name === word.toUpperCase());
 
-// What is moved goes by its letter: T, R, S.
+// The words of tcgen05.ld, .st, .cp and .shift are named T, R and S.
 /** @param {App} app @param {string} word @returns {Name | undefined} */
 function movedName({ instruction, matrices }, word) {
   if (!instruction.move) return undefined;

@@ -66,7 +66,7 @@ export class Pane extends ScrollArea {
       height: down.period * Math.ceil(main.rows / down.per),
     };
     this.resize({ width: viewWidth, height: viewHeight }, this.total);
-    // bars that lie over the cells leave their room to them: the last cells can be scrolled there, too
+    // overlay scroll bars take no room, and what is left lets the last cells scroll out from under them
     const { clientWidth, clientHeight } = this.scroller;
     this.space.style.cssText =
       `width:${this.total.width + Math.max(0, clientWidth - this.width)}px` +
@@ -80,7 +80,7 @@ export class Pane extends ScrollArea {
     this.updateCaption();
   }
 
-  // Read when it changes and kept: a browser that is asked lays out first all that was written since.
+  // Kept, because reading it makes the browser lay out everything that was written since.
   readScroll() {
     this.at = { x: this.scroller.scrollLeft, y: this.scroller.scrollTop };
   }
@@ -148,7 +148,7 @@ export class Pane extends ScrollArea {
     this.fitCaption();
   }
 
-  // A D that no model computes says so.
+  // Says why D is empty, where no model computes it.
   showUnknown() {
     const sentence = this.app.matrices[this.names[0]]?.unknown ?? "";
     if (sentence) this.unknown ??= make("p", "ptx-unknown", this.frame, { role: "note" });
@@ -158,7 +158,7 @@ export class Pane extends ScrollArea {
     this.unknown = null;
   }
 
-  // Over a narrow pane it leaves out the size, then words that can be spared.
+  // Over a narrow pane the caption leaves out the size, then less important words.
   fitCaption() {
     const { caption } = this;
     const { width } = caption.getBoundingClientRect();
@@ -351,7 +351,7 @@ export class Pane extends ScrollArea {
       : null;
   }
 
-  // To where it keeps a point in its place, if it is smaller than its room.
+  // Moves a pane that is smaller than its room, so that zooming keeps a point in its place.
   move() {
     const [across, down] = this.axes.map((axis) => this.app.shift[axis]);
     this.node.style.transform = across || down ? `translate(${across}px, ${down}px)` : "";

@@ -32,7 +32,7 @@ export function drawPane(pane) {
   if (!pane.layers.length) return;
   const { app, layers } = pane;
   const matrices = layers.map((layer) => app.matrices[layer.name]);
-  // then, and where no lane holds the cells, their shade depends on the largest value
+  // the shade of these cells, and of cells in no lane, depends on the largest value
   const byValue = app.quiz.display("colour_by") === "value";
   const drawn = JSON.stringify([
     app.look,
@@ -58,7 +58,8 @@ export function drawPane(pane) {
   if (!kept) drawHeadings(pane, context);
 }
 
-// How the cells of a layer are drawn: what is written into them, how large, and with how much space around it.
+// How the cells of a layer are drawn: what is written into them, how large, and with how much space around
+// it.
 /** @param {Pane} pane @param {Layer} layer @returns {LayerStyle} */
 function layerStyle({ app }, layer) {
   const matrix = app.matrices[layer.name];
@@ -173,8 +174,8 @@ function drawLines(context, lines, { x, y, width, height }, style) {
   });
 }
 
-// The mark of a cell in which two chips differ, of every such cell by itself: a frame, and a corner that is
-// filled. It is seen by its shape, too; a small cell is a dot on the colour of the page.
+// Marks a cell in which two chips differ: a frame with a filled corner, which can be told without its colour.
+// A small cell becomes a dot.
 /** @param {CanvasRenderingContext2D} context @param {Ink} ink @param {Place} cell */
 export function drawDifference(context, ink, { x, y, width, height }) {
   const least = Math.min(width, height);

@@ -190,7 +190,7 @@ export function drawEdges(pane, context) {
   const after = columns(total.width - width - scrollLeft);
   /** @param {number} right @param {number} down */
   const fade = (right, down) => {
-    // strips of paper, denser towards the edge
+    // strips in the colour of the page, denser towards the edge
     context.fillStyle = app.ink.paper;
     for (let away = 0; away < FADE; away += 1) {
       context.globalAlpha = Math.min(0.94, 1.7 * (1 - away / FADE));

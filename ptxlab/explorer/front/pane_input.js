@@ -78,7 +78,8 @@ function listenToHeadings(pane) {
   });
 }
 
-// A tap shows what pointing shows and selects the cell; a second one opens it, and only then a keyboard appears.
+// A tap shows what pointing shows and selects the cell; a second one opens it, and only then a keyboard
+// appears.
 /** @param {Pane} pane @param {MouseEvent} event */
 function tapCell(pane, event) {
   const { app } = pane;

@@ -1,5 +1,5 @@
-// The layers of a pane: where its cells are, where matrices are in parts. Blocks have a scale factor each, compressed
-// A has a nibble for every chunk, and several products have gaps between them.
+// The layers of a pane: where its cells are, where matrices are in parts. Blocks have a scale factor each,
+// compressed A has a nibble for every chunk, and several products have gaps between them.
 
 const TAG = 15; // height of a row of scale factors
 const BETWEEN = 8; // pixels between two products

@@ -182,8 +182,8 @@ export class Panel {
     }
   }
 
-  // Blocks of the chosen lane, in as many columns as fit, each as high as the others as far as possible. Not in
-  // columns of CSS: browsers lay those out completely whenever a bit in them changes.
+  // Blocks of the chosen lane, in as many columns as fit, each as high as the others as far as possible. Not
+  // in columns of CSS: browsers lay those out completely whenever a bit in them changes.
   distribute() {
     if (!this.registers.classList.contains("ptx-columns") || !this.registers.clientWidth) return;
     const least = Number(getComputedStyle(this.registers).getPropertyValue("--column"));

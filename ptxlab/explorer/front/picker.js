@@ -226,7 +226,7 @@ export class Picker {
     this.drawMatches(search, matches, words, asked);
   }
 
-  // After a choice in a column, those to its right show what is left.
+  // After a choice in a column, the columns to its right show what is left.
   /** @param {Choices} choice */
   narrow(choice, column = COLUMNS.length) {
     this.choice = choice;
@@ -283,8 +283,8 @@ export class Picker {
     });
   }
 
-  // Where an instruction may have A, as far as it was chosen: wgmma in registers or shared memory (1), tcgen05 in
-  // shared or tensor memory (2), others where they have it (0).
+  // Where A will be, as chosen: wgmma may have it in registers or shared memory (1), tcgen05 in shared or
+  // tensor memory (2), the others in one place only (0).
   /** @param {Item} item @returns {Space} */
   spaceFor({ space }) {
     if (space === 2) return this.space === "tensor" ? "tensor" : "shared";

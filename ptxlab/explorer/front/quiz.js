@@ -147,7 +147,7 @@ export class Quiz {
     return { asked: question?.marked ?? [], right: [], wrong: [] };
   }
 
-  // Edits wait; the bar says so.
+  // Edits are refused while a question is open; the bar says so.
   /** @param {Message} message */
   refuses(message) {
     if (!this.open || ALLOWED.includes(message.type)) return false;
@@ -260,7 +260,7 @@ export class Quiz {
     app.reveal(cells);
   }
 
-  // The answer is typed next, or Enter goes on; unless somebody works elsewhere on the page.
+  // For the answer, or for Enter to go on; but not while the reader works elsewhere on the page.
   /** @param {boolean} isNew */
   takeFocus(isNew) {
     if (!this.began || !this.data) return;

@@ -1,5 +1,5 @@
-// One register of one lane: hexadecimal, the bits of every element, their values. All of it can be edited, except
-// in D.
+// One register of one lane: hexadecimal, the bits of every element, their values. All of it can be edited,
+// except in D.
 
 import { make, attribute, write, hasModifier, isTouch } from "./util.js";
 import { flashNodes } from "./flash.js";

@@ -16,8 +16,8 @@ export function isEditingText(node) {
   return !(node.selectionStart === 0 && node.selectionEnd === node.value.length);
 }
 
-// Makes a group one tab stop. `next` finds where a key leads. Returns a function that is to be called when
-// the group has got other controls.
+// Makes a group one tab stop. `next` finds where a key leads. Returns a function to be called when the
+// controls of the group change.
 /**
  * @param {HTMLElement} group
  * @param {string} selector

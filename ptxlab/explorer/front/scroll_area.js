@@ -1,4 +1,5 @@
-// What panes and the views of memory are made of: two canvases behind something that scrolls, and a text box on it.
+// What panes and the views of memory are made of: two canvases behind something that scrolls, and a text box
+// on it.
 
 import { make, clamp } from "./util.js";
 
@@ -31,7 +32,8 @@ export class ScrollArea {
     });
   }
 
-  // Shows a part of so many pixels of what scrolls, or all of it; returns the part's size with its scroll bars.
+  // Shows a part of so many pixels of what scrolls, or all of it; returns the part's size with its scroll
+  // bars.
   /** @param {Size} view @param {Size} total */
   resize(view, total) {
     const { head, frame, scroller, space } = this;

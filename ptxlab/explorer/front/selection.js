@@ -36,7 +36,7 @@ export class Selection {
     this.show(focus);
   }
 
-  // If what is selected is not saved yet.
+  // Saves the selection now, if it is still to be saved.
   savePending() {
     if (this.saveTimer) this.save();
   }
@@ -54,8 +54,9 @@ export class Selection {
     this.app.model.save_changes();
   }
 
-  // Python hears of the cell to which Enter or Tab moved on when the edit before it is on the screen: every
-  // message has the kernel and the notebook send and handle several more. Whatever is sent next comes after it.
+  // Enter and Tab move on to another cell. Python hears of that only after the edit is on the screen, because
+  // every message costs the kernel and the notebook several more. Other messages are sent after it all the
+  // same.
   saveSoon() {
     if (this.app.isStatic) return this.save();
     window.clearTimeout(this.saveTimer);

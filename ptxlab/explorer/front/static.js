@@ -122,7 +122,7 @@ class StaticModel {
     );
   }
 
-  // Matrices in shared memory are saved in one layout each. Whether this was about them.
+  // Matrices in shared memory are saved in one layout each. Returns whether the message was about them.
   /** @param {Message} message */
   showMemory(message) {
     if (message.type === "show_memory" && message.descriptor) return false;
@@ -132,7 +132,7 @@ class StaticModel {
     return true;
   }
 
-  // Loads are saved for every shape. Whether this was about one.
+  // Loads are saved for every shape. Returns whether the message was about one.
   /** @param {Message} message */
   showLoad(message) {
     if (message.type !== "show_load") return false;

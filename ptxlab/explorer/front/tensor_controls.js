@@ -122,7 +122,8 @@ export class TensorControls {
     this.colours.value = view.colour;
   }
 
-  // Words are coloured as what is in registers is, or what is read; values only where they are numbers.
+  // Words have the colours of the registers, or else of what is read; colours by value only where there are
+  // numbers.
   /** @param {MoveInfo} move @returns {Choice<TensorColour>[]} */
   moveColours({ by }) {
     const { axes, kind } = this.view.app.matrices[by];
@@ -134,7 +135,7 @@ export class TensorControls {
     return kind === "bits" ? colours : [...colours, ["value", "value"]];
   }
 
-  // Operands by name, or blocks of K, in their colours; what other colours mean the list says.
+  // Operands by name, or blocks of K, in their colours; other colours need no legend.
   showLegend() {
     const { view } = this;
     this.legend.replaceChildren();

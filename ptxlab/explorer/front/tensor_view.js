@@ -76,7 +76,7 @@ export class TensorView extends ScrollArea {
     return Boolean(app.instruction.tensor && !this.closed && !app.memory.isOpen && !app.quiz.open);
   }
 
-  // Of an open view.
+  // Only while the view is open.
   get tensor() {
     return /** @type {TensorInfo} */ (this.app.instruction.tensor);
   }
@@ -87,7 +87,7 @@ export class TensorView extends ScrollArea {
     return load?.mnemonic ? /** @type {LoadData} */ (load) : null;
   }
 
-  // Shared memory, if it is shown, makes way.
+  // Closes shared memory, if that is open.
   toggle() {
     const { app } = this;
     if (app.memory.isOpen) app.send({ type: "hide_memory" });
@@ -152,7 +152,7 @@ export class TensorView extends ScrollArea {
     return this.node.offsetHeight + 14;
   }
 
-  // From a word of which all fit to one that can be read.
+  // From a size at which all words fit to one at which they can be read.
   /** @param {Size} fit @param {number} readable */
   zoomedCell(fit, readable) {
     if (!this.zoom) return { width: Math.floor(fit.width * 64) / 64, height: fit.height };
@@ -177,7 +177,7 @@ export class TensorView extends ScrollArea {
     const { app } = this;
     const above = this.frame.getBoundingClientRect().top - app.root.getBoundingClientRect().top;
     const below = TENSOR_HEAD.top + SCROLLBAR + app.status.offsetHeight + 24;
-    // a saved page has lines above it, which nothing scrolls away
+    // a saved page has lines above it, which cannot be scrolled away
     const notes = app.isStatic ? app.root.getBoundingClientRect().top + window.scrollY : 0;
     const room = whole ? viewHeight(app) - above - below - notes : NARROW_SHARE * viewHeight(app);
     return Math.max(LEAST_MOVE, room);
@@ -308,7 +308,7 @@ export class TensorView extends ScrollArea {
     return elementsIn(this.tensor, this.app.matrices, lane, column, this.before);
   }
 
-  // Of several in a word the one under the pointer; the highest bits are on the left.
+  // The element under the pointer: the highest bits of a word are on the left.
   /** @param {ClientPoint} event @returns {Cell | null} */
   cellUnder(event) {
     const word = this.wordUnder(event);
@@ -505,7 +505,7 @@ export class TensorView extends ScrollArea {
     return true;
   }
 
-  // So many lanes further, in the same of two grids of words.
+  // A lane so many rows further down, in the same grid of words.
   /** @param {number} lane @param {number} by */
   within(lane, by) {
     const { blocks } = this.tensor;

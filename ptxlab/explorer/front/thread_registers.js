@@ -257,7 +257,7 @@ export class ThreadRegisters {
     while (this.lines.length > count) this.lines.pop()?.remove();
   }
 
-  // Of what is moved: each register, and the words of tensor memory that it comes from or goes to.
+  // Each register of tcgen05.ld or .st, and the words of tensor memory that it comes from or goes to.
   /** @param {Matrix} moved */
   showMoved(moved) {
     const { app } = this.view;

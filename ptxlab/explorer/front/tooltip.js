@@ -88,8 +88,8 @@ export class Tooltip {
   }
 }
 
-// Where something of this size begins: after the pointer; before it if it would leave the Explorer or the
-// window there and has room; in the window in any case.
+// Where a tip of this size begins: after the pointer; before it, if it would not fit into the Explorer or the
+// window there; always inside the window.
 /** @param {number} at @param {number} size @param {number} view @param {number} end @param {number} gap */
 function placeBeside(at, size, view, end, gap) {
   const [after, before] = [at + gap, at - size - gap + 4];

@@ -46,8 +46,8 @@ export function fillSelect(select, choices, prefix = "") {
   }
 }
 
-// Written only if it differs: browsers lay out again what is written, even if it is the same. And into the text
-// that is there: another node would be matched against every rule with :has() and :empty.
+// Writes only what differs: browsers lay out again what is written, even if it is the same. And into the text
+// node that is there: a new one would be matched against every rule with :has() and :empty.
 /** @param {Element} node @param {string | number} text */
 export function write(node, text) {
   const { firstChild } = node;
@@ -61,13 +61,13 @@ export function attribute(node, name, value) {
   if (node.getAttribute(name) !== String(value)) node.setAttribute(name, String(value));
 }
 
-// When the next frame is on the screen.
+// Calls back when the next frame is on the screen.
 /** @param {() => void} call */
 export function afterPaint(call) {
   requestAnimationFrame(() => setTimeout(call));
 }
 
-// Whether a finger did it. Browsers from before 2024 send clicks without a kind.
+// Browsers from before 2024 send clicks without a pointer type.
 /** @param {MouseEvent & { pointerType?: string }} event */
 export const isTouch = (event) => event.pointerType === "touch";
 
@@ -76,7 +76,8 @@ export const hasModifier = (event) => event.ctrlKey || event.metaKey || event.al
 
 export const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
 
-// Scrolls a list by as little as shows one of its nodes. Unlike scrollIntoView, it leaves the page where it is.
+// Scrolls a list by as little as shows one of its nodes. Unlike scrollIntoView, it leaves the page where it
+// is.
 /** @param {HTMLElement} list @param {HTMLElement} node */
 export function revealInList(list, { offsetTop, offsetHeight }) {
   list.scrollTop = clamp(list.scrollTop, offsetTop + offsetHeight - list.clientHeight, offsetTop);

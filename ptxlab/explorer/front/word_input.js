@@ -1,4 +1,5 @@
-// What shared and tensor memory have in common: words to point at and to choose, and a text box over the chosen one.
+// What shared and tensor memory have in common: words to point at and to choose, and a text box over the
+// chosen one.
 
 import { isTouch } from "./util.js";
 

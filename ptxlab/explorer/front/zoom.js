@@ -1,5 +1,5 @@
-// Zooming keeps a point where it is: the one under the pointer; else the selected cell, if it is in view; and
-// along axes on which that says nothing, the middle of the pane.
+// Zooming keeps a point in its place: the one under the pointer, else the selected cell, if it is in view;
+// along axes that these do not have, the middle of the pane.
 
 import { clamp } from "./util.js";
 import { scrollers } from "./layout.js";
@@ -73,8 +73,8 @@ export function scrollToAnchor(app, anchors) {
   if (Math.abs(by) > 3) (scrollers(app.root)[0] ?? window).scrollBy({ top: by, behavior: "instant" });
 }
 
-// Ctrl and the wheel, or two fingers on a pad, over a pane; and keys wherever the focus is. Ctrl and + or - belong
-// to the browser, + and - alone to numbers.
+// Ctrl and the wheel, or two fingers on a pad, over a pane; and keys wherever the focus is. Ctrl and + or -
+// belong to the browser, + and - alone to numbers.
 /** @param {App} app */
 export function listenForZoom(app) {
   /** @param {WheelEvent} event */
