@@ -121,7 +121,8 @@ def test_handle(sheet: Sheet) -> None:
     sheet.drag("A", 4, 1, keep=True)
     sheet.picture("edit_handle")
     text = sheet.status.inner_text()
-    assert text.startswith("fill A[1..4][1]: continue A[1..2][1] if its steps are equal") and "with Ctrl" in text
+    assert text.startswith("fill A[1..4][1]: continue A[1..2][1] if its steps are equal")
+    assert "with Ctrl" in text
     sheet.drop()
     sheet.reads("A", 4, 1, 7)
     assert sheet.block(":6", "1") == [0, 1, 3, 5, 7, 0]
