@@ -58,10 +58,10 @@ def main() -> int:
         return 0
     tools = folder / "node_modules" / ".bin"
     files = [path for folder in FOLDERS for kind in ("js", "ts", "css") for path in folder.rglob(f"*.{kind}")]
-    commands = (
-        (tools / "tsc", "-p", HERE / "tsconfig.json"),
-        (tools / "oxlint", "-c", HERE / "oxlint.json", "--quiet", *FOLDERS),
-        (tools / "oxfmt", "-c", HERE / "oxfmt.json", "--list-different", *sorted(files)),
+    commands: tuple[list[str | Path], ...] = (
+        [tools / "tsc", "-p", HERE / "tsconfig.json"],
+        [tools / "oxlint", "-c", HERE / "oxlint.json", "--quiet", *FOLDERS],
+        [tools / "oxfmt", "-c", HERE / "oxfmt.json", "--list-different", *sorted(files)],
     )
     codes = [subprocess.run(command, cwd=ROOT, check=False).returncode for command in commands]
     failed = any(codes)
