@@ -15,25 +15,25 @@ from tests.cases import each
 
 FRONT = Path(ptxlab.__file__).parent / "explorer" / "front"
 FILES = sorted(FRONT.glob("*.js"))
+IMPORT = r'^import \{([^}]*)\} from "\./(\w+)\.js";$'
 
 
 @each("file", FILES, ids=lambda file: file.stem)
 def test_every_module_says_what_it_is_and_uses_what_it_imports(file: Path) -> None:
     text = file.read_text(encoding="utf-8")
     assert text.startswith("// ")
-    for names, other in re.findall(r'^import \{ (.*) \} from "\./(\w+)\.js";$', text, flags=re.M):
+    imports = re.findall(IMPORT, text, flags=re.M)
+    body = re.sub(IMPORT, "", text, flags=re.M)
+    for names, other in imports:
         exported = re.findall(
             r"^export (?:async )?(?:const|function|class) (\w+)",
             (FRONT / f"{other}.js").read_text(encoding="utf-8"),
             flags=re.M,
         )
-        body = re.sub(r"^import .*$", "", text, flags=re.M)
-        for name in names.split(", "):
+        for name in re.findall(r"\w+", names):
             assert name in exported, f"{file.name} imports {name}, which {other}.js does not export"
             assert re.search(rf"\b{name}\b", body), f"{file.name} imports {name} and does not use it"
-    assert text.count("\nimport ") == len(
-        re.findall(r'^import \{ .* \} from "\./\w+\.js";$', text, flags=re.M)
-    ), "an import that the joining does not know"
+    assert text.count("\nimport ") == len(imports), "an import that the joining does not know"
 
 
 def test_names_of_modules_do_not_meet() -> None:
