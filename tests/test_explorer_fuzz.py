@@ -25,13 +25,14 @@ import pytest
 import ptxlab
 from ptxlab.errors import PtxlabError, quoted
 from ptxlab.explorer import ExplorerState, edits, export, parse_cell
-from ptxlab.explorer.protocol import MESSAGES, decode_message, matrix_bytes, register_fields
+from ptxlab.explorer.protocol import decode_message, matrix_bytes, register_fields
 from ptxlab.explorer.transfer_presenter import TransferPresenter
 
 pytest.importorskip("anywidget")
 
 from ptxlab.explorer.view import parse_selection
 from tests.sampling import EXHAUSTIVE
+from tests.test_explorer_protocol import EXAMPLES
 
 TRIES = int(os.environ.get("PTXLAB_FUZZ", "200" if EXHAUSTIVE else "60"))
 DENSE = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
@@ -294,58 +295,11 @@ def test_the_parts_below_answer_or_refuse() -> None:
 
 # -- messages from the page ----------------------------------------------------------------------------------
 
-#: A message of every kind that the Explorer obeys, as the page sends it.
-GOOD: dict[str, dict[str, Any]] = {
-    "set_cell": {"name": "A", "row": 1, "column": 2, "text": "1"},
-    "paste": {"name": "B", "row": 0, "column": 0, "text": "1\t2\n3\t4", "row2": 3, "column2": 3},
-    "clear_cells": {"name": "C", "row": 0, "column": 0, "row2": 3, "column2": 3},
-    "extend_cells": {
-        "name": "B", "row": 0, "column": 0, "row2": 0, "column2": 1,
-        "to_row": 5, "to_column": 0, "series": True,
-    },
-    "fill_matrix": {"name": "B", "pattern": "random", "row": 0, "column": 0},
-    "prune_chunks": {},
-    "dismiss_refusal": {},
-    "set_register": {"name": "B", "lane": 4, "register": 0, "text": "0x3c003c00"},
-    "flip_bit": {"name": "A", "lane": 4, "register": 0, "bit": 3},
-    "set_word": {"address": 16, "size": 4, "text": "0x3c003c00"},
-    "set_option": {"name": "selector", "value": 1},
-    "set_mask": {"name": "disable_output_lane", "text": "0..15"},
-    "set_chips": {"chip": "sm_90", "against": None},
-    "choose_instruction": {"mnemonic": DENSE, "a_space": "register"},
-    "set_descriptor": {"text": "0x08080014"},
-    "set_descriptor_field": {"name": "n", "text": "16"},
-    "set_move": {"name": "shape", "text": "16x64b"},
-    "undo": {},
-    "redo": {},
-    "request_picker_index": {},
-    "run_on_gpu": {},
-    "find_difference": {},
-    "export": {"format": "link"},
-    "resend_matrices": {},
-    "show_memory": {"name": "B", "by": None, "major": None, "pitch": None, "swizzle": 0, "descriptor": None},
-    "set_memory_field": {"name": "swizzle", "text": "32B"},
-    "hide_memory": {},
-    "show_load": {"shape": "16x64b", "count": 2, "lane": 16, "column": 4, "pack": False},
-    "start_quiz": {},
-    "answer_question": {"text": "lane 14 a3"},
-    "skip_question": {},
-    "next_question": {},
-    "stop_quiz": {},
-}  # fmt: skip
-
-
-def test_there_is_a_good_message_of_every_kind() -> None:
-    assert list(GOOD) == list(MESSAGES)
-    for kind, content in GOOD.items():
-        message = decode_message({"type": kind, **content})
-        assert {field.name for field in fields(message)} == content.keys()
-
 
 def plausible(choose: random.Random) -> dict[Any, Any]:
     """A message as a page sends it, with other numbers, matrices and texts; many are obeyed."""
-    kind = choose.choice(list(GOOD))
-    message: dict[Any, Any] = {"type": kind, **GOOD[kind]}
+    kind = choose.choice(list(EXAMPLES))
+    message: dict[Any, Any] = {"type": kind, **EXAMPLES[kind]}
     for name in message.keys() & {"row", "column", "row2", "column2", "to_row", "to_column", "lane", "bit"}:
         message[name] = choose.randrange(choose.choice((2, 8, 16, 32)))
     if kind in ("set_cell", "paste", "set_register"):
