@@ -100,6 +100,13 @@ def fragment(
             f"swizzle={quoted(swizzle)}: {op.name} of {ins.mnemonic} lives in registers; "
             "there is nothing to swizzle"
         )
+    return _register_fragment(ins, op, label, lane, warp, dense)
+
+
+def _register_fragment(
+    ins: Form, op: Operand, label: Label, lane: int | None, warp: int | None, dense: bool
+) -> Picture:
+    """An operand in registers: all of it, or the rows of a warp."""
     if lane is not None:
         lane = op.place(lane, 0).lane  # refuses a lane that does not exist
     rows = _warp_rows(op, warp)

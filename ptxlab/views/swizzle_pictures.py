@@ -31,9 +31,7 @@ def swizzle(width: int = 128, piece: int | None = None) -> Picture:
     >>> [plain.at(line, 2).text for line in range(3)], [swizzled.at(line, 2).text for line in range(3)]
     (['0.2', '1.2', '2.2'], ['0.2', '1.3', '2.0'])
     """
-    width = as_int(width, "width")
-    if width not in SWIZZLES or not width:
-        raise PtxlabError(f"width={quoted(width)}: swizzles are {listing(sorted(SWIZZLES)[1:])} bytes wide")
+    width = _checked_width(width)
     pieces = width // _PIECE
     if piece is not None:
         piece = as_int(piece, "piece")
@@ -69,41 +67,54 @@ def swizzle_bits(address: int, width: int = 128) -> Picture:
     >>> len(picture.arrows)
     3
     """
-    address, width = as_int(address, "address"), as_int(width, "width")
-    if width not in SWIZZLES or not width:
-        raise PtxlabError(f"width={quoted(width)}: swizzles are {listing(sorted(SWIZZLES)[1:])} bytes wide")
+    address, width = as_int(address, "address"), _checked_width(width)
     if not 0 <= address < 1 << 18:
         raise PtxlabError(f"address {quoted(address)}: shared memory has addresses below 2^18")
     result = int(swizzled(np.array(address), width))
-    count = (width // _PIECE).bit_length() - 1
+    count = (width // _PIECE).bit_length() - 1  # of bits that change
+    grid, arrows = _xor_grid(address, result, count)
+    piece_bits, line_bits = (index_range(low, count) for low in (4, 7))
+    notes = (
+        "bits 0..3: the byte in its 16-byte piece",
+        f"{piece_bits}: the piece",
+        f"{line_bits}: the line of 128 bytes",
+        "outlined: what changes",
+    )
+    title = f"0x{address:x} under the {width}-byte swizzle: 0x{result:x}"
+    return Picture(title, notes, (grid,), arrows=arrows)
+
+
+def _checked_width(width: object) -> int:
+    """The width of a swizzle, in bytes."""
+    number = as_int(width, "width")
+    if number not in SWIZZLES or not number:
+        raise PtxlabError(f"width={quoted(number)}: swizzles are {listing(sorted(SWIZZLES)[1:])} bytes wide")
+    return number
+
+
+def _xor_grid(address: int, result: int, count: int) -> tuple[Grid, tuple[Arrow, ...]]:
+    """The bits of an address, what is XORed into `count` of them from bit 4 on, and those of the result."""
     bits = max(_LEAST_BITS, address.bit_length())
     cells: list[Cell] = []
-    moved: dict[int, Cell] = {}
+    added: dict[int, Cell] = {}  # what is XORed into a bit
     sources: dict[int, Cell] = {}
+    hover = np.full((4, bits), "", dtype=object)
     for bit in range(bits):
         column = bits - 1 - bit
         target = 4 <= bit < 4 + count
-        source = 7 <= bit < 7 + count
-        tint = _ROW_HUE if source else None
-        above = Cell(0, column, 1, 1, (str(address >> bit & 1),), _PIECE_HUE if target else tint)
+        tint = _ROW_HUE if 7 <= bit < 7 + count else None
+        sources[bit] = Cell(0, column, 1, 1, (str(address >> bit & 1),), _PIECE_HUE if target else tint)
         below = Cell(2, column, 1, 1, (), role="blank")
         if target:
-            below = Cell(2, column, 1, 1, (f"⊕ {address >> bit + 3 & 1}",), _ROW_HUE)
-            moved[bit] = below
-        if source:
-            sources[bit] = above
-        changed = (address ^ result) >> bit & 1
-        state: State = "mark" if changed else "plain"
+            below = added[bit] = Cell(2, column, 1, 1, (f"⊕ {address >> bit + 3 & 1}",), _ROW_HUE)
+        state: State = "mark" if (address ^ result) >> bit & 1 else "plain"
         last = Cell(3, column, 1, 1, (str(result >> bit & 1),), _RESULT_HUE if target else tint, state)
-        cells += [above, below, last]
+        cells += [sources[bit], below, last]
+        hover[:, column] = f"bit {bit}, worth {1 << bit} bytes"
     cells.append(Cell(1, 0, 1, bits, (), role="blank"))
-    shape = (4, bits)
-    hover = np.full(shape, "", dtype=object)
-    for bit in range(bits):
-        hover[:, bits - 1 - bit] = f"bit {bit}, worth {1 << bit} bytes"
     rows = ((0, f"0x{address:x}"), (2, "XOR"), (3, f"0x{result:x}"))
     grid = Grid(
-        shape,
+        (4, bits),
         tuple(cells),
         hover,
         tuple(Header(row, 1, (word,)) for row, word in rows),
@@ -112,16 +123,7 @@ def swizzle_bits(address: int, width: int = 128) -> Picture:
         name="address",
         boxes=((0, 0, 1, bits), (3, 0, 1, bits)),
     )
-    piece_bits, line_bits = (index_range(low, count) for low in (4, 7))
-    notes = (
-        "bits 0..3: the byte in its 16-byte piece",
-        f"{piece_bits}: the piece",
-        f"{line_bits}: the line of 128 bytes",
-        "outlined: what changes",
-    )
-    arrows = tuple(Arrow(sources[bit + 3], moved[bit]) for bit in sorted(moved))
-    title = f"0x{address:x} under the {width}-byte swizzle: 0x{result:x}"
-    return Picture(title, notes, (grid,), arrows=arrows)
+    return grid, tuple(Arrow(sources[bit + 3], cell) for bit, cell in added.items())
 
 
 def _hue(piece: int) -> int:

@@ -548,6 +548,20 @@ def tensor_registers(move: Tcgen05Transfer | str, thread: int | None = None, *, 
         thread = as_index(thread, "thread", LANES)
         warp = thread // 32
     first = 32 * as_index(warp, "warp", 4)
+    notes = [
+        f"{counted(form.registers, 'register')} of each thread, {counted(form.columns, 'column')}",
+        f"warp {warp}: lanes {index_range(first, 32)} of tensor memory, threads {index_range(first, 32)}",
+    ]
+    if form.layout.shape[0] == 16:
+        notes.append("drawn for an address in lane 0; one in lane 16 means the other 16 lanes of each warp")
+    if form.pack:
+        notes.append("a register holds the lower halves of two columns")
+    notes.append("hue: thread / 4, shade: thread % 4")
+    return Picture(f"Registers of {form.mnemonic}", tuple(notes), (_register_grid(form, first, thread),))
+
+
+def _register_grid(form: Tcgen05Transfer, first: int, thread: int | None) -> Grid:
+    """The registers of the warp whose lanes, and threads, begin with `first`; a thread may be in focus."""
     layout = form.layout
     lanes, elements = owners(layout)
     halves = 2 if form.pack else 1
@@ -570,7 +584,7 @@ def tensor_registers(move: Tcgen05Transfer | str, thread: int | None = None, *, 
             f"lane {first + row}, column {_column_name(form, column)}\n"
             f"thread {first + lane}, register {register}{bits}"
         )
-    grid = Grid(
+    return Grid(
         layout.shape,
         tuple(cells),
         hover,
@@ -579,15 +593,6 @@ def tensor_registers(move: Tcgen05Transfer | str, thread: int | None = None, *, 
         ("lane", "column"),
         name="R",
     )
-    notes = [
-        f"{counted(form.registers, 'register')} of each thread, {counted(form.columns, 'column')}",
-        f"warp {warp}: lanes {index_range(first, 32)} of tensor memory, threads {index_range(first, 32)}",
-    ]
-    if layout.shape[0] == 16:
-        notes.append("drawn for an address in lane 0; one in lane 16 means the other 16 lanes of each warp")
-    if form.pack:
-        notes.append("a register holds the lower halves of two columns")
-    return Picture(f"Registers of {form.mnemonic}", (*notes, "hue: thread / 4, shade: thread % 4"), (grid,))
 
 
 def _column_name(form: Tcgen05Transfer, column: int) -> str:
