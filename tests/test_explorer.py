@@ -29,8 +29,8 @@ from ptxlab.explorer.edits import (
 )
 from ptxlab.explorer.fills import PATTERNS, patterns
 from ptxlab.explorer.parse_cell import parse
-from ptxlab.explorer.protocol import register_fields
 from ptxlab.explorer.results import Comparison
+from ptxlab.explorer.serialise import register_fields
 from ptxlab.explorer.state import ExplorerState
 from ptxlab.explorer.stepper import dot_product_steps
 from ptxlab.instruction import mma_instructions

@@ -25,7 +25,8 @@ import pytest
 import ptxlab
 from ptxlab.errors import PtxlabError, quoted
 from ptxlab.explorer import ExplorerState, edits, export, parse_cell
-from ptxlab.explorer.protocol import decode_message, matrix_bytes, register_fields
+from ptxlab.explorer.protocol import decode_message
+from ptxlab.explorer.serialise import matrix_bytes, register_fields
 from ptxlab.explorer.transfer_presenter import TransferPresenter
 
 pytest.importorskip("anywidget")

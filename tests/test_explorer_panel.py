@@ -13,7 +13,8 @@ import ptxlab
 from ptxlab import Instruction, PtxlabError
 from ptxlab import views as describe
 from ptxlab.explorer.edits import SetOption, SetRegister, SetValues
-from ptxlab.explorer.protocol import instruction_info, lane_registers
+from ptxlab.explorer.instruction_info import instruction_info
+from ptxlab.explorer.serialise import lane_registers
 from ptxlab.explorer.state import ExplorerState
 from ptxlab.explorer.stepper import dot_product_steps
 from ptxlab.instruction import mma_instructions

@@ -24,8 +24,8 @@ from ptxlab.explorer.edits import (
     SetRegister,
     SetValues,
 )
+from ptxlab.explorer.instruction_info import instruction_info
 from ptxlab.explorer.memory_descriptor import place_shared
-from ptxlab.explorer.protocol import instruction_info
 from ptxlab.explorer.questions import Field, Reach, Thread, Word, kinds_of, parse_question
 from ptxlab.explorer.quiz import choose_questions
 from ptxlab.explorer.state import ExplorerState, LoadRequest

@@ -17,9 +17,9 @@ from .export import gpu_note
 from .matrices import Product
 from .memory_descriptor import set_field
 from .memory_view import MemoryLayout, lay_out, memory_data, memory_layout
-from .protocol import picture_data
 from .questions import Question
 from .quiz import Quiz, Score, choose_questions
+from .serialise import picture_data
 from .state import ExplorerState, LoadRequest, MemoryRequest
 from .stepper import dot_product_steps
 from .tensor_view import Load, find_load, load_data

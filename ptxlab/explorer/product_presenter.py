@@ -18,24 +18,17 @@ from ..views.figures import chart
 from .differences import Finding, find_difference
 from .edits import Edit, SetChips
 from .export import check_figure, figure_of_selection, picture, python_code, share_link
+from .instruction_info import instruction_info, threads
 from .matrices import Product
 from .panels import LoadPanel, MemoryPanel, QuizPanel, TracePanel
 from .presenter import Presenter
-from .protocol import (
-    comparison_bytes,
-    instruction_info,
-    is_same,
-    lane_registers,
-    matrix_bytes,
-    sources,
-    threads,
-    toolbar,
-)
 from .refusals import RefusedEdit
 from .results import GPU, NOBODY, Comparison
+from .serialise import comparison_bytes, is_same, lane_registers, matrix_bytes, sources
 from .state import ExplorerState, LoadRequest
 from .static_html import save_page
 from .tensor_view import thread_of
+from .toolbar import toolbar
 from .traits import MATRIX_TRAITS, Observers, read_only
 from .view import MATRICES, View
 

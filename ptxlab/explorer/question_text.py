@@ -17,8 +17,8 @@ from ..isa.operand import Operand, Place
 from ..isa.tcgen05 import Tcgen05Mma
 from ..views.labels import index_range
 from ..views.places import selected_by
+from .instruction_info import bit_parts
 from .parse_cell import format_value, parse
-from .protocol import bit_parts
 from .state import ExplorerState
 
 __all__ = [

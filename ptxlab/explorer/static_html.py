@@ -26,12 +26,13 @@ from ..isa.form import Form
 from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
 from ..isa.tcgen05.transfer import LOAD_SHAPES
 from .bundle import script, source, style
+from .instruction_info import threads
 from .masks import MASKS, mask_text
 from .memory_view import has_memory_view, lay_out, memory_data
-from .protocol import lane_registers, threads
 from .questions import Question
 from .quiz import saved_questions
 from .results import GPU
+from .serialise import lane_registers
 from .state import ExplorerState, LoadRequest, MemoryRequest
 from .tensor_view import find_load, load_data
 from .view import View

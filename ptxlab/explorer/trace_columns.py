@@ -10,7 +10,7 @@ from ..numerics.divergence import Place, find_divergence
 from ..numerics.steps import Trace
 from ..views.trace_picture import row_of
 from ..views.trace_text import comparisons, decimal, divergence_text
-from .protocol import picture_data
+from .serialise import picture_data
 
 __all__ = ["trace_columns"]
 

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from .._util.arguments import is_name
 from ..errors import PtxlabError
 from .edits import Edit, SetRegisters
-from .protocol import is_same
 from .quiz import Score
+from .serialise import is_same
 
 __all__ = ["MATRIX_TRAITS", "Observers", "ReadOnlyTrait", "Registers", "StateTrait", "read_only"]
 

@@ -13,7 +13,7 @@ from ..isa.tensor_memory import LANES
 from ..views.figures import figure
 from .edits import Edit
 from .presenter import Presenter
-from .protocol import is_same
+from .serialise import is_same
 from .static_html import save_transfer
 from .traits import MATRIX_TRAITS, Observers, read_only
 from .transfer_edits import with_form

@@ -15,7 +15,7 @@ from ..errors import counted
 from ..isa.tcgen05 import UNPACKED
 from ..isa.tensor_memory import LANES
 from ..views.labels import index_range
-from .protocol import bit_parts, lane_colours
+from .instruction_info import bit_parts, lane_colours
 from .transfer_choices import choices, part_of
 from .transfer_edits import ELEMENTS, PATTERNS, first_lanes, most_column
 from .transfer_state import TransferState

@@ -12,7 +12,8 @@ import traitlets
 from .._util.arguments import as_int, as_text, is_name
 from ..errors import PtxlabError, quoted
 from .bundle import script, style
-from .protocol import DISPLAY_CONTROLS, delta
+from .serialise import delta
+from .toolbar import DISPLAY_CONTROLS
 
 __all__ = ["MATRICES", "MAX_PINNED", "SHAREABLE", "CheckedMessages", "View", "parse_selection"]
 

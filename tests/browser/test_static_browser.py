@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 
 import ptxlab
 from ptxlab.explorer.edits import FillMatrix
-from ptxlab.explorer.protocol import lane_registers
+from ptxlab.explorer.serialise import lane_registers
 from tests.sampling import some
 from tools.jupyter import Shown
 

@@ -1,0 +1,221 @@
+"""What the page is told about an instruction once: sizes, types, where each cell is, colours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import PtxlabError
+from ..isa.dtypes import DType
+from ..isa.layout import Layout
+from ..isa.operand import Operand
+from ..isa.tcgen05 import Tcgen05Mma
+from ..isa.tensor_memory import LANES, TensorOperand
+from ..views import Grid, palette
+from ..views.colours import bank_key, bank_tint, colour_key, colour_keys, core_matrix_tint
+from ..views.labels import layout_note
+from ..views.places import copies_note, selected_by
+from .masks import disabled_lanes, zero_columns
+from .matrices import Product
+from .memory_descriptor import shared_tile
+from .memory_view import has_memory_view, is_transposed
+from .state import ExplorerState
+from .tensor_view import descriptor_info, tensor_info
+
+__all__ = ["bit_parts", "instruction_info", "lane_colours", "threads"]
+
+
+def instruction_info(state: ExplorerState) -> dict[str, Any]:
+    """What is fixed for an instruction: sizes, types, the lane, register and bits of each cell, colours."""
+    ins, structure = state.ins, state.ins.structure
+    return {
+        **_tensor_parts(state, ins),
+        "mnemonic": ins.mnemonic,
+        "m": ins.m,
+        "n": ins.n,
+        "k": ins.k,
+        "lanes": threads(ins),
+        "mma_count": ins.mma_count,
+        "chunk": structure.chunk if structure else 0,
+        "kept": structure.keep * structure.group if structure else 0,
+        "scale_blocks": ins.scale_vec or 0,
+        **_stacked_products(state),
+        "matrices": {name: _matrix_info(state, name) for name in state.matrices.names},
+        "registers": {name: operand.registers for name, operand in ins.operands.items() if operand.registers},
+        "colours": lane_colours(),
+    }
+
+
+def lane_colours() -> dict[str, list[list[str]]]:
+    """Background and text of each lane's colour, for a light and for a dark page."""
+    return {
+        "light": [list(pair) for pair in palette.lane_shades(palette.PAPER, palette.INK, 4.5)],
+        "dark": [list(pair) for pair in palette.lane_shades(palette.DARK.paper, "#000000", 5)],
+    }
+
+
+def threads(ins: Product) -> int:
+    """The threads whose registers are shown: a warp, a warpgroup; of tcgen05 a warpgroup in each CTA.
+
+    >>> import ptxlab
+    >>> threads(ptxlab.instruction("tcgen05.mma.cta_group::2.kind::f16"))
+    256
+    """
+    return LANES * ins.cta_group if isinstance(ins, Tcgen05Mma) else ins.lanes
+
+
+def _tensor_parts(state: ExplorerState, ins: Product) -> dict[str, Any]:
+    """Of tcgen05: what its mnemonic does not say, where its matrices are, its descriptor."""
+    if not isinstance(ins, Tcgen05Mma):
+        return {}
+    modifiers = state.operands.modifiers
+    a_space = ", A in tensor memory" if ins.a_space == "tensor" else ""
+    return {
+        "shape": f"{ins.shape}.{ins.d_type}.{ins.a_type}.{ins.b_type}{a_space}",
+        "tensor": tensor_info(ins),
+        "disabled_lanes": disabled_lanes(modifiers.disable_output_lane),
+        "zero_columns": zero_columns(ins, modifiers.zero_column_mask),
+        "column_shift": modifiers.column_shift,
+        "descriptor": descriptor_info(ins),
+    }
+
+
+def _matrix_info(state: ExplorerState, name: str) -> dict[str, Any]:
+    ins, operand = state.ins, state.matrices.operand(name)
+    info: dict[str, Any] = {
+        "label": {"stored": "compressed A", "E": "metadata"}.get(name, name),
+        "rows": operand.shape[0],
+        "columns": operand.shape[1],
+        "type": operand.dtype.name,
+        "kind": operand.dtype.kind,
+        "bits": operand.dtype.bits,
+        "element": "a" if name == "stored" else name.lower(),
+        "operand": "A" if name == "stored" else name,
+        "editable": name != "D",
+        "parts": bit_parts(operand.dtype),
+        "note": "",
+        "in_memory": has_memory_view(ins, name),
+    }
+    if name == "D" and not state.results.is_known:
+        info["unknown"] = f"D is empty: {state.results.unknown}"
+    if isinstance(operand, TensorOperand):
+        info["note"] = f"layout by {operand.source}" if "assumed" in operand.source else ""
+        return info
+    if ins.mma_count > 1:
+        info["products"] = {"count": ins.mma_count, "along": "columns" if name == "B" else "rows"}
+    if operand.layout is not None:
+        return info | _register_info(state, name, operand, operand.layout)
+    info["note"] = "in shared memory, held by no lane"
+    is_dense_a = name == "A" and ins.sparse  # only its compressed half is anywhere
+    return info if is_dense_a else info | _shared_memory_info(state, operand)
+
+
+def _register_info(state: ExplorerState, name: str, operand: Operand, layout: Layout) -> dict[str, Any]:
+    """Which lane holds every element, in which register, and from which bit on."""
+    lane, element = np.divmod(layout.scatter(state.matrices.copy_index(name)), layout.elements)
+    places = [operand.place(0, index) for index in range(layout.elements)]
+    maps = {
+        "lane": lane,
+        "element_map": element,
+        "register_map": np.array([place.register for place in places])[element],
+        "low": np.array([place.low for place in places])[element],
+    }
+    return {
+        "note": _note(state, name, operand),
+        "legends": {
+            colour: _legend(key)
+            for colour in ("register", "warp")
+            for key in colour_keys(colour, operand.registers, operand.lanes)
+        },
+        **{key: array.astype(np.int16).tobytes() for key, array in maps.items()},
+    }
+
+
+def _note(state: ExplorerState, name: str, operand: Operand) -> str:
+    """Which of several copies is read, or where the others are."""
+    copies = operand.layout.copies if operand.layout else 1
+    selector = selected_by(state.ins, operand, state.matrices.copy_index(name))
+    if selector:
+        return f"one of {copies} copies, read with {selector}" if copies > 1 else f"read with {selector}"
+    return "; ".join(note for note in (copies_note(operand), layout_note(state.ins, operand)) if note)
+
+
+def _shared_memory_info(state: ExplorerState, operand: Operand) -> dict[str, Any]:
+    """Where every element of a tile in shared memory is without a swizzle: byte, core matrix, row in it."""
+    if operand.space != "shared":
+        return {}
+    try:
+        tile = shared_tile(state.ins, operand, transposed=is_transposed(state, operand.name))
+    except PtxlabError:  # elements narrower than a byte, which lie in parts of 16 bytes
+        return {}
+    m_first = operand.axes[0] == "m"
+    byte = tile.offsets if m_first else tile.offsets.T
+    maps = {"byte": byte, "core": byte // 128, "line": byte % 128 // 16}
+    if tile.bits < 8:
+        low = np.arange(tile.k) * tile.bits % 8
+        maps["low"] = np.broadcast_to(low if m_first else low[:, None], operand.shape)
+    core_tints = _core_tints(tile.offsets // 128)
+    return {
+        "memory": f"{tile.major}-major, no swizzle",
+        "core_tints": core_tints,
+        "bank_tints": [bank_tint(offset) for offset in range(0, 128, 16)],
+        "legends": {"core matrix": _legend(_core_key(core_tints)), "bank": _legend(bank_key())},
+        **{key: array.astype(np.int16).tobytes() for key, array in maps.items()},
+    }
+
+
+def _core_tints(cores: NDArray[Any]) -> list[int]:
+    """The lane whose colour each core matrix has, as in figures: a hue along m or n, a shade along k."""
+    first = np.unique(cores, return_index=True)[1]
+    outer, along_k = np.unravel_index(first, cores.shape)
+    groups, pieces = (np.unique(starts, return_inverse=True)[1] for starts in (outer, along_k))
+    return [core_matrix_tint(int(group), int(piece)) for group, piece in zip(groups, pieces, strict=True)]
+
+
+def _core_key(tints: list[int]) -> Grid:
+    """The key to the first core matrices."""
+    shown = tints[:8]
+    title = "core matrices" if len(tints) <= 8 else f"core matrices 0..7 of {len(tints)}"
+    texts = [str(number) for number in range(len(shown))]
+    tooltips = [f"core matrix {text}: 8 rows of 16 bytes" for text in texts]
+    return colour_key(title, texts, shown, tooltips)
+
+
+def _legend(key: Grid) -> dict[str, Any]:
+    """A key to colours as plain data: a text, the lane whose colour it has, and a tip for each."""
+    cells = [[cell.text, cell.lane, str(key.hover[cell.row, cell.column])] for cell in key.cells]
+    return {"title": key.title, "cells": cells}
+
+
+def _stacked_products(state: ExplorerState) -> dict[str, Any]:
+    """The column of B behind each cell of D, if it has another number; lanes of several stacked products."""
+    ins, layout = state.ins, state.ins.d.layout
+    shift = state.operands.modifiers.column_shift
+    if shift:
+        columns_of_b = np.broadcast_to(np.arange(ins.n, dtype=np.int16) + np.int16(shift), ins.d.shape)
+        return {"column_of_b": columns_of_b.tobytes()}
+    if ins.mma_count == 1 or not isinstance(layout, Layout):
+        return {}
+    rows, columns = ins.d.shape
+    column_of_b = [[ins.column_of_b(row, column) for column in range(columns)] for row in range(rows)]
+    lanes = layout.scatter() // layout.elements
+    return {
+        "column_of_b": np.array(column_of_b, dtype=np.int16).tobytes(),
+        "lanes_of_product": [np.unique(part).tolist() for part in np.split(lanes, ins.mma_count)],
+    }
+
+
+def bit_parts(dtype: DType) -> list[tuple[str, int]]:
+    """What the bits of a code are, from the highest down: role and count."""
+    if not dtype.is_float:
+        return [("value", dtype.bits)]
+    parts = [
+        ("sign", int(dtype.signed)),
+        ("exponent", dtype.exponent_bits),
+        ("fraction", dtype.fraction_bits),
+    ]
+    ignored = ("ignored", dtype.bits - sum(length for _, length in parts))
+    parts = [*parts, ignored] if dtype.ignored_bits else [ignored, *parts]
+    return [part for part in parts if part[1]]

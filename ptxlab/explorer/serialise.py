@@ -1,0 +1,216 @@
+"""Matrices, registers and pictures as the page gets them: matrices as bytes, whole, then by what changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._util.arguments import is_name
+from ..isa.tcgen05 import Tcgen05Mma
+from ..views import Grid, Picture
+from .parse_cell import format_value
+from .results import Comparison
+from .state import ExplorerState
+
+__all__ = [
+    "RegisterField", "comparison_bytes", "delta", "is_same", "lane_registers", "matrix_bytes", "picture_data",
+    "register_fields", "sources",
+]  # fmt: skip
+
+# -- matrices --------------------------------------------------------------------------------------------
+
+
+def matrix_bytes(state: ExplorerState, name: str, codes: NDArray[Any] | None = None) -> dict[str, Any]:
+    """A matrix as bytes: values (float32 or int32) and codes (uint32); float64 and uint64 for f64.
+
+    For sparse A also where each element is in the other form: dense A in the compressed one, and back.
+    """
+    if not is_name(name, state.matrices.names):
+        return {}
+    operand = state.matrices.operand(name)
+    codes = state.codes(name) if codes is None else codes
+    value_type: type[np.generic] = np.int32
+    if operand.dtype.is_float:
+        value_type = np.float64 if operand.dtype.bits == 64 else np.float32
+    code_type = np.uint64 if operand.dtype.bits == 64 else np.uint32
+    data: dict[str, Any] = {
+        "values": operand.dtype.decode(codes).astype(value_type).tobytes(),
+        "codes": codes.astype(code_type).tobytes(),
+    }
+    if state.ins.sparse and name in ("A", "stored"):
+        columns = state.matrices.stored_columns()
+        if name == "stored":
+            data["counterpart"] = columns.astype(np.int32).tobytes()
+        else:
+            indices = np.full(operand.shape, -1, dtype=np.int32)
+            np.put_along_axis(indices, columns, np.arange(columns.size).reshape(columns.shape), axis=1)
+            data["counterpart"] = indices.tobytes()
+    return data
+
+
+def comparison_bytes(state: ExplorerState, comparison: Comparison) -> dict[str, Any]:
+    """D as bytes; where it is compared, also the other's values and codes, and which cells differ."""
+    data = matrix_bytes(state, "D", comparison.codes)
+    if comparison.other is None:
+        return data
+    other = matrix_bytes(state, "D", comparison.other)
+    return {
+        **data,
+        "other_values": other["values"],
+        "other_codes": other["codes"],
+        "chips": [state.results.chip, state.results.against],
+        "differ": comparison.differ.astype(np.uint8).tobytes(),
+        "differ_count": int(comparison.differ.sum()),
+    }
+
+
+def delta(old: Any, new: Any) -> dict[str, Any] | None:
+    """How to make the new from the old; None where most of it changed.
+
+    Parts by their name; 32-bit words of bytes and items of lists by their index.
+
+    >>> delta({"codes": bytes(64), "count": 1}, {"codes": bytes(60) + b"\\7\\0\\0\\0", "count": 2})
+    {'parts': {'codes': {'at': b'\\x0f\\x00\\x00\\x00', 'to': b'\\x07\\x00\\x00\\x00'}, 'count': {'new': 2}}}
+    >>> delta({"A": ["a", "b", "c"]}, {"A": ["a", "x", "c"]})
+    {'parts': {'A': {'at': [1], 'to': ['x']}}}
+    """
+    if type(old) is not type(new):
+        return None
+    if isinstance(new, dict):
+        if old.keys() != new.keys():
+            return None
+        changed = {name: part for name, part in new.items() if old[name] != part}
+        return {"parts": {name: delta(old[name], part) or {"new": part} for name, part in changed.items()}}
+    if not isinstance(new, bytes | list) or len(old) != len(new) or (isinstance(new, bytes) and len(new) % 4):
+        return None
+    if isinstance(new, list):
+        indices = [
+            index for index, (before, after) in enumerate(zip(old, new, strict=True)) if before != after
+        ]
+        return {"at": indices, "to": [new[index] for index in indices]}
+    words = np.frombuffer(new, np.uint32)
+    at = np.flatnonzero(words != np.frombuffer(old, np.uint32))
+    if 2 * at.size >= words.size:
+        return None
+    return {"at": at.astype(np.uint32).tobytes(), "to": words[at].tobytes()}
+
+
+def sources(state: ExplorerState, comparison: Comparison) -> dict[str, tuple[Any, ...]]:
+    """The objects that each part of the screen is computed from: where they are the same, nothing changed.
+
+    Arrays of operands are never written, so the same array has the same content.
+    """
+    arrays, modifiers = state.operands.arrays, state.operands.modifiers
+    sparse = (arrays["A"], arrays.get("E"), modifiers)
+    return {
+        "A": sparse,
+        "stored": sparse,
+        "B": (arrays["B"],),
+        "C": (arrays["C"],),
+        "D": (comparison.codes, comparison.other, state.results.against),
+        "E": (arrays.get("E"), modifiers),
+        "SFA": (arrays.get("SFA"), modifiers),
+        "SFB": (arrays.get("SFB"), modifiers),
+        "instruction": (state.ins, modifiers, state.results.is_known),
+    }
+
+
+def is_same(one: tuple[Any, ...], other: tuple[Any, ...] | None) -> bool:
+    """Whether two things are computed from the same objects."""
+    if other is None or len(one) != len(other):
+        return False
+    return all(mine is yours for mine, yours in zip(one, other, strict=True))
+
+
+# -- registers -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RegisterField:
+    """One element inside a register of a lane."""
+
+    element: int
+    row: int
+    column: int
+    low: int
+    bits: str
+    text: str
+
+
+def register_fields(state: ExplorerState, name: str, lane: int) -> list[tuple[str, list[RegisterField]]]:
+    """The registers of a lane in hexadecimal, each with its elements from the highest bits down.
+
+    >>> import ptxlab
+    >>> state = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"))
+    >>> from ptxlab.explorer.edits import SetCell
+    >>> SetCell("A", 9, 37, "-3").apply(state)
+    >>> register_fields(state, "A", lane=4)[3][1][2]   # the third field from the top of register 3
+    RegisterField(element=29, row=9, column=37, low=20, bits='1101', text='-3')
+    """
+    if isinstance(state.ins, Tcgen05Mma):
+        return []  # no thread holds anything before tcgen05.ld
+    operand = state.ins.operand(name)
+    if operand.layout is None:
+        return []
+    operand.place(lane, 0)
+    registers = state.registers(name)[lane]
+    codes = operand.split(registers[None])[0]
+    values = operand.dtype.decode(codes)
+    rows: list[tuple[str, list[RegisterField]]] = [
+        (f"0x{int(register):0{operand.register_bits // 4}x}", []) for register in registers
+    ]
+    for (place, row, column), code, value in zip(operand.holds(lane), codes, values, strict=True):
+        bits = f"{int(code):0{operand.dtype.bits}b}"
+        field = RegisterField(place.element, row, column, place.low, bits, format_value(value))
+        rows[place.register][1].insert(0, field)
+    return rows
+
+
+def lane_registers(state: ExplorerState, lane: int) -> dict[str, Any]:
+    """Registers of a lane by operand, each in hexadecimal and with the elements in it."""
+    if isinstance(state.ins, Tcgen05Mma):
+        return {}
+    return {
+        name: [
+            {"hex": text, "fields": [dict(vars(field)) for field in elements]}
+            for text, elements in register_fields(state, name, lane)
+        ]
+        for name in state.ins.operands
+    }
+
+
+# -- the trace -------------------------------------------------------------------------------------------
+
+
+def picture_data(picture: Picture) -> dict[str, Any]:
+    """A picture of bits as plain lists: its notes, and for every grid the headings, cells and rules."""
+    grids = [_grid_data(grid) for grid in picture.grids]
+    return {"title": picture.title, "notes": list(picture.notes), "grids": grids}
+
+
+def _grid_data(grid: Grid) -> dict[str, Any]:
+    cells = [
+        [
+            cell.row,
+            cell.column,
+            cell.width,
+            cell.text,
+            f"{cell.role} {cell.state}",
+            str(grid.hover[cell.row, cell.column]),
+        ]
+        for cell in grid.cells
+        if cell.role != "blank" and cell.text
+    ]
+    return {
+        "title": grid.title,
+        "size": list(grid.shape),
+        "axes": list(grid.axes),
+        "rows": [[head.start, head.text] for head in grid.rows],
+        "columns": [[head.start, head.size, head.text] for head in grid.columns],
+        "cells": cells,
+        "row_rules": list(grid.row_rules),
+        "column_rules": [list(rule) for rule in grid.column_rules],
+    }
