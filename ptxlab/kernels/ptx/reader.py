@@ -33,7 +33,7 @@ from .syntax import (
     Vector,
     type_bits,
 )
-from .tokens import Token, string_of
+from .tokens import Lexeme, string_of
 
 __all__ = ["read_ptx"]
 
@@ -449,7 +449,7 @@ class _Reader(ConstantReader):
             for instruction, its_scope in zip(body.instructions, body.scopes, strict=True)
         ]
 
-    def _statement(self, body: _Body, scope: _Scope, token: Token) -> None:
+    def _statement(self, body: _Body, scope: _Scope, token: Lexeme) -> None:
         """What follows a directive in a function."""
         name = token.text[1:]
         if name == "reg":
@@ -470,7 +470,7 @@ class _Reader(ConstantReader):
         else:
             self._wrong_last("a declaration")
 
-    def _label(self, body: _Body, scope: _Scope, token: Token) -> None:
+    def _label(self, body: _Body, scope: _Scope, token: Lexeme) -> None:
         """What follows ``name:``: targets of branches or calls, a prototype, or the instruction there."""
         if self._is(".branchtargets"):
             self._at += 1

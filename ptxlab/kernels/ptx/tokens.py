@@ -9,7 +9,7 @@ from typing import NoReturn
 
 from ...errors import PtxlabError, quoted
 
-__all__ = ["Token", "TokenReader", "string_of"]
+__all__ = ["Lexeme", "TokenReader", "string_of"]
 
 _TOKEN = re.compile(
     r"""
@@ -29,8 +29,8 @@ _ESCAPE = re.compile(rb"\\([0-7]{1,3})|\\(.)", re.DOTALL)
 
 
 @dataclass(slots=True)
-class Token:
-    """A word, a directive, a number, a string or a sign; `kind` says which, `start` where it begins."""
+class Lexeme:
+    """A token: a word, a directive, a number, a string or a sign; `start` is where it begins."""
 
     kind: str
     text: str
@@ -46,7 +46,7 @@ class TokenReader:
         self._tokens = self._split()
         self._at = 0
 
-    def _split(self) -> list[Token]:
+    def _split(self) -> list[Lexeme]:
         tokens = []
         position = 0
         text = self._text
@@ -63,9 +63,9 @@ class TokenReader:
                 self._fail(position, f"found {quoted(text[position : position + 12])}, which is not PTX")
             kind = match.lastgroup or ""
             if kind != "skip":
-                tokens.append(Token(kind, match.group(), position))
+                tokens.append(Lexeme(kind, match.group(), position))
             position = match.end()
-        tokens.append(Token("end", "the end of the text", len(text)))
+        tokens.append(Lexeme("end", "the end of the text", len(text)))
         return tokens
 
     def _line(self, position: int) -> int:
@@ -84,7 +84,7 @@ class TokenReader:
         self._at -= 1
         self._wrong(expected)
 
-    def _next(self) -> Token:
+    def _next(self) -> Lexeme:
         """Take the next token, whatever it is."""
         token = self._tokens[self._at]
         if token.kind == "end":
