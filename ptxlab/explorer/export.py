@@ -309,7 +309,7 @@ _WRITTEN_OUT = 1024  # numbers that are written out; more are packed
 
 
 def python_code(state: ExplorerState) -> str:
-    """Python that computes this D: matrices by a formula if there is one, else written out or, if large, pack
+    """Python that computes this D: matrices by a formula if there is one, else written out or packed.
 
     >>> import ptxlab
     >>> from ptxlab.explorer.edits import FillMatrix
