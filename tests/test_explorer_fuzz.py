@@ -27,10 +27,10 @@ from ptxlab.errors import PtxlabError, quoted
 from ptxlab.explorer import ExplorerState, edits, export, parse_cell
 from ptxlab.explorer.protocol import decode_message
 from ptxlab.explorer.serialise import matrix_bytes, register_fields
-from ptxlab.explorer.transfer_presenter import TransferPresenter
 
 pytest.importorskip("anywidget")
 
+from ptxlab.explorer.transfer_presenter import TransferPresenter
 from ptxlab.explorer.view import parse_selection
 from tests.sampling import EXHAUSTIVE
 from tests.test_explorer_protocol import EXAMPLES
