@@ -113,7 +113,7 @@ type ScrollAreaParts = {
   attributes: Record<string, string>;
 };
 
-// -- an instruction and its matrices: protocol.py --
+// -- an instruction and its matrices: instruction_info.py and serialise.py --
 
 type Colour = [background: string, text: string];
 
@@ -271,7 +271,7 @@ type AnyMatrices = { A: Matrix; B: Matrix; C: Matrix; D: Matrix } & (
 ) &
   ({ SFA: Matrix; SFB: Matrix } | { SFA: null; SFB: null });
 
-/** An element in a register of a lane: protocol.py. */
+/** An element in a register of a lane: serialise.py. */
 type Field = { element: number; row: number; column: number; low: number; bits: string; text: string };
 type Register = { hex: string; fields: Field[] };
 /** By operand, of those that the instruction has. */
@@ -366,7 +366,7 @@ type LaneOutline = { lane: number; line: number; dash: number[] };
 
 type DrawCell = (row: number, column: number, index: number, x: number, y: number, width: number) => void;
 
-// -- the toolbar: protocol.py --
+// -- the toolbar: toolbar.py --
 
 type Choice<T> = [text: string, value: T];
 /** A list to choose from: what it offers, what is chosen, and what a choice does. */
@@ -413,7 +413,7 @@ interface Refusal {
   preview: string;
 }
 
-// -- why a cell of D has its bits: stepper.py and protocol.py --
+// -- why a cell of D has its bits: stepper.py and serialise.py --
 
 type SumStep =
   | [first: number, last: number, operation: string, text: string]
