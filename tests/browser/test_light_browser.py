@@ -259,6 +259,7 @@ def test_what_changed_is_lit(book: BareBook, page: Any) -> None:
     page.locator("[data-pane=A] .ptx-cell").focus()
     page.keyboard.press("Control+z")
     page.wait_for_function("() => document.querySelector('.ptx-tooltip b').textContent === 'D[0][1] = 0'")
+    page.wait_for_function("() => flashed.canvases.A && flashed.canvases.D")
     assert screen.changed("A", 16, 16) == [[0, 1]] and screen.changed("D", 16, 8) == row
     tips = "() => flashed.nodes.filter((node) => node.closest('.ptx-tooltip')).map((b) => b.textContent)"
     assert page.evaluate(tips)[0] == "D[0][1] = 0"
