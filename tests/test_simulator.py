@@ -495,7 +495,7 @@ _TYPED = """
     mov.T D, A; selp.T D, A, B, p0; ld.global.T D, [d8]; ldu.global.T D, [d8]; st.shared.T [r8], A
     shfl.sync.up.T D, A, 1, 0, -1; vote.sync.any.T p1, p0, -1; vote.sync.ballot.T D, p0, -1
     match.any.sync.T r0, A, -1; redux.sync.add.T D, A, -1; redux.sync.or.T D, A, -1; activemask.T D
-    cvta.to.global.T D, A; mapa.shared::cluster.T D, A, 0; getctarank.shared::cluster.T D, A
+    cvta.to.global.T D, A; mapa.shared::cluster.T D, A, 0; getctarank.shared::cluster.T r0, A
     createpolicy.fractional.L2::evict_last.T D, 1.0; alloca.T D, 16; stacksave.T D; stackrestore.T A
     bar.red.popc.T D, 0, p0; barrier.cta.red.or.T D, 0, p0; mbarrier.init.shared.T [r8], 1
     atom.global.add.T D, [d8], A; atom.global.add.noftz.T D, [d8], A; atom.global.max.T D, [d8], A

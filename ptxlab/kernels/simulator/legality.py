@@ -138,7 +138,7 @@ _TYPES = {
     **dict.fromkeys(("ld", "ldu", "st"), f"b8 u8 s8 {_INTEGERS} b128 f32 f64"),
     "cvta": "u32 u64",
     "mapa": "u32 s32 u64 s64",
-    "getctarank": "u32 s32",
+    "getctarank": "u32 s32 u64 s64",
     "createpolicy": "b64",
     **dict.fromkeys(("alloca", "stacksave", "stackrestore"), "u32 u64"),
     "shfl": "b32",
