@@ -184,7 +184,8 @@ IN_PLACE = {"write_text", "write_bytes", "write_html", "write_image", "save", "s
 def test_every_file_is_written_through_the_one_helper() -> None:
     """Library, tools and benchmarks; only in memory and in temporary folders are files written in place."""
     calls = set()
-    for path in (path for part in ("ptxlab", "tools", "benchmarks") for path in (ROOT / part).rglob("*.py")):
+    folders = [Path(ptxlab.__file__).parent, ROOT / "tools", ROOT / "benchmarks"]
+    for folder, path in ((folder, path) for folder in folders for path in folder.rglob("*.py")):
         text = path.read_text(encoding="utf-8")
         if not any(f".{name}(" in text for name in IN_PLACE):
             continue
@@ -193,7 +194,7 @@ def test_every_file_is_written_through_the_one_helper() -> None:
                 node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
             )
             if name in IN_PLACE:
-                calls.add(f"{path.relative_to(ROOT).as_posix()}: {name}")
+                calls.add(f"{path.relative_to(folder.parent).as_posix()}: {name}")
     assert calls == {
         "benchmarks/hub.py: write_text",
         "ptxlab/gpu/sass.py: write_bytes",
