@@ -185,7 +185,7 @@ def test_every_file_is_written_through_the_one_helper() -> None:
     """Library, tools and benchmarks; only in memory and in temporary folders are files written in place."""
     calls = set()
     folders = [Path(ptxlab.__file__).parent, ROOT / "tools", ROOT / "benchmarks"]
-    for folder, path in ((folder, path) for folder in folders for path in folder.rglob("*.py")):
+    for path, root in ((path, folder.parent) for folder in folders for path in folder.rglob("*.py")):
         text = path.read_text(encoding="utf-8")
         if not any(f".{name}(" in text for name in IN_PLACE):
             continue
@@ -194,7 +194,7 @@ def test_every_file_is_written_through_the_one_helper() -> None:
                 node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
             )
             if name in IN_PLACE:
-                calls.add(f"{path.relative_to(folder.parent).as_posix()}: {name}")
+                calls.add(f"{path.relative_to(root).as_posix()}: {name}")
     assert calls == {
         "benchmarks/hub.py: write_text",
         "ptxlab/gpu/sass.py: write_bytes",
