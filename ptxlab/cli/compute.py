@@ -16,6 +16,7 @@ from .. import gpu, views
 from .._util import interrupts
 from .._util.progress import bar
 from ..errors import PtxlabError, counted, quoted
+from ..isa.catalog import Product
 from ..isa.mma import MmaForm
 from ..isa.modifiers import Modifiers
 from ..isa.operands import Operands
@@ -69,9 +70,7 @@ def run(args: argparse.Namespace, style: Style) -> str:
     return "\n".join(lines)
 
 
-def _run_batch(
-    form: MmaForm | Tcgen05Mma, args: argparse.Namespace
-) -> tuple[dict[str, NDArray[Any]], int | None]:
+def _run_batch(form: Product, args: argparse.Namespace) -> tuple[dict[str, NDArray[Any]], int | None]:
     """Registers of the first D by who computed it, and in how many bits of the batch the two differ.
 
     A large batch goes in parts, so that it takes no more memory than a small one.
@@ -96,7 +95,7 @@ def _run_batch(
     return first, differing
 
 
-def _results(form: MmaForm | Tcgen05Mma, operands: Operands, on: str) -> dict[str, NDArray[Any]]:
+def _results(form: Product, operands: Operands, on: str) -> dict[str, NDArray[Any]]:
     """Registers of D from the emulator, the GPU, or both where there is one."""
     results: dict[str, NDArray[Any]] = {}
     if on in ("emulator", "both"):
@@ -106,7 +105,7 @@ def _results(form: MmaForm | Tcgen05Mma, operands: Operands, on: str) -> dict[st
     return results
 
 
-def _product(args: argparse.Namespace, refusal: str) -> MmaForm | Tcgen05Mma:
+def _product(args: argparse.Namespace, refusal: str) -> Product:
     """The instruction that the arguments name, of tcgen05 with its descriptor."""
     if not tcgen05.is_asked(args):
         return _mma_form(args.instruction, refusal)
@@ -125,7 +124,7 @@ def _mma_form(text: str, refusal: str) -> MmaForm:
     return form
 
 
-def _usual_category(form: MmaForm | Tcgen05Mma) -> str:
+def _usual_category(form: Product) -> str:
     """Inputs that give results worth looking at."""
     return "moderate" if form.a.dtype.is_float else "bits"
 
@@ -168,7 +167,7 @@ def trace(args: argparse.Namespace, style: Style) -> str:
     return "\n".join([title, style.dim(f"  inputs: {origin}"), *trace_lines(result, lost=style.dim)])
 
 
-def _trace_inputs(form: MmaForm | Tcgen05Mma, args: argparse.Namespace) -> tuple[Operands, str]:
+def _trace_inputs(form: Product, args: argparse.Namespace) -> tuple[Operands, str]:
     """What goes in, made from a seed or read from files, and where it comes from in words."""
     category = args.category or _usual_category(form)
     operands = inputs.make(form, category, 1, args.seed).item(0)

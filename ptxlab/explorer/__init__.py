@@ -6,8 +6,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from ..errors import PtxlabError, quoted
+from ..isa.catalog import Product
 from ..isa.tcgen05 import Tcgen05Transfer
-from .matrices import Product
 from .state import ExplorerState
 
 if TYPE_CHECKING:

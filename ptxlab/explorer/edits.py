@@ -19,12 +19,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._util.arguments import as_array, as_flag, as_index, as_int, is_name
 from ..errors import PtxlabError, listing, quoted
+from ..isa.catalog import Product
 from ..isa.dtypes import DType
 from ..isa.matrix_operand import MatrixOperand
 from ..isa.operand import Operand
 from ..isa.tcgen05 import Tcgen05Mma
 from .masks import mask_names, parse_mask
-from .matrices import Matrices, Product, start_code
+from .matrices import Matrices, start_code
 from .memory_view import memory_layout
 from .migrate import migrate_operands
 from .parse_cell import (

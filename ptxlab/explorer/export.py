@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from .. import views
 from .._util.arguments import is_name
 from ..errors import PtxlabError, listing, quoted
+from ..isa.catalog import Product
 from ..isa.matrix_operand import MatrixOperand
 from ..isa.mma import MmaForm
 from ..isa.modifiers import Modifiers
@@ -29,7 +30,7 @@ from ..views import Picture
 from ..views.colours import Colour
 from .fills import random_range
 from .masks import MASKS
-from .matrices import Matrices, Product, option_names
+from .matrices import Matrices, option_names
 from .recipe import MOST_FILLS, Fill, find_recipe, make_arrays
 from .results import GPU, NOBODY
 from .state import ExplorerState, History, Wrap

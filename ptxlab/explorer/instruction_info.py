@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PtxlabError
+from ..isa.catalog import Product
 from ..isa.dtypes import DType
 from ..isa.layout import Layout
 from ..isa.operand import Operand
@@ -18,7 +19,6 @@ from ..views.colours import bank_key, bank_tint, colour_key, colour_keys, core_m
 from ..views.labels import layout_note
 from ..views.places import copies_note, selected_by
 from .masks import disabled_lanes, zero_columns
-from .matrices import Product
 from .memory_descriptor import shared_tile
 from .memory_view import has_memory_view, is_transposed
 from .state import ExplorerState

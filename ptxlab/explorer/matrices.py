@@ -15,32 +15,30 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._util.arguments import as_array, as_flag, as_index, as_int, is_name
 from ..errors import PtxlabError, listing, quoted
+from ..isa.catalog import Product
 from ..isa.layout import Layout
 from ..isa.matrix_operand import MatrixOperand
-from ..isa.mma import MmaForm
 from ..isa.modifiers import Modifiers
 from ..isa.operand import Operand
 from ..isa.operands import Operands
 from ..isa.product_form import ProductForm
-from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import TensorOperand
 from .masks import mask_names
 from .refusals import compress_dense_a, undefined_metadata
 
-__all__ = ["AnyOperand", "Matrices", "Product", "as_product", "option_names", "start_code"]
+__all__ = ["AnyOperand", "Matrices", "as_product", "option_names", "start_code"]
 
 _FIRST_NIBBLE = 0b0100  # legal for every structure; metadata has no 0
 _READ_ONLY = "D is the result and cannot be changed; change A, B or C"
 
 
-#: The instructions that the Explorer shows, and their matrices: in lanes, in shared memory, in tensor memory.
-Product = MmaForm | Tcgen05Mma
+#: A matrix of an instruction: in lanes, in shared memory, in tensor memory.
 AnyOperand = Operand | TensorOperand
 
 
 def as_product(ins: ProductForm) -> Product:
     """An instruction that the Explorer shows."""
-    if not isinstance(ins, MmaForm | Tcgen05Mma):
+    if not isinstance(ins, Product):
         raise PtxlabError(f"{ins.mnemonic}: the Explorer shows mma, wmma, wgmma and tcgen05.mma")
     return ins
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from .._util.arguments import is_name
 from ..errors import PtxlabError, listing, quoted
+from ..isa.catalog import Product
 from ..isa.instruction_descriptor import BitField
 from ..isa.operand import Operand
 from ..isa.tcgen05 import Tcgen05Mma
@@ -21,7 +22,6 @@ from ..memory import descriptor as decode
 from ..memory.descriptors import TCGEN05_SWIZZLES
 from ..memory.fragment_access import Placement, core_matrix_access, place_tile
 from ..memory.tcgen05_tiles import is_index, is_padded
-from .matrices import Product
 
 __all__ = ["SharedTile", "descriptor_info", "has_tile", "place_shared", "set_field", "shared_tile"]
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PtxlabError, counted, listing, quoted
+from ..isa.catalog import Product
 from ..isa.operand import Operand
 from ..isa.tcgen05 import Tcgen05Mma
 from ..memory import SWIZZLES, Conflicts
@@ -28,7 +29,6 @@ from ..memory.fragment_access import (
     place_lines,
 )
 from ..views.labels import index_range
-from .matrices import Product
 from .memory_descriptor import SharedTile, descriptor_info, has_tile, place_shared, shared_tile
 from .state import ExplorerState, MemoryRequest
 

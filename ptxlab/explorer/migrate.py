@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PtxlabError, counted
+from ..isa.catalog import Product
 from ..isa.dtypes import DType
 from ..isa.matrix_operand import MatrixOperand
 from ..isa.modifiers import Modifiers
-from .matrices import Product, option_names
+from .matrices import option_names
 from .parse_cell import value_range
 from .state import ExplorerState
 

@@ -9,10 +9,10 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from ..errors import PtxlabError
+from ..isa.catalog import Product
 from ..isa.tcgen05 import Tcgen05Transfer
 from .edits import SetValues
 from .export import is_link, open_link
-from .matrices import Product
 from .refusals import explorable, multiplication
 from .state import ExplorerState, History, Wrap
 from .transfer_edits import first_transfer

@@ -12,9 +12,9 @@ from typing import Any
 
 from .. import views
 from ..errors import PtxlabError
+from ..isa.catalog import Product
 from ..isa.tcgen05 import Tcgen05Mma
 from .export import gpu_note
-from .matrices import Product
 from .memory_descriptor import set_field
 from .memory_view import MemoryLayout, lay_out, memory_data, memory_layout
 from .questions import Question

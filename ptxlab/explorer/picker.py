@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-from ..isa.catalog import mma_forms, tcgen05_forms
+from ..isa.catalog import Product, mma_forms, tcgen05_forms
 from ..isa.mma import MmaForm
 from ..isa.targets import PRODUCTS, TARGETS, generation
 from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
@@ -51,7 +51,7 @@ def _transfer_forms() -> tuple[Tcgen05Transfer, ...]:
     return tuple(form for form in forms if isinstance(form, Tcgen05Transfer))
 
 
-def everyday_words(ins: MmaForm | Tcgen05Mma | Tcgen05Transfer) -> tuple[str, ...]:
+def everyday_words(ins: Product | Tcgen05Transfer) -> tuple[str, ...]:
     """Words that describe an instruction, besides those of its mnemonic, its targets and their generations.
 
     >>> import ptxlab
@@ -207,7 +207,7 @@ def _transfer_qualifiers(ins: Tcgen05Transfer) -> str:
     return " ".join(word for word in words if word)
 
 
-def _types(ins: MmaForm | Tcgen05Mma) -> str:
+def _types(ins: Product) -> str:
     if isinstance(ins, Tcgen05Mma):
         return f"{ins.d_type}.{ins.a_type}.{ins.b_type}.{ins.d_type}"
     return f"{ins.d_type}.{ins.a_type}.{ins.b_type}.{ins.c_type}"

@@ -14,9 +14,9 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ..errors import PtxlabError
+from ..isa.catalog import Product
 from ..isa.tcgen05 import Tcgen05Transfer
 from .edits import Edit
-from .matrices import Product
 from .refusals import RefusedEdit
 from .traits import Observers
 from .view import View, parse_selection

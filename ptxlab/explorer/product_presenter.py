@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from .. import gpu
 from ..errors import PtxlabError
 from ..gpu import codegen
+from ..isa.catalog import Product
 from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import LANES
 from ..views.figures import chart
@@ -19,7 +20,6 @@ from .differences import Finding, find_difference
 from .edits import Edit, SetChips
 from .export import check_figure, figure_of_selection, picture, python_code, share_link
 from .instruction_info import instruction_info, threads
-from .matrices import Product
 from .panels import LoadPanel, MemoryPanel, QuizPanel, TracePanel
 from .presenter import Presenter
 from .refusals import RefusedEdit

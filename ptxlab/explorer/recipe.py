@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..isa.catalog import Product
 from .fills import patterns
-from .matrices import Product
 from .state import FIRST_DRAWS, ExplorerState
 
 __all__ = ["MOST_FILLS", "Fill", "Recipe", "find_recipe", "make_arrays"]

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PtxlabError
+from ..isa.catalog import Product
 from ..isa.form import Form
-from ..isa.mma import MmaForm
 from ..isa.parse import parse_any
 from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
 from ..isa.tcgen05.form import CONTROL_FAMILIES
@@ -44,7 +44,7 @@ _SEEN = {
 }
 
 
-def explorable(ins: Form | str) -> MmaForm | Tcgen05Mma | Tcgen05Transfer:
+def explorable(ins: Form | str) -> Product | Tcgen05Transfer:
     """The instruction that a text names, if the Explorer shows it: one that multiplies, or moves words.
 
     >>> explorable("tcgen05.shift.cta_group::1.down").family
@@ -54,13 +54,13 @@ def explorable(ins: Form | str) -> MmaForm | Tcgen05Mma | Tcgen05Transfer:
         ...
     ptxlab.errors.PtxlabError: tcgen05.wait::ld.sync.aligned waits until tcgen05.ld or ...
     """
-    if isinstance(ins, MmaForm | Tcgen05Mma | Tcgen05Transfer):
+    if isinstance(ins, Product | Tcgen05Transfer):
         return ins
     form = parse_any(ins)
     return form if isinstance(form, Tcgen05Transfer) else multiplication(form)
 
 
-def multiplication(ins: Form | str) -> MmaForm | Tcgen05Mma:
+def multiplication(ins: Form | str) -> Product:
     """The instruction that a text names, if it multiplies matrices: only those have a D to show.
 
     >>> multiplication("ldmatrix.sync.aligned.m8n8.x1.b16")  # doctest: +ELLIPSIS
@@ -68,7 +68,7 @@ def multiplication(ins: Form | str) -> MmaForm | Tcgen05Mma:
         ...
     ptxlab.errors.PtxlabError: ldmatrix.sync.aligned.m8n8.x1.b16 transfers a matrix: it loads ...
     """
-    form = ins if isinstance(ins, MmaForm | Tcgen05Mma) else parse_any(ins)
+    form = ins if isinstance(ins, Product) else parse_any(ins)
     if isinstance(form, Tcgen05Mma):
         return form
     if isinstance(form, Tcgen05Form):
@@ -148,7 +148,7 @@ class BrokenStructure(RefusedEdit):
 
 
 def compress_dense_a(
-    ins: MmaForm | Tcgen05Mma,
+    ins: Product,
     codes: NDArray[Any],
     nibbles_before: NDArray[Any] | None = None,
     typed: NDArray[np.bool_] | None = None,
@@ -175,7 +175,7 @@ def compress_dense_a(
 
 
 def prune_broken_chunks(
-    ins: MmaForm | Tcgen05Mma, codes: NDArray[Any], typed: NDArray[np.bool_] | None = None
+    ins: Product, codes: NDArray[Any], typed: NDArray[np.bool_] | None = None
 ) -> NDArray[Any]:
     """Codes of dense A with every chunk that breaks the structure pruned; the other chunks stay.
 
@@ -208,7 +208,7 @@ def prune_broken_chunks(
 
 
 def _broken_structure(
-    ins: MmaForm | Tcgen05Mma, codes: NDArray[Any], typed: NDArray[np.bool_] | None, sentence: str
+    ins: Product, codes: NDArray[Any], typed: NDArray[np.bool_] | None, sentence: str
 ) -> PtxlabError:
     structure, dtype = ins.structure, ins.a.dtype
     if structure is None:
@@ -225,7 +225,7 @@ def _broken_structure(
     return BrokenStructure(f"A: {sentence}", cells, codes, pruned, f"{before} → {after}")
 
 
-def undefined_metadata(ins: MmaForm | Tcgen05Mma, nibbles: NDArray[Any], sentence: str) -> PtxlabError:
+def undefined_metadata(ins: Product, nibbles: NDArray[Any], sentence: str) -> PtxlabError:
     """The refusal of metadata with undefined nibbles."""
     if ins.structure is None:
         return PtxlabError(sentence)

@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from .._util.arguments import as_int, is_name
 from ..errors import PtxlabError, quoted
+from ..isa.catalog import Product
 from ..isa.mma import MmaForm
 from ..isa.operands import Operands
 from ..isa.tcgen05 import Tcgen05Mma
 from ..numerics.steps import Trace
 from .fills import filled
-from .matrices import Matrices, Product, as_product, start_code
+from .matrices import Matrices, as_product, start_code
 from .refusals import RefusedEdit, multiplication
 from .results import Comparison, Results
 

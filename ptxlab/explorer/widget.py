@@ -16,12 +16,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._util.arguments import as_flag, as_index, as_int, as_text
 from ..errors import PtxlabError, quoted
+from ..isa.catalog import Product
 from ..isa.operands import Operands
 from ..isa.parse import parse_any
 from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
 from .differences import Finding
 from .edits import ChooseInstruction, Edit, Redo, SetRegisters, SetValues, Undo, change_instruction
-from .matrices import Product
 from .opening import open_explorer
 from .picker import picker_index
 from .presenter import Presenter

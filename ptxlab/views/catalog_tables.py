@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from .._util.arguments import as_flag, as_text
 from ..errors import PtxlabError, listing, quoted
-from ..isa.catalog import FAMILIES, catalog
+from ..isa.catalog import FAMILIES, Product, catalog
 from ..isa.dtypes import dtype
 from ..isa.form import Form
 from ..isa.mma import MmaForm
@@ -52,7 +52,7 @@ def forms(
         for ins in every
         if (element_type is None or element_type in types(ins))
         and (shape is None or any(fnmatch.fnmatchcase(name, shape) for name in _shapes(ins)))
-        and (sparse is None or sparse == (isinstance(ins, MmaForm | Tcgen05Mma) and ins.sparse))
+        and (sparse is None or sparse == (isinstance(ins, Product) and ins.sparse))
     )
     counts = Counter(str(ins.family) for ins in fitting)
     return fitting, {name: counts[name] for name in FAMILIES if counts[name]}

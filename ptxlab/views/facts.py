@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from .._util.arguments import as_flag
 from ..errors import PtxlabError
 from ..gpu.codegen import declarations, ptx_line, statement
+from ..isa.catalog import Product
 from ..isa.form import Form
 from ..isa.mma import MmaForm
 from ..isa.parse import parse, parse_product
 from ..isa.targets import CHIPS, TARGETS, check_target
-from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.transfer import TransferForm
 from ..numerics.emulate import model_of
 from .labels import layout_note
@@ -152,7 +152,7 @@ class Evidence:
         return f"{', '.join(self.chips)}: {self.level} ({self.source})"
 
 
-def evidence(ins: MmaForm | Tcgen05Mma | str) -> list[Evidence]:
+def evidence(ins: Product | str) -> list[Evidence]:
     """How the emulator's arithmetic is known, chips with the same evidence together.
 
     >>> import ptxlab
@@ -171,7 +171,7 @@ def evidence(ins: MmaForm | Tcgen05Mma | str) -> list[Evidence]:
     return [Evidence(tuple(names), level, source) for (level, source), names in chips.items()]
 
 
-def emulator_facts(ins: MmaForm | Tcgen05Mma) -> list[str]:
+def emulator_facts(ins: Product) -> list[str]:
     """The chip that `emulate` follows by default, and its rule in words."""
     try:
         model = model_of(ins)

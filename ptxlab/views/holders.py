@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._util.arguments import as_index, as_int, is_a
 from ..errors import PtxlabError, listing, quoted
+from ..isa.catalog import Product
 from ..isa.form import Form
 from ..isa.layout import Layout
-from ..isa.mma import MmaForm
 from ..isa.operand import Operand
 from ..isa.parse import parse_any
 from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
@@ -25,7 +25,6 @@ from .labels import bit_range, index_range
 __all__ = [
     "AnyOperand",
     "Holders",
-    "Product",
     "as_product",
     "figures_of",
     "form_name",
@@ -38,8 +37,7 @@ __all__ = [
     "warp_notes",
 ]
 
-#: The instructions that multiply matrices, and their operands: in lanes, in shared or in tensor memory.
-Product = MmaForm | Tcgen05Mma
+#: A matrix of an instruction: in lanes, in shared memory, in tensor memory.
 AnyOperand = Operand | TensorOperand
 
 _WARP = 32
@@ -65,7 +63,7 @@ def as_product(ins: Form | str) -> Product:
 figures.tensor_registers and figures.lane draw its registers
     """
     form = parse_any(ins)
-    if isinstance(form, MmaForm | Tcgen05Mma):
+    if isinstance(form, Product):
         return form
     raise PtxlabError(f"{form.mnemonic} multiplies no matrices; {figures_of(form)}")
 

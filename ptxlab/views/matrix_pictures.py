@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._util.arguments import as_array, as_integers, as_text, is_name
 from ..errors import PtxlabError, listing, quoted
+from ..isa.catalog import Product
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
 from ..isa.tcgen05 import Tcgen05Mma
@@ -22,7 +23,6 @@ from .grid import Box, Cell, Grid, Header, Part, State, as_part, clipped, header
 from .holders import (
     AnyOperand,
     Holders,
-    Product,
     as_product,
     form_name,
     holders_of,

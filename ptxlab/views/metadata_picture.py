@@ -10,13 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._util.arguments import as_array, as_int
 from ..errors import PtxlabError, listing, quoted
+from ..isa.catalog import Product
 from ..isa.mma import MmaForm
 from ..isa.sparsity import Structure
 from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import LANES
 from .colours import lanes_read
 from .grid import Cell, Grid, Header, as_part, clipped, headers
-from .holders import AnyOperand, Holders, Product, as_product, form_name, holders_of, k_headers, warp_notes
+from .holders import AnyOperand, Holders, as_product, form_name, holders_of, k_headers, warp_notes
 from .labels import bit_range, index_range
 from .picture import Picture
 from .tensor_pictures import tensor_memory

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from .._util.arguments import is_name
 from ..errors import PtxlabError, listing, quoted
+from ..isa.catalog import Product
 from ..isa.form import Form
-from ..isa.mma import MmaForm
 from ..isa.modifiers import Modifiers
 from ..isa.operands import Operands
 from ..isa.parse import parse_any
@@ -56,7 +56,7 @@ def named_picture(ins: Form | str, name: str | None, options: Mapping[str, Any])
         chosen = "D" if isinstance(form, Tcgen05Mma) else names[0]
     if not is_name(chosen, names):
         raise PtxlabError(f"no figure {quoted(name)} of {form.mnemonic}; there are {listing(names, 14)}")
-    if isinstance(form, MmaForm | Tcgen05Mma):
+    if isinstance(form, Product):
         view = _view_of_product(form, chosen, has_numbers=bool(_NUMBERS & options.keys()))
     else:
         view = _view_of_transfer(form, chosen)
@@ -65,7 +65,7 @@ def named_picture(ins: Form | str, name: str | None, options: Mapping[str, Any])
 
 def _names(form: Form) -> list[str]:
     """The names of all pictures of an instruction."""
-    if not isinstance(form, MmaForm | Tcgen05Mma):
+    if not isinstance(form, Product):
         tensors = list(form.tensors) if isinstance(form, Tcgen05Form) else []
         return [*tensors, *form.operands, "lane"] if form.operands else tensors
     names = ["product", "A", "B", "C", "D"]
@@ -111,7 +111,7 @@ class _View:
         return options
 
 
-def _view_of_product(ins: MmaForm | Tcgen05Mma, name: str, *, has_numbers: bool) -> _View:
+def _view_of_product(ins: Product, name: str, *, has_numbers: bool) -> _View:
     """The view of an instruction that multiplies; of one operand with its numbers, or without."""
     match name:
         case "product":
@@ -151,7 +151,7 @@ def _view_of_transfer(form: Form, name: str) -> _View:
 
 
 def _traced(
-    ins: MmaForm | Tcgen05Mma,
+    ins: Product,
     A: ArrayLike,
     B: ArrayLike,
     C: ArrayLike | None = None,

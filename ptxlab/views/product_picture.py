@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._util.arguments import as_index, as_integers, is_a
 from ..errors import PtxlabError, quoted
+from ..isa.catalog import Product
 from ..isa.mma import MmaForm
 from ..isa.modifiers import Modifiers
 from ..isa.operand import Operand
@@ -24,7 +25,7 @@ from ..numerics.emulate import emulate
 from .colours import Colour, colour_keys, colour_notes, lane_key, warp_tint
 from .fragment_pictures import fragment
 from .grid import Box, Cell, Grid, Header, Part, as_part, headers
-from .holders import Product, as_product, form_name, holders_of, product_operand
+from .holders import as_product, form_name, holders_of, product_operand
 from .labels import index_range
 from .matrix_pictures import (
     NOT_STORED,

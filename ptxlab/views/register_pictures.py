@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._util.arguments import as_array, as_index, is_name
 from ..errors import PtxlabError, counted, quoted
+from ..isa.catalog import Product
 from ..isa.dtypes import DType
 from ..isa.form import Form
 from ..isa.operand import Operand
@@ -22,7 +23,7 @@ from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
 from ..isa.tensor_memory import LANES, TensorOperand
 from .fragment_pictures import operand_notes
 from .grid import BitField, Cell, FieldRole, Grid, Header, as_part
-from .holders import Product, as_product, figures_of, form_name, product_operand
+from .holders import as_product, figures_of, form_name, product_operand
 from .labels import bit_range, bit_span, index_range, number_text
 from .picture import Picture
 

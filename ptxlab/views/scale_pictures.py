@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._util.arguments import as_index
 from ..errors import PtxlabError
+from ..isa.catalog import Product
 from ..isa.mma import MmaForm
 from ..isa.modifiers import Modifiers
 from ..isa.operand import Operand
@@ -20,7 +21,7 @@ from ..isa.tensor_memory import LANES, TensorOperand
 from ..memory.scales import scale_offset
 from .colours import lanes_read
 from .grid import Cell, Grid, Header, State, as_part, headers
-from .holders import Holders, Product, as_product, form_name, holders_of, k_headers, one_matrix, owners
+from .holders import Holders, as_product, form_name, holders_of, k_headers, one_matrix, owners
 from .labels import bit_range, index_range, number_text
 from .picture import Picture
 from .tensor_pictures import tensor_memory

@@ -25,12 +25,14 @@ from ..transfer import TransferForm
 from . import mma, tcgen05, transfer, wgmma, wmma
 
 __all__ = [
-    "FAMILIES", "MMA_FAMILIES", "REGISTER_FAMILIES", "TCGEN05_FAMILIES", "AnyForm", "catalog", "mma_forms",
-    "register_forms", "tcgen05_forms", "transfer_forms",
+    "FAMILIES", "MMA_FAMILIES", "REGISTER_FAMILIES", "TCGEN05_FAMILIES", "AnyForm", "Product", "catalog",
+    "mma_forms", "register_forms", "tcgen05_forms", "transfer_forms",
 ]  # fmt: skip
 
 #: A row of the catalogue.
 AnyForm: TypeAlias = MmaForm | TransferForm | AnyTcgen05
+#: One that multiplies matrices: D in registers, or in tensor memory.
+Product: TypeAlias = MmaForm | Tcgen05Mma
 
 _MMA_ROWS: dict[str, Callable[[], Iterable[MmaForm]]] = {
     "mma": mma.dense, "mma.sp": mma.sparse, "wmma": wmma.rows, "wgmma": wgmma.dense, "wgmma.sp": wgmma.sparse,

@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import PtxlabError
-from ...isa.mma import MmaForm
+from ...isa.catalog import Product
 from ...isa.modifiers import Modifiers
 from ...isa.operand import Operand
 from ...isa.operands import Operands
 from ...isa.tcgen05 import Tcgen05Mma
 from ...memory import Tile
 
-__all__ = ["Case", "Cell", "Comparator", "Configuration", "OutOfTime", "Product", "Runner", "batch_size"]
+__all__ = ["Case", "Cell", "Comparator", "Configuration", "OutOfTime", "Runner", "batch_size"]
 
 _PRODUCTS = 1 << 24  # that the emulator computes in one batch
 _ELEMENTS = 1 << 22  # of all inputs of one batch, for the memory that they take
@@ -26,9 +26,6 @@ _MMAS = 8192  # at most, in one batch
 
 #: Element codes (or registers) by the argument that takes them: "a", "b", "c", "e", "scale_a", "scale_b".
 Codes = Mapping[str, NDArray[Any]]
-
-#: What can be hunted: D in registers, or in tensor memory.
-Product = MmaForm | Tcgen05Mma
 
 #: A place in the inputs: argument, row, column.
 Cell = tuple[str, int, int]

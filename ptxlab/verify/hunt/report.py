@@ -9,11 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ...errors import PtxlabError
+from ...isa.catalog import Product
 from ...isa.dtypes import DType
 from ...isa.modifiers import Modifiers
 from ...isa.tcgen05 import Tcgen05Mma
 from ...numerics.trace import Trace, trace
-from .case import Case, Product
+from .case import Case
 
 __all__ = ["Difference", "Element", "Report"]
 

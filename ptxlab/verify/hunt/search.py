@@ -19,6 +19,7 @@ from ..._util.arguments import as_int, as_names, as_seconds
 from ..._util.progress import bar
 from ..._util.threads import check_executor, in_order
 from ...errors import PtxlabError, listing, quoted
+from ...isa.catalog import Product
 from ...isa.mma import MmaForm
 from ...isa.modifiers import Modifiers
 from ...isa.operands import Operands
@@ -27,7 +28,7 @@ from ...isa.tcgen05 import Tcgen05Mma
 from ...numerics import compiled
 from ...numerics import emulate as emulator
 from .. import inputs
-from .case import Case, Comparator, Configuration, Product, Runner, batch_size
+from .case import Case, Comparator, Configuration, Runner, batch_size
 from .report import Difference, Report
 from .shrink import shrink
 
