@@ -10,6 +10,7 @@ from ..isa.parse import parse_any
 from ..isa.tcgen05 import Tcgen05Mma
 from .grid import Cell, Grid, Header
 from .labels import bit_span
+from .matrix_descriptor_picture import grid_of_fields
 from .picture import Picture
 
 __all__ = ["instruction_descriptor"]
@@ -96,16 +97,7 @@ def _descriptor_half(descriptor: InstructionDescriptor, low: int) -> Grid:
         heading = _HEADINGS.get(field.name, (field.name.upper(),))
         heads.append(Header(at, field.bits, (*heading, span)))
         at += field.bits
-    return Grid(
-        (3, 16),
-        tuple(cells),
-        hover,
-        tuple(Header(row, 1, (word,)) for row, word in enumerate(("bits", "field", "says"))),
-        tuple(heads),
-        name="instruction descriptor",
-        density="close",
-        new_line=True,
-    )
+    return grid_of_fields("instruction descriptor", ("bits", "field", "says"), cells, hover, heads)
 
 
 def _field_value(part: BitField) -> str:

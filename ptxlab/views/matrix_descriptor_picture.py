@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._util.arguments import as_int
 from ..errors import PtxlabError, quoted
@@ -15,7 +17,7 @@ from .grid import Cell, Grid, Header, State
 from .labels import bit_span
 from .picture import Picture
 
-__all__ = ["descriptor", "field_grid"]
+__all__ = ["descriptor", "field_grid", "grid_of_fields"]
 
 
 @dataclass(frozen=True)
@@ -118,6 +120,22 @@ def descriptor(number: int) -> Picture:
     return Picture(f"Matrix descriptor 0x{number:016x}", notes, halves)
 
 
+def grid_of_fields(
+    name: str, rows: Sequence[str], cells: Sequence[Cell], hover: NDArray[Any], heads: Sequence[Header]
+) -> Grid:
+    """Fields of a descriptor side by side under their names, with a word for each row."""
+    return Grid(
+        (len(rows), hover.shape[1]),
+        tuple(cells),
+        hover,
+        tuple(Header(row, 1, (word,)) for row, word in enumerate(rows)),
+        tuple(heads),
+        name=name,
+        density="close",
+        new_line=True,
+    )
+
+
 def _descriptor_half(number: int, low: int, fields: Sequence[_Field]) -> Grid:
     """32 bits from `low` on, the highest on the left."""
     cells: list[Cell] = []
@@ -139,16 +157,7 @@ def _descriptor_half(number: int, low: int, fields: Sequence[_Field]) -> Grid:
         hover[:, start : start + field.bits] = f"{field.text}, bits [{field.span}]\n{says}"
         heading = field.span.center(min(_HEADING, 4 * field.bits - 1))
         heads.append(Header(start, field.bits, (*field.name, heading)))
-    return Grid(
-        (3, 32),
-        tuple(cells),
-        hover,
-        tuple(Header(row, 1, (word,)) for row, word in enumerate(("bits", "field", "says"))),
-        tuple(heads),
-        name="descriptor",
-        density="close",
-        new_line=True,
-    )
+    return grid_of_fields("descriptor", ("bits", "field", "says"), cells, hover, heads)
 
 
 #: The fields of `Descriptor`, highest bits first, with the short headings of one line.
@@ -178,13 +187,4 @@ def field_grid(number: int, marked: Sequence[str] = ()) -> Grid:
             cells.append(Cell(row, column, 1, 1, (text,), field.hue, state))
         hover[:, column] = f"{field.text}, bits [{field.span}]"
         heads.append(Header(column, 1, (heading, field.span)))
-    return Grid(
-        (2, len(fields)),
-        tuple(cells),
-        hover,
-        tuple(Header(row, 1, (word,)) for row, word in enumerate(("field", "says"))),
-        tuple(heads),
-        name="fields",
-        density="close",
-        new_line=True,
-    )
+    return grid_of_fields("fields", ("field", "says"), cells, hover, heads)
