@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 import ptxlab
-from ptxlab.kernels import gemm
+from ptxlab import gemm
 
 from .__main__ import RESULTS, keep
 

@@ -16,11 +16,11 @@ from .isa.targets import TARGETS
 
 if TYPE_CHECKING:
     from .course import progress
+    from .gemm.compressed import compress, prune
+    from .gemm.matmul import matmul
     from .gpu.measure import measure
     from .gpu.records import measured
     from .gpu.repack import repack
-    from .kernels.gemm.compressed import compress, prune
-    from .kernels.matmul import matmul
     from .memory import tensor_map
     from .numerics import models
     from .simulation import kernel
@@ -51,22 +51,22 @@ __all__ = [
 
 #: Functions that load their package when first used, so that `import ptxlab` needs NumPy and ml_dtypes only.
 _FUNCTIONS = {
-    "compress": "kernels.gemm.compressed",
+    "compress": "gemm.compressed",
     "hunt": "verify.hunt",
     "kernel": "simulation",
-    "matmul": "kernels.matmul",
+    "matmul": "gemm.matmul",
     "measure": "gpu.measure",
     "measured": "gpu.records",
     "models": "numerics",
     "progress": "course",
-    "prune": "kernels.gemm.compressed",
+    "prune": "gemm.compressed",
     "repack": "gpu.repack",
     "tensor_map": "memory",
 }
 #: Modules for users, and where they live.
 _MODULES = {
     "figures": "figures",
-    "gemm": "kernels.gemm",
+    "gemm": "gemm",
     "gpu": "gpu",
     "inputs": "verify.inputs",
     "lessons": "lessons",

@@ -297,7 +297,7 @@ class Instruction(MatrixInstruction, MmaForm):
         modifiers: dict[str, int | bool],
     ) -> Any:
         """D for matrices that are on the GPU: the product of just this size."""
-        from .kernels.matmul import matmul
+        from .gemm.matmul import matmul
 
         if modifiers or self.mma_count > 1:
             raise PtxlabError(

@@ -13,8 +13,8 @@ from .errors import PtxlabError
 from .instruction import Instruction, TensorInstruction
 from .isa.operands import Operands
 from .isa.tcgen05 import Tcgen05Mma
-from .kernels.kernel import Kernel, build_kernel
-from .kernels.simulator import Result
+from .simulator import Result
+from .simulator.kernel import Kernel, build_kernel
 
 if TYPE_CHECKING:
     from .explorer import Explorer

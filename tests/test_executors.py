@@ -21,15 +21,15 @@ import pytest
 import ptxlab
 from ptxlab._util import threads
 from ptxlab.isa.operands import Operands
-from ptxlab.kernels.simulator import HazardError
 from ptxlab.numerics import emulate as emulator
 from ptxlab.numerics.products import exact_product
+from ptxlab.simulator import HazardError
 from tests.sampling import EXHAUSTIVE, some
 
 from .kernel_cases import CASES, digest
 from .test_matmul import NAMES, problem
 
-matmul_module = importlib.import_module("ptxlab.kernels.matmul")
+matmul_module = importlib.import_module("ptxlab.gemm.matmul")
 F16, S4 = NAMES[0], "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 
 

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 import ptxlab
 from ptxlab import PtxlabError, gemm, gpu
+from ptxlab.gemm.device import pack_source
+from ptxlab.gemm.source import source_files
 from ptxlab.isa.mma import MmaForm
 from ptxlab.isa.parse import parse_mma
-from ptxlab.kernels.gemm.device import pack_source
-from ptxlab.kernels.gemm.source import source_files
 from ptxlab.memory import Tile
 
 WGMMA = "wgmma.mma_async.sync.aligned"

@@ -9,8 +9,8 @@ import pytest
 
 import ptxlab
 from ptxlab import PtxlabError
-from ptxlab.kernels.checks import KINDS, AccessCheck, Hazard
-from ptxlab.kernels.simulator import HazardError
+from ptxlab.simulator import HazardError
+from ptxlab.simulator.checks import KINDS, AccessCheck, Hazard
 from tests.cases import each
 
 from .hazard_cases import HAZARDS, launch_of, variant

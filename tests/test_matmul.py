@@ -212,7 +212,7 @@ def test_a_bar_shows_and_an_interrupt_passes(
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("ptxlab.kernels.matmul.emulate", stop)
+    monkeypatch.setattr("ptxlab.gemm.matmul.emulate", stop)
     with pytest.raises(KeyboardInterrupt):
         ptxlab.matmul(A, B, C, instruction=ins)
 

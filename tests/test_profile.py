@@ -133,8 +133,8 @@ def test_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing() -> None:
         raise PtxlabError("NVRTC is not installed")
 
-    monkeypatch.setattr("ptxlab.kernels.kernel.compiler_version", missing)
-    monkeypatch.setattr("ptxlab.kernels.kernel.compile_ptx", missing)
+    monkeypatch.setattr("ptxlab.simulator.kernel.compiler_version", missing)
+    monkeypatch.setattr("ptxlab.simulator.kernel.compile_ptx", missing)
     result = ptxlab.kernel(ptx).simulate(1, 64, np.zeros(512, np.float32), 32, shared=8192)
     assert sum(result.conflicts.values()) == 2 * 62
     assert all(ptx.splitlines()[line - 1].lstrip().split(".")[0] in ("ld", "st") for line in result.conflicts)

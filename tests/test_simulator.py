@@ -13,11 +13,11 @@ import ptxlab
 from ptxlab import PtxlabError, gpu, inputs
 from ptxlab.gpu import runner
 from ptxlab.gpu.standard_headers import STANDARD_HEADERS
-from ptxlab.kernels import kernel as kernel_module
-from ptxlab.kernels.ptx import read_ptx, type_bits
-from ptxlab.kernels.simulator.decode import BUILDERS
-from ptxlab.kernels.simulator.legality import types_of
 from ptxlab.numerics.emulate import emulate
+from ptxlab.simulator import kernel as kernel_module
+from ptxlab.simulator.decode import BUILDERS
+from ptxlab.simulator.legality import types_of
+from ptxlab.simulator.ptx import read_ptx, type_bits
 from tests.assembler import NEWEST
 from tests.cases import each
 from tools.site import simulated
@@ -82,7 +82,7 @@ def test_gemm_is_matmul(threads: str, monkeypatch: pytest.MonkeyPatch) -> None:
     Also with a thread for the matrix instructions.
     """
     monkeypatch.setenv("PTXLAB_THREADS", threads)
-    monkeypatch.setattr("ptxlab.kernels.simulator.deferred._WORTH_A_THREAD", 0)
+    monkeypatch.setattr("ptxlab.simulator.deferred._WORTH_A_THREAD", 0)
     case = CASES["gemm_mma_swizzled"]
     a, b, d, *sizes = case.inputs()
     result = case.compiled().simulate(case.grid, case.block, a, b, d, *sizes)

@@ -9,12 +9,12 @@ import pytest
 from numpy.typing import NDArray
 
 import ptxlab
+from ptxlab import gemm
+from ptxlab.gemm.compressed import CompressedMatrix, compress_kernel, violation_sentence
+from ptxlab.gemm.source import source_files
+from ptxlab.gemm.sparse import has_kernel, sparse_rung
 from ptxlab.isa.dtypes import dtype
 from ptxlab.isa.parse import parse_mma
-from ptxlab.kernels import gemm
-from ptxlab.kernels.gemm.compressed import CompressedMatrix, compress_kernel, violation_sentence
-from ptxlab.kernels.gemm.source import source_files
-from ptxlab.kernels.gemm.sparse import has_kernel, sparse_rung
 from ptxlab.memory import pack_metadata, unpack_metadata
 
 WGMMA = "wgmma.mma_async.sp.sync.aligned."

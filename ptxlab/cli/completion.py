@@ -12,7 +12,7 @@ from ..isa.catalog import FAMILIES, catalog
 from ..isa.dtypes import DTYPES
 from ..isa.short_names import short_name
 from ..isa.targets import GENERATIONS, TARGETS
-from ..kernels.chips import CHIPS
+from ..simulator.chips import CHIPS
 
 __all__ = ["INSTALL", "NAMES_COMMAND", "SHELLS", "instruction_names", "script"]
 

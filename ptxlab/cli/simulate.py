@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from .._util.arguments import as_path, check_room
 from .._util.files import write_atomically
 from ..errors import PtxlabError, counted, listing, quoted
-from ..kernels.chips import find_chip
+from ..simulator.chips import find_chip
 from ..views.kernel_profile import bounds_table, profile_table, time_text
 from .output import Style, as_json, as_text
 
@@ -37,7 +37,7 @@ _SIZES = re.compile(r"\d{1,10}([,x]\d{1,10}){0,2}")
 
 def simulate(args: argparse.Namespace, style: Style) -> str:
     """`ptxlab simulate`: run a kernel, say what it executed and which arrays it wrote."""
-    from ..kernels.kernel import kernel
+    from ..simulator.kernel import kernel
 
     grid, block = _sizes(args.grid, "--grid"), _sizes(args.block, "--block")
     options = tuple(args.option or ())

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ..gemm.matmul import matmul
 from ..instruction import mma_instruction
-from ..kernels.matmul import matmul
 from ..simulation import Simulation
 from ..views import Cell, Picture
 from ..views.grid import State, numbered_grid

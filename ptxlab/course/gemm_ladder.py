@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..gemm import Rung, SparseRung, ladder, rung
+from ..gemm.matmul import matmul
+from ..gemm.source import source_files
 from ..instruction import mma_instruction
-from ..kernels.gemm import Rung, SparseRung, ladder, rung
-from ..kernels.gemm.source import source_files
-from ..kernels.matmul import matmul
 from ..simulation import Simulation
 from ..views import Cell, Grid, Header, Picture
 from ..views.charts import bars

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..gemm.matmul import matmul
 from ..instruction import TensorInstruction, instruction, mma_instruction
 from ..isa.dtypes import dtype
 from ..isa.instruction_descriptor import KINDS
-from ..kernels.kernel import Kernel
-from ..kernels.matmul import matmul
 from ..memory.scales import tile_scales
 from ..simulation import Simulation
+from ..simulator.kernel import Kernel
 from ..views import Cell, Grid, Header, Picture
 from ..views.charts import bars, table
 from ..views.colours import PIECE_HUES

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from ..errors import PtxlabError, quoted
 from ..gpu.compiler import compiler_version
-from ..kernels.kernel import Kernel
-from ..kernels.ptx import read_ptx
-from ..kernels.simulator import HazardError
 from ..simulation import Simulation
 from ..simulation import kernel as compiled_kernel
+from ..simulator import HazardError
+from ..simulator.kernel import Kernel
+from ..simulator.ptx import read_ptx
 from .checking import Unanswered, WrongForm
 from .reader_code import readers_time
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..gemm import Rung, SparseRung, rung, sparse_rung
 from ..instruction import mma_instruction
 from ..isa.sparsity import STRUCTURES
-from ..kernels.gemm import Rung, SparseRung, rung, sparse_rung
 from ..memory import unpack_metadata
 from ..views import Cell, Grid, Header, Picture
 from ..views.charts import bars

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from .._util.arguments import as_int
 from ..errors import PtxlabError, counted, listing, quoted
+from ..gemm.matmul import matmul
 from ..instruction import mma_instruction
-from ..kernels.kernel import Kernel
-from ..kernels.matmul import matmul
-from ..kernels.simulator import HazardError
 from ..simulation import Simulation
+from ..simulator import HazardError
+from ..simulator.kernel import Kernel
 from ..views import Cell, Grid, Picture
 from ..views.grid import Header, State, headers, numbered_grid
 from ..views.kernel_profile import profile_html, source_html

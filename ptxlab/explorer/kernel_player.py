@@ -8,7 +8,7 @@ from typing import Any
 import anywidget
 import traitlets
 
-from ..kernels.simulator import Result
+from ..simulator import Result
 from ..views.kernel_profile import profile_css, profile_html
 from ..views.kernel_step import shown_line, step_view
 from ..views.palette import DARK, LIGHT

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..errors import counted, listing
-from ..kernels.chips import Bound, find_chip
-from ..kernels.simulator import Hazard, Result
+from ..simulator import Hazard, Result
+from ..simulator.chips import Bound, find_chip
 from .palette import DARK, HUES, LIGHT, Theme, mix
 from .svg import DARK_PAGES
 from .table import Table

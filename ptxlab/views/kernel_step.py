@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PtxlabError, counted
-from ..kernels.ptx import Instruction
-from ..kernels.simulator import Result, Trace
 from ..memory import conflicts
 from ..memory.banks import WIDTHS
+from ..simulator import Result, Trace
+from ..simulator.ptx import Instruction
 
 __all__ = ["RegisterView", "StepView", "shown_line", "step_view"]
 

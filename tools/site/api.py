@@ -38,9 +38,9 @@ PAGES = (
         "ptxlab.simulation",
         ("kernel", "Simulation", "RecordedOperands"),
         (
-            ("ptxlab.kernels.kernel", ("Kernel",)),
+            ("ptxlab.simulator.kernel", ("Kernel",)),
             (
-                "ptxlab.kernels.simulator",
+                "ptxlab.simulator",
                 (
                     "Result",
                     "LineProfile",
@@ -54,7 +54,7 @@ PAGES = (
                     "Threads",
                 ),
             ),
-            ("ptxlab.kernels.chips", ("Chip", "Bound", "Work")),
+            ("ptxlab.simulator.chips", ("Chip", "Bound", "Work")),
         ),
     ),
     ApiPage(
@@ -112,7 +112,7 @@ PAGES = (
     ApiPage("lessons", "Lessons", "ptxlab.lessons"),
     ApiPage("memory", "Shared memory", "ptxlab.memory"),
     ApiPage("gpu", "GPU", "ptxlab.gpu"),
-    ApiPage("gemm", "GEMM", "ptxlab.kernels.gemm"),
+    ApiPage("gemm", "GEMM", "ptxlab.gemm"),
     ApiPage("wmma", "nvcuda::wmma", "ptxlab.wmma"),
 )
 

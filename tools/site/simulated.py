@@ -9,9 +9,8 @@ from ptxlab._util.files import write_atomically
 from ptxlab.isa.availability import ROWS, Requirement
 from ptxlab.isa.catalog import REGISTER_FAMILIES, register_forms
 from ptxlab.isa.targets import TARGETS
-from ptxlab.kernels.chips import CHIPS
-from ptxlab.kernels.ptx import type_bits
-from ptxlab.kernels.simulator import (
+from ptxlab.numerics.scalar import opcodes
+from ptxlab.simulator import (
     arithmetic,
     asynchronous,
     control,
@@ -23,7 +22,8 @@ from ptxlab.kernels.simulator import (
     warps,
     wgmma,
 )
-from ptxlab.numerics.scalar import opcodes
+from ptxlab.simulator.chips import CHIPS
+from ptxlab.simulator.ptx import type_bits
 
 from .markdown import Page, code, table
 

@@ -1,0 +1,352 @@
+"""Whole matrix products with one instruction, tile by tile, in the order of a plain loop over K."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .. import gpu
+from .._util.arguments import as_array, check_room, is_name
+from .._util.progress import bar
+from .._util.threads import check_executor, in_order
+from ..errors import PtxlabError, quoted
+from ..gpu.arrays import gpu_arrays
+from ..gpu.device import check_device
+from ..isa.matrix_operand import MatrixOperand
+from ..isa.mma import MmaForm
+from ..isa.operands import Operands
+from ..isa.parse import parse_product
+from ..isa.product_form import ProductForm
+from ..isa.tcgen05 import Tcgen05Mma
+from ..numerics.emulate import emulate
+from .compressed import CompressedMatrix
+from .device_matmul import matmul_arrays, matmul_codes, matmul_compressed
+from .sparse import check_compressed, has_kernel
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+__all__ = ["matmul"]
+
+_PRODUCTS = 1 << 24  # between two updates of the progress bar: a fraction of a second
+_TASK_PRODUCTS = 1 << 26  # of one task of an executor: about a second
+
+
+def matmul(
+    A: ArrayLike | CompressedMatrix,
+    B: ArrayLike,
+    C: ArrayLike | None = None,
+    instruction: ProductForm | str | None = None,
+    *,
+    scale_a: ArrayLike | None = None,
+    scale_b: ArrayLike | None = None,
+    on: Literal["emulator", "gpu"] = "emulator",
+    model: str | None = None,
+    show: bool | None = None,
+    executor: Executor | None = None,
+    stream: object = None,
+) -> Any:
+    """A B + C for matrices of any size, bit for bit as a kernel computes it with this instruction.
+
+    A is [M, K], B [K, N] and C [M, N]; all are values. Every tile of D starts from C and goes through K in
+    ascending steps, the D of one step being the C of the next. Edges are padded with zeros. A sparse
+    instruction takes the dense A, which must have the structure, or what `ptxlab.compress` made of it. Block
+    scales are [M, K / block] and [K / block, N], 1 if left out. `show` turns the progress bar on or off; by
+    default it appears in notebooks and terminals. `executor` is anything like those of `concurrent.futures`,
+    also Dask's and mpi4py's: blocks of D go to its workers, and the bits are the same.
+
+    With ``on="gpu"`` the matrices may be on the GPU already (CuPy's, torch's, any with DLPack or
+    `__cuda_array_interface__`): elements are of the instruction's types, e.g. torch.float8_e4m3fn for e4m3
+    and float32 for tf32, D is of the same library, and the kernel runs on its current stream, or on `stream`.
+    Rows and columns may be any steps apart, so ``B.T`` is not copied.
+
+    >>> ins = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+    >>> tenth = np.float32(np.float16(0.1))
+    >>> matmul(np.full((20, 300), tenth), np.full((300, 3), tenth), instruction=ins)[0]   # exact: 2.9985353
+    array([2.9985325, 2.9985325, 2.9985325], dtype=float32)
+    >>> import ptxlab
+    >>> ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=8)
+    >>> matmul(np.full((20, 300), tenth), np.full((300, 3), tenth), instruction=ins)[0]
+    array([2.9985325, 2.9985325, 2.9985325], dtype=float32)
+    """
+    ins = _checked_form(instruction, on, model)
+    mma = ins if isinstance(ins, MmaForm) else None
+    if isinstance(A, CompressedMatrix):
+        if mma is not None and on == "gpu" and A.on_gpu and executor is None:
+            return matmul_compressed(mma, A, B, C, stream)
+        check_compressed(ins, A, _as_matrix("B", B).shape)
+        A = A.dense()
+    call = gpu_arrays({"A": A, "B": B, "C": C, "scale_a": scale_a, "scale_b": scale_b}, stream)
+    if call is not None:
+        if on != "gpu" or executor is not None:
+            raise PtxlabError(
+                "the arrays are on the GPU: pass on='gpu' and no executor, or copies of them as NumPy arrays"
+            )
+        if mma is None:
+            raise PtxlabError(f"{ins.mnemonic}: the arrays are on the GPU; pass copies as NumPy arrays")
+        with call:
+            return matmul_arrays(mma, call)
+    if mma is not None and on == "gpu" and executor is None and (not mma.sparse or has_kernel(mma)):
+        return _on_gpu(mma, A, B, C, scale_a, scale_b)
+    tiles = _Tiles(ins, A, B, C, scale_a, scale_b)
+    return tiles.matrix(ins.d.unpack(_computed(tiles, on, model, show, executor)))
+
+
+def _checked_form(instruction: ProductForm | str | None, on: str, model: str | None) -> ProductForm:
+    """The instruction that computes the tiles, which must be able to, here."""
+    if instruction is None:
+        raise PtxlabError(
+            "instruction is missing: say which one computes the tiles, "
+            "e.g. mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+        )
+    ins = parse_product(instruction)
+    if isinstance(ins, Tcgen05Mma) and ins.descriptor.max_shift:  # nothing is shifted here
+        ins = ins.with_descriptor(max_shift=0)
+    if not is_name(on, ("emulator", "gpu")):
+        raise PtxlabError(f"on={quoted(on)}: it runs on 'emulator' or on 'gpu'")
+    if on == "gpu" and model is not None:
+        raise PtxlabError(
+            f"model={quoted(model)}: only the emulator (on='emulator') has models to choose from"
+        )
+    if ins.c_type != ins.d_type:
+        raise PtxlabError(
+            f"{ins.mnemonic}: D of one step cannot be C of the next, "
+            f"since C is {ins.c_type} and D is {ins.d_type}"
+        )
+    return ins
+
+
+def _computed(
+    tiles: _Tiles,
+    on: Literal["emulator", "gpu"],
+    model: str | None,
+    show: bool | None,
+    executor: Executor | None,
+) -> NDArray[Any]:
+    """The registers of D, tile by tile, with a progress bar."""
+    d = np.empty((*tiles.grid, *tiles.ins.d.stored_shape), dtype=tiles.ins.d.register_type)
+    with bar(tiles.grid[0] * tiles.grid[1] * tiles.steps, "MMAs", show=show) as tick:
+        if executor is None:
+            for block in tiles.row_blocks(on, model):
+                d[block.rows] = block.accumulate(tick)
+        else:
+            check_executor(executor)
+            with closing(in_order(executor, _Block.accumulate, tiles.blocks(on, model))) as results:
+                for block, registers in results:
+                    d[block.rows, block.columns] = registers
+                    tick(registers.shape[0] * registers.shape[1] * tiles.steps)
+    return d
+
+
+def _on_gpu(
+    ins: MmaForm,
+    A: ArrayLike,
+    B: ArrayLike,
+    C: ArrayLike | None,
+    scale_a: ArrayLike | None,
+    scale_b: ArrayLike | None,
+) -> NDArray[Any]:
+    """The whole product in one launch."""
+    check_device(ins)
+    left, right, start = _matrices(A, B, C)
+    matrices = {"A": (ins.a, left), "B": (ins.b, right)}
+    if C is not None:
+        matrices["C"] = (ins.c, start)
+    codes = {name: _encode(operand, matrix) for name, (operand, matrix) in matrices.items()}
+    for name, operand, scales in (("scale_a", ins.scale_a, scale_a), ("scale_b", ins.scale_b, scale_b)):
+        if scales is None:
+            continue
+        if operand is None:
+            raise PtxlabError(f"{name}: {ins.mnemonic} has no block scales")
+        codes[name] = _encode(operand, _as_matrix(name, scales))
+    return np.asarray(ins.d.dtype.decode(matmul_codes(ins, codes)))
+
+
+@dataclass(frozen=True)
+class _Block:
+    """A rectangle of tiles of D, with all that its computation reads: it can go to another machine.
+
+    A, E and its scales are [tile row, step], B and its scales [step, tile column], C [tile row, tile column].
+    """
+
+    ins: ProductForm
+    rows: slice
+    columns: slice
+    a: NDArray[Any]
+    b: NDArray[Any]
+    c: NDArray[Any]
+    e: NDArray[Any] | None
+    scale_a: NDArray[Any] | None
+    scale_b: NDArray[Any] | None
+    on: str
+    model: str | None
+
+    def accumulate(self, tick: Callable[[int], None] | None = None) -> NDArray[Any]:
+        """Registers of its tiles of D: C, then one step over K after the other."""
+        accumulator = self.c
+        for step in range(self.a.shape[1]):
+            operands = Operands(
+                self.ins,
+                a=self.a[:, step, None],
+                b=self.b[step],
+                c=accumulator,
+                e=None if self.e is None else self.e[:, step, None],
+                scale_a=None if self.scale_a is None else self.scale_a[:, step, None],
+                scale_b=None if self.scale_b is None else self.scale_b[step],
+            )
+            accumulator = gpu.run(operands) if self.on == "gpu" else emulate(operands, model=self.model)
+            if tick is not None:
+                tick(accumulator.shape[0] * accumulator.shape[1])
+        return accumulator
+
+
+class _Tiles:
+    """The matrices as packed tiles: A [tile row, step], B [step, tile column], C [tile row, tile column]."""
+
+    def __init__(
+        self,
+        ins: ProductForm,
+        A: ArrayLike,
+        B: ArrayLike,
+        C: ArrayLike | None,
+        scale_a: ArrayLike | None,
+        scale_b: ArrayLike | None,
+    ) -> None:
+        self.ins = ins
+        left, right, start = _matrices(A, B, C)
+        (self.m, self.k), self.n = left.shape, right.shape[1]
+        tile_rows = ins.d.shape[0]  # m8n8k4 of f16 computes four products, one below the other
+        self.grid = (-(-self.m // tile_rows), -(-self.n // ins.n))
+        self.steps = -(-self.k // ins.k)
+        self.e: NDArray[Any] | None = None
+        codes = _encode(ins.a, left)
+        if ins.structure is not None and ins.e is not None:
+            codes = _pad(codes, self.grid[0] * tile_rows, self.steps * ins.k)
+            codes, nibbles = ins.structure.compress(codes, zero=_is_zero(ins.a, codes))
+            self.e = ins.e.pack_codes(_split(nibbles, self.grid[0], self.steps, ins.e.shape))
+        self.a = ins.a.pack_codes(_split(codes, self.grid[0], self.steps, ins.a.shape))
+        b_codes = _split(_encode(ins.b, right), self.steps, self.grid[1], (ins.k, ins.n))
+        self.b = ins.b.pack_codes(np.tile(b_codes, (1, 1, 1, ins.mma_count)))
+        self.c = ins.c.pack_codes(_split(_encode(ins.c, start), *self.grid, ins.c.shape))
+        self.scale_a = self._scales("scale_a", ins.scale_a, scale_a)
+        self.scale_b = self._scales("scale_b", ins.scale_b, scale_b)
+
+    def _scales(
+        self, argument: str, operand: MatrixOperand | None, values: ArrayLike | None
+    ) -> NDArray[Any] | None:
+        """Packed block scales, tile by tile."""
+        if operand is None:
+            if values is not None:
+                raise PtxlabError(f"{argument}: {self.ins.mnemonic} has no block scales")
+            return None
+        is_a = argument == "scale_a"
+        block = self.ins.k // operand.shape[1 if is_a else 0]
+        blocks = -(-self.k // block)
+        shape = (self.m, blocks) if is_a else (blocks, self.n)
+        scales = np.ones(shape) if values is None else _as_matrix(argument, values)
+        if scales.shape != shape:
+            raise PtxlabError(
+                f"{argument} is {scales.shape[0]}x{scales.shape[1]}; "
+                f"one scale for every {block} of K makes it {shape[0]}x{shape[1]}"
+            )
+        tiles = (self.grid[0], self.steps) if is_a else (self.steps, self.grid[1])
+        return operand.pack_codes(_split(_encode(operand, scales), *tiles, operand.shape))
+
+    def row_blocks(self, on: str, model: str | None) -> Iterator[_Block]:
+        """Whole rows of tiles, so few that a step over K takes a fraction of a second."""
+        tile_rows, tile_columns = self.grid
+        ins = self.ins
+        products = tile_columns * ins.m * ins.n * ins.k * ins.mma_count
+        size = max(1, _PRODUCTS // max(products, 1))
+        for first in range(0, tile_rows, size):
+            yield self._block(slice(first, min(first + size, tile_rows)), slice(0, tile_columns), on, model)
+
+    def blocks(self, on: str, model: str | None) -> Iterator[_Block]:
+        """About square blocks of D that take about a second each, so that little is sent for much work."""
+        tile_rows, tile_columns = self.grid
+        ins = self.ins
+        products = ins.m * ins.n * ins.k * ins.mma_count * max(self.steps, 1)
+        tiles = max(1, _TASK_PRODUCTS // products)
+        wide = max(1, min(tile_columns, round(math.sqrt(tiles * ins.d.shape[0] / ins.n))))
+        high = max(1, tiles // wide)
+        for row in range(0, tile_rows, high):
+            for column in range(0, tile_columns, wide):
+                rows = slice(row, min(row + high, tile_rows))
+                yield self._block(rows, slice(column, min(column + wide, tile_columns)), on, model)
+
+    def _block(self, rows: slice, columns: slice, on: str, model: str | None) -> _Block:
+        return _Block(
+            self.ins,
+            rows,
+            columns,
+            a=self.a[rows],
+            b=self.b[:, columns],
+            c=self.c[rows, columns],
+            e=None if self.e is None else self.e[rows],
+            scale_a=None if self.scale_a is None else self.scale_a[rows],
+            scale_b=None if self.scale_b is None else self.scale_b[:, columns],
+            on=on,
+            model=model,
+        )
+
+    def matrix(self, tiles: NDArray[Any]) -> NDArray[Any]:
+        """The matrix that tiles [tile row, tile column, rows, columns] make up, without the padding."""
+        tile_rows, tile_columns, rows, columns = tiles.shape
+        matrix = np.swapaxes(tiles, 1, 2).reshape(tile_rows * rows, tile_columns * columns)
+        return np.ascontiguousarray(matrix[: self.m, : self.n])
+
+
+def _matrices(
+    A: ArrayLike, B: ArrayLike, C: ArrayLike | None
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """A, B and C, whose shapes fit; C is zero if left out."""
+    left, right = _as_matrix("A", A), _as_matrix("B", B)
+    (m, k), (b_rows, n) = left.shape, right.shape
+    if b_rows != k:
+        raise PtxlabError(f"A {m}x{k} and B {b_rows}x{n}: A needs as many columns as B has rows")
+    check_room(max(m * n, m * k, k * n), "D")
+    start = np.zeros((m, n)) if C is None else _as_matrix("C", C)
+    if start.shape != (m, n):
+        raise PtxlabError(f"C is {start.shape[0]}x{start.shape[1]}; A {m}x{k} times B {k}x{n} needs {m}x{n}")
+    return left, right, start
+
+
+def _as_matrix(argument: str, values: ArrayLike) -> NDArray[Any]:
+    matrix = as_array(values, argument)
+    if matrix.ndim != 2:
+        raise PtxlabError(f"{argument}: found shape {matrix.shape}; it takes a matrix [rows, columns]")
+    return matrix
+
+
+def _encode(operand: MatrixOperand, values: NDArray[Any]) -> NDArray[Any]:
+    try:
+        return np.asarray(operand.dtype.encode(values))
+    except PtxlabError as error:
+        raise PtxlabError(f"{operand.name}: {error}") from None
+
+
+def _is_zero(operand: MatrixOperand, codes: NDArray[Any]) -> NDArray[np.bool_]:
+    """Where an element is zero: -0 is, and so is a float whose bits are set only where they are ignored."""
+    dtype = operand.dtype
+    mask = (1 << dtype.bits) - 1
+    if dtype.is_float:
+        mask = mask >> 1 & ~((1 << dtype.ignored_bits) - 1)
+    return np.asarray((codes & dtype.code_type(mask)) == 0)
+
+
+def _pad(matrix: NDArray[Any], rows: int, columns: int) -> NDArray[Any]:
+    """The matrix with zeros below and to the right."""
+    return np.pad(matrix, ((0, rows - matrix.shape[0]), (0, columns - matrix.shape[1])))
+
+
+def _split(matrix: NDArray[Any], tile_rows: int, tile_columns: int, shape: tuple[int, int]) -> NDArray[Any]:
+    """A matrix as tiles of this shape: [tile row, tile column, rows, columns], padded with zeros."""
+    rows, columns = shape
+    padded = _pad(matrix, tile_rows * rows, tile_columns * columns)
+    return np.swapaxes(padded.reshape(tile_rows, rows, tile_columns, columns), 1, 2)

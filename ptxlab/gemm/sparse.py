@@ -1,0 +1,439 @@
+"""Products with a sparse A: kernels of mma.sp and wgmma.sp for a compressed matrix."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._util.arguments import as_flag, as_int, is_name
+from ..errors import PtxlabError, listing, quoted
+from ..gpu.arrays import GpuArray, GpuArrays, as_gpu_array, gpu_arrays
+from ..gpu.device import check_device, device_target, processors
+from ..gpu.tensor_maps import encode_tensor_map
+from ..isa.dtypes import dtype
+from ..isa.mma import MmaForm
+from ..isa.parse import parse_mma
+from ..isa.product_form import ProductForm
+from ..isa.targets import check_target, chip_of_target
+from ..memory import tensor_map
+from ..numerics import has, model_for
+from .call import (
+    CHUNK,
+    H200_PROCESSORS,
+    MOST_SHARED,
+    STORE,
+    Call,
+    as_matrix,
+    element_bytes,
+    padded_rows,
+    product_array,
+    start_codes,
+)
+from .catalog import Row
+from .compressed import CODES, ELEMENTS, LANES, WORD_ROWS, CompressedMatrix, compress, compress_arrays
+from .device import Rows, lies_by_rows, operand_map, pack, packed_rows
+from .device_operands import check_elements
+from .gemm_kernel import GemmKernel
+from .source import RESULTS
+
+__all__ = [
+    "SPARSE",
+    "SparseRung",
+    "best_sparse_rung",
+    "check_compressed",
+    "has_kernel",
+    "multiply_compressed",
+    "sparse_rung",
+]
+
+_A_STEP, _B_STEP = 32, 64  # bytes of a stored row of A and of a column of B that every instruction takes
+
+#: The sparse kernels; numbers are those of the dense rungs that they grew from.
+SPARSE: tuple[Row, ...] = (
+    Row(
+        5,
+        "mma.sp",
+        "metadata travels with the tiles that cp.async copies",
+        "sparse_mma.cu",
+        "mma.sp",
+        MappingProxyType({"BLOCK_M": 128, "BLOCK_N": 128, "WARPS_M": 2, "WARPS_N": 2, "STAGES": 2}),
+    ),
+    Row(
+        8,
+        "wgmma.sp",
+        "sparse tensor cores eat B twice as fast: large tiles, and clusters that share B, feed them",
+        "sparse_wgmma.cu",
+        "wgmma.sp",
+        MappingProxyType(
+            {
+                "BLOCK_M": 256,
+                "BLOCK_N": 192,
+                "TILES_M": 2,
+                "STEPS": 2,
+                "STAGES": 4,
+                "CLUSTER": 2,
+                "GROUP": 8,
+                "B_BY_ROWS": 0,
+                "PRODUCER_REGISTERS": 40,
+                "CONSUMER_REGISTERS": 232,
+            }
+        ),
+        tensor_maps=True,
+        persistent=True,
+    ),
+)
+
+
+@dataclass(frozen=True)
+class SparseRung(GemmKernel):
+    """A sparse kernel with an instruction; `sparse_rung` makes one.
+
+    >>> r = sparse_rung("wgmma.mma_async.sp.sync.aligned.m64n256k32.f32.f16.f16")
+    >>> r.form.shape, r.threads, r.shared
+    ('m64n192k32', 384, 204864)
+    """
+
+    @property
+    def target(self) -> str:
+        """The target that it is compiled for, unless it is launched on another."""
+        return self.row.targets[0]
+
+    @property
+    def asynchronous(self) -> bool:
+        """Whether it is a kernel of wgmma.sp, which TMA feeds."""
+        return self.row.family == "wgmma.sp"
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        if self.asynchronous:
+            return LANES * (1 + self.constants["BLOCK_M"] // (self.constants["TILES_M"] * self.form.m))
+        return 32 * self.constants["WARPS_M"] * self.constants["WARPS_N"]
+
+    @property
+    def steps(self) -> int:
+        """Instructions along K of a stage."""
+        return self.constants.get("STEPS", 4)
+
+    @property
+    def shared(self) -> int:
+        """Bytes of dynamic shared memory of a block."""
+        words = self.steps // len(self.form.selectors)
+        metadata = self.constants["BLOCK_M"] // WORD_ROWS * words * LANES * 4
+        tiles = (self.constants["BLOCK_M"] * _A_STEP + self.constants["BLOCK_N"] * _B_STEP) * self.steps
+        if self.asynchronous:
+            stores = 2 * STORE * (self.threads // LANES - 1)
+            return self.constants["STAGES"] * (tiles + -(-metadata // 1024) * 1024 + 16) + stores
+        return self.constants["STAGES"] * (tiles + metadata)
+
+    def grid(self, M: int, N: int, processors: int = H200_PROCESSORS) -> int:
+        """Blocks for a product of this size; `processors` is how many persistent blocks run at once."""
+        cluster = self.constants.get("CLUSTER", 1)
+        tiles = -(-M // (self.constants["BLOCK_M"] * cluster)) * -(-N // self.constants["BLOCK_N"])
+        if not self.row.persistent:
+            return tiles
+        return cluster * max(1, min(tiles, processors // cluster))
+
+    def call(
+        self, A: Any, B: ArrayLike, C: ArrayLike | None = None, *, processors: int = H200_PROCESSORS
+    ) -> Call:
+        """A launch for these matrices: A [M, K], compressed or not, B [K, N], C [M, N], as values.
+
+        >>> r = sparse_rung("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")
+        >>> launch = r.call(np.zeros((100, 80)), np.ones((80, 60)))
+        >>> launch.grid, launch.D.shape
+        (1, (100, 60))
+        """
+        if as_int(processors, "processors") < self.constants.get("CLUSTER", 1):
+            raise PtxlabError(f"processors={quoted(processors)}: a cluster takes {self.constants['CLUSTER']}")
+        left = A if isinstance(A, CompressedMatrix) else compress(A, self.form)
+        right = as_matrix(B, "B")
+        check_compressed(self.form, left, right.shape)
+        (m, k), n = left.shape, right.shape[1]
+        if min(m, n, k) == 0:
+            raise PtxlabError(f"A {m}x{k} and B {k}x{n}: an empty matrix leaves nothing to compute")
+        stored = np.ascontiguousarray(left.stored).view(np.uint8)
+        columns = padded_rows(element_bytes(self.form.b, right if self.b_by_rows else right.T))
+        start = start_codes(self.form, C, m, n)
+        d = product_array(self.result, m, n, by_tma=self.asynchronous)
+        steps = -(-k // self.form.k)
+        arguments: tuple[Any, ...] = (stored, left.metadata, columns, start, d, m, n, steps)
+        if self.asynchronous:
+            maps = self.maps(stored, columns, d.view(np.uint8))
+            arguments = (maps[0], left.metadata, maps[1], start, maps[2], m, n, steps)
+        else:
+            arguments += (stored.shape[1], columns.shape[1])
+        return Call(self.grid(m, n, processors), self.threads, self.shared, arguments, d, n)
+
+    def maps(self, stored: Any, columns: Any, product: Any) -> tuple[Any, Any, Any]:
+        """TMA's descriptors of the stored half of A, of B and of D, all as bytes."""
+        wide = _A_STEP * self.steps
+        box = (64, 128) if self.b_by_rows else (self.form.n // self.constants["CLUSTER"], 128)
+        return (
+            tensor_map(stored, (self.constants["BLOCK_M"], wide), swizzle=wide, l2_promotion=256),
+            operand_map(columns, box, tf32=self.form.b_type == "tf32"),
+            tensor_map(product, (self.form.m, 128), swizzle=128),
+        )
+
+    def __call__(self, A: Any, B: Any, C: Any = None, *, stream: object = None) -> Any:
+        """D = A B + C on the GPU, of matrices that are there already; A is compressed or not.
+
+        D is of the same library, and nothing waits, except for the compression of A.
+        """
+        compressed = isinstance(A, CompressedMatrix)
+        named = {"stored": A.stored} if compressed else {"A": A}
+        call = gpu_arrays({**named, "B": B, "C": C}, stream)
+        if call is None:
+            raise PtxlabError("A, B: found matrices on the host; `simulate` takes them, or ptxlab.matmul")
+        with call:
+            check_elements(self.form, call)
+            left = A if compressed else compress_arrays(self.form, call)
+            check_compressed(self.form, left, call.arrays["B"].shape)
+            return self.multiply(call, left, call.arrays["B"], call.arrays.get("C")).owner
+
+    def multiply(
+        self, call: GpuArrays, A: CompressedMatrix, B: GpuArray, C: GpuArray | None = None
+    ) -> GpuArray:
+        """D of matrices on the GPU, on the stream of the call."""
+        (m, k), n = A.shape, B.shape[1]
+        if C is not None and C.shape != (m, n):
+            raise PtxlabError(f"C is {C.shape[0]}x{C.shape[1]}; the product is {m}x{n}")
+        d = call.empty((m, n), np.dtype(dtype(self.result).numpy_type).name)
+        if not d.size:
+            return d
+        stored, metadata = as_gpu_array(A.stored, "stored"), as_gpu_array(A.metadata, "metadata")
+        assert stored is not None
+        assert metadata is not None
+        left = Rows(stored.pointer, m, *[stored.shape[1] * stored.itemsize] * 2)
+        if k > 0:
+            turned = slice(None) if self.b_by_rows else slice(None, None, -1)
+            maps = self.asynchronous
+            shape, strides = B.shape[turned], B.strides[turned]
+            right = packed_rows(call, self.form.b, B.pointer, shape, strides, gaps=maps, rounded=maps)
+        else:  # no step reads them, but TMA wants rows
+            left, right = (Rows(call.scratch(rows * _A_STEP), rows, _A_STEP, _A_STEP) for rows in (m, n))
+        start = np.uint64(0) if C is None else call.contiguous(C)
+        sizes = [np.int32(m), np.int32(n), np.int32(-(-k // self.form.k))]
+        pitch, target = n * d.itemsize, d.pointer
+        arguments: list[Any] = [np.uint64(left.pointer), metadata, np.uint64(right.pointer), start, d, *sizes]
+        if self.asynchronous:
+            if pitch % CHUNK:  # TMA stores rows that begin at multiples of 16 bytes
+                pitch = -(-pitch // CHUNK) * CHUNK
+                target = call.scratch(m * pitch)
+            described = self.maps(left, right, Rows(target, m, pitch, pitch))
+            encoded = [encode_tensor_map(each).tobytes() for each in described]
+            arguments = [encoded[0], metadata, encoded[1], start, encoded[2], *sizes]
+        else:
+            arguments += [np.int32(left.pitch), np.int32(right.pitch)]
+        grid = self.grid(m, n, processors())
+        call.launch(self.code, "gemm", arguments, grid=grid, block=self.threads, shared=self.shared)
+        if target != d.pointer:
+            pack(call, d.itemsize, target, (m, n), (pitch, d.itemsize), d.pointer, n)
+        return d
+
+
+def sparse_rung(form: MmaForm | str, *, result: str | None = None, **constants: int) -> SparseRung:
+    """A sparse kernel for an instruction; `constants` replace those of its row.
+
+    >>> sparse_rung("wgmma.mma_async.sp.sync.aligned.m64n8k64.s32.s8.s8", stages=3, block_n=128).form.shape
+    'm64n128k64'
+    """
+    ins = parse_mma(form)
+    rows = {row.family: row for row in SPARSE}
+    row = rows.get(ins.family)
+    if row is None:
+        raise PtxlabError(f"{ins.mnemonic}: the sparse kernels are of {listing(rows)}")
+    chosen = dict(row.constants)
+    for name, value in constants.items():
+        if name.upper() not in chosen:
+            names = listing(known.lower() for known in chosen)
+            raise PtxlabError(f"the kernel of {row.family} has no constant {quoted(name)}; there are {names}")
+        chosen[name.upper()] = as_int(value, name)
+    if not _fits(ins):
+        raise PtxlabError(
+            f"{ins.mnemonic}: the sparse kernels are for elements of {listing(CODES)} bits, steps of "
+            f"{_A_STEP} bytes of a stored row, accumulators in {listing(RESULTS)}"
+        )
+    if result is not None and not is_name(result, RESULTS[ins.d_type]):
+        stored = listing(RESULTS[ins.d_type])
+        raise PtxlabError(f"result={quoted(result)}: accumulators of {ins.d_type} are stored as {stored}")
+    _check_constants(row, chosen, dtype(result or ins.d_type).bits // 8, ins.b.dtype.bits)
+    if ins.family == "wgmma.sp":
+        wide = ins.mnemonic.replace(f"m{ins.m}n{ins.n}k", f"m{ins.m}n{chosen['BLOCK_N']}k")
+        ins = replace(parse_mma(wide), a_space="shared")
+    made = SparseRung(row, ins, chosen, result or ins.d_type)
+    if made.shared > MOST_SHARED:
+        raise PtxlabError(
+            f"the kernel of {row.family} with these constants takes {made.shared} bytes of shared memory; "
+            f"a block has {MOST_SHARED}"
+        )
+    return made
+
+
+def _check_constants(row: Row, constants: dict[str, int], result_bytes: int, bits: int) -> None:
+    """Refuse tiles that the kernel cannot divide among its warps, boxes and stores."""
+    small = [name.lower() for name, value in constants.items() if value < (name != "B_BY_ROWS")]
+    if small:
+        raise PtxlabError(f"the kernel of {row.family}: {listing(small)} must be at least 1")
+    units = {"BLOCK_M": WORD_ROWS * constants.get("TILES_M", 1), "BLOCK_N": 8 * constants.get("CLUSTER", 1)}
+    most = {"BLOCK_M": 256, "BLOCK_N": 256}
+    if row.family == "mma.sp":
+        units["BLOCK_M"] = math.lcm(WORD_ROWS, 16 * constants["WARPS_M"])
+        units["BLOCK_N"] = 8 * constants["WARPS_N"]
+        most["WARPS_M"] = most["WARPS_N"] = 8
+    else:
+        units["BLOCK_N"] = math.lcm(units["BLOCK_N"], 128 // result_bytes)  # a store takes 128 bytes
+        units["STEPS"] = 2  # 64 bytes of a stored row of A, which are one swizzle
+        most |= {"STEPS": 4, "CLUSTER": 8, "TILES_M": 4, "B_BY_ROWS": 1}
+        if constants["B_BY_ROWS"]:
+            units["BLOCK_N"] = math.lcm(units["BLOCK_N"], 64)  # columns of a box
+            most["STEPS"] = 2  # 64 rows of a box
+            if bits != 16:
+                raise PtxlabError(f"b_by_rows: wgmma transposes 16-bit types only, not {bits}-bit ones")
+    for name, unit in units.items():
+        if constants[name] % unit:
+            raise PtxlabError(
+                f"the kernel of {row.family}: {name.lower()}={constants[name]} is not a multiple of {unit}"
+            )
+    for name, limit in most.items():
+        if constants[name] > limit:
+            raise PtxlabError(
+                f"the kernel of {row.family}: {name.lower()}={constants[name]} is more than {limit}"
+            )
+
+
+def _fits(form: MmaForm) -> bool:
+    """Whether the sparse kernels are written for this instruction."""
+    if form.structure is None or form.scale_vec or form.a.dtype.bits not in CODES:
+        return False
+    step = form.k // 2 * form.a.dtype.bits // 8
+    types = form.a.dtype.bits == form.b.dtype.bits and form.d_type in RESULTS and form.c_type == form.d_type
+    return step == _A_STEP and types and len(form.selectors) <= 2
+
+
+def has_kernel(form: MmaForm) -> bool:
+    """Whether the product of matrices on the GPU with this instruction has a sparse kernel.
+
+    >>> has_kernel(parse_mma("wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.bf16.bf16"))
+    True
+    """
+    return form.family in {row.family for row in SPARSE} and form.a_type in ELEMENTS and _fits(form)
+
+
+def check_compressed(form: ProductForm, A: CompressedMatrix, b_shape: tuple[int, ...]) -> None:
+    """Refuse a compressed matrix of another type or size than a product with this instruction takes."""
+    if form.structure is None or A.form.a_type != form.a_type:
+        raise PtxlabError(
+            f"A is compressed for elements of {A.form.a_type}; {form.mnemonic} takes "
+            f"{f'a dense A of {form.a_type}' if form.structure is None else form.a_type}"
+        )
+    if A.shape[1] != b_shape[0]:
+        raise PtxlabError(
+            f"A {A.shape[0]}x{A.shape[1]} and B {b_shape[0]}x{b_shape[1]}: "
+            "A needs as many columns as B has rows"
+        )
+
+
+def multiply_compressed(
+    form: MmaForm, call: GpuArrays, A: CompressedMatrix, B: GpuArray, C: GpuArray | None = None
+) -> Any:
+    """A B + C with a sparse instruction, of matrices on the GPU; D is of the library of the call."""
+    if not has_kernel(form):
+        raise PtxlabError(f"{form.mnemonic}: there is no sparse kernel for it; pass NumPy arrays")
+    check_device(form)
+    check_compressed(form, A, B.shape)
+    if 0 in (A.shape[0], B.shape[1]):
+        return call.empty((A.shape[0], B.shape[1]), np.dtype(form.d.dtype.numpy_type).name).owner
+    target = device_target()
+    rung = best_sparse_rung(form, target, A.shape[0], B.shape[1], b_by_rows=lies_by_rows(B))
+    return rung.multiply(call, A, B, C).owner
+
+
+def best_sparse_rung(
+    ins: MmaForm | str,
+    target: str,
+    M: int,
+    N: int,
+    *,
+    b_by_rows: bool | int = False,
+    result: str | None = None,
+) -> SparseRung:
+    """The kernel for a product of this size, with the constants that were fastest on an H200.
+
+    On sm_90a an mma.sp whose arithmetic wgmma.sp shares runs as wgmma.sp. With `b_by_rows` the kernel reads a
+    B whose rows are contiguous, if it can; others want its columns to be.
+
+    >>> ins = "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
+    >>> [best_sparse_rung(ins, target, 512, 512).form.family for target in ("sm_80", "sm_90a")]
+    ['mma.sp', 'wgmma.sp']
+    """
+    form, target = parse_mma(ins), check_target(target)
+    rows, columns = as_int(M, "M"), as_int(N, "N")
+    if min(rows, columns) < 1:
+        raise PtxlabError(f"M={quoted(M)}, N={quoted(N)}: both are at least 1")
+    if result is not None and not isinstance(result, str):
+        raise PtxlabError(f"result={quoted(result)}: name the type in which D is stored, such as 'f32'")
+    if target == "sm_90a" and form.family == "mma.sp":
+        form = _warpgroup_form(form) or form
+    if form.family != "wgmma.sp":
+        half = target.startswith(_SMALL_SHARED)  # of the columns: a block has 99 KB of shared memory
+        return sparse_rung(form, result=result, block_n=64) if half else _made(form, result)
+    narrow = form.d_type == "f16"  # two accumulators in a register
+
+    def time(shape: _Shape) -> float:
+        clusters = -(-rows // (shape.block_m * 2)) * -(-columns // shape.block_n)
+        return -(-clusters // (H200_PROCESSORS // 2)) * shape.time
+
+    shapes = [shape for shape in _SHAPES if narrow or shape.block_m * shape.block_n <= _MOST_TILE]
+    by_rows = as_flag(b_by_rows, "b_by_rows") and form.b.dtype.bits == 16
+    return _made(form, result, min(shapes, key=time), by_rows)
+
+
+class _Shape(NamedTuple):
+    """Tiles for wgmma.sp in clusters of two, and the time that one takes, relative to the others."""
+
+    block_m: int
+    tiles_m: int
+    block_n: int
+    stages: int
+    time: float
+
+
+_SMALL_SHARED = ("sm_86", "sm_88", "sm_89", "sm_120", "sm_121")
+
+_SHAPES = (
+    _Shape(256, 2, 256, 3, 50.6),
+    _Shape(256, 2, 192, 4, 41.8),
+    _Shape(128, 1, 256, 4, 29.9),
+    _Shape(128, 1, 128, 6, 19.4),
+)
+_MOST_TILE = 256 * 192  # elements of D whose accumulators of 32 bits two warpgroups can hold
+
+
+@lru_cache(maxsize=64)
+def _made(
+    form: MmaForm, result: str | None, shape: _Shape | None = None, by_rows: bool = False
+) -> SparseRung:
+    if shape is None:
+        return sparse_rung(form, result=result)
+    constants = {name: value for name, value in shape._asdict().items() if name != "time"}
+    return sparse_rung(form, result=result, b_by_rows=int(by_rows), **constants)
+
+
+def _warpgroup_form(form: MmaForm) -> MmaForm | None:
+    """The wgmma.sp that gives the same bits on sm_90a, if there is one."""
+    chip = chip_of_target("sm_90a")
+    types = f"{form.d_type}.{form.a_type}.{form.b_type}"
+    try:
+        wide = parse_mma(f"wgmma.mma_async.sp.sync.aligned.m64n256k{form.k}.{types}")
+    except PtxlabError:
+        return None
+    if chip is None or form.satfinite or not (has(form, chip) and has(wide, chip)):
+        return None
+    return wide if model_for(form, chip).rule == model_for(wide, chip).rule else None

@@ -1,1 +1,0 @@
-"""Whole kernels: products of large matrices, and kernels in CUDA C++ or PTX, simulated or launched."""

@@ -1,0 +1,364 @@
+"""Arithmetic, logic, comparison and conversion: `ptxlab.numerics.scalar` on the registers of all threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import PtxlabError
+from ..isa.registers import accepted
+from ..numerics.scalar import operation, video
+from ..numerics.scalar.approximations import DIVISIONS, division, division_factors
+from ..numerics.scalar.opcode import Opcode
+from ..numerics.scalar.video import as_the_manual_says
+from .machine import Frame, Machine, Step
+from .operands import Builder, Context, Read, Write, check_type, reader, readers, unsupported, writer
+from .ptx import Instruction, Operand, Pair, Register, Selected, Sink, Symbol, Vector, type_bits
+from .ptx.contraction import Contraction
+from .ptx.modifiers import Modified
+from .threads import UNSIGNED, Threads
+
+__all__ = ["BUILDERS", "fused_sum", "modified_selection", "product", "scalar"]
+
+_WITH_CARRY = ("addc", "subc", "madc")
+
+
+def scalar(instruction: Instruction, context: Context) -> Step:
+    """An instruction of `ptxlab.numerics.scalar`."""
+    known = operation(instruction.opcode)
+    if known is None:
+        raise unsupported(instruction)
+    destination, *sources = instruction.operands
+    parts = instruction.parts
+    carries = "cc" in parts or parts[0] in _WITH_CARRY
+    least = len(known.sources) - known.optional - (parts[0] in _WITH_CARRY)
+    if not least <= len(sources) <= len(known.sources):
+        raise PtxlabError(f"{instruction.where}: {instruction.opcode} takes {least} sources")
+    results = (destination.first, destination.second) if isinstance(destination, Pair) else (destination,)
+    count = len(known.results)
+    for operands, types in ((results, known.registers[:count]), (sources, known.registers[count:])):
+        for operand, type_name in zip(operands, types, strict=False):
+            if isinstance(operand, Register):
+                check_type(operand, instruction, accepted(type_name))
+    reads = tuple(
+        _reader(source, _bits(dtype), instruction, context)
+        for source, dtype in zip(sources, known.sources, strict=False)
+    )
+    function = known.function
+    if instruction.opcode in DIVISIONS and context.is_constant(sources[1]):
+        function = division(instruction.opcode, constant=True)
+    if carries:
+        return _with_carry(instruction, function, reads, writer(destination, instruction))
+    if isinstance(destination, Pair) or len(known.results) > 1:
+        return _two_results(instruction, function, reads, destination)
+    kind = next((part for part in parts[1:] if type_bits(part) is not None), "")
+    write = writer(destination, instruction, kind.startswith("s"))
+    return _plain(instruction, context, function, reads, write)
+
+
+def _plain(
+    instruction: Instruction,
+    context: Context,
+    function: Callable[..., NDArray[Any]],
+    reads: tuple[Read, ...],
+    write: Write,
+) -> Step:
+    """A function of registers."""
+    index = instruction.index
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        write(frame, threads, function(*[read(machine, frame, threads) for read in reads]))
+
+    def execute_again(machine: Machine, frame: Frame, threads: Threads) -> None:
+        values = [read(machine, frame, threads) for read in reads]
+        write(frame, threads, frame.apply(index, function, threads, *values))
+
+    return Step(instruction, execute_again if index in context.repeated else execute)
+
+
+# -- products that are fused into sums -----------------------------------------------------------------------
+
+_SIGNS = {"f16": 0x8000, "bf16": 0x8000, "f16x2": 0x8000_8000, "bf16x2": 0x8000_8000,
+          "f32": 1 << 31, "f64": 1 << 63}  # fmt: skip
+
+
+def product(instruction: Instruction, context: Context, place: int) -> Step:
+    """A product; its factors are kept in two registers, from `place` on, for the sums it is fused into."""
+    destination, *sources = instruction.operands
+    bits = type_bits(instruction.parts[-1]) or 32
+    left, right = readers(sources, bits, instruction, context)
+    write = writer(destination, instruction)
+    known = operation(instruction.opcode)
+    if known is None:
+        raise unsupported(instruction)
+    multiply, factors = known.function, None
+    if instruction.opcode in DIVISIONS:
+        constant = context.is_constant(sources[1])
+        multiply = division(instruction.opcode, constant)
+        factors = division_factors(instruction.opcode, constant)
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        a, b = left(machine, frame, threads), right(machine, frame, threads)
+        write(frame, threads, multiply(a, b))
+        if factors is not None:
+            a, b = factors(a, b)
+        frame.write(place, threads, a)
+        frame.write(place + 1, threads, b)
+
+    return Step(instruction, execute)
+
+
+def fused_sum(instruction: Instruction, context: Context, contraction: Contraction, place: int) -> Step:
+    """An `add` or `sub` that ptxas makes an `fma` of, with the factors that a product has left."""
+    destination, *sources = instruction.operands
+    name, *qualifiers = instruction.parts
+    bits = type_bits(qualifiers[-1]) or 32
+    addend = reader(sources[1 - contraction.position], bits, instruction, context)
+    write = writer(destination, instruction)
+    known = operation(".".join(["fma", "rn", *qualifiers]))
+    if known is None:
+        raise unsupported(instruction)
+    function = known.function
+    sign, plain = UNSIGNED[bits].type(_SIGNS[qualifiers[-1]]), UNSIGNED[bits].type(0)
+    subtracts_product = name == "sub" and contraction.position == 1
+    product_sign = sign if contraction.negative != subtracts_product else plain
+    addend_sign = sign if name == "sub" and contraction.position == 0 else plain
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        a, b = frame.read(place, threads), frame.read(place + 1, threads)
+        c = addend(machine, frame, threads)
+        write(frame, threads, function(a ^ product_sign, b, c ^ addend_sign))
+
+    return Step(instruction, execute)
+
+
+def _bits(dtype: np.dtype[Any]) -> int:
+    return 1 if dtype == np.bool_ else 8 * dtype.itemsize
+
+
+def _two_results(
+    instruction: Instruction, function: Callable[..., Any], reads: tuple[Read, ...], destination: Operand
+) -> Step:
+    """``p|q``, of which the second may be left out."""
+    pair = (destination.first, destination.second) if isinstance(destination, Pair) else (destination, Sink())
+    first, second = (writer(item, instruction) for item in pair)
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        one, other = function(*[read(machine, frame, threads) for read in reads])
+        first(frame, threads, one)
+        second(frame, threads, other)
+
+    return Step(instruction, execute)
+
+
+def _reader(operand: Operand, bits: int, instruction: Instruction, context: Context) -> Read:
+    """As `reader`; a vector operand is one register of the joined width."""
+    if isinstance(operand, Vector):
+        return _joined(operand, instruction, context)
+    return reader(operand, bits, instruction, context)
+
+
+def _with_carry(
+    instruction: Instruction, function: Callable[..., Any], reads: tuple[Read, ...], write: Write
+) -> Step:
+    takes, keeps = instruction.parts[0] in _WITH_CARRY, "cc" in instruction.parts
+    # The flag is the adder's: a subtraction leaves it 0 where it borrows. Code that follows `sub.cc` with
+    # `addc` counts on it.
+    subtracts = instruction.parts[0].startswith("sub")
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        values = [read(machine, frame, threads) for read in reads]
+        if takes:
+            if frame.carry is None:
+                frame.carry = np.zeros(machine.batch.size, dtype=np.bool_)
+            values.append(threads.take(frame.carry) ^ subtracts)
+        result = function(*values)
+        if isinstance(result, tuple):
+            result, carry = result
+            if keeps:
+                full = (
+                    np.zeros(machine.batch.size, dtype=np.bool_)
+                    if frame.carry is None
+                    else frame.carry.copy()
+                )
+                full[threads.indices] = carry ^ subtracts
+                frame.carry = full
+        write(frame, threads, result)
+
+    return Step(instruction, execute)
+
+
+# -- mov -----------------------------------------------------------------------------------------------------
+
+
+def _joined(operand: Vector, instruction: Instruction, context: Context) -> Read:
+    """Registers of a vector as one wide one, the first in the lowest bits."""
+    widths = [type_bits(item.type) if isinstance(item, Register) else None for item in operand.items]
+    known = [width for width in widths if width]
+    if not known:
+        raise unsupported(instruction, f"{instruction.opcode} of constants")
+    bits = known[0]
+    total = bits * len(operand.items)
+    if total not in UNSIGNED:
+        raise unsupported(instruction, f"a register of {total} bits")
+    dtype = UNSIGNED[total]
+    reads = tuple(reader(item, bits, instruction, context) for item in operand.items)
+    if total == 128:
+
+        def halves(machine: Machine, frame: Frame, threads: Threads) -> NDArray[Any]:
+            values = np.stack([each(machine, frame, threads) for each in reads], axis=-1)
+            return values.view(dtype)[:, 0]
+
+        return halves
+
+    def read(machine: Machine, frame: Frame, threads: Threads) -> NDArray[Any]:
+        result = reads[0](machine, frame, threads).astype(dtype)
+        for number, each in enumerate(reads[1:], 1):
+            result |= each(machine, frame, threads).astype(dtype) << dtype.type(bits * number)
+        return result
+
+    return read
+
+
+def _mov(instruction: Instruction, context: Context) -> Step:
+    destination, source = instruction.operands
+    bits = type_bits(instruction.parts[-1])
+    if bits is None:
+        raise PtxlabError(f"{instruction.where}: {instruction.opcode} lacks a type, such as .u32")
+    if isinstance(source, Symbol) and source.name in context.local:
+        offset = context.local[source.name] + source.offset
+        dtype = UNSIGNED[bits]
+        write = writer(destination, instruction)
+
+        def place(machine: Machine, frame: Frame, threads: Threads) -> None:
+            write(frame, threads, threads.constant(frame.base + offset, dtype))
+
+        return Step(instruction, place)
+    if isinstance(destination, Vector):
+        return _divide(instruction, destination, source, bits, context)
+    read = _reader(source, bits, instruction, context)
+    write = writer(destination, instruction)
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        write(frame, threads, read(machine, frame, threads))
+
+    return Step(instruction, execute)
+
+
+def _divide(
+    instruction: Instruction, destination: Vector, source: Operand, bits: int, context: Context
+) -> Step:
+    read = _reader(source, bits, instruction, context)
+    writes = tuple(writer(item, instruction) for item in destination.items)
+    width = bits // len(writes)
+    if width not in UNSIGNED:
+        raise unsupported(instruction)
+    wide, narrow = UNSIGNED[bits], UNSIGNED[width]
+    if bits == 128:
+
+        def divide(machine: Machine, frame: Frame, threads: Threads) -> None:
+            values = np.ascontiguousarray(read(machine, frame, threads)).view(narrow)
+            for number, write in enumerate(writes):
+                write(frame, threads, values[number :: len(writes)].copy())
+
+        return Step(instruction, divide)
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        values = read(machine, frame, threads)
+        for number, write in enumerate(writes):
+            write(frame, threads, (values >> wide.type(width * number)).astype(narrow))
+
+    return Step(instruction, execute)
+
+
+def _selp(instruction: Instruction, context: Context) -> Step:
+    destination, first, second, predicate = instruction.operands
+    bits = type_bits(instruction.parts[-1]) or 32
+    left, right = (reader(operand, bits, instruction, context) for operand in (first, second))
+    holds = reader(predicate, 1, instruction, context)
+    write = writer(destination, instruction)
+
+    return _plain(instruction, context, np.where, (holds, left, right), write)
+
+
+def modified_selection(
+    instruction: Instruction, context: Context, sources: tuple[Modified | None, Modified | None]
+) -> Step:
+    """A `selp.f32` that changes signs itself: a NaN keeps its bits."""
+    destination, *operands, predicate = instruction.operands
+    first, second = (
+        _modified(source, operand, instruction, context)
+        for operand, source in zip(operands, sources, strict=True)
+    )
+    holds = reader(predicate, 1, instruction, context)
+    return _plain(instruction, context, np.where, (holds, first, second), writer(destination, instruction))
+
+
+def _modified(source: Modified | None, operand: Operand, instruction: Instruction, context: Context) -> Read:
+    if source is None:
+        return reader(operand, 32, instruction, context)
+    read = reader(source.register, 32, instruction, context)
+    sign = np.uint32(1 << 31)
+    if source.kind == "neg":
+        return lambda machine, frame, threads: read(machine, frame, threads) ^ sign
+    return lambda machine, frame, threads: read(machine, frame, threads) & ~sign
+
+
+def _predicate_logic(instruction: Instruction, context: Context) -> Step:
+    """`and.pred`, `or.pred`, `xor.pred`, `not.pred`, `mov.pred`."""
+    destination, *sources = instruction.operands
+    reads = tuple(reader(source, 1, instruction, context) for source in sources)
+    write = writer(destination, instruction)
+    combine = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}.get(instruction.parts[0])
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        values = [read(machine, frame, threads) for read in reads]
+        if combine is not None:
+            write(frame, threads, combine(values[0], values[1]))
+        else:
+            write(frame, threads, ~values[0] if instruction.parts[0] == "not" else values[0].copy())
+
+    return Step(instruction, execute)
+
+
+def _logic(instruction: Instruction, context: Context) -> Step:
+    if instruction.parts[-1] == "pred":
+        return _predicate_logic(instruction, context)
+    return scalar(instruction, context) if instruction.parts[0] != "mov" else _mov(instruction, context)
+
+
+def _video(instruction: Instruction, context: Context) -> Step:
+    """A scalar video instruction, whose operands may be parts of registers."""
+    parts, registers, negative = [], [], []
+    for operand in instruction.operands:
+        selected = operand if isinstance(operand, Selected) else None
+        parts.append("" if selected is None else selected.part)
+        negative.append(selected is not None and selected.negative)
+        registers.append(operand if selected is None else selected.register)
+    code = Opcode.parse(instruction.opcode)
+    meant = (parts[0], parts[1], parts[2])
+    if not as_the_manual_says(code, meant):
+        raise PtxlabError(
+            f"{instruction.where}: {instruction.opcode} is not simulated in this form: the assembler's code "
+            "for it does not do what the PTX ISA says"
+        )
+    function = video.scalar(code, meant, (negative[1] != negative[2], any(negative[3:])))
+    destination, *sources = registers
+    reads = readers(sources, 32, instruction, context)
+    write = writer(destination, instruction)
+
+    def compute(a: NDArray[Any], b: NDArray[Any], *c: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(function(a, b, c[0] if c else np.zeros_like(a)))
+
+    return _plain(instruction, context, compute, reads, write)
+
+
+#: Those that need more than a function of arrays; `scalar` builds all others.
+BUILDERS: dict[str, Builder] = {
+    **dict.fromkeys(("and", "or", "xor", "not", "mov"), _logic),
+    "selp": _selp,
+    **dict.fromkeys(video.SCALAR, _video),
+}

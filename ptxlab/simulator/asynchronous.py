@@ -1,0 +1,384 @@
+"""`cp.async`, bulk copies and TMA. PTX ISA, "Data Movement and Conversion Instructions: Asynchronous copy".
+
+A copy takes place when it is issued, and its completion is signalled at once: for a kernel that waits as it
+should, nothing differs. Observers hear of copies and waits, so that a missing wait can be found.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import PtxlabError
+from ..memory import Im2colMap, TensorMap
+from .loads import BUILDERS as LOADS
+from .loads import combination
+from .machine import Frame, Machine, Step
+from .mbarriers import Change, barrier_place, update_barriers
+from .memory import RANK_SHIFT
+from .operands import Builder, Context, Read, address, items_of, reader, readers, unsupported
+from .ptx import Address, Immediate, Instruction, Register, type_bits
+from .tensor_copies import Boxes, load_boxes, store_boxes
+from .tensormaps import map_at
+from .threads import Threads
+
+__all__ = ["BUILDERS"]
+
+
+# -- cp.async ------------------------------------------------------------------------------------------------
+
+
+def _cp(instruction: Instruction, context: Context) -> Step:
+    parts = instruction.parts
+    if parts[1] == "reduce":
+        return _reduce_bulk(instruction, context)
+    if "bulk" in parts:
+        return _bulk(instruction, context)
+    if "mbarrier" in parts:
+        return _copy_arrives(instruction, context)
+    if "commit_group" in parts or "wait_group" in parts or "wait_all" in parts:
+        return _group(instruction)
+    return _copy(instruction, context)
+
+
+def _copy(instruction: Instruction, context: Context) -> Step:
+    """`cp.async` of 4, 8 or 16 bytes."""
+    target, source, size, *others = instruction.operands
+    place, origin = address(target, instruction, context), address(source, instruction, context)
+    if not isinstance(size, Immediate) or size.value not in (4, 8, 16):
+        raise unsupported(instruction)
+    width = size.value
+    copied: Read | None = None  # bytes that are read; the rest is 0
+    ignored: Read | None = None  # whether none are
+    if others and not any(part.endswith("cache_hint") for part in instruction.parts):
+        operand = others[0]
+        if isinstance(operand, Register) and operand.type == "pred":
+            ignored = reader(operand, 1, instruction, context)
+        else:
+            copied = reader(operand, 32, instruction, context)
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        memory = machine.memory
+        targets, sources = place(machine, frame, threads), origin(machine, frame, threads)
+        if copied is None and ignored is None:
+            words = memory.load(instruction, "global", threads, sources, 32, width // 4)
+        else:
+            words = partly(machine, frame, threads, sources)
+        memory.store(instruction, "shared", threads, targets, words, asynchronous=True)
+
+    def partly(machine: Machine, frame: Frame, threads: Threads, sources: NDArray[Any]) -> list[NDArray[Any]]:
+        """Only so many bytes are read, perhaps none: an address behind the array's end does no harm then."""
+        size = np.full(threads.count, width, dtype=np.int64)
+        if copied is not None:
+            size = copied(machine, frame, threads).astype(np.int64)
+        elif ignored is not None:
+            size[ignored(machine, frame, threads)] = 0
+        words = [np.zeros(threads.count, dtype=np.uint32) for _ in range(width // 4)]
+        whole = size >= width
+        if whole.any():
+            ours = threads.where(whole)
+            found = machine.memory.load(instruction, "global", ours, sources[whole], 32, width // 4)
+            for word, values in zip(words, found, strict=True):
+                word[whole] = values
+        for byte in range(int(size[~whole].max(initial=0))):
+            reads = ~whole & (size > byte)
+            part = words[byte // 4].view(np.uint8).reshape(-1, 4)
+            at = sources[reads] + byte
+            (part[reads, byte % 4],) = machine.memory.load(instruction, "global", threads.where(reads), at, 8)
+        return words
+
+    return Step(instruction, execute)
+
+
+_GROUPS = (
+    "cp.async.commit_group", "cp.async.wait_group", "cp.async.wait_all", "cp.async.bulk.commit_group",
+    "cp.async.bulk.wait_group",
+)  # fmt: skip
+
+
+def _group(instruction: Instruction) -> Step:
+    operand = instruction.operands[0] if instruction.operands else Immediate(0)
+    count = operand.value if isinstance(operand, Immediate) else 0
+    kind = ".".join(part for part in instruction.parts if part not in ("read",))
+    if kind not in _GROUPS:
+        raise unsupported(instruction)
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        machine.synchronised(instruction, kind, threads, count)
+
+    return Step(instruction, execute)
+
+
+def _copy_arrives(instruction: Instruction, context: Context) -> Step:
+    """`cp.async.mbarrier.arrive`: the thread's copies are done, so it arrives at once."""
+    place = barrier_place(instruction.operands[0], instruction, context)
+    counted = "noinc" in instruction.parts
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        places = place(machine, frame, threads)
+        machine.synchronised(instruction, "cp.async.mbarrier.arrive", threads, places)
+        if counted:  # otherwise the pending count goes up by one, and down again
+            one = np.ones(threads.count, dtype=np.int64)
+            update_barriers(machine, instruction, threads, places, Change.arrive(one))
+
+    return Step(instruction, execute)
+
+
+# -- bulk copies and TMA -------------------------------------------------------------------------------------
+
+
+def _bulk(instruction: Instruction, context: Context) -> Step:
+    parts = instruction.parts
+    if "commit_group" in parts or "wait_group" in parts:
+        return _group(instruction)
+    if "prefetch" in parts:
+        return _group(instruction)
+    if "tensor" in parts:
+        return _tensor(instruction, context)
+    return _plain(instruction, context)
+
+
+def _spaces(instruction: Instruction) -> list[str]:
+    """Destination and source."""
+    names = {"shared::cluster": "shared", "shared::cta": "shared", "global": "global"}
+    return [names[part] for part in instruction.parts if part in names]
+
+
+def _plain(instruction: Instruction, context: Context) -> Step:
+    """`cp.async.bulk` of a row of bytes."""
+    target, source, size, *others = instruction.operands
+    to, origin = _spaces(instruction)
+    places, sources = address(target, instruction, context), address(source, instruction, context)
+    length = reader(size, 32, instruction, context)
+    barrier = None
+    if any(part.startswith("mbarrier") for part in instruction.parts):
+        barrier = address(others[0], instruction, context)
+    mask = None
+    if "multicast::cluster" in instruction.parts:
+        mask = reader(others[1], 16, instruction, context)
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        sizes = length(machine, frame, threads).astype(np.int64)
+        if (sizes % 16).any():
+            raise PtxlabError(f"{int(sizes[sizes % 16 != 0][0])} bytes: bulk copies take multiples of 16")
+        count = sizes // 16
+        which = np.repeat(np.arange(threads.count), count)
+        steps = np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count)
+        each = Threads.listed(threads.batch, threads.indices[which])
+        read_from = sources(machine, frame, threads)[which] + 16 * steps
+        write_to = places(machine, frame, threads)[which] + 16 * steps
+        words = machine.memory.load(instruction, origin, each, read_from, 32, 4, "async", True)
+        if mask is None:
+            machine.memory.store(instruction, to, each, write_to, words, "async", True)
+        else:
+            masks = mask(machine, frame, threads).astype(np.int64)
+            for rank in range(machine.batch.grid.cluster_size):
+                ours = masks[which] >> rank & 1 != 0
+                some = Threads.listed(threads.batch, each.indices[ours])
+                values = [word[ours] for word in words]
+                places_there = _in_block(write_to[ours], rank)
+                machine.memory.store(instruction, to, some, places_there, values, "async", True)
+        if barrier is not None:
+            signalled = None if mask is None else mask(machine, frame, threads).astype(np.int64)
+            _signal(machine, instruction, threads, barrier(machine, frame, threads), sizes, signalled)
+
+    return Step(instruction, execute)
+
+
+_GATHERED = 4  # rows of tile::gather4 and tile::scatter4
+
+
+def _tensor(instruction: Instruction, context: Context) -> Step:
+    """`cp.async.bulk.tensor`: boxes that a tensor map describes."""
+    to, _ = _spaces(instruction)
+    parts = instruction.parts
+    columns = any(part in ("im2col", "im2col_no_offs") for part in parts)
+    rows = _GATHERED if any(part in ("tile::gather4", "tile::scatter4") for part in parts) else 0
+    if any(part.startswith("im2col::") for part in parts):
+        raise unsupported(instruction)
+    loads = to == "shared"
+    first, second, *others = instruction.operands
+    tensor_operand, shared_operand = (second, first) if loads else (first, second)
+    if not isinstance(tensor_operand, Address) or tensor_operand.coordinates is None:
+        raise unsupported(instruction)
+    map_place = address(tensor_operand, instruction, context)
+    coordinates = readers(tensor_operand.coordinates.items, 32, instruction, context)
+    box_place = address(shared_operand, instruction, context)
+    barrier = address(others[0], instruction, context) if loads else None
+    offsets: tuple[Read, ...] = ()
+    if columns and loads:
+        vector = others.pop(1)
+        offsets = readers(items_of(vector), 16, instruction, context)
+    mask = None
+    if "multicast::cluster" in parts:
+        mask = reader(others[1], 16, instruction, context)
+    reduction = next((part for part in parts if part in _REDUCTIONS), "")
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        used = map_place(machine, frame, threads)
+        if machine.launch.changes_maps:
+            machine.synchronised(instruction, "tensormap.use", threads, used)
+        places, which = np.unique(used, return_inverse=True)
+        tensors = [map_at(machine.launch, place) for place in places.tolist()]
+        given = np.stack([read(machine, frame, threads) for read in coordinates], axis=-1).view(np.int32)
+        for tensor in tensors:
+            _check_mode(tensor, given.shape[1], columns, rows)
+        starts = given[:, ::-1].astype(np.int64)
+        if columns:
+            shifts = np.zeros((threads.count, starts.shape[1] - 2), dtype=np.int64)
+            for axis, read in enumerate(reversed(offsets)):
+                shifts[:, axis] = read(machine, frame, threads)
+            starts = np.concatenate([shifts, starts], axis=1)
+        boxes = Boxes(tensors, which, starts, box_place(machine, frame, threads), rows)
+        bytes_ = np.array([tensor.expect_tx for tensor in tensors], dtype=np.int64)[which] * max(rows, 1)
+        masks = None if mask is None else mask(machine, frame, threads).astype(np.int64)
+        if not loads:
+            store_boxes(machine.memory, instruction, threads, boxes, reduction)
+        elif masks is None:
+            load_boxes(machine.memory, instruction, threads, boxes)
+        else:
+            number, rank = np.nonzero(masks[:, None] >> np.arange(machine.batch.grid.cluster_size) & 1)
+            copies = boxes.select(number)
+            copies = replace(copies, addresses=_in_block(copies.addresses, rank))
+            some = Threads.listed(threads.batch, threads.indices[number])
+            load_boxes(machine.memory, instruction, some, copies)
+        if barrier is not None:
+            _signal(machine, instruction, threads, barrier(machine, frame, threads), bytes_, masks)
+
+    return Step(instruction, execute)
+
+
+def _check_mode(tensor: TensorMap, coordinates: int, columns: bool, rows: int) -> None:
+    """Refuse a tensor map that is not of the instruction's kind."""
+    if columns != isinstance(tensor, Im2colMap):
+        kind, other = ("tiled", "im2col") if columns else ("of im2col", "tiled")
+        raise PtxlabError(f"the tensor map is {kind}, and the instruction takes one that is {other}")
+    if rows and (tensor.rank != 2 or tensor.box[0] != 1):
+        raise PtxlabError(
+            f"the tensor map has a box of {tensor.box}; tile::gather4 and tile::scatter4 take two axes, and "
+            "a box of one row"
+        )
+    if not rows and tensor.rank != coordinates:
+        raise PtxlabError(f"the tensor map has {tensor.rank} axes")
+
+
+def _signal(
+    machine: Machine,
+    instruction: Instruction,
+    threads: Threads,
+    places: NDArray[Any],
+    bytes_: NDArray[Any],
+    masks: NDArray[Any] | None,
+) -> None:
+    """Bytes have come: the mbarrier hears of it, or that of each block in the mask."""
+    if masks is None:
+        update_barriers(machine, instruction, threads, places, Change.receive(bytes_))
+        return
+    for rank in range(machine.batch.grid.cluster_size):
+        ours = masks >> rank & 1 != 0
+        if ours.any():
+            there, change = _in_block(places[ours], rank), Change.receive(bytes_[ours])
+            update_barriers(machine, instruction, threads.where(ours), there, change)
+
+
+def _in_block(places: NDArray[Any], rank: int | NDArray[Any]) -> NDArray[Any]:
+    """Addresses of shared memory in the block of this rank."""
+    return np.asarray(places & (1 << RANK_SHIFT) - 1 | rank + 1 << RANK_SHIFT)
+
+
+def _st_async(instruction: Instruction, context: Context) -> Step:
+    """`st.async`: a store to a block of the cluster, and its bytes at an mbarrier there."""
+    target, source, barrier = instruction.operands
+    bits = type_bits(instruction.parts[-1]) or 32
+    items = items_of(source)
+    place, signal = address(target, instruction, context), address(barrier, instruction, context)
+    reads = readers(items, bits, instruction, context)
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        values = [read(machine, frame, threads) for read in reads]
+        places = place(machine, frame, threads)
+        machine.memory.store(instruction, "shared", threads, places, values, "async", True)
+        sizes = np.full(threads.count, bits // 8 * len(values), dtype=np.int64)
+        barriers = signal(machine, frame, threads)
+        update_barriers(machine, instruction, threads, barriers, Change.receive(sizes))
+
+    return Step(instruction, execute)
+
+
+def _red_async(instruction: Instruction, context: Context) -> Step:
+    """`red.async`: an atomic operation on a block of the cluster, and its bytes at an mbarrier there."""
+    target, source, barrier = instruction.operands
+    bits = type_bits(instruction.parts[-1]) or 32
+    kind = next(part for part in instruction.parts if part in _REDUCTIONS)
+    combine = combination(instruction, kind, instruction.parts[-1], "shared")
+    place, signal = address(target, instruction, context), address(barrier, instruction, context)
+    read = reader(source, bits, instruction, context)
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        values = read(machine, frame, threads)
+
+        def change(old: NDArray[Any], ours: NDArray[np.intp]) -> NDArray[Any]:
+            return combine(old, values[ours])
+
+        machine.memory.update(instruction, "shared", threads, place(machine, frame, threads), bits, change)
+        sizes = np.full(threads.count, bits // 8, dtype=np.int64)
+        barriers = signal(machine, frame, threads)
+        update_barriers(machine, instruction, threads, barriers, Change.receive(sizes))
+
+    return Step(instruction, execute)
+
+
+def _red(instruction: Instruction, context: Context) -> Step:
+    if instruction.parts[1] == "async":
+        return _red_async(instruction, context)
+    return LOADS["red"](instruction, context)
+
+
+def _st(instruction: Instruction, context: Context) -> Step:
+    if instruction.parts[1] == "async":
+        return _st_async(instruction, context)
+    return LOADS["st"](instruction, context)
+
+
+_REDUCTIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
+
+
+def _reduce_bulk(instruction: Instruction, context: Context) -> Step:
+    """`cp.reduce.async.bulk`: every element is an atomic operation."""
+    if "tensor" in instruction.parts:
+        return _tensor(instruction, context)
+    target, source, size, *others = instruction.operands
+    to, origin = _spaces(instruction)
+    bits = type_bits(instruction.parts[-1]) or 32
+    kind = next(part for part in instruction.parts if part in _REDUCTIONS)
+    combine = combination(instruction, kind, instruction.parts[-1], to)
+    places, sources = address(target, instruction, context), address(source, instruction, context)
+    length = reader(size, 32, instruction, context)
+    barrier = None
+    if any(part.startswith("mbarrier") for part in instruction.parts):
+        barrier = address(others[0], instruction, context)
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        sizes = length(machine, frame, threads).astype(np.int64)
+        count = sizes * 8 // bits
+        which = np.repeat(np.arange(threads.count), count)
+        steps = (np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count)) * (bits // 8)
+        each = Threads.listed(threads.batch, threads.indices[which])
+        read_from = sources(machine, frame, threads)[which] + steps
+        write_to = places(machine, frame, threads)[which] + steps
+        (values,) = machine.memory.load(instruction, origin, each, read_from, bits, 1, "async", True)
+
+        def change(old: NDArray[Any], ours: NDArray[np.intp]) -> NDArray[Any]:
+            return combine(old, values[ours])
+
+        machine.memory.update(instruction, to, each, write_to, bits, change)
+        if barrier is not None:
+            _signal(machine, instruction, threads, barrier(machine, frame, threads), sizes, None)
+
+    return Step(instruction, execute)
+
+
+BUILDERS: dict[str, Builder] = {"cp": _cp, "st": _st, "red": _red}

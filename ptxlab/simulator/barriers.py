@@ -1,0 +1,145 @@
+"""The sixteen barriers of each block, and the one of each cluster. PTX ISA, "bar", "barrier.cluster"."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import PtxlabError
+from .threads import Batch, Threads
+
+__all__ = ["Barriers", "ClusterBarriers"]
+
+_COUNT = 16
+Place = TypeVar("Place")  # where threads go on
+
+
+class Barriers(Generic[Place]):
+    """How many threads of each block have arrived at each barrier, and who waits there."""
+
+    def __init__(self, batch: Batch) -> None:
+        self._batch = batch
+        self._arrived = np.zeros((batch.count, _COUNT), dtype=np.int64)
+        self._expected = np.zeros((batch.count, _COUNT), dtype=np.int64)  # 0: all threads that still run
+        self._waiting: list[tuple[Place, int, Threads]] = []
+        self._votes = np.zeros((batch.count, _COUNT), dtype=np.int64)
+        self.last_votes = np.zeros((batch.count, _COUNT), dtype=np.int64)  # of the barrier that was completed
+        self.last_totals = np.zeros((batch.count, _COUNT), dtype=np.int64)
+
+    def vote(self, numbers: NDArray[Any], threads: Threads, predicate: NDArray[np.bool_]) -> None:
+        """The predicates of threads that are about to arrive, for `bar.red`."""
+        _check_number(int(numbers.max()))
+        np.add.at(self._votes, (threads.blocks, numbers.astype(np.int64)), predicate.astype(np.int64))
+
+    def turns(self, numbers: NDArray[Any], threads: Threads, counts: NDArray[Any]) -> list[Threads]:
+        """Threads that come to barriers with a count, in the order of their warps: who completes which round.
+
+        Those that a barrier does not expect any more are the first of its next round.
+        """
+        keys = threads.blocks * _COUNT + np.clip(numbers.astype(np.int64), 0, _COUNT - 1)
+        order = np.argsort(keys, kind="stable")
+        ordered = keys[order]
+        starts = np.flatnonzero(np.diff(ordered, prepend=-1))
+        rank = np.empty(len(keys), dtype=np.int64)
+        rank[order] = np.arange(len(keys)) - np.repeat(starts, np.diff(starts, append=len(keys)))
+        arrived = self._arrived.reshape(-1)[keys] + rank
+        turn = arrived // np.maximum(counts.astype(np.int64), 1)
+        return [threads.where(turn == number) for number in np.unique(turn)] if turn.any() else [threads]
+
+    def arrive(
+        self,
+        number: int,
+        threads: Threads,
+        count: NDArray[Any] | None,
+        waits: bool,
+        resume: Place,
+    ) -> list[tuple[Place, int, Threads]]:
+        """Threads arrive; gives all that go on now."""
+        _check_number(number)
+        if threads.index is None and count is None and waits and not self._arrived[:, number].any():
+            self._complete(np.s_[:, number], threads.batch.grid.block_size)
+            return [(resume, number, threads)]
+        self._arrived[:, number] += np.bincount(threads.blocks, minlength=self._batch.count)
+        if count is not None:
+            self._expected[threads.blocks, number] = count
+        if waits:
+            self._waiting.append((resume, number, threads))
+        return self.released()
+
+    def released(self) -> list[tuple[Place, int, Threads]]:
+        """Those whose barrier is complete; it begins anew."""
+        if not self._arrived.any():
+            return []
+        living = self._batch.alive.reshape(self._batch.count, -1).sum(axis=1)
+        expected = np.where(self._expected > 0, self._expected, living[:, None])
+        complete = (self._arrived > 0) & (self._arrived >= expected)
+        if not complete.any():
+            return []
+        self._complete(complete, self._arrived[complete])
+        released, waiting = [], []
+        for place, number, threads in self._waiting:
+            goes = complete[threads.blocks, number]
+            if goes.any():
+                released.append((place, number, threads.where(goes)))
+            if not goes.all():
+                waiting.append((place, number, threads.where(~goes)))
+        self._waiting = waiting
+        return released
+
+    def _complete(self, where: Any, totals: Any) -> None:
+        """Barriers begin anew; what was voted is kept until those that waited have read it."""
+        self.last_votes[where] = self._votes[where]
+        self.last_totals[where] = totals
+        self._votes[where] = 0
+        self._arrived[where] = 0
+        self._expected[where] = 0
+
+    def state(self, block: int, number: int) -> tuple[int, int]:
+        """How many threads have arrived at a barrier, and how many are expected."""
+        lanes = self._batch.block_lanes
+        living = int(self._batch.alive[block * lanes : (block + 1) * lanes].sum())
+        return int(self._arrived[block, number]), int(self._expected[block, number]) or living
+
+    def waiting(self) -> list[tuple[Place, int, Threads]]:
+        """Those that still wait."""
+        return list(self._waiting)
+
+
+def _check_number(number: int) -> None:
+    if not 0 <= number < _COUNT:
+        raise PtxlabError(f"barrier {number}: there are 0 to {_COUNT - 1}")
+
+
+class ClusterBarriers:
+    """How many threads of each cluster have arrived at its barrier, and how often it was complete."""
+
+    def __init__(self, batch: Batch) -> None:
+        clusters = batch.count // batch.grid.cluster_size
+        self._batch = batch
+        self._arrived = np.zeros(clusters, dtype=np.int64)
+        self._phases = np.zeros(clusters, dtype=np.int64)
+        self._phase_of = np.zeros(batch.size, dtype=np.int64)  # at which each thread arrived
+
+    def arrive(self, threads: Threads) -> bool:
+        """Threads arrive; whether they complete a barrier."""
+        clusters = threads.blocks // self._batch.grid.cluster_size
+        self._phase_of[threads.indices] = self._phases[clusters]
+        self._arrived += np.bincount(clusters, minlength=len(self._arrived))
+        return self.complete()
+
+    def complete(self) -> bool:
+        """Begin barriers anew at which all threads that still run have arrived; whether there are any."""
+        living = self._batch.alive.reshape(len(self._arrived), -1).sum(axis=1)
+        complete = (self._arrived > 0) & (self._arrived >= living)
+        if not complete.any():
+            return False
+        self._arrived[complete] = 0
+        self._phases[complete] += 1
+        return True
+
+    def passed(self, threads: Threads) -> NDArray[np.bool_]:
+        """Whether the barrier at which each thread arrived is complete."""
+        clusters = threads.blocks // self._batch.grid.cluster_size
+        return np.asarray(self._phases[clusters] > self._phase_of[threads.indices])

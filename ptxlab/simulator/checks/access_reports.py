@@ -1,0 +1,209 @@
+"""What is wrong with an access to memory, in words: races, missing waits and fences, unwritten bytes."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..events import Access, Piece
+from ..ptx import Instruction
+from ..threads import Batch
+from .hazard import Report, lanes_text, line_text
+from .shadow import ID, Shadow
+from .traits import traits_of
+
+__all__ = ["AccessReports", "Conflict", "Deed", "Touch"]
+
+#: What another access did, in the words of a sentence.
+Deed = Literal["wrote", "reads"]
+
+
+class Touch(NamedTuple):
+    """An access to one piece of memory: the entries of the shadow that it touches, and which thread does."""
+
+    access: Access
+    piece: Piece
+    shadow: Shadow
+    entries: NDArray[Any]
+    threads: NDArray[Any]  # of each entry
+    per_thread: int  # entries of one
+
+    @property
+    def content(self) -> NDArray[np.uint8] | None:
+        """The bytes that a store writes, [entries, bytes of an entry]; None where they are not known."""
+        if not self.access.values:
+            return None
+        chosen = self.piece.chosen
+        values = [value if chosen is None else value[chosen] for value in self.access.values]
+        return np.stack(values, axis=-1).view(np.uint8).reshape(-1, self.access.width // self.per_thread)
+
+    @property
+    def verb(self) -> str:
+        """What it does to bytes that others have touched."""
+        return {"read": "read{s}", "write": "overwrite{s}"}.get(self.access.kind, "update{s}")
+
+
+class Conflict(NamedTuple):
+    """Entries of an access that nothing orders behind what another instruction did to them before."""
+
+    touch: Touch
+    before: NDArray[Any]  # the stamps that all entries of the access have
+    which: NDArray[np.intp]  # the entries
+    other: Instruction
+    deed: Deed  # what that did
+    everywhere: bool = False  # stamps count threads of the whole launch
+
+    @property
+    def stamp(self) -> int:
+        """That of the first entry."""
+        return int(self.before[self.which[0]])
+
+    @property
+    def first_pair(self) -> NDArray[np.intp]:
+        """Those entries that the two warps of the first one touch, too."""
+        thread = int(self.touch.threads[self.which[0]])
+        same = self.before[self.which] >> 5 == self.stamp >> 5
+        same &= self.touch.threads[self.which] >> 5 == thread >> 5
+        return np.asarray(self.which[same])
+
+
+class AccessReports:
+    """Adds hazards of accesses to a report; `launched` threads ran in the batches before this one."""
+
+    def __init__(self, report: Report, batch: Batch, launched: int) -> None:
+        self._report = report
+        self._batch = batch
+        self._launched = launched
+
+    def race(self, conflict: Conflict) -> None:
+        """Two threads touch the same bytes, and no barrier orders them."""
+        touch, which, other, deed = conflict.touch, conflict.which, conflict.other, conflict.deed
+        access, lanes = touch.access, self._batch.block_lanes
+        pair = conflict.first_pair
+        thread = int(touch.threads[which[0]])
+        partner = (conflict.stamp & ID) - (self._launched if conflict.everywhere else 0)
+        block, partner_block = thread // lanes, partner // lanes
+        span = self._span(touch, pair)
+        place = self._place(touch, span)
+        between = _between(other, access.instruction, deed)
+        action = f"{touch.verb} what {{partner}} {deed} in {line_text(other)}"
+        if block != partner_block:
+            first, second = (self._block_name(each) for each in sorted([partner_block, block]))
+            partners = f"block {self._block_name(partner_block)}"
+            what = f"blocks {first} and {second} both touch {place} and nothing orders them: {{who}} {action}"
+            remedy = "use an atomic operation, give each block bytes of its own, or launch two kernels"
+            if access.space == "shared":
+                remedy = f"put a barrier of the cluster {between}"
+        elif partner >> 5 == thread >> 5:
+            numbers = np.unique(conflict.before[pair] & ID) % 32
+            partners = lanes_text(numbers.tolist())
+            if len(numbers) > 1:
+                action = action.replace(" reads in ", " read in ")
+            what = (
+                f"lanes of warp {thread % lanes // 32} of block {self._block_name(block)} touch {place} "
+                f"without a barrier between them: {{lanes}} {action}"
+            )
+            remedy = f"put __syncwarp() {between}"
+        else:
+            partners = f"warp {partner % lanes // 32}"
+            low, high = sorted([partner % lanes // 32, thread % lanes // 32])
+            what = (
+                f"warps {low} and {high} of block {self._block_name(block)} both touch {place} "
+                f"without a barrier between them: {{lanes}} {action}"
+            )
+            remedy = f"put __syncthreads() {between}"
+        self._add("race", touch, which, span, what.replace("{partner}", partners), remedy, other)
+
+    def late(self, conflict: Conflict, remedy: str) -> None:
+        """The bytes belong to an asynchronous instruction that is not known to be complete."""
+        touch, other = conflict.touch, conflict.other
+        span = self._span(touch, conflict.first_pair)
+        name = _short_name(other)
+        doing = "writing" if conflict.deed == "wrote" else "reading"
+        place = self._place(touch, span)
+        what = f"{{who}} {touch.verb} {place}, which {name} in {line_text(other)} may still be {doing}"
+        self._add("missing wait", touch, conflict.which, span, what, remedy, other)
+
+    def at_once(self, touch: Touch, winner: NDArray[Any], which: NDArray[np.intp]) -> None:
+        """Threads write different values to the same bytes in one instruction; the winner's stay."""
+        lanes = self._batch.block_lanes
+        first = int(which[0])
+        other = int(touch.threads[winner[first]])
+        span = self._span(touch, which[:1])
+        names = f"block {self._block_name(other // lanes)}, warp {other % lanes // 32}, lane {other % 32}"
+        what = f"{{who}} and {names} write different values to {self._place(touch, span)} at once"
+        remedy = "let one thread write, give each its own bytes, or use an atomic operation"
+        self._add("race", touch, which, span, what, remedy, touch.access.instruction)
+
+    def unwritten(self, touch: Touch, which: NDArray[np.intp]) -> None:
+        """Bytes of shared memory are read that nobody wrote."""
+        span = self._span(touch, which)
+        what = f"{{who}} read{{s}} {self._report.shared_place(*span)}, which nobody has written"
+        self._add("uninitialised memory", touch, which, span, what)
+
+    def unfenced_store(self, touch: Touch, which: NDArray[np.intp], other: Instruction) -> None:
+        """An asynchronous read of bytes that an ordinary store wrote, without a proxy fence."""
+        span = self._span(touch, which)
+        name = _short_name(touch.access.instruction)
+        what = (
+            f"{{who}}: {name} reads {self._report.shared_place(*span)}, which {line_text(other)} wrote with "
+            f"{other.opcode}, through another proxy"
+        )
+        remedy = f"execute fence.proxy.async after {line_text(other)}, before the barrier"
+        self._add("missing proxy fence", touch, which, span, what, remedy, other)
+
+    # -- parts of sentences ----------------------------------------------------------------------------------
+
+    def _add(
+        self,
+        kind: str,
+        touch: Touch,
+        which: NDArray[np.intp],
+        span: tuple[int, int],
+        what: str,
+        remedy: str = "",
+        other: Instruction | None = None,
+    ) -> None:
+        access = touch.access
+        self._report.add(
+            kind, access.instruction, self._batch, touch.threads[which], what, remedy=remedy, other=other,
+            space=access.space, addresses=span,
+        )  # fmt: skip
+
+    def _span(self, touch: Touch, which: NDArray[np.intp]) -> tuple[int, int]:
+        """First and last byte of the first run of entries without gaps, in the block or buffer."""
+        first, last = touch.shadow.span(touch.entries[which])
+        if touch.access.space == "shared":
+            pitch = touch.shadow.size // self._batch.count
+            start = first // pitch * pitch
+            return first - start, last - start
+        return first, last
+
+    def _place(self, touch: Touch, span: tuple[int, int]) -> str:
+        first, last = span
+        if touch.access.space == "shared":
+            return self._report.shared_place(first, last)
+        return f"bytes {first}..{last} of {touch.piece.title}"
+
+    def _block_name(self, block: int) -> str:
+        """A block, counted in the batch; those of earlier batches are negative."""
+        grid = self._batch.grid
+        position = block + self._launched // self._batch.block_lanes
+        return str(grid.block_of(int(grid.block_numbers(position, position + 1)[0])))
+
+
+def _between(other: Instruction, instruction: Instruction, deed: Deed) -> str:
+    """Where a barrier is missing."""
+    if other.source_line == instruction.source_line:
+        return f"between one execution of {line_text(other)} and the next"
+    start = line_text(other)
+    if traits_of(other.opcode).group and deed == "wrote":
+        start = f"the wait for {start}"
+    return f"between {start} and {line_text(instruction)}"
+
+
+def _short_name(instruction: Instruction) -> str:
+    """``cp.async.bulk``, ``cp.async``, ``wgmma.mma_async``."""
+    return ".".join(instruction.parts[: 3 if "bulk" in instruction.parts else 2])

@@ -1,0 +1,600 @@
+"""Races, missing waits and proxy fences, memory that nobody wrote: found from every access and barrier.
+
+Each is compared with the accesses before it, which the shadow of the memory knows, and then noted there.
+Blocks mostly do the same in their shared memory at the same time. As long as they do, and nothing is wrong,
+the shadow is that of the first block only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..events import Access, Observer, Piece, Synchronisation
+from ..memory import RANK_SHIFT
+from ..ptx import Instruction
+from ..threads import Batch
+from .access_reports import AccessReports, Conflict, Deed, Touch
+from .asynchronous_work import AsynchronousWork, Copies, distinct
+from .clocks import Clocks, Warpgroup
+from .hazard import Report, lanes_text
+from .local_memory import LocalMemory
+from .presence import ClusterPresence
+from .shadow import ATOMIC, FLAGS, ID, LATE, PENDING, TIME, TIME_SHIFT, WORK, Read, Shadow
+from .traits import Traits, traits_of
+
+__all__ = ["AccessCheck"]
+
+
+class _NotAlikeError(Exception):
+    """What is found in the first block may not be so in others, or is to be reported of all."""
+
+
+class AccessCheck(Observer):
+    """Looks for hazards in accesses to memory."""
+
+    def __init__(self, report: Report, guesses: Collection[int], speculative: Collection[int]) -> None:
+        self._report = report
+        self._guesses = guesses
+        self._speculative = speculative
+        self._time = 0
+        self._instructions: list[Instruction | None] = [None]
+        self._global: dict[int, Shadow] = {}
+        self._launched = 0  # lanes of earlier batches
+        self._published = np.zeros(0, dtype=np.int64)  # by blocks of the launch, in their order
+        self._acquired = np.zeros(0, dtype=np.int64)
+
+    def begin(self, batch: Batch) -> None:
+        """Nothing is known of new blocks."""
+        self._batch = batch
+        self._reports = AccessReports(self._report, batch, self._launched)
+        self._time += 1
+        self._instructions.append(None)
+        self._clocks = Clocks(batch, self._time)
+        self._shared: Shadow | None = None
+        self._alike = batch.count > 1 and batch.grid.cluster_size == 1  # whether `_shared` is of one block
+        self._clocks_alike: bool | None = None  # whether threads know the same in each block, once asked
+        self._local = LocalMemory(self._report, batch)
+        self._presence = ClusterPresence(self._report, batch, self._clocks, self._time)
+        self._work = AsynchronousWork(batch, self._clocks)
+        if not len(self._published):
+            self._published = np.zeros(batch.grid.block_count, dtype=np.int64)
+            self._acquired = np.zeros(batch.grid.block_count, dtype=np.int64)
+        self._cluster_arrival = np.zeros(batch.count, dtype=np.int64)
+        self._set_limit()
+
+    def end(self) -> None:
+        """The batch is done; what it did to global memory is kept."""
+        if self._work.copies:
+            self._part_blocks()
+        for copies in self._work.copies:
+            instruction = self._instructions[int(copies.stamps[0]) >> TIME_SHIFT & TIME]
+            if copies.reads and instruction is not None:
+                self._report.add(
+                    "missing wait", instruction, self._batch, np.unique(copies.threads),
+                    "{who} end{s} while the copy may still be reading shared memory",
+                    remedy="execute cp.async.bulk.commit_group and cp.async.bulk.wait_group.read before",
+                    space="shared",
+                )  # fmt: skip
+        self._presence.check_ends()
+        self._launched += self._batch.size
+
+    def _set_limit(self) -> None:
+        self._limit = int(self._clocks.block_time.min()) + 1 << TIME_SHIFT
+
+    # -- accesses --------------------------------------------------------------------------------------------
+
+    def accessed(self, access: Access) -> None:
+        """Compare an access with those before it, and note it."""
+        if access.space in ("const", "param"):
+            return
+        if access.space == "local":
+            is_argument = "param" in access.instruction.opcode
+            if not is_argument and id(access.instruction) not in self._speculative:
+                self._local.check(access)
+            return
+        self._time += 1
+        self._instructions.append(access.instruction)
+        traits = traits_of(access.instruction.opcode)
+        strong = traits.strong or access.kind in ("atomic", "mbarrier")
+        if strong and access.kind != "mbarrier" and access.proxy != "mbarrier":
+            self._look(access.threads, traits.releases)
+        strong |= id(access.instruction) in self._guesses
+        for piece in access.pieces:
+            if access.space == "shared":
+                if self._batch.grid.cluster_size > 1:
+                    self._presence.check(access, piece, self._time)
+                if self._shared is None:
+                    self._shared = self._shadow_of(piece.data.size)
+                if self._alike and not self._in_first_block(access, piece, self._shared, traits, strong):
+                    self._part_blocks()
+                if not self._alike:
+                    self._in_shared(access, piece, self._shared, traits, strong)
+            else:
+                shadow = self._global.get(id(piece.data))
+                if shadow is None:
+                    shadow = self._global[id(piece.data)] = Shadow(piece.data.size, 2)
+                self._in_global(access, piece, shadow, traits, strong)
+
+    def _look(self, threads: NDArray[Any], publishes: bool) -> None:
+        """Threads read or change what others may have published."""
+        self._clocks_alike = None
+        blocks = threads // self._batch.block_lanes + self._launched // self._batch.block_lanes
+        self._clocks.acquired[threads >> 5] = self._time
+        self._acquired[blocks] = self._time
+        if publishes:
+            self._clocks.published[threads >> 5] = self._time
+            self._published[blocks] = self._time
+
+    def _shadow_of(self, size: int) -> Shadow:
+        """A shadow of the shared memory of all blocks, or of the first; blocks begin with pages."""
+        pitch = size // self._batch.count
+        page = min(10, (pitch & -pitch).bit_length() - 1)
+        if self._alike:
+            return Shadow(pitch, 2, few=1, page=page)
+        return Shadow(size, 2, few=self._batch.count, page=page)
+
+    def _in_first_block(
+        self, access: Access, piece: Piece, shadow: Shadow, traits: Traits, strong: bool
+    ) -> bool:
+        """As `_in_shared`, if all blocks do the same and nothing is wrong; whether that is so."""
+        if "first block" not in piece.notes:
+            piece.notes["first block"] = self._first_piece(piece)
+        first = piece.notes["first block"]
+        if first is None:
+            return False
+        shadow.entries_of(first, access.width)  # it makes them as narrow as they are to be
+        written = shadow.writer if access.kind == "read" else shadow.writer.copy()
+        try:
+            self._in_shared(access, first, shadow, traits, strong)
+        except _NotAlikeError:
+            shadow.writer = written
+            return False
+        return True
+
+    def _part_blocks(self) -> None:
+        """From now on blocks are looked at one by one: what the first did so far, all of them did."""
+        alike, self._alike = self._alike, False
+        if not alike or self._shared is None:
+            return
+        blocks, lanes, pitch = self._batch.count, self._batch.block_lanes, self._shared.size
+        self._shared.repeat(blocks, lanes)
+        self._work.repeat(blocks, lanes, pitch)
+
+    def _are_alike(self, threads: NDArray[Any]) -> bool:
+        """Whether these are the same lanes of each block."""
+        there = np.zeros((self._batch.count, self._batch.block_lanes), dtype=np.bool_)
+        there.reshape(-1)[threads] = True
+        return bool((there == there[0]).all())
+
+    def _first_piece(self, piece: Piece) -> Piece | None:
+        """The part of an access that the first block makes, if all others make the same."""
+        blocks, lanes = self._batch.count, self._batch.block_lanes
+        count, rest = divmod(len(piece.threads), blocks)
+        if piece.chosen is not None or rest or not count:
+            return None
+        numbers = np.arange(blocks)[:, None]
+        threads, offsets = piece.threads.reshape(blocks, count), piece.offsets.reshape(blocks, count)
+        pitch = piece.data.size // blocks
+        if threads[0].max() >= lanes or (offsets - offsets[0] != numbers * pitch).any():
+            return None
+        if piece.threads is not self._batch.everyone and (threads - threads[0] != numbers * lanes).any():
+            return None
+        return Piece(self._batch.everyone[:count], piece.data, offsets[0], threads[0], piece.title)
+
+    def _in_shared(self, access: Access, piece: Piece, shadow: Shadow, traits: Traits, strong: bool) -> None:
+        entries, count = shadow.entries_of(piece, access.width)
+        threads = piece.threads if count == 1 else np.repeat(piece.threads, count)
+        touch = Touch(access, piece, shadow, entries, threads, count)
+        before = shadow.writer[entries]
+        writes = access.kind not in ("read", "mbarrier")
+        conflicts = self._conflicts(before, threads, strong)
+        if conflicts is not None:
+            self._report_conflicts(touch, before, conflicts, "wrote")
+        stamp = self._time << TIME_SHIFT
+        if access.kind == "mbarrier":
+            if traits.announced:
+                self._work.announce(access, piece, shadow, self._time)
+            return
+        speculative = id(access.instruction) in self._speculative
+        if access.kind != "write" and access.proxy != "mbarrier" and not before.all() and not speculative:
+            self._not_alike_if(True)
+            self._reports.unwritten(touch, np.flatnonzero(before == 0))
+        if access.kind != "write" and access.proxy == "async":
+            self._check_proxy(touch, before)
+        if not writes:
+            self._note_read(touch, traits)
+            return
+        for readers in (shadow.reader, shadow.second):
+            conflicts = self._conflicts(readers[entries], threads, strong)
+            if conflicts is not None:
+                self._report_conflicts(touch, readers[entries], conflicts, "reads")
+        if traits.announced:
+            stamps = np.full(len(entries), stamp | LATE | WORK | ID | (ATOMIC if strong else 0))
+            self._work.add_unannounced(access, piece)
+        elif traits.group:
+            stamps = threads | (stamp | LATE | PENDING)
+        else:
+            stamps = threads | (stamp | ATOMIC if strong else stamp)
+        self._write(touch, stamps, strong)
+        if traits.group and not traits.announced:
+            self._work.add(traits.group, access, piece, piece.threads | (stamp | LATE | PENDING))
+
+    def _in_global(self, access: Access, piece: Piece, shadow: Shadow, traits: Traits, strong: bool) -> None:
+        stamp = self._launched | (self._time << TIME_SHIFT) | (ATOMIC if strong else 0)
+        if access.kind == "read" and not shadow.was_written:  # most arrays that are read are never written
+            if not traits.constant:
+                shadow.note_later(Read(piece.offsets, access.width, piece.threads, stamp))
+            return
+        shadow.note_reads()
+        entries, count = shadow.entries(piece.offsets, access.width)
+        threads = piece.threads if count == 1 else np.repeat(piece.threads, count)
+        touch = Touch(access, piece, shadow, entries, threads, count)
+        if shadow.was_written and (before := shadow.writer[entries]).any():
+            conflicts = self._conflicts(before, threads, strong, True)
+            if conflicts is not None:
+                self._report_conflicts(touch, before, conflicts, "wrote", True)
+        stamps = threads + stamp
+        if access.kind == "read":
+            if not traits.constant:
+                shadow.note_readers(entries, stamps)
+            return
+        shadow.was_written = True
+        for readers in (shadow.reader, shadow.second) if shadow.was_read else ():
+            before = readers[entries]
+            conflicts = self._conflicts(before, threads, strong, True) if before.any() else None
+            if conflicts is not None:
+                self._report_conflicts(touch, before, conflicts, "reads", True)
+                break
+        self._write(touch, stamps, strong)
+
+    # -- order -----------------------------------------------------------------------------------------------
+
+    def _conflicts(
+        self, before: NDArray[Any], threads: NDArray[Any], strong: bool, everywhere: bool = False
+    ) -> NDArray[np.intp] | None:
+        """Which of the accesses before are not ordered before those of now."""
+        limit, first = (1, self._launched) if everywhere else (self._limit, 0)
+        if not len(before) or before.max() < limit:
+            return None
+        late = before >= limit
+        late &= (before ^ (threads + first)) & (ID | PENDING | WORK) != 0  # not the same thread
+        which = np.flatnonzero(late)
+        if not len(which):
+            return None
+        if self._alike and not everywhere and not self._know_alike():
+            raise _NotAlikeError
+        stamps, ours = before, threads
+        if len(which) < len(before):
+            stamps, ours = before[which], threads[which]
+        times = stamps >> TIME_SHIFT & TIME
+        others = stamps & ID
+        kinds = stamps & (PENDING | WORK)
+        if everywhere:
+            fine = self._ordered_everywhere(ours, others, times)
+        elif not kinds.any():
+            fine = self._clocks.ordered(ours, others, times)
+        elif (kinds == WORK).all():
+            fine = self._clocks.knows_work(ours, others, times)
+        else:
+            fine = np.zeros(len(which), dtype=np.bool_)
+            plain, work = kinds == 0, kinds & WORK != 0
+            fine[plain] = self._clocks.ordered(ours[plain], others[plain], times[plain])
+            fine[work] = self._clocks.knows_work(ours[work], others[work], times[work])
+        if strong:
+            fine |= stamps & ATOMIC != 0
+        if fine.all():
+            return None
+        return which[~fine]
+
+    def _know_alike(self) -> bool:
+        """Whether threads know the same in each block, which only barriers and fences change."""
+        if self._clocks_alike is None:
+            self._clocks_alike = self._clocks.are_blocks_alike()
+        return self._clocks_alike
+
+    def _ordered_everywhere(
+        self, threads: NDArray[Any], others: NDArray[Any], times: NDArray[Any]
+    ) -> NDArray[np.bool_]:
+        """As `Clocks.ordered`, for threads of the launch."""
+        lanes = self._batch.block_lanes
+        block = (threads + self._launched) // lanes
+        fine = (times <= self._published[others // lanes]) & (times < self._acquired[block])
+        fine &= block != others // lanes
+        here = others >= self._launched
+        fine[here] |= self._clocks.ordered(threads[here], others[here] - self._launched, times[here])
+        return np.asarray(fine)
+
+    # -- noting ----------------------------------------------------------------------------------------------
+
+    def _write(self, touch: Touch, stamps: NDArray[Any], strong: bool) -> None:
+        shadow, entries, threads = touch.shadow, touch.entries, touch.threads
+        shadow.writer[entries] = stamps
+        if strong:
+            return
+        other = shadow.writer[entries] != stamps
+        if not other.any() or touch.access.kind != "write":
+            return
+        content = touch.content
+        if content is None:
+            return
+        last = np.zeros_like(shadow.writer, dtype=np.int64)
+        last[entries] = np.arange(len(entries))
+        winner = last[entries]
+        other &= (content != content[winner]).any(axis=1) & (threads != threads[winner])
+        if other.any():
+            self._not_alike_if(touch.access.space == "shared")
+            self._reports.at_once(touch, winner, np.flatnonzero(other))
+
+    def _note_read(self, touch: Touch, traits: Traits) -> None:
+        access, piece, threads = touch.access, touch.piece, touch.threads
+        shadow, entries = touch.shadow, touch.entries
+        stamp = self._time << TIME_SHIFT
+        if traits.group == "wgmma":
+            leaders, groups = self._warpgroups(access)
+            columns = np.zeros(self._batch.block_lanes // 128, dtype=np.int64)
+            for group in groups:
+                columns[group] = self._clocks.column(Warpgroup(group))
+            stamps = columns[threads % self._batch.block_lanes // 128] | (stamp | LATE | WORK)
+            self._work.add_wgmma(leaders, self._time)
+        elif traits.group == "cp.async.bulk":
+            stamps = threads | (stamp | LATE | PENDING)
+            self._work.add(traits.group, access, piece, piece.threads | (stamp | LATE | PENDING))
+        elif traits.strong:
+            stamps = threads | (stamp | ATOMIC)
+        else:
+            stamps = threads | stamp
+        before = shadow.reader[entries]
+        if len(before) and before.max() >= self._limit:
+            keep = before >= self._limit
+            differences = before ^ stamps
+            keep &= differences & (FLAGS | ID) != 0
+            if keep.any():
+                near = keep & (differences & (FLAGS | ID & ~31) == 0)
+                if near.any():  # of the same warp: it does not take the place of one of another
+                    near &= shadow.second[entries] >= self._limit
+                    keep &= ~near
+                shadow.second[entries[keep]] = before[keep]
+        shadow.reader[entries] = stamps
+        differences = shadow.reader[entries]
+        differences ^= stamps
+        if len(differences) and differences.max() >= 32:  # the times are equal; another warp
+            others = differences & (ID & ~31) != 0
+            shadow.second[entries[others]] = stamps[others]
+
+    def _warpgroups(self, access: Access) -> tuple[NDArray[np.int64], list[int]]:
+        """The threads that read for their warpgroups, in all blocks, and which warpgroups of a block."""
+        notes = access.pieces[0].notes
+        if "warpgroups" not in notes:
+            leaders = distinct(access.threads, self._batch.size)
+            groups = np.unique(leaders % self._batch.block_lanes // 128)
+            notes["warpgroups"] = leaders, groups.tolist()
+        warpgroups: tuple[NDArray[np.int64], list[int]] = notes["warpgroups"]
+        return warpgroups
+
+    # -- barriers, fences, waits -----------------------------------------------------------------------------
+
+    def synchronised(self, event: Synchronisation) -> None:
+        """Threads learn what others did."""
+        self._time += 1
+        self._instructions.append(event.instruction)
+        self._clocks_alike = None
+        clocks, threads, kind = self._clocks, event.threads, event.kind
+        if kind == "bar":
+            if event.completed:
+                self._check_whole(event)
+                clocks.leave(int(np.asarray(event.key)), threads, self._time)
+                self._set_limit()
+            else:
+                self._arrive(event)
+        elif kind == "bar.warp":
+            clocks.meet(threads, self._time)
+        elif kind == "passed by":
+            self._passed_by(event)
+        elif kind.startswith("barrier.cluster"):
+            self._cluster(event)
+        elif kind in ("mbarrier.arrive", "cp.async.mbarrier.arrive"):
+            if kind.startswith("cp"):
+                self._complete_copies(threads, 0, "cp.async", everything=True)
+            owners, places = self._barriers(event)
+            if owners is None:
+                clocks.release(threads, places, self._time)
+            else:
+                own = owners == threads // clocks.lanes
+                clocks.release(threads[own], places[own], self._time)
+                clocks.release_remote(threads[~own], owners[~own], places[~own])
+        elif kind == "mbarrier.phase":
+            owners, places = self._barriers(event)
+            clocks.complete_phase(threads // clocks.lanes if owners is None else owners, places, self._time)
+        elif kind == "mbarrier.wait":
+            owners, places = self._barriers(event)
+            if owners is None:
+                clocks.acquire(threads, places)
+            else:
+                own = owners == threads // clocks.lanes
+                clocks.acquire(threads[own], places[own])
+            if self._batch.grid.cluster_size > 1:
+                clocks.cluster_time[threads // clocks.lanes] = self._time
+        elif kind.startswith(("membar", "fence.acq_rel", "fence.sc", "fence.release", "fence.acquire")):
+            self._look(threads, True)
+        elif kind.startswith("fence.proxy.async"):
+            clocks.fenced[threads] = self._time
+        elif kind.endswith("commit_group"):
+            if self._alike and not self._are_alike(threads):
+                self._part_blocks()
+            self._work.commit(kind.removesuffix(".commit_group"), threads)
+        elif kind.endswith(("wait_group", "wait_all")):
+            group = kind.rpartition(".")[0]
+            if group == "wgmma":
+                self._work.wait_wgmma(threads, int(np.asarray(event.key)))
+            else:
+                self._complete_copies(threads, int(np.asarray(event.key)), group, kind.endswith("all"))
+
+    def _barriers(self, event: Synchronisation) -> tuple[NDArray[Any] | None, NDArray[np.int64]]:
+        """The blocks that mbarriers are in, None if each is in its thread's block, and their addresses."""
+        places = np.asarray(event.key).astype(np.int64, copy=False)
+        rank = places >> RANK_SHIFT
+        if not rank.any():
+            return None, places
+        blocks, size = event.threads // self._clocks.lanes, self._batch.grid.cluster_size
+        owners = np.where(rank > 0, blocks // size * size + rank - 1, blocks)
+        return owners, places & (1 << RANK_SHIFT) - 1
+
+    def _arrive(self, event: Synchronisation) -> None:
+        number, parts = int(np.asarray(event.key)), event.instruction.parts
+        split = self._clocks.arrive(number, event.threads, "arrive" not in parts)
+        aligned = parts[0] == "bar" or "aligned" in parts
+        if aligned and split.any():
+            self._report.add(
+                "divergent barrier", event.instruction, self._batch, event.threads[split],
+                f"{{who}} reach{{es}} barrier {number} apart from other lanes of the same warp",
+            )  # fmt: skip
+
+    def _passed_by(self, event: Synchronisation) -> None:
+        """Threads have waited for lanes of their warps that went on elsewhere, and ended."""
+        opcode, words = event.instruction.opcode, np.asarray(event.key)
+        barrier = event.instruction.parts[0] in ("bar", "barrier") and "warp" not in event.instruction.parts
+        first = event.threads >> 5 == event.threads[0] >> 5
+        lanes = lanes_text([lane for lane in range(32) if int(words[0]) >> lane & 1])
+        passes = "passes" if lanes.startswith("lane ") else "pass"
+        self._report.add(
+            "divergent barrier" if barrier else "lanes missing",
+            event.instruction, self._batch, event.threads[first],
+            f"{{who}} execute{{s}} {opcode}, which {lanes} of the same warp {passes} by",
+            remedy="" if barrier else "let all lanes that the mask names execute it, or name no others",
+        )  # fmt: skip
+
+    def _check_whole(self, event: Synchronisation) -> None:
+        """A barrier that counts threads, and is for whole warps, was complete with parts of warps."""
+        number, parts = int(np.asarray(event.key)), event.instruction.parts
+        if "red" in parts or len(event.instruction.operands) < 2:
+            return
+        if parts[0] != "bar" and "aligned" not in parts:
+            return
+        lacking = self._clocks.partial(number, event.threads)
+        if lacking.any():
+            self._report.add(
+                "divergent barrier", event.instruction, self._batch, event.threads[lacking],
+                f"{{who}} leave{{s}} barrier {number}, which other lanes of the same warp have not reached",
+            )  # fmt: skip
+
+    def _cluster(self, event: Synchronisation) -> None:
+        size = self._batch.grid.cluster_size
+        blocks = np.unique(event.threads // self._clocks.lanes // size)
+        members = (blocks[:, None] * size + np.arange(size)).reshape(-1)
+        if event.kind.endswith("arrive"):
+            self._cluster_arrival[members] = self._time
+            return
+        clocks = self._clocks
+        for times in (clocks.cluster_time, clocks.block_time):
+            times[members] = np.maximum(times[members], self._cluster_arrival[members])
+        self._set_limit()
+
+    def _complete_copies(self, threads: NDArray[Any], newest: int, group: str, everything: bool) -> None:
+        """Copies of groups older than the newest so many become ordinary accesses of their threads."""
+        if self._alike and not self._are_alike(threads):
+            self._part_blocks()
+        for copies in self._work.wait(group, threads, newest, everything):
+            self._retire(copies)
+
+    def _retire(self, copies: Copies) -> None:
+        """Copies that are complete are accesses of the threads that started them."""
+        shadow = self._shared
+        if shadow is None:
+            return
+        entries, count = shadow.entries(copies.offsets, copies.width)
+        stamps = np.repeat(copies.stamps, count)
+        fresh = np.repeat(copies.threads, count) | self._time << TIME_SHIFT
+        for array in (shadow.reader, shadow.second) if copies.reads else (shadow.writer,):
+            ours = array[entries] == stamps
+            array[entries[ours]] = fresh[ours]
+        self._instructions[self._time] = self._instructions[int(stamps[0]) >> TIME_SHIFT & TIME]
+
+    # -- what is wrong ---------------------------------------------------------------------------------------
+
+    def _not_alike_if(self, in_shared: bool) -> None:
+        """Blocks that are looked at as one part before something in shared memory is reported."""
+        if self._alike and in_shared:
+            raise _NotAlikeError
+
+    def _report_conflicts(
+        self,
+        touch: Touch,
+        before: NDArray[Any],
+        which: NDArray[np.intp],
+        deed: Deed,
+        everywhere: bool = False,
+    ) -> None:
+        """What other instructions did before to these entries, and nothing orders it."""
+        self._not_alike_if(touch.access.space == "shared")
+        if deed == "wrote" and touch.access.kind == "write":
+            which = _different(touch, before, which)
+        times = before[which] >> TIME_SHIFT & TIME
+        for time in np.unique(times)[:16]:
+            other = self._instructions[int(time)]
+            if other is None:
+                continue
+            conflict = Conflict(touch, before, which[times == time], other, deed, everywhere)
+            if not everywhere and conflict.stamp & (PENDING | WORK):
+                self._reports.late(conflict, self._late_remedy(conflict))
+            else:
+                self._reports.race(conflict)
+
+    def _late_remedy(self, conflict: Conflict) -> str:
+        """How the threads can wait for an asynchronous instruction."""
+        stamp, threads = conflict.stamp, conflict.touch.threads[conflict.which]
+        if stamp & PENDING:
+            group = traits_of(conflict.other.opcode).group
+            remedy = f"let the thread that copies execute {group}.wait_group before it"
+            if not self._work.is_committed(group):
+                remedy = (
+                    f"end the group with {group}.commit_group, and wait with {group}.wait_group before it"
+                )
+            if (stamp & ID) // 32 != int(threads[0]) // 32 or len(np.unique(threads)) > 1:
+                remedy += ", then __syncthreads()"
+            return remedy
+        owner = self._clocks.owner_of(stamp & ID) if stamp & ID != ID else None
+        if isinstance(owner, Warpgroup):
+            return "execute wgmma.wait_group, and synchronise with that warpgroup, before it"
+        at = "" if owner is None else f" ({self._report.shared_place(owner, owner + 7)})"
+        phase = self._clocks.phase_time(stamp & ID, int(threads[0]) // self._batch.block_lanes)
+        if 0 < phase < stamp >> TIME_SHIFT & TIME:
+            return (
+                f"the last phase of its mbarrier{at} was complete without it: announce its bytes with "
+                "mbarrier.arrive.expect_tx, and wait for that phase"
+            )
+        return f"wait for its mbarrier{at} with mbarrier.try_wait first"
+
+    def _check_proxy(self, touch: Touch, before: NDArray[Any]) -> None:
+        """Ordinary stores that no `fence.proxy.async` has made visible to asynchronous reads."""
+        plain = (before != 0) & (before & (PENDING | WORK) == 0)
+        if not plain.any():
+            return
+        if self._alike and not self._know_alike():
+            raise _NotAlikeError
+        fenced = self._clocks.fenced
+        reader = fenced[touch.threads]
+        if self._batch.size % 128 == 0 and touch.access.instruction.parts[0] == "wgmma":
+            reader = np.repeat(fenced.reshape(-1, 128).max(axis=1), 128)[touch.threads]
+        covered = np.maximum(reader, fenced[np.where(plain, before & ID, 0)])
+        bad = np.flatnonzero(plain & (covered < before >> TIME_SHIFT))
+        if not len(bad):
+            return
+        self._not_alike_if(True)
+        other = self._instructions[int(before[bad[0]]) >> TIME_SHIFT & TIME]
+        if other is not None:
+            self._reports.unfenced_store(touch, bad, other)
+
+
+def _different(touch: Touch, before: NDArray[Any], which: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Those that write something else than what is there: equal values do no harm."""
+    content, data = touch.content, touch.piece.data
+    if content is None:
+        return which
+    late = before[which] & (PENDING | WORK) != 0 if touch.access.space == "shared" else np.False_
+    places = touch.shadow.bytes_of(touch.entries[which])[:, None] + np.arange(content.shape[1])
+    there = data[np.minimum(places, data.size - 1)]
+    return np.asarray(which[late | (there != content[which]).any(axis=1)])

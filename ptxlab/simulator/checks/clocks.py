@@ -1,0 +1,360 @@
+"""Who knows what of whom: which accesses are ordered before a thread's next one.
+
+Every event has a time, a number that only grows. A thread knows what another did up to some time; barriers
+carry that over. Barriers of whole blocks and warps are one number; named barriers, partial masks and
+mbarriers need a matrix, which is made when the first of them comes. Lanes that have always met others
+together know the same, in every block: they share a row of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..threads import Batch
+
+__all__ = ["Clocks", "Warpgroup"]
+
+_COLUMNS = 8
+_ROWS = 4
+_PATTERNS = 16  # of threads that are kept
+
+
+class Warpgroup(NamedTuple):
+    """A warpgroup of each block."""
+
+    number: int
+
+
+#: What asynchronous work belongs to: an mbarrier, by its address in the block, or the wgmma of a warpgroup.
+_Owner: TypeAlias = int | Warpgroup
+
+
+class Clocks:
+    """What the threads of a batch know of each other, and of asynchronous work.
+
+    Asynchronous work (copies that an mbarrier announces, the wgmma of a warpgroup) has columns of its own.
+    """
+
+    def __init__(self, batch: Batch, time: int) -> None:
+        self.batch = batch
+        self.lanes = batch.block_lanes
+        self.block_time = np.full(batch.count, time, dtype=np.int64)  # the last barrier of the whole block
+        self.cluster_time = np.full(batch.count, time, dtype=np.int64)  # the last of other blocks
+        self.warp_time = np.full(batch.size // 32, time, dtype=np.int64)
+        self.published = np.zeros(batch.size // 32, dtype=np.int64)  # the warp's last fence or release
+        self.acquired = np.zeros(batch.size // 32, dtype=np.int64)  # its last look at what others publish
+        self.fenced = np.zeros(batch.size, dtype=np.int64)  # each thread's last fence.proxy.async
+        self._row = np.zeros(self.lanes, dtype=np.intp)  # of each lane of a block
+        self._rows = 1  # that are in use
+        self._matrix: NDArray[np.int32] | None = None  # [blocks, rows, lanes]
+        self._work = np.zeros((batch.count, _ROWS, _COLUMNS), dtype=np.int32)
+        self._slot = self._slots()
+        self._columns: dict[_Owner, int] = {}
+        self._arrivals: dict[int, tuple[NDArray[np.int32], NDArray[np.int32]]] = {}
+        #: By column of an mbarrier: when its last phase was complete in each block, and what arrivals knew.
+        self._phases: dict[int, NDArray[np.int64]] = {}
+        self._handed_over: dict[int, tuple[NDArray[np.int32], NDArray[np.int32]]] = {}
+        #: By id of the threads, which are kept, too.
+        self._known_patterns: dict[int, tuple[NDArray[Any], list[tuple[NDArray[Any], NDArray[Any]]]]] = {}
+        self._arrived: dict[int, NDArray[np.int8]] = {}  # at each barrier: 1 arrives, 2 waits
+
+    # -- columns of asynchronous work ------------------------------------------------------------------------
+
+    def column(self, owner: _Owner) -> int:
+        """The column of what asynchronous work belongs to."""
+        if owner not in self._columns:
+            self._columns[owner] = len(self._columns)
+            if len(self._columns) > self._work.shape[2]:
+                self._work = np.concatenate([self._work, np.zeros_like(self._work)], axis=2)
+        return self._columns[owner]
+
+    def owner_of(self, column: int) -> _Owner:
+        """What a column belongs to."""
+        return list(self._columns)[column]
+
+    def complete(self, threads: NDArray[Any], column: int, times: NDArray[Any]) -> None:
+        """Threads know that work of this column is done that was issued up to a time, that of each block."""
+        for blocks, lanes in self._patterns(threads):
+            self._complete(blocks, self._rows_alone(lanes), column, times[blocks, None])
+
+    def _complete(
+        self, blocks: NDArray[Any], rows: NDArray[Any], column: int, times: int | NDArray[Any]
+    ) -> None:
+        known, where = self._work[:, :, column], np.ix_(blocks, rows)
+        known[where] = np.maximum(known[where], times)
+
+    def knows_work(
+        self, threads: NDArray[Any], columns: NDArray[Any], times: NDArray[Any]
+    ) -> NDArray[np.bool_]:
+        """Whether each thread knows that the work of a column, issued at a time, is done."""
+        places = self._slot[threads] * self._work.shape[2] + columns
+        return np.asarray(self._work.reshape(-1)[places] >= times)
+
+    # -- rows of lanes that know the same --------------------------------------------------------------------
+
+    def _rows_of(self, lanes: NDArray[Any]) -> NDArray[np.intp]:
+        """The rows of these lanes."""
+        there = np.zeros(self._rows, dtype=np.bool_)
+        there[self._row[lanes]] = True
+        return np.flatnonzero(there)
+
+    def _rows_alone(self, lanes: NDArray[Any]) -> NDArray[np.intp]:
+        """The rows of these lanes, which they share with no others from now on."""
+        chosen = np.zeros(self.lanes, dtype=np.bool_)
+        chosen[lanes] = True
+        rows = self._rows_of(lanes)
+        elsewhere = np.zeros(self._rows, dtype=np.bool_)
+        elsewhere[self._row[~chosen]] = True
+        shared = rows[elsewhere[rows]]
+        for row in shared.tolist():
+            self._row[chosen & (self._row == row)] = self._copied(row)
+        if not len(shared):
+            return rows
+        self._slot = self._slots()
+        return self._rows_of(lanes)
+
+    def _copied(self, row: int) -> int:
+        """A new row like another."""
+        if self._rows == self._work.shape[1]:
+            self._work = np.concatenate([self._work, np.zeros_like(self._work)], axis=1)
+            if self._matrix is not None:
+                self._matrix = np.concatenate([self._matrix, np.zeros_like(self._matrix)], axis=1)
+        self._work[:, self._rows] = self._work[:, row]
+        if self._matrix is not None:
+            self._matrix[:, self._rows] = self._matrix[:, row]
+        self._rows += 1
+        return self._rows - 1
+
+    def _slots(self) -> NDArray[np.intp]:
+        """The row of each thread, counted through all blocks."""
+        first = np.arange(self.batch.count) * self._work.shape[1]
+        return np.asarray((first[:, None] + self._row).reshape(-1))
+
+    # -- order -----------------------------------------------------------------------------------------------
+
+    def ordered(self, threads: NDArray[Any], others: NDArray[Any], times: NDArray[Any]) -> NDArray[np.bool_]:
+        """Whether what others did at these times comes before what the threads do now.
+
+        All are indices into the batch. Where ordering might come from flags and fences, it is assumed.
+        """
+        same = threads == others
+        warp, other_warp = threads >> 5, others >> 5
+        block, other_block = threads // self.lanes, others // self.lanes
+        known = np.where(block == other_block, self.block_time[block], self.cluster_time[block])
+        known = np.where(warp == other_warp, np.maximum(known, self.warp_time[warp]), known)
+        if self._matrix is not None:
+            learnt = self._matrix[block, self._row[threads % self.lanes], others % self.lanes]
+            known = np.where(block == other_block, np.maximum(known, learnt), known)
+        flagged = (times <= self.published[other_warp]) & (times < self.acquired[warp])
+        return np.asarray(same | (times <= known) | flagged)
+
+    def are_blocks_alike(self) -> bool:
+        """Whether threads of each block know of each other what those of the first block do."""
+        times: list[NDArray[Any]] = [self.block_time, self.cluster_time, self.warp_time]
+        times += [self.published, self.acquired, self.fenced, self._work]
+        if self._matrix is not None:
+            times.append(self._matrix)
+        rows = [each.reshape(self.batch.count, -1) for each in times]
+        return all(bool((each == each[0]).all()) for each in rows)
+
+    # -- barriers --------------------------------------------------------------------------------------------
+
+    def arrive(self, number: int, threads: NDArray[Any], waits: bool) -> NDArray[np.bool_]:
+        """Threads reach a barrier of their block; says whose warp has lanes there already."""
+        arrived = self._arrived.setdefault(number, np.zeros(self.batch.size, dtype=np.int8))
+        if len(threads) == self.batch.size and not arrived.any():
+            arrived[:] = 2 if waits else 1
+            return np.zeros(len(threads), dtype=np.bool_)
+        before = (arrived.reshape(-1, 32).max(axis=1) > 0)[threads >> 5]
+        arrived[threads] = 2 if waits else 1
+        return np.asarray(before)
+
+    def partial(self, number: int, threads: NDArray[Any]) -> NDArray[np.bool_]:
+        """Whose warp has lanes that still run and have not reached the barrier.
+
+        Asked before each group of threads leaves; the first of a block has answered for all of it.
+        """
+        arrived = self._arrived[number]
+        left = arrived.reshape(self.batch.count, self.lanes).max(axis=1) == 0
+        absent = self.batch.alive & (arrived == 0)
+        return np.asarray(absent.reshape(-1, 32).max(axis=1)[threads >> 5] & ~left[threads // self.lanes])
+
+    def leave(self, number: int, threads: NDArray[Any], time: int) -> None:
+        """The barrier is complete for the blocks of these threads."""
+        arrived = self._arrived.get(number)
+        if arrived is None:
+            return
+        blocks = np.zeros(self.batch.count, dtype=np.bool_)
+        blocks[threads // self.lanes] = True
+        there = arrived.reshape(self.batch.count, self.lanes)
+        blocks &= there.any(axis=1)
+        if not blocks.any():
+            return
+        alive = self.batch.alive.reshape(there.shape)
+        whole = blocks & ~((there < 2) & alive).any(axis=1)
+        self.block_time[whole] = time
+        if self._columns and whole.any():
+            self._work[whole] = self._work[whole, : self._rows].max(axis=1, keepdims=True)
+        rest = np.flatnonzero(blocks & ~whole)
+        for some, states in _alike(rest, there[rest]):
+            self._join(some, np.flatnonzero(states), np.flatnonzero(states == 2), time)
+        there[blocks] = 0
+
+    def meet(self, threads: NDArray[Any], time: int) -> None:
+        """Lanes of warps meet: `bar.warp.sync`."""
+        present = np.zeros(self.batch.size, dtype=np.bool_)
+        present[threads] = True
+        rows = present.reshape(-1, 32)
+        missing = self.batch.alive.reshape(-1, 32) & ~rows
+        whole = np.asarray(rows.any(axis=1) & ~missing.any(axis=1))
+        self.warp_time[whole] = time
+        if self._columns and self._rows > 1:
+            for warp in range(self.lanes // 32):
+                self._share_work(np.flatnonzero(whole.reshape(self.batch.count, -1)[:, warp]), warp)
+        partial = threads if self._matrix is not None else threads[~whole[threads >> 5]]
+        for blocks, lanes in self._patterns(partial):
+            for warp in np.unique(lanes // 32):
+                ours = lanes[lanes // 32 == warp]
+                self._join(blocks, ours, ours, time)
+
+    def _share_work(self, blocks: NDArray[Any], warp: int) -> None:
+        """All lanes of a warp of these blocks know of the work that any of them knows."""
+        lanes = np.arange(warp * 32, warp * 32 + 32)
+        if len(blocks) and len(self._rows_of(lanes)) > 1:
+            where = np.ix_(blocks, self._rows_alone(lanes))
+            self._work[where] = self._work[where].max(axis=1, keepdims=True)
+
+    def release(self, threads: NDArray[Any], places: NDArray[Any], time: int) -> None:
+        """Threads arrive at mbarriers of their block."""
+        for place, ours in _by_place(threads, places):
+            known, work = self._arrivals_at(place)
+            for blocks, lanes in self._patterns(ours):
+                known[blocks] = np.maximum(known[blocks], self._merged(blocks, lanes, time))
+                done = self._work[np.ix_(blocks, self._rows_of(lanes))].max(axis=1)
+                work[blocks] = np.maximum(work[blocks], done)
+
+    def release_remote(self, threads: NDArray[Any], owners: NDArray[Any], places: NDArray[Any]) -> None:
+        """Threads arrive at mbarriers of other blocks: what they know of asynchronous work goes there."""
+        for place in np.unique(places):
+            _, work = self._arrivals_at(int(place))
+            ours = places == place
+            rows = self._work.reshape(-1, self._work.shape[2])[self._slot[threads[ours]]]
+            np.maximum.at(work, owners[ours], rows)
+
+    def _arrivals_at(self, place: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """What is known by those that have arrived at an mbarrier: of threads, and of asynchronous work."""
+        column = self.column(place)
+        width = self._work.shape[2]
+        if column not in self._arrivals:
+            shapes = (self.batch.count, self.lanes), (self.batch.count, width)
+            self._arrivals[column] = (np.zeros(shapes[0], np.int32), np.zeros(shapes[1], np.int32))
+        known, work = self._arrivals[column]
+        if width > work.shape[1]:
+            work = np.concatenate([work, np.zeros((len(work), width - work.shape[1]), np.int32)], axis=1)
+            self._arrivals[column] = (known, work)
+        return known, work
+
+    def complete_phase(self, blocks: NDArray[Any], places: NDArray[Any], time: int) -> None:
+        """Phases of mbarriers are complete: what was issued and what arrived until now counts."""
+        for place, those in _by_place(blocks, places):
+            column = self.column(place)
+            there = np.zeros(self.batch.count, dtype=np.bool_)
+            there[those] = True
+            ours = np.flatnonzero(there)
+            self._phases.setdefault(column, np.zeros(self.batch.count, dtype=np.int64))[ours] = time
+            if column not in self._arrivals:
+                continue
+            known, work = self._arrivals[column]
+            before = self._handed_over.get(column)
+            handed = (np.zeros_like(known), np.zeros_like(work))
+            if before is not None:
+                handed[0][:], handed[1][:, : before[1].shape[1]] = before
+            handed[0][ours], handed[1][ours] = known[ours], work[ours]
+            self._handed_over[column] = handed
+
+    def phase_time(self, column: int, block: int) -> int:
+        """When the last phase of an mbarrier was complete in a block; 0 for never."""
+        return int(self._phases[column][block]) if column in self._phases else 0
+
+    def acquire(self, threads: NDArray[Any], places: NDArray[Any]) -> None:
+        """Threads leave mbarriers of their block: they know what those know that arrived."""
+        for place, ours in _by_place(threads, places):
+            column = self.column(place)
+            phases = self._phases.get(column)
+            known, work = self._handed_over.get(column, (None, None))
+            for blocks, lanes in self._patterns(ours):
+                rows = self._rows_alone(lanes)
+                if phases is not None:
+                    self._complete(blocks, rows, column, phases[blocks, None])
+                if known is None or work is None:
+                    continue
+                where = np.ix_(blocks, rows)
+                matrix, columns = self._made_matrix(), self._work[:, :, : work.shape[1]]
+                matrix[where] = np.maximum(matrix[where], known[blocks][:, None])
+                columns[where] = np.maximum(columns[where], work[blocks][:, None])
+
+    def _made_matrix(self) -> NDArray[np.int32]:
+        """The matrix, made when it is needed first."""
+        if self._matrix is None:
+            self._matrix = np.zeros((*self._work.shape[:2], self.lanes), dtype=np.int32)
+        return self._matrix
+
+    def _merged(self, blocks: NDArray[Any], lanes: NDArray[Any], time: int) -> NDArray[np.int32]:
+        """All that any of these lanes knows of its block now, [blocks, threads]."""
+        merged = self._made_matrix()[np.ix_(blocks, self._rows_of(lanes))].max(axis=1)
+        merged = np.maximum(merged, self.block_time[blocks, None].astype(np.int32))
+        warps = merged.reshape(len(blocks), -1, 32)
+        numbers = np.flatnonzero(np.bincount(lanes >> 5))
+        own = self.warp_time.reshape(self.batch.count, -1)[np.ix_(blocks, numbers)].astype(np.int32)
+        warps[:, numbers] = np.maximum(warps[:, numbers], own[..., None])
+        merged[:, lanes] = time
+        return np.asarray(merged)
+
+    def _join(self, blocks: NDArray[Any], sources: NDArray[Any], targets: NDArray[Any], time: int) -> None:
+        """The targets learn what the sources know, and what they did."""
+        merged = self._merged(blocks, sources, time)
+        where = np.ix_(blocks, self._rows_alone(targets))
+        matrix = self._made_matrix()
+        matrix[where] = np.maximum(matrix[where], merged[:, None])
+        if self._columns:
+            known = self._work[np.ix_(blocks, self._rows_of(sources))].max(axis=1)
+            self._work[where] = np.maximum(self._work[where], known[:, None])
+
+    def _patterns(self, threads: NDArray[Any]) -> list[tuple[NDArray[Any], NDArray[Any]]]:
+        """Blocks whose threads are the same lanes, and those lanes; loops mostly ask for the same threads."""
+        known = self._known_patterns.get(id(threads))
+        if known is not None and known[0] is threads:
+            return known[1]
+        rows = np.zeros((self.batch.count, self.lanes), dtype=np.bool_)
+        rows.reshape(-1)[threads] = True
+        blocks = np.flatnonzero(rows.any(axis=1))
+        patterns = [(ours, np.flatnonzero(lanes)) for ours, lanes in _alike(blocks, rows[blocks])]
+        if len(self._known_patterns) == _PATTERNS:
+            self._known_patterns.clear()
+        self._known_patterns[id(threads)] = threads, patterns
+        return patterns
+
+
+def _alike(blocks: NDArray[Any], rows: NDArray[Any]) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+    """Blocks whose rows are the same, and that row."""
+    if not len(blocks):
+        return
+    if (rows == rows[0]).all():
+        yield blocks, rows[0]
+        return
+    patterns, which = np.unique(rows, axis=0, return_inverse=True)
+    for number, pattern in enumerate(patterns):
+        yield blocks[which.reshape(-1) == number], pattern
+
+
+def _by_place(threads: NDArray[Any], places: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
+    """Each address, and the threads that mean it."""
+    if len(places) and (places == places[0]).all():
+        yield int(places[0]), threads
+        return
+    for place in np.unique(places).tolist():
+        yield place, threads[places == place]

@@ -1,0 +1,471 @@
+"""Registers that nobody wrote, registers of a running wgmma, and instructions without all of their lanes.
+
+Which registers might be read before they are written is decided once for a function, over all its paths; only
+those are watched while it runs, and usually there are none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..events import Inspection, Observer, Synchronisation
+from ..ptx import (
+    Function,
+    Immediate,
+    Instruction,
+    Module,
+    Register,
+    Vector,
+    registers_of,
+)
+from ..ptx.dataflow import basic_blocks, constants, read_and_written, register_bits, successors
+from ..threads import Batch, Threads
+from .hazard import Report, lanes_text
+
+__all__ = ["RegisterCheck", "RegisterPlans"]
+
+#: Instructions that hand values on as they are: what nobody wrote stays so, and is not a hazard yet. All but
+#: `mov` may leave one of their operands aside.
+_COPIES = {"mov", "selp", "prmt", "bfi", "shfl"}
+_ALL_LANES = 0xFFFFFFFF
+_MASKED = {"shfl", "vote", "match", "redux", "elect", "bar"}
+
+
+@dataclass
+class _Plan:
+    """What to do when an instruction is executed."""
+
+    function: str
+    reads: list[int] = field(default_factory=list)  # registers that may not have been written
+    writes: list[int] = field(default_factory=list)
+    copies: bool = False
+    accumulators: list[int] = field(default_factory=list)  # numbers of sets of registers that a wgmma uses
+    multiplies: int = -1  # its own set
+    overwrites: list[int] = field(default_factory=list)  # numbers of registers of metadata, each a set
+    metadata: int = -1  # its own
+    lanes: int = 0  # that must all be there
+    mask: int = -1
+    mask_register: int = -1  # of a mask that is computed
+
+
+@dataclass
+class _Flight:
+    """A set of registers of wgmma instructions: in flight since which group, and last computed when."""
+
+    registers: frozenset[int]
+    names: str
+    group: NDArray[np.int64]
+    computed: NDArray[np.int64]
+    instruction: Instruction
+
+
+class _Roles(NamedTuple):
+    """Registers of a function that are looked at, by their numbers."""
+
+    watched: set[int]  # that some path reads before it writes them
+    members: dict[int, list[int]]  # those of wgmma: the sets that each is in
+    metadata: dict[int, int]  # those of wgmma.sp: the set of each
+    constants: dict[int, int]  # that only ever hold one number
+    masked: set[int]  # that `and` with a constant has left some bits of
+
+
+class RegisterPlans:
+    """What to watch when instructions of a module are executed; found for each function at its first one."""
+
+    def __init__(self, module: Module) -> None:
+        self._functions = tuple(module.functions.values())
+        self._owner: dict[int, Function] = {}
+        for function in module.functions.values():
+            for instruction in function.instructions:
+                self._owner[id(instruction)] = function
+        self._plans: dict[int, _Plan | None] = {}
+        self._planned: set[str] = set()
+        self.names: dict[tuple[str, int], str] = {}  # of registers, by function and number
+        self.sets: dict[tuple[str, frozenset[int]], int] = {}  # registers of wgmma instructions
+
+    @cached_property
+    def guesses(self) -> frozenset[int]:
+        """Loads, by id, of what a compare-and-swap compares: if it has changed since, the swap tells."""
+        return frozenset(load for function in self._functions for load in _compared_loads(function))
+
+    @cached_property
+    def speculative(self) -> frozenset[int]:
+        """Loads, by id, whose values only `selp` reads: compilers load first, and choose then."""
+        return frozenset(load for function in self._functions for load in _speculative_loads(function))
+
+    def of(self, instruction: Instruction) -> _Plan | None:
+        """What to do when it is executed; None for nothing."""
+        key = id(instruction)
+        if key not in self._plans:
+            function = self._owner.get(key)
+            if function is None or function.name in self._planned:
+                return None
+            self._add(function)
+        return self._plans.get(key)
+
+    def _add(self, function: Function) -> None:
+        self._planned.add(function.name)
+        watched = self._unwritten(function)
+        multiplying = [each for each in function.instructions if each.opcode.startswith("wgmma.mma_async")]
+        members: dict[int, list[int]] = {}
+        metadata: dict[int, int] = {}
+        for instruction in multiplying:
+            for register in _wgmma_metadata(instruction):
+                metadata[register] = self.sets.setdefault(
+                    (function.name, frozenset({register})), len(self.sets)
+                )
+            registers = frozenset(_wgmma_registers(instruction))
+            number = self.sets.setdefault((function.name, registers), len(self.sets))
+            for register in registers:
+                if number not in members.setdefault(register, []):
+                    members[register].append(number)
+        for each in function.registers:
+            if each.index in watched or each.index in members or each.index in metadata:
+                self.names[function.name, each.index] = each.name
+        known = constants(function)
+        masked = _masked(function) if watched else set()
+        roles = _Roles(watched, members, metadata, known, masked)
+        for instruction in function.instructions:
+            self._plans[id(instruction)] = self._plan(function, instruction, roles)
+
+    def _plan(self, function: Function, instruction: Instruction, roles: _Roles) -> _Plan | None:
+        """What to look at where an instruction is executed; None if there is nothing."""
+        watched, members, metadata, constants, masked = roles
+        parts = instruction.parts
+        read, written = read_and_written(instruction)
+        plan = _Plan(function.name, sorted(read & watched), sorted(written & watched))
+        plan.copies = _hands_on(instruction) or (parts[0] == "or" and masked.issuperset(plan.reads))
+        if instruction.opcode.startswith("wgmma.mma_async"):
+            plan.multiplies = self.sets[function.name, frozenset(_wgmma_registers(instruction))]
+            plan.metadata = max((metadata[register] for register in _wgmma_metadata(instruction)), default=-1)
+        elif members:
+            moves = parts[0] == "mov" and not isinstance(instruction.operands[1], Immediate)
+            touched = {number for register in read | written for number in members.get(register, ())}
+            plan.accumulators = [] if moves else sorted(touched)
+            plan.overwrites = [] if moves else sorted(metadata[each] for each in written if each in metadata)
+        if "aligned" in parts and parts[0] not in ("bar", "barrier", "setmaxnreg"):
+            plan.lanes = 128 if parts[0] == "wgmma" else 32
+        if parts[0] in _MASKED and (parts[0] != "bar" or "warp" in parts):
+            operand = instruction.operands[-1]
+            mask = -1
+            if isinstance(operand, Immediate):
+                mask = operand.value & _ALL_LANES
+            elif isinstance(operand, Register) and operand.index in constants:
+                mask = constants[operand.index] & _ALL_LANES
+            elif isinstance(operand, Register):
+                plan.mask_register = operand.index
+            plan.mask = -1 if mask == _ALL_LANES else mask
+        busy = plan.reads or plan.writes or plan.accumulators or plan.overwrites or plan.lanes
+        needed = plan.multiplies >= 0 or plan.mask >= 0 or plan.mask_register >= 0
+        return plan if busy or needed else None
+
+    @staticmethod
+    def _unwritten(function: Function) -> set[int]:
+        """Registers that some path reads before it writes them, and those that get copies of them."""
+        instructions = function.instructions
+        effects = [read_and_written(instruction) for instruction in instructions]
+        starts = basic_blocks(function)
+        everything = (1 << len(function.registers)) - 1
+        first = register_bits(
+            register.index
+            for register in function.registers
+            if any(register.name == parameter.name for parameter in function.parameters)
+        )
+        before = dict.fromkeys(starts, everything)
+        if not instructions:
+            return set()
+        before[0] = first
+        waiting = [0]
+        seen: set[int] = set()
+        while waiting:
+            start = waiting.pop()
+            seen.add(start)
+            known = before[start]
+            for index in range(start, starts[start]):
+                if instructions[index].guard is None:
+                    known |= register_bits(effects[index][1])
+            for target in successors(instructions, starts[start] - 1):
+                if target < len(instructions) and (
+                    before[target] & known != before[target] or target not in seen
+                ):
+                    before[target] &= known
+                    if target not in waiting:
+                        waiting.append(target)
+        watched: set[int] = set()
+        for start, end in starts.items():
+            known = before[start]
+            for index in range(start, end if start in seen else start):
+                watched |= {register for register in effects[index][0] if not known >> register & 1}
+                if instructions[index].guard is None:
+                    known |= register_bits(effects[index][1])
+        grows = bool(watched)
+        while grows:
+            more = set(watched)
+            for instruction, (read, written) in zip(instructions, effects, strict=True):
+                if _hands_on(instruction) and read & watched:
+                    more |= written
+            grows, watched = more != watched, more
+        return watched
+
+
+class RegisterCheck(Observer):
+    """Looks for hazards in registers, and for missing lanes."""
+
+    def __init__(self, report: Report, plans: RegisterPlans) -> None:
+        self._report = report
+        self._plans = plans
+        self._machine: Inspection | None = None
+
+    def begin(self, batch: Batch) -> None:
+        """Nothing is written in new blocks."""
+        self._batch = batch
+        self._time = 0
+        self._written: dict[tuple[str, int], NDArray[np.bool_]] = {}
+        self._flights: dict[int, _Flight] = {}
+        self._seen_whole: dict[int, NDArray[Any]] = {}  # threads of which no lanes were missing, by how many
+        self._groups = np.zeros(batch.size, dtype=np.int64)
+        self._fenced = np.zeros(batch.size, dtype=np.int64)
+
+    # -- masks -----------------------------------------------------------------------------------------------
+
+    def attach(self, machine: Inspection) -> None:
+        """Remember whose registers the masks are in."""
+        self._machine = machine
+
+    def end(self) -> None:
+        """Forget them."""
+        self._machine = None
+
+    def _check_mask(self, instruction: Instruction, plan: _Plan, ours: NDArray[Any]) -> None:
+        """Lanes that execute an instruction whose mask, a constant or computed, does not name them."""
+        masks = np.full(len(ours), plan.mask, dtype=np.int64)
+        if plan.mask_register >= 0:
+            values = None if self._machine is None else self._machine.reader()(plan.mask_register)
+            if values is None:
+                return
+            masks = values[ours].astype(np.int64)
+        outside = masks >> (ours & 31) & 1 == 0
+        if outside.any():
+            first = int(masks[outside][0])
+            lanes = lanes_text([lane for lane in range(32) if first >> lane & 1]) if first else "nobody"
+            self._report.add(
+                "not in the mask", instruction, self._batch, ours[outside],
+                f"{{who}} execute{{s}} {instruction.opcode} with a mask that names {lanes}",
+            )  # fmt: skip
+
+    # -- running ---------------------------------------------------------------------------------------------
+
+    def executed(self, instruction: Instruction, threads: Threads) -> None:
+        """Look at the registers of an instruction, if they are watched."""
+        plan = self._plans.of(instruction)
+        if plan is None:
+            return
+        self._time += 1
+        ours = threads.indices
+        if plan.lanes and threads.index is not None:
+            self._check_lanes(instruction, threads, plan.lanes)
+        if plan.mask >= 0 or plan.mask_register >= 0:
+            self._check_mask(instruction, plan, ours)
+        if plan.reads or plan.writes:
+            self._follow(instruction, plan, ours)
+        for number in (*plan.accumulators, *plan.overwrites):
+            self._touch(instruction, number, ours)
+        if plan.multiplies >= 0:
+            self._multiply(instruction, plan.multiplies, ours)
+        if plan.metadata >= 0:
+            flight = self._flight(plan.metadata, instruction)
+            flight.instruction = instruction
+            flight.group[ours] = self._groups[ours]
+
+    def synchronised(self, event: Synchronisation) -> None:
+        """Fences, groups and waits of wgmma."""
+        if not event.kind.startswith("wgmma"):
+            return
+        self._time += 1
+        if event.kind == "wgmma.fence":
+            self._fenced[event.threads] = self._time
+        elif event.kind == "wgmma.commit_group":
+            self._groups[event.threads] += 1
+        elif event.kind == "wgmma.wait_group":
+            oldest = self._groups[event.threads] - int(np.asarray(event.key))
+            for flight in self._flights.values():
+                group = flight.group[event.threads]
+                flight.group[event.threads] = np.where(group < oldest, -1, group)
+
+    def _check_lanes(self, instruction: Instruction, threads: Threads, lanes: int) -> None:
+        valid = self._batch.valid
+        if self._batch.size % lanes or self._seen_whole.get(lanes) is threads.index:
+            return
+        present = np.zeros(self._batch.size, dtype=np.bool_)
+        present[threads.indices] = True
+        groups = present.reshape(-1, lanes)
+        some = groups.max(axis=1, keepdims=True)
+        missing = np.asarray(some & valid.reshape(-1, lanes) & ~groups)
+        if not missing.any():
+            self._seen_whole[lanes] = threads.indices
+        else:
+            lacking = missing.max(axis=1)
+            group = int(np.flatnonzero(lacking)[0])
+            ours = threads.indices[lacking[threads.indices // lanes]]
+            away = np.flatnonzero(missing[group])
+            warp = int(away[0]) // 32
+            names = lanes_text([int(lane) % 32 for lane in away if lane // 32 == warp])
+            self._report.add(
+                "lanes missing", instruction, self._batch, ours,
+                f"{{who}} execute{{s}} {instruction.opcode}, but {names} of the warp do not",
+            )  # fmt: skip
+
+    def _follow(self, instruction: Instruction, plan: _Plan, ours: NDArray[Any]) -> None:
+        """Registers that may not have been written."""
+        known = np.ones(len(ours), dtype=np.bool_)
+        choice = instruction.parts[0] != "mov" and len(read_and_written(instruction)[0]) > len(plan.reads)
+        for register in plan.reads:
+            written = self._of(plan.function, register)[ours]
+            if not plan.copies and not written.all():
+                name = self._plans.names[plan.function, register]
+                self._report.add(
+                    "uninitialised register", instruction, self._batch, ours[~written],
+                    f"{{who}} execute{{s}} {instruction.opcode} with register {name}, never written",
+                )  # fmt: skip
+            known &= written
+        for register in plan.writes:
+            self._of(plan.function, register)[ours] = known if plan.copies and not choice else True
+
+    def _of(self, function: str, register: int) -> NDArray[np.bool_]:
+        key = (function, register)
+        if key not in self._written:
+            self._written[key] = np.zeros(self._batch.size, dtype=np.bool_)
+        return self._written[key]
+
+    def _flight(self, number: int, instruction: Instruction) -> _Flight:
+        if number not in self._flights:
+            function, registers = list(self._plans.sets)[number]
+            names = sorted(self._plans.names[function, register] for register in registers)
+            size = self._batch.size
+            self._flights[number] = _Flight(
+                registers,
+                f"{names[0]} to {names[-1]}",
+                np.full(size, -1, dtype=np.int64),
+                np.zeros(size, dtype=np.int64),
+                instruction,
+            )
+        return self._flights[number]
+
+    def _touch(self, instruction: Instruction, number: int, ours: NDArray[Any]) -> None:
+        """An ordinary instruction reads or writes registers that wgmma uses."""
+        flight = self._flight(number, instruction)
+        read, written = read_and_written(instruction)
+        if written & flight.registers and instruction.parts[0] != "mov":
+            flight.computed[ours] = self._time
+        group = flight.group[ours]
+        late = group >= 0
+        if not late.any():
+            return
+        remedy = "execute wgmma.wait_group before it"
+        if (group[late] >= self._groups[ours[late]]).any():
+            remedy = "execute wgmma.commit_group, then wgmma.wait_group, before it"
+        verb = "write{s}" if written & flight.registers else "read{s}"
+        names = sorted(
+            self._plans.names[function, register]
+            for (function, registers), each in self._plans.sets.items()
+            if each == number
+            for register in (read | written) & registers
+        )
+        where = flight.instruction.source_line
+        self._report.add(
+            "wgmma registers", instruction, self._batch, ours[late],
+            f"{{who}} {verb} {', '.join(names)}, which the wgmma of line {where} may still be using",
+            remedy=remedy, other=flight.instruction,
+        )  # fmt: skip
+
+    def _multiply(self, instruction: Instruction, number: int, ours: NDArray[Any]) -> None:
+        flight = self._flight(number, instruction)
+        flight.instruction = instruction
+        fenced = self._fenced[ours]
+        never = fenced == 0
+        late = flight.computed[ours] > fenced
+        if never.any() or late.any():
+            why = "no wgmma.fence came before" if never.any() else "registers were computed after wgmma.fence"
+            self._report.add(
+                "missing wgmma.fence", instruction, self._batch, ours[never | late],
+                f"{{who}} execute{{s}} {'.'.join(instruction.parts[:2])}, but {why}",
+            )  # fmt: skip
+        flight.group[ours] = self._groups[ours]
+
+
+def _hands_on(instruction: Instruction) -> bool:
+    """Whether an instruction hands values on as they are, or bits of them that a constant chooses."""
+    if instruction.parts[0] == "and":
+        return any(isinstance(operand, Immediate) for operand in instruction.operands)
+    return instruction.parts[0] in _COPIES
+
+
+def _compared_loads(function: Function) -> Iterator[int]:
+    """The loads, by id, of values that atom.cas compares."""
+    compared: set[int] = set()
+    for instruction in function.instructions:
+        if instruction.parts[0] == "atom" and "cas" in instruction.parts:
+            compared |= {register.index for register in registers_of(instruction.operands[2])}
+    if not compared:
+        return
+    effects = [(each, *read_and_written(each)) for each in function.instructions]
+    grows = True
+    while grows:
+        grows = False
+        for instruction, read, written in effects:
+            if instruction.parts[0] == "mov" and written & compared and not read <= compared:
+                compared |= read
+                grows = True
+    for instruction, _, written in effects:
+        if instruction.parts[0] == "ld" and written & compared:
+            yield id(instruction)
+
+
+def _speculative_loads(function: Function) -> Iterator[int]:
+    """The loads, by id, of values that only `selp` reads, as one of its two."""
+    selected: set[int] = set()
+    used: set[int] = set()
+    for instruction in function.instructions:
+        read = read_and_written(instruction)[0]
+        if instruction.parts[0] == "selp":
+            values = {each.index for operand in instruction.operands[1:3] for each in registers_of(operand)}
+            selected |= values
+            read = read - values
+        used |= read
+    selected -= used
+    for instruction in function.instructions:
+        if selected and instruction.parts[0] == "ld" and read_and_written(instruction)[1] <= selected:
+            yield id(instruction)
+
+
+def _masked(function: Function) -> set[int]:
+    """Registers with bits that `and` with a constant has left: `or` puts bit-fields into the others."""
+    masked: set[int] = set()
+    others: set[int] = set()
+    for instruction in function.instructions:
+        written = read_and_written(instruction)[1]
+        if instruction.parts[0] == "and" and _hands_on(instruction):
+            masked |= written
+        else:
+            others |= written
+    return masked - others
+
+
+def _wgmma_registers(instruction: Instruction) -> set[int]:
+    """The accumulators of a wgmma, and A where it is in registers."""
+    d, a = instruction.operands[:2]
+    registers = [*registers_of(d), *(registers_of(a) if isinstance(a, Vector) else ())]
+    return {register.index for register in registers}
+
+
+def _wgmma_metadata(instruction: Instruction) -> set[int]:
+    """The register with the metadata of a sparse wgmma, which it reads while it runs: an H200 does."""
+    if "sp" not in instruction.parts:
+        return set()
+    return {register.index for register in registers_of(instruction.operands[3])}

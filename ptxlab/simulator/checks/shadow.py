@@ -1,0 +1,182 @@
+"""The shadow of memory: for each few bytes, who wrote them last, and two that read them.
+
+An entry is one number, a stamp: the time, flags, and the thread (its index in the launch) or the column of
+asynchronous work.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..events import Piece
+
+__all__ = ["ATOMIC", "FLAGS", "ID", "LATE", "PENDING", "TIME", "TIME_SHIFT", "WORK", "Read", "Shadow"]
+
+TIME_SHIFT = 32
+TIME = (1 << 30) - 1  # a mask, after the shift
+LATE = 1 << 62  # not complete: no barrier orders it
+ATOMIC, PENDING, WORK = 1 << 31, 1 << 30, 1 << 29
+FLAGS = ATOMIC | PENDING | WORK
+ID = (1 << 29) - 1  # a mask of the thread or the column
+_LARGEST = 128  # bytes of an entry, until a narrower access comes
+_MOST_LATER = 32 << 20  # bytes of reads that are kept
+
+
+class Read(NamedTuple):
+    """Some threads read bytes; their stamps, without the threads, are the same."""
+
+    offsets: NDArray[np.int64]
+    width: int
+    threads: NDArray[Any]
+    stamp: int
+
+
+class Shadow:
+    """For each few bytes of one array: its last writer, its last reader, and one of another warp.
+
+    How many bytes an entry stands for, its grain, follows the narrowest access. An access to no more than
+    `few` pages makes the entries of these pages narrower, any other those of all: a few mbarriers do not
+    make the check of every tile slower.
+    """
+
+    __slots__ = (
+        "_few",
+        "_first",
+        "_later",
+        "_later_bytes",
+        "_page",
+        "_shift",
+        "_shifts",
+        "reader",
+        "second",
+        "size",
+        "was_read",
+        "was_written",
+        "writer",
+    )
+
+    def __init__(self, size: int, readers: int, few: int = 0, page: int = 10) -> None:
+        self.size = size
+        self._few = few
+        self._page = page  # bits of an address within a page
+        pages = -(-size >> page)
+        self._shift = _LARGEST.bit_length() - 1  # of all entries; -1 once pages differ
+        self._shifts = np.full(pages, self._shift)  # of the entries of each page
+        self._first = np.arange(pages) << page - self._shift  # entry of each page
+        count = pages << page - self._shift
+        self.writer = np.zeros(count, dtype=np.int64)
+        self.reader = np.zeros(count, dtype=np.int64)
+        self.second = np.zeros(count if readers > 1 else 0, dtype=np.int64)
+        self.was_written = self.was_read = False
+        self._later: list[Read] = []
+        self._later_bytes = 0
+
+    def note_later(self, read: Read) -> None:
+        """Keep a read until `note_reads`: if nobody writes, it need not be noted."""
+        self._later.append(read)
+        self._later_bytes += read.offsets.nbytes
+        if self._later_bytes > _MOST_LATER:
+            self.note_reads()
+
+    def note_reads(self) -> None:
+        """Note the reads that were kept."""
+        for read in self._later:
+            entries, count = self.entries(read.offsets, read.width)
+            threads = read.threads if count == 1 else np.repeat(read.threads, count)
+            self.note_readers(entries, threads + read.stamp)
+        self._later, self._later_bytes = [], 0
+
+    def note_readers(self, entries: NDArray[Any], stamps: NDArray[Any]) -> None:
+        """The last reader of each entry, and another thread that reads it at the same time or did before."""
+        before = self.reader[entries] if self.was_read else None
+        self.was_read = True
+        self.reader[entries] = stamps
+        if before is not None and before.any():
+            others = (before != 0) & ((before ^ stamps) & ID != 0)
+            self.second[entries[others]] = before[others]
+        differs = self.reader[entries] != stamps
+        if differs.any():
+            self.second[entries[differs]] = stamps[differs]
+
+    def repeat(self, blocks: int, lanes: int) -> None:
+        """The shadow of one block becomes that of several, of so many lanes each, that did the same."""
+        count = len(self.writer)
+        first = np.repeat(np.arange(blocks) * lanes, count)
+        for name in ("writer", "reader", "second"):
+            stamps = np.tile(getattr(self, name), blocks)
+            of_threads = (stamps != 0) & (stamps & WORK == 0)
+            setattr(self, name, np.where(of_threads, stamps + first, stamps))
+        self._first = (np.arange(blocks)[:, None] * count + self._first).reshape(-1)
+        self._shifts = np.tile(self._shifts, blocks)
+        self.size, self._few = self.size * blocks, self._few * blocks
+
+    def entries_of(self, piece: Piece, width: int) -> tuple[NDArray[np.int64], int]:
+        """As `entries`, for a piece of an access, which may come again."""
+        kept = piece.notes.get("entries")
+        if kept is None or kept[0] is not self._first or kept[1] != width:
+            entries, count = self.entries(piece.offsets, width)
+            kept = piece.notes["entries"] = self._first, width, entries, count
+        return kept[2], kept[3]
+
+    def entries(self, offsets: NDArray[np.int64], width: int) -> tuple[NDArray[np.int64], int]:
+        """The entries of accesses, those of each one side by side, and how many each has."""
+        common = int(np.bitwise_or.reduce(offsets, initial=_LARGEST | width))
+        shift = (common & -common).bit_length() - 1  # of the widest entries that no access cuts
+        shift = self._shift if 0 <= self._shift <= shift else self._refine(offsets, width, shift)
+        count = width >> shift
+        if count > 1:
+            offsets = (offsets[:, None] + np.arange(0, width, 1 << shift)).reshape(-1)
+        if self._shift >= 0:
+            return offsets >> shift, count
+        return self._first[offsets >> self._page] + ((offsets & (1 << self._page) - 1) >> shift), count
+
+    def _refine(self, offsets: NDArray[np.int64], width: int, shift: int) -> int:
+        """Make the entries of accesses alike, and not wider than this; says how wide they are."""
+        pages = offsets >> self._page
+        if width > 1 << shift:  # they may extend into other pages
+            places = offsets[:, None] + np.append(np.arange(0, width, 1 << self._page), width - 1)
+            pages = places.reshape(-1) >> self._page
+        shifts = self._shifts[pages]
+        narrowest = min(shift, int(shifts.min()))
+        if shifts.max() > narrowest:
+            touched = np.zeros(len(self._shifts), dtype=np.bool_)
+            touched[pages] = True
+            if np.count_nonzero(touched) > self._few:
+                touched[:] = True
+            self._narrow(np.flatnonzero(touched & (self._shifts > narrowest)), narrowest)
+        return narrowest
+
+    def _narrow(self, pages: NDArray[np.intp], shift: int) -> None:
+        """Give pages narrower entries, behind all others."""
+        inside = np.arange(0, 1 << self._page, 1 << shift)
+        arrays = [self.writer, self.reader, self.second]
+        everything = len(pages) == len(self._shifts)
+        behind = 0 if everything else len(self.writer)
+        for number, array in enumerate(arrays):
+            if len(array) and not array.any():
+                arrays[number] = np.zeros(behind + len(pages) * len(inside), dtype=np.int64)
+            elif len(array):
+                sources = self._first[pages][:, None] + (inside >> self._shifts[pages][:, None])
+                arrays[number] = np.concatenate([array[:behind], array[sources.reshape(-1)]])
+        self.writer, self.reader, self.second = arrays
+        self._first = self._first.copy()  # what was found with the old one does not count any more
+        self._first[pages] = behind + np.arange(len(pages)) * len(inside)
+        self._shifts[pages] = shift
+        self._shift = shift if everything else -1
+
+    def span(self, entries: NDArray[np.int64]) -> tuple[int, int]:
+        """First and last byte of the first run of these entries without gaps."""
+        first = np.sort(self.bytes_of(entries))
+        size = 1 << int(self._shifts[first[0] >> self._page])
+        gaps = np.flatnonzero(np.diff(first) > size)
+        last = first[gaps[0]] if len(gaps) else first[-1]
+        return int(first[0]), int(last) + size - 1
+
+    def bytes_of(self, entries: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The first byte of each entry."""
+        order = np.argsort(self._first)
+        pages = order[np.searchsorted(self._first[order], entries, side="right") - 1]
+        return np.asarray((pages << self._page) + ((entries - self._first[pages]) << self._shifts[pages]))

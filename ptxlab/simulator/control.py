@@ -1,0 +1,346 @@
+"""Branches, calls, returns, barriers of a block, and instructions that are over at once in one run."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import PtxlabError
+from .machine import Frame, Machine, Reduction, Step
+from .operands import Builder, Context, Write, reader, unsupported, writer
+from .printing import formatted
+from .ptx import Instruction, LabelTarget, OperandList, Symbol, Targets, Variable
+from .threads import Threads
+
+__all__ = ["BUILDERS"]
+
+
+def _pass_by(machine: Machine, frame: Frame, index: int, threads: Threads, active: Threads) -> None:
+    """Threads for which the guard of instruction `index` does not hold go on with the next one."""
+    if active is threads or active.count == threads.count:
+        return
+    machine.place(frame, index + 1, threads.without(active))
+
+
+def _bra(instruction: Instruction, context: Context) -> Step:
+    target = instruction.operands[-1]
+    if not isinstance(target, LabelTarget):
+        raise unsupported(instruction)
+    there, origin = target.index, instruction.index
+
+    def control(machine: Machine, frame: Frame, threads: Threads, active: Threads) -> None:
+        _pass_by(machine, frame, origin, threads, active)
+        if active.count:
+            machine.branch(frame, origin, there, active)
+
+    return Step(instruction, control=control)
+
+
+def _brx(instruction: Instruction, context: Context) -> Step:
+    choice, targets = instruction.operands
+    if not isinstance(targets, Targets):
+        raise unsupported(instruction)
+    read = reader(choice, 32, instruction, context)
+    places = [label.index for label in targets.labels]
+
+    def control(machine: Machine, frame: Frame, threads: Threads, active: Threads) -> None:
+        _pass_by(machine, frame, instruction.index, threads, active)
+        chosen = read(machine, frame, active)
+        for number in np.unique(chosen):
+            if number >= len(places):
+                raise PtxlabError(
+                    f"{instruction.where}: {instruction.opcode}: index {number}, but {len(places)} targets"
+                )
+            machine.branch(frame, instruction.index, places[number], active.where(chosen == number))
+
+    return Step(instruction, control=control)
+
+
+def _leave(instruction: Instruction, context: Context) -> Step:
+    """`ret` and `exit`."""
+    ends = instruction.parts[0] == "exit"
+
+    def control(machine: Machine, frame: Frame, threads: Threads, active: Threads) -> None:
+        _pass_by(machine, frame, instruction.index, threads, active)
+        if not active.count:
+            return
+        if ends:
+            machine.exit(active)
+        else:
+            machine.finish(frame, active)
+
+    return Step(instruction, control=control)
+
+
+def _trap(instruction: Instruction, context: Context) -> Step:
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        thread = machine.batch.name(int(threads.indices[0]))
+        raise PtxlabError(f"{instruction.where}: trap: {thread} stops the kernel")
+
+    return Step(instruction, execute)
+
+
+# -- calls ---------------------------------------------------------------------------------------------------
+
+
+def _call(instruction: Instruction, context: Context) -> Step:
+    lists = [operand for operand in instruction.operands if isinstance(operand, OperandList)]
+    callee = next(operand for operand in instruction.operands if not isinstance(operand, OperandList))
+    first_is_list = isinstance(instruction.operands[0], OperandList)
+    results = lists[0].items if first_is_list else ()
+    arguments = lists[-1].items if len(lists) > first_is_list else ()
+    result_names = tuple(item.name for item in results if isinstance(item, Symbol))
+    argument_names = tuple(item.name for item in arguments if isinstance(item, Symbol))
+    if len(result_names) != len(results) or len(argument_names) != len(arguments):
+        raise unsupported(instruction, "a call with registers as arguments")
+    unknown = [name for name in (*result_names, *argument_names) if name not in context.local]
+    if unknown:
+        raise PtxlabError(f"{instruction.where}: {instruction.opcode}: there is no parameter {unknown[0]}")
+    if isinstance(callee, Symbol) and callee.name in _BUILT_IN:
+        return _built_in(instruction, callee.name, argument_names, result_names, context)
+    addresses = None if isinstance(callee, Symbol) else reader(callee, 64, instruction, context)
+    name = callee.name if isinstance(callee, Symbol) else ""
+    call = _Call(instruction, argument_names, result_names)
+
+    def control(machine: Machine, frame: Frame, threads: Threads, active: Threads) -> None:
+        _pass_by(machine, frame, instruction.index, threads, active)
+        if addresses is None:
+            _enter(machine, frame, call, name, active)
+            return
+        targets = addresses(machine, frame, active)
+        for target in np.unique(targets):
+            callee_name = machine.launch.functions.get(int(target))
+            if callee_name is None:
+                raise PtxlabError(
+                    f"{instruction.where}: a call of 0x{int(target):x}, which is not a function"
+                )
+            _enter(machine, frame, call, callee_name, active.where(targets == target))
+
+    return Step(instruction, control=control)
+
+
+class _Call(NamedTuple):
+    """A `call`, and the variables of the caller that it passes and gets back, by name."""
+
+    instruction: Instruction
+    arguments: tuple[str, ...]
+    results: tuple[str, ...]
+
+
+def _enter(machine: Machine, frame: Frame, call: _Call, name: str, threads: Threads) -> None:
+    """Let threads go on in the function of that name, with their arguments in its local memory."""
+    if not threads.count:
+        return
+    instruction, arguments, results = call
+    key = (instruction.index, name)
+    child = frame.children.get(key)
+    base = frame.end + frame.stack_size
+    if child is None or child.base != base:
+        program = machine.launch.program(name)
+        place = machine.launch.symbols[name] + (frame.stack_size << 40)
+        position = (*frame.position, instruction.index, place)
+        child = Frame(program, position, base, frame)
+        child.results = results
+        frame.children[key] = child
+    program = child.program
+    machine.memory.reserve_local(child.base + program.local_size)
+    parameters = program.function.parameters
+    if len(parameters) != len(arguments):
+        raise PtxlabError(
+            f"{instruction.where}: {name} takes {len(parameters)} arguments, the call has {len(arguments)}"
+        )
+    local = machine.memory.local.reshape(machine.batch.size, -1)
+    for parameter, argument in zip(parameters, arguments, strict=True):
+        source = frame.base + frame.program.local[argument]
+        if parameter.space == "reg":
+            _from_local(child, threads, parameter, local, source)
+            continue
+        target = child.base + program.local[parameter.name]
+        local[threads.indices, target : target + parameter.size] = local[
+            threads.indices, source : source + parameter.size
+        ]
+    machine.place(child, 0, threads)
+
+
+def _from_local(
+    frame: Frame, threads: Threads, parameter: Variable, local: NDArray[np.uint8], source: int
+) -> None:
+    index = frame.program.register(parameter.name)
+    content = local[threads.indices, source : source + parameter.size]
+    frame.write(index, threads, np.ascontiguousarray(content).view(frame.program.types[index])[:, 0])
+
+
+_BUILT_IN = ("vprintf", "__assertfail", "malloc", "free")
+
+
+def _built_in(
+    instruction: Instruction,
+    name: str,
+    arguments: tuple[str, ...],
+    results: tuple[str, ...],
+    context: Context,
+) -> Step:
+    """Functions that the driver provides."""
+    places = [context.local[argument] for argument in arguments]
+
+    def word(machine: Machine, frame: Frame, threads: Threads, number: int, dtype: Any) -> NDArray[Any]:
+        local = machine.memory.local.reshape(machine.batch.size, -1)
+        start = frame.base + places[number]
+        size = np.dtype(dtype).itemsize
+        content = np.ascontiguousarray(local[threads.indices, start : start + size])
+        return np.asarray(content.view(dtype)[:, 0])
+
+    def allocate(machine: Machine, frame: Frame, threads: Threads) -> None:
+        sizes = word(machine, frame, threads, 0, np.uint64).astype(np.int64)
+        pointers = machine.memory.allocate(sizes)
+        start = frame.base + context.local[results[0]]
+        local = machine.memory.local.reshape(machine.batch.size, -1)
+        local[threads.indices, start : start + 8] = pointers.view(np.uint8).reshape(-1, 8)
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        formats = word(machine, frame, threads, 0, np.uint64)
+        if name != "vprintf":
+            message = machine.memory.text_at(int(formats[0])).decode(errors="replace")
+            thread = machine.batch.name(int(threads.indices[0]))
+            raise PtxlabError(f"{instruction.where}: {thread}: the assertion {message!r} failed")
+        values = word(machine, frame, threads, 1, np.uint64)
+        counts = np.zeros(threads.count, dtype=np.int32)
+        for place, thread in enumerate(threads.indices):
+            text, counts[place] = formatted(
+                machine.memory, int(formats[place]), int(values[place]), int(thread)
+            )
+            machine.launch.output(text)
+        if results:
+            start = frame.base + context.local[results[0]]
+            local = machine.memory.local.reshape(machine.batch.size, -1)
+            local[threads.indices, start : start + 4] = counts.view(np.uint8).reshape(-1, 4)
+
+    if name == "malloc":
+        return Step(instruction, allocate)
+    if name == "free":
+        return _nothing(instruction, context)
+    return Step(instruction, execute)
+
+
+# -- barriers of a block -------------------------------------------------------------------------------------
+
+
+def _bar(instruction: Instruction, context: Context) -> Step:
+    parts = instruction.parts
+    if "warp" in parts:
+        mask = reader(instruction.operands[0], 32, instruction, context)
+
+        def reached(machine: Machine, frame: Frame, threads: Threads) -> None:
+            machine.synchronised(instruction, "bar.warp", threads)
+
+        return Step(instruction, reached, together=32, members=mask)
+    if "cluster" in parts:
+        return _bar_cluster(instruction)
+    operands = list(instruction.operands)
+    reduces = "red" in parts
+    destination = operands.pop(0) if reduces else None
+    predicate = reader(operands.pop(), 1, instruction, context) if reduces else None
+    number = reader(operands[0], 32, instruction, context)
+    count = reader(operands[1], 32, instruction, context) if len(operands) > 1 else None
+    waits = "arrive" not in parts
+    aligned = parts[0] == "bar" or "aligned" in parts
+    finish = None
+    if destination is not None:
+        finish = _reduction(instruction, writer(destination, instruction))
+
+    def control(machine: Machine, frame: Frame, threads: Threads, active: Threads) -> None:
+        _pass_by(machine, frame, instruction.index, threads, active)
+        if aligned:
+            active = machine.whole_warps(frame, instruction, active)
+        if not active.count:
+            return
+        parts = [active]
+        if count is not None:
+            numbers, counts = number(machine, frame, active), count(machine, frame, active)
+            parts = machine.barriers.turns(numbers, active, counts)
+        for those in parts:
+            numbers = number(machine, frame, those)
+            if predicate is not None and finish is not None:
+                machine.barriers.vote(numbers, those, predicate(machine, frame, those))
+                machine.reductions[instruction.line] = finish
+            expected = None if count is None else count(machine, frame, those)
+            machine.arrive(frame, instruction, those, numbers, expected, waits)
+
+    return Step(instruction, control=control)
+
+
+def _bar_cluster(instruction: Instruction) -> Step:
+    """`barrier.cluster`: `arrive` goes on, `wait` waits for all threads of the cluster."""
+    if "arrive" in instruction.parts:
+
+        def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+            machine.synchronised(instruction, "barrier.cluster.arrive", threads)
+            machine.changes += machine.cluster_barriers.arrive(threads)
+
+        return Step(instruction, execute)
+
+    def control(machine: Machine, frame: Frame, threads: Threads, active: Threads) -> None:
+        _pass_by(machine, frame, instruction.index, threads, active)
+        passed = machine.cluster_barriers.passed(active)
+        if passed.any():
+            go = active.where(passed)
+            machine.synchronised(instruction, "barrier.cluster.wait", go, completed=True)
+            machine.place(frame, instruction.index + 1, go)
+        if not passed.all():
+            machine.sleep(frame, instruction.index, active.where(~passed))
+
+    return Step(instruction, control=control)
+
+
+def _reduction(instruction: Instruction, write: Write) -> Reduction:
+    parts = instruction.parts
+
+    def finish(frame: Frame, threads: Threads, votes: NDArray[Any], totals: NDArray[Any]) -> None:
+        if "popc" in parts:
+            write(frame, threads, votes.astype(np.uint32))
+        elif "and" in parts:
+            write(frame, threads, votes == totals)
+        else:
+            write(frame, threads, votes > 0)
+
+    return finish
+
+
+# -- what needs nothing --------------------------------------------------------------------------------------
+
+
+def _nothing(instruction: Instruction, context: Context) -> Step:
+    """Fences, prefetches and hints: in one run of one kernel, memory is always in order."""
+    kind = ".".join(instruction.parts[:3])
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        machine.synchronised(instruction, kind, threads)
+
+    return Step(instruction, execute)
+
+
+def _nanosleep(instruction: Instruction, context: Context) -> Step:
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        machine.spin()
+
+    return Step(instruction, execute)
+
+
+BUILDERS: dict[str, Builder] = {
+    "bra": _bra,
+    "brx": _brx,
+    "ret": _leave,
+    "exit": _leave,
+    "trap": _trap,
+    "call": _call,
+    "bar": _bar,
+    "barrier": _bar,
+    "nanosleep": _nanosleep,
+    **dict.fromkeys(
+        ("membar", "fence", "griddepcontrol", "setmaxnreg", "prefetch", "prefetchu", "discard",
+         "applypriority", "brkpt", "pmevent"),
+        _nothing,
+    ),
+}  # fmt: skip

@@ -1,0 +1,456 @@
+"""Registers whose values come later: matrix instructions are computed together, while threads go on.
+
+An `mma` of all warps is put aside until another one needs its D, or until somebody reads that. All that came
+before, with the same opcode, none of which needs the others, are computed together, where that is worth it in
+a thread of its own. When that thread has fallen behind, it computes several turns of a loop in one call: D of
+one is C of the next.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._util.threads import leave_cores, thread_count
+from ..errors import PtxlabError
+from ..isa.mma import MmaForm
+from ..isa.modifiers import Modifiers
+from ..isa.operands import Operands
+from ..numerics.emulate import accumulate, model_of
+
+__all__ = ["Deferred", "MatrixQueue", "RegisterOperands", "Values", "WarpgroupOperands", "values_of"]
+
+_MOST_TOGETHER = 16  # matrix instructions that are computed in one call
+_BYTES_TOGETHER = 16 << 20  # of their registers
+_WORTH_A_THREAD = 1 << 20  # products of numbers
+_BYTES_AHEAD = 64 << 20  # of registers that may wait for the thread
+_MOST_TURNS = 4  # that are computed in one call: not more than what takes a moment
+
+
+class Deferred:
+    """What a register of all threads will hold; it is computed when somebody reads it."""
+
+    __slots__ = ("_compute",)
+
+    def __init__(self, compute: Callable[[], NDArray[Any]]) -> None:
+        self._compute = compute
+
+    def get(self) -> NDArray[Any]:
+        """The values."""
+        return self._compute()
+
+
+#: A register of all threads.
+Values: TypeAlias = NDArray[Any] | Deferred
+
+
+def values_of(register: Values) -> NDArray[Any]:
+    """The values, computed now if they were not yet."""
+    return register.get() if isinstance(register, Deferred) else register
+
+
+@dataclass(slots=True)
+class RegisterOperands:
+    """What a matrix instruction reads in all warps: its registers, each over all threads, by operand."""
+
+    ins: MmaForm
+    modifiers: Modifiers
+    registers: dict[str, list[Values]]
+    threads: int
+
+    @property
+    def count(self) -> int:
+        """How many warps."""
+        return self.threads // 32
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all registers."""
+        return sum(len(each) for each in self.registers.values()) * 4 * self.threads
+
+    def computed(self) -> RegisterOperands:
+        """The same with nothing left to be computed."""
+        registers: dict[str, list[Values]] = {
+            name: [values_of(register) for register in those] for name, those in self.registers.items()
+        }
+        return RegisterOperands(self.ins, self.modifiers, registers, self.threads)
+
+    def item(self, index: int) -> Operands:
+        """Those of one warp, [lanes, registers]."""
+        lanes = slice(32 * index, 32 * index + 32)
+        arrays = {
+            name: np.stack([values_of(register)[lanes] for register in those], axis=-1)
+            for name, those in self.registers.items()
+        }
+        return Operands(self.ins, modifiers=self.modifiers, **arrays)
+
+
+@dataclass(frozen=True)
+class WarpgroupOperands:
+    """What a wgmma reads in some warpgroups: C as registers or still to come, A, B and metadata."""
+
+    ins: MmaForm
+    modifiers: Modifiers
+    arrays: dict[str, NDArray[Any]]
+    c: NDArray[Any] | Future[NDArray[Any]]
+
+    @property
+    def count(self) -> int:
+        """How many warpgroups."""
+        return len(self.arrays["b"])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        size = self.count * self.ins.c.lanes * self.ins.c.registers * self.ins.c.register_bits // 8
+        return size + sum(array.nbytes for array in self.arrays.values())
+
+    def computed(self) -> Operands:
+        """The same with nothing left to be computed."""
+        c = self.c.result() if isinstance(self.c, Future) else self.c
+        return Operands(self.ins, modifiers=self.modifiers, c=c, **self.arrays)
+
+    def item(self, index: int) -> Operands:
+        """Those of one warpgroup."""
+        return self.computed().item(index)
+
+
+class _Later(Future[NDArray[Any]]):
+    """D of a task; while somebody waits for it, the queue's thread may use all cores."""
+
+    def __init__(self, queue: MatrixQueue) -> None:
+        super().__init__()
+        self._queue = queue
+
+    def result(self, timeout: float | None = None) -> NDArray[Any]:
+        """See `Future.result`."""
+        if not self.done():
+            self._queue.catch_up()
+        if self.done():
+            return super().result()
+        self._queue.is_awaited = True
+        try:
+            return super().result(timeout)
+        finally:
+            self._queue.is_awaited = False
+
+
+class _Task(ABC):
+    """Matrix instructions that are computed together, and their D, which comes later."""
+
+    def __init__(self, queue: MatrixQueue) -> None:
+        self.future = _Later(queue)
+
+    @property
+    @abstractmethod
+    def products(self) -> int:
+        """How many numbers are multiplied."""
+
+    @property
+    @abstractmethod
+    def nbytes(self) -> int:
+        """Bytes of what they read."""
+
+    @abstractmethod
+    def continues(self, before: _Task) -> bool:
+        """Whether C is D of another task, and nothing else is to be computed before."""
+
+    @abstractmethod
+    def compute(self, others: Sequence[_Task], model: str | None, scratch: _Scratch) -> NDArray[Any]:
+        """D of this task and of others, each of which continues the one before it: [tasks, ...]."""
+
+
+class _Group(_Task):
+    """Instructions of warps with the same opcode, none of which needs the others."""
+
+    def __init__(self, queue: MatrixQueue, operands: RegisterOperands) -> None:
+        super().__init__(queue)
+        self.ins, self.modifiers, self.threads = operands.ins, operands.modifiers, operands.threads
+        self.items: list[dict[str, list[Values]]] = []
+        self.count = 0
+        self.is_closed = False
+        self._queue = queue
+        self._d: NDArray[Any] | None = None
+        self._size = operands.nbytes
+        self._most = max(1, min(_MOST_TOGETHER, _BYTES_TOGETHER // operands.nbytes))
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no more are to be added."""
+        return self.count == self._most
+
+    @property
+    def products(self) -> int:
+        """See `_Task.products`."""
+        return self.count * (self.threads // 32) * self.ins.m * self.ins.n * self.ins.k
+
+    @property
+    def nbytes(self) -> int:
+        """See `_Task.nbytes`."""
+        return self.count * self._size
+
+    def add(self, operands: RegisterOperands) -> list[Deferred]:
+        """One more; gives the registers of its D."""
+        self.items.append(operands.registers)
+        self.count += 1
+        return [_Result(self, self.count - 1, number) for number in range(self.ins.d.registers)]
+
+    def d(self) -> NDArray[Any]:
+        """Registers of D, [registers, instructions, threads]."""
+        if self._d is None:
+            self._queue.close(self)
+            self._d = self.future.result()
+        return self._d
+
+    def continues(self, before: _Task) -> bool:
+        """See `_Task.continues`."""
+        if not isinstance(before, _Group) or (self.ins, self.modifiers) != (before.ins, before.modifiers):
+            return False
+        return before.is_all([registers["c"] for registers in self.items]) and not any(
+            isinstance(register, _Result) and not register.group.future.done()
+            for registers in self.items
+            for name, those in registers.items()
+            for register in those
+            if name != "c"
+        )
+
+    def compute(self, others: Sequence[_Task], model: str | None, scratch: _Scratch) -> NDArray[Any]:
+        """See `_Task.compute`; [tasks, registers, instructions, threads]."""
+        groups = [self, *(each for each in others if isinstance(each, _Group))]
+        arrays = {}
+        for name in self.items[0]:
+            rows = self._start(scratch) if name == "c" else self._gathered(name, groups, scratch)
+            arrays[name] = np.moveaxis(rows.reshape(*rows.shape[:-2], -1, 32), -3, -1)
+        with np.errstate(all="ignore"):
+            d = accumulate(Operands(self.ins, modifiers=self.modifiers, **arrays), model=model)
+        rows = np.ascontiguousarray(np.moveaxis(d, -1, 1))
+        for group in groups:
+            group.items = []
+        return rows.reshape(len(groups), rows.shape[1], -1, self.threads)
+
+    def _gathered(self, name: str, groups: Sequence[_Group], scratch: _Scratch) -> NDArray[Any]:
+        """Registers of an operand, [tasks, registers, instructions, threads]."""
+        columns = [[operands[name] for operands in group.items] for group in groups]
+        array = scratch.array(name, (len(columns), len(columns[0][0]), len(columns[0]), self.threads))
+        for rows, those in zip(array, columns, strict=True):
+            _fill(rows, those)
+        return array
+
+    def _start(self, scratch: _Scratch) -> NDArray[Any]:
+        """Registers of C, [registers, instructions, threads]."""
+        columns = [operands["c"] for operands in self.items]
+        first = columns[0][0]
+        if isinstance(first, _Result) and first.group.is_all(columns):
+            return first.group.d()
+        array = scratch.array("c", (len(columns[0]), len(columns), self.threads))
+        _fill(array, columns)
+        return array
+
+    def is_all(self, columns: list[list[Values]]) -> bool:
+        """Whether these registers of each instruction are D of this group: accumulators of a loop."""
+        return (self.ins.d.registers, self.count) == (len(columns[0]), len(columns)) and all(
+            isinstance(register, _Result) and register.is_at(self, item, number)
+            for item, column in enumerate(columns)
+            for number, register in enumerate(column)
+        )
+
+
+def _fill(array: NDArray[Any], columns: list[list[Values]]) -> None:
+    """Set registers [registers, instructions, threads] to those of each instruction."""
+    for item, column in enumerate(columns):
+        for number, register in enumerate(column):
+            array[number, item] = values_of(register)
+
+
+class _Result(Deferred):
+    """A register of D of a matrix instruction."""
+
+    __slots__ = ("group", "item", "number")
+
+    def __init__(self, group: _Group, item: int, number: int) -> None:
+        self.group, self.item, self.number = group, item, number
+
+    def is_at(self, group: _Group, item: int, number: int) -> bool:
+        """Whether it is this register of D of this instruction of a group."""
+        return self.group is group and self.item == item and self.number == number
+
+    def get(self) -> NDArray[Any]:
+        """The values."""
+        return self.group.d()[self.number, self.item]  # type: ignore[no-any-return]
+
+
+class _Warpgroups(_Task):
+    """A wgmma of some warpgroups."""
+
+    def __init__(self, queue: MatrixQueue, operands: WarpgroupOperands) -> None:
+        super().__init__(queue)
+        self.operands = operands
+
+    @property
+    def products(self) -> int:
+        """See `_Task.products`."""
+        ins = self.operands.ins
+        return self.operands.count * ins.m * ins.n * ins.k
+
+    @property
+    def nbytes(self) -> int:
+        """See `_Task.nbytes`."""
+        return self.operands.nbytes
+
+    def continues(self, before: _Task) -> bool:
+        """See `_Task.continues`."""
+        if not isinstance(before, _Warpgroups) or self.operands.c is not before.future:
+            return False
+        ours, theirs = self.operands, before.operands
+        return (ours.ins, ours.modifiers, ours.count) == (theirs.ins, theirs.modifiers, theirs.count)
+
+    def compute(self, others: Sequence[_Task], model: str | None, scratch: _Scratch) -> NDArray[Any]:
+        """See `_Task.compute`; [tasks, warpgroups, 128, registers]."""
+        tasks = [self.operands, *(each.operands for each in others if isinstance(each, _Warpgroups))]
+        first = self.operands.computed()
+        arrays = {name: np.stack([each.arrays[name] for each in tasks]) for name in self.operands.arrays}
+        with np.errstate(all="ignore"):
+            return accumulate(
+                Operands(first.ins, modifiers=first.modifiers, c=first.c, **arrays), model=model
+            )
+
+
+class _Scratch:
+    """Arrays for the operands of one call, which the next one uses again."""
+
+    def __init__(self) -> None:
+        self._arrays: dict[str, NDArray[np.uint32]] = {}
+
+    def array(self, name: str, shape: tuple[int, ...]) -> NDArray[np.uint32]:
+        """An array with any content."""
+        size = int(np.prod(shape))
+        kept = self._arrays.get(name)
+        if kept is None or kept.size < size:
+            kept = self._arrays[name] = np.empty(size, dtype=np.uint32)
+        return kept[:size].reshape(shape)
+
+
+def _next_tasks(waiting: deque[_Task]) -> list[_Task]:
+    """Take the task that came first, and those that continue it."""
+    tasks: list[_Task] = []
+    while waiting and len(tasks) < _MOST_TURNS and (not tasks or waiting[0].continues(tasks[-1])):
+        tasks.append(waiting.popleft())
+    return tasks
+
+
+def _fail(tasks: Sequence[_Task], error: BaseException) -> None:
+    """Leave an error to whoever reads a result."""
+    for task in tasks:
+        task.future.set_exception(error)
+
+
+class MatrixQueue:
+    """The matrix instructions of a batch of blocks that are not computed yet."""
+
+    def __init__(self, model: str | None) -> None:
+        self._model = model
+        self._open: dict[MmaForm, _Group] = {}
+        self._waiting: deque[_Task] = deque()  # for the thread
+        self._put_off: deque[_Task] = deque()  # where there is none
+        self._ahead: deque[tuple[_Task, int]] = deque()  # what is not known to be computed, and its bytes
+        self._bytes_ahead = 0
+        self.is_awaited = False  # somebody waits for a result
+        self._scratch, self._thread_scratch = _Scratch(), _Scratch()
+
+    def add(self, operands: RegisterOperands) -> list[Deferred]:
+        """Put a matrix instruction aside; gives the registers of its D."""
+        for those in operands.registers.values():
+            for number, register in enumerate(those):
+                if isinstance(register, _Result):
+                    self.close(register.group)  # what it needs is not computed together with it
+                elif isinstance(register, Deferred):
+                    those[number] = register.get()
+        group = self._open.get(operands.ins)
+        if group is not None and group.modifiers != operands.modifiers:
+            self.close(group)
+            group = None
+        if group is None:
+            model_of(operands.ins, self._model)  # an instruction that the chip lacks is an error here
+            group = self._open[operands.ins] = _Group(self, operands)
+        results = group.add(operands)
+        if group.is_full:
+            self.close(group)
+        return results
+
+    def close(self, group: _Group) -> None:
+        """Add no more to a group: compute it, or let the thread do so after those before it."""
+        if group.is_closed:
+            return
+        group.is_closed = True
+        del self._open[group.ins]
+        self._submit(group)
+
+    def compute(self, operands: WarpgroupOperands) -> Future[NDArray[Any]]:
+        """D of a wgmma, [warpgroups, 128, registers]."""
+        model_of(operands.ins, self._model)
+        task = _Warpgroups(self, operands)
+        self._submit(task)
+        return task.future
+
+    def _submit(self, task: _Task) -> None:
+        """Compute a task, or let the thread do so after all that came before."""
+        if thread_count() == 1 and not self._ahead:  # there is no thread: what comes next may continue it
+            self._put_off.append(task)
+            if len(self._put_off) == _MOST_TURNS:
+                self.catch_up()
+            return
+        if task.products < _WORTH_A_THREAD:
+            self._run([task], self._scratch)
+            return
+        size = task.nbytes
+        while self._ahead and self._bytes_ahead + size > _BYTES_AHEAD:
+            oldest, its_size = self._ahead.popleft()
+            self._bytes_ahead -= its_size
+            oldest.future.result()
+        self._ahead.append((task, size))
+        self._bytes_ahead += size
+        self._waiting.append(task)
+        self._thread.submit(self._work)
+
+    def catch_up(self) -> None:
+        """Compute what was put off, if there is no thread that does."""
+        while self._put_off:
+            self._run(_next_tasks(self._put_off), self._scratch)
+
+    def _work(self) -> None:
+        """In the thread: compute the task that came first, and those that continue it."""
+        tasks = _next_tasks(self._waiting)
+        if not tasks:
+            return  # it was computed together with the one before it
+        leave_cores(0 if self.is_awaited else 1)
+        try:
+            self._run(tasks, self._thread_scratch)
+        except BaseException as error:  # nobody else would hear of it
+            _fail(tasks, error)
+
+    def _run(self, tasks: list[_Task], scratch: _Scratch) -> None:
+        """Compute tasks, each of which continues the one before it."""
+        try:
+            results = tasks[0].compute(tasks[1:], self._model, scratch)
+        except PtxlabError as error:
+            _fail(tasks, error)
+            return
+        for task, result in zip(tasks, results, strict=True):
+            task.future.set_result(result)
+
+    @cached_property
+    def _thread(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(1, thread_name_prefix="ptxlab-matrices")
+
+    def end(self) -> None:
+        """Nobody reads a result any more."""
+        if "_thread" in vars(self):
+            self._thread.shutdown(cancel_futures=True)

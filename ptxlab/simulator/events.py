@@ -1,0 +1,155 @@
+"""What a simulated kernel does, as checkers hear it: instructions, accesses to memory, barriers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..isa.operands import Operands
+from ..isa.product_form import ProductForm
+from ..isa.tensor_memory import ALL_LANES
+from .ptx import Instruction
+
+if TYPE_CHECKING:
+    from ..memory import TensorMap
+    from .threads import Batch, Threads
+
+__all__ = ["Access", "Inspection", "MatrixInputs", "Observer", "Piece", "Synchronisation", "TensorAccess"]
+
+
+@dataclass(slots=True)
+class Piece:
+    """A part of an access in one array of bytes; `chosen` is None where that is all of it.
+
+    `threads` are indices into the batch, `offsets` their bytes in `data`.
+    """
+
+    chosen: NDArray[np.intp] | None
+    data: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
+    threads: NDArray[Any]
+    title: str = ""  # of a buffer, for messages
+    #: What observers found out about it: an access that is repeated has the same piece.
+    notes: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One instruction's access to memory, over all threads that execute it.
+
+    `threads` are indices into the batch. Addresses are bytes: in shared and local memory from the start of
+    the block's or thread's own, otherwise generic. `width` bytes are accessed at each. `proxy` is "async" for
+    bulk copies and wgmma; an asynchronous access is complete only after a wait.
+    """
+
+    instruction: Instruction
+    kind: str  # "read", "write" or "atomic"
+    space: str  # "global", "shared", "local", "const" or "param"
+    threads: NDArray[Any]
+    addresses: NDArray[Any]
+    width: int
+    proxy: str = "generic"
+    asynchronous: bool = False
+    pieces: Sequence[Piece] = ()  # where in memory
+    values: Sequence[NDArray[Any]] = ()  # what a store writes: one array for each element of a vector
+
+
+@dataclass(frozen=True, slots=True)
+class TensorAccess:
+    """Lanes and columns of a block's tensor memory that an instruction reads or writes.
+
+    `threads` are indices into the batch: those of a warp for tcgen05.ld and .st, otherwise the one that
+    issues it; then the access is asynchronous.
+    """
+
+    instruction: Instruction
+    kind: str  # "read" or "write"
+    threads: NDArray[Any]
+    block: int  # counted in the batch
+    columns: range
+    lanes: int = ALL_LANES  # a bit for each
+    asynchronous: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Synchronisation:
+    """A barrier, fence, commit, wait or arrival, and the threads that execute it.
+
+    `kind` is the opcode's first part or parts, e.g. "bar", "fence", "cp.async.wait_group"; `key` is the
+    number of the barrier, the count of a wait, or the addresses of mbarriers.
+    """
+
+    instruction: Instruction
+    kind: str
+    threads: NDArray[Any]
+    key: int | NDArray[Any] = 0
+    completed: bool = False  # the threads leave the barrier
+
+
+class MatrixInputs(Protocol):
+    """What a matrix instruction reads in some warps or warpgroups; `Operands` are."""
+
+    @property
+    def ins(self) -> ProductForm:
+        """The instruction."""
+
+    @property
+    def count(self) -> int:
+        """How many warps or warpgroups."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of what it reads."""
+
+    def item(self, index: int, /) -> Operands:
+        """What one of them reads."""
+
+
+class Inspection(Protocol):
+    """What an observer may look at while a batch runs."""
+
+    def reader(self) -> Callable[[int], NDArray[Any] | None]:
+        """Gives registers of all threads, by their index in the function that threads now execute."""
+
+    def shared_of(self, block: int) -> NDArray[Any]:
+        """Bytes of the shared memory of a block of the batch, with those of the system in front."""
+
+
+class Observer:
+    """Hears everything that a simulation does; subclasses override what they want to know."""
+
+    def attach(self, machine: Inspection) -> None:
+        """The machine that is going to run a batch, for those who want to see its registers."""
+
+    def begin(self, batch: Batch) -> None:
+        """A batch of blocks starts."""
+
+    def executed(self, instruction: Instruction, threads: Threads) -> None:
+        """Threads execute an instruction."""
+
+    def accessed(self, access: Access) -> None:
+        """Threads read or write memory."""
+
+    def tensor_accessed(self, access: TensorAccess) -> None:
+        """An instruction reads or writes tensor memory."""
+
+    def synchronised(self, event: Synchronisation) -> None:
+        """Threads reach or leave a barrier, or execute a fence or a wait."""
+
+    def multiplied(self, instruction: Instruction, operands: MatrixInputs, threads: Threads) -> None:
+        """Warps or warpgroups execute a matrix instruction."""
+
+    def copied(
+        self, instruction: Instruction, tensor: TensorMap, starts: NDArray[np.int64], kind: str
+    ) -> None:
+        """Threads copy boxes of a tensor map, from ("read") or to ("write") its array.
+
+        `starts` [boxes, axes] are in the array's order of axes.
+        """
+
+    def end(self) -> None:
+        """The batch is done."""

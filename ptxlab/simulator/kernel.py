@@ -1,0 +1,360 @@
+"""Whole kernels, from CUDA C++ or PTX: simulated without a GPU, or launched on one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from .._util.arguments import as_int, as_text, is_a, is_name
+from ..errors import PtxlabError, listing, quoted
+from ..gpu.arrays import GpuArray, as_gpu_array, launch_stream, stream_handle
+from ..gpu.compiler import SOURCE_NAME, compile_kernel, compile_ptx, compiler_version
+from ..gpu.device import device_target
+from ..gpu.kernel_launch import launch_kernel
+from ..isa.targets import GENERATIONS, TARGET_VERSIONS, TARGETS, assembles_for, check_target
+from ..isa.versions import PtxVersion
+from ..memory import TensorMap
+from . import (
+    Array,
+    Grid,
+    HazardError,
+    Image,
+    Limit,
+    Observer,
+    Result,
+    Trace,
+    Watch,
+    as_grid,
+    check_arguments,
+    simulate,
+)
+from .checks import DistributedChecks, RegisterPlans, Report, checkers
+from .ptx import Function, Module, plain_name, read_ptx
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+__all__ = ["Kernel", "build_kernel", "kernel"]
+
+R = TypeVar("R", bound=Result)
+
+_DEFAULT_TARGET = "sm_90a"
+_PTX = re.compile(r"^\s*\.version\s+\d", re.MULTILINE)
+
+
+class Kernel(Generic[R]):
+    """A kernel; `ptxlab.kernel` makes one. Its simulations give results of type R.
+
+    `name` is its name in the PTX, `ptx` the text, `module` the text as data, `parameters` what it takes.
+    """
+
+    def __init__(
+        self,
+        result_type: type[R],
+        module: Module,
+        function: Function,
+        target: str,
+        ptx: str,
+        source: str,
+        options: tuple[str, ...] = (),
+        expression: str | None = None,
+    ) -> None:
+        self._result_type = result_type
+        self.module = module
+        self.function = function
+        self.target = target
+        self.ptx = ptx
+        self.source = source
+        self.options = options
+        self._expression = expression  # the name, as C++ has it
+        self._image: Image | None = None
+
+    @cached_property
+    def _register_plans(self) -> RegisterPlans:
+        return RegisterPlans(self.module)
+
+    def __getstate__(self) -> dict[str, object]:
+        kept = {name: value for name, value in self.__dict__.items() if name != "_register_plans"}
+        return kept | {"_image": None}  # both are made of functions, and made again
+
+    @property
+    def name(self) -> str:
+        """Its name in the PTX; C++ names are mangled there."""
+        return self.function.name
+
+    @property
+    def title(self) -> str:
+        """Its name as people know it, for messages: that in C++, without parameters."""
+        return self._expression or plain_name(self.name)
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """What it takes, in PTX's types; ``b8[128]`` is a struct."""
+        return tuple(
+            f"{each.type}[{each.count}]" if each.array else each.type for each in self.function.parameters
+        )
+
+    @property
+    def cluster(self) -> tuple[int, int, int]:
+        """Blocks of a cluster along x, y, z, as ``__cluster_dims__`` states them."""
+        sizes = (*self.function.directives.get("reqnctapercluster", ()), 1, 1, 1)
+        return sizes[0], sizes[1], sizes[2]
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.title}({', '.join(self.parameters)}) for {self.target}>"
+
+    def simulate(
+        self,
+        grid: int | tuple[int, ...],
+        block: int | tuple[int, ...],
+        *arguments: object,
+        shared: int = 0,
+        model: str | None = None,
+        observers: Sequence[Observer] = (),
+        show: bool | None = None,
+        executor: Executor | None = None,
+        check: bool | str = True,
+        trace: bool | int = False,
+        limit: int | None = None,
+    ) -> R:
+        """Run the kernel without a GPU, with the bits that an H200 gives.
+
+        As in a launch: `grid` blocks of `block` threads, each one to three numbers. NumPy arrays are device
+        memory and are written in place; the same array twice is the same memory. Scalars go by value,
+        structs as bytes, `ptxlab.tensor_map` as a tensor map. `shared` is dynamic shared memory in bytes;
+        `model` names the chip whose matrix arithmetic counts; `show` turns the progress bar on or off.
+        `executor` is anything like those of `concurrent.futures`: blocks go to its workers, if they do not
+        update each other's memory with atomic operations.
+
+        `result.hazards` lists races, missing waits and the like; with ``check="error"`` the first is an
+        error, with ``check=False`` nobody looks, which takes less time. With an executor, blocks are compared
+        with others of the same worker only. `limit` is the most instructions that warps may execute: a loop
+        that never ends becomes an error.
+
+        `trace` is a warp, counted through the launch, or True for the first: `result.trace` has every step
+        of it, and a notebook shows them behind a slider.
+
+        >>> import numpy as np
+        >>> text = 'extern "C" __global__ void twice(float* x) { x[threadIdx.x] *= 2; }'
+        >>> x = np.arange(32, dtype=np.float32)
+        >>> result = kernel(text).simulate(1, 32, x)
+        >>> result.counts["mul.f32"] + result.counts["add.f32"]   # the compiler adds x to itself
+        1
+        >>> x[:4]
+        array([0., 2., 4., 6.], dtype=float32)
+        """
+        shape = as_grid(grid, block, shared, self.cluster)
+        if "wgmma" in self.ptx:
+            shape = replace(shape, unit=128)
+        values = check_arguments(self.function, arguments, self.title)
+        if self._image is None:
+            self._image = Image(self.module, self.function, self.ptx)
+        if model is not None and not is_name(model, GENERATIONS):
+            raise PtxlabError(f"model={quoted(model)}: there are {listing(GENERATIONS)}")
+        if not isinstance(check, bool) and as_text(check, "check") != "error":
+            raise PtxlabError(f"check={quoted(check)}: it is True, False or 'error'")
+        if not is_a(observers, tuple, list) or not all(is_a(each, Observer) for each in observers):
+            raise PtxlabError(f"observers={quoted(observers)}: it takes a list of ptxlab's Observer")
+        most = None if limit is None else as_int(limit, "limit")
+        traced = None if trace is False else _traced(shape, trace)
+        variables = tuple(self._image.shared_variables(shape.shared))
+        checks = DistributedChecks(self.source, check == "error", variables, self.source is self.ptx)
+        report = checks.report()
+        listeners, followed, watch = tuple(observers), None, None
+        if executor is not None:
+            watch = Watch(checks if check else None, most, traced)
+        else:
+            if most is not None:
+                listeners += (Limit(most),)
+            if check:
+                listeners += checkers(report, self._register_plans)
+            if traced is not None:
+                followed = Trace(*traced)
+                listeners += (followed,)
+        try:
+            result = simulate(
+                self._image,
+                shape,
+                values,
+                model=model,
+                observers=listeners,
+                show=show,
+                executor=executor,
+                watch=watch,
+            )
+        except PtxlabError as error:
+            _add_earlier(error, report)
+            raise
+        report.extend(result.hazards)
+        result.hazards = report.hazards
+        if executor is None:
+            result.trace = followed
+        return self._result_type.adopt(result.with_source(self.source, self.ptx))
+
+    def launch(
+        self,
+        grid: int | tuple[int, ...],
+        block: int | tuple[int, ...],
+        *arguments: object,
+        shared: int = 0,
+        stream: object = None,
+    ) -> None:
+        """Run the kernel on the GPU, with the arguments of `simulate`; arrays are copied there and back.
+
+        Arrays that are on the GPU (CuPy's, torch's, whatever has DLPack or `__cuda_array_interface__`) stay
+        there, and the kernel runs on their library's current stream, or on `stream`: a stream of torch, CuPy
+        or cuda.core, or its handle. If all are there, nothing waits for the kernel, as in CUDA; an error in
+        it shows where the stream is synchronised. ::
+
+            x = torch.ones(1024, device="cuda")
+            ptxlab.kernel(source).launch(32, 32, x)
+        """
+        shape = as_grid(grid, block, shared, self.cluster)
+        handle = None if stream is None else stream_handle(stream)
+        host_values: list[object] = []
+        on_gpu: dict[str, GpuArray] = {}
+        for number, argument in enumerate(arguments, 1):
+            array = as_gpu_array(
+                argument.array if isinstance(argument, TensorMap) else argument, f"argument {number}"
+            )
+            if array is not None:
+                on_gpu[f"argument {number}"] = array
+            host_values.append(
+                argument if array is None or isinstance(argument, TensorMap) else self._pointer(array, number)
+            )
+        values = check_arguments(self.function, host_values, self.title)
+        code = self.ptx.encode()
+        if self.source is not self.ptx:
+            code = _machine_code(self.source, device_target(), self.options, self._expression)
+        passed = [value.values if isinstance(value, Array) else value for value in values]
+        if on_gpu:
+            handle = launch_stream(on_gpu, handle)
+        cooperative = "%envreg" in self.ptx  # grid.sync() of cooperative groups reads it
+        launch_kernel(code, self.name, shape.blocks, shape.threads, shape.shared, passed, handle, cooperative)
+
+    def _pointer(self, array: GpuArray, number: int) -> int:
+        if not array.contiguous:
+            raise PtxlabError(
+                f"argument {number} of {self.title}: found an array on the GPU that is not contiguous; pass "
+                "a contiguous copy (torch: .contiguous(), CuPy: cupy.ascontiguousarray)"
+            )
+        return array.pointer
+
+
+def kernel(
+    source: str,
+    name: str | None = None,
+    target: str = "sm_90a",
+    options: Sequence[str] = (),
+    *,
+    file: str | None = None,
+) -> Kernel[Result]:
+    """A kernel from CUDA C++ (compiled by NVRTC, which needs no GPU) or from PTX text.
+
+    PTX is for the target that it names; another `target` must be one that the assembler takes it for.
+    `name` chooses among several; a C++ template is named with its arguments, ``"gemm<64, 64>"``. `options`
+    are NVRTC's, e.g. ``["-DTILE=64", "--use_fast_math"]``. Messages call the source `file`.
+
+    >>> kernel('extern "C" __global__ void nothing(int* out, float x) {}')
+    <kernel nothing(u64, f32) for sm_90a>
+    """
+    return build_kernel(Result, source, name, target, options, file)
+
+
+def build_kernel(
+    result_type: type[R],
+    source: str,
+    name: str | None,
+    target: str,
+    options: Sequence[str],
+    file: str | None = None,
+) -> Kernel[R]:
+    """The same with the type of its simulations' results."""
+    if not isinstance(source, str):
+        raise PtxlabError(f"source: found {quoted(source)}; it takes CUDA C++ or PTX as text")
+    text = source.removeprefix("\ufeff")  # the mark that Windows begins files with
+    target = check_target(target)
+    if _PTX.search(text):
+        module = read_ptx(text)
+        if (
+            target != _DEFAULT_TARGET
+            and module.target in TARGETS
+            and not assembles_for(module.target, target)
+        ):
+            raise PtxlabError(
+                f"target={target!r}: the PTX says .target {module.target}, which the assembler does not take "
+                f"for {target}"
+            )
+        since = TARGET_VERSIONS.get(module.target, PtxVersion(0, 0))
+        if module.version < since:
+            raise PtxlabError(
+                f"the PTX says .version {PtxVersion(*module.version)}, and its target {module.target} came "
+                f"with PTX {since}: state .version {since} or later"
+            )
+        return Kernel(result_type, module, _chosen(module, name), module.target or target, text, text)
+    try:
+        compiler_version()
+    except PtxlabError as error:  # e.g. on macOS
+        raise PtxlabError(f"a kernel in CUDA C++: {error}; PTX text needs no compiler") from None
+    flags = _as_options(options)
+    expression = as_text(name, "name") if name is not None else None
+    ptx, lowered = compile_ptx(text, target, flags, expression, file or SOURCE_NAME)
+    module = read_ptx(ptx)
+    return Kernel(result_type, module, _chosen(module, lowered or name), target, ptx, text, flags, expression)
+
+
+def _traced(shape: Grid, trace: bool | int) -> tuple[int, int]:
+    """The block, and its warp, that `simulate` is to trace."""
+    number = 0 if trace is True else as_int(trace, "trace")
+    warps = shape.block_count * shape.warps
+    if not 0 <= number < warps:
+        raise PtxlabError(f"trace={quoted(number)}: the launch has {warps} warps, from 0 on")
+    return divmod(number, shape.warps)
+
+
+def _add_earlier(error: PtxlabError, report: Report) -> None:
+    """Let an error that ends a simulation name the hazards before it."""
+    earlier = [hazard for hazard in report.hazards if hazard.sentence != str(error)]
+    for hazard in earlier[:5]:
+        error.add_note(f"a hazard before: {hazard.sentence}")
+    if isinstance(error, HazardError) and error.hazard is not None:
+        error.hazard = report.with_text(error.hazard)
+        error.hazards = [*earlier, error.hazard]
+
+
+@lru_cache(maxsize=64)
+def _machine_code(source: str, target: str, options: tuple[str, ...], expression: str | None) -> bytes:
+    """What a launch loads; launches are many."""
+    return compile_kernel(source, target, options, expression)[0]
+
+
+def _as_options(options: object) -> tuple[str, ...]:
+    if isinstance(options, str) or not isinstance(options, Sequence):
+        raise PtxlabError(f"options={quoted(options)}: they are a list of NVRTC's, such as ['-DTILE=64']")
+    return tuple(as_text(option, "options") for option in options)
+
+
+def _chosen(module: Module, name: str | None) -> Function:
+    """The kernel of that name, or the only one."""
+    entries = module.entries
+    if not entries:
+        raise PtxlabError(
+            "there is no kernel in the source; a kernel is a __global__ function (.entry in PTX)"
+        )
+    if name is None:
+        if len(entries) > 1:
+            raise PtxlabError(f"the source has {len(entries)} kernels; name one of them: {listing(entries)}")
+        return module.functions[entries[0]]
+    text = as_text(name, "name")
+    matching = [entry for entry in entries if entry == text or _is_mangled(entry, text)]
+    if len(matching) != 1:
+        raise PtxlabError(f"name={quoted(text)}: the source has {listing(entries)}")
+    return module.functions[matching[0]]
+
+
+def _is_mangled(entry: str, name: str) -> bool:
+    """Whether a mangled name is that of a plain function of this name."""
+    return entry.startswith(f"_Z{len(name)}{name}")

@@ -1,0 +1,573 @@
+"""The engine: threads run the instructions of a kernel, those with the lowest program counter first.
+
+Threads at the same instruction execute it together. A branch on which they disagree divides them; they come
+together again where their program counters meet, since those behind run first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import PtxlabError
+from .barriers import Barriers, ClusterBarriers
+from .deferred import MatrixQueue
+from .events import MatrixInputs, Observer, Synchronisation, TensorAccess
+from .hazard import HazardError, lanes_text, record, threads_text
+from .memory import Memory, TileRead
+from .ptx import Function, Instruction
+from .register_file import RegisterFile
+from .special_registers import SpecialRegisters
+from .strays import Strays
+from .tensor_memory import TensorMemory
+from .threads import Batch, Threads
+
+if TYPE_CHECKING:
+    from ..memory import TensorMap
+
+__all__ = ["Frame", "Launch", "Machine", "Program", "Reduction", "Step"]
+
+#: Backward branches that threads may take while others wait: then those have their turn, in case the first
+#: wait for something that these do.
+_PATIENCE = 20_000
+_POLL = 1000  # what a loop counts that reads what others may write: an atomic operation, a volatile load
+_TICK = 4096  # instructions between two looks at the clock
+
+Execute = Callable[["Machine", "Frame", Threads], None]
+#: Gets the threads at the instruction, and those of them whose guard holds; places all of them.
+Control = Callable[["Machine", "Frame", Threads, Threads], None]
+
+
+@dataclass(slots=True)
+class Step:
+    """An instruction, ready to execute: either `execute`, or `control`, which says where threads go on."""
+
+    instruction: Instruction
+    execute: Execute | None = None
+    control: Control | None = None
+    guard: int | None = None  # the register of the predicate
+    negated: bool = False
+    together: int = 0  # lanes that must be there: 32 for a warp, 128 for a warpgroup
+    members: Callable[[Machine, Frame, Threads], NDArray[Any]] | None = None  # the membermask
+    explain: Callable[[Machine, Frame, Threads], str] | None = None  # what threads wait for, in words
+
+
+@dataclass(frozen=True)
+class Program:
+    """A function, decoded: its steps, its registers' types, and where its variables are in local memory."""
+
+    function: Function
+    steps: tuple[Step, ...]
+    types: tuple[np.dtype[Any], ...]
+    local: dict[str, int]
+    local_size: int
+
+    def register(self, name: str) -> int:
+        """The number of a register, by its name."""
+        return next(register.index for register in self.function.registers if register.name == name)
+
+
+class Frame(RegisterFile):
+    """A call of a function: its registers and its local memory, for all threads that are in it."""
+
+    __slots__ = (
+        "base",
+        "carry",
+        "children",
+        "parent",
+        "position",
+        "program",
+        "results",
+        "stack",
+        "stack_size",
+    )
+
+    def __init__(
+        self, program: Program, position: tuple[int, ...], base: int, parent: Frame | None = None
+    ) -> None:
+        super().__init__(program.types)
+        self.program = program
+        self.position = position
+        self.base = base  # of its local memory
+        self.parent = parent
+        self.children: dict[tuple[int, str], Frame] = {}
+        self.stack: NDArray[np.int64] | None = None  # bytes of `alloca` behind the variables, of each thread
+        self.stack_size = 0  # the most that a thread has had
+        self.carry: NDArray[Any] | None = None
+        self.results: tuple[str, ...] = ()
+
+    @property
+    def end(self) -> int:
+        """Where local memory is free behind the variables; `alloca` takes from there."""
+        return self.base + self.program.local_size
+
+
+#: Writes the result of a `bar.red` from how many predicates of each thread's block held, and of how many.
+Reduction = Callable[[Frame, Threads, NDArray[Any], NDArray[Any]], None]
+
+
+@dataclass
+class Launch:
+    """What all batches of a launch share."""
+
+    entry: Program
+    program: Callable[[str], Program]  # of a function, by name
+    functions: dict[int, str]  # by address, for calls through pointers
+    symbols: dict[str, int]  # addresses of module variables and functions
+    memory: Memory
+    observers: tuple[Observer, ...]
+    tensor_maps: list[TensorMap]  # the arguments', then those that the kernel made of them
+    output: Callable[[str], None]
+    model: str | None = None
+    registers: int = 0
+    waits: bool = False  # blocks may wait for each other
+    maps_by_content: dict[bytes, TensorMap] = field(default_factory=dict)
+    changes_maps: bool = False  # the kernel has changed tensor maps in global memory
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """Threads at an instruction."""
+
+    frame: Frame
+    index: int
+    threads: Threads
+
+
+class Machine:
+    """One batch of blocks."""
+
+    def __init__(self, launch: Launch, batch: Batch, tick: Callable[[int], None] | None = None) -> None:
+        self.launch = launch
+        self.batch = batch
+        self.memory = launch.memory
+        self.observers = launch.observers
+        #: Those that want to hear of every instruction.
+        self._listeners = [each for each in launch.observers if type(each).executed is not Observer.executed]
+        self.barriers: Barriers[tuple[Frame, Instruction]] = Barriers(batch)
+        #: What `bar.red` does with its result, by line of the PTX.
+        self.reductions: dict[int, Reduction] = {}
+        self.frame: Frame | None = None  # that threads execute in
+        self.matrices = MatrixQueue(launch.model)
+        self.tile_reads: dict[tuple[int, str, int], TileRead] = {}  # by instruction, operand and descriptor
+        self.clock = 0
+        self.polled = False  # threads read what others may write, since the last backward branch
+        self.changes = 0  # of mbarriers: whoever waits for one looks again
+        self.tensor_memory: TensorMemory | None = None  # of all blocks, from the first tcgen05 on
+        self.cluster_barriers = ClusterBarriers(batch)
+        self._special = SpecialRegisters(batch, launch.memory)
+        self._pending: dict[tuple[int, ...], _Waiting] = {}
+        self._converging: dict[tuple[int, ...], _Waiting] = {}
+        self._sleeping: list[tuple[_Waiting, int]] = []
+        self._apart: dict[tuple[int, ...], _Waiting] = {}  # at a barrier, without other lanes of their warps
+        self._parted: set[tuple[int, ...]] = set()  # where such threads wait no more
+        self._strays = Strays(batch)
+        self._spins = 0
+        self._turn = 0
+        self._tick = tick
+        self._told = 0
+
+    # -- running ---------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Run all threads to their end."""
+        try:
+            self._run()
+        finally:
+            self.matrices.end()
+
+    def _run(self) -> None:
+        self.memory.begin(self.batch.count, self.batch.size)
+        for observer in self.observers:
+            observer.attach(self)
+            observer.begin(self.batch)
+        entry = self.launch.entry
+        self.memory.reserve_local(entry.local_size)
+        self.place(Frame(entry, (), 0), 0, self.batch.all())
+        while True:
+            if not self._pending and not self._wake() and not self._part():
+                break
+            position = min(self._pending)
+            if self._spins > _PATIENCE and len(self._pending) > 1:
+                positions = sorted(self._pending)
+                self._turn = (self._turn + 1) % len(positions)
+                position = positions[self._turn]
+                self._spins = 0
+            waiting = self._pending.pop(position)
+            self._advance(waiting.frame, waiting.index, waiting.threads)
+        self._check_stuck()
+        for observer in self.observers:
+            observer.end()
+
+    def _advance(self, frame: Frame, index: int, threads: Threads) -> None:
+        """Run threads until they divide, wait, end, or meet others."""
+        self.frame = frame
+        steps = frame.program.steps
+        stop = self._next_meeting(frame, index)
+        listeners = self._listeners
+        while index != stop:
+            if index >= len(steps):
+                self.finish(frame, threads)
+                return
+            step = steps[index]
+            active = threads
+            if step.guard is not None:
+                holds = frame.read(step.guard, threads)
+                if step.negated:
+                    holds = ~holds
+                if not holds.all():
+                    active = threads.where(holds)
+            self.clock += 1
+            if step.together and active.count and not active.is_whole(step.together):
+                self._converge(frame, step, threads, active)
+                return
+            if active.count:
+                for observer in listeners:
+                    observer.executed(step.instruction, active)
+            if step.control is not None:
+                step.control(self, frame, threads, active)
+                return
+            if active.count and step.execute is not None:
+                try:
+                    step.execute(self, frame, active)
+                except PtxlabError as error:
+                    raise _located(step.instruction, error) from None
+            index += 1
+        self.place(frame, index, threads)
+
+    def _next_meeting(self, frame: Frame, index: int) -> int:
+        """The instruction of this frame before which others wait; -1 if there is none."""
+        depth = len(frame.position)
+        stop = -1
+        for position in self._pending:
+            if position[:depth] != frame.position or len(position) <= depth:
+                continue
+            meeting = position[depth] if len(position) == depth + 1 else position[depth] + 1
+            if meeting > index and (stop < 0 or meeting < stop):
+                stop = meeting
+        return stop
+
+    def place(self, frame: Frame, index: int, threads: Threads) -> None:
+        """Let threads go on at an instruction, with those that are there."""
+        if not threads.count:
+            return
+        position = (*frame.position, index)
+        there = self._pending.get(position)
+        if there is not None:
+            threads = Threads.union([there.threads, threads])
+        self._pending[position] = _Waiting(frame, index, threads)
+        if self._tick is not None and self.clock - self._told >= _TICK:
+            self._tick(self.clock - self._told)
+            self._told = self.clock
+
+    def branch(self, frame: Frame, origin: int, target: int, threads: Threads) -> None:
+        """Let threads go on at a label."""
+        if target <= origin:
+            self._spins += _POLL if self.polled else 1
+            self.polled = False
+        self.place(frame, target, threads)
+
+    def finish(self, frame: Frame, threads: Threads) -> None:
+        """Threads return from a function; those of the kernel end."""
+        parent = frame.parent
+        if parent is None:
+            self.exit(threads)
+            return
+        local = self.memory.local.reshape(self.batch.size, -1)
+        for variable, result in zip(frame.program.function.returns, frame.results, strict=True):
+            target = parent.base + parent.program.local[result]
+            if variable.space == "reg":
+                values = frame.read(frame.program.register(variable.name), threads)
+                local[threads.indices, target : target + variable.size] = (
+                    np.ascontiguousarray(values).view(np.uint8).reshape(threads.count, -1)
+                )
+                continue
+            source = frame.base + frame.program.local[variable.name]
+            local[threads.indices, target : target + variable.size] = local[
+                threads.indices, source : source + variable.size
+            ]
+        self.place(parent, frame.position[-2] + 1, threads)
+
+    def exit(self, threads: Threads) -> None:
+        """Threads end; barriers no longer wait for them."""
+        if self._strays:
+            self._tell_of_strays(threads)
+        if self._apart:
+            self._desert(threads)
+        self.batch.alive[threads.indices] = False
+        self._release(self.barriers.released())
+        self.changes += self.cluster_barriers.complete()
+        for position, waiting in list(self._converging.items()):
+            del self._converging[position]
+            self.place(waiting.frame, waiting.index, waiting.threads)
+
+    def spin(self) -> None:
+        """Threads give way to others."""
+        self._spins = _PATIENCE + 1
+
+    # -- waiting ---------------------------------------------------------------------------------------------
+
+    def _converge(self, frame: Frame, step: Step, threads: Threads, active: Threads) -> None:
+        """Execute for the warps whose members are all here; the others wait for theirs."""
+        index = step.instruction.index
+        if active is not threads:
+            self.place(frame, index + 1, threads.without(active))
+        position = (*frame.position, index)
+        there = self._converging.pop(position, None)
+        if there is not None:
+            active = Threads.union([there.threads, active])
+        lanes = step.together
+        present = active.words()
+        alive = np.packbits(self.batch.alive, bitorder="little").view("<u4").astype(np.uint32)
+        group = active.indices // lanes
+        if step.members is not None:
+            members = step.members(self, frame, active).astype(np.uint32)
+            ready = members & alive[group] & ~present[group] == 0
+            # Those of a warp go together, or its members could not exchange values.
+        else:
+            missing = (alive & ~present).reshape(-1, lanes // 32)
+            ready = ~np.any(missing, axis=1)[group]
+        if ready.any():
+            ready_threads = active.where(ready)
+            for observer in self._listeners:
+                observer.executed(step.instruction, ready_threads)
+            if step.execute is not None:
+                try:
+                    step.execute(self, frame, ready_threads)
+                except PtxlabError as error:
+                    raise _located(step.instruction, error) from None
+            self.place(frame, index + 1, ready_threads)
+        if not ready.all():
+            self._converging[position] = _Waiting(frame, index, active.where(~ready))
+            if step.members is not None:
+                awaited = np.zeros(len(alive), dtype=np.uint32)
+                np.bitwise_or.at(awaited, group[~ready], members[~ready])
+                self._note_strays(position, frame.program.function, index, awaited & alive & ~present)
+
+    def whole_warps(self, frame: Frame, instruction: Instruction, threads: Threads) -> Threads:
+        """Of threads at a barrier those of whole warps; the others wait for their lanes, as in hardware.
+
+        If nothing else can happen any more, those lanes do not come, and parts of warps go on.
+        """
+        position = (*frame.position, instruction.index)
+        there = self._apart.pop(position, None)
+        if there is not None:
+            threads = Threads.union([there.threads, threads])
+        if position in self._parted or threads.is_whole(32):
+            self._parted.discard(position)
+            return threads
+        alive = np.packbits(self.batch.alive, bitorder="little").view("<u4")
+        missing = alive & ~threads.words()
+        whole = (missing == 0)[threads.indices >> 5]
+        self._apart[position] = _Waiting(frame, instruction.index, threads.where(~whole))
+        missing = np.where(threads.words() > 0, missing, 0)
+        self._note_strays(position, frame.program.function, instruction.index, missing)
+        return threads.where(whole)
+
+    def _note_strays(
+        self, position: tuple[int, ...], function: Function, index: int, missing: NDArray[Any]
+    ) -> None:
+        """Of the lanes that threads wait for here, a word for each warp, those that are behind it already."""
+        words = np.ascontiguousarray(missing, dtype="<u4")
+        lanes = np.unpackbits(words.view(np.uint8), bitorder="little").view(np.bool_)
+        for place, waiting in self._pending.items():
+            if len(place) == len(position) and place[:-1] == position[:-1]:
+                strays = waiting.threads.where(lanes[waiting.threads.indices])
+                self._strays.note(position, function, index, waiting.index, strays)
+
+    def _tell_of_strays(self, ended: Threads) -> None:
+        """Threads have ended; some have passed by where others of their warps wait for them."""
+        for position, lanes in self._strays.pop(ended):
+            waiting = self._apart.get(position) or self._converging.get(position)
+            if waiting is None:
+                self._strays.forget(position)
+                continue
+            words = np.packbits(lanes, bitorder="little").view("<u4")[waiting.threads.indices >> 5]
+            if words.any():
+                instruction = _step_of(waiting).instruction
+                self.synchronised(
+                    instruction, "passed by", waiting.threads.where(words > 0), words[words > 0]
+                )
+
+    def _part(self) -> bool:
+        """Let parts of warps go on from barriers, if some wait there for their other lanes."""
+        apart, self._apart = self._apart, {}
+        self._parted.update(apart)
+        for waiting in apart.values():
+            self.place(waiting.frame, waiting.index, waiting.threads)
+        return bool(apart)
+
+    def _desert(self, threads: Threads) -> None:
+        """Threads end; others of their warps that wait for them at a barrier with a count arrive alone.
+
+        A barrier for all threads of the block does without those that have ended.
+        """
+        for position, waiting in list(self._apart.items()):
+            step = _step_of(waiting)
+            alone = np.isin(waiting.threads.indices >> 5, threads.indices >> 5)
+            if step.control is None or len(step.instruction.operands) < 2 or not alone.any():
+                continue
+            del self._apart[position]
+            self._parted.add(position)
+            arriving = waiting.threads.where(alone)
+            step.control(self, waiting.frame, arriving, arriving)
+            if not alone.all():
+                rest = waiting.threads.where(~alone)
+                self._apart[position] = _Waiting(waiting.frame, waiting.index, rest)
+
+    def arrive(
+        self,
+        frame: Frame,
+        instruction: Instruction,
+        threads: Threads,
+        barrier: NDArray[Any],
+        count: NDArray[Any] | None,
+        waits: bool,
+    ) -> None:
+        """Threads reach a barrier of their block; those that wait go on when it is complete."""
+        same = bool((barrier == barrier[0]).all())
+        for number in barrier[:1] if same else np.unique(barrier):
+            ours = threads if same else threads.where(barrier == number)
+            expected = None
+            if count is not None:
+                expected = count if ours is threads else count[barrier == number]
+            self.synchronised(instruction, "bar", ours, int(number))
+            resume = (frame, instruction)
+            self._release(self.barriers.arrive(int(number), ours, expected, waits, resume))
+            if not waits:
+                self.place(frame, instruction.index + 1, ours)
+
+    def _release(self, released: Iterable[tuple[tuple[Frame, Instruction], int, Threads]]) -> None:
+        for (frame, instruction), number, threads in released:
+            finish = self.reductions.get(instruction.line)
+            if finish is not None:
+                blocks = threads.blocks
+                votes, totals = self.barriers.last_votes, self.barriers.last_totals
+                finish(frame, threads, votes[blocks, number], totals[blocks, number])
+            self.synchronised(instruction, "bar", threads, number, completed=True)
+            self.place(frame, instruction.index + 1, threads)
+
+    def sleep(self, frame: Frame, index: int, threads: Threads) -> None:
+        """Threads wait for a change of an mbarrier or a cluster, and then execute the instruction again."""
+        self._sleeping.append((_Waiting(frame, index, threads), self.changes))
+
+    def _wake(self) -> bool:
+        """Let those go on that wait for an mbarrier, if any has changed."""
+        sleeping, self._sleeping = self._sleeping, []
+        for waiting, seen in sleeping:
+            if seen < self.changes:
+                self.place(waiting.frame, waiting.index, waiting.threads)
+            else:
+                self._sleeping.append((waiting, seen))
+        return bool(self._pending)
+
+    def _check_stuck(self) -> None:
+        """Refuse an end at which threads still wait."""
+        stuck = [
+            (_step_of(each).instruction, each.threads, self._missing_lanes(each))
+            for each in self._converging.values()
+        ]
+        for each, _ in self._sleeping:
+            step = _step_of(each)
+            why = "for the barrier of its cluster"
+            if step.explain is not None:
+                why = step.explain(self, each.frame, each.threads)
+            stuck.append((step.instruction, each.threads, why))
+        for (_, instruction), number, threads in self.barriers.waiting():
+            stuck.append((instruction, threads, self._missing_threads(number, threads)))
+        if not stuck:
+            return
+        waits = "; ".join(
+            f"{threads_text(self.batch, threads.indices, 2)}: wait at {instruction.where} "
+            f"({instruction.opcode}) {why}"
+            for instruction, threads, why in stuck[:4]
+        )
+        instruction, threads, _ = stuck[0]
+        remedy = "let all arrive that are expected, and announce as many bytes as are copied"
+        sentence = f"deadlock: {waits}"
+        raise HazardError(
+            sentence, record("deadlock", instruction, self.batch, threads.indices, remedy, sentence)
+        )
+
+    def _missing_lanes(self, waiting: _Waiting) -> str:
+        """Lanes of the first warp that are not there."""
+        warp = int(waiting.threads.indices[0]) >> 5
+        lanes = np.arange(warp * 32, warp * 32 + 32)
+        there = np.isin(lanes, waiting.threads.indices)
+        away = lanes[~there & self.batch.alive[lanes]] & 31
+        return f"for {lanes_text(away.tolist())} of the warp, which do not come"
+
+    def _missing_threads(self, number: int, threads: Threads) -> str:
+        """Who does not reach a barrier of the first block that waits."""
+        block = int(threads.blocks[0])
+        arrived, expected = self.barriers.state(block, number)
+        first = block * self.batch.block_lanes
+        lanes = np.arange(first, first + self.batch.block_lanes)
+        waiting = [each.indices for _, which, each in self.barriers.waiting() if which == number]
+        away = lanes[self.batch.valid[lanes] & ~np.isin(lanes, np.concatenate(waiting))]
+        ended = away[~self.batch.alive[away]]
+        text = f"for barrier {number}, which {arrived} of {expected} threads have reached"
+        if len(ended):
+            text += f"; ended without it: {threads_text(self.batch, ended, 2)}"
+        elsewhere = away[self.batch.alive[away]]
+        if len(elsewhere):
+            text += f"; missing: {threads_text(self.batch, elsewhere, 2)}"
+        return text
+
+    # -- looking on ------------------------------------------------------------------------------------------
+
+    def reader(self) -> Callable[[int], NDArray[Any] | None]:
+        """Gives registers of all threads, by their index in the function that threads now execute."""
+        frame = self.frame
+        return lambda index: None if frame is None else frame.register(index)
+
+    def shared_of(self, block: int) -> NDArray[Any]:
+        """Bytes of the shared memory of a block of the batch, with those of the system in front."""
+        return self.memory.shared.reshape(self.batch.count, -1)[block, : self.memory.shared_size]
+
+    # -- events ----------------------------------------------------------------------------------------------
+
+    def synchronised(
+        self,
+        instruction: Instruction,
+        kind: str,
+        threads: Threads,
+        key: int | NDArray[Any] = 0,
+        *,
+        completed: bool = False,
+    ) -> None:
+        """Tell the observers of a barrier, fence or wait."""
+        for observer in self.observers:
+            observer.synchronised(Synchronisation(instruction, kind, threads.indices, key, completed))
+
+    def multiplied(self, instruction: Instruction, operands: MatrixInputs, threads: Threads) -> None:
+        """Tell the observers what a matrix instruction reads."""
+        for observer in self.observers:
+            observer.multiplied(instruction, operands, threads)
+
+    def tensor_accessed(self, access: TensorAccess) -> None:
+        """Tell the observers what is read or written in tensor memory."""
+        for observer in self.observers:
+            observer.tensor_accessed(access)
+
+    # -- special registers -----------------------------------------------------------------------------------
+
+    def special(self, name: str) -> NDArray[Any]:
+        """A special register, over the batch."""
+        return self._special.read(name, self.clock)
+
+
+def _step_of(waiting: _Waiting) -> Step:
+    return waiting.frame.program.steps[waiting.index]
+
+
+def _located(instruction: Instruction, error: PtxlabError) -> PtxlabError:
+    """An error with the instruction in front, once."""
+    text = str(error)
+    if text.startswith(instruction.where) or isinstance(error, HazardError):
+        return error
+    return PtxlabError(f"{instruction.where}: {instruction.opcode}: {text}")

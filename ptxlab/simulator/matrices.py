@@ -1,0 +1,295 @@
+"""Matrix instructions of warps: all warps of the batch in one call of ptxlab's own emulators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import PtxlabError
+from ..isa.mma import MmaForm
+from ..isa.modifiers import Modifiers
+from ..isa.operands import Operands
+from ..isa.registers import matrix_registers
+from ..isa.transfer import TransferForm
+from ..numerics.emulate import emulate
+from .deferred import RegisterOperands, Values
+from .loads import space_of
+from .machine import Frame, Machine, Step
+from .matrix_operands import (
+    codes_of,
+    constant,
+    gather,
+    mma_form,
+    read_matrix,
+    scatter,
+    transfer_form,
+    whole_groups,
+    write_matrix,
+)
+from .memory import CHUNK, SHARED_WINDOW
+from .operands import Builder, Context, address, items_of, reader
+from .ptx import Instruction, Operand, Register, type_bits
+from .threads import Threads
+
+__all__ = ["BUILDERS"]
+
+
+def _mma(instruction: Instruction, context: Context) -> Step:
+    """`mma`, `mma.sp`, block-scaled `mma`, `wmma.mma`."""
+    form = mma_form(instruction)
+    destination = instruction.operands[0]
+    sources, modifiers = _sources(form, instruction)
+    reads = {
+        name: read_matrix(
+            operand,
+            form.inputs[name],
+            instruction,
+            context,
+            matrix_registers(form, name) if name in ("a", "b", "c") else None,
+        )
+        for name, operand in sources.items()
+    }
+    writes = write_matrix(destination, form.d, instruction, matrix_registers(form, "d"))
+    targets = _words(destination)
+    words = {name: _words(operand) for name, operand in sources.items()}
+    deferrable = len(targets) == len(writes) and all(len(words[name]) == len(reads[name]) for name in reads)
+
+    def defer(machine: Machine, frame: Frame) -> RegisterOperands:
+        """Let it be computed when somebody reads its results."""
+        zero = machine.batch.constant(0, np.dtype(np.uint32))  # what nobody wrote
+        registers: dict[str, list[Values]] = {}
+        for name, numbers in words.items():
+            held = (frame.held(number) for number in numbers)
+            registers[name] = [zero if values is None else values for values in held]
+        multiplied = RegisterOperands(form, modifiers, registers, machine.batch.size)
+        for target, result in zip(targets, machine.matrices.add(multiplied), strict=True):
+            frame.defer(target, result)
+        return multiplied
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        if threads.index is None and deferrable:
+            machine.multiplied(instruction, defer(machine, frame), threads)
+            return
+        threads = whole_groups(threads, 32)
+        arrays = {
+            name: gather(those, machine, frame, threads, 32, form.inputs[name].register_type)
+            for name, those in reads.items()
+        }
+        inputs = Operands(form, modifiers=modifiers, **arrays)
+        machine.multiplied(instruction, inputs, threads)
+        scatter(writes, frame, threads, emulate(inputs, model=machine.launch.model))
+
+    return Step(instruction, execute, together=32)
+
+
+def _sources(form: MmaForm, instruction: Instruction) -> tuple[dict[str, Operand], Modifiers]:
+    """What the instruction reads, by the names of the form's inputs, and its constants."""
+    _, a, b, c, *others = instruction.operands
+    sources = {"a": a, "b": b, "c": c}
+    modifiers: dict[str, int] = {}
+    if form.e is not None:
+        sources["e"], selector, *others = others
+        modifiers["selector"] = constant(selector, instruction)
+    for name, scale in (("a", form.scale_a), ("b", form.scale_b)):
+        if scale is not None:
+            sources[f"scale_{name}"], ids, *others = others
+            byte_id, thread_id = items_of(ids)
+            modifiers[f"byte_id_{name}"] = constant(byte_id, instruction)
+            modifiers[f"thread_id_{name}"] = constant(thread_id, instruction)
+    if others:
+        count = len(instruction.operands)
+        raise PtxlabError(
+            f"{instruction.where}: {instruction.opcode} takes {count - len(others)} operands, found {count}"
+        )
+    return sources, form.check_modifiers(Modifiers.from_keywords(dict(modifiers)))
+
+
+def _words(operand: Operand) -> list[int]:
+    """Its registers of 32 bits, by their numbers."""
+    return [
+        each.index for each in items_of(operand) if isinstance(each, Register) and type_bits(each.type) == 32
+    ]
+
+
+# -- ldmatrix, stmatrix, movmatrix ---------------------------------------------------------------------------
+
+
+def _ldmatrix(instruction: Instruction, context: Context) -> Step:
+    form = transfer_form(instruction)
+    operand = form.register_operand
+    destination, source = instruction.operands
+    place = address(source, instruction, context)
+    writes = write_matrix(destination, operand, instruction)
+    generic = not space_of(instruction)
+    row_lanes = len(form.address_lanes)
+    length = form.lines[1]
+    width = length * form.memory_bits // 8
+
+    def rows_of(places: NDArray[Any]) -> NDArray[Any]:
+        """The addresses of rows, of those of all lanes."""
+        rows = places.reshape(-1, 32)[:, :row_lanes].reshape(-1)
+        return rows - SHARED_WINDOW if generic else rows
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        threads = whole_groups(threads, 32)
+        memory = machine.memory
+        starts = memory.shared_offsets(
+            instruction,
+            threads.first_lanes(row_lanes),
+            rows_of(place(machine, frame, threads)),
+            form.row_bytes,
+            "read",
+            alignment=form.alignment,
+            proxy="generic",
+        )
+        rows = memory.shared[starts[:, None] + np.arange(width)].reshape(-1, row_lanes, width)
+        codes = codes_of(rows, form.memory_bits, length).astype(operand.dtype.code_type)
+        if form.layout == "col":
+            codes = np.swapaxes(codes, -1, -2)
+        if form.signed:
+            codes |= (codes >> (form.memory_bits - 1)) * 0xF0
+        scatter(writes, frame, threads, operand.pack_codes(codes))
+
+    def by_matrix(starts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Which 16 bytes of shared memory the rows are: those of all warps for each matrix."""
+        return (starts >> 4).reshape(-1, row_lanes // 8, 8).swapaxes(0, 1).reshape(-1)
+
+    def fast(machine: Machine, frame: Frame, threads: Threads) -> None:
+        """m8n8 of 16 bits: a register holds two neighbours of a row, or of a column."""
+        threads = whole_groups(threads, 32)
+        places = frame.apply(instruction.index, rows_of, threads, place(machine, frame, threads))
+        suppliers = threads.first_lanes(row_lanes)
+        memory = machine.memory
+        starts = memory.shared_offsets(
+            instruction, suppliers, places, 16, "read", alignment=16, proxy="generic"
+        )
+        chunks = frame.apply((instruction.index, "chunks"), by_matrix, threads, starts)
+        rows = memory.shared.view(CHUNK)[chunks].view(np.uint32)
+        if transposed:
+            halves = rows.view(np.uint16).reshape(-1, 8, 8)  # [matrices and warps, rows, columns]
+            rows = np.ascontiguousarray(halves.swapaxes(-1, -2)).view(np.uint32)
+        for write, registers in zip(writes, rows.reshape(len(writes), -1), strict=True):
+            write(frame, threads, registers)
+
+    transposed = "trans" in instruction.parts
+    plain = form.memory_bits == 16 and form.shape == "m8n8"
+    return Step(instruction, fast if plain else execute, together=32)
+
+
+def _stmatrix(instruction: Instruction, context: Context) -> Step:
+    form = transfer_form(instruction)
+    operand = form.register_operand
+    target, source = instruction.operands
+    place = address(target, instruction, context)
+    reads = read_matrix(source, operand, instruction, context)
+    generic = not space_of(instruction)
+    row_lanes = len(form.address_lanes)
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        threads = whole_groups(threads, 32)
+        places = place(machine, frame, threads).reshape(-1, 32)[:, :row_lanes].reshape(-1)
+        suppliers = Threads(threads.batch, threads.indices.reshape(-1, 32)[:, :row_lanes].reshape(-1))
+        registers = gather(reads, machine, frame, threads, 32, operand.register_type)
+        codes = operand.unpack_codes(registers)
+        if form.layout == "col":
+            codes = np.swapaxes(codes, -1, -2)
+        data = np.ascontiguousarray(codes.astype(f"<u{operand.dtype.bits // 8}")).view(np.uint8)
+        data = data.reshape(len(places), -1)
+        starts = machine.memory.shared_offsets(
+            instruction,
+            suppliers,
+            places - SHARED_WINDOW if generic else places,
+            form.row_bytes,
+            "write",
+            alignment=form.alignment,
+            proxy="generic",
+        )
+        machine.memory.shared[starts[:, None] + np.arange(data.shape[1])] = data
+
+    return Step(instruction, execute, together=32)
+
+
+def _movmatrix(instruction: Instruction, context: Context) -> Step:
+    form = transfer_form(instruction)
+    destination, source = instruction.operands
+    reads = read_matrix(source, form.register_operand, instruction, context)
+    writes = write_matrix(destination, form.operand("D"), instruction)
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        threads = whole_groups(threads, 32)
+        registers = gather(reads, machine, frame, threads, 32, np.uint32)
+        codes = np.swapaxes(form.register_operand.unpack_codes(registers), -1, -2)
+        scatter(writes, frame, threads, form.operand("D").pack_codes(codes))
+
+    return Step(instruction, execute, together=32)
+
+
+# -- wmma ----------------------------------------------------------------------------------------------------
+
+
+def _wmma(instruction: Instruction, context: Context) -> Step:
+    kind = instruction.parts[1]
+    if kind == "mma":
+        return _mma(instruction, context)
+    return _wmma_transfer(instruction, context, transfer_form(instruction), kind == "load")
+
+
+def _wmma_transfer(instruction: Instruction, context: Context, form: TransferForm, loads: bool) -> Step:
+    """`wmma.load` and `wmma.store`: every row (or column) of the matrix lies at its own address."""
+    operand = form.register_operand
+    registers, memory_operand, *others = instruction.operands
+    if not loads:
+        registers, memory_operand = memory_operand, registers
+    place = address(memory_operand, instruction, context)
+    space = space_of(instruction)
+    lines, length = form.lines
+    bits = form.memory_bits
+    width = length * bits // 8
+    stride = reader(others[0], 32, instruction, context) if others else None
+    writes = write_matrix(registers, operand, instruction) if loads else ()
+    reads = () if loads else read_matrix(registers, operand, instruction, context)
+    unit = 4 if width % 4 == 0 else 1
+
+    def chunks(machine: Machine, frame: Frame, threads: Threads) -> tuple[Threads, NDArray[np.int64]]:
+        """Addresses [warps, lines * pieces] of all pieces, and the threads that stand for them."""
+        starts = place(machine, frame, threads).reshape(-1, 32)[:, 0]
+        step = np.full(len(starts), length, dtype=np.int64)
+        if stride is not None:
+            step = stride(machine, frame, threads).reshape(-1, 32)[:, 0].astype(np.int64)
+        rows = starts[:, None] + np.arange(lines) * (step * bits // 8)[:, None]
+        pieces = (rows[:, :, None] + np.arange(0, width, unit)).reshape(len(starts), -1)
+        first = threads.indices.reshape(-1, 32)[:, 0]
+        those = Threads.listed(threads.batch, np.repeat(first, pieces.shape[1]))
+        return those, pieces
+
+    def load(machine: Machine, frame: Frame, threads: Threads) -> None:
+        threads = whole_groups(threads, 32)
+        those, pieces = chunks(machine, frame, threads)
+        (content,) = machine.memory.load(instruction, space, those, pieces.reshape(-1), 8 * unit)
+        rows = content.reshape(len(pieces), lines, -1).view(np.uint8)
+        codes = codes_of(rows, bits, length)
+        if form.layout == "col":
+            codes = np.swapaxes(codes, -1, -2)
+        scatter(writes, frame, threads, operand.pack_codes(codes.astype(operand.dtype.code_type)))
+
+    def store(machine: Machine, frame: Frame, threads: Threads) -> None:
+        threads = whole_groups(threads, 32)
+        those, pieces = chunks(machine, frame, threads)
+        codes = operand.unpack_codes(gather(reads, machine, frame, threads, 32, operand.register_type))
+        if form.layout == "col":
+            codes = np.swapaxes(codes, -1, -2)
+        content = np.ascontiguousarray(codes.astype(f"<u{bits // 8}")).view(f"<u{unit}").reshape(-1)
+        machine.memory.store(instruction, space, those, pieces.reshape(-1), [content])
+
+    return Step(instruction, load if loads else store, together=32)
+
+
+BUILDERS: dict[str, Builder] = {
+    "mma": _mma,
+    "wmma": _wmma,
+    "ldmatrix": _ldmatrix,
+    "stmatrix": _stmatrix,
+    "movmatrix": _movmatrix,
+}

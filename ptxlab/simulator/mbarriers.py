@@ -1,0 +1,367 @@
+"""mbarriers: arrivals, bytes and phases. PTX ISA, "mbarrier".
+
+An mbarrier is opaque to programs. Here its 64 bits are: arrivals still expected (20), arrivals of each phase
+(20), bytes still expected (22, with sign), and the phase (1, at the top).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import PtxlabError
+from .loads import space_of
+from .machine import Frame, Machine, Step
+from .memory import SHARED_WINDOW, rounds
+from .operands import Builder, Context, Read, address, reader, unsupported, writer
+from .ptx import Address, Instruction, Operand, Sink, plain_name
+from .threads import Threads
+
+__all__ = ["BUILDERS", "Change", "barrier_place", "update_barriers"]
+
+_COUNT_BITS = 20
+_COUNT = (1 << _COUNT_BITS) - 1
+_TX_SHIFT, _TX = 40, (1 << 22) - 1
+_TX_SIGN = 1 << 21
+_PHASE = np.uint64(63)  # the place of its bit
+
+
+def barrier_place(operand: Operand, instruction: Instruction, context: Context) -> Read:
+    """What reads the address of an mbarrier in shared memory."""
+    place = address(operand, instruction, context)
+    if space_of(instruction):
+        return place
+
+    def read(machine: Machine, frame: Frame, threads: Threads) -> NDArray[Any]:
+        return place(machine, frame, threads) - SHARED_WINDOW
+
+    return read
+
+
+# -- what an mbarrier counts ---------------------------------------------------------------------------------
+
+
+class _State(NamedTuple):
+    """mbarriers, as numbers; an array for each."""
+
+    pending: NDArray[Any]  # arrivals that are still expected
+    expected: NDArray[Any]  # arrivals of each phase
+    bytes: NDArray[Any]  # bytes that are still expected
+    phase: NDArray[Any]  # its parity
+
+    @classmethod
+    def of(cls, words: NDArray[Any]) -> _State:
+        """Those in memory."""
+        signed = words.astype(np.int64)
+        tx = signed >> _TX_SHIFT & _TX
+        tx = np.where(tx & _TX_SIGN, tx - (_TX + 1), tx)
+        phase = (words >> _PHASE).astype(np.int64)
+        return cls(signed & _COUNT, signed >> _COUNT_BITS & _COUNT, tx, phase)
+
+    @property
+    def words(self) -> NDArray[Any]:
+        """As memory has them."""
+        low = self.pending | self.expected << _COUNT_BITS | (self.bytes & _TX) << _TX_SHIFT
+        return np.asarray(low.astype(np.uint64) | self.phase.astype(np.uint64) << _PHASE)
+
+
+class Change(NamedTuple):
+    """What threads do at mbarriers: a number of arrivals and of bytes for each.
+
+    Bytes are announced (positive), or have come (negative). With `drop` their arrivals are not expected in
+    the next phases.
+    """
+
+    arrivals: NDArray[Any]
+    bytes: NDArray[Any]
+    drop: bool = False
+
+    @classmethod
+    def arrive(cls, count: NDArray[Any], drop: bool = False) -> Change:
+        """So many arrivals."""
+        return cls(count, np.zeros_like(count), drop)
+
+    @classmethod
+    def announce(cls, count: NDArray[Any]) -> Change:
+        """So many bytes are to come."""
+        return cls(np.zeros_like(count), count)
+
+    @classmethod
+    def receive(cls, count: NDArray[Any]) -> Change:
+        """So many bytes have come."""
+        return cls(np.zeros_like(count), -count)
+
+    def select(self, index: NDArray[np.intp]) -> Change:
+        """That of some threads."""
+        return Change(self.arrivals[index], self.bytes[index], self.drop)
+
+
+def _changed(words: NDArray[Any], change: Change) -> NDArray[Any]:
+    """mbarriers after one change each."""
+    pending, count, tx, phase = _State.of(words)
+    if (change.arrivals > pending).any():
+        raise PtxlabError(
+            "an mbarrier gets more arrivals than its phase expects; mbarrier.init states how many"
+        )
+    pending, tx = pending - change.arrivals, tx + change.bytes
+    if change.drop:
+        count = count - change.arrivals
+    complete = (pending == 0) & (tx == 0)
+    pending = np.where(complete, count, pending)
+    phase = np.where(complete, 1 - phase, phase)
+    return _State(pending, count, tx, phase).words
+
+
+def update_barriers(
+    machine: Machine,
+    instruction: Instruction,
+    threads: Threads,
+    places: NDArray[Any],
+    change: Change,
+    wanted: bool = False,
+) -> NDArray[Any]:
+    """Arrivals and bytes at mbarriers in shared memory; gives the states before, if they are `wanted`."""
+    complete: list[NDArray[np.intp]] = []  # one thread for each barrier that has completed a phase
+
+    def update(
+        words: NDArray[Any], which: NDArray[np.intp], ours: NDArray[np.intp]
+    ) -> tuple[NDArray[Any], NDArray[Any] | None]:
+        some = change.select(ours)
+        after, found = _changed_together(words, which, some), None
+        if wanted or after is None:
+            after, found = _changed_in_turn(words, which, some)
+        ended = (words ^ after) >> _PHASE != 0
+        if found is not None:
+            np.logical_or.at(ended, which, (words[which] ^ found) >> _PHASE != 0)
+        last = np.empty(len(words), dtype=np.intp)
+        last[which] = ours
+        complete.append(last[ended])
+        return after, found
+
+    machine.changes += 1
+    before = machine.memory.update_together(instruction, "shared", threads, places, 64, update, "mbarrier")
+    ended = np.concatenate(complete) if complete else np.zeros(0, dtype=np.intp)
+    if len(ended):
+        those = Threads.listed(threads.batch, threads.indices[ended])
+        machine.synchronised(instruction, "mbarrier.phase", those, places[ended], completed=True)
+    return before
+
+
+def _changed_together(words: NDArray[Any], which: NDArray[np.intp], change: Change) -> NDArray[Any] | None:
+    """mbarriers after arrivals of several threads; None if a phase may end before the last of them.
+
+    `which` says the barrier of each thread.
+    """
+    if change.bytes.any() or (change.arrivals <= 0).any():
+        return None
+    total = np.bincount(which, weights=change.arrivals, minlength=len(words)).astype(np.int64)
+    if (total > _State.of(words).pending).any():
+        return None
+    return _changed(words, Change.arrive(total, change.drop))
+
+
+def _changed_in_turn(
+    words: NDArray[Any], which: NDArray[np.intp], change: Change
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """mbarriers after several threads, one after the other, and the state that each thread finds.
+
+    `which` says the barrier of each thread.
+    """
+    if len(which) == len(words):  # one thread for each
+        thread = np.empty_like(which)
+        thread[which] = np.arange(len(which))
+        return _changed(words, change.select(thread)), words[which]
+    order = np.argsort(which, kind="stable")
+    ordered, ordered_change = which[order], change.select(order)
+    last = np.flatnonzero(np.diff(ordered, append=-1))  # threads of each barrier
+    arrived, came = (
+        _sums_before(amounts, last) for amounts in (ordered_change.arrivals, ordered_change.bytes)
+    )
+    pending, count, tx, phase = (field[ordered] for field in _State.of(words))
+    pending, tx = pending - arrived, tx + came
+    found = np.empty(len(which), dtype=words.dtype)
+    found[order] = _State(pending, count - arrived if change.drop else count, tx, phase).words
+    complete = (pending == ordered_change.arrivals) & (tx + ordered_change.bytes == 0)
+    complete[last] = False
+    if not complete.any() and (ordered_change.arrivals <= pending).all():
+        final = order[last]  # a phase ends at most with the last one
+        return _changed(found[final], change.select(final)), found
+    words = words.copy()
+    for turn in rounds(which):
+        found[turn] = words[which[turn]]
+        words[which[turn]] = _changed(found[turn], change.select(turn))
+    return words, found
+
+
+def _sums_before(amounts: NDArray[Any], last: NDArray[np.intp]) -> NDArray[Any]:
+    """The sum of all amounts of the same group before each; groups end at the positions `last`."""
+    before = np.cumsum(amounts) - amounts
+    first = np.concatenate(([0], last[:-1] + 1))
+    return np.asarray(before - np.repeat(before[first], last + 1 - first))
+
+
+# -- instructions --------------------------------------------------------------------------------------------
+
+
+def _mbarrier(instruction: Instruction, context: Context) -> Step:
+    kind = instruction.parts[1]
+    if kind in ("test_wait", "try_wait"):
+        return _wait(instruction, context)
+    if kind == "pending_count":
+        return _pending_count(instruction, context)
+    if kind in ("init", "inval"):
+        return _init(instruction, context)
+    if kind in ("arrive", "arrive_drop"):
+        return _arrive(instruction, context)
+    if kind in ("expect_tx", "complete_tx"):
+        return _count_bytes(instruction, context)
+    raise unsupported(instruction)
+
+
+def _arrive(instruction: Instruction, context: Context) -> Step:
+    """`arrive` and `arrive_drop`; with `.expect_tx` they announce bytes first."""
+    operands = list(instruction.operands)
+    result = Sink() if isinstance(operands[0], Address) else operands.pop(0)
+    place = barrier_place(operands.pop(0), instruction, context)
+    number = reader(operands[0], 32, instruction, context) if operands else None
+    write = writer(result, instruction)
+    announces = "expect_tx" in instruction.parts
+    drop = instruction.parts[1] == "arrive_drop"
+    wanted = not isinstance(result, Sink)
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        places = place(machine, frame, threads)
+        count = np.ones(threads.count, dtype=np.int64)
+        amount = count if number is None else number(machine, frame, threads).astype(np.int64)
+        if announces:
+            machine.synchronised(instruction, "mbarrier.expect_tx", threads, places)
+        else:
+            count = amount
+        machine.synchronised(instruction, "mbarrier.arrive", threads, places)
+        if announces:
+            update_barriers(machine, instruction, threads, places, Change.announce(amount))
+        change = Change.arrive(count, drop)
+        states = update_barriers(machine, instruction, threads, places, change, wanted)
+        if wanted:
+            write(frame, threads, states)
+
+    return Step(instruction, execute)
+
+
+def _count_bytes(instruction: Instruction, context: Context) -> Step:
+    """`expect_tx` and `complete_tx`."""
+    place = barrier_place(instruction.operands[0], instruction, context)
+    number = reader(instruction.operands[1], 32, instruction, context)
+    announces = instruction.parts[1] == "expect_tx"
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        places = place(machine, frame, threads)
+        amount = number(machine, frame, threads).astype(np.int64)
+        if announces:
+            machine.synchronised(instruction, "mbarrier.expect_tx", threads, places)
+        change = Change.announce(amount) if announces else Change.receive(amount)
+        update_barriers(machine, instruction, threads, places, change)
+
+    return Step(instruction, execute)
+
+
+def _init(instruction: Instruction, context: Context) -> Step:
+    place = barrier_place(instruction.operands[0], instruction, context)
+    number = None
+    if instruction.parts[1] == "init":
+        number = reader(instruction.operands[1], 32, instruction, context)
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        places = place(machine, frame, threads)
+        count = np.zeros(threads.count, dtype=np.int64)
+        if number is not None:
+            count = number(machine, frame, threads).astype(np.int64)
+        machine.changes += 1
+        machine.synchronised(instruction, f"mbarrier.{instruction.parts[1]}", threads, places)
+        states = _State(count, count, 0 * count, 0 * count).words
+        machine.memory.store(instruction, "shared", threads, places, [states])
+
+    return Step(instruction, execute)
+
+
+def _pending_count(instruction: Instruction, context: Context) -> Step:
+    destination, source = instruction.operands
+    write, read = writer(destination, instruction), reader(source, 64, instruction, context)
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        write(frame, threads, (read(machine, frame, threads) & np.uint64(_COUNT)).astype(np.uint32))
+
+    return Step(instruction, execute)
+
+
+def _wait(instruction: Instruction, context: Context) -> Step:
+    """`try_wait` sleeps until the phase is complete; `test_wait` asks and goes on."""
+    parts = instruction.parts
+    destination, target, what, *_ = instruction.operands
+    place = barrier_place(target, instruction, context)
+    parity = "parity" in parts
+    expected = reader(what, 32 if parity else 64, instruction, context)
+    write = writer(destination, instruction)
+    sleeps = "try_wait" in parts
+
+    def done(machine: Machine, frame: Frame, threads: Threads) -> NDArray[np.bool_]:
+        places = place(machine, frame, threads)
+        (states,) = machine.memory.load(instruction, "shared", threads, places, 64, 1, "mbarrier")
+        asked = expected(machine, frame, threads)
+        old = (asked & asked.dtype.type(1)).astype(np.uint64) if parity else asked >> _PHASE
+        return np.asarray(states >> _PHASE != old)
+
+    def control(machine: Machine, frame: Frame, threads: Threads, active: Threads) -> None:
+        if active.count < threads.count:
+            machine.place(frame, instruction.index + 1, threads.without(active))
+        if not active.count:
+            return
+        complete = done(machine, frame, active)
+        go, stay = active, None
+        if sleeps and not complete.all():
+            go, stay = active.where(complete), active.where(~complete)
+            complete = complete[complete]
+        if go.count:
+            write(frame, go, complete)
+            passed = go if complete.all() else go.where(complete)
+            if passed.count:
+                places = place(machine, frame, passed)
+                machine.synchronised(instruction, "mbarrier.wait", passed, places, completed=True)
+            machine.place(frame, instruction.index + 1, go)
+            if not complete.all():
+                machine.spin()
+        if stay is not None:
+            machine.sleep(frame, instruction.index, stay)
+
+    def explain(machine: Machine, frame: Frame, threads: Threads) -> str:
+        first = threads.where(np.arange(threads.count) == 0)
+        return _why(machine, instruction, first, int(place(machine, frame, first)[0]))
+
+    return Step(instruction, control=control, explain=explain)
+
+
+def _why(machine: Machine, instruction: Instruction, thread: Threads, at: int) -> str:
+    """What a thread waits for at the mbarrier at an address, for a sentence."""
+    (words,) = machine.memory.load(instruction, "shared", thread, np.array([at]), 64, 1, "mbarrier")
+    pending, count, expected, phase = (int(field[0]) for field in _State.of(words))
+    names = [name for name, start in machine.launch.symbols.items() if start == at]
+    name = f" {plain_name(names[0])}" if names else ""
+    missing = []
+    if pending:
+        missing.append(f"{pending} of {count} arrivals")
+    if expected:
+        missing.append(f"{expected} bytes")
+    if not missing:
+        missing.append("the parity to change: it is complete, and the next phase has not begun")
+    text = (
+        f"for the mbarrier{name} at shared address 0x{at:x}, whose phase (parity {phase}) still expects "
+        f"{' and '.join(missing)}"
+    )
+    if phase == 1 and pending == count and not expected:
+        text += "; nobody has arrived in it, and the phase before it is complete: is the parity right?"
+    return text
+
+
+BUILDERS: dict[str, Builder] = {"mbarrier": _mbarrier}

@@ -1,0 +1,580 @@
+"""The memory of a simulated launch: global buffers, shared memory of each block, local memory of each thread.
+
+Every access passes `Memory._accesses`, which checks it and tells the observers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import PtxlabError
+from .events import Access, Observer, Piece
+from .hazard import HazardError, record
+from .ptx import Instruction
+from .threads import UNSIGNED, Threads
+
+__all__ = [
+    "CHUNK", "GLOBAL_START", "HEAP_BYTES", "HEAP_START", "LOCAL_WINDOW", "RANK_SHIFT", "SHARED_START",
+    "SHARED_WINDOW", "WORKSPACE_BYTES", "WORKSPACE_START", "Buffer", "Memory", "TileRead", "rounds",
+]  # fmt: skip
+
+#: Generic addresses: those of shared and local memory lie in windows, as on the chip; all others are global.
+SHARED_WINDOW = 1 << 40
+LOCAL_WINDOW = 1 << 41
+_SHARED_SPAN = 32  # bits: 24 within a block; those above say which block of the cluster, see `RANK_SHIFT`
+_LOCAL_SPAN = 32
+GLOBAL_START = 0x7F00_0000_0000
+#: The first kilobyte of shared memory belongs to the system (sm_80 and later).
+SHARED_START = 1024
+#: Where `malloc` of device code takes memory from; 8 MiB as on a GPU that was not told otherwise.
+HEAP_START = 0x7E00_0000_0000
+HEAP_BYTES = 8 << 20
+#: What `grid.sync()` counts in: a few words that belong to a cooperative launch, whose address the special
+#: registers %envreg1 and %envreg2 have.
+WORKSPACE_START = 0x7D00_0000_0000
+WORKSPACE_BYTES = 256
+#: An address of shared memory holds the rank of its block in the cluster, plus 1, from this bit on; 0 is the
+#: thread's own block.
+RANK_SHIFT = 24
+#: 16 bytes that NumPy moves at once.
+CHUNK = np.dtype(np.complex128)
+_REPEATED_BYTES = 1 << 26  # of addresses that are kept
+#: The proxy of an access, whether it is complete only after a wait, and what it writes.
+_Signal = tuple[str, bool, Sequence[NDArray[Any]]]
+_GENERIC: _Signal = ("generic", False, ())
+
+
+class _Request(NamedTuple):
+    """What an instruction asks of memory: an access of so many bytes at the place of each thread."""
+
+    instruction: Instruction
+    kind: str  # "read", "write" or "atomic"
+    threads: Threads
+    places: NDArray[Any]
+    width: int
+    signal: _Signal = _GENERIC
+
+
+#: What is at the addresses of an atomic update afterwards, and what each thread found there, or None.
+_Updated = tuple[NDArray[Any], NDArray[Any] | None]
+
+
+@dataclass(slots=True)
+class Buffer:
+    """An array or a variable in global, constant or parameter memory."""
+
+    title: str  # for messages
+    start: int
+    data: NDArray[np.uint8]
+    writable: bool = True
+    space: str = "global"
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return self.data.size
+
+    def holds(self, first: int, last: int) -> bool:
+        """Whether addresses from the first to before the last belong to it."""
+        return self.start <= first and last <= self.start + self.data.size
+
+
+@dataclass(slots=True)
+class _Repeated:
+    """An instruction's last access to shared memory; the next one, with the same addresses, is as good."""
+
+    threads: NDArray[Any]
+    addresses: NDArray[Any]
+    places: NDArray[np.int64]
+    width: int
+    pieces: list[Piece]
+
+    def is_of(self, threads: Threads, addresses: NDArray[Any], width: int) -> bool:
+        """Whether another access has the same arrays, which nobody changes."""
+        return self.addresses is addresses and self.threads is threads.indices and self.width == width
+
+
+@dataclass(slots=True)
+class TileRead:
+    """How warpgroups read a tile, each from its own block: pieces of `width` bytes, by one thread of each."""
+
+    threads: Threads
+    readers: Threads  # for each piece
+    addresses: NDArray[np.int64]  # of each piece
+    width: int
+    _places: NDArray[np.int64]  # of the chunks of 16 bytes of one tile
+    _offsets: NDArray[np.int64] | None = None
+    _chunks: NDArray[np.int64] | None = None
+
+    @classmethod
+    def of(
+        cls, threads: Threads, starts: NDArray[np.int64], width: int, places: NDArray[np.int64]
+    ) -> TileRead:
+        """From the addresses of pieces and chunks in a block."""
+        first = threads.indices.reshape(-1, 128)[:, 0]
+        readers = Threads.listed(threads.batch, np.repeat(first, len(starts)))
+        return cls(threads, readers, np.tile(starts, len(first)), width, places)
+
+    def chunks_at(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Which 16 bytes of shared memory the tiles are, [warpgroups, chunks], where the pieces begin."""
+        if self._chunks is None or self._offsets is not offsets:
+            count = self.threads.count // 128
+            blocks = (offsets - self.addresses)[:: len(offsets) // count, None]
+            self._offsets, self._chunks = offsets, blocks + self._places >> 4
+        return self._chunks
+
+
+class Memory:
+    """All memory that one batch of blocks sees."""
+
+    def __init__(
+        self, buffers: Sequence[Buffer], shared: int, observers: Sequence[Observer], cluster: int = 1
+    ) -> None:
+        self._cluster = cluster
+        self.buffers = sorted(buffers, key=lambda buffer: buffer.start)
+        self._starts = np.array([buffer.start for buffer in self.buffers], dtype=np.int64)
+        self._recent: dict[int, Buffer] = {}
+        self.observers = tuple(observers)
+        self.shared_size = shared
+        self._shared_pitch = -(-shared // 128) * 128
+        self.shared = np.zeros(0, dtype=np.uint8)
+        self._local_size = 0
+        self.local = np.zeros(0, dtype=np.uint8)
+        self._lanes = 0
+        self._heap_used = 0
+
+    def allocate(self, sizes: NDArray[np.int64]) -> NDArray[np.uint64]:
+        """Memory of the heap for each thread; what is full gives null pointers. Nothing is freed."""
+        rounded = -(-np.maximum(sizes, 1) // 16) * 16
+        ends = self._heap_used + np.cumsum(rounded)
+        fits = ends <= HEAP_BYTES
+        self._heap_used = int(ends[fits][-1]) if fits.any() else self._heap_used
+        return np.where(fits, HEAP_START + ends - rounded, 0).astype(np.uint64)
+
+    def begin(self, blocks: int, lanes: int) -> None:
+        """Fresh shared and local memory for a batch."""
+        self.shared = np.zeros(blocks * self._shared_pitch, dtype=np.uint8)
+        self._repeated: dict[tuple[int, object], _Repeated] = {}
+        self._most_repeated = _REPEATED_BYTES // (24 * max(lanes, 1))
+        self._lanes = lanes
+        self._local_size = 0
+        self.local = np.zeros(0, dtype=np.uint8)
+
+    def reserve_local(self, size: int) -> None:
+        """Make every thread's local memory at least this large."""
+        if size <= self._local_size:
+            return
+        size = max(-(-size // 128) * 128, 2 * self._local_size)
+        if size * self._lanes > 1 << 33:
+            raise PtxlabError(
+                f"local memory of {size} bytes for each of {self._lanes} threads does not fit: "
+                "does a device function call itself without end?"
+            )
+        fresh = np.zeros((self._lanes, size), dtype=np.uint8)
+        fresh[:, : self._local_size] = self.local.reshape(self._lanes, self._local_size)
+        self.local, self._local_size = fresh.reshape(-1), size
+
+    @property
+    def lanes(self) -> int:
+        """Lanes of the batch, each with its own local memory."""
+        return self._lanes
+
+    # -- reading and writing ---------------------------------------------------------------------------------
+
+    def load(
+        self,
+        instruction: Instruction,
+        space: str,
+        threads: Threads,
+        addresses: NDArray[Any],
+        bits: int,
+        count: int = 1,
+        proxy: str = "generic",
+        asynchronous: bool = False,
+    ) -> list[NDArray[Any]]:
+        """`count` neighbouring elements of so many bits at each address: one array for each element."""
+        width = bits // 8 * count
+        parts: list[NDArray[Any]] | None = None
+        signal = (proxy, asynchronous, ())
+        for piece in self._accesses(_Request(instruction, "read", threads, addresses, width, signal), space):
+            rows = _rows(piece.data, piece.offsets, bits, count)
+            if piece.chosen is None:
+                return rows
+            if parts is None:
+                parts = [np.zeros(threads.count, dtype=UNSIGNED[bits]) for _ in range(count)]
+            for part, row in zip(parts, rows, strict=True):
+                part[piece.chosen] = row
+        return parts or [np.zeros(threads.count, dtype=UNSIGNED[bits]) for _ in range(count)]
+
+    def store(
+        self,
+        instruction: Instruction,
+        space: str,
+        threads: Threads,
+        addresses: NDArray[Any],
+        values: Sequence[NDArray[Any]],
+        proxy: str = "generic",
+        asynchronous: bool = False,
+    ) -> None:
+        """Write neighbouring elements, one array for each, at each address."""
+        size = values[0].dtype.itemsize
+        width = size * len(values)
+        signal = (proxy, asynchronous, values)
+        for piece in self._accesses(_Request(instruction, "write", threads, addresses, width, signal), space):
+            chosen = [value if piece.chosen is None else value[piece.chosen] for value in values]
+            view = piece.data[: piece.data.size - piece.data.size % width].view(values[0].dtype)
+            if len(chosen) == 1:
+                view[piece.offsets // size] = chosen[0]
+            elif width == CHUNK.itemsize:
+                rows = np.stack(chosen, axis=-1).view(CHUNK)[:, 0]
+                view.view(CHUNK)[piece.offsets >> 4] = rows
+            else:
+                view.reshape(-1, len(values))[piece.offsets // width] = np.stack(chosen, axis=-1)
+
+    def update(
+        self,
+        instruction: Instruction,
+        space: str,
+        threads: Threads,
+        addresses: NDArray[Any],
+        bits: int,
+        change: Callable[[NDArray[Any], NDArray[np.intp]], NDArray[Any]],
+        kind: str = "atomic",
+    ) -> NDArray[Any]:
+        """Atomic updates, one thread after the other where addresses are equal; gives what was there.
+
+        `change` gets old values and which of the threads they belong to, and gives the new ones.
+        """
+        old = np.zeros(threads.count, dtype=UNSIGNED[bits])
+        width = bits // 8
+        for piece in self._accesses(_Request(instruction, kind, threads, addresses, width), space):
+            view = piece.data[: piece.data.size - piece.data.size % width].view(UNSIGNED[bits])
+            places = piece.offsets // width
+            for turn in rounds(places):
+                ours = turn if piece.chosen is None else piece.chosen[turn]
+                values = view[places[turn]]
+                old[ours] = values
+                view[places[turn]] = change(values, ours)
+        return old
+
+    def update_together(
+        self,
+        instruction: Instruction,
+        space: str,
+        threads: Threads,
+        addresses: NDArray[Any],
+        bits: int,
+        change: Callable[[NDArray[Any], NDArray[np.intp], NDArray[np.intp]], _Updated],
+        kind: str = "atomic",
+    ) -> NDArray[Any]:
+        """As `update`, with all threads of an address at once.
+
+        `change` gets what is at each of the different addresses, which of these each thread means, and which
+        threads those are; it gives what is at the addresses afterwards, and what each thread finds, or None
+        if nobody wants to know.
+        """
+        old = np.zeros(threads.count, dtype=UNSIGNED[bits])
+        width = bits // 8
+        for piece in self._accesses(_Request(instruction, kind, threads, addresses, width), space):
+            view = piece.data[: piece.data.size - piece.data.size % width].view(UNSIGNED[bits])
+            places, which = _distinct(piece.offsets // width)
+            ours = np.arange(threads.count) if piece.chosen is None else piece.chosen
+            view[places], found = change(view[places], which, ours)
+            if found is not None:
+                old[ours] = found
+        return old
+
+    def add(
+        self,
+        instruction: Instruction,
+        space: str,
+        threads: Threads,
+        addresses: NDArray[Any],
+        values: NDArray[Any],
+    ) -> NDArray[Any]:
+        """Atomic addition of whole numbers, which needs no turns; gives what each thread found."""
+        old = np.zeros_like(values)
+        size = values.dtype.itemsize
+        for piece in self._accesses(_Request(instruction, "atomic", threads, addresses, size), space):
+            view = piece.data[: piece.data.size - piece.data.size % size].view(values.dtype)
+            places = piece.offsets // size
+            terms = values if piece.chosen is None else values[piece.chosen]
+            order = np.argsort(places, kind="stable")
+            sums = np.cumsum(terms[order], dtype=values.dtype)
+            before = sums - terms[order]
+            first = np.flatnonzero(np.diff(places[order], prepend=-1))
+            lengths = np.diff(first, append=len(order))
+            before -= np.repeat(before[first], lengths)
+            found = np.empty_like(terms)
+            found[order] = before + view[places[order]]
+            np.add.at(view, places, terms)
+            if piece.chosen is None:
+                return found
+            old[piece.chosen] = found
+        return old
+
+    # -- places ----------------------------------------------------------------------------------------------
+
+    def shared_offsets(
+        self,
+        instruction: Instruction,
+        threads: Threads,
+        addresses: NDArray[np.int64],
+        width: int,
+        kind: str,
+        *,
+        alignment: int = 0,
+        proxy: str = "async",
+        operand: object = None,
+    ) -> NDArray[np.int64]:
+        """Where in `shared` accesses of several bytes begin, e.g. rows of ldmatrix; checked and observed.
+
+        An instruction with several operands in shared memory says which one this is.
+        """
+        request = _Request(instruction, kind, threads, addresses, width, (proxy, proxy == "async", ()))
+        for piece in self._accesses(request, "shared", alignment or 1, operand):
+            return piece.offsets
+        return np.zeros(0, dtype=np.int64)
+
+    def bytes_at(self, address: int, size: int) -> NDArray[np.uint8] | None:
+        """Bytes of a buffer at a generic address; None where there are none."""
+        buffer = self.buffer_at(address)
+        offset = 0 if buffer is None else address - buffer.start
+        if buffer is None or offset + size > buffer.size:
+            return None
+        return buffer.data[offset : offset + size]
+
+    def buffer_at(self, address: int) -> Buffer | None:
+        """The buffer that a generic address belongs to."""
+        position = int(np.searchsorted(self._starts, address, side="right")) - 1
+        if position < 0 or address >= self.buffers[position].start + self.buffers[position].size:
+            return None
+        return self.buffers[position]
+
+    def text_at(self, address: int, thread: int = 0) -> bytes:
+        """A text that ends with a zero, in a buffer, or in the shared or local memory of a thread."""
+        if address >> _SHARED_SPAN == SHARED_WINDOW >> _SHARED_SPAN:
+            block = thread * self.shared.size // max(self._lanes * self._shared_pitch, 1)
+            start = block * self._shared_pitch + (address & (1 << RANK_SHIFT) - 1)
+            return self.shared[start : (block + 1) * self._shared_pitch].tobytes().split(b"\0")[0]
+        if address >> _LOCAL_SPAN == LOCAL_WINDOW >> _LOCAL_SPAN:
+            start = thread * self._local_size + address - LOCAL_WINDOW
+            return self.local[start : (thread + 1) * self._local_size].tobytes().split(b"\0")[0]
+        position = int(np.searchsorted(self._starts, address, side="right")) - 1
+        if position < 0 or address >= self.buffers[position].start + self.buffers[position].size:
+            return b""
+        buffer = self.buffers[position]
+        return buffer.data[address - buffer.start :].tobytes().split(b"\0")[0]
+
+    def _accesses(
+        self, request: _Request, space: str, alignment: int = 0, operand: object = None
+    ) -> Iterator[Piece]:
+        instruction, _, threads, addresses, width, _ = request
+        key = id(instruction), operand
+        known = self._repeated.get(key)
+        if known is not None and known.is_of(threads, addresses, width):
+            told = request if known.places is addresses else request._replace(places=known.places)
+            self._tell(told, "shared", known.pieces)
+            yield from known.pieces
+            return
+        places = addresses.astype(np.int64, copy=False)
+        if places is not addresses:
+            request = request._replace(places=places)
+        alignment = alignment or width
+        if alignment > 1 and np.bitwise_or.reduce(places, initial=0) & (alignment - 1):
+            self._refuse_misaligned(request, alignment)
+        if not space:
+            yield from self._generic(request)
+            return
+        pieces = self._pieces(request, space)
+        if space == "shared" and (known is not None or len(self._repeated) < self._most_repeated):
+            repeated = _Repeated(threads.indices, addresses, places, width, pieces)
+            self._repeated[key] = repeated
+        yield from pieces
+
+    def _generic(self, request: _Request) -> Iterator[Piece]:
+        """An access by generic addresses, space by space."""
+        places = request.places
+        shared = places >> _SHARED_SPAN == SHARED_WINDOW >> _SHARED_SPAN
+        local = places >> _LOCAL_SPAN == LOCAL_WINDOW >> _LOCAL_SPAN
+        for space, mask, window in (
+            ("global", ~(shared | local), 0),
+            ("shared", shared, SHARED_WINDOW),
+            ("local", local, LOCAL_WINDOW),
+        ):
+            if mask.all():
+                yield from self._pieces(request._replace(places=places - window), space)
+                return
+            if mask.any():
+                chosen = np.flatnonzero(mask)
+                part = request._replace(threads=request.threads.where(mask), places=places[chosen] - window)
+                yield from self._pieces(part, space, chosen)
+
+    def _pieces(self, request: _Request, space: str, chosen: NDArray[np.intp] | None = None) -> list[Piece]:
+        """An access to one space, checked and told to the observers; usually one piece."""
+        threads, places = request.threads, request.places
+        if not threads.count:
+            return []
+        if space == "shared":
+            blocks = threads.blocks
+            last = self.shared_size - request.width
+            inside = places.min() >= SHARED_START and places.max() <= last
+            if not inside and (places >> RANK_SHIFT).any():
+                blocks, places = self._of_cluster(request)
+                request = request._replace(places=places)
+                inside = places.min() >= SHARED_START and places.max() <= last
+            if not inside:
+                wrong = (places < SHARED_START) | (places > last)
+                have = f"lies outside of the {self.shared_size - SHARED_START} bytes of shared memory"
+                self._refuse_outside(request, wrong, have)
+            pieces = [Piece(chosen, self.shared, places + blocks * self._shared_pitch, threads.indices)]
+        elif space == "local":
+            wrong = (places < 0) | (places > self._local_size - request.width)
+            if wrong.any():
+                have = f"lies outside of the thread's {self._local_size} bytes of local memory"
+                self._refuse_outside(request, wrong, have)
+            pieces = [Piece(chosen, self.local, places + threads.indices * self._local_size, threads.indices)]
+        else:
+            pieces = self._in_buffers(request, chosen)
+        self._tell(request, space, pieces)
+        return pieces
+
+    def _tell(self, request: _Request, space: str, pieces: list[Piece]) -> None:
+        """Tell the observers of an access."""
+        instruction, kind, threads, places, width, (proxy, late, values) = request
+        access = Access(instruction, kind, space, threads.indices, places, width, proxy, late, pieces, values)
+        for observer in self.observers:
+            observer.accessed(access)
+
+    def _of_cluster(self, request: _Request) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The blocks that addresses of a cluster belong to, and the addresses there."""
+        rank = (request.places >> RANK_SHIFT) - 1
+        wrong = (rank < -1) | (rank >= self._cluster)
+        if wrong.any():
+            have = f"is outside of the shared memory of the cluster's {self._cluster} blocks"
+            self._refuse_outside(request, wrong, have)
+        blocks = request.threads.blocks
+        blocks = np.where(rank < 0, blocks, blocks // self._cluster * self._cluster + rank)
+        return blocks, request.places & (1 << RANK_SHIFT) - 1
+
+    def _in_buffers(self, request: _Request, chosen: NDArray[np.intp] | None) -> list[Piece]:
+        instruction, kind, threads, places, width, _ = request
+        first, last = int(places.min()), int(places.max())
+        buffer = self._recent.get(instruction.line)
+        if buffer is None or not buffer.holds(first, last + width):
+            number = int(np.searchsorted(self._starts, first, side="right")) - 1
+            buffer = self.buffers[max(number, 0)]
+        if buffer.holds(first, last + width):
+            self._check_writable(instruction, kind, buffer)
+            self._recent[instruction.line] = buffer
+            return [Piece(chosen, buffer.data, places - buffer.start, threads.indices, buffer.title)]
+        numbers = np.searchsorted(self._starts, places, side="right") - 1
+        sizes = np.array([each.size for each in self.buffers], dtype=np.int64)
+        outside = numbers < 0
+        if len(sizes):
+            outside |= places - self._starts[numbers] > sizes[numbers] - width
+        if outside.any():
+            self._refuse_outside(request, outside, self._beside(places[outside][0], width))
+        pieces = []
+        for number in np.unique(numbers):
+            buffer = self.buffers[number]
+            self._check_writable(instruction, kind, buffer)
+            here = np.flatnonzero(numbers == number)
+            ours = here if chosen is None else chosen[here]
+            offsets = places[here] - buffer.start
+            pieces.append(Piece(ours, buffer.data, offsets, threads.indices[here], buffer.title))
+        return pieces
+
+    # -- messages --------------------------------------------------------------------------------------------
+
+    def _check_writable(self, instruction: Instruction, kind: str, buffer: Buffer) -> None:
+        if kind != "read" and not buffer.writable:
+            raise PtxlabError(
+                f"{instruction.where}: {instruction.opcode} writes to {buffer.title}, which is read-only"
+            )
+
+    def _beside(self, address: int, width: int) -> str:
+        """Where an address is that belongs to no buffer."""
+        ends = [(abs(address - buffer.start - buffer.size), buffer) for buffer in self.buffers]
+        ends += [(abs(buffer.start - address), buffer) for buffer in self.buffers]
+        if not ends or address < 1 << 16:
+            return "is a null pointer" if address == 0 else "belongs to no array"
+        distance, buffer = min(ends, key=lambda pair: pair[0])
+        if distance > 1 << 20:
+            return "belongs to no array"
+        offset = int(address) - buffer.start
+        if offset < 0:
+            return f"is {-offset} bytes before {buffer.title} begins"
+        return f"is byte {offset} of {buffer.title}, {buffer.size} bytes long"
+
+    def _refuse_misaligned(self, request: _Request, alignment: int) -> NoReturn:
+        wrong = request.places & (alignment - 1) != 0
+        why = f"is not a multiple of {alignment}"
+        self._refuse(request, wrong, why, "misaligned", "an address that is a multiple")
+
+    def _refuse_outside(self, request: _Request, wrong: NDArray[np.bool_], why: str) -> NoReturn:
+        self._refuse(request, wrong, why, "out of bounds", "an index inside, or a larger array")
+
+    def _refuse(
+        self, request: _Request, wrong: NDArray[np.bool_], why: str, kind: str, remedy: str
+    ) -> NoReturn:
+        instruction, threads, width = request.instruction, request.threads, request.width
+        first = int(np.flatnonzero(wrong)[0])
+        thread = threads.batch.name(int(threads.indices[first]))
+        start = int(request.places[first])
+        verb = {"read": "reads", "write": "writes"}.get(request.kind, "updates")
+        sentence = (
+            f"{instruction.where}: {instruction.opcode}: {thread} {verb} {width} bytes at "
+            f"0x{start:x}, which {why}"
+        )
+        addresses = (start, start + width - 1)
+        at_fault = threads.indices[wrong]
+        hazard = record(kind, instruction, threads.batch, at_fault, remedy, sentence, addresses=addresses)
+        raise HazardError(sentence, hazard)
+
+
+def _rows(data: NDArray[np.uint8], offsets: NDArray[np.int64], bits: int, count: int) -> list[NDArray[Any]]:
+    """Neighbouring elements at each offset, one array for each."""
+    width = bits // 8 * count
+    view = data[: data.size - data.size % width].view(UNSIGNED[bits])
+    if count == 1:
+        return [view[offsets // width]]
+    if width == CHUNK.itemsize:
+        rows = view.view(CHUNK)[offsets >> 4].view(view.dtype).reshape(-1, count)
+    else:
+        rows = view.reshape(-1, count)[offsets // width]
+    return [np.ascontiguousarray(rows[:, column]) for column in range(count)]
+
+
+def _distinct(places: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Each place once, in order, and which of these each one is."""
+    steps = np.diff(places)
+    if (steps < 0).any():
+        return np.unique(places, return_inverse=True)
+    fresh = np.concatenate(([True], steps > 0))
+    return places[fresh], np.cumsum(fresh) - 1
+
+
+def rounds(places: NDArray[Any]) -> list[NDArray[np.intp]]:
+    """Indices in turns: in each turn all places differ, and equal ones come in their order.
+
+    >>> [turn.tolist() for turn in rounds(np.array([4, 4, 0, 4]))]
+    [[0, 2], [1], [3]]
+    """
+    if len(places) == 0:
+        return []
+    order = np.argsort(places, kind="stable")
+    ordered = places[order]
+    fresh = np.concatenate(([True], ordered[1:] != ordered[:-1]))
+    if fresh.all():
+        return [np.arange(len(places))]
+    starts = np.flatnonzero(fresh)
+    rank = np.arange(len(places)) - np.repeat(starts, np.diff(starts, append=len(places)))
+    by_rank = np.argsort(rank, kind="stable")
+    edges = np.cumsum(np.bincount(rank))[:-1]
+    return [np.sort(part) for part in np.split(order[by_rank], edges)]

@@ -1,0 +1,335 @@
+"""Operands of instructions as functions: what reads them for a set of threads, and what writes them."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import PtxlabError
+from ..isa.registers import accepted, fits
+from .machine import Frame, Machine, Step
+from .ptx import (
+    Address,
+    Function,
+    Immediate,
+    Instruction,
+    Module,
+    Negated,
+    Operand,
+    Register,
+    Sink,
+    Special,
+    Symbol,
+    Vector,
+    type_bits,
+)
+from .threads import UNSIGNED, Threads
+
+__all__ = [
+    "Builder", "Context", "IllegalError", "Read", "Write", "address", "as_symbol", "check_type", "items_of",
+    "reader", "readers", "unsupported", "writer", "writers",
+]  # fmt: skip
+
+Read = Callable[[Machine, Frame, Threads], NDArray[Any]]
+Write = Callable[[Frame, Threads, NDArray[Any]], None]
+
+
+@dataclass(frozen=True)
+class Context:
+    """What an instruction is decoded in: its function, addresses of symbols, places of local variables."""
+
+    module: Module
+    function: Function
+    symbols: dict[str, int]  # addresses in their own space: shared, global, const, parameters of the kernel
+    spaces: dict[str, str]
+    local: dict[str, int]  # of the function's local variables and parameters, from the start of its frame
+    constants: dict[int, int]  # registers that only ever hold one number, which ptxas knows
+    repeated: set[int]  # instructions that may be executed several times
+
+    def is_constant(self, operand: Operand) -> bool:
+        """Whether ptxas knows the value of an operand."""
+        return isinstance(operand, Immediate) or (
+            isinstance(operand, Register) and operand.index in self.constants
+        )
+
+
+Builder = Callable[[Instruction, Context], Step]
+
+
+class IllegalError(PtxlabError):
+    """What the assembler refuses, whether a thread reaches it or not."""
+
+
+def unsupported(instruction: Instruction, what: str = "") -> PtxlabError:
+    """The refusal of an instruction that is not simulated."""
+    return PtxlabError(f"{instruction.where}: {what or instruction.opcode} is not simulated yet")
+
+
+#: Instructions whose registers may be wider than their type, and are cut off or extended (PTX ISA, Operand
+#: Size Exceeding Instruction-Type Size).
+_WIDER = frozenset({"cvt", "ld", "ldu", "st"})
+
+
+def reader(
+    operand: Operand, bits: int, instruction: Instruction, context: Context, letters: str | None = None
+) -> Read:
+    """What reads an operand as an array of so many bits; a wider register is cut off where PTX allows one.
+
+    `letters` are those of `isa.registers.accepted`, if they do not follow from the instruction's type.
+    """
+    if isinstance(operand, Register):
+        check_type(operand, instruction, letters)
+        _check_width(operand, bits, instruction)
+        return _register_reader(operand, bits)
+    if isinstance(operand, Negated):
+        _check_width(operand.operand, bits, instruction)
+        negated = operand.operand.index
+        return lambda machine, frame, threads: ~frame.read(negated, threads)
+    if isinstance(operand, Immediate):
+        _check_immediate(operand, bits, instruction)
+        value = _immediate_bits(operand, bits)
+        dtype = UNSIGNED[bits]
+        return lambda machine, frame, threads: threads.constant(value, dtype)
+    if isinstance(operand, Special):
+        if instruction.parts[0] not in ("mov", "cvt"):
+            raise PtxlabError(
+                f"{instruction.where}: {instruction.opcode} takes no special register; move {operand.name} "
+                "into a register of its own with mov"
+            )
+        name = operand.name
+        dtype = UNSIGNED[bits]
+
+        def special(machine: Machine, frame: Frame, threads: Threads) -> NDArray[Any]:
+            values = threads.take(machine.special(name))
+            return values if values.dtype == dtype else values.astype(dtype)
+
+        return special
+    if isinstance(operand, Symbol):
+        return _symbol_reader(operand, bits, instruction, context)
+    raise PtxlabError(f"{instruction.where}: {instruction.opcode} does not take this kind of operand")
+
+
+#: Instructions whose operands have the type that their opcode ends with.
+_OF_LAST_TYPE = frozenset({"ld", "ldu", "st", "atom", "red", "mov", "selp"})
+_KINDS = {"bsu": "an integer", "bf": "a float", "b": "a register of bits (.b16, .b32, .b64)"}
+
+
+def _letters(instruction: Instruction) -> str:
+    """What registers an instruction takes if nothing is said of the operand."""
+    if instruction.parts[0] in _OF_LAST_TYPE:
+        in_vectors = not {"v2", "v4", "v8"}.isdisjoint(instruction.parts)  # where the assembler does not look
+        return accepted("b32" if in_vectors else instruction.parts[-1])
+    types = [part for part in instruction.parts[1:] if type_bits(part) is not None]
+    return accepted("s32") if types and all(part[0] in "su" for part in types) else accepted("b32")
+
+
+def check_type(register: Register, instruction: Instruction, letters: str | None = None) -> None:
+    """Refuse a register of a type that the operand does not take: PTX ISA, Operand Type Checking Rules."""
+    wanted = _letters(instruction) if letters is None else letters
+    if not fits(register.type, wanted):
+        kind = _KINDS[wanted]
+        raise IllegalError(
+            f"{instruction.where}: {instruction.opcode} takes {kind} here, and {register.name} is "
+            f".{register.type}"
+        )
+
+
+#: Instructions whose constants are of their type, or of their last one.
+_TYPED_CONSTANTS = frozenset({
+    "abs", "add", "and", "atom", "bfe", "bfi", "bfind", "brev", "clz", "copysign", "cos", "cvt", "div", "ex2",
+    "fma", "lg2", "lop3", "mad", "max", "min", "mov", "mul", "neg", "not", "or", "popc", "prmt", "rcp", "red",
+    "redux", "rem", "rsqrt", "sad", "selp", "set", "setp", "shf", "shfl", "shl", "shr", "sin", "slct", "sqrt",
+    "st", "sub", "tanh", "testp", "xor",
+})  # fmt: skip
+
+
+def _check_immediate(immediate: Immediate, bits: int, instruction: Instruction) -> None:
+    """Floats are written with a decimal point or as 0f and 0d, whole numbers without (PTX ISA, Constants)."""
+    parts = instruction.parts
+    if parts[0] not in _TYPED_CONSTANTS or bits == 1:
+        return
+    types = [part for part in parts[1:] if type_bits(part) is not None]
+    if parts[0] in ("cvt", "set"):
+        types = types[-1:]
+    if not types:
+        return
+    if immediate.type == "int":
+        takes = any(part[0] in "bsu" and not part.startswith("bf") for part in types)
+    else:
+        bit_type = "b32" if immediate.type == "f32" else "b64"
+        takes = any(part in ("f32", "f64", bit_type) for part in types) or "v2" in parts or "v4" in parts
+    if takes:
+        return
+    found, right = "a whole number", "a float such as 1.0 or 0f3F800000"
+    if immediate.type != "int":
+        found, right = "a float", "a whole number"
+    if all(part.startswith(("f16", "bf")) for part in types):
+        right = "a register"
+    raise PtxlabError(f"{instruction.where}: {instruction.opcode}: found {found} where {right} belongs")
+
+
+def _check_width(register: Register, bits: int, instruction: Instruction) -> None:
+    own = type_bits(register.type)
+    wider = instruction.parts[0] in _WIDER and own is not None and own >= bits > 1
+    if bits == 8 and "bf16" in instruction.parts:  # which the assembler takes from registers of 8 bits only
+        wider = False
+    if own != bits and not wider:
+        raise _of_another_width(register, bits, instruction)
+
+
+def _of_another_width(register: Register, bits: int, instruction: Instruction) -> PtxlabError:
+    width = "of type .pred" if bits == 1 else f"of {bits} bits"
+    return PtxlabError(
+        f"{instruction.where}: {instruction.opcode} takes a register {width} here, and {register.name} is "
+        f".{register.type}"
+    )
+
+
+def _bits(dtype: np.dtype[Any]) -> int:
+    return 1 if dtype == np.bool_ else 8 * dtype.itemsize
+
+
+def _register_reader(operand: Register, bits: int) -> Read:
+    index = operand.index
+    own = type_bits(operand.type)
+    if own == bits or own == 1:
+        return lambda machine, frame, threads: frame.read(index, threads)
+    dtype = UNSIGNED[bits]
+    return lambda machine, frame, threads: frame.read(index, threads).astype(dtype)
+
+
+def _symbol_reader(operand: Symbol, bits: int, instruction: Instruction, context: Context) -> Read:
+    dtype = UNSIGNED[bits]
+    if instruction.parts[0] != "mov" and instruction.parts[0] in _TYPED_CONSTANTS:
+        raise PtxlabError(
+            f"{instruction.where}: {instruction.opcode} takes no variable; move the address of "
+            f"{operand.name} into a register with mov"
+        )
+    if operand.name in context.local:
+        offset = context.local[operand.name] + operand.offset
+        return lambda machine, frame, threads: threads.constant(frame.base + offset, dtype)
+    value = as_symbol(operand, instruction, context) & (1 << bits) - 1
+    return lambda machine, frame, threads: threads.constant(value, dtype)
+
+
+def as_symbol(operand: Symbol, instruction: Instruction, context: Context) -> int:
+    """The address of a symbol in its own space."""
+    if operand.name not in context.symbols:
+        raise PtxlabError(f"{instruction.where}: {instruction.opcode}: there is no variable {operand.name}")
+    return context.symbols[operand.name] + operand.offset
+
+
+def _immediate_bits(immediate: Immediate, bits: int) -> int:
+    if bits == 1:
+        return int(immediate.value != 0)
+    if immediate.type == "decimal":
+        value = struct.unpack("<d", struct.pack("<Q", immediate.value))[0]
+        if bits == 64:
+            return immediate.value
+        code = "<f" if bits == 32 else "<e"
+        return int.from_bytes(struct.pack(code, value), "little")
+    if immediate.type == "f64" and bits == 32:
+        value = struct.unpack("<d", struct.pack("<Q", immediate.value))[0]
+        return int(struct.unpack("<I", struct.pack("<f", value))[0])
+    if immediate.type == "f32" and bits == 64:
+        value = struct.unpack("<f", struct.pack("<I", immediate.value))[0]
+        return int(struct.unpack("<Q", struct.pack("<d", value))[0])
+    return immediate.value & (1 << bits) - 1
+
+
+def readers(
+    operands: Sequence[Operand],
+    bits: int,
+    instruction: Instruction,
+    context: Context,
+    letters: str | None = None,
+) -> tuple[Read, ...]:
+    """Readers of several operands of equal width."""
+    return tuple(reader(operand, bits, instruction, context, letters) for operand in operands)
+
+
+def _as_address(number: int) -> int:
+    """A number of 64 bits, as int64 has it."""
+    return (number + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
+def address(operand: Operand, instruction: Instruction, context: Context) -> Read:
+    """What reads the address of ``[base + offset]``, as int64."""
+    if not isinstance(operand, Address):
+        raise PtxlabError(f"{instruction.where}: {instruction.opcode} takes an address in brackets")
+    base = operand.base
+    offset = _as_address(operand.offset)
+    if isinstance(base, Symbol):
+        if base.name in context.local:
+            offset += context.local[base.name]
+            dtype = np.dtype(np.int64)
+            return lambda machine, frame, threads: threads.constant(frame.base + offset, dtype)
+        there = _as_address(offset + as_symbol(base, instruction, context))
+        return lambda machine, frame, threads: threads.constant(there, np.dtype(np.int64))
+    if isinstance(base, Immediate):
+        there = _as_address(offset + base.value)
+        return lambda machine, frame, threads: threads.constant(there, np.dtype(np.int64))
+    if base.type[0] not in "bsu":
+        raise PtxlabError(f"{instruction.where}: {base.name} is .{base.type}; an address is an integer")
+    index = base.index
+
+    def place(values: NDArray[Any]) -> NDArray[Any]:
+        places = values.astype(np.int64)
+        return places + offset if offset else places
+
+    def read(machine: Machine, frame: Frame, threads: Threads) -> NDArray[Any]:
+        return place(frame.read(index, threads))
+
+    def read_again(machine: Machine, frame: Frame, threads: Threads) -> NDArray[Any]:
+        return frame.apply((index, offset), place, threads, frame.read(index, threads))
+
+    return read_again if instruction.index in context.repeated else read
+
+
+def writer(
+    operand: Operand, instruction: Instruction, signed: bool = False, letters: str | None = None
+) -> Write:
+    """What writes a result into a register; a narrower one is extended where PTX allows that."""
+    if isinstance(operand, Sink):
+        return lambda frame, threads, values: None
+    if not isinstance(operand, Register):
+        raise PtxlabError(f"{instruction.where}: {instruction.opcode} takes a register for its result")
+    check_type(operand, instruction, letters)
+    index = operand.index
+    bits = type_bits(operand.type) or 32
+    if bits not in UNSIGNED:
+        raise unsupported(instruction, f"a register of {bits} bits")
+    dtype = UNSIGNED[bits]
+    extends = instruction.parts[0] in _WIDER and bits > 1
+
+    def write(frame: Frame, threads: Threads, values: NDArray[Any]) -> None:
+        if values.dtype != dtype:
+            given = _bits(values.dtype)
+            if given != bits and not (extends and 1 < given < bits):
+                raise _of_another_width(operand, given, instruction)
+            values = _extended(values, dtype, signed)
+        frame.write(index, threads, values)
+
+    return write
+
+
+def _extended(values: NDArray[Any], dtype: np.dtype[Any], signed: bool) -> NDArray[Any]:
+    if signed and values.dtype.itemsize < dtype.itemsize:
+        narrow = np.dtype(f"i{values.dtype.itemsize}")
+        return values.view(narrow).astype(f"i{dtype.itemsize}").view(dtype)
+    return values.astype(dtype)
+
+
+def items_of(operand: Operand) -> tuple[Operand, ...]:
+    """The elements of a vector; an operand that is none is the only one."""
+    return operand.items if isinstance(operand, Vector) else (operand,)
+
+
+def writers(operand: Operand, instruction: Instruction, signed: bool = False) -> tuple[Write, ...]:
+    """Writers of a vector's elements, or of a single register."""
+    return tuple(writer(item, instruction, signed) for item in items_of(operand))

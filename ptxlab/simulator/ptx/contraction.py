@@ -1,0 +1,277 @@
+"""Which `mul` and `add` the assembler makes one `fma`, which rounds once.
+
+PTX ISA, "mul" and "add": those without a rounding modifier may be fused. NVRTC fuses a * b + c itself, and
+leaves c - a * b, among others, to ptxas. What ptxas does was read off its machine code: a product is fused
+into all sums that use it, or into none. They stand in the same basic block and have the same type and `.ftz`,
+and nothing else uses the product; `mov` and `neg` in between do not count. Of two products that one sum adds,
+the one with fewer uses is fused, or else the first. Approximate divisions end in a product, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from .dataflow import basic_blocks, read_and_written, register_bits, successors
+from .syntax import Function, Instruction, Register
+
+__all__ = ["Contraction", "contractions"]
+
+_FLOATS = ("f16", "f16x2", "bf16", "bf16x2", "f32", "f64")
+#: What only computes a result: where nobody reads that, the assembler leaves it out.
+_PURE = {
+    "abs", "add", "addc", "and", "bfe", "bfi", "bfind", "bmsk", "brev", "clz", "cnot", "copysign", "cos",
+    "cvt", "cvta", "div", "dp2a", "dp4a", "ex2", "fma", "fns", "ld", "lg2", "lop3", "mad", "mad24", "madc",
+    "max", "min", "mov", "mul", "mul24", "neg", "not", "or", "popc", "prmt", "rcp", "rem", "rsqrt", "sad",
+    "selp", "set", "setp", "shf", "shl", "shr", "sin", "slct", "sqrt", "sub", "subc", "szext", "tanh",
+    "testp", "xor",
+}  # fmt: skip
+#: What ends a basic block of ptxas besides branches.
+_ENDS = {"call", "membar", "pmevent", "setmaxnreg"}
+#: Types of whole numbers whose division has a branch; that of u32 has none.
+_BRANCHING_INTEGERS = ("s16", "u16", "s32", "s64", "u64")
+
+
+class Contraction(NamedTuple):
+    """A sum that takes the factors of a product instead of the product itself."""
+
+    product: int  # the instruction that multiplies
+    position: int  # of the product among the two that are added
+    negative: bool  # whether a `neg` lies between
+
+
+@dataclass
+class _Product:
+    """A product and the sums of its block that use it."""
+
+    instruction: Instruction
+    uses: dict[int, Contraction] = field(default_factory=dict)  # by the index of the sum
+    fused: bool = True  # whether all of its uses may be
+
+
+def contractions(function: Function) -> dict[int, Contraction]:
+    """The sums that ptxas fuses, by the index of their `add` or `sub`.
+
+    >>> from ptxlab.simulator.ptx import read_ptx
+    >>> text = '''.version 8.0
+    ... .target sm_90
+    ... .address_size 64
+    ... .entry k(.param .u64 p) { .reg .f32 %f<4>; .reg .b64 %r;
+    ... ld.param.u64 %r, [p]; mul.f32 %f2, %f0, %f1; sub.f32 %f3, %f0, %f2; st.global.f32 [%r], %f3; ret; }'''
+    >>> contractions(read_ptx(text).functions["k"])
+    {2: Contraction(product=1, position=1, negative=False)}
+    """
+    instructions = function.instructions
+    if not any(_is_product(instruction) for instruction in instructions):
+        return {}
+    blocks = _blocks(function)
+    live = _live_out(function, blocks)
+    contractions: dict[int, Contraction] = {}
+    for line in _straight_lines(function, blocks):
+        needed = _needed([instructions[index] for index in line], live[line[-1]])
+        contractions.update(_fused(needed, live[line[-1]]))
+    return contractions
+
+
+def _is_product(instruction: Instruction) -> bool:
+    """Whether it multiplies, or divides by way of a product, without a rounding of its own."""
+    name, *qualifiers = instruction.parts
+    if instruction.guard is not None or name not in ("mul", "div") or qualifiers[-1] not in _FLOATS:
+        return False
+    if name == "div":
+        return qualifiers[0] in ("approx", "full")
+    return set(qualifiers[:-1]) <= {"ftz"}
+
+
+def _is_sum(instruction: Instruction) -> bool:
+    name, *qualifiers = instruction.parts
+    if name not in ("add", "sub") or qualifiers[-1] not in _FLOATS:
+        return False
+    return set(qualifiers[:-1]) <= {"ftz", "sat"}
+
+
+def _passes_on(instruction: Instruction) -> bool:
+    """Whether it is a copy of a register, or its negative."""
+    plain = all(isinstance(operand, Register) for operand in instruction.operands)
+    return instruction.parts[0] in ("mov", "neg") and plain and instruction.guard is None
+
+
+def _ends_block(instruction: Instruction) -> bool:
+    """Whether ptxas ends a basic block with it: exact divisions and roots branch to what rare values need."""
+    name, *qualifiers = instruction.parts
+    if name in _ENDS:
+        return True
+    if name == "fence":  # those between proxies do not
+        return qualifiers[0] in ("acq_rel", "sc")
+    if name in ("div", "rem") and qualifiers[-1] in _BRANCHING_INTEGERS:
+        return True
+    if name in ("div", "rcp", "sqrt"):
+        return not {"rn", "rz", "rm", "rp"}.isdisjoint(qualifiers)
+    return name == "rsqrt" and qualifiers[-1] == "f64" and "ftz" not in qualifiers
+
+
+def _kind(instruction: Instruction) -> tuple[str, bool]:
+    """The type, and whether subnormal numbers are flushed."""
+    return instruction.parts[-1], "ftz" in instruction.parts
+
+
+# -- the flow of control ------------------------------------------------------------------------------------
+
+
+def _blocks(function: Function) -> dict[int, int]:
+    """Basic blocks as ptxas divides them: first instruction -> behind the last."""
+    cuts = {
+        instruction.index + 1
+        for instruction in function.instructions
+        if _ends_block(instruction) and instruction.index + 1 < len(function.instructions)
+    }
+    starts = sorted({*basic_blocks(function), *cuts})
+    return dict(zip(starts, [*starts[1:], len(function.instructions)], strict=True))
+
+
+def _straight_lines(function: Function, blocks: dict[int, int]) -> Iterator[list[int]]:
+    """Basic blocks, and those in one that only follow each other; each as its instructions."""
+    instructions = function.instructions
+    after = {start: successors(instructions, end - 1) for start, end in blocks.items()}
+    before: dict[int, list[int]] = {start: [] for start in (*blocks, len(instructions))}
+    for start, targets in after.items():
+        for target in targets:
+            before[target].append(start)
+    ends = {start for start, end in blocks.items() if _ends_block(instructions[end - 1])}
+
+    def follows(start: int) -> int | None:
+        """The block that can only come after this one, and it before it."""
+        (target,) = after[start] if len(after[start]) == 1 else (len(instructions),)
+        return target if start not in ends and target in blocks and len(before[target]) == 1 else None
+
+    inner = {follows(start) for start in blocks}
+    for start in blocks:
+        if start in inner and start != 0:
+            continue
+        line: list[int] = []
+        place: int | None = start
+        while place is not None and place not in line:
+            line += range(place, blocks[place])
+            place = follows(place)
+        yield line
+
+
+def _live_out(function: Function, blocks: dict[int, int]) -> dict[int, int]:
+    """The registers, as bits, that are read after the last instruction of each basic block."""
+    instructions = function.instructions
+    live_in = dict.fromkeys((*blocks, len(instructions)), 0)
+    changed = True
+    while changed:
+        changed = False
+        for start in reversed(blocks):
+            end = blocks[start]
+            live = 0
+            for target in successors(instructions, end - 1):
+                live |= live_in[target]
+            for index in range(end - 1, start - 1, -1):
+                live = _live_before(instructions[index], live)
+            changed |= live != live_in[start]
+            live_in[start] = live
+    out: dict[int, int] = {}
+    for end in blocks.values():
+        out[end - 1] = 0
+        for target in successors(instructions, end - 1):
+            out[end - 1] |= live_in[target]
+    return out
+
+
+def _live_before(instruction: Instruction, live: int) -> int:
+    """The registers that are read from an instruction on, from those that are read after it."""
+    read, written = read_and_written(instruction)
+    bits = register_bits(written)
+    if instruction.parts[0] in _PURE and not live & bits:
+        return live
+    if instruction.parts[0] == "wgmma":  # it reads its accumulators, too
+        live |= bits
+    elif instruction.guard is None:
+        live &= ~bits
+    return live | register_bits(read)
+
+
+def _needed(line: list[Instruction], live: int) -> list[Instruction]:
+    """Without the instructions whose results nobody reads."""
+    needed = []
+    for instruction in reversed(line):
+        _, written = read_and_written(instruction)
+        if instruction.parts[0] not in _PURE or live & register_bits(written):
+            needed.append(instruction)
+        live = _live_before(instruction, live)
+    return needed[::-1]
+
+
+# -- products and sums -------------------------------------------------------------------------------------
+
+
+def _fused(line: list[Instruction], live: int) -> dict[int, Contraction]:
+    """The contractions of a straight line, after which some registers are still read."""
+    products = _products(line, live)
+    while True:
+        chosen: dict[int, tuple[_Product, Contraction]] = {}
+        loser = None
+        for product in products:
+            for index, contraction in product.uses.items() if product.fused else ():
+                rival = chosen.get(index)
+                if rival is None:
+                    chosen[index] = (product, contraction)
+                    continue
+                pair = sorted(
+                    (rival, (product, contraction)), key=lambda each: (len(each[0].uses), each[1].position)
+                )
+                loser = loser or pair[1][0]
+        if loser is None:
+            return {index: contraction for index, (_, contraction) in chosen.items()}
+        loser.fused = False
+
+
+def _products(line: list[Instruction], live: int) -> list[_Product]:
+    """The products of a straight line with their uses."""
+    products: list[_Product] = []
+    # register -> the product in it, and whether it is negated
+    by_register: dict[int, tuple[_Product, bool]] = {}
+    for instruction in line:
+        read, written = read_and_written(instruction)
+        if instruction.parts[0] == "wgmma":
+            read = read | written
+        there = {register: by_register[register] for register in read if register in by_register}
+        passed = None
+        if there and _passes_on(instruction):
+            product, negative = next(iter(there.values()))
+            if instruction.parts[0] == "mov" or _kind(instruction) == _kind(product.instruction):
+                passed = product, negative ^ (instruction.parts[0] == "neg")
+        if passed is None and there:
+            _use(instruction, there)
+        for register in written:
+            if instruction.guard is not None and register in by_register:
+                by_register[register][0].fused = False
+            by_register.pop(register, None)
+            if passed is not None:
+                by_register[register] = passed
+        if _is_product(instruction):
+            product = _Product(instruction)
+            products.append(product)
+            for register in written:
+                by_register[register] = product, False
+    for register, (product, _) in by_register.items():
+        if live >> register & 1:
+            product.fused = False
+    return products
+
+
+def _use(instruction: Instruction, there: dict[int, tuple[_Product, bool]]) -> None:
+    """An instruction reads products: a sum takes their factors if it can."""
+    sources = [
+        (position, *there[operand.index])
+        for position, operand in enumerate(instruction.operands[1:])
+        if isinstance(operand, Register) and operand.index in there
+    ]
+    adds = _is_sum(instruction) and len({id(product) for _, product, _ in sources}) == len(sources)
+    for product, _ in there.values():
+        product.fused &= adds and _kind(instruction) == _kind(product.instruction)
+    for position, product, negative in sources:
+        product.uses[instruction.index] = Contraction(product.instruction.index, position, negative)

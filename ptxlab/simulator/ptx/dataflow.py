@@ -1,0 +1,130 @@
+"""What instructions of a function read and write, and in which order they may run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from .syntax import (
+    Address,
+    Function,
+    Immediate,
+    Instruction,
+    LabelTarget,
+    Operand,
+    Targets,
+    registers_of,
+)
+
+__all__ = ["basic_blocks", "constants", "read_and_written", "register_bits", "repeated", "successors"]
+
+#: Instructions without a result.
+_NO_RESULT = {
+    "applypriority", "bra", "brkpt", "brx", "call", "cp", "discard", "exit", "fence", "griddepcontrol",
+    "membar", "nanosleep", "pmevent", "prefetch", "prefetchu", "red", "ret", "setmaxnreg", "st",
+    "stackrestore", "stmatrix", "trap",
+}  # fmt: skip
+
+
+def _result(instruction: Instruction) -> Operand | None:
+    """The operand that an instruction writes."""
+    parts = instruction.parts
+    if parts[0] in _NO_RESULT or not instruction.operands:
+        return None
+    if parts[0] in ("bar", "barrier") and "red" not in parts:
+        return None
+    if parts[0] == "wgmma" and parts[1] != "mma_async":
+        return None
+    if parts[0] == "tcgen05" and parts[1] != "ld":
+        return None
+    first = instruction.operands[0]
+    return None if isinstance(first, Address | Immediate) else first
+
+
+def read_and_written(instruction: Instruction) -> tuple[set[int], set[int]]:
+    """The registers that an instruction reads, and those that it writes, by their numbers.
+
+    The accumulators of a wgmma count as written only: whether it reads them depends on scale-d.
+
+    >>> from ptxlab.simulator.ptx import Register
+    >>> r = [Register(number, f"%r{number}", "b32") for number in range(3)]
+    >>> read_and_written(Instruction(0, "add.u32", (r[0], r[1], r[2]), 1))
+    ({1, 2}, {0})
+    """
+    result = _result(instruction)
+    written = {register.index for register in registers_of(result)}
+    operands = instruction.operands if result is None else instruction.operands[1:]
+    while instruction.parts[0] == "tcgen05" and written and not isinstance(operands[0], Address):
+        written |= {
+            register.index for register in registers_of(operands[0])
+        }  # .red and .spcompress have more
+        operands = operands[1:]
+    read = {register.index for operand in operands for register in registers_of(operand)}
+    read |= {register.index for register in registers_of(instruction.guard)}
+    return read, written
+
+
+def register_bits(numbers: Iterable[int]) -> int:
+    """Numbers of registers as the bits of a whole number."""
+    bits = 0
+    for number in numbers:
+        bits |= 1 << number
+    return bits
+
+
+def successors(instructions: tuple[Instruction, ...], index: int) -> list[int]:
+    """Where threads may go on behind an instruction."""
+    instruction = instructions[index]
+    opcode = instruction.parts[0]
+    targets: list[int] = []
+    if opcode in ("bra", "brx"):
+        for operand in instruction.operands:
+            if isinstance(operand, LabelTarget):
+                targets.append(operand.index)
+            elif isinstance(operand, Targets):
+                targets += [label.index for label in operand.labels]
+    if opcode not in ("bra", "brx", "ret", "exit") or instruction.guard is not None:
+        targets.append(index + 1)
+    return targets
+
+
+def basic_blocks(function: Function) -> dict[int, int]:
+    """Basic blocks: first instruction -> behind the last."""
+    instructions = function.instructions
+    leaders = {0}
+    for index, instruction in enumerate(instructions):
+        if instruction.parts[0] in ("bra", "brx", "ret", "exit"):
+            leaders |= {*successors(instructions, index), index + 1}
+    ordered = sorted(leader for leader in leaders if leader < len(instructions))
+    return dict(zip(ordered, [*ordered[1:], len(instructions)], strict=True))
+
+
+def constants(function: Function) -> dict[int, int]:
+    """Registers that are written once, with a number: its bits."""
+    times: dict[int, int] = {}
+    values: dict[int, int] = {}
+    for instruction in function.instructions:
+        for register in read_and_written(instruction)[1]:
+            times[register] = times.get(register, 0) + 1
+            source = instruction.operands[-1]
+            if instruction.parts[0] == "mov" and isinstance(source, Immediate):
+                values[register] = source.value
+    return {register: value for register, value in values.items() if times[register] == 1}
+
+
+def repeated(function: Function) -> set[int]:
+    """Instructions that may be executed several times: those between a label and a branch back to it.
+
+    >>> from ptxlab.simulator.ptx import read_ptx
+    >>> text = '''.version 8.0
+    ... .target sm_90
+    ... .address_size 64
+    ... .entry k() { .reg .b32 %r; .reg .pred %p; mov.u32 %r, 0;
+    ... AGAIN: add.u32 %r, %r, 1; setp.lt.u32 %p, %r, 9; @%p bra AGAIN; ret; }'''
+    >>> sorted(repeated(read_ptx(text).functions["k"]))
+    [1, 2, 3]
+    """
+    loops: set[int] = set()
+    for index in range(len(function.instructions)):
+        for target in successors(function.instructions, index):
+            loops.update(range(target, index + 1))
+    return loops

@@ -1,0 +1,384 @@
+"""What a simulation reports."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._util.arguments import as_flag, as_int
+from ..errors import PtxlabError, listing, quoted
+from ..isa.operands import Operands
+from .chips import Bound, Work, bounds, find_chip
+from .deferred import RegisterOperands, WarpgroupOperands
+from .events import MatrixInputs, Observer
+from .hazard import Hazard
+from .ptx import Instruction
+from .threads import Grid, Threads
+from .trace import Trace
+from .traffic import SECTOR, Footprint, Moved, Traffic
+
+__all__ = ["Counts", "Limit", "LineProfile", "Products", "Profile", "Result", "limit_error", "merged"]
+
+#: Scalar instructions that multiply and add, and how many of these a packed type makes.
+_PACKED = {"f16x2": 2, "bf16x2": 2, "f32x2": 2}
+
+
+class Counts(Observer):
+    """How many warps executed each instruction."""
+
+    def __init__(self) -> None:
+        self._counts: dict[int, list[int]] = {}
+        self._instructions: dict[int, Instruction] = {}
+
+    def executed(self, instruction: Instruction, threads: Threads) -> None:
+        """Count an instruction once for each warp."""
+        count = self._counts.get(id(instruction))
+        if count is None:
+            count = self._counts[id(instruction)] = [0, 0]
+            self._instructions[id(instruction)] = instruction
+        count[0] += threads.warps
+        count[1] += threads.count
+
+    def profile(self, traffic: Traffic) -> tuple[Profile, ...]:
+        """Every instruction that was executed, in the order of the PTX, with what it moved."""
+        nothing = Moved()
+        events = [
+            Profile(self._instructions[key], warps, threads, traffic.moved.get(key, nothing))
+            for key, (warps, threads) in self._counts.items()
+        ]
+        return tuple(sorted(events, key=_place))
+
+
+def limit_error(most: int, where: str = "") -> PtxlabError:
+    """The refusal of more instructions than are allowed."""
+    return PtxlabError(
+        f"{where}warps have executed {most:,} instructions, which limit= allows, and the kernel goes on; "
+        "does a loop never end? If not, give a larger limit"
+    )
+
+
+class Limit(Observer):
+    """Ends a simulation after so many instructions, counted once for each warp."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._count = 0
+
+    def executed(self, instruction: Instruction, threads: Threads) -> None:
+        """Count an instruction; the one too many is an error."""
+        self._count += threads.warps
+        if self._count > self._most:
+            raise limit_error(self._most, f"{instruction.where}: ")
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One instruction of the PTX: how many warps and threads executed it, and what it moved."""
+
+    instruction: Instruction
+    warps: int
+    threads: int
+    moved: Moved
+
+    @property
+    def fma(self) -> tuple[str, int]:
+        """Type and number of the multiply-adds of `fma` and `mad`; none of others."""
+        parts = self.instruction.parts
+        if parts[0] not in ("fma", "mad") or "f" not in parts[-1]:
+            return "", 0
+        return parts[-1].removesuffix("x2"), self.threads * _PACKED.get(parts[-1], 1)
+
+
+def _place(profile: Profile) -> tuple[int, int]:
+    return profile.instruction.line, profile.instruction.index
+
+
+def merged(profiles: Iterable[Profile]) -> list[Profile]:
+    """Those of the same instruction added up, in the order of the PTX."""
+    total: dict[tuple[int, int], Profile] = {}
+    for each in sorted(profiles, key=_place):
+        known = total.get(_place(each))
+        if known is not None:
+            moved = known.moved + each.moved
+            each = Profile(each.instruction, known.warps + each.warps, known.threads + each.threads, moved)
+        total[_place(each)] = each
+    return list(total.values())
+
+
+@dataclass
+class LineProfile:
+    """All instructions of one line: what was executed `by_opcode`, and what it moved.
+
+    `warps` counts executed instructions. Shared memory took `wavefronts` for `accesses`, where `least` would
+    do; global memory `sectors` of 32 bytes for `requests`.
+    """
+
+    line: int
+    warps: int = 0
+    by_opcode: Counter[str] = field(default_factory=Counter)
+    accesses: int = 0
+    wavefronts: int = 0
+    least: int = 0
+    requests: int = 0
+    sectors: int = 0
+    multiply_adds: int = 0
+    bytes: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    @property
+    def conflicts(self) -> int:
+        """Wavefronts of shared memory beyond the least."""
+        return self.wavefronts - self.least
+
+    @property
+    def sectors_per_request(self) -> float:
+        """32-byte sectors that a warp touches at once: 4 for neighbouring words, 32 at worst."""
+        return self.sectors / self.requests if self.requests else 0.0
+
+    def add(self, profile: Profile) -> None:
+        """Add one instruction."""
+        moved = profile.moved
+        self.warps += profile.warps
+        self.by_opcode[profile.instruction.opcode] += profile.warps
+        self.accesses += moved.accesses
+        self.wavefronts += moved.wavefronts
+        self.least += moved.least
+        self.requests += moved.requests
+        self.sectors += moved.sectors
+        self.multiply_adds += moved.multiply_adds + profile.fma[1]
+        self.bytes += moved.bytes
+
+
+@dataclass(slots=True)
+class _Product:
+    """A matrix instruction of several warps or warpgroups."""
+
+    instruction: Instruction
+    operands: MatrixInputs
+    warps: NDArray[np.int64]  # of the launch, the first of each group
+
+
+class Products(Observer):
+    """What matrix instructions read, until so many bytes are kept."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._left = most_bytes
+        self.items: list[_Product] = []
+        self._computed = 0  # items of batches that are done
+        self.complete = True
+        self._last: tuple[Threads, int, NDArray[np.int64]] | None = None  # warps of threads
+
+    def multiplied(self, instruction: Instruction, operands: MatrixInputs, threads: Threads) -> None:
+        """Keep the operands; they are not copied."""
+        size = operands.nbytes
+        if size > self._left:
+            self.complete = False
+            return
+        self._left -= size
+        lanes = operands.ins.lanes
+        if self._last is None or self._last[0] is not threads or self._last[1] != lanes:
+            batch = threads.batch
+            first = threads.indices[::lanes]
+            blocks, lane = np.divmod(first, batch.block_lanes)
+            self._last = threads, lanes, batch.numbers[blocks] * batch.grid.warps + lane // 32
+        self.items.append(_Product(instruction, operands, self._last[2]))
+
+    def end(self) -> None:
+        """The batch is done."""
+        self._last = None
+        for item in self.items[self._computed :]:
+            if isinstance(item.operands, RegisterOperands | WarpgroupOperands):
+                item.operands = item.operands.computed()
+        self._computed = len(self.items)
+
+    def extend(self, other: Products) -> None:
+        """Add what blocks in another process read."""
+        self.items += other.items
+        self.complete &= other.complete
+
+
+@dataclass
+class Result:
+    """What came of a simulated launch, besides the arrays that the kernel wrote.
+
+    `counts` says how many warps executed each opcode, `lines` the same by line of the source (of the PTX, if
+    that was given), `conflicts` the wavefronts of shared memory beyond the least, by line: none without bank
+    conflicts. `profile` has everything by instruction, `output` what the kernel printed.
+    """
+
+    counts: Counter[str] = field(default_factory=Counter)
+    lines: Counter[int] = field(default_factory=Counter)
+    output: str = ""
+    hazards: list[Hazard] = field(default_factory=list)
+    conflicts: Counter[int] = field(default_factory=Counter)
+    profile: tuple[Profile, ...] = ()
+    footprint: Footprint = field(default_factory=Footprint)
+    grid: Grid = field(default_factory=lambda: Grid((1, 1, 1), (1, 1, 1)))
+    trace: Trace | None = None  # of one warp, if that was asked for
+    source: str = ""
+    ptx: str = ""
+    _products: Products = field(default_factory=lambda: Products(0), repr=False)
+
+    @classmethod
+    def of(
+        cls, profile: tuple[Profile, ...], footprint: Footprint, products: Products, grid: Grid, output: str
+    ) -> Result:
+        """From what was counted, kept and printed."""
+        result = cls(output=output, profile=profile, footprint=footprint, grid=grid, _products=products)
+        for each in profile:
+            result.counts[each.instruction.opcode] += each.warps
+        return result
+
+    @classmethod
+    def adopt(cls, result: Result) -> Self:
+        """The same as a result of this class."""
+        return cls(**{each.name: getattr(result, each.name) for each in fields(result)})
+
+    def with_source(self, source: str, ptx: str) -> Result:
+        """The same with the texts that its lines belong to."""
+        self.source, self.ptx = source, ptx
+        self.lines, self.conflicts = Counter(), Counter()
+        numbers = [self._line(each.instruction, source == ptx) for each in self.profile]
+        for number, each in sorted(zip(numbers, self.profile, strict=True), key=lambda pair: pair[0]):
+            self.lines[number] += each.warps
+            if each.moved.conflicts:
+                self.conflicts[number] += each.moved.conflicts
+        return self
+
+    @staticmethod
+    def _line(instruction: Instruction, ptx: bool) -> int:
+        """An instruction's line in the PTX, or in the source: 0 where it has none there."""
+        if ptx:
+            return instruction.line
+        source = instruction.source
+        return 0 if source is None else source.line
+
+    def by_line(self, ptx: bool = False) -> dict[int, LineProfile]:
+        """What every line of the source, or of the PTX, executed and moved; 0 is for what has none.
+
+        >>> from ptxlab.simulator.kernel import kernel
+        >>> text = 'extern "C" __global__ void twice(float* x) { x[2 * threadIdx.x] *= 2; }'
+        >>> import numpy as np
+        >>> kernel(text).simulate(1, 32, np.ones(64, np.float32)).by_line()[1].sectors_per_request
+        8.0
+        """
+        ptx = as_flag(ptx, "ptx") or self.source == self.ptx
+        profiles: dict[int, LineProfile] = {}
+        for each in self.profile:
+            number = self._line(each.instruction, ptx)
+            profiles.setdefault(number, LineProfile(number)).add(each)
+        return dict(sorted(profiles.items()))
+
+    @property
+    def kinds(self) -> Counter[str]:
+        """Instructions executed by warps, by what they are: "mma", "ld.shared", "bar", ..."""
+        return _total((_kind(each.instruction), each.warps) for each in self.profile)
+
+    @property
+    def bytes(self) -> dict[str, int]:
+        """Bytes that threads moved, e.g. ``{"global read": 4096, "shared write": 4096}``."""
+        total: Counter[tuple[str, str]] = Counter()
+        for each in self.profile:
+            total += each.moved.bytes
+        return {f"{space} {kind}": count for (space, kind), count in sorted(total.items())}
+
+    @property
+    def work(self) -> Work:
+        """What takes time on a chip: multiply-adds, wavefronts, bytes through L2 and from DRAM."""
+        tensor: Counter[tuple[str, str]] = Counter()
+        fma: Counter[str] = Counter()
+        for each in self.profile:
+            moved = each.moved
+            if moved.multiply_adds:
+                tensor[moved.operand_type, moved.accumulator] += moved.multiply_adds
+            name, count = each.fma
+            if count:
+                fma[name] += count
+        past_l1 = sum(each.moved.sectors_past_l1 for each in self.profile)
+        touched = self.footprint
+        return Work(
+            blocks=self.grid.block_count,
+            tensor=dict(tensor),
+            fma=dict(fma),
+            wavefronts=sum(each.moved.wavefronts for each in self.profile),
+            l2=SECTOR * (past_l1 + touched.cached),
+            dram=SECTOR * (touched.read + touched.written),
+        )
+
+    def bounds(self, chip: str = "H200") -> tuple[Bound, ...]:
+        """The least time that the launch takes on a chip, by resource; the first binds the kernel.
+
+        Published peaks of H200, H100, A100 and RTX 4090: no kernel is faster, most are slower. Data comes
+        from DRAM once and results go back once; a launch whose data is in L2 already may beat that line.
+        """
+        return bounds(self.work, find_chip(chip))
+
+    def operands(self, line: int | None = None, warp: int = 0, *, index: int = 0) -> Operands:
+        """What a matrix instruction read in one warp: registers, or codes where they came from shared memory.
+
+        Warps are counted through the launch, block by block. Of the instructions that the warp executed, or
+        of those on one source line, `index` chooses: 2 is the third.
+
+        >>> import numpy as np, ptxlab
+        >>> source = '''extern "C" __global__ void f(unsigned* x) {
+        ...   asm volatile("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%0, %1}, {%0, %0, %0, %0}, "
+        ...     "{%1, %1}, {%0, %1};" : "+r"(x[0]), "+r"(x[1]));
+        ... }'''
+        >>> x = np.array([0x3C003C00, 0x40004000], dtype=np.uint32)
+        >>> result = ptxlab.kernel(source).simulate(1, 32, x)
+        >>> seen = result.operands(warp=0, index=0)
+        >>> seen.ins.b.unpack(seen.b)[0, :3]
+        array([2., 2., 2.], dtype=float16)
+        """
+        number, place = as_int(warp, "warp"), as_int(index, "index")
+        wanted = None if line is None else as_int(line, "line")
+        matching = []
+        for product in self._products.items:
+            if wanted is not None and product.instruction.source_line != wanted:
+                continue
+            last = (
+                product.warps + max(product.operands.ins.lanes // 32, 1) - 1
+            )  # one thread issues tcgen05.mma
+            group = np.flatnonzero((product.warps <= number) & (number <= last))
+            if len(group):
+                matching.append((product, int(group[0])))
+        if 0 <= place < len(matching):
+            product, position = matching[place]
+            return product.operands.item(position)
+        where = "" if wanted is None else f" on line {quoted(wanted)}"
+        lines = sorted({product.instruction.source_line for product in self._products.items})
+        have = f"it executed {len(matching)}{where}; matrix instructions are on lines {listing(lines)}"
+        if not lines:
+            have = "the kernel executed none"
+        if not self._products.complete:
+            have += "; only the first were kept"
+        raise PtxlabError(f"matrix instruction {quoted(place)} of warp {quoted(number)}: {have}")
+
+    def __repr__(self) -> str:
+        total = sum(self.counts.values())
+        return f"<{total:,} instructions executed by warps, {len(self.counts)} different>"
+
+
+def _total(pairs: Iterable[tuple[str, int]]) -> Counter[str]:
+    total: Counter[str] = Counter()
+    for name, count in pairs:
+        total[name] += count
+    return total
+
+
+_SPACES = ("global", "shared", "local", "const", "param")
+
+
+def _kind(instruction: Instruction) -> str:
+    """The first part of the opcode, with the space of an access and the second part of asynchronous ones."""
+    parts = instruction.parts
+    if parts[0] in ("ld", "st", "atom", "red"):
+        space = next((part.split("::")[0] for part in parts if part.split("::")[0] in _SPACES), "")
+        return f"{parts[0]}.{space}" if space else parts[0]
+    if parts[0] in ("cp", "mbarrier", "wgmma", "wmma"):
+        return ".".join(parts[:2]) if "bulk" not in parts else "cp.async.bulk"
+    return parts[0]

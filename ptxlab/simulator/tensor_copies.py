@@ -1,0 +1,394 @@
+"""Boxes of tensor maps between an array and shared memory, as TMA copies them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+
+from ..errors import PtxlabError, listing
+from ..memory import Im2colMap, TensorMap
+from ..memory.descriptors import swizzled
+from ..memory.tensor_maps import converted, places_of
+from .loads import combination
+from .memory import CHUNK, RANK_SHIFT, Memory, rounds
+from .ptx import Instruction
+from .threads import UNSIGNED, Threads
+
+__all__ = ["Boxes", "load_boxes", "store_boxes"]
+
+_TYPES = {
+    "UINT8": "u32", "UINT16": "u32", "UINT32": "u32", "INT32": "s32", "UINT64": "u64", "INT64": "s64",
+    "FLOAT16": "f16", "BFLOAT16": "bf16", "FLOAT32": "f32", "FLOAT64": "f64",
+}  # fmt: skip
+#: What an H200 reduces, by the type of the map's elements; all else is an illegal instruction there.
+_REDUCTIONS = {
+    "UINT32": ("add", "min", "max", "inc", "dec", "and", "or", "xor"),
+    "INT32": ("add", "min", "max", "and", "or", "xor"),
+    "UINT64": ("add", "min", "max", "and", "or", "xor"),
+    "INT64": ("min", "max"),
+    "FLOAT16": ("add", "min", "max"),
+    "BFLOAT16": ("add", "min", "max"),
+    "FLOAT32": ("add",),
+    "FLOAT64": ("add",),
+}
+
+
+@dataclass(frozen=True)
+class Boxes:
+    """Boxes that threads copy, one each: of which tensor map, where in its array, and where in shared memory.
+
+    `starts` [boxes, axes] are in the array's order of axes, after the offsets of im2col; addresses are those
+    that the instruction gives. With `rows`, a start is so many rows, the last one first, and a column.
+    """
+
+    tensors: Sequence[TensorMap]
+    which: NDArray[np.intp]
+    starts: NDArray[np.int64]
+    addresses: NDArray[np.int64]
+    rows: int = 0
+
+    def select(self, index: NDArray[np.intp]) -> Boxes:
+        """Those at these positions; one may come several times."""
+        return replace(
+            self, which=self.which[index], starts=self.starts[index], addresses=self.addresses[index]
+        )
+
+    @property
+    def inside(self) -> NDArray[np.int64]:
+        """The addresses in the blocks that they belong to."""
+        return self.addresses & (1 << RANK_SHIFT) - 1
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Bytes of shared memory of each."""
+        sizes = [tensor.size * max(self.rows, 1) for tensor in self.tensors]
+        return np.array(sizes, dtype=np.int64)[self.which]
+
+    def reach_out(self) -> NDArray[np.bool_]:
+        """Which of them reach beyond the last element along an axis of their array."""
+        outside = np.zeros(len(self.which), dtype=np.bool_)
+        for number, tensor in enumerate(self.tensors):
+            if not self.rows and not isinstance(tensor, Im2colMap):
+                last_starts = np.array(tensor.array.shape) - np.array(tensor.box)
+                outside |= (self.which == number) & (self.starts > last_starts).any(axis=1)
+        return outside
+
+    def check(self) -> None:
+        """Refuse boxes that begin where TMA lets none begin."""
+        for number, tensor in enumerate(self.tensors):
+            ours = self.which == number
+            starts = self.starts[ours]
+            wrong = np.flatnonzero(starts[:, -1] % tensor.start_unit)
+            for row in (0, *wrong[:1].tolist()):
+                tensor.check_start(tuple(starts[row, -2 if self.rows else 0 :].tolist()))
+            for address in np.unique(self.inside[ours]).tolist():
+                tensor.as_address(address)
+
+    def groups(self, threads: Threads) -> Iterator[NDArray[np.intp]]:
+        """Positions of boxes that are one access: those of one size in different blocks."""
+        rank = self.addresses >> RANK_SHIFT
+        cluster = threads.batch.grid.cluster_size
+        blocks = np.where(rank == 0, threads.blocks, threads.blocks // cluster * cluster + rank - 1)
+        sizes = self.sizes
+        for turn in rounds(blocks):
+            for size in np.unique(sizes[turn]):
+                yield turn[sizes[turn] == size]
+
+    def placed(
+        self, memory: Memory, instruction: Instruction, threads: Threads, kind: str
+    ) -> Iterator[_PlacedBoxes]:
+        """Those of one tensor map that are copied at once, to be read or written in shared memory."""
+        for group in self.groups(threads):
+            some = self.select(group)
+            those = Threads.listed(threads.batch, threads.indices[group])
+            addresses = some.addresses if kind == "write" else some.inside  # a block reads its own
+            size = int(some.sizes[0])
+            places = memory.shared_offsets(instruction, those, addresses, size, kind, alignment=128)
+            for number in np.unique(some.which).tolist():
+                ours = np.flatnonzero(some.which == number)
+                yield _PlacedBoxes(some.tensors[number], some.starts[ours], some.inside[ours], places[ours])
+
+
+class _PlacedBox(NamedTuple):
+    """One of `_PlacedBoxes`."""
+
+    start: list[int]
+    address: int
+    place: int
+
+
+@dataclass(frozen=True)
+class _PlacedBoxes:
+    """Boxes of one tensor map, and where they are in shared memory."""
+
+    tensor: TensorMap
+    starts: NDArray[np.int64]  # [boxes, axes]
+    addresses: NDArray[np.int64]  # in the blocks that they belong to
+    places: NDArray[np.int64]  # in the shared memory of all blocks
+
+    def __iter__(self) -> Iterator[_PlacedBox]:
+        columns = self.starts.tolist(), self.addresses.tolist(), self.places.tolist()
+        return (_PlacedBox(*values) for values in zip(*columns, strict=True))
+
+
+def _tell(
+    memory: Memory,
+    instruction: Instruction,
+    tensor: TensorMap,
+    starts: NDArray[np.int64],
+    kind: str,
+    rows: int,
+) -> None:
+    """Observers hear of every box; each gathered row is one."""
+    if rows:
+        starts = np.stack([starts[:, :-1].reshape(-1), np.repeat(starts[:, -1], rows)], axis=-1)
+    for observer in memory.observers:
+        observer.copied(instruction, tensor, starts, kind)
+
+
+def _row_places(tensor: TensorMap, row: int, address: int) -> NDArray[np.int64]:
+    """Where the bytes of the `row`th gathered row go, from the address on."""
+    return places_of(tensor, row * tensor.pitch + np.arange(tensor.expect_tx), address)
+
+
+# -- loads ---------------------------------------------------------------------------------------------------
+
+
+def load_boxes(memory: Memory, instruction: Instruction, threads: Threads, boxes: Boxes) -> None:
+    """A box for each thread into shared memory."""
+    boxes.check()
+    for placed in boxes.placed(memory, instruction, threads, "write"):
+        if boxes.rows:
+            _load_rows(memory, placed)
+        else:
+            _load(memory, placed)
+        _tell(memory, instruction, placed.tensor, placed.starts, "read", boxes.rows)
+
+
+def _load_rows(memory: Memory, boxes: _PlacedBoxes) -> None:
+    """`tile::gather4`: four rows of an array, wherever they are, as one box of four rows."""
+    tensor = boxes.tensor
+    for box in boxes:
+        *rows, column = box.start
+        for number, row in enumerate(reversed(rows)):
+            content = tensor.load(row, column)[: tensor.expect_tx]  # of one row: nothing is swizzled
+            memory.shared[box.place + _row_places(tensor, number, box.address)] = content
+
+
+def _load(memory: Memory, boxes: _PlacedBoxes) -> None:
+    """Boxes of an array, or columns of pixels; what lies outside of the array is filled in."""
+    tensor, starts, places = boxes.tensor, boxes.starts, boxes.places
+    plain = _are_plain(tensor, starts)
+    for number in np.flatnonzero(~plain).tolist():
+        content, written = tensor.image(*starts[number].tolist(), address=int(boxes.addresses[number]))
+        memory.shared[places[number] + np.flatnonzero(written)] = content[written]
+    for ours, offsets in _by_offsets(tensor, boxes.addresses, plain):
+        windows, index = _windows(tensor, starts[ours])
+        elements = windows[index].reshape(len(ours), -1).view(tensor.array.dtype)
+        chunks = converted(tensor.data_type, elements).view(CHUNK)
+        memory.shared.view(CHUNK)[(places[ours] >> 4)[:, None] + offsets] = chunks
+
+
+# -- whole boxes in chunks of 16 bytes -----------------------------------------------------------------------
+
+
+def _are_plain(tensor: TensorMap, starts: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which boxes lie inside of a NumPy array and are copied in chunks of 16 bytes."""
+    if isinstance(tensor, Im2colMap):
+        return np.zeros(len(starts), dtype=np.bool_)
+    plain = (
+        isinstance(tensor.array, np.ndarray)
+        and (tensor.data_type in _TYPES or tensor.data_type.startswith("TFLOAT32"))
+        and not tensor.interleave
+        and isinstance(tensor.swizzle_mode, int)
+        and set(tensor.element_strides) == {1}
+    )
+    ends = starts + np.array(tensor.box)
+    return np.asarray(plain & ((starts >= 0) & (ends <= np.array(tensor.shape))).all(axis=1))
+
+
+def _windows(
+    tensor: TensorMap, starts: NDArray[np.int64]
+) -> tuple[NDArray[Any], tuple[NDArray[np.int64], ...]]:
+    """Every box that an array has, in chunks of 16 bytes, and the index of those that start here."""
+    per_chunk = CHUNK.itemsize // tensor.array.itemsize
+    *outer, last = tensor.box
+    length = tensor.array.shape[-1] // per_chunk * per_chunk
+    chunks = tensor.array[..., :length].view(CHUNK)
+    windows = sliding_window_view(chunks, (*outer, last // per_chunk), writeable=tensor.array.flags.writeable)
+    return windows, (*starts[:, :-1].T, starts[:, -1] // per_chunk)
+
+
+def _by_offsets(
+    tensor: TensorMap, inside: NDArray[np.int64], plain: NDArray[np.bool_]
+) -> Iterator[tuple[NDArray[np.intp], NDArray[np.int64]]]:
+    """Plain boxes that have their chunks at the same offsets, and these: the swizzle goes by addresses."""
+    row = tensor.box[-1] * tensor.array.itemsize
+    rows = math.prod(tensor.box[:-1])
+    for address in np.unique(inside[plain] % 1024).tolist():
+        ours = np.flatnonzero(plain & (inside % 1024 == address))
+        yield ours, _chunks(rows, row, tensor.pitch, tensor.swizzle, address)
+
+
+@lru_cache(maxsize=256)
+def _chunks(rows: int, row_bytes: int, pitch: int, swizzle: int, address: int) -> NDArray[np.int64]:
+    """Where the chunks of 16 bytes of a box go, counted in chunks from its start."""
+    plain = (np.arange(rows)[:, None] * pitch + np.arange(0, row_bytes, 16)).reshape(-1)
+    return (swizzled(plain + address, swizzle) - address) >> 4
+
+
+# -- stores --------------------------------------------------------------------------------------------------
+
+
+def store_boxes(
+    memory: Memory, instruction: Instruction, threads: Threads, boxes: Boxes, reduction: str
+) -> None:
+    """Each thread's box from shared memory into its array; what lies outside of the array is left out."""
+    _check_stores(boxes)
+    boxes.check()
+    outside = boxes.reach_out()
+    for box in np.flatnonzero(outside).tolist():
+        thread = Threads.listed(threads.batch, threads.indices[box : box + 1])
+        _store_part(memory, instruction, thread, boxes.select(np.array([box])), reduction)
+    whole = np.flatnonzero(~outside)
+    boxes, threads = boxes.select(whole), Threads.listed(threads.batch, threads.indices[whole])
+    for placed in boxes.placed(memory, instruction, threads, "read"):
+        if isinstance(placed.tensor, Im2colMap):
+            _store_pixels(memory, placed, placed.tensor)
+        elif boxes.rows:
+            _store_rows(memory, placed)
+        else:
+            _store(memory, instruction, placed, reduction)
+        _tell(memory, instruction, placed.tensor, placed.starts, "write", boxes.rows)
+
+
+def _check_stores(boxes: Boxes) -> None:
+    """Refuse what an H200 does not store."""
+    for number, tensor in enumerate(boxes.tensors):
+        if not tensor.array.flags.writeable:
+            raise PtxlabError("the array of the tensor map is read-only")
+        if isinstance(tensor, Im2colMap) and (min(tensor.lower) < 0 or max(tensor.upper) > 0):
+            raise PtxlabError(
+                f"the bounding box from {tensor.lower} to {tensor.upper} is larger than the array: a store "
+                "into it is an illegal instruction on an H200, while a load is not"
+            )
+        if boxes.rows or isinstance(tensor, Im2colMap):
+            continue
+        starts = boxes.starts[boxes.which == number]
+        before = starts[starts.min(axis=1) < 0]
+        if len(before):
+            raise PtxlabError(
+                f"the box starts at {tuple(before[0].tolist())}: a store that begins before the array is an "
+                "illegal instruction on an H200, while a load is not"
+            )
+
+
+def _store_rows(memory: Memory, boxes: _PlacedBoxes) -> None:
+    """`tile::scatter4`: four rows into an array; what lies outside of it is left out."""
+    tensor = boxes.tensor
+    unsigned = UNSIGNED[8 * tensor.array.itemsize]
+    view: NDArray[Any] = tensor.array.view(unsigned)
+    for box in boxes:
+        *rows, column = box.start
+        columns = column + np.arange(tensor.box[-1])
+        within = (columns >= 0) & (columns < tensor.array.shape[1])
+        for number, row in enumerate(reversed(rows)):
+            if 0 <= row < tensor.array.shape[0]:
+                content = memory.shared[box.place + _row_places(tensor, number, box.address)]
+                view[row, columns[within]] = content.view(unsigned)[within]
+
+
+def _store_pixels(memory: Memory, boxes: _PlacedBoxes, tensor: Im2colMap) -> None:
+    """Columns of pixels into an array; what lies outside of it is left out."""
+    unsigned = UNSIGNED[8 * tensor.array.itemsize]
+    view: NDArray[Any] = tensor.array.view(unsigned)
+    row_bytes = tensor.box[1] * tensor.array.itemsize
+    for box in boxes:
+        pixels, within = tensor.pixels(tuple(box.start))
+        channels = box.start[-1] + np.arange(tensor.box[1])
+        chosen = (channels >= 0) & (channels < tensor.array.shape[-1])
+        for pixel in np.flatnonzero(within).tolist():
+            at = places_of(tensor, pixel * tensor.pitch + np.arange(row_bytes), box.address)
+            content = memory.shared[box.place + at].view(unsigned)
+            view[(*pixels[pixel], channels[chosen])] = content[chosen]
+
+
+def _store(memory: Memory, instruction: Instruction, boxes: _PlacedBoxes, reduction: str) -> None:
+    """Boxes that lie inside of an array, or are combined with what is there."""
+    tensor, starts, places = boxes.tensor, boxes.starts, boxes.places
+    plain = _are_plain(tensor, starts) & (not reduction)
+    for box in np.flatnonzero(~plain).tolist():
+        index, offsets = _elements_inside(tensor, starts[box].tolist(), int(boxes.addresses[box]))
+        _store_elements(memory, instruction, tensor, index, places[box] + offsets, reduction)
+    for these, offsets in _by_offsets(tensor, boxes.addresses, plain):
+        chunks = memory.shared.view(CHUNK)[(places[these] >> 4)[:, None] + offsets]
+        windows, index = _windows(tensor, starts[these])
+        windows[index] = chunks.reshape(len(these), *windows.shape[tensor.axes :])
+
+
+def _store_part(
+    memory: Memory, instruction: Instruction, thread: Threads, box: Boxes, reduction: str
+) -> None:
+    """A box that reaches beyond its array: the rest of it is not even read from shared memory."""
+    tensor, address = box.tensors[int(box.which[0])], int(box.inside[0])
+    index, offsets = _elements_inside(tensor, box.starts[0].tolist(), address)
+    if not offsets.size:
+        return
+    readers = Threads.listed(thread.batch, np.repeat(thread.indices, offsets.size))
+    addresses = address + offsets.reshape(-1)
+    places = memory.shared_offsets(instruction, readers, addresses, tensor.array.itemsize, "read")
+    _store_elements(memory, instruction, tensor, index, places.reshape(offsets.shape), reduction)
+    _tell(memory, instruction, tensor, box.starts, "write", 0)
+
+
+def _elements_inside(
+    tensor: TensorMap, start: list[int], address: int
+) -> tuple[tuple[NDArray[Any], ...], NDArray[np.int64]]:
+    """The index of those elements of a box that its array has, and their offsets in shared memory."""
+    positions, chosen = [], []
+    for first, count, step, length in zip(
+        start, tensor.copied, tensor.element_strides, tensor.array.shape, strict=True
+    ):
+        along = first + np.arange(count) * step
+        within = (along >= 0) & (along < length)
+        positions.append(along[within])
+        chosen.append(np.flatnonzero(within))
+    return np.ix_(*positions), tensor.offset(*np.ix_(*chosen), address=address)
+
+
+def _store_elements(
+    memory: Memory,
+    instruction: Instruction,
+    tensor: TensorMap,
+    index: tuple[NDArray[Any], ...],
+    places: NDArray[np.int64],
+    reduction: str,
+) -> None:
+    """Elements at these places of all shared memory into an array, at an index of it."""
+    unsigned = UNSIGNED[8 * tensor.array.itemsize]
+    content = memory.shared[places.reshape(-1, 1) + np.arange(tensor.array.itemsize)]
+    values = np.ascontiguousarray(content).view(unsigned).reshape(places.shape)
+    view: NDArray[Any] = tensor.array.view(unsigned)
+    if reduction:
+        values = _reduced(instruction, tensor, reduction, view[index], values)
+    view[index] = values
+
+
+def _reduced(
+    instruction: Instruction, tensor: TensorMap, reduction: str, old: NDArray[Any], values: NDArray[Any]
+) -> NDArray[Any]:
+    if reduction not in _REDUCTIONS.get(tensor.data_type, ()):
+        types = [each for each, known in _REDUCTIONS.items() if reduction in known]
+        raise PtxlabError(
+            f"{instruction.where}: {instruction.opcode} is an illegal instruction with elements of type "
+            f"{tensor.data_type}; .{reduction} takes {listing(types, 8)}"
+        )
+    combine = combination(instruction, reduction, _TYPES[tensor.data_type], "shared")  # without flushing
+    return combine(old, values)

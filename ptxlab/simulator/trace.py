@@ -1,0 +1,207 @@
+"""What one warp of a simulated kernel did, step by step: its registers, its accesses, shared memory."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import PtxlabError, quoted
+from .events import Access, Inspection, Observer
+from .memory import SHARED_START
+from .ptx import Address, Instruction, Negated, Operand, Pair, Register, Selected, Vector
+from .threads import Batch, Threads
+
+__all__ = ["Trace", "TraceStep", "WarpAccess"]
+
+_MOST_STEPS = 20_000
+_ROOM = 64 << 20  # bytes of registers and changes of shared memory that are kept
+#: Instructions whose first operand is not written.
+_NO_RESULT = frozenset({"bar", "barrier", "bra", "brx", "nanosleep", "st", "red", "ret", "setmaxnreg"})
+
+
+@dataclass(frozen=True)
+class WarpAccess:
+    """What a warp read or wrote in one space: `addresses` of `lanes`; those of shared memory begin at 0."""
+
+    kind: str
+    space: str
+    lanes: NDArray[np.int64]
+    addresses: NDArray[np.int64]
+    width: int
+
+
+@dataclass
+class TraceStep:
+    """One instruction that the warp executed; `lanes` are the bits of those that took part."""
+
+    instruction: Instruction
+    lanes: int
+    reads: tuple[Register, ...]
+    writes: tuple[Register, ...]
+    accesses: list[WarpAccess] = field(default_factory=list)
+
+
+class Trace(Observer):
+    """Follows one warp. `steps` is what it executed, until there is no more room for it.
+
+    `registers` and `shared` give what it held and saw after each step.
+    """
+
+    def __init__(self, block: int = 0, warp: int = 0) -> None:
+        self.block = block  # its number in the grid
+        self.warp = warp  # of the block
+        self.steps: list[TraceStep] = []
+        self.complete = True
+        self._values: dict[str, tuple[list[int], list[NDArray[Any]]]] = {}
+        self._changes: list[tuple[NDArray[np.int64], NDArray[np.uint32]]] = []
+        self._room = _ROOM
+        self._machine: Inspection | None = None
+        self._reader: Callable[[int], NDArray[Any] | None] | None = None  # of the last step's function
+        self._first = -1  # lane of the warp in the batch
+        self._position = 0  # of the block in the batch
+        self._shared = np.zeros(0, dtype=np.uint32)
+
+    # -- listening -------------------------------------------------------------------------------------------
+
+    def attach(self, machine: Inspection) -> None:
+        """Remember whose registers these are."""
+        self._machine = machine
+
+    def begin(self, batch: Batch) -> None:
+        """Find the warp."""
+        places = np.flatnonzero(batch.numbers == self.block)
+        self._first = -1
+        if len(places) and self.complete:
+            self._position = int(places[0])
+            self._first = self._position * batch.block_lanes + 32 * self.warp
+            self._shared = self._memory().copy()
+
+    def executed(self, instruction: Instruction, threads: Threads) -> None:
+        """Keep a step, if the warp takes part."""
+        if self._first < 0 or self._machine is None:
+            return
+        low, high = np.searchsorted(threads.indices, (self._first, self._first + 32)).tolist()
+        if low == high:
+            return
+        self._finish()
+        if len(self.steps) >= _MOST_STEPS or self._room < 0:
+            self.complete = False
+            self._first = -1
+            return
+        lanes = sum(1 << lane for lane in (threads.indices[low:high] - self._first).tolist())
+        reads, writes = _registers(instruction)
+        self.steps.append(TraceStep(instruction, lanes, reads, writes))
+        self._reader = self._machine.reader()
+
+    def accessed(self, access: Access) -> None:
+        """Keep where the warp reads and writes."""
+        if self._first < 0 or not self.steps or self.steps[-1].instruction is not access.instruction:
+            return
+        low, high = np.searchsorted(access.threads, (self._first, self._first + 32)).tolist()
+        if low < high:
+            lanes = access.threads[low:high] - self._first
+            start = SHARED_START if access.space == "shared" else 0
+            places = access.addresses[low:high] - start
+            self.steps[-1].accesses.append(
+                WarpAccess(access.kind, access.space, lanes, places.copy(), access.width)
+            )
+
+    def end(self) -> None:
+        """Keep what the last step wrote."""
+        if self._first >= 0:
+            self._finish()
+        self._first = -1
+        self._machine = self._reader = None
+
+    def _memory(self) -> NDArray[np.uint32]:
+        """Shared memory of the block as it is, in words."""
+        if self._machine is None:
+            return np.zeros(0, dtype=np.uint32)
+        content = self._machine.shared_of(self._position)[SHARED_START:]
+        return np.asarray(content[: len(content) & -4].view(np.uint32))
+
+    def _finish(self) -> None:
+        """Keep what the last step left in registers and in shared memory."""
+        if not self.steps or self._reader is None:
+            return
+        number = len(self.steps) - 1
+        if number < len(self._changes):
+            return
+        for register in self.steps[-1].writes:
+            values = self._reader(register.index)
+            if values is not None:
+                kept = values[self._first : self._first + 32].copy()
+                numbers, history = self._values.setdefault(register.name, ([], []))
+                numbers.append(number)
+                history.append(kept)
+                self._room -= kept.nbytes
+        now = self._memory()
+        places = np.flatnonzero(now != self._shared)
+        self._changes.append((places, now[places]))
+        self._room -= 12 * len(places)
+        if len(places):
+            self._shared = now.copy()
+
+    # -- asking ----------------------------------------------------------------------------------------------
+
+    def register(self, name: str, step: int) -> NDArray[Any] | None:
+        """A register of the 32 lanes after a step; None before it was written."""
+        self._check(step)
+        numbers, history = self._values.get(name, ([], []))
+        place = bisect_right(numbers, step) - 1
+        return None if place < 0 else history[place]
+
+    def changed(self, step: int) -> NDArray[np.int64]:
+        """Words of shared memory that changed between this step and the next, by this warp or others."""
+        self._check(step)
+        return self._changes[step][0]
+
+    def shared(self, step: int) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
+        """The words of shared memory after a step, and which of them anybody has changed so far."""
+        self._check(step)
+        words = np.zeros(len(self._shared), dtype=np.uint32)
+        known = np.zeros(len(self._shared), dtype=np.bool_)
+        for places, values in self._changes[: step + 1]:
+            words[places] = values
+            known[places] = True
+        return words, known
+
+    def _check(self, step: int) -> None:
+        if not 0 <= step < len(self.steps):
+            raise PtxlabError(f"step {quoted(step)}: the trace has {len(self.steps)}, from 0 on")
+
+
+def _registers(instruction: Instruction) -> tuple[tuple[Register, ...], tuple[Register, ...]]:
+    """Registers that an instruction reads and those that it writes."""
+    operands = instruction.operands
+    writes: tuple[Register, ...] = ()
+    if operands and instruction.parts[0] not in _NO_RESULT and not isinstance(operands[0], Address):
+        writes = tuple(_listed(operands[0]))
+        operands = operands[1:]
+    reads = [register for operand in operands for register in _listed(operand)]
+    if instruction.guard is not None:
+        reads += _listed(instruction.guard)
+    return tuple(dict.fromkeys(reads)), writes
+
+
+def _listed(operand: Operand) -> list[Register]:
+    match operand:
+        case Register():
+            return [operand]
+        case Negated():
+            return [operand.operand]
+        case Selected():
+            return [operand.register]
+        case Vector():
+            return [register for item in operand.items for register in _listed(item)]
+        case Pair():
+            return [*_listed(operand.first), *_listed(operand.second)]
+        case Address():
+            parts = [operand.base, *(vector for vector in (operand.coordinates,) if vector is not None)]
+            return [register for part in parts for register in _listed(part)]
+    return []

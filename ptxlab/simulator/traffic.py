@@ -1,0 +1,410 @@
+"""What a simulated kernel moves and multiplies: bank conflicts, sectors, bytes, multiply-adds by instruction.
+
+Warps of different blocks mostly access shared memory in the same pattern, so each pattern is judged once.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..memory import Im2colMap, TensorMap
+from ..memory.banks import WIDTHS, conflicts
+from .events import Access, MatrixInputs, Observer
+from .memory import Buffer
+from .ptx import Instruction
+from .threads import Batch, Threads
+
+__all__ = ["SECTOR", "Footprint", "Moved", "Touched", "Traffic"]
+
+#: Bytes of a sector: what global memory, L2 and L1 move at least.
+SECTOR = 32
+_REPEATED = 256  # accesses whose addresses are kept
+_FEW_WARPS = 32  # whose addresses are looked up together
+_WAVEFRONT = 128  # bytes of shared memory at once
+#: Loads that L1 does not keep; so do all stores, atomic operations and asynchronous copies.
+_PAST_L1 = frozenset({"cg", "cv", "volatile", "relaxed", "acquire", "mmio", "L1::no_allocate"})
+_READ, _WRITTEN, _READ_FIRST, _CACHED = 1, 2, 4, 8  # what happened to a sector
+
+
+@dataclass(slots=True)
+class Moved:
+    """What one instruction moved and multiplied, over all warps that executed it.
+
+    `accesses` are warp-wide ones to shared memory that took `wavefronts` where `least` would do; `requests`
+    are warp-wide ones to global memory that touched `sectors` of 32 bytes. `bytes` are by space and kind.
+    """
+
+    accesses: int = 0
+    wavefronts: int = 0
+    least: int = 0
+    requests: int = 0
+    sectors: int = 0
+    sectors_past_l1: int = 0
+    multiply_adds: int = 0
+    operand_type: str = ""  # of A of a matrix instruction, e.g. "f16"
+    accumulator: str = ""
+    sparse: bool = False
+    bytes: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    @property
+    def conflicts(self) -> int:
+        """Wavefronts beyond the least."""
+        return self.wavefronts - self.least
+
+    def __add__(self, other: Moved) -> Moved:
+        return Moved(
+            self.accesses + other.accesses,
+            self.wavefronts + other.wavefronts,
+            self.least + other.least,
+            self.requests + other.requests,
+            self.sectors + other.sectors,
+            self.sectors_past_l1 + other.sectors_past_l1,
+            self.multiply_adds + other.multiply_adds,
+            self.operand_type or other.operand_type,
+            self.accumulator or other.accumulator,
+            self.sparse or other.sparse,
+            self.bytes + other.bytes,
+        )
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """Different bytes of global memory that a launch touched, in sectors.
+
+    `read` counts what was read before the kernel wrote it, `cached` what was read through L1.
+    """
+
+    read: int = 0
+    written: int = 0
+    cached: int = 0
+
+
+@dataclass
+class Touched:
+    """What happened to every sector of each array, and to the boxes of each tensor map."""
+
+    marks: dict[int, NDArray[np.uint8]] = field(default_factory=dict)
+    boxes: dict[tuple[int, tuple[int, ...], str], int] = field(default_factory=dict)
+
+    def update(self, other: Touched) -> None:
+        """Add what happened in other blocks."""
+        for number, marks in other.marks.items():
+            known = self.marks.get(number)
+            self.marks[number] = marks if known is None else known | marks
+        self.boxes |= other.boxes
+
+    @property
+    def footprint(self) -> Footprint:
+        """How many sectors that is."""
+        marks = np.concatenate([*self.marks.values(), np.zeros(1, dtype=np.uint8)])
+        boxes = Counter[str]()
+        for (_, _, kind), sectors in self.boxes.items():
+            boxes[kind] += sectors
+        return Footprint(
+            read=int(np.count_nonzero(marks & _READ_FIRST)) + boxes["read"],
+            written=int(np.count_nonzero(marks & _WRITTEN)) + boxes["write"],
+            cached=int(np.count_nonzero(marks & _CACHED)),
+        )
+
+
+@dataclass(slots=True)
+class _Repeated:
+    """An access to shared memory of some threads, and what it took."""
+
+    threads: NDArray[Any]
+    addresses: NDArray[np.int64]
+    accesses: int
+    wavefronts: int
+    least: int
+
+    def is_like(self, access: Access) -> bool:
+        """Whether the same threads access the same addresses."""
+        same = self.threads is access.threads or np.array_equal(self.threads, access.threads)
+        return same and (
+            self.addresses is access.addresses or np.array_equal(self.addresses, access.addresses)
+        )
+
+
+@dataclass(slots=True)
+class _Sectors:
+    """An access to global memory: its sectors, once for each warp, and how many warps made it."""
+
+    threads: NDArray[Any]
+    addresses: NDArray[np.int64]
+    sectors: NDArray[np.int64]
+    distinct: NDArray[np.int64]  # each sector once, or as often as in `sectors`
+    requests: int
+
+
+@cache
+def _marks_after(kind: str, past_l1: bool) -> NDArray[np.uint8]:
+    """What is known of a sector after an access, by what was known before."""
+    marks = np.arange(2 * _CACHED, dtype=np.uint8)
+    if kind != "write":
+        marks |= np.where(marks & _WRITTEN, _READ, _READ | _READ_FIRST).astype(np.uint8)
+    if kind != "read":
+        marks |= np.uint8(_WRITTEN)
+    if not past_l1:
+        marks |= np.uint8(_CACHED)
+    return marks
+
+
+def _judged(addresses: NDArray[np.int64], width: int, kind: str) -> NDArray[np.int64]:
+    """Wavefronts of each warp's access, and the least, [warps, 2]; -1 for lanes that take no part."""
+    judged = conflicts(
+        np.maximum(addresses, 0) & ((1 << 18) - 1),
+        width,
+        store=kind == "store",
+        atomic=kind == "atomic",
+        active=addresses >= 0,
+    )
+    return np.stack([np.atleast_1d(judged.wavefronts), np.atleast_1d(judged.least)], axis=-1)
+
+
+@lru_cache(maxsize=4096)
+def _wavefronts(width: int, kind: str, addresses: bytes) -> tuple[int, int]:
+    """The sums of `_judged` for the warps of a block; kernels mostly have a few patterns."""
+    rows = np.frombuffer(addresses, dtype=np.int64).reshape(-1, 32)
+    wavefronts, least = _judged(rows, width, kind).sum(axis=0).tolist()
+    return wavefronts, least
+
+
+def _elements(tensor: TensorMap, starts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Elements of boxes that lie inside of the array."""
+    if isinstance(tensor, Im2colMap):
+        return np.array([tensor.inside(tuple(start)) for start in starts.tolist()], dtype=np.int64)
+    counts = np.ones(len(starts), dtype=np.int64)
+    for first, size, step, length in zip(
+        starts.T, tensor.copied, tensor.element_strides, tensor.array.shape, strict=True
+    ):
+        before, inside = -(first // step), -((first - length) // step)
+        counts *= np.clip(inside, 0, size) - np.clip(before, 0, size)
+    return counts
+
+
+class Traffic(Observer):
+    """Counts what instructions move and multiply; `watch` says where the arrays are."""
+
+    def __init__(self) -> None:
+        self.moved: dict[int, Moved] = {}  # by id of the instruction, of which the program keeps one
+        self._batch: Batch | None = None
+        self._buffers: Sequence[Buffer] = ()
+        self._starts: list[int] = []  # addresses of buffers
+        self._maps: Sequence[TensorMap] = ()
+        self.touched = Touched()
+        self._patterns: dict[tuple[int, str, int], tuple[int, int]] = {}
+        #: What whole accesses took, by instruction and first address; loops mostly repeat the same.
+        self._repeated: dict[tuple[int, int], _Repeated] = {}
+        self._last_sectors: dict[int, _Sectors] = {}  # by instruction
+        rng = np.random.default_rng(32)
+        self._weights = rng.integers(1, 1 << 62, 32, dtype=np.int64) | 1
+
+    def watch(self, buffers: Sequence[Buffer], maps: Sequence[TensorMap]) -> None:
+        """The arrays and tensor maps of the launch."""
+        self._buffers = sorted(buffers, key=lambda buffer: buffer.start)
+        self._starts = [buffer.start for buffer in self._buffers]
+        self._maps = maps
+
+    def begin(self, batch: Batch) -> None:
+        """Remember the threads that come."""
+        self._batch = batch
+
+    def of(self, instruction: Instruction) -> Moved:
+        """What an instruction moved so far."""
+        entry = self.moved.get(id(instruction))
+        if entry is None:
+            entry = self.moved[id(instruction)] = Moved()
+        return entry
+
+    # -- memory ----------------------------------------------------------------------------------------------
+
+    def accessed(self, access: Access) -> None:
+        """Count an access to memory."""
+        parts = access.instruction.parts
+        space = "param" if "param" in parts else access.space
+        entry = self.of(access.instruction)
+        entry.bytes[space, access.kind] += access.width * len(access.threads)
+        if space == "shared" and access.kind == "atomic" and access.width in (4, 8):
+            self._count_banks(entry, access, "atomic", 2 if "cas" in parts else 1)
+        elif space == "shared" and access.kind in ("read", "write") and parts[0] != "mbarrier":
+            if access.proxy == "generic" and access.width in WIDTHS and parts[0] != "wmma":
+                self._count_banks(entry, access, "load" if parts[0] in ("ld", "ldu") else "store")
+            else:  # wmma, wgmma, bulk copies: how they go through the banks is not known
+                count = -(-access.width * len(access.threads) // _WAVEFRONT)
+                entry.wavefronts += count
+                entry.least += count
+        elif space == "global":
+            self._count_sectors(entry, access, parts)
+
+    def _count_banks(self, entry: Moved, access: Access, kind: str, each: int = 1) -> None:
+        """Judge every pattern of addresses that no other warp had, up to a shift by whole rows of banks.
+
+        Compare-and-swap keeps a bank for two cycles, `each`.
+        """
+        key = id(access.instruction), int(access.addresses[0])
+        repeated = self._repeated.get(key)
+        if repeated is None or not repeated.is_like(access):
+            before = entry.accesses, entry.wavefronts, entry.least
+            self._judge_banks(entry, access, kind, each)
+            after = entry.accesses, entry.wavefronts, entry.least
+            taken = tuple(new - old for new, old in zip(after, before, strict=True))
+            if repeated is not None or len(self._repeated) < _REPEATED:
+                self._repeated[key] = _Repeated(access.threads, access.addresses, *taken)
+            return
+        entry.accesses += repeated.accesses
+        entry.wavefronts += repeated.wavefronts
+        entry.least += repeated.least
+
+    def _judge_banks(self, entry: Moved, access: Access, kind: str, each: int) -> None:
+        threads, addresses, times = self._of_one_block(access)
+        rows = self._rows(threads, addresses)
+        low = np.where(rows < 0, np.int64(1) << 40, rows).min(axis=1) & -16
+        shifted = np.where(rows < 0, -1, rows - low[:, None])
+        if len(shifted) <= _FEW_WARPS:
+            wavefronts, least = _wavefronts(access.width, kind, shifted.tobytes())
+        else:
+            wavefronts, least = self._judge_rows(shifted, access.width, kind)
+        entry.accesses += times * len(shifted)
+        entry.wavefronts += times * each * wavefronts
+        entry.least += times * each * least
+
+    def _judge_rows(self, shifted: NDArray[np.int64], width: int, kind: str) -> tuple[int, int]:
+        """Wavefronts of the accesses of several warps, and the least."""
+        keys, first, counts = np.unique(shifted @ self._weights, return_index=True, return_counts=True)
+        known = self._patterns
+        names = [(width, kind, int(key)) for key in keys]
+        unknown = [number for number, name in enumerate(names) if name not in known]
+        if unknown:
+            taken = shifted[first[unknown]]
+            for number, pair in zip(unknown, _judged(taken, width, kind).tolist(), strict=True):
+                known[names[number]] = pair[0], pair[1]
+        totals = np.array([known[name] for name in names]) * counts[:, None]
+        wavefronts, least = totals.sum(axis=0).tolist()
+        return wavefronts, least
+
+    def _of_one_block(self, access: Access) -> tuple[NDArray[Any], NDArray[Any], int]:
+        """Threads and addresses of the first block, if all access the same, and how many blocks do so.
+
+        Otherwise those of all blocks.
+        """
+        blocks, lanes = (1, 0) if self._batch is None else (self._batch.count, self._batch.block_lanes)
+        if blocks > 1 and len(access.threads) % blocks == 0:
+            threads, addresses = access.threads.reshape(blocks, -1), access.addresses.reshape(blocks, -1)
+            steps = np.arange(blocks)[:, None] * lanes
+            if (addresses == addresses[0]).all() and (threads - threads[0] == steps).all():
+                return threads[0], addresses[0], blocks
+        return access.threads, access.addresses, 1
+
+    @staticmethod
+    def _rows(threads: NDArray[Any], addresses: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Addresses by warp and lane, -1 for lanes that take no part."""
+        if len(threads) % 32 == 0 and threads[0] & 31 == 0 and (np.diff(threads) == 1).all():
+            return addresses.reshape(-1, 32)
+        warps, places = np.unique(threads >> 5, return_inverse=True)
+        rows = np.full((len(warps), 32), -1, dtype=np.int64)
+        rows[places, threads & 31] = addresses
+        return rows
+
+    def _count_sectors(self, entry: Moved, access: Access, parts: tuple[str, ...]) -> None:
+        found = self._sectors(access)
+        if access.proxy == "generic":
+            entry.sectors += len(found.sectors)
+            entry.requests += found.requests
+        past = access.kind != "read" or parts[0] == "cp" or not _PAST_L1.isdisjoint(parts)
+        if past:
+            entry.sectors_past_l1 += len(found.sectors)
+        self._touch(found.distinct, access.kind, past)
+
+    def _sectors(self, access: Access) -> _Sectors:
+        """The sectors of each warp; a loop that goes on by whole sectors moves those of its last turn."""
+        known = self._last_sectors.get(id(access.instruction))
+        if known is not None and known.threads is access.threads:
+            steps = access.addresses - known.addresses
+            if steps[0] & (SECTOR - 1) == 0 and (steps == steps[0]).all():
+                if known.distinct is known.sectors:
+                    known.distinct = np.unique(known.sectors)
+                return replace(known, distinct=known.distinct + (steps[0] >> 5))
+        found = self._equal_warps(access) or self._any_warps(access)
+        if known is not None or len(self._last_sectors) < _REPEATED:
+            self._last_sectors[id(access.instruction)] = found
+        return found
+
+    def _equal_warps(self, access: Access) -> _Sectors | None:
+        """The sectors, if all lanes take part and all warps access the same pattern of them."""
+        if self._batch is None or access.threads is not self._batch.everyone:
+            return None
+        rows = access.addresses.reshape(-1, 32)
+        starts = rows[:, 0]
+        offsets = rows - starts[:, None]
+        if (offsets != offsets[0]).any() or ((starts - starts[0]) & (SECTOR - 1)).any():
+            return None
+        pattern = np.unique(offsets[0] + (starts[0] & (SECTOR - 1)) >> 5)
+        sectors = ((starts >> 5)[:, None] + pattern).reshape(-1)
+        return _Sectors(access.threads, access.addresses, sectors, sectors, len(rows))
+
+    @staticmethod
+    def _any_warps(access: Access) -> _Sectors:
+        """The sectors of warps that have nothing in common."""
+        keys = (access.threads >> 5 << 44) + (access.addresses >> 5)
+        steps = np.diff(keys)
+        if (steps < 0).any():
+            keys = np.sort(keys)
+            steps = np.diff(keys)
+        fresh = keys[np.concatenate(([True], steps > 0))]
+        requests = int(np.count_nonzero(np.diff(fresh >> 44))) + 1
+        sectors = fresh & (1 << 44) - 1
+        return _Sectors(access.threads, access.addresses, sectors, sectors, requests)
+
+    def _touch(self, sectors: NDArray[np.int64], kind: str, past_l1: bool) -> None:
+        """Mark sectors of the arrays as read or written."""
+        after = _marks_after(kind, past_l1)
+        lowest, highest = int(sectors.min()), int(sectors.max())
+        first, last = (max(bisect_right(self._starts, end << 5) - 1, 0) for end in (lowest, highest))
+        numbers = None
+        if first != last:
+            numbers = np.maximum(np.searchsorted(self._starts, sectors << 5, side="right") - 1, 0)
+        for number in [first] if numbers is None else np.unique(numbers).tolist():
+            buffer = self._buffers[number]
+            if number not in self.touched.marks:
+                self.touched.marks[number] = np.zeros(buffer.size // SECTOR + 2, dtype=np.uint8)
+            marks, start = self.touched.marks[number], buffer.start >> 5
+            places = (sectors if numbers is None else sectors[numbers == number]) - start
+            if lowest < start or highest >= start + len(marks):
+                places = np.minimum(np.maximum(places, 0), len(marks) - 1)
+            marks[places] = after[marks[places]]
+
+    def copied(
+        self, instruction: Instruction, tensor: TensorMap, starts: NDArray[np.int64], kind: str
+    ) -> None:
+        """Count boxes of a tensor map; what lies outside of the array is not moved."""
+        counts = tensor.array.itemsize * _elements(tensor, starts)
+        entry = self.of(instruction)
+        sectors = -(-counts // SECTOR)
+        entry.sectors_past_l1 += int(sectors.sum())
+        entry.bytes["global", kind] += int(counts.sum())
+        number = next((number for number, each in enumerate(self._maps) if each is tensor), -1)
+        for start, count in zip(starts.tolist(), sectors.tolist(), strict=True):
+            self.touched.boxes[number, tuple(start), kind] = count
+
+    @property
+    def footprint(self) -> Footprint:
+        """What the launch touched of global memory."""
+        return self.touched.footprint
+
+    # -- arithmetic ------------------------------------------------------------------------------------------
+
+    def multiplied(self, instruction: Instruction, operands: MatrixInputs, threads: Threads) -> None:
+        """Count the multiply-adds of a matrix instruction, without those with the zeros of a sparse A."""
+        form = operands.ins
+        entry = self.of(instruction)
+        entry.operand_type, entry.accumulator, entry.sparse = form.a_type, form.d.dtype.name, form.sparse
+        depth = form.k // 2 if form.sparse else form.k
+        entry.multiply_adds += form.m * form.n * depth * form.mma_count * operands.count

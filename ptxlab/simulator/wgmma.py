@@ -1,0 +1,311 @@
+"""`wgmma`: products of warpgroups, with tiles in shared memory and accumulators that stay where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import PtxlabError
+from ..isa.mma import MmaForm
+from ..isa.modifiers import Modifiers
+from ..isa.operand import Operand as MatrixOperand
+from ..isa.registers import matrix_registers
+from ..memory.descriptors import descriptor
+from ..numerics.emulate import emulate
+from .deferred import Deferred, Values, WarpgroupOperands, values_of
+from .machine import Frame, Machine, Step
+from .matrix_operands import codes_of, constant, gather, mma_form, read_matrix, scatter, write_matrix
+from .memory import CHUNK, TileRead
+from .operands import Builder, Context, Read, Write, items_of, reader
+from .ptx import Instruction, Operand, Register, Vector
+from .threads import Threads
+
+__all__ = ["BUILDERS"]
+
+_LANES = 128  # of a warpgroup
+_WIDEST_PIECE = 128  # bytes of a tile that observers hear of as one access
+_MOST_TILE_READS = 64  # whose addresses are kept
+
+
+def _wgmma(instruction: Instruction, context: Context) -> Step:
+    if instruction.parts[1] == "mma_async":
+        return Step(instruction, _decoded(instruction, context).execute, together=_LANES)
+    kind = ".".join(instruction.parts[:2])  # fence, commit_group, wait_group
+    count = constant(instruction.operands[0], instruction) if instruction.operands else 0
+
+    def reached(machine: Machine, frame: Frame, threads: Threads) -> None:
+        machine.synchronised(instruction, kind, threads, count)
+
+    return Step(instruction, reached)
+
+
+# -- wgmma.mma_async -----------------------------------------------------------------------------------------
+
+
+def _decoded(instruction: Instruction, context: Context) -> _Multiplication:
+    d, a, b, *others = instruction.operands
+    in_registers = isinstance(a, Vector)
+    form = mma_form(instruction).a_from("register" if in_registers else "shared")
+    reads = {"c": read_matrix(d, form.d, instruction, context, matrix_registers(form, "d"))}
+    if in_registers:
+        reads["a"] = read_matrix(a, form.a, instruction, context, matrix_registers(form, "a"))
+    modifiers: dict[str, int] = {}
+    if form.e is not None:
+        metadata, selector, *others = others
+        reads["e"] = read_matrix(metadata, form.e, instruction, context)
+        modifiers["selector"] = constant(selector, instruction)
+    scale_d = reader(others.pop(0), 1, instruction, context) if others else None
+    modifiers |= _constants(form, others, instruction)
+    trans_a, trans_b = bool(modifiers.pop("imm_trans_a", 0)), bool(modifiers.pop("imm_trans_b", 0))
+    tiles = {"b": _Tile(reader(b, 64, instruction, context), form.b, trans_b, 0)}
+    if not in_registers:
+        tiles = {"a": _Tile(reader(a, 64, instruction, context), form.a, trans_a, 1), **tiles}
+    overwrites, accumulates = (
+        form.check_modifiers(Modifiers.from_keywords({**modifiers, "scale_d": scale}))
+        for scale in (False, True)
+    )
+    return _Multiplication(
+        instruction,
+        form,
+        reads,
+        tiles,
+        scale_d,
+        overwrites,
+        accumulates,
+        write_matrix(d, form.d, instruction, matrix_registers(form, "d")),
+        tuple(item.index for item in items_of(d) if isinstance(item, Register)),
+    )
+
+
+def _constants(form: MmaForm, operands: Sequence[Operand], instruction: Instruction) -> dict[str, int]:
+    """The numbers behind scale-d: signs of A and B if they are floats, then which of them are transposed."""
+    numbers = [constant(operand, instruction) for operand in operands]
+    is_float = not form.a_type.startswith(("s", "u", "b1"))
+    names = ["imm_scale_a", "imm_scale_b"] if is_float else []
+    if len(numbers) > len(names):
+        names += ["imm_trans_a", "imm_trans_b"] if form.a_space == "shared" else ["imm_trans_b"]
+    if numbers and len(numbers) != len(names):
+        raise PtxlabError(f"{instruction.where}: {instruction.opcode}: {len(numbers)} constants at its end")
+    return dict(zip(names, numbers, strict=False))
+
+
+@dataclass(frozen=True)
+class _Multiplication:
+    """A `wgmma.mma_async`, ready to execute."""
+
+    instruction: Instruction
+    form: MmaForm
+    reads: dict[str, tuple[Read, ...]]  # of the inputs that are in registers
+    tiles: dict[str, _Tile]  # of those in shared memory
+    scale_d: Read | None
+    overwrites: Modifiers  # with scale-d 0
+    accumulates: Modifiers  # with scale-d 1
+    writes: tuple[Write, ...]
+    targets: tuple[int, ...]  # registers of D, by their numbers
+
+    def execute(self, machine: Machine, frame: Frame, threads: Threads) -> None:
+        """Multiply in each of the warpgroups that these threads are."""
+        held = _Accumulators.of(frame, self.targets, threads)
+        c = self._registers("c", machine, frame, threads) if held is None else held.values
+        arrays = {name: self._registers(name, machine, frame, threads) for name in self.reads if name != "c"}
+        for name, tile in self.tiles.items():
+            arrays[name] = tile.read(machine, frame, threads, self.instruction, name)
+        flags = np.ones(1, dtype=np.bool_)
+        if self.scale_d is not None:
+            flags = self.scale_d(machine, frame, threads).reshape(-1, _LANES)[:, 0]
+        if flags.all() or not flags.any():
+            modifiers = self.accumulates if flags[0] else self.overwrites
+            operands = WarpgroupOperands(self.form, modifiers, arrays, c)
+            machine.multiplied(self.instruction, operands, threads)
+            result = machine.matrices.compute(operands)
+        else:
+            result = self._with_both_scales(machine, threads, arrays, c, flags)
+        if len(self.targets) == len(self.writes) and self.form.d.register_type == np.uint32:
+            _Accumulators.keep(frame, self.targets, threads, result, held)
+        else:
+            scatter(self.writes, frame, threads, result.result())
+
+    def _registers(self, name: str, machine: Machine, frame: Frame, threads: Threads) -> NDArray[Any]:
+        dtype = self.form.inputs[name].register_type
+        return gather(self.reads[name], machine, frame, threads, _LANES, dtype)
+
+    def _with_both_scales(
+        self,
+        machine: Machine,
+        threads: Threads,
+        arrays: dict[str, NDArray[Any]],
+        c: NDArray[Any] | Future[NDArray[Any]],
+        flags: NDArray[np.bool_],
+    ) -> Future[NDArray[Any]]:
+        """The results where scale-d is 1 in some warpgroups and 0 in others."""
+        d = self.form.d
+        values = np.empty((len(flags), _LANES, d.registers), dtype=d.register_type)
+        for flag, modifiers in ((False, self.overwrites), (True, self.accumulates)):
+            ours = flags == flag
+            operands = WarpgroupOperands(self.form, modifiers, arrays, c).computed()
+            some = operands.select(np.flatnonzero(ours))
+            machine.multiplied(self.instruction, some, threads.where(np.repeat(ours, _LANES)))
+            values[ours] = emulate(some, model=machine.launch.model)
+        result: Future[NDArray[Any]] = Future()
+        result.set_result(values)
+        return result
+
+
+# -- accumulators --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Accumulators:
+    """What a wgmma wrote, as it is: [warpgroups, 128, registers].
+
+    The next wgmma takes it from here; a register is made of it when something else reads or writes that.
+    """
+
+    targets: tuple[int, ...]
+    threads: Threads
+    values: Future[NDArray[Any]]
+    before: Sequence[Values | None]  # what the registers held, for the other threads
+
+    @classmethod
+    def of(cls, frame: Frame, targets: tuple[int, ...], threads: Threads) -> _Accumulators | None:
+        """These registers of these threads, if they are still as a wgmma wrote them."""
+        held = [frame.held(target) for target in targets]
+        first = held[0] if held else None
+        if not isinstance(first, _Accumulator):
+            return None
+        together = first.together
+        if together.targets != targets or not threads.is_same(together.threads):
+            return None
+        if not all(isinstance(each, _Accumulator) and each.together is together for each in held):
+            return None
+        return together
+
+    @classmethod
+    def keep(
+        cls,
+        frame: Frame,
+        targets: tuple[int, ...],
+        threads: Threads,
+        values: Future[NDArray[Any]],
+        held: _Accumulators | None,
+    ) -> None:
+        """Let registers be what a wgmma wrote, after what they `held`."""
+        before = [frame.held(target) for target in targets] if held is None else held.before
+        together = cls(targets, threads, values, before)
+        for number, target in enumerate(targets):
+            frame.defer(target, _Accumulator(together, number))
+
+
+class _Accumulator(Deferred):
+    """One register of several that a wgmma wrote."""
+
+    __slots__ = ("_number", "together")
+
+    def __init__(self, together: _Accumulators, number: int) -> None:
+        self.together, self._number = together, number
+
+    def get(self) -> NDArray[Any]:
+        """The values."""
+        threads = self.together.threads
+        column = self.together.values.result().reshape(threads.count, -1)[:, self._number]
+        if threads.index is None:
+            return np.ascontiguousarray(column)
+        before = self.together.before[self._number]
+        target = np.zeros(threads.batch.size, column.dtype) if before is None else values_of(before).copy()
+        threads.put(target, column)
+        return target
+
+
+# -- tiles in shared memory ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Tile:
+    """An operand that is a tile in shared memory, named by a descriptor; K is one of its axes."""
+
+    descriptor: Read = field(compare=False)  # tiles are kept by what follows
+    operand: MatrixOperand
+    transposed: bool
+    k_axis: int
+
+    @property
+    def inner(self) -> int:
+        """The axis whose neighbours are neighbours in memory."""
+        return 1 - self.k_axis if self.transposed else self.k_axis
+
+    def read(
+        self, machine: Machine, frame: Frame, threads: Threads, instruction: Instruction, name: str
+    ) -> NDArray[Any]:
+        """The codes of the tile of each warpgroup, [warpgroups, rows, columns]."""
+        codes = self.descriptor(machine, frame, threads).reshape(-1, _LANES)[:, 0]
+        if (codes == codes[0]).all():
+            return self._read_same(machine, instruction, name, threads, int(codes[0]))
+        result = np.empty((len(codes), *self.operand.shape), self.code_type)
+        for code in np.unique(codes).tolist():
+            ours = codes == code
+            some = threads.where(np.repeat(ours, _LANES))
+            result[ours] = self._read_same(machine, instruction, name, some, code)
+        return result
+
+    def _read_same(
+        self, machine: Machine, instruction: Instruction, name: str, threads: Threads, code: int
+    ) -> NDArray[Any]:
+        """The same if all have one descriptor; a loop mostly reads the same places again."""
+        key = id(instruction), name, code
+        known = machine.tile_reads.get(key)
+        if known is None or not known.threads.is_same(threads):
+            known = TileRead.of(threads, *_tile_places(self, code))
+            if key in machine.tile_reads or len(machine.tile_reads) < _MOST_TILE_READS:
+                machine.tile_reads[key] = known
+        memory, width = machine.memory, known.width
+        offsets = memory.shared_offsets(
+            instruction, known.readers, known.addresses, width, "read", alignment=width, operand=(name, code)
+        )
+        return self._matrices(memory.shared.view(CHUNK)[known.chunks_at(offsets)].view(np.uint8))
+
+    @property
+    def code_type(self) -> Any:
+        """The type of its codes."""
+        return self.operand.dtype.code_type
+
+    def chunks(self, code: int) -> NDArray[np.int64]:
+        """Addresses of the chunks of 16 bytes of the tile that a descriptor names, the inner axis first."""
+        bits, shape = self.operand.dtype.bits, self.operand.shape
+        outer = np.arange(shape[1 - self.inner])[:, None]
+        along = np.arange(0, shape[self.inner], 8 * CHUNK.itemsize // bits)
+        row, k = (along, outer) if self.transposed else (outer, along)  # rows are along M or N
+        tile = descriptor(code, family="wgmma")
+        return tile.addresses(row, k, bits=bits, major="MN" if self.transposed else "K").reshape(-1)
+
+    def _matrices(self, content: NDArray[np.uint8]) -> NDArray[Any]:
+        """The codes of tiles from the bytes of their chunks."""
+        bits = self.operand.dtype.bits
+        codes = codes_of(content, bits, content.shape[1] * 8 // bits).astype(self.code_type, copy=False)
+        rows, columns = self.operand.shape
+        if self.inner == 1:
+            return codes.reshape(-1, rows, columns)
+        return np.ascontiguousarray(np.swapaxes(codes.reshape(-1, columns, rows), 1, 2))
+
+
+@lru_cache(maxsize=256)
+def _tile_places(tile: _Tile, code: int) -> tuple[NDArray[np.int64], int, NDArray[np.int64]]:
+    """Where a tile lies in the shared memory of a block.
+
+    Gives addresses of what it takes, in pieces of some bytes, how many these are, and its chunks.
+    """
+    chunks = tile.chunks(code)
+    starts, width = np.unique(chunks), CHUNK.itemsize
+    while width < _WIDEST_PIECE and len(starts) % 2 == 0:
+        if (starts[::2] % (2 * width)).any() or (starts[1::2] - starts[::2] != width).any():
+            break  # they are not all halves of wider pieces
+        starts, width = starts[::2], 2 * width
+    return starts, width, chunks
+
+
+BUILDERS: dict[str, Builder] = {"wgmma": _wgmma}
