@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+from .views.figure_files import save
 from .views.figures import (
     banks,
     box,
@@ -27,7 +28,6 @@ from .views.figures import (
     product,
     repack,
     runs,
-    save,
     scale_tile,
     scales,
     svg,

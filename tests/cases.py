@@ -12,8 +12,6 @@ from typing import Any
 
 import pytest
 
-__all__ = ["each"]
-
 
 def each(
     names: str,

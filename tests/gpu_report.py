@@ -52,9 +52,7 @@ from ptxlab.memory import Tcgen05Descriptor
 from ptxlab.numerics import has
 from ptxlab.numerics.emulate import emulate
 from ptxlab.verify import inputs
-from tests.tensor_kernels import cases as tensor_cases
-
-__all__ = ["Case", "Emulator", "Golden", "Gpu", "Layout", "Move", "Runner", "main", "plan", "report", "write"]
+from tests.gpu.tensor_kernels import cases as tensor_cases
 
 FORMAT = 1
 SEED = 2026

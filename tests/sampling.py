@@ -8,8 +8,6 @@ from typing import TypeVar
 
 import pytest
 
-__all__ = ["EXHAUSTIVE", "covered_by", "every_third", "one_in", "some"]
-
 T = TypeVar("T")
 EXHAUSTIVE = bool(os.environ.get("PTXLAB_EXHAUSTIVE"))
 

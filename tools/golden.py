@@ -53,7 +53,7 @@ def groups() -> dict[str, list[Instruction]]:
 def variants(ins: Instruction) -> Iterator[tuple[str, Instruction, int]]:
     """(name, instruction, selector): both places of A for wgmma, each selector for the others.
 
-    tests/test_gpu.py has the second selector of wgmma.
+    tests/gpu/test_instructions.py has the second selector of wgmma.
     """
     if ins.lanes == 128:
         for space in ("register", "shared"):

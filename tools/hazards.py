@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ptxlab._util.files import write_atomically
 from ptxlab.simulator.checks import KINDS
-from tests.hazard_cases import FILE, HAZARDS, hazards_of
+from tests.simulator.hazard_cases import FILE, HAZARDS, hazards_of
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "hazards.md"
 SANITIZER = Path(__file__).parents[1] / "tests" / "golden" / "sanitizer.json"

@@ -17,7 +17,7 @@ import numpy as np
 
 from ptxlab import PtxlabError, gpu
 from ptxlab._util.files import write_atomically
-from tests.kernel_cases import CASES, GOLDEN, Case, arrays_of, digest
+from tests.simulator.kernel_cases import CASES, GOLDEN, Case, arrays_of, digest
 
 
 def difference(recorded: list[Any], simulated: list[Any]) -> str:

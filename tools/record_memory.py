@@ -2,7 +2,7 @@
 
 banks.npz: cycles of ld.shared, st.shared, ldmatrix and stmatrix over address patterns; updates.npz: those of
 atomic operations and cp.async. boxes.json: digests of the bytes that TMA writes. What wgmma reads through
-descriptors is checked by `tests/test_gpu_memory.py`, since it must equal the product exactly.
+descriptors is checked by `tests/gpu/test_memory.py`, since it must equal the product exactly.
 """
 
 from __future__ import annotations

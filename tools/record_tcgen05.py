@@ -1,6 +1,6 @@
 """python -m tools.record_tcgen05: which lines of tcgen05 the assemblers take, for every target.
 
-Asks the oldest and the newest assembler for every line of `tests/tcgen05_lines.py` and writes
+Asks the oldest and the newest assembler for every line of `tests/isa/tcgen05_lines.py` and writes
 `tests/golden/tcgen05.json`: for each assembler the sets of targets, and of each line, in order, the set that
 takes it, run-length encoded. Needs no GPU; takes a few minutes.
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 from ptxlab._util.files import write_atomically
 from tests import assembler
 from tests.assembler import Compiler
-from tests.tcgen05_lines import Line, lines, taken
+from tests.isa.tcgen05_lines import Line, lines, taken
 
 FILE = Path(__file__).parent.parent / "tests" / "golden" / "tcgen05.json"
 #: Lines of one module: nvJitLink takes quadratic time for its complaints.
@@ -64,7 +64,7 @@ def _verdicts(compiler: Compiler) -> dict[str, object]:
 
 def main() -> None:
     record = {
-        "about": "Which targets take each line of tests/tcgen05_lines.py: letters in the order of the lines.",
+        "about": "Which targets take each line of tests/isa/tcgen05_lines.py: letters in their order.",
         "digest": digest(lines()),
         "count": len(lines()),
         "assemblers": {compiler.release: _verdicts(compiler) for compiler in assembler.COMPILERS},

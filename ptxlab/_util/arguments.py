@@ -21,25 +21,6 @@ from numpy.typing import NDArray
 
 from ..errors import PtxlabError, quoted
 
-__all__ = [
-    "are_names",
-    "as_array",
-    "as_flag",
-    "as_index",
-    "as_int",
-    "as_integers",
-    "as_names",
-    "as_path",
-    "as_seconds",
-    "as_shape",
-    "as_text",
-    "broadcast",
-    "check_room",
-    "is_a",
-    "is_name",
-    "set_integers",
-]
-
 #: Kinds of NumPy's types that are numbers as instructions know them: truth values, integers, floats.
 _NUMBERS = "biuf"
 

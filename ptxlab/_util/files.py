@@ -19,19 +19,6 @@ from ..errors import PtxlabError, quoted
 if TYPE_CHECKING:
     from platformdirs import PlatformDirs
 
-__all__ = [
-    "cache_folder",
-    "data_folder",
-    "expanded",
-    "home_folder",
-    "locked",
-    "path_from_environment",
-    "read_regular",
-    "reason",
-    "write_atomically",
-]
-
-
 # -- user folders -----------------------------------------------------------------------------------------
 
 

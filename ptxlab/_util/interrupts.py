@@ -15,8 +15,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["STATUS", "end_quietly", "held_back", "raise_once"]
-
 STATUS = 130  # 128 + SIGINT
 
 

@@ -16,8 +16,6 @@ from typing import Protocol
 
 from .arguments import as_flag
 
-__all__ = ["bar"]
-
 _DELAY = 0.5  # seconds before a bar shows at all
 _PACE = 0.1  # seconds between two updates of the counter
 

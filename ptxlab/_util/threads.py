@@ -21,8 +21,6 @@ from ..errors import PtxlabError, quoted
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
 
-__all__ = ["check_executor", "cpu_quota", "for_each", "in_order", "leave_cores", "thread_count"]
-
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 

@@ -14,8 +14,6 @@ from ..isa.short_names import short_name
 from ..isa.targets import GENERATIONS, TARGETS
 from ..simulator.chips import CHIPS
 
-__all__ = ["INSTALL", "NAMES_COMMAND", "SHELLS", "instruction_names", "script"]
-
 SHELLS = ("bash", "zsh", "fish")
 NAMES_COMMAND = "__complete"  # not in the help: the scripts call it
 INSTALL = """\

@@ -31,8 +31,6 @@ from . import streams, tcgen05
 from .output import Style, as_json, check_no_title
 from .streams import Utf8
 
-__all__ = ["hunt", "run", "trace"]
-
 _SHOWN_ROWS = 16  # of a matrix
 _MOST_MMAS = 10_000_000  # of one `run`: an hour of the emulator
 _MOST_HUNTED = 10**12  # of one hunt: years on a GPU

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from .completion import INSTALL
 
-__all__ = ["EXAMPLES", "OVERVIEW"]
-
 OVERVIEW = """\
 examples:
   ptxlab list --family wmma                      every form of a family

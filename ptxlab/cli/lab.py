@@ -21,8 +21,6 @@ from ..errors import PtxlabError, counted, quoted
 from . import streams
 from .output import Style
 
-__all__ = ["FOLDER", "Copied", "copy_notebooks", "lab", "notebooks"]
-
 FOLDER = "ptxlab-notebooks"
 MANIFEST = ".ptxlab-notebooks.json"
 

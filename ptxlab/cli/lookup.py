@@ -29,8 +29,6 @@ from .names import find_operand
 from .output import Style, as_csv, as_json, as_markdown, as_text, check_no_title, sparse_places_text
 from .streams import Utf8
 
-__all__ = ["cute", "holds", "layout", "list_", "metadata", "models", "ptx", "sass", "show", "where"]
-
 _NAME_WIDTH = 11  # of the names of facts in the first column
 _SHOWN_REGISTERS = 8  # a longer list of registers is abridged in `show`
 

@@ -18,8 +18,6 @@ from ..isa.transfer import TransferForm
 from . import streams
 from .output import Style, as_json
 
-__all__ = ["measure"]
-
 
 def measure(args: argparse.Namespace, style: Style) -> str | int:
     """One instruction, or with --all every instruction of the GPU."""

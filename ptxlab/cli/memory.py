@@ -29,8 +29,6 @@ from .names import TCGEN05_PARTS, find_operand
 from .output import Style, as_json, as_text, check_no_title
 from .streams import Utf8
 
-__all__ = ["check", "conflicts_of", "tile_facts"]
-
 _MOST_PITCH = 1024  # bytes beyond that nobody looks for a better one
 _MOST_LINES = 16  # of what a descriptor reads, in text
 _MOST_ROWS = 256  # that a wgmma reads

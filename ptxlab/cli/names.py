@@ -9,8 +9,6 @@ from ..errors import PtxlabError
 from ..isa.form import Form
 from ..isa.operand import Operand
 
-__all__ = ["ALIASES", "TCGEN05_PARTS", "find_operand", "suggestion"]
-
 ALIASES = {
     "METADATA": "E",
     "META": "E",

@@ -16,8 +16,6 @@ from ..errors import PtxlabError
 from ..views import Table, palette
 from ..views.places import SparsePlaces
 
-__all__ = ["Style", "as_csv", "as_json", "as_markdown", "as_text", "check_no_title", "sparse_places_text"]
-
 
 class Style:
     """Colours and width of the terminal; no colours where the output is not a terminal or NO_COLOR is set."""

@@ -20,8 +20,6 @@ from .output import Style
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
-__all__ = ["Handler", "build", "parse"]
-
 #: What runs a command: it returns the text to print, or an exit code where it has printed by itself.
 Handler: TypeAlias = Callable[[argparse.Namespace, Style], str | int]
 

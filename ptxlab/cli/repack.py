@@ -17,8 +17,6 @@ from .names import find_operand
 from .output import Style, as_json, check_no_title
 from .streams import Utf8
 
-__all__ = ["repack_plan"]
-
 
 def repack_plan(args: argparse.Namespace, style: Style) -> str:
     """`ptxlab repack`: the plan as text, JSON, CUDA C++ or a picture."""

@@ -20,8 +20,6 @@ from ..simulator.chips import find_chip
 from ..views.kernel_profile import bounds_table, profile_table, time_text
 from .output import Style, as_json, as_text
 
-__all__ = ["simulate"]
-
 _FILLS = ("zeros", "ones", "range", "normal", "bits")
 _SHOWN_VALUES = 6
 #: PTX's names of types that NumPy spells otherwise; u8 is left out, which NumPy takes for eight bytes.

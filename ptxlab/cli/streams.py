@@ -8,8 +8,6 @@ import re
 import sys
 from typing import TextIO
 
-__all__ = ["OutputError", "Utf8", "error", "flush", "one_line", "write"]
-
 _MESSAGE = 1500  # letters of a message at most; sentences are far shorter, what they repeat may not be
 _LONG_WORD = re.compile(r"(\S{60})\S{100,}")  # no word of ours; mnemonics have up to 120 letters
 

@@ -17,8 +17,6 @@ from .names import ALIASES, TCGEN05_PARTS
 from .output import Style, as_csv, as_json, as_markdown, as_text, sparse_places_text
 from .streams import Utf8
 
-__all__ = ["cute", "form_of", "holds", "is_asked", "layout", "metadata", "ptx", "show", "target_of", "where"]
-
 _NAME_WIDTH = 11  # of the names of facts in the first column
 #: How notes begin that explain what only a picture has.
 _ABOUT_COLOURS = ("colours:", "hue:", "one place:")

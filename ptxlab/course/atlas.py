@@ -20,8 +20,6 @@ from ..views import Picture
 from ..views.catalog_tables import counts
 from ..views.charts import bars, table
 
-__all__ = ["by_kind", "by_shape", "by_target", "by_type", "generations", "tensor_by_target"]
-
 
 def by_type() -> Picture:
     """How many forms of each family that multiplies registers have A of a type.

@@ -16,25 +16,6 @@ from ..errors import quoted
 from ..isa.operand import Operand
 from .reader_code import Unanswered, WrongForm, call, plain, raised, within_time_limit
 
-__all__ = [
-    "UNFORESEEN",
-    "Check",
-    "Exercise",
-    "Unanswered",
-    "Verdict",
-    "WrongForm",
-    "as_table",
-    "exercise",
-    "first_register",
-    "function_table",
-    "judge",
-    "numbers",
-    "result_of",
-    "whole_number_set",
-    "whole_numbers",
-    "whole_result_of",
-]
-
 #: The sign, the words and the colour of each state of a verdict.
 _LOOKS = {
     "right": ("✓", "right", "0, 158, 115"),

@@ -34,8 +34,6 @@ from . import (
 )
 from .checking import Exercise
 
-__all__ = ["EXERCISES", "exercise"]
-
 #: The module of each lesson, in the order of the notebooks.
 _LESSON_MODULES = (
     start_here,

@@ -10,19 +10,17 @@ from ..instruction import mma_instruction
 from ..simulation import Simulation
 from ..views import Cell, Picture
 from ..views.grid import State, numbered_grid
-from .checking import WrongForm, exercise, judge
+from .checking import exercise, judge
+from .reader_code import WrongForm
 from .reader_kernels import (
     compiled,
     first_hazard,
-    kernel,
     never_written,
     normal_numbers,
     same,
     simulated,
     where,
 )
-
-__all__ = ["LDMATRIX", "LOAD", "MMA", "STORE", "kernel", "mistake"]
 
 INS = mma_instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
 
-__all__ = ["agrees", "following", "holders"]
-
 #: Row and column of element i of a lane.
 Formula = Callable[[int, int], tuple[int, int]]
 

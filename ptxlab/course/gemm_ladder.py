@@ -22,19 +22,6 @@ from ..views.kernel_profile import profile_html
 from .checking import exercise, judge, numbers, result_of, whole_numbers, whole_result_of
 from .reader_kernels import compiled, first_hazard, kernel, normal_numbers, simulated, where
 
-__all__ = [
-    "MMA",
-    "RATES",
-    "Climb",
-    "by_rung",
-    "climb",
-    "pipeline",
-    "simulated_rung",
-    "sources",
-    "step",
-    "tile_order",
-]
-
 MMA = mma_instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 
 #: T operations per second of each rung on an H200: f16 with f32 accumulators, 4096 in each direction.

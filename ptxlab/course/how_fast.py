@@ -10,8 +10,6 @@ from ..views.charts import bars, table
 from ..views.grid import State
 from .checking import exercise, judge, numbers, result_of, whole_numbers
 
-__all__ = ["MMA", "S4", "S8", "WGMMA", "queue", "random_and_zeros", "warps_and_chains"]
-
 MMA = mma_instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 S8 = mma_instruction("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32")
 S4 = mma_instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")

@@ -10,8 +10,6 @@ from typing import NamedTuple
 from ..errors import PtxlabError
 from ..views.kernel_profile import source_html
 
-__all__ = ["Reading", "Stop", "reading"]
-
 
 class Stop(NamedTuple):
     """A part of a kernel: its name, what its first line contains, and what is to be seen there."""

@@ -23,33 +23,6 @@ from .block_scaling import error
 from .kernel_reading import Reading, Stop, reading
 from .reader_kernels import recorded
 
-__all__ = [
-    "FORMATS",
-    "KERNEL",
-    "NVFP4",
-    "STOPS",
-    "TILE_BYTES",
-    "Quantised",
-    "errors",
-    "extreme",
-    "kernel",
-    "kinds",
-    "packed",
-    "part_name",
-    "part_of_kernel",
-    "product_errors",
-    "quantise",
-    "rules",
-    "scale_tiles",
-    "scale_words",
-    "size_name",
-    "sources",
-    "sub_columns",
-    "tensor_form",
-    "versus",
-    "weights",
-]
-
 _Matrix = NDArray[np.float64]
 NVFP4 = "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16"
 _LARGEST = {"e2m1": 6.0, "e4m3": 448.0}

@@ -22,18 +22,6 @@ import numpy as np
 
 from ..errors import quoted
 
-__all__ = [
-    "TIME_LIMIT",
-    "Unanswered",
-    "Unreadable",
-    "WrongForm",
-    "call",
-    "plain",
-    "raised",
-    "readers_time",
-    "within_time_limit",
-]
-
 #: Seconds that the reader's own code may take in one check; a right answer takes a fraction of one.
 TIME_LIMIT = 10.0
 

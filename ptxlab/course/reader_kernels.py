@@ -20,22 +20,7 @@ from ..simulation import kernel as compiled_kernel
 from ..simulator import HazardError
 from ..simulator.kernel import Kernel
 from ..simulator.ptx import read_ptx
-from .checking import Unanswered, WrongForm
-from .reader_code import readers_time
-
-__all__ = [
-    "PTX_FILE",
-    "compiled",
-    "digest",
-    "first_hazard",
-    "kernel",
-    "never_written",
-    "normal_numbers",
-    "recorded",
-    "same",
-    "simulated",
-    "where",
-]
+from .reader_code import Unanswered, WrongForm, readers_time
 
 #: PTX of the lessons' own kernels, by the digest of their source: `python -m tools.record_lesson_kernels`.
 PTX_FILE = "lesson_kernels.json.xz"

@@ -24,8 +24,6 @@ from ..errors import PtxlabError, quoted
 from .checking import Verdict
 from .syllabus import LESSONS, Lesson
 
-__all__ = ["Progress", "forget", "progress", "progress_file", "record"]
-
 _FRAME = "display:inline-block;width:80px;height:8px;border:1px solid #8a8a8a;border-radius:4px"
 _FILL = "display:block;width:{:.0f}%;height:100%;border-radius:4px;background:#0072B2"
 _ONE_LINE = "white-space:nowrap"

@@ -9,8 +9,6 @@ import ipywidgets
 
 from ..errors import PtxlabError
 
-__all__ = ["Slider"]
-
 
 class _Drawn(Protocol):
     """What a notebook shows as HTML: a picture, or a text."""

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from .checking import Exercise
 from .exercises import EXERCISES
 
-__all__ = ["LESSONS", "Lesson"]
-
 
 @dataclass(frozen=True)
 class Lesson:

@@ -17,32 +17,6 @@ from ..views.grid import State
 from ..views.labels import index_range
 from .kernel_reading import Reading, Stop, reading
 
-__all__ = [
-    "LOADS",
-    "MOST_REGISTERS",
-    "STEPS",
-    "STOPS",
-    "TILES",
-    "WARP",
-    "accessible",
-    "addresses",
-    "allocated",
-    "data_path",
-    "issuers",
-    "layout_name",
-    "load_form",
-    "load_name",
-    "masked",
-    "mma_form",
-    "part",
-    "registers",
-    "step_name",
-    "stop_name",
-    "sums",
-    "tile_name",
-    "without",
-]
-
 WARP = 32
 _BLOCK = 16  # lanes that stay together in every layout
 MOST_REGISTERS = 255

@@ -16,18 +16,6 @@ import numpy as np
 from ..errors import PtxlabError, listing, quoted
 from ..views import Cell, Grid, Header, Picture
 
-__all__ = [
-    "PROGRAM",
-    "STEPS",
-    "Problem",
-    "Step",
-    "Timeline",
-    "lane_of_state",
-    "picture",
-    "runs_of",
-    "static_html",
-]
-
 
 @dataclass(frozen=True)
 class Step:

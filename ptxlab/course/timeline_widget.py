@@ -12,8 +12,6 @@ from ..errors import PtxlabError
 from ..views.palette import DARK, LIGHT, Theme
 from .timeline import STEPS, Timeline, lane_of_state, runs_of, static_html
 
-__all__ = ["TimelineWidget"]
-
 _FOLDER = Path(__file__).parent
 _STATES = ("threads", "handed over", "in use", "result", "undefined")
 

@@ -8,8 +8,6 @@ from pathlib import Path
 
 from ..errors import PtxlabError
 
-__all__ = ["script", "source", "style"]
-
 _FRONT = Path(__file__).parent / "front"
 _STYLES = (
     "base",

@@ -14,8 +14,6 @@ from .parse_cell import format_value
 from .results import GPU
 from .state import ExplorerState
 
-__all__ = ["Finding", "find_difference"]
-
 
 @dataclass(frozen=True)
 class Finding:

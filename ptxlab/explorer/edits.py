@@ -41,13 +41,6 @@ from .refusals import BrokenStructure, RefusedEdit, multiplication
 from .state import ExplorerState
 from .tensor_view import keep_descriptor, parse_descriptor, parse_field
 
-__all__ = [
-    "ChooseInstruction", "ClearCells", "DismissRefusal", "Edit", "ExtendCells", "FillMatrix", "FlipBit",
-    "Paste", "PruneChunks", "Redo", "SetCell", "SetChips", "SetCodes", "SetDescriptor", "SetDescriptorField",
-    "SetMask", "SetMove", "SetOption", "SetRegister", "SetRegisters", "SetValues", "SetWord", "Undo",
-    "change_instruction", "continue_cells",
-]  # fmt: skip
-
 #: A matrix (A, stored, B, ...) or an operand with registers; the second argument is its type on the page.
 MatrixName = Annotated[str, "Name"]
 

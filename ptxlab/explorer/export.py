@@ -36,12 +36,6 @@ from .results import GPU, NOBODY
 from .state import ExplorerState, History, Wrap
 from .tensor_view import tensor_load
 
-__all__ = [
-    "DAMAGED_LINK", "check_figure", "check_figure_options", "code_literal", "figure_names",
-    "figure_of_selection", "gpu_note", "is_link", "open_link", "pack_link", "picture", "python_code",
-    "share_link", "unpack_line",
-]  # fmt: skip
-
 # -- links ------------------------------------------------------------------------------------------------
 
 _PREFIX = "ptxlab:"

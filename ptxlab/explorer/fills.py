@@ -22,8 +22,6 @@ from ..isa.matrix_operand import MatrixOperand
 from ..isa.operands import Operands
 from .matrices import Matrices
 
-__all__ = ["PATTERNS", "fill_values", "filled", "patterns", "random_range"]
-
 PATTERNS: tuple[str, ...] = ("zeros", "ones", "identity", "counting", "random", "one-hot", "normal")
 _WIDE, _CANCELLING = "wide exponents", "cancelling"  # of floats only
 _SCALES = ("SFA", "SFB")

@@ -24,8 +24,6 @@ from .memory_view import has_memory_view, is_transposed
 from .state import ExplorerState
 from .tensor_view import descriptor_info, tensor_info
 
-__all__ = ["bit_parts", "instruction_info", "lane_colours", "threads"]
-
 
 def instruction_info(state: ExplorerState) -> dict[str, Any]:
     """What is fixed for an instruction: sizes, types, the lane, register and bits of each cell, colours."""

@@ -14,8 +14,6 @@ from ..views.kernel_step import shown_line, step_view
 from ..views.palette import DARK, LIGHT
 from ..views.svg import DARK_PAGES
 
-__all__ = ["KernelPlayer"]
-
 _FOLDER = Path(__file__).parent
 
 

@@ -11,8 +11,6 @@ from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import LANES
 from ..isa.zero_column_mask import ZeroColumnMask
 
-__all__ = ["MASKS", "disabled_lanes", "mask_names", "mask_text", "parse_mask", "zero_columns"]
-
 MASKS = ("disable_output_lane", "zero_column_mask")
 
 

@@ -26,8 +26,6 @@ from ..isa.tensor_memory import TensorOperand
 from .masks import mask_names
 from .refusals import compress_dense_a, undefined_metadata
 
-__all__ = ["AnyOperand", "Matrices", "as_product", "option_names", "start_code"]
-
 _FIRST_NIBBLE = 0b0100  # legal for every structure; metadata has no 0
 _READ_ONLY = "D is the result and cannot be changed; change A, B or C"
 

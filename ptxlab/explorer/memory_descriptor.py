@@ -23,8 +23,6 @@ from ..memory.descriptors import TCGEN05_SWIZZLES
 from ..memory.fragment_access import Placement, core_matrix_access, place_tile
 from ..memory.tcgen05_tiles import is_index, is_padded
 
-__all__ = ["SharedTile", "descriptor_info", "has_tile", "place_shared", "set_field", "shared_tile"]
-
 _MOST_BYTES = 227 << 10  # of shared memory that a block can have
 _IN_BYTES = ("address", "leading", "stride")
 

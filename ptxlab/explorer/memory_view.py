@@ -32,8 +32,6 @@ from ..views.labels import index_range
 from .memory_descriptor import SharedTile, descriptor_info, has_tile, place_shared, shared_tile
 from .state import ExplorerState, MemoryRequest
 
-__all__ = ["MemoryLayout", "has_memory_view", "is_transposed", "lay_out", "memory_data", "memory_layout"]
-
 _LINE = 128  # bytes of all banks
 _MOST_PITCH = 1024
 _MOST_PITCHES = 9  # that are tried for one without conflicts

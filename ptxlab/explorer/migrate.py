@@ -23,8 +23,6 @@ from .matrices import option_names
 from .parse_cell import value_range
 from .state import ExplorerState
 
-__all__ = ["migrate_operands", "nearest_codes"]
-
 Array = NDArray[Any]
 
 

@@ -19,8 +19,6 @@ from .transfer_edits import first_transfer
 from .transfer_export import open_transfer
 from .transfer_state import TransferState, WrapTransfer
 
-__all__ = ["Start", "open_explorer"]
-
 _BESIDE_A_TRANSFER = "tcgen05.mma.cta_group::1.kind::f16"  # what the state multiplies beside a transfer
 
 

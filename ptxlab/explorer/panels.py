@@ -17,7 +17,7 @@ from ..isa.tcgen05 import Tcgen05Mma
 from .export import gpu_note
 from .memory_descriptor import set_field
 from .memory_view import MemoryLayout, lay_out, memory_data, memory_layout
-from .questions import Question
+from .question import Question
 from .quiz import Quiz, Score, choose_questions
 from .serialise import picture_data
 from .state import ExplorerState, LoadRequest, MemoryRequest
@@ -26,8 +26,6 @@ from .tensor_view import Load, find_load, load_data
 from .trace_columns import trace_columns
 from .traits import Observers
 from .view import View
-
-__all__ = ["LoadPanel", "MemoryPanel", "QuizPanel", "TracePanel"]
 
 
 class MemoryPanel:

@@ -15,17 +15,6 @@ import numpy as np
 from ..errors import PtxlabError, counted, quoted
 from ..isa.dtypes import DType
 
-__all__ = [
-    "ValueRange",
-    "format_value",
-    "parse",
-    "parse_block",
-    "parse_cells",
-    "parse_register",
-    "range_words",
-    "value_range",
-]
-
 _RAW_CODE = re.compile(r"0(x[0-9a-f_]+|b[01_]+)")
 _MOST_ROWS = 4096  # of a block that is pasted; the largest matrix has 256
 _INFINITY = re.compile(r"[+-]?inf(inity)?")

@@ -18,8 +18,6 @@ from ..isa.targets import PRODUCTS, TARGETS, generation
 from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
 from ..isa.tcgen05.form import TRANSFER_FAMILIES
 
-__all__ = ["everyday_words", "picker_index"]
-
 #: What people call an element type.
 _TYPE_WORDS = {
     "f16": ("half", "fp16"), "bf16": ("bfloat", "bfloat16"), "tf32": ("tensorfloat", "tensorfloat32"),

@@ -21,8 +21,6 @@ from .refusals import RefusedEdit
 from .traits import Observers
 from .view import View, parse_selection
 
-__all__ = ["Presenter"]
-
 
 class Presenter(ABC):
     """Stands between the state of an instruction, the view that draws it, and observers of the Explorer."""

@@ -32,8 +32,6 @@ from .toolbar import toolbar
 from .traits import MATRIX_TRAITS, Observers, read_only
 from .view import MATRICES, View
 
-__all__ = ["ProductPresenter"]
-
 
 class ProductPresenter(Presenter):
     """Shows an `ExplorerState`."""

@@ -15,12 +15,6 @@ from typing import Any, Literal
 from ..errors import PtxlabError, listing, quoted
 from . import edits
 
-__all__ = [
-    "MESSAGES", "AnswerQuestion", "Export", "FindDifference", "HideMemory", "NextQuestion", "Request",
-    "RequestPickerIndex", "ResendMatrices", "RunOnGpu", "SetMemoryField", "ShowLoad", "ShowMemory",
-    "SkipQuestion", "StartQuiz", "StopQuiz", "decode_message", "typescript",
-]  # fmt: skip
-
 
 @dataclass(frozen=True)
 class Request:

@@ -12,17 +12,6 @@ from ..errors import PtxlabError, quoted
 from .question_text import Cell, read_cell
 from .state import ExplorerState
 
-__all__ = [
-    "CellQuestion",
-    "MatrixQuestion",
-    "Prompt",
-    "Question",
-    "Reading",
-    "ResultQuestion",
-    "Solution",
-    "Verdict",
-]
-
 
 @dataclass(frozen=True)
 class Prompt:

@@ -21,42 +21,6 @@ from .instruction_info import bit_parts
 from .parse_cell import format_value, parse
 from .state import ExplorerState
 
-__all__ = [
-    "SELECTED",
-    "Cell",
-    "bits_words",
-    "both_forms",
-    "cells_words",
-    "changeable",
-    "check_sparse",
-    "chunk_columns",
-    "columns_of_groups",
-    "draw_cell",
-    "draw_held",
-    "element_letter",
-    "factor_text",
-    "held_cell",
-    "held_name",
-    "holder_words",
-    "in_registers",
-    "kept_words",
-    "lane_number",
-    "lane_words",
-    "matrix_named",
-    "nibble_of",
-    "nonzero_products",
-    "other_value",
-    "place_words",
-    "plain_text",
-    "product_counts",
-    "read_cell",
-    "read_code",
-    "read_place",
-    "same_value",
-    "selected_words",
-    "with_registers",
-]
-
 SELECTED = ("E", "SFA", "SFB")  # operands of which modifiers select one copy
 
 

@@ -29,7 +29,6 @@ from .question import (
     Reading,
     ResultQuestion,
     Solution,
-    Verdict,
 )
 from .question_text import (
     SELECTED,
@@ -68,11 +67,6 @@ from .question_text import (
 )
 from .state import ExplorerState
 from .tensor_questions import Field, Reach, Thread, Word
-
-__all__ = [
-    "KINDS", "Cell", "Change", "Code", "Field", "Holds", "Metadata", "Nibble", "Prompt", "Question", "Reach",
-    "Solution", "Thread", "Value", "Verdict", "Where", "Word", "draw_questions", "kinds_of", "parse_question",
-]  # fmt: skip
 
 _FEW_PRODUCTS = 16  # that one adds up in one's head, or on a slip of paper
 

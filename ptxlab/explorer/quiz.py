@@ -10,11 +10,10 @@ import numpy as np
 
 from .._util.arguments import as_int, as_names, as_text, is_name
 from ..errors import PtxlabError, listing, quoted
+from .question import Question, Verdict
 from .question_text import Cell
-from .questions import KINDS, Question, Verdict, draw_questions, kinds_of, parse_question
+from .questions import KINDS, draw_questions, kinds_of, parse_question
 from .state import ExplorerState, check_seed
-
-__all__ = ["Answer", "Quiz", "Score", "choose_questions", "saved_questions"]
 
 QUESTIONS = 5  # of a quiz, unless it is told otherwise
 MOST_QUESTIONS = 100

@@ -17,8 +17,6 @@ from ..isa.catalog import Product
 from .fills import patterns
 from .state import FIRST_DRAWS, ExplorerState
 
-__all__ = ["MOST_FILLS", "Fill", "Recipe", "find_recipe", "make_arrays"]
-
 MOST_FILLS = 128  # of a recipe; later random numbers are not followed
 _MOST_EDITS = 16  # registers of an operand that differ from its fill; with more of them it is data
 

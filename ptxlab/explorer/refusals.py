@@ -17,16 +17,6 @@ from ..isa.tcgen05.form import CONTROL_FAMILIES
 from ..isa.transfer import TransferForm
 from .parse_cell import format_value
 
-__all__ = [
-    "BrokenStructure",
-    "RefusedEdit",
-    "compress_dense_a",
-    "explorable",
-    "multiplication",
-    "prune_broken_chunks",
-    "undefined_metadata",
-]
-
 _TRANSFERS = {
     "ldmatrix": "loads matrices from shared memory into the registers of a warp",
     "stmatrix": "stores matrices from the registers of a warp to shared memory",

@@ -20,8 +20,6 @@ from ..numerics.models import why_no_model
 from ..numerics.steps import Trace
 from ..numerics.trace import disabled_lane, trace
 
-__all__ = ["GPU", "NOBODY", "Comparison", "Results"]
-
 GPU = "GPU"  # listed beside the names of chips
 NOBODY = ""  # in place of a chip: no model is known, and D stays empty
 

@@ -15,11 +15,6 @@ from .parse_cell import format_value
 from .results import Comparison
 from .state import ExplorerState
 
-__all__ = [
-    "RegisterField", "comparison_bytes", "delta", "is_same", "lane_registers", "matrix_bytes", "picture_data",
-    "register_fields", "sources",
-]  # fmt: skip
-
 # -- matrices --------------------------------------------------------------------------------------------
 
 

@@ -22,12 +22,6 @@ from .matrices import Matrices, as_product, start_code
 from .refusals import RefusedEdit, multiplication
 from .results import Comparison, Results
 
-__all__ = [
-    "FIRST_DRAWS", "HISTORY_BYTES", "UNDO_LIMIT",
-    "ExplorerState", "History", "LoadRequest", "MemoryRequest", "Settings", "Step", "Wrap",
-    "check_seed", "like",
-]  # fmt: skip
-
 FIRST_DRAWS: tuple[tuple[str, str], ...] = (
     ("A", "random"),
     ("B", "random"),

@@ -29,15 +29,13 @@ from .bundle import script, source, style
 from .instruction_info import threads
 from .masks import MASKS, mask_text
 from .memory_view import has_memory_view, lay_out, memory_data
-from .questions import Question
+from .question import Question
 from .quiz import saved_questions
 from .results import GPU
 from .serialise import lane_registers
 from .state import ExplorerState, LoadRequest, MemoryRequest
 from .tensor_view import find_load, load_data
 from .view import View
-
-__all__ = ["check_path", "columns", "save_page", "save_transfer", "write_page"]
 
 POLICY = (
     "default-src 'none'; script-src 'sha256-{}'; style-src 'unsafe-inline'; "

@@ -8,8 +8,6 @@ from ..numerics.steps import Number, Step, Term, Trace
 from ..views.trace_text import decimal, rounding_words, step_name, term_name
 from .state import ExplorerState
 
-__all__ = ["dot_product_steps"]
-
 #: What an operation takes over from the one before it.
 _TAKEN_OVER = ("zero", "sum")
 

@@ -19,8 +19,6 @@ from .question_text import Cell, cells_words, draw_cell, plain_text, read_cell
 from .state import ExplorerState
 from .tensor_view import Load, field_meaning, field_text, tensor_load
 
-__all__ = ["Field", "Reach", "Thread", "Word"]
-
 _WARP = 32
 _WORDS = re.compile(r"(cta|lane|column|thread|register|r|of|[0-9\s,;:.])+")  # of an answer with numbers
 _ASKED = ("D", "A", "SFA", "SFB")  # of what is in tensor memory; metadata is asked by nibbles

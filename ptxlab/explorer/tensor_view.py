@@ -26,11 +26,6 @@ from ..isa.tensor_memory import COLUMNS, LANES
 from ..views.labels import index_range
 from .state import ExplorerState, LoadRequest
 
-__all__ = [
-    "Load", "descriptor_info", "field_meaning", "field_text", "find_load", "keep_descriptor", "load_data",
-    "parse_descriptor", "parse_field", "tensor_info", "tensor_load", "thread_of",
-]  # fmt: skip
-
 _ORDER = ("D", "A", "E", "SFA", "SFB")
 _STEP = 4  # columns at whose multiples a matrix begins
 _LEAST_COLUMNS = 32  # that tcgen05.alloc allocates

@@ -11,8 +11,6 @@ from .masks import mask_text
 from .results import GPU, NOBODY
 from .state import ExplorerState
 
-__all__ = ["DISPLAY_CONTROLS", "toolbar"]
-
 #: How things are shown, which changes no number: the view's trait, and the control that sets it.
 DISPLAY_CONTROLS: dict[str, dict[str, Any]] = {
     "label": {

@@ -12,8 +12,6 @@ from ..views.trace_picture import row_of
 from ..views.trace_text import comparisons, decimal, divergence_text
 from .serialise import picture_data
 
-__all__ = ["trace_columns"]
-
 
 def trace_columns(one: Trace, other: Trace) -> dict[str, Any]:
     """The pictures of two traces as two columns, with the step and the row at which they part.

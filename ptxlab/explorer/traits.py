@@ -15,8 +15,6 @@ from .edits import Edit, SetRegisters
 from .quiz import Score
 from .serialise import is_same
 
-__all__ = ["MATRIX_TRAITS", "Observers", "ReadOnlyTrait", "Registers", "StateTrait", "read_only"]
-
 #: Matrices that people read and assign, and the Explorer's trait of each.
 MATRIX_TRAITS = {
     "A": "A",

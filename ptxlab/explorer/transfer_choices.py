@@ -9,8 +9,6 @@ from ..errors import PtxlabError, listing, quoted
 from ..isa.catalog import tcgen05_forms
 from ..isa.tcgen05 import Tcgen05Transfer
 
-__all__ = ["choices", "operation", "part_names", "part_of", "with_part"]
-
 
 def operation(form: Tcgen05Transfer) -> str:
     """What tcgen05.ld does besides loading: ``red.max.f32``; "" for nothing.

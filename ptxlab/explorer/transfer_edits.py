@@ -26,11 +26,6 @@ from .word_transfer import (
     transfer_class,
 )
 
-__all__ = [
-    "ELEMENTS", "PATTERNS", "filled", "first_lanes", "first_transfer", "most_column", "placed",
-    "same_transfer", "with_element", "with_form", "with_word", "with_words",
-]  # fmt: skip
-
 PATTERNS = ("addresses", "counting", "random", "one-hot", "zeros")
 ELEMENTS = ("b32", "f32", "s32")  # how words can be read
 

@@ -17,8 +17,6 @@ from .transfer_edits import ELEMENTS, first_transfer, placed
 from .transfer_state import TransferState, WrapTransfer
 from .word_transfer import CopyTransfer, Words, WordTransfer
 
-__all__ = ["open_transfer", "share_transfer", "transfer_code"]
-
 
 def share_transfer(state: TransferState, view_traits: Mapping[str, Any]) -> str:
     """The link of a transfer: its instruction, its address, and the words that are not those it starts with.

@@ -22,8 +22,6 @@ from .transfer_state import TransferState
 from .transfer_view import transfer_bytes, transfer_info, transfer_toolbar
 from .view import MATRICES, View
 
-__all__ = ["TransferPresenter"]
-
 
 class TransferPresenter(Presenter):
     """Shows a `TransferState`; `undoes_to_product` if undo leads back to an instruction that multiplies."""

@@ -36,8 +36,6 @@ from .transfer_edits import (
 )
 from .word_transfer import WordTransfer
 
-__all__ = ["TransferState", "WrapTransfer"]
-
 #: Gives a form the class that users hold, which only the façade above knows.
 WrapTransfer = Callable[[Tcgen05Transfer], Tcgen05Transfer]
 

@@ -21,8 +21,6 @@ from .transfer_edits import ELEMENTS, PATTERNS, first_lanes, most_column
 from .transfer_state import TransferState
 from .word_transfer import CopyTransfer, LoadTransfer, RegisterTransfer, ShiftTransfer, WordTransfer
 
-__all__ = ["transfer_bytes", "transfer_info", "transfer_toolbar"]
-
 #: What can be chosen: a label, and what it means.
 _CONTROLS: dict[str, tuple[str, str]] = {
     "cta_group": ("", "How many CTAs take part; each of a pair does the same with its own memory"),

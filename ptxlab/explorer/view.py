@@ -15,8 +15,6 @@ from .bundle import script, style
 from .serialise import delta
 from .toolbar import DISPLAY_CONTROLS
 
-__all__ = ["MATRICES", "MAX_PINNED", "SHAREABLE", "CheckedMessages", "View", "parse_selection"]
-
 MAX_PINNED = 4  # lanes beside the chosen one
 MATRICES = ("A", "stored", "B", "C", "D", "E", "SFA", "SFB")
 SHAREABLE = ("lane", "pinned", "selected", *DISPLAY_CONTROLS)  # traits that a link carries

@@ -44,7 +44,7 @@ from .protocol import (
     StopQuiz,
     decode_message,
 )
-from .questions import Question
+from .question import Question
 from .quiz import Quiz, choose_questions
 from .refusals import explorable
 from .state import History, LoadRequest, MemoryRequest, Wrap
@@ -53,8 +53,6 @@ from .transfer_edits import first_transfer
 from .transfer_presenter import TransferPresenter
 from .transfer_state import TransferState, WrapTransfer
 from .view import MAX_PINNED, SHAREABLE, CheckedMessages, View
-
-__all__ = ["Explorer"]
 
 LEAST_HEIGHT, MOST_HEIGHT = 300, 10_000  # pixels; a lower Explorer shows nothing that can be read
 

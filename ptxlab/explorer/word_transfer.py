@@ -24,11 +24,6 @@ from ..isa.tensor_memory import COLUMNS, LANES
 from ..memory import Tcgen05Descriptor
 from ..numerics import tensor_memory
 
-__all__ = [
-    "CopyTransfer", "LoadTransfer", "RegisterTransfer", "ShiftTransfer", "Side", "StoreTransfer",
-    "WordTransfer", "Words", "shown_columns", "transfer_class",
-]  # fmt: skip
-
 Words = NDArray[np.uint32]
 
 _LEAST_COLUMNS = 32  # that tcgen05.alloc allocates

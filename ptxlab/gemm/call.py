@@ -16,11 +16,6 @@ from ..isa.operand import Operand
 from ..simulator import Result
 from ..simulator.kernel import Kernel
 
-__all__ = [
-    "CHUNK", "H200_PROCESSORS", "MOST_SHARED", "STORE", "Call", "as_matrix", "element_bytes", "padded_rows",
-    "product_array", "start_codes",
-]  # fmt: skip
-
 CHUNK = 16  # bytes: rows of A and columns of B begin at multiples of it
 STORE = 64 * 128  # bytes of D that one TMA store of a warpgroup takes
 MOST_SHARED = 227 << 10  # bytes of a block on sm_90

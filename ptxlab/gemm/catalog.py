@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-__all__ = ["LADDER", "Row"]
-
 
 @dataclass(frozen=True)
 class Row:

@@ -15,8 +15,6 @@ from ..numerics.rules import Exact
 from .rung import Rung, rung
 from .source import RESULTS
 
-__all__ = ["best_rung", "same_arithmetic"]
-
 _STEP = 32  # bytes along K
 _PROCESSORS = 132  # for which the sizes of tiles below are chosen
 

@@ -30,19 +30,6 @@ from .device import Rows, packed_rows
 from .device_operands import element_types
 from .source import source_files
 
-__all__ = [
-    "CODES",
-    "ELEMENTS",
-    "LANES",
-    "WORD_ROWS",
-    "CompressedMatrix",
-    "compress",
-    "compress_arrays",
-    "compress_kernel",
-    "prune",
-    "violation_sentence",
-]
-
 _WORD_CHUNKS = 16  # chunks of each of 64 rows that the words of 128 lanes tell of
 WORD_ROWS = 64
 LANES = 128

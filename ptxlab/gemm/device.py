@@ -21,8 +21,6 @@ from ..memory import TensorMap, tensor_map
 from .catalog import Row
 from .source import source_files
 
-__all__ = ["Rows", "lies_by_rows", "multiply_arrays", "operand_map", "pack", "pack_source", "packed_rows"]
-
 _CHUNK = 16  # bytes: where rows begin
 _SIDE = 64  # of the tiles of pack.cu
 _MOST = 1 << 31

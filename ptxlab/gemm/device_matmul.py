@@ -19,8 +19,6 @@ from .device import lies_by_rows, multiply_arrays
 from .device_operands import check_elements, check_matrices, copy_from_gpu, copy_to_gpu, element_types
 from .sparse import has_kernel, multiply_compressed
 
-__all__ = ["matmul_arrays", "matmul_codes", "matmul_compressed"]
-
 _MOST_BLOCKS = 1 << 16
 _BLOCK = 128
 

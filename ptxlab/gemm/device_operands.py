@@ -16,15 +16,6 @@ from ..isa.mma import MmaForm
 from ..isa.operand import Operand
 from ..memory.gpu_arrays import ArrayLayout, gpu_layout
 
-__all__ = [
-    "check_elements",
-    "check_matrices",
-    "copy_from_gpu",
-    "copy_to_gpu",
-    "element_types",
-    "operands_by_name",
-]
-
 _STREAM = 0  # the default one
 
 #: Types of fewer than 8 bits as others hold their values, one in a byte; tf32 is in a float32.

@@ -18,8 +18,6 @@ from .call import H200_PROCESSORS, Call
 from .catalog import Row
 from .source import compose
 
-__all__ = ["GemmKernel"]
-
 
 @dataclass(frozen=True)
 class GemmKernel(ABC):

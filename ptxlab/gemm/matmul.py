@@ -32,8 +32,6 @@ from .sparse import check_compressed, has_kernel
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-__all__ = ["matmul"]
-
 _PRODUCTS = 1 << 24  # between two updates of the progress bar: a fraction of a second
 _TASK_PRODUCTS = 1 << 26  # of one task of an executor: about a second
 

@@ -36,8 +36,6 @@ from .device_operands import check_matrices, copy_from_gpu, copy_to_gpu
 from .gemm_kernel import GemmKernel
 from .source import RESULTS
 
-__all__ = ["Rung", "ladder", "rung"]
-
 _ROW = 128  # bytes along K of a row in one stage of the wgmma kernels
 _WARPGROUP = 128
 _STEP = 32  # bytes along K that one instruction takes of a row

@@ -17,8 +17,6 @@ from ..gpu.codegen.statement import instruction_statement, parameters
 from ..isa.mma import MmaForm
 from ..isa.modifiers import Modifiers
 
-__all__ = ["RESULTS", "compose", "instruction_header", "source_files"]
-
 _INCLUDE = re.compile(r'^#include "([^"\n]+)"\n', re.MULTILINE)
 _GENERATED = "instruction.cuh"
 

@@ -42,16 +42,6 @@ from .device_operands import check_elements
 from .gemm_kernel import GemmKernel
 from .source import RESULTS
 
-__all__ = [
-    "SPARSE",
-    "SparseRung",
-    "best_sparse_rung",
-    "check_compressed",
-    "has_kernel",
-    "multiply_compressed",
-    "sparse_rung",
-]
-
 _A_STEP, _B_STEP = 32, 64  # bytes of a stored row of A and of a column of B that every instruction takes
 
 #: The sparse kernels; numbers are those of the dense rungs that they grew from.

@@ -5,7 +5,7 @@ Compiling and disassembling work without a GPU. Where there is none, `status()` 
 
 from __future__ import annotations
 
-from .cache import cache_folder
+from .._util.files import cache_folder
 from .compiler import compile, compiler_version
 from .device import available, device_name, device_target, model, status
 from .launcher import Out, launch

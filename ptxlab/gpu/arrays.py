@@ -25,17 +25,6 @@ from .cuda_python import check, load
 from .device import device_target
 from .driver_launch import launch_function, load_function
 
-__all__ = [
-    "GpuArray",
-    "GpuArrays",
-    "ResultArray",
-    "as_gpu_array",
-    "gpu_arrays",
-    "is_on_gpu",
-    "launch_stream",
-    "stream_handle",
-]
-
 Library = Literal["torch", "cupy", "other"]
 
 _NAMES: dict[Library, str] = {"torch": "torch", "cupy": "CuPy", "other": "another library"}

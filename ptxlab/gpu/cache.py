@@ -21,8 +21,6 @@ from pathlib import Path
 from .._util.files import cache_folder, write_atomically
 from ..errors import PtxlabError
 
-__all__ = ["cache_folder", "key_of", "read_entry", "write_entry"]
-
 _MAGIC = b"ptxlab-cubin-2\n"
 _DIGEST_BYTES = 32
 

@@ -16,8 +16,6 @@ from .cache import key_of, read_entry, write_entry
 from .cuda_python import INSTALL, Program, load
 from .standard_headers import STANDARD_HEADERS
 
-__all__ = ["SOURCE_NAME", "check_compiler", "compile", "compile_kernel", "compile_ptx", "compiler_version"]
-
 #: What NVRTC's messages and `.loc` call a source that is in no file.
 SOURCE_NAME = "ptxlab.cu"
 

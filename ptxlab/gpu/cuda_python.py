@@ -11,8 +11,6 @@ from typing import Any, Literal, Protocol, SupportsInt
 
 from ..errors import PtxlabError
 
-__all__ = ["INSTALL", "Buffer", "Device", "Event", "ObjectCode", "Program", "Stream", "check", "load"]
-
 #: What installs NVRTC, the CUDA headers and CUDA for Python.
 INSTALL = 'pip install "ptxlab[cuda13]" (or [cuda12] for a CUDA 12 driver)'
 

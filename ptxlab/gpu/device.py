@@ -15,17 +15,6 @@ from ..numerics import has
 from .compiler import check_compiler, compiler_version
 from .cuda_python import INSTALL, load
 
-__all__ = [
-    "Gpu",
-    "available",
-    "check_device",
-    "device_name",
-    "device_target",
-    "model",
-    "processors",
-    "status",
-]
-
 _EMULATOR = "the emulator needs none"
 
 

@@ -9,8 +9,6 @@ import numpy as np
 
 from .cuda_python import check, load
 
-__all__ = ["launch_function", "load_function"]
-
 _STATIC_LIMIT = 48 << 10  # of dynamic shared memory, without asking for more
 
 

@@ -16,8 +16,6 @@ from .driver_launch import launch_function, load_function
 from .launcher import DeviceArrays, errors_during, wait
 from .tensor_maps import encode_tensor_map
 
-__all__ = ["MapPointer", "launch_kernel"]
-
 
 @dataclass(frozen=True)
 class MapPointer:

@@ -19,8 +19,6 @@ from .compiler import compile
 from .cuda_python import Buffer, Device, ObjectCode, Stream, load
 from .device import device_target
 
-__all__ = ["Argument", "DeviceArrays", "Out", "errors_during", "launch", "load_kernel", "on_device", "wait"]
-
 _BUSY_SECONDS = 2e-3  # most kernels end before a pause would
 _PAUSE_SECONDS = 2e-4
 _UNSIGNED: dict[int, type[np.unsignedinteger[Any]]] = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}

@@ -39,8 +39,6 @@ from .measurement import Measurement, Point, measurable
 from .sass import Sass, disassemble, read, sass
 from .sensors import Watch
 
-__all__ = ["Kernel", "build", "measure", "measure_built", "plan", "sustain", "timer", "warm_up"]
-
 _SECONDS = 0.03
 _WARM_UP = 0.2  # seconds: clocks rise within this time
 _WARMING = "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32"  # from Turing on

@@ -13,8 +13,6 @@ from ..isa.tcgen05 import Tcgen05Form
 from ..isa.transfer import TransferForm
 from .codegen.loops import Contents
 
-__all__ = ["Measurement", "Point", "measurable", "work"]
-
 
 def measurable(ins: Form | str) -> MmaForm | TransferForm:
     """The instruction, if ptxlab has loops that measure it.

@@ -32,8 +32,6 @@ from .measurement import Measurement
 from .records import Record, read_record, user_file, write_record
 from .sensors import driver_version, limits
 
-__all__ = ["is_typical", "measurable_forms", "record"]
-
 _SECONDS = 0.01  # that the best point of an instruction is measured
 _QUICK = 0.001
 _WATCHED = 0.085  # seconds after which the sensors of power have seen two samples of it

@@ -24,17 +24,6 @@ from ..isa.parse import parse
 from .codegen.loops import Contents
 from .measurement import Measurement, Point, measurable
 
-__all__ = [
-    "COLUMNS",
-    "SUSTAINED",
-    "Record",
-    "measured",
-    "read_record",
-    "recorded_chips",
-    "user_file",
-    "write_record",
-]
-
 _FOLDER = Path(__file__).with_name("measured")
 _FORMAT = 1
 #: What a row holds; N is 0 where the name says it.

@@ -12,8 +12,6 @@ from ..isa.repack import RepackPlan, Tiles, plan_repack
 from ..numerics.repack import PlanRun
 from .codegen.repack import repack_source
 
-__all__ = ["Repack", "repack"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Repack(RepackPlan):

@@ -30,8 +30,6 @@ from .device import check_device
 from .launcher import Argument, Out, launch
 from .tensor_transfer import tensor_blocks
 
-__all__ = ["run", "run_arrays", "run_transfer"]
-
 _MMA_BYTES = 1 << 30  # device memory that one launch may take
 _TRANSFER_BYTES = 1 << 28
 _MOST_BLOCKS = 4096

@@ -22,8 +22,6 @@ from .cache import read_entry, write_entry
 from .codegen.statement import smallest_kernel
 from .compiler import check_compiler, compile
 
-__all__ = ["NAME", "Sass", "disassemble", "read", "sass", "survey"]
-
 #: Name of the kernel that is disassembled.
 NAME = "ptxlab_sass"
 

@@ -12,8 +12,6 @@ from types import ModuleType
 
 from .cuda_python import load
 
-__all__ = ["Reading", "Watch", "driver_version", "limits", "power_samples", "read_sensors"]
-
 _PAUSE = 0.0005  # seconds between two questions whether the GPU is done
 _LOOK = 0.02  # seconds between two looks at the sensors
 _SETTLING = 0.045  # seconds of work after which a sample of power is of that work alone

@@ -5,8 +5,6 @@ Most of what they declare (`printf`, `assert`, the mathematical functions, `size
 
 from __future__ import annotations
 
-__all__ = ["STANDARD_HEADERS"]
-
 _INTEGERS = """#pragma once
 typedef signed char int8_t;
 typedef signed short int16_t;

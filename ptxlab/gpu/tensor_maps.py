@@ -19,8 +19,6 @@ from .cuda_python import load
 from .device import check_device
 from .launcher import Argument, Out, launch, on_device
 
-__all__ = ["encode_tensor_map", "run_tensor_map"]
-
 #: Shared memory of the kernel: less than what a block has without asking for more, the barrier beside it.
 _SHARED_BYTES = 40 << 10
 _FILL = 0xA5  # what shared memory holds before the copy

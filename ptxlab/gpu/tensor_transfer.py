@@ -22,8 +22,6 @@ from .codegen.tensor_ptx import operands
 from .device import check_device, processors
 from .launcher import Argument, Out, launch
 
-__all__ = ["run_tensor_transfer", "tensor_blocks"]
-
 
 def tensor_blocks(cta_group: int, count: int) -> int:
     """Blocks for so many instructions of a group of one or two CTAs: fewer than multiprocessors.

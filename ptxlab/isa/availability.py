@@ -1,7 +1,7 @@
 """Which targets and versions of PTX have an instruction that is not a matrix instruction, as rows.
 
 PTX ISA, "Target ISA Notes" and "PTX ISA Notes" of each instruction. Where the text and the assembler differ,
-the rows say what the assembler takes: `tests/test_availability.py` asks it about every instruction and
+the rows say what the assembler takes: `tests/isa/test_availability.py` asks it about every instruction and
 modifier. Matrix instructions and tcgen05 have their targets in the catalogue.
 """
 
@@ -14,8 +14,6 @@ from typing import NamedTuple
 
 from .targets import TARGETS, chip_number
 from .versions import PtxVersion
-
-__all__ = ["ROWS", "Availability", "Requirement", "availability"]
 
 
 def _specific(*chips: int) -> tuple[str, ...]:

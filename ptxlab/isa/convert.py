@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 
 from .dtypes import DType, dtype
 
-__all__ = ["CONVERSIONS", "LARGEST", "NAN", "convert"]
-
 _INTEGERS = ("s8", "u8", "s4", "u4")
 _NARROW = ("e4m3", "e5m2", "e2m3", "e3m2", "e2m1")
 

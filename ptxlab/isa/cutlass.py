@@ -15,8 +15,6 @@ from .spelling import form_of, tcgen05_form
 from .tcgen05 import AnyTcgen05, Tcgen05Mma
 from .transfer import TransferForm
 
-__all__ = ["atom_form", "atom_mnemonic", "is_atom", "tcgen05_atom"]
-
 _ATOM = re.compile(
     r"(?P<scopes>(?:\w+::)*)(?:SM\d+_)?(?P<prefix>SPARSE_|GMMA_|MMA_)?"
     r"(?P<m>\d+)x(?P<n>\d+)x(?P<k>\d+)_(?:(?P<types>(?:BF16|TF32|E\dM\d|[FSU]\d+){3,4})_)?"

@@ -17,8 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 from .._util.arguments import as_array, as_flag, as_text, is_a, is_name, set_integers
 from ..errors import PtxlabError, listing, quoted
 
-__all__ = ["DTYPES", "DType", "dtype"]
-
 Codes = NDArray[Any]
 Values = NDArray[Any]
 

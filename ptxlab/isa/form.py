@@ -13,8 +13,6 @@ from .operand import Operand
 from .targets import TARGET_VERSIONS, TARGETS, check_target
 from .versions import PtxVersion
 
-__all__ = ["Form"]
-
 
 class Form(ABC):
     """One legal form of a PTX matrix instruction: its mnemonic, its operands, and the targets that have it.

@@ -16,8 +16,6 @@ from .._util.arguments import as_flag, as_int, is_name, set_integers
 from ..errors import PtxlabError, listing, quoted
 from .targets import check_target
 
-__all__ = ["KINDS", "BitField", "InstructionDescriptor", "Kind", "Shapes", "shapes_of"]
-
 SM_107 = ("sm_107a", "sm_107f")
 
 

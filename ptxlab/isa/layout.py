@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 from .._util.arguments import as_int, as_shape, check_room, is_a
 from ..errors import PtxlabError, quoted
 
-__all__ = ["Layout", "Mode", "fragment"]
-
 Mode = tuple[int, int, int]
 
 

@@ -14,8 +14,6 @@ from .mma import MmaForm
 from .spelling import form_of
 from .transfer import TransferForm
 
-__all__ = ["intrinsic_form", "is_intrinsic"]
-
 _PREFIX = "llvm.nvvm."
 _SPACES = {"0": [], "1": ["global"], "3": ["shared"]}
 

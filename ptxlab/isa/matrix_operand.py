@@ -12,8 +12,6 @@ from .._util.arguments import as_array, is_a
 from ..errors import PtxlabError, quoted
 from .dtypes import DType
 
-__all__ = ["MatrixOperand"]
-
 
 class MatrixOperand(ABC):
     """A matrix: values <-> codes <-> what the instruction reads, or writes.

@@ -19,8 +19,6 @@ from .product_form import ProductForm, by_argument
 from .sparsity import STRUCTURES, Structure
 from .versions import PtxVersion
 
-__all__ = ["MmaForm"]
-
 #: Where an element narrower than its 8-bit container sits: kind::f8f6f4 and kind::mxf8f6f4 pad it on top, and
 #: e2m1 also below.
 _PADDING = {"e2m1": 2}

@@ -10,8 +10,6 @@ import numpy as np
 from .._util.arguments import as_flag, as_int
 from ..errors import PtxlabError, listing, quoted
 
-__all__ = ["DEFAULTS", "Modifiers"]
-
 #: Numbers that say yes or no: they may be written as truth values.
 _TRANSPOSES = ("imm_trans_a", "imm_trans_b")
 

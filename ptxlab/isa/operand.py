@@ -16,8 +16,6 @@ from .dtypes import DType
 from .layout import Layout
 from .matrix_operand import MatrixOperand
 
-__all__ = ["Operand", "Place", "as_operand"]
-
 
 @lru_cache(maxsize=64)
 def _unpacked(bits: int, table: bytes, kind: str) -> NDArray[Any]:

@@ -17,8 +17,6 @@ from .mma import MmaForm
 from .modifiers import Modifiers
 from .product_form import ProductForm
 
-__all__ = ["Operands"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Operands:

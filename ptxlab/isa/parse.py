@@ -17,8 +17,6 @@ from .spelling import form_of, is_mnemonic, mentions, mnemonics, tcgen05_form
 from .tcgen05 import AnyTcgen05, Tcgen05Form, Tcgen05Mma
 from .transfer import TransferForm
 
-__all__ = ["parse", "parse_all", "parse_any", "parse_every", "parse_mma", "parse_product"]
-
 
 def parse(text: str | Form) -> MmaForm | TransferForm:
     """The form that a text names.

@@ -16,8 +16,6 @@ from .matrix_operand import MatrixOperand
 from .modifiers import DEFAULTS, Modifiers
 from .sparsity import Structure
 
-__all__ = ["ProductForm", "by_argument"]
-
 _Operand = TypeVar("_Operand", bound=MatrixOperand)
 
 

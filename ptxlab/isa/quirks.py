@@ -14,8 +14,6 @@ from dataclasses import dataclass
 
 from .targets import SM_75, SM_80, SM_90, SM_90A, SM_100A, TARGETS
 
-__all__ = ["QUIRKS", "SCALE_INPUT_D", "SELECTORS", "Quirk"]
-
 #: The first and the last release of CUDA whose assembler was tried.
 _FIRST, _LAST = "13.0", "13.4"
 

@@ -18,8 +18,6 @@ from .short_names import similar_names
 from .spelling import canonical, is_mnemonic, mnemonics, tcgen05_form, tcgen05_mnemonics
 from .tcgen05 import CONTROL_FAMILIES
 
-__all__ = ["is_companion", "quirk_of", "refusal"]
-
 #: No name is longer; of a longer text nothing is compared.
 _LONGEST = 200
 

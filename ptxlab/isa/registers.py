@@ -1,7 +1,7 @@
 """Which types of registers an operand takes. PTX ISA, "Operand Type Checking Rules".
 
-Where the assembler is laxer or stricter than the text, this is what it takes: `tests/test_availability.py`
-asks it.
+Where the assembler is laxer or stricter than the text, this is what it takes:
+`tests/isa/test_availability.py` asks it.
 """
 
 from __future__ import annotations
@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 
 from .mma import MmaForm
-
-__all__ = ["accepted", "fits", "matrix_registers"]
 
 #: First letters of the types of registers that an operand takes.
 _ANY, _INTEGERS, _FLOATS, _BITS = "bsuf", "bsu", "bf", "b"

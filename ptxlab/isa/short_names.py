@@ -15,8 +15,6 @@ from .form import Form
 from .mma import MmaForm
 from .transfer import TransferForm
 
-__all__ = ["by_short_name", "short_name", "similar_names"]
-
 #: No name has more words than this; longer texts are refused before anything is compared.
 _MOST_WORDS = 20
 

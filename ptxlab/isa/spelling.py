@@ -17,11 +17,6 @@ from .mma import MmaForm
 from .tcgen05 import AnyTcgen05, Tcgen05Mma
 from .transfer import TransferForm
 
-__all__ = [
-    "canonical", "form_of", "head_length", "is_mnemonic", "mentions", "mnemonics", "spellings",
-    "tcgen05_form", "tcgen05_mnemonics",
-]  # fmt: skip
-
 #: Qualifiers that keep their order among themselves.
 _ORDERED = (
     frozenset({*DTYPES, "b16", "b8"}),

@@ -8,12 +8,6 @@ from .._util.arguments import as_text
 from ..errors import PtxlabError, listing, quoted
 from .versions import PtxVersion
 
-__all__ = [
-    "CHIPS", "GENERATIONS", "PRODUCTS", "SM_75", "SM_80", "SM_89", "SM_90", "SM_90A", "SM_100A", "SM_120A",
-    "SM_120A_WITHOUT_F", "TARGETS", "TARGET_VERSIONS", "assembles_for", "check_target", "chip_number",
-    "chip_of_target", "generation",
-]  # fmt: skip
-
 #: Every target of the newest assembler, in its spelling, and the PTX ISA that introduced it ("PTX Module
 #: Directives: .target"). The plain target of a chip comes first, then a (this chip only), f (family).
 TARGET_VERSIONS: dict[str, PtxVersion] = {

@@ -26,11 +26,6 @@ from .dtypes import DType
 from .layout import Mode, mode_steps
 from .matrix_operand import MatrixOperand
 
-__all__ = [
-    "ALL_LANES", "COLUMNS", "DATA_PATHS", "LANES", "DataPath", "TensorLayout", "TensorOperand",
-    "TensorPlace", "accessible_lanes", "data_path",
-]  # fmt: skip
-
 LANES, COLUMNS = 128, 512
 ALL_LANES = (1 << LANES) - 1  # a bit for each
 _WORD = 32  # bits of a column

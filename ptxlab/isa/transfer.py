@@ -19,8 +19,6 @@ from .layout import Layout, fragment
 from .operand import Operand
 from .versions import PtxVersion
 
-__all__ = ["FAMILIES", "ROW_BYTES", "SPACES", "AddressLane", "TransferForm"]
-
 Family = Literal["ldmatrix", "stmatrix", "movmatrix", "wmma.load", "wmma.store"]
 
 FAMILIES: tuple[str, ...] = ("ldmatrix", "stmatrix", "movmatrix", "wmma.load", "wmma.store")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["CUDA_RELEASES", "NEWEST", "PtxVersion", "cuda_release", "newest_of_cuda"]
-
 
 class PtxVersion(NamedTuple):
     """A version of the PTX ISA, as `.version` names it.

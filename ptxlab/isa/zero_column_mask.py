@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from .._util.arguments import as_flag, as_int, is_a, set_integers
 from ..errors import PtxlabError, quoted
 
-__all__ = ["ZeroColumnMask"]
-
 #: M -> how many parts the mask consists of, each with a start of its own.
 _PARTS = {128: 1, 64: 2, 32: 4}
 _UNUSED = 7 << 36 | 3 << 62

@@ -26,8 +26,6 @@ from .._util.arguments import as_array, as_flag, as_int, as_integers, check_room
 from ..errors import PtxlabError, counted, listing, quoted
 from ..isa.transfer import TransferForm
 
-__all__ = ["BANKS", "WIDTHS", "Collision", "Conflicts", "conflicts", "row_conflicts", "transfer_conflicts"]
-
 _MEASURED_ON = "sm_90a"
 
 #: Banks of shared memory, of 4 bytes each.

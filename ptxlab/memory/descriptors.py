@@ -32,11 +32,6 @@ from ..errors import PtxlabError, listing, quoted
 from ..isa.instruction_descriptor import BitField
 from ..isa.tcgen05 import Tcgen05Mma
 
-__all__ = [
-    "SWIZZLES", "TCGEN05_SWIZZLES", "Descriptor", "Tcgen05Descriptor", "descriptor", "encode_descriptor",
-    "swizzled",
-]  # fmt: skip
-
 #: Swizzle width in bytes -> its code in bits 62-63 of a descriptor.
 SWIZZLES: dict[int, int] = {0: 0, 128: 1, 64: 2, 32: 3}
 _SWIZZLE_OF_CODE = {code: swizzle for swizzle, code in SWIZZLES.items()}

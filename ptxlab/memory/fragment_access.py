@@ -22,11 +22,6 @@ from .banks import BANKS, WIDTHS, Conflicts, conflicts, row_conflicts
 from .descriptors import SWIZZLES, Descriptor, swizzled
 from .tile import Tile
 
-__all__ = [
-    "Access", "Major", "Placement", "core_matrix_access", "lane_accesses", "matrix_accesses", "place_lines",
-    "place_tile",
-]  # fmt: skip
-
 #: Which index is contiguous: the columns of a row, or the rows of a column.
 Major = Literal["row", "column"]
 

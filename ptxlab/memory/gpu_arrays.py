@@ -12,8 +12,6 @@ import numpy as np
 
 from ..errors import PtxlabError, quoted
 
-__all__ = ["ArrayLayout", "gpu_layout"]
-
 _MOST_AXES = 64
 
 

@@ -17,8 +17,6 @@ from ..errors import PtxlabError, quoted
 from .gpu_arrays import gpu_layout
 from .tensor_maps import TensorMap, tensor_map
 
-__all__ = ["Im2colMap", "im2col_map"]
-
 _FEWEST_AXES, _MOST_AXES = 3, 5
 _MOST_PIXELS, _MOST_CHANNELS = 1024, 256
 #: Bits of a corner of the bounding box, with its sign, and of an offset, by axes of the array.

@@ -20,8 +20,6 @@ from ..errors import PtxlabError, quoted
 from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import LANES
 
-__all__ = ["COLUMN_BYTES", "INDEX_BITS", "pack_lookup", "unpack_lookup"]
-
 #: Bytes of a compressed column of B: 3 bits for each of 128 values of K, of which an instruction uses 64.
 COLUMN_BYTES = 48
 _SHARING = 8  # columns of B that share a table, and values in it

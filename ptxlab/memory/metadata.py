@@ -18,15 +18,6 @@ from ..isa.mma import MmaForm
 from ..isa.operand import Operand
 from ..isa.parse import parse_mma
 
-__all__ = [
-    "metadata_from_registers",
-    "metadata_registers",
-    "pack_metadata",
-    "reorder_metadata",
-    "restore_metadata",
-    "unpack_metadata",
-]
-
 #: What `pack_metadata` puts together: rows (four warps of 16), chunks of each, and lanes.
 _BLOCK_ROWS, _BLOCK_CHUNKS, _BLOCK_LANES = 64, 16, 128
 

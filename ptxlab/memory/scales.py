@@ -16,8 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 from .._util.arguments import as_array, as_int, as_integers, broadcast, check_room
 from ..errors import PtxlabError, quoted
 
-__all__ = ["scale_offset", "tile_scales", "untile_scales"]
-
 _ROWS, _COLUMNS = 128, 4  # of a tile
 _MOST = 1 << 32
 

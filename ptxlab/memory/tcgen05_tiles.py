@@ -20,11 +20,6 @@ from ..isa.tcgen05 import Tcgen05Mma
 from .lookup_table import COLUMN_BYTES, INDEX_BITS
 from .tile import Tile
 
-__all__ = [
-    "SharedPlace", "is_index", "is_padded", "is_transposed", "line_bits", "shared_places", "shared_source",
-    "shared_tile", "stored_bits",
-]  # fmt: skip
-
 _TOGETHER = 16  # narrow elements that 16 bytes hold, where padding follows them
 
 

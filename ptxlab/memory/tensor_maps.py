@@ -26,8 +26,6 @@ from .descriptors import SWIZZLES, swizzled
 from .gpu_arrays import ArrayLayout, gpu_layout
 from .tile import Tile
 
-__all__ = ["TensorMap", "tensor_map"]
-
 #: NumPy's types -> those of CUtensorMapDataType, without their prefix. TMA does not look at most values, so
 #: that types it has no name for pass as integers of their size.
 _DATA_TYPES: dict[str, str] = {

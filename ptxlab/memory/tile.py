@@ -34,8 +34,6 @@ from ..isa.operand import Operand, as_operand
 from .descriptors import SWIZZLES, Descriptor, Tcgen05Descriptor, swizzled
 from .descriptors import descriptor as decode
 
-__all__ = ["Judgement", "Modes", "Tile"]
-
 #: How an index moves through a tile: (size, stride in elements) of each mode, fastest first, as in CuTe.
 Modes = tuple[tuple[int, int], ...]
 

@@ -18,8 +18,6 @@ from .._util.arguments import as_array, as_int, as_shape, check_room, is_a, is_n
 from ..errors import PtxlabError, counted, listing, quoted
 from ..isa.operand import Operand, as_operand
 
-__all__ = ["WeightOrder", "weight_order"]
-
 _LOAD_BITS = 128
 _WIDTHS = (1, 2, 4, 8, 16, 32, 64)
 

@@ -26,11 +26,6 @@ from ..isa.operands import Operands
 from ..isa.product_form import ProductForm
 from .fused_step import Array, DTypes, FusedCodes, FusedStep
 
-__all__ = [
-    "WIDE", "backend", "call", "fused_codes", "fused_registers", "has_lanes_together", "new_registers",
-    "serves", "wants_numba",
-]  # fmt: skip
-
 #: Products from which numba is worth it: fewer take NumPy some 20 ms, and numba's first call takes seconds to
 #: compile.
 _WORTH = 1 << 19

@@ -8,8 +8,6 @@ from fractions import Fraction
 
 from .steps import Term, Trace
 
-__all__ = ["Divergence", "Place", "find_divergence"]
-
 
 @dataclass(frozen=True)
 class Place:

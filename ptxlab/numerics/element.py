@@ -22,19 +22,6 @@ from ..isa.zero_column_mask import ZeroColumnMask
 from .fma import fma_f32
 from .steps import Number, Product, add_up, aligned_number, multiply, number, stored_product
 
-__all__ = [
-    "Element",
-    "Pair",
-    "codes_of",
-    "codes_of_b",
-    "codes_of_c",
-    "negated",
-    "nibbles_of",
-    "scales_of",
-    "used_columns",
-    "zero_columns",
-]
-
 
 class Pair(NamedTuple):
     """The codes of the two factors of a product."""

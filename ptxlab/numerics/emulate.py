@@ -26,8 +26,6 @@ from .rules.base import Rule, of_turns
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-__all__ = ["accumulate", "emulate", "model_of"]
-
 #: Products that a thread works on at once: few enough to stay in its cache, and a large batch takes no more
 #: memory than a small one. A compiled loop divides its part itself.
 _AT_ONCE = {"exact": 1 << 23, "rounded": 1 << 22, "compiled": 1 << 23}

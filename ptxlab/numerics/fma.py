@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["fma", "fma_f32", "round_scaled"]
-
 Array = NDArray[Any]
 
 _FAR = 120  # powers of two: an addend that much smaller is a sticky bit and no more

@@ -17,17 +17,6 @@ from llvmlite import ir
 from numba import config, njit, types
 from numba.extending import intrinsic
 
-__all__ = [
-    "ABSENT",
-    "GROUP",
-    "LOWEST",
-    "compile_without_cache",
-    "compiled",
-    "fill",
-    "fill_plain",
-    "fill_wide",
-]
-
 if config.DISABLE_JIT:  # for debuggers and coverage: NumPy is faster than this in Python
     raise ImportError("NUMBA_DISABLE_JIT is set")
 

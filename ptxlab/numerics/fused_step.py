@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from ..isa.dtypes import DType
 
-__all__ = ["Alignment", "Array", "DTypes", "FusedCodes", "FusedStep"]
-
 Array: TypeAlias = NDArray[Any]
 
 #: Of A, B, C and D.

@@ -15,8 +15,6 @@ from .compiled import fused_codes, serves
 from .fused_step import Alignment, Array, FusedCodes, FusedStep
 from .products import exact_product
 
-__all__ = ["block_scaled_dot", "convert_codes", "fused_dot", "round_sum"]
-
 _ABSENT = -4096  # exponent of a zero, or less: it takes no part in the alignment
 _BLOCK = 1 << 18  # elements of D worked on at a time: few enough for the cache, and NumPy's loops are long
 

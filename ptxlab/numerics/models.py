@@ -16,9 +16,6 @@ from ..isa.targets import CHIPS, GENERATIONS, chip_of_target
 from ..isa.tcgen05 import Tcgen05Mma
 from .rules import EmulatedThroughF16, Exact, FmaChain, FmaGroups, Fused, Rule
 
-__all__ = ["Evidence", "Model", "has", "model_for", "models", "why_no_model"]
-
-
 Evidence = Literal["measured", "published", "assumed"]
 
 

@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["exact_product"]
-
 #: Multiplications in a product up to which OpenBLAS, which NumPy's wheels contain, starts no other threads
 #: (SMP_THRESHOLD_MIN * GEMM_MULTITHREAD_THRESHOLD in its interface/gemm.c).
 _ONE_THREAD = 65536 * 4

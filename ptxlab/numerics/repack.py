@@ -21,8 +21,6 @@ from ..isa.dtypes import DType
 from ..isa.repack import ChunkMoves, RepackPlan
 from .compiled import call, wants_numba
 
-__all__ = ["PlanRun", "convert_words", "move_words"]
-
 Array = NDArray[Any]
 
 _PART = 1 << 17  # registers that NumPy works on at a time: what comes of them stays in cache

@@ -19,19 +19,6 @@ from numba.extending import intrinsic, models, register_model
 
 from .fused_loops import compiled
 
-__all__ = [
-    "DISTANCES",
-    "HAS_F16",
-    "clamp",
-    "gather",
-    "halves",
-    "join_halves",
-    "move",
-    "narrow",
-    "upper_halves",
-    "whole_numbers",
-]
-
 _INFINITE = np.uint32(0x7F800000)
 
 #: Whether the processor converts to f16; without it LLVM would call a function that may not be there.

@@ -15,12 +15,6 @@ from ..isa.dtypes import DType, dtype
 from ..isa.tcgen05.form import element_type
 from .fused_sum import convert_codes
 
-__all__ = [
-    "Number", "Operation", "Product", "Role", "Rounding", "Step", "Term", "Trace", "add_step", "add_up",
-    "aligned_number", "convert", "convert_step", "leading", "multiply", "number", "result_lsb",
-    "stored_product", "stored_term", "unaligned_step",
-]  # fmt: skip
-
 Number = Fraction | float  #: exact, or an infinity or NaN
 
 #: What a term is: C, the zero that a sum starts from, the sum so far, a product of A and B, the scaled sum of

@@ -21,11 +21,6 @@ from ..isa.tensor_memory import COLUMNS, LANES, TensorOperand
 from ..memory.descriptors import Descriptor, descriptor
 from . import scalar
 
-__all__ = [
-    "as_registers", "as_words", "compress", "copy", "copy_rows", "emulate", "load", "places", "reduce",
-    "shift", "shift_rows", "store",
-]  # fmt: skip
-
 
 def emulate(
     form: Tcgen05Transfer, arguments: Sequence[Any], address: int = 0, split: int | None = None

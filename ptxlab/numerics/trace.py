@@ -12,9 +12,7 @@ from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import LANES
 from .element import Element
 from .emulate import model_of
-from .steps import Step, Term, Trace, add_up, number
-
-__all__ = ["Step", "Term", "Trace", "disabled_lane", "trace"]
+from .steps import Trace, add_up, number
 
 
 def disabled_lane(operands: Operands, row: int, col: int) -> int | None:

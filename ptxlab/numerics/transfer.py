@@ -14,8 +14,6 @@ from .._util.arguments import as_array, as_int, check_room
 from ..errors import PtxlabError, counted, listing, quoted
 from ..isa.transfer import TransferForm
 
-__all__ = ["TransferInputs", "emulate"]
-
 
 @dataclass(frozen=True)
 class TransferInputs:

@@ -19,8 +19,6 @@ from ..memory.gpu_arrays import gpu_layout
 from .ptx import Function, Variable, type_bits
 from .threads import Grid
 
-__all__ = ["Array", "KernelArgument", "as_grid", "check_arguments"]
-
 _MOST_BLOCKS = (2**31 - 1, 65535, 65535)
 _MOST_THREADS = (1024, 1024, 64)
 

@@ -21,8 +21,6 @@ from .ptx.contraction import Contraction
 from .ptx.modifiers import Modified
 from .threads import UNSIGNED, Threads
 
-__all__ = ["BUILDERS", "fused_sum", "modified_selection", "product", "scalar"]
-
 _WITH_CARRY = ("addc", "subc", "madc")
 
 

@@ -25,9 +25,6 @@ from .tensor_copies import Boxes, load_boxes, store_boxes
 from .tensormaps import map_at
 from .threads import Threads
 
-__all__ = ["BUILDERS"]
-
-
 # -- cp.async ------------------------------------------------------------------------------------------------
 
 

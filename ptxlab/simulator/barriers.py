@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from ..errors import PtxlabError
 from .threads import Batch, Threads
 
-__all__ = ["Barriers", "ClusterBarriers"]
-
 _COUNT = 16
 Place = TypeVar("Place")  # where threads go on
 

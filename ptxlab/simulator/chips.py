@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 from ..errors import PtxlabError, listing, quoted
 
-__all__ = ["CHIPS", "Bound", "Chip", "Work", "bounds", "find_chip"]
-
 
 @dataclass(frozen=True)
 class Chip:

@@ -14,8 +14,6 @@ from .printing import formatted
 from .ptx import Instruction, LabelTarget, OperandList, Symbol, Targets, Variable
 from .threads import Threads
 
-__all__ = ["BUILDERS"]
-
 
 def _pass_by(machine: Machine, frame: Frame, index: int, threads: Threads, active: Threads) -> None:
     """Threads for which the guard of instruction `index` does not hold go on with the next one."""

@@ -19,8 +19,6 @@ from .ptx.dataflow import constants, repeated
 from .ptx.modifiers import modified_selections
 from .threads import UNSIGNED, Threads
 
-__all__ = ["BUILDERS", "Image"]
-
 #: What makes a step of an instruction, by the first part of its opcode; all others are scalar arithmetic.
 BUILDERS: dict[str, Builder] = {
     **arithmetic.BUILDERS,

@@ -26,8 +26,6 @@ from ..isa.modifiers import Modifiers
 from ..isa.operands import Operands
 from ..numerics.emulate import accumulate, model_of
 
-__all__ = ["Deferred", "MatrixQueue", "RegisterOperands", "Values", "WarpgroupOperands", "values_of"]
-
 _MOST_TOGETHER = 16  # matrix instructions that are computed in one call
 _BYTES_TOGETHER = 16 << 20  # of their registers
 _WORTH_A_THREAD = 1 << 20  # products of numbers

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from ..memory import TensorMap
     from .threads import Batch, Threads
 
-__all__ = ["Access", "Inspection", "MatrixInputs", "Observer", "Piece", "Synchronisation", "TensorAccess"]
-
 
 @dataclass(slots=True)
 class Piece:

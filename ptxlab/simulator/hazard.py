@@ -13,8 +13,6 @@ from ..errors import PtxlabError
 from .ptx import Instruction
 from .threads import Batch
 
-__all__ = ["Hazard", "HazardError", "lanes_text", "record", "threads_text"]
-
 
 @dataclass(frozen=True)
 class Hazard:

@@ -37,8 +37,6 @@ from .ptx import Function, Module, plain_name, read_ptx
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-__all__ = ["Kernel", "build_kernel", "kernel"]
-
 R = TypeVar("R", bound=Result)
 
 _DEFAULT_TARGET = "sm_90a"

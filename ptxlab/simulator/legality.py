@@ -28,8 +28,6 @@ from .ptx import (
     type_bits,
 )
 
-__all__ = ["check_legal", "types_of"]
-
 #: Instructions whose targets are in the catalogue, by the first part of their opcodes.
 _CATALOGUED = ("mma", "wmma", "ldmatrix", "stmatrix", "movmatrix", "tcgen05")
 

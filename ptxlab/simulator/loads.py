@@ -16,8 +16,6 @@ from .operands import Builder, Context, address, items_of, reader, readers, unsu
 from .ptx import Address, Immediate, Instruction, Operand, Sink, Symbol, Vector, type_bits
 from .threads import UNSIGNED, Threads
 
-__all__ = ["BUILDERS", "combination", "space_of"]
-
 _SPACES = {
     "global": "global",
     "shared": "shared",

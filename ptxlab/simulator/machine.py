@@ -29,8 +29,6 @@ from .threads import Batch, Threads
 if TYPE_CHECKING:
     from ..memory import TensorMap
 
-__all__ = ["Frame", "Launch", "Machine", "Program", "Reduction", "Step"]
-
 #: Backward branches that threads may take while others wait: then those have their turn, in case the first
 #: wait for something that these do.
 _PATIENCE = 20_000

@@ -33,8 +33,6 @@ from .operands import Builder, Context, address, items_of, reader
 from .ptx import Instruction, Operand, Register, type_bits
 from .threads import Threads
 
-__all__ = ["BUILDERS"]
-
 
 def _mma(instruction: Instruction, context: Context) -> Step:
     """`mma`, `mma.sp`, block-scaled `mma`, `wmma.mma`."""

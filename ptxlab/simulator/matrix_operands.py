@@ -18,11 +18,6 @@ from .operands import Context, Read, Write, items_of, readers, unsupported, writ
 from .ptx import Immediate, Instruction, Operand
 from .threads import Threads
 
-__all__ = [
-    "codes_of", "constant", "gather", "mma_form", "read_matrix", "scatter", "transfer_form", "whole_groups",
-    "write_matrix",
-]  # fmt: skip
-
 
 def mma_form(instruction: Instruction) -> MmaForm:
     """The entry of the catalogue that a multiplying instruction is."""

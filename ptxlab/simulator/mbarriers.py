@@ -19,8 +19,6 @@ from .operands import Builder, Context, Read, address, reader, unsupported, writ
 from .ptx import Address, Instruction, Operand, Sink, plain_name
 from .threads import Threads
 
-__all__ = ["BUILDERS", "Change", "barrier_place", "update_barriers"]
-
 _COUNT_BITS = 20
 _COUNT = (1 << _COUNT_BITS) - 1
 _TX_SHIFT, _TX = 40, (1 << 22) - 1

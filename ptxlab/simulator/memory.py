@@ -18,11 +18,6 @@ from .hazard import HazardError, record
 from .ptx import Instruction
 from .threads import UNSIGNED, Threads
 
-__all__ = [
-    "CHUNK", "GLOBAL_START", "HEAP_BYTES", "HEAP_START", "LOCAL_WINDOW", "RANK_SHIFT", "SHARED_START",
-    "SHARED_WINDOW", "WORKSPACE_BYTES", "WORKSPACE_START", "Buffer", "Memory", "TileRead", "rounds",
-]  # fmt: skip
-
 #: Generic addresses: those of shared and local memory lie in windows, as on the chip; all others are global.
 SHARED_WINDOW = 1 << 40
 LOCAL_WINDOW = 1 << 41

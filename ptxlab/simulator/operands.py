@@ -30,11 +30,6 @@ from .ptx import (
 )
 from .threads import UNSIGNED, Threads
 
-__all__ = [
-    "Builder", "Context", "IllegalError", "Read", "Write", "address", "as_symbol", "check_type", "items_of",
-    "reader", "readers", "unsupported", "writer", "writers",
-]  # fmt: skip
-
 Read = Callable[[Machine, Frame, Threads], NDArray[Any]]
 Write = Callable[[Frame, Threads, NDArray[Any]], None]
 

@@ -10,8 +10,6 @@ import numpy as np
 from ..errors import PtxlabError
 from .memory import LOCAL_WINDOW, Memory
 
-__all__ = ["formatted"]
-
 _CONVERSION = re.compile(r"%([-+ #0]*)(\*|\d+)?(?:\.(\*|\d+))?(hh|h|ll|l|j|z|t)?([diouxXcsfFeEgGaAp%])")
 
 

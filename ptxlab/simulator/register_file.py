@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from .deferred import Deferred, Values
 from .threads import Threads
 
-__all__ = ["RegisterFile"]
-
 _REMEMBERED_BYTES = 1 << 26  # of results of a function that are kept
 _MOST_MISSES = 3  # after which a result is not kept any more
 

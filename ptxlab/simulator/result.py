@@ -22,8 +22,6 @@ from .threads import Grid, Threads
 from .trace import Trace
 from .traffic import SECTOR, Footprint, Moved, Traffic
 
-__all__ = ["Counts", "Limit", "LineProfile", "Products", "Profile", "Result", "limit_error", "merged"]
-
 #: Scalar instructions that multiply and add, and how many of these a packed type makes.
 _PACKED = {"f16x2": 2, "bf16x2": 2, "f32x2": 2}
 

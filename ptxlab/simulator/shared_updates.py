@@ -18,8 +18,6 @@ from .events import Access, Observer
 from .memory import Buffer
 from .ptx import Function, Instruction, Module, registers_of
 
-__all__ = ["Update", "Updates", "check_plain"]
-
 _TYPES = {f"{kind}{bits}": f"{'i' if kind == 's' else 'u'}{bits // 8}" for kind in "usb" for bits in (32, 64)}
 
 

@@ -35,8 +35,6 @@ from .traffic import Touched, Traffic
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-__all__ = ["Checks", "Watch", "simulate"]
-
 _MOST_LANES = 1 << 15  # of a batch: registers of that many threads stay in the cache's reach
 #: Of one whose blocks may wait for each other, e.g. with grid.sync(): more than an H200 has at a time.
 _MOST_WAITING_LANES = 1 << 19

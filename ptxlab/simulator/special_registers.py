@@ -12,8 +12,6 @@ from ..errors import PtxlabError
 from .memory import SHARED_START, WORKSPACE_START, Memory
 from .threads import UNSIGNED, Batch
 
-__all__ = ["SpecialRegisters"]
-
 
 class SpecialRegisters:
     """Those of all threads of a batch."""

@@ -11,8 +11,6 @@ from .ptx import Function, Instruction
 from .ptx.dataflow import successors
 from .threads import Batch, Threads
 
-__all__ = ["Strays"]
-
 
 class Strays:
     """Those of a batch, by the position at which others wait for them."""

@@ -35,8 +35,6 @@ from .ptx import Address, Immediate, Instruction, Operand, Register, Vector
 from .tensor_memory import UNIT, TensorMemory
 from .threads import Threads
 
-__all__ = ["BUILDERS"]
-
 
 def _memory(machine: Machine) -> TensorMemory:
     if machine.tensor_memory is None:

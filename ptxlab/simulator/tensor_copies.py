@@ -21,8 +21,6 @@ from .memory import CHUNK, RANK_SHIFT, Memory, rounds
 from .ptx import Instruction
 from .threads import UNSIGNED, Threads
 
-__all__ = ["Boxes", "load_boxes", "store_boxes"]
-
 _TYPES = {
     "UINT8": "u32", "UINT16": "u32", "UINT32": "u32", "INT32": "s32", "UINT64": "u64", "INT64": "s64",
     "FLOAT16": "f16", "BFLOAT16": "bf16", "FLOAT32": "f32", "FLOAT64": "f64",

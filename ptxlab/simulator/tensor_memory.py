@@ -6,8 +6,6 @@ import numpy as np
 
 from ..isa.tensor_memory import COLUMNS, LANES
 
-__all__ = ["UNIT", "TensorMemory"]
-
 #: Columns that are allocated together.
 UNIT = 32
 

@@ -25,8 +25,6 @@ from .operands import Builder, Context, address, reader, unsupported
 from .ptx import Immediate, Instruction
 from .threads import UNSIGNED, Threads
 
-__all__ = ["BUILDERS", "MAP_BYTES", "encoded", "map_at"]
-
 MAP_BYTES = 128
 _MAGIC = b"ptxlab tensormap"
 _MOST_AXES = 5

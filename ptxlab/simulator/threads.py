@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["UNSIGNED", "Batch", "Grid", "Threads"]
-
 #: Bits of a register -> its type in NumPy.
 UNSIGNED: dict[int, np.dtype[Any]] = {
     1: np.dtype(np.bool_),

@@ -16,8 +16,6 @@ from .memory import SHARED_START
 from .ptx import Address, Instruction, Negated, Operand, Pair, Register, Selected, Vector
 from .threads import Batch, Threads
 
-__all__ = ["Trace", "TraceStep", "WarpAccess"]
-
 _MOST_STEPS = 20_000
 _ROOM = 64 << 20  # bytes of registers and changes of shared memory that are kept
 #: Instructions whose first operand is not written.

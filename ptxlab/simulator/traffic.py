@@ -22,8 +22,6 @@ from .memory import Buffer
 from .ptx import Instruction
 from .threads import Batch, Threads
 
-__all__ = ["SECTOR", "Footprint", "Moved", "Touched", "Traffic"]
-
 #: Bytes of a sector: what global memory, L2 and L1 move at least.
 SECTOR = 32
 _REPEATED = 256  # accesses whose addresses are kept

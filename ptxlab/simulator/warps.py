@@ -11,8 +11,6 @@ from .operands import Builder, Context, reader, unsupported, writer
 from .ptx import Instruction, Operand, Pair, Sink
 from .threads import Threads
 
-__all__ = ["BUILDERS"]
-
 
 def _pair(operand: Operand) -> tuple[Operand, Operand]:
     """``d|p``, or a d alone."""

@@ -26,8 +26,6 @@ from .operands import Builder, Context, Read, Write, items_of, reader
 from .ptx import Instruction, Operand, Register, Vector
 from .threads import Threads
 
-__all__ = ["BUILDERS"]
-
 _LANES = 128  # of a warpgroup
 _WIDEST_PIECE = 128  # bytes of a tile that observers hear of as one access
 _MOST_TILE_READS = 64  # whose addresses are kept

@@ -12,8 +12,6 @@ from .labels import index_range
 from .picture import Picture
 from .table import Table, Value
 
-__all__ = ["accesses", "banks"]
-
 _LINE_BYTES = 4 * BANKS
 _MOST_LINES = 128  # of shared memory that a picture shows
 _DEPTH_BYTES = 32  # along K, that one wgmma reads

@@ -17,8 +17,6 @@ from ..isa.parse import parse_any
 from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
 from .table import Table
 
-__all__ = ["counts", "forms", "types"]
-
 _ORDER = ("f64", "tf32", "f16", "bf16", "e4m3", "e5m2", "e3m2", "e2m3", "e2m1", "s8", "u8", "s4", "u4", "b1")
 
 

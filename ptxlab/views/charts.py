@@ -11,8 +11,6 @@ from ..errors import PtxlabError
 from .grid import Cell, Grid, Header
 from .picture import Picture
 
-__all__ = ["bars", "table"]
-
 _LENGTH = 56  # columns of the grid that the longest bar takes
 _LETTERS = 1.15  # columns that a letter beside a bar takes
 #: Hues of the bars of a group, as lanes: they differ in lightness, too.

@@ -15,23 +15,6 @@ from ..memory import BANKS
 from .grid import Cell, Grid, Header, headers
 from .labels import index_range
 
-__all__ = [
-    "BANK_COLOURS",
-    "PIECE_HUES",
-    "Colour",
-    "TileColour",
-    "bank_key",
-    "bank_tint",
-    "colour_key",
-    "colour_keys",
-    "colour_notes",
-    "core_matrix_tint",
-    "lane_colour_notes",
-    "lane_key",
-    "lanes_read",
-    "warp_tint",
-]
-
 #: What the colours of a matrix say; "auto" is the lane, or the core matrix in shared memory, or the value
 #: where there are too many cells for labels.
 Colour = Literal["auto", "lane", "register", "warp", "value", "nothing", "core matrix", "bank"]

@@ -12,21 +12,6 @@ from . import palette
 from .grid import Cell, FieldRole, Grid, Role
 from .palette import LIGHT, Theme
 
-__all__ = [
-    "MONO",
-    "PAGE",
-    "SANS",
-    "Drawing",
-    "Panel",
-    "Tint",
-    "Word",
-    "fill",
-    "ink",
-    "paint",
-    "tint_fill",
-    "word_colour",
-]
-
 MONO = "DejaVu Sans Mono, Menlo, Consolas, Liberation Mono, monospace"
 SANS = "Inter, Helvetica Neue, Arial, DejaVu Sans, sans-serif"
 PAGE = 848  # what an output of JupyterLab shows in a window of 1280 pixels with the file browser open

@@ -15,8 +15,6 @@ from .labels import bit_range
 from .places import memory_place, selected_by
 from .table import Table, Value
 
-__all__ = ["BytePlace", "Explanation", "RegisterPlace", "Selected", "Term", "explain"]
-
 
 @dataclass(frozen=True)
 class RegisterPlace:

@@ -19,18 +19,6 @@ from .models import rule_words
 from .places import copies_note
 from .table import Table
 
-__all__ = [
-    "Evidence",
-    "Fact",
-    "cpp",
-    "cute",
-    "emulator_facts",
-    "evidence",
-    "facts",
-    "machine_code",
-    "target_of",
-]
-
 #: A fact is a text or a number, several of them, a table, or the values that each modifier takes.
 Fact = str | int | list[str] | list[int] | dict[str, list[int]] | Table
 

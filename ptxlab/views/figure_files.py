@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from .plotly_figure import NumberMatrix
 
-__all__ = ["save"]
-
 _SUFFIXES = (".html", ".svg", ".png", ".pdf")
 _REMEDY = (
     "it needs kaleido (pip install kaleido) and Chromium or Chrome "

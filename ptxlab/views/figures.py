@@ -44,46 +44,12 @@ from . import (
 )
 from . import throughput as throughput_charts
 from .colours import TileColour
-from .figure_files import save
 from .fragment_pictures import Label
 from .named_picture import named_picture
 from .picture import Picture, require_plotly
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
-
-__all__ = [
-    "banks",
-    "box",
-    "bytes_read",
-    "chart",
-    "data_paths",
-    "descriptor",
-    "figure",
-    "formats",
-    "fragment",
-    "instruction_descriptor",
-    "lane",
-    "matrix",
-    "metadata",
-    "nibble",
-    "product",
-    "repack",
-    "runs",
-    "save",
-    "scale_tile",
-    "scales",
-    "svg",
-    "swizzle",
-    "swizzle_bits",
-    "tensor_memory",
-    "tensor_registers",
-    "throughput",
-    "tile",
-    "trace",
-    "values",
-]
-
 
 _MOST_CELLS = 1 << 20  # of a heat map; a browser shows no more
 

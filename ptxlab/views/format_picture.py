@@ -11,8 +11,6 @@ from ..isa.dtypes import DTYPES, DType, dtype
 from .grid import Cell, Grid, Header, Role
 from .picture import Picture
 
-__all__ = ["formats"]
-
 
 @dataclass(frozen=True)
 class _Field:

@@ -29,8 +29,6 @@ from .scale_pictures import scales
 from .tensor_pictures import tensor_memory, tensor_registers
 from .tile_pictures import operand_tile
 
-__all__ = ["Label", "fragment", "operand_notes"]
-
 #: What stands in a cell of a fragment.
 Label = Literal["auto", "elements", "registers", "lanes", "none"]
 

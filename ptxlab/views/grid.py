@@ -15,23 +15,6 @@ from numpy.typing import NDArray
 
 from ..errors import PtxlabError, quoted
 
-__all__ = [
-    "Arrow",
-    "BitField",
-    "Box",
-    "Cell",
-    "FieldRole",
-    "Grid",
-    "Header",
-    "Part",
-    "Role",
-    "State",
-    "as_part",
-    "clipped",
-    "headers",
-    "numbered_grid",
-]
-
 #: What a bit of a trace is: part of a term (kept or lost), of the sum (or rounded off it), of the result, or
 #: of a number that the result is compared with.
 Role = Literal[

@@ -22,21 +22,6 @@ from ..isa.tensor_memory import LANES, TensorOperand
 from .grid import Header
 from .labels import bit_range, index_range
 
-__all__ = [
-    "AnyOperand",
-    "Holders",
-    "as_product",
-    "figures_of",
-    "form_name",
-    "holders_of",
-    "k_headers",
-    "lane_runs",
-    "one_matrix",
-    "owners",
-    "product_operand",
-    "warp_notes",
-]
-
 #: A matrix of an instruction: in lanes, in shared memory, in tensor memory.
 AnyOperand = Operand | TensorOperand
 

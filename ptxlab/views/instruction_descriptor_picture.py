@@ -13,8 +13,6 @@ from .labels import bit_span
 from .matrix_descriptor_picture import grid_of_fields
 from .picture import Picture
 
-__all__ = ["instruction_descriptor"]
-
 #: Short headings of fields of one or two bits, in lines.
 _HEADINGS: dict[str, tuple[str, ...]] = {
     "selector": ("sel",),

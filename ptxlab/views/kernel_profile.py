@@ -14,11 +14,6 @@ from .palette import DARK, HUES, LIGHT, Theme, mix
 from .svg import DARK_PAGES
 from .table import Table
 
-__all__ = [
-    "MarginLine", "amount_text", "bounds_table", "line_notes", "margin", "profile_css", "profile_html",
-    "profile_table", "source_html", "time_text",
-]  # fmt: skip
-
 _MOST_LINES = 400  # of a source that are shown; the others only if something happened there
 _AROUND = 2  # lines shown around one that was executed, in a long source
 _FEW_SECTORS = 16  # a warp's 16 bytes a lane, side by side

@@ -14,8 +14,6 @@ from ..memory.banks import WIDTHS
 from ..simulator import Result, Trace
 from ..simulator.ptx import Instruction
 
-__all__ = ["RegisterView", "StepView", "shown_line", "step_view"]
-
 _MOST_REGISTERS = 24  # of an instruction that are shown
 _MOST_WORDS = 1 << 14  # of shared memory: 64 KiB
 #: What is known of a word of shared memory: nothing, data, and what this step does with it.

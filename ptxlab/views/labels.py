@@ -12,15 +12,6 @@ from ..isa.mma import MmaForm
 from ..isa.operand import Operand
 from ..isa.transfer import TransferForm
 
-__all__ = [
-    "bit_range",
-    "bit_span",
-    "element_names",
-    "index_range",
-    "layout_note",
-    "number_text",
-]
-
 #: What ldmatrix makes of elements narrower than a byte, by their format in memory.
 _UNPACKED = {
     "b6x16_p32": "elements lie in the low 6 bits of their bytes, where kind::f8f6f4 takes e3m2 and e2m3",

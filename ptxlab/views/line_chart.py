@@ -17,8 +17,6 @@ from .picture import require_plotly
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-__all__ = ["LineChart"]
-
 _HUES = ("blue", "vermilion", "green", "purple", "orange", "sky", "grey")
 _WIDTH, _HEIGHT = 820, 420
 _LEFT, _RIGHT, _BOTTOM = 64, 178, 52

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from ..errors import PtxlabError
 
-__all__ = ["Line", "LineDrawing"]
-
 
 @dataclass(frozen=True)
 class Line:

@@ -17,8 +17,6 @@ from .grid import Cell, Grid, Header, State
 from .labels import bit_span
 from .picture import Picture
 
-__all__ = ["descriptor", "field_grid", "grid_of_fields"]
-
 
 @dataclass(frozen=True)
 class _Field:

@@ -34,19 +34,6 @@ from .metadata_picture import metadata
 from .picture import Picture
 from .tile_pictures import k_major_pieces
 
-__all__ = [
-    "NOT_STORED",
-    "Look",
-    "Shown",
-    "ValueMatrix",
-    "as_marks",
-    "check_options",
-    "holder_note",
-    "labels_fit",
-    "value_matrix",
-    "values",
-]
-
 #: What stands in a cell.
 Shown = Literal["value", "hex", "binary", "lane"]
 

@@ -22,8 +22,6 @@ from .labels import bit_range, index_range
 from .picture import Picture
 from .tensor_pictures import tensor_memory
 
-__all__ = ["metadata"]
-
 _MOST_LABELS = 300  # of single nibbles of tcgen05.mma.sp
 
 

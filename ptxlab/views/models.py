@@ -8,8 +8,6 @@ from ..errors import PtxlabError, quoted
 from ..numerics import EmulatedThroughF16, Exact, FmaChain, FmaGroups, Fused, Model, Rule, models
 from .table import Table
 
-__all__ = ["model_table", "model_words", "rule_words"]
-
 _NAN = "0x7fffffff in f32, 0x7fff in f16"
 
 

@@ -31,8 +31,6 @@ from .tensor_pictures import tensor_memory, tensor_registers
 from .tile_pictures import operand_tile
 from .trace_picture import trace
 
-__all__ = ["named_picture"]
-
 #: Options that bring the numbers of a matrix.
 _NUMBERS = {"matrix", "codes", "registers"}
 

@@ -13,8 +13,6 @@ from .grid import Arrow, Cell, Grid, Header
 from .labels import index_range
 from .picture import Picture
 
-__all__ = ["nibble"]
-
 _PARTS = 4  # of a chunk, whatever its structure
 _WIDTH = 8  # columns of the grids: two for each part
 _BITS = ("second index, bits [3..2]", "first index, bits [1..0]")  # as they are written

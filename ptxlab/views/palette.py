@@ -10,25 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-__all__ = [
-    "DARK",
-    "DIM",
-    "HUES",
-    "INK",
-    "LANES",
-    "LIGHT",
-    "NO_LANE",
-    "PAPER",
-    "RULE",
-    "STRENGTHS",
-    "Theme",
-    "contrast",
-    "lane_colour",
-    "lane_shades",
-    "mix",
-    "text_colour",
-]
-
 #: Names and full strength of the 8 hues, by lane group.
 HUES: tuple[tuple[str, str], ...] = (
     ("blue", "#0072B2"),

@@ -16,8 +16,6 @@ from .svg import svg_document
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-__all__ = ["Picture", "require_plotly"]
-
 
 def require_plotly() -> None:
     """An error that says what to install, where Plotly is missing."""

@@ -17,19 +17,6 @@ from ..memory import Tile
 from .labels import bit_range, index_range
 from .table import Table, Value
 
-__all__ = [
-    "MemoryPlace",
-    "SparsePlaces",
-    "copies_note",
-    "holds",
-    "layout",
-    "memory_place",
-    "offsets",
-    "selected_by",
-    "sparse_where",
-    "where",
-]
-
 _PLACE = ("lane", "element", "register", "bits")
 
 

@@ -13,8 +13,6 @@ import numpy as np
 from .drawing import PAGE, Drawing, Panel, Tint, Word
 from .grid import Arrow, Cell, Grid
 
-__all__ = ["draw"]
-
 _LETTER, _LINE = 0.605, 1.35  # width of a monospaced letter and height of a line, in font sizes
 _BOLD, _PLAIN = 0.68, 0.54  # average letters of the widest of the sans-serif fonts
 _SIZES = range(12, 8, -1)  # of text, from the usual to the smallest

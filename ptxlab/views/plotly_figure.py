@@ -20,8 +20,6 @@ from .line_drawing import LineDrawing
 from .palette import DARK, LIGHT, Theme
 from .svg import DARK_PAGES, svg_document
 
-__all__ = ["Chart", "NumberMatrix", "chart", "heat_map", "line_figure", "svg_carrier"]
-
 # On a dark page every figure with dark colours of its own lets the page through.
 _DARK_PAGE_RULES = {
     "main-svg": "background: transparent !important",

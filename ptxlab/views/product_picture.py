@@ -39,8 +39,6 @@ from .matrix_pictures import (
 )
 from .picture import Picture
 
-__all__ = ["product"]
-
 # Beyond these, matrices become heat maps of their values.
 _MOST_CELLS, _MOST_LETTERS = 4096, 360  # of all matrices together, and of A and B side by side
 _MOST_ROWS = 128  # below each other

@@ -27,8 +27,6 @@ from .holders import as_product, figures_of, form_name, product_operand
 from .labels import bit_range, bit_span, index_range, number_text
 from .picture import Picture
 
-__all__ = ["lane", "registers"]
-
 _MOST_REGISTERS = 8  # of an operand that a picture of a lane shows
 _WHICH = "figures.tensor_memory shows which lanes do"
 _MOST_COLUMNS = 16  # of tensor memory that a picture of one operand shows unless asked for others

@@ -13,8 +13,6 @@ from ..isa.repack import RepackPlan
 from .grid import Cell, Grid, State, numbered_grid
 from .picture import Picture
 
-__all__ = ["repack"]
-
 _WARP = 32
 _MOST_COLUMNS = 128  # of a matrix that a picture shows
 

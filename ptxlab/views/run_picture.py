@@ -20,8 +20,6 @@ from .holders import AnyOperand, Holders, figures_of, holders_of, product_operan
 from .labels import index_range
 from .picture import Picture
 
-__all__ = ["runs"]
-
 _COLUMNS = 32  # that are drawn one by one; of longer rows, places stand for several
 _MOST = 24  # instructions
 

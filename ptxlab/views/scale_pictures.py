@@ -26,8 +26,6 @@ from .labels import bit_range, index_range, number_text
 from .picture import Picture
 from .tensor_pictures import tensor_memory
 
-__all__ = ["scale_tile", "scales"]
-
 _ROWS = 32  # of A, or columns of B, whose scales are in one column of tensor memory
 _MOST_LABELS = 300  # of single scales
 

@@ -18,8 +18,6 @@ from .labels import index_range
 from .matrix_descriptor_picture import field_grid
 from .picture import Picture
 
-__all__ = ["box", "bytes_read"]
-
 _PIECE, _LINE = 16, 128  # bytes: of a row of a core matrix, of all banks
 _SLICE = 32  # bytes along K that one wgmma reads
 _MOST_ROWS = 64  # of a matrix or of shared memory that a picture shows

@@ -10,8 +10,6 @@ from .drawing import MONO, SANS, Drawing, Panel, Tint, Word, fill, paint, tint_f
 from .grid import Cell
 from .palette import DARK, LIGHT, Theme
 
-__all__ = ["DARK_PAGES", "svg_document"]
-
 #: Pages that are dark: JupyterLab and Notebook 7, VS Code, Colab.
 DARK_PAGES = '[data-jp-theme-light="false"], .vscode-dark, [theme="dark"]'
 

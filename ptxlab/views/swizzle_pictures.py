@@ -15,9 +15,6 @@ from .grid import Arrow, Cell, Grid, Header, State
 from .labels import index_range
 from .picture import Picture
 
-__all__ = ["swizzle", "swizzle_bits"]
-
-
 _PIECE, _LINE, _BANK = 16, 128, 4  # bytes: of a piece, of all banks, of one bank
 
 

@@ -9,8 +9,6 @@ from ..errors import PtxlabError, quoted
 from .grid import Grid, Header
 from .labels import index_range
 
-__all__ = ["Table", "Value", "grid_table"]
-
 #: What stands in a cell of a table.
 Value = int | str
 

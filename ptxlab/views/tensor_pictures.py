@@ -22,14 +22,6 @@ from .labels import bit_range, element_names, index_range, number_text
 from .picture import Picture
 from .table import Table
 
-__all__ = [
-    "TensorColour",
-    "data_paths",
-    "tensor_blocks",
-    "tensor_memory",
-    "tensor_registers",
-]
-
 #: What the colours of tensor memory say: rows or columns of the matrix, the CTA, the warp that may read it.
 TensorColour = Literal["row", "column", "cta", "warp"]
 _COLOURS: dict[str, str] = {

@@ -22,17 +22,6 @@ from .labels import index_range
 from .places import MemoryPlace, SparsePlaces, memory_place, sparse_places
 from .table import Table, Value
 
-__all__ = [
-    "shared_operand",
-    "tensor_elements",
-    "tensor_explain",
-    "tensor_facts",
-    "tensor_holds",
-    "tensor_layouts",
-    "tensor_sparse_where",
-    "tensor_where",
-]
-
 
 def tensor_facts(
     form: Tcgen05Form | str, target: str | None = None, *, run: bool = False

@@ -14,8 +14,6 @@ from .line_chart import LineChart
 from .line_drawing import Line
 from .picture import Picture
 
-__all__ = ["WHAT", "throughput", "wgmma_lines", "wgmma_types"]
-
 #: What a chart of measurements shows.
 WHAT = ("n", "cycles", "sparsity", "native")
 

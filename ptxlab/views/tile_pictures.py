@@ -20,8 +20,6 @@ from .labels import index_range
 from .picture import Picture
 from .table import Table, Value
 
-__all__ = ["k_major_pieces", "operand_tile", "slice_bytes", "slices", "tile"]
-
 _MOST_LINES = 128  # of a tile that a picture shows
 _DEPTH_BYTES = 32  # along K, that one wgmma reads
 

@@ -22,8 +22,6 @@ from .trace_text import comparisons, decimal, rounding_words, step_name, term_na
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-__all__ = ["TraceView", "row_of", "trace"]
-
 _MAIN, _TAIL, _FRONT = 56, 8, 12  # columns down to the cut, behind it, and before a gap where there are more
 _ROWS = 32  # integer terms that have a row each; more of them share rows
 _MINUS = "\N{MINUS SIGN}"

@@ -9,19 +9,6 @@ from typing import Literal, NamedTuple
 from ..numerics.divergence import Divergence, Place
 from ..numerics.steps import Number, Step, Term, Trace, leading
 
-__all__ = [
-    "Comparison",
-    "comparisons",
-    "decimal",
-    "divergence_text",
-    "rounding_words",
-    "step_name",
-    "term_name",
-    "text",
-    "trace_lines",
-    "trace_title",
-]
-
 _LOST = 8  # lost bits that are shown
 
 

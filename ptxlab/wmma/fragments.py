@@ -41,8 +41,6 @@ from .types import (
     spelling,
 )
 
-__all__ = ["bmma_sync", "fill_fragment", "fragment", "mma_sync"]
-
 #: C++ leaves a fragment undefined; here every storage element holds this until something is written.
 UNDEFINED = 0xDEADBEEF
 

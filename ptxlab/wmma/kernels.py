@@ -40,8 +40,6 @@ from .types import (
     row_major,
 )
 
-__all__ = ["NAMES", "cpp_source", "cpp_statements", "ptx_lines", "ptx_triple", "run", "run_buffers"]
-
 #: How to run it: on the GPU through C++ or through PTX, or in Python through the functions of this package.
 Face = Literal["mirror", "cpp", "ptx"]
 

@@ -27,15 +27,6 @@ from .types import (
     spelling,
 )
 
-__all__ = [
-    "check_ldm",
-    "load_matrix_sync",
-    "pack_matrix",
-    "smallest_ldm",
-    "store_matrix_sync",
-    "unpack_matrix",
-]
-
 #: The CUDA guide: a row or column starts at a multiple of 16 bytes, the pointer is 256-bit aligned.
 _LINE_BITS = 128
 _POINTER_BYTES = 32

@@ -1,7 +1,7 @@
 """What a chip runs for a sub-byte wmma, and which forms the CUDA guide calls deprecated.
 
-Read from the machine code that CUDA 13.0 makes of the kernels in `kernels` (nvdisasm); tests/test_wmma.py
-reads it again.
+Read from the machine code that CUDA 13.0 makes of the kernels in `kernels` (nvdisasm);
+tests/wmma/test_wmma.py reads it again.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ from ..errors import PtxlabError
 from ..isa.mma import MmaForm
 from ..isa.targets import TARGETS
 from .types import BitOpLike, FormLike, form
-
-__all__ = ["Deprecation", "MachineCode", "deprecation", "machine_code"]
 
 
 class _Code(NamedTuple):

@@ -17,8 +17,6 @@ from ..isa.dtypes import DType, dtype
 from ..isa.mma import MmaForm
 from ..isa.parse import parse_mma
 
-__all__ = ["ElementType", "StorageType", "Tag", "experimental", "form", "layout_t"]
-
 
 @dataclass(frozen=True)
 class Tag:

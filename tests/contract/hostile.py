@@ -14,8 +14,6 @@ import ptxlab
 from ptxlab import wmma
 from ptxlab.isa.modifiers import Modifiers
 
-__all__ = ["ARRAYS", "LONG", "NUMBERS", "OBJECTS", "TEXTS", "VALUES", "Value"]
-
 #: What long inputs are made of: a message may repeat some sixty letters of it.
 MARK = "qzj"
 LONG = 20_000 * MARK

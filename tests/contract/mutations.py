@@ -20,8 +20,6 @@ from ptxlab import PtxlabError
 
 from . import hostile
 
-__all__ = ["Call", "Failure", "fuzz"]
-
 SECONDS = 10  # that a call may take
 _MOST_LETTERS = 700  # of a message: a sentence with a list of what would be right
 _MOST_REPEATED = 80  # letters of the input in a message

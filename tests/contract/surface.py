@@ -31,8 +31,6 @@ from ptxlab.verify.hunt import configurations
 
 from .mutations import Call
 
-__all__ = ["PTX", "calls", "explorer_calls", "public_names", "with_widgets", "without_call"]
-
 _F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 _S4 = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 _SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"

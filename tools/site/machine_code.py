@@ -48,7 +48,7 @@ class Finding(NamedTuple):
     examples: tuple[tuple[str, tuple[str, ...]], ...]
 
 
-#: The sentences are checked in tests/test_record_sass.py; what is shown under them comes from the record.
+#: The sentences are checked in tests/gpu/test_record_sass.py; what is shown under them comes from the record.
 FINDINGS = (
     Finding(
         "FP8 `mma` came with Ada and is back on RTX Blackwell. Hopper and sm_100a accept it and emulate "

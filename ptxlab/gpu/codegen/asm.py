@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["AsmOperand", "Constraint", "vector"]
-
 #: How inline assembly passes a value: float, double, integer of 16, 32 or 64 bits.
 Constraint = Literal["f", "d", "h", "r", "l"]
 

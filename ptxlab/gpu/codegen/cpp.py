@@ -5,8 +5,6 @@ from __future__ import annotations
 from ...isa.mma import MmaForm
 from ...isa.operand import Operand
 
-__all__ = ["NAME", "code_word", "constraint", "parameters", "pointer", "register_word", "stores", "title"]
-
 #: Name of the kernel in the source of every mma, wmma and wgmma.
 NAME = "ptxlab_mma"
 

@@ -23,8 +23,6 @@ from ...memory import Tile
 from . import cpp
 from .ptx import stores, with_names
 
-__all__ = ["FIRST_ADDRESS", "LOOP_NAME", "Contents", "Loop", "Through", "loop"]
-
 #: Name of every kernel here.
 LOOP_NAME = "ptxlab_loop"
 #: Where the operands lie in shared memory; what is below belongs to the driver.

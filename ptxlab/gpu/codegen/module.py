@@ -10,8 +10,6 @@ from ...isa.tcgen05 import Tcgen05Form, Tcgen05Mma
 from .asm import AsmOperand
 from .ptx import asm_operands, is_issued, ptx_line
 
-__all__ = ["ptx_module"]
-
 _TYPES = {"f": ".f32", "d": ".f64", "h": ".b16", "r": ".b32", "l": ".b64"}
 _NAME = "ptxlab_kernel"
 #: Bytes from one register of a lane to the next, and from one lane to the next.

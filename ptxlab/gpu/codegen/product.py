@@ -19,8 +19,6 @@ from . import cpp
 from .ptx import with_names
 from .warpgroup import byte_offset
 
-__all__ = ["PRODUCT", "product_source"]
-
 #: Name of the kernel.
 PRODUCT = "ptxlab_product"
 

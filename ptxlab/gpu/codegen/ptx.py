@@ -14,8 +14,6 @@ from ...isa.transfer import TransferForm
 from . import tensor_ptx
 from .asm import AsmOperand, Constraint, vector
 
-__all__ = ["asm_operands", "is_issued", "mma_form", "ptx_line", "stores", "with_names"]
-
 
 def mma_form(form: Form) -> MmaForm:
     """The form itself if it multiplies matrices; any other that is not a transfer has no kernel here."""

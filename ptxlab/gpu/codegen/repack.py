@@ -19,8 +19,6 @@ from ...isa.repack import (
     shift_text,
 )
 
-__all__ = ["repack_source"]
-
 _WARP = 32
 
 

@@ -11,8 +11,6 @@ from ...isa.tcgen05 import Tcgen05Form, Tcgen05Mma
 from .asm import AsmOperand
 from .ptx import asm_operands, is_issued, with_names
 
-__all__ = ["declarations", "instruction_statement", "parameters", "smallest_kernel", "statement"]
-
 _CPP_TYPES = {
     "f": "float", "d": "double", "h": "unsigned short", "r": "unsigned int", "l": "unsigned long long",
 }  # fmt: skip

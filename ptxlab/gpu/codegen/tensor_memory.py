@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["FENCE_SHARED", "HAND_OVER", "Frame", "asm", "asm_lines", "indented", "load_words", "store_words"]
-
 #: Thread t's word of a column, to tensor memory and back; fences.
 _HELPERS = """\
 __device__ unsigned int shared_address(const void* pointer)

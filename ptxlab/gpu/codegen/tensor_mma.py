@@ -19,8 +19,6 @@ from .tensor_memory import FENCE_SHARED, HAND_OVER, Frame, asm, indented, load_w
 from .tensor_ptx import line_parts, operands
 from .warpgroup import byte_offset
 
-__all__ = ["filled", "source"]
-
 _SHARED_BYTES = 48 * 1024 - 64  # what a kernel may declare, and a few words beside the tiles
 #: Columns to which operands in tensor memory are aligned.
 _COLUMN_UNIT = 32

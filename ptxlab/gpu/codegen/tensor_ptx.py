@@ -8,8 +8,6 @@ from ...isa.modifiers import Modifiers
 from ...isa.tcgen05 import Tcgen05Control, Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
 from .asm import AsmOperand, Constraint, vector
 
-__all__ = ["COLUMNS", "issued_by_one", "line_parts", "metadata_registers", "operands"]
-
 #: Columns that alloc and dealloc name in a line: the fewest that there are.
 COLUMNS = 32
 

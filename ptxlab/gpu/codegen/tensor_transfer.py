@@ -12,8 +12,6 @@ from ...isa.tensor_memory import COLUMNS
 from .tensor_memory import FENCE_SHARED, HAND_OVER, Frame, asm, asm_lines, indented, load_words, store_words
 from .tensor_ptx import line_parts, operands
 
-__all__ = ["SHARED_BYTES", "control_source", "kernel_name", "registers", "source"]
-
 #: Bytes of shared memory from which tcgen05.cp may copy; every target has them without a launch attribute.
 SHARED_BYTES = 46 * 1024
 

@@ -12,8 +12,6 @@ from ...isa.transfer import TransferForm
 from .cpp import constraint, register_word
 from .ptx import ptx_line, stores, with_names
 
-__all__ = ["SHARED_BYTES", "in_shared", "kernel_name", "source"]
-
 #: Shared memory that a kernel declares; every target has as much without a launch attribute.
 SHARED_BYTES = 48 * 1024
 

@@ -9,8 +9,6 @@ from ...isa.modifiers import Modifiers
 from . import cpp
 from .ptx import with_names
 
-__all__ = ["source"]
-
 _WARP = """\
 // {mnemonic}
 // {title}

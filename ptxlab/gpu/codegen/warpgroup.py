@@ -11,8 +11,6 @@ from ...memory import Modes, Tile
 from . import cpp
 from .ptx import with_names
 
-__all__ = ["byte_offset", "source"]
-
 _WARPGROUP = """\
 // {mnemonic}
 // {title}

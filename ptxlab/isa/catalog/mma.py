@@ -13,8 +13,6 @@ from typing import Literal
 from ..mma import MmaForm
 from ..targets import SM_75, SM_80, SM_89, SM_90, SM_100A, SM_120A, SM_120A_WITHOUT_F
 
-__all__ = ["dense", "sparse"]
-
 INT4 = ("s4", "u4")
 INT8 = ("s8", "u8")
 FP8 = ("e4m3", "e5m2")

@@ -22,8 +22,6 @@ from ..tcgen05 import (
     Tcgen05Transfer,
 )
 
-__all__ = ["controls", "multiplies", "transfers"]
-
 #: Data-centre Blackwell, its successors and Thor, whether by chip (a) or by family (f).
 EVERY = tuple(
     target

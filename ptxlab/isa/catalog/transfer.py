@@ -17,8 +17,6 @@ from ..targets import SM_75, SM_90, SM_90A, SM_100A, TARGETS
 from ..transfer import TransferForm
 from .mma import LAYOUTS
 
-__all__ = ["rows", "wmma_rows"]
-
 _COUNTS = (1, 2, 4)
 _PACKED = ("b6x16_p32", "b4x16_p64")
 

@@ -13,8 +13,6 @@ from ..mma import MmaForm
 from ..targets import SM_90A
 from .mma import FP8, INT8, PLAIN_OR_SAT
 
-__all__ = ["N", "dense", "sparse"]
-
 N = tuple(range(8, 257, 8))
 #: The manual's list for dense s8 ends at 224; the assembler takes 240 and 256, which the other integer forms
 #: also have.

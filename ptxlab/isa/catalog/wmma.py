@@ -9,8 +9,6 @@ from ..mma import MmaForm
 from ..targets import SM_75, SM_80
 from .mma import INT4, INT8, LAYOUTS, PLAIN_OR_SAT, ROUNDINGS
 
-__all__ = ["rows"]
-
 _ORDERS = tuple(product(LAYOUTS, LAYOUTS))
 _SHAPES = ((16, 16, 16), (32, 8, 16), (8, 32, 16))
 

@@ -15,8 +15,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ChunkMoves", "Exchange", "PlaceBits", "chunk_moves", "place_bits"]
-
 _CHUNK = 128  # bits
 _CHUNK_WORDS = 4
 _FEWEST = 3  # bits of the place that count the chunks of a group, at least

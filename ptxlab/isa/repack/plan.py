@@ -23,8 +23,6 @@ from .sides import Side, Tiles, as_grid, blocks, check_tiles, is_stack, size_tex
 from .stages import shortest
 from .steps import Convert, Merge, Permute, Rename, Select, Shift, Shuffle, Step, Transpose, step_text
 
-__all__ = ["RepackPlan", "plan_repack"]
-
 _WARP = 32
 
 

@@ -21,8 +21,6 @@ from ...errors import PtxlabError
 from ..dtypes import DType
 from .steps import Convert, Merge, Part, Permute, Rename, Select, Shift, Shuffle, Step, registers_read
 
-__all__ = ["Planner", "Task"]
-
 
 class Task(NamedTuple):
     """What is to be moved: the lane and slot that every slot of the target comes from, and its type."""

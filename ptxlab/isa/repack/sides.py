@@ -13,8 +13,6 @@ from ..._util.arguments import is_a
 from ...errors import PtxlabError, quoted
 from ..operand import Operand
 
-__all__ = ["Side", "Tiles", "as_grid", "blocks", "check_tiles", "is_stack", "size_text", "stacks"]
-
 #: One operand, or several as `np.block` arranges them: [d, d] side by side, [[d], [d]] below each other.
 Tiles: TypeAlias = Operand | Sequence[Operand] | Sequence[Sequence[Operand]]
 

@@ -17,8 +17,6 @@ from .bits import PlaceBits, place_bits
 from .planner import Planner, Task
 from .steps import Convert, Merge, Part, Permute, Rename, Select, Shift, Shuffle, Step, Transpose
 
-__all__ = ["shortest"]
-
 _WARP_BITS = 5
 _TOGETHER = 16  # registers of the target that are always planned together
 _BUNDLE = 8  # of more than these, so many, or those that cannot be planned apart

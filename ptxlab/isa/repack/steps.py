@@ -8,22 +8,6 @@ from typing import NamedTuple, TypeAlias
 
 from ..dtypes import DType
 
-__all__ = [
-    "Convert",
-    "Merge",
-    "Part",
-    "Permute",
-    "Rename",
-    "Select",
-    "Shift",
-    "Shuffle",
-    "Step",
-    "Transpose",
-    "registers_read",
-    "shift_text",
-    "step_text",
-]
-
 
 @dataclass(frozen=True)
 class Rename:

@@ -10,8 +10,6 @@ from ..instruction_descriptor import SM_107
 from ..versions import PtxVersion
 from .form import CONTROL_FAMILIES, Tcgen05Form
 
-__all__ = ["Tcgen05Control"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tcgen05Control(Tcgen05Form):

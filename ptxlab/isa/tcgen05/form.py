@@ -13,11 +13,6 @@ from ..form import Form
 from ..operand import Operand
 from ..tensor_memory import TensorOperand
 
-__all__ = [
-    "CONTROL_FAMILIES", "FAMILIES", "MMA_FAMILIES", "TRANSFER_FAMILIES", "TYPES", "Tcgen05Form", "dotted",
-    "element_type",
-]  # fmt: skip
-
 MMA_FAMILIES: tuple[str, ...] = ("tcgen05.mma", "tcgen05.mma.sp", "tcgen05.mma.ws", "tcgen05.mma.ws.sp")
 TRANSFER_FAMILIES: tuple[str, ...] = ("tcgen05.ld", "tcgen05.st", "tcgen05.cp", "tcgen05.shift")
 #: What stands around them in a kernel, and what it does.

@@ -40,8 +40,6 @@ from ..versions import PtxVersion
 from ..zero_column_mask import ZeroColumnMask
 from .form import MMA_FAMILIES, Tcgen05Form, dotted, element_type
 
-__all__ = ["COLLECTOR_OPERATIONS", "Tcgen05Mma"]
-
 #: What an instruction may ask of the collector, the buffer that keeps A or B for the next instruction.
 COLLECTOR_OPERATIONS = ("fill", "use", "lastuse", "discard")
 

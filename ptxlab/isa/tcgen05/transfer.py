@@ -15,10 +15,6 @@ from ..tensor_memory import LANES, TensorLayout, TensorOperand
 from ..versions import PtxVersion
 from .form import TRANSFER_FAMILIES, TYPES, Tcgen05Form, dotted
 
-__all__ = [
-    "COPY_SHAPES", "LOAD_SHAPES", "MOST_REGISTERS", "UNPACKED", "Slot", "Tcgen05Transfer", "check_inputs",
-]  # fmt: skip
-
 #: Lanes of a shape of ld and st, and columns and registers at count 1.
 _SHAPES: dict[str, tuple[int, int, int]] = {
     "16x64b": (16, 2, 1), "16x128b": (16, 4, 2), "16x256b": (16, 8, 4), "32x32b": (32, 1, 1),

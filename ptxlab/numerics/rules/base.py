@@ -14,8 +14,6 @@ from ...isa.tcgen05 import Tcgen05Mma
 from ..element import Element, codes_of_a, codes_of_b, codes_of_c, nibbles_of, scales_of
 from ..steps import Step
 
-__all__ = ["Codes", "Rule", "of_turns"]
-
 Array = NDArray[Any]
 
 

@@ -13,8 +13,6 @@ from ..products import exact_product
 from ..steps import Step, Term, add_up
 from .base import Array, Rule
 
-__all__ = ["Exact"]
-
 
 @dataclass(frozen=True)
 class Exact(Rule):

@@ -13,8 +13,6 @@ from ..fma import fma
 from ..steps import Rounding, Step, stored_term, unaligned_step
 from .base import Array, Codes, Rule
 
-__all__ = ["FmaChain"]
-
 _QUIET = np.uint64(0x0008000000000000)  # the bit that makes a NaN quiet
 _INVALID = np.uint64(0xFFF8000000000000)  # what inf - inf gives
 

@@ -13,8 +13,6 @@ from ..fma import fma_f32
 from ..steps import Step, Term, add_step, convert, convert_step, stored_term, unaligned_step
 from .base import Array, Codes, Rule
 
-__all__ = ["FmaGroups"]
-
 
 @dataclass(frozen=True)
 class FmaGroups(Rule):

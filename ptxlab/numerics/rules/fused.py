@@ -17,8 +17,6 @@ from ..fused_sum import block_scaled_dot, convert_codes, fused_dot, round_sum
 from ..steps import Product, Step, Term, add_up, convert, convert_step, result_lsb, stored_product
 from .base import Array, Codes, Rule, of_turns
 
-__all__ = ["Fused", "aligned_step"]
-
 
 @dataclass(frozen=True, repr=False)
 class Fused(Rule):

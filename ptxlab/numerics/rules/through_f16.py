@@ -16,8 +16,6 @@ from ..steps import Step, add_step, convert, stored_product, stored_term
 from .base import Array, Codes, Rule
 from .fused import Fused, aligned_step
 
-__all__ = ["EmulatedThroughF16"]
-
 
 @dataclass(frozen=True)
 class EmulatedThroughF16(Rule):

@@ -30,10 +30,6 @@ from ..fma import fma
 from .formats import FORMATS, Format
 from .opcode import Array, split_lanes
 
-__all__ = [
-    "DIVISIONS", "EXACT", "FUNCTIONS", "Interpolator", "division", "division_factors", "interpolator",
-]  # fmt: skip
-
 Function = Callable[..., Array]
 
 _NAN = np.uint32(0x7FFFFFFF)

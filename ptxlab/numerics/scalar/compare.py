@@ -10,19 +10,6 @@ from .floating import lane_format
 from .integer import signed, unsigned
 from .opcode import Array, Function, Opcode
 
-__all__ = [
-    "COMBINATIONS",
-    "INTEGER",
-    "NUMBERS",
-    "ORDERED",
-    "copy",
-    "select",
-    "select_by_sign",
-    "set_predicate",
-    "set_value",
-]
-
-
 #: The relations of signed and unsigned integers, of unsigned ones only, of numbers, and of what may be NaN.
 INTEGER: dict[str, Function] = {
     "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater,

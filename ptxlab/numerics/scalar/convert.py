@@ -12,9 +12,6 @@ from .formats import FORMATS, Format, sum_to_odd
 from .integer import signed, unsigned
 from .opcode import Array, Function, Opcode, width_of
 
-__all__ = ["convert", "convert_pack"]
-
-
 _WHOLE: dict[str, Function] = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
 
 

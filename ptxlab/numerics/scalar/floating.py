@@ -12,17 +12,6 @@ from ..fma import round_scaled
 from .formats import FORMATS, Format, quotient_to_odd, remainder, root_to_odd, sum_to_odd
 from .opcode import Array, Function, Opcode, split_lanes
 
-__all__ = [
-    "arithmetic",
-    "copy_sign",
-    "extremum",
-    "finish",
-    "is_tiny",
-    "lane_format",
-    "sign_change",
-    "test_property",
-]
-
 
 def lane_format(type_name: str) -> tuple[Format, bool]:
     """The format of a type, and whether a register holds two of them."""

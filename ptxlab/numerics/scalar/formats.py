@@ -14,8 +14,6 @@ import numpy as np
 
 from .opcode import Array
 
-__all__ = ["FORMATS", "Format", "quotient_to_odd", "remainder", "root_to_odd", "sum_to_odd"]
-
 
 @dataclass(frozen=True)
 class Format:

@@ -9,13 +9,6 @@ import numpy as np
 
 from .opcode import Array, Function, Opcode, split_lanes
 
-__all__ = [
-    "add_carry", "bitwise", "bmsk", "brev", "byte_permute", "carryless", "count", "divide", "dot",
-    "elementwise", "extract", "funnel_shift", "insert", "lop3", "multiply", "multiply_24", "nth_set_bit",
-    "shift", "szext",
-]  # fmt: skip
-
-
 _PACKED = {"u16x2": 16, "s16x2": 16, "u8x4": 8, "s8x4": 8}
 
 

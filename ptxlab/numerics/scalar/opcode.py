@@ -15,8 +15,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Array", "Function", "Opcode", "Row", "dtype_of", "expand", "split_lanes", "width_of"]
-
 Array: TypeAlias = NDArray[Any]
 #: From sources, arrays of raw bits, to the result, or to a tuple of results.
 Function: TypeAlias = Callable[..., Any]

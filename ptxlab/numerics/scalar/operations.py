@@ -15,8 +15,6 @@ from .approximations import EXACT, FUNCTIONS
 from .opcode import Array, Function, Opcode, Row, dtype_of, expand
 from .table import ROWS
 
-__all__ = ["Operation", "opcodes", "operation"]
-
 
 @dataclass(frozen=True)
 class Operation:

@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from . import compare, convert, floating, integer, video
 from .opcode import Row
 
-__all__ = ["ROWS"]
-
 _INTEGERS = "(.u16|.u32|.u64|.s16|.s32|.s64)"
 _SIGNED = "(.s16|.s32|.s64)"
 _32_64 = "(.u32|.u64|.s32|.s64)"

@@ -13,8 +13,6 @@ import numpy as np
 from .compare import INTEGER
 from .opcode import Array, Function, Opcode
 
-__all__ = ["SCALAR", "as_the_manual_says", "scalar", "simd"]
-
 #: Scalar video instructions; their operands may be bytes (.b0 to .b3) or halves (.h0, .h1) of registers.
 SCALAR = ("vadd", "vsub", "vabsdiff", "vmin", "vmax", "vshl", "vshr", "vmad", "vset")
 

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 
 from ..events import Observer
+from ..hazard import Hazard
 from ..ptx import Module
 from .accesses import AccessCheck
-from .hazard import KINDS, Hazard, Kind, Report
+from .hazard import KINDS, Kind, Report
 from .registers import RegisterCheck, RegisterPlans
 from .tensor import TensorCheck
 from .tensor_maps import TensorMapCheck

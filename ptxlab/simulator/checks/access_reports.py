@@ -8,13 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..events import Access, Piece
+from ..hazard import lanes_text
 from ..ptx import Instruction
 from ..threads import Batch
-from .hazard import Report, lanes_text, line_text
+from .hazard import Report, line_text
 from .shadow import ID, Shadow
 from .traits import traits_of
-
-__all__ = ["AccessReports", "Conflict", "Deed", "Touch"]
 
 #: What another access did, in the words of a sentence.
 Deed = Literal["wrote", "reads"]

@@ -14,19 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..events import Access, Observer, Piece, Synchronisation
+from ..hazard import lanes_text
 from ..memory import RANK_SHIFT
 from ..ptx import Instruction
 from ..threads import Batch
 from .access_reports import AccessReports, Conflict, Deed, Touch
 from .asynchronous_work import AsynchronousWork, Copies, distinct
 from .clocks import Clocks, Warpgroup
-from .hazard import Report, lanes_text
+from .hazard import Report
 from .local_memory import LocalMemory
 from .presence import ClusterPresence
 from .shadow import ATOMIC, FLAGS, ID, LATE, PENDING, TIME, TIME_SHIFT, WORK, Read, Shadow
 from .traits import Traits, traits_of
-
-__all__ = ["AccessCheck"]
 
 
 class _NotAlikeError(Exception):

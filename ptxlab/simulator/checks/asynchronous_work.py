@@ -13,8 +13,6 @@ from ..threads import Batch
 from .clocks import Clocks, Warpgroup
 from .shadow import ATOMIC, LATE, TIME_SHIFT, WORK, Shadow
 
-__all__ = ["AsynchronousWork", "Copies", "distinct"]
-
 _GROUPS = ("cp.async", "cp.async.bulk", "wgmma")
 
 

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from ..threads import Batch
 
-__all__ = ["Clocks", "Warpgroup"]
-
 _COLUMNS = 8
 _ROWS = 4
 _PATTERNS = 16  # of threads that are kept

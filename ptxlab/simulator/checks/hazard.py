@@ -12,8 +12,6 @@ from ..hazard import Hazard, HazardError, lanes_text, record
 from ..ptx import Instruction
 from ..threads import Batch
 
-__all__ = ["KINDS", "Hazard", "Kind", "Report", "lanes_text", "line_text"]
-
 
 @dataclass(frozen=True)
 class Kind:

@@ -8,8 +8,6 @@ from ..events import Access
 from ..threads import Batch
 from .hazard import Report
 
-__all__ = ["LocalMemory"]
-
 
 class LocalMemory:
     """Which bytes of its local memory each thread of a batch has written."""

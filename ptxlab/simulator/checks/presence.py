@@ -14,8 +14,6 @@ from .clocks import Clocks
 from .hazard import Report
 from .traits import is_local_only
 
-__all__ = ["ClusterPresence"]
-
 
 class ClusterPresence:
     """Watches what the blocks of a batch, which begins at a time, do in each other's shared memory."""

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..events import Inspection, Observer, Synchronisation
+from ..hazard import lanes_text
 from ..ptx import (
     Function,
     Immediate,
@@ -26,9 +27,7 @@ from ..ptx import (
 )
 from ..ptx.dataflow import basic_blocks, constants, read_and_written, register_bits, successors
 from ..threads import Batch, Threads
-from .hazard import Report, lanes_text
-
-__all__ = ["RegisterCheck", "RegisterPlans"]
+from .hazard import Report
 
 #: Instructions that hand values on as they are: what nobody wrote stays so, and is not a hazard yet. All but
 #: `mov` may leave one of their operands aside.

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from ..events import Piece
 
-__all__ = ["ATOMIC", "FLAGS", "ID", "LATE", "PENDING", "TIME", "TIME_SHIFT", "WORK", "Read", "Shadow"]
-
 TIME_SHIFT = 32
 TIME = (1 << 30) - 1  # a mask, after the shift
 LATE = 1 << 62  # not complete: no barrier orders it

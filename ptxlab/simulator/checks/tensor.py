@@ -17,8 +17,6 @@ from ..ptx import Instruction
 from ..threads import Batch, Threads
 from .hazard import Report, line_text
 
-__all__ = ["TensorCheck"]
-
 
 @dataclass
 class _Flight:

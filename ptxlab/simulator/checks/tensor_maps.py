@@ -17,8 +17,6 @@ from ..ptx import Instruction
 from ..threads import Batch
 from .hazard import Report, line_text
 
-__all__ = ["TensorMapCheck"]
-
 
 @dataclass
 class _Change:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-__all__ = ["Traits", "is_local_only", "traits_of"]
-
 _STRONG = {"volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"}
 
 

@@ -9,8 +9,6 @@ from typing import Any
 from .syntax import Immediate, type_bits
 from .tokens import TokenReader
 
-__all__ = ["ConstantReader", "bits_of"]
-
 #: The operators of constant expressions, those that bind least first (PTX ISA, "Constant Expressions").
 _OPERATORS: tuple[dict[str, Callable[[Any, Any], int | float]], ...] = (
     {"||": lambda a, b: int(bool(a) or bool(b))},

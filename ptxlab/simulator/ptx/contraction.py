@@ -16,8 +16,6 @@ from typing import NamedTuple
 from .dataflow import basic_blocks, read_and_written, register_bits, successors
 from .syntax import Function, Instruction, Register
 
-__all__ = ["Contraction", "contractions"]
-
 _FLOATS = ("f16", "f16x2", "bf16", "bf16x2", "f32", "f64")
 #: What only computes a result: where nobody reads that, the assembler leaves it out.
 _PURE = {

@@ -15,8 +15,6 @@ from .syntax import (
     registers_of,
 )
 
-__all__ = ["basic_blocks", "constants", "read_and_written", "register_bits", "repeated", "successors"]
-
 #: Instructions without a result.
 _NO_RESULT = {
     "applypriority", "bra", "brkpt", "brx", "call", "cp", "discard", "exit", "fence", "griddepcontrol",

@@ -12,8 +12,6 @@ from typing import NamedTuple
 from .dataflow import basic_blocks, read_and_written
 from .syntax import Function, Instruction, Register
 
-__all__ = ["Modified", "modified_selections"]
-
 _SIGNS = ("neg.f32", "abs.f32")
 
 

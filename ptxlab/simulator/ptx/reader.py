@@ -35,8 +35,6 @@ from .syntax import (
 )
 from .tokens import Lexeme, string_of
 
-__all__ = ["read_ptx"]
-
 _SPACES = ("reg", "param", "shared", "global", "const", "local")
 _LINKAGE = ("visible", "extern", "weak", "common")
 #: Bytes and halves of registers, in video instructions.

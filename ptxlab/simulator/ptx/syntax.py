@@ -11,12 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import TypeAlias
 
-__all__ = [
-    "Address", "Function", "Immediate", "Instruction", "LabelTarget", "Location", "Module", "Negated",
-    "Operand", "OperandList", "Pair", "Prototype", "Register", "Selected", "Sink", "Special", "Symbol",
-    "Targets", "Variable", "Vector", "plain_name", "registers_of", "type_bits",
-]  # fmt: skip
-
 _TYPE = re.compile(r"(?:[usbf]|bf)(8|16|32|64|128)(x2|x4)?")
 #: Types whose names do not say how many bits they have.
 _BITS = {"pred": 1, "tf32": 32, "e4m3x2": 16, "e5m2x2": 16, "e2m1x2": 8, "ue8m0x2": 16}

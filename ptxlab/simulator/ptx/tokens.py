@@ -9,8 +9,6 @@ from typing import NoReturn
 
 from ...errors import PtxlabError, quoted
 
-__all__ = ["Lexeme", "TokenReader", "string_of"]
-
 _TOKEN = re.compile(
     r"""
       (?P<skip>\s+|//[^\n]*|/\*.*?\*/)

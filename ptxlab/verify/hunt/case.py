@@ -18,8 +18,6 @@ from ...isa.operands import Operands
 from ...isa.tcgen05 import Tcgen05Mma
 from ...memory import Tile
 
-__all__ = ["Case", "Cell", "Comparator", "Configuration", "OutOfTime", "Runner", "batch_size"]
-
 _PRODUCTS = 1 << 24  # that the emulator computes in one batch
 _ELEMENTS = 1 << 22  # of all inputs of one batch, for the memory that they take
 _MMAS = 8192  # at most, in one batch

@@ -13,10 +13,9 @@ from ...isa.catalog import Product
 from ...isa.dtypes import DType
 from ...isa.modifiers import Modifiers
 from ...isa.tcgen05 import Tcgen05Mma
-from ...numerics.trace import Trace, trace
+from ...numerics.steps import Trace
+from ...numerics.trace import trace
 from .case import Case
-
-__all__ = ["Difference", "Element", "Report"]
 
 
 class Element(NamedTuple):

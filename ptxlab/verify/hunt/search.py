@@ -35,8 +35,6 @@ from .shrink import shrink
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-__all__ = ["configurations", "find_difference", "hunt"]
-
 #: Where a quick search looks first: numbers that people can read, and whose sums lose bits.
 _READABLE = ("moderate", "cancellation", "wide", "ties", "cancelling_c", "exponents")
 _FIRST_BATCH = 8  # MMAs of a quick search, doubled from round to round

@@ -18,8 +18,6 @@ from ...isa.modifiers import Modifiers
 from .case import Case, Cell, Comparator, Configuration, OutOfTime
 from .simpler import FloatParts, complexity, is_normal, simpler_codes
 
-__all__ = ["shrink"]
-
 _ROUNDS = 200  # of simplification, at most; a few dozen suffice
 _TERMS = 10  # among which one or two are chosen to stand for all
 _TRIES = 24  # random changes of each such choice

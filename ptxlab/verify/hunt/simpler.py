@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 from ...isa.dtypes import DType
 
-__all__ = ["FloatParts", "complexity", "is_normal", "simpler_codes"]
-
 #: Complexity of the largest and of the smallest integer of a type, where these are large: an accumulator at
 #: the end of its range tells more than one nearby.
 _END_OF_RANGE = 1000

@@ -28,8 +28,6 @@ from ...isa.product_form import ProductForm
 from . import sampling
 from .stream import Stream
 
-__all__ = ["FLOAT", "INTEGER", "accumulator", "multiplicand"]
-
 FLOAT = (
     "wide",
     "mostly_zero",

@@ -31,8 +31,6 @@ from ...isa.matrix_operand import MatrixOperand
 from ...isa.product_form import ProductForm
 from .stream import Stream
 
-__all__ = ["FLOAT", "INTEGER", "accumulator", "compose", "integer_multiplicand", "multiplicand", "scale"]
-
 INTEGER = ("bits", "extremes", "halves", "edges")
 FLOAT = (
     "bits",

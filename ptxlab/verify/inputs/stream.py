@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ...isa.dtypes import DType
 
-__all__ = ["QuickStream", "Stream"]
-
 
 class Stream:
     """Random numbers made from the raw 64-bit output of Philox.

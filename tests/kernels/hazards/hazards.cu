@@ -1,5 +1,5 @@
 // Kernels that have a hazard each; with FIXED defined, each just avoids it.
-// One block of 64 threads unless the list in tests/test_hazards.py says otherwise.
+// One block of 64 threads unless the list in tests/simulator/test_hazards.py says otherwise.
 typedef unsigned int u32;
 typedef unsigned long long u64;
 #ifdef FIXED

@@ -1,0 +1,188 @@
+"""Notebooks: they run top to bottom without a GPU, unanswered and answered, and stay stripped and thin."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ptxlab import lessons
+from tests.cases import each
+from tests.course import SOLUTIONS
+from tools.address import FOLDED
+
+nbformat = pytest.importorskip("nbformat")
+nbclient = pytest.importorskip("nbclient")
+
+pytestmark = pytest.mark.notebook
+
+FOLDER = Path(__file__).parents[2] / "notebooks"
+NAMES = tuple(lesson.file for lesson in lessons.LESSONS)
+
+
+def read(name: str) -> Any:
+    return nbformat.read(FOLDER / f"{name}.ipynb", as_version=4)
+
+
+def code(notebook: Any) -> list[Any]:
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def exercises(name: str) -> list[str]:
+    return [exercise for exercise in lessons.EXERCISES if exercise.startswith(name[:2])]
+
+
+def test_the_notebooks_are_those_of_the_course() -> None:
+    assert tuple(sorted(path.stem for path in FOLDER.glob("*.ipynb"))) == NAMES
+    assert list(SOLUTIONS) == list(lessons.EXERCISES)
+
+
+def test_first_cell_is_the_same_everywhere() -> None:
+    """tests/project/test_packaging.py says what it does."""
+    assert len({code(read(name))[0].source for name in NAMES}) == 1
+
+
+@each("name", NAMES)
+def test_form(name: str) -> None:
+    """Valid, stripped, thin cells, plain metadata, stable ids."""
+    notebook = read(name)
+    nbformat.validate(notebook)
+    assert notebook.nbformat == 4
+    assert notebook.metadata.kernelspec.name == "python3"
+    assert set(notebook.metadata) <= {"kernelspec", "language_info"}
+    ids = [cell.id for cell in notebook.cells]
+    assert len(set(ids)) == len(ids)
+    assert all(re.fullmatch(r"[a-z0-9-]+", at) for at in ids)
+    assert notebook.cells[0].source.startswith("# ")
+    assert notebook.cells[1].cell_type == "code"
+    for cell in notebook.cells:
+        assert cell.metadata == (FOLDED if cell is code(notebook)[0] else {})
+        assert cell.source == cell.source.strip() != ""
+    for cell in code(notebook):
+        assert cell.outputs == []
+        assert cell.execution_count is None
+        assert len(cell.source.splitlines()) <= 12, cell.source
+        assert max(map(len, cell.source.splitlines())) <= 104, cell.source  # what a page of 848 pixels shows
+        assert "assert " not in cell.source
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_exercises_stand_as_the_library_states_them(name: str) -> None:
+    """At least four, in order, each with the task and the starting cell of its one object."""
+    if name == "atlas":
+        pytest.skip("the atlas has no exercises")
+    notebook = read(name)
+    sources = [cell.source for cell in notebook.cells]
+    names = exercises(name)
+    assert len(names) >= 4
+    places = []
+    for exercise in map(lessons.exercise, names):
+        at = sources.index(exercise.cell)
+        assert sources[at - 1] == exercise.markdown
+        places.append(at)
+    assert places == sorted(places)
+    assert sum("lessons.check(" in source for source in sources) == len(names)
+
+
+@each("lesson", lessons.LESSONS, ids=lambda lesson: lesson.file)
+def test_opens_with_a_promise_and_closes_with_what_is_next(lesson: lessons.Lesson) -> None:
+    """The first cell says what readers will be able to do; the last ones, where to go on and what is done."""
+    cells = read(lesson.file).cells
+    assert lesson.promise in cells[0].source
+    assert "?" in cells[0].source, "a lesson begins with a question"
+    assert cells[-2].source.startswith("## Next\n") and cells[-1].source == "ptxlab.progress()"
+    after = lessons.LESSONS[(lessons.LESSONS.index(lesson) + 1) % len(lessons.LESSONS)]
+    assert f"[`{after.file}`]({after.file}.ipynb)" in cells[-2].source
+    assert "PTX ISA" in cells[-2].source
+
+
+@each("name", NAMES)
+def test_says_what_would_differ_on_a_gpu(name: str) -> None:
+    notebook = read(name)
+    text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    assert re.search(r"^## .*GPU", text, re.M)
+    assert "PTX ISA" in text
+    assert "gpu.status(" in "\n".join(cell.source for cell in code(notebook))
+    drawn = re.compile(r"figures\.|Slider\(|\bclimb\(|(gemm_ladder|sparse_gemm)\.[a-z_]+\(")
+    assert sum(bool(drawn.search(cell.source)) for cell in code(notebook)) >= 4
+    assert any("explore(" in cell.source for cell in code(notebook))
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    """One kernel for all notebooks: its start and what they all import take longer than most of them."""
+    opened = nbclient.NotebookClient(
+        nbformat.v4.new_notebook(),
+        timeout=120,
+        kernel_name="python3",
+        store_widget_state=False,
+        resources={"metadata": {"path": str(FOLDER)}},
+    )
+    yield opened
+    opened.nb = nbformat.v4.new_notebook()
+    opened.execute()  # and so ends the kernel
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def executed(request: pytest.FixtureRequest, client: Any) -> Any:
+    """The notebook run as it is; then, with the names that it made, its exercises with their solutions."""
+    notebook = read(request.param)
+    answered = []
+    for cell in code(notebook):
+        for exercise in exercises(request.param):
+            if f'check("{exercise}"' in cell.source:
+                again = copy.deepcopy(cell)
+                again.id = f"again-{cell.id}"
+                again.source = cell.source.replace("...", SOLUTIONS[exercise], 1)
+                answered.append(again)
+    notebook.cells = [nbformat.v4.new_code_cell("%reset -f"), *notebook.cells, *answered]
+    client.nb = notebook
+    client.execute(cleanup_kc=False)
+    return request.param, notebook
+
+
+def _verdicts(notebook: Any, again: bool) -> dict[str, str]:
+    """The text of each verdict, by exercise."""
+    texts = {}
+    for cell in code(notebook):
+        checked = re.search(r'lessons\.check\("(.*?)"', cell.source)
+        if checked and cell.id.startswith("again-") == again:
+            (output,) = cell.outputs
+            texts[checked.group(1)] = output.data["text/plain"]
+            assert output.data["text/markdown"].startswith("> **")
+    return texts
+
+
+@pytest.mark.slow
+def test_runs(executed: Any) -> None:
+    """No cell raised or warned; the unanswered exercises say so, the answered ones are right."""
+    name, notebook = executed
+    for cell in code(notebook):
+        for output in cell.outputs:
+            assert output.output_type != "error", (cell.source, output)
+            assert output.get("name") != "stderr", (cell.source, output.text)
+    before, after = _verdicts(notebook, again=False), _verdicts(notebook, again=True)
+    assert list(before) == list(after) == exercises(name)
+    assert all("not yet" in text for text in before.values()), before
+    assert all(f"✓ {exercise} right" in text for exercise, text in after.items()), after
+
+
+@pytest.mark.slow
+def test_every_comparison_holds(executed: Any) -> None:
+    """Whatever a notebook prints as a comparison is true."""
+    printed = [
+        output.text for cell in code(executed[1]) for output in cell.outputs if output.output_type == "stream"
+    ]
+    assert printed
+    assert not any(re.search(r"\bFalse\b", text) for text in printed)
+
+
+@each("name", NAMES)
+def test_code_is_python(name: str) -> None:
+    for cell in code(read(name))[1:]:
+        ast.parse(cell.source)

@@ -1,0 +1,329 @@
+"""Packaging, documents and the state of the repository: what they claim, checked."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import ptxlab
+from tools import address, chromium
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+SOURCE = PROJECT["project"]["urls"]["Repository"]
+
+#: conda-forge's names where they differ from pip's; cuda-python consists of cuda-bindings and cuda-core.
+CONDA = {"kaleido": "python-kaleido", "cuda-bindings": "cuda-python"}
+OPTIONAL_MODULES = ("anywidget", "ipywidgets", "plotly", "traitlets", "cuda")
+
+
+def files() -> list[Path]:
+    """Everything that is or would be committed."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if listed.returncode:
+        pytest.skip("no git checkout")
+    return [ROOT / name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
+
+
+def text(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def requirement(line: str) -> tuple[str, str]:
+    """Name and versions of a requirement, without its marker."""
+    match = re.match(r"([A-Za-z0-9_.-]+)(?:\[[^\]]*\])?\s*([^;]*)", line)
+    assert match, line
+    return match[1], match[2].strip()
+
+
+# -- pyproject.toml ------------------------------
+
+
+def test_dependencies_are_few() -> None:
+    wanted = dict(requirement(line) for line in PROJECT["project"]["dependencies"])
+    assert set(wanted) == {"numpy", "ml_dtypes", "platformdirs"}
+    assert all(versions.startswith(">=") for versions in wanted.values())
+
+
+def test_extras() -> None:
+    extras = PROJECT["project"]["optional-dependencies"]
+    assert set(extras) == {"lab", "fast", "completion", "cuda12", "cuda13", "docs", "test", "release"}
+    assert "ptxlab[docs,completion]" in extras["test"]
+    assert "ptxlab[lab,cuda13,fast]" in extras["docs"]
+    for name, suffix in (("cuda12", "-cu12"), ("cuda13", "")):
+        packages = {requirement(line)[0] for line in extras[name]}
+        assert {
+            "cuda-bindings",
+            "cuda-core",
+            f"nvidia-cuda-nvrtc{suffix}",
+            f"nvidia-nvjitlink{suffix}",
+            f"nvidia-cuda-runtime{suffix}",
+        } <= packages
+
+
+def test_the_version_is_written_once() -> None:
+    assert (
+        PROJECT["project"]["dynamic"] == ["version"]
+        and PROJECT["tool"]["hatch"]["version"]["path"] == "ptxlab/_version.py"
+    )
+    version = re.fullmatch(r"(\d+\.\d+\.\d+)(\.dev0)?", ptxlab.__version__)
+    assert version
+    first = re.search(r"^## \[(.*?)\] (.*)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.M)
+    assert first and first[1] == version[1]
+    if version[2]:
+        assert first[2] == "(unreleased)"
+    else:
+        assert re.fullmatch(r"\(\d{4}-\d{2}-\d{2}\)", first[2])
+    try:
+        installed = importlib.metadata.version("ptxlab")
+    except importlib.metadata.PackageNotFoundError:
+        return
+    assert installed == ptxlab.__version__
+
+
+def test_the_command_exists() -> None:
+    module, function = PROJECT["project"]["scripts"]["ptxlab"].split(":")
+    assert callable(getattr(importlib.import_module(module), function))
+
+
+def test_what_ships_is_code_what_the_widget_serves_and_listings() -> None:
+    shipped = {path.suffix for path in files() if path.is_relative_to(ROOT / "ptxlab")}
+    assert shipped <= {".py", ".js", ".ts", ".css", ".typed", ".txt", ".json", ".xz", ".cu", ".cuh"}
+    typed = Path(ptxlab.__file__).parent / "py.typed"
+    assert typed.exists(), "without it nobody's type checker reads the hints"
+
+
+# -- environment.yml ------------------------------
+
+
+def environment() -> tuple[dict[str, str], list[str]]:
+    yaml = pytest.importorskip("yaml")
+    listed = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
+    assert listed["channels"][0] == "conda-forge"
+    packages = {
+        name: versions
+        for name, _, versions in (
+            line.partition(" ") for line in listed["dependencies"] if isinstance(line, str)
+        )
+    }
+    return packages, next(line["pip"] for line in listed["dependencies"] if isinstance(line, dict))
+
+
+def test_environment_equals_pyproject() -> None:
+    packages, pip = environment()
+    extras = PROJECT["project"]["optional-dependencies"]
+    lines = [
+        *PROJECT["project"]["dependencies"],
+        *extras["lab"],
+        *(line for line in extras["cuda13"] if line.startswith("cuda-bindings")),
+    ]
+    wanted = {CONDA.get(name, name): versions for name, versions in map(requirement, lines)}
+    wanted |= {"python": PROJECT["project"]["requires-python"], "pip": ""}
+    assert packages == wanted
+    assert pip == ["-e .[cuda13]"]
+
+
+def test_environment_parses_as_conda_specs() -> None:
+    rattler = pytest.importorskip("rattler")
+    for name, versions in environment()[0].items():
+        spec = rattler.MatchSpec(f"{name} {versions}".strip())
+        assert spec.name is not None and name in str(
+            spec.name.normalized if hasattr(spec.name, "normalized") else spec.name
+        )
+        assert bool(versions) == (spec.version is not None)
+
+
+# -- the two commands ------------------------------
+
+
+def test_make_help_lists_the_targets() -> None:
+    phony = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.M)
+    said = subprocess.run(
+        ["make", "--no-print-directory", "help"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    assert phony and set(re.findall(r"^  make (\w+)", said, flags=re.M)) == set(phony[1].split())
+
+
+def test_ci_runs_make_test() -> None:
+    script = ROOT / ".ci" / "run"
+    assert os.access(script, os.X_OK) and re.search(
+        r"^exec make test$", script.read_text(encoding="utf-8"), flags=re.M
+    )
+
+
+def test_no_browser_is_said_clearly(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PTXLAB_CHROMIUM", "no-such-browser")
+    monkeypatch.setattr(chromium, "install", lambda: None)
+    for in_ci, code, word in (("", 0, "skip"), ("true", 1, "fail")):
+        monkeypatch.setenv("CI", in_ci)
+        assert chromium.main() == code
+        assert f"no Chromium: the browser tests will {word}; install" in capsys.readouterr().err
+
+
+# -- the repository ------------------------------
+
+
+def test_the_address_of_the_repository_is_stated_once() -> None:
+    """In pyproject.toml; `python -m tools.address` writes it into the install lines and links."""
+    assert address.changes() == {}, "run `python -m tools.address`"
+    for path in files():
+        content = text(path) or ""
+        for owner_and_name in re.findall(
+            r"(?:github\.com|mybinder\.org/v2/gh|colab\.research\.google\.com/github)/([\w.-]+/ptxlab)\b",
+            content,
+        ):
+            if path.name != "address.py":
+                assert owner_and_name == SOURCE.removeprefix("https://github.com/"), path
+
+
+def test_a_fork_rewrites_every_address() -> None:
+    fork = "https://github.com/somebody/tensor-cores"
+    for path in address.documents():
+        content = path.read_text(encoding="utf-8")
+        rewritten = address.rewrite(content, fork, SOURCE)
+        owner_and_name = SOURCE.removeprefix("https://github.com/")
+        assert owner_and_name not in rewritten, path
+        assert rewritten.count("somebody/tensor-cores") == content.count(owner_and_name)
+        assert address.rewrite(rewritten, SOURCE, fork) == content
+
+
+def test_an_address_that_colab_cannot_open(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[project.urls]\nRepository = "https://example.org/a/b"\n')
+    monkeypatch.setattr(address, "ROOT", tmp_path)
+    with pytest.raises(ValueError, match="Colab and Binder need https://github.com/OWNER/NAME"):
+        address.address()
+
+
+def test_notebooks_are_stripped() -> None:
+    notebooks = sorted((ROOT / "notebooks").glob("*.ipynb"))
+    assert notebooks
+    for path in notebooks:
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        for cell in notebook["cells"]:
+            assert not cell.get("outputs") and cell.get("execution_count") is None, (
+                f"{path.name}: run nbstripout"
+            )
+        assert "widgets" not in notebook["metadata"], path.name
+
+
+def first_cell(path: Path) -> str:
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return "".join(next(cell["source"] for cell in cells if cell["cell_type"] == "code"))
+
+
+def test_every_notebook_begins_with_the_cell_that_is_generated() -> None:
+    """From the version and the one address; `python -m tools.address` writes it."""
+    notebooks = list((ROOT / "notebooks").glob("*.ipynb"))
+    assert notebooks
+    for path in notebooks:
+        assert first_cell(path) == address.first_cell(ptxlab.__version__, SOURCE), path.name
+
+
+@pytest.mark.parametrize(
+    ("version", "requirement", "sentence"),
+    [
+        (
+            "0.2.0.dev0",
+            f"ptxlab[lab] @ git+{SOURCE}",
+            f"Installing ptxlab 0.2.0.dev0 (not released yet) from {SOURCE}",
+        ),
+        ("0.2.0", "ptxlab[lab]==0.2.0", "Installing ptxlab 0.2.0 and the packages that it needs"),
+        ("1.0rc1", "ptxlab[lab]==1.0rc1", "Installing ptxlab 1.0rc1 and the packages that it needs"),
+    ],
+)
+def test_the_first_cell_installs_on_colab_only(
+    version: str,
+    requirement: str,
+    sentence: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Run the cell where ptxlab is, where it is not, and on Colab before and after it is installed."""
+    cell = address.first_cell(version, SOURCE)
+    assert max(map(len, cell.splitlines())) <= 104 and len(cell.splitlines()) <= 12
+    python, count = re.subn(r"^( +)%pip install -q (.*)$", r"\1install(\2)", cell, flags=re.M)
+    assert count == 1
+    installed: list[str] = []
+    package = sys.modules["ptxlab"]
+
+    def install(what: str) -> None:
+        installed.append(what)
+        monkeypatch.setitem(sys.modules, "ptxlab", package)
+
+    def run() -> None:
+        names: dict[str, object] = {"install": install}
+        exec(python, names)
+        assert names["ptxlab"] is package
+
+    monkeypatch.delitem(sys.modules, "google.colab", raising=False)
+    run()
+    monkeypatch.setitem(sys.modules, "ptxlab", None)  # as if it were not installed
+    with pytest.raises(ImportError, match="ptxlab"):
+        run()
+    assert installed == [] and capsys.readouterr().out == ""
+    monkeypatch.setitem(sys.modules, "google.colab", ModuleType("google.colab"))
+    run()
+    run()
+    assert installed == [requirement]
+    assert capsys.readouterr().out == f"{sentence}\n"
+
+
+def test_a_release_and_a_fork_rewrite_the_first_cells(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "notebooks").mkdir()
+    (tmp_path / "docs").mkdir()
+    for name in ("README.md", "pyproject.toml", "notebooks/atlas.ipynb"):
+        (tmp_path / name).write_bytes((ROOT / name).read_bytes())
+    monkeypatch.setattr(address, "ROOT", tmp_path)
+    monkeypatch.setattr(address, "__version__", "0.9.0")
+    assert address.main() == 0
+    assert first_cell(tmp_path / "notebooks" / "atlas.ipynb") == address.first_cell("0.9.0", SOURCE)
+    fork = "https://github.com/somebody/tensor-cores"
+    project = (tmp_path / "pyproject.toml").read_text(encoding="utf-8")
+    (tmp_path / "pyproject.toml").write_text(project.replace(SOURCE, fork), encoding="utf-8")
+    monkeypatch.setattr(address, "__version__", "1.0.dev0")
+    assert address.main() == 0
+    assert first_cell(tmp_path / "notebooks" / "atlas.ipynb") == address.first_cell("1.0.dev0", fork)
+    assert SOURCE.removeprefix("https://github.com/") not in (tmp_path / "README.md").read_text(
+        encoding="utf-8"
+    )
+    assert address.changes() == {}
+
+
+LOCKS = re.compile(
+    r"(uv|poetry|pdm|Pipfile|conda|pixi|package|yarn|pnpm)[.-]?lock|pylock.*\.toml|pnpm-lock", re.I
+)
+MACHINES = r"(?<![\w.])/(work|tmp|root|home/\w+|Users/\w+)/"
+REGISTRIES = r"\bpypi\.org|pythonhosted\.org|anaconda\.(com|org)|registry\.npmjs|\b(artifactory|nexus)\b"
+PLACES = re.compile(f"{MACHINES}|{REGISTRIES}", re.I)
+
+
+@pytest.mark.slow
+def test_no_lock_files_and_no_places_of_one_machine() -> None:
+    for path in files():
+        assert not LOCKS.search(path.name), path
+        place = PLACES.search(text(path) or "") if path.name != Path(__file__).name else None
+        assert place is None, f"{path.relative_to(ROOT)} mentions {place[0]}"

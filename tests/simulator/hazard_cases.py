@@ -1,0 +1,98 @@
+"""Kernels with a hazard each, broken and fixed: for the tests, and for `tools.hazards`."""
+
+from __future__ import annotations
+
+from copy import copy
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import ptxlab
+from ptxlab import PtxlabError
+
+FILE = Path(__file__).parents[1] / "kernels" / "hazards" / "hazards.cu"
+
+#: Kernel -> the kind of its hazard.
+HAZARDS = {
+    "reverse": "race",
+    "next_turn": "race",
+    "warp_reverse": "race",
+    "count_all": "race",
+    "named": "race",
+    "neighbours": "race",
+    "unpublished": "race",
+    "half_filled": "uninitialised memory",
+    "stack": "uninitialised memory",
+    "copy_unwaited": "missing wait",
+    "copy_uncommitted": "missing wait",
+    "copy_order": "race",
+    "bulk_unwaited": "missing wait",
+    "bulk_unfenced": "missing proxy fence",
+    "bulk_reused": "missing wait",
+    "bulk_left": "missing wait",
+    "early_arrival": "race",
+    "divided": "divergent barrier",
+    "half_warps": "divergent barrier",
+    "waiting_apart": "deadlock",
+    "outside_mask": "not in the mask",
+    "half_a_warp": "lanes missing",
+    "never_full": "deadlock",
+    "too_many_bytes": "deadlock",
+    "not_everyone": "deadlock",
+    "past_the_end": "out of bounds",
+    "past_shared": "out of bounds",
+    "odd_address": "misaligned",
+    "no_value": "uninitialised register",
+    "ended": "absent block",
+    "not_started": "absent block",
+    "wgmma_proxy": "missing proxy fence",
+    "wgmma_unfenced": "missing wgmma.fence",
+    "wgmma_uncommitted": "wgmma registers",
+    "wgmma_unwaited": "wgmma registers",
+    "too_few_bytes": "missing wait",
+    "one_by_one": "race",
+    "wide_maximum": "not atomic",
+    "some_lanes": "divergent barrier",
+    "some_shuffle": "lanes missing",
+    "in_place": "race",
+}
+
+
+@cache
+def _compiled(fixed: bool) -> Any:
+    options = ["-DFIXED"] if fixed else []
+    return ptxlab.kernel(FILE.read_text(encoding="utf-8"), "reverse", "sm_90a", options)
+
+
+def variant(name: str, fixed: bool) -> Any:
+    """A kernel of the file; all are compiled at once."""
+    kernel = copy(_compiled(fixed))
+    kernel.function = kernel.module.functions[name]
+    kernel._image = None
+    return kernel
+
+
+def launch_of(name: str) -> tuple[int, int, list[Any], int]:
+    """Blocks, threads, arguments, dynamic shared memory."""
+    count = len(variant(name, False).parameters)
+    values = np.arange(512, dtype=np.int32)
+    if name == "unpublished":
+        values[:] = 0
+    if name.startswith("wgmma"):
+        values = np.zeros(1024, dtype=np.float32)
+    threads = 128 if name.startswith("wgmma") else 64
+    shared = 256 if name == "past_shared" else 0
+    grid = 2 if name in ("neighbours", "ended", "not_started", "wide_maximum") else 1
+    return grid, threads, [values.copy() for _ in range(count)], shared
+
+
+def hazards_of(name: str, fixed: bool = False, check: bool | str = True) -> list[str]:
+    """The sentences about a kernel: its hazards, or the error that ends it."""
+    grid, block, arguments, shared = launch_of(name)
+    try:
+        result = variant(name, fixed).simulate(grid, block, *arguments, shared=shared, check=check)
+    except PtxlabError as error:
+        return [str(error)]
+    return [hazard.sentence for hazard in result.hazards]

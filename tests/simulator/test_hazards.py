@@ -1,0 +1,253 @@
+"""Every hazard has a kernel that has it, and one that just avoids it; those of test_simulator have none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ptxlab
+from ptxlab import PtxlabError
+from ptxlab.simulator import HazardError
+from ptxlab.simulator.checks import KINDS, AccessCheck, Hazard
+from tests.cases import each
+
+from .hazard_cases import HAZARDS, launch_of, variant
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "hazards.md"
+
+
+def _hazards(
+    name: str, fixed: bool = False, check: bool | str = True, blocks: int | None = None
+) -> list[Hazard]:
+    grid, block, arguments, shared = launch_of(name)
+    grid = blocks or grid
+    kernel = variant(name, fixed)
+    try:
+        return kernel.simulate(grid, block, *arguments, shared=shared, check=check).hazards
+    except HazardError as error:
+        return [] if error.hazard is None else [error.hazard]
+
+
+@each("name", HAZARDS)
+@pytest.mark.slow
+def test_found(name: str) -> None:
+    """The broken kernel has this hazard, with the sentence of the docs; the fixed one has none."""
+    hazards = _hazards(name)
+    assert {hazard.kind for hazard in hazards} == {HAZARDS[name]}
+    page = PAGE.read_text(encoding="utf-8")
+    for hazard in hazards:
+        assert hazard.sentence in page, "python -m tools.hazards writes the page"
+        assert hazard.text and hazard.count and hazard.lanes and hazard.remedy and hazard.block == (0, 0, 0)
+    assert _hazards(name, True) == []
+    (first,) = _hazards(name, check="error")
+    assert first.sentence in {hazard.sentence for hazard in hazards}
+
+
+@each("name", [name for name, kind in HAZARDS.items() if kind in ("race", "uninitialised memory")])
+@pytest.mark.slow
+def test_blocks_that_do_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks are looked at one by one where there is something to report, and it is the same."""
+    found = [_hazards(name, fixed, blocks=3) for fixed in (False, True)]
+    monkeypatch.setattr(AccessCheck, "_in_first_block", lambda *_: False)
+    assert [_hazards(name, fixed, blocks=3) for fixed in (False, True)] == found
+    assert found[0]
+
+
+def test_every_kind_has_a_kernel() -> None:
+    assert set(HAZARDS.values()) == set(KINDS)
+    assert _hazards("reverse", check=False) == []
+    with pytest.raises(PtxlabError, match="check='maybe': it is True, False or 'error'"):
+        _hazards("reverse", check="maybe")
+
+
+_ONE_WAITS = """
+extern "C" __global__ void one_waits(volatile int* flags, int* out) {
+  __shared__ int from_before;
+  if (threadIdx.x == 33) {                       // one thread of a warp waits, for the block before,
+    while (blockIdx.x && flags[blockIdx.x - 1] == 0) {}
+    from_before = blockIdx.x ? out[blockIdx.x - 1] : 0;
+    __threadfence();
+  }
+  if (blockIdx.x % 2) __syncthreads();           // and the others wait for it, at one barrier
+  else asm volatile("bar.sync 1, 64;" ::: "memory");  // or another
+  if (threadIdx.x == 0) {
+    out[blockIdx.x] = from_before + 1;
+    __threadfence();
+    flags[blockIdx.x] = 1;
+  }
+}
+"""
+
+
+def test_lanes_wait_for_their_warp_at_a_barrier() -> None:
+    """A warp comes to a barrier whole, however long one of its lanes takes."""
+    flags, out = np.zeros((2, 5), dtype=np.int32)
+    result = ptxlab.kernel(_ONE_WAITS).simulate(5, 64, flags, out)
+    assert out.tolist() == [1, 2, 3, 4, 5]
+    assert "divergent barrier" not in {hazard.kind for hazard in result.hazards}
+
+
+def test_an_early_return_that_ends_as_the_kernel_does() -> None:
+    """NVRTC makes one store of the two, behind the barrier, which the early ones do not pass by."""
+    source = """extern "C" __global__ void k(int* out, int n) {
+      __shared__ int s[64];
+      int t = threadIdx.x;
+      if (t >= n) { s[t] = 7; return; }
+      s[t] = t;
+      __syncthreads();
+      int x = s[63 - t];
+      __syncthreads();
+      out[t] = x;
+      s[t] = 7;
+    }"""
+    assert not ptxlab.kernel(source).simulate(1, 64, np.zeros(64, np.int32), 40).hazards
+
+
+_PTX = """
+.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry turn()
+{
+    .reg .b32 %r<4>;
+    .reg .b16 %h;
+    .shared .align 4 .b32 tile[32];
+    mov.u32 %r0, %tid.x;
+    shl.b32 %r0, %r0, 2;
+    mov.u32 %r1, tile;
+    add.u32 %r1, %r1, %r0;
+    st.shared.u32 [%r1], %r2;
+    xor.b32 %r1, %r1, 4;
+    ld.shared.u32 %r3, [%r1];
+    ret;
+}
+"""
+
+
+def test_ptx_text() -> None:
+    """Lines are those of the PTX where there is no other source."""
+    unwritten, race = ptxlab.kernel(_PTX).simulate(1, 32).hazards
+    assert unwritten.kind == "uninitialised register" and unwritten.text == "st.shared.u32 [%r1], %r2;"
+    assert "with register %r2, never written" in unwritten.sentence
+    assert race.kind == "race" and race.sentence.startswith("PTX line 16: lanes of warp 0 of block (0, 0, 0)")
+    assert (race.line, race.other_line, race.text) == (16, 14, "ld.shared.u32 %r3, [%r1];")
+    assert "put __syncwarp() between PTX line 14 and PTX line 16" in race.sentence
+
+
+def test_what_was_found_before_an_error() -> None:
+    text = _PTX.replace("ret;", "ld.shared.u32 %r3, [%r1+4096];")
+    with pytest.raises(HazardError, match="lies outside of the 128 bytes of shared memory") as caught:
+        ptxlab.kernel(text).simulate(1, 32)
+    kinds = [hazard.kind for hazard in caught.value.hazards]
+    assert kinds == ["uninitialised register", "race", "out of bounds"]
+    assert [note[:27] for note in caught.value.__notes__] == ["a hazard before: PTX line 1"] * 2
+
+
+_MASKS = """
+extern "C" __global__ void sum(int* x, unsigned mask) {
+    if (threadIdx.x < 16)
+        x[threadIdx.x] = __shfl_xor_sync(mask, x[threadIdx.x], 1);
+    x[16 + threadIdx.x] = __any_sync(__activemask(), 1);
+}
+"""
+
+
+def test_masks_that_are_computed() -> None:
+    """They are read where the instruction is executed."""
+    kernel = ptxlab.kernel(_MASKS)
+    assert kernel.simulate(1, 32, np.zeros(64, np.int32), 0xFFFF).hazards == []
+    (hazard,) = kernel.simulate(1, 32, np.zeros(64, np.int32), 0xFF).hazards
+    assert (hazard.kind, hazard.line, hazard.lanes) == ("not in the mask", 4, tuple(range(8, 16)))
+    assert "with a mask that names lanes 0-7" in hazard.sentence
+
+
+_INIT = """
+extern "C" __global__ void copy(const int* x, int* y) {
+    __shared__ __align__(128) int tile[64];
+    __shared__ unsigned long long bar;
+    unsigned b = (unsigned)__cvta_generic_to_shared(&bar), t = (unsigned)__cvta_generic_to_shared(tile);
+    if (threadIdx.x == 0) {
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(b) : "memory");
+        // fence
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 256;" :: "r"(b) : "memory");
+        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+                     "[%0], [%1], 256, [%2];" :: "r"(t), "l"(x), "r"(b) : "memory");
+    }
+    __syncthreads();
+    asm volatile("{ .reg .pred p; W: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], 0; @!p bra W; }"
+                 :: "r"(b) : "memory");
+    y[threadIdx.x] = tile[threadIdx.x];
+}
+"""
+
+
+def test_a_copy_completes_at_its_mbarrier_through_the_generic_proxy() -> None:
+    """As libcu++ counts on: no fence after mbarrier.init, though a barrier if another thread copies."""
+    x, y = np.arange(64, dtype=np.int32), np.zeros(64, np.int32)
+    assert ptxlab.kernel(_INIT).simulate(1, 64, x, y).hazards == [] and (x == y).all()
+    by_another = _INIT.replace("// fence", "}\n    if (threadIdx.x == 32) {")
+    hazards = ptxlab.kernel(by_another).simulate(1, 64, x, y).hazards
+    assert [(hazard.kind, hazard.other_line) for hazard in hazards] == [("race", 7)] * 2
+
+
+_CHOSEN = """
+.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .u64 out) {
+    .reg .u64 %o; .reg .u32 %a, %t; .reg .pred %p; .shared .u32 s[2];
+    ld.param.u64 %o, [out];
+    mov.u32 %t, %tid.x;
+    setp.eq.u32 %p, %t, 9;
+    ld.shared.u32 %a, [s];
+    USE
+    st.global.u32 [%o], %t;
+    ret;
+}
+"""
+
+
+def test_loads_that_a_select_drops() -> None:
+    """Compilers load what they may not need; what is computed with counts."""
+    for use, kinds in (("selp.u32 %t, %a, 0, %p;", []), ("add.u32 %t, %a, 1;", ["uninitialised memory"])):
+        result = ptxlab.kernel(_CHOSEN.replace("USE", use)).simulate(1, 1, np.zeros(1, dtype=np.uint32))
+        assert [hazard.kind for hazard in result.hazards] == kinds
+
+
+_ONE_IS_EARLY = """
+extern "C" __global__ void early(const int* in, int* out, int block, int with_groups) {
+  __shared__ __align__(16) int s[64];
+  __shared__ unsigned long long bar;
+  const unsigned b = (unsigned)__cvta_generic_to_shared(&bar), to = (unsigned)__cvta_generic_to_shared(s);
+  if (with_groups) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;"
+                 :: "r"(to + threadIdx.x * 4), "l"(in + threadIdx.x));
+    if (blockIdx.x != block) asm volatile("cp.async.commit_group; cp.async.wait_group 0;" ::: "memory");
+  } else {
+    if (threadIdx.x == 0)
+      asm volatile("mbarrier.init.shared::cta.b64 [%0], 1; fence.mbarrier_init.release.cluster;" :: "r"(b));
+    __syncthreads();
+    if (threadIdx.x == 0)
+      asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 256;"
+                   "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%1], [%2], 256, [%0];"
+                   :: "r"(b), "r"(to), "l"(in) : "memory");
+    if (blockIdx.x != block)
+      asm volatile("{ .reg .pred p; W: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], 0; @!p bra W; }"
+                   :: "r"(b) : "memory");
+  }
+  out[blockIdx.x * 64 + threadIdx.x] = s[threadIdx.x];
+}
+"""
+
+
+def test_one_block_does_not_wait() -> None:
+    """Blocks are looked at together as long as they do the same; the one that does not is still found."""
+    kernel = ptxlab.kernel(_ONE_IS_EARLY)
+    values, out = np.arange(64, dtype=np.int32), np.zeros(256, dtype=np.int32)
+    for with_groups in (0, 1):
+        assert kernel.simulate(4, 64, values, out, 4, with_groups).hazards == []
+        for block in (0, 2):
+            (hazard,) = kernel.simulate(4, 64, values, out, block, with_groups).hazards
+            assert (hazard.kind, hazard.block) == ("missing wait", (block, 0, 0))

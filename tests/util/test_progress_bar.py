@@ -1,0 +1,158 @@
+"""The progress bar: silent where nobody looks, tqdm's where there is one, a counter where there is none."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import subprocess
+import sys
+import types
+from pathlib import Path
+
+import pytest
+
+bars = importlib.import_module("ptxlab._util.progress")
+bar = bars.bar
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    stream = Terminal()
+    monkeypatch.setattr(
+        bars, "sys", types.SimpleNamespace(stderr=stream, modules=sys.modules)
+    )  # pytest puts its own into sys
+    monkeypatch.setattr(bars, "_DELAY", 0.0)
+    monkeypatch.setattr(bars, "_PACE", 0.0)
+    return stream
+
+
+@pytest.fixture
+def without_tqdm(monkeypatch: pytest.MonkeyPatch) -> None:
+    find = importlib.util.find_spec
+    monkeypatch.setattr(bars.importlib.util, "find_spec", lambda name: None if name == "tqdm" else find(name))
+
+
+def walk(show: bool | None = None) -> None:
+    with bar(100, "MMAs", show=show) as tick:
+        tick(40, "bits")
+        tick(60, "zeros")
+
+
+def test_counter_where_tqdm_is_missing(terminal: Terminal, without_tqdm: None) -> None:
+    walk()
+    assert terminal.getvalue().split("\r")[1:3] == [
+        "40 of 100 MMAs (40 %)  bits",
+        "100 of 100 MMAs (100 %)  zeros",
+    ]
+    assert terminal.getvalue().endswith("\n")
+
+
+@pytest.mark.parametrize("tqdm", [True, False])
+def test_a_terminal_that_has_gone_stops_nothing(
+    tqdm: bool, terminal: Terminal, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    if tqdm:
+        pytest.importorskip("tqdm")
+    else:
+        request.getfixturevalue("without_tqdm")
+
+    def fail(text: str) -> int:
+        raise OSError(5, "Input/output error")
+
+    done = []
+    for moment in (2, 0):  # on the way, or from the beginning, which tqdm draws at once
+        with bar(3, "MMAs", show=True) as tick:
+            for number in range(3):
+                if number == moment:
+                    monkeypatch.setattr(terminal, "write", fail)
+                tick(1)
+                done.append(number)
+    assert done == [0, 1, 2, 0, 1, 2]
+    monkeypatch.setattr(bars, "sys", types.SimpleNamespace(stderr=None, modules=sys.modules))
+    walk(show=True)
+
+
+def test_bar_of_tqdm_on_a_terminal(terminal: Terminal) -> None:
+    pytest.importorskip("tqdm")
+    walk()
+    assert "zeros: 100%" in terminal.getvalue()
+    assert "100/100" in terminal.getvalue()
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_silent_on_request_and_where_nobody_looks(
+    terminal: Terminal, missing: bool, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if missing:
+        request.getfixturevalue("without_tqdm")
+    walk(show=False)
+    monkeypatch.setattr(terminal, "isatty", lambda: False, raising=False)
+    walk()
+    assert terminal.getvalue() == ""
+    walk(show=True)
+    assert terminal.getvalue() != ""
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_quick_work_shows_nothing(
+    terminal: Terminal, missing: bool, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if missing:
+        request.getfixturevalue("without_tqdm")
+    monkeypatch.setattr(bars, "_DELAY", 60.0)
+    walk()
+    assert terminal.getvalue() == ""
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_an_interrupt_passes_and_the_bar_closes(
+    terminal: Terminal, missing: bool, request: pytest.FixtureRequest
+) -> None:
+    if missing:
+        request.getfixturevalue("without_tqdm")
+
+    def stop() -> None:
+        with bar(100, "MMAs") as tick:
+            tick(40)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stop()
+    assert terminal.getvalue().endswith("\n")
+
+
+def test_widget_in_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel is one in name only; the bar is tqdm's widget, and its text carries the count."""
+    pytest.importorskip("tqdm")
+    pytest.importorskip("ipywidgets")
+    notebook = importlib.import_module("tqdm.notebook")
+    made = []
+
+    class Seen(notebook.tqdm):
+        def __init__(self, *args: object, **options: object) -> None:
+            super().__init__(*args, **options, display=False)
+            made.append(self)
+
+    monkeypatch.setattr(notebook, "tqdm", Seen)
+    shell = type("ZMQInteractiveShell", (), {})()
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
+    walk()
+    (shown,) = made
+    assert shown.n == shown.total == 100
+    assert [child.value for child in shown.container.children if hasattr(child, "bar_style")] == [100]
+
+
+def test_nothing_is_loaded_before_use() -> None:
+    script = (
+        "import sys, ptxlab._util.progress; assert not {'tqdm', 'IPython', 'ipywidgets'} & set(sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
