@@ -82,8 +82,8 @@ def metadata(rows: int, chunks: int, wide: bool) -> Layout:
     With elements of 16 bits and more (`wide`) a lane holds four chunks of rows g and g + 8; with narrower
     ones it holds eight chunks of one row, and the next lane those of the row 8 below. With few chunks only
     some lanes in each group of four supply metadata; the others hold a copy, and the sparsity selector says
-    which copy is read. Found on an H200 by flipping one nibble at a time (tests/gpu/test_instructions.py); the
-    manual shows it in pictures.
+    which copy is read. Found on an H200 by flipping one nibble at a time (tests/gpu/test_instructions.py);
+    the manual shows it in pictures.
 
     >>> metadata(16, 8, wide=False).holders(9, 3)   # m16n8k64 s4: selector 0 reads lane 5, selector 1 lane 7
     [(5, 3), (7, 3)]

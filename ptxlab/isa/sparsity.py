@@ -22,6 +22,8 @@ from numpy.typing import ArrayLike, NDArray
 from .._util.arguments import as_array, as_flag, as_integers, as_text, broadcast, check_room, set_integers
 from ..errors import PtxlabError, counted, listing, quoted
 
+__all__ = ["STRUCTURES", "Structure"]
+
 _Indices = TypeVar("_Indices", int, NDArray[np.int64])
 
 

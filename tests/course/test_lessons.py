@@ -135,9 +135,9 @@ def test_kernels_of_lessons_without_a_compiler(monkeypatch: pytest.MonkeyPatch) 
     rng = np.random.default_rng(17)
     A, B = rng.normal(size=(2, 16, 32)).astype(np.float16)
     compiled, stored = np.zeros((2, 16, 16), np.float32)
-    first_kernel.kernel(parts["GEMM"]).simulate((2, 1), 32, A, B, compiled, 16, 32)
+    reader_kernels.kernel(parts["GEMM"]).simulate((2, 1), 32, A, B, compiled, 16, 32)
     monkeypatch.setattr(reader_kernels, "_has_compiler", lambda: False)
-    result = first_kernel.kernel(parts["GEMM"]).simulate((2, 1), 32, A, B, stored, 16, 32)
+    result = reader_kernels.kernel(parts["GEMM"]).simulate((2, 1), 32, A, B, stored, 16, 32)
     assert result.source == parts["GEMM"]
     assert (stored == compiled).all() and stored.any()
     assert "pip install" in lessons.check("17.1", "{ }").text

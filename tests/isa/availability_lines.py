@@ -1,8 +1,8 @@
 """Lines of PTX that are not matrix instructions, for the assembler: each instruction with each modifier.
 
 Written from the manual's syntax blocks, without ptxlab's table of targets. `tests/isa/test_availability.py`
-asks the assembler which targets and versions of PTX take them, and compares. `{a|b|}` stands for one of several,
-or for nothing.
+asks the assembler which targets and versions of PTX take them, and compares. `{a|b|}` stands for one of
+several, or for nothing.
 """
 
 from __future__ import annotations
