@@ -8,7 +8,6 @@ work when they are called, so `import ptxlab` needs NumPy and ml_dtypes alone. T
 from __future__ import annotations
 
 from dataclasses import fields
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from numpy.typing import ArrayLike, NDArray
@@ -16,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from ._util.arguments import is_name
 from .errors import PtxlabError, quoted
 from .isa import catalog as _catalog
-from .isa.form import Form
+from .isa.form import Form, held_by_users
 from .isa.instruction_descriptor import InstructionDescriptor
 from .isa.mma import MmaForm
 from .isa.modifiers import Modifiers
@@ -270,6 +269,7 @@ class MatrixInstruction(ExecutableForm, ProductForm):
         return TraceView.of(trace(operands, row, col, model=model))
 
 
+@held_by_users(MmaForm)
 class Instruction(MatrixInstruction, MmaForm):
     """An instruction that multiplies matrices.
 
@@ -326,9 +326,10 @@ class Instruction(MatrixInstruction, MmaForm):
         """The Explorer widget on this instruction."""
         from .explorer import explore
 
-        return explore(self, wrap=_product, wrap_transfer=_tensor_transfer, **options)
+        return explore(self, **options)
 
 
+@held_by_users(TransferForm)
 class Transfer(ExecutableForm, TransferForm):
     """An instruction that transfers a matrix: ldmatrix, stmatrix, movmatrix, wmma.load or wmma.store.
 
@@ -390,6 +391,7 @@ class Transfer(ExecutableForm, TransferForm):
         return transfer_conflicts(self, addresses)
 
 
+@held_by_users(Tcgen05Mma)
 class TensorInstruction(MatrixInstruction, Tcgen05Mma):
     """One form of tcgen05.mma.
 
@@ -431,9 +433,10 @@ class TensorInstruction(MatrixInstruction, Tcgen05Mma):
         """The Explorer widget on this instruction: matrices, tensor memory, descriptor, a tcgen05.ld."""
         from .explorer import explore
 
-        return explore(self, wrap=_product, wrap_transfer=_tensor_transfer, **options)
+        return explore(self, **options)
 
 
+@held_by_users(Tcgen05Transfer)
 class TensorTransfer(ExecutableForm, Tcgen05Transfer):
     """An instruction that moves data to or from tensor memory: tcgen05.ld, .st, .cp or .shift.
 
@@ -479,9 +482,10 @@ class TensorTransfer(ExecutableForm, Tcgen05Transfer):
         """The Explorer on it, as `ptxlab.explore` opens it: A is what it reads, D what it leaves."""
         from .explorer import explore
 
-        return explore(self, wrap=_product, wrap_transfer=_tensor_transfer, **options)
+        return explore(self, **options)
 
 
+@held_by_users(Tcgen05Control)
 class TensorControl(ExecutableForm, Tcgen05Control):
     """An instruction around those in tensor memory: tcgen05.alloc, .dealloc, .commit, .fence, .wait, ...
 
@@ -497,31 +501,6 @@ class TensorControl(ExecutableForm, Tcgen05Control):
 AnyInstruction: TypeAlias = Instruction | Transfer | TensorInstruction | TensorTransfer | TensorControl
 
 
-@lru_cache(maxsize=None)
-def _tensor_transfer(form: Tcgen05Transfer) -> TensorTransfer:
-    return TensorTransfer.of(form)
-
-
-@lru_cache(maxsize=None)
-def _tensor_control(form: Tcgen05Control) -> TensorControl:
-    return TensorControl.of(form)
-
-
-@lru_cache(maxsize=1024)
-def _tensor_instruction(form: Tcgen05Mma) -> TensorInstruction:
-    return TensorInstruction.of(form)
-
-
-@lru_cache(maxsize=None)
-def _instruction(form: MmaForm) -> Instruction:
-    return Instruction.of(form)
-
-
-@lru_cache(maxsize=None)
-def _transfer(form: TransferForm) -> Transfer:
-    return Transfer.of(form)
-
-
 def instruction(text: str | Form, *, descriptor: int | None = None, **parts: object) -> AnyInstruction:
     """The instruction of that PTX spelling; a trailing operand list and stray white space do no harm.
 
@@ -535,18 +514,15 @@ def instruction(text: str | Form, *, descriptor: int | None = None, **parts: obj
     <tcgen05.mma.cta_group::1.kind::f16 m128n256k16.f32.f16.f16>
     """
     form = parse_any(text, descriptor=descriptor, **parts)
-    if isinstance(form, MmaForm):
-        return _instruction(form)
-    if isinstance(form, TransferForm):
-        return _transfer(form)
-    if isinstance(form, Tcgen05Mma):
-        return _tensor_instruction(form)
-    return _tensor_transfer(form) if isinstance(form, Tcgen05Transfer) else _tensor_control(form)
+    assert isinstance(form, AnyInstruction)
+    return form
 
 
 def mma_instruction(text: str | Form) -> Instruction:
     """As `instruction`, for those that multiply matrices; ldmatrix and the other transfers are an error."""
-    return _instruction(parse_mma(text))
+    form = parse_mma(text)
+    assert isinstance(form, Instruction)
+    return form
 
 
 def catalog(family: str | None = None, target: str | None = None) -> tuple[AnyInstruction, ...]:
@@ -562,7 +538,7 @@ def catalog(family: str | None = None, target: str | None = None) -> tuple[AnyIn
     >>> len(catalog(family="tcgen05.mma", target="sm_100a"))
     36
     """
-    return tuple(instruction(form) for form in _catalog.catalog(family, target))
+    return tuple(form for form in _catalog.catalog(family, target) if isinstance(form, AnyInstruction))
 
 
 def register_instructions(
@@ -573,10 +549,8 @@ def register_instructions(
     >>> {ins.lanes for ins in register_instructions(target="sm_75")}
     {32}
     """
-    return tuple(
-        _instruction(form) if isinstance(form, MmaForm) else _transfer(form)
-        for form in _catalog.register_forms(family, target)
-    )
+    rows = _catalog.register_forms(family, target)
+    return tuple(form for form in rows if isinstance(form, Instruction | Transfer))
 
 
 def mma_instructions(family: str | None = None, target: str | None = None) -> tuple[Instruction, ...]:
@@ -585,7 +559,7 @@ def mma_instructions(family: str | None = None, target: str | None = None) -> tu
     >>> {len(ins.operands) for ins in mma_instructions("mma")}   # A, B, C, D, and two block scales
     {4, 6}
     """
-    return tuple(_instruction(form) for form in _catalog.mma_forms(family, target))
+    return tuple(form for form in _catalog.mma_forms(family, target) if isinstance(form, Instruction))
 
 
 #: What `instruction` takes of a descriptor.
@@ -593,11 +567,6 @@ _DESCRIPTOR_PARTS = (
     "descriptor",
     *(field.name for field in fields(InstructionDescriptor) if field.name not in ("kind", "sparse")),
 )
-
-
-def _product(form: MmaForm | Tcgen05Mma) -> Instruction | TensorInstruction:
-    """A form with everything that can be done with it."""
-    return _instruction(form) if isinstance(form, MmaForm) else _tensor_instruction(form)
 
 
 def explore(
@@ -627,7 +596,4 @@ def explore(
     from .explorer import explore
 
     parts = {name: options.pop(name) for name in _DESCRIPTOR_PARTS if name in options}
-    if parts:
-        form = parse_any(ins, **parts)
-        ins = _tensor_instruction(form) if isinstance(form, Tcgen05Mma) else ins
-    return explore(ins, wrap=_product, wrap_transfer=_tensor_transfer, **options)
+    return explore(parse_any(ins, **parts) if parts else ins, **options)

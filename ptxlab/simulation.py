@@ -6,11 +6,10 @@ Like `ptxlab.instruction`, the methods here load what they need when they are ca
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from .errors import PtxlabError
-from .instruction import Instruction, TensorInstruction
 from .isa.operands import Operands
 from .isa.tcgen05 import Tcgen05Mma
 from .simulator import Result
@@ -47,10 +46,7 @@ class Simulation(Result):
     def operands(self, line: int | None = None, warp: int = 0, *, index: int = 0) -> RecordedOperands:
         """What a matrix instruction read in one warp, as `Result.operands` says; `.explore()` shows it."""
         recorded = super().operands(line, warp, index=index)
-        form = recorded.ins
-        ins = TensorInstruction.of(form) if isinstance(form, Tcgen05Mma) else Instruction.of(recorded.mma)
-        shown = replace(recorded, ins=ins)
-        return RecordedOperands(**{each.name: getattr(shown, each.name) for each in fields(shown)})
+        return RecordedOperands(**{each.name: getattr(recorded, each.name) for each in fields(recorded)})
 
     def player(self) -> KernelPlayer:
         """A widget with a slider through the steps of the warp that `simulate(..., trace=True)` followed."""

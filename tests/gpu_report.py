@@ -78,7 +78,7 @@ class Runner(Protocol):
         """Registers or words of D."""
         ...
 
-    def move(self, form: Tcgen05Transfer, arguments: Sequence[Any]) -> NDArray[Any]:
+    def move(self, form: TensorTransfer, arguments: Sequence[Any]) -> NDArray[Any]:
         """Registers, or words of tensor memory."""
         ...
 
@@ -92,8 +92,8 @@ class Gpu:
     def product(self, operands: Operands) -> NDArray[Any]:
         return gpu.run(operands)
 
-    def move(self, form: Tcgen05Transfer, arguments: Sequence[Any]) -> NDArray[Any]:
-        return side_by_side(TensorTransfer.of(form).run(*arguments))
+    def move(self, form: TensorTransfer, arguments: Sequence[Any]) -> NDArray[Any]:
+        return side_by_side(form.run(*arguments))
 
 
 @dataclass
@@ -106,8 +106,8 @@ class Emulator:
     def product(self, operands: Operands) -> NDArray[Any]:
         return emulate(operands, model=model_of(operands.ins, self.target))
 
-    def move(self, form: Tcgen05Transfer, arguments: Sequence[Any]) -> NDArray[Any]:
-        return side_by_side(TensorTransfer.of(form).emulate(*arguments))
+    def move(self, form: TensorTransfer, arguments: Sequence[Any]) -> NDArray[Any]:
+        return side_by_side(form.emulate(*arguments))
 
 
 def side_by_side(registers: NDArray[Any] | tuple[NDArray[Any], ...]) -> NDArray[Any]:

@@ -3,8 +3,8 @@
     python -m tools.profile_calls           the figures
     python -m tools.profile_calls --list    with the functions that are called most, and the files
 
-`ins(A, B)` is the second call, so that what is cached counts once; an edited cell is a message of the page and
-all that is sent back; `import ptxlab` is measured in a process of its own, beyond NumPy.
+`ins(A, B)` is the second call, so that what is cached counts once; an edited cell is a message of the page
+and all that is sent back; `import ptxlab` is measured in a process of its own, beyond NumPy.
 """
 
 from __future__ import annotations
@@ -63,7 +63,9 @@ def edit_calls() -> Counter[tuple[str, str]]:
 
 def import_seconds(repeats: int = 5) -> float:
     """The fastest of several imports of ptxlab, beyond NumPy."""
-    code = "import time, numpy; start = time.perf_counter(); import ptxlab; print(time.perf_counter() - start)"
+    code = (
+        "import time, numpy; start = time.perf_counter(); import ptxlab; print(time.perf_counter() - start)"
+    )
     command = [sys.executable, "-c", code]
     return min(float(subprocess.check_output(command, text=True)) for _ in range(repeats))
 
@@ -71,7 +73,7 @@ def import_seconds(repeats: int = 5) -> float:
 def main() -> None:
     """Print the figures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--list", action="store_true", help="the functions that are called most, and the files")
+    parser.add_argument("--list", action="store_true", help="functions that are called most, and files")
     arguments = parser.parse_args()
     for title, calls in (("ins(A, B)", product_calls()), ("an edited cell", edit_calls())):
         by_file = Counter[str]()

@@ -6,8 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from ..errors import PtxlabError, quoted
-from ..isa.catalog import Product
-from ..isa.tcgen05 import Tcgen05Transfer
+from ..isa.form import Form
 from .state import ExplorerState
 
 if TYPE_CHECKING:
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Explorer", "ExplorerState", "explore"]
 
-_OPTIONS = ("A", "B", "C", "seed", "height", "address", "split", "wrap", "wrap_transfer", "operands")
+_OPTIONS = ("A", "B", "C", "seed", "height", "address", "split", "operands")
 
 
 def __getattr__(name: str) -> Any:
@@ -31,7 +30,7 @@ def __getattr__(name: str) -> Any:
         ) from None
 
 
-def explore(ins: Product | Tcgen05Transfer | str, **options: Any) -> Explorer:
+def explore(ins: Form | str, **options: Any) -> Explorer:
     """The widget on an instruction or on a link. Users call `ptxlab.explore`, whose instructions can run."""
     unknown = [name for name in options if name not in _OPTIONS]
     if unknown:

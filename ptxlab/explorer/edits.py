@@ -476,7 +476,7 @@ def change_instruction(state: ExplorerState, ins: Product) -> None:
     if ins == state.ins:
         state.refusal, state.notices = None, ()
         return
-    other = ExplorerState(state.wrap(ins), state.seed, state.wrap)
+    other = ExplorerState(ins, state.seed)
     state.replace_instruction(other, tuple(migrate_operands(state, other)))
 
 

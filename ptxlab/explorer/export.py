@@ -33,7 +33,7 @@ from .masks import MASKS
 from .matrices import Matrices, option_names
 from .recipe import MOST_FILLS, Fill, find_recipe, make_arrays
 from .results import GPU, NOBODY
-from .state import ExplorerState, History, Wrap
+from .state import ExplorerState, History
 from .tensor_view import tensor_load
 
 # -- links ------------------------------------------------------------------------------------------------
@@ -103,11 +103,11 @@ def _fill_words(fill: Fill) -> list[Any]:
     return [fill.name, fill.pattern, *at]
 
 
-def open_link(text: str, wrap: Wrap | None = None) -> tuple[ExplorerState, dict[str, Any]]:
+def open_link(text: str) -> tuple[ExplorerState, dict[str, Any]]:
     """The state of a link, and the traits of the view."""
     data, body = unpack_line(text)
     head = _Head.of(data, _version(text))
-    state = _state_of_link(head, body, wrap)
+    state = _state_of_link(head, body)
     return state, head.view_traits
 
 
@@ -223,11 +223,11 @@ def _version(text: str) -> str:
     return "".join(text.split()).removeprefix(_PREFIX)[:1]
 
 
-def _state_of_link(head: _Head, body: bytes, wrap: Wrap | None) -> ExplorerState:
+def _state_of_link(head: _Head, body: bytes) -> ExplorerState:
     """The state that a link describes; a sentence if there is no such state."""
     try:
         form = _form_of_link(head)
-        state = ExplorerState(form if wrap is None else wrap(form), head.seed, wrap)
+        state = ExplorerState(form, head.seed)
         options = state.matrices.options if head.options is None else head.options
         if not set(options) ^ set(option_names(state.ins)) <= set(MASKS):
             raise PtxlabError(f"its options are not those of {form.mnemonic}")

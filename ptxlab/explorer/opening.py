@@ -9,15 +9,15 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from ..errors import PtxlabError
-from ..isa.catalog import Product
+from ..isa.form import Form
 from ..isa.tcgen05 import Tcgen05Transfer
 from .edits import SetValues
 from .export import is_link, open_link
 from .refusals import explorable, multiplication
-from .state import ExplorerState, History, Wrap
+from .state import ExplorerState, History
 from .transfer_edits import first_transfer
 from .transfer_export import open_transfer
-from .transfer_state import TransferState, WrapTransfer
+from .transfer_state import TransferState
 
 _BESIDE_A_TRANSFER = "tcgen05.mma.cta_group::1.kind::f16"  # what the state multiplies beside a transfer
 
@@ -43,11 +43,9 @@ class Start:
 
 
 def open_explorer(
-    ins: Product | Tcgen05Transfer | str,
+    ins: Form | str,
     *,
     seed: int = 0,
-    wrap: Wrap | None = None,
-    wrap_transfer: WrapTransfer | None = None,
     address: int | None = None,
     split: int | None = None,
 ) -> Start:
@@ -58,21 +56,16 @@ def open_explorer(
     (3, 'tcgen05.mma.cta_group::1.kind::f16')
     """
     if isinstance(ins, str) and is_link(ins):
-        link = open_transfer(ins, wrap_transfer)
+        link = open_transfer(ins)
         if link is None:
-            state, view_traits = open_link(ins, wrap)
+            state, view_traits = open_link(ins)
             return Start(state, view_traits=view_traits)
         transfer, view_traits = link
-        return Start(_first_state(_BESIDE_A_TRANSFER, seed, wrap), transfer, view_traits)
+        return Start(ExplorerState(multiplication(_BESIDE_A_TRANSFER), seed), transfer, view_traits)
     form = explorable(ins)
     if isinstance(form, Tcgen05Transfer):
-        transfer = TransferState(first_transfer(form, address or 0, split, seed), seed, wrap_transfer)
-        return Start(_first_state(_BESIDE_A_TRANSFER, seed, wrap), transfer)
+        transfer = TransferState(first_transfer(form, address or 0, split, seed), seed)
+        return Start(ExplorerState(multiplication(_BESIDE_A_TRANSFER), seed), transfer)
     if address is not None or split is not None:
         raise PtxlabError(f"{form.mnemonic}: address and split are for tcgen05.ld, .st, .cp and .shift")
-    return Start(_first_state(form, seed, wrap))
-
-
-def _first_state(ins: Product | str, seed: int, wrap: Wrap | None) -> ExplorerState:
-    form = multiplication(ins)
-    return ExplorerState(form if wrap is None else wrap(form), seed, wrap)
+    return Start(ExplorerState(form, seed))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -13,9 +13,7 @@ from numpy.typing import NDArray
 from .._util.arguments import as_int, is_name
 from ..errors import PtxlabError, quoted
 from ..isa.catalog import Product
-from ..isa.mma import MmaForm
 from ..isa.operands import Operands
-from ..isa.tcgen05 import Tcgen05Mma
 from ..numerics.steps import Trace
 from .fills import filled
 from .matrices import Matrices, as_product, start_code
@@ -26,9 +24,6 @@ FIRST_DRAWS: tuple[tuple[str, str], ...] = (
     ("A", "random"),
     ("B", "random"),
 )  # the fills that a state starts with
-
-#: Gives a form the class that users hold, which only the façade above knows.
-Wrap = Callable[[Product], Product]
 
 UNDO_LIMIT = 200  # edits that can be undone,
 HISTORY_BYTES = 1 << 26  # and the memory that their arrays may take
@@ -141,9 +136,8 @@ class ExplorerState:
     True
     """
 
-    def __init__(self, ins: Product, seed: int = 0, wrap: Wrap | None = None) -> None:
+    def __init__(self, ins: Product, seed: int = 0) -> None:
         ins = multiplication(ins)
-        self.wrap = wrap or like(ins)
         self.seed = check_seed(seed)
         self.random = np.random.default_rng(self.seed)
         self.draws = FIRST_DRAWS  # fills that took random numbers since the seed, for links
@@ -291,25 +285,6 @@ class ExplorerState:
         self.history = self.history.after(self.step)
         self.random, self.draws, self.results = other.random, other.draws, other.results
         self.operands, self.refusal, self.notices, self.look = other.operands, None, notices, {}
-
-
-def like(ins: Product) -> Wrap:
-    """Gives other forms of the same family the class of this one.
-
-    >>> import ptxlab
-    >>> mma = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
-    >>> like(mma)(mma.a_from("register")) == mma
-    True
-    """
-
-    def wrap(form: Product) -> Product:
-        if isinstance(form, type(ins)):
-            return form
-        if isinstance(form, MmaForm):
-            return type(ins).of(form) if isinstance(ins, MmaForm) else form
-        return type(ins).of(form) if isinstance(ins, Tcgen05Mma) else form
-
-    return wrap
 
 
 def check_seed(seed: object) -> int:

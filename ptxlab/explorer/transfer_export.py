@@ -14,7 +14,7 @@ from ..isa.parse import parse_any
 from ..isa.tcgen05 import Tcgen05Transfer
 from .export import DAMAGED_LINK, code_literal, pack_link, unpack_line
 from .transfer_edits import ELEMENTS, first_transfer, placed
-from .transfer_state import TransferState, WrapTransfer
+from .transfer_state import TransferState
 from .word_transfer import CopyTransfer, Words, WordTransfer
 
 
@@ -43,7 +43,7 @@ def share_transfer(state: TransferState, view_traits: Mapping[str, Any]) -> str:
     return pack_link(head, b"".join(transfer.words(name).astype("<u4").tobytes() for name in changed))
 
 
-def open_transfer(text: str, wrap: WrapTransfer | None = None) -> tuple[TransferState, dict[str, Any]] | None:
+def open_transfer(text: str) -> tuple[TransferState, dict[str, Any]] | None:
     """The transfer of a link, and the traits of the view; None if the link is of a multiplication."""
     data, body = unpack_line(text)
     if not isinstance(data, dict) or "at" not in data:
@@ -70,7 +70,7 @@ def open_transfer(text: str, wrap: WrapTransfer | None = None) -> tuple[Transfer
         transfer = replace(transfer, a=words.get("A", transfer.a), c=words.get("C", transfer.c))
         if element not in ELEMENTS:
             raise PtxlabError(f"words are read as b32, f32 or s32, not as {quoted(element)}")
-        state = TransferState(replace(transfer, element=element), seed, wrap)
+        state = TransferState(replace(transfer, element=element), seed)
         _ = state.transfer.result  # or a refusal
     except PtxlabError as error:
         raise PtxlabError(f"this link cannot be opened: {error}") from None

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -36,9 +35,6 @@ from .transfer_edits import (
 )
 from .word_transfer import WordTransfer
 
-#: Gives a form the class that users hold, which only the façade above knows.
-WrapTransfer = Callable[[Tcgen05Transfer], Tcgen05Transfer]
-
 
 class TransferState:
     """A transfer with words to edit, and an undo history; edits are made whole or refused.
@@ -51,9 +47,8 @@ class TransferState:
     ('0xabc', True, '0x50000')
     """
 
-    def __init__(self, transfer: WordTransfer, seed: int = 0, wrap: WrapTransfer | None = None) -> None:
-        self._wrap = wrap
-        self.transfer = self._wrapped(transfer)
+    def __init__(self, transfer: WordTransfer, seed: int = 0) -> None:
+        self.transfer = transfer
         self.seed = check_seed(seed)
         self.random = np.random.default_rng(self.seed)
         self.past: list[WordTransfer] = []
@@ -63,10 +58,6 @@ class TransferState:
     def form(self) -> Tcgen05Transfer:
         """The instruction."""
         return self.transfer.form
-
-    def _wrapped(self, transfer: WordTransfer) -> WordTransfer:
-        """The same transfer, its form of the class that users hold."""
-        return transfer if self._wrap is None else replace(transfer, form=self._wrap(transfer.form))
 
     def apply(self, edits: Sequence[Edit]) -> None:
         """Make edits as one step to undo, or none of them."""
@@ -85,7 +76,6 @@ class TransferState:
         """Take another transfer as one step to undo; no difference is no step."""
         if same_transfer(transfer, self.transfer):
             return
-        transfer = self._wrapped(transfer)
         _ = transfer.result  # or a refusal
         self.past = [*self.past, self.transfer][-UNDO_LIMIT:]
         self.future = []

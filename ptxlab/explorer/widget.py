@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._util.arguments import as_flag, as_index, as_int, as_text
 from ..errors import PtxlabError, quoted
 from ..isa.catalog import Product
+from ..isa.form import Form
 from ..isa.operands import Operands
 from ..isa.parse import parse_any
 from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
@@ -47,11 +48,11 @@ from .protocol import (
 from .question import Question
 from .quiz import Quiz, choose_questions
 from .refusals import explorable
-from .state import History, LoadRequest, MemoryRequest, Wrap
+from .state import History, LoadRequest, MemoryRequest
 from .traits import Observers, ReadOnlyTrait, Registers, StateTrait, read_only
 from .transfer_edits import first_transfer
 from .transfer_presenter import TransferPresenter
-from .transfer_state import TransferState, WrapTransfer
+from .transfer_state import TransferState
 from .view import MAX_PINNED, SHAREABLE, CheckedMessages, View
 
 LEAST_HEIGHT, MOST_HEIGHT = 300, 10_000  # pixels; a lower Explorer shows nothing that can be read
@@ -155,27 +156,22 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
 
     def __init__(
         self,
-        ins: Product | Tcgen05Transfer | str,
+        ins: Form | str,
         *,
         A: ArrayLike | None = None,
         B: ArrayLike | None = None,
         C: ArrayLike | None = None,
         seed: int = 0,
         height: int | None = None,
-        wrap: Wrap | None = None,
-        wrap_transfer: WrapTransfer | None = None,
         operands: Operands | None = None,
         address: int | None = None,
         split: int | None = None,
     ) -> None:
-        start = open_explorer(
-            ins, seed=seed, wrap=wrap, wrap_transfer=wrap_transfer, address=address, split=split
-        )
+        start = open_explorer(ins, seed=seed, address=address, split=split)
         start.write({"A": A, "B": B, "C": C})
         self.state = start.state
         if operands is not None:
             self.state.operands = replace(operands, ins=self.state.ins)
-        self._wrap_transfer = wrap_transfer
         self.view = View(height=0 if height is None else _pixels(height))
         self._first_view = {name: getattr(self.view, name) for name in SHAREABLE}
         self._registers = Registers(lambda: self._shown, self.apply)
@@ -211,7 +207,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         return self._shown.instruction
 
     @instruction.setter
-    def instruction(self, ins: Product | Tcgen05Transfer | str) -> None:
+    def instruction(self, ins: Form | str) -> None:
         form = explorable(ins)
         if isinstance(form, Tcgen05Transfer):
             self._show_transfer(form)
@@ -228,7 +224,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
             self._shown.choose(form)
             return
         seed = self.state.seed
-        state = TransferState(first_transfer(form, seed=seed), seed, self._wrap_transfer)
+        state = TransferState(first_transfer(form, seed=seed), seed)
         self._product.keep_look()
         self._shown = TransferPresenter(state, self.view, self._observers, undoes_to_product=True)
         self._product.hide()

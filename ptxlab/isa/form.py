@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable
 from functools import cached_property
-from typing import Self
+from typing import Any, Self, TypeVar
 
 from .._util.arguments import is_a, is_name
 from ..errors import PtxlabError, listing, quoted
 from .operand import Operand
 from .targets import TARGET_VERSIONS, TARGETS, check_target
 from .versions import PtxVersion
+
+#: The classes that users hold, with methods that need packages above, by the class that declares the form.
+_HELD_BY_USERS: dict[type[Form], Any] = {}
 
 
 class Form(ABC):
@@ -28,20 +31,10 @@ class Form(ABC):
     family: str
     targets: tuple[str, ...]
 
-    @classmethod
-    def of(cls, form: Form) -> Self:
-        """The same form as an instance of this class, whose ancestor declares it.
-
-        >>> import ptxlab
-        >>> from ptxlab.isa.parse import parse
-        >>> ptxlab.Transfer.of(parse("movmatrix")).ptx
-        'movmatrix.sync.aligned.m8n8.trans.b16 %d0, %a0;'
-        """
-        own = (each for each in cls.__mro__ if "__dataclass_fields__" in vars(each))  # others inherit them
-        declared = next(each for each in own if is_dataclass(each))
-        if not isinstance(form, declared):
-            raise PtxlabError(f"found {quoted(form)}; {cls.__name__}.of takes a {declared.__name__}")
-        return cls(**{field.name: getattr(form, field.name) for field in fields(declared) if field.init})
+    def __new__(cls, *_: object, **__: object) -> Self:
+        """An instance of the class that users hold, if there is one: see `held_by_users`."""
+        users_class: type[Self] = _HELD_BY_USERS.get(cls, cls)
+        return object.__new__(users_class)
 
     @property
     @abstractmethod
@@ -141,3 +134,21 @@ class Form(ABC):
         if unknown or not targets:
             faulty = quoted(unknown) if unknown else "missing"
             raise PtxlabError(f"{self.mnemonic}: targets {faulty}; known are {listing(TARGETS, 30)}")
+
+
+_Class = TypeVar("_Class", bound=type[Form])
+
+
+def held_by_users(declared: type[Form]) -> Callable[[_Class], _Class]:
+    """Make a subclass the class of every form that is declared: whoever parses or derives one gets it.
+
+    >>> from ptxlab.isa.parse import parse
+    >>> type(parse("movmatrix")).__name__
+    'Transfer'
+    """
+
+    def register(subclass: _Class) -> _Class:
+        _HELD_BY_USERS[declared] = subclass
+        return subclass
+
+    return register

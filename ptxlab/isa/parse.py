@@ -51,7 +51,13 @@ def parse_any(text: str | Form, *, descriptor: int | None = None, **parts: objec
     if not isinstance(form, Tcgen05Mma):
         part = "descriptor" if descriptor is not None else next(iter(parts))
         raise PtxlabError(f"{part}: only tcgen05.mma has a descriptor; the name {form.mnemonic} says it all")
-    return form.with_descriptor(descriptor, **parts)
+    return _latest(form.with_descriptor(descriptor, **parts))
+
+
+@lru_cache(maxsize=1024)
+def _latest(form: Tcgen05Mma) -> Tcgen05Mma:
+    """The same form as last time, which has computed its layouts already."""
+    return form
 
 
 def _tcgen05(text: str | Form) -> AnyTcgen05 | None:

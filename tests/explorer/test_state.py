@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import ptxlab
-from ptxlab import Instruction, PtxlabError, explorer
+from ptxlab import Instruction, PtxlabError
 from ptxlab.explorer.edits import (
     ChooseInstruction,
     FillMatrix,
@@ -31,7 +31,6 @@ from ptxlab.explorer.recipe import MOST_FILLS
 from ptxlab.explorer.state import UNDO_LIMIT, ExplorerState
 from ptxlab.explorer.toolbar import toolbar
 from ptxlab.instruction import mma_instructions
-from ptxlab.isa.mma import MmaForm
 from ptxlab.isa.operands import Operands
 from ptxlab.isa.parse import parse_mma
 from ptxlab.isa.targets import GENERATIONS
@@ -101,8 +100,7 @@ def test_the_instruction_has_the_class_it_was_given() -> None:
     assert type(ptxlab.explore(ex.link).instruction) is Instruction
     ex.instruction = SPARSE
     assert type(ex.instruction) is Instruction
-    form = parse_mma(HALF)
-    assert type(form) is MmaForm and type(explorer.explore(form).instruction) is MmaForm
+    assert type(parse_mma(HALF)) is Instruction
     assert type(ptxlab.instruction(HALF).explore().instruction) is Instruction
 
 

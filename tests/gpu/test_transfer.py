@@ -23,11 +23,15 @@ TARGET = gpu.device_target() if gpu.available() else "sm_90a"
 
 #: Those that the installed NVRTC knows: of CUDA 13.0, all but ldmatrix .s8.s4.
 ROWS = [
-    Transfer.of(form)
+    form
     for form in rows()
-    if form.supports(TARGET) and (not gpu.available() or gpu.available(form))
+    if isinstance(form, Transfer) and form.supports(TARGET) and (not gpu.available() or gpu.available(form))
 ]
-WMMA = [Transfer.of(form) for form in wmma_rows(mma_instructions("wmma")) if form.supports(TARGET)]
+WMMA = [
+    form
+    for form in wmma_rows(mma_instructions("wmma"))
+    if isinstance(form, Transfer) and form.supports(TARGET)
+]
 
 
 def variants(form: Transfer) -> list[Transfer]:
@@ -104,7 +108,7 @@ def test_wmma(form: Transfer) -> None:
 
 
 def test_what_cannot_run_says_so() -> None:
-    lacking = [Transfer.of(form) for form in rows() if not form.supports(TARGET)]
+    lacking = [form for form in rows() if isinstance(form, Transfer) and not form.supports(TARGET)]
     for form in lacking:
         with pytest.raises(PtxlabError, match="the emulator does it anyway"):
             form.run(np.zeros(1024, dtype=np.uint8), form.addresses())

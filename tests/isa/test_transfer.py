@@ -16,17 +16,17 @@ from ptxlab.gpu.codegen.transfer import kernel_name, source
 from ptxlab.gpu.compiler import compiler_version
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.catalog.transfer import rows, wmma_rows
-from ptxlab.isa.transfer import FAMILIES, TransferForm
+from ptxlab.isa.transfer import FAMILIES
 from ptxlab.isa.versions import newest_of_cuda
 from tests import assembler
 from tests.cases import each
 from tests.sampling import every_third, one_in
 
-ROWS = [Transfer.of(form) for form in rows()]
-WMMA = [Transfer.of(form) for form in wmma_rows(mma_instructions("wmma"))]
+ROWS = [form for form in rows() if isinstance(form, Transfer)]
+WMMA = [form for form in wmma_rows(mma_instructions("wmma")) if isinstance(form, Transfer)]
 
 
-def spellings(move: TransferForm) -> Iterator[tuple[str, TransferForm]]:
+def spellings(move: Transfer) -> Iterator[tuple[str, Transfer]]:
     """Every legal spelling of a row, with each state space.
 
     The examples of the manual write wmma's shape before its layout.
@@ -41,7 +41,7 @@ def spellings(move: TransferForm) -> Iterator[tuple[str, TransferForm]]:
             )
 
 
-SPELT = {text: Transfer.of(form) for row in (*ROWS, *WMMA) for text, form in spellings(row)}
+SPELT = {text: form for row in (*ROWS, *WMMA) for text, form in spellings(row)}
 LOADS = [form for form in ROWS if form.family == "ldmatrix"]
 STORES = [form for form in ROWS if form.family == "stmatrix"]
 (MOVMATRIX,) = (form for form in ROWS if form.family == "movmatrix")
