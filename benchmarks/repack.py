@@ -1,7 +1,7 @@
 """python -m benchmarks.repack [REGISTERS] [--threads N]: plans on arrays, beside NumPy's copies.
 
 For each plan: nanoseconds a register of the source, and how many times as long as a copy it takes. One that
-only renames registers is a copy; the others read, convert or rearrange, and write. Plans run in as many
+only renames registers is a copy; the others read, convert, gather, and write. Plans run in as many
 threads as there are cores, a copy in one. With --threads 1 one thread is compared with one, in time of the
 processor, which other programs do not add to.
 """
@@ -17,10 +17,7 @@ import numpy as np
 
 import ptxlab
 from ptxlab._util.threads import thread_count
-from ptxlab.gpu.repack import Repack
-from ptxlab.numerics.compiled import backend
-
-from .emulate import backends
+from ptxlab.isa.repack import Repack
 
 _ROUNDS = 40
 
@@ -60,10 +57,10 @@ def seconds(operation: Callable[[], object]) -> float:
     return min(times)
 
 
-def measure(registers: int = 1_000_000) -> dict[str, dict[str, tuple[float, float]]]:
-    """Nanoseconds a register, and the ratio to a copy, by plan and by backend."""
+def measure(registers: int = 1_000_000) -> dict[str, tuple[float, float]]:
+    """Nanoseconds a register, and the ratio to a copy, by plan."""
     rng = np.random.default_rng(0)
-    results: dict[str, dict[str, tuple[float, float]]] = {}
+    results: dict[str, tuple[float, float]] = {}
     for name, plan in plans():
         width = sum(tile.registers for tile in plan.sources)
         count = max(registers // (plan.lanes * width), 1)
@@ -71,16 +68,9 @@ def measure(registers: int = 1_000_000) -> dict[str, dict[str, tuple[float, floa
         source = values.view(np.uint32)
         if plan.sources[0].dtype.name == "s32":
             source = values.astype(np.int32).view(np.uint32)
-        copied = seconds(source.copy)
-        results[name] = {}
-        for each in backends():
-            with backend(each):
-                taken = seconds(lambda: plan(source))  # noqa: B023
-            results[name][each] = taken / source.size * 1e9, taken / copied
-        texts = [
-            f"{each} {time:5.2f} ns, {copies:4.1f} copies" for each, (time, copies) in results[name].items()
-        ]
-        print(f"{name:28} {'   '.join(texts)}", flush=True)
+        taken = seconds(lambda: plan(source))  # noqa: B023
+        results[name] = taken / source.size * 1e9, taken / seconds(source.copy)
+        print(f"{name:28} {results[name][0]:5.2f} ns, {results[name][1]:4.1f} copies", flush=True)
     return results
 
 

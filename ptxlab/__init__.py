@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .gemm.matmul import matmul
     from .gpu.measure import measure
     from .gpu.records import measured
-    from .gpu.repack import repack
+    from .isa.repack import repack
     from .memory import tensor_map
     from .numerics import models
     from .simulation import kernel
@@ -60,7 +60,7 @@ _FUNCTIONS = {
     "models": "numerics",
     "progress": "course",
     "prune": "gemm.compressed",
-    "repack": "gpu.repack",
+    "repack": "isa.repack",
     "tensor_map": "memory",
 }
 #: Modules for users, and where they live.

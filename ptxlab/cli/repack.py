@@ -7,12 +7,11 @@ import re
 
 from .. import views
 from ..errors import PtxlabError, counted
-from ..gpu.repack import Repack, repack
 from ..isa.dtypes import DType
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
 from ..isa.parse import parse
-from ..isa.repack import Step, Tiles, step_text
+from ..isa.repack import PlanStep, Repack, Tiles, repack, step_text
 from .names import find_operand
 from .output import Style, as_json, check_no_title
 from .streams import Utf8
@@ -101,7 +100,7 @@ def _facts(plan: Repack) -> dict[str, object]:
     }
 
 
-def _step(step: Step) -> dict[str, object]:
+def _step(step: PlanStep) -> dict[str, object]:
     fields = {name: _plain(value) for name, value in vars(step).items()}
     return {"step": type(step).__name__.lower(), **fields}
 

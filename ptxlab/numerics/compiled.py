@@ -7,7 +7,6 @@ it exactly; infinities and NaN are found with bit masks over k instead of sums.
 from __future__ import annotations
 
 import math
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,11 +30,8 @@ from .fused_step import Array, DTypes, FusedCodes, FusedStep
 _WORTH = 1 << 19
 WIDE = 64  # columns from which they stand side by side, instead of MMAs
 _MOST_FRACTION_BITS = 25  # so that integers of 32 bits hold sums of some products
-_WORTH_WORDS = 1 << 14  # registers from which a compiled loop is worth its call
-_WORTH_LOADING = 1 << 26  # registers from which numba is worth loading
 _chosen: str | None = None
 _kept = threading.local()  # the arrays that a thread worked in last
-_words = 0  # registers moved so far
 
 
 @contextmanager
@@ -93,20 +89,6 @@ def serves(dtypes: DTypes, products: int, depth: int) -> bool:
     narrow = all(float_type.bits <= 32 for float_type in dtypes)
     fits = depth <= 64 and dtypes[3].name in ("f16", "f32") and narrow
     return fits and (_chosen == "numba" or (_chosen is None and products >= _WORTH)) and _loop() is not None
-
-
-def wants_numba(words: int) -> bool:
-    """Whether numba should move that many registers, a matter of a few nanoseconds each.
-
-    Loading numba takes as long as NumPy takes for many millions of them: it is loaded once so many have come,
-    unless the emulator has loaded it already.
-    """
-    global _words
-    if _chosen is not None or words < _WORTH_WORDS:
-        return _chosen == "numba"
-    _words += words
-    loaded = f"{__package__}.fused_loops" in sys.modules
-    return (loaded or _words >= _WORTH_LOADING) and _loop() is not None
 
 
 def fused_codes(codes: FusedCodes, step: FusedStep) -> Array:

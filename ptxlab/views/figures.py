@@ -18,7 +18,7 @@ from .._util.arguments import are_names, as_array, as_flag, as_text
 from ..errors import PtxlabError, quoted
 from ..isa.form import Form
 from ..isa.instruction_descriptor import InstructionDescriptor
-from ..isa.repack import RepackPlan
+from ..isa.repack import Repack
 from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
 from ..memory import Conflicts, TensorMap, Tile
 from ..numerics.steps import Trace
@@ -131,7 +131,7 @@ def tile(layout: Tile, k: int | None = None, colour: str = "core matrix", *, tit
 
 
 def repack(
-    plan: RepackPlan, rows: int | None = None, columns: int | None = None, *, title: bool = True
+    plan: Repack, rows: int | None = None, columns: int | None = None, *, title: bool = True
 ) -> Figure:
     """Where a plan takes every element from and puts it: lanes and registers before and after.
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from .._util.arguments import as_int, is_a
 from ..errors import PtxlabError, quoted
-from ..isa.repack import RepackPlan
+from ..isa.repack import Repack
 from .grid import Cell, Grid, State, numbered_grid
 from .picture import Picture
 
@@ -17,7 +17,7 @@ _WARP = 32
 _MOST_COLUMNS = 128  # of a matrix that a picture shows
 
 
-def repack(plan: RepackPlan, rows: int | None = None, columns: int | None = None) -> Picture:
+def repack(plan: Repack, rows: int | None = None, columns: int | None = None) -> Picture:
     """The matrix twice: lane and register of each element in the source, and in the target.
 
     Colours are those of the source's lanes on both sides; what changes its lane is outlined. Of a warpgroup
@@ -29,7 +29,7 @@ def repack(plan: RepackPlan, rows: int | None = None, columns: int | None = None
     >>> before.at(0, 2).text, after.at(0, 2).text, after.at(0, 2).state
     ('T1 in0,in1', 'T0 out0', 'mark')
     """
-    if not is_a(plan, RepackPlan):
+    if not is_a(plan, Repack):
         raise PtxlabError(f"found {quoted(plan)}; ptxlab.repack(source, target) gives a plan")
     width = plan.target_side.shape[1]
     if width > _MOST_COLUMNS:

@@ -13,16 +13,12 @@ from numpy.typing import NDArray
 
 import ptxlab
 from ptxlab import PtxlabError, cli, gpu, views
-from ptxlab.gpu.repack import Repack, repack
 from ptxlab.instruction import register_instructions
 from ptxlab.isa.convert import CONVERSIONS, convert
 from ptxlab.isa.dtypes import dtype
 from ptxlab.isa.operand import Operand
-from ptxlab.isa.repack import Convert, Permute, Rename, Select, Shuffle, Transpose
-from ptxlab.isa.repack.bits import PlaceBits, chunk_moves
+from ptxlab.isa.repack import Convert, Permute, Rename, Repack, Select, Shuffle, Transpose, repack
 from ptxlab.memory import weight_order
-from ptxlab.numerics.compiled import backend
-from ptxlab.numerics.repack import convert_words, move_words
 from tests.cases import each
 
 F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -170,72 +166,24 @@ def test_tiles_of_accumulators(name: str) -> None:
         np.testing.assert_array_equal(plan(*each), expected)
 
 
-LOADED_TRANSPOSED = {
-    "B of s8": ([operand("ldmatrix.sync.aligned.m8n8.x4.trans.b16", "R")], [operand(S8, "B")] * 2),
-    "B of s4": ([operand("ldmatrix.sync.aligned.m8n8.x4.trans.b16", "R")] * 2, [operand(S4, "B")] * 4),
-}
-
-
-@pytest.mark.slow
-def test_numba_gives_what_numpy_gives() -> None:
-    """With batch axes, of arrays that are not contiguous, of such that must not be written."""
-    pytest.importorskip("numba")
-    for source, target in [*TILED.values(), *LOADED_TRANSPOSED.values()]:
+def test_batches_of_any_shape() -> None:
+    """With batch axes, of arrays that are not contiguous and must not be written; also of none."""
+    load = operand("ldmatrix.sync.aligned.m8n8.x4.trans.b16", "R")
+    for source, target in (TILED["s4"], TILED["tf32 from f16"], ([load] * 2, [operand(S4, "B")] * 4)):
         plan = repack(source, target)
         registers = random_registers(plan, count=30).reshape(2, 5, 3, plan.lanes, -1)
-        registers[0, 0] >>= 24  # not only huge ones
         part = registers[:, ::2]
         part.flags.writeable = False
-        with backend("numpy"):
-            interpreted = plan(part)
-        with backend("numba"):
-            compiled = plan(part)
-        assert compiled.shape[:-2] == part.shape[:-2]
-        np.testing.assert_array_equal(compiled, interpreted)
-        np.testing.assert_array_equal(interpreted[1, 2, 1], plan.follow(part[1, 2, 1]))
-        assert plan(part[:0]).shape == (0, *interpreted.shape[1:])
+        result = plan(part)
+        np.testing.assert_array_equal(result, plan.follow(part))
+        assert plan(part[:0]).shape == (0, *result.shape[1:])
 
 
-@pytest.mark.parametrize("source", ["f32", "f16"])
-def test_numba_converts_as_numpy_does(source: str) -> None:
-    """All values of f16, and of f32 all that differ in the upper 16 bits, with and without bits below."""
-    pytest.importorskip("numba")
-    codes = np.arange(1 << 16, dtype=np.uint32)
-    if source == "f32":
-        codes = np.concatenate([codes << np.uint32(16) | np.uint32(low) for low in (0, 1, 0x8000, 0xFFFF)])
-    from_type = dtype(source)
-    words = codes.astype(from_type.code_type).view(np.uint32)
-    for name in CONVERSIONS[source]:
-        to_type = dtype(name)
-        bits = max(to_type.bits, 8) if to_type.bits != 4 else 4
-        results = [np.empty(len(codes) * bits // 32, dtype=np.uint32) for _ in range(2)]
-        convert_words(words, results[0], (from_type, to_type), (from_type.bits, bits), with_numba=False)
-        convert_words(words, results[1], (from_type, to_type), (from_type.bits, bits), with_numba=True)
-        np.testing.assert_array_equal(results[1], results[0], err_msg=name)
-
-
-def test_chunks_move_as_the_bits_of_their_place_do() -> None:
-    """Any permutation of bits of the place, compared with indexing of elements."""
-    pytest.importorskip("numba")
-    rng = np.random.default_rng(0)
-    sizes = set()
-    for number in range(60):
-        bits = 4 << number % 5
-        slots = max(1, (32 // bits).bit_length() - 1 + number % 4)
-        start, goal = (tuple(1 << int(bit) for bit in rng.permutation(5 + slots)) for _ in range(2))
-        before, after = PlaceBits(start[slots:], start[:slots]), PlaceBits(goal[slots:], goal[:slots])
-        moves = chunk_moves(before, after, bits)
-        assert moves is not None
-        sizes.add(len(moves.loads))
-        words = rng.integers(0, 1 << 32, (3, bits << slots), dtype=np.uint32)
-        order = np.argsort(before.cells.ravel())[after.cells.ravel()]
-        elements = np.unpackbits(words.view(np.uint8), bitorder="little").reshape(3, -1, bits)
-        expected = np.packbits(elements[:, order], bitorder="little").view(np.uint32).reshape(words.shape)
-        result = np.empty_like(words)
-        for with_numba in (False, True):
-            move_words(words, result, moves, with_numba)
-            np.testing.assert_array_equal(result, expected)
-    assert sizes >= {8, 16}
+def test_many_are_repacked_in_parts() -> None:
+    """So many that threads share the work."""
+    plan = repack(*TILED["wgmma e4m3"])
+    registers = random_registers(plan, count=200)
+    np.testing.assert_array_equal(plan(registers), np.stack([plan(each) for each in registers]))
 
 
 # -- as other projects do it ---------------------------------------------------------------------------------

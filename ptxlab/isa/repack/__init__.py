@@ -2,39 +2,20 @@
 
 from __future__ import annotations
 
-from .bits import ChunkMoves
-from .plan import RepackPlan, plan_repack
+from .plan import Repack, repack
 from .sides import Tiles
-from .steps import (
-    Convert,
-    Merge,
-    Part,
-    Permute,
-    Rename,
-    Select,
-    Shift,
-    Shuffle,
-    Step,
-    Transpose,
-    shift_text,
-    step_text,
-)
+from .steps import Convert, Permute, PlanStep, Rename, Select, Shuffle, Transpose, step_text
 
 __all__ = [
-    "ChunkMoves",
     "Convert",
-    "Merge",
-    "Part",
     "Permute",
+    "PlanStep",
     "Rename",
-    "RepackPlan",
+    "Repack",
     "Select",
-    "Shift",
     "Shuffle",
-    "Step",
     "Tiles",
     "Transpose",
-    "plan_repack",
-    "shift_text",
+    "repack",
     "step_text",
 ]

@@ -1,4 +1,4 @@
-"""A plan from the registers of one operand to those of another, and its steps on arrays."""
+"""`ptxlab.repack`: a plan from the registers of one operand to those of another, with its CUDA C++."""
 
 from __future__ import annotations
 
@@ -13,26 +13,45 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..._util.arguments import as_array, check_room
+from ..._util.threads import for_each
 from ...errors import PtxlabError, counted, listing
 from ..convert import CONVERSIONS, convert
 from ..dtypes import DType
 from ..operand import Operand
-from .bits import ChunkMoves, chunk_moves, place_bits
+from .cuda import repack_source
 from .planner import Task
-from .sides import Side, Tiles, as_grid, blocks, check_tiles, is_stack, size_text, stacks
+from .sides import Side, Tiles, as_grid, blocks, is_stack, size_text, stacks
 from .stages import shortest
-from .steps import Convert, Merge, Permute, Rename, Select, Shift, Shuffle, Step, Transpose, step_text
+from .steps import Convert, Merge, Permute, PlanStep, Rename, Select, Shift, Shuffle, Transpose, step_text
 
 _WARP = 32
+_PART = 1 << 16  # registers that a thread works on at a time: what comes of them stays in cache
 
 
-def plan_repack(source: Tiles, target: Tiles) -> RepackPlan:
-    """The plan that makes the registers of `target` from those of `source`, as `ptxlab.repack` returns it."""
+def repack(source: Tiles, target: Tiles) -> Repack:
+    """The plan that makes the registers of one operand from those of another, in as few steps as it finds.
+
+    Several tiles are arranged as `np.block` has them: `[d, d]`, two 16x8 accumulators side by side, is one
+    16x16 A; `[[d], [d]]` has one below the other. For R of ldmatrix and stmatrix, rows of memory run along K
+    (N for C and D), with `.trans` along M or N; its matrices follow each other along M or N first, then
+    along K.
+
+    Types are converted as `cvt` does it: to nearest even; integers and floats of 8 bits and fewer saturate;
+    NaN becomes the canonical NaN of its type, the largest value where there is none, 0 for integers.
+
+    >>> import ptxlab
+    >>> scores = ptxlab.instruction("wgmma.mma_async.sync.aligned.m64n32k32.f32.e4m3.e4m3")
+    >>> plan = ptxlab.repack(scores.d, scores.a)   # the accumulator of one as A of the next
+    >>> plan
+    <repack D 64x32 f32 -> A 64x32 e4m3: 4 converts, 4 selects, 4 shuffles, 4 permutes>
+    >>> plan.moved, plan.elements
+    (1536, 2048)
+    >>> print(plan.shuffles[0].lanes, [hex(selector) for selector in plan.steps[-4].selectors])
+    (0, 2, 1, 3) ['0x5410', '0x5410', '0x1054', '0x1054']
+    """
     from_grid, to_grid = as_grid(source, "source"), as_grid(target, "target")
     from_tiles = [tile for row in from_grid for tile in row]
     to_tiles = [tile for row in to_grid for tile in row]
-    check_tiles(from_tiles, "source")
-    check_tiles(to_tiles, "target")
     first, last = from_tiles[0], to_tiles[0]
     if first.lanes != last.lanes:
         raise PtxlabError(
@@ -50,7 +69,7 @@ def plan_repack(source: Tiles, target: Tiles) -> RepackPlan:
         sides = blocks(from_grid, "source"), blocks(to_grid, "target")
     if sides[0].shape != sides[1].shape:
         raise PtxlabError(_different_shapes(from_tiles, to_tiles, sides))
-    return RepackPlan(sides[0], sides[1], conversion)
+    return Repack(sides[0], sides[1], conversion)
 
 
 def _different_shapes(
@@ -106,11 +125,20 @@ def _check_room_for_bits(stack: Operand, other: Operand) -> None:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class RepackPlan:
-    """How the registers of one operand, or of several tiles, become those of another.
+@dataclass(frozen=True, eq=False, repr=False)
+class Repack:
+    """How registers of one operand become those of another; `repack(source, target)` makes it.
 
-    Plans are equal if they make the same registers from the same registers.
+    Call it with registers [..., lanes, registers], or read `steps`, or compile `source`. Plans are equal if
+    they make the same registers from the same registers.
+
+    >>> import numpy as np, ptxlab
+    >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+    >>> plan = ptxlab.repack([ins.d, ins.d], ins.a)
+    >>> S = np.arange(256.0).reshape(16, 16)
+    >>> registers = plan(ins.d.pack(S[:, :8]), ins.d.pack(S[:, 8:]))
+    >>> bool((ins.a.unpack(registers) == S).all()), plan.moved, plan.counts
+    (True, 0, {'convert': 4})
     """
 
     source_side: Side
@@ -139,7 +167,7 @@ class RepackPlan:
         return source, target, self.conversion
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, RepackPlan) and self._identity == other._identity
+        return isinstance(other, Repack) and self._identity == other._identity
 
     def __hash__(self) -> int:
         return hash(self._identity)
@@ -205,7 +233,7 @@ class RepackPlan:
         return chosen // slots, chosen % slots
 
     @cached_property
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[PlanStep, ...]:
         """What every lane does, in order: registers in0, in1, ... become out0, out1, ..."""
         task = Task(
             self.describe(),
@@ -224,36 +252,78 @@ class RepackPlan:
         """The steps in which elements change their lane, `movmatrix` among them; empty if none does."""
         return tuple(step for step in self.steps if isinstance(step, Shuffle | Transpose))
 
+    @property
+    def source(self) -> str:
+        """A CUDA C++ device function `repack(in, out)`; registers are `unsigned`, f64 takes two each.
+
+        All lanes of the warp call it together. Conversions to e4m3 and e5m2 need sm_89, those to e2m1, e2m3
+        and e3m2 sm_100a, sm_120a or their families, the others sm_80.
+        """
+        sizes = [
+            side.registers * side.operand.register_bits // 32 for side in (self.source_side, self.target_side)
+        ]
+        return repack_source(self.describe(), sizes, self.lanes, self.steps)
+
     def describe(self) -> str:
         """``D 64x32 f32 -> A 64x32 e4m3``."""
         return f"{size_text(self.sources)} -> {size_text(self.targets)}"
 
     # -- on arrays -------------------------------------------------------------------------------------------
 
-    @cached_property
-    def pieces(self) -> tuple[NDArray[np.int64], int]:
-        """Which pieces of the source, in order, make up the target, and how many elements a piece has.
+    def __call__(self, *registers: ArrayLike) -> NDArray[Any]:
+        """Registers of the source [..., lanes, registers] -> those of the target.
 
-        Pieces are as large as they can be, up to 64 bits.
+        Of several tiles: one array for each, or one with their registers one after another. The result
+        has the registers of all target tiles one after another.
+        """
+        words = self._words(registers)
+        flat = words.reshape(-1, words.shape[-2] * words.shape[-1])
+        result = np.empty((len(flat), self.elements * self.target_side.bits // 32), dtype=np.uint32)
+        rows = max(1, _PART // flat.shape[1])
+
+        def work(first: int) -> None:
+            result[first : first + rows] = self._repacked(flat[first : first + rows])
+
+        for_each(work, range(0, len(flat), rows))
+        registers_of_lane = result.reshape(*words.shape[:-1], result.shape[-1] // words.shape[-2])
+        return registers_of_lane.view(self.target_side.operand.register_type)
+
+    def _repacked(self, words: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        """Words [count, n] of the source -> those of the target: a conversion and a gather."""
+        if self.converts_first:
+            words = self._converted(words)
+        index, bits = self._gather
+        if index is not None and bits == 4:
+            words = _joined(np.take(_halves(words), index, axis=-1, mode="clip"), 4)
+        elif index is not None:  # mode: the index is ours and need not be checked
+            words = np.take(words.view(f"u{bits // 8}"), index, axis=-1, mode="clip").view(np.uint32)
+        if self.conversion is not None and not self.converts_first:
+            words = self._converted(words)
+        return words << np.uint32(self.shift) if self.shift else words
+
+    def _converted(self, words: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        assert self.conversion is not None
+        codes = words.view(f"u{self.source_side.bits // 8}")
+        return _joined(convert(codes, *self.conversion), self.target_side.bits)
+
+    @cached_property
+    def _gather(self) -> tuple[NDArray[np.int64] | None, int]:
+        """Which pieces of the source make up the target, in order, and the bits of a piece, up to 64.
+
+        None where all stay in their places.
         """
         index = (self.origins[0] * self.source_side.cells.shape[1] + self.origins[1]).ravel()
-        size, bits = 1, self.moved_bits
+        if index.size == self.source_side.cells.size and (index == np.arange(index.size)).all():
+            return None, 64
+        bits = self.moved_bits
         while bits < 64 and index.size % 2 == 0:
             pairs = index.reshape(-1, 2)
             if (pairs[:, 1] != pairs[:, 0] + 1).any() or (pairs[:, 0] % 2).any():
                 break
-            index, size, bits = pairs[:, 0] // 2, 2 * size, 2 * bits
-        return index, size
+            index, bits = pairs[:, 0] // 2, 2 * bits
+        return index, bits
 
-    @cached_property
-    def chunk_moves(self) -> ChunkMoves | None:
-        """How whole words are rearranged, where places are made of bits."""
-        before, after = place_bits(self.source_side.cells), place_bits(self.target_side.cells)
-        if before is None or after is None:
-            return None
-        return chunk_moves(before, after, self.moved_bits)
-
-    def words(self, registers: tuple[ArrayLike, ...]) -> NDArray[np.uint32]:
+    def _words(self, registers: tuple[ArrayLike, ...]) -> NDArray[np.uint32]:
         """The source's registers as 32-bit words [..., lanes, words]."""
         side = self.source_side
         operand = side.operand
@@ -280,7 +350,7 @@ class RepackPlan:
 
     def follow(self, *registers: ArrayLike) -> NDArray[Any]:
         """The registers of the target, step by step, as a GPU does it; slower, and a check of the steps."""
-        words = self.words(registers)
+        words = self._words(registers)
         named = {f"in{index}": words[..., index] for index in range(words.shape[-1])}
         for step in self.steps:
             named[step.target] = self._followed(step, named)
@@ -288,7 +358,7 @@ class RepackPlan:
         result = np.stack([named[f"out{index}"] for index in range(count)], axis=-1)
         return result.view(self.target_side.operand.register_type)
 
-    def _followed(self, step: Step, named: dict[str, NDArray[np.uint32]]) -> NDArray[np.uint32]:
+    def _followed(self, step: PlanStep, named: dict[str, NDArray[np.uint32]]) -> NDArray[np.uint32]:
         match step:
             case Rename():
                 return named[step.source]
@@ -353,3 +423,19 @@ class RepackPlan:
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"
+
+
+def _halves(words: NDArray[np.uint32]) -> NDArray[np.uint8]:
+    """Words -> codes of 4 bits, the lowest first."""
+    pairs = words.view(np.uint8).astype(np.uint16)
+    pairs |= pairs << np.uint16(4)
+    pairs &= np.uint16(0x0F0F)
+    return pairs.view(np.uint8)
+
+
+def _joined(codes: NDArray[Any], bits: int) -> NDArray[np.uint32]:
+    """Codes -> words of codes of `bits` bits, the first lowest."""
+    if bits == 4:
+        pairs = codes.view(np.uint16)
+        codes = (pairs | pairs >> np.uint16(4)).astype(np.uint8)
+    return codes.view(np.uint32)

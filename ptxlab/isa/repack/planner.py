@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ...errors import PtxlabError
 from ..dtypes import DType
-from .steps import Convert, Merge, Part, Permute, Rename, Select, Shift, Shuffle, Step, registers_read
+from .steps import Convert, Merge, Part, Permute, PlanStep, Rename, Select, Shift, Shuffle, registers_read
 
 
 class Task(NamedTuple):
@@ -57,7 +57,7 @@ class Planner:
 
     def __init__(self, task: Task) -> None:
         self.task = task
-        self.steps: list[Step] = []
+        self.steps: list[PlanStep] = []
         self.period = _period(task.lanes, task.slots)
         self.from_lane = task.lanes[: self.period]
         self.from_slot = task.slots[: self.period]
@@ -129,7 +129,7 @@ class Planner:
 
     # -- from the source to words ----------------------------------------------------------------------------
 
-    def run(self) -> tuple[Step, ...]:
+    def run(self) -> tuple[PlanStep, ...]:
         """The steps, in order."""
         words = self._packed() if self.task.converts_first else self._words_of_registers()
         travelling = []
@@ -519,7 +519,7 @@ def _recoloured(edges: Sequence[_Edge], colours: int) -> list[list[_Edge]]:
     return rounds
 
 
-def _tidy(steps: list[Step]) -> tuple[Step, ...]:
+def _tidy(steps: list[PlanStep]) -> tuple[PlanStep, ...]:
     """Without renames of what a step made: that step gives its result the name right away."""
     uses = Counter(name for step in steps for name in registers_read(step))
     renamed = {

@@ -37,10 +37,8 @@ class Side(NamedTuple):
 
 
 def as_grid(tiles: object, what: str) -> list[list[Operand]]:
-    """Tiles as rows of operands, as np.block reads them."""
-    if isinstance(tiles, Operand):
-        return [[tiles]]
-    rows = list(tiles) if isinstance(tiles, list | tuple) else []
+    """Tiles as rows of operands, as np.block reads them; all in registers, of one type, in the same lanes."""
+    rows = list(tiles) if isinstance(tiles, list | tuple) else [[tiles]]
     if rows and all(isinstance(row, Operand) for row in rows):
         rows = [rows]
     grid = [list(row) if isinstance(row, list | tuple) else [] for row in rows]
@@ -49,13 +47,8 @@ def as_grid(tiles: object, what: str) -> list[list[Operand]]:
             f"{what}: found {quoted(tiles)}; it is an operand such as ins.d, or several as np.block has "
             "them: [d, d] side by side, [[d], [d]] below each other"
         )
-    return grid
-
-
-def check_tiles(tiles: Sequence[Operand], what: str) -> None:
-    """Refuse tiles that are not in registers, or differ in type or lanes."""
-    first = tiles[0]
-    for tile in tiles:
+    first = grid[0][0]
+    for tile in (tile for row in grid for tile in row):
         if tile.layout is None:
             raise PtxlabError(
                 f"{what} {tile.name} lies in shared memory: only operands in registers can be repacked"
@@ -66,11 +59,7 @@ def check_tiles(tiles: Sequence[Operand], what: str) -> None:
             )
         if tile.lanes != first.lanes:
             raise PtxlabError(f"{what}: tiles of {first.lanes} and of {tile.lanes} lanes do not go together")
-
-
-def _coords(operand: Operand, transposed: bool) -> NDArray[np.int64]:
-    coords = operand.coords()
-    return coords[..., ::-1] if transposed else coords
+    return grid
 
 
 def _placed(
@@ -90,7 +79,6 @@ def _placed(
 
 def blocks(grid: list[list[Operand]], what: str, bits: int = 0, transposed: bool = False) -> Side:
     """Tiles as np.block arranges them; `bits` cuts their elements into pieces along a row."""
-    tiles = [tile for row in grid for tile in row]
     heights = [{tile.shape[0] for tile in row} for row in grid]
     widths = {sum(tile.shape[1] for tile in row) for row in grid}
     if len(widths) > 1 or any(len(sizes) > 1 for sizes in heights):
@@ -100,15 +88,13 @@ def blocks(grid: list[list[Operand]], what: str, bits: int = 0, transposed: bool
     for line in grid:
         column = 0
         for tile in line:
-            at = (column, row) if transposed else (row, column)
-            placed.append((tile, _coords(tile, transposed), *at))
+            if transposed:
+                placed.append((tile, tile.coords()[..., ::-1], column, row))
+            else:
+                placed.append((tile, tile.coords(), row, column))
             column += tile.shape[1]
         row += line[0].shape[0]
-    return _placed(placed, _turned((row, column), transposed), bits or tiles[0].width)
-
-
-def _turned(shape: tuple[int, int], transposed: bool) -> tuple[int, int]:
-    return (shape[1], shape[0]) if transposed else shape
+    return _placed(placed, (column, row) if transposed else (row, column), bits or grid[0][0].width)
 
 
 # -- ldmatrix and stmatrix -----------------------------------------------------------------------------------
@@ -117,12 +103,6 @@ def _turned(shape: tuple[int, int], transposed: bool) -> tuple[int, int]:
 def is_stack(operand: Operand) -> bool:
     """Whether it is R of ldmatrix or stmatrix: matrices below each other, as rows lie in memory."""
     return operand.name == "R" and operand.axes == ("row", "column") and operand.layout is not None
-
-
-def _runs_down(operand: Operand) -> bool:
-    """Whether the elements of a register are of one column of memory: `.trans`."""
-    layout = operand.layout
-    return layout is not None and layout.element[0][1] > 0
 
 
 def stacks(
@@ -136,7 +116,10 @@ def stacks(
     stacks = [tile for row in grid for tile in row]
     target = other[0][0]
     along = next((axis for axis, name in enumerate(target.axes) if name.lower() == "k"), 1)
-    down = _runs_down(stacks[0])
+    layout = stacks[0].layout
+    assert layout is not None
+    down = layout.element[0][1] > 0  # .trans: the elements of a register are of one column of memory
+    height = layout.lane[0][1] * layout.lane[0][0] if down else 8
     transposed = along == (1 if down else 0)
     bits = min(stacks[0].width, target.width)
     goal = blocks(other, what_other, bits, transposed)
@@ -144,8 +127,6 @@ def stacks(
     row_bits = goal.shape[1] * bits
     count = 0
     for stack in stacks:
-        layout = stack.layout
-        height = layout.lane[0][1] * layout.lane[0][0] if down and layout is not None else 8
         pieces = stack.shape[0] // height
         across = max(1, row_bits // (stack.shape[1] * stack.width))
         downwards = max(1, goal.shape[0] // height)

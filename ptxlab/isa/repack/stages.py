@@ -9,20 +9,58 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .bits import PlaceBits, place_bits
 from .planner import Planner, Task
-from .steps import Convert, Merge, Part, Permute, Rename, Select, Shift, Shuffle, Step, Transpose
+from .steps import Convert, Merge, Part, Permute, PlanStep, Rename, Select, Shift, Shuffle, Transpose
 
 _WARP_BITS = 5
 _TOGETHER = 16  # registers of the target that are always planned together
 _BUNDLE = 8  # of more than these, so many, or those that cannot be planned apart
 
 
-def shortest(task: Task, source: NDArray[np.int64], target: NDArray[np.int64]) -> tuple[Step, ...]:
+class PlaceBits(NamedTuple):
+    """The bit of a cell's number that each bit of the lane and of the slot stands for, the lowest first."""
+
+    lane: tuple[int, ...]
+    slot: tuple[int, ...]
+
+    @property
+    def cells(self) -> NDArray[np.int64]:
+        """The number of the cell at each place, [lanes, slots]."""
+        return _sums(self.lane)[:, None] + _sums(self.slot)
+
+
+def _sums(bits: Sequence[int]) -> NDArray[np.int64]:
+    """The number that each combination of bits stands for."""
+    sums = np.zeros(1, dtype=np.int64)
+    for bit in bits:
+        sums = np.concatenate([sums, sums + bit])
+    return sums
+
+
+def _place_bits(cells: NDArray[np.int64]) -> PlaceBits | None:
+    """How a cell's number follows from lane and slot, where each of its bits is one bit of either.
+
+    None where they are not, or where a cell is held twice.
+    """
+    lanes, slots = (size.bit_length() - 1 for size in cells.shape)
+    if (1 << lanes, 1 << slots) != cells.shape:
+        return None
+    places = PlaceBits(
+        tuple(int(cells[1 << bit, 0]) for bit in range(lanes)),
+        tuple(int(cells[0, 1 << bit]) for bit in range(slots)),
+    )
+    different = {*places.lane, *places.slot}
+    if 0 in different or len(different) < lanes + slots or not (places.cells == cells).all():
+        return None
+    return places
+
+
+def shortest(task: Task, source: NDArray[np.int64], target: NDArray[np.int64]) -> tuple[PlanStep, ...]:
     """The steps of the shortest plan.
 
     Where there are many registers and some have nothing to do with others, they are planned apart; those of
@@ -35,8 +73,8 @@ def shortest(task: Task, source: NDArray[np.int64], target: NDArray[np.int64]) -
         per_source, per_target = task.per_register, 32 // task.converted_bits
     if task.slots.shape[1] <= _TOGETHER * per_target:
         return _shortest(task, source, target)
-    steps: list[Step] = []
-    plans: dict[tuple[bytes, bytes], tuple[Step, ...]] = {}
+    steps: list[PlanStep] = []
+    plans: dict[tuple[bytes, bytes], tuple[PlanStep, ...]] = {}
     for number, (from_registers, to_registers) in enumerate(_components(task, per_source, per_target)):
         from_slots = _slots(from_registers, per_source)
         to_slots = _slots(to_registers, per_target)
@@ -58,7 +96,7 @@ def _slots(registers: Sequence[int], size: int) -> NDArray[np.int64]:
     return (np.array(registers)[:, None] * size + np.arange(size)).ravel()
 
 
-def _in_group(step: Step, registers: dict[str, str], group: int) -> Step:
+def _in_group(step: PlanStep, registers: dict[str, str], group: int) -> PlanStep:
     """A step with the registers of one group of several that are planned apart."""
     return _with_names(step, lambda name: registers.get(name, f"{name}g{group}"))
 
@@ -87,13 +125,13 @@ def _components(task: Task, per_source: int, per_target: int) -> list[tuple[list
     return bundles
 
 
-def _shortest(task: Task, source: NDArray[np.int64], target: NDArray[np.int64]) -> tuple[Step, ...]:
+def _shortest(task: Task, source: NDArray[np.int64], target: NDArray[np.int64]) -> tuple[PlanStep, ...]:
     direct = Planner(task).run()
     best, cost = direct, _cost(direct)
     transposed = _transposed(task)
     if transposed is not None and _cost(transposed) < cost:
         best, cost = transposed, _cost(transposed)
-    before, after = place_bits(source), place_bits(target)
+    before, after = _place_bits(source), _place_bits(target)
     if before is None or after is None:
         return best
     for ways in _ways(before, after):
@@ -103,7 +141,7 @@ def _shortest(task: Task, source: NDArray[np.int64], target: NDArray[np.int64]) 
     return best
 
 
-def _cost(steps: Sequence[Step]) -> tuple[int, int]:
+def _cost(steps: Sequence[PlanStep]) -> tuple[int, int]:
     """What plans are compared by: time, then shuffles.
 
     A shuffle counts twice: for each clock a multiprocessor has 32 results of "warp shuffle" and 64 of "32-bit
@@ -115,7 +153,7 @@ def _cost(steps: Sequence[Step]) -> tuple[int, int]:
     return shuffles + sum(not isinstance(step, Rename) for step in steps), shuffles
 
 
-def _transposed(task: Task) -> tuple[Step, ...] | None:
+def _transposed(task: Task) -> tuple[PlanStep, ...] | None:
     """One movmatrix for each register, where each of the target is a transposed matrix of the source."""
     count, slots = task.lanes.shape
     if task.moved_bits != 16 or task.shift or slots % 2 or count % 32:
@@ -126,7 +164,7 @@ def _transposed(task: Task) -> tuple[Step, ...] | None:
     in_warp = lane % 32
     # Row r of a matrix is in lanes 4r to 4r + 3, two elements each.
     upper = in_warp // 4 % 2 == 1  # which of the two it takes of both lanes
-    steps: list[Step] = []
+    steps: list[PlanStep] = []
     by_slots: dict[tuple[int, int], str] = {}  # registers of the target, by the slots that they are made of
     for register in range(slots // 2):
         slots_read = task.slots[:, 2 * register : 2 * register + 2]
@@ -182,9 +220,9 @@ def _through(before: PlaceBits, after: PlaceBits, pairs: Sequence[tuple[int, int
     return PlaceBits(tuple(lane), (*stay, *(bit for bit in slot if bit not in stay)))
 
 
-def _composed(task: Task, points: Sequence[PlaceBits]) -> tuple[Step, ...]:
+def _composed(task: Task, points: Sequence[PlaceBits]) -> tuple[PlanStep, ...]:
     """Planner after planner: the registers that one gives are those that the next takes."""
-    steps: list[Step] = []
+    steps: list[PlanStep] = []
     last = len(points) - 2
     for number in range(last + 1):
         cells = points[number].cells
@@ -202,7 +240,7 @@ def _composed(task: Task, points: Sequence[PlaceBits]) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def _renamed(step: Step, number: int, last: int) -> Step:
+def _renamed(step: PlanStep, number: int, last: int) -> PlanStep:
     """A step whose registers have names of their own: those between stages are a0, a1, ..., then b0, ..."""
 
     def name(register: str) -> str:
@@ -216,7 +254,7 @@ def _renamed(step: Step, number: int, last: int) -> Step:
     return _with_names(step, name)
 
 
-def _with_names(step: Step, name: Callable[[str], str]) -> Step:
+def _with_names(step: PlanStep, name: Callable[[str], str]) -> PlanStep:
     """A step on registers of other names."""
     match step:
         case Convert():

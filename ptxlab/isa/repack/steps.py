@@ -96,10 +96,10 @@ class Transpose:
     source: str
 
 
-Step: TypeAlias = Rename | Convert | Permute | Select | Shuffle | Shift | Merge | Transpose
+PlanStep: TypeAlias = Rename | Convert | Permute | Select | Shuffle | Shift | Merge | Transpose
 
 
-def registers_read(step: Step) -> tuple[str, ...]:
+def registers_read(step: PlanStep) -> tuple[str, ...]:
     """Registers that a step reads."""
     match step:
         case Convert():
@@ -112,7 +112,7 @@ def registers_read(step: Step) -> tuple[str, ...]:
             return (step.source,)
 
 
-def step_text(step: Step) -> str:
+def step_text(step: PlanStep) -> str:
     """One step in a line."""
     match step:
         case Rename():

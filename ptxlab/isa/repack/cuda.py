@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...isa.dtypes import DType
-from ...isa.repack import (
+from ..dtypes import DType
+from .steps import (
     Convert,
     Merge,
     Permute,
+    PlanStep,
     Rename,
-    RepackPlan,
     Select,
     Shift,
     Shuffle,
-    Step,
     Transpose,
     shift_text,
 )
@@ -22,35 +21,31 @@ from ...isa.repack import (
 _WARP = 32
 
 
-def repack_source(plan: RepackPlan) -> str:
+def repack_source(title: str, sizes: Sequence[int], lanes: int, steps: Sequence[PlanStep]) -> str:
     """The device function `repack(in, out)` of a plan; see `Repack.source`.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
-    >>> print(repack_source(ptxlab.repack([ins.d, ins.d], ins.a)).splitlines()[4])
+    >>> print(ptxlab.repack([ins.d, ins.d], ins.a).source.splitlines()[4])
         asm("{ cvt.rn.f16x2.f32 %0, %2, %1; }"
     """
-    sizes = [
-        side.registers * side.operand.register_bits // 32 for side in (plan.source_side, plan.target_side)
-    ]
     lines = [
-        f"// {plan.describe()}",
+        f"// {title}",
         "__device__ __forceinline__ void repack(",
         f"    const unsigned (&in)[{sizes[0]}], unsigned (&out)[{sizes[1]}])",
         "{",
     ]
-    tables = [len(table) for table in map(_table, plan.steps) if len({*table}) > 1]
-    shuffles = [step for step in plan.steps if isinstance(step, Shuffle)]
+    tables = [len(table) for table in map(_table, steps) if len({*table}) > 1]
     if max(tables, default=0) > _WARP:
-        lines.append(f"    const unsigned lane = threadIdx.x % {plan.lanes};")
-    elif tables or shuffles:
+        lines.append(f"    const unsigned lane = threadIdx.x % {lanes};")
+    elif tables or any(isinstance(step, Shuffle) for step in steps):
         lines += ["    unsigned lane;", '    asm("mov.u32 %0, %%laneid;" : "=r"(lane));']
-    for step in plan.steps:
+    for step in steps:
         lines += [f"    {line}" for line in _lines(step)]
     return "\n".join([*lines, "}", ""])
 
 
-def _table(step: Step) -> Sequence[object]:
+def _table(step: PlanStep) -> Sequence[object]:
     """What a step has for each lane."""
     match step:
         case Permute():
@@ -70,7 +65,7 @@ def _name(register: str) -> str:
     return register
 
 
-def _lines(step: Step) -> list[str]:
+def _lines(step: PlanStep) -> list[str]:
     target = _name(step.target)
     declared = target if target.startswith("out") else f"const unsigned {target}"
     match step:
