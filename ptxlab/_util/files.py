@@ -7,8 +7,6 @@ import errno
 import os
 import secrets
 import stat
-import sys
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -218,103 +216,34 @@ def _replace(partial: Path, target: Path) -> None:
 
 #: What file systems answer that have no locks, or cannot flush.
 _UNSUPPORTED = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL)
-_ABANDONED = 60  # seconds; a turn takes some milliseconds
-_threads = threading.Lock()  # on a network disk, a process's lock does not hold off its own threads
 
 
 @contextlib.contextmanager
 def locked(path: Path, seconds: float = 10) -> Iterator[None]:
     """Hold a file's lock, so that all who read, change and write it take turns: threads and processes.
 
-    The lock is on a file beside it, `path` with .lock added, which stays; the system gives the lock back when
-    its holder ends, however it ends. Some file systems have no locks; there a file with .claim added, which
-    only one can make, says whose turn it is. Raises TimeoutError if another has its turn for so many seconds,
-    and OSError where nothing can be written.
+    The lock is on a file beside it, `path` with .lock added, which stays. Some file systems have no locks;
+    there a file with .claim added, which only one can make, says whose turn it is. Raises TimeoutError if
+    another has its turn for so many seconds, and OSError where nothing can be written.
     """
+    try:
+        from filelock import FileLock, SoftFileLock, Timeout  # late: only the course needs it
+    except ImportError:
+        raise OSError("filelock is not installed: pip install filelock") from None
     target = Path(os.path.realpath(path))
-    claim = target.with_name(f"{target.name}.claim")
-    end = time.monotonic() + seconds
-    timeout = TimeoutError(errno.ETIMEDOUT, "another process keeps it locked", str(path))
-    if not _threads.acquire(timeout=seconds):
-        raise timeout
+    target.parent.mkdir(parents=True, exist_ok=True)
+    lock: FileLock | SoftFileLock = FileLock(f"{target}.lock", seconds, fallback_to_soft=False)
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0)
-        descriptor = os.open(target.with_name(f"{target.name}.lock"), flags, 0o666)
         try:
-            has_locks = True
-            while True:
-                try:
-                    mine = _lock(descriptor) if has_locks else _make_claim(claim)
-                except OSError as error:
-                    if not has_locks or error.errno not in _UNSUPPORTED:
-                        raise
-                    has_locks = mine = False
-                if mine:
-                    break
-                if time.monotonic() > end:
-                    raise timeout
-                time.sleep(0.002 + 0.002 * secrets.randbelow(6))  # not in step with the others
-            try:
-                yield
-            finally:
-                _unlock(descriptor)
-                if not has_locks:
-                    claim.unlink(missing_ok=True)
-        finally:
-            os.close(descriptor)
+            lock.acquire()
+        except OSError as error:
+            if error.errno not in _UNSUPPORTED:
+                raise
+            lock = SoftFileLock(f"{target}.claim", seconds)
+            lock.acquire()
+    except Timeout:
+        raise TimeoutError(errno.ETIMEDOUT, "another process keeps it locked", str(path)) from None
+    try:
+        yield
     finally:
-        _threads.release()
-
-
-def _make_claim(claim: Path) -> bool:
-    """Make the file, unless it is there; one whose maker must have died goes away."""
-    try:
-        os.close(os.open(claim, _NEW_FILE, 0o666))
-    except FileExistsError:
-        with contextlib.suppress(OSError):
-            if time.time() - claim.stat().st_mtime > _ABANDONED:
-                claim.unlink()
-        return False
-    return True
-
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _lock(descriptor: int) -> bool:
-        os.lseek(descriptor, 0, os.SEEK_SET)
-        try:
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        except OSError as error:
-            if error.errno in (errno.EACCES, errno.EDEADLK):
-                return False
-            raise
-        return True
-
-    def _unlock(descriptor: int) -> None:
-        os.lseek(descriptor, 0, os.SEEK_SET)
-        with contextlib.suppress(OSError):
-            msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
-
-else:
-
-    def _lock(descriptor: int) -> bool:
-        try:
-            import fcntl  # Pyodide has none, and one process
-
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except ImportError:
-            return True
-        except OSError as error:
-            if error.errno in (errno.EAGAIN, errno.EACCES):
-                return False
-            raise
-        return True
-
-    def _unlock(descriptor: int) -> None:
-        """Give the lock back now: closing the file would not, where a forked child has it open, too."""
-        with contextlib.suppress(ImportError, OSError):
-            import fcntl
-
-            fcntl.flock(descriptor, fcntl.LOCK_UN)
+        lock.release()
