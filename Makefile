@@ -67,7 +67,7 @@ docs: $(VENV)/docs.stamp  ## update the README's table and answers, execute the 
 	$(RUN) -m tools.site
 
 chips: $(VENV)/test.stamp  ## compile every instruction for every chip and record the machine code for the reference (minutes, no GPU)
-	$(RUN) -m tools.record_sass
+	$(RUN) -m tools.record sass
 
 homework: $(VENV)/test.stamp  ## write every lesson as an nbgrader assignment, with solutions and without, into homework/
 	$(RUN) -m tools.homework

@@ -1,4 +1,4 @@
-"""Many cases in one test, each a subtest of pytest's: all run, and every one that fails is reported by name."""
+"""Many cases in one test, each a subtest of pytest's: all run, and each that fails is reported by name."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import functools
 import inspect
 import os
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -29,24 +31,39 @@ def each(
     labels = ids if ids is None or callable(ids) else list(ids)
 
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
+        parameters = inspect.signature(test).parameters
+
         def run(subtests: pytest.Subtests, **fixtures: Any) -> None:
             for index, case in enumerate(cases() if callable(cases) else made):
                 label = _label(case, index, labels)
                 if wanted in label:
                     own = {name: _own(value) for name, value in fixtures.items()}
-                    values = case if len(keys) > 1 else (case,)
+                    own |= zip(keys, case if len(keys) > 1 else (case,), strict=True)
+                    if "subtests" in parameters:  # two of these decorators: the inner one names the cases
+                        test(subtests=_Labelled(subtests, label), **own)
+                        continue
                     with subtests.test(label):
-                        test(**own, **dict(zip(keys, values, strict=True)))
+                        test(**own)
 
         functools.update_wrapper(run, test)
         del run.__wrapped__  # type: ignore[attr-defined]
-        parameters = inspect.signature(test).parameters
-        rest = [parameter for name, parameter in parameters.items() if name not in keys]
+        rest = [parameters[name] for name in parameters if name not in (*keys, "subtests")]
         subtests = inspect.Parameter("subtests", inspect.Parameter.KEYWORD_ONLY)
         run.__signature__ = inspect.Signature([*rest, subtests])  # type: ignore[attr-defined]
         return run
 
     return decorate
+
+
+@dataclass
+class _Labelled:
+    """Subtests whose names end with a label."""
+
+    subtests: pytest.Subtests | _Labelled
+    label: str
+
+    def test(self, name: str) -> AbstractContextManager[None]:
+        return self.subtests.test(f"{name}, {self.label}")
 
 
 def _label(case: Any, index: int, ids: Callable[[Any], object] | list[str] | None) -> str:

@@ -22,7 +22,7 @@ from ..simulator.kernel import Kernel
 from ..simulator.ptx import read_ptx
 from .reader_code import Unanswered, WrongForm, readers_time
 
-#: PTX of the lessons' own kernels, by the digest of their source: `python -m tools.record_lesson_kernels`.
+#: PTX of the lessons' own kernels, by the digest of their source: `python -m tools.record lesson_kernels`.
 PTX_FILE = "lesson_kernels.json.xz"
 
 _LINES = '\n#line 1 "your kernel"\n'  # so that messages count the lines of the answer

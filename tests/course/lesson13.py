@@ -8,7 +8,7 @@ import numpy as np
 
 import ptxlab
 from ptxlab.course import machine_code
-from tools import record_sass as runs
+from tools.record import sass as runs
 
 U4 = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.u4.u4.s32")
 U8 = ptxlab.instruction("mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32")

@@ -31,7 +31,7 @@ from ptxlab.course import (
 from ptxlab.instruction import TensorInstruction
 from tests.cases import each
 from tests.course import RIGHT, SECRET, WRONG
-from tools import record_lesson_kernels
+from tools.record import lesson_kernels as record_lesson_kernels
 
 
 def test_every_exercise_is_covered() -> None:
@@ -128,7 +128,7 @@ def test_kernels_of_lessons_without_a_compiler(monkeypatch: pytest.MonkeyPatch) 
     sources += what_goes_wrong.sources() + gemm_ladder.sources() + sparse_gemm.sources()
     sources += nvfp4.sources()
     assert list(reader_kernels._stored()) == [reader_kernels.digest(source) for source in sources], (
-        "run `python -m tools.record_lesson_kernels`"
+        "run `python -m tools.record lesson_kernels`"
     )
     for name in ("MMA", "LOAD", "STORE", "LDMATRIX"):
         assert parts[name] == getattr(first_kernel, name)

@@ -16,8 +16,8 @@ from ptxlab.isa.modifiers import Modifiers
 from ptxlab.numerics.emulate import emulate
 from ptxlab.verify import inputs
 from tests.cases import each
-from tools import golden
-from tools.record_golden import compile_all
+from tools.record import golden
+from tools.record.golden import compile_all
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not gpu.available(), reason=gpu.status())]
 

@@ -17,7 +17,7 @@ from ptxlab.isa.modifiers import Modifiers
 from ptxlab.memory import Descriptor, Tile, tensor_map
 from tests.cases import each
 from tests.memory.test_golden import expected_bytes, wavefronts
-from tools.record_memory import ACCESSES, Access, Box, boxes, bytes_of, cycles, patterns
+from tools.record.memory import ACCESSES, Access, Box, boxes, bytes_of, cycles, patterns
 
 pytestmark = pytest.mark.gpu
 

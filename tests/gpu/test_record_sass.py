@@ -19,7 +19,7 @@ from ptxlab.isa.dtypes import DTYPES
 from ptxlab.isa.targets import CHIPS, chip_of_target
 from ptxlab.numerics import EmulatedThroughF16, Exact, FmaChain, FmaGroups, Fused, model_for
 from tests.sampling import EXHAUSTIVE, every_third, one_in
-from tools import record_sass as runs
+from tools.record import sass as runs
 from tools.site import machine_code as machine_code_page
 
 record = cache(runs.read)

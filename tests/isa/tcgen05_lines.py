@@ -1,6 +1,6 @@
 """Lines of tcgen05 for the assembler: every combination of qualifiers and operands, far more than are legal.
 
-Written from the manual's syntax blocks alone, without the catalogue. `python -m tools.record_tcgen05` records
+Written from the manual's syntax blocks alone, without the catalogue. `python -m tools.record tcgen05` records
 which targets take them; `tests/isa/test_tcgen05.py` compares the catalogue with the record.
 """
 

@@ -25,7 +25,7 @@ from ptxlab.isa.zero_column_mask import ZeroColumnMask
 from tests import assembler
 from tests.isa.tcgen05_lines import HEAD, Line, lines, taken
 from tests.sampling import every_third
-from tools.record_tcgen05 import FILE, decode, digest
+from tools.record.tcgen05 import FILE, decode, digest
 from tools.site.tcgen05 import page
 
 F16 = "tcgen05.mma.cta_group::1.kind::f16"
@@ -38,7 +38,7 @@ F16 = "tcgen05.mma.cta_group::1.kind::f16"
 def recorded(release: str) -> list[frozenset[str]]:
     """The targets that take each line."""
     record = json.loads(FILE.read_text(encoding="utf-8"))
-    assert record["digest"] == digest(lines()), "other lines were recorded: python -m tools.record_tcgen05"
+    assert record["digest"] == digest(lines()), "other lines were recorded: python -m tools.record tcgen05"
     rows = record["assemblers"][release]
     sets = {letter: frozenset(targets.split()) for letter, targets in rows["targets"].items()}
     return [sets[letter] for letter in decode(rows["lines"])]

@@ -1,4 +1,4 @@
-"""What an H200 did with shared memory (`tools/record_memory.py`) against banks and tensor maps."""
+"""What an H200 did with shared memory (`tools/record/memory.py`) against banks and tensor maps."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ptxlab.course import shared_memory
 from ptxlab.memory import conflicts
 from ptxlab.memory.banks import row_conflicts
 from tests.cases import each
-from tools.record_memory import ACCESSES, EXTRA, FOLDER, UPDATES, Access, Box, boxes, digest, patterns
+from tools.record.memory import ACCESSES, EXTRA, FOLDER, UPDATES, Access, Box, boxes, digest, patterns
 
 CYCLES = np.load(FOLDER / "banks.npz")
 UPDATED = np.load(FOLDER / "updates.npz")

@@ -12,7 +12,7 @@ import pytest
 from ptxlab.numerics.scalar import operation
 from ptxlab.numerics.scalar.approximations import EXACT, FUNCTIONS, interpolator
 from tests.cases import each
-from tools.record_approximations import FOLDER, digest, inputs, results
+from tools.record.approximations import FOLDER, digest, inputs, results
 
 RECORDED = json.loads((FOLDER / "approximations.json").read_text(encoding="utf-8"))
 

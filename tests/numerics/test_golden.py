@@ -11,7 +11,8 @@ from ptxlab.numerics.emulate import emulate, model_of
 from ptxlab.verify import inputs
 from tests.cases import each
 from tests.sampling import one_in
-from tools import golden, record_hunts
+from tools.record import golden
+from tools.record import hunts as record_hunts
 
 DIGESTS, RESULTS = golden.load()
 GROUPS = golden.groups()

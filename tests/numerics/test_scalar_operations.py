@@ -14,8 +14,9 @@ from ptxlab.numerics.scalar import opcodes, operation
 from ptxlab.numerics.scalar.opcode import expand
 from ptxlab.numerics.scalar.table import ROWS
 from tests.assembler import NEWEST, OLDEST
-from tools import record_scalar, record_video
-from tools.record_scalar import SAMPLE, arguments, digest, get, results, supported, wide
+from tools.record import scalar as record_scalar
+from tools.record import video as record_video
+from tools.record.scalar import SAMPLE, arguments, digest, get, results, supported, wide
 
 
 @pytest.mark.slow

@@ -66,7 +66,8 @@ ins(np.ones((16, 64)), np.ones((64, 8)))
 print(json.dumps([first, sorted(sys.modules)]))
 """
     first, used = ({name.split(".")[0] for name in names} for names in json.loads(run(script)))
-    heavy = {*OPTIONAL, "jupyterlab", "matplotlib", "nbformat", "notebook", "pandas", "platformdirs"}
+    late = {"filelock", "jupyterlab", "matplotlib", "nbformat", "notebook", "pandas", "platformdirs"}
+    heavy = {*OPTIONAL, *late}
     assert not first & heavy and not used & heavy
     assert {"numpy", "ml_dtypes", "ptxlab"} <= first
 

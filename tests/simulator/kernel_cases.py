@@ -1,4 +1,4 @@
-"""Kernels of `tests/kernels/` with inputs: for the tests, and for `tools.record_kernels` on a GPU."""
+"""Kernels of `tests/kernels/` with inputs: for the tests, and for `tools.record.kernels` on a GPU."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def test_as_recorded(name: str) -> None:
     case = CASES[name]
     golden = recorded().get(name)
     if golden is None:
-        pytest.skip("not recorded yet: python -m tools.record_kernels on an H200")
+        pytest.skip("not recorded yet: python -m tools.record kernels on an H200")
     arguments = case.inputs()
     assert digest(arguments) == golden["inputs"], "the inputs are not those that were recorded"
     result = case.compiled().simulate(case.grid, case.block, *arguments, shared=case.shared)

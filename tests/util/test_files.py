@@ -200,9 +200,9 @@ def test_every_file_is_written_through_the_one_helper() -> None:
         "ptxlab/gpu/sass.py: write_bytes",
         "ptxlab/views/figure_files.py: write_image",
         "tools/jupyter.py: write_text",
-        "tools/record_golden.py: savez_compressed",
+        "tools/record/golden.py: savez_compressed",
         "ptxlab/cli/simulate.py: savez_compressed",  # into memory, and then through the helper
-        "tools/record_kernels.py: savez_compressed",
-        "tools/record_memory.py: savez_compressed",
+        "tools/record/kernels.py: savez_compressed",
+        "tools/record/memory.py: savez_compressed",
         "tools/site/build.py: write_text",
     }

@@ -16,7 +16,7 @@ from ptxlab.isa.catalog import REGISTER_FAMILIES
 from ptxlab.isa.targets import generation
 from ptxlab.isa.tcgen05 import MMA_FAMILIES, TRANSFER_FAMILIES
 
-from ..record_sass import (
+from ..record.sass import (
     TARGETS,
     TENSOR_TARGETS,
     UNPRINTED,

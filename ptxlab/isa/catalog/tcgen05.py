@@ -1,6 +1,6 @@
 """Rows of tcgen05: every mnemonic but for collector hints, each with its plainest descriptor.
 
-Targets as ptxas of CUDA 13.4 takes them; `python -m tools.record_tcgen05` asks it.
+Targets as ptxas of CUDA 13.4 takes them; `python -m tools.record tcgen05` asks it.
 """
 
 from __future__ import annotations

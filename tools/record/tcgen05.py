@@ -1,4 +1,4 @@
-"""python -m tools.record_tcgen05: which lines of tcgen05 the assemblers take, for every target.
+"""python -m tools.record tcgen05: which lines of tcgen05 the assemblers take, for every target.
 
 Asks the oldest and the newest assembler for every line of `tests/isa/tcgen05_lines.py` and writes
 `tests/golden/tcgen05.json`: for each assembler the sets of targets, and of each line, in order, the set that
@@ -17,7 +17,7 @@ from tests import assembler
 from tests.assembler import Compiler
 from tests.isa.tcgen05_lines import Line, lines, taken
 
-FILE = Path(__file__).parent.parent / "tests" / "golden" / "tcgen05.json"
+FILE = Path(__file__).parents[2] / "tests" / "golden" / "tcgen05.json"
 #: Lines of one module: nvJitLink takes quadratic time for its complaints.
 _BATCH = 400
 #: Of targets without tcgen05 every so many lines are asked.
@@ -62,16 +62,12 @@ def _verdicts(compiler: Compiler) -> dict[str, object]:
     return {"targets": dict(zip(_LETTERS, classes, strict=False)), "lines": encode(letters)}
 
 
-def main() -> None:
+def main(folder: Path = FILE.parent) -> None:
     record = {
         "about": "Which targets take each line of tests/isa/tcgen05_lines.py: letters in their order.",
         "digest": digest(lines()),
         "count": len(lines()),
         "assemblers": {compiler.release: _verdicts(compiler) for compiler in assembler.COMPILERS},
     }
-    write_atomically(FILE, json.dumps(record, indent=1) + "\n")
+    write_atomically(folder / FILE.name, json.dumps(record, indent=1) + "\n")
     print(f"{FILE}: {len(lines()):,} lines")
-
-
-if __name__ == "__main__":
-    main()

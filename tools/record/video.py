@@ -1,4 +1,4 @@
-"""python -m tools.record_video [FILE]: scalar video instructions on this GPU against those of the simulator.
+"""python -m tools.record video: scalar video instructions on this GPU against those of the simulator.
 
 Every line of `lines()` runs on `COUNT` inputs; FILE gets a digest of what the GPU gave for each, which tests
 compare without a GPU.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import random
-import sys
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
@@ -21,9 +20,9 @@ import ptxlab
 from ptxlab._util.files import write_atomically
 from ptxlab.numerics.scalar.opcode import Opcode
 from ptxlab.numerics.scalar.video import as_the_manual_says
-from tools.record_scalar import digest
+from tools.record.scalar import digest
 
-FILE = Path(__file__).parent.parent / "tests" / "golden" / "video.json"
+FILE = Path(__file__).parents[2] / "tests" / "golden" / "video.json"
 COUNT = 2048
 _TYPES = ("u32", "s32")
 _PARTS = ("", "b0", "b1", "b2", "b3", "h0", "h1")
@@ -108,13 +107,8 @@ def run(verb: str) -> NDArray[np.uint32]:
     return results
 
 
-def main() -> None:
-    file = Path(sys.argv[1]) if len(sys.argv) > 1 else FILE
+def main(folder: Path = FILE.parent) -> None:
     recorded = run("launch")
     different = np.flatnonzero((recorded != run("simulate")).any(axis=1))
     print(f"{len(lines())} lines, {len(different)} differ: {[lines()[number] for number in different[:20]]}")
-    write_atomically(file, json.dumps(digests(recorded), indent=0) + "\n")
-
-
-if __name__ == "__main__":
-    main()
+    write_atomically(folder / FILE.name, json.dumps(digests(recorded), indent=0) + "\n")

@@ -1,4 +1,4 @@
-"""Record the PTX of the lessons' kernels, for computers without NVRTC: python -m tools.record_lesson_kernels
+"""Record the PTX of the lessons' kernels, for computers without NVRTC: python -m tools.record lesson_kernels
 
 The notebooks state sources as texts and sums of texts; the kernels of lessons 18, 20, 21 and 23 are
 in their modules.
@@ -17,7 +17,7 @@ import ptxlab
 from ptxlab._util.files import write_atomically
 from ptxlab.course import gemm_ladder, nvfp4, reader_kernels, sparse_gemm, what_goes_wrong
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 NOTEBOOKS = ("17-your-first-tensor-core-kernel", "18-what-goes-wrong")
 FILE = ROOT / "ptxlab" / "course" / reader_kernels.PTX_FILE
 
@@ -82,7 +82,3 @@ def main() -> None:
         texts[key] = recorded.get(key) or _without_folder(ptxlab.kernel(source, target="sm_100a").ptx)
     write_atomically(FILE, lzma.compress(json.dumps(texts).encode()))
     print(f"{len(texts)} kernels, {FILE.stat().st_size:,} bytes")
-
-
-if __name__ == "__main__":
-    main()

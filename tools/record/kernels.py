@@ -1,4 +1,4 @@
-"""python -m tools.record_kernels [FOLDER]: run tests/kernels on an H200 and record what they write.
+"""python -m tools.record kernels: run tests/kernels on an H200 and record what they write.
 
 Digests go to kernels.json, the arrays to kernels.npz beside it. What the simulator gives is compared at once,
 so that a difference names the array and the element.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import json
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -48,8 +47,7 @@ def record(case: Case) -> tuple[dict[str, str], list[Any], str]:
     return {"inputs": before, "outputs": digest(arguments)}, arguments, differs
 
 
-def main() -> None:
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else GOLDEN.parent
+def main(folder: Path = GOLDEN.parent) -> None:
     print(gpu.status())
     digests, arrays = {}, {}
     started = time.monotonic()
@@ -68,7 +66,3 @@ def main() -> None:
     content = io.BytesIO()
     np.savez_compressed(content, **arrays)
     write_atomically(folder / "kernels.npz", content.getvalue())
-
-
-if __name__ == "__main__":
-    main()

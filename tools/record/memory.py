@@ -1,4 +1,4 @@
-"""python -m tools.record_memory [FOLDER]: record how an H200 serves shared memory; no model is asked.
+"""python -m tools.record memory: record how an H200 serves shared memory; no model is asked.
 
 banks.npz: cycles of ld.shared, st.shared, ldmatrix and stmatrix over address patterns; updates.npz: those of
 atomic operations and cp.async. boxes.json: digests of the bytes that TMA writes. What wgmma reads through
@@ -25,7 +25,7 @@ from ptxlab.gpu.compiler import compiler_version
 from ptxlab.gpu.tensor_maps import run_tensor_map
 from ptxlab.memory import TensorMap, tensor_map
 
-FOLDER = Path(__file__).parent.parent / "tests" / "golden"
+FOLDER = Path(__file__).parents[2] / "tests" / "golden"
 SEED = 16
 EXTRA = 256  # bytes that are recorded after a box
 _LANES = 32
@@ -335,16 +335,11 @@ def record(path: Path, accesses: Sequence[Access]) -> None:
     write_atomically(path, archive.getvalue())
 
 
-def main() -> None:
+def main(folder: Path = FOLDER) -> None:
     print(gpu.status(), file=sys.stderr)
     if gpu.device_target() != "sm_90a":
         sys.exit("these are recorded on sm_90a")
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER
     record(folder / "banks.npz", ACCESSES)
     record(folder / "updates.npz", UPDATES)
     digests = {str(box): digest(bytes_of(box)) for box in boxes()}
     write_atomically(folder / "boxes.json", json.dumps(digests, indent=0) + "\n")
-
-
-if __name__ == "__main__":
-    main()

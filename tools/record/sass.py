@@ -1,4 +1,4 @@
-"""python -m tools.record_sass: record the machine code of every form for every chip, in data/sass.txt.
+"""python -m tools.record sass: record the machine code of every form for every chip, in data/sass.txt.
 
 With --newer it records only what the compiler of the record is too old for, with the newer NVRTC that is
 installed for that; without, those rows stay as they are.
@@ -6,9 +6,7 @@ installed for that; without, those rows stay as they are.
 
 from __future__ import annotations
 
-import argparse
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,7 +28,7 @@ __all__ = [
     "main", "newer_compiler", "read", "record", "run_of", "write",
 ]  # fmt: skip
 
-FILE = Path(__file__).with_name("data") / "sass.txt"
+FILE = Path(__file__).parents[1] / "data" / "sass.txt"
 #: One target for every generation.
 TARGETS: tuple[str, ...] = tuple(CHIPS.values())
 #: One for every chip that has tcgen05.
@@ -44,7 +42,7 @@ AnyInstruction = Instruction | Transfer | Tcgen05Form
 
 _HEAD = """\
 # The machine code that CUDA {version}'s compiler emits for every form; `make chips` writes this file.
-# Forms of a later PTX ISA are CUDA {newer}'s (python -m tools.record_sass --newer).
+# Forms of a later PTX ISA are CUDA {newer}'s (python -m tools.record sass --newer).
 # Below each form, by target: native (one tensor-core instruction), split (several), emulated (arithmetic
 # around them, or alone) or plain (loads and stores); the tensor-core instructions, UNPRINTED where nvdisasm
 # has no line for one; after the bar the other
@@ -273,10 +271,7 @@ def record(
     return runs
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="Record the machine code of every form for every chip.")
-    parser.add_argument("--newer", action="store_true", help="only forms that the record's compiler lacks")
-    newer = parser.parse_args(arguments).newer
+def main(newer: bool = False) -> None:
     major, minor = gpu.compiler_version()
     version = f"{major}.{minor}"
     runs = record(newer=newer)
@@ -289,8 +284,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
     versions = (compiler(), version) if newer else (version, newer_compiler())
     write_atomically(FILE, write(runs | kept, *versions))
     print(f"{len(runs):,} kernels of {len({mnemonic for mnemonic, _ in runs}):,} forms: {FILE.name}")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

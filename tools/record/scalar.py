@@ -1,4 +1,4 @@
-"""python -m tools.record_scalar [FILE]: scalar instructions on this GPU against `ptxlab.numerics.scalar`.
+"""python -m tools.record scalar: scalar instructions on this GPU against `ptxlab.numerics.scalar`.
 
 Every opcode that the GPU's target has runs on a million inputs (special values, random bits, values near
 the borders of the formats); results must be equal in every bit. FILE gets a digest of what the GPU gave for a
@@ -12,7 +12,6 @@ import hashlib
 import json
 import multiprocessing
 import os
-import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
@@ -27,7 +26,7 @@ from ptxlab._util.files import write_atomically
 from ptxlab.numerics.scalar import Operation, opcodes, operation
 from ptxlab.numerics.scalar.formats import FORMATS, Format
 
-FILE = Path(__file__).parent.parent / "tests" / "golden" / "scalar.json"
+FILE = Path(__file__).parents[2] / "tests" / "golden" / "scalar.json"
 COUNT = 1 << 20  # inputs of an opcode
 SAMPLE = 1 << 11  # those of the digests
 SEED = 17
@@ -520,7 +519,7 @@ def _tables(word: str) -> tuple[int, ...]:
     return _TABLES if word.startswith("lop3") else (0,)
 
 
-def main(file: Path, details: Path | None = None) -> int:
+def main(folder: Path = FILE.parent, details: Path | None = None) -> None:
     words = [word for word in opcodes() if supported(get(word))]
     started = time.monotonic()
     workers = max(min((os.cpu_count() or 2) - 1, 15), 1)
@@ -536,18 +535,12 @@ def main(file: Path, details: Path | None = None) -> int:
         shown = [" ".join(f"{value:x}" for value in row) for row in report["shown"][:1]]
         print(report["opcode"], report["differences"], *shown, report.get("error", ""))
     digests = {report["opcode"]: report["digest"] for report in reports}
-    write_atomically(file, json.dumps(digests, indent=0).encode())
+    write_atomically(folder / FILE.name, json.dumps(digests, indent=0).encode())
     if details is not None:
         write_atomically(details, _compressed(differing))
-    return len(differing)
 
 
 def _compressed(reports: list[dict[str, Any]]) -> bytes:
     import lzma
 
     return lzma.compress(json.dumps(reports).encode())
-
-
-if __name__ == "__main__":
-    paths = [Path(text) for text in sys.argv[1:]]
-    main(paths[0] if paths else FILE, paths[1] if len(paths) > 1 else None)

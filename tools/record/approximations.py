@@ -1,4 +1,4 @@
-"""python -m tools.record_approximations [FOLDER]: record the approximate instructions of PTX on an H200.
+"""python -m tools.record approximations: record the approximate instructions of PTX on an H200.
 
 approximations.json has a digest for every opcode: of the results for `inputs(opcode)`. No model is asked.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ import ptxlab
 from ptxlab._util.files import write_atomically
 from ptxlab.numerics.scalar.approximations import FUNCTIONS
 
-FOLDER = Path(__file__).parent.parent / "tests" / "golden"
+FOLDER = Path(__file__).parents[2] / "tests" / "golden"
 _COUNT = 1 << 15
 
 #: C++'s type of an operand, and the letter of its register in inline assembly.
@@ -79,12 +78,7 @@ def digest(codes: NDArray[Any]) -> str:
     return hashlib.sha256(codes.astype(codes.dtype.newbyteorder("<")).tobytes()).hexdigest()
 
 
-def main() -> None:
+def main(folder: Path = FOLDER) -> None:
     """Record every opcode."""
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER
     digests = {opcode: digest(results(opcode, *inputs(opcode))) for opcode in FUNCTIONS}
     write_atomically(folder / "approximations.json", json.dumps(digests, indent=1) + "\n")
-
-
-if __name__ == "__main__":
-    main()

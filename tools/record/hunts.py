@@ -1,4 +1,4 @@
-"""python -m tools.record_hunts REPORT...: record how many MMAs of each form were compared on an H200.
+"""python -m tools.record hunts REPORT...: record how many MMAs of each form were compared on an H200.
 
 The reports are those of tools.hunt_all and tools.hunt_wgmma.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +31,10 @@ def entries(report: dict[str, Any]) -> dict[str, list[int]]:
     return compared
 
 
-def main() -> None:
+def main(reports: Sequence[Path]) -> None:
     runs: dict[str, list[list[int]]] = {}
-    for path in sys.argv[1:]:
-        for name, entry in entries(json.loads(Path(path).read_text())).items():
+    for path in reports:
+        for name, entry in entries(json.loads(path.read_text())).items():
             runs.setdefault(name, []).append(entry)
     lines = [
         f"{json.dumps(name)}: {json.dumps(rows, separators=(',', ':'))}"
@@ -42,7 +43,3 @@ def main() -> None:
     write_atomically(FILE, "{\n" + ",\n".join(lines) + "\n}\n")
     counts = [sum(row[0] for row in rows) for rows in runs.values()]
     print(f"{len(runs)} forms, {sum(counts):,} MMAs, at least {min(counts):,} each")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,1 @@
+"""Recorders: what hardware, assemblers and compilers give, kept for the tests."""
