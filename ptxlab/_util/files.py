@@ -54,6 +54,21 @@ def home_folder() -> Path | None:
     return home if home.is_absolute() else None
 
 
+def notebooks() -> Path:
+    """The folder of the original notebooks: in the installed package, or at the top of a source checkout."""
+    package = Path(__file__).resolve().parents[1]
+    folders = [package / "notebooks"]
+    if (package.parent / "pyproject.toml").exists():
+        folders.append(package.parent / "notebooks")
+    for folder in folders:
+        if any(folder.glob("*.ipynb")):
+            return folder
+    raise PtxlabError(
+        "this installation of ptxlab has no notebooks; "
+        'install it again: pip install --force-reinstall "ptxlab[lab]"'
+    )
+
+
 def path_from_environment(variable: str) -> Path | None:
     """The path that an environment variable names, where ~ is the home folder; None if it names none."""
     text = os.environ.get(variable, "")

@@ -16,28 +16,13 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .._util.files import expanded, home_folder, reason, write_atomically
+from .._util.files import expanded, home_folder, notebooks, reason, write_atomically
 from ..errors import PtxlabError, counted, quoted
 from . import streams
 from .output import Style
 
 FOLDER = "ptxlab-notebooks"
 MANIFEST = ".ptxlab-notebooks.json"
-
-
-def notebooks() -> Path:
-    """The folder of the original notebooks: in the installed package, or at the top of a source checkout."""
-    package = Path(__file__).resolve().parents[1]
-    folders = [package / "notebooks"]
-    if (package.parent / "pyproject.toml").exists():
-        folders.append(package.parent / "notebooks")
-    for folder in folders:
-        if any(folder.glob("*.ipynb")):
-            return folder
-    raise PtxlabError(
-        "this installation of ptxlab has no notebooks; "
-        'install it again: pip install --force-reinstall "ptxlab[lab]"'
-    )
 
 
 @dataclass

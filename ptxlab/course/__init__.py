@@ -6,9 +6,8 @@ Each lesson has a module here with its exercises. Users import `ptxlab.lessons`.
 from __future__ import annotations
 
 from .checking import Exercise, Verdict
-from .exercises import EXERCISES, exercise
 from .record import Progress, forget, progress, record
-from .syllabus import LESSONS, Lesson
+from .syllabus import EXERCISES, LESSONS, Lesson, exercise
 
 __all__ = [
     "EXERCISES",

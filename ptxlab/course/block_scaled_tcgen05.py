@@ -10,99 +10,73 @@ from ..isa.dtypes import dtype
 from ..isa.instruction_descriptor import InstructionDescriptor
 from ..isa.tensor_memory import TensorOperand
 from ..memory.scales import scale_offset
-from .checking import exercise, judge, numbers, result_of, whole_numbers
+from .checking import Sentences, checks, correct, numbers, otherwise, result_of, when, whole_numbers
 from .nvfp4 import FORMATS, NVFP4, TILE_BYTES, tensor_form
 
 _ROWS, _DEPTH, _WIDE = 4096, 14336, 192
 
 
-@exercise(
-    "23.1",
-    f"A layer has {_ROWS:,} x {_DEPTH:,} weights, stored as nvfp4. **How many bytes do its elements take, "
-    "how many bytes do their scales take, and how many bytes of scales does one instruction read**, for A "
-    f"and B together, with M = 128, N = {_WIDE} and K = 64?",
-    "sizes = ...  # (bytes of elements, bytes of scales, bytes of scales that an instruction reads)",
-)
-def _bytes(answer: object) -> tuple[bool, str]:
+@checks("23.1")
+def _bytes(answer: object) -> Sentences:
     form = "`(bytes of elements, bytes of scales, bytes an instruction reads)`"
     elements, scales, read = whole_numbers(answer, 3, form)
     count = _ROWS * _DEPTH
     right = count // 2, count // 16, (128 + _WIDE) * 4
-    return judge(
-        (elements, scales, read) == right,
-        f"{right[2]:,} bytes, for {128 * _WIDE * 64:,} products: a scale of A serves 16 elements of its "
-        f"row, and each of these is multiplied by all {_WIDE} columns of B. With its share of the scale, an "
-        "element takes 4.5 bits.",
-        (elements == count, "That is one byte for each element. `e2m1` has four bits."),
-        (elements != right[0], "`e2m1` has four bits: two elements share a byte."),
-        (scales == count // 32, "The elements are right. 32 is for the mx formats; what is it for nvfp4?"),
-        (
-            scales == count,
-            "The elements are right. No element has a scale of its own: 16 neighbours of a row share one.",
-        ),
-        (scales == count // 8, "The elements are right. A scale is one byte, and 16 elements share it."),
-        (scales != right[1], "The elements are right. One byte, `ue4m3`, for each 16 elements."),
-        (read == 128 * 4, "The first two are right. Those are the scales of A. B has its own."),
-        (read == _WIDE * 4, "The first two are right. Those are the scales of B. A has its own."),
-        (
-            read == 128 * _WIDE * 4,
-            "The first two are right. The scales of a row are read for the row, not for each element of D.",
-        ),
-        (
-            read == 128 + _WIDE,
-            "The first two are right. That is one scale for each row and column; K = 64 has more than one "
-            "block.",
-        ),
-        otherwise="The first two are right. How many blocks of 16 are in K = 64? Each row of A and each "
+    return {
+        correct((elements, scales, read) == right): f"{right[2]:,} bytes, for {128 * _WIDE * 64:,} "
+        "products: a scale of A serves 16 elements of its row, and each of these is multiplied by all "
+        f"{_WIDE} columns of B. With its share of the scale, an element takes 4.5 bits.",
+        when(elements == count): "That is one byte for each element. `e2m1` has four bits.",
+        when(elements != right[0]): "`e2m1` has four bits: two elements share a byte.",
+        when(scales == count // 32): "The elements are right. 32 is for the mx formats; what is it for "
+        "nvfp4?",
+        when(scales == count): "The elements are right. No element has a scale of its own: 16 neighbours of "
+        "a row share one.",
+        when(scales == count // 8): "The elements are right. A scale is one byte, and 16 elements share it.",
+        when(scales != right[1]): "The elements are right. One byte, `ue4m3`, for each 16 elements.",
+        when(read == 128 * 4): "The first two are right. Those are the scales of A. B has its own.",
+        when(read == _WIDE * 4): "The first two are right. Those are the scales of B. A has its own.",
+        when(read == 128 * _WIDE * 4): "The first two are right. The scales of a row are read for the row, "
+        "not for each element of D.",
+        when(read == 128 + _WIDE): "The first two are right. That is one scale for each row and column; K = "
+        "64 has more than one block.",
+        otherwise: "The first two are right. How many blocks of 16 are in K = 64? Each row of A and each "
         "column of B has that many scales.",
-    )
+    }
 
 
 _AMAX, _BLOCK_MAX, _ELEMENTS = 84.0, 5.25, (1.75, -3.2)
 
 
-@exercise(
-    "23.2",
-    f"**Quantise in two levels by hand.** The largest magnitude of a matrix is {_AMAX:g}, that of one block "
-    f"is {_BLOCK_MAX:g}, and two elements of this block are {_ELEMENTS[0]} and {_ELEMENTS[1]}. The factor "
-    "of the matrix maps its largest magnitude to 6 x 448 = 2688. After division by the factor, the block's "
-    "scale maps the block's largest magnitude to 6. Give the factor, the scale, and the two elements as "
-    "`e2m1`.",
-    "quantised = ...  # (factor, scale, first element, second element)",
-)
-def _two_levels(answer: object) -> tuple[bool, str]:
+@checks("23.2")
+def _two_levels(answer: object) -> Sentences:
     submitted = numbers(answer, "`(factor, scale, first element, second element)`", 4)
     factor, scale, first, second = submitted
     right = _AMAX / 2688
     block = _BLOCK_MAX / right / 6
     kind = dtype("e2m1")
     stored = kind.decode(kind.encode(np.array(_ELEMENTS) / (right * block))).astype(float).tolist()
-    return judge(
-        submitted == (right, block, *stored),
-        f"The value of an element is what is stored times {block:g}, a number that `ue4m3` has, times 1/32. "
-        "The instruction multiplies by the scale; the factor is applied last, when D leaves tensor memory.",
-        (factor == 1 / right, "That is the inverse. The matrix is *divided* by its factor, to reach 2688."),
-        (factor == _AMAX / 6, "That would map the largest magnitude to 6. The scales have room up to 448."),
-        (factor == _AMAX / 448, "That forgets the 6: the largest is an element times a scale, 6 x 448."),
-        (factor != right, f"Divide by it, and {_AMAX:g} becomes 2688. What is the factor?"),
-        (
-            scale == _BLOCK_MAX / 6,
-            "The factor is right. That is the scale without it: divide the block by the factor first.",
-        ),
-        (
-            scale == _BLOCK_MAX / right,
-            f"The factor is right. {scale:g} is the block's largest magnitude after the first division; the "
-            "scale maps it to 6.",
-        ),
-        (scale != block, "The factor is right. Divide the block's largest by the factor, then by 6."),
-        (
-            first not in stored or abs(second) not in kind.decode(np.arange(8)).astype(float),
-            "Both factors are right. Divide each element by both; `e2m1` has 0, 0.5, 1, 1.5, 2, 3, 4, 6.",
-        ),
-        (second == -stored[1], "Both factors are right. `e2m1` has a sign."),
-        otherwise="Both factors are right. Divide each element by both of them, and take the nearest of 0, "
+    return {
+        correct(submitted == (right, block, *stored)): "The value of an element is what is stored times "
+        f"{block:g}, a number that `ue4m3` has, times 1/32. The instruction multiplies by the scale; the "
+        "factor is applied last, when D leaves tensor memory.",
+        when(factor == 1 / right): "That is the inverse. The matrix is *divided* by its factor, to reach "
+        "2688.",
+        when(factor == _AMAX / 6): "That would map the largest magnitude to 6. The scales have room up to "
+        "448.",
+        when(factor == _AMAX / 448): "That forgets the 6: the largest is an element times a scale, 6 x 448.",
+        when(factor != right): f"Divide by it, and {_AMAX:g} becomes 2688. What is the factor?",
+        when(scale == _BLOCK_MAX / 6): "The factor is right. That is the scale without it: divide the block "
+        "by the factor first.",
+        when(scale == _BLOCK_MAX / right): f"The factor is right. {scale:g} is the block's largest "
+        "magnitude after the first division; the scale maps it to 6.",
+        when(scale != block): "The factor is right. Divide the block's largest by the factor, then by 6.",
+        when(first not in stored or abs(second) not in kind.decode(np.arange(8)).astype(float)): "Both "
+        "factors are right. Divide each element by both; `e2m1` has 0, 0.5, 1, 1.5, 2, 3, 4, 6.",
+        when(second == -stored[1]): "Both factors are right. `e2m1` has a sign.",
+        otherwise: "Both factors are right. Divide each element by both of them, and take the nearest of 0, "
         "0.5, 1, 1.5, 2, 3, 4, 6.",
-    )
+    }
 
 
 def _picks() -> list[tuple[int, int, int]]:
@@ -124,14 +98,8 @@ def _picks() -> list[tuple[int, int, int]]:
     return plain
 
 
-@exercise(
-    "23.3",
-    "**Write the layout as a function:** for element `A[row][k]` of a matrix with `K` columns in nvfp4, "
-    "return the byte at which its scale is stored. Tiles of 128 rows by 4 scales take 512 bytes; they are "
-    "stored along K first. `K` is a multiple of 64.",
-    "def scale_byte(row, k, K):\n    return ...",
-)
-def _scale_byte(answer: object) -> tuple[bool, str]:
+@checks("23.3")
+def _scale_byte(answer: object) -> Sentences:
     form = "`scale_byte(row, k, K)` returns a byte"
     for row, k, depth in _picks():
         about = f"For A[{row}][{k}] with K = {depth}"
@@ -141,84 +109,56 @@ def _scale_byte(answer: object) -> tuple[bool, str]:
         if submitted == right:
             continue
         tile = row // 128 * (columns // 4) + k // 64
-        return judge(
-            False,
-            "",
-            (
-                submitted == row * columns + k // 16,
-                f"{about} you returned {submitted}, which is row by row. The scales are stored in tiles.",
-            ),
-            (
-                submitted == int(scale_offset(row, min(k // 32, columns - 1), columns)),
-                f"{about} you returned {submitted}. With nvfp4 a scale has 16 elements, not 32.",
-            ),
-            (
-                submitted == tile * TILE_BYTES + row % 128 * 4 + k // 16 % 4,
-                f"{about} you returned {submitted}: row by row within the tile. In a tile, row 1 begins at "
-                "byte 16, and row 32 at byte 4.",
-            ),
-            (
-                submitted % TILE_BYTES == right % TILE_BYTES,
-                f"{about} you returned {submitted}, which is the right place in a tile, but in another "
-                "tile. Count the tiles along K first, then those below.",
-            ),
-            (
-                submitted // TILE_BYTES == right // TILE_BYTES,
-                f"{about} you returned {submitted}, which is in the right tile. In it are lines of 16 "
-                "bytes: a line for each row % 32, with four rows in each, 32 apart.",
-            ),
-            otherwise=f"{about} you returned {submitted}. Which tile is it, and how many are before it? "
+        return {
+            when(submitted == row * columns + k // 16): f"{about} you returned {submitted}, which is row by "
+            "row. The scales are stored in tiles.",
+            when(submitted == int(scale_offset(row, min(k // 32, columns - 1), columns))): f"{about} you "
+            f"returned {submitted}. With nvfp4 a scale has 16 elements, not 32.",
+            when(submitted == tile * TILE_BYTES + row % 128 * 4 + k // 16 % 4): f"{about} you returned "
+            f"{submitted}: row by row within the tile. In a tile, row 1 begins at byte 16, and row 32 at "
+            "byte 4.",
+            when(submitted % TILE_BYTES == right % TILE_BYTES): f"{about} you returned {submitted}, which "
+            "is the right place in a tile, but in another tile. Count the tiles along K first, then those "
+            "below.",
+            when(submitted // TILE_BYTES == right // TILE_BYTES): f"{about} you returned {submitted}, which "
+            "is in the right tile. In it are lines of 16 bytes: a line for each row % 32, with four rows in "
+            "each, 32 apart.",
+            otherwise: f"{about} you returned {submitted}. Which tile is it, and how many are before it? "
             "Then, within the tile: which line of 16 bytes, which four bytes of it, which byte?",
-        )
-    return True, (
-        "Right for all of them. A kernel that quantises must compute this for each scale that it stores; in "
-        "CUTLASS it is the layout `((32,4),4):((16,4),1)`, repeated."
-    )
+        }
+    return {
+        correct(True): "Right for all of them. A kernel that quantises must compute this for each scale "
+        "that it stores; in CUTLASS it is the layout `((32,4),4):((16,4),1)`, repeated.",
+    }
 
 
 _SFA_ROW, _SFA_K = 77, 50
 
 
-@exercise(
-    "23.4",
-    "A tile with the scales of 128 rows of A, nvfp4, was copied to tensor memory at column 0 by "
-    "`tcgen05.cp.32x128b.warpx4`. **In which column is the scale of `A[{_SFA_ROW}][{_SFA_K}]`, in which "
-    "byte of the word (0 is the lowest), and in which lanes?** There are four.",
-    "place = ...  # (column, byte, lane, lane, lane, lane)",
-)
-def _in_tensor_memory(answer: object) -> tuple[bool, str]:
+@checks("23.4")
+def _in_tensor_memory(answer: object) -> Sentences:
     column, byte, *lanes = whole_numbers(answer, 6, "`(column, byte, lane, lane, lane, lane)`")
     places = _scales_of(NVFP4, "SFA").where(_SFA_ROW, _SFA_K // 16)
     first = places[0]
     expected = sorted(place.lane for place in places)
-    return judge(
-        (column, byte, sorted(lanes)) == (first.column, first.low // 8, expected),
-        f"Row {_SFA_ROW} = {first.column} x 32 + {first.lane}. Each quarter of the lanes has all 128 rows, "
-        "and the part of the tensor core that belongs to that quarter looks only there.",
-        (
-            column == _SFA_K // 16,
-            "That is the number of the scale in its row. All four scales of a row are in one word; which "
-            "column has the row?",
-        ),
-        (
-            _SFA_ROW in lanes and first.lane not in lanes,
-            f"Row {_SFA_ROW} is not in lane {_SFA_ROW}, as it would be in D: 32 lanes hold all 128 rows, in "
-            "four columns.",
-        ),
-        (column != first.column, "Each column has 32 rows. Which one has this row?"),
-        (
-            byte == 8 * (first.low // 8),
-            "The column is right. That is the lowest bit; bytes count from 0 to 3.",
-        ),
-        (byte == _SFA_K // 32, "The column is right. With nvfp4 a scale has 16 elements."),
-        (byte != first.low // 8, f"The column is right. k = {_SFA_K} is in which block of 16?"),
-        (
-            lanes[0] in (first.lane, expected[-1]) and len(set(lanes)) == 1,
-            "Column and byte are right. That is one lane; the others are 32 apart.",
-        ),
-        otherwise=f"Column and byte are right. Row {_SFA_ROW} % 32 gives the first lane, and there is a "
+    return {
+        correct((column, byte, sorted(lanes)) == (first.column, first.low // 8, expected)): "Row "
+        f"{_SFA_ROW} = {first.column} x 32 + {first.lane}. Each quarter of the lanes has all 128 rows, and "
+        "the part of the tensor core that belongs to that quarter looks only there.",
+        when(column == _SFA_K // 16): "That is the number of the scale in its row. All four scales of a row "
+        "are in one word; which column has the row?",
+        when(_SFA_ROW in lanes and first.lane not in lanes): f"Row {_SFA_ROW} is not in lane {_SFA_ROW}, as "
+        "it would be in D: 32 lanes hold all 128 rows, in four columns.",
+        when(column != first.column): "Each column has 32 rows. Which one has this row?",
+        when(byte == 8 * (first.low // 8)): "The column is right. That is the lowest bit; bytes count from "
+        "0 to 3.",
+        when(byte == _SFA_K // 32): "The column is right. With nvfp4 a scale has 16 elements.",
+        when(byte != first.low // 8): f"The column is right. k = {_SFA_K} is in which block of 16?",
+        when(lanes[0] in (first.lane, expected[-1]) and len(set(lanes)) == 1): "Column and byte are right. "
+        "That is one lane; the others are 32 apart.",
+        otherwise: f"Column and byte are right. Row {_SFA_ROW} % 32 gives the first lane, and there is a "
         "copy for each warp's 32 lanes.",
-    )
+    }
 
 
 def _scales_of(mnemonic: str, operand: str, **parts: Any) -> TensorOperand:
@@ -229,103 +169,66 @@ _PAIR = NVFP4.replace("cta_group::1", "cta_group::2")
 _BOTH = 200
 
 
-@exercise(
-    "23.5",
-    "A CTA pair multiplies nvfp4 with M = 256 and N = 256; SFA and SFB each begin at column 0 of their own "
-    f"part of tensor memory. **In which CTA and column is the first scale of row {{_BOTH}} of A? In which "
-    f"column is the first scale of column {_BOTH} of B, and in how many CTAs?**",
-    "places = ...  # (CTA of SFA, column of SFA, column of SFB, CTAs of SFB)",
-)
-def _pair(answer: object) -> tuple[bool, str]:
+@checks("23.5")
+def _pair(answer: object) -> Sentences:
     cta, column_a, column_b, ctas = whole_numbers(answer, 4, "`(CTA, column of SFA, column of SFB, CTAs)`")
     of_a = _scales_of(_PAIR, "SFA", m=256, n=256).where(_BOTH, 0)
     of_b = _scales_of(_PAIR, "SFB", m=256, n=256).where(0, _BOTH)
     right = of_a[0].cta, of_a[0].column, of_b[0].column, len({place.cta for place in of_b})
-    return judge(
-        (cta, column_a, column_b, ctas) == right,
-        "Each CTA computes 128 rows of D with all 256 columns, so it needs 128 scales of A, and all 256 of "
-        "B. B itself is in two halves, one in each shared memory; its scales are not.",
-        (cta == 0, f"CTA 0 has rows 0 to 127 of A, of D and of SFA. Row {_BOTH} is not among them."),
-        (cta != right[0], "A pair has CTA 0 and CTA 1."),
-        (
-            column_a == _BOTH // 32,
-            "The CTA is right. That would be the column if all 256 rows were in it. Which of its 128 is "
-            f"row {_BOTH}?",
-        ),
-        (column_a != right[1], f"The CTA is right. Row {_BOTH} is its row {_BOTH - 128}; a column has 32."),
-        (
-            column_b == right[1],
-            "SFA is right. SFB is not laid out like SFA: no CTA has only half of the columns of D. All 256 "
-            "are there, in how many columns of tensor memory?",
-        ),
-        (column_b != right[2], "SFA is right. A column of tensor memory has the scales of 32 columns of B."),
-        otherwise="Three are right. Each CTA computes half of the rows of D, but all of its columns.",
-    )
+    return {
+        correct((cta, column_a, column_b, ctas) == right): "Each CTA computes 128 rows of D with all 256 "
+        "columns, so it needs 128 scales of A, and all 256 of B. B itself is in two halves, one in each "
+        "shared memory; its scales are not.",
+        when(cta == 0): f"CTA 0 has rows 0 to 127 of A, of D and of SFA. Row {_BOTH} is not among them.",
+        when(cta != right[0]): "A pair has CTA 0 and CTA 1.",
+        when(column_a == _BOTH // 32): "The CTA is right. That would be the column if all 256 rows were in "
+        f"it. Which of its 128 is row {_BOTH}?",
+        when(column_a != right[1]): f"The CTA is right. Row {_BOTH} is its row {_BOTH - 128}; a column has "
+        "32.",
+        when(column_b == right[1]): "SFA is right. SFB is not laid out like SFA: no CTA has only half of "
+        "the columns of D. All 256 are there, in how many columns of tensor memory?",
+        when(column_b != right[2]): "SFA is right. A column of tensor memory has the scales of 32 columns "
+        "of B.",
+        otherwise: "Three are right. Each CTA computes half of the rows of D, but all of its columns.",
+    }
 
 
 _FIRST = 32  # column of tensor memory at which SFB begins
 
 
-@exercise(
-    "23.6",
-    "A loop multiplies mxfp4, `kind::mxf4`, with N = 256 over K = 256: four instructions of K = 64, each "
-    "with two scales for a column of B. The scales of B are in tensor memory from column 32 on: first the "
-    "tiles with the first four scales of all 256 columns of B, then the tiles with the other four. **For "
-    "each instruction, give the column that is its address of SFB, and the SFB id in its descriptor.**",
-    "steps = ...  # (column, id, column, id, column, id, column, id)",
-)
-def _loop(answer: object) -> tuple[bool, str]:
+@checks("23.6")
+def _loop(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 8, "`(column, id)` four times")
     columns, ids = submitted[::2], submitted[1::2]
     wide = _scales_of(FORMATS["mxfp4"].mnemonic, "SFB", n=256).columns
     right_columns, right_ids = (_FIRST, _FIRST, _FIRST + wide, _FIRST + wide), (0, 2, 0, 2)
-    return judge(
-        (columns, ids) == (right_columns, right_ids),
-        "256 columns of B take eight columns of tensor memory, and the four scales in a word serve two "
-        "instructions. With mxfp8 they would serve four, with ids 0, 1, 2, 3; with nvfp4 one, and the id is "
-        "always 0.",
-        (
-            ids in ((0, 1, 0, 1), (0, 1, 2, 3)),
-            "The id is the first byte that is read, not the number of the instruction. With two scales each, "
-            "which byte does the second instruction begin with?",
-        ),
-        (
-            ids == (0, 0, 0, 0),
-            "With id 0 each instruction reads bytes 0 and 1 of its words. Who reads bytes 2 and 3?",
-        ),
-        (
-            ids != right_ids,
-            "A word has four bytes, and an instruction reads two of them: from byte 0 or from byte 2.",
-        ),
-        (
-            columns in ((32, 32, 36, 36), (0, 0, 4, 4)),
-            "The ids are right. One tile, of four columns, is for 128 columns of B. There are 256.",
-        ),
-        (columns == (0, 0, wide, wide), "The ids are right. But SFB begins at column 32."),
-        (
-            columns in ((32, 33, 34, 35), (32, 32, 33, 33)),
-            "The ids are right. The next column has the same scales of the *next 32 columns* of B.",
-        ),
-        (
-            columns == (32, 40, 48, 56),
-            "The ids are right. That would be new scales for each instruction; here four scales serve two.",
-        ),
-        otherwise="The ids are right. How many columns of tensor memory do four scales of 256 columns of B "
+    return {
+        correct((columns, ids) == (right_columns, right_ids)): "256 columns of B take eight columns of "
+        "tensor memory, and the four scales in a word serve two instructions. With mxfp8 they would serve "
+        "four, with ids 0, 1, 2, 3; with nvfp4 one, and the id is always 0.",
+        when(ids in ((0, 1, 0, 1), (0, 1, 2, 3))): "The id is the first byte that is read, not the number "
+        "of the instruction. With two scales each, which byte does the second instruction begin with?",
+        when(ids == (0, 0, 0, 0)): "With id 0 each instruction reads bytes 0 and 1 of its words. Who reads "
+        "bytes 2 and 3?",
+        when(ids != right_ids): "A word has four bytes, and an instruction reads two of them: from byte 0 "
+        "or from byte 2.",
+        when(columns in ((32, 32, 36, 36), (0, 0, 4, 4))): "The ids are right. One tile, of four columns, "
+        "is for 128 columns of B. There are 256.",
+        when(columns == (0, 0, wide, wide)): "The ids are right. But SFB begins at column 32.",
+        when(columns in ((32, 33, 34, 35), (32, 32, 33, 33))): "The ids are right. The next column has the "
+        "same scales of the *next 32 columns* of B.",
+        when(columns == (32, 40, 48, 56)): "The ids are right. That would be new scales for each "
+        "instruction; here four scales serve two.",
+        otherwise: "The ids are right. How many columns of tensor memory do four scales of 256 columns of B "
         "take, and how many instructions do they serve?",
-    )
+    }
 
 
 _WRITTEN = InstructionDescriptor("mxf4", m=256, n=128, scale_a_id=2, scale_b_id=2)
 
 
-@exercise(
-    "23.7",
-    "**Write the instruction descriptor** of the second instruction of a loop like that, for a CTA pair: "
-    f"`kind::mxf4`, M = 256, N = {_WRITTEN.n}, K = 64, both ids 2. Codes: `e2m1` has 1, `ue8m0` has 1, K = "
-    "64 has 0; M is in units of 128.",
-    "number = ...  # 32 bits",
-)
-def _write(answer: object) -> tuple[bool, str]:
+@checks("23.7")
+def _write(answer: object) -> Sentences:
     (submitted,) = whole_numbers(answer, 1, "a number of 32 bits")
     right = _WRITTEN.code
     names = {"a": "A", "b": "B", "n": "N", "m": "M", "scale": "the type of the scales"}
@@ -335,61 +238,43 @@ def _write(answer: object) -> tuple[bool, str]:
         for part in _WRITTEN.bit_fields
         if submitted >> part.low & (1 << part.bits) - 1 != part.code
     ]
-    return judge(
-        submitted == right,
-        "The loop changes only the two ids: a fast kernel keeps one descriptor for each value, and uses "
-        "them in turn.",
-        (not 0 <= submitted < 1 << 32, "A descriptor has 32 bits."),
-        (
-            submitted & 0x30 == 0x10,
-            "Bits 4 and 5 were the type of D in lesson 22. Here D is always f32, and they are the id of SFB.",
-        ),
-        (len(wrong) == 1, f"All fields are right but one: {wrong[0] if wrong else ''}."),
-        (
-            len(wrong) > 1,
-            f"These fields are not right: {', '.join(wrong)}. The picture above has the place of each.",
-        ),
-        otherwise="All fields are right, but another bit is 1.",
-    )
+    return {
+        correct(submitted == right): "The loop changes only the two ids: a fast kernel keeps one descriptor "
+        "for each value, and uses them in turn.",
+        when(not 0 <= submitted < 1 << 32): "A descriptor has 32 bits.",
+        when(submitted & 0x30 == 0x10): "Bits 4 and 5 were the type of D in lesson 22. Here D is always "
+        "f32, and they are the id of SFB.",
+        when(len(wrong) == 1): f"All fields are right but one: {(wrong[0] if wrong else '')}.",
+        when(len(wrong) > 1): f"These fields are not right: {', '.join(wrong)}. The picture above has the "
+        "place of each.",
+        otherwise: "All fields are right, but another bit is 1.",
+    }
 
 
 _LEFT_OVER = 0x08100490
 _PORTED = InstructionDescriptor("mxf4nvf4", m=128, n=64)
 
 
-@exercise(
-    "23.8",
-    f"A kernel for bf16 with M = 128, N = 64 has the descriptor `0x{_LEFT_OVER:08x}` (lesson 22). Somebody "
-    "turns it into an nvfp4 kernel, `kind::mxf4nvf4.block_scale.block16`, and leaves the descriptor as it "
-    "is. It compiles, and almost all fields happen to be right: code 1 is bf16 there and `e2m1` here. "
-    "**Find the bit that is wrong, and write the right descriptor.**",
-    "right = ...  # 32 bits",
-)
-def _fault(answer: object) -> tuple[bool, str]:
+@checks("23.8")
+def _fault(answer: object) -> Sentences:
     (submitted,) = whole_numbers(answer, 1, "a number of 32 bits")
     right = _PORTED.code
-    return judge(
-        submitted == right,
-        "The 1 in bit 4 said that D is f32. Here it makes the id of SFB 1, but with four scales per row the "
-        "only legal id is 0; nothing is guaranteed about what a chip does with that. With mxfp8 it would be "
-        "legal, and each column of B would get the scale of another block, without any error.",
-        (submitted == _LEFT_OVER, "That is the descriptor that the kernel has."),
-        (not 0 <= submitted < 1 << 32, "A descriptor has 32 bits."),
-        (
-            submitted == right | 1 << 23,
-            "That changes the type of the scales to `ue8m0`. Those of nvfp4 are `ue4m3`, with code 0.",
-        ),
-        (
-            submitted >> 27 & 3 != 1,
-            "M is right as it was: bit 27 is 128 in both formats, as 8 x 16 from bit 24 on or as 1 x 128.",
-        ),
-        (
-            bool(submitted & 0x30),
-            "Bits 4 and 5 are still not 0. What were they in lesson 22, and what are they here?",
-        ),
-        otherwise="Too much has changed. Read the old one as `kind::mxf4nvf4`, field by field: which of "
+    return {
+        correct(submitted == right): "The 1 in bit 4 said that D is f32. Here it makes the id of SFB 1, but "
+        "with four scales per row the only legal id is 0; nothing is guaranteed about what a chip does with "
+        "that. With mxfp8 it would be legal, and each column of B would get the scale of another block, "
+        "without any error.",
+        when(submitted == _LEFT_OVER): "That is the descriptor that the kernel has.",
+        when(not 0 <= submitted < 1 << 32): "A descriptor has 32 bits.",
+        when(submitted == right | 1 << 23): "That changes the type of the scales to `ue8m0`. Those of nvfp4 "
+        "are `ue4m3`, with code 0.",
+        when(submitted >> 27 & 3 != 1): "M is right as it was: bit 27 is 128 in both formats, as 8 x 16 "
+        "from bit 24 on or as 1 x 128.",
+        when(submitted & 0x30): "Bits 4 and 5 are still not 0. What were they in lesson 22, and what are "
+        "they here?",
+        otherwise: "Too much has changed. Read the old one as `kind::mxf4nvf4`, field by field: which of "
         "them says what it should not?",
-    )
+    }
 
 
 class _Stage(NamedTuple):
@@ -431,81 +316,44 @@ class _Stage(NamedTuple):
 _STAGE = _Stage()
 
 
-@exercise(
-    "23.9",
-    f"A kernel multiplies A of 512 x 2048 in nvfp4. One of its blocks has rows {_STAGE.first_row} to "
-    f"{_STAGE.first_row + 127} of A and computes with M = 128. In each stage it has 256 elements along K "
-    f"in shared memory, with four tiles of scales of A, 512 bytes each, one after another in the order of "
-    f"K. Then "
-    f"one thread issues four `tcgen05.cp.32x128b.warpx4`, tile t to column {_STAGE.columns} + 4t, and four "
-    f"`tcgen05.mma`.\n\nThis is the stage from k = {_STAGE.first_k} on. `A[{_STAGE.row}][{_STAGE.k}]` is "
-    f"stored as `0x{_STAGE.codes[0]:x}`, its scale as `0x{_STAGE.scales[0]:02x}`; "
-    f"`B[{_STAGE.k}][{_STAGE.col}]` as `0x{_STAGE.codes[1]:x}`, its scale as `0x{_STAGE.scales[1]:02x}`. "
-    "**At which byte of the four tiles is the scale of A; in which lane (the lowest), column and byte of "
-    f"tensor memory; and what does this pair of elements add to `D[{_STAGE.row}][{_STAGE.col}]`**, before "
-    "the factors of the matrices?",
-    "answer = ...  # (byte in shared memory, lane, column, byte of the word, what is added)",
-)
-def _capstone(answer: object) -> tuple[bool, str]:
+@checks("23.9")
+def _capstone(answer: object) -> Sentences:
     form = "`(byte in shared memory, lane, column, byte, what is added)`"
     offset, lane, column, byte, added = numbers(answer, form, 5)
     (right_lane, right_column, right_byte), (a, x, b, y) = _STAGE.place, _STAGE.factors
     row, tile = _STAGE.row - _STAGE.first_row, _STAGE.scale // 4
-    return judge(
-        (offset, (lane, column, byte), added) == (_STAGE.offset, _STAGE.place, a * x * b * y),
-        f"{a:g} x {x:g} x {b:g} x {y:g}. From a float to a byte, and through two memories into a sum: that "
-        "is the whole path of a block scale, and you can now follow any of them.",
-        (
-            offset == int(scale_offset(_STAGE.row, _STAGE.k // 16, 2048 // 16)),
-            "That is its byte in the scales of all of A. The question is about the four tiles of this stage.",
-        ),
-        (
-            offset // TILE_BYTES != tile,
-            f"Begin with the tile. k = {_STAGE.k} is number {_STAGE.k - _STAGE.first_k} of the stage's 256, "
-            "and a tile has 64 of them.",
-        ),
-        (
-            offset == _STAGE.offset - _STAGE.scale % 4,
-            "The tile is right, and the row. Which of the row's four scales in this tile is it?",
-        ),
-        (
-            offset != _STAGE.offset,
-            f"The tile is right. In it, this is row {row} of 128: which line of 16 bytes, and which four of "
-            "them?",
-        ),
-        (
-            lane == row,
-            f"Shared memory is right. Row {row} of the block is not in lane {row}: 32 lanes have all 128 "
-            "rows.",
-        ),
-        (lane != right_lane, f"Shared memory is right. The lane is the block's row, {row}, % 32."),
-        (
-            column == right_column - _STAGE.columns,
-            f"Shared memory and lane are right. The first tile is at column {_STAGE.columns}, not at 0.",
-        ),
-        (
-            column == _STAGE.columns + tile + row // 32,
-            "Shared memory and lane are right. A tile takes four columns, so tile t begins 4t further on.",
-        ),
-        (
-            column == _STAGE.columns + 4 * tile,
-            f"Shared memory and lane are right. That column of the tile has rows 0 to 31; this is row {row}.",
-        ),
-        (
-            column != right_column,
-            f"Shared memory and lane are right. The tile begins at column {_STAGE.columns} + 4t; each of "
-            "its four columns has 32 rows.",
-        ),
-        (
-            byte != right_byte,
-            "Lane and column are right. Bytes of a word are the four scales of the row, in order.",
-        ),
-        (added == a * b, "The places are right. That is the product of the elements without their scales."),
-        (added == -a * x * b * y, "The places are right. Bit 3 of an `e2m1` is its sign."),
-        (
-            added in (a * x * b, a * b * y),
-            "The places are right. Both elements have a scale, that of A and that of B.",
-        ),
-        otherwise="The places are right. `e2m1`: 0, 0.5, 1, 1.5, 2, 3, 4, 6 are codes 0 to 7, and bit 3 is "
+    return {
+        correct(
+            (offset, (lane, column, byte), added) == (_STAGE.offset, _STAGE.place, a * x * b * y)
+        ): f"{a:g} "
+        f"x {x:g} x {b:g} x {y:g}. From a float to a byte, and through two memories into a sum: that is the "
+        "whole path of a block scale, and you can now follow any of them.",
+        when(offset == int(scale_offset(_STAGE.row, _STAGE.k // 16, 2048 // 16))): "That is its byte in the "
+        "scales of all of A. The question is about the four tiles of this stage.",
+        when(offset // TILE_BYTES != tile): f"Begin with the tile. k = {_STAGE.k} is number "
+        f"{_STAGE.k - _STAGE.first_k} of the stage's 256, and a tile has 64 of them.",
+        when(offset == _STAGE.offset - _STAGE.scale % 4): "The tile is right, and the row. Which of the "
+        "row's four scales in this tile is it?",
+        when(offset != _STAGE.offset): f"The tile is right. In it, this is row {row} of 128: which line of "
+        "16 bytes, and which four of them?",
+        when(lane == row): f"Shared memory is right. Row {row} of the block is not in lane {row}: 32 lanes "
+        "have all 128 rows.",
+        when(lane != right_lane): f"Shared memory is right. The lane is the block's row, {row}, % 32.",
+        when(column == right_column - _STAGE.columns): "Shared memory and lane are right. The first tile is "
+        f"at column {_STAGE.columns}, not at 0.",
+        when(column == _STAGE.columns + tile + row // 32): "Shared memory and lane are right. A tile takes "
+        "four columns, so tile t begins 4t further on.",
+        when(column == _STAGE.columns + 4 * tile): "Shared memory and lane are right. That column of the "
+        f"tile has rows 0 to 31; this is row {row}.",
+        when(column != right_column): "Shared memory and lane are right. The tile begins at column "
+        f"{_STAGE.columns} + 4t; each of its four columns has 32 rows.",
+        when(byte != right_byte): "Lane and column are right. Bytes of a word are the four scales of the "
+        "row, in order.",
+        when(added == a * b): "The places are right. That is the product of the elements without their "
+        "scales.",
+        when(added == -a * x * b * y): "The places are right. Bit 3 of an `e2m1` is its sign.",
+        when(added in (a * x * b, a * b * y)): "The places are right. Both elements have a scale, that of A "
+        "and that of B.",
+        otherwise: "The places are right. `e2m1`: 0, 0.5, 1, 1.5, 2, 3, 4, 6 are codes 0 to 7, and bit 3 is "
         "the sign. `ue4m3`: four bits of exponent with bias 7, then three of fraction.",
-    )
+    }

@@ -12,7 +12,18 @@ from ..isa.dtypes import dtype
 from ..views import Cell, Grid, Header, Picture
 from ..views.charts import bars, table
 from ..views.labels import index_range, number_text
-from .checking import exercise, function_table, judge, numbers, result_of, whole_numbers
+from .checking import (
+    Sentences,
+    checks,
+    correct,
+    function_table,
+    numbers,
+    otherwise,
+    result_of,
+    when,
+    whole_numbers,
+)
+from .reader_code import WrongForm
 
 INS = mma_instruction(
     "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0"
@@ -205,206 +216,128 @@ def _block() -> int:
     return INS.k // (INS.scale_vec or 1)
 
 
-@exercise(
-    "11.1",
-    f"All elements of A and B are 1. The factors of row {ROW} of A are {FACTORS_A[0]:g} and "
-    f"{FACTORS_A[1]:g}, the factors of column 3 of B are {FACTORS_B[0]:g} and {FACTORS_B[1]:g}, and "
-    f"`C[{ROW}][3]` is {ADDED:g}. **What is `D[{ROW}][3]`?**",
-    "d = ...",
-)
-def _scaled_product(answer: object) -> tuple[bool, str]:
+@checks("11.1")
+def _scaled_product(answer: object) -> Sentences:
     (submitted,) = numbers(answer, "one number", 1)
     size = _block()
     products = [a * b for a, b in zip(FACTORS_A, FACTORS_B, strict=True)]
     expected = size * sum(products) + ADDED
-    return judge(
-        submitted == expected,
-        f"In block 0 every product is 1 * {FACTORS_A[0]:g} * 1 * {FACTORS_B[0]:g}, in block 1 it is 1 * "
-        f"{FACTORS_A[1]:g} * 1 * {FACTORS_B[1]:g}. There are {size} of each, and C is added without scaling.",
-        (submitted == expected - ADDED, "The product is right, but C is still missing."),
-        (submitted == sum(products) * (size + ADDED), "C has no factor: only A and B are scaled."),
-        (submitted == size * sum(FACTORS_A) + ADDED, "That uses only the factors of A. B has factors too."),
-        (
+    return {
+        correct(submitted == expected): f"In block 0 every product is 1 * {FACTORS_A[0]:g} * 1 * "
+        f"{FACTORS_B[0]:g}, in block 1 it is 1 * {FACTORS_A[1]:g} * 1 * {FACTORS_B[1]:g}. There are {size} "
+        "of each, and C is added without scaling.",
+        when(submitted == expected - ADDED): "The product is right, but C is still missing.",
+        when(submitted == sum(products) * (size + ADDED)): "C has no factor: only A and B are scaled.",
+        when(submitted == size * sum(FACTORS_A) + ADDED): "That uses only the factors of A. B has factors "
+        "too.",
+        when(
             submitted
             in (
                 INS.k * sum(FACTORS_A) * sum(FACTORS_B) + ADDED,
                 size * sum(FACTORS_A) * sum(FACTORS_B) + ADDED,
-            ),
-            "Block 0 of the row is multiplied only by block 0 of the column: the factors of different "
-            "blocks are never combined.",
-        ),
-        (
-            submitted == sum(products) + ADDED,
-            "That is one product of each block plus C. How many products does a block have?",
-        ),
-        (
-            submitted == INS.k * sum(products) + ADDED,
-            "Each pair of factors belongs to one block, which is half of the columns, not to all of them.",
-        ),
-        (
-            submitted == size * (sum(FACTORS_A) + sum(FACTORS_B)) + ADDED,
-            "The two factors of a product are multiplied, not added.",
-        ),
-        otherwise=(
-            f"Take one block at a time: {size} products, each of them the product of two elements and two "
-            "factors. Then add C."
-        ),
-    )
+            )
+        ): "Block "
+        "0 of the row is multiplied only by block 0 of the column: the factors of different blocks are "
+        "never combined.",
+        when(submitted == sum(products) + ADDED): "That is one product of each block plus C. How many "
+        "products does a block have?",
+        when(submitted == INS.k * sum(products) + ADDED): "Each pair of factors belongs to one block, which "
+        "is half of the columns, not to all of them.",
+        when(submitted == size * (sum(FACTORS_A) + sum(FACTORS_B)) + ADDED): "The two factors of a product "
+        "are multiplied, not added.",
+        otherwise: f"Take one block at a time: {size} products, each of them the product of two elements "
+        "and two factors. Then add C.",
+    }
 
 
-@exercise(
-    "11.2",
-    f"**Which byte encodes the factor {_FACTOR:g} as `ue8m0`, and which as `ue4m3`?** The bias of `ue8m0` is "
-    "127; `ue4m3` is `e4m3` without the sign: four exponent bits with bias 7, then three fraction bits.",
-    "codes = ...  # (ue8m0, ue4m3); 0x.. is fine",
-)
-def _factor_bytes(answer: object) -> tuple[bool, str]:
+@checks("11.2")
+def _factor_bytes(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(byte as ue8m0, byte as ue4m3)`")
     power, small = (int(dtype(name).encode([_FACTOR])[0]) for name in ("ue8m0", "ue4m3"))
     exponent = int(math.log2(_FACTOR))
     bias = dtype("ue4m3").bias
-    return judge(
-        submitted == (power, small),
-        f"{_FACTOR:g} is 2^{exponent}. `ue8m0` is nothing but an exponent: {exponent} + 127. In `ue4m3` the "
-        f"exponent field is {exponent} + 7, and it is above three fraction bits, which are zero.",
-        (submitted == (small, power), "Both bytes are right, but in the wrong order."),
-        (
-            submitted == (power, exponent + bias),
-            "The first is right. Your second is the exponent field, but that is not in the lowest bits.",
-        ),
-        (
-            submitted[0] == power,
-            "The first is right. For `ue4m3` add its bias to the exponent and shift the field above the "
-            "three fraction bits.",
-        ),
-        (
-            submitted[0] == 127 - exponent,
-            "The factor is below 1, so its exponent is negative: the field is smaller than the bias.",
-        ),
-        (
-            submitted[0] in (exponent, exponent & 0xFF),
-            "A negative exponent is stored neither with a minus nor in two's complement: a bias is added.",
-        ),
-        (
-            submitted[1] == small,
-            "The second is right. A byte of `ue8m0` is the exponent plus 127, and nothing else.",
-        ),
-        otherwise=(
-            f"Write {_FACTOR:g} as a power of two. The exponent plus the bias is the exponent field; a power "
-            "of two has fraction 0."
-        ),
-    )
+    return {
+        correct(submitted == (power, small)): f"{_FACTOR:g} is 2^{exponent}. `ue8m0` is nothing but an "
+        f"exponent: {exponent} + 127. In `ue4m3` the exponent field is {exponent} + 7, and it is above "
+        "three fraction bits, which are zero.",
+        when(submitted == (small, power)): "Both bytes are right, but in the wrong order.",
+        when(submitted == (power, exponent + bias)): "The first is right. Your second is the exponent "
+        "field, but that is not in the lowest bits.",
+        when(submitted[0] == power): "The first is right. For `ue4m3` add its bias to the exponent and "
+        "shift the field above the three fraction bits.",
+        when(submitted[0] == 127 - exponent): "The factor is below 1, so its exponent is negative: the "
+        "field is smaller than the bias.",
+        when(submitted[0] in (exponent, exponent & 0xFF)): "A negative exponent is stored neither with a "
+        "minus nor in two's complement: a bias is added.",
+        when(submitted[1] == small): "The second is right. A byte of `ue8m0` is the exponent plus 127, and "
+        "nothing else.",
+        otherwise: f"Write {_FACTOR:g} as a power of two. The exponent plus the bias is the exponent field; "
+        "a power of two has fraction 0.",
+    }
 
 
-@exercise(
-    "11.3",
-    "With `scale_vec::2X` every row of `A` has two scale factors, one for columns 0 to 31 and one for "
-    f"columns 32 to 63. **Which lane supplies the factor of `A[{ROW}][{COL}]`, and in which byte of its "
-    "register**, when byte-id-a and thread-id-a are both 0?",
-    "place = ...  # (lane, byte)",
-)
-def _place_a(answer: object) -> tuple[bool, str]:
+@checks("11.3")
+def _place_a(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(lane, byte)`")
     factors = INS.operand("SFA")
     block = COL // _block()
     right, upper = factors.where(ROW, block)[0], factors.where(ROW - 8, block)[0]
     expected = (right.lane, right.element)
-    return judge(
-        submitted == expected,
-        f"In the quad of groupID {ROW % 8} the first lane has the factors of row {ROW % 8} and the second "
-        f"those of row {ROW}; block {block} is byte {right.element}.",
-        (
-            submitted == (upper.lane, upper.element),
-            "That lane has the row eight higher. Within a quad one lane has the upper row, its neighbour "
-            "the lower one.",
-        ),
-        (
-            submitted[0] in (right.lane + 2, upper.lane + 2),
-            "Those lanes supply the factors when thread-id-a is 1; here it is 0.",
-        ),
-        (
-            submitted[1] in (right.low, right.high),
-            "That is the number of a bit. A register has four bytes, 0 to 3; byte 0 is the lowest.",
-        ),
-        (
-            submitted == (right.lane, right.element + 2),
-            "Those bytes are read when byte-id-a is 2; here it is 0.",
-        ),
-        (submitted[0] == right.lane, "The lane is right. The lowest byte scales the first block of the row."),
-        (submitted[0] > 31, "There are 32 lanes, 0 to 31: rows 8 to 15 use the same quads as rows 0 to 7."),
-        (
-            submitted[1] == right.element,
-            "The byte is right. Which two lanes of a quad supply the factors of A, and for which rows?",
-        ),
-        otherwise=(
-            "Find the quad with groupID = row % 8; thread-id-a 0 selects its lower two lanes, one for each "
-            "of the two rows."
-        ),
-    )
+    return {
+        correct(submitted == expected): f"In the quad of groupID {ROW % 8} the first lane has the factors "
+        f"of row {ROW % 8} and the second those of row {ROW}; block {block} is byte {right.element}.",
+        when(submitted == (upper.lane, upper.element)): "That lane has the row eight higher. Within a quad "
+        "one lane has the upper row, its neighbour the lower one.",
+        when(submitted[0] in (right.lane + 2, upper.lane + 2)): "Those lanes supply the factors when "
+        "thread-id-a is 1; here it is 0.",
+        when(submitted[1] in (right.low, right.high)): "That is the number of a bit. A register has four "
+        "bytes, 0 to 3; byte 0 is the lowest.",
+        when(submitted == (right.lane, right.element + 2)): "Those bytes are read when byte-id-a is 2; here "
+        "it is 0.",
+        when(submitted[0] == right.lane): "The lane is right. The lowest byte scales the first block of the "
+        "row.",
+        when(submitted[0] > 31): "There are 32 lanes, 0 to 31: rows 8 to 15 use the same quads as rows 0 to "
+        "7.",
+        when(submitted[1] == right.element): "The byte is right. Which two lanes of a quad supply the "
+        "factors of A, and for which rows?",
+        otherwise: "Find the quad with groupID = row % 8; thread-id-a 0 selects its lower two lanes, one "
+        "for each of the two rows.",
+    }
 
 
-@exercise(
-    "11.4",
-    f"An example in the manual ends with `scaleBData, {{{BYTE_ID}, {THREAD_ID}}}`, again with "
-    f"`scale_vec::2X`. **Which lane supplies the factor of `B[{K}][{N}]`, and in which byte?**",
-    "place = ...  # (lane, byte)",
-)
-def _place_b(answer: object) -> tuple[bool, str]:
+@checks("11.4")
+def _place_b(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(lane, byte)`")
     vec = INS.scale_vec or 1
     block, factors = K // _block(), INS.operand("SFB")
     right = factors.where(block, N)[THREAD_ID * (4 // vec) + BYTE_ID // vec]
     expected = (right.lane, right.element)
-    return judge(
-        submitted == expected,
-        f"thread-id-b {THREAD_ID} selects the last lane of the quad of column {N}, byte-id-b {BYTE_ID} "
-        f"selects its upper two bytes, and row {K} is in block {block}: the second of the two.",
-        (
-            submitted[1] in (right.low, right.high),
-            "That is the number of a bit. A register has four bytes, and byte 0 is the lowest.",
-        ),
-        (
-            submitted[0] == right.lane - 1,
-            "That is the lane for thread-id 2. The first of the two selectors is the byte-id, the second "
-            "is the thread-id.",
-        ),
-        (
-            submitted == (right.lane, block),
-            "The lane is right. That byte is read with byte-id 0; here byte-id-b selects the upper two "
-            "bytes.",
-        ),
-        (
-            submitted == (right.lane, BYTE_ID),
-            f"The lane is right, and so is the pair of bytes. Which of the two belongs to row {K}?",
-        ),
-        (
-            submitted[0] == right.lane,
-            "The lane is right. byte-id-b is the first byte of the pair, and block 0 is in the lower byte.",
-        ),
-        (
-            submitted[0] in (N, N * 4, K % 8 * 4 + THREAD_ID),
-            "A quad belongs to one column of B: groupID is the column, and thread-id-b selects the lane "
-            "within the quad.",
-        ),
-        (submitted[0] > 31, "There are 32 lanes, 0 to 31."),
-        (
-            submitted[1] == right.element,
-            "The byte is right. groupID is the column, and thread-id-b selects the lane of the quad.",
-        ),
-        otherwise=(
-            "Four lanes have groupID equal to the column. thread-id-b selects one of them, and byte-id-b "
-            "the first byte of the pair that is read."
-        ),
-    )
+    return {
+        correct(submitted == expected): f"thread-id-b {THREAD_ID} selects the last lane of the quad of "
+        f"column {N}, byte-id-b {BYTE_ID} selects its upper two bytes, and row {K} is in block {block}: the "
+        "second of the two.",
+        when(submitted[1] in (right.low, right.high)): "That is the number of a bit. A register has four "
+        "bytes, and byte 0 is the lowest.",
+        when(submitted[0] == right.lane - 1): "That is the lane for thread-id 2. The first of the two "
+        "selectors is the byte-id, the second is the thread-id.",
+        when(submitted == (right.lane, block)): "The lane is right. That byte is read with byte-id 0; here "
+        "byte-id-b selects the upper two bytes.",
+        when(submitted == (right.lane, BYTE_ID)): "The lane is right, and so is the pair of bytes. Which of "
+        f"the two belongs to row {K}?",
+        when(submitted[0] == right.lane): "The lane is right. byte-id-b is the first byte of the pair, and "
+        "block 0 is in the lower byte.",
+        when(submitted[0] in (N, N * 4, K % 8 * 4 + THREAD_ID)): "A quad belongs to one column of B: "
+        "groupID is the column, and thread-id-b selects the lane within the quad.",
+        when(submitted[0] > 31): "There are 32 lanes, 0 to 31.",
+        when(submitted[1] == right.element): "The byte is right. groupID is the column, and thread-id-b "
+        "selects the lane of the quad.",
+        otherwise: "Four lanes have groupID equal to the column. thread-id-b selects one of them, and "
+        "byte-id-b the first byte of the pair that is read.",
+    }
 
 
-@exercise(
-    "11.5",
-    "**Write the layout as a function:** for `row` 0 to 15 of A and `thread_id` (thread-id-a) 0 or 1, "
-    "return the lane whose register has the factors of that row.",
-    "def lane_of(row, thread_id):\n    return ...",
-)
-def lane_of(answer: object) -> tuple[bool, str]:
+@checks("11.5")
+def lane_of(answer: object) -> Sentences:
     submitted = function_table(answer, INS.m, 2, form="`lane_of(row, thread_id)` returns a lane")
     expected = np.array(
         [sorted({place.lane for place in INS.operand("SFA").where(row, 0)}) for row in range(INS.m)]
@@ -412,36 +345,23 @@ def lane_of(answer: object) -> tuple[bool, str]:
     rows, threads = np.indices(expected.shape)
     wrong = np.argwhere(submitted != expected)
     where = f"row {wrong[0][0]}, thread-id {wrong[0][1]}" if len(wrong) else ""
-    return judge(
-        not len(wrong),
-        "Right for all 32: `row % 8 * 4` is the first lane of the quad, thread-id moves by two lanes, and "
-        "the lower row by one.",
-        (
-            bool((submitted >= INS.lanes).any()),
-            f"There are 32 lanes, 0 to 31; look at {where}: rows 8 to 15 share the quads of rows 0 to 7.",
-        ),
-        (
-            bool((submitted[:8] == expected[:8]).all()),
-            f"Right for rows 0 to 7. The lower rows use the same quads, but not the same lanes: {where}.",
-        ),
-        (
-            bool((submitted[:, 0] == expected[:, 0]).all()),
-            "Right for thread-id 0. thread-id 1 selects the *upper two* lanes of the quad, both of them.",
-        ),
-        (
-            bool((submitted == rows % 8 * 4 + rows // 8 * 2 + threads).all()),
-            "The quads are right. But you exchanged two things: thread-id selects the pair of lanes, and "
-            "the row selects the lane within the pair.",
-        ),
-        (
-            bool((submitted // 4 == expected // 4).all()),
-            f"The quads are right. Look at the lane within the quad for {where}.",
-        ),
-        otherwise=(
-            f"The first wrong result is for {where}. A quad is four lanes, and its number, groupID, is `row "
-            "% 8`."
-        ),
-    )
+    return {
+        correct(not len(wrong)): "Right for all 32: `row % 8 * 4` is the first lane of the quad, thread-id "
+        "moves by two lanes, and the lower row by one.",
+        when((submitted >= INS.lanes).any()): f"There are 32 lanes, 0 to 31; look at {where}: rows 8 to 15 "
+        "share the quads of rows 0 to 7.",
+        when((submitted[:8] == expected[:8]).all()): "Right for rows 0 to 7. The lower rows use the same "
+        f"quads, but not the same lanes: {where}.",
+        when((submitted[:, 0] == expected[:, 0]).all()): "Right for thread-id 0. thread-id 1 selects the "
+        "*upper two* lanes of the quad, both of them.",
+        when((submitted == rows % 8 * 4 + rows // 8 * 2 + threads).all()): "The quads are right. But you "
+        "exchanged two things: thread-id selects the pair of lanes, and the row selects the lane within the "
+        "pair.",
+        when((submitted // 4 == expected // 4).all()): "The quads are right. Look at the lane within the "
+        f"quad for {where}.",
+        otherwise: f"The first wrong result is for {where}. A quad is four lanes, and its number, groupID, "
+        "is `row % 8`.",
+    }
 
 
 def _quantised() -> tuple[float, tuple[float, ...]]:
@@ -451,14 +371,8 @@ def _quantised() -> tuple[float, tuple[float, ...]]:
     return factor, tuple(kind.decode(kind.encode(np.array(_BLOCK) / factor)).astype(float).tolist())
 
 
-@exercise(
-    "11.6",
-    f"**Quantise a block by hand:** its first four elements are `{list(_BLOCK)}`, and no other has a larger "
-    "magnitude. The factor is the power of two for which the largest magnitude divided by the factor is at "
-    "least 4 and below 8. Give the factor and the four stored `e2m1` values.",
-    "quantised = ...  # (factor, q0, q1, q2, q3)",
-)
-def by_hand(answer: object) -> tuple[bool, str]:
+@checks("11.6")
+def by_hand(answer: object) -> Sentences:
     submitted = numbers(answer, "`(factor, q0, q1, q2, q3)`", 5)
     factor, stored = _quantised()
     amax = max(map(abs, _BLOCK))
@@ -466,50 +380,29 @@ def by_hand(answer: object) -> tuple[bool, str]:
     worth = tuple(value * factor for value in stored)
     odd = [value for value in submitted[1:] if value not in known]
     apart = [i for i, (mine, right) in enumerate(zip(submitted[1:], stored, strict=True)) if mine != right]
-    return judge(
-        submitted == (factor, *stored),
-        f"The largest magnitude is {amax:g}; divided by {factor:g} that is {amax / factor:g}, which is "
-        f"between 4 and 8. The other elements, divided by {factor:g}, are rounded to the nearest of 0, 0.5, "
-        "1, 1.5, 2, 3, 4, 6. The instruction multiplies each stored value by the factor again.",
-        (
-            submitted[0] == 1 / factor,
-            "Elements are *divided* by the factor when they are stored, and the hardware multiplies by it: "
-            "yours is the inverse.",
-        ),
-        (
-            submitted[0] == math.log2(factor),
-            "That is the exponent of the factor. The factor itself is 2 to that power.",
-        ),
-        (
-            abs(submitted[0] - amax / LARGEST) < 0.01,
-            "That is amax / 6, the rule for `ue4m3`. `ue8m0` holds powers of two only.",
-        ),
-        (
-            submitted[0] == factor * 2**_TOP,
-            "That factor scales the largest magnitude to between 1 and 2. The task asks for 4 to 8, to use "
-            "most of the range of e2m1.",
-        ),
-        (
-            submitted[0] != factor,
-            f"The factor is a power of two with 4 <= {amax:g} / factor < 8. Yours is not: try its "
-            "neighbours.",
-        ),
-        (
-            submitted[1:] == worth,
-            "The factor is right. Those are the values that come *back*, multiplied by the factor; give "
-            "the stored values.",
-        ),
-        (
-            bool(odd),
-            f"The factor is right, but {odd[0] if odd else 0:g} is not a value of e2m1. Its values are 0, "
-            "0.5, 1, 1.5, 2, 3, 4, 6 and their negatives.",
-        ),
-        (submitted[1:] == tuple(map(abs, stored)), "The magnitudes are right. e2m1 has a sign."),
-        otherwise=(
-            f"The factor is right. Look again at element {apart[0] if apart else 0}: divide, then take the "
-            "*nearest* value of e2m1."
-        ),
-    )
+    return {
+        correct(submitted == (factor, *stored)): f"The largest magnitude is {amax:g}; divided by {factor:g} "
+        f"that is {amax / factor:g}, which is between 4 and 8. The other elements, divided by {factor:g}, "
+        "are rounded to the nearest of 0, 0.5, 1, 1.5, 2, 3, 4, 6. The instruction multiplies each stored "
+        "value by the factor again.",
+        when(submitted[0] == 1 / factor): "Elements are *divided* by the factor when they are stored, and "
+        "the hardware multiplies by it: yours is the inverse.",
+        when(submitted[0] == math.log2(factor)): "That is the exponent of the factor. The factor itself is "
+        "2 to that power.",
+        when(abs(submitted[0] - amax / LARGEST) < 0.01): "That is amax / 6, the rule for `ue4m3`. `ue8m0` "
+        "holds powers of two only.",
+        when(submitted[0] == factor * 2**_TOP): "That factor scales the largest magnitude to between 1 and "
+        "2. The task asks for 4 to 8, to use most of the range of e2m1.",
+        when(submitted[0] != factor): f"The factor is a power of two with 4 <= {amax:g} / factor < 8. Yours "
+        "is not: try its neighbours.",
+        when(submitted[1:] == worth): "The factor is right. Those are the values that come *back*, "
+        "multiplied by the factor; give the stored values.",
+        when(odd): f"The factor is right, but {(odd[0] if odd else 0):g} is not a value of e2m1. Its values "
+        "are 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives.",
+        when(submitted[1:] == tuple(map(abs, stored))): "The magnitudes are right. e2m1 has a sign.",
+        otherwise: f"The factor is right. Look again at element {(apart[0] if apart else 0)}: divide, then "
+        "take the *nearest* value of e2m1.",
+    }
 
 
 def _blocks() -> list[list[float]]:
@@ -527,14 +420,8 @@ def _blocks() -> list[list[float]]:
     return [block.tolist() for block in blocks]
 
 
-@exercise(
-    "11.7",
-    "**Write it as a function:** given a block of 32 numbers, not all of them zero, return the `ue8m0` "
-    "byte of its factor by the same rule: the largest magnitude divided by the factor is at least 4 and "
-    "below 8. (`math.frexp` gives an exact exponent: `frexp(x)[1] - 1` is the e of x = 1.... * 2^e.)",
-    "def scale_byte(block):\n    return ...",
-)
-def scale_byte(answer: object) -> tuple[bool, str]:
+@checks("11.7")
+def scale_byte(answer: object) -> Sentences:
     form = "`scale_byte(block)` returns a byte"
     for block in _blocks():
         amax = max(map(abs, block))
@@ -542,49 +429,32 @@ def scale_byte(answer: object) -> tuple[bool, str]:
         expected = math.frexp(amax)[1] - 1 - _TOP + 127
         value = result_of(answer, list(block), form=form, about=about)
         if isinstance(value, (int, float, np.number)) and 0 < value == 2.0 ** (expected - 127):
-            return False, f"{about} you returned the factor itself. Return its byte: the exponent plus 127."
+            raise WrongForm(
+                f"{about} you returned the factor itself. Return its byte: the exponent plus 127."
+            )
         (submitted,) = whole_numbers(value, 1, form)
         if submitted == expected:
             continue
-        return judge(
-            False,
-            "",
-            (
-                submitted == expected - 127,
-                f"{about} you returned the exponent of the factor. Add the bias of 127.",
-            ),
-            (
-                submitted == expected + _TOP,
-                f"{about} your factor scales it to between 1 and 2. It should be between 4 and 8: e2m1 goes "
-                "up to 6.",
-            ),
-            (
+        return {
+            when(submitted == expected - 127): f"{about} you returned the exponent of the factor. Add the "
+            "bias of 127.",
+            when(submitted == expected + _TOP): f"{about} your factor scales it to between 1 and 2. It "
+            "should be between 4 and 8: e2m1 goes up to 6.",
+            when(
                 submitted
-                == math.frexp(max(map(abs, [*(v for v in block if v > 0), 1e-300])))[1] - 1 - _TOP + 127,
-                f"{about} you used the largest *number*. A negative element may have the largest magnitude.",
-            ),
-            (
-                not 0 <= submitted <= 254,
-                f"{about} you returned {submitted}, which is not a factor: bytes go from 0 to 254 (255 "
-                "means NaN).",
-            ),
-            (
-                submitted == expected - 1,
-                f"{about} the factor is too small by half: the largest magnitude comes out at 8 or more. "
-                "The rule counts from 4, the highest power of two in e2m1, not from 6.",
-            ),
-            (
-                submitted == expected + 1,
-                f"{about} the factor is twice too large: the largest magnitude comes out below 4. Round the "
-                "logarithm down, not up.",
-            ),
-            otherwise=(
-                f"{about} you returned {submitted}. Take the exponent of the largest magnitude, subtract 2 "
-                "for e2m1, add the bias 127."
-            ),
-        )
-    return (
-        True,
-        "Right for all blocks. This is the rule of the OCP Microscaling (MX) specification: "
+                == math.frexp(max(map(abs, [*(v for v in block if v > 0), 1e-300])))[1] - 1 - _TOP + 127
+            ): f"{about} you used the largest *number*. A negative element may have the largest magnitude.",
+            when(not 0 <= submitted <= 254): f"{about} you returned {submitted}, which is not a factor: "
+            "bytes go from 0 to 254 (255 means NaN).",
+            when(submitted == expected - 1): f"{about} the factor is too small by half: the largest "
+            "magnitude comes out at 8 or more. The rule counts from 4, the highest power of two in e2m1, "
+            "not from 6.",
+            when(submitted == expected + 1): f"{about} the factor is twice too large: the largest magnitude "
+            "comes out below 4. Round the logarithm down, not up.",
+            otherwise: f"{about} you returned {submitted}. Take the exponent of the largest magnitude, "
+            "subtract 2 for e2m1, add the bias 127.",
+        }
+    return {
+        correct(True): "Right for all blocks. This is the rule of the OCP Microscaling (MX) specification: "
         "floor(log2(amax)) - 2, stored with a bias of 127.",
-    )
+    }

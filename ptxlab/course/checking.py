@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._util.files import notebooks
 from ..errors import quoted
 from ..isa.operand import Operand
 from .reader_code import Unanswered, WrongForm, call, plain, raised, within_time_limit
@@ -62,13 +65,31 @@ class Verdict:
         return f'<div style="{style}"><strong>{html.escape(self._heading)}.</strong> {text}</div>'
 
 
-#: Takes an answer and returns (whether it is right, the reason or a hint).
-Check = Callable[[object], tuple[bool, str]]
+@dataclass(frozen=True, eq=False)
+class Condition:
+    """Whether a sentence of a check fits an answer, and whether it is said about a correct one."""
+
+    fits: object  # if true
+    right: bool = False
+
+
+def correct(condition: object) -> Condition:
+    """The key of the sentence that says why an answer is right."""
+    return Condition(condition, right=True)
+
+
+#: A hint is said when its condition holds, and none of those above it.
+when = Condition
+otherwise = Condition(True)
+
+#: What a check may say, in order: the first sentence that fits is said.
+Sentences = dict[Condition, str]
+Check = Callable[[object], Sentences]
 
 
 @dataclass(frozen=True)
 class Exercise:
-    """One exercise of a notebook: its task in Markdown, the first lines of its cell, and its check.
+    """One exercise: its check, and its task and its starting cell, which the notebook states.
 
     >>> from ptxlab import lessons
     >>> print(lessons.exercise("00.1").cell)
@@ -77,26 +98,46 @@ class Exercise:
     """
 
     name: str
-    task: str
-    starter: str
-    check: Callable[[object], Verdict]
+    _check: Check
 
-    @property
-    def subject(self) -> str:
-        """The name that the starter leaves open."""
-        name = re.search(r"^(?:def )?(\w+)", self.starter)
-        return name.group(1) if name else "answer"
-
-    @property
-    def cell(self) -> str:
-        """The whole code cell, as the notebook shows it."""
-        gap = "\n\n\n" if self.starter.startswith("def ") else "\n"
-        return f'{self.starter}{gap}lessons.check("{self.name}", {self.subject})'
+    def check(self, answer: object) -> Verdict:
+        """The verdict on an answer; `lessons.check` also records it."""
+        try:
+            sentences = within_time_limit(lambda: self._check(plain(answer)))
+        except Unanswered:
+            return Verdict(self.name, "not yet", "Replace the `...` in this cell and run it again.")
+        except WrongForm as error:
+            return Verdict(self.name, "wrong", str(error))
+        except Exception as error:  # a mistake in the check: the reader gets an answer all the same
+            text = f"{UNFORESEEN} ({raised(error)}). Compare its form with the comment in the cell."
+            return Verdict(self.name, "wrong", text)
+        condition, text = next((condition, text) for condition, text in sentences.items() if condition.fits)
+        return Verdict(self.name, "right" if condition.right else "wrong", text)
 
     @property
     def markdown(self) -> str:
         """The whole text cell above the code cell."""
-        return f"### ✎ Exercise {self.name}\n\n{self.task}"
+        return exercise_cells(self.name)[0]
+
+    @property
+    def cell(self) -> str:
+        """The whole code cell, as the notebook shows it."""
+        return exercise_cells(self.name)[1]
+
+    @property
+    def task(self) -> str:
+        """What is asked, in Markdown."""
+        return self.markdown.partition("\n\n")[2]
+
+    @property
+    def starter(self) -> str:
+        """The first lines of the code cell, which the reader completes."""
+        return self.cell.rpartition("\n")[0].rstrip()
+
+    @property
+    def subject(self) -> str:
+        """The name that the starter leaves open."""
+        return self.cell.rpartition(", ")[2].rstrip(")")
 
     def __repr__(self) -> str:
         return f"Exercise {self.name}: {self.task}"
@@ -105,36 +146,31 @@ class Exercise:
         return self.markdown
 
 
-def exercise(name: str, task: str, starter: str) -> Callable[[Check], Exercise]:
-    """Decorator that makes an exercise of a check, which gets the answer as plain data."""
+#: Every exercise by its name, as the modules of the lessons are imported.
+REGISTERED: dict[str, Exercise] = {}
 
-    def make(check: Check) -> Exercise:
-        def verdict(answer: object) -> Verdict:
-            try:
-                right, text = within_time_limit(lambda: check(plain(answer)))
-            except Unanswered:
-                return Verdict(name, "not yet", "Replace the `...` in this cell and run it again.")
-            except WrongForm as error:
-                return Verdict(name, "wrong", str(error))
-            except Exception as error:  # a mistake in the check: the reader gets an answer all the same
-                text = f"{UNFORESEEN} ({raised(error)}). Compare its form with the comment in the cell."
-                return Verdict(name, "wrong", text)
-            return Verdict(name, "right" if right else "wrong", text)
 
-        return Exercise(name, task, starter, verdict)
+@lru_cache(maxsize=None)
+def exercise_cells(name: str) -> tuple[str, str]:
+    """The text and the code cell of an exercise, from the notebook of its lesson."""
+    (path,) = notebooks().glob(f"{name[:2]}-*.ipynb")
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    sources = ["".join(cell["source"]) for cell in cells]
+    index = next(i for i, source in enumerate(sources) if f'lessons.check("{name}"' in source)
+    return sources[index - 1], sources[index]
 
-    return make
+
+def checks(name: str) -> Callable[[Check], Exercise]:
+    """Decorator that registers an exercise with its check, which gets the answer as plain data."""
+
+    def register(check: Check) -> Exercise:
+        return REGISTERED.setdefault(name, Exercise(name, check))
+
+    return register
 
 
 #: How a verdict begins where the check itself failed.
 UNFORESEEN = "This answer could not be checked"
-
-
-def judge(right: bool, why: str, *traps: tuple[bool, str], otherwise: str) -> tuple[bool, str]:
-    """(True, why) for a right answer, otherwise the hint of the first trap that the answer fell into."""
-    if right:
-        return True, why
-    return False, next((hint for caught, hint in traps if caught), otherwise)
 
 
 def _whole_number(value: object, form: str, limit: int = 1 << 64) -> int:

@@ -16,7 +16,17 @@ from ..views import Cell, Grid, Header, Picture
 from ..views.colours import PIECE_HUES, core_matrix_tint
 from ..views.grid import numbered_grid
 from ..views.labels import index_range
-from .checking import exercise, judge, whole_number_set, whole_numbers, whole_result_of
+from .checking import (
+    Sentences,
+    checks,
+    correct,
+    otherwise,
+    when,
+    whole_number_set,
+    whole_numbers,
+    whole_result_of,
+)
+from .reader_code import WrongForm
 
 #: Bytes of a 16-byte piece, of a line of all banks, of an atom of the 128-byte swizzle.
 _PIECE, _LINE, _ATOM = 16, 128, 1024
@@ -159,64 +169,38 @@ _TILE = Tile(bits=16, rows=64, k=64, swizzle=128)
 _ROW, _K = 11, 42
 
 
-@exercise(
-    "16.1",
-    "A tile of f16, K-major, 64 rows by 64 of K, with the 128-byte swizzle. **At which byte of the tile does "
-    f"the element in row {_ROW}, k = {_K} begin?**",
-    "byte = ...",
-)
-def _swizzled_byte(answer: object) -> tuple[bool, str]:
+@checks("16.1")
+def _swizzled_byte(answer: object) -> Sentences:
     (submitted,) = whole_numbers(answer, 1, "one number of bytes")
     expected = int(_TILE.offset(_ROW, _K))
     piece, rest = divmod(2 * _K, _PIECE)
     plain = _ROW * _LINE + 2 * _K
-    return judge(
-        submitted == expected,
-        f"Row {_ROW} is the line at byte {_ROW * _LINE}. Byte {2 * _K} of the row is byte {rest} of piece "
-        f"{piece}, and {piece} XOR {_ROW % 8} = {piece ^ _ROW % 8}.",
-        (
-            submitted == plain,
-            "That is where it would be without the swizzle. Which piece of its row is it in?",
-        ),
-        (
-            submitted == _ROW * _LINE + (piece + _ROW) % 8 * _PIECE + rest,
-            "You rotated the pieces. The swizzle takes the XOR of piece and row.",
-        ),
-        (
-            submitted == _ROW * _LINE + (piece ^ _ROW) * _PIECE + rest,
-            "Only three bits of the row are used: bits 7, 8 and 9 of the address. The pattern repeats after "
-            "eight rows.",
-        ),
-        (
-            submitted == expected - rest,
-            "The piece is in the right place. Where in the piece does the element begin?",
-        ),
-        (
-            submitted == int(Tile(bits=8, rows=64, k=128, swizzle=128).offset(_ROW, _K)),
-            "You counted one byte for each element. An f16 takes two.",
-        ),
-        (submitted == expected // 2, "That counts elements. How many bytes is that?"),
-        (
-            submitted // _LINE != _ROW,
-            f"Look at the row first: a row has {_LINE} bytes, and the swizzle never leaves its line.",
-        ),
-        otherwise=(
-            "The line is right. Write the address without swizzle in binary: which bits are the piece, and "
-            "with which bits are they XORed?"
-        ),
-    )
+    return {
+        correct(submitted == expected): f"Row {_ROW} is the line at byte {_ROW * _LINE}. Byte {2 * _K} of "
+        f"the row is byte {rest} of piece {piece}, and {piece} XOR {_ROW % 8} = {piece ^ _ROW % 8}.",
+        when(submitted == plain): "That is where it would be without the swizzle. Which piece of its row is "
+        "it in?",
+        when(submitted == _ROW * _LINE + (piece + _ROW) % 8 * _PIECE + rest): "You rotated the pieces. The "
+        "swizzle takes the XOR of piece and row.",
+        when(submitted == _ROW * _LINE + (piece ^ _ROW) * _PIECE + rest): "Only three bits of the row are "
+        "used: bits 7, 8 and 9 of the address. The pattern repeats after eight rows.",
+        when(submitted == expected - rest): "The piece is in the right place. Where in the piece does the "
+        "element begin?",
+        when(submitted == int(Tile(bits=8, rows=64, k=128, swizzle=128).offset(_ROW, _K))): "You counted "
+        "one byte for each element. An f16 takes two.",
+        when(submitted == expected // 2): "That counts elements. How many bytes is that?",
+        when(submitted // _LINE != _ROW): f"Look at the row first: a row has {_LINE} bytes, and the swizzle "
+        "never leaves its line.",
+        otherwise: "The line is right. Write the address without swizzle in binary: which bits are the "
+        "piece, and with which bits are they XORed?",
+    }
 
 
 _WIDTHS = (32, 64, 128)
 
 
-@exercise(
-    "16.2",
-    "**Write the swizzle as a function**: `place(offset, width)` returns where the byte at `offset` goes "
-    "under the swizzle of `width` bytes (32, 64 or 128).",
-    "def place(offset, width):\n    return ...",
-)
-def _swizzle_function(answer: object) -> tuple[bool, str]:
+@checks("16.2")
+def _swizzle_function(answer: object) -> Sentences:
     offsets = np.arange(0, 2048, 12)
     form = "`place(offset, width)` returns one number of bytes"
     table = {
@@ -240,87 +224,60 @@ def _swizzle_function(answer: object) -> tuple[bool, str]:
     def is_like(other: dict[int, NDArray[np.int64]]) -> bool:
         return all((table[width] == other[width]).all() for width in _WIDTHS)
 
-    return judge(
-        not wrong,
-        "`offset ^ (offset >> 7 & width // 16 - 1) << 4`: one, two or three bits from bit 7 on are XORed "
-        "into those from bit 4 on. CuTe calls it Swizzle<1,4,3>, Swizzle<2,4,3> and Swizzle<3,4,3>.",
-        (is_like(same), "That changes nothing. Which bits are XORed into which?"),
-        (is_like(always), "That is the 128-byte swizzle for every width. How many bits do 64 and 32 use?"),
-        (
-            is_like(by_row),
-            f"{first} You took the row, offset // width. The swizzle takes bits of the address, from bit 7 "
-            "on, however wide a row is.",
-        ),
-        (is_like(rotated), f"{first} You rotated the pieces; an XOR exchanges them."),
-        (
-            all((table[width] % _PIECE != offsets % _PIECE).any() for width in _WIDTHS),
-            f"{first} The four lowest bits, the byte in its piece, never change.",
-        ),
-        (
-            right[128].all(),
-            f"128 bytes are right. {first} A narrower swizzle uses fewer bits, but the same ones: from bit 7 "
-            "on, into bit 4 and up.",
-        ),
-        otherwise=f"{first} Take the bits from bit 7 on, as many as the pieces of a row need, and XOR them "
+    return {
+        correct(not wrong): "`offset ^ (offset >> 7 & width // 16 - 1) << 4`: one, two or three bits from "
+        "bit 7 on are XORed into those from bit 4 on. CuTe calls it Swizzle<1,4,3>, Swizzle<2,4,3> and "
+        "Swizzle<3,4,3>.",
+        when(is_like(same)): "That changes nothing. Which bits are XORed into which?",
+        when(is_like(always)): "That is the 128-byte swizzle for every width. How many bits do 64 and 32 "
+        "use?",
+        when(is_like(by_row)): f"{first} You took the row, offset // width. The swizzle takes bits of the "
+        "address, from bit 7 on, however wide a row is.",
+        when(is_like(rotated)): f"{first} You rotated the pieces; an XOR exchanges them.",
+        when(all((table[width] % _PIECE != offsets % _PIECE).any() for width in _WIDTHS)): f"{first} The "
+        "four lowest bits, the byte in its piece, never change.",
+        when(right[128].all()): f"128 bytes are right. {first} A narrower swizzle uses fewer bits, but the "
+        "same ones: from bit 7 on, into bit 4 and up.",
+        otherwise: f"{first} Take the bits from bit 7 on, as many as the pieces of a row need, and XOR them "
         "into the bits from bit 4 on.",
-    )
+    }
 
 
 _FP8_TILE = Tile(bits=8, rows=64, k=128, swizzle=128)
 _FP8_AT, _FP8_K = 0x2C00, 64
 
 
-@exercise(
-    "16.3",
-    f"A kernel keeps A in shared memory at `0x{_FP8_AT:x}`: e4m3, 64 rows by 128 of K, K-major, 128-byte "
-    "swizzle. One `wgmma` takes 32 of K. The first one has the descriptor "
-    f"`0x{_FP8_TILE.descriptor(_FP8_AT):016x}`. **Write the descriptor of the slice at k = {_FP8_K}.**",
-    "number = ...",
-)
-def _next_slice(answer: object) -> tuple[bool, str]:
+@checks("16.3")
+def _next_slice(answer: object) -> Sentences:
     (submitted,) = whole_numbers(answer, 1, "one number of 64 bits")
-    fields, refusal = _decoded(submitted)
-    if fields is None:
-        return False, refusal
+    fields = _decoded(submitted)
     first = _FP8_TILE.slice(_FP8_AT)
     moved = fields.address - first.address
     others = (fields.stride, fields.swizzle, fields.base_offset) == (first.stride, first.swizzle, 0)
-    return judge(
-        not _FP8_TILE.judge(fields, _FP8_K, address=_FP8_AT).problems,
-        f"{_FP8_K} elements of one byte are {_FP8_K} bytes, 4 units of 16. Nothing else changes: the swizzle "
-        "is applied after the addition.",
-        (
-            not others,
-            "Only the start address changes from slice to slice. Leave the upper fields as they are.",
-        ),
-        (moved == 0, "That is still the first slice."),
-        (
-            moved == _FP8_K * 16,
-            "You added bytes to a field that counts units of 16 bytes.",
-        ),
-        (moved == 2 * _FP8_K, "You counted two bytes for each element, but e4m3 has one."),
-        (moved == 32, "That is the second slice, at k = 32. Which one begins at k = 64?"),
-        otherwise="How many bytes from k = 0 to k = 64 in one row? And how many units of 16 bytes is that?",
-    )
+    return {
+        correct(not _FP8_TILE.judge(fields, _FP8_K, address=_FP8_AT).problems): f"{_FP8_K} elements of one "
+        f"byte are {_FP8_K} bytes, 4 units of 16. Nothing else changes: the swizzle is applied after the "
+        "addition.",
+        when(not others): "Only the start address changes from slice to slice. Leave the upper fields as "
+        "they are.",
+        when(moved == 0): "That is still the first slice.",
+        when(moved == _FP8_K * 16): "You added bytes to a field that counts units of 16 bytes.",
+        when(moved == 2 * _FP8_K): "You counted two bytes for each element, but e4m3 has one.",
+        when(moved == 32): "That is the second slice, at k = 32. Which one begins at k = 64?",
+        otherwise: "How many bytes from k = 0 to k = 64 in one row? And how many units of 16 bytes is that?",
+    }
 
 
-def _decoded(number: int) -> tuple[Descriptor | None, str]:
-    """The fields of a reader's descriptor, or what is wrong with its bits."""
+def _decoded(number: int) -> Descriptor:
+    """The fields of a reader's descriptor; `WrongForm` says what is wrong with its bits."""
     try:
-        return descriptor(number), ""
+        return descriptor(number)
     except PtxlabError as error:
-        return None, f"That is not a descriptor: {error}."
+        raise WrongForm(f"That is not a descriptor: {error}.") from None
 
 
-@exercise(
-    "16.4",
-    "f16, 64 rows by 128 of K, 128-byte swizzle: two atoms side by side, and eight below one another. A loop "
-    "over K goes from k = 48 to k = 64, which is in the next atom. **By how many bytes does the start "
-    'address grow if the atoms are stored along the rows first (`order="MN"`), and if they are stored along '
-    'K first (`order="K"`)?**',
-    "steps = ...  # (rows first, K first), in bytes",
-)
-def _over_the_edge(answer: object) -> tuple[bool, str]:
+@checks("16.4")
+def _over_the_edge(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(rows first, K first)`, two numbers of bytes")
     tiles = [
         Tile(bits=16, rows=64, k=128, swizzle=128, order="MN"),
@@ -328,151 +285,96 @@ def _over_the_edge(answer: object) -> tuple[bool, str]:
     ]
     expected = tuple(tile.slice(0, 64).address - tile.slice(0, 48).address for tile in tiles)
     starts = tuple(tile.slice(0, 64).address for tile in tiles)
-    return judge(
-        submitted == expected,
-        "The slice at k = 48 begins 96 bytes into the first atom. The next atom begins 8 atoms of 1024 bytes "
-        "later, or 1 atom later. So a loop cannot simply add 32 bytes; CUTLASS's iterators know that.",
-        (submitted == expected[::-1], "Both numbers are right, but in the wrong order."),
-        (
-            submitted == starts,
-            "That is where k = 64 begins, counted from the start of the tile. The loop is at k = 48 already.",
-        ),
-        (submitted == (32, 32), "Inside an atom it is 32 bytes. Here the loop leaves the atom."),
-        (
-            submitted == tuple(step // 16 for step in expected),
-            "Those are units of 16 bytes, as the descriptor counts. How many bytes are they?",
-        ),
-        (
-            submitted[0] == expected[0],
-            "Rows first is right. With K first, which atom comes right after the first?",
-        ),
-        (
-            submitted[1] == expected[1],
-            "K first is right. With rows first, how many atoms, one below the other, are between the two?",
-        ),
-        otherwise=(
-            "Find where k = 64 begins in each order: an atom has 8 rows of 128 bytes, and the picture says "
-            "how many lie before it. Then take away where k = 48 begins."
-        ),
-    )
+    return {
+        correct(submitted == expected): "The slice at k = 48 begins 96 bytes into the first atom. The next "
+        "atom begins 8 atoms of 1024 bytes later, or 1 atom later. So a loop cannot simply add 32 bytes; "
+        "CUTLASS's iterators know that.",
+        when(submitted == expected[::-1]): "Both numbers are right, but in the wrong order.",
+        when(submitted == starts): "That is where k = 64 begins, counted from the start of the tile. The "
+        "loop is at k = 48 already.",
+        when(submitted == (32, 32)): "Inside an atom it is 32 bytes. Here the loop leaves the atom.",
+        when(submitted == tuple(step // 16 for step in expected)): "Those are units of 16 bytes, as the "
+        "descriptor counts. How many bytes are they?",
+        when(submitted[0] == expected[0]): "Rows first is right. With K first, which atom comes right after "
+        "the first?",
+        when(submitted[1] == expected[1]): "K first is right. With rows first, how many atoms, one below "
+        "the other, are between the two?",
+        otherwise: "Find where k = 64 begins in each order: an atom has 8 rows of 128 bytes, and the "
+        "picture says how many lie before it. Then take away where k = 48 begins.",
+    }
 
 
 _BROKEN_AT = 0x1800
 _BROKEN = Descriptor(_BROKEN_AT, 16, 512, 64).code
 
 
-@exercise(
-    "16.5",
-    f"TMA has written B to `0x{_BROKEN_AT:x}`: f16, 64 rows (columns n) by 64 of K, with the 128-byte "
-    f"swizzle. A kernel reads it with the descriptor `0x{_BROKEN:016x}`, and D is wrong. **Write the right "
-    "descriptor.**",
-    "right = ...",
-)
-def _mended(answer: object) -> tuple[bool, str]:
+@checks("16.5")
+def _mended(answer: object) -> Sentences:
     (submitted,) = whole_numbers(answer, 1, "one number of 64 bits")
-    fields, refusal = _decoded(submitted)
-    if fields is None:
-        return False, refusal
+    fields = _decoded(submitted)
     wanted = _TILE.slice(_BROKEN_AT)
-    return judge(
-        not _TILE.judge(fields, address=_BROKEN_AT).problems,
-        "The kernel's author had 64-byte rows in mind: code 2 for the swizzle, and 8 rows of 64 bytes as "
-        "SBO. Rows are 128 bytes here, so code 1 and 8 x 128. LBO is ignored.",
-        (submitted == _BROKEN, "That is the wrong one, unchanged."),
-        (
-            fields.address != wanted.address,
-            "The start address was right; leave the lowest 14 bits as they were.",
-        ),
-        (fields.base_offset != 0, "The tile begins at a multiple of 1024, so the base offset stays 0."),
-        (
-            fields.swizzle == 32,
-            "Codes of the swizzle do not grow with its width. Look at the codes once more.",
-        ),
-        (
-            fields.swizzle == wanted.swizzle and fields.stride == 512,
-            "The swizzle is right. Now SBO: how many bytes from eight rows to the next eight?",
-        ),
-        (
-            fields.stride == wanted.stride,
-            "SBO is right. Now the swizzle: bits 62 and 63 still say something other than 128 bytes.",
-        ),
-        (
-            fields.swizzle == wanted.swizzle,
-            "The swizzle is right. SBO goes from eight rows to the next eight, in units of 16 bytes.",
-        ),
-        otherwise="Two fields are wrong: the swizzle, and what follows from it, the distance from eight rows "
-        "to the next eight.",
-    )
+    return {
+        correct(not _TILE.judge(fields, address=_BROKEN_AT).problems): "The kernel's author had 64-byte "
+        "rows in mind: code 2 for the swizzle, and 8 rows of 64 bytes as SBO. Rows are 128 bytes here, so "
+        "code 1 and 8 x 128. LBO is ignored.",
+        when(submitted == _BROKEN): "That is the wrong one, unchanged.",
+        when(fields.address != wanted.address): "The start address was right; leave the lowest 14 bits as "
+        "they were.",
+        when(fields.base_offset != 0): "The tile begins at a multiple of 1024, so the base offset stays 0.",
+        when(fields.swizzle == 32): "Codes of the swizzle do not grow with its width. Look at the codes "
+        "once more.",
+        when(fields.swizzle == wanted.swizzle and fields.stride == 512): "The swizzle is right. Now SBO: "
+        "how many bytes from eight rows to the next eight?",
+        when(fields.stride == wanted.stride): "SBO is right. Now the swizzle: bits 62 and 63 still say "
+        "something other than 128 bytes.",
+        when(fields.swizzle == wanted.swizzle): "The swizzle is right. SBO goes from eight rows to the next "
+        "eight, in units of 16 bytes.",
+        otherwise: "Two fields are wrong: the swizzle, and what follows from it, the distance from eight "
+        "rows to the next eight.",
+    }
 
 
-@exercise(
-    "16.6",
-    "A kernel needs 128 rows by 128 of K of f16 in shared memory, with the 128-byte swizzle. **How many "
-    "elements along K can one TMA box have, how many copies does that take (a box may have all 128 rows), "
-    "and for how many bytes in total must the mbarrier wait?**",
-    "plan = ...  # (elements of K in a box, copies, bytes)",
-)
-def _boxes(answer: object) -> tuple[bool, str]:
+@checks("16.6")
+def _boxes(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 3, "`(elements of K in a box, copies, bytes)`")
     tma = tensor_map(np.zeros((128, 128), dtype=np.float16), (128, 64), 128)
     expected = tma.box[1], 128 // tma.box[1], 2 * tma.expect_tx
-    return judge(
-        submitted == expected,
-        "A box is at most as wide as the swizzle: 128 bytes, 64 elements of f16. Each copy makes a column of "
-        'atoms, which is `order="MN"`, so wgmma finds the second copy one column of atoms further.',
-        (submitted[0] == 128, "With a swizzle a row of the box is at most as wide as the swizzle, in bytes."),
-        (
-            submitted[0] * 2 != 128,
-            "How many f16 fit into 128 bytes?",
-        ),
-        (submitted[1] != expected[1], "The box is right. How many of them make 128 of K?"),
-        (
-            submitted[2] == expected[2] // 2,
-            "Box and copies are right. That is what one copy brings, or you counted one byte for each "
-            "element.",
-        ),
-        (
-            submitted[2] == expected[2] // 4,
-            "Box and copies are right. An f16 has two bytes, and there are two copies.",
-        ),
-        otherwise="Box and copies are right. Multiply: rows, elements of K in all, bytes of an element.",
-    )
+    return {
+        correct(submitted == expected): "A box is at most as wide as the swizzle: 128 bytes, 64 elements of "
+        'f16. Each copy makes a column of atoms, which is `order="MN"`, so wgmma finds the second copy one '
+        "column of atoms further.",
+        when(submitted[0] == 128): "With a swizzle a row of the box is at most as wide as the swizzle, in "
+        "bytes.",
+        when(submitted[0] * 2 != 128): "How many f16 fit into 128 bytes?",
+        when(submitted[1] != expected[1]): "The box is right. How many of them make 128 of K?",
+        when(submitted[2] == expected[2] // 2): "Box and copies are right. That is what one copy brings, or "
+        "you counted one byte for each element.",
+        when(submitted[2] == expected[2] // 4): "Box and copies are right. An f16 has two bytes, and there "
+        "are two copies.",
+        otherwise: "Box and copies are right. Multiply: rows, elements of K in all, bytes of an element.",
+    }
 
 
 _TO_LANE = 14
 
 
-@exercise(
-    "16.7",
-    f"FP8 again. After repacking, register 0 of lane {_TO_LANE} holds four neighbours of one row of A. "
-    "**Which lanes held these four elements as accumulators?**",
-    "lanes = ...  # a list of lanes",
-)
-def _from_lanes(answer: object) -> tuple[bool, str]:
+@checks("16.7")
+def _from_lanes(answer: object) -> Sentences:
     submitted = whole_number_set(answer, "a list of lanes, each from 0 to 31")
     cells = [(row, column) for place, row, column in _FP8.a.holds(_TO_LANE) if place.register == 0]
     row, first = cells[0]
     expected = frozenset(_FP8.d.where(r, c % 8)[0].lane for r, c in cells)
-    return judge(
-        submitted == expected,
-        f"They are columns {first} to {first + 3} of row {row}. As accumulators two neighbours are in one "
-        "lane, so the four are in two lanes, and the lane itself had none of them.",
-        (
-            submitted == {_TO_LANE},
-            "If they had stayed in their lane, FP8 would need no shuffles. A lane of D holds two neighbours.",
-        ),
-        (
-            submitted == {lane + 2 for lane in expected},
-            "You read off columns 12 to 15. The register has the four from 8 on: which are these?",
-        ),
-        (
-            len(submitted) != 2,
-            "Four neighbours of a row, two in each lane: that makes two lanes.",
-        ),
-        (
-            {lane // 4 for lane in submitted} != {_TO_LANE // 4},
-            "Rows stay in their group of four lanes: the row is lane // 4 before and after.",
-        ),
-        otherwise="Find the four columns in the lower half of the picture, then the same cells in the upper "
-        "half.",
-    )
+    return {
+        correct(submitted == expected): f"They are columns {first} to {first + 3} of row {row}. As "
+        "accumulators two neighbours are in one lane, so the four are in two lanes, and the lane itself had "
+        "none of them.",
+        when(submitted == {_TO_LANE}): "If they had stayed in their lane, FP8 would need no shuffles. A "
+        "lane of D holds two neighbours.",
+        when(submitted == {lane + 2 for lane in expected}): "You read off columns 12 to 15. The register "
+        "has the four from 8 on: which are these?",
+        when(len(submitted) != 2): "Four neighbours of a row, two in each lane: that makes two lanes.",
+        when({lane // 4 for lane in submitted} != {_TO_LANE // 4}): "Rows stay in their group of four "
+        "lanes: the row is lane // 4 before and after.",
+        otherwise: "Find the four columns in the lower half of the picture, then the same cells in the "
+        "upper half.",
+    }

@@ -12,14 +12,18 @@ from ..isa.dtypes import DType, dtype
 from ..views import Cell, Grid, Header, Picture
 from ..views.charts import table
 from .checking import (
-    exercise,
+    Sentences,
+    checks,
+    correct,
     first_register,
-    judge,
     numbers,
+    otherwise,
     result_of,
+    when,
     whole_number_set,
     whole_numbers,
 )
+from .reader_code import WrongForm
 
 S4 = mma_instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 PADDED = mma_instruction("mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e2m1.f32")
@@ -102,200 +106,113 @@ def binades(*names: str) -> Picture:
 # -- its exercises -------------------------------------------------------------------------------------------
 
 
-@exercise(
-    "02.1",
-    f"A register of A holds `0x{REGISTER:08X}`, and the type of A is `s4`. **Which eight numbers are in "
-    "it?** First element first.",
-    "numbers = ...  # eight numbers",
-)
-def _read_s4(answer: object) -> tuple[bool, str]:
+@checks("02.1")
+def _read_s4(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 8, "eight numbers, first element first")
     codes = S4.a.split(np.full((S4.lanes, S4.a.registers), REGISTER, dtype=np.uint32))[0, :8]
     values = tuple(dtype("s4").decode(codes).tolist())
     unsigned = tuple(codes.tolist())
     sign_and_magnitude = tuple(-int(code & 7) if code > 7 else int(code) for code in codes)
     bytewise = tuple(values[i ^ 1] for i in range(8))
-    return judge(
-        submitted == values,
-        "One hexadecimal digit is one element, read from the right. A digit of 8 or more has its top bit "
-        "set and stands for that digit minus 16.",
-        (
-            submitted == values[::-1],
-            "All eight are right, but you began on the left. The first element is in the lowest bits: the "
-            "rightmost digit.",
-        ),
-        (
-            submitted in (unsigned, unsigned[::-1]),
-            "Those are the numbers as `u4`. `s4` is signed: a code of 8 or more stands for a negative "
-            "number.",
-        ),
-        (
-            submitted in (sign_and_magnitude, sign_and_magnitude[::-1]),
-            "You read the top bit as a minus sign and the rest as the magnitude, as in a float. Integers "
-            "are in two's complement: subtract 16 instead.",
-        ),
-        (
-            submitted == bytewise,
-            "The two elements of each byte are exchanged: within a byte, too, the low four bits come first.",
-        ),
-        (
-            any(not -8 <= number <= 7 for number in submitted),
-            "`s4` holds -8 to 7. A hexadecimal digit of 8 or more stands for that digit minus 16.",
-        ),
-        otherwise=(
-            "Take the hexadecimal digits from right to left, one for each element, and subtract 16 from "
-            "those that are 8 or more."
-        ),
-    )
+    return {
+        correct(submitted == values): "One hexadecimal digit is one element, read from the right. A digit "
+        "of 8 or more has its top bit set and stands for that digit minus 16.",
+        when(submitted == values[::-1]): "All eight are right, but you began on the left. The first element "
+        "is in the lowest bits: the rightmost digit.",
+        when(submitted in (unsigned, unsigned[::-1])): "Those are the numbers as `u4`. `s4` is signed: a "
+        "code of 8 or more stands for a negative number.",
+        when(submitted in (sign_and_magnitude, sign_and_magnitude[::-1])): "You read the top bit as a minus "
+        "sign and the rest as the magnitude, as in a float. Integers are in two's complement: subtract 16 "
+        "instead.",
+        when(submitted == bytewise): "The two elements of each byte are exchanged: within a byte, too, the "
+        "low four bits come first.",
+        when(any(not -8 <= number <= 7 for number in submitted)): "`s4` holds -8 to 7. A hexadecimal digit "
+        "of 8 or more stands for that digit minus 16.",
+        otherwise: "Take the hexadecimal digits from right to left, one for each element, and subtract 16 "
+        "from those that are 8 or more.",
+    }
 
 
-@exercise(
-    "02.2",
-    f"`C[0][0]` is the largest `s32`, {dtype('s32').maximum}, and `(A B)[0][0]` is {ADDED}. **What is "
-    "`D[0][0]` without and with `.satfinite`?**",
-    "results = ...  # (without, with .satfinite)",
-)
-def overflow(answer: object) -> tuple[bool, str]:
+@checks("02.2")
+def overflow(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(without, with .satfinite)`")
     s32 = dtype("s32")
     wrapped = int(s32.decode((s32.maximum + ADDED) & 0xFFFFFFFF))
     expected = (wrapped, s32.maximum)
-    return judge(
-        submitted == expected,
-        "Without it the 32-bit sum wraps around; `.satfinite` stops at the largest value.",
-        (
-            submitted == expected[::-1],
-            "It is the other way round: `.satfinite` stops at the end of the range.",
-        ),
-        (
-            submitted[0] == s32.maximum + ADDED,
-            "The true sum does not fit into 32 bits. Which signed number are its lowest 32 bits?",
-        ),
-        (
-            submitted[0] == s32.minimum,
-            f"From the largest value, one step leads to the smallest. Here {ADDED} is added.",
-        ),
-        (
-            abs(submitted[0] - wrapped) == 1,
-            f"Off by one: the step from the largest to the smallest value is one step of the {ADDED}.",
-        ),
-        (
-            submitted[0] == wrapped,
-            "The first is right. `.satfinite` clamps the result to the range of `s32`.",
-        ),
-        (
-            submitted[1] == s32.maximum,
-            "The second is right. Without the clamp the sum wraps around: one above the largest value "
-            "comes the smallest.",
-        ),
-        otherwise=(
-            "Without `.satfinite` only the lowest 32 bits of the sum are kept; with it the sum is clamped "
-            "to the range of `s32`."
-        ),
-    )
+    return {
+        correct(submitted == expected): "Without it the 32-bit sum wraps around; `.satfinite` stops at the "
+        "largest value.",
+        when(submitted == expected[::-1]): "It is the other way round: `.satfinite` stops at the end of the "
+        "range.",
+        when(submitted[0] == s32.maximum + ADDED): "The true sum does not fit into 32 bits. Which signed "
+        "number are its lowest 32 bits?",
+        when(submitted[0] == s32.minimum): "From the largest value, one step leads to the smallest. Here "
+        f"{ADDED} is added.",
+        when(abs(submitted[0] - wrapped) == 1): "Off by one: the step from the largest to the smallest "
+        f"value is one step of the {ADDED}.",
+        when(submitted[0] == wrapped): "The first is right. `.satfinite` clamps the result to the range of "
+        "`s32`.",
+        when(submitted[1] == s32.maximum): "The second is right. Without the clamp the sum wraps around: "
+        "one above the largest value comes the smallest.",
+        otherwise: "Without `.satfinite` only the lowest 32 bits of the sum are kept; with it the sum is "
+        "clamped to the range of `s32`.",
+    }
 
 
-@exercise(
-    "02.3",
-    f"**Encode {_NUMBER} as `e4m3` by hand:** one sign bit, four exponent bits with bias 7, three fraction "
-    "bits. Start from 20 = 1.25 · 2^4. Give the byte as `0b........` or `0x..`.",
-    "code = ...",
-)
-def _encode_e4m3(answer: object) -> tuple[bool, str]:
+@checks("02.3")
+def _encode_e4m3(answer: object) -> Sentences:
     (submitted,) = whole_numbers(answer, 1, "a byte, `0b........` or `0x..`")
     e4m3 = dtype("e4m3")
     expected = int(e4m3.encode([_NUMBER])[0])
     exponent, fraction = expected >> 3 & 15, expected & 7
-    return judge(
-        submitted == expected,
-        f"Sign 1; exponent 4 + {e4m3.bias} = {exponent} = {exponent:04b}; 1.25 is 1 + 2/8, and only the 2 "
-        f"is stored: {fraction:03b}.",
-        (
-            submitted == expected & 0x7F,
-            "Exponent and fraction are right, but that is +20: the sign is the top bit.",
-        ),
-        (submitted == _NUMBER, "That is the number itself; give the byte that encodes it."),
-        (
-            submitted == int(dtype("e5m2").encode([_NUMBER])[0]),
-            "That is the byte for `e5m2`, which has five exponent bits. `e4m3` has four, with bias 7.",
-        ),
-        (
-            submitted == _NUMBER & 0xFF,
-            "That is -20 as `s8`, in two's complement. A float has a sign bit, and the rest is the "
-            "magnitude.",
-        ),
-        (
-            submitted == 0x100 - (expected & 0x7F),
-            "A negative float is not the complement of the positive one: only the sign bit is set.",
-        ),
-        (
-            submitted == (0x80 | 4 << 3 | fraction),
-            "The exponent field holds the exponent *plus the bias*, so that it can also express negative "
-            "exponents.",
-        ),
-        (
-            submitted & 0x87 == expected & 0x87,
-            "Sign and fraction are right. The exponent field is 4 plus the bias; the bias of `e4m3` is 7.",
-        ),
-        (
-            submitted & 0xF8 == expected & 0xF8,
-            "Sign and exponent are right. The leading 1 of 1.25 is not stored; the fraction field counts "
-            "the eighths after it.",
-        ),
-        otherwise=(
-            "Write the three fields one after the other: sign (1 bit), exponent plus 7 (4 bits), eighths "
-            "after the leading 1 (3 bits)."
-        ),
-    )
+    return {
+        correct(submitted == expected): f"Sign 1; exponent 4 + {e4m3.bias} = {exponent} = {exponent:04b}; "
+        f"1.25 is 1 + 2/8, and only the 2 is stored: {fraction:03b}.",
+        when(submitted == expected & 0x7F): "Exponent and fraction are right, but that is +20: the sign is "
+        "the top bit.",
+        when(submitted == _NUMBER): "That is the number itself; give the byte that encodes it.",
+        when(submitted == int(dtype("e5m2").encode([_NUMBER])[0])): "That is the byte for `e5m2`, which has "
+        "five exponent bits. `e4m3` has four, with bias 7.",
+        when(submitted == _NUMBER & 0xFF): "That is -20 as `s8`, in two's complement. A float has a sign "
+        "bit, and the rest is the magnitude.",
+        when(submitted == 0x100 - (expected & 0x7F)): "A negative float is not the complement of the "
+        "positive one: only the sign bit is set.",
+        when(submitted == (0x80 | 4 << 3 | fraction)): "The exponent field holds the exponent *plus the "
+        "bias*, so that it can also express negative exponents.",
+        when(submitted & 0x87 == expected & 0x87): "Sign and fraction are right. The exponent field is 4 "
+        "plus the bias; the bias of `e4m3` is 7.",
+        when(submitted & 0xF8 == expected & 0xF8): "Sign and exponent are right. The leading 1 of 1.25 is "
+        "not stored; the fraction field counts the eighths after it.",
+        otherwise: "Write the three fields one after the other: sign (1 bit), exponent plus 7 (4 bits), "
+        "eighths after the leading 1 (3 bits).",
+    }
 
 
-@exercise(
-    "02.4",
-    "In the picture of `e4m3` one cell is grey: it is NaN, *not a number*. **Which bytes are NaN?** Give "
-    "all of them; the picture shows only the positive sign.",
-    "codes = ...  # a list of bytes",
-)
-def _nan_codes(answer: object) -> tuple[bool, str]:
+@checks("02.4")
+def _nan_codes(answer: object) -> Sentences:
     submitted = whole_number_set(answer, "a list of bytes, `[0x.., ...]`")
     e4m3 = dtype("e4m3")
     expected = frozenset(np.flatnonzero(np.isnan(e4m3.decode(np.arange(256)))).tolist())
     top = frozenset(code for code in range(256) if code >> 3 & 15 == 15)
     other = dtype("e5m2").decode(np.arange(256))
-    return judge(
-        submitted == expected,
-        "All exponent and fraction bits are set, with either sign. The other codes with the top exponent "
-        "are numbers, up to 448: that is why e4m3 has no infinity.",
-        (
-            submitted == top,
-            "In IEEE types the whole row of the top exponent is infinity and NaN. Look at the picture: "
-            "`e4m3` uses all but one cell of that row for numbers.",
-        ),
-        (
-            submitted < top and bool(submitted) and all(code & 7 == 0 for code in submitted),
-            "Those would be the infinities of an IEEE type. In `e4m3` they are numbers.",
-        ),
-        (
-            submitted == frozenset(np.flatnonzero(np.isnan(other)).tolist()),
-            "Those are the NaN codes of `e5m2`. Find the grey cell in the picture of `e4m3`.",
-        ),
-        (
-            bool(submitted) and submitted < expected,
-            "That one is NaN, but there is a second one: what values can the sign bit have?",
-        ),
-        (
-            any(not 0 <= code < 256 for code in submitted),
-            "A code of `e4m3` has eight bits: two hexadecimal digits after the `0x`, and no minus.",
-        ),
-        (
-            bool(submitted & expected),
-            "There are ordinary numbers among them. Only one cell of the picture is grey, and there are "
-            "two signs.",
-        ),
-        otherwise=(
-            "The grey cell is in the row of the largest exponent. Write its exponent and its fraction in "
-            "binary, and put the sign bit in front."
-        ),
-    )
+    return {
+        correct(submitted == expected): "All exponent and fraction bits are set, with either sign. The "
+        "other codes with the top exponent are numbers, up to 448: that is why e4m3 has no infinity.",
+        when(submitted == top): "In IEEE types the whole row of the top exponent is infinity and NaN. Look "
+        "at the picture: `e4m3` uses all but one cell of that row for numbers.",
+        when(submitted < top and bool(submitted) and all(code & 7 == 0 for code in submitted)): "Those "
+        "would be the infinities of an IEEE type. In `e4m3` they are numbers.",
+        when(submitted == frozenset(np.flatnonzero(np.isnan(other)).tolist())): "Those are the NaN codes of "
+        "`e5m2`. Find the grey cell in the picture of `e4m3`.",
+        when(bool(submitted) and submitted < expected): "That one is NaN, but there is a second one: what "
+        "values can the sign bit have?",
+        when(any(not 0 <= code < 256 for code in submitted)): "A code of `e4m3` has eight bits: two "
+        "hexadecimal digits after the `0x`, and no minus.",
+        when(submitted & expected): "There are ordinary numbers among them. Only one cell of the picture is "
+        "grey, and there are two signs.",
+        otherwise: "The grey cell is in the row of the largest exponent. Write its exponent and its "
+        "fraction in binary, and put the sign bit in front.",
+    }
 
 
 def _has_infinity_or_nan(answer: object, count: int) -> bool:
@@ -307,69 +224,41 @@ def _has_infinity_or_nan(answer: object, count: int) -> bool:
     return values.size == count and not np.isfinite(values).all()
 
 
-@exercise(
-    "02.5",
-    "**Which numbers do the codes `0b0000` to `0b0111` of `e2m1` stand for?** There are one sign bit (0 "
-    "here), two exponent bits and one fraction bit. The bias is 1.",
-    "values = ...  # eight numbers",
-)
-def e2m1(answer: object) -> tuple[bool, str]:
+@checks("02.5")
+def e2m1(answer: object) -> Sentences:
     form = "eight numbers, code `0b0000` first"
     if _has_infinity_or_nan(answer, 8):
-        return (
-            False,
+        raise WrongForm(
             "In `e2m1` every code is a number: there is no infinity and no NaN. Use the two formulas for "
-            "all eight.",
+            "all eight."
         )
     submitted = numbers(answer, form, 8)
     expected = tuple(dtype("e2m1").decode(np.arange(8)).tolist())
     wrong = [code for code in range(8) if submitted[code] != expected[code]]
     where = f"`0b{wrong[0]:04b}`" if wrong else ""
     steps = {after - before for before, after in pairwise(submitted)}
-    return judge(
-        not wrong,
-        "Those are all the magnitudes of e2m1; the other eight codes are their negatives. The steps grow: "
-        "halves up to 2, then 1, then 2.",
-        (
-            submitted == tuple(range(8)),
-            "You took the code for the number. Split it into two exponent bits and one fraction bit.",
-        ),
-        (
-            submitted[2:] == expected[2:],
-            "The last six are right. The first two have exponent field 0: there is no hidden one, and the "
-            "power of two is the same as for exponent field 1.",
-        ),
-        (
-            len(steps) == 1,
-            "Your steps are all alike, as with integers. In a float the step doubles with each exponent.",
-        ),
-        (
-            submitted == tuple(2 * number for number in expected),
-            "All are twice as large as they should be. Did you subtract the bias?",
-        ),
-        (
-            submitted == tuple(number / 2 for number in expected),
-            "All are half of what they should be. The bias is 1, not 2.",
-        ),
-        (
-            all(submitted[code] == expected[code] for code in range(2, 8, 2)),
-            "Among the last six, those with fraction 1 are wrong. Three fraction bits count eighths; what "
-            "does one fraction bit count?",
-        ),
-        otherwise=(
-            f"{where} is the first that is wrong. What are its exponent field and its fraction, and which "
-            "of the two formulas applies?"
-        ),
-    )
+    return {
+        correct(not wrong): "Those are all the magnitudes of e2m1; the other eight codes are their "
+        "negatives. The steps grow: halves up to 2, then 1, then 2.",
+        when(submitted == tuple(range(8))): "You took the code for the number. Split it into two exponent "
+        "bits and one fraction bit.",
+        when(submitted[2:] == expected[2:]): "The last six are right. The first two have exponent field 0: "
+        "there is no hidden one, and the power of two is the same as for exponent field 1.",
+        when(len(steps) == 1): "Your steps are all alike, as with integers. In a float the step doubles "
+        "with each exponent.",
+        when(submitted == tuple(2 * number for number in expected)): "All are twice as large as they should "
+        "be. Did you subtract the bias?",
+        when(submitted == tuple(number / 2 for number in expected)): "All are half of what they should be. "
+        "The bias is 1, not 2.",
+        when(all(submitted[code] == expected[code] for code in range(2, 8, 2))): "Among the last six, those "
+        "with fraction 1 are wrong. Three fraction bits count eighths; what does one fraction bit count?",
+        otherwise: f"{where} is the first that is wrong. What are its exponent field and its fraction, and "
+        "which of the two formulas applies?",
+    }
 
 
-@exercise(
-    "02.6",
-    f"**Write the register that holds {', '.join(map(str, _FOUR))} as `e2m1` for `kind::f8f6f4`** (first "
-    "element first), as `0x........`. Padding bits are 0.",
-    "register = ...",
-)
-def padded(answer: object) -> tuple[bool, str]:
+@checks("02.6")
+def padded(answer: object) -> Sentences:
     (submitted,) = whole_numbers(answer, 1, "one 32-bit number, `0x........`")
     codes = [int(code) for code in dtype("e2m1").encode(_FOUR)]
     width, padding = PADDED.a.width, PADDED.a.padding
@@ -379,94 +268,53 @@ def padded(answer: object) -> tuple[bool, str]:
 
     expected = first_register(PADDED.a, codes)
     missed = [i for i in range(4) if submitted >> width * i & 0xFF != codes[i] << padding]
-    return judge(
-        submitted == expected,
-        "Each code is shifted up by two, with two bits of padding below it and two above. The first "
-        "element is in the lowest byte.",
-        (
-            submitted == laid(width, 0),
-            "One byte for each element is right, but an `e2m1` is not at the bottom of its byte: see the "
-            "figure.",
-        ),
-        (
-            submitted == laid(width, 2 * padding),
-            "One byte for each element is right, but an `e2m1` is not at the top of its byte: see the "
-            "figure.",
-        ),
-        (
-            submitted in (laid(4, 0), laid(4, 0, -1)),
-            "That is how `kind::mxf4` packs them, without padding. Here every element has a byte of its own.",
-        ),
-        (
-            submitted == laid(width, padding, -1),
-            "The bytes are right, but their order is not: the first element is in the lowest byte.",
-        ),
-        (
-            submitted == expected & ~(0b1000 << width + padding),
-            "The minus sign of the second number is missing: it is the top one of its *four* bits.",
-        ),
-        (
-            submitted == expected & ~(0b1000 << width + padding) | 0x80 << width,
-            "The sign is one of the element's four bits, not the top bit of the byte: that is padding.",
-        ),
-        (submitted > 0xFFFFFFFF, "A register has 32 bits: eight hexadecimal digits."),
-        (
-            len(missed) < 3 and submitted & 0xC3C3C3C3 == 0,
-            f"Positions and order are right, but look up {' and '.join(str(_FOUR[i]) for i in missed)} in "
-            "the table of `e2m1` again.",
-        ),
-        otherwise=(
-            "Encode each number as four bits (the table of `e2m1` is above), put two zeros before and two "
-            "after, and write the bytes from right to left."
-        ),
-    )
+    return {
+        correct(submitted == expected): "Each code is shifted up by two, with two bits of padding below it "
+        "and two above. The first element is in the lowest byte.",
+        when(submitted == laid(width, 0)): "One byte for each element is right, but an `e2m1` is not at the "
+        "bottom of its byte: see the figure.",
+        when(submitted == laid(width, 2 * padding)): "One byte for each element is right, but an `e2m1` is "
+        "not at the top of its byte: see the figure.",
+        when(submitted in (laid(4, 0), laid(4, 0, -1))): "That is how `kind::mxf4` packs them, without "
+        "padding. Here every element has a byte of its own.",
+        when(submitted == laid(width, padding, -1)): "The bytes are right, but their order is not: the "
+        "first element is in the lowest byte.",
+        when(submitted == expected & ~(0b1000 << width + padding)): "The minus sign of the second number is "
+        "missing: it is the top one of its *four* bits.",
+        when(submitted == expected & ~(0b1000 << width + padding) | 0x80 << width): "The sign is one of the "
+        "element's four bits, not the top bit of the byte: that is padding.",
+        when(submitted > 0xFFFFFFFF): "A register has 32 bits: eight hexadecimal digits.",
+        when(len(missed) < 3 and submitted & 0xC3C3C3C3 == 0): "Positions and order are right, but look up "
+        f"{' and '.join(str(_FOUR[i]) for i in missed)} in the table of `e2m1` again.",
+        otherwise: "Encode each number as four bits (the table of `e2m1` is above), put two zeros before "
+        "and two after, and write the bytes from right to left.",
+    }
 
 
-@exercise(
-    "02.7",
-    "A kernel writes the number 1 as `f16`, which is `0x3C00`, but the instruction's type is `bf16`. "
-    "**Which number does the tensor core see?** (You can write it in the form `2**-3`.)",
-    "seen = ...",
-)
-def _mistaken(answer: object) -> tuple[bool, str]:
+@checks("02.7")
+def _mistaken(answer: object) -> Sentences:
     (submitted,) = numbers(answer, "one number, for example `2**-3`", 1)
     bf16, f16 = dtype("bf16"), dtype("f16")
     (code,) = f16.encode([1.0])
     expected = float(bf16.decode(code))
     field = int(code) >> bf16.fraction_bits
-    return judge(
-        submitted == expected,
-        f"In bf16 the eight bits after the sign are the exponent field: {field}, minus the bias "
-        f"{bf16.bias}. No error, no NaN: just a number that is 128 times too small.",
-        (
-            submitted == 1,
-            "The bits stay the same, but `bf16` divides them elsewhere: eight exponent bits instead of five.",
-        ),
-        (
-            submitted == float(f16.decode(bf16.encode([1.0])[0])),
-            "That is the opposite mistake: 1 as `bf16`, read as `f16`. Here the bits are `0x3C00`, and "
-            "they are read as `bf16`.",
-        ),
-        (submitted == field - bf16.bias, "That is the exponent. Which power of two is it?"),
-        (
-            submitted == field or submitted == 2.0**field,
-            "The exponent field is right, but you still have to subtract the bias.",
-        ),
-        (
-            submitted == 2.0 ** (field - f16.bias),
-            "The exponent field is right, but you subtracted the bias of `f16`. Eight exponent bits have a "
-            "different bias.",
-        ),
-        (
-            submitted == 2.0 ** -(field - bf16.bias),
-            "The magnitude of the exponent is right, but its sign is not: is the field above or below the "
-            "bias?",
-        ),
-        otherwise=(
-            "Write 0x3C00 as 16 bits: one sign, then *eight* exponent bits, then seven fraction bits. What "
-            "is the exponent field minus the bias 127?"
-        ),
-    )
+    return {
+        correct(submitted == expected): "In bf16 the eight bits after the sign are the exponent field: "
+        f"{field}, minus the bias {bf16.bias}. No error, no NaN: just a number that is 128 times too small.",
+        when(submitted == 1): "The bits stay the same, but `bf16` divides them elsewhere: eight exponent "
+        "bits instead of five.",
+        when(submitted == float(f16.decode(bf16.encode([1.0])[0]))): "That is the opposite mistake: 1 as "
+        "`bf16`, read as `f16`. Here the bits are `0x3C00`, and they are read as `bf16`.",
+        when(submitted == field - bf16.bias): "That is the exponent. Which power of two is it?",
+        when(submitted == field or submitted == 2.0**field): "The exponent field is right, but you still "
+        "have to subtract the bias.",
+        when(submitted == 2.0 ** (field - f16.bias)): "The exponent field is right, but you subtracted the "
+        "bias of `f16`. Eight exponent bits have a different bias.",
+        when(submitted == 2.0 ** -(field - bf16.bias)): "The magnitude of the exponent is right, but its "
+        "sign is not: is the field above or below the bias?",
+        otherwise: "Write 0x3C00 as 16 bits: one sign, then *eight* exponent bits, then seven fraction "
+        "bits. What is the exponent field minus the bias 127?",
+    }
 
 
 #: Types that a decoder must get right, and the step between the codes that the check tries.
@@ -479,14 +327,8 @@ def _decoded(function: object, code: int, kind: DType) -> float:
     return numbers(value, form, 1)[0]
 
 
-@exercise(
-    "02.8",
-    "**Write one decoder for all of them:** `value(code, e, m)` returns the number that a code with one "
-    "sign bit, `e` exponent bits and `m` fraction bits stands for. The bias is `2**(e - 1) - 1`. You can "
-    "ignore infinity and NaN. The check tries e2m1, e2m3, e3m2, e4m3, e5m2, f16 and bf16.",
-    "def value(code, e, m):\n    return ...",
-)
-def decoder(answer: object) -> tuple[bool, str]:
+@checks("02.8")
+def decoder(answer: object) -> Sentences:
     for name, step in _DECODED:
         kind = dtype(name)
         codes = np.arange(0, 1 << kind.bits, step)
@@ -501,46 +343,29 @@ def decoder(answer: object) -> tuple[bool, str]:
             with_hidden_one = math.copysign(
                 2.0**-kind.bias * (1 + fraction / 2**kind.fraction_bits), expected
             )
-            return judge(
-                False,
-                "",
-                (
-                    submitted == -expected,
-                    f"{where} has the wrong sign. The sign is bit e + m, counted from 0.",
-                ),
-                (
-                    exponent == 0 and submitted == with_hidden_one,
-                    f"{where} is wrong: its exponent field is 0, so there is no hidden one.",
-                ),
-                (
-                    exponent == 0 and abs(submitted) == abs(expected) / 2,
-                    f"{where} is half of what it should be: exponent field 0 uses the same power of two as "
-                    "exponent field 1, so the steps stay even.",
-                ),
-                (
-                    expected != 0 and submitted / expected in (2.0, 0.5),
-                    f"{where} is wrong by a factor of two: check the bias. It is one less than a power of "
-                    "two.",
-                ),
-                (
+            return {
+                when(submitted == -expected): f"{where} has the wrong sign. The sign is bit e + m, counted "
+                "from 0.",
+                when(exponent == 0 and submitted == with_hidden_one): f"{where} is wrong: its exponent "
+                "field is 0, so there is no hidden one.",
+                when(exponent == 0 and abs(submitted) == abs(expected) / 2): f"{where} is half of what it "
+                "should be: exponent field 0 uses the same power of two as exponent field 1, so the steps "
+                "stay even.",
+                when(expected != 0 and submitted / expected in (2.0, 0.5)): f"{where} is wrong by a factor "
+                "of two: check the bias. It is one less than a power of two.",
+                when(
                     expected != 0
                     and exponent > 0
                     and abs(submitted) < abs(expected)
                     and submitted == abs(submitted)
-                    and fraction == 0,
-                    f"{where} is too small. Did you add the hidden one?",
-                ),
-                (
-                    fraction != 0,
-                    f"{where} is wrong, and it has a fraction: the fraction counts steps of 1 / 2**m.",
-                ),
-                otherwise=(
-                    f"{where} is wrong. Cut it into fields: fraction = the low m bits, exponent = the e "
-                    "bits above, sign = the bit above those."
-                ),
-            )
-    return (
-        True,
-        "One rule decodes them all. The types differ in e, in m, and in how they use the largest exponent. "
-        "tf32 is the same with e = 8, m = 10.",
-    )
+                    and fraction == 0
+                ): f"{where} is too small. Did you add the hidden one?",
+                when(fraction != 0): f"{where} is wrong, and it has a fraction: the fraction counts steps "
+                "of 1 / 2**m.",
+                otherwise: f"{where} is wrong. Cut it into fields: fraction = the low m bits, exponent = "
+                "the e bits above, sign = the bit above those.",
+            }
+    return {
+        correct(True): "One rule decodes them all. The types differ in e, in m, and in how they use the "
+        "largest exponent. tf32 is the same with e = 8, m = 10.",
+    }

@@ -10,7 +10,7 @@ from ..instruction import mma_instruction
 from ..simulation import Simulation
 from ..views import Cell, Picture
 from ..views.grid import State, numbered_grid
-from .checking import exercise, judge
+from .checking import Sentences, checks, correct, otherwise, when
 from .reader_code import WrongForm
 from .reader_kernels import (
     compiled,
@@ -132,14 +132,8 @@ _AXPY = ((8, 128, 1000), (3, 64, 130), (1, 32, 5))  # blocks, threads of a block
 _BEYOND = "Threads beyond the last element must do nothing: is there an element for each of them?"
 
 
-@exercise(
-    "17.1",
-    "**Write a kernel that adds `a * x[i]` to `y[i]` for every i below n.** Every thread takes one element. "
-    "The check launches it with 8 blocks of 128 threads for n = 1000, with 3 blocks of 64 for n = 130, and "
-    "with one block of 32 for n = 5.",
-    'axpy = r"""\nextern "C" __global__ void axpy(float a, const float* x, float* y, int n) {\n    ...\n}"""',
-)
-def _axpy(answer: object) -> tuple[bool, str]:
+@checks("17.1")
+def _axpy(answer: object) -> Sentences:
     kernel = compiled(answer, "axpy")
     for case, (blocks, threads, n) in enumerate(_AXPY):
         x, before = _integers(n, case), _integers(n, case + 9)
@@ -150,33 +144,25 @@ def _axpy(answer: object) -> tuple[bool, str]:
             continue
         wrong = y != expected
         launch = f"with {blocks} blocks of {threads} threads, n = {n}"
-        return judge(
-            False,
-            "",
-            (not wrong.any(), f"y is right, but only by luck: {first_hazard(result)}."),
-            (same(y, before), f"No element of y has changed ({launch})."),
-            (
-                not wrong[:threads].any() and same(y[threads:], before[threads:]),
-                "Only the first elements are right, as many as a block has threads: every block does the "
-                "same ones. Which built-in variable says which block this is?",
-            ),
-            (same(y, 3 * x), "y is replaced: the task is to *add* to it."),
-            (same(y, before + x), "y has changed by x: where is the factor `a`?"),
-            (
-                wrong.sum() == 1 and bool(wrong[-1]),
-                f"Everything is right except the last element ({launch}): which one is the last, n or n - 1?",
-            ),
-            (
-                case > 0,
-                f"The first launch is right, but not the one {launch}: does your kernel assume blocks of "
-                "128 threads? It can ask for their size.",
-            ),
-            otherwise=f"{where(wrong, 'y')} ({launch}). Which elements does thread 1 of block 1 take?",
-        )
-    return True, (
-        "The number of a thread in the grid is `blockIdx.x * blockDim.x + threadIdx.x`. The last block has "
-        "threads to spare, and the comparison with n keeps them away from memory that is not theirs."
-    )
+        return {
+            when(not wrong.any()): f"y is right, but only by luck: {first_hazard(result)}.",
+            when(same(y, before)): f"No element of y has changed ({launch}).",
+            when(not wrong[:threads].any() and same(y[threads:], before[threads:])): "Only the first "
+            "elements are right, as many as a block has threads: every block does the same ones. Which "
+            "built-in variable says which block this is?",
+            when(same(y, 3 * x)): "y is replaced: the task is to *add* to it.",
+            when(same(y, before + x)): "y has changed by x: where is the factor `a`?",
+            when(wrong.sum() == 1 and bool(wrong[-1])): "Everything is right except the last element "
+            f"({launch}): which one is the last, n or n - 1?",
+            when(case > 0): f"The first launch is right, but not the one {launch}: does your kernel assume "
+            "blocks of 128 threads? It can ask for their size.",
+            otherwise: f"{where(wrong, 'y')} ({launch}). Which elements does thread 1 of block 1 take?",
+        }
+    return {
+        correct(True): "The number of a thread in the grid is `blockIdx.x * blockDim.x + threadIdx.x`. The "
+        "last block has threads to spare, and the comparison with n keeps them away from memory that is not "
+        "theirs.",
+    }
 
 
 _ONE = r"""
@@ -195,17 +181,8 @@ def _one(load_b: str = "load_b(b, B, 16);", start: str = "") -> str:
     return _ONE.replace("LOAD_B", load_b).replace("START", start)
 
 
-@exercise(
-    "17.2",
-    "The lesson's `load_b` expects B by columns. **Write one for B by rows, as NumPy stores it:** 16 rows "
-    "of 8 elements. Every lane fills its two registers `b[0]` and `b[1]`; the element with the lower row "
-    "goes into the lower 16 bits. You may use `group()` and `thread()`.",
-    'load_b = r"""\n'
-    "__device__ void load_b(unsigned* b, const f16* B) {  // B: 16 rows of 8 elements\n"
-    "    ...\n"
-    '}"""',
-)
-def _load_b(answer: object) -> tuple[bool, str]:
+@checks("17.2")
+def _load_b(answer: object) -> Sentences:
     kernel = compiled(answer, "load_b", MMA + LOAD + STORE, _one("load_b(b, B);"))
     B = np.arange(128, dtype=np.float16).reshape(16, 8)
     D, bias = np.full((16, 8), np.nan, np.float32), np.zeros(8, np.float32)
@@ -217,48 +194,32 @@ def _load_b(answer: object) -> tuple[bool, str]:
     if not same(registers, right):
         lane, register = (int(index) for index in np.argwhere(registers != right)[0])
         elements = " and ".join(_element(half[lane, register], B) for half in (lower, upper))
-        return judge(
-            False,
-            "",
-            never_written(result),
-            (
-                same(registers, right << 16 | right >> 16),
-                "The two halves of every register are swapped: the lower row belongs in bits 0 to 15.",
-            ),
-            (same(registers[:, ::-1], right), "Registers 0 and 1 are swapped."),
-            (
-                same(registers, INS.b.pack(B.reshape(8, 16).T)),
-                "You read B as if it were stored by columns. How many elements further on in memory is the "
-                "next *row*?",
-            ),
-            (
-                bool((upper == 0).all()),
-                "The upper halves of all registers are 0. A register holds two elements; shift the second "
-                "one to its place.",
-            ),
-            (
-                same(registers[:, 0], right[:, 0]) and same(registers[:, 1], right[:, 0]),
-                "Register 0 is right, and register 1 has the same elements. Where does the picture of B show "
-                "the second register of a lane?",
-            ),
-            (
-                same(lower, right & 0xFFFF),
-                f"The lower halves are right, the upper ones are not: register {register} of lane {lane} "
-                f"holds {elements}. Its two elements are neighbours in a column.",
-            ),
-            otherwise=(
-                f"Register {register} of lane {lane} holds {elements}. What does the picture of B say about "
-                "this lane?"
-            ),
-        )
+        return {
+            **never_written(result),
+            when(same(registers, right << 16 | right >> 16)): "The two halves of every register are "
+            "swapped: the lower row belongs in bits 0 to 15.",
+            when(same(registers[:, ::-1], right)): "Registers 0 and 1 are swapped.",
+            when(same(registers, INS.b.pack(B.reshape(8, 16).T))): "You read B as if it were stored by "
+            "columns. How many elements further on in memory is the next *row*?",
+            when((upper == 0).all()): "The upper halves of all registers are 0. A register holds two "
+            "elements; shift the second one to its place.",
+            when(same(registers[:, 0], right[:, 0]) and same(registers[:, 1], right[:, 0])): "Register 0 is "
+            "right, and register 1 has the same elements. Where does the picture of B show the second "
+            "register of a lane?",
+            when(same(lower, right & 0xFFFF)): "The lower halves are right, the upper ones are not: "
+            f"register {register} of lane {lane} holds {elements}. Its two elements are neighbours in a "
+            "column.",
+            otherwise: f"Register {register} of lane {lane} holds {elements}. What does the picture of B "
+            "say about this lane?",
+        }
     A, B = normal_numbers((16, 16), 1), normal_numbers((16, 8), 2)
     result = simulated(kernel, (1, 1), 32, (A, B, D, bias), advice)
-    return judge(
-        same(D, INS(A, B)) and not result.hazards,
-        "All 64 registers are as `mma` expects them. Each took two 16-bit loads, where B by columns takes "
-        "one 32-bit load; `ldmatrix.trans` is the cure for that.",
-        otherwise=f"B of 0, 1, 2, ... is right, random numbers are not: {first_hazard(result)}",
-    )
+    return {
+        correct(same(D, INS(A, B)) and not result.hazards): "All 64 registers are as `mma` expects them. "
+        "Each took two 16-bit loads, where B by columns takes one 32-bit load; `ldmatrix.trans` is the cure "
+        "for that.",
+        otherwise: f"B of 0, 1, 2, ... is right, random numbers are not: {first_hazard(result)}",
+    }
 
 
 def _element(code: np.uint32, B: NDArray[np.float16]) -> str:
@@ -270,14 +231,8 @@ def _element(code: np.uint32, B: NDArray[np.float16]) -> str:
     return f"B[{row}][{column}]"
 
 
-@exercise(
-    "17.3",
-    "A linear layer computes A B + bias, where the bias is one number for each *column* of D. If the "
-    "accumulators start with it, it costs nothing. **Write the function that fills the four accumulators of "
-    "a lane.**",
-    'start = r"""\n__device__ void start(float* d, const float* bias) {  // bias: 8 numbers\n    ...\n}"""',
-)
-def _start(answer: object) -> tuple[bool, str]:
+@checks("17.3")
+def _start(answer: object) -> Sentences:
     kernel = compiled(answer, "start", MMA + LOAD + STORE, _one(start="start(d, bias);"))
     bias = np.arange(1, 9, dtype=np.float32)
     A, B, D = normal_numbers((16, 16), 3), normal_numbers((16, 8), 4), np.full((16, 8), np.nan, np.float32)
@@ -289,44 +244,28 @@ def _start(answer: object) -> tuple[bool, str]:
     right = np.broadcast_to(bias, (16, 8))
     wrong = right != C
     row, column = np.argwhere(wrong)[0] if wrong.any() else (0, 0)
-    return judge(
-        not wrong.any() and same(D, INS(A, B, right)) and not result.hazards,
-        "Column 2 * thread() and the next one, in both halves of D. The bias costs nothing: `mma` adds C "
-        "anyway.",
-        never_written(result),
-        (bool((C == 0).all()), "All accumulators are still 0."),
-        (
-            same(C, np.broadcast_to(np.tile(bias, 2)[:, None], (16, 8))),
-            "Every *row* of D starts with its own number. Which of group() and thread() counts the columns?",
-        ),
-        (
-            same(registers, np.broadcast_to(bias[:4].view(np.uint32), (32, 4))),
-            "Every lane starts with bias[0] to bias[3]. But lanes hold different columns, and `d[2]` is not "
-            "two columns right of `d[0]`.",
-        ),
-        (
-            not wrong[:8].any(),
-            "Rows 0 to 7 are right, rows 8 to 15 are not: which columns do `d[2]` and `d[3]` belong to?",
-        ),
-        (
-            not wrong[:, ::2].any(),
-            "The even columns are right, the odd ones are not: a lane holds two columns.",
-        ),
-        (
-            bool(
-                (right[:, ::-1] == C).all() or (right.reshape(16, 4, 2)[:, :, ::-1].reshape(16, 8) == C).all()
-            ),
-            "All eight numbers are there, but columns are swapped.",
-        ),
-        (
-            not wrong.any(),
-            f"The accumulators are right: the mistake is somewhere else. {first_hazard(result)}",
-        ),
-        otherwise=(
-            f"D[{row}][{column}] starts with {C[row, column]:g}. Which register of which lane is that, and "
-            "which column?"
-        ),
-    )
+    return {
+        correct(not wrong.any() and same(D, INS(A, B, right)) and not result.hazards): "Column 2 * thread() "
+        "and the next one, in both halves of D. The bias costs nothing: `mma` adds C anyway.",
+        **never_written(result),
+        when((C == 0).all()): "All accumulators are still 0.",
+        when(same(C, np.broadcast_to(np.tile(bias, 2)[:, None], (16, 8)))): "Every *row* of D starts with "
+        "its own number. Which of group() and thread() counts the columns?",
+        when(same(registers, np.broadcast_to(bias[:4].view(np.uint32), (32, 4)))): "Every lane starts with "
+        "bias[0] to bias[3]. But lanes hold different columns, and `d[2]` is not two columns right of "
+        "`d[0]`.",
+        when(not wrong[:8].any()): "Rows 0 to 7 are right, rows 8 to 15 are not: which columns do `d[2]` "
+        "and `d[3]` belong to?",
+        when(not wrong[:, ::2].any()): "The even columns are right, the odd ones are not: a lane holds two "
+        "columns.",
+        when(
+            (right[:, ::-1] == C).all() or (right.reshape(16, 4, 2)[:, :, ::-1].reshape(16, 8) == C).all()
+        ): "All eight numbers are there, but columns are swapped.",
+        when(not wrong.any()): "The accumulators are right: the mistake is somewhere else. "
+        f"{first_hazard(result)}",
+        otherwise: f"D[{row}][{column}] starts with {C[row, column]:g}. Which register of which lane is "
+        "that, and which column?",
+    }
 
 
 _TILED = r"""
@@ -346,13 +285,8 @@ extern "C" __global__ void tiled(const f16* A, const f16* B, float* D) {
 }"""
 
 
-@exercise(
-    "17.4",
-    "Now without padding: the tile has exactly 2048 bytes, 16 rows of 8 pieces. The kernel writes and reads "
-    "every piece at `tile + place(row, piece)`. **Write `place` so that no access has a bank conflict.**",
-    'place = r"""\n__device__ int place(int row, int piece) {  // row 0 to 15, piece 0 to 7\n    ...\n}"""',
-)
-def _place(answer: object) -> tuple[bool, str]:
+@checks("17.4")
+def _place(answer: object) -> Sentences:
     kernel = compiled(answer, "place", MMA + LOAD + STORE + LDMATRIX, _TILED)
     A, B, D = normal_numbers((16, 64), 5), normal_numbers((64, 8), 6), np.full((16, 8), np.nan, np.float32)
     advice = (
@@ -361,49 +295,28 @@ def _place(answer: object) -> tuple[bool, str]:
     result = simulated(kernel, (1, 1), 32, (A, np.ascontiguousarray(B.T), D), advice)
     wrong = matmul(A, B, instruction=INS) != D
     conflicts = sum(result.conflicts.values())
-    return judge(
-        not wrong.any() and not conflicts and not result.hazards,
-        "The XOR sends the same piece of eight neighbouring rows to eight different places, and those of a "
-        "row still fill the row. No byte is wasted, and every `ldmatrix` takes four wavefronts.",
-        (
-            bool(wrong.any()),
-            f"{where(wrong)}. Do two pieces go to the same place? Every one of the 128 needs its own.",
-        ),
-        (
-            bool(result.hazards),
-            f"D is right, but {first_hazard(result)}.",
-        ),
-        (
-            conflicts == 112,
-            "D is right, but nothing is gained: there are still 112 wavefronts too many. The same piece of "
-            "eight neighbouring rows is still in the same four banks.",
-        ),
-        (
-            conflicts == 48,
-            "D is right and more than half of the conflicts are gone, but some rows of every eight still "
-            "share a place. How many different numbers does your formula combine with the piece?",
-        ),
-        otherwise=(
-            f"D is right, but shared memory takes {conflicts} wavefronts more than needed. Which of rows 0 "
-            "to 7 have piece 0 at the same place in their row?"
-        ),
-    )
+    return {
+        correct(not wrong.any() and not conflicts and not result.hazards): "The XOR sends the same piece of "
+        "eight neighbouring rows to eight different places, and those of a row still fill the row. No byte "
+        "is wasted, and every `ldmatrix` takes four wavefronts.",
+        when(wrong.any()): f"{where(wrong)}. Do two pieces go to the same place? Every one of the 128 needs "
+        "its own.",
+        when(result.hazards): f"D is right, but {first_hazard(result)}.",
+        when(conflicts == 112): "D is right, but nothing is gained: there are still 112 wavefronts too "
+        "many. The same piece of eight neighbouring rows is still in the same four banks.",
+        when(conflicts == 48): "D is right and more than half of the conflicts are gone, but some rows of "
+        "every eight still share a place. How many different numbers does your formula combine with the "
+        "piece?",
+        otherwise: f"D is right, but shared memory takes {conflicts} wavefronts more than needed. Which of "
+        "rows 0 to 7 have piece 0 at the same place in their row?",
+    }
 
 
 _STACKED = ((1, 1, 16), (3, 2, 48))  # blocks along x and y, K
 
 
-@exercise(
-    "17.5",
-    "Blocks of **128 threads**, four warps: warp w of block (x, y) computes the 16 rows of D from 64 y + 16 "
-    "w and the 8 columns from 8 x. A is stored by rows, B by columns, and K is a multiple of 16. **Write "
-    "the whole kernel**, with `load_a`, `load_b`, `mma` and `store_d`. Every bit must match `ptxlab.matmul`.",
-    'stacked = r"""\n'
-    'extern "C" __global__ void stacked(const f16* A, const f16* B, float* D, int N, int K) {\n'
-    "    ...\n"
-    '}"""',
-)
-def _stacked(answer: object) -> tuple[bool, str]:
+@checks("17.5")
+def _stacked(answer: object) -> Sentences:
     kernel = compiled(answer, "stacked", MMA + LOAD + STORE)
     advice = "Which rows and columns does the last warp of the last block have?"
     for case, (x, y, K) in enumerate(_STACKED):
@@ -416,65 +329,33 @@ def _stacked(answer: object) -> tuple[bool, str]:
         wrong, missing = expected != D, np.isnan(D)
         launch = f"D of {64 * y} x {8 * x}, K = {K}"
         first, last = (matmul(A[:, part], B[part], instruction=INS) for part in (slice(16), slice(-16, None)))
-        return judge(
-            False,
-            "",
-            never_written(result),
-            (not wrong.any(), f"D is right, but {first_hazard(result)}."),
-            (bool(missing.all()), f"Nothing was stored, or it was added to what D had ({launch})."),
-            (
-                bool(missing.reshape(y, 4, 16, 8 * x)[:, 1:].all()),
-                "In every 64 rows only the first 16 are stored: all four warps take the same ones. Which of "
-                "them a thread belongs to follows from threadIdx.x.",
-            ),
-            (
-                bool(missing[64:].any()) and not missing[:64].any(),
-                "Rows from 64 on are missing: what counts blocks along y?",
-            ),
-            (
-                bool(missing[:, 8:].any()) and not missing[:, :8].any(),
-                "Only the first 8 columns are stored: what counts blocks along x?",
-            ),
-            (same(D, first), f"Only the first 16 along K are in the sum ({launch})."),
-            (
-                same(D, last),
-                f"Only the last 16 along K are in the sum ({launch}): do the accumulators start at 0 again "
-                "in every step?",
-            ),
-            (
-                np.allclose(D, expected, atol=1e-2),
-                "D is right except for the rounding: `mma` must take the steps along K in order, with the D "
-                "of one as the C of the next.",
-            ),
-            otherwise=(
-                f"{where(wrong)} ({launch}). A row of A begins every K elements, a row of D every N: is "
-                "each offset multiplied by the right one?"
-            ),
-        )
-    return True, (
-        "Four warps, four tiles, no communication: the warps of a block are independent until they share "
-        "memory. Every bit matches `ptxlab.matmul`, because the steps along K are the same."
-    )
+        return {
+            **never_written(result),
+            when(not wrong.any()): f"D is right, but {first_hazard(result)}.",
+            when(missing.all()): f"Nothing was stored, or it was added to what D had ({launch}).",
+            when(missing.reshape(y, 4, 16, 8 * x)[:, 1:].all()): "In every 64 rows only the first 16 are "
+            "stored: all four warps take the same ones. Which of them a thread belongs to follows from "
+            "threadIdx.x.",
+            when(bool(missing[64:].any()) and not missing[:64].any()): "Rows from 64 on are missing: what "
+            "counts blocks along y?",
+            when(bool(missing[:, 8:].any()) and not missing[:, :8].any()): "Only the first 8 columns are "
+            "stored: what counts blocks along x?",
+            when(same(D, first)): f"Only the first 16 along K are in the sum ({launch}).",
+            when(same(D, last)): f"Only the last 16 along K are in the sum ({launch}): do the accumulators "
+            "start at 0 again in every step?",
+            when(np.allclose(D, expected, atol=1e-2)): "D is right except for the rounding: `mma` must take "
+            "the steps along K in order, with the D of one as the C of the next.",
+            otherwise: f"{where(wrong)} ({launch}). A row of A begins every K elements, a row of D every N: "
+            "is each offset multiplied by the right one?",
+        }
+    return {
+        correct(True): "Four warps, four tiles, no communication: the warps of a block are independent "
+        "until they share memory. Every bit matches `ptxlab.matmul`, because the steps along K are the same.",
+    }
 
 
-@exercise(
-    "17.6",
-    "Here the four warps compute tiles side by side, and all of them need the same 16 x 16 elements of A. "
-    "**Write the body of the loop:** the block copies them into `tile`, by rows of 16, then each warp uses "
-    "`load_a` on the tile and `load_b` on B in global memory. Where does the block have to wait?",
-    'shared = r"""\n'
-    'extern "C" __global__ void shared(const f16* A, const f16* B, float* D, int N, int K) {\n'
-    "    __shared__ f16 tile[16 * 16];\n"
-    "    int row = blockIdx.y * 16, column = blockIdx.x * 32 + threadIdx.x / 32 * 8;\n"
-    "    unsigned a[4], b[2];\n"
-    "    float d[4] = {0, 0, 0, 0};\n"
-    "    for (int k = 0; k < K; k += 16) {\n"
-    "        ...\n"
-    "    }\n"
-    "    store_d(d, D + row * N + column, N);\n"
-    '}"""',
-)
-def _shared(answer: object) -> tuple[bool, str]:
+@checks("17.6")
+def _shared(answer: object) -> Sentences:
     kernel = compiled(answer, "shared", MMA + LOAD + STORE)
     x, y, K = 2, 2, 48
     A, B = normal_numbers((16 * y, K), 7), normal_numbers((K, 32 * x), 8)
@@ -486,38 +367,24 @@ def _shared(answer: object) -> tuple[bool, str]:
     races = {hazard.opcode.split(".")[0] for hazard in result.hazards if hazard.kind == "race"}
     most = x * y * K // 16 * (16 * 16 + 32 * 16) * A.itemsize
     read = result.bytes.get("global read", 0)
-    return judge(
-        not wrong.any() and not result.hazards and read <= most and "shared read" in result.bytes,
-        "Two barriers: nobody reads the tile before all have written it, and nobody writes the next one "
-        "before all have read this one. A is read from global memory once per block instead of once per "
-        "warp.",
-        never_written(result),
-        (
-            "ld" in races or "ldmatrix" in races,
-            "The simulator found a race: a warp reads elements of the tile that another may not have written "
-            "yet. The warps of a block do not run in step.",
-        ),
-        (
-            "st" in races,
-            "The simulator found a race: a fast warp begins to write the next tile while a slow one still "
-            "reads this one. The loop needs a second wait.",
-        ),
-        (bool(result.hazards), f"The simulator found a hazard: {first_hazard(result)}."),
-        (
-            result.counts[INS.mnemonic] < 4 * x * y * K // 16,
-            "There are too few `mma`s: each warp needs one in every step of the loop.",
-        ),
-        (
-            "shared read" not in result.bytes,
-            "`tile` is never read: `load_a` should find its elements there, in rows of 16.",
-        ),
-        (
-            bool(wrong.any()),
-            f"{where(wrong)}. Is every element of the tile written, and does `load_a` know how long its "
-            "rows are?",
-        ),
-        otherwise=(
-            f"D is right, but the kernel reads {read:,} bytes of global memory, and {most:,} would do: does "
-            "every warp copy the whole tile?"
-        ),
-    )
+    return {
+        correct(
+            not wrong.any() and not result.hazards and read <= most and "shared read" in result.bytes
+        ): "Two "
+        "barriers: nobody reads the tile before all have written it, and nobody writes the next one before "
+        "all have read this one. A is read from global memory once per block instead of once per warp.",
+        **never_written(result),
+        when("ld" in races or "ldmatrix" in races): "The simulator found a race: a warp reads elements of "
+        "the tile that another may not have written yet. The warps of a block do not run in step.",
+        when("st" in races): "The simulator found a race: a fast warp begins to write the next tile while a "
+        "slow one still reads this one. The loop needs a second wait.",
+        when(result.hazards): f"The simulator found a hazard: {first_hazard(result)}.",
+        when(result.counts[INS.mnemonic] < 4 * x * y * K // 16): "There are too few `mma`s: each warp needs "
+        "one in every step of the loop.",
+        when("shared read" not in result.bytes): "`tile` is never read: `load_a` should find its elements "
+        "there, in rows of 16.",
+        when(wrong.any()): f"{where(wrong)}. Is every element of the tile written, and does `load_a` know "
+        "how long its rows are?",
+        otherwise: f"D is right, but the kernel reads {read:,} bytes of global memory, and {most:,} would "
+        "do: does every warp copy the whole tile?",
+    }

@@ -19,7 +19,17 @@ from ..views import Cell, Grid, Header, Picture
 from ..views.charts import bars
 from ..views.grid import State
 from ..views.kernel_profile import profile_html
-from .checking import exercise, judge, numbers, result_of, whole_numbers, whole_result_of
+from .checking import (
+    Sentences,
+    checks,
+    correct,
+    numbers,
+    otherwise,
+    result_of,
+    when,
+    whole_numbers,
+    whole_result_of,
+)
 from .reader_kernels import compiled, first_hazard, kernel, normal_numbers, simulated, where
 
 MMA = mma_instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
@@ -231,14 +241,8 @@ def sources() -> list[str]:
 # -- exercises -----------------------------------------------------------------------------------------------
 
 
-@exercise(
-    "20.1",
-    "A block computes `block_m` x `block_n` of D. For that it reads `block_m` rows of A and `block_n` "
-    "columns of B, all K elements of each, 2 bytes per element. Every block does this. **How many bytes do "
-    "all blocks read together?** M and N are multiples of the block's sizes.",
-    "def traffic(M, N, K, block_m, block_n):\n    return ...",
-)
-def _traffic(answer: object) -> tuple[bool, str]:
+@checks("20.1")
+def _traffic(answer: object) -> Sentences:
     cases = (
         (4096, 4096, 4096, 16, 8),
         (4096, 4096, 4096, 64, 64),
@@ -251,133 +255,78 @@ def _traffic(answer: object) -> tuple[bool, str]:
     def everywhere(values: list[int]) -> bool:
         return results == values
 
-    return judge(
-        everywhere(expected),
-        "So 4096 x 4096 x 4096 reads 51.5 GB with tiles of 16 x 8, and 4.3 GB with 64 x 64. A and B "
-        "together take 0.067 GB: a larger tile uses each byte more often.",
-        (everywhere([value // 2 for value in expected]), "Those are elements. Each has 2 bytes."),
-        (
-            everywhere([(bm + bn) * k * 2 for _, _, k, bm, bn in cases]),
-            "That is what one block reads. How many blocks are there?",
-        ),
-        (
-            everywhere([(m + n) * k * 2 for m, n, k, _, _ in cases]),
-            "That is A and B once. Every block reads its rows and columns again.",
-        ),
-        (
-            everywhere([m // bm * (n // bn) * bm * bn * k * 2 for m, n, k, bm, bn in cases]),
-            "A block reads `block_m` rows and `block_n` columns: that is a sum, not a product.",
-        ),
-        otherwise="Count the blocks, (M / block_m) (N / block_n), and multiply by what each reads: its "
-        "rows of A "
-        "and its columns of B, K elements of 2 bytes each.",
-    )
+    return {
+        correct(everywhere(expected)): "So 4096 x 4096 x 4096 reads 51.5 GB with tiles of 16 x 8, and 4.3 "
+        "GB with 64 x 64. A and B together take 0.067 GB: a larger tile uses each byte more often.",
+        when(everywhere([value // 2 for value in expected])): "Those are elements. Each has 2 bytes.",
+        when(everywhere([(bm + bn) * k * 2 for _, _, k, bm, bn in cases])): "That is what one block reads. "
+        "How many blocks are there?",
+        when(everywhere([(m + n) * k * 2 for m, n, k, _, _ in cases])): "That is A and B once. Every block "
+        "reads its rows and columns again.",
+        when(everywhere([m // bm * (n // bn) * bm * bn * k * 2 for m, n, k, bm, bn in cases])): "A block "
+        "reads `block_m` rows and `block_n` columns: that is a sum, not a product.",
+        otherwise: "Count the blocks, (M / block_m) (N / block_n), and multiply by what each reads: its "
+        "rows of A and its columns of B, K elements of 2 bytes each.",
+    }
 
 
-@exercise(
-    "20.2",
-    "A warp of rung 2 computes 32 x 32 of D. In each step along K it loads **one 32-bit word per lane at a "
-    "time**: 4 for each of its 2 tiles of A (16 x 16), 2 for each of its 4 tiles of B (16 x 8). Lanes with "
-    "the same lane / 4 read the same row; rows are 128 bytes apart. **How many loads does the warp execute "
-    "in a step, and how many wavefronts do they take?** In rung 3 `ldmatrix.x4` fetches four words per lane "
-    "at a time, from swizzled rows. **How many of those does a step need, and how many wavefronts do they "
-    "take?**",
-    "counts = ...  # (loads in rung 2, their wavefronts, ldmatrix in rung 3, their wavefronts)",
-)
-def _wavefronts(answer: object) -> tuple[bool, str]:
+@checks("20.2")
+def _wavefronts(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 4, "four numbers")
     expected = (16, 128, 4, 16)
-    return judge(
-        submitted == expected,
-        "An eighth of the wavefronts, all thanks to the places where the rows are stored; `ldmatrix` saves "
-        "instructions as well. Rung 3 is 3.5 times as fast as rung 2.",
-        (submitted[0] == 6, "That is 4 + 2. A warp has 2 tiles of A and 4 of B."),
-        (submitted[0] != expected[0], "2 tiles of A with 4 words each, and 4 tiles of B with 2 words each."),
-        (
-            submitted[1] == submitted[0],
-            "One wavefront each would need 32 different banks. Rows are 128 bytes apart, which is once "
-            "around all "
-            "banks: in which banks are the words of the 8 rows?",
-        ),
-        (
-            submitted[1] != expected[1],
-            "The 8 rows of a load begin in the same bank, so their words come one after the other: 8 "
-            "wavefronts for each load.",
-        ),
-        (
-            submitted[2] != expected[2],
-            "The first two are right. `ldmatrix.x4` does what 4 loads did.",
-        ),
-        otherwise="The first three are right. `ldmatrix.x4` reads four matrices of 8 rows of 16 bytes: 128 "
-        "bytes "
-        "each, one wavefront each at best.",
-    )
+    return {
+        correct(submitted == expected): "An eighth of the wavefronts, all thanks to the places where the "
+        "rows are stored; `ldmatrix` saves instructions as well. Rung 3 is 3.5 times as fast as rung 2.",
+        when(submitted[0] == 6): "That is 4 + 2. A warp has 2 tiles of A and 4 of B.",
+        when(submitted[0] != expected[0]): "2 tiles of A with 4 words each, and 4 tiles of B with 2 words "
+        "each.",
+        when(submitted[1] == submitted[0]): "One wavefront each would need 32 different banks. Rows are 128 "
+        "bytes apart, which is once around all banks: in which banks are the words of the 8 rows?",
+        when(submitted[1] != expected[1]): "The 8 rows of a load begin in the same bank, so their words "
+        "come one after the other: 8 wavefronts for each load.",
+        when(submitted[2] != expected[2]): "The first two are right. `ldmatrix.x4` does what 4 loads did.",
+        otherwise: "The first three are right. `ldmatrix.x4` reads four matrices of 8 rows of 16 bytes: 128 "
+        "bytes each, one wavefront each at best.",
+    }
 
 
-@exercise(
-    "20.3",
-    "Is shared memory fast enough? In a step along K a warp with a w x w tile reads w rows of A and w "
-    "columns of B, 32 bytes each, at 128 bytes per cycle; and it executes (w / 16) (w / 8) `mma`s, one "
-    "every 1.5 cycles (lesson 19). **How many cycles do the `mma`s take, and how many does shared memory "
-    "take, with w = 32 and with w = 64?**",
-    "cycles = ...  # (mma with 32, shared memory with 32, mma with 64, shared memory with 64)",
-)
-def _warp_tiles(answer: object) -> tuple[bool, str]:
+@checks("20.3")
+def _warp_tiles(answer: object) -> Sentences:
     submitted = numbers(answer, "four numbers of cycles", 4)
     expected = (12.0, 16.0, 48.0, 32.0)
     close = [abs(one - other) < 0.4 for one, other in zip(submitted, expected, strict=True)]
-    return judge(
-        all(close),
-        "With 32 x 32, shared memory takes longer than the tensor cores; with 64 x 64 it has time to spare. "
-        "That is rung 4. (128 x 64 would be better still, but needs 256 registers for accumulators, and a "
-        "thread has 255.)",
-        (
-            abs(submitted[1] - 8) <= 0.5 or abs(submitted[3] - 16) <= 0.5,
-            "w rows of A *and* w columns of B.",
-        ),
-        (
-            abs(submitted[0] - 8) <= 0.5 or abs(submitted[2] - 32) <= 0.5,
-            "Those are the `mma`s. Each takes 1.5 cycles.",
-        ),
-        (not (close[0] and close[2]), "Count the `mma`s, (w / 16) (w / 8), and multiply by 1.5 cycles."),
-        otherwise="The `mma`s are right. Shared memory delivers 2 w rows of 32 bytes, at 128 bytes per "
+    return {
+        correct(all(close)): "With 32 x 32, shared memory takes longer than the tensor cores; with 64 x 64 "
+        "it has time to spare. That is rung 4. (128 x 64 would be better still, but needs 256 registers for "
+        "accumulators, and a thread has 255.)",
+        when(abs(submitted[1] - 8) <= 0.5 or abs(submitted[3] - 16) <= 0.5): "w rows of A *and* w columns "
+        "of B.",
+        when(abs(submitted[0] - 8) <= 0.5 or abs(submitted[2] - 32) <= 0.5): "Those are the `mma`s. Each "
+        "takes 1.5 cycles.",
+        when(not (close[0] and close[2])): "Count the `mma`s, (w / 16) (w / 8), and multiply by 1.5 cycles.",
+        otherwise: "The `mma`s are right. Shared memory delivers 2 w rows of 32 bytes, at 128 bytes per "
         "cycle.",
-    )
+    }
 
 
-@exercise(
-    "20.4",
-    "Suppose a tile arrives 1000 cycles after it was requested, and is multiplied in 400. A stage of shared "
-    "memory is occupied from the moment its tile is requested until the tile has been multiplied. **How "
-    "many stages does the ring need so that the tensor cores never wait?** A stage has 128 rows of A and "
-    "128 columns of B, 128 bytes each. **How many bytes is that, and how many stages fit into the 232,448 "
-    "bytes that a block can have?**",
-    "ring = ...  # (stages needed, bytes of a stage, stages that fit)",
-)
-def _stages(answer: object) -> tuple[bool, str]:
+@checks("20.4")
+def _stages(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 3, "three whole numbers")
     size = (128 + 128) * 128
     expected = (4, size, _LARGEST // size)
-    return judge(
-        submitted == expected,
-        "Little's law again: a stage is occupied for 1400 cycles, and one is used up every 400 cycles.",
-        (
-            submitted[0] == ceil(10 / 4),
-            "That many copies are in flight. The stage that is being multiplied is occupied, too.",
-        ),
-        (submitted[0] == 2, "Two stages hide 400 of the 1000 cycles: move the slider."),
-        (
-            submitted[0] != expected[0],
-            "A stage is occupied for 1000 + 400 cycles, and every 400 cycles another one must be ready. "
-            "Round up.",
-        ),
-        (
-            submitted[1] in (size // 2, 128 * 128),
-            "The first is right. A stage has rows of A and columns of B.",
-        ),
-        (submitted[1] != expected[1], "The first is right. 128 + 128 rows, 128 bytes each."),
-        otherwise="The first two are right. How often does a stage fit into 232,448 bytes?",
-    )
+    return {
+        correct(submitted == expected): "Little's law again: a stage is occupied for 1400 cycles, and one "
+        "is used up every 400 cycles.",
+        when(submitted[0] == ceil(10 / 4)): "That many copies are in flight. The stage that is being "
+        "multiplied is occupied, too.",
+        when(submitted[0] == 2): "Two stages hide 400 of the 1000 cycles: move the slider.",
+        when(submitted[0] != expected[0]): "A stage is occupied for 1000 + 400 cycles, and every 400 cycles "
+        "another one must be ready. Round up.",
+        when(submitted[1] in (size // 2, 128 * 128)): "The first is right. A stage has rows of A and "
+        "columns of B.",
+        when(submitted[1] != expected[1]): "The first is right. 128 + 128 rows, 128 bytes each.",
+        otherwise: "The first two are right. How often does a stage fit into 232,448 bytes?",
+    }
 
 
 _LOOP = """\
@@ -389,17 +338,8 @@ _LOOP = """\
 _SMALL = {"block_m": 32, "block_n": 32, "warps_m": 1, "warps_n": 2, "stages": 3}
 
 
-@exercise(
-    "20.5",
-    "Here is the beginning of rung 5's loop, without its heart. Before it, `load(0)` to `load(STAGES - 2)` "
-    "have been called: each copies its part of a tile into stage `i % STAGES` and commits a group of "
-    "`cp.async`. After your lines, the warps multiply tile i. **Write what is missing:** wait until all "
-    "threads have their part of tile i; then request tile `i + STAGES - 1`, into the stage that held tile i "
-    "- 1. You have `cp_async_wait<n>()`, which waits until at most n groups of this thread are in flight, "
-    "`__syncthreads()` and `load(i)`.",
-    'turn = r"""\n{\n    ...\n}"""',
-)
-def _turn(answer: object) -> tuple[bool, str]:
+@checks("20.5")
+def _turn(answer: object) -> Sentences:
     chosen = rung(5, None, result=None, **_SMALL)
     before, after = chosen.source.split(_LOOP)
     head = "    for (int i = 0; i < count; ++i) {\n"
@@ -413,73 +353,42 @@ def _turn(answer: object) -> tuple[bool, str]:
     wrong = expected != call.D
     kinds = {hazard.kind for hazard in result.hazards}
     text = "".join(str(answer).split())
-    return judge(
-        not wrong.any() and not result.hazards and "cp_async_wait<0>" not in text,
-        "One wait, one barrier, one load. The barrier does two jobs: tile i has arrived for all threads, "
-        "and no thread reads tile i - 1 any more, so its stage can be refilled.",
-        (
-            not wrong.any() and not result.hazards,
-            "It is right, but `cp_async_wait<0>` waits for the copies of later tiles, too: nothing is left "
-            "in flight. How many groups may still be?",
-        ),
-        (
-            "cp_async_wait" not in text,
-            f"Nobody waits for a copy. {first_hazard(result)}.",
-        ),
-        (
-            "__syncthreads" not in text,
-            "`cp_async_wait` waits for the copies of this thread only. What about those of the others?",
-        ),
-        (
-            "load(" not in text,
-            "Tiles 0 and 1 were requested before the loop. Where are the others requested?",
-        ),
-        (
-            bool(kinds),
-            f"The simulator found a hazard: {first_hazard(result)}.",
-        ),
-        otherwise=f"{where(wrong)}. Which tile belongs in the stage that has become free?",
-    )
+    return {
+        correct(not wrong.any() and not result.hazards and "cp_async_wait<0>" not in text): "One wait, one "
+        "barrier, one load. The barrier does two jobs: tile i has arrived for all threads, and no thread "
+        "reads tile i - 1 any more, so its stage can be refilled.",
+        when(not wrong.any() and not result.hazards): "It is right, but `cp_async_wait<0>` waits for the "
+        "copies of later tiles, too: nothing is left in flight. How many groups may still be?",
+        when("cp_async_wait" not in text): f"Nobody waits for a copy. {first_hazard(result)}.",
+        when("__syncthreads" not in text): "`cp_async_wait` waits for the copies of this thread only. What "
+        "about those of the others?",
+        when("load(" not in text): "Tiles 0 and 1 were requested before the loop. Where are the others "
+        "requested?",
+        when(kinds): f"The simulator found a hazard: {first_hazard(result)}.",
+        otherwise: f"{where(wrong)}. Which tile belongs in the stage that has become free?",
+    }
 
 
-@exercise(
-    "20.6",
-    "In rung 8 a block computes 128 x 256 of D, and a stage has 128 bytes of each row of A and each column "
-    "of B. **How many bytes does a block load for a stage?** The two blocks of a cluster are one above the "
-    "other: they need different rows of A and the same columns of B. Each loads half of those, and "
-    "multicast delivers them to both. **How many bytes does each block load now?** And **how many bytes "
-    "does each block's barrier `full` wait for**?",
-    "loaded = ...  # (bytes alone, bytes in a cluster, bytes that arrive)",
-)
-def _cluster(answer: object) -> tuple[bool, str]:
+@checks("20.6")
+def _cluster(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 3, "three numbers of bytes")
     alone, shared = (128 + 256) * 128, (128 + 128) * 128
-    return judge(
-        submitted == (alone, shared, alone),
-        "A third less is read from L2, and the same amount arrives. With bf16 and 8192 x 8192 x 8192 that "
-        "took an H200 from 773 to 796 T operations per second.",
-        (submitted[0] != alone, "128 rows of A and 256 columns of B, 128 bytes each."),
-        (
-            submitted[1] == alone // 2,
-            "The first is right. They share B only: the rows of A are different.",
-        ),
-        (
-            submitted[1] != shared,
-            "The first is right. Each loads its own 128 rows of A, and half of B's columns.",
-        ),
-        otherwise="The first two are right. A block multiplies the whole stage, whoever loaded it: how "
+    return {
+        correct(submitted == (alone, shared, alone)): "A third less is read from L2, and the same amount "
+        "arrives. With bf16 and 8192 x 8192 x 8192 that took an H200 from 773 to 796 T operations per "
+        "second.",
+        when(submitted[0] != alone): "128 rows of A and 256 columns of B, 128 bytes each.",
+        when(submitted[1] == alone // 2): "The first is right. They share B only: the rows of A are "
+        "different.",
+        when(submitted[1] != shared): "The first is right. Each loads its own 128 rows of A, and half of "
+        "B's columns.",
+        otherwise: "The first two are right. A block multiplies the whole stage, whoever loaded it: how "
         "many bytes must have arrived in its shared memory?",
-    )
+    }
 
 
-@exercise(
-    "20.7",
-    "132 blocks run at once, one tile of D each; then the next 132, until no tile is left. In the last turn "
-    "some have nothing to do. **What fraction of the work that the GPU could have done did it do?** Tiles "
-    "at the edges of D count as whole ones. Give a number from 0 to 1.",
-    "def busy(M, N, block_m, block_n, sms=132):\n    return ...",
-)
-def _waves(answer: object) -> tuple[bool, str]:
+@checks("20.7")
+def _waves(answer: object) -> Sentences:
     cases = (
         (2048, 2048, 128, 256),
         (4096, 4096, 128, 256),
@@ -498,22 +407,16 @@ def _waves(answer: object) -> tuple[bool, str]:
     def near(values: list[float]) -> bool:
         return all(abs(one - other) < 0.004 for one, other in zip(results, values, strict=True))
 
-    return judge(
-        near(right),
-        "97 percent for 2048 and for 4096: tiles of 128 x 256 happen to fit an H200 well. But 4096 x 4224, "
-        "a little "
-        "more, falls to 82 percent: five turns instead of four, the last with 16 tiles.",
-        (
-            near([count / _SMS for count in tiles]),
-            "That is the number of turns. How many turns does it take, rounded up?",
-        ),
-        (
-            near([count / (ceil(count / _SMS) * _SMS) for count in exact]),
-            "Right except at the edges: a tile that is only partly in D counts as a whole one.",
-        ),
-        (near([1 - value for value in right]), "That is the fraction that was lost."),
-        (near([100 * value for value in right]), "Right, but give it as a number from 0 to 1."),
-        otherwise="Count the tiles (rounded up in both directions) and the turns (tiles / sms, rounded "
-        "up). In each "
-        "turn `sms` tiles could have been computed.",
-    )
+    return {
+        correct(near(right)): "97 percent for 2048 and for 4096: tiles of 128 x 256 happen to fit an H200 "
+        "well. But 4096 x 4224, a little more, falls to 82 percent: five turns instead of four, the last "
+        "with 16 tiles.",
+        when(near([count / _SMS for count in tiles])): "That is the number of turns. How many turns does it "
+        "take, rounded up?",
+        when(near([count / (ceil(count / _SMS) * _SMS) for count in exact])): "Right except at the edges: a "
+        "tile that is only partly in D counts as a whole one.",
+        when(near([1 - value for value in right])): "That is the fraction that was lost.",
+        when(near([100 * value for value in right])): "Right, but give it as a number from 0 to 1.",
+        otherwise: "Count the tiles (rounded up in both directions) and the turns (tiles / sms, rounded "
+        "up). In each turn `sms` tiles could have been computed.",
+    }

@@ -8,7 +8,7 @@ from ..instruction import mma_instruction
 from ..views import Cell, Grid, Header, Picture
 from ..views.charts import bars, table
 from ..views.grid import State
-from .checking import exercise, judge, numbers, result_of, whole_numbers
+from .checking import Sentences, checks, correct, numbers, otherwise, result_of, when, whole_numbers
 
 MMA = mma_instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 S8 = mma_instruction("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32")
@@ -130,86 +130,54 @@ _WORK = 2 * MMA.m * MMA.n * MMA.k
 _ONE_CHAIN = _WORK / _LATENCY * _QUARTERS * _SMS * _GHZ / 1000  # T operations per second
 
 
-@exercise(
-    "19.1",
-    f"Each SM has {_QUARTERS} quarters with a tensor core each, and every quarter runs one warp with one "
-    f"chain of `mma.m16n8k16`: each `mma` waits {_LATENCY} cycles for the one before it. There are {_SMS} "
-    f"SMs at {_GHZ} GHz. An operation is a multiplication or an addition. **How many T (10¹²) operations "
-    "per second is that?** Two digits are enough.",
-    "rate = ...  # T operations per second",
-)
-def _one_chain(answer: object) -> tuple[bool, str]:
+@checks("19.1")
+def _one_chain(answer: object) -> Sentences:
     (rate,) = numbers(answer, "one number of T operations per second", 1)
 
     def near(value: float) -> bool:
         return abs(rate - value) <= 0.03 * value
 
-    return judge(
-        near(_ONE_CHAIN),
-        f"16 x 8 x 16 multiplications and as many additions are {_WORK} operations, in {_LATENCY} cycles, "
-        f"{_QUARTERS * _SMS} times at once. The card measured {BY_WARPS[4][1]}: that is a quarter of what "
-        "the chip can do.",
-        (near(_ONE_CHAIN / 2), "Multiply and add are two operations: m x n x k counts each pair once."),
-        (near(_ONE_CHAIN / 4), "There is one warp in each quarter. How many chains run on an SM at once?"),
-        (near(_ONE_CHAIN / 8), "Multiply and add are two operations, and there are four quarters to an SM."),
-        (near(_ONE_CHAIN / _SMS), f"That is one SM. There are {_SMS}."),
-        (
-            near(_ONE_CHAIN * 1e12) or near(_ONE_CHAIN * 1000),
-            "Right, but in other units: the answer is in T, that is, 10¹².",
-        ),
-        (near(_ONE_CHAIN / _GHZ), "That is for a clock of 1 GHz."),
-        (
-            near(_ONE_CHAIN * _LATENCY / _INTERVAL),
-            f"That would be a tensor core that never waits. In one chain an `mma` starts every {_LATENCY} "
-            "cycles.",
-        ),
-        otherwise=f"Count the operations of one `mma` (2 m n k), divide by {_LATENCY} cycles, and multiply "
+    return {
+        correct(near(_ONE_CHAIN)): f"16 x 8 x 16 multiplications and as many additions are {_WORK} "
+        f"operations, in {_LATENCY} cycles, {_QUARTERS * _SMS} times at once. The card measured "
+        f"{BY_WARPS[4][1]}: that is a quarter of what the chip can do.",
+        when(near(_ONE_CHAIN / 2)): "Multiply and add are two operations: m x n x k counts each pair once.",
+        when(near(_ONE_CHAIN / 4)): "There is one warp in each quarter. How many chains run on an SM at "
+        "once?",
+        when(near(_ONE_CHAIN / 8)): "Multiply and add are two operations, and there are four quarters to an "
+        "SM.",
+        when(near(_ONE_CHAIN / _SMS)): f"That is one SM. There are {_SMS}.",
+        when(near(_ONE_CHAIN * 1e12) or near(_ONE_CHAIN * 1000)): "Right, but in other units: the answer is "
+        "in T, that is, 10¹².",
+        when(near(_ONE_CHAIN / _GHZ)): "That is for a clock of 1 GHz.",
+        when(near(_ONE_CHAIN * _LATENCY / _INTERVAL)): "That would be a tensor core that never waits. In "
+        f"one chain an `mma` starts every {_LATENCY} cycles.",
+        otherwise: f"Count the operations of one `mma` (2 m n k), divide by {_LATENCY} cycles, and multiply "
         "by the number of quarters in the whole GPU and by the cycles per second.",
-    )
+    }
 
 
-@exercise(
-    "19.2",
-    f"A quarter's tensor core can take an `mma.m16n8k16` every {_INTERVAL} cycles, and each takes {_LATENCY} "
-    "cycles from start to result. **How many independent chains keep it busy?** And if the warps of an SM "
-    "are spread evenly over its quarters: **how many chains must each warp have if there are 8 warps on "
-    "the SM, and how many if there are 16?**",
-    "chains = ...  # (in a quarter, in each of 8 warps, in each of 16 warps)",
-)
-def _little(answer: object) -> tuple[bool, str]:
+@checks("19.2")
+def _little(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 3, "three numbers of chains")
     expected = (_LATENCY // _INTERVAL, 2, 1)
-    return judge(
-        submitted == expected,
-        "That is Little's law: the number in flight = rate x latency. Look at the table above: along the "
-        "diagonal, twice the warps with half the chains give almost the same.",
-        (
-            submitted[0] == _LATENCY,
-            "That would be right if the tensor core started one in every cycle. How often does it start one?",
-        ),
-        (
-            submitted[0] == _INTERVAL,
-            f"Those are cycles. How often do {_INTERVAL} cycles fit into {_LATENCY}?",
-        ),
-        (
-            submitted[0] == 4 * expected[0],
-            "Those are the chains of a whole SM. The question is about a quarter of it.",
-        ),
-        (
-            submitted[0] != expected[0],
-            f"While one `mma` is in flight for {_LATENCY} cycles, how many can start, one every {_INTERVAL} "
-            "cycles?",
-        ),
-        (
-            submitted[1] == expected[0],
-            "The first is right. 8 warps on an SM are how many in each quarter?",
-        ),
-        (
-            submitted[1] != expected[1],
-            "The first is right. Divide it by the warps of a quarter, of which there are four to an SM.",
-        ),
-        otherwise="The first two are right. With 16 warps, how many are in a quarter?",
-    )
+    return {
+        correct(submitted == expected): "That is Little's law: the number in flight = rate x latency. Look "
+        "at the table above: along the diagonal, twice the warps with half the chains give almost the same.",
+        when(submitted[0] == _LATENCY): "That would be right if the tensor core started one in every cycle. "
+        "How often does it start one?",
+        when(submitted[0] == _INTERVAL): f"Those are cycles. How often do {_INTERVAL} cycles fit into "
+        f"{_LATENCY}?",
+        when(submitted[0] == 4 * expected[0]): "Those are the chains of a whole SM. The question is about a "
+        "quarter of it.",
+        when(submitted[0] != expected[0]): f"While one `mma` is in flight for {_LATENCY} cycles, how many "
+        f"can start, one every {_INTERVAL} cycles?",
+        when(submitted[1] == expected[0]): "The first is right. 8 warps on an SM are how many in each "
+        "quarter?",
+        when(submitted[1] != expected[1]): "The first is right. Divide it by the warps of a quarter, of "
+        "which there are four to an SM.",
+        otherwise: "The first two are right. With 16 warps, how many are in a quarter?",
+    }
 
 
 _MMA_RATE = _WORK / 1.5
@@ -217,45 +185,27 @@ _WGMMA_CYCLES = 64
 _WGMMA_WORK = 2 * WGMMA.m * WGMMA.n * WGMMA.k
 
 
-@exercise(
-    "19.3",
-    "On a whole SM, an `mma.m16n8k16` with f16 can start every **1.5 cycles** at best, however many warps "
-    f"there are. A `wgmma.m64n128k16` with f16 can start every **{_WGMMA_CYCLES} cycles**. **How many "
-    "operations per cycle does an SM perform with each, and what percentage of the second is the first?** "
-    "Round to whole numbers.",
-    "rates = ...  # (operations per cycle with mma, with wgmma, percent)",
-)
-def _two_thirds(answer: object) -> tuple[bool, str]:
+@checks("19.3")
+def _two_thirds(answer: object) -> Sentences:
     mma, wgmma, percent = numbers(answer, "three numbers: (operations with mma, with wgmma, percent)", 3)
     rate = _WGMMA_WORK / _WGMMA_CYCLES
     share = 100 * _MMA_RATE / rate
-    return judge(
-        abs(mma - _MMA_RATE) < 0.45 and abs(wgmma - rate) < 0.4 and abs(percent - share) < 0.4,
-        "So `mma` cannot do better than two thirds on Hopper, whatever a kernel does around it. (The "
+    return {
+        correct(abs(mma - _MMA_RATE) < 0.45 and abs(wgmma - rate) < 0.4 and abs(percent - share) < 0.4): "So "
+        "`mma` cannot do better than two thirds on Hopper, whatever a kernel does around it. (The "
         "datasheet's 989 T/s are what `wgmma` does per cycle, at 1.83 GHz.)",
-        (
-            abs(mma - _MMA_RATE / 2) <= 1.5 or abs(wgmma - rate / 2) <= 1.5,
-            "Those are multiply-adds: each is two operations.",
-        ),
-        (
-            abs(mma - _MMA_RATE * 4) <= 6 or abs(mma - _WORK / _INTERVAL) <= 1.5,
-            "For `mma`, the 1.5 cycles are for the whole SM; they already include its four quarters.",
-        ),
-        (
-            abs(mma - _MMA_RATE) > 1.5,
-            "For `mma`: 2 x 16 x 8 x 16 operations every 1.5 cycles.",
-        ),
-        (
-            abs(wgmma - rate) > 1.5,
-            "The first is right. For `wgmma`: 2 x 64 x 128 x 16 operations, but how often?",
-        ),
-        (
-            abs(percent - 100 * rate / _MMA_RATE) <= 1,
-            "The rates are right. Which is the part, which the whole?",
-        ),
-        (abs(percent - share / 100) <= 0.02, "The rates are right. In percent, please."),
-        otherwise="The rates are right. What percentage of the second is the first?",
-    )
+        when(abs(mma - _MMA_RATE / 2) <= 1.5 or abs(wgmma - rate / 2) <= 1.5): "Those are multiply-adds: "
+        "each is two operations.",
+        when(abs(mma - _MMA_RATE * 4) <= 6 or abs(mma - _WORK / _INTERVAL) <= 1.5): "For `mma`, the 1.5 "
+        "cycles are for the whole SM; they already include its four quarters.",
+        when(abs(mma - _MMA_RATE) > 1.5): "For `mma`: 2 x 16 x 8 x 16 operations every 1.5 cycles.",
+        when(abs(wgmma - rate) > 1.5): "The first is right. For `wgmma`: 2 x 64 x 128 x 16 operations, but "
+        "how often?",
+        when(abs(percent - 100 * rate / _MMA_RATE) <= 1): "The rates are right. Which is the part, which "
+        "the whole?",
+        when(abs(percent - share / 100) <= 0.02): "The rates are right. In percent, please.",
+        otherwise: "The rates are right. What percentage of the second is the first?",
+    }
 
 
 def least_cycles(n: int, sparse: bool, in_memory: bool) -> float:
@@ -268,15 +218,8 @@ def least_cycles(n: int, sparse: bool, in_memory: bool) -> float:
     return max(n / 2, memory)
 
 
-@exercise(
-    "19.4",
-    "Write down how many cycles pass from one `wgmma` to the next on an SM, for **N of at least 40**. Two "
-    "things take time, and they work in parallel: the **tensor cores** take N / 2 cycles, dense or sparse. "
-    "**Shared memory** delivers 128 bytes per cycle: A has 64 rows of 32 bytes, unless it is in registers, "
-    "and B has N columns of 32 bytes, or of 64 bytes if A is sparse, because K is twice as long.",
-    "def cycles(n, sparse, in_memory):\n    return ...",
-)
-def _cycles(answer: object) -> tuple[bool, str]:
+@checks("19.4")
+def _cycles(answer: object) -> Sentences:
     form = "a number of cycles"
     rows = [(n, sparse, memory) for n in _WIDTHS for sparse in (False, True) for memory in (False, True)]
     values = {
@@ -296,34 +239,25 @@ def _cycles(answer: object) -> tuple[bool, str]:
         }
         return all(abs(values[row] - rules[rule](*row)) < 0.5 for row in rows)
 
-    return judge(
-        not wrong(rows),
-        "This is what an H200 does, to the cycle: the chart below has 1,000 measurements, and your function "
-        "gives all of them. So with A in memory a sparse `wgmma` always waits for A.",
-        (everywhere("sum"), "They work in parallel. The one that takes longer hides the other."),
-        (everywhere("compute"), "Those are the tensor cores. How long does shared memory take for A and B?"),
-        (everywhere("memory"), "That is shared memory. Where N is large, the tensor cores take longer."),
-        (everywhere("always A"), "A in registers need not be read from shared memory."),
-        (
-            everywhere("short B"),
-            "A sparse `wgmma` covers twice as much K, and B is dense: how many bytes of B?",
-        ),
-        (
-            wrong([row for row in rows if not row[1] and not row[2]]),
-            "Begin with dense and A in registers: B takes N x 32 bytes at 128 bytes per cycle, in parallel "
-            "with N / 2 cycles.",
-        ),
-        (
-            wrong([row for row in rows if not row[1]]),
-            "Dense with A in registers is right. From shared memory, A adds 64 x 32 bytes.",
-        ),
-        (
-            wrong([row for row in rows if not row[2]]),
-            "Dense is right. Sparse with A in registers: B takes N x 64 bytes, in parallel with N / 2 "
-            "cycles.",
-        ),
-        otherwise="Only sparse with A in memory is wrong: A of 64 x 32 bytes and B of N x 64 bytes.",
-    )
+    return {
+        correct(not wrong(rows)): "This is what an H200 does, to the cycle: the chart below has 1,000 "
+        "measurements, and your function gives all of them. So with A in memory a sparse `wgmma` always "
+        "waits for A.",
+        when(everywhere("sum")): "They work in parallel. The one that takes longer hides the other.",
+        when(everywhere("compute")): "Those are the tensor cores. How long does shared memory take for A "
+        "and B?",
+        when(everywhere("memory")): "That is shared memory. Where N is large, the tensor cores take longer.",
+        when(everywhere("always A")): "A in registers need not be read from shared memory.",
+        when(everywhere("short B")): "A sparse `wgmma` covers twice as much K, and B is dense: how many "
+        "bytes of B?",
+        when(wrong([row for row in rows if not row[1] and not row[2]])): "Begin with dense and A in "
+        "registers: B takes N x 32 bytes at 128 bytes per cycle, in parallel with N / 2 cycles.",
+        when(wrong([row for row in rows if not row[1]])): "Dense with A in registers is right. From shared "
+        "memory, A adds 64 x 32 bytes.",
+        when(wrong([row for row in rows if not row[2]])): "Dense is right. Sparse with A in registers: B "
+        "takes N x 64 bytes, in parallel with N / 2 cycles.",
+        otherwise: "Only sparse with A in memory is wrong: A of 64 x 32 bytes and B of N x 64 bytes.",
+    }
 
 
 def _gain(n: int) -> float:
@@ -333,69 +267,43 @@ def _gain(n: int) -> float:
 _WANTED = 1.75
 
 
-@exercise(
-    "19.5",
-    "A sparse `wgmma` does the work of two dense ones. With A **in shared memory** for both, **how many "
-    "times as fast is it with N = 64? And what is the smallest N (a multiple of 8) for which it is at "
-    f"least {_WANTED} times as fast?** Use the function of the last exercise, or the chart.",
-    "gain = ...  # (times as fast with N = 64, smallest N)",
-)
-def _sparsity(answer: object) -> tuple[bool, str]:
+@checks("19.5")
+def _sparsity(answer: object) -> Sentences:
     at_64, smallest = numbers(answer, "two numbers: (times as fast, N)", 2)
     expected = next(n for n in range(8, 257, 8) if n >= 40 and _gain(n) >= _WANTED)
     ratio = least_cycles(64, True, True) / least_cycles(64, False, True)
-    return judge(
-        abs(at_64 - _gain(64)) < 0.02 and smallest == expected,
-        "64 is the worst N of all: the dense `wgmma` is already at its best there, and the sparse one waits "
-        "for memory half as long as it computes. With A in registers it would be twice as fast from N = 40 "
-        "on.",
-        (
-            abs(at_64 - ratio) < 0.02 or abs(at_64 - 1 / ratio) < 0.02,
-            "Those are the cycles of one over the other. But one sparse `wgmma` does the work of two dense "
-            "ones.",
-        ),
-        (
-            abs(at_64 - 2) < 0.02,
-            "That is what sparsity promises. How many cycles does each take with N = 64?",
-        ),
-        (
-            abs(at_64 - _gain(64)) >= 0.02,
-            "With N = 64: cycles of two dense ones, divided by cycles of one sparse one.",
-        ),
-        (
-            smallest > expected,
-            "The first is right. The second is fast enough, but a smaller N is, too.",
-        ),
-        otherwise="The first is right. Two times the dense cycles over the sparse cycles: that N is not "
+    return {
+        correct(abs(at_64 - _gain(64)) < 0.02 and smallest == expected): "64 is the worst N of all: the "
+        "dense `wgmma` is already at its best there, and the sparse one waits for memory half as long as it "
+        "computes. With A in registers it would be twice as fast from N = 40 on.",
+        when(abs(at_64 - ratio) < 0.02 or abs(at_64 - 1 / ratio) < 0.02): "Those are the cycles of one over "
+        "the other. But one sparse `wgmma` does the work of two dense ones.",
+        when(abs(at_64 - 2) < 0.02): "That is what sparsity promises. How many cycles does each take with N "
+        "= 64?",
+        when(abs(at_64 - _gain(64)) >= 0.02): "With N = 64: cycles of two dense ones, divided by cycles of "
+        "one sparse one.",
+        when(smallest > expected): "The first is right. The second is fast enough, but a smaller N is, too.",
+        otherwise: "The first is right. Two times the dense cycles over the sparse cycles: that N is not "
         "there yet.",
-    )
+    }
 
 
 _S4_CYCLES = 73.2
 _S8_CYCLES = 1.5
 
 
-@exercise(
-    "19.6",
-    "Hopper has no tensor core for s4: `mma.m16n8k64` with s4 becomes about 180 instructions, and can "
-    f"start every {_S4_CYCLES} cycles on an SM. `mma.m16n8k32` with s8 can start every {_S8_CYCLES} cycles. "
-    "Suppose your weights are s4, and you convert them to s8 once, before the product. **How many times as "
-    "fast is the product then?** A whole number is enough.",
-    "times = ...",
-)
-def _emulated(answer: object) -> tuple[bool, str]:
+@checks("19.6")
+def _emulated(answer: object) -> Sentences:
     (times,) = numbers(answer, "one number", 1)
     expected = _S4_CYCLES / (2 * _S8_CYCLES)
-    return judge(
-        abs(times - expected) <= 0.6,
-        "Two `mma` with s8 do the work of one with s4. The bytes of A and B double, though: where memory "
-        "limits a kernel, it is better to keep s4 in memory and convert on the way to the registers.",
-        (
-            abs(times - 2 * expected) <= 1.2,
-            "One `mma` with s8 has half the K. How many of them do the work of one with s4?",
-        ),
-        (abs(times - 4 * expected) <= 2.4, "How many `mma` with k32 do the work of one with k64?"),
-        (abs(times - 1 / expected) <= 0.01, "The other way round: how many times as fast?"),
-        otherwise=f"Take k64 of work: one `mma` with s4, {_S4_CYCLES} cycles, or as many with s8 as that "
+    return {
+        correct(abs(times - expected) <= 0.6): "Two `mma` with s8 do the work of one with s4. The bytes of "
+        "A and B double, though: where memory limits a kernel, it is better to keep s4 in memory and "
+        "convert on the way to the registers.",
+        when(abs(times - 2 * expected) <= 1.2): "One `mma` with s8 has half the K. How many of them do the "
+        "work of one with s4?",
+        when(abs(times - 4 * expected) <= 2.4): "How many `mma` with k32 do the work of one with k64?",
+        when(abs(times - 1 / expected) <= 0.01): "The other way round: how many times as fast?",
+        otherwise: f"Take k64 of work: one `mma` with s4, {_S4_CYCLES} cycles, or as many with s8 as that "
         "takes.",
-    )
+    }

@@ -22,7 +22,17 @@ from ..isa.targets import CHIPS, GENERATIONS
 from ..views import Cell, Grid, Header, Picture
 from ..views.charts import bars
 from ..views.charts import table as text_table
-from .checking import as_table, exercise, judge, result_of, whole_number_set, whole_numbers
+from .checking import (
+    Sentences,
+    as_table,
+    checks,
+    correct,
+    otherwise,
+    result_of,
+    when,
+    whole_number_set,
+    whole_numbers,
+)
 from .reader_code import WrongForm
 
 S4 = mma_instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
@@ -274,11 +284,6 @@ def _short(mnemonic: str) -> str:
     return " ".join(word for word in words if word)
 
 
-def _counts(mnemonic: str, target: str) -> str:
-    """The recorded counts, without the kind, which the exercise asks for."""
-    return summaries()[mnemonic, target].counts.replace("| ", "and ")
-
-
 # -- reading answers -----------------------------------------------------------------------------------------
 
 
@@ -307,122 +312,73 @@ def _registers(function: object, a: NDArray[Any], b: NDArray[Any], c: NDArray[An
 # -- exercises -----------------------------------------------------------------------------------------------
 
 
-@exercise(
-    "13.1",
-    "Look at the `IMMA` line of the listing for sm_80. The chip's registers are `R0`, `R1`, ... **Which of "
-    "them holds `c2` of C**, the third of the four registers of C that PTX calls `%c0` to `%c3`?",
-    "register = ...  # 7 for R7",
-)
-def _find_register(answer: object) -> tuple[bool, str]:
+@checks("13.1")
+def _find_register(answer: object) -> Sentences:
     text = answer.strip().upper().removeprefix("R") if isinstance(answer, str) else answer
     (submitted,) = whole_numbers(text, 1, "the number of a register: 7 for R7")
     line = re.search(r"IMMA\S* R(\d+), R(\d+)\S*, R(\d+)\S*, R(\d+)", recorded(S4, "sm_80").listing)
     d, _, b, c = map(int, line.groups()) if line else (0, 0, 0, 0)
-    return judge(
-        submitted == c + 2,
-        f"The last operand is C, and R{c} is the first of {S4.c.registers} consecutive registers: c0 is in "
-        f"R{c}, c1 in R{c + 1}, c2 in R{c + 2}.",
-        (
-            submitted == c,
-            "That is where C begins. The line names the first register of an operand, and the others follow.",
-        ),
-        (submitted == c + 3, "One too far: the register in the listing holds c0, not c1."),
-        (submitted == c + 1, "That is c1: the register in the listing holds c0."),
-        (
-            submitted in range(d, d + 4),
-            "Those registers are D (and, before the instruction, A): the first two operands. C is the last "
-            "operand.",
-        ),
-        (submitted in range(b, b + 2), "Those registers are B, the third operand. C is the last operand."),
-        (
-            submitted == 2,
-            "That is the number within C. In the machine code an operand can start at any register; the "
-            "line tells where each one begins.",
-        ),
-        otherwise=(
-            "The operands are in the order D, A, B, C, as in PTX, and each is named only by its first "
-            "register."
-        ),
-    )
+    return {
+        correct(submitted == c + 2): f"The last operand is C, and R{c} is the first of {S4.c.registers} "
+        f"consecutive registers: c0 is in R{c}, c1 in R{c + 1}, c2 in R{c + 2}.",
+        when(submitted == c): "That is where C begins. The line names the first register of an operand, and "
+        "the others follow.",
+        when(submitted == c + 3): "One too far: the register in the listing holds c0, not c1.",
+        when(submitted == c + 1): "That is c1: the register in the listing holds c0.",
+        when(submitted in range(d, d + 4)): "Those registers are D (and, before the instruction, A): the "
+        "first two operands. C is the last operand.",
+        when(submitted in range(b, b + 2)): "Those registers are B, the third operand. C is the last "
+        "operand.",
+        when(submitted == 2): "That is the number within C. In the machine code an operand can start at any "
+        "register; the line tells where each one begins.",
+        otherwise: "The operands are in the order D, A, B, C, as in PTX, and each is named only by its "
+        "first register.",
+    }
 
 
-@exercise(
-    "13.2",
-    "On Turing (sm_75) the largest instruction for f16 is `HMMA.1688`. **How many of them does `wmma` with "
-    f"{WMMA.shape} become there?** Predict it from the digits.",
-    "count = ...",
-)
-def _count_split(answer: object) -> tuple[bool, str]:
+@checks("13.2")
+def _count_split(answer: object) -> Sentences:
     (submitted,) = whole_numbers(answer, 1, "a number of instructions")
     expected = sum(count for count, _ in summaries()[WMMA.mnemonic, "sm_75"].tensor)
-    return judge(
-        submitted == expected,
-        f"m16n8k8 has half of n and half of k: 2 times 2. There are {WMMA.m * WMMA.n * WMMA.k} products, "
-        f"{16 * 8 * 8} in each instruction.",
-        (
-            submitted == 2,
-            "That halves only one dimension. Compare both n and k of 1688 with n and k of the shape.",
-        ),
-        (submitted == 1, "Then m, n and k would have to match the shape. Read 1688 as m16, n8, k8."),
-        (submitted == 8, "You halved all three dimensions. m is 16 in both."),
-        (submitted == 16, "Do not count single 8 x 8 matrices: one HMMA.1688 covers m16, n8 and k8 at once."),
-        otherwise="Read 1688 as m16, n8, k8. How many such boxes fill a box of 16 x 16 x 16?",
-    )
+    return {
+        correct(submitted == expected): "m16n8k8 has half of n and half of k: 2 times 2. There are "
+        f"{WMMA.m * WMMA.n * WMMA.k} products, {16 * 8 * 8} in each instruction.",
+        when(submitted == 2): "That halves only one dimension. Compare both n and k of 1688 with n and k of "
+        "the shape.",
+        when(submitted == 1): "Then m, n and k would have to match the shape. Read 1688 as m16, n8, k8.",
+        when(submitted == 8): "You halved all three dimensions. m is 16 in both.",
+        when(submitted == 16): "Do not count single 8 x 8 matrices: one HMMA.1688 covers m16, n8 and k8 at "
+        "once.",
+        otherwise: "Read 1688 as m16, n8, k8. How many such boxes fill a box of 16 x 16 x 16?",
+    }
 
 
-@exercise(
-    "13.3",
-    f"Register 0 of A (`%a0`) in lane {LANE} holds eight `u4` elements of one row. The first `IMMA` gets "
-    f"what is left after `& 0x{LOW:08X}`. **Which columns of A are left?**",
-    "columns = ...  # a list of columns of the 16 x 64 matrix A",
-)
-def _masked_columns(answer: object) -> tuple[bool, str]:
+@checks("13.3")
+def _masked_columns(answer: object) -> Sentences:
     submitted = whole_number_set(answer, "a list of columns from 0 to 63")
     bits_and_columns = [(place.low, col) for place, _, col in U4.a.holds(LANE, 0)]
     expected = frozenset(col for low, col in bits_and_columns if LOW >> low & 0xF)
     every = frozenset(col for _, col in bits_and_columns)
     elements = frozenset(low // 4 for low, _ in bits_and_columns if LOW >> low & 0xF)
-    return judge(
-        submitted == expected,
-        "The mask keeps the low four bits of every byte, and the first of two adjacent elements is in the "
-        "low bits: the even columns. The odd ones go to the second IMMA.",
-        (
-            submitted == every - expected,
-            "Those are the others: they are shifted down and go to the second IMMA. In a byte the first "
-            "element is in the low bits.",
-        ),
-        (
-            submitted == frozenset(sorted(every)[:4]),
-            "The mask does not cut the register in the middle. Look at one byte of it: which half is kept?",
-        ),
-        (
-            submitted == frozenset(sorted(every)[4:]),
-            "The mask does not cut the register in the middle. Look at one byte of it: which half is kept?",
-        ),
-        (submitted == every, "That is all that the register holds. Half of it is masked away."),
-        (
-            submitted == elements,
-            f"Those are the numbers of the elements in the register. At which column does lane {LANE} begin?",
-        ),
-        (
-            bool(submitted) and submitted <= expected,
-            "Those are right, but there are more: how many bytes does a register have, and how many "
-            "elements are left in each?",
-        ),
-        otherwise=(
-            f"Two steps: which eight adjacent columns does lane {LANE} hold in register 0, and which of "
-            "them are in the low half of a byte?"
-        ),
-    )
+    return {
+        correct(submitted == expected): "The mask keeps the low four bits of every byte, and the first of "
+        "two adjacent elements is in the low bits: the even columns. The odd ones go to the second IMMA.",
+        when(submitted == every - expected): "Those are the others: they are shifted down and go to the "
+        "second IMMA. In a byte the first element is in the low bits.",
+        when(submitted == frozenset(sorted(every)[:4]) or submitted == frozenset(sorted(every)[4:])): "The "
+        "mask does not cut the register in the middle. Look at one byte of it: which half is kept?",
+        when(submitted == every): "That is all that the register holds. Half of it is masked away.",
+        when(submitted == elements): "Those are the numbers of the elements in the register. At which "
+        f"column does lane {LANE} begin?",
+        when(bool(submitted) and submitted <= expected): "Those are right, but there are more: how many "
+        "bytes does a register have, and how many elements are left in each?",
+        otherwise: f"Two steps: which eight adjacent columns does lane {LANE} hold in register 0, and which "
+        "of them are in the low half of a byte?",
+    }
 
 
-@exercise(
-    "13.4",
-    "**Write Hopper's `mma.m16n8k64.u4` yourself:** given the registers of A, B and C of the 4-bit "
-    "instruction, return the registers of D, using only `u8.emulate(a, b, c)`, masks, shifts and additions.",
-    "def hopper(a, b, c):\n    return ...",
-)
-def _emulate_u4(answer: object) -> tuple[bool, str]:
+@checks("13.4")
+def _emulate_u4(answer: object) -> Sentences:
     rng = np.random.default_rng(13)
     a, b = (
         rng.integers(0, 1 << 32, (32, count), dtype=np.uint32) for count in (U4.a.registers, U4.b.registers)
@@ -430,66 +386,36 @@ def _emulate_u4(answer: object) -> tuple[bool, str]:
     c, zero = rng.integers(0, 1 << 16, (32, 4), dtype=np.uint32), np.zeros((32, 4), dtype=np.uint32)
     expected, submitted = U4.emulate(a, b, c), _registers(answer, a, b, c)
     low, high = U8.emulate(a & LOW, b & LOW, zero), U8.emulate(a >> 4 & LOW, b >> 4 & LOW, zero)
-    return judge(
-        bool(
+    return {
+        correct(
             (submitted == expected).all()
             and (_registers(answer, a ^ LOW, b, zero) == U4.emulate(a ^ LOW, b, zero)).all()
-        ),
-        "Even columns of A are multiplied by even rows of B, odd ones by odd ones. The order of k differs "
-        "from the manual's, which does no harm: the order of a sum does not matter if it is exact.",
-        (
-            bool((submitted == low + c).all()),
-            "Those are the products of the low halves alone. Where are the other elements?",
-        ),
-        (
-            bool((submitted == high + c).all()),
-            "Those are the products of the high halves alone. Where are the other elements?",
-        ),
-        (bool((submitted == low + high).all()), "All products are there, but C is not."),
-        (
-            bool((submitted == low + high + 2 * c).all()),
-            "All products are there, but C was added twice: let one of the two start from zero, or pass "
-            "its D on.",
-        ),
-        (
-            bool((submitted == 2 * low + c).all()),
-            "Both products use the low halves. In Python `a & mask >> 4` shifts the mask, not the result: "
-            "add parentheses.",
-        ),
-        (
-            bool((submitted == low + c + U8.emulate(a & HIGH, b & HIGH, zero)).all()),
-            "The high halves were not shifted down: an element then counts 16 times as much, and a product "
-            "256 times.",
-        ),
-        (
-            bool((submitted == low + c + U8.emulate(a >> 4, b >> 4, zero)).all()),
-            "After the shift a byte still has its neighbour's bits on top. Mask again.",
-        ),
-        (
-            bool((submitted == U8.emulate(a, b, c)).all()),
-            "That uses the registers as they are: two elements in a byte become one number. Separate them "
-            "first.",
-        ),
-        otherwise=(
-            f"D[0][0] should be {int(U4.d.unpack(expected)[0, 0])}, found "
-            f"{int(U4.d.unpack(submitted)[0, 0])}. Split A and B in the same way: once the low half of "
-            "every byte, once the high half shifted down. Then compute two products, and add C once."
-        ),
-    )
+        ): "Even "
+        "columns of A are multiplied by even rows of B, odd ones by odd ones. The order of k differs from "
+        "the manual's, which does no harm: the order of a sum does not matter if it is exact.",
+        when((submitted == low + c).all()): "Those are the products of the low halves alone. Where are the "
+        "other elements?",
+        when((submitted == high + c).all()): "Those are the products of the high halves alone. Where are "
+        "the other elements?",
+        when((submitted == low + high).all()): "All products are there, but C is not.",
+        when((submitted == low + high + 2 * c).all()): "All products are there, but C was added twice: let "
+        "one of the two start from zero, or pass its D on.",
+        when((submitted == 2 * low + c).all()): "Both products use the low halves. In Python `a & mask >> "
+        "4` shifts the mask, not the result: add parentheses.",
+        when((submitted == low + c + U8.emulate(a & HIGH, b & HIGH, zero)).all()): "The high halves were "
+        "not shifted down: an element then counts 16 times as much, and a product 256 times.",
+        when((submitted == low + c + U8.emulate(a >> 4, b >> 4, zero)).all()): "After the shift a byte "
+        "still has its neighbour's bits on top. Mask again.",
+        when((submitted == U8.emulate(a, b, c)).all()): "That uses the registers as they are: two elements "
+        "in a byte become one number. Separate them first.",
+        otherwise: f"D[0][0] should be {int(U4.d.unpack(expected)[0, 0])}, found "
+        f"{int(U4.d.unpack(submitted)[0, 0])}. Split A and B in the same way: once the low half of every "
+        "byte, once the high half shifted down. Then compute two products, and add C once.",
+    }
 
 
-@exercise(
-    "13.5",
-    "**Native, split or emulated?** Here are the instructions of five kernels, without the verdict. Give "
-    "the five words.\n"
-    "\n"
-    + "\n".join(
-        f"{at}. `{form}` for {target}: {_counts(form, target)}"
-        for at, (form, target) in enumerate(CLASSIFIED, 1)
-    ),
-    'words = ...  # five words: "native", "split" or "emulated"',
-)
-def _classify(answer: object) -> tuple[bool, str]:
+@checks("13.5")
+def _classify(answer: object) -> Sentences:
     form = 'five words, each "native", "split" or "emulated"'
     submitted = _texts(answer, form)
     known = {"native", "split", "emulated"}
@@ -500,38 +426,25 @@ def _classify(answer: object) -> tuple[bool, str]:
     first = wrong[0] if wrong else 0
     first = wrong[0] if wrong else 0
     where = f"Look at line {first + 1}: "
-    return judge(
-        not wrong,
-        "One tensor-core instruction alone is native, and several alone are split. As soon as there is "
-        "ordinary arithmetic it is emulated, even around a single tensor-core instruction.",
-        (
-            first == 3 and submitted[3] == "native",
-            f"{where}there is one tensor-core instruction, but also other arithmetic around it.",
-        ),
-        (
-            first == 1 and submitted[1] == "split",
-            f"{where}there are several, but also other instructions: what comes after the word *and*?",
-        ),
-        (first == 2 and submitted[2] == "emulated", f"{where}there is nothing but tensor-core instructions."),
-        (
-            first == 2 and submitted[2] == "native",
-            f"{where}count the tensor-core instructions: one, or several?",
-        ),
-        (first in (0, 4), f"{where}there is one instruction, and nothing else."),
-        otherwise=(
-            f"{where}two questions. How many tensor-core instructions are there? Is there any other "
-            "arithmetic?"
-        ),
-    )
+    return {
+        correct(not wrong): "One tensor-core instruction alone is native, and several alone are split. As "
+        "soon as there is ordinary arithmetic it is emulated, even around a single tensor-core instruction.",
+        when(first == 3 and submitted[3] == "native"): f"{where}there is one tensor-core instruction, but "
+        "also other arithmetic around it.",
+        when(first == 1 and submitted[1] == "split"): f"{where}there are several, but also other "
+        "instructions: what comes after the word *and*?",
+        when(first == 2 and submitted[2] == "emulated"): f"{where}there is nothing but tensor-core "
+        "instructions.",
+        when(first == 2 and submitted[2] == "native"): f"{where}count the tensor-core instructions: one, or "
+        "several?",
+        when(first in (0, 4)): f"{where}there is one instruction, and nothing else.",
+        otherwise: f"{where}two questions. How many tensor-core instructions are there? Is there any other "
+        "arithmetic?",
+    }
 
 
-@exercise(
-    "13.6",
-    f"**Which of the targets {', '.join(f'`{name}`' for name in _NAMED)} have `wgmma`?** Think of what the "
-    "letter at the end means.",
-    'targets = ...  # a list of names such as "sm_80"',
-)
-def _wgmma_targets(answer: object) -> tuple[bool, str]:
+@checks("13.6")
+def _wgmma_targets(answer: object) -> Sentences:
     submitted = set(_texts(answer, f"a list of names out of {', '.join(_NAMED)}"))
     if not submitted <= set(_NAMED):
         raise WrongForm(
@@ -539,23 +452,14 @@ def _wgmma_targets(answer: object) -> tuple[bool, str]:
             f"{', '.join(_NAMED)}."
         )
     expected = {name for name in _NAMED if mma_instructions("wgmma", name)}
-    return judge(
-        submitted == expected,
-        "wgmma is an architecture-specific feature of Hopper: only the target with the letter a has it, "
-        "and no later chip does.",
-        (
-            "sm_90" in submitted and expected < submitted,
-            "The plain target of Hopper promises only what all later chips will have too. Is wgmma such a "
-            "thing?",
-        ),
-        (
-            bool({"sm_100a", "sm_120a"} & submitted),
-            "The letter a means a feature of this chip alone. So the next chip need not have it.",
-        ),
-        ("sm_80" in submitted, "wgmma came with Hopper; sm_80 is Ampere."),
-        (not submitted, "One of them does: for which target are lessons 09 and 10?"),
-        otherwise=(
-            "The plain target of Hopper promises only what all later chips will have too. Is wgmma such a "
-            "thing?"
-        ),
-    )
+    promised = "sm_90" in submitted and (expected < submitted or len(submitted) == 1)
+    later = not submitted.isdisjoint({"sm_100a", "sm_120a"})
+    return {
+        correct(submitted == expected): "wgmma is an architecture-specific feature of Hopper: only the "
+        "target with the letter a has it, and no later chip does.",
+        when(promised): "The plain target of Hopper promises only what all later chips will have too. Is "
+        "wgmma such a thing?",
+        when(later): "The letter a means a feature of this chip alone. So the next chip need not have it.",
+        when("sm_80" in submitted): "wgmma came with Hopper; sm_80 is Ampere.",
+        otherwise: "One of them does: for which target are lessons 09 and 10?",
+    }

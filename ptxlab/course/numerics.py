@@ -18,7 +18,7 @@ from ..isa.targets import GENERATIONS
 from ..numerics import Fused, model_for, models
 from ..views import Picture
 from ..views.charts import bars, table
-from .checking import exercise, judge, result_of, whole_numbers
+from .checking import Sentences, checks, correct, otherwise, result_of, when, whole_numbers
 from .reader_code import WrongForm
 
 SHORT = mma_instruction("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32")
@@ -233,90 +233,53 @@ def models_of(ins: Instruction) -> Picture:
 # -- exercises ---------------------------------------------------------------------------------------------
 
 
-@exercise(
-    "12.1",
-    "C is 2^24 = 16777216, and three products are 1. **What is the sum in a chain of float32 additions "
-    "that starts with C, and what is it on the tensor core** (sm_90)? From 2^24 to 2^25 the float32 "
-    "numbers are the even integers.",
-    "sums = ...  # (chain of float32, tensor core)",
-)
-def _large_and_small(answer: object) -> tuple[bool, str]:
+@checks("12.1")
+def _large_and_small(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(chain of float32, tensor core)`")
     exact = int(LARGE) + ONES
     expected = int(chain([LARGE] + [1.0] * ONES)), int(_d(SHORT, [1.0] * ONES, [1.0] * ONES, LARGE))
-    return judge(
-        submitted == expected,
-        "Every addition in the chain is a tie and goes back to 2^24. The tensor core adds all four terms "
-        "exactly, and truncates the odd sum once.",
-        (submitted == expected[::-1], "The numbers are right, but in the wrong order."),
-        (
-            exact in submitted,
-            f"{exact} is the exact sum, but it is odd: float32 has no odd numbers in that range.",
-        ),
-        (
-            submitted == (expected[0], exact + 1),
-            "The chain is right. You rounded the tensor core's sum to nearest even; its result is "
-            "*truncated*, toward zero.",
-        ),
-        (
-            submitted == (exact + 1, expected[1]),
-            "The tensor core is right. The chain rounds after every addition, not once at the end.",
-        ),
-        (
-            submitted[0] == expected[0],
-            "The chain is right. The tensor core adds all terms before it converts the result to float32.",
-        ),
-        (
-            submitted[1] == expected[1],
-            "The tensor core is right. In the chain, what is 2^24 + 1 after rounding to nearest even?",
-        ),
-        otherwise=(
-            "The chain rounds to nearest even after every addition. The tensor core adds everything first, "
-            "and truncates once."
-        ),
-    )
+    return {
+        correct(submitted == expected): "Every addition in the chain is a tie and goes back to 2^24. The "
+        "tensor core adds all four terms exactly, and truncates the odd sum once.",
+        when(submitted == expected[::-1]): "The numbers are right, but in the wrong order.",
+        when(exact in submitted): f"{exact} is the exact sum, but it is odd: float32 has no odd numbers in "
+        "that range.",
+        when(submitted == (expected[0], exact + 1)): "The chain is right. You rounded the tensor core's sum "
+        "to nearest even; its result is *truncated*, toward zero.",
+        when(submitted == (exact + 1, expected[1])): "The tensor core is right. The chain rounds after "
+        "every addition, not once at the end.",
+        when(submitted[0] == expected[0]): "The chain is right. The tensor core adds all terms before it "
+        "converts the result to float32.",
+        when(submitted[1] == expected[1]): "The tensor core is right. In the chain, what is 2^24 + 1 after "
+        "rounding to nearest even?",
+        otherwise: "The chain rounds to nearest even after every addition. The tensor core adds everything "
+        "first, and truncates once.",
+    }
 
 
-@exercise(
-    "12.2",
-    "C is 1, and three products are 2^-24: each is *half* of the last bit of 1 in float32. **What are the "
-    "bits of D** on sm_90? 1.0 is `0x3F800000`.",
-    "bits = ...  # in hexadecimal",
-)
-def _last_bits(answer: object) -> tuple[bool, str]:
+@checks("12.2")
+def _last_bits(answer: object) -> Sentences:
     (submitted,) = whole_numbers(answer, 1, "a number of 32 bits such as `0x3F800000`")
     expected = int(
         np.float32(_d(SHORT, [2.0 ** (TINY // 2)] * TIMES, [2.0 ** (TINY // 2)] * TIMES, 1.0)).view(np.uint32)
     )
     one = int(np.float32(1).view(np.uint32))
-    return judge(
-        submitted == expected,
-        "2^-24 is within the 25 bits that are kept below 2^0, so nothing is lost before the sum. The sum "
-        "is 1 plus one and a half times the last bit; the half is truncated.",
-        (
-            submitted == one,
-            "None is lost: 25 bits below the largest exponent are kept, and 2^-24 is one of them. What is "
-            "three times a half?",
-        ),
-        (
-            submitted == one + 2,
-            "You rounded: one and a half to nearest even is two. The tensor core truncates instead.",
-        ),
-        (submitted == one + 3, "Each product is half of the last bit, not a whole one."),
-        (
-            submitted in (0x33800000, 0x34400000),
-            "Those are the bits of the number that is added. D is about 1.",
-        ),
-        (not 0 <= submitted < 1 << 32, "D has 32 bits."),
-        (
-            one < submitted < one + 64,
-            "The sum is only a little above 1. Count in units of the last bit: how many halves are added?",
-        ),
-        otherwise=(
-            "Add exactly: 1 + 3 * 2^-24. The last bit of 1.0 in float32 is worth 2^-23; anything less than "
-            "that is truncated."
-        ),
-    )
+    return {
+        correct(submitted == expected): "2^-24 is within the 25 bits that are kept below 2^0, so nothing is "
+        "lost before the sum. The sum is 1 plus one and a half times the last bit; the half is truncated.",
+        when(submitted == one): "None is lost: 25 bits below the largest exponent are kept, and 2^-24 is "
+        "one of them. What is three times a half?",
+        when(submitted == one + 2): "You rounded: one and a half to nearest even is two. The tensor core "
+        "truncates instead.",
+        when(submitted == one + 3): "Each product is half of the last bit, not a whole one.",
+        when(submitted in (0x33800000, 0x34400000)): "Those are the bits of the number that is added. D is "
+        "about 1.",
+        when(not 0 <= submitted < 1 << 32): "D has 32 bits.",
+        when(one < submitted < one + 64): "The sum is only a little above 1. Count in units of the last "
+        "bit: how many halves are added?",
+        otherwise: "Add exactly: 1 + 3 * 2^-24. The last bit of 1.0 in float32 is worth 2^-23; anything "
+        "less than that is truncated.",
+    }
 
 
 def _smallest_lost(chip: str) -> int:
@@ -328,47 +291,28 @@ def _smallest_lost(chip: str) -> int:
     )
 
 
-@exercise(
-    "12.3",
-    "Three products are 1, -1 and 2^-j. The exact sum is 2^-j, but from some j on **D is 0**: the small "
-    "product was truncated to zero before 1 and -1 cancelled. **What is the smallest such j on sm_90 (25 "
-    "bits kept below the largest exponent), and on sm_80 (24 bits)?**",
-    "lost = ...  # (j on sm_90, j on sm_80)",
-)
-def smallest_lost(answer: object) -> tuple[bool, str]:
+@checks("12.3")
+def smallest_lost(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(j on sm_90, j on sm_80)`")
     expected = _smallest_lost("sm_90"), _smallest_lost("sm_80")
     kept = tuple(_fused_of(chip).fraction_bits for chip in ("sm_90", "sm_80"))
-    return judge(
-        submitted == expected,
-        f"The largest exponent is 0, so the last bit that is kept is 2^-{kept[0]} on sm_90 and 2^-{kept[1]} "
-        "on sm_80. The next one is lost, although the sum itself would fit.",
-        (submitted == kept, "Those bits are still kept. The first that is lost is one lower."),
-        (
-            submitted == expected[::-1],
-            "It is the other way round: Hopper keeps one bit more than Ampere, so it loses the product "
-            "later.",
-        ),
-        (
-            submitted == (expected[0] + 1, expected[1] + 1),
-            "One too far: those are lost, but they are not the first.",
-        ),
-        (
-            24 in submitted and 23 in submitted,
-            "That would be the 23 fraction bits of float32. The tensor core keeps a little more while it "
-            "adds.",
-        ),
-        (abs(submitted[0] - submitted[1]) != 1, "The two chips differ by one bit."),
-        (
-            all(j > 100 for j in submitted),
-            "A small product by itself is no problem: alone, 2^-j would be kept. It is lost because of the "
-            "1 beside it.",
-        ),
-        otherwise=(
-            "Bits are counted from the largest exponent, here 0, since 1 = 2^0: if n bits are kept, which "
-            "power of two is the last?"
-        ),
-    )
+    return {
+        correct(submitted == expected): "The largest exponent is 0, so the last bit that is kept is "
+        f"2^-{kept[0]} on sm_90 and 2^-{kept[1]} on sm_80. The next one is lost, although the sum itself "
+        "would fit.",
+        when(submitted == kept): "Those bits are still kept. The first that is lost is one lower.",
+        when(submitted == expected[::-1]): "It is the other way round: Hopper keeps one bit more than "
+        "Ampere, so it loses the product later.",
+        when(submitted == (expected[0] + 1, expected[1] + 1)): "One too far: those are lost, but they are "
+        "not the first.",
+        when(24 in submitted and 23 in submitted): "That would be the 23 fraction bits of float32. The "
+        "tensor core keeps a little more while it adds.",
+        when(abs(submitted[0] - submitted[1]) != 1): "The two chips differ by one bit.",
+        when(all(j > 100 for j in submitted)): "A small product by itself is no problem: alone, 2^-j would "
+        "be kept. It is lost because of the 1 beside it.",
+        otherwise: "Bits are counted from the largest exponent, here 0, since 1 = 2^0: if n bits are kept, "
+        "which power of two is the last?",
+    }
 
 
 def _fused_of(chip: str) -> Fused:
@@ -378,44 +322,31 @@ def _fused_of(chip: str) -> Fused:
     return rule
 
 
-@exercise(
-    "12.4",
-    "In `mma.m16n8k16` with f16, the product at k = 0 is 2^24, the products at **k = 3 and k = 12** are 1, "
-    "and the rest and C are 0. **What is D on sm_90 and on sm_80?** sm_90 adds all 16 products in one "
-    "step; sm_80 first adds k = 0 to 7 and then k = 8 to 15.",
-    "sums = ...  # (sm_90, sm_80)",
-)
-def _in_steps(answer: object) -> tuple[bool, str]:
+@checks("12.4")
+def _in_steps(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(sm_90, sm_80)`")
     a, b = [0.0] * 16, [1.0] * 16
     a[0] = b[0] = 4096.0
     a[3] = a[12] = 1.0
     one, two = (int(_d(_LONG, a, b, 0.0, chip)) for chip in ("sm_90", "sm_80"))
     exact = int(LARGE) + 2
-    return judge(
-        submitted == (one, two),
-        "In one step the two ones make 2, which float32 can hold up there. In two steps each 1 is added to "
-        "2^24 alone; the sum is odd and is truncated at the end of its step.",
-        (submitted == (two, one), "It is the other way round: one step adds both ones together."),
-        (
-            submitted == (exact, exact),
-            "On sm_80 the result of the first step is converted to float32 before the second step begins.",
-        ),
-        (submitted == (two, two), "On sm_90 both ones are in the same step. Is their sum truncated, too?"),
-        (
-            any(value % 2 for value in submitted),
-            "Above 2^24 float32 has only even numbers, and the result of each step is a float32 number.",
-        ),
-        (
-            submitted[0] == one,
-            "sm_90 is right. For sm_80 do it in two steps, and truncate the result of each to float32.",
-        ),
-        (submitted[1] == two, "sm_80 is right. sm_90 adds everything before it truncates."),
-        otherwise=(
-            "Add the terms of one step exactly, truncate the sum to float32 (even numbers in that range), "
-            "and carry it into the next step."
-        ),
-    )
+    return {
+        correct(submitted == (one, two)): "In one step the two ones make 2, which float32 can hold up "
+        "there. In two steps each 1 is added to 2^24 alone; the sum is odd and is truncated at the end of "
+        "its step.",
+        when(submitted == (two, one)): "It is the other way round: one step adds both ones together.",
+        when(submitted == (exact, exact)): "On sm_80 the result of the first step is converted to float32 "
+        "before the second step begins.",
+        when(submitted == (two, two)): "On sm_90 both ones are in the same step. Is their sum truncated, "
+        "too?",
+        when(any(value % 2 for value in submitted)): "Above 2^24 float32 has only even numbers, and the "
+        "result of each step is a float32 number.",
+        when(submitted[0] == one): "sm_90 is right. For sm_80 do it in two steps, and truncate the result "
+        "of each to float32.",
+        when(submitted[1] == two): "sm_80 is right. sm_90 adds everything before it truncates.",
+        otherwise: "Add the terms of one step exactly, truncate the sum to float32 (even numbers in that "
+        "range), and carry it into the next step.",
+    }
 
 
 def _row_column_and_c(answer: object) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
@@ -434,24 +365,17 @@ def _row_column_and_c(answer: object) -> tuple[NDArray[np.float64], NDArray[np.f
     return a, b, float(c.item())
 
 
-@exercise(
-    "12.5",
-    "**Construct an input on which sm_80 and sm_90 differ, and neither gives 0**, for `mma.m16n8k8` with "
-    "f16. There K is one step on both, so only the 24 and 25 bits make a difference. Give a row of A and a "
-    "column of B, eight numbers each (fewer are padded with zeros), and C. Any input that works is right.",
-    "inputs = ...  # (row of A, column of B, C), e.g. ([1, 2], [3, 4], 0)",
-)
-def _two_chips(answer: object) -> tuple[bool, str]:
+@checks("12.5")
+def _two_chips(answer: object) -> Sentences:
     a, b, c = _row_column_and_c(answer)
     size, uneven = max(a.size, b.size), a.size != b.size
     a, b = (np.pad(part, (0, size - part.size)) for part in (a, b))
     with np.errstate(over="ignore"):
         as_f16 = [part.astype(np.float16).astype(np.float64) for part in (a, b)]
     if not all(np.isfinite(part).all() for part in as_f16):
-        return (
-            False,
+        raise WrongForm(
             "One of those numbers is too large for f16, whose largest number is 65504. A large product can "
-            "come from two smaller factors.",
+            "come from two smaller factors."
         )
     new, old = (_d(SHORT, a, b, c, chip) for chip in ("sm_90", "sm_80"))
     lost = any(((kept == 0) & (part != 0)).any() for kept, part in zip(as_f16, (a, b), strict=True))
@@ -463,54 +387,29 @@ def _two_chips(answer: object) -> tuple[bool, str]:
         [_rounded(value, largest - _fused_of(chip).fraction_bits, "truncate") for value, _ in terms]
         for chip in ("sm_90", "sm_80")
     )
-    return judge(
-        new != old and bool(new) and bool(old),
-        f"sm_90 gives {new!r}, sm_80 gives {old!r}: a term reaches down to the one bit that Hopper keeps "
-        "and Ampere truncates, and the rest of the sum is small enough to show it.",
-        (
-            new != old,
-            "They differ, but one of them is 0, as in the table. Add a term of medium size that is left "
-            "after the large terms cancel.",
-        ),
-        (
-            lost,
-            "f16 does not go that low: one of your numbers became 0. Its smallest number is 2^-24; a tiny "
-            "product can come from two small factors.",
-        ),
-        (
-            uneven,
-            "They agree. Your row and your column are not equally long: the missing numbers are zeros, so "
-            "their products are zero, too.",
-        ),
-        (
-            len(terms) < 2,
-            "With a single term nothing needs to be aligned: you need a large term and a small one.",
-        ),
-        (
-            on_sm80 == [value for value, _ in terms],
-            "Both chips keep every bit of all your terms. Increase the distance between the largest and "
-            "the smallest.",
-        ),
-        (
-            on_sm90 == on_sm80,
-            "The smallest term is lost on both chips. Move it closer: there is exactly one bit that one "
-            "chip keeps and the other truncates.",
-        ),
-        otherwise=(
-            "The bits are right, but the difference does not show in D: the result is truncated to 24 "
-            "significant bits. Let the large terms cancel, or let the sum fall just below a power of two."
-        ),
-    )
+    return {
+        correct(new != old and bool(new) and bool(old)): f"sm_90 gives {new!r}, sm_80 gives {old!r}: a term "
+        "reaches down to the one bit that Hopper keeps and Ampere truncates, and the rest of the sum is "
+        "small enough to show it.",
+        when(new != old): "They differ, but one of them is 0, as in the table. Add a term of medium size "
+        "that is left after the large terms cancel.",
+        when(lost): "f16 does not go that low: one of your numbers became 0. Its smallest number is 2^-24; "
+        "a tiny product can come from two small factors.",
+        when(uneven): "They agree. Your row and your column are not equally long: the missing numbers are "
+        "zeros, so their products are zero, too.",
+        when(len(terms) < 2): "With a single term nothing needs to be aligned: you need a large term and a "
+        "small one.",
+        when(on_sm80 == [value for value, _ in terms]): "Both chips keep every bit of all your terms. "
+        "Increase the distance between the largest and the smallest.",
+        when(on_sm90 == on_sm80): "The smallest term is lost on both chips. Move it closer: there is "
+        "exactly one bit that one chip keeps and the other truncates.",
+        otherwise: "The bits are right, but the difference does not show in D: the result is truncated to "
+        "24 significant bits. Let the large terms cancel, or let the sum fall just below a power of two.",
+    }
 
 
-@exercise(
-    "12.6",
-    "All elements of A and B are 1, and a kernel calls `mma.m16n8k16` with f16 accumulators again and "
-    "again, using D of one call as C of the next. Every call adds 16. **At which value does the sum stop "
-    "growing?** An f16 number has 11 significant bits; the result is rounded to nearest even.",
-    "last = ...",
-)
-def _stuck(answer: object) -> tuple[bool, str]:
+@checks("12.6")
+def _stuck(answer: object) -> Sentences:
     (submitted,) = whole_numbers(answer, 1, "a whole number")
     kind = dtype("f16")
     expected = next(
@@ -519,34 +418,23 @@ def _stuck(answer: object) -> tuple[bool, str]:
         if float(HALF(np.ones((16, 16)), np.ones((16, 8)), np.full((16, 8), value))[0, 0]) == value
     )
     significant = kind.fraction_bits + 1
-    return judge(
-        submitted == expected,
-        "From there on, adjacent f16 numbers are 32 apart. Adding 16 makes a tie, and the tie goes back to "
-        "the even one. So the sum is stuck, however long the loop runs. (f32 accumulators have "
-        f"{24 - significant} more bits.)",
-        (
-            submitted == 2**significant,
-            "There a single 1 would be lost. But every call adds 16 ones at once, and adds them exactly.",
-        ),
-        (
-            submitted in (2**16, 65504, 65520),
-            "It never comes near the largest f16. For which numbers are adjacent f16 values so far apart "
-            "that 16 is only half a step?",
-        ),
-        (
-            submitted in (expected / 2, expected / 4),
-            "There adjacent f16 numbers are at most 16 apart, so adding 16 gives another f16 number.",
-        ),
-        (submitted == expected - 16, "Adding 16 still gives an f16 number: the loop goes on from there."),
-        (
-            submitted == 2**24,
-            "That is where float32 would get stuck if ones were added one at a time. Here the result is f16.",
-        ),
-        (submitted == expected + 16, "That is not an f16 number: it is a tie between two of them."),
-        otherwise=(
-            "Between 2^e and 2^(e+1) the f16 numbers are 2^(e-10) apart. For which e is 16 only half of that?"
-        ),
-    )
+    return {
+        correct(submitted == expected): "From there on, adjacent f16 numbers are 32 apart. Adding 16 makes "
+        "a tie, and the tie goes back to the even one. So the sum is stuck, however long the loop runs. "
+        f"(f32 accumulators have {24 - significant} more bits.)",
+        when(submitted == 2**significant): "There a single 1 would be lost. But every call adds 16 ones at "
+        "once, and adds them exactly.",
+        when(submitted in (2**16, 65504, 65520)): "It never comes near the largest f16. For which numbers "
+        "are adjacent f16 values so far apart that 16 is only half a step?",
+        when(submitted in (expected / 2, expected / 4)): "There adjacent f16 numbers are at most 16 apart, "
+        "so adding 16 gives another f16 number.",
+        when(submitted == expected - 16): "Adding 16 still gives an f16 number: the loop goes on from there.",
+        when(submitted == 2**24): "That is where float32 would get stuck if ones were added one at a time. "
+        "Here the result is f16.",
+        when(submitted == expected + 16): "That is not an f16 number: it is a tie between two of them.",
+        otherwise: "Between 2^e and 2^(e+1) the f16 numbers are 2^(e-10) apart. For which e is 16 only half "
+        "of that?",
+    }
 
 
 # -- the fused sum as a function -----------------------------------------------------------------------------
@@ -698,53 +586,36 @@ def _cases() -> list[tuple[float, list[float], list[float]]]:
     return cases
 
 
-@exercise(
-    "12.7",
-    "**Write the tensor core:** `fused_sum(c, a, b)`, for a float `c` and two lists of four floats, "
-    "returns D of one step on sm_90. With `truncate` and `exponent` from above: find the largest exponent "
-    "(of `c`, and for each product the *sum of its factors' exponents*; zeros do not count), truncate "
-    "every term 25 bits below it, add, and truncate the sum 23 bits below its own exponent. A sum of 0 is "
-    "0.",
-    "def fused_sum(c, a, b):\n    return ...",
-)
-def fused_sum(answer: object) -> tuple[bool, str]:
+@checks("12.7")
+def fused_sum(answer: object) -> Sentences:
     cases = _cases()
     expected = _emulated(cases)
     results = [_sum_of(answer, *case) for case in cases]
     wrong = [i for i, (mine, right) in enumerate(zip(results, expected, strict=True)) if mine != right]
     if not wrong:
-        return (
-            True,
-            f"Your function gives the same bits as the emulator on {len(cases)} inputs, and the emulator "
-            "gives the same bits as an H200. You have written a tensor core.",
-        )
+        return {
+            correct(True): f"Your function gives the same bits as the emulator on {len(cases)} inputs, and "
+            "the emulator gives the same bits as an H200. You have written a tensor core.",
+        }
     first = wrong[0]
     c, a, b = cases[first]
     about = f"{len(wrong)} of {len(cases)} differ; the first is `fused_sum({c!r}, {a}, {b})`"
     exact = _FusedStep(terms="exact", result="exact")
-    return judge(
-        False,
-        "",
-        *((results == [step(*case) for case in cases], f"{hint} ({about}.)") for step, hint in _MISTAKES),
-        (
-            all(mine == -right for mine, right in zip(results, expected, strict=True)),
-            f"The sign is wrong. ({about}.)",
-        ),
-        (
-            results == [_chain_of(*case) for case in cases],
-            f"That is a chain of float32 additions. A tensor core adds all terms at once. ({about}.)",
-        ),
-        (results[0] != 0, "If all terms are zeros, the sum is 0."),
-        (
-            bool(np.allclose(results, [exact(*case) for case in cases], rtol=1e-12, atol=0)),
-            "That is the exact sum. The tensor core truncates: first each term, 25 bits below the largest "
-            f"exponent, then the sum. ({about}.)",
-        ),
-        otherwise=(
-            f"{about}. Print the terms, the largest exponent and the result of each truncation, and compare "
-            "with `ins.trace`."
-        ),
-    )
+    return {
+        **{
+            when(results == [step(*case) for case in cases]): f"{hint} ({about}.)" for step, hint in _MISTAKES
+        },
+        when(all(mine == -right for mine, right in zip(results, expected, strict=True))): "The sign is "
+        f"wrong. ({about}.)",
+        when(results == [_chain_of(*case) for case in cases]): "That is a chain of float32 additions. A "
+        f"tensor core adds all terms at once. ({about}.)",
+        when(results[0] != 0): "If all terms are zeros, the sum is 0.",
+        when(np.allclose(results, [exact(*case) for case in cases], rtol=1e-12, atol=0)): "That is the "
+        "exact sum. The tensor core truncates: first each term, 25 bits below the largest exponent, then "
+        f"the sum. ({about}.)",
+        otherwise: f"{about}. Print the terms, the largest exponent and the result of each truncation, and "
+        "compare with `ins.trace`.",
+    }
 
 
 def _sum_of(function: object, c: float, a: list[float], b: list[float]) -> float:

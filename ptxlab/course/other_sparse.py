@@ -12,7 +12,7 @@ from ..instruction import Instruction, mma_instruction, mma_instructions
 from ..isa.mma import MmaForm
 from ..views import Picture
 from ..views.charts import table
-from .checking import exercise, judge, whole_numbers, whole_result_of
+from .checking import Sentences, checks, correct, otherwise, when, whole_numbers, whole_result_of
 
 BYTES = mma_instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s8.s8.s32")
 FP8 = mma_instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.f32.e4m3.e4m3.f32")
@@ -64,220 +64,129 @@ def _chunk(ins: Instruction) -> int:
     return ins.structure.chunk if ins.structure else 1
 
 
-@exercise(
-    "07.1",
-    "You know `m16n8k64` with s4 and `m16n8k16` with tf32. **Predict** `m16n8k64` with **s8**: how many "
-    "registers does a lane use for A, how many for B, and how many selectors are legal?",
-    "counts = ...  # (registers of A, registers of B, selectors)",
-)
-def predict(answer: object) -> tuple[bool, str]:
+@checks("07.1")
+def predict(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 3, "`(registers of A, registers of B, selectors)`")
     expected = (BYTES.a.registers, BYTES.b.registers, len(BYTES.selectors))
     as_s4 = (INT4.a.registers, INT4.b.registers, len(INT4.selectors))
-    return judge(
-        submitted == expected,
-        "Compressed A is 16 x 32 bytes, B is 64 x 8 bytes: the same size, so the same number of registers. "
-        "The nibbles of 16 rows with 16 chunks each fill the metadata registers of all lanes, so there is "
-        "nothing to select.",
-        (
-            submitted == as_s4,
-            "That is `m16n8k64` with s4. The shape is the same, but every element is twice as wide.",
-        ),
-        (submitted[0] == 2 * expected[0], "That is all of A. Only half of it is stored."),
-        (submitted[:2] == expected[:2] and not submitted[2], _COUNTED),
-        (
-            submitted[:2] == expected[:2],
-            "The registers are right. The structure is 2:4: how many chunks does a row have, how many "
-            "nibbles does A have, and how many lanes does it take to hold them?",
-        ),
-        (
-            submitted[0] == expected[0],
-            "A is right. B is dense: 64 x 8 elements over 32 lanes, with four in a register.",
-        ),
-        otherwise=(
-            "Count bits: the number of stored elements, times eight, divided by 32 lanes and by 32 bits "
-            "per register. Then count nibbles: eight fit into a lane's register."
-        ),
-    )
+    return {
+        correct(submitted == expected): "Compressed A is 16 x 32 bytes, B is 64 x 8 bytes: the same size, "
+        "so the same number of registers. The nibbles of 16 rows with 16 chunks each fill the metadata "
+        "registers of all lanes, so there is nothing to select.",
+        when(submitted == as_s4): "That is `m16n8k64` with s4. The shape is the same, but every element is "
+        "twice as wide.",
+        when(submitted[0] == 2 * expected[0]): "That is all of A. Only half of it is stored.",
+        when(submitted[:2] == expected[:2] and not submitted[2]): _COUNTED,
+        when(submitted[:2] == expected[:2]): "The registers are right. The structure is 2:4: how many "
+        "chunks does a row have, how many nibbles does A have, and how many lanes does it take to hold them?",
+        when(submitted[0] == expected[0]): "A is right. B is dense: 64 x 8 elements over 32 lanes, with "
+        "four in a register.",
+        otherwise: "Count bits: the number of stored elements, times eight, divided by 32 lanes and by 32 "
+        "bits per register. Then count nibbles: eight fit into a lane's register.",
+    }
 
 
-@exercise(
-    "07.2",
-    "PTX has no sparse `m16n8k64` with **f16**. **If it had one** that followed the same rules, how many "
-    "registers would it use for A, how many for B, and how many selectors would be legal?",
-    "counts = ...  # (registers of A, registers of B, selectors)",
-)
-def _unseen(answer: object) -> tuple[bool, str]:
+@checks("07.2")
+def _unseen(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 3, "`(registers of A, registers of B, selectors)`")
     bits, k = HALF.a.width, 64
     registers = HALF.a.registers * k // HALF.k
     expected = (registers, registers, len(HALF.selectors) * HALF.k // k)
     known = (HALF.a.registers, HALF.b.registers, len(HALF.selectors))
-    return judge(
-        submitted == expected,
-        f"K x bits / 128 = {k} x {bits} / 128 registers for A and for B. There are twice as many chunks as "
-        "in `m16n8k32`, so all four lanes of a group supply metadata, and only one selector is left.",
-        (submitted == known, "That is `m16n8k32`. K is twice as large here."),
-        (
-            submitted == (BYTES.a.registers, BYTES.b.registers, len(BYTES.selectors)),
-            "That is `m16n8k64` with s8. An f16 has twice as many bits.",
-        ),
-        (submitted[:2] == expected[:2] and not submitted[2], _COUNTED),
-        (
-            submitted[:2] == expected[:2],
-            "The registers are right. With twice as many chunks as in `m16n8k32`, how many lanes in each "
-            "group of four must supply metadata?",
-        ),
-        (submitted[0] == 2 * expected[0], "That would be all of A. Only half is stored."),
-        (
-            submitted[2] == expected[2],
-            "The selectors are right. How many registers does `m16n8k32` use, and what happens to that "
-            "number when K doubles?",
-        ),
-        otherwise="Look at the two rows of the table with 16 bits. What does doubling K do to each number?",
-    )
+    return {
+        correct(submitted == expected): f"K x bits / 128 = {k} x {bits} / 128 registers for A and for B. "
+        "There are twice as many chunks as in `m16n8k32`, so all four lanes of a group supply metadata, and "
+        "only one selector is left.",
+        when(submitted == known): "That is `m16n8k32`. K is twice as large here.",
+        when(submitted == (BYTES.a.registers, BYTES.b.registers, len(BYTES.selectors))): "That is "
+        "`m16n8k64` with s8. An f16 has twice as many bits.",
+        when(submitted[:2] == expected[:2] and not submitted[2]): _COUNTED,
+        when(submitted[:2] == expected[:2]): "The registers are right. With twice as many chunks as in "
+        "`m16n8k32`, how many lanes in each group of four must supply metadata?",
+        when(submitted[0] == 2 * expected[0]): "That would be all of A. Only half is stored.",
+        when(submitted[2] == expected[2]): "The selectors are right. How many registers does `m16n8k32` "
+        "use, and what happens to that number when K doubles?",
+        otherwise: "Look at the two rows of the table with 16 bits. What does doubling K do to each number?",
+    }
 
 
-@exercise(
-    "07.3",
-    f"In `m16n8k64` with s8, `A[{AT}][{COL}]` is non-zero (row and column of **logical** A). **Which lane "
-    "stores it, and in which register, 0 to 3?**",
-    "place = ...  # (lane, register), with the register as a number from 0 to 3",
-)
-def where_a(answer: object) -> tuple[bool, str]:
+@checks("07.3")
+def where_a(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(lane, register)`")
     right = BYTES.a.where(AT, COL // 2)[0]
     above, left = BYTES.a.where(AT - 8, COL // 2)[0], BYTES.a.where(AT, (COL - 32) // 2)[0]
     both = BYTES.a.where(AT - 8, (COL - 32) // 2)[0]
     unhalved = AT % 8 * 4 + COL // 4 % 4
     dense16 = AT % 8 * 4 + COL // 16
-    return judge(
-        submitted == (right.lane, right.register),
-        f"Each lane covers eight columns of logical A. Column {COL} is column {COL - 32} of the right half, "
-        f"so threadID_in_group is {COL % 32 // 8}. The right half of row groupID + 8 is in the last "
-        "register.",
-        (
-            submitted == (above.lane, above.register),
-            "The lane is right, but that register holds the row eight higher up.",
-        ),
-        (
-            submitted == (left.lane, left.register),
-            "The lane is right, but that register holds columns 0 to 31.",
-        ),
-        (
-            submitted == (both.lane, both.register),
-            "The lane is right, but that register holds row groupID and the left half of the columns.",
-        ),
-        (
-            submitted[0] == unhalved,
-            f"groupID is right. But you used {COL} as a column of *compressed* A: a register covers eight "
-            "columns of logical A and stores four of them.",
-        ),
-        (
-            submitted[0] == dense16,
-            "groupID is right. Sixteen columns per lane is the rule for s4: a register of s8 holds four "
-            "elements, out of eight columns.",
-        ),
-        (submitted[0] > 31, "Rows 8 to 15 share the lanes of rows 0 to 7."),
-        (
-            submitted[0] == right.lane,
-            "The lane is right. Registers 0 and 1 hold columns 0 to 31, and in each pair the first "
-            "register holds row groupID.",
-        ),
-        otherwise="groupID = row % 8. firstcol = threadID_in_group * 8, and at column 32 it starts again.",
-    )
+    return {
+        correct(submitted == (right.lane, right.register)): "Each lane covers eight columns of logical A. "
+        f"Column {COL} is column {COL - 32} of the right half, so threadID_in_group is {COL % 32 // 8}. The "
+        "right half of row groupID + 8 is in the last register.",
+        when(submitted == (above.lane, above.register)): "The lane is right, but that register holds the "
+        "row eight higher up.",
+        when(submitted == (left.lane, left.register)): "The lane is right, but that register holds columns "
+        "0 to 31.",
+        when(submitted == (both.lane, both.register)): "The lane is right, but that register holds row "
+        "groupID and the left half of the columns.",
+        when(submitted[0] == unhalved): f"groupID is right. But you used {COL} as a column of *compressed* "
+        "A: a register covers eight columns of logical A and stores four of them.",
+        when(submitted[0] == dense16): "groupID is right. Sixteen columns per lane is the rule for s4: a "
+        "register of s8 holds four elements, out of eight columns.",
+        when(submitted[0] > 31): "Rows 8 to 15 share the lanes of rows 0 to 7.",
+        when(submitted[0] == right.lane): "The lane is right. Registers 0 and 1 hold columns 0 to 31, and "
+        "in each pair the first register holds row groupID.",
+        otherwise: "groupID = row % 8. firstcol = threadID_in_group * 8, and at column 32 it starts again.",
+    }
 
 
-@exercise(
-    "07.4",
-    f"In `m16n8k64` with e4m3, **which lane's metadata register describes the chunk of `A[{AT}][{COL}]`, "
-    "and in which bits?**",
-    "place = ...  # (lane, lowest bit, highest bit)",
-)
-def _where_e(answer: object) -> tuple[bool, str]:
+@checks("07.4")
+def _where_e(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 3, "`(lane, lowest bit, highest bit)`")
     e, chunk = FP8.operand("E"), COL // 4
     right, above, left = e.where(AT, chunk)[0], e.where(AT - 8, chunk)[0], e.where(AT, chunk - 8)[0]
     value = FP8.a.where(AT, COL // 2)[0].lane
-    return judge(
-        submitted == (right.lane, right.low, right.high),
-        f"Column {COL} is in chunk {chunk}, and T2 and T3 have chunks 8 to 15. Row {AT} is groupID + 8, "
-        "which the second of the two has.",
-        (
-            submitted == (right.lane, right.high, right.low),
-            "Lane and bits are right; write the lowest bit before the highest.",
-        ),
-        (
-            submitted == (above.lane, above.low, above.high),
-            "That is the right place for the row eight higher up.",
-        ),
-        (
-            submitted[0] in (left.lane, value),
-            "That lane has chunks 0 to 7. (It also stores the value: here a value and its metadata are in "
-            "different lanes.)",
-        ),
-        (
-            submitted == (right.lane, 31 - right.high, 31 - right.low),
-            "The lane is right. You counted from the top; the first chunk is in the lowest bits.",
-        ),
-        (
-            submitted[0] == right.lane,
-            "The lane is right. It has chunks 8 to 15 of its row, with the first in the lowest bits.",
-        ),
-        (submitted[0] > 31, "Rows 8 to 15 share the lanes of rows 0 to 7."),
-        (
-            submitted[1:] == (right.low, right.high),
-            "The bits are right. T0 and T1 have chunks 0 to 7, T2 and T3 the others; which of the two has "
-            "row groupID + 8?",
-        ),
-        otherwise=(
-            "A chunk is four columns wide, and all four lanes of the group supply metadata: T0 and T1 for "
-            "chunks 0 to 7 of their rows, T2 and T3 for chunks 8 to 15."
-        ),
-    )
+    return {
+        correct(submitted == (right.lane, right.low, right.high)): f"Column {COL} is in chunk {chunk}, and "
+        f"T2 and T3 have chunks 8 to 15. Row {AT} is groupID + 8, which the second of the two has.",
+        when(submitted == (right.lane, right.high, right.low)): "Lane and bits are right; write the lowest "
+        "bit before the highest.",
+        when(submitted == (above.lane, above.low, above.high)): "That is the right place for the row eight "
+        "higher up.",
+        when(submitted[0] in (left.lane, value)): "That lane has chunks 0 to 7. (It also stores the value: "
+        "here a value and its metadata are in different lanes.)",
+        when(submitted == (right.lane, 31 - right.high, 31 - right.low)): "The lane is right. You counted "
+        "from the top; the first chunk is in the lowest bits.",
+        when(submitted[0] == right.lane): "The lane is right. It has chunks 8 to 15 of its row, with the "
+        "first in the lowest bits.",
+        when(submitted[0] > 31): "Rows 8 to 15 share the lanes of rows 0 to 7.",
+        when(submitted[1:] == (right.low, right.high)): "The bits are right. T0 and T1 have chunks 0 to 7, "
+        "T2 and T3 the others; which of the two has row groupID + 8?",
+        otherwise: "A chunk is four columns wide, and all four lanes of the group supply metadata: T0 and "
+        "T1 for chunks 0 to 7 of their rows, T2 and T3 for chunks 8 to 15.",
+    }
 
 
-@exercise(
-    "07.5",
-    "In `m16n8k64` with e2m1 and **`kind::f8f6f4`**, every 4-bit element has its own byte. **How many "
-    "registers does a lane use for A, how many columns does a chunk have, and how many selectors are "
-    "legal?**",
-    "counts = ...  # (registers of A, columns in a chunk, selectors)",
-)
-def padded(answer: object) -> tuple[bool, str]:
+@checks("07.5")
+def padded(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 3, "`(registers of A, columns in a chunk, selectors)`")
     expected, as_s4 = ((ins.a.registers, _chunk(ins), len(ins.selectors)) for ins in (PADDED, INT4))
-    return judge(
-        submitted == expected,
-        "The size of the container counts, not the size of the element. So all three numbers are the same "
-        "as for `m16n8k64` with s8.",
-        (
-            submitted == as_s4,
-            "That is `m16n8k64` with s4, with eight elements in a register. Here only four fit.",
-        ),
-        (
-            submitted[1] == as_s4[1],
-            "Pair-wise 4:8 is for elements that are packed two to a byte. Here each element has its own "
-            "byte, and a part of a chunk is one byte.",
-        ),
-        (submitted[0] == as_s4[0], "How many elements fit into a register if each takes a byte?"),
-        (submitted[:2] == expected[:2] and not submitted[2], _COUNTED),
-        (
-            submitted[:2] == expected[:2],
-            "The first two are right. Count the chunks of a row, and then the lanes that their nibbles need.",
-        ),
-        otherwise="Use the width of the container, 8 bits, wherever a rule says *bits*.",
-    )
+    return {
+        correct(submitted == expected): "The size of the container counts, not the size of the element. So "
+        "all three numbers are the same as for `m16n8k64` with s8.",
+        when(submitted == as_s4): "That is `m16n8k64` with s4, with eight elements in a register. Here only "
+        "four fit.",
+        when(submitted[1] == as_s4[1]): "Pair-wise 4:8 is for elements that are packed two to a byte. Here "
+        "each element has its own byte, and a part of a chunk is one byte.",
+        when(submitted[0] == as_s4[0]): "How many elements fit into a register if each takes a byte?",
+        when(submitted[:2] == expected[:2] and not submitted[2]): _COUNTED,
+        when(submitted[:2] == expected[:2]): "The first two are right. Count the chunks of a row, and then "
+        "the lanes that their nibbles need.",
+        otherwise: "Use the width of the container, 8 bits, wherever a rule says *bits*.",
+    }
 
 
-@exercise(
-    "07.6",
-    "**Write one formula for all fragments of A:** `first_column(bits, lane, i)` returns firstcol, the "
-    "first column of logical A that a_i of that lane can come from, if an element takes `bits` bits of a "
-    "register: 4, 8, 16 or 32.",
-    "def first_column(bits, lane, i):\n    return ...",
-)
-def first_column(answer: object) -> tuple[bool, str]:
+@checks("07.6")
+def first_column(answer: object) -> Sentences:
     form = "`first_column(bits, lane, i)` returns a column"
     cases = [
         (bits, lane, i)
@@ -297,44 +206,25 @@ def first_column(answer: object) -> tuple[bool, str]:
     wrong = [at for at in cases if submitted[at] != first(*at)]
     bits, lane, i = wrong[0] if wrong else (0, 0, 0)
     where = f"The first wrong result is for bits = {bits}, lane {lane}, a{i}."
-    return judge(
-        not wrong,
-        "One register holds 32 / bits stored elements out of twice as many columns. Four lanes are side by "
-        "side, and after two registers (rows groupID and groupID + 8) the pattern repeats further right. "
-        "That covers all eight sections of the manual.",
-        (
-            all(submitted[at] == stored(*at) for at in cases),
-            "Those are columns of *compressed* A. In logical A every register covers twice as many columns.",
-        ),
-        (
-            all(submitted[at] == int(2 * _columns(at[0])[at[1], at[2]]) for at in cases),
-            "Close: firstcol is the same for all elements of one register.",
-        ),
-        (
-            {at[1] >= 4 for at in wrong if at[2] == 0} == {True},
-            f"{where} In lanes 0 to 3, a0 is right in every shape. The next four lanes hold the next row, "
-            "and start at column 0 again.",
-        ),
-        (
-            all(at[2] >= 64 // at[0] for at in wrong),
-            f"{where} The first two registers of every shape are right. Where does the next pair of "
-            "registers begin?",
-        ),
-        (
-            all(at[2] >= 32 // at[0] for at in wrong),
-            f"{where} The first register of every lane is right. The second one has the *same* columns, "
-            "eight rows lower.",
-        ),
-        (
-            len({at[0] for at in wrong}) < 4,
-            f"{where} For some widths your formula is right: what changes with the number of elements in a "
-            "register?",
-        ),
-        otherwise=(
-            f"{where} Start with s8: a register holds four elements out of eight columns, so T0 has columns "
-            "0 to 7, T1 columns 8 to 15."
-        ),
-    )
+    return {
+        correct(not wrong): "One register holds 32 / bits stored elements out of twice as many columns. "
+        "Four lanes are side by side, and after two registers (rows groupID and groupID + 8) the pattern "
+        "repeats further right. That covers all eight sections of the manual.",
+        when(all(submitted[at] == stored(*at) for at in cases)): "Those are columns of *compressed* A. In "
+        "logical A every register covers twice as many columns.",
+        when(all(submitted[at] == int(2 * _columns(at[0])[at[1], at[2]]) for at in cases)): "Close: "
+        "firstcol is the same for all elements of one register.",
+        when({at[1] >= 4 for at in wrong if at[2] == 0} == {True}): f"{where} In lanes 0 to 3, a0 is right "
+        "in every shape. The next four lanes hold the next row, and start at column 0 again.",
+        when(all(at[2] >= 64 // at[0] for at in wrong)): f"{where} The first two registers of every shape "
+        "are right. Where does the next pair of registers begin?",
+        when(all(at[2] >= 32 // at[0] for at in wrong)): f"{where} The first register of every lane is "
+        "right. The second one has the *same* columns, eight rows lower.",
+        when(len({at[0] for at in wrong}) < 4): f"{where} For some widths your formula is right: what "
+        "changes with the number of elements in a register?",
+        otherwise: f"{where} Start with s8: a register holds four elements out of eight columns, so T0 has "
+        "columns 0 to 7, T1 columns 8 to 15.",
+    }
 
 
 @cache
@@ -344,14 +234,8 @@ def _columns(bits: int) -> NDArray[np.int64]:
     return np.asarray(longest.a.coords())[..., 1]
 
 
-@exercise(
-    "07.7",
-    "**Write the metadata layout of every sparse mma:** `metadata_lane(bits, k, row, column, selector)` "
-    "returns the lane whose metadata describes the chunk of `A[row][column]` (logical A). `bits` is the "
-    "number of bits that an element takes in its register.",
-    "def metadata_lane(bits, k, row, column, selector):\n    return ...",
-)
-def metadata_lane(answer: object) -> tuple[bool, str]:
+@checks("07.7")
+def metadata_lane(answer: object) -> Sentences:
     form = "`metadata_lane(bits, k, row, column, selector)` returns a lane"
     cases = [
         (bits, k, row, column, selector)
@@ -366,50 +250,35 @@ def metadata_lane(answer: object) -> tuple[bool, str]:
     failing = sorted({at[:2] for at in wrong})
     first = wrong[0] if wrong else (0, 0, 0, 0, 0)
     where = f"`metadata_lane{first}` returns {submitted.get(first, 0)}, which is not right."
-    return judge(
-        not wrong,
-        f"{len(shapes())} shapes, {len(cases):,} calls, all right. The width gives the part, the part gives "
-        "the chunk, and the number of chunks gives the metadata lanes. You can now read every metadata "
-        "figure in the manual.",
-        (
-            all(submitted[at] == right[(*at[:4], 0)] for at in cases),
-            f"{where} With selector 0 everything is right. Each step of the selector moves by the number of "
-            "metadata lanes in a group.",
-        ),
-        (
-            all(at[2] >= 8 and submitted[at] > 31 for at in wrong),
-            f"{where} There are 32 lanes: rows 8 to 15 share the lanes of rows 0 to 7.",
-        ),
-        (
-            set(failing) <= {at for at in shapes() if at[0] < 16 and len(shapes()[at].selectors) == 1},
-            f"{where} Only the long shapes with narrow elements are wrong. Their rows have sixteen chunks, "
-            "and a lane has room for eight.",
-        ),
-        (
-            set(failing) <= {at for at in shapes() if at[0] >= 16 and len(shapes()[at].selectors) == 2},
-            f"{where} Only the long shapes with 16 bits and more are wrong. Their rows have eight chunks, "
-            "and a lane has four chunks of each of its two rows.",
-        ),
-        (
-            bool(failing) and all(bits < 16 for bits, _ in failing),
-            f"{where} 16 bits and more are right. With narrower elements all nibbles of a lane belong to "
-            "*one* row, and the next lane has the row eight rows below.",
-        ),
-        (
-            bool(failing) and all(bits >= 16 for bits, _ in failing),
-            f"{where} Narrow elements are right. With 16 bits and more a lane has four chunks of *both* "
-            "rows.",
-        ),
-        (
-            len(failing) < len(shapes()),
-            f"{where} But {len(shapes()) - len(failing)} of {len(shapes())} shapes are right. How wide is a "
-            "chunk here, and how many lanes in each group of four supply metadata?",
-        ),
-        otherwise=(
-            f"{where} First the chunk: four parts of 16 bits, or of 8 bits if elements are narrower. Then "
-            "the group of four lanes: row % 8."
-        ),
-    )
+    return {
+        correct(not wrong): f"{len(shapes())} shapes, {len(cases):,} calls, all right. The width gives the "
+        "part, the part gives the chunk, and the number of chunks gives the metadata lanes. You can now "
+        "read every metadata figure in the manual.",
+        when(all(submitted[at] == right[(*at[:4], 0)] for at in cases)): f"{where} With selector 0 "
+        "everything is right. Each step of the selector moves by the number of metadata lanes in a group.",
+        when(all(at[2] >= 8 and submitted[at] > 31 for at in wrong)): f"{where} There are 32 lanes: rows 8 "
+        "to 15 share the lanes of rows 0 to 7.",
+        when(
+            set(failing) <= {at for at in shapes() if at[0] < 16 and len(shapes()[at].selectors) == 1}
+        ): f"{where} "
+        "Only the long shapes with narrow elements are wrong. Their rows have sixteen chunks, and a lane "
+        "has room for eight.",
+        when(
+            set(failing) <= {at for at in shapes() if at[0] >= 16 and len(shapes()[at].selectors) == 2}
+        ): f"{where} "
+        "Only the long shapes with 16 bits and more are wrong. Their rows have eight chunks, and a lane has "
+        "four chunks of each of its two rows.",
+        when(bool(failing) and all(bits < 16 for bits, _ in failing)): f"{where} 16 bits and more are "
+        "right. With narrower elements all nibbles of a lane belong to *one* row, and the next lane has the "
+        "row eight rows below.",
+        when(bool(failing) and all(bits >= 16 for bits, _ in failing)): f"{where} Narrow elements are "
+        "right. With 16 bits and more a lane has four chunks of *both* rows.",
+        when(len(failing) < len(shapes())): f"{where} But {len(shapes()) - len(failing)} of {len(shapes())} "
+        "shapes are right. How wide is a chunk here, and how many lanes in each group of four supply "
+        "metadata?",
+        otherwise: f"{where} First the chunk: four parts of 16 bits, or of 8 bits if elements are narrower. "
+        "Then the group of four lanes: row % 8.",
+    }
 
 
 @cache

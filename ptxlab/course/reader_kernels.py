@@ -20,6 +20,7 @@ from ..simulation import kernel as compiled_kernel
 from ..simulator import HazardError
 from ..simulator.kernel import Kernel
 from ..simulator.ptx import read_ptx
+from .checking import Sentences, when
 from .reader_code import Unanswered, WrongForm, readers_time
 
 #: PTX of the lessons' own kernels, by the digest of their source: `python -m tools.record lesson_kernels`.
@@ -133,13 +134,14 @@ def first_hazard(result: Simulation) -> str:
     return textwrap.shorten(hazard.sentence, _LONGEST, placeholder=" ...")
 
 
-def never_written(result: Simulation) -> tuple[bool, str]:
-    """The trap of registers that nobody wrote."""
-    return (
-        any(hazard.kind == "uninitialised register" for hazard in result.hazards),
-        "`mma` reads a register that was never written. In the simulator it happens to be 0; on a chip it "
-        "holds what the last user left there. Which of `a`, `b` and `d` is not filled completely?",
-    )
+def never_written(result: Simulation) -> Sentences:
+    """The hint about registers that nobody wrote."""
+    unwritten = any(hazard.kind == "uninitialised register" for hazard in result.hazards)
+    return {
+        when(unwritten): "`mma` reads a register that was never written. In the simulator it happens to be "
+        "0; on a chip it holds what the last user left there. Which of `a`, `b` and `d` is not filled "
+        "completely?",
+    }
 
 
 def normal_numbers(shape: tuple[int, ...], seed: int) -> NDArray[np.float16]:

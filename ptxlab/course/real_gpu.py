@@ -12,7 +12,17 @@ from .. import gpu
 from ..gpu.codegen import statement
 from ..instruction import mma_instruction
 from ..isa.operand import Operand
-from .checking import as_table, exercise, judge, result_of, whole_numbers, whole_result_of
+from .checking import (
+    Sentences,
+    as_table,
+    checks,
+    correct,
+    otherwise,
+    result_of,
+    when,
+    whole_numbers,
+    whole_result_of,
+)
 from .reader_code import WrongForm
 
 INS = mma_instruction("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32")
@@ -83,76 +93,51 @@ def mystery() -> Machine:
 # -- exercises -----------------------------------------------------------------------------------------------
 
 
-@exercise(
-    "14.1",
-    "An `asm` statement numbers its operands: first those that are written, then those that are read, in "
-    f"the order of the list. **What is the number of `b[1]` in the statement for `mma.{F16.shape}` with f16 "
-    "and f32?** Predict it before you look at the statement below.",
-    "number = ...  # 7 for %7",
-)
-def _operand_number(answer: object) -> tuple[bool, str]:
+@checks("14.1")
+def _operand_number(answer: object) -> Sentences:
     text = answer.strip().removeprefix("%") if isinstance(answer, str) else answer
     (submitted,) = whole_numbers(text, 1, "the number of an operand: 7 for %7")
     d, a, b = F16.d.registers, F16.a.registers, F16.b.registers
     expected = d + a + 1
     right = f"%{expected}" in statement(F16)
-    return judge(
-        right and submitted == expected,
-        f"%0 to %{d - 1} are D, the next {a} are A, and then come the {b} registers of B.",
-        (submitted == expected + 1, "The numbers begin with %0, not with %1."),
-        (submitted == a + 1, "Operands that are written come first: D has numbers as well."),
-        (submitted == expected - 1, "That is `b[0]`: b is counted from 0."),
-        (submitted in range(d, d + a), "That is one of A. The order is D, A, B, C, as in PTX."),
-        (
-            submitted in range(d + a + b, d + a + b + F16.c.registers),
-            "C comes last: the order is D, A, B, C, as in PTX.",
-        ),
-        (submitted == 1, "That is its number within B. All registers of D and A come before it."),
-        otherwise=(
-            "Count the registers from 0: first D, then A, then B, each with as many registers as its type "
-            "and shape need."
-        ),
-    )
+    return {
+        correct(right and submitted == expected): f"%0 to %{d - 1} are D, the next {a} are A, and then come "
+        f"the {b} registers of B.",
+        when(submitted == expected + 1): "The numbers begin with %0, not with %1.",
+        when(submitted == a + 1): "Operands that are written come first: D has numbers as well.",
+        when(submitted == expected - 1): "That is `b[0]`: b is counted from 0.",
+        when(submitted in range(d, d + a)): "That is one of A. The order is D, A, B, C, as in PTX.",
+        when(submitted in range(d + a + b, d + a + b + F16.c.registers)): "C comes last: the order is D, A, "
+        "B, C, as in PTX.",
+        when(submitted == 1): "That is its number within B. All registers of D and A come before it.",
+        otherwise: "Count the registers from 0: first D, then A, then B, each with as many registers as its "
+        "type and shape need.",
+    }
 
 
-@exercise(
-    "14.2",
-    f"In the kernel one **warp** does one MMA. **How many blocks of {THREADS} threads do {MMAS:,} MMAs "
-    "need**, so that each warp does exactly one?",
-    "blocks = ...",
-)
-def blocks(answer: object) -> tuple[bool, str]:
+@checks("14.2")
+def blocks(answer: object) -> Sentences:
     if isinstance(answer, float) and math.isfinite(answer):
         answer = math.ceil(answer)
     (submitted,) = whole_numbers(answer, 1, "a number of blocks")
     warps = THREADS // INS.lanes
-    return judge(
-        submitted == -(-MMAS // warps),
-        f"{THREADS} threads are {warps} warps of {INS.lanes} lanes, so a block does {warps} MMAs.",
-        (submitted == MMAS, "Then a block would be one warp. How many warps are 128 threads?"),
-        (
-            submitted == -(-MMAS // THREADS),
-            "That is one MMA for each thread. But all lanes of a warp do one MMA together.",
-        ),
-        (
-            submitted == MMAS * warps,
-            "It is the other way round: a block has several warps, so you need fewer blocks than MMAs.",
-        ),
-        (
-            submitted == -(-MMAS // INS.lanes),
-            "That gives each block as many MMAs as a warp has lanes. How many warps does a block have?",
-        ),
-        otherwise="A warp has 32 lanes. How many warps are in a block, and so how many MMAs does a block do?",
-    )
+    return {
+        correct(submitted == -(-MMAS // warps)): f"{THREADS} threads are {warps} warps of {INS.lanes} "
+        f"lanes, so a block does {warps} MMAs.",
+        when(submitted == MMAS): "Then a block would be one warp. How many warps are 128 threads?",
+        when(submitted == -(-MMAS // THREADS)): "That is one MMA for each thread. But all lanes of a warp "
+        "do one MMA together.",
+        when(submitted == MMAS * warps): "It is the other way round: a block has several warps, so you need "
+        "fewer blocks than MMAs.",
+        when(submitted == -(-MMAS // INS.lanes)): "That gives each block as many MMAs as a warp has lanes. "
+        "How many warps does a block have?",
+        otherwise: "A warp has 32 lanes. How many warps are in a block, and so how many MMAs does a block "
+        "do?",
+    }
 
 
-@exercise(
-    "14.3",
-    "**Write the comparison:** given two arrays of `float32`, how many of their elements differ *in their "
-    "bits*?",
-    "def different(x, y):\n    return ...",
-)
-def different(answer: object) -> tuple[bool, str]:
+@checks("14.3")
+def different(answer: object) -> Sentences:
     form = "`different(x, y)` returns a number of elements"
     nan, other = (np.array([code], dtype=np.uint32).view(np.float32)[0] for code in (0x7FFFFFFF, 0x7FC00000))
     cases = (
@@ -172,57 +157,30 @@ def different(answer: object) -> tuple[bool, str]:
             submitted = whole_result_of(answer, x, y, form=form)
         if submitted != expected:
             result = f"For {name} you returned {submitted}. "
-            return judge(
-                False,
-                "",
-                (
-                    name.startswith("1.25") and submitted == 0,
-                    f"{result}A conversion to integers makes both of them 1. Do not convert: view the same "
-                    "memory as another type.",
-                ),
-                (
-                    name.startswith("NaN and"),
-                    f"{result}As a *number* NaN is not equal to itself, although its bits are the same. "
-                    "Compare the bits.",
-                ),
-                (
-                    name.startswith("0 and"),
-                    f"{result}As *numbers* they are equal, but the sign bit differs. Compare the bits.",
-                ),
-                (
-                    name.startswith("two NaN"),
-                    f"{result}Both are NaN, but their bits differ, and a tensor core has its own NaN: "
-                    "0x7FFFFFFF.",
-                ),
-                (
-                    name.startswith("1 and the next"),
-                    f"{result}They differ in the last bit, and the last bit counts.",
-                ),
-                (
-                    name == "a matrix",
-                    f"{result}Count every element that differs: not rows, and not only whether there is one.",
-                ),
-                otherwise=(
-                    f"{result}View the same memory as integers, `x.view(np.uint32)`, and count where they "
-                    "differ."
-                ),
-            )
-    return (
-        True,
-        "A view gives you the bits as integers, which have neither NaN nor two zeros. ptxlab's tests "
-        "compare in the same way.",
-    )
+            return {
+                when(name.startswith("1.25") and submitted == 0): f"{result}A conversion to integers makes "
+                "both of them 1. Do not convert: view the same memory as another type.",
+                when(name.startswith("NaN and")): f"{result}As a *number* NaN is not equal to itself, "
+                "although its bits are the same. Compare the bits.",
+                when(name.startswith("0 and")): f"{result}As *numbers* they are equal, but the sign bit "
+                "differs. Compare the bits.",
+                when(name.startswith("two NaN")): f"{result}Both are NaN, but their bits differ, and a "
+                "tensor core has its own NaN: 0x7FFFFFFF.",
+                when(name.startswith("1 and the next")): f"{result}They differ in the last bit, and the "
+                "last bit counts.",
+                when(name == "a matrix"): f"{result}Count every element that differs: not rows, and not "
+                "only whether there is one.",
+                otherwise: f"{result}View the same memory as integers, `x.view(np.uint32)`, and count where "
+                "they differ.",
+            }
+    return {
+        correct(True): "A view gives you the bits as integers, which have neither NaN nor two zeros. "
+        "ptxlab's tests compare in the same way.",
+    }
 
 
-@exercise(
-    "14.4",
-    "In the probe above, column 0 of B held 1 to 32, one number for each k. With `s4` that does not fit: B "
-    f"holds -8 to 7, and k goes up to 63. But B has {S4.n} columns. **Write `row_of_b(k)`**, which returns "
-    f"{S4.n} numbers for row k of B, so that the result distinguishes every k from all others, and from no "
-    "result at all.",
-    "def row_of_b(k):\n    return ...",
-)
-def _design(answer: object) -> tuple[bool, str]:
+@checks("14.4")
+def _design(answer: object) -> Sentences:
     form = f"`row_of_b(k)` returns {S4.n} whole numbers from -8 to 7"
     rows = [whole_numbers(result_of(answer, k, form=form), S4.n, form) for k in range(S4.k)]
     table = np.array(rows)
@@ -230,84 +188,49 @@ def _design(answer: object) -> tuple[bool, str]:
     double = next((ks for ks in same.values() if len(ks) > 1), None)
     outside = np.argwhere((table < -8) | (table > 7))
     empty = [k for k in range(S4.k) if not table[k].any()]
-    return judge(
-        double is None and not len(outside) and not empty,
-        "Every k has its own row, so the non-zero row of D identifies k. With 8 columns of 16 values there "
-        "is room for far more than 64.",
-        (
-            bool(len(outside)),
-            f"Row {outside[0][0] if len(outside) else 0} has a number that `s4` (-8 to 7) cannot hold. Use "
-            "more columns, with smaller numbers in each.",
-        ),
-        (
-            double is not None and len(double) == S4.k,
-            "All rows are the same: D will show that there was something, but not which k.",
-        ),
-        (
-            double is not None,
-            f"Rows {double[0] if double else 0} and {double[1] if double else 0} are the same: these two k "
-            "give the same result. One column alone can distinguish 16 values; let a second one count the "
-            "rest.",
-        ),
-        otherwise=(
-            f"All rows are different, but row {empty[0] if empty else 0} is all zero: its result looks like "
-            "no answer."
-        ),
-    )
+    return {
+        correct(double is None and not len(outside) and not empty): "Every k has its own row, so the "
+        "non-zero row of D identifies k. With 8 columns of 16 values there is room for far more than 64.",
+        when(len(outside)): f"Row {(outside[0][0] if len(outside) else 0)} has a number that `s4` (-8 to 7) "
+        "cannot hold. Use more columns, with smaller numbers in each.",
+        when(double is not None and len(double) == S4.k): "All rows are the same: D will show that there "
+        "was something, but not which k.",
+        when(double is not None): f"Rows {(double[0] if double else 0)} and {(double[1] if double else 0)} "
+        "are the same: these two k give the same result. One column alone can distinguish 16 values; let a "
+        "second one count the rest.",
+        otherwise: f"All rows are different, but row {(empty[0] if empty else 0)} is all zero: its result "
+        "looks like no answer.",
+    }
 
 
-@exercise(
-    "14.5",
-    f"**Which lane of `mystery` holds A[{ROW}][{COL}], and as which element?** (Element e of A is byte e % "
-    "4 of register e // 4.) Its B, C and D have the layouts that you know.",
-    "place = ...  # (lane, element)",
-)
-def _find_in_mystery(answer: object) -> tuple[bool, str]:
+@checks("14.5")
+def _find_in_mystery(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(lane, element)`")
     order = mystery()._order
     expected = tuple(int(at) for at in np.argwhere((order == (ROW, COL)).all(axis=-1))[0])
     usual = INS.a.where(ROW, COL)[0]
     exists = 0 <= submitted[0] < INS.lanes and 0 <= submitted[1] < 16
     row, column = order[submitted].tolist() if exists else (-1, -1)  # what the slot really holds
-    return judge(
-        submitted == expected,
-        "It is in no manual, and you found it: the non-zero row of D gives the row, and its value gives "
-        "the column.",
-        (
-            submitted == (usual.lane, usual.element),
-            "That is where it is according to the manual. This machine does not follow the manual: probe it.",
-        ),
-        (submitted == expected[::-1], "Both numbers are right, but the lane comes first."),
-        (not exists, "Lanes go from 0 to 31, elements from 0 to 15."),
-        (
-            (row, column) == (ROW, COL - 1),
-            "That slot holds the column before it. B had k + 1 in row k: what do you have to subtract?",
-        ),
-        (
-            (row, column) == (ROW, COL + 1),
-            "That slot holds the column after it. B had k + 1 in row k: did you subtract twice?",
-        ),
-        (
-            submitted[0] == expected[0],
-            "The lane is right, but the element is not. Did you read number 16 * lane + element of the "
-            "batch?",
-        ),
-        otherwise=(
-            f"That slot holds A[{row}][{column}]. Send the same probes to `mystery`, and look for the slot "
-            f"whose result is in row {ROW} and gives column {COL}."
-        ),
-    )
+    return {
+        correct(submitted == expected): "It is in no manual, and you found it: the non-zero row of D gives "
+        "the row, and its value gives the column.",
+        when(submitted == (usual.lane, usual.element)): "That is where it is according to the manual. This "
+        "machine does not follow the manual: probe it.",
+        when(submitted == expected[::-1]): "Both numbers are right, but the lane comes first.",
+        when(not exists): "Lanes go from 0 to 31, elements from 0 to 15.",
+        when((row, column) == (ROW, COL - 1)): "That slot holds the column before it. B had k + 1 in row k: "
+        "what do you have to subtract?",
+        when((row, column) == (ROW, COL + 1)): "That slot holds the column after it. B had k + 1 in row k: "
+        "did you subtract twice?",
+        when(submitted[0] == expected[0]): "The lane is right, but the element is not. Did you read number "
+        "16 * lane + element of the batch?",
+        otherwise: f"That slot holds A[{row}][{column}]. Send the same probes to `mystery`, and look for "
+        f"the slot whose result is in row {ROW} and gives column {COL}.",
+    }
 
 
-@exercise(
-    "14.6",
-    "Some machines have another layout of **D** (and of C, which has the same layout), while A and B have "
-    "the layouts that you know. **Write `probe(machine)`**, which finds the layout and returns it as a "
-    "table [lane][register] of (row, column), of shape (32, 4, 2). One call of `machine(a, b, c)` is "
-    "enough, if all elements of D are different.",
-    "def probe(machine):\n    return ...",
-)
-def probe(answer: object) -> tuple[bool, str]:
+@checks("14.6")
+def probe(answer: object) -> Sentences:
     form = "`probe(machine)` returns a table of whole numbers of shape (32, 4, 2)"
     for seed in (3, 5, 8):
         machine = Machine("D", seed)
@@ -318,42 +241,29 @@ def probe(answer: object) -> tuple[bool, str]:
             continue
         lane, register = (int(at) for at in wrong[0])
         where = f"Lane {lane}, register {register}: "
-        return judge(
-            False,
-            "",
-            (
-                bool((submitted == usual).all()),
-                "That is the layout of the manual, whatever the machine does. If you numbered the elements "
-                "of C: they come out where they went in, which tells you nothing. Use the product instead.",
-            ),
-            (bool((submitted == expected[..., ::-1]).all()), f"{where}row and column are exchanged."),
-            (
-                bool((submitted[..., 0] == expected[..., 0]).all()),
-                f"{where}the rows are right, but the columns are not. Are all numbers in D different?",
-            ),
-            (
-                bool((submitted[..., 1] == expected[..., 1]).all()),
-                f"{where}the columns are right, but the rows are not. Are all numbers in D different?",
-            ),
-            (
-                bool(
-                    (submitted >= 0).all()
-                    and (submitted[..., 0] < INS.m).all()
-                    and (submitted[..., 1] < INS.n).all()
-                ),
-                f"{where}you returned {tuple(submitted[lane, register].tolist())}, which another register "
-                "holds. Which number is in D there, and which element does it belong to?",
-            ),
-            otherwise=(
-                f"{where}you returned {tuple(submitted[lane, register].tolist())}, but D has {INS.m} rows "
-                f"and {INS.n} columns."
-            ),
-        )
-    return (
-        True,
-        "One launch is enough: A and B are chosen so that D[row][column] encodes its own row and column, "
-        "and each register shows which element it holds.",
-    )
+        return {
+            when((submitted == usual).all()): "That is the layout of the manual, whatever the machine does. "
+            "If you numbered the elements of C: they come out where they went in, which tells you nothing. "
+            "Use the product instead.",
+            when((submitted == expected[..., ::-1]).all()): f"{where}row and column are exchanged.",
+            when((submitted[..., 0] == expected[..., 0]).all()): f"{where}the rows are right, but the "
+            "columns are not. Are all numbers in D different?",
+            when((submitted[..., 1] == expected[..., 1]).all()): f"{where}the columns are right, but the "
+            "rows are not. Are all numbers in D different?",
+            when(
+                (submitted >= 0).all()
+                and (submitted[..., 0] < INS.m).all()
+                and (submitted[..., 1] < INS.n).all()
+            ): f"{where}you "
+            f"returned {tuple(submitted[lane, register].tolist())}, which another register holds. Which "
+            "number is in D there, and which element does it belong to?",
+            otherwise: f"{where}you returned {tuple(submitted[lane, register].tolist())}, but D has {INS.m} "
+            f"rows and {INS.n} columns.",
+        }
+    return {
+        correct(True): "One launch is enough: A and B are chosen so that D[row][column] encodes its own row "
+        "and column, and each register shows which element it holds.",
+    }
 
 
 def _table(function: object, machine: Machine, form: str) -> NDArray[np.int64]:

@@ -15,7 +15,7 @@ from ..views import Cell, Grid, Picture, banks
 from ..views.charts import bars, table
 from ..views.grid import State, numbered_grid
 from ..views.labels import index_range
-from .checking import exercise, judge, whole_numbers, whole_result_of
+from .checking import Sentences, checks, correct, otherwise, when, whole_numbers, whole_result_of
 
 
 def _transfer(name: str) -> Transfer:
@@ -224,168 +224,92 @@ def _grid(
 # -- exercises ---------------------------------------------------------------------------------------------
 
 
-@exercise(
-    "15.1",
-    f"Four loads of 4 bytes. In the first three, lane i reads at byte {_STRIDES[0]} * i, at byte "
-    f"{_STRIDES[1]} * i and at byte {_STRIDES[2]} * i; in the fourth, all 32 lanes read at byte {_ADDRESS}. "
-    "**How many wavefronts does each of them take?**",
-    "wavefronts = ...  # four numbers",
-)
-def _wavefronts_of_loads(answer: object) -> tuple[bool, str]:
+@checks("15.1")
+def _wavefronts_of_loads(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 4, "four numbers of wavefronts")
     loads = (*(_LANES * stride for stride in _STRIDES), np.full(32, _ADDRESS))
     expected = tuple(int(conflicts(load).wavefronts) for load in loads)
     in_bytes = tuple(int(np.gcd(stride, _ROW)) for stride in _STRIDES)
     words = [stride // 4 for stride in _STRIDES]
-    return judge(
-        submitted == expected,
-        f"The strides are {words[0]}, {words[1]} and {words[2]} words. An odd stride visits all banks "
-        "before it comes back to the first one; each factor of 2 in it halves the number of banks that are "
-        "used. And if all lanes want the same word, it is delivered once.",
-        (
-            submitted[3] == 32,
-            "Look at the last load: the lanes want the *same* word of a bank, and share it. Only different "
-            "words of one bank collide.",
-        ),
-        (
-            submitted[:3] == in_bytes,
-            "You counted banks of one byte. A bank is 4 bytes wide, so first turn the strides into words.",
-        ),
-        (
-            submitted[:3] == tuple(32 // count for count in expected[:3]),
-            "Those are the numbers of banks that the lanes touch. How many words does each of them have to "
-            "deliver?",
-        ),
-        (
-            submitted[0] != expected[0],
-            f"Look at the first load: {_STRIDES[0]} bytes are {words[0]} words, so lane i is at bank "
-            f"{words[0]} * i % 32. When do two lanes come to the same bank?",
-        ),
-        (
-            submitted[1] != expected[1],
-            f"The first is right. For the second, write down {words[1]} * i % 32 until the numbers repeat: "
-            "which lane is the first that comes back to bank 0?",
-        ),
-        (
-            submitted[2] != expected[2],
-            f"The first two are right. For the third, write down {words[2]} * i % 32 until the numbers "
-            "repeat, and count the lanes of bank 0.",
-        ),
-        otherwise="The first three are right. In the fourth, how many different words are wanted?",
-    )
+    return {
+        correct(submitted == expected): f"The strides are {words[0]}, {words[1]} and {words[2]} words. An "
+        "odd stride visits all banks before it comes back to the first one; each factor of 2 in it halves "
+        "the number of banks that are used. And if all lanes want the same word, it is delivered once.",
+        when(submitted[3] == 32): "Look at the last load: the lanes want the *same* word of a bank, and "
+        "share it. Only different words of one bank collide.",
+        when(submitted[:3] == in_bytes): "You counted banks of one byte. A bank is 4 bytes wide, so first "
+        "turn the strides into words.",
+        when(submitted[:3] == tuple(32 // count for count in expected[:3])): "Those are the numbers of "
+        "banks that the lanes touch. How many words does each of them have to deliver?",
+        when(submitted[0] != expected[0]): f"Look at the first load: {_STRIDES[0]} bytes are {words[0]} "
+        f"words, so lane i is at bank {words[0]} * i % 32. When do two lanes come to the same bank?",
+        when(submitted[1] != expected[1]): f"The first is right. For the second, write down {words[1]} * i "
+        "% 32 until the numbers repeat: which lane is the first that comes back to bank 0?",
+        when(submitted[2] != expected[2]): f"The first two are right. For the third, write down {words[2]} "
+        "* i % 32 until the numbers repeat, and count the lanes of bank 0.",
+        otherwise: "The first three are right. In the fourth, how many different words are wanted?",
+    }
 
 
-@exercise(
-    "15.2",
-    "Three loads of **16 bytes** in each lane, the last two from the inner loop of a matrix product: lane i "
-    f"reads at byte {_BYTES} * i, at byte 16 * (i // 8), and at byte 16 * (i % 8). **How many wavefronts "
-    "does each of them take on an H200?**",
-    "wavefronts = ...  # three numbers",
-)
-def _wavefronts_of_wide_loads(answer: object) -> tuple[bool, str]:
+@checks("15.2")
+def _wavefronts_of_wide_loads(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 3, "three numbers of wavefronts")
     loads = (_LANES * _BYTES, _LANES // 8 * 16, _LANES % 8 * 16)
     expected = tuple(int(conflicts(load, 16).wavefronts) for load in loads)
-    return judge(
-        submitted == expected,
-        "In the first, lanes 0 and 4 of every eight want the same four banks, and there are four times "
-        "eight lanes. In the second, neighbours share their address, so lanes are served 16 at a time. In "
-        "the third, neighbours differ: the same 128 bytes are delivered four times.",
-        (
-            submitted[1:] == (1, 1),
-            "All the bytes of the last two would fit into one wavefront. But a wavefront carries 128 bytes "
-            "*to the lanes*: how many lanes is that, at 16 bytes each?",
-        ),
-        (
-            submitted[0] * 4 == expected[0],
-            "The first is right for the first eight lanes. The others wait for their turn.",
-        ),
-        (
-            submitted[0] in (1, 4),
-            "Look at the first load: which banks do lanes 0, 1, 2, 3 and 4 read? Four banks each.",
-        ),
-        (
-            submitted[0] != expected[0],
-            "Look at the first load, and at its first eight lanes: how many different words does bank 0 "
-            "deliver? Then there are three more groups of eight.",
-        ),
-        (
-            submitted[1] == 4,
-            "The first is right. In the second load, compare the addresses of lanes i and i ^ 1: this is the "
-            "exception.",
-        ),
-        (
-            submitted[1] == 1,
-            "The first is right. In the second load, twice as many lanes are served at a time as usual. How "
-            "many is that, and how many turns do 32 lanes take?",
-        ),
-        (
-            submitted[1] == expected[1] and submitted[2] == expected[1],
-            "The first two are right. In the third load, do lanes i and i ^ 1 share an address? Do i and "
-            "i ^ 2?",
-        ),
-        (
-            submitted[1] == expected[1] and submitted[2] == 1,
-            "The first two are right. In the third, lanes 0 and 8 share an address, but they are not served "
-            "together.",
-        ),
-        otherwise=(
-            "The first is right. For the other two, ask: how many lanes are served at a time, and how many "
-            "turns does that make for 32 lanes?"
-        ),
-    )
+    return {
+        correct(submitted == expected): "In the first, lanes 0 and 4 of every eight want the same four "
+        "banks, and there are four times eight lanes. In the second, neighbours share their address, so "
+        "lanes are served 16 at a time. In the third, neighbours differ: the same 128 bytes are delivered "
+        "four times.",
+        when(submitted[1:] == (1, 1)): "All the bytes of the last two would fit into one wavefront. But a "
+        "wavefront carries 128 bytes *to the lanes*: how many lanes is that, at 16 bytes each?",
+        when(submitted[0] * 4 == expected[0]): "The first is right for the first eight lanes. The others "
+        "wait for their turn.",
+        when(submitted[0] in (1, 4)): "Look at the first load: which banks do lanes 0, 1, 2, 3 and 4 read? "
+        "Four banks each.",
+        when(submitted[0] != expected[0]): "Look at the first load, and at its first eight lanes: how many "
+        "different words does bank 0 deliver? Then there are three more groups of eight.",
+        when(submitted[1] == 4): "The first is right. In the second load, compare the addresses of lanes i "
+        "and i ^ 1: this is the exception.",
+        when(submitted[1] == 1): "The first is right. In the second load, twice as many lanes are served at "
+        "a time as usual. How many is that, and how many turns do 32 lanes take?",
+        when(submitted[1] == expected[1] and submitted[2] == expected[1]): "The first two are right. In the "
+        "third load, do lanes i and i ^ 1 share an address? Do i and i ^ 2?",
+        when(submitted[1] == expected[1] and submitted[2] == 1): "The first two are right. In the third, "
+        "lanes 0 and 8 share an address, but they are not served together.",
+        otherwise: "The first is right. For the other two, ask: how many lanes are served at a time, and "
+        "how many turns does that make for 32 lanes?",
+    }
 
 
-@exercise(
-    "15.3",
-    "Four tiles in shared memory have rows of 96, 40 and 128 elements of f16, and of 64 elements of s8: "
-    "192, 80, 256 and 64 bytes, in that order. `ldmatrix` reads 16 bytes from each of eight rows. **What is "
-    "the smallest pitch, in bytes, without bank conflicts for each tile?**",
-    "pitches = ...  # four numbers of bytes: 96 f16, 40 f16, 128 f16, 64 s8",
-)
-def _pitches(answer: object) -> tuple[bool, str]:
+@checks("15.3")
+def _pitches(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 4, "four numbers of bytes")
     expected = tuple(_least_pitch(size) for size in _SIZES)
     padded = tuple(size + 16 for size in _SIZES)
-    return judge(
-        submitted == expected,
-        "Eight rows use all banks if the pitch is an odd number of 16-byte pieces: then the rows begin at "
-        "eight different places of a line of 128 bytes. Rows of 80 bytes are five pieces, and need no "
-        "padding.",
-        (
-            submitted == _SIZES,
-            "Without padding only one of the four has no conflicts. Count the 16-byte pieces of a row: an "
-            "even number comes back to the same banks too early.",
-        ),
-        (
-            submitted == padded,
-            "None of them has conflicts, but one needs no padding at all. Which row is already an odd "
-            "number of pieces?",
-        ),
-        (
+    return {
+        correct(submitted == expected): "Eight rows use all banks if the pitch is an odd number of 16-byte "
+        "pieces: then the rows begin at eight different places of a line of 128 bytes. Rows of 80 bytes are "
+        "five pieces, and need no padding.",
+        when(submitted == _SIZES): "Without padding only one of the four has no conflicts. Count the "
+        "16-byte pieces of a row: an even number comes back to the same banks too early.",
+        when(submitted == padded): "None of them has conflicts, but one needs no padding at all. Which row "
+        "is already an odd number of pieces?",
+        when(
             submitted
-            in (tuple(size // 2 for size in expected), (*(e // 2 for e in expected[:3]), expected[3])),
-            "Those are elements. An element of f16 has two bytes.",
-        ),
-        (
-            any(pitch % 16 for pitch in submitted),
-            "A pitch has to be a multiple of 16 bytes, since ldmatrix takes no other addresses: one word of "
-            "padding, which is enough for loads of 4 bytes, is not possible here.",
-        ),
-        (
-            any(pitch < size for pitch, size in zip(submitted, _SIZES, strict=True)),
-            "A pitch cannot be smaller than the row, or the next row would overwrite its end.",
-        ),
-        (
-            all(_free(pitch) for pitch in submitted),
-            "All four are without conflicts, but not all are the smallest possible.",
-        ),
-        otherwise=(
-            f"Look at {next((pitch for pitch in submitted if not _free(pitch)), 0)}: at which of the "
-            "eight 16-byte places of a line of 128 bytes does each of the rows 0 to 7 begin? No two may be "
-            "equal."
-        ),
-    )
+            in (tuple(size // 2 for size in expected), (*(e // 2 for e in expected[:3]), expected[3]))
+        ): "Those are elements. An element of f16 has two bytes.",
+        when(any(pitch % 16 for pitch in submitted)): "A pitch has to be a multiple of 16 bytes, since "
+        "ldmatrix takes no other addresses: one word of padding, which is enough for loads of 4 bytes, is "
+        "not possible here.",
+        when(any(pitch < size for pitch, size in zip(submitted, _SIZES, strict=True))): "A pitch cannot be "
+        "smaller than the row, or the next row would overwrite its end.",
+        when(all(_free(pitch) for pitch in submitted)): "All four are without conflicts, but not all are "
+        "the smallest possible.",
+        otherwise: f"Look at {next((pitch for pitch in submitted if not _free(pitch)), 0)}: at which of the "
+        "eight 16-byte places of a line of 128 bytes does each of the rows 0 to 7 begin? No two may be "
+        "equal.",
+    }
 
 
 def _free(pitch: int) -> bool:
@@ -399,52 +323,27 @@ def _least_pitch(size: int) -> int:
     return next(pitch for pitch in range(size, size + _ROW, 16) if _free(pitch))
 
 
-@exercise(
-    "15.4",
-    f"Another tile has rows of {_NARROW} bytes, 32 elements of f16, one row after the other without "
-    "padding. **How many wavefronts does `ldmatrix.x1` take for piece 0 of rows 0 to 7: without a swizzle, "
-    "and with the swizzles of 32, 64 and 128 bytes?** Start with the picture of the eight rows: which of "
-    "them are in the same line?",
-    "wavefronts = ...  # four numbers: no swizzle, 32, 64 and 128 bytes",
-)
-def _wavefronts_by_swizzle(answer: object) -> tuple[bool, str]:
+@checks("15.4")
+def _wavefronts_by_swizzle(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 4, "four numbers of wavefronts")
     expected = _by_swizzle(_NARROW)
-    return judge(
-        submitted == expected,
-        f"Two rows of {_NARROW} bytes share a line, so the rows begin at two places of the line, and the XOR "
-        "with the number of the line doubles the places with every bit. Two bits are enough: that is why a "
-        "row as wide as the swizzle has no conflicts.",
-        (
-            submitted == _by_swizzle(_ROW),
-            f"Those are the numbers for rows of {_ROW} bytes. Here the rows are shorter, and two of them "
-            "share a line.",
-        ),
-        (
-            submitted[0] == 8,
-            f"Without a swizzle: row r begins at byte {_NARROW} * r. Do all rows begin at the same place of "
-            "a line?",
-        ),
-        (
-            submitted[0] != expected[0],
-            f"Without a swizzle: the rows begin at byte {_NARROW} * r, at two places of a line. How many "
-            "rows at each of them?",
-        ),
-        (
-            submitted[1] != expected[1],
-            "Without a swizzle, right. The 32-byte swizzle XORs one bit: rows in even lines stay, rows in "
-            "odd lines move by one place. How many different places is that?",
-        ),
-        (
-            submitted[2] != expected[2],
-            "The first two are right. The 64-byte swizzle XORs two bits of the line's number, and there are "
-            "four lines. How many different places do the eight rows have now?",
-        ),
-        otherwise=(
-            "The first three are right. The 128-byte swizzle XORs one more bit. But these four lines are "
-            "numbered 0 to 3: what is in that bit?"
-        ),
-    )
+    return {
+        correct(submitted == expected): f"Two rows of {_NARROW} bytes share a line, so the rows begin at "
+        "two places of the line, and the XOR with the number of the line doubles the places with every bit. "
+        "Two bits are enough: that is why a row as wide as the swizzle has no conflicts.",
+        when(submitted == _by_swizzle(_ROW)): f"Those are the numbers for rows of {_ROW} bytes. Here the "
+        "rows are shorter, and two of them share a line.",
+        when(submitted[0] == 8): f"Without a swizzle: row r begins at byte {_NARROW} * r. Do all rows begin "
+        "at the same place of a line?",
+        when(submitted[0] != expected[0]): f"Without a swizzle: the rows begin at byte {_NARROW} * r, at "
+        "two places of a line. How many rows at each of them?",
+        when(submitted[1] != expected[1]): "Without a swizzle, right. The 32-byte swizzle XORs one bit: "
+        "rows in even lines stay, rows in odd lines move by one place. How many different places is that?",
+        when(submitted[2] != expected[2]): "The first two are right. The 64-byte swizzle XORs two bits of "
+        "the line's number, and there are four lines. How many different places do the eight rows have now?",
+        otherwise: "The first three are right. The 128-byte swizzle XORs one more bit. But these four lines "
+        "are numbered 0 to 3: what is in that bit?",
+    }
 
 
 def _by_swizzle(pitch: int) -> tuple[int, ...]:
@@ -453,79 +352,44 @@ def _by_swizzle(pitch: int) -> tuple[int, ...]:
     return tuple(int(ONE.conflicts(swizzled(rows, width)).wavefronts) for width in sorted(SWIZZLES))
 
 
-@exercise(
-    "15.5",
-    "One `ldmatrix.x4` loads A as in the picture. **Which lane supplies the address of the row that "
-    f"contains `A[{_AT[0]}][{_AT[1]}]`, which lane gets `A[{_AT[0]}][{_AT[1]}]`, and in which of its "
-    "registers r0 to r3?**",
-    "lanes = ...  # (lane that supplies the address, lane that gets the element, register)",
-)
-def _lanes(answer: object) -> tuple[bool, str]:
+@checks("15.5")
+def _lanes(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 3, "`(lane that supplies, lane that gets, register)`")
     row, column = _AT
     matrix = row // _SIDE + column // _SIDE * 2
     gives, gets = matrix * _SIDE + row % _SIDE, row % _SIDE * 4 + column % _SIDE // 2
     expected = (gives, gets, matrix)
     exchanged = row // _SIDE * 2 + column // _SIDE if row // _SIDE != column // _SIDE else -1
-    return judge(
-        submitted == expected,
-        f"It is in the lower right matrix, number {matrix}, so its row is that of lane 8 * {matrix} + "
-        f"{row % _SIDE}. In each matrix four lanes share a row, two elements each, and matrix {matrix} goes "
-        f"to register {matrix}: for the mma, the same lane and register as always.",
-        (
-            submitted == (gets, gives, matrix),
-            "The two lanes are swapped. The lane that supplies an address is not the one that gets the data.",
-        ),
-        (
-            submitted[0] == row,
-            "Lanes 0 to 15 supply the addresses of the *left* half, columns 0 to 7. This element is further "
-            "right.",
-        ),
-        (
-            submitted[0] == row % _SIDE,
-            "That lane supplies the address of a row of matrix 0. In which of the four matrices is this "
-            "element?",
-        ),
-        (
-            submitted[0] == gets,
-            "You named one lane for both. Lanes supply addresses row by row: eight lanes for each matrix.",
-        ),
-        (
-            submitted[0] != gives,
-            "Find the matrix first: 0 is top left, 1 below it, 2 and 3 to the right. Lane 8 * matrix + row "
-            "supplies the address, where row counts inside the matrix.",
-        ),
-        (
-            submitted[1] == gives,
-            "The first lane is right. But the data goes elsewhere: every lane gets two elements of each "
-            "matrix.",
-        ),
-        (
-            submitted[1] == row * 4 + column % _SIDE // 2,
-            "The first lane is right. For the second, count the rows inside the matrix, 0 to 7.",
-        ),
-        (
-            submitted[1] != gets,
-            "The first lane is right. In each matrix the lane that gets an element is 4 * row + column // 2, "
-            "counted inside the matrix.",
-        ),
-        (
-            submitted[2] == 2 * matrix + column % 2,
-            "Both lanes are right. You counted elements; a register holds two of them.",
-        ),
-        (submitted[2] == exchanged, "Both lanes are right. The matrices are numbered downwards first."),
-        otherwise="Both lanes are right. Each of the four matrices fills one register.",
-    )
+    return {
+        correct(submitted == expected): f"It is in the lower right matrix, number {matrix}, so its row is "
+        f"that of lane 8 * {matrix} + {row % _SIDE}. In each matrix four lanes share a row, two elements "
+        f"each, and matrix {matrix} goes to register {matrix}: for the mma, the same lane and register as "
+        "always.",
+        when(submitted == (gets, gives, matrix)): "The two lanes are swapped. The lane that supplies an "
+        "address is not the one that gets the data.",
+        when(submitted[0] == row): "Lanes 0 to 15 supply the addresses of the *left* half, columns 0 to 7. "
+        "This element is further right.",
+        when(submitted[0] == row % _SIDE): "That lane supplies the address of a row of matrix 0. In which "
+        "of the four matrices is this element?",
+        when(submitted[0] == gets): "You named one lane for both. Lanes supply addresses row by row: eight "
+        "lanes for each matrix.",
+        when(submitted[0] != gives): "Find the matrix first: 0 is top left, 1 below it, 2 and 3 to the "
+        "right. Lane 8 * matrix + row supplies the address, where row counts inside the matrix.",
+        when(submitted[1] == gives): "The first lane is right. But the data goes elsewhere: every lane gets "
+        "two elements of each matrix.",
+        when(submitted[1] == row * 4 + column % _SIDE // 2): "The first lane is right. For the second, "
+        "count the rows inside the matrix, 0 to 7.",
+        when(submitted[1] != gets): "The first lane is right. In each matrix the lane that gets an element "
+        "is 4 * row + column // 2, counted inside the matrix.",
+        when(submitted[2] == 2 * matrix + column % 2): "Both lanes are right. You counted elements; a "
+        "register holds two of them.",
+        when(submitted[2] == exchanged): "Both lanes are right. The matrices are numbered downwards first.",
+        otherwise: "Both lanes are right. Each of the four matrices fills one register.",
+    }
 
 
-@exercise(
-    "15.6",
-    "A tile begins at byte 0 of shared memory, with a row of A every `pitch` bytes and no swizzle. **Write "
-    "the address that each lane supplies to `ldmatrix.x4`** so that the four registers are A of `m16n8k16`: "
-    "rows 0 to 15 and columns 0 to 15 of the tile.",
-    "def address(lane, pitch):\n    return ...",
-)
-def _address(answer: object) -> tuple[bool, str]:
+@checks("15.6")
+def _address(answer: object) -> Sentences:
     form = "`address(lane, pitch)` returns a number of bytes"
     addresses = np.array(
         [[whole_result_of(answer, lane, pitch, form=form) for lane in range(32)] for pitch in _PITCHES]
@@ -533,88 +397,50 @@ def _address(answer: object) -> tuple[bool, str]:
     lane, pitch = _LANES, np.array(_PITCHES)[:, None]
     expected = lane % 16 * pitch + lane // 16 * _PIECE
     at = next((int(number) for number in np.argwhere((addresses != expected).any(axis=0))[:1, 0]), 0)
-    return judge(
-        bool((addresses == expected).all()),
-        "Lanes 0 to 15 go down the left half, lanes 16 to 31 down the right half, 8 elements or 16 bytes "
-        "further. With this order the registers are those of the mma, and nothing has to be moved.",
-        (
-            (addresses == lane % 8 * pitch + lane // 16 * 8 * pitch + lane // 8 % 2 * _PIECE).all(),
-            "This swaps matrices 1 and 2: lanes 8 to 15 have to go *down*, since register 1 of A holds rows "
-            "8 to 15. (For B, which has no such order, some kernels use yours.)",
-        ),
-        (
-            (addresses == lane % 8 * pitch + lane // 8 * _PIECE).all(),
-            "This reads four matrices side by side, 8 rows and 32 columns. A has 16 rows.",
-        ),
-        (
-            (addresses == lane * pitch).all(),
-            "This reads 32 rows of the tile. A has 16, with two matrices side by side.",
-        ),
-        (
-            (addresses == lane % 16 * pitch + lane // 16 * 8).all(),
-            "The rows are right. But addresses are bytes, and 8 elements of f16 are more than 8 bytes.",
-        ),
-        (
-            (addresses == (lane % 16 * pitch + lane // 16 * 8) * 2).all(),
-            "The pitch is in bytes already; only the columns count as elements.",
-        ),
-        (
-            (addresses == lane % 16 * pitch).all(),
-            "The left half is right. Lanes 16 to 31 supply the rows of the right half.",
-        ),
-        (
-            (addresses[:, :8] == expected[:, :8]).all(),
-            f"Right for matrix 0. Look at lane {at}: which matrix is its row in, and where does that matrix "
-            "begin?",
-        ),
-        otherwise=f"Look at lane {at}: find its matrix, lane // 8, and its row there, lane % 8.",
-    )
+    return {
+        correct((addresses == expected).all()): "Lanes 0 to 15 go down the left half, lanes 16 to 31 down "
+        "the right half, 8 elements or 16 bytes further. With this order the registers are those of the "
+        "mma, and nothing has to be moved.",
+        when((addresses == lane % 8 * pitch + lane // 16 * 8 * pitch + lane // 8 % 2 * _PIECE).all()): "This "
+        "swaps matrices 1 and 2: lanes 8 to 15 have to go *down*, since register 1 of A holds rows 8 to 15. "
+        "(For B, which has no such order, some kernels use yours.)",
+        when((addresses == lane % 8 * pitch + lane // 8 * _PIECE).all()): "This reads four matrices side by "
+        "side, 8 rows and 32 columns. A has 16 rows.",
+        when((addresses == lane * pitch).all()): "This reads 32 rows of the tile. A has 16, with two "
+        "matrices side by side.",
+        when((addresses == lane % 16 * pitch + lane // 16 * 8).all()): "The rows are right. But addresses "
+        "are bytes, and 8 elements of f16 are more than 8 bytes.",
+        when((addresses == (lane % 16 * pitch + lane // 16 * 8) * 2).all()): "The pitch is in bytes "
+        "already; only the columns count as elements.",
+        when((addresses == lane % 16 * pitch).all()): "The left half is right. Lanes 16 to 31 supply the "
+        "rows of the right half.",
+        when((addresses[:, :8] == expected[:, :8]).all()): f"Right for matrix 0. Look at lane {at}: which "
+        "matrix is its row in, and where does that matrix begin?",
+        otherwise: f"Look at lane {at}: find its matrix, lane // 8, and its row there, lane % 8.",
+    }
 
 
-@exercise(
-    "15.7",
-    f"`ldmatrix.x1.trans` reads an 8 x 8 matrix. **Which lane gets the element in row {_TURNED_AT[0]}, "
-    f"column {_TURNED_AT[1]} of memory, and in which half of its register: 0, the lower 16 bits, or 1, the "
-    "upper?**",
-    "place = ...  # (lane, half)",
-)
-def _turned_place(answer: object) -> tuple[bool, str]:
+@checks("15.7")
+def _turned_place(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(lane, half)`")
     row, column = _TURNED_AT
     right, plain = (form.register_operand.where(row, column)[0] for form in (TURNED, ONE))
     expected = (right.lane, right.low // 16)
-    return judge(
-        submitted == expected,
-        f"Column {column} of memory becomes row {column} of what the lanes get: lanes {4 * column} to "
-        f"{4 * column + 3}, two rows of memory each. Row {row} is even, so it is in the lower half.",
-        (
-            submitted == (plain.lane, plain.low // 16),
-            "That is right without `.trans`. With it, a lane gets two elements of a *column*.",
-        ),
-        (
-            submitted[0] == row,
-            "That lane supplies the address of the row. Which lane gets the element?",
-        ),
-        (
-            submitted[0] == right.lane and submitted[1] not in (0, 1),
-            "The lane is right. A register has two halves: 0 or 1.",
-        ),
-        (
-            submitted[0] == right.lane,
-            "The lane is right. It gets two rows of memory: which of them comes first, and so is in the "
-            "lower half?",
-        ),
-        (
-            submitted[0] == column * 4,
-            "The four lanes are right. Each of them gets two rows of memory: which has this one?",
-        ),
-        (
-            submitted[0] // 4 == column,
-            "The group of four lanes is right. Each of them gets two rows of memory.",
-        ),
-        (
-            submitted[0] == column * 8 + row,
-            "That counts elements. A lane gets two of them.",
-        ),
-        otherwise="In the picture on the right, go to this row and this column.",
-    )
+    return {
+        correct(submitted == expected): f"Column {column} of memory becomes row {column} of what the lanes "
+        f"get: lanes {4 * column} to {4 * column + 3}, two rows of memory each. Row {row} is even, so it is "
+        "in the lower half.",
+        when(submitted == (plain.lane, plain.low // 16)): "That is right without `.trans`. With it, a lane "
+        "gets two elements of a *column*.",
+        when(submitted[0] == row): "That lane supplies the address of the row. Which lane gets the element?",
+        when(submitted[0] == right.lane and submitted[1] not in (0, 1)): "The lane is right. A register has "
+        "two halves: 0 or 1.",
+        when(submitted[0] == right.lane): "The lane is right. It gets two rows of memory: which of them "
+        "comes first, and so is in the lower half?",
+        when(submitted[0] == column * 4): "The four lanes are right. Each of them gets two rows of memory: "
+        "which has this one?",
+        when(submitted[0] // 4 == column): "The group of four lanes is right. Each of them gets two rows of "
+        "memory.",
+        when(submitted[0] == column * 8 + row): "That counts elements. A lane gets two of them.",
+        otherwise: "In the picture on the right, go to this row and this column.",
+    }

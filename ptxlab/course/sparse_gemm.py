@@ -15,7 +15,17 @@ from ..isa.sparsity import STRUCTURES
 from ..memory import unpack_metadata
 from ..views import Cell, Grid, Header, Picture
 from ..views.charts import bars
-from .checking import exercise, judge, numbers, result_of, whole_numbers, whole_result_of
+from .checking import (
+    Sentences,
+    checks,
+    correct,
+    numbers,
+    otherwise,
+    result_of,
+    when,
+    whole_numbers,
+    whole_result_of,
+)
 from .gemm_ladder import Climb, simulated_rung
 from .reader_code import WrongForm
 
@@ -263,15 +273,8 @@ def sources() -> list[str]:
 # -- exercises -----------------------------------------------------------------------------------------------
 
 
-@exercise(
-    "21.1",
-    "Pruning changes A to A + E, and the product by E B. If the elements of B are random, with mean 0 and "
-    "independent of each other, then on average the squares of E B relate to the squares of A B as those of "
-    "E relate to those of A. **What is the relative error of the product, the square root of that ratio, if "
-    "a share `kept` of A's squares remains?**",
-    "def error(kept):\n    return ...",
-)
-def _error(answer: object) -> tuple[bool, str]:
+@checks("21.1")
+def _error(answer: object) -> Sentences:
     cases = np.array([0.87, 0.92, 0.5, 0.99])
     results = []
     for case in cases.tolist():
@@ -281,18 +284,18 @@ def _error(answer: object) -> tuple[bool, str]:
     def near(values: NDArray[np.float64]) -> bool:
         return bool(np.allclose(results, values, atol=2e-3))
 
-    return judge(
-        near(np.sqrt(1 - cases)),
-        "That is 36 percent for normally distributed weights, although 87 percent of the squares remain: "
-        "this is not rounding, it is a different network. It has to be trained further before it works "
-        "again.",
-        (near(1 - cases), "That is the share of squares that is lost. The error is a length, not a square."),
-        (near(np.sqrt(cases)), "That is the length of what remains. What is the length of what is lost?"),
-        (near(1 - np.sqrt(cases)), "Lengths at right angles do not add up; their squares do."),
-        (near(100 * np.sqrt(1 - cases)), "Right, but give it as a share, not in percent."),
-        otherwise="E has the share 1 - kept of A's squares. The relative error is the square root of that "
+    return {
+        correct(near(np.sqrt(1 - cases))): "That is 36 percent for normally distributed weights, although "
+        "87 percent of the squares remain: this is not rounding, it is a different network. It has to be "
+        "trained further before it works again.",
+        when(near(1 - cases)): "That is the share of squares that is lost. The error is a length, not a "
+        "square.",
+        when(near(np.sqrt(cases))): "That is the length of what remains. What is the length of what is lost?",
+        when(near(1 - np.sqrt(cases))): "Lengths at right angles do not add up; their squares do.",
+        when(near(100 * np.sqrt(1 - cases))): "Right, but give it as a share, not in percent.",
+        otherwise: "E has the share 1 - kept of A's squares. The relative error is the square root of that "
         "share.",
-    )
+    }
 
 
 MIXED = np.array(
@@ -305,70 +308,48 @@ MIXED = np.array(
 )
 
 
-@exercise(
-    "21.2",
-    "You may reorder the columns of A if you reorder the rows of B in the same way: the product stays the "
-    "same. Here half of A is zero, but not in a 2:4 structure, so pruning would lose something in three "
-    "rows:\n\n"
-    "```\n" + "\n".join("  ".join(map(str, row)) for row in MIXED.tolist()) + "\n```\n\n"
-    "**Find an order of the eight columns in which nothing is lost:** `A[:, order]` has at most two "
-    "non-zeros in its first four columns and in its last four, in every row.",
-    "order = ...  # a list of the columns 0 to 7",
-)
-def _order(answer: object) -> tuple[bool, str]:
+@checks("21.2")
+def _order(answer: object) -> Sentences:
     order = whole_numbers(answer, 8, "a list of eight columns")
     if sorted(order) != list(range(8)):
         raise WrongForm(f"{list(order)}: every column from 0 to 7 appears once in an order.")
     counts = (MIXED[:, order] != 0).reshape(4, 2, 4).sum(axis=2)
     over = np.argwhere(counts > 2)
     row, half = over[0].tolist() if len(over) else (0, 0)
-    return judge(
-        not len(over),
-        "Only which four columns share a chunk matters, not their order. For large matrices you have to "
-        "search for the best order, and libraries do; it is done once, and costs nothing in the product, "
-        "since the previous layer can deliver B's rows in that order.",
-        (
-            order == tuple(range(8)),
-            "That is the original order. Row 0 has four non-zeros in its first chunk.",
-        ),
-        otherwise=f"In this order row {row} has {counts[row, half]} non-zeros in its "
-        f"{'last' if half else 'first'} four columns. Begin with row 0: two of its four columns go into "
-        f"each half.",
-    )
+    return {
+        correct(not len(over)): "Only which four columns share a chunk matters, not their order. For large "
+        "matrices you have to search for the best order, and libraries do; it is done once, and costs "
+        "nothing in the product, since the previous layer can deliver B's rows in that order.",
+        when(order == tuple(range(8))): "That is the original order. Row 0 has four non-zeros in its first "
+        "chunk.",
+        otherwise: f"In this order row {row} has {counts[row, half]} non-zeros in its "
+        f"{('last' if half else 'first')} four columns. Begin with row 0: two of its four columns go into "
+        "each half.",
+    }
 
 
-@exercise(
-    "21.3",
-    "A is M x K, with elements of `bits` bits, 2:4. Half of its elements are stored, and 2 bits of metadata "
-    "for each of those. **How many bytes is that?** M and K are multiples of 64.",
-    "def size(M, K, bits):\n    return ...",
-)
-def _size(answer: object) -> tuple[bool, str]:
+@checks("21.3")
+def _size(answer: object) -> Sentences:
     cases = ((8192, 8192, 16), (128, 256, 8), (64, 64, 16))
     results = [whole_result_of(answer, *case, form="a number of bytes") for case in cases]
 
     def everywhere(bits: Callable[[int, int], float]) -> bool:
         return results == [m * k * bits(b, 8) for m, k, b in cases]
 
-    return judge(
-        everywhere(lambda bits, byte: (bits / 2 + 1) / byte),
-        "9/16 of the dense A with f16, 5/8 with FP8 and s8. A product with few columns of B spends its time "
-        "waiting for A to arrive from memory: there the gain is 16/9 or 8/5 at best, not 2.",
-        (everywhere(lambda bits, byte: bits / 2 / byte), "Those are the elements. Metadata is missing."),
-        (
-            everywhere(lambda bits, byte: (bits / 2 + 2) / byte),
-            "2 bits for each *stored* element, and only half of the elements are.",
-        ),
-        (
-            everywhere(lambda bits, byte: (bits / 2 + 0.5) / byte),
-            "That is one nibble for every eight elements. A chunk of four has two stored elements, so 4 "
-            "bits.",
-        ),
-        (everywhere(lambda bits, byte: bits / 2 + 1), "Those are bits. A byte has 8 of them."),
-        (everywhere(lambda bits, byte: bits / byte), "That is the dense A."),
-        otherwise="M K / 2 elements are stored; each takes its own bits and 2 bits of metadata; 8 bits "
+    return {
+        correct(everywhere(lambda bits, byte: (bits / 2 + 1) / byte)): "9/16 of the dense A with f16, 5/8 "
+        "with FP8 and s8. A product with few columns of B spends its time waiting for A to arrive from "
+        "memory: there the gain is 16/9 or 8/5 at best, not 2.",
+        when(everywhere(lambda bits, byte: bits / 2 / byte)): "Those are the elements. Metadata is missing.",
+        when(everywhere(lambda bits, byte: (bits / 2 + 2) / byte)): "2 bits for each *stored* element, and "
+        "only half of the elements are.",
+        when(everywhere(lambda bits, byte: (bits / 2 + 0.5) / byte)): "That is one nibble for every eight "
+        "elements. A chunk of four has two stored elements, so 4 bits.",
+        when(everywhere(lambda bits, byte: bits / 2 + 1)): "Those are bits. A byte has 8 of them.",
+        when(everywhere(lambda bits, byte: bits / byte)): "That is the dense A.",
+        otherwise: "M K / 2 elements are stored; each takes its own bits and 2 bits of metadata; 8 bits "
         "make a byte.",
-    )
+    }
 
 
 _ROW, _COLUMN = 93, 102
@@ -388,59 +369,32 @@ def _place() -> tuple[int, int, int, int]:
     raise AssertionError
 
 
-@exercise(
-    "21.4",
-    "A is 128 x 128, f16, so its metadata is an array of shape [2, 2, 128]. **Where is the nibble of the "
-    f"chunk that has row {_ROW} and column {_COLUMN}?** Give the three indices of the word and the lowest "
-    "bit of the nibble. A word's first index is row / 64; its second is chunk / 16; its third is 32 warp + "
-    "lane, where a warp has 16 rows.",
-    "place = ...  # (block, word, 32 warp + lane, lowest bit)",
-)
-def _find_word(answer: object) -> tuple[bool, str]:
+@checks("21.4")
+def _find_word(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 4, "`(block, word, 32 warp + lane, lowest bit)`")
     expected = _place()
     block, word, lane, _bit = submitted
-    return judge(
-        submitted == expected,
-        "A warp reads its 32 words with one load of 128 bytes, and every lane then has what `mma.sp` needs "
-        "from it. In A's own order, row by row, the eight nibbles of a lane would be in two rows, far apart.",
-        (block != expected[0], "64 rows make a block, and the first block is number 0."),
-        (
-            word in (_COLUMN // 16, _COLUMN // 64 + 1) and word != expected[1],
-            f"A chunk has 4 columns: column {_COLUMN} is in chunk {_COLUMN // 4} of its row. 16 chunks make "
-            f"a word.",
-        ),
-        (word != expected[1], "16 chunks of 4 columns make a word."),
-        (
-            lane < 32,
-            f"The first two are right. Row {_ROW % 64} of the block is not in warp 0: a warp has 16 rows.",
-        ),
-        (
-            lane // 32 != expected[2] // 32,
-            f"The first two are right. Row {_ROW % 64} of the block: in which warp is it, if each has 16 "
-            f"rows?",
-        ),
-        (
-            lane != expected[2],
-            f"The warp is right. It is row {_ROW % 16} and chunk {_COLUMN // 4 % 16} of the warp: set the "
-            f"slider to a lane, and point at that chunk.",
-        ),
-        otherwise="The word is right. Its low 16 bits are four chunks of the upper row, its high 16 bits "
+    return {
+        correct(submitted == expected): "A warp reads its 32 words with one load of 128 bytes, and every "
+        "lane then has what `mma.sp` needs from it. In A's own order, row by row, the eight nibbles of a "
+        "lane would be in two rows, far apart.",
+        when(block != expected[0]): "64 rows make a block, and the first block is number 0.",
+        when(word in (_COLUMN // 16, _COLUMN // 64 + 1) and word != expected[1]): "A chunk has 4 columns: "
+        f"column {_COLUMN} is in chunk {_COLUMN // 4} of its row. 16 chunks make a word.",
+        when(word != expected[1]): "16 chunks of 4 columns make a word.",
+        when(lane < 32): f"The first two are right. Row {_ROW % 64} of the block is not in warp 0: a warp "
+        "has 16 rows.",
+        when(lane // 32 != expected[2] // 32): f"The first two are right. Row {_ROW % 64} of the block: in "
+        "which warp is it, if each has 16 rows?",
+        when(lane != expected[2]): f"The warp is right. It is row {_ROW % 16} and chunk {_COLUMN // 4 % 16} "
+        "of the warp: set the slider to a lane, and point at that chunk.",
+        otherwise: "The word is right. Its low 16 bits are four chunks of the upper row, its high 16 bits "
         "those of the row 8 further down.",
-    )
+    }
 
 
-@exercise(
-    "21.5",
-    "A block computes m x n of D with `wgmma`, A and B in shared memory. In one step along K the **tensor "
-    "cores** take n / 2 cycles for every 64 rows, dense or sparse. **Shared memory** moves 128 bytes per "
-    "cycle: for every 64 rows one instruction *reads* its 64 rows of A, 32 bytes each, and all n columns of "
-    "B, 32 bytes each, or 64 if A is sparse; and TMA *writes* the m rows and n columns once, with the same "
-    "number of bytes each. **For what fraction of the time can the tensor cores be busy?** Give a number "
-    "from 0 to 1.",
-    "def busy(m, n, sparse):\n    return ...",
-)
-def _busy(answer: object) -> tuple[bool, str]:
+@checks("21.5")
+def _busy(answer: object) -> Sentences:
     cases = ((128, 256, False), (256, 192, True), (128, 256, True), (128, 128, True), (64, 256, False),
              (256, 256, False))  # fmt: skip
     results = []
@@ -458,48 +412,31 @@ def _busy(answer: object) -> tuple[bool, str]:
     def share(rows: int, n: int, column: int) -> float:
         return work(rows, n) / (rows * (2048 + n * column) + rows * 2048 + n * column)
 
-    return judge(
-        near(share),
-        "Dense 128 x 256: exactly 1. Sparse: 57 percent with the same tile, 63 with 256 x 192, whose sums "
-        "are as many as the registers can hold. By this count, twice the speed shrinks to 1.26 times. An "
-        "H200 reaches 1.57 times, we think because tensor cores that wait take less power, so the clock "
-        "stays higher (lesson 19).",
-        (near(share, 9.0), "Right, except that nothing can be busy for more than all of the time."),
-        (
-            near(lambda rows, n, column: work(rows, n) / (rows * (2048 + n * column))),
-            "Those are the reads. TMA writes the tile into the same memory.",
-        ),
-        (
-            near(lambda rows, n, column: work(rows, n) / (2 * (rows * 2048 + n * column))),
-            "Every 64 rows need an instruction of their own, and each reads all of B.",
-        ),
-        (
-            near(lambda rows, n, column: share(rows, n, 32)),
-            "That is the dense kernel. A sparse instruction takes 64 bytes of each column of B.",
-        ),
-        (
+    return {
+        correct(near(share)): "Dense 128 x 256: exactly 1. Sparse: 57 percent with the same tile, 63 with "
+        "256 x 192, whose sums are as many as the registers can hold. By this count, twice the speed "
+        "shrinks to 1.26 times. An H200 reaches 1.57 times, we think because tensor cores that wait take "
+        "less power, so the clock stays higher (lesson 19).",
+        when(near(share, 9.0)): "Right, except that nothing can be busy for more than all of the time.",
+        when(near(lambda rows, n, column: work(rows, n) / (rows * (2048 + n * column)))): "Those are the "
+        "reads. TMA writes the tile into the same memory.",
+        when(near(lambda rows, n, column: work(rows, n) / (2 * (rows * 2048 + n * column)))): "Every 64 "
+        "rows need an instruction of their own, and each reads all of B.",
+        when(near(lambda rows, n, column: share(rows, n, 32))): "That is the dense kernel. A sparse "
+        "instruction takes 64 bytes of each column of B.",
+        when(
             near(
                 lambda rows, n, column: 1 / share(rows, n, column) if share(rows, n, column) < 1 else 1.0, 9.0
-            ),
-            "That is how many times as long it takes. For what fraction of the time are the tensor cores "
-            "busy?",
-        ),
-        otherwise="Tensor cores: (m / 64) n / 2 cycles. Shared memory: (m / 64) (64 · 32 + n b) bytes read "
+            )
+        ): "That "
+        "is how many times as long it takes. For what fraction of the time are the tensor cores busy?",
+        otherwise: "Tensor cores: (m / 64) n / 2 cycles. Shared memory: (m / 64) (64 · 32 + n b) bytes read "
         "and 32 m + n b bytes written, at 128 per cycle, with b = 64 or 32. Divide, and take at most 1.",
-    )
+    }
 
 
-@exercise(
-    "21.6",
-    "Weights are compressed once. What if A is new for every product? Suppose that pruning reads and writes "
-    "A (f16) once, that compressing reads it once and writes 9/16 as much, and that memory moves 4 TB (4 · "
-    "10¹² bytes) per second. The dense product performs 775 T operations per second with M = N = K = 8192 "
-    "and 617 with 2048, the sparse one 1216 and 887; each takes 2 n³ operations. **How many times as fast "
-    "as the dense product are pruning, compressing and the sparse product together, with 8192 and with "
-    "2048?** Two digits are enough.",
-    "times = ...  # (with 8192, with 2048)",
-)
-def _pays(answer: object) -> tuple[bool, str]:
+@checks("21.6")
+def _pays(answer: object) -> Sentences:
     submitted = numbers(answer, "two numbers: (with 8192, with 2048)", 2)
 
     def gain(size: int, parts: float) -> float:
@@ -512,16 +449,15 @@ def _pays(answer: object) -> tuple[bool, str]:
             values = [1 / value for value in values]
         return all(abs(one - other) < within for one, other in zip(submitted, values, strict=True))
 
-    return judge(
-        near(3 + 9 / 16, within=0.015),
-        "With 8192 it still pays off, since the product takes n³ operations and the preparation moves n² "
-        "bytes. With 2048 almost nothing is left of the 1.44 times, and that does not even count the launch "
-        "of two more kernels.",
-        (near(0), "That is without pruning and compressing."),
-        (near(1 + 9 / 16), "That is compressing alone. Pruning comes before, with a read and a write."),
-        (near(2), "That is pruning alone. Compressing comes after it."),
-        (near((3 + 9 / 16) / 2), "An element of f16 has 2 bytes."),
-        (near(3 + 9 / 16, invert=True), "That is how many times as long it takes."),
-        otherwise="A has 2 n² bytes, and is moved 2 + 1 + 9/16 times. Add that time to the sparse product's, "
-        "2 n³ operations at its rate, and compare with the dense one's.",
-    )
+    return {
+        correct(near(3 + 9 / 16, within=0.015)): "With 8192 it still pays off, since the product takes n³ "
+        "operations and the preparation moves n² bytes. With 2048 almost nothing is left of the 1.44 times, "
+        "and that does not even count the launch of two more kernels.",
+        when(near(0)): "That is without pruning and compressing.",
+        when(near(1 + 9 / 16)): "That is compressing alone. Pruning comes before, with a read and a write.",
+        when(near(2)): "That is pruning alone. Compressing comes after it.",
+        when(near((3 + 9 / 16) / 2)): "An element of f16 has 2 bytes.",
+        when(near(3 + 9 / 16, invert=True)): "That is how many times as long it takes.",
+        otherwise: "A has 2 n² bytes, and is moved 2 + 1 + 9/16 times. Add that time to the sparse "
+        "product's, 2 n³ operations at its rate, and compare with the dense one's.",
+    }

@@ -8,7 +8,16 @@ import numpy as np
 
 from ..instruction import mma_instruction
 from ..isa.sparsity import STRUCTURES
-from .checking import exercise, judge, whole_number_set, whole_numbers, whole_result_of
+from .checking import (
+    Sentences,
+    checks,
+    correct,
+    otherwise,
+    when,
+    whole_number_set,
+    whole_numbers,
+    whole_result_of,
+)
 from .reader_code import WrongForm
 
 INS = mma_instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
@@ -23,202 +32,116 @@ def _binary_digits(number: int) -> bool:
     return 15 < number < 10000 and set(str(number)) <= {"0", "1"}
 
 
-@exercise(
-    "05.1",
-    f"A chunk of eight is `{list(CHUNK)}`. **Which nibble describes it?** (Write it in binary if you like: "
-    "`0b....`)",
-    "nibble = ...",
-)
-def _one_nibble(answer: object) -> tuple[bool, str]:
+@checks("05.1")
+def _one_nibble(answer: object) -> Sentences:
     (submitted,) = whole_numbers(answer, 1, "a number from 0 to 15")
     expected = int(PAIRS.compress([CHUNK])[1][0, 0])
     first, second = PAIRS.nibbles[expected]
     mask = sum(1 << pair for pair in (first, second))
-    return judge(
-        submitted == expected,
-        f"Pairs {first} and {second} are kept; the first index goes into the low two bits, the second into "
-        "the high two.",
-        (
-            submitted == first << 2 | second,
-            "Both indices are right, but the first index goes into the *low* two bits, as always.",
-        ),
-        (
-            submitted == mask or submitted == int(f"{mask:04b}"[::-1], 2),
-            "That marks the kept pairs with one bit each. A nibble holds two *indices* of two bits.",
-        ),
-        (
-            _binary_digits(submitted),
-            "Python reads that as a decimal number. Start it with `0b` to make the digits bits.",
-        ),
-        (submitted > 15, "A nibble has four bits: 0 to 15. Count pairs (0 to 3), not elements (0 to 7)."),
-        (
-            submitted in (0, 5, 10, 15),
-            "The indices of that nibble are equal: it names one pair twice, which the PTX ISA calls "
-            "undefined.",
-        ),
-        (
-            submitted in PAIRS.nibbles,
-            "That is a legal nibble, but it keeps other pairs. Number the four pairs 0 to 3 from the left: "
-            "which two are non-zero?",
-        ),
-        otherwise=(
-            "Divide the chunk into four pairs, number them 0 to 3, and write the numbers of the two kept "
-            "pairs as two bits each."
-        ),
-    )
+    return {
+        correct(submitted == expected): f"Pairs {first} and {second} are kept; the first index goes into "
+        "the low two bits, the second into the high two.",
+        when(submitted == first << 2 | second): "Both indices are right, but the first index goes into the "
+        "*low* two bits, as always.",
+        when(submitted == mask or submitted == int(f"{mask:04b}"[::-1], 2)): "That marks the kept pairs "
+        "with one bit each. A nibble holds two *indices* of two bits.",
+        when(_binary_digits(submitted)): "Python reads that as a decimal number. Start it with `0b` to make "
+        "the digits bits.",
+        when(submitted > 15): "A nibble has four bits: 0 to 15. Count pairs (0 to 3), not elements (0 to 7).",
+        when(submitted in (0, 5, 10, 15)): "The indices of that nibble are equal: it names one pair twice, "
+        "which the PTX ISA calls undefined.",
+        when(submitted in PAIRS.nibbles): "That is a legal nibble, but it keeps other pairs. Number the "
+        "four pairs 0 to 3 from the left: which two are non-zero?",
+        otherwise: "Divide the chunk into four pairs, number them 0 to 3, and write the numbers of the two "
+        "kept pairs as two bits each.",
+    }
 
 
-@exercise(
-    "05.2",
-    f"In another matrix, **column {STORED} of compressed A** belongs, in some row, to a chunk whose nibble "
-    f"is `0b{NIBBLE:04b}`. **Which column of logical (dense) A did it come from?**",
-    "column = ...",
-)
-def _logical_column(answer: object) -> tuple[bool, str]:
+@checks("05.2")
+def _logical_column(answer: object) -> Sentences:
     (submitted,) = whole_numbers(answer, 1, "a column from 0 to 63")
     kept = PAIRS.keep * PAIRS.group
     chunk = STORED // kept
     columns = PAIRS.positions(np.full((1, 8), NIBBLE))[0]
     expected = int(columns[STORED])
-    return judge(
-        submitted == expected,
-        f"Columns {chunk * kept} to {chunk * kept + kept - 1} of compressed A are chunk {chunk}, which is "
-        f"columns {chunk * 8} to {chunk * 8 + 7} of logical A; the nibble keeps pairs 2 and 3 of it.",
-        (
-            submitted == STORED,
-            "That is the column of compressed A, which is half as wide. The nibble tells you the column of "
-            "logical A.",
-        ),
-        (
-            submitted == 2 * STORED,
-            "Doubling the column gives the right chunk, but the nibble decides the position within the "
-            "chunk.",
-        ),
-        (
-            submitted == int(columns[STORED + 2]),
-            "That is the second pair of the nibble. This column belongs to the first pair, and the first "
-            "index is in the low bits.",
-        ),
-        (
-            submitted in (chunk * 8 + NIBBLE % 4, chunk * 8 + NIBBLE % 4 + STORED % 2),
-            "The chunk is right, but you used the index to count columns: an index counts *pairs*, and a "
-            "pair has two columns.",
-        ),
-        (
-            submitted == expected - STORED % 2,
-            "The pair is right. A pair has two columns: is this the first of them or the second?",
-        ),
-        (
-            submitted // 8 == chunk,
-            "The chunk is right. Four columns of compressed A belong to it: two for the first index, two "
-            "for the second.",
-        ),
-        otherwise=(
-            "Four columns of compressed A come from each chunk of eight. Which chunk is it, and does this "
-            "column belong to the first or the second kept pair?"
-        ),
-    )
+    return {
+        correct(submitted == expected): f"Columns {chunk * kept} to {chunk * kept + kept - 1} of compressed "
+        f"A are chunk {chunk}, which is columns {chunk * 8} to {chunk * 8 + 7} of logical A; the nibble "
+        "keeps pairs 2 and 3 of it.",
+        when(submitted == STORED): "That is the column of compressed A, which is half as wide. The nibble "
+        "tells you the column of logical A.",
+        when(submitted == 2 * STORED): "Doubling the column gives the right chunk, but the nibble decides "
+        "the position within the chunk.",
+        when(submitted == int(columns[STORED + 2])): "That is the second pair of the nibble. This column "
+        "belongs to the first pair, and the first index is in the low bits.",
+        when(submitted in (chunk * 8 + NIBBLE % 4, chunk * 8 + NIBBLE % 4 + STORED % 2)): "The chunk is "
+        "right, but you used the index to count columns: an index counts *pairs*, and a pair has two "
+        "columns.",
+        when(submitted == expected - STORED % 2): "The pair is right. A pair has two columns: is this the "
+        "first of them or the second?",
+        when(submitted // 8 == chunk): "The chunk is right. Four columns of compressed A belong to it: two "
+        "for the first index, two for the second.",
+        otherwise: "Four columns of compressed A come from each chunk of eight. Which chunk is it, and does "
+        "this column belong to the first or the second kept pair?",
+    }
 
 
-@exercise(
-    "05.3",
-    "With **selector 1**, some lanes supply metadata and the others are ignored. **Which of lanes 0 to 7 "
-    "supply metadata?**",
-    "lanes = ...  # a list of lane numbers below 8",
-)
-def address_lanes(answer: object) -> tuple[bool, str]:
+@checks("05.3")
+def address_lanes(answer: object) -> Sentences:
     submitted = whole_number_set(answer, "a list of lane numbers")
     expected = frozenset(INS.operand("E").where(row, 0)[1].lane for row in range(INS.m)) & frozenset(range(8))
-    return judge(
-        submitted == expected,
-        "In every group of four lanes, the upper two supply metadata. The lower two may hold anything.",
-        (submitted == frozenset(range(8)) - expected, "Those supply metadata with selector 0."),
-        (
+    return {
+        correct(submitted == expected): "In every group of four lanes, the upper two supply metadata. The "
+        "lower two may hold anything.",
+        when(submitted == frozenset(range(8)) - expected): "Those supply metadata with selector 0.",
+        when(
             submitted
-            in ({lane for lane in expected if lane % 2 == 0}, {lane for lane in expected if lane % 2}),
-            "Those do, but there are more. A metadata lane holds one row, and each group of four lanes has "
-            "*two* rows: two of every four lanes are needed.",
-        ),
-        (
-            submitted < expected and bool(submitted),
-            "Those do, but there are more: every group of four lanes has its own rows and its own metadata "
-            "lanes.",
-        ),
-        (
-            submitted == frozenset(range(4, 8)),
-            "The selector does not choose a group of four; it chooses a pair within every group of four.",
-        ),
-        (
-            submitted == frozenset(range(1, 8, 2)),
-            "It is not the odd ones: the selector chooses two adjacent lanes in every group of four.",
-        ),
-        (any(lane > 7 for lane in submitted), "Give only lanes 0 to 7."),
-        otherwise=(
-            "In every group of four lanes the selector chooses a pair: 0 means T0 and T1, 1 means T2 and T3."
-        ),
-    )
+            in ({lane for lane in expected if lane % 2 == 0}, {lane for lane in expected if lane % 2})
+        ): "Those "
+        "do, but there are more. A metadata lane holds one row, and each group of four lanes has *two* "
+        "rows: two of every four lanes are needed.",
+        when(submitted < expected and bool(submitted)): "Those do, but there are more: every group of four "
+        "lanes has its own rows and its own metadata lanes.",
+        when(submitted == frozenset(range(4, 8))): "The selector does not choose a group of four; it "
+        "chooses a pair within every group of four.",
+        when(submitted == frozenset(range(1, 8, 2))): "It is not the odd ones: the selector chooses two "
+        "adjacent lanes in every group of four.",
+        when(any(lane > 7 for lane in submitted)): "Give only lanes 0 to 7.",
+        otherwise: "In every group of four lanes the selector chooses a pair: 0 means T0 and T1, 1 means T2 "
+        "and T3.",
+    }
 
 
-@exercise(
-    "05.4",
-    f"**Which lane's metadata register holds the nibble of row {META_ROW}, chunk {META_CHUNK} (columns 48 "
-    "to 55), and in which bits**, when the sparsity selector is **1**?",
-    "place = ...  # (lane, lowest bit, highest bit)",
-)
-def nibble_place(answer: object) -> tuple[bool, str]:
+@checks("05.4")
+def nibble_place(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 3, "`(lane, lowest bit, highest bit)`")
     other, right = INS.operand("E").where(META_ROW, META_CHUNK)
     above = INS.operand("E").where(META_ROW - 8, META_CHUNK)[1]
     expected = (right.lane, right.low, right.high)
-    return judge(
-        submitted == expected,
-        f"groupID is {META_ROW % 8}. Selector 1 chooses T2 and T3 of its four lanes, and the second of them "
-        f"has row groupID + 8. Its register holds the eight nibbles of that row, and {META_CHUNK} of them "
-        f"come before chunk {META_CHUNK}.",
-        (
-            submitted == (right.lane, right.high, right.low),
-            "Lane and bits are right; write the lowest bit before the highest.",
-        ),
-        (
-            submitted == (other.lane, right.low, right.high),
-            "The bits are right, but that lane supplies the nibble when the selector is 0.",
-        ),
-        (
-            submitted == (above.lane, above.low, above.high),
-            "That is the right place for the row eight higher up: each of the two lanes has one of the two "
-            "rows.",
-        ),
-        (
-            submitted == (right.lane, 31 - right.high, 31 - right.low),
-            "The lane is right. You counted from the top; chunk 0 is in the lowest bits.",
-        ),
-        (
-            submitted[0] == right.lane,
-            "The lane is right. Its register holds the eight nibbles of one row, four bits each, with "
-            "chunk 0 in the lowest bits.",
-        ),
-        (submitted[0] > 31, "There are 32 lanes; rows 8 to 15 share the lanes of rows 0 to 7."),
-        (
-            submitted[1:] == expected[1:],
-            "The bits are right. Which pair of lanes does the selector choose, and which of the two has "
-            "row groupID + 8?",
-        ),
-        otherwise=(
-            "groupID = row % 8 gives four lanes, the selector chooses two of them, and the row (groupID or "
-            "groupID + 8) decides between these two."
-        ),
-    )
+    return {
+        correct(submitted == expected): f"groupID is {META_ROW % 8}. Selector 1 chooses T2 and T3 of its "
+        "four lanes, and the second of them has row groupID + 8. Its register holds the eight nibbles of "
+        f"that row, and {META_CHUNK} of them come before chunk {META_CHUNK}.",
+        when(submitted == (right.lane, right.high, right.low)): "Lane and bits are right; write the lowest "
+        "bit before the highest.",
+        when(submitted == (other.lane, right.low, right.high)): "The bits are right, but that lane supplies "
+        "the nibble when the selector is 0.",
+        when(submitted == (above.lane, above.low, above.high)): "That is the right place for the row eight "
+        "higher up: each of the two lanes has one of the two rows.",
+        when(submitted == (right.lane, 31 - right.high, 31 - right.low)): "The lane is right. You counted "
+        "from the top; chunk 0 is in the lowest bits.",
+        when(submitted[0] == right.lane): "The lane is right. Its register holds the eight nibbles of one "
+        "row, four bits each, with chunk 0 in the lowest bits.",
+        when(submitted[0] > 31): "There are 32 lanes; rows 8 to 15 share the lanes of rows 0 to 7.",
+        when(submitted[1:] == expected[1:]): "The bits are right. Which pair of lanes does the selector "
+        "choose, and which of the two has row groupID + 8?",
+        otherwise: "groupID = row % 8 gives four lanes, the selector chooses two of them, and the row "
+        "(groupID or groupID + 8) decides between these two.",
+    }
 
 
-@exercise(
-    "05.5",
-    "**Write the encoder:** `metadata(row)` gets a row of A, 64 numbers, with at most two non-zero pairs "
-    "in each chunk. It returns the register E that describes this row: eight nibbles in 32 bits. A pair "
-    "such as `(0, 5)` is kept as a whole. If a chunk has fewer than two non-zero pairs, keep any others to "
-    "make two. (Start with a function for one chunk, and call it eight times.)",
-    "def metadata(row):\n    return ...",
-)
-def encode(answer: object) -> tuple[bool, str]:
+@checks("05.5")
+def encode(answer: object) -> Sentences:
     form = "`metadata(row)` returns a 32-bit number"
     for kept, pattern in _ROWS:
         row = np.zeros((len(kept), 4, 2), dtype=np.int64)
@@ -238,45 +161,26 @@ def encode(answer: object) -> tuple[bool, str]:
             continue
         chunk = good.index(False) if False in good else 0
         nibble, shown = nibbles[chunk], row[chunk].ravel().tolist()
-        return judge(
-            False,
-            "",
-            (
-                not 0 <= submitted < 2**32,
-                f"Your function returned {submitted:,}, which does not fit into 32 bits. Eight nibbles have "
-                "32 bits: are you counting elements instead of pairs?",
-            ),
-            (
-                all(map(_keeps, reversed(nibbles), kept)),
-                "The nibbles are right, but in reverse order: chunk 0 belongs in the lowest four bits.",
-            ),
-            (
-                good[0] and not any(nibbles[1:]),
-                "The nibble of chunk 0 is right, but nothing else is there. Each chunk has its own four "
-                "bits, above those of the chunk before.",
-            ),
-            (
-                nibble in (0, 5, 10, 15),
-                f"Chunk {chunk} is `{shown}` and got 0b{nibble:04b}, with two equal indices. A nibble must "
-                "name two different pairs, even if they are all zero.",
-            ),
-            (
-                nibble in PAIRS.unordered and nibble not in PAIRS.nibbles,
-                f"Chunk {chunk} is `{shown}`, and the indices of 0b{nibble:04b} descend. The smaller index "
-                "goes into the low bits (ordered metadata).",
-            ),
-            (
-                0 in pattern,
-                f"Chunk {chunk} is `{shown}`, and 0b{nibble:04b} drops a pair with one zero in it: a pair "
-                "may be dropped only if both of its elements are zero.",
-            ),
-            otherwise=f"Chunk {chunk} is `{shown}`, and 0b{nibble:04b} does not keep all non-zero pairs.",
-        )
-    return (
-        True,
-        "Your encoder keeps every non-zero pair. Where there was a choice, `ins.compress` may choose "
-        "another pair than you do: both expand to the same A.",
-    )
+        return {
+            when(not 0 <= submitted < 2**32): f"Your function returned {submitted:,}, which does not fit "
+            "into 32 bits. Eight nibbles have 32 bits: are you counting elements instead of pairs?",
+            when(all(map(_keeps, reversed(nibbles), kept))): "The nibbles are right, but in reverse order: "
+            "chunk 0 belongs in the lowest four bits.",
+            when(good[0] and not any(nibbles[1:])): "The nibble of chunk 0 is right, but nothing else is "
+            "there. Each chunk has its own four bits, above those of the chunk before.",
+            when(nibble in (0, 5, 10, 15)): f"Chunk {chunk} is `{shown}` and got 0b{nibble:04b}, with two "
+            "equal indices. A nibble must name two different pairs, even if they are all zero.",
+            when(nibble in PAIRS.unordered and nibble not in PAIRS.nibbles): f"Chunk {chunk} is `{shown}`, "
+            f"and the indices of 0b{nibble:04b} descend. The smaller index goes into the low bits (ordered "
+            "metadata).",
+            when(0 in pattern): f"Chunk {chunk} is `{shown}`, and 0b{nibble:04b} drops a pair with one zero "
+            "in it: a pair may be dropped only if both of its elements are zero.",
+            otherwise: f"Chunk {chunk} is `{shown}`, and 0b{nibble:04b} does not keep all non-zero pairs.",
+        }
+    return {
+        correct(True): "Your encoder keeps every non-zero pair. Where there was a choice, `ins.compress` "
+        "may choose another pair than you do: both expand to the same A.",
+    }
 
 
 _TWO = tuple(combinations(range(4), 2))

@@ -9,7 +9,7 @@ from ..isa.dtypes import dtype
 from ..isa.sparsity import STRUCTURES
 from ..views import Picture
 from ..views.charts import bars
-from .checking import exercise, judge, whole_numbers, whole_result_of
+from .checking import Sentences, checks, correct, otherwise, when, whole_numbers, whole_result_of
 from .reader_code import WrongForm
 
 INS = mma_instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32")
@@ -44,13 +44,8 @@ def sums() -> Picture:
 # -- its exercises -------------------------------------------------------------------------------------------
 
 
-@exercise(
-    "06.1",
-    "You copy the float32 number `1 + 2**-10 + 2**-11` bit for bit into a register of A. **Which value "
-    "does the tensor core use?**",
-    "value = ...",
-)
-def truncated(answer: object) -> tuple[bool, str]:
+@checks("06.1")
+def truncated(answer: object) -> Sentences:
     try:
         submitted = float(np.asarray(answer).item())
     except (ValueError, TypeError, OverflowError):
@@ -58,34 +53,21 @@ def truncated(answer: object) -> tuple[bool, str]:
     tf32 = dtype("tf32")
     seen = float(tf32.decode(np.array([_RAW], dtype=np.float32).view(np.uint32))[0])
     rounded = float(tf32.decode(tf32.encode([_RAW]))[0])
-    return judge(
-        submitted == seen,
-        "The lower 13 bits are not read at all, so the value is truncated, not rounded. `ins.a.pack` "
-        "rounds for you before the bits go in.",
-        (
-            submitted == rounded,
-            "That is the nearest tf32, as `pack` would give it. But here nothing is rounded: the lower 13 "
-            "bits are simply not read.",
-        ),
-        (submitted == _RAW, "That needs 11 fraction bits; tf32 has 10."),
-        (submitted == 1.0, "Ten fraction bits reach down to 2**-10."),
-        (
-            submitted == seen - 1,
-            "That is only the fraction. The 1 in front of it is part of the value.",
-        ),
-        otherwise=(
-            "Write the fraction in binary. The tensor core reads the first 10 bits and ignores the rest."
-        ),
-    )
+    return {
+        correct(submitted == seen): "The lower 13 bits are not read at all, so the value is truncated, not "
+        "rounded. `ins.a.pack` rounds for you before the bits go in.",
+        when(submitted == rounded): "That is the nearest tf32, as `pack` would give it. But here nothing is "
+        "rounded: the lower 13 bits are simply not read.",
+        when(submitted == _RAW): "That needs 11 fraction bits; tf32 has 10.",
+        when(submitted == 1.0): "Ten fraction bits reach down to 2**-10.",
+        when(submitted == seen - 1): "That is only the fraction. The 1 in front of it is part of the value.",
+        otherwise: "Write the fraction in binary. The tensor core reads the first 10 bits and ignores the "
+        "rest.",
+    }
 
 
-@exercise(
-    "06.2",
-    f"Eight columns of a row are `{list(_EIGHT)}`: four chunks. **Which 16 bits of metadata describe them?** "
-    "As always, the first chunk is in the lowest bits.",
-    "bits = ...  # one number: 0b and 16 digits, or 0x and four digits",
-)
-def _four_nibbles(answer: object) -> tuple[bool, str]:
+@checks("06.2")
+def _four_nibbles(answer: object) -> Sentences:
     (submitted,) = whole_numbers(answer, 1, "a number of 16 bits, such as 0x1234")
     keeps_second = [value != 0 for value in _EIGHT[1::2]]
     nibbles = [int(nibble) for nibble in _HALVES.compress([_EIGHT])[1][0]]
@@ -96,104 +78,68 @@ def _four_nibbles(answer: object) -> tuple[bool, str]:
 
     digits = f"{submitted}"
     parts = [submitted >> 4 * chunk & 15 for chunk in range(4)]
-    return judge(
-        submitted == row(*nibbles),
-        "The second element is halves 2 and 3 of its chunk: index 2 in the low two bits, index 3 in the "
-        "high two. The first element is halves 0 and 1.",
-        (
-            submitted == row(*reversed(nibbles)),
-            "Every nibble is right, but the first chunk belongs in the *lowest* bits: on the right when "
-            "you write the number down.",
-        ),
-        (
-            submitted == row(*(first + second - nibble for nibble in nibbles)),
-            "The first and second elements are exchanged: that would keep the zeros.",
-        ),
-        (
+    return {
+        correct(submitted == row(*nibbles)): "The second element is halves 2 and 3 of its chunk: index 2 in "
+        "the low two bits, index 3 in the high two. The first element is halves 0 and 1.",
+        when(submitted == row(*reversed(nibbles))): "Every nibble is right, but the first chunk belongs in "
+        "the *lowest* bits: on the right when you write the number down.",
+        when(submitted == row(*(first + second - nibble for nibble in nibbles))): "The first and second "
+        "elements are exchanged: that would keep the zeros.",
+        when(
             submitted
             in (
                 row(*(part >> 2 | (part & 3) << 2 for part in nibbles)),
                 row(*(part >> 2 | (part & 3) << 2 for part in reversed(nibbles))),
-            ),
-            "Each nibble has the right indices, but the first one belongs in its low two bits.",
-        ),
-        (
-            submitted > 0xFFFF and set(digits) <= {"0", "1"},
-            "Python reads that as a decimal number. Start it with `0b` to make the digits bits.",
-        ),
-        (submitted > 0xFFFF, "That has more than 16 bits. Four chunks have four nibbles."),
-        (
+            )
+        ): "Each nibble has the right indices, but the first one belongs in its low two bits.",
+        when(submitted > 0xFFFF and set(digits) <= {"0", "1"}): "Python reads that as a decimal number. "
+        "Start it with `0b` to make the digits bits.",
+        when(submitted > 0xFFFF): "That has more than 16 bits. Four chunks have four nibbles.",
+        when(
             submitted
             in (
                 sum(bit << at for at, bit in enumerate(keeps_second)),
                 sum(bit << at for at, bit in enumerate(reversed(keeps_second))),
-            ),
-            "One bit for each chunk would be enough, but the hardware counts 16-bit halves: an element is "
-            "*two* adjacent halves out of four, so a chunk takes four bits.",
-        ),
-        (
-            submitted in (first, second),
-            "That is one nibble. There are four chunks, and each has its own four bits.",
-        ),
-        (
-            set(parts) <= {first, second},
-            "Both kinds of nibble are right. Go through the chunks once more: which of the two elements is "
-            "non-zero?",
-        ),
-        otherwise=(
-            "A tf32 element is two 16-bit halves. Number the four halves of a chunk 0 to 3 and write down "
-            "the two that are kept, the first in the low bits. Do that for each of the four chunks."
-        ),
-    )
+            )
+        ): "One "
+        "bit for each chunk would be enough, but the hardware counts 16-bit halves: an element is *two* "
+        "adjacent halves out of four, so a chunk takes four bits.",
+        when(submitted in (first, second)): "That is one nibble. There are four chunks, and each has its "
+        "own four bits.",
+        when(set(parts) <= {first, second}): "Both kinds of nibble are right. Go through the chunks once "
+        "more: which of the two elements is non-zero?",
+        otherwise: "A tf32 element is two 16-bit halves. Number the four halves of a chunk 0 to 3 and write "
+        "down the two that are kept, the first in the low bits. Do that for each of the four chunks.",
+    }
 
 
-@exercise(
-    "06.3",
-    f"`A[{ROW}][{COL}]` is non-zero (row and column of **logical** A). **Which lane stores it, and in which "
-    "register, a0 to a3?**",
-    "place = ...  # (lane, register), with the register as a number from 0 to 3",
-)
-def where_a(answer: object) -> tuple[bool, str]:
+@checks("06.3")
+def where_a(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(lane, register)`")
     stored = INS.a.where(ROW, COL // 2)[0]
     expected = (stored.lane, stored.register)
     above = INS.a.where(ROW - 8, COL // 2)[0].register
     left = INS.a.where(ROW, (COL - 8) // 2)[0].register
     naive = INS.a.where(ROW, COL % 8)[0].lane
-    return judge(
-        submitted == expected,
-        f"Row {ROW} is groupID {ROW % 8} + 8, so it is a1 or a3. Column {COL} is in chunk {COL // 2}, the "
-        f"third of the right half: threadID_in_group {COL % 8 // 2}, and the register is a3.",
-        (
-            submitted == (stored.lane, above),
-            "The lane is right, but that register holds the row eight higher up.",
-        ),
-        (submitted == (stored.lane, left), "The lane is right, but that register holds columns 0 to 7."),
-        (
-            submitted[0] == stored.lane,
-            "The lane is right. a0 and a2 are in row groupID, a1 and a3 in row groupID + 8; a2 and a3 in "
-            "the right-hand columns.",
-        ),
-        (
-            submitted[0] in (naive, (ROW % 8) * 4 + COL % 4, (ROW % 8) * 4 + 3),
-            f"groupID is right. But column {COL} is a column of logical A: a lane covers *two* of them and "
-            "stores one.",
-        ),
-        (submitted[0] > 31, "Rows 8 to 15 share the lanes of rows 0 to 7."),
-        otherwise=(
-            "groupID = row % 8. For threadID_in_group look at firstcol: it increases by two columns of "
-            "logical A per lane, and starts again at column 8."
-        ),
-    )
+    return {
+        correct(submitted == expected): f"Row {ROW} is groupID {ROW % 8} + 8, so it is a1 or a3. Column "
+        f"{COL} is in chunk {COL // 2}, the third of the right half: threadID_in_group {COL % 8 // 2}, and "
+        "the register is a3.",
+        when(submitted == (stored.lane, above)): "The lane is right, but that register holds the row eight "
+        "higher up.",
+        when(submitted == (stored.lane, left)): "The lane is right, but that register holds columns 0 to 7.",
+        when(submitted[0] == stored.lane): "The lane is right. a0 and a2 are in row groupID, a1 and a3 in "
+        "row groupID + 8; a2 and a3 in the right-hand columns.",
+        when(submitted[0] in (naive, (ROW % 8) * 4 + COL % 4, (ROW % 8) * 4 + 3)): "groupID is right. But "
+        f"column {COL} is a column of logical A: a lane covers *two* of them and stores one.",
+        when(submitted[0] > 31): "Rows 8 to 15 share the lanes of rows 0 to 7.",
+        otherwise: "groupID = row % 8. For threadID_in_group look at firstcol: it increases by two columns "
+        "of logical A per lane, and starts again at column 8.",
+    }
 
 
-@exercise(
-    "06.4",
-    "**Write the column formula of A:** `first_column(lane, i)` returns firstcol, the first of the two "
-    "columns of logical A that a_i of that lane can come from.",
-    "def first_column(lane, i):\n    return ...",
-)
-def first_column(answer: object) -> tuple[bool, str]:
+@checks("06.4")
+def first_column(answer: object) -> Sentences:
     form = "`first_column(lane, i)` returns a column"
     submitted = np.array(
         [[whole_result_of(answer, lane, i, form=form) for i in range(4)] for lane in range(INS.lanes)]
@@ -202,77 +148,43 @@ def first_column(answer: object) -> tuple[bool, str]:
     wrong = np.argwhere(submitted != 2 * stored)
     where = f"lane {wrong[0][0]}, a{wrong[0][1]}" if len(wrong) else ""
     lane = int(np.argmax(submitted[:, 0] != 2 * stored[:, 0]))  # the first whose a0 is wrong
-    return judge(
-        not len(wrong),
-        "It is twice the column of compressed A, for every lane and register.",
-        (
-            bool((submitted == stored).all()),
-            "That is the column of *compressed* A. Each of its columns covers two columns of logical A.",
-        ),
-        (
-            bool((submitted[:, 0] == 2 * stored[:, 0]).all()),
-            f"a0 is right; {where} is the first that is not. Which of a0 to a3 are in columns 8 to 15?",
-        ),
-        (
-            lane >= 4,
-            f"a0 of lane {lane} is wrong: four lanes share a row, and the next four start at column 0 again.",
-        ),
-        otherwise=(
-            f"Start with a0: it is wrong in lane {lane}. For each threadID_in_group = lane % 4, firstcol "
-            "steps by two columns."
-        ),
-    )
+    return {
+        correct(not len(wrong)): "It is twice the column of compressed A, for every lane and register.",
+        when((submitted == stored).all()): "That is the column of *compressed* A. Each of its columns "
+        "covers two columns of logical A.",
+        when((submitted[:, 0] == 2 * stored[:, 0]).all()): f"a0 is right; {where} is the first that is not. "
+        "Which of a0 to a3 are in columns 8 to 15?",
+        when(lane >= 4): f"a0 of lane {lane} is wrong: four lanes share a row, and the next four start at "
+        "column 0 again.",
+        otherwise: f"Start with a0: it is wrong in lane {lane}. For each threadID_in_group = lane % 4, "
+        "firstcol steps by two columns.",
+    }
 
 
-@exercise(
-    "06.5",
-    f"**Which lane's metadata register describes the chunk of `A[{ROW}][{COL}]`, and in which bits**, when "
-    "the sparsity selector is **1**?",
-    "place = ...  # (lane, lowest bit, highest bit)",
-)
-def nibble_place(answer: object) -> tuple[bool, str]:
+@checks("06.5")
+def nibble_place(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 3, "`(lane, lowest bit, highest bit)`")
     other, right = INS.operand("E").where(ROW, COL // 2)
     expected = (right.lane, right.low, right.high)
-    return judge(
-        submitted == expected,
-        f"Selector 1 chooses T2 and T3. Chunk {COL // 2} is one of chunks 4 to 7, which the second of the "
-        f"two has. Row {ROW} is groupID + 8: the upper 16 bits.",
-        (
-            submitted == (right.lane, right.high, right.low),
-            "Lane and bits are right; write the lowest bit before the highest.",
-        ),
-        (
-            submitted == (other.lane, right.low, right.high),
-            "The bits are right, but that lane supplies the nibble when the selector is 0.",
-        ),
-        (
-            submitted == (right.lane, right.low - 16, right.high - 16),
-            "The lane is right, but those bits belong to the row eight higher up.",
-        ),
-        (
-            submitted[0] == INS.a.where(ROW, COL // 2)[0].lane,
-            "That lane has the metadata of chunks 0 to 3, and a chunk is two columns wide. (It is also the "
-            "lane that stores the *value*: a value and its metadata need not be in the same lane.)",
-        ),
-        (
-            submitted[0] == right.lane and submitted[1] >= 16,
-            "The lane is right, and so is the half of its register. That half holds four chunks: which of "
-            "them is this one?",
-        ),
-        (
-            submitted[0] == right.lane,
-            "The lane is right. The lower 16 bits hold four chunks of row groupID, the upper 16 four "
-            "chunks of row groupID + 8.",
-        ),
-        (submitted[0] > 31, "Rows 8 to 15 share the lanes of rows 0 to 7."),
-        (
-            submitted[1:] == expected[1:],
-            "The bits are right. The selector chooses two lanes in each group of four; which one has this "
-            "chunk?",
-        ),
-        otherwise=(
-            "groupID = row % 8 gives four lanes, the selector chooses a pair of them, and the chunk "
-            "(column // 2: 0 to 3 or 4 to 7) gives the lane within the pair."
-        ),
-    )
+    return {
+        correct(submitted == expected): f"Selector 1 chooses T2 and T3. Chunk {COL // 2} is one of chunks 4 "
+        f"to 7, which the second of the two has. Row {ROW} is groupID + 8: the upper 16 bits.",
+        when(submitted == (right.lane, right.high, right.low)): "Lane and bits are right; write the lowest "
+        "bit before the highest.",
+        when(submitted == (other.lane, right.low, right.high)): "The bits are right, but that lane supplies "
+        "the nibble when the selector is 0.",
+        when(submitted == (right.lane, right.low - 16, right.high - 16)): "The lane is right, but those "
+        "bits belong to the row eight higher up.",
+        when(submitted[0] == INS.a.where(ROW, COL // 2)[0].lane): "That lane has the metadata of chunks 0 "
+        "to 3, and a chunk is two columns wide. (It is also the lane that stores the *value*: a value and "
+        "its metadata need not be in the same lane.)",
+        when(submitted[0] == right.lane and submitted[1] >= 16): "The lane is right, and so is the half of "
+        "its register. That half holds four chunks: which of them is this one?",
+        when(submitted[0] == right.lane): "The lane is right. The lower 16 bits hold four chunks of row "
+        "groupID, the upper 16 four chunks of row groupID + 8.",
+        when(submitted[0] > 31): "Rows 8 to 15 share the lanes of rows 0 to 7.",
+        when(submitted[1:] == expected[1:]): "The bits are right. The selector chooses two lanes in each "
+        "group of four; which one has this chunk?",
+        otherwise: "groupID = row % 8 gives four lanes, the selector chooses a pair of them, and the chunk "
+        "(column // 2: 0 to 3 or 4 to 7) gives the lane within the pair.",
+    }

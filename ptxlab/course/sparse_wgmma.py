@@ -10,7 +10,16 @@ from ..isa.sparsity import STRUCTURES
 from ..memory import Tile
 from ..views import Picture
 from ..views.charts import table
-from .checking import exercise, function_table, judge, whole_number_set, whole_numbers
+from .checking import (
+    Sentences,
+    checks,
+    correct,
+    function_table,
+    otherwise,
+    when,
+    whole_number_set,
+    whole_numbers,
+)
 
 INS = mma_instruction("wgmma.mma_async.sp.sync.aligned.m64n16k64.f32.e4m3.e4m3")
 QUADS = STRUCTURES["2:4"]
@@ -104,89 +113,55 @@ def values_of_k() -> Picture:
 # -- exercises ---------------------------------------------------------------------------------------------
 
 
-@exercise(
-    "10.1",
-    f"**Which of N = {', '.join(map(str, _N_ASKED[:-1]))} and {_N_ASKED[-1]} are legal for s8?**",
-    "legal = ...  # a list",
-)
-def _legal_n(answer: object) -> tuple[bool, str]:
+@checks("10.1")
+def _legal_n(answer: object) -> Sentences:
     submitted = whole_number_set(answer, "a list of numbers")
     rows = mma_forms("wgmma.sp")
     legal = {
         kind: frozenset(n for n in _N_ASKED if any(r.n == n and r.a_type == kind for r in rows))
         for kind in ("s8", "e4m3")
     }
-    return judge(
-        submitted == legal["s8"],
-        "Integers accept 8, 16, 24, 32 and then multiples of 16; FP8 accepts every multiple of 8.",
-        (
-            submitted == legal["e4m3"],
-            "All of them are legal for FP8. The integer forms have fewer: look at `ptxlab.catalog`.",
-        ),
-        (
-            submitted == frozenset(n for n in _N_ASKED if n % 16 == 0),
-            "Multiples of 16 are legal, but there are more among the small values of N.",
-        ),
-        (not submitted <= frozenset(_N_ASKED), "Choose from the numbers in the task."),
-        (bool(submitted) and submitted < legal["s8"], "Those are legal, but there are more."),
-        otherwise="Look at `{i.n for i in ptxlab.catalog('wgmma.sp') if i.a_type == 's8'}`.",
-    )
+    return {
+        correct(submitted == legal["s8"]): "Integers accept 8, 16, 24, 32 and then multiples of 16; FP8 "
+        "accepts every multiple of 8.",
+        when(submitted == legal["e4m3"]): "All of them are legal for FP8. The integer forms have fewer: "
+        "look at `ptxlab.catalog`.",
+        when(submitted == frozenset(n for n in _N_ASKED if n % 16 == 0)): "Multiples of 16 are legal, but "
+        "there are more among the small values of N.",
+        when(not submitted <= frozenset(_N_ASKED)): "Choose from the numbers in the task.",
+        when(bool(submitted) and submitted < legal["s8"]): "Those are legal, but there are more.",
+        otherwise: "Look at `{i.n for i in ptxlab.catalog('wgmma.sp') if i.a_type == 's8'}`.",
+    }
 
 
-@exercise(
-    "10.2",
-    f"**Which of the 128 lanes holds `D[{D_ROW}][{D_COL}]` of m64n16k64 with f32, and as which element?**",
-    "place = ...  # (lane, element)",
-)
-def _where_d(answer: object) -> tuple[bool, str]:
+@checks("10.2")
+def _where_d(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(lane, element)`")
     right = INS.d.where(D_ROW, D_COL)[0]
     warp = D_ROW // 16
-    return judge(
-        submitted == (right.lane, right.element),
-        f"Warp {warp} has rows {warp * 16} to {warp * 16 + 15}, and inside it the row is {D_ROW % 16}. A "
-        "lane's elements of columns 8 to 15 come after those of columns 0 to 7.",
-        (
-            submitted == (right.lane % 32, right.element),
-            "That is the lane inside its warp. In a warpgroup lanes are numbered from 0 to 127: which warp "
-            "has this row?",
-        ),
-        (
-            submitted == (right.lane, right.element + 2),
-            "The lane is right, but your element is eight rows lower.",
-        ),
-        (
-            submitted == (right.lane, right.element - 4),
-            "The lane is right, but your element is eight columns to the left.",
-        ),
-        (
-            submitted[0] == right.lane,
-            "The lane is right. A lane's first four elements are in the first 8 columns, as in mma; the "
-            "next four are 8 columns further right.",
-        ),
-        (
-            submitted[0] // 32 != warp,
-            "Another warp has this row: warp 0 has rows 0 to 15, warp 1 rows 16 to 31, and so on; warp w "
-            "has lanes 32 w to 32 w + 31.",
-        ),
-        (
-            submitted[0] // 4 == right.lane // 4,
-            "The warp and the group of four are right. Each lane has two columns, and after eight columns "
-            "the pattern repeats.",
-        ),
-        otherwise=(
-            "Find the warp (row // 16), then proceed as for the accumulator of an m16n8 mma with row % 16."
-        ),
-    )
+    return {
+        correct(submitted == (right.lane, right.element)): f"Warp {warp} has rows {warp * 16} to "
+        f"{warp * 16 + 15}, and inside it the row is {D_ROW % 16}. A lane's elements of columns 8 to 15 "
+        "come after those of columns 0 to 7.",
+        when(submitted == (right.lane % 32, right.element)): "That is the lane inside its warp. In a "
+        "warpgroup lanes are numbered from 0 to 127: which warp has this row?",
+        when(submitted == (right.lane, right.element + 2)): "The lane is right, but your element is eight "
+        "rows lower.",
+        when(submitted == (right.lane, right.element - 4)): "The lane is right, but your element is eight "
+        "columns to the left.",
+        when(submitted[0] == right.lane): "The lane is right. A lane's first four elements are in the first "
+        "8 columns, as in mma; the next four are 8 columns further right.",
+        when(submitted[0] // 32 != warp): "Another warp has this row: warp 0 has rows 0 to 15, warp 1 rows "
+        "16 to 31, and so on; warp w has lanes 32 w to 32 w + 31.",
+        when(submitted[0] // 4 == right.lane // 4): "The warp and the group of four are right. Each lane "
+        "has two columns, and after eight columns the pattern repeats.",
+        otherwise: "Find the warp (row // 16), then proceed as for the accumulator of an m16n8 mma with row "
+        "% 16.",
+    }
 
 
-@exercise(
-    "10.3",
-    f"A kernel can use {_SPARE} registers per lane for D, with 32-bit elements. **What is the largest N it "
-    "can use for `e4m3`, and for `s8`?**",
-    "largest = ...  # (N for e4m3, N for s8)",
-)
-def _largest_n(answer: object) -> tuple[bool, str]:
+@checks("10.3")
+def _largest_n(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(N for e4m3, N for s8)`")
     rows = [row for row in mma_forms("wgmma.sp") if row.k == INS.k and row.d.dtype.bits == 32]
     legal = {kind: {row.n for row in rows if row.a_type == kind} for kind in ("e4m3", "s8")}
@@ -194,96 +169,55 @@ def _largest_n(answer: object) -> tuple[bool, str]:
         kind: max(row.n for row in rows if row.a_type == kind and row.d.registers <= _SPARE) for kind in legal
     }
     expected = fit["e4m3"], fit["s8"]
-    return judge(
-        submitted == expected,
-        f"64 x N elements in 128 lanes take N/2 registers, so N can be at most {2 * _SPARE}. FP8 accepts "
-        "every multiple of 8; above 32, the integers accept only multiples of 16.",
-        (
-            submitted == expected[::-1],
-            "It is the other way round: which of the two types accepts fewer values of N?",
-        ),
-        (
-            submitted == (expected[0], expected[0]),
-            "Right for `e4m3`. The integers do not accept every multiple of 8.",
-        ),
-        (
-            submitted[0] > expected[0] and submitted[0] in legal["e4m3"],
-            f"With that N, D takes {submitted[0] // 2} registers in every lane.",
-        ),
-        (
-            submitted[0] not in legal["e4m3"],
-            "Not every number is a legal N: FP8 accepts multiples of 8, up to 256.",
-        ),
-        (
-            submitted[0] < expected[0],
-            "For `e4m3`, N may be larger. D has 64 x N elements, and 128 lanes share them: how many are in "
-            "one lane?",
-        ),
-        (
-            submitted[1] not in legal["s8"],
-            "Right for `e4m3`. But `s8` does not accept that N: see exercise 10.1.",
-        ),
-        otherwise="Right for `e4m3`. Which legal N of `s8` are near it? See exercise 10.1.",
-    )
+    return {
+        correct(submitted == expected): "64 x N elements in 128 lanes take N/2 registers, so N can be at "
+        f"most {2 * _SPARE}. FP8 accepts every multiple of 8; above 32, the integers accept only multiples "
+        "of 16.",
+        when(submitted == expected[::-1]): "It is the other way round: which of the two types accepts fewer "
+        "values of N?",
+        when(submitted == (expected[0], expected[0])): "Right for `e4m3`. The integers do not accept every "
+        "multiple of 8.",
+        when(submitted[0] > expected[0] and submitted[0] in legal["e4m3"]): "With that N, D takes "
+        f"{submitted[0] // 2} registers in every lane.",
+        when(submitted[0] not in legal["e4m3"]): "Not every number is a legal N: FP8 accepts multiples of "
+        "8, up to 256.",
+        when(submitted[0] < expected[0]): "For `e4m3`, N may be larger. D has 64 x N elements, and 128 "
+        "lanes share them: how many are in one lane?",
+        when(submitted[1] not in legal["s8"]): "Right for `e4m3`. But `s8` does not accept that N: see "
+        "exercise 10.1.",
+        otherwise: "Right for `e4m3`. Which legal N of `s8` are near it? See exercise 10.1.",
+    }
 
 
-@exercise(
-    "10.4",
-    f"`A[{A_ROW}][{A_COL}]` is non-zero, and the nibble of its chunk is `0b{NIBBLE:04b}`. **In which column "
-    "of compressed A is it stored, and in which of the 128 lanes?**",
-    "place = ...  # (column of compressed A, lane)",
-)
-def where_a(answer: object) -> tuple[bool, str]:
+@checks("10.4")
+def where_a(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(column of compressed A, lane)`")
     columns = QUADS.positions(np.full((1, INS.k // 4), NIBBLE))[0]
     stored = int(np.flatnonzero(columns == A_COL)[0])
     right = INS.a.where(A_ROW, stored)[0]
     other = INS.a.where(A_ROW, A_COL // 2)[0]
-    return judge(
-        submitted == (stored, right.lane),
-        f"Chunk {A_COL // 4} keeps its elements 2 and 3, and this is the first of them; a lane stores four "
-        "adjacent columns.",
-        (
-            submitted[0] == A_COL // 2,
-            "Half the column is a fair guess, but the nibble decides: is it the first or the second "
-            "element kept in its chunk?",
-        ),
-        (
-            submitted[0] == A_COL,
-            "That is the column of logical A. Compressed A has only half as many columns.",
-        ),
-        (
-            submitted[0] == stored and submitted[1] == right.lane % 32,
-            "The column is right, and the lane is right inside its warp: which warp has this row?",
-        ),
-        (
-            submitted[0] == stored and submitted[1] // 4 == right.lane // 4,
-            "The column is right, and so is the group of four. Each lane has four columns of compressed A, "
-            "and after 16 the pattern repeats.",
-        ),
-        (
-            submitted[0] == stored,
-            "The column is right. Which warp has this row, and which of its lanes has this column?",
-        ),
-        (
-            submitted[1] in (right.lane, other.lane),
-            "The lane is right. Two columns of compressed A belong to the chunk; which of them does the "
-            "nibble assign to this element?",
-        ),
-        otherwise=(
-            "A chunk is four columns wide and keeps two. Find the chunk and its two columns of compressed "
-            "A, then use the nibble to choose between them."
-        ),
-    )
+    return {
+        correct(submitted == (stored, right.lane)): f"Chunk {A_COL // 4} keeps its elements 2 and 3, and "
+        "this is the first of them; a lane stores four adjacent columns.",
+        when(submitted[0] == A_COL // 2): "Half the column is a fair guess, but the nibble decides: is it "
+        "the first or the second element kept in its chunk?",
+        when(submitted[0] == A_COL): "That is the column of logical A. Compressed A has only half as many "
+        "columns.",
+        when(submitted[0] == stored and submitted[1] == right.lane % 32): "The column is right, and the "
+        "lane is right inside its warp: which warp has this row?",
+        when(submitted[0] == stored and submitted[1] // 4 == right.lane // 4): "The column is right, and so "
+        "is the group of four. Each lane has four columns of compressed A, and after 16 the pattern repeats.",
+        when(submitted[0] == stored): "The column is right. Which warp has this row, and which of its lanes "
+        "has this column?",
+        when(submitted[1] in (right.lane, other.lane)): "The lane is right. Two columns of compressed A "
+        "belong to the chunk; which of them does the nibble assign to this element?",
+        otherwise: "A chunk is four columns wide and keeps two. Find the chunk and its two columns of "
+        "compressed A, then use the nibble to choose between them.",
+    }
 
 
-@exercise(
-    "10.5",
-    f"**Which lane's metadata register holds the nibble of row {E_ROW}, chunk {E_CHUNK}, and in which "
-    "bits?**",
-    "place = ...  # (lane, lowest bit, highest bit)",
-)
-def nibble_place(answer: object) -> tuple[bool, str]:
+@checks("10.5")
+def nibble_place(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 3, "`(lane, lowest bit, highest bit)`")
     metadata = INS.operand("E")
     right, above, left = (
@@ -291,48 +225,27 @@ def nibble_place(answer: object) -> tuple[bool, str]:
         for row, chunk in ((E_ROW, E_CHUNK), (E_ROW - 8, E_CHUNK), (E_ROW, E_CHUNK - 8))
     )
     expected = (right.lane, right.low, right.high)
-    return judge(
-        submitted == expected,
-        f"The row is in warp {E_ROW // 16}. Inside it, row {E_ROW % 16} is groupID {E_ROW % 8} plus 8, "
-        "which an odd lane has. Chunks 8 to 15 are in the upper pair of the four lanes.",
-        (
-            submitted == (right.lane % 32, right.low, right.high),
-            "That is the lane inside its warp: add the lanes of the warps before it.",
-        ),
-        (
-            submitted == (above.lane, above.low, above.high),
-            "That is the right place for the row eight higher: of two neighbouring lanes, each has one of "
-            "the two rows.",
-        ),
-        (
-            submitted == (left.lane, left.low, left.high),
-            "That is the right place for the chunk eight to the left: the lower pair of lanes has columns "
-            "0 to 31, the upper pair has the rest.",
-        ),
-        (
-            submitted[0] == right.lane,
-            "The lane is right. Its register holds eight nibbles of one row, with its own first chunk in "
-            "the lowest bits.",
-        ),
-        (
-            submitted[1:] == expected[1:],
-            "The bits are right. The row gives the warp, row % 8 gives the group of four, then come the "
-            "half of the rows and the half of the columns.",
-        ),
-        otherwise=(
-            "Find the warp that has the row, then the four lanes of its groupID: they share two rows and "
-            "two halves of the columns."
-        ),
-    )
+    return {
+        correct(submitted == expected): f"The row is in warp {E_ROW // 16}. Inside it, row {E_ROW % 16} is "
+        f"groupID {E_ROW % 8} plus 8, which an odd lane has. Chunks 8 to 15 are in the upper pair of the "
+        "four lanes.",
+        when(submitted == (right.lane % 32, right.low, right.high)): "That is the lane inside its warp: add "
+        "the lanes of the warps before it.",
+        when(submitted == (above.lane, above.low, above.high)): "That is the right place for the row eight "
+        "higher: of two neighbouring lanes, each has one of the two rows.",
+        when(submitted == (left.lane, left.low, left.high)): "That is the right place for the chunk eight "
+        "to the left: the lower pair of lanes has columns 0 to 31, the upper pair has the rest.",
+        when(submitted[0] == right.lane): "The lane is right. Its register holds eight nibbles of one row, "
+        "with its own first chunk in the lowest bits.",
+        when(submitted[1:] == expected[1:]): "The bits are right. The row gives the warp, row % 8 gives the "
+        "group of four, then come the half of the rows and the half of the columns.",
+        otherwise: "Find the warp that has the row, then the four lanes of its groupID: they share two rows "
+        "and two halves of the columns.",
+    }
 
 
-@exercise(
-    "10.6",
-    "**Write the function** that returns the lane whose metadata register describes the given chunk of the "
-    "given row, for each of the 64 rows and 16 chunks.",
-    "def metadata_lane(row, chunk):\n    return ...",
-)
-def metadata_lane(answer: object) -> tuple[bool, str]:
+@checks("10.6")
+def metadata_lane(answer: object) -> Sentences:
     table = function_table(
         answer, INS.m, INS.k // QUADS.chunk, form="`metadata_lane(row, chunk)` returns a lane from 0 to 127"
     )
@@ -342,86 +255,48 @@ def metadata_lane(answer: object) -> tuple[bool, str]:
     group, lower, right = row // 16 * 32 + row % 8 * 4, row % 16 // 8, chunk // 8
     wrong = np.argwhere(table != expected)
     first = "row {}, chunk {}".format(*wrong[0]) if len(wrong) else ""
-    return judge(
-        not len(wrong),
-        "The warp gives 32 lanes, and the row modulo 8 gives four of them; bit 0 of the lane tells which "
-        "of the two rows it has, bit 1 which half of the row.",
-        (
-            not (table != expected % 32).any(),
-            "That is right inside each warp. The lanes of the warpgroup are numbered on from warp to warp.",
-        ),
-        (
-            not (table != group + 2 * lower + right).any(),
-            "The two bits are exchanged: the first and second lane of a group have the two *rows*, the "
-            "third and fourth have the other half of these rows.",
-        ),
-        (
-            not (table != group + lower).any(),
-            f"Look at {first}: the other two lanes of the four have the right half of a row, from chunk 8 "
-            "on.",
-        ),
-        (not (table != group + 2 * right).any(), f"Look at {first}: the odd lanes have row groupID + 8."),
-        (
-            not (table // 4 != expected // 4).any(),
-            f"The group of four is always right. Look at {first}: which of the two rows, and which half of "
-            "it?",
-        ),
-        (
-            not (table[:16] != expected[:16]).any(),
-            f"Right for the first warp. Look at {first}: count rows and lanes from the beginning of the "
-            "warp.",
-        ),
-        (not (table[:8] != expected[:8]).any(), f"Right for the first eight rows. Look at {first}."),
-        otherwise=(
-            f"Look at {first}. First find the warp (row // 16), then groupID (row modulo 8), then two bits: "
-            "lower row or not, right half or not."
-        ),
-    )
+    return {
+        correct(not len(wrong)): "The warp gives 32 lanes, and the row modulo 8 gives four of them; bit 0 "
+        "of the lane tells which of the two rows it has, bit 1 which half of the row.",
+        when(not (table != expected % 32).any()): "That is right inside each warp. The lanes of the "
+        "warpgroup are numbered on from warp to warp.",
+        when(not (table != group + 2 * lower + right).any()): "The two bits are exchanged: the first and "
+        "second lane of a group have the two *rows*, the third and fourth have the other half of these rows.",
+        when(not (table != group + lower).any()): f"Look at {first}: the other two lanes of the four have "
+        "the right half of a row, from chunk 8 on.",
+        when(not (table != group + 2 * right).any()): f"Look at {first}: the odd lanes have row groupID + 8.",
+        when(not (table // 4 != expected // 4).any()): "The group of four is always right. Look at "
+        f"{first}: which of the two rows, and which half of it?",
+        when(not (table[:16] != expected[:16]).any()): f"Right for the first warp. Look at {first}: count "
+        "rows and lanes from the beginning of the warp.",
+        when(not (table[:8] != expected[:8]).any()): f"Right for the first eight rows. Look at {first}.",
+        otherwise: f"Look at {first}. First find the warp (row // 16), then groupID (row modulo 8), then "
+        "two bits: lower row or not, right half or not.",
+    }
 
 
-@exercise(
-    "10.7",
-    "B is in shared memory without swizzle, K-major: core matrices of 8 columns (n) by 16 bytes (k), one "
-    f"after another along k, then along n. **At which byte offset is `B[{B_ROW}][{B_COL}]`** (k = {B_ROW}, "
-    f"n = {B_COL})?",
-    "offset = ...",
-)
-def _shared_b(answer: object) -> tuple[bool, str]:
+@checks("10.7")
+def _shared_b(answer: object) -> Sentences:
     (submitted,) = whole_numbers(answer, 1, "a byte offset")
     tile = Tile.of(INS.b)
     expected = int(tile.offset(B_COL, B_ROW))
-    return judge(
-        submitted == expected,
-        f"It is {tile.stride} bytes to the second group of eight columns, {tile.leading} to the second core "
-        "matrix along k, 16 for each column inside it, and then the byte within the column.",
-        (
-            submitted == B_ROW * INS.n + B_COL,
-            "That is row-major, as in NumPy. wgmma uses core matrices of 128 bytes.",
-        ),
-        (
-            submitted == B_COL * INS.k + B_ROW,
-            "That is K-major, but in one piece: here a column is divided into pieces of 16 bytes, and the "
-            "pieces of eight columns are stored together.",
-        ),
-        (
-            submitted == int(tile.offset(B_COL % 8, B_ROW)),
-            "That would be right in the first eight columns; this one is in the second eight.",
-        ),
-        (
-            submitted == expected - tile.leading,
-            "The position inside the core matrix is right; along k it is in the second one.",
-        ),
-        (submitted == B_ROW % 8 * 16 + B_ROW // 8 * tile.stride + B_COL, "You exchanged k and n."),
-        (
-            submitted % 128 == expected % 128,
-            "The position inside the core matrix is right. How many core matrices come before it?",
-        ),
-        (
-            submitted // 128 == expected // 128,
-            "The core matrix is right. Inside it, each column has 16 bytes.",
-        ),
-        otherwise=(
-            "Which core matrix is it (n // 8, k // 16), and where inside it (n % 8, k % 16)? A core matrix "
-            "takes 128 bytes, and there are four of them along k."
-        ),
-    )
+    return {
+        correct(submitted == expected): f"It is {tile.stride} bytes to the second group of eight columns, "
+        f"{tile.leading} to the second core matrix along k, 16 for each column inside it, and then the byte "
+        "within the column.",
+        when(submitted == B_ROW * INS.n + B_COL): "That is row-major, as in NumPy. wgmma uses core matrices "
+        "of 128 bytes.",
+        when(submitted == B_COL * INS.k + B_ROW): "That is K-major, but in one piece: here a column is "
+        "divided into pieces of 16 bytes, and the pieces of eight columns are stored together.",
+        when(submitted == int(tile.offset(B_COL % 8, B_ROW))): "That would be right in the first eight "
+        "columns; this one is in the second eight.",
+        when(submitted == expected - tile.leading): "The position inside the core matrix is right; along k "
+        "it is in the second one.",
+        when(submitted == B_ROW % 8 * 16 + B_ROW // 8 * tile.stride + B_COL): "You exchanged k and n.",
+        when(submitted % 128 == expected % 128): "The position inside the core matrix is right. How many "
+        "core matrices come before it?",
+        when(submitted // 128 == expected // 128): "The core matrix is right. Inside it, each column has 16 "
+        "bytes.",
+        otherwise: "Which core matrix is it (n // 8, k // 16), and where inside it (n % 8, k % 16)? A core "
+        "matrix takes 128 bytes, and there are four of them along k.",
+    }

@@ -10,154 +10,103 @@ from numpy.typing import NDArray
 
 from ..instruction import mma_instruction
 from ..isa.dtypes import dtype
-from .checking import exercise, first_register, function_table, judge, whole_numbers
+from .checking import (
+    Sentences,
+    checks,
+    correct,
+    first_register,
+    function_table,
+    otherwise,
+    when,
+    whole_numbers,
+)
 
 INS = mma_instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 _VALUES = (1, 2, 3, 4, 5, 6, 7, -1)
 
 
-@exercise(
-    "00.1",
-    "Look at the picture of C. **Which lane holds `C[9][3]`, and as which of its four elements?**",
-    "place = ...  # (lane, element)",
-)
-def _where_c(answer: object) -> tuple[bool, str]:
+@checks("00.1")
+def _where_c(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(lane, element)`")
     expected = lane, element = INS.c.where(9, 3)[0][:2]
     above = INS.c.where(1, 3)[0][:2]
-    return judge(
-        submitted == expected,
-        "Row 9 is row 1 of the lower half, so the same lanes hold it as row 1. Each lane's lower-half "
-        f"elements come after its upper-half ones, so this is element {element}.",
-        (
-            submitted == above,
-            "That is `C[1][3]`, eight rows above. The same lane holds both, but as different elements.",
-        ),
-        (
-            submitted == expected[::-1],
-            "Both numbers are right, in the wrong order: lane first, then element.",
-        ),
-        (
-            submitted[0] == lane,
-            "The lane is right. Elements 0 and 1 are adjacent, in the upper eight rows. Where are 2 and 3?",
-        ),
-        (
-            submitted[0] >= INS.lanes,
-            "There are only 32 lanes: eight rows use them up, and then the pattern repeats, eight rows "
-            "lower.",
-        ),
-        (
-            submitted[0] == 9,
-            "The lane is not the row number: four lanes share a row, and each holds two adjacent columns.",
-        ),
-        otherwise=(
-            "Lanes 0 to 3 share row 0, lanes 4 to 7 share row 1, and each holds two adjacent columns. "
-            "After row 7 the pattern begins again."
-        ),
-    )
+    return {
+        correct(submitted == expected): "Row 9 is row 1 of the lower half, so the same lanes hold it as row "
+        f"1. Each lane's lower-half elements come after its upper-half ones, so this is element {element}.",
+        when(submitted == above): "That is `C[1][3]`, eight rows above. The same lane holds both, but as "
+        "different elements.",
+        when(submitted == expected[::-1]): "Both numbers are right, in the wrong order: lane first, then "
+        "element.",
+        when(submitted[0] == lane): "The lane is right. Elements 0 and 1 are adjacent, in the upper eight "
+        "rows. Where are 2 and 3?",
+        when(submitted[0] >= INS.lanes): "There are only 32 lanes: eight rows use them up, and then the "
+        "pattern repeats, eight rows lower.",
+        when(submitted[0] == 9): "The lane is not the row number: four lanes share a row, and each holds "
+        "two adjacent columns.",
+        otherwise: "Lanes 0 to 3 share row 0, lanes 4 to 7 share row 1, and each holds two adjacent "
+        "columns. After row 7 the pattern begins again.",
+    }
 
 
-@exercise(
-    "00.2",
-    "Now for all of C: **complete the function so that it returns the lane that holds `C[row][col]`.** You "
-    "need `//` (integer division) and `%` (remainder).",
-    "def lane_of(row, col):\n    return ...",
-)
-def lane_of(answer: object) -> tuple[bool, str]:
+@checks("00.2")
+def lane_of(answer: object) -> Sentences:
     submitted = function_table(answer, *INS.c.shape, form="`lane_of(row, col)` returns a lane")
     expected = np.array([[INS.c.where(row, col)[0].lane for col in range(INS.n)] for row in range(INS.m)])
     wrong = np.argwhere(submitted != expected)
     beyond = np.argwhere((submitted < 0) | (submitted >= INS.lanes))
     where, outside = (f"`C[{at[0][0]}][{at[0][1]}]`" if len(at) else "" for at in (wrong, beyond))
-    return judge(
-        not len(wrong),
-        "`row % 8` is what the PTX ISA calls groupID and `col // 2` is threadID_in_group; the lane is 4 * "
-        "groupID + threadID_in_group.",
-        (
-            len(beyond) > 0,
-            f"For {outside} your function returns a lane that does not exist: a warp has lanes 0 to 31. "
-            "What happens after row 7?",
-        ),
-        (
-            bool((submitted[:8] == expected[:8]).all()),
-            f"The upper eight rows are right; {where} is the first cell that is not. The lower half repeats "
-            "the upper one.",
-        ),
-        (
-            bool((submitted[:, 0] == expected[:, 0]).all()),
-            f"The first column is right, so you handle the row correctly; {where} is the first cell that is "
-            "wrong. How many columns does one lane hold?",
-        ),
-        otherwise=(
-            f"The first cell that goes wrong is {where}. Point at cells of the picture: how many lanes "
-            "share a row, and how many columns does a lane hold?"
-        ),
-    )
+    return {
+        correct(not len(wrong)): "`row % 8` is what the PTX ISA calls groupID and `col // 2` is "
+        "threadID_in_group; the lane is 4 * groupID + threadID_in_group.",
+        when(len(beyond) > 0): f"For {outside} your function returns a lane that does not exist: a warp has "
+        "lanes 0 to 31. What happens after row 7?",
+        when((submitted[:8] == expected[:8]).all()): f"The upper eight rows are right; {where} is the first "
+        "cell that is not. The lower half repeats the upper one.",
+        when((submitted[:, 0] == expected[:, 0]).all()): "The first column is right, so you handle the row "
+        f"correctly; {where} is the first cell that is wrong. How many columns does one lane hold?",
+        otherwise: f"The first cell that goes wrong is {where}. Point at cells of the picture: how many "
+        "lanes share a row, and how many columns does a lane hold?",
+    }
 
 
-@exercise(
-    "00.3",
-    "A has 16 x 64 elements and a warp has 32 lanes. Every element is in exactly one lane, and all lanes "
-    "hold the same number of elements. **How many elements of A does one lane hold?**",
-    "elements = ...",
-)
-def share(answer: object) -> tuple[bool, str]:
+@checks("00.3")
+def share(answer: object) -> Sentences:
     (submitted,) = whole_numbers(answer, 1, "`elements`")
     rows, columns = INS.a.shape
-    return judge(
-        submitted == INS.a.registers * INS.a.elements_per_register,
-        f"{rows} x {columns} elements divided by {INS.lanes} lanes. Eight 4-bit elements fill a register, "
-        f"so a lane needs {INS.a.registers} registers for A.",
-        (
-            submitted == INS.a.registers,
-            "That is the number of *registers* that a lane uses for A; each of them holds several elements.",
-        ),
-        (
-            submitted == INS.a.elements_per_register,
-            "That is how many elements fit into *one* register; a lane has several registers for A.",
-        ),
-        (submitted == rows * columns, "That is the whole matrix. Divide it among the lanes."),
-        (
-            submitted in (INS.k * INS.n // INS.lanes, INS.m * INS.n // INS.lanes),
-            "That is a lane's share of another operand. A is the 16 x 64 matrix.",
-        ),
-        otherwise="Count the elements of A, then divide them evenly among the lanes of one warp.",
-    )
+    return {
+        correct(submitted == INS.a.registers * INS.a.elements_per_register): f"{rows} x {columns} elements "
+        f"divided by {INS.lanes} lanes. Eight 4-bit elements fill a register, so a lane needs "
+        f"{INS.a.registers} registers for A.",
+        when(submitted == INS.a.registers): "That is the number of *registers* that a lane uses for A; each "
+        "of them holds several elements.",
+        when(submitted == INS.a.elements_per_register): "That is how many elements fit into *one* register; "
+        "a lane has several registers for A.",
+        when(submitted == rows * columns): "That is the whole matrix. Divide it among the lanes.",
+        when(submitted in (INS.k * INS.n // INS.lanes, INS.m * INS.n // INS.lanes)): "That is a lane's "
+        "share of another operand. A is the 16 x 64 matrix.",
+        otherwise: "Count the elements of A, then divide them evenly among the lanes of one warp.",
+    }
 
 
-@exercise(
-    "00.4",
-    "A register holds eight `s4` elements. The first one is in the **lowest** four bits. **Write the "
-    f"register that holds {', '.join(map(str, _VALUES))}** (first element first) as a hexadecimal number "
-    "`0x...`. A negative `s4` is in two's complement: its four bits are the bits of the value plus 16.",
-    "register = ...",
-)
-def nibbles(answer: object) -> tuple[bool, str]:
+@checks("00.4")
+def nibbles(answer: object) -> Sentences:
     (submitted,) = whole_numbers(answer, 1, "one 32-bit number, `0x...`")
     submitted &= 0xFFFFFFFF if submitted < 0 else -1
     codes = dtype("s4").encode(_VALUES)
     expected = _register(codes)
     minus = f"{codes[-1]:X}"
-    return judge(
-        submitted == expected,
-        "One hexadecimal digit is one element. Read from the right: the rightmost digit is the first "
-        f"element, the leftmost `{minus}` is -1.",
-        (
-            submitted == _register(codes[::-1]),
-            "You wrote the elements as we write text, with the first one on the left. In a register the "
-            "first element takes the lowest bits.",
-        ),
-        (
-            submitted in (_register([*codes[:-1], 9]), _register([*codes[:-1], 1])),
-            "Everything but -1 is right. In two's complement, -1 is 0 - 1 in four bits.",
-        ),
-        (
-            submitted == _register(np.array([c << 4 & 15 | c >> 4 for c in codes])),
-            "An element keeps its four bits together.",
-        ),
-        (submitted > 0xFFFFFFFF, "That has more than eight hexadecimal digits; a register has 32 bits."),
-        otherwise="Write one hexadecimal digit for each element, starting at the right-hand end.",
-    )
+    return {
+        correct(submitted == expected): "One hexadecimal digit is one element. Read from the right: the "
+        f"rightmost digit is the first element, the leftmost `{minus}` is -1.",
+        when(submitted == _register(codes[::-1])): "You wrote the elements as we write text, with the first "
+        "one on the left. In a register the first element takes the lowest bits.",
+        when(submitted in (_register([*codes[:-1], 9]), _register([*codes[:-1], 1]))): "Everything but -1 "
+        "is right. In two's complement, -1 is 0 - 1 in four bits.",
+        when(submitted == _register(np.array([c << 4 & 15 | c >> 4 for c in codes]))): "An element keeps "
+        "its four bits together.",
+        when(submitted > 0xFFFFFFFF): "That has more than eight hexadecimal digits; a register has 32 bits.",
+        otherwise: "Write one hexadecimal digit for each element, starting at the right-hand end.",
+    }
 
 
 def _register(codes: Sequence[int] | NDArray[Any]) -> int:

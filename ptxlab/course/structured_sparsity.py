@@ -15,7 +15,17 @@ from ..isa.dtypes import dtype
 from ..isa.sparsity import STRUCTURES
 from ..views import Picture
 from ..views.charts import bars, table
-from .checking import exercise, judge, numbers, result_of, whole_number_set, whole_numbers
+from .checking import (
+    Sentences,
+    checks,
+    correct,
+    numbers,
+    otherwise,
+    result_of,
+    when,
+    whole_number_set,
+    whole_numbers,
+)
 from .reader_code import WrongForm
 
 TWO, ONE, PAIRS = STRUCTURES["2:4"], STRUCTURES["1:2"], STRUCTURES["4:8"]
@@ -120,51 +130,32 @@ def types_by_structure() -> Picture:
 # -- its exercises -------------------------------------------------------------------------------------------
 
 
-@exercise(
-    "03.1",
-    f"A row of A begins with `{list(ROW)}`. **Which of its chunks 0 to {len(ROW) // 4 - 1} break the 2:4 "
-    "structure?**",
-    "chunks = ...  # a list of chunk numbers",
-)
-def broken(answer: object) -> tuple[bool, str]:
+@checks("03.1")
+def broken(answer: object) -> Sentences:
     submitted = whole_number_set(answer, "a list of chunk numbers")
     row = np.array([ROW])
     expected = frozenset(np.flatnonzero(TWO.violations(row)[0]).tolist())
     few = frozenset(np.flatnonzero((row.reshape(-1, 4) != 0).sum(axis=1) < 2).tolist())
     full = frozenset(np.flatnonzero((row.reshape(-1, 4) != 0).sum(axis=1) == 4).tolist())
     across = frozenset((1, 2))  # a run of four non-zeros, two on each side
-    return judge(
-        submitted == expected,
-        "Three or four non-zeros in a chunk are too many. One or none is fine, and so is a run of four "
-        "across the border between two chunks.",
-        (
-            submitted == expected | few,
-            "You also named a chunk with fewer than two non-zeros. *At most* two are allowed; fewer are "
-            "fine.",
-        ),
-        (
-            bool(submitted & across),
-            "Chunks begin at columns 0, 4, 8 and so on. A run of non-zeros across such a border is fine if "
-            "each side has at most two of them.",
-        ),
-        (
-            submitted == frozenset(chunk + 1 for chunk in expected),
-            "Those are the right ones, counted from 1. Chunks are numbered from 0, like everything here.",
-        ),
-        (
-            submitted == frozenset(4 * chunk for chunk in expected),
-            "Those are the columns where the chunks begin. Give the numbers of the chunks.",
-        ),
-        (submitted == full, "That one is full. But three non-zeros are too many as well."),
-        (bool(submitted) and submitted < expected, "Those break it, but they are not all of them."),
-        (
-            any(not 0 <= chunk < len(ROW) // 4 for chunk in submitted),
-            f"There are chunks 0 to {len(ROW) // 4 - 1}.",
-        ),
-        otherwise=(
-            "Divide the row into fours, and count the non-zeros in each. More than two break the structure."
-        ),
-    )
+    return {
+        correct(submitted == expected): "Three or four non-zeros in a chunk are too many. One or none is "
+        "fine, and so is a run of four across the border between two chunks.",
+        when(submitted == expected | few): "You also named a chunk with fewer than two non-zeros. *At most* "
+        "two are allowed; fewer are fine.",
+        when(submitted & across): "Chunks begin at columns 0, 4, 8 and so on. A run of non-zeros across "
+        "such a border is fine if each side has at most two of them.",
+        when(submitted == frozenset(chunk + 1 for chunk in expected)): "Those are the right ones, counted "
+        "from 1. Chunks are numbered from 0, like everything here.",
+        when(submitted == frozenset(4 * chunk for chunk in expected)): "Those are the columns where the "
+        "chunks begin. Give the numbers of the chunks.",
+        when(submitted == full): "That one is full. But three non-zeros are too many as well.",
+        when(bool(submitted) and submitted < expected): "Those break it, but they are not all of them.",
+        when(any(not 0 <= chunk < len(ROW) // 4 for chunk in submitted)): "There are chunks 0 to "
+        f"{len(ROW) // 4 - 1}.",
+        otherwise: "Divide the row into fours, and count the non-zeros in each. More than two break the "
+        "structure.",
+    }
 
 
 def _fits(answer: object) -> dict[str, frozenset[int]]:
@@ -187,14 +178,8 @@ def _fits(answer: object) -> dict[str, frozenset[int]]:
     return {name: whole_number_set(rows, form) for name, rows in zip(names, lists, strict=True)}
 
 
-@exercise(
-    "03.2",
-    "Five rows of eight columns:\n\n```\n"
-    + "\n".join(f"row {i}:  {'  '.join(map(str, row))}" for i, row in enumerate(ROWS))
-    + "\n```\n\n**Which rows have which structure?** A row can have several, or none.",
-    'fits = ...  # {"1:2": [rows], "2:4": [rows], "4:8": [rows]}',
-)
-def structures(answer: object) -> tuple[bool, str]:
+@checks("03.2")
+def structures(answer: object) -> Sentences:
     submitted = _fits(answer)
     expected = {
         each.name: frozenset(np.flatnonzero(~each.violations(np.array(ROWS)).any(axis=1)).tolist())
@@ -205,48 +190,28 @@ def structures(answer: object) -> tuple[bool, str]:
     summary = "None of the three is right."
     if right:
         summary = f"{' and '.join(right)} {'is' if len(right) == 1 else 'are'} right."
-    return judge(
-        submitted == expected,
-        "A row that is 1:2 is also 2:4: one of every two makes at most two of four. 4:8 is different: it "
-        "allows four adjacent non-zeros, which 2:4 does not, but not a non-zero in each of the four pairs, "
-        "which 1:2 does.",
-        (
-            any(zeros in expected[name] - submitted[name] for name in expected),
-            f"Row {zeros} has only two non-zeros. Fewer than the limit is allowed: check this row again for "
-            "each structure.",
-        ),
-        (
-            any(submitted[name] == half for name in submitted),
-            "Several rows have four non-zeros in eight, but that alone is not enough: 2:4 looks at *each "
-            "four* separately, 1:2 at each two, and 4:8 at pairs.",
-        ),
-        (
-            bool(submitted[PAIRS.name] - expected[PAIRS.name]),
-            "4:8 counts *pairs*: columns 0 and 1, 2 and 3, and so on. A pair with one non-zero counts as "
-            "non-zero, and two pairs may be non-zero.",
-        ),
-        (
-            bool(submitted[TWO.name] - expected[TWO.name]),
-            "For 2:4, divide the eight columns into two fours. Each of them may have at most two non-zeros.",
-        ),
-        (
-            bool(submitted[ONE.name] - expected[ONE.name]),
-            "For 1:2, divide the eight columns into four twos. Each of them may have at most one non-zero.",
-        ),
-        otherwise=(
-            f"{summary} In the others, rows are missing: a structure sets an *upper limit*, and the "
-            "positions of the non-zeros within a chunk do not matter."
-        ),
-    )
+    return {
+        correct(submitted == expected): "A row that is 1:2 is also 2:4: one of every two makes at most two "
+        "of four. 4:8 is different: it allows four adjacent non-zeros, which 2:4 does not, but not a "
+        "non-zero in each of the four pairs, which 1:2 does.",
+        when(any(zeros in expected[name] - submitted[name] for name in expected)): f"Row {zeros} has only "
+        "two non-zeros. Fewer than the limit is allowed: check this row again for each structure.",
+        when(any(submitted[name] == half for name in submitted)): "Several rows have four non-zeros in "
+        "eight, but that alone is not enough: 2:4 looks at *each four* separately, 1:2 at each two, and 4:8 "
+        "at pairs.",
+        when(submitted[PAIRS.name] - expected[PAIRS.name]): "4:8 counts *pairs*: columns 0 and 1, 2 and 3, "
+        "and so on. A pair with one non-zero counts as non-zero, and two pairs may be non-zero.",
+        when(submitted[TWO.name] - expected[TWO.name]): "For 2:4, divide the eight columns into two fours. "
+        "Each of them may have at most two non-zeros.",
+        when(submitted[ONE.name] - expected[ONE.name]): "For 1:2, divide the eight columns into four twos. "
+        "Each of them may have at most one non-zero.",
+        otherwise: f"{summary} In the others, rows are missing: a structure sets an *upper limit*, and the "
+        "positions of the non-zeros within a chunk do not matter.",
+    }
 
 
-@exercise(
-    "03.3",
-    f"**Prune the chunk `{list(CHUNK)}` to 4:8 pair-wise**, so that the sum of the lost squares is as small "
-    "as possible. Give all eight numbers.",
-    "pruned = ...  # eight numbers",
-)
-def _prune_pairs(answer: object) -> tuple[bool, str]:
+@checks("03.3")
+def _prune_pairs(answer: object) -> Sentences:
     submitted = list(numbers(answer, "eight numbers"))
     if len(submitted) != len(CHUNK):
         hint = ""
@@ -262,158 +227,93 @@ def _prune_pairs(answer: object) -> tuple[bool, str]:
         (a == 0) != (b == 0) and x != 0 != y
         for a, b, x, y in zip(submitted[::2], submitted[1::2], CHUNK[::2], CHUNK[1::2], strict=True)
     )
-    return judge(
-        submitted == expected,
-        "The sums of squares of the pairs are 10, 8, 9 and 5. The two pairs with the largest sums stay, "
-        "each as a whole.",
-        (bool(changed), f"Pruning only sets numbers to 0; {changed[0] if changed else 0:g} is new."),
-        (
-            submitted == list(map(float, summed)),
-            "You added up the magnitudes. The squares count: (3, -1) has the sum 9 + 1.",
-        ),
-        (
-            submitted == TWO.prune([CHUNK])[0].tolist(),
-            "That is 2:4: two of every four. Here whole *pairs* stay or go.",
-        ),
-        (split, "You took a pair apart. In 4:8 a pair stays or goes as a whole."),
-        (
-            bool(PAIRS.violations([submitted]).any()),
-            "More than two pairs are left. Two of the four may stay.",
-        ),
-        (
-            sum(np.square(submitted)) < sum(np.square(expected)),
-            "That has the structure, but loses more than it must. Compare the pairs by the sum of their "
-            "two squares.",
-        ),
-        otherwise=(
-            "Compute the sum of squares of each of the four pairs, keep the two pairs with the largest "
-            "sums, and set the others to 0."
-        ),
-    )
+    return {
+        correct(submitted == expected): "The sums of squares of the pairs are 10, 8, 9 and 5. The two pairs "
+        "with the largest sums stay, each as a whole.",
+        when(changed): f"Pruning only sets numbers to 0; {(changed[0] if changed else 0):g} is new.",
+        when(submitted == list(map(float, summed))): "You added up the magnitudes. The squares count: (3, "
+        "-1) has the sum 9 + 1.",
+        when(submitted == TWO.prune([CHUNK])[0].tolist()): "That is 2:4: two of every four. Here whole "
+        "*pairs* stay or go.",
+        when(split): "You took a pair apart. In 4:8 a pair stays or goes as a whole.",
+        when(PAIRS.violations([submitted]).any()): "More than two pairs are left. Two of the four may stay.",
+        when(sum(np.square(submitted)) < sum(np.square(expected))): "That has the structure, but loses more "
+        "than it must. Compare the pairs by the sum of their two squares.",
+        otherwise: "Compute the sum of squares of each of the four pairs, keep the two pairs with the "
+        "largest sums, and set the others to 0.",
+    }
 
 
-@exercise(
-    "03.4",
-    f"The row `{list(SPARSE)}` is 2:4. **What is stored of it when it is compressed?** Values stay in the "
-    "order of their columns.",
-    "stored = ...  # eight numbers",
-)
-def _stored_half(answer: object) -> tuple[bool, str]:
+@checks("03.4")
+def _stored_half(answer: object) -> Sentences:
     submitted = list(numbers(answer, "eight numbers"))
     row = np.array([SPARSE])
     expected = TWO.compress(row)[0][0].tolist()
     chunks = row.reshape(-1, 4)
     front = [number for chunk in chunks.tolist() for number in ([n for n in chunk if n] + [0, 0])[:2]]
-    return judge(
-        submitted == expected,
-        "Each chunk stores two values, needed or not. In the second chunk a zero is stored before the 3: "
-        "the 3 is in the last column of its four, so nothing can come after it.",
-        (
-            submitted == [n for n in SPARSE if n],
-            "Those are only the non-zeros; then there would be no telling where a chunk begins. Every "
-            "chunk stores *two* values, zeros if need be.",
-        ),
-        (
-            submitted == front,
-            "The zero of the second chunk is on the wrong side. The stored pair keeps the order of "
-            "columns: can any column come after the last one?",
-        ),
-        (submitted == list(SPARSE), "That is the row itself. Compressed, it has eight numbers."),
-        (
-            len(submitted) != len(expected),
-            f"Found {len(submitted)} numbers. Four chunks with two values each make eight.",
-        ),
-        (
-            submitted == chunks[:, :2].ravel().tolist(),
-            "Those are the first two of every four, and non-zeros got lost. Store the two that are *needed*.",
-        ),
-        (
-            submitted == list(SPARSE[::2]) or submitted == list(SPARSE[1::2]),
-            "You took every other column. Take the two columns of each chunk that are needed.",
-        ),
-        (
-            sorted(submitted) == sorted(expected),
-            "Those are the right numbers, but in another order. Go chunk by chunk, and keep the order of "
-            "the columns in each.",
-        ),
-        otherwise=(
-            "Go from chunk to chunk, and take two columns from each: the non-zero ones, and zeros if there "
-            "are fewer than two."
-        ),
-    )
+    return {
+        correct(submitted == expected): "Each chunk stores two values, needed or not. In the second chunk a "
+        "zero is stored before the 3: the 3 is in the last column of its four, so nothing can come after it.",
+        when(submitted == [n for n in SPARSE if n]): "Those are only the non-zeros; then there would be no "
+        "telling where a chunk begins. Every chunk stores *two* values, zeros if need be.",
+        when(submitted == front): "The zero of the second chunk is on the wrong side. The stored pair keeps "
+        "the order of columns: can any column come after the last one?",
+        when(submitted == list(SPARSE)): "That is the row itself. Compressed, it has eight numbers.",
+        when(len(submitted) != len(expected)): f"Found {len(submitted)} numbers. Four chunks with two "
+        "values each make eight.",
+        when(submitted == chunks[:, :2].ravel().tolist()): "Those are the first two of every four, and "
+        "non-zeros got lost. Store the two that are *needed*.",
+        when(submitted == list(SPARSE[::2]) or submitted == list(SPARSE[1::2])): "You took every other "
+        "column. Take the two columns of each chunk that are needed.",
+        when(sorted(submitted) == sorted(expected)): "Those are the right numbers, but in another order. Go "
+        "chunk by chunk, and keep the order of the columns in each.",
+        otherwise: "Go from chunk to chunk, and take two columns from each: the non-zero ones, and zeros if "
+        "there are fewer than two.",
+    }
 
 
-@exercise(
-    "03.5",
-    "A chunk of eight `s4` elements is 4:8 pair-wise. **How many bits does it take when dense, how many "
-    "when compressed, and how many bits of metadata record which pairs were kept?**",
-    "bits = ...  # (dense, compressed, metadata)",
-)
-def bits(answer: object) -> tuple[bool, str]:
+@checks("03.5")
+def bits(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 3, "`(dense, compressed, metadata)`")
     each = dtype("s4").bits
     expected = (PAIRS.chunk * each, PAIRS.keep * PAIRS.group * each, 4)
-    return judge(
-        submitted == expected,
-        "Two of four pairs are kept, and each of their two indices takes two bits. Together that is "
-        f"{sum(expected[1:])} of {expected[0]} bits, {100 * sum(expected[1:]) / expected[0]:g} %: a little "
-        "more than half.",
-        (
-            submitted[:2] == (PAIRS.chunk, PAIRS.keep * PAIRS.group),
-            "Your first two numbers count elements; an `s4` element has four bits.",
-        ),
-        (
-            submitted[:2] == expected[:2] and submitted[2] == 8,
-            "The first two are right. An index names a *pair*, not an element, and two pairs are kept.",
-        ),
-        (
-            submitted[:2] == expected[:2] and submitted[2] == 2,
-            "The first two are right. Naming one of four pairs takes two bits, and two pairs are named.",
-        ),
-        (
-            submitted[:2] == expected[:2],
-            "The first two are right. How many bits does a number from 0 to 3 take, and how many such "
-            "numbers are needed?",
-        ),
-        (
-            submitted[0] == expected[0],
-            "The first is right. The compressed chunk is two pairs: how many elements, and how many bits?",
-        ),
-        otherwise=(
-            "Dense: eight elements of four bits. Compressed: two pairs. Metadata: two numbers from 0 to 3."
-        ),
-    )
+    return {
+        correct(submitted == expected): "Two of four pairs are kept, and each of their two indices takes "
+        f"two bits. Together that is {sum(expected[1:])} of {expected[0]} bits, "
+        f"{100 * sum(expected[1:]) / expected[0]:g} %: a little more than half.",
+        when(submitted[:2] == (PAIRS.chunk, PAIRS.keep * PAIRS.group)): "Your first two numbers count "
+        "elements; an `s4` element has four bits.",
+        when(submitted[:2] == expected[:2] and submitted[2] == 8): "The first two are right. An index names "
+        "a *pair*, not an element, and two pairs are kept.",
+        when(submitted[:2] == expected[:2] and submitted[2] == 2): "The first two are right. Naming one of "
+        "four pairs takes two bits, and two pairs are named.",
+        when(submitted[:2] == expected[:2]): "The first two are right. How many bits does a number from 0 "
+        "to 3 take, and how many such numbers are needed?",
+        when(submitted[0] == expected[0]): "The first is right. The compressed chunk is two pairs: how many "
+        "elements, and how many bits?",
+        otherwise: "Dense: eight elements of four bits. Compressed: two pairs. Metadata: two numbers from 0 "
+        "to 3.",
+    }
 
 
-@exercise(
-    "03.6",
-    "`e2m1` comes with 2:4 and with 4:8. **What is K in each case?** Search the catalogue: "
-    '`ptxlab.catalog("mma.sp")` returns instructions with `.a_type`, `.k`, `.kind` and `.structure.name`.',
-    "depths = ...  # (K with 2:4, K with 4:8)",
-)
-def _twice_listed(answer: object) -> tuple[bool, str]:
+@checks("03.6")
+def _twice_listed(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(K with 2:4, K with 4:8)`")
     forms = [ins for ins in mma_forms("mma.sp") if ins.a_type == "e2m1" and ins.structure is not None]
     expected = tuple(next(ins.k for ins in forms if ins.structure == each) for each in (TWO, PAIRS))
-    return judge(
-        submitted == expected,
-        "With `kind::f8f6f4` and `kind::mxf8f6f4` each element has its own byte, so it is treated like any "
-        "other 8-bit element: 2:4. With `kind::mxf4` two elements share a byte, and that byte stays or "
-        "goes as a whole: twice the K, and pairs.",
-        (
-            submitted == expected[::-1],
-            "It is the other way round. Which of the two packs more elements into a register?",
-        ),
-        (
-            submitted == tuple(k // 2 for k in expected),
-            "Those are the values of K for the dense forms. Look at `mma.sp`.",
-        ),
-        (submitted[0] == expected[0], "The first is right. Look at the forms with `kind::mxf4`."),
-        (submitted[1] == expected[1], "The second is right. Look at the forms with `kind::f8f6f4`."),
-        otherwise=(
-            'Try `{(i.kind, i.k, i.structure.name) for i in ptxlab.catalog("mma.sp") if i.a_type == "e2m1"}`.'
-        ),
-    )
+    return {
+        correct(submitted == expected): "With `kind::f8f6f4` and `kind::mxf8f6f4` each element has its own "
+        "byte, so it is treated like any other 8-bit element: 2:4. With `kind::mxf4` two elements share a "
+        "byte, and that byte stays or goes as a whole: twice the K, and pairs.",
+        when(submitted == expected[::-1]): "It is the other way round. Which of the two packs more elements "
+        "into a register?",
+        when(submitted == tuple(k // 2 for k in expected)): "Those are the values of K for the dense forms. "
+        "Look at `mma.sp`.",
+        when(submitted[0] == expected[0]): "The first is right. Look at the forms with `kind::mxf4`.",
+        when(submitted[1] == expected[1]): "The second is right. Look at the forms with `kind::f8f6f4`.",
+        otherwise: 'Try `{(i.kind, i.k, i.structure.name) for i in ptxlab.catalog("mma.sp") if i.a_type == '
+        '"e2m1"}`.',
+    }
 
 
 #: Chunks that a pruner must get right: signs, ties, zeros, fewer than two non-zeros.
@@ -430,13 +330,8 @@ _CHUNKS = (
 )
 
 
-@exercise(
-    "03.7",
-    "**Write the pruner:** `prune(chunk)` takes a list of four numbers and returns four numbers, with all "
-    "but the two of largest magnitude replaced by 0. If two are equally large, keep whichever you like.",
-    "def prune(chunk):\n    return ...",
-)
-def pruner(answer: object) -> tuple[bool, str]:
+@checks("03.7")
+def pruner(answer: object) -> Sentences:
     form = "`prune(chunk)` returns four numbers"
     for chunk in _CHUNKS:
         submitted = list(
@@ -452,38 +347,25 @@ def pruner(answer: object) -> tuple[bool, str]:
             stored = (
                 "those are the stored values. A pruned chunk still has four numbers, at least two of them 0."
             )
-            return (
-                False,
+            raise WrongForm(
                 f"{where}: "
-                f"{stored if len(submitted) == 2 else 'four numbers are needed, one for each column.'}",
+                f"{stored if len(submitted) == 2 else 'four numbers are needed, one for each column.'}"
             )
         upwards = np.argsort(chunk, kind="stable")
-        return judge(
-            False,
-            "",
-            (
-                not fits and set(submitted) <= {0.0, *map(float, chunk)},
-                f"{where}: each number stays in its own place or becomes 0.",
-            ),
-            (not fits, f"{where}: a number stays as it is, including its sign, or becomes 0."),
-            (
-                bool(TWO.violations([submitted]).any()),
-                f"{where}: more than two are left. Think of ties: several numbers may be as large as the "
-                "second largest.",
-            ),
-            (
-                submitted == [n if i in upwards[2:] else 0 for i, n in enumerate(chunk)],
-                f"{where}: a large negative number counts as much as a positive one.",
-            ),
-            (submitted == [*chunk[:2], 0, 0], f"{where}: the first two are not always the largest two."),
-            (
-                np.count_nonzero(submitted) == 1 < np.count_nonzero(chunk),
-                f"{where}: only one is left. Two may stay.",
-            ),
-            otherwise=f"{where}: larger numbers were lost than necessary. Rank the four by absolute value.",
-        )
-    return (
-        True,
-        "That is all `ins.prune` does for 2:4, chunk by chunk. Which of two equal numbers stays does not "
-        "matter: the loss is the same.",
-    )
+        return {
+            when(not fits and set(submitted) <= {0.0, *map(float, chunk)}): f"{where}: each number stays in "
+            "its own place or becomes 0.",
+            when(not fits): f"{where}: a number stays as it is, including its sign, or becomes 0.",
+            when(TWO.violations([submitted]).any()): f"{where}: more than two are left. Think of ties: "
+            "several numbers may be as large as the second largest.",
+            when(submitted == [n if i in upwards[2:] else 0 for i, n in enumerate(chunk)]): f"{where}: a "
+            "large negative number counts as much as a positive one.",
+            when(submitted == [*chunk[:2], 0, 0]): f"{where}: the first two are not always the largest two.",
+            when(np.count_nonzero(submitted) == 1 < np.count_nonzero(chunk)): f"{where}: only one is left. "
+            "Two may stay.",
+            otherwise: f"{where}: larger numbers were lost than necessary. Rank the four by absolute value.",
+        }
+    return {
+        correct(True): "That is all `ins.prune` does for 2:4, chunk by chunk. Which of two equal numbers "
+        "stays does not matter: the loss is the same.",
+    }

@@ -1,4 +1,4 @@
-"""The lessons in order: the question of each, what a reader can do afterwards, and how long it may take.
+"""The lessons and their exercises in order: the question of each lesson, what it teaches, how long it takes.
 
 The minutes are the authors' estimates: no readers were timed.
 """
@@ -7,8 +7,49 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .checking import Exercise
-from .exercises import EXERCISES
+from .._util.arguments import is_name
+from ..errors import PtxlabError, listing, quoted
+from . import (  # noqa: F401  # each registers its exercises
+    block_scaled_tcgen05,
+    block_scaling,
+    descriptors,
+    element_types,
+    first_kernel,
+    fragments,
+    gemm_ladder,
+    how_fast,
+    machine_code,
+    metadata,
+    numerics,
+    other_sparse,
+    real_gpu,
+    shared_memory,
+    sparse_gemm,
+    sparse_mma_s4,
+    sparse_mma_tf32,
+    sparse_wgmma,
+    start_here,
+    structured_sparsity,
+    tensor_memory,
+    wgmma,
+    what_goes_wrong,
+    wmma,
+)
+from .checking import REGISTERED, Exercise
+
+#: Every exercise by its name, in the order of the notebooks: "01.2" is the second of lesson 01.
+EXERCISES: dict[str, Exercise] = dict(sorted(REGISTERED.items()))
+
+
+def exercise(name: str) -> Exercise:
+    """The exercise of that name.
+
+    >>> print(exercise("00.1").task)
+    Look at the picture of C. **Which lane holds `C[9][3]`, and as which of its four elements?**
+    """
+    if not is_name(name, EXERCISES):
+        raise PtxlabError(f"there is no exercise {quoted(name)}; there are {listing(EXERCISES, 40)}")
+    return EXERCISES[name]
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from ..views import Cell, Grid, Header, Picture
 from ..views.charts import bars, table
 from ..views.colours import core_matrix_tint
 from ..views.labels import index_range
-from .checking import exercise, function_table, judge, whole_numbers
+from .checking import Sentences, checks, correct, function_table, otherwise, when, whole_numbers
 
 INS = mma_instruction("wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16")
 WIDE = mma_instruction("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16")
@@ -23,7 +23,6 @@ _ADDRESS = 0x1400
 _PIECES = ((6, 1), (13, 3))  # (row, piece)
 _SWIZZLED = Tile.of(FP8.b, 64)
 _SWIZZLED_AT = 0x2C00
-_FOUND = _SWIZZLED.descriptor(_SWIZZLED_AT)
 #: A program, line by line: the instruction, and which of the two results it computes.
 _PROGRAM = (
     ("wgmma.fence.sync.aligned;", ""),
@@ -140,135 +139,79 @@ def _without_quotes(line: str) -> str:
 # -- exercises ---------------------------------------------------------------------------------------------
 
 
-@exercise(
-    "09.1",
-    f"A lane of a warpgroup holds elements of **two rows** of D. **Which two rows does lane {LANE} hold?**",
-    "rows = ...  # (upper, lower)",
-)
-def _rows_of_lane(answer: object) -> tuple[bool, str]:
+@checks("09.1")
+def _rows_of_lane(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(upper, lower)`, two row numbers")
     upper, lower = sorted({row for _, row, _ in INS.d.holds(LANE)})
     inside = LANE % 32 // 4
-    return judge(
-        sorted(submitted) == [upper, lower],
-        f"Lane {LANE} is lane {LANE % 32} of warp {LANE // 32}, which begins at row {LANE // 32 * 16}; its "
-        f"groupID is {inside}, and the other row is eight lower.",
-        (
-            sorted(submitted) == [inside, inside + 8],
-            "That is right inside a warp. But which of the four warps is this lane in, and at which row "
-            "does that warp begin?",
-        ),
-        (
-            sorted(submitted) == [LANE // 4, LANE // 4 + 8],
-            "You divided the lane number by four across all warps. But a warp has 16 rows and only eight "
-            "groups of four lanes.",
-        ),
-        (
-            upper in submitted and submitted[0] != submitted[1] and upper + 1 in submitted,
-            "The upper row is right. The other one is not the next row: the pattern of mma repeats further "
-            "down.",
-        ),
-        (upper in submitted, "The upper row is right. In mma, how far below is a lane's second row?"),
-        (lower in submitted, "The lower row is right. How far above it is the other one?"),
-        (
-            LANE // 32 * 16 + LANE % 32 in submitted,
-            "The warp is right. But inside it you used the lane as the row: four lanes share a row.",
-        ),
-        (any(row > 63 for row in submitted), "D has 64 rows; which of the four warps has this lane?"),
-        otherwise=(
-            "First find the warp (lane // 32) and its 16 rows, then the lane's groupID inside its warp, "
-            "then the row eight below."
-        ),
-    )
+    return {
+        correct(sorted(submitted) == [upper, lower]): f"Lane {LANE} is lane {LANE % 32} of warp "
+        f"{LANE // 32}, which begins at row {LANE // 32 * 16}; its groupID is {inside}, and the other row "
+        "is eight lower.",
+        when(sorted(submitted) == [inside, inside + 8]): "That is right inside a warp. But which of the "
+        "four warps is this lane in, and at which row does that warp begin?",
+        when(sorted(submitted) == [LANE // 4, LANE // 4 + 8]): "You divided the lane number by four across "
+        "all warps. But a warp has 16 rows and only eight groups of four lanes.",
+        when(upper in submitted and submitted[0] != submitted[1] and upper + 1 in submitted): "The upper "
+        "row is right. The other one is not the next row: the pattern of mma repeats further down.",
+        when(upper in submitted): "The upper row is right. In mma, how far below is a lane's second row?",
+        when(lower in submitted): "The lower row is right. How far above it is the other one?",
+        when(LANE // 32 * 16 + LANE % 32 in submitted): "The warp is right. But inside it you used the lane "
+        "as the row: four lanes share a row.",
+        when(any(row > 63 for row in submitted)): "D has 64 rows; which of the four warps has this lane?",
+        otherwise: "First find the warp (lane // 32) and its 16 rows, then the lane's groupID inside its "
+        "warp, then the row eight below.",
+    }
 
 
-@exercise(
-    "09.2",
-    "**Write the function** that returns the lane (0 to 127) that holds `D[row][col]`. It is the same for "
-    "every N.",
-    "def lane(row, col):\n    return ...",
-)
-def lane_of(answer: object) -> tuple[bool, str]:
+@checks("09.2")
+def lane_of(answer: object) -> Sentences:
     table = function_table(answer, INS.m, INS.n, form="`lane(row, col)` returns a lane from 0 to 127")
     expected = np.array([[INS.d.where(r, c)[0].lane for c in range(INS.n)] for r in range(INS.m)])
     wrong = np.argwhere(table != expected)
     first = f"D[{wrong[0][0]}][{wrong[0][1]}]" if len(wrong) else ""
-    return judge(
-        not len(wrong),
-        "There are 32 lanes for every 16 rows, four for each row, and one for every two columns; after "
-        "eight rows or eight columns the pattern repeats.",
-        (
-            not (table != expected % 32).any(),
-            "That is right inside each warp. The lanes of a warpgroup are numbered through: 32 to 63 "
-            "belong to the second warp.",
-        ),
-        (
-            not (table[:16] != expected[:16]).any(),
-            f"Right for the first warp. Look at {first}: which warp has that row?",
-        ),
-        (
-            not (table[:8] != expected[:8]).any(),
-            f"Right for the first eight rows. Look at {first}: eight rows lower, the same lanes appear "
-            "again.",
-        ),
-        (
-            not (table[:8, :8] != expected[:8, :8]).any(),
-            f"Right for the first eight columns. Look at {first}: eight columns further, the same lanes "
-            "appear again.",
-        ),
-        (table[0, :4].tolist() == [0, 1, 2, 3], f"Look at {first}: a lane holds two adjacent columns."),
-        otherwise=(
-            f"Look at {first}. Inside 16 rows and 8 columns it is the accumulator of `mma.m16n8`: groupID "
-            "is the row modulo 8, and each lane has two columns."
-        ),
-    )
+    return {
+        correct(not len(wrong)): "There are 32 lanes for every 16 rows, four for each row, and one for "
+        "every two columns; after eight rows or eight columns the pattern repeats.",
+        when(not (table != expected % 32).any()): "That is right inside each warp. The lanes of a warpgroup "
+        "are numbered through: 32 to 63 belong to the second warp.",
+        when(not (table[:16] != expected[:16]).any()): f"Right for the first warp. Look at {first}: which "
+        "warp has that row?",
+        when(not (table[:8] != expected[:8]).any()): f"Right for the first eight rows. Look at {first}: "
+        "eight rows lower, the same lanes appear again.",
+        when(not (table[:8, :8] != expected[:8, :8]).any()): "Right for the first eight columns. Look at "
+        f"{first}: eight columns further, the same lanes appear again.",
+        when(table[0, :4].tolist() == [0, 1, 2, 3]): f"Look at {first}: a lane holds two adjacent columns.",
+        otherwise: f"Look at {first}. Inside 16 rows and 8 columns it is the accumulator of `mma.m16n8`: "
+        "groupID is the row modulo 8, and each lane has two columns.",
+    }
 
 
-@exercise(
-    "09.3",
-    f"**What is K in `m64nNkK` for {', '.join(f'`{kind}`' for kind in KINDS[:-1])} and `{KINDS[-1]}`?** You "
-    "don't need a table: for all of them a row of A is 32 bytes long.",
-    f"depths = ...  # ({', '.join(KINDS)})",
-)
-def depth(answer: object) -> tuple[bool, str]:
+@checks("09.3")
+def depth(answer: object) -> Sentences:
     submitted = whole_numbers(answer, len(KINDS), f"`({', '.join(KINDS)})`")
     rows = {kind: next(row for row in mma_forms("wgmma") if row.a_type == kind) for kind in KINDS}
     expected = tuple(row.k for row in rows.values())
     sizes = {kind: row.a.dtype.bits for kind, row in rows.items()}
-    return judge(
-        submitted == expected,
-        "Each row has 32 bytes, whatever the type: half the bits per element, twice the K.",
-        (
-            submitted == expected[::-1],
-            "It is the other way round: the wider the element, the fewer fit into 32 bytes.",
-        ),
-        (
-            submitted == tuple(k * 2 for k in expected),
-            "The *sparse* form has twice the K, because it stores only half of A.",
-        ),
-        (submitted[:-1] == expected[:-1], "All but b1 are right: how many single bits are in 32 bytes?"),
-        (submitted == tuple(k // 2 for k in expected), "That is 16 bytes, half a row."),
-        (
-            submitted[1:] == expected[1:],
-            "All but tf32 are right: it uses only 19 bits, but takes 32 in memory and in registers.",
-        ),
-        (
-            submitted == tuple(32 // b for b in sizes.values()),
-            "You divided 32 *bits*. A row of A has 32 bytes.",
-        ),
-        otherwise="Divide the 32 bytes of a row by the size of an element. How many bits are in 32 bytes?",
-    )
+    return {
+        correct(submitted == expected): "Each row has 32 bytes, whatever the type: half the bits per "
+        "element, twice the K.",
+        when(submitted == expected[::-1]): "It is the other way round: the wider the element, the fewer fit "
+        "into 32 bytes.",
+        when(submitted == tuple(k * 2 for k in expected)): "The *sparse* form has twice the K, because it "
+        "stores only half of A.",
+        when(submitted[:-1] == expected[:-1]): "All but b1 are right: how many single bits are in 32 bytes?",
+        when(submitted == tuple(k // 2 for k in expected)): "That is 16 bytes, half a row.",
+        when(submitted[1:] == expected[1:]): "All but tf32 are right: it uses only 19 bits, but takes 32 in "
+        "memory and in registers.",
+        when(submitted == tuple(32 // b for b in sizes.values())): "You divided 32 *bits*. A row of A has "
+        "32 bytes.",
+        otherwise: "Divide the 32 bytes of a row by the size of an element. How many bits are in 32 bytes?",
+    }
 
 
-@exercise(
-    "09.4",
-    f"B of `{WIDE.shape}` with f16 is in shared memory at address `0x{_ADDRESS:x}`, K-major, without "
-    f"swizzle. This time the core matrices are stored **along n first**: the {WIDE.n // 8} core matrices "
-    f"with k = 0 to 7 one after another, then the {WIDE.n // 8} with k = 8 to 15, 128 bytes each. **Encode "
-    "the descriptor by hand.** (Hexadecimal is easiest: `0x...`)",
-    "descriptor = ...",
-)
-def encode(answer: object) -> tuple[bool, str]:
+@checks("09.4")
+def encode(answer: object) -> Sentences:
     (submitted,) = whole_numbers(answer, 1, "one number of 64 bits")
     leading, stride = WIDE.n // 8 * _CORE, _CORE
 
@@ -277,156 +220,86 @@ def encode(answer: object) -> tuple[bool, str]:
 
     expected = packed(_ADDRESS, leading, stride)
     start, lead, step = submitted & 0x3FFF, submitted >> 16 & 0x3FFF, submitted >> 32 & 0x3FFF
-    return judge(
-        submitted == expected,
-        f"Start 0x{start:x}, leading 0x{lead:x}, stride 0x{step:x}, all in units of 16 bytes: the next core "
-        f"matrix is {leading} bytes away along k, and {stride} bytes away along n.",
-        (
-            submitted == packed(_ADDRESS, stride, leading),
-            "All values are right, but the two offsets are exchanged. In a K-major tile *leading* steps "
-            "along k, and *stride* steps from eight columns n to the next eight.",
-        ),
-        (
-            submitted == _ADDRESS | leading << 16 | stride << 32,
-            "Those are bytes. Every field counts units of 16 bytes: the last hexadecimal digit is dropped.",
-        ),
-        (
-            submitted == _ADDRESS >> 4 | leading << 16 | stride << 32,
-            "The start address is right. The two offsets are right in bytes, but they too count units of "
-            "16 bytes.",
-        ),
-        (
-            submitted == Tile.of(WIDE.b).descriptor(_ADDRESS),
-            "That is the order of the picture above, along k first. Here the core matrices go along n "
-            "first: how far away is the neighbour along k?",
-        ),
-        (
-            submitted == _ADDRESS >> 4 | leading >> 4 << 14 | stride >> 4 << 28,
-            "The fields have 14 bits, but they are not contiguous: they begin at bits 0, 16 and 32.",
-        ),
-        (submitted >> 62 != 0, "Bits 62 and 63 are the swizzle, and there is none."),
-        (start != _ADDRESS >> 4, "Look at the lowest 14 bits: the start address, in units of 16 bytes."),
-        (
-            lead != leading >> 4,
-            "The start address is right. Look at bits 16 to 29: how many bytes is it from one core matrix "
-            "to its neighbour along k?",
-        ),
-        (
-            step != stride >> 4,
-            "The start address and the leading offset are right. Look at bits 32 to 45: how many bytes is "
-            "it from one core matrix to its neighbour along n?",
-        ),
-        otherwise="The three fields are right. All other bits are 0.",
-    )
+    return {
+        correct(submitted == expected): f"Start 0x{start:x}, leading 0x{lead:x}, stride 0x{step:x}, all in "
+        f"units of 16 bytes: the next core matrix is {leading} bytes away along k, and {stride} bytes away "
+        "along n.",
+        when(submitted == packed(_ADDRESS, stride, leading)): "All values are right, but the two offsets "
+        "are exchanged. In a K-major tile *leading* steps along k, and *stride* steps from eight columns n "
+        "to the next eight.",
+        when(submitted == _ADDRESS | leading << 16 | stride << 32): "Those are bytes. Every field counts "
+        "units of 16 bytes: the last hexadecimal digit is dropped.",
+        when(submitted == _ADDRESS >> 4 | leading << 16 | stride << 32): "The start address is right. The "
+        "two offsets are right in bytes, but they too count units of 16 bytes.",
+        when(submitted == Tile.of(WIDE.b).descriptor(_ADDRESS)): "That is the order of the picture above, "
+        "along k first. Here the core matrices go along n first: how far away is the neighbour along k?",
+        when(submitted == _ADDRESS >> 4 | leading >> 4 << 14 | stride >> 4 << 28): "The fields have 14 "
+        "bits, but they are not contiguous: they begin at bits 0, 16 and 32.",
+        when(submitted >> 62 != 0): "Bits 62 and 63 are the swizzle, and there is none.",
+        when(start != _ADDRESS >> 4): "Look at the lowest 14 bits: the start address, in units of 16 bytes.",
+        when(lead != leading >> 4): "The start address is right. Look at bits 16 to 29: how many bytes is "
+        "it from one core matrix to its neighbour along k?",
+        when(step != stride >> 4): "The start address and the leading offset are right. Look at bits 32 to "
+        "45: how many bytes is it from one core matrix to its neighbour along n?",
+        otherwise: "The three fields are right. All other bits are 0.",
+    }
 
 
-@exercise(
-    "09.5",
-    "Now the 64-byte swizzle. Rows of 64 bytes have four pieces, and **two** rows fill 128 bytes. Two bits "
-    "are XORed: bits 4 and 5 of the byte address with bits 7 and 8. **At which of the four positions in "
-    f"its row is piece {_PIECES[0][1]} of row {_PIECES[0][0]}? And piece {_PIECES[1][1]} of row "
-    f"{_PIECES[1][0]}?**",
-    "places = ...  # (first, second), each from 0 to 3",
-)
-def _swizzled_place(answer: object) -> tuple[bool, str]:
+@checks("09.5")
+def _swizzled_place(answer: object) -> Sentences:
     submitted = whole_numbers(answer, len(_PIECES), "two positions, each from 0 to 3")
     tile = Tile(bits=16, rows=16, k=32, swizzle=64)
     expected = tuple(int(tile.offset(row, piece * tile.core_width)) // 16 % 4 for row, piece in _PIECES)
-    return judge(
-        submitted == expected,
-        "Each pair of rows is XORed with the same value, and after eight rows, that is 512 bytes, the "
-        "pattern repeats. That is why such a tile begins at a multiple of 512.",
-        (
-            submitted == tuple(piece for _, piece in _PIECES),
-            "That does not swizzle at all: every piece stays where it was.",
-        ),
-        (submitted == expected[::-1], "The numbers are right, but in the wrong order."),
-        (
-            submitted == tuple(piece ^ row % 4 for row, piece in _PIECES),
-            "Your pattern changes with every row. But two rows of 64 bytes share bits 7 and 8 of the "
-            "address.",
-        ),
-        (
-            submitted == tuple(piece ^ row // 4 % 2 for row, piece in _PIECES),
-            "That is the 32-byte swizzle, where four rows fill 128 bytes and one bit is XORed.",
-        ),
-        (
-            submitted == tuple((piece + row // 2) % 4 for row, piece in _PIECES),
-            "The rows are paired correctly, but you rotated the pieces. XOR exchanges them.",
-        ),
-        (
-            any(not 0 <= place < 4 for place in submitted),
-            "There are only four positions, 0 to 3: only two bits of the row number are used.",
-        ),
-        (
-            submitted[0] == expected[0],
-            "The first is right. For the second, write row * 64 + piece * 16 in binary and mark bits 4, 5, "
-            "7 and 8; bit 9 is not used.",
-        ),
-        (
-            submitted[1] == expected[1],
-            "The second is right. For the first, write row * 64 + piece * 16 in binary and mark bits 4, 5, "
-            "7 and 8.",
-        ),
-        otherwise=(
-            "Write the byte address row * 64 + piece * 16 in binary: bits 7 and 8 are XORed into bits 4 "
-            "and 5, and these two are the position."
-        ),
-    )
+    return {
+        correct(submitted == expected): "Each pair of rows is XORed with the same value, and after eight "
+        "rows, that is 512 bytes, the pattern repeats. That is why such a tile begins at a multiple of 512.",
+        when(submitted == tuple(piece for _, piece in _PIECES)): "That does not swizzle at all: every piece "
+        "stays where it was.",
+        when(submitted == expected[::-1]): "The numbers are right, but in the wrong order.",
+        when(submitted == tuple(piece ^ row % 4 for row, piece in _PIECES)): "Your pattern changes with "
+        "every row. But two rows of 64 bytes share bits 7 and 8 of the address.",
+        when(submitted == tuple(piece ^ row // 4 % 2 for row, piece in _PIECES)): "That is the 32-byte "
+        "swizzle, where four rows fill 128 bytes and one bit is XORed.",
+        when(submitted == tuple((piece + row // 2) % 4 for row, piece in _PIECES)): "The rows are paired "
+        "correctly, but you rotated the pieces. XOR exchanges them.",
+        when(any(not 0 <= place < 4 for place in submitted)): "There are only four positions, 0 to 3: only "
+        "two bits of the row number are used.",
+        when(submitted[0] == expected[0]): "The first is right. For the second, write row * 64 + piece * 16 "
+        "in binary and mark bits 4, 5, 7 and 8; bit 9 is not used.",
+        when(submitted[1] == expected[1]): "The second is right. For the first, write row * 64 + piece * 16 "
+        "in binary and mark bits 4, 5, 7 and 8.",
+        otherwise: "Write the byte address row * 64 + piece * 16 in binary: bits 7 and 8 are XORed into "
+        "bits 4 and 5, and these two are the position.",
+    }
 
 
-@exercise(
-    "09.6",
-    f"In a debugger you find the descriptor `0x{_FOUND:016x}` of a K-major tile. **At which byte address "
-    "does the tile begin, what is its stride dimension byte offset, and how many bytes wide is its "
-    "swizzle?**",
-    "read = ...  # (address, stride, swizzle), all in bytes",
-)
-def _read_descriptor(answer: object) -> tuple[bool, str]:
+@checks("09.6")
+def _read_descriptor(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 3, "`(address, stride, swizzle)`, all in bytes")
     expected = _SWIZZLED_AT, _SWIZZLED.stride, _SWIZZLED.swizzle
     code = SWIZZLES[_SWIZZLED.swizzle]
-    return judge(
-        submitted == expected,
-        f"Swizzle code {code} means {_SWIZZLED.swizzle} bytes, and the stride is eight rows of "
-        f"{_SWIZZLED.swizzle} bytes. The leading offset, 1, is not used when a K-major tile is swizzled.",
-        (
-            submitted[:2] == (_SWIZZLED_AT >> 4, _SWIZZLED.stride >> 4),
-            "Those are the raw fields. They count units of 16 bytes.",
-        ),
-        (submitted[0] == _SWIZZLED_AT >> 4, "The address field counts units of 16 bytes."),
-        (
-            submitted[0] != _SWIZZLED_AT,
-            "The address is in the lowest 14 bits; remember the unit. Bit 16 already belongs to the next "
-            "field.",
-        ),
-        (
-            submitted[1] == _SWIZZLED.stride >> 4,
-            "The address is right. The stride field, too, counts units of 16 bytes.",
-        ),
-        (
-            submitted[1] == _SWIZZLED.leading,
-            "The address is right. But you then read the leading offset, bits 16 to 29; the stride begins "
-            "at bit 32.",
-        ),
-        (
-            submitted[1] == int(f"{_SWIZZLED.stride >> 4:x}") * 16,
-            "The address is right. The digits of the stride are hexadecimal, like the whole descriptor: "
-            "what number is `0x20`?",
-        ),
-        (
-            submitted[1] != _SWIZZLED.stride,
-            "The address is right. The stride is in bits 32 to 45, in units of 16 bytes.",
-        ),
-        (
-            submitted[2] == code,
-            f"Address and stride are right. {code} is the code; which width does it stand for?",
-        ),
-        otherwise=(
-            "Address and stride are right. The swizzle code is in bits 62 and 63, and the codes do not "
-            "increase with the width: look them up below the picture of the descriptor."
-        ),
-    )
+    return {
+        correct(submitted == expected): f"Swizzle code {code} means {_SWIZZLED.swizzle} bytes, and the "
+        f"stride is eight rows of {_SWIZZLED.swizzle} bytes. The leading offset, 1, is not used when a "
+        "K-major tile is swizzled.",
+        when(submitted[:2] == (_SWIZZLED_AT >> 4, _SWIZZLED.stride >> 4)): "Those are the raw fields. They "
+        "count units of 16 bytes.",
+        when(submitted[0] == _SWIZZLED_AT >> 4): "The address field counts units of 16 bytes.",
+        when(submitted[0] != _SWIZZLED_AT): "The address is in the lowest 14 bits; remember the unit. Bit "
+        "16 already belongs to the next field.",
+        when(submitted[1] == _SWIZZLED.stride >> 4): "The address is right. The stride field, too, counts "
+        "units of 16 bytes.",
+        when(submitted[1] == _SWIZZLED.leading): "The address is right. But you then read the leading "
+        "offset, bits 16 to 29; the stride begins at bit 32.",
+        when(submitted[1] == int(f"{_SWIZZLED.stride >> 4:x}") * 16): "The address is right. The digits of "
+        "the stride are hexadecimal, like the whole descriptor: what number is `0x20`?",
+        when(submitted[1] != _SWIZZLED.stride): "The address is right. The stride is in bits 32 to 45, in "
+        "units of 16 bytes.",
+        when(submitted[2] == code): f"Address and stride are right. {code} is the code; which width does it "
+        "stand for?",
+        otherwise: "Address and stride are right. The swizzle code is in bits 62 and 63, and the codes do "
+        "not increase with the width: look them up below the picture of the descriptor.",
+    }
 
 
 def _readable(program: tuple[tuple[str, str], ...] = _PROGRAM) -> dict[str, int]:
@@ -447,57 +320,33 @@ def _readable(program: tuple[tuple[str, str], ...] = _PROGRAM) -> dict[str, int]
     return done
 
 
-@exercise(
-    "09.7",
-    "A kernel runs these lines:\n\n```\n"
-    + "\n".join(f"{number}  {line}" for number, (line, _) in enumerate(_PROGRAM))
-    + "\n```\n\n**After which line, at the earliest, may it read d0 to d7, and after which d8 to d15?**",
-    "lines = ...  # (line for d0 to d7, line for d8 to d15)",
-)
-def _waited(answer: object) -> tuple[bool, str]:
+@checks("09.7")
+def _waited(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "two line numbers")
     done = _readable()
     expected = done["first"], done["second"]
     issued = tuple(number for number, (_, result) in enumerate(_PROGRAM) if result)
-    return judge(
-        submitted == expected,
-        "`wait_group 1` allows the most recent group to be pending and waits for all older ones; "
-        "`wait_group 0` waits for every group.",
-        (
-            submitted == expected[::-1],
-            "It is the other way round: groups are waited for in the order in which they were committed, "
-            "the oldest first.",
-        ),
-        (
-            submitted == issued,
-            "That is when the work is *issued*. The instruction is asynchronous: it returns at once.",
-        ),
-        (
-            submitted == tuple(n + 1 for n in issued),
-            "`commit_group` closes a group; it does not wait for it.",
-        ),
-        (
-            submitted == (expected[1], expected[1]),
-            "Safe, but for one of them that is not the earliest: how many groups may be pending after "
-            "`wait_group 1`?",
-        ),
-        (
-            submitted == (expected[0], expected[0]),
-            "After `wait_group 1` one group may still be pending. Which?",
-        ),
-        (
-            any(not 0 <= line < len(_PROGRAM) for line in submitted),
-            f"The lines are numbered 0 to {len(_PROGRAM) - 1}.",
-        ),
-        (
+    return {
+        correct(submitted == expected): "`wait_group 1` allows the most recent group to be pending and "
+        "waits for all older ones; `wait_group 0` waits for every group.",
+        when(submitted == expected[::-1]): "It is the other way round: groups are waited for in the order "
+        "in which they were committed, the oldest first.",
+        when(submitted == issued): "That is when the work is *issued*. The instruction is asynchronous: it "
+        "returns at once.",
+        when(submitted == tuple(n + 1 for n in issued)): "`commit_group` closes a group; it does not wait "
+        "for it.",
+        when(submitted == (expected[1], expected[1])): "Safe, but for one of them that is not the earliest: "
+        "how many groups may be pending after `wait_group 1`?",
+        when(submitted == (expected[0], expected[0])): "After `wait_group 1` one group may still be "
+        "pending. Which?",
+        when(any(not 0 <= line < len(_PROGRAM) for line in submitted)): "The lines are numbered 0 to "
+        f"{len(_PROGRAM) - 1}.",
+        when(
             any(
                 "wait_group" not in line
                 for line in (_PROGRAM[n][0] for n in submitted if 0 <= n < len(_PROGRAM))
-            ),
-            "Only a `wait_group` waits. Starting a product or committing a group returns at once.",
-        ),
-        otherwise=(
-            "A result may be read after a `wait_group` that waits for its group. `wait_group N` may leave "
-            "the N most recent groups pending."
-        ),
-    )
+            )
+        ): "Only a `wait_group` waits. Starting a product or committing a group returns at once.",
+        otherwise: "A result may be read after a `wait_group` that waits for its group. `wait_group N` may "
+        "leave the N most recent groups pending.",
+    }

@@ -19,7 +19,7 @@ from ..simulator.kernel import Kernel
 from ..views import Cell, Grid, Picture
 from ..views.grid import Header, State, headers, numbered_grid
 from ..views.kernel_profile import profile_html, source_html
-from .checking import exercise, judge, whole_numbers
+from .checking import Sentences, checks, correct, otherwise, when, whole_numbers
 from .first_kernel import INS, LDMATRIX, LOAD, MMA, STORE
 from .reader_code import WrongForm
 from .reader_kernels import compiled, first_hazard, kernel, normal_numbers, same, simulated, where
@@ -455,21 +455,18 @@ def _pattern(wrong: NDArray[np.bool_]) -> Picture:
 # -- find the line -------------------------------------------------------------------------------------------
 
 
-def _line(
-    answer: object, number: int, line: int, why: str, hints: dict[int, str], nudge: str
-) -> tuple[bool, str]:
+def _line(answer: object, number: int, line: int, why: str, hints: dict[int, str], nudge: str) -> Sentences:
     """The verdict on a line number; `hints` are for the lines that readers choose most."""
     lines = _KERNELS[number].text.splitlines()
     (chosen,) = whole_numbers(answer, 1, "the number of a line, such as 1")
     text = lines[chosen - 1].strip() if 1 <= chosen <= len(lines) else ""
-    return judge(
-        chosen == line,
-        why,
-        (not 1 <= chosen <= len(lines), f"The kernel has {len(lines)} lines, counted from 1."),
-        (chosen in hints, hints.get(chosen, "")),
-        (text in ("", "}"), f"There is no statement to blame. {nudge}"),
-        otherwise=f"`{text}` is as it should be. {nudge}",
-    )
+    return {
+        correct(chosen == line): why,
+        when(not 1 <= chosen <= len(lines)): f"The kernel has {len(lines)} lines, counted from 1.",
+        when(chosen in hints): hints.get(chosen, ""),
+        when(text in ("", "}")): f"There is no statement to blame. {nudge}",
+        otherwise: f"`{text}` is as it should be. {nudge}",
+    }
 
 
 def _repaired(answer: object, number: int, advice: str) -> tuple[Simulation, NDArray[np.bool_], Launch]:
@@ -488,45 +485,25 @@ def _repaired(answer: object, number: int, advice: str) -> tuple[Simulation, NDA
     return result, launch.output != launch.expected, launch
 
 
-_EDIT = "edit = {...}  # {line: its new text}"
-
-
-@exercise(
-    "18.1",
-    "**Repair kernel 1:** say which lines change and what they become. To add a statement, write it into "
-    "the text of "
-    'the line before or after it: `{3: "first(); second();"}`.',
-    _EDIT,
-)
-def _second_barrier(answer: object) -> tuple[bool, str]:
+@checks("18.1")
+def _second_barrier(answer: object) -> Sentences:
     result, wrong, _ = _repaired(answer, 1, "All threads of the block have to reach a barrier.")
     races = [hazard for hazard in result.hazards if hazard.kind == "race"]
-    return judge(
-        not wrong.any() and not result.hazards,
-        "A tile needs two barriers in every turn: one between writing and reading, one between reading and "
-        "writing again. With two tiles, used in turn, one barrier is enough, and copies overlap the `mma`s.",
-        (
-            any(hazard.opcode.startswith("ldmatrix") for hazard in races),
-            "Now a warp reads elements of the tile that others may not have written yet: the barrier that "
-            "was there is needed as well.",
-        ),
-        (
-            bool(races),
-            "A fast warp still fills the tile for the next turn while a slow one reads it. What separates "
-            "the `ldmatrix` of one turn from the copy of the next, in *every* turn?",
-        ),
-        (bool(result.hazards), f"The simulator reports: {first_hazard(result)}."),
-        otherwise=f"{where(wrong)}. The arithmetic was right: only the waiting needs repair.",
-    )
+    return {
+        correct(not wrong.any() and not result.hazards): "A tile needs two barriers in every turn: one "
+        "between writing and reading, one between reading and writing again. With two tiles, used in turn, "
+        "one barrier is enough, and copies overlap the `mma`s.",
+        when(any(hazard.opcode.startswith("ldmatrix") for hazard in races)): "Now a warp reads elements of "
+        "the tile that others may not have written yet: the barrier that was there is needed as well.",
+        when(races): "A fast warp still fills the tile for the next turn while a slow one reads it. What "
+        "separates the `ldmatrix` of one turn from the copy of the next, in *every* turn?",
+        when(result.hazards): f"The simulator reports: {first_hazard(result)}.",
+        otherwise: f"{where(wrong)}. The arithmetic was right: only the waiting needs repair.",
+    }
 
 
-@exercise(
-    "18.2",
-    "Kernel 2 adds a bias to every row of a 10 x 20 matrix. The simulator stops it. **In which line is the "
-    "mistake?**",
-    "line = ...  # its number",
-)
-def _past_the_end(answer: object) -> tuple[bool, str]:
+@checks("18.2")
+def _past_the_end(answer: object) -> Sentences:
     hurt = "That is where it goes wrong: the memory ends there. Which line let the thread get that far?"
     return _line(
         answer,
@@ -546,13 +523,8 @@ def _past_the_end(answer: object) -> tuple[bool, str]:
     )
 
 
-@exercise(
-    "18.3",
-    "Kernel 3 is a single `mma`, with fragments loaded by hand. No hazard, wrong numbers. Compare the two "
-    "pictures of A above. **In which line is the mistake?**",
-    "line = ...  # its number",
-)
-def _fragment_index(answer: object) -> tuple[bool, str]:
+@checks("18.3")
+def _fragment_index(answer: object) -> Sentences:
     right_if = "The access is right, if the line before it is."
     return _line(
         answer,
@@ -573,76 +545,48 @@ def _fragment_index(answer: object) -> tuple[bool, str]:
     )
 
 
-@exercise(
-    "18.4",
-    "Kernel 4 computes three tiles of D, one after the other, in one warp. The first is right. "
-    "**Repair kernel 4.**",
-    _EDIT,
-)
-def _accumulators(answer: object) -> tuple[bool, str]:
+@checks("18.4")
+def _accumulators(answer: object) -> Sentences:
     result, wrong, launch = _repaired(answer, 4, "")
     A, B, D = launch.arrays
     last = matmul(A[:, -16:], B.T[-16:], instruction=INS)
-    return judge(
-        not wrong.any() and not result.hazards,
-        "The accumulators start at 0 for every tile. The same goes for a *persistent* kernel, which is "
-        "launched once and works through many tiles: what belongs to a tile is set inside its loop.",
-        (
-            any(hazard.kind == "uninitialised register" for hazard in result.hazards),
-            "Now `mma` reads accumulators that nobody has written. The simulator happens to have 0 there; a "
-            "chip has whatever was left there.",
-        ),
-        (
-            same(D, last),
-            "Now only the last step of K is in the sum: the accumulators are set too often.",
-        ),
-        (
-            not wrong[:, :8].any(),
-            "The first 8 columns are right, the others still start with the sum of the tile before.",
-        ),
-        (bool(result.hazards), f"The simulator reports: {first_hazard(result)}."),
-        otherwise=f"{where(wrong)}. Loads and stores were right; what does a tile start with?",
-    )
+    return {
+        correct(not wrong.any() and not result.hazards): "The accumulators start at 0 for every tile. The "
+        "same goes for a *persistent* kernel, which is launched once and works through many tiles: what "
+        "belongs to a tile is set inside its loop.",
+        when(any(hazard.kind == "uninitialised register" for hazard in result.hazards)): "Now `mma` reads "
+        "accumulators that nobody has written. The simulator happens to have 0 there; a chip has whatever "
+        "was left there.",
+        when(same(D, last)): "Now only the last step of K is in the sum: the accumulators are set too often.",
+        when(not wrong[:, :8].any()): "The first 8 columns are right, the others still start with the sum "
+        "of the tile before.",
+        when(result.hazards): f"The simulator reports: {first_hazard(result)}.",
+        otherwise: f"{where(wrong)}. Loads and stores were right; what does a tile start with?",
+    }
 
 
-@exercise(
-    "18.5",
-    "Kernel 5 finds the largest element of every row of D, as softmax does; four lanes together hold a row. "
-    "D has only 5 rows. **Repair it:** all 32 lanes must take part, and the first 5 rows must come out "
-    "right.",
-    _EDIT,
-)
-def _missing_lanes(answer: object) -> tuple[bool, str]:
+@checks("18.5")
+def _missing_lanes(answer: object) -> Sentences:
     result, wrong, _ = _repaired(
         answer,
         5,
         "Which lanes does the mask of `__shfl_xor_sync` name, and which of them are in the branch?",
     )
-    return judge(
-        not wrong.any() and not result.hazards,
-        "Every lane that the mask names must arrive, and every lane that arrives must be named. Shuffles "
-        "belong outside branches that split a warp; only the loads and the stores depend on the row.",
-        (
-            any(hazard.kind == "not in the mask" for hazard in result.hazards),
-            "It finishes now, but some lanes execute a shuffle whose mask does not name them. How many "
-            "lanes do 5 rows have?",
-        ),
-        (bool(result.hazards), f"The simulator reports: {first_hazard(result)}."),
-        (
-            bool(wrong.all()),
-            "No row has its largest element. Do all rows still get loaded, compared twice, and stored?",
-        ),
-        otherwise=f"{where(wrong, 'most')}. Each row needs the numbers of all four lanes of its group.",
-    )
+    return {
+        correct(not wrong.any() and not result.hazards): "Every lane that the mask names must arrive, and "
+        "every lane that arrives must be named. Shuffles belong outside branches that split a warp; only "
+        "the loads and the stores depend on the row.",
+        when(any(hazard.kind == "not in the mask" for hazard in result.hazards)): "It finishes now, but "
+        "some lanes execute a shuffle whose mask does not name them. How many lanes do 5 rows have?",
+        when(result.hazards): f"The simulator reports: {first_hazard(result)}.",
+        when(wrong.all()): "No row has its largest element. Do all rows still get loaded, compared twice, "
+        "and stored?",
+        otherwise: f"{where(wrong, 'most')}. Each row needs the numbers of all four lanes of its group.",
+    }
 
 
-@exercise(
-    "18.6",
-    "Kernel 6 is right and has no hazard. It stages D in shared memory, to store whole rows. **Which line "
-    "takes four times as many wavefronts as it has to?**",
-    "line = ...  # its number",
-)
-def _bank_conflicts(answer: object) -> tuple[bool, str]:
+@checks("18.6")
+def _bank_conflicts(answer: object) -> Sentences:
     return _line(
         answer,
         6,
@@ -661,13 +605,8 @@ def _bank_conflicts(answer: object) -> tuple[bool, str]:
     )
 
 
-@exercise(
-    "18.7",
-    "Kernel 7 copies the next tile while it multiplies this one. It is right in every turn except the last. "
-    "**Which line does not wait long enough then?**",
-    "line = ...  # its number",
-)
-def _pipeline_tail(answer: object) -> tuple[bool, str]:
+@checks("18.7")
+def _pipeline_tail(answer: object) -> Sentences:
     last = "Go through the last turn: how many groups are in flight when it begins, and how many may stay so?"
     return _line(
         answer,
@@ -689,42 +628,25 @@ def _pipeline_tail(answer: object) -> tuple[bool, str]:
     )
 
 
-@exercise(
-    "18.8",
-    "Kernel 8 stores D with one bulk copy. Ordinary stores write shared memory through one *proxy*, and the "
-    "copy engine reads it through another; `fence_proxy_async()` orders the two. **Repair kernel 8.**",
-    _EDIT,
-)
-def _proxy_fence(answer: object) -> tuple[bool, str]:
+@checks("18.8")
+def _proxy_fence(answer: object) -> Sentences:
     result, wrong, _ = _repaired(answer, 8, "")
     kinds = {hazard.kind for hazard in result.hazards}
-    return judge(
-        not wrong.any() and not result.hazards,
-        "The usual order is store, fence, barrier, copy: each thread makes its own stores visible to the "
-        "async proxy, then all meet, and one thread starts the copy. (On an H200 a fence by that one "
-        "thread, after the barrier, works as well.) The same order is needed before a `wgmma` that reads a "
-        "tile written by threads.",
-        (
-            "race" in kinds,
-            "The fence does not wait for other lanes: the barrier is needed as well.",
-        ),
-        (
-            "missing proxy fence" in kinds,
-            "The copy still reads what the stores wrote through the other proxy. Which threads execute your "
-            "fence, and have they stored already?",
-        ),
-        (bool(result.hazards), f"The simulator reports: {first_hazard(result)}."),
-        otherwise=f"{where(wrong)}. Is the tile complete before the copy starts?",
-    )
+    return {
+        correct(not wrong.any() and not result.hazards): "The usual order is store, fence, barrier, copy: "
+        "each thread makes its own stores visible to the async proxy, then all meet, and one thread starts "
+        "the copy. (On an H200 a fence by that one thread, after the barrier, works as well.) The same "
+        "order is needed before a `wgmma` that reads a tile written by threads.",
+        when("race" in kinds): "The fence does not wait for other lanes: the barrier is needed as well.",
+        when("missing proxy fence" in kinds): "The copy still reads what the stores wrote through the other "
+        "proxy. Which threads execute your fence, and have they stored already?",
+        when(result.hazards): f"The simulator reports: {first_hazard(result)}.",
+        otherwise: f"{where(wrong)}. Is the tile complete before the copy starts?",
+    }
 
 
-@exercise(
-    "18.9",
-    "Kernel 9 multiplies with a whole warpgroup. Every step that `wgmma` needs is there. **Which line comes "
-    "too early?**",
-    "line = ...  # its number",
-)
-def _too_early(answer: object) -> tuple[bool, str]:
+@checks("18.9")
+def _too_early(answer: object) -> Sentences:
     return _line(
         answer,
         9,

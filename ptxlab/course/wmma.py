@@ -9,7 +9,7 @@ from ..instruction import mma_instruction
 from ..isa.catalog import mma_forms
 from ..views import Picture
 from ..views.charts import table
-from .checking import exercise, judge, whole_numbers, whole_result_of
+from .checking import Sentences, checks, correct, otherwise, when, whole_numbers, whole_result_of
 
 S4 = mma_instruction("wmma.mma.sync.aligned.row.col.m8n8k32.s32.s4.s4.s32")
 XOR = mma_instruction("wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32")
@@ -78,273 +78,161 @@ def registers_by_shape() -> Picture:
 # -- exercises ---------------------------------------------------------------------------------------------
 
 
-@exercise(
-    "08.1",
-    "A fragment is **one lane's** share of a matrix, and `num_storage_elements` counts the 32-bit words "
-    "that hold it. **What are `num_elements` and `num_storage_elements` of a `matrix_a` fragment of type "
-    "`b1` with shape 8 x 8 x 128?**",
-    "counts = ...  # (num_elements, num_storage_elements)",
-)
-def storage(answer: object) -> tuple[bool, str]:
+@checks("08.1")
+def storage(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(num_elements, num_storage_elements)`")
     expected = (XOR.a.registers * XOR.a.elements_per_register, XOR.a.registers)
     total = XOR.m * XOR.k
-    return judge(
-        submitted == expected,
-        f"8 x 128 bits divided by 32 lanes; {XOR.a.elements_per_register} bits fill one `unsigned`.",
-        (
-            submitted == (total, total // 32),
-            "That is the whole matrix. A fragment is what one of the 32 lanes holds.",
-        ),
-        (
-            submitted == expected[::-1],
-            "The numbers are right, but in the wrong order: elements are the single bits.",
-        ),
-        (submitted == (XOR.k, XOR.k // 32), "That is a whole row of A. How many lanes share a row?"),
-        (
-            submitted == (expected[0], expected[0]),
-            "`num_elements` is right. But bits are not stored one by one: many of them share a storage "
-            "element.",
-        ),
-        (
-            submitted[0] == total,
-            "That many elements are the whole matrix. A fragment is what one of the 32 lanes holds.",
-        ),
-        (submitted[0] == expected[0], "`num_elements` is right. How many bits fit into one `unsigned`?"),
-        (
-            submitted == (S4.a.elements_per_register, S4.a.registers),
-            "Those are the counts of the s4 fragment, 8 x 32 elements of four bits.",
-        ),
-        otherwise=(
-            "Divide the 8 x 128 bits of A among 32 lanes, then divide by the bits of one storage element."
-        ),
-    )
+    return {
+        correct(submitted == expected): f"8 x 128 bits divided by 32 lanes; {XOR.a.elements_per_register} "
+        "bits fill one `unsigned`.",
+        when(submitted == (total, total // 32)): "That is the whole matrix. A fragment is what one of the "
+        "32 lanes holds.",
+        when(submitted == expected[::-1]): "The numbers are right, but in the wrong order: elements are the "
+        "single bits.",
+        when(submitted == (XOR.k, XOR.k // 32)): "That is a whole row of A. How many lanes share a row?",
+        when(submitted == (expected[0], expected[0])): "`num_elements` is right. But bits are not stored "
+        "one by one: many of them share a storage element.",
+        when(submitted[0] == total): "That many elements are the whole matrix. A fragment is what one of "
+        "the 32 lanes holds.",
+        when(submitted[0] == expected[0]): "`num_elements` is right. How many bits fit into one `unsigned`?",
+        when(submitted == (S4.a.elements_per_register, S4.a.registers)): "Those are the counts of the s4 "
+        "fragment, 8 x 32 elements of four bits.",
+        otherwise: "Divide the 8 x 128 bits of A among 32 lanes, then divide by the bits of one storage "
+        "element.",
+    }
 
 
-@exercise(
-    "08.2",
-    f"Eight adjacent `s4` elements of a row of A are `{list(_WORD)}`. **Which 32-bit word holds them in "
-    "memory?** (Write it in hexadecimal: `0x...`)",
-    "word = ...",
-)
-def packed(answer: object) -> tuple[bool, str]:
+@checks("08.2")
+def packed(answer: object) -> Sentences:
     (submitted,) = whole_numbers(answer, 1, "`0x...`, one number of 32 bits")
     codes = [value & 15 for value in _WORD]
     expected = sum(code << 4 * at for at, code in enumerate(codes))
     magnitude = sum((abs(v) & 7 | (8 if v < 0 else 0)) << 4 * at for at, v in enumerate(_WORD))
     swapped = sum(code << 4 * (at ^ 1) for at, code in enumerate(codes))
-    return judge(
-        submitted % 2**32 == expected and -(2**31) <= submitted < 2**32,
-        "The first element takes the lowest four bits, so in hexadecimal you read the row from right to "
-        "left; the code of a negative number is that number plus 16.",
-        (
-            submitted == sum(code << 28 - 4 * at for at, code in enumerate(codes)),
-            "Every digit is right, but the order is not: the first element takes the *lowest* bits.",
-        ),
-        (
-            submitted == int.from_bytes(expected.to_bytes(4, "little"), "big"),
-            "Those are the bytes in memory order. In the 32-bit number, the first byte is the lowest.",
-        ),
-        (
-            submitted == swapped,
-            "The bytes are in order. Within a byte, the first of the two elements takes the low half.",
-        ),
-        (
-            submitted == magnitude,
-            "The order is right. Negative numbers are in two's complement, not sign and magnitude: -1 is "
-            "all ones.",
-        ),
-        (
-            submitted < 0 or submitted >= 2**32,
-            "Eight elements of four bits make 32 bits: eight hexadecimal digits.",
-        ),
-        (submitted & 15 != codes[0], "Start at the right-hand end: the last digit is the first element."),
-        (
-            submitted & 0xFF != codes[0] | codes[1] << 4,
-            "The last digit is right. Next comes -1: which four bits is that in two's complement?",
-        ),
-        otherwise=(
-            "The last two digits are right. Continue to the left, one hexadecimal digit for each element; "
-            "the code of a negative number is that number plus 16."
-        ),
-    )
+    return {
+        correct(submitted % 2**32 == expected and -(2**31) <= submitted < 2**32): "The first element takes "
+        "the lowest four bits, so in hexadecimal you read the row from right to left; the code of a "
+        "negative number is that number plus 16.",
+        when(submitted == sum(code << 28 - 4 * at for at, code in enumerate(codes))): "Every digit is "
+        "right, but the order is not: the first element takes the *lowest* bits.",
+        when(submitted == int.from_bytes(expected.to_bytes(4, "little"), "big")): "Those are the bytes in "
+        "memory order. In the 32-bit number, the first byte is the lowest.",
+        when(submitted == swapped): "The bytes are in order. Within a byte, the first of the two elements "
+        "takes the low half.",
+        when(submitted == magnitude): "The order is right. Negative numbers are in two's complement, not "
+        "sign and magnitude: -1 is all ones.",
+        when(submitted < 0 or submitted >= 2**32): "Eight elements of four bits make 32 bits: eight "
+        "hexadecimal digits.",
+        when(submitted & 15 != codes[0]): "Start at the right-hand end: the last digit is the first element.",
+        when(submitted & 0xFF != codes[0] | codes[1] << 4): "The last digit is right. Next comes -1: which "
+        "four bits is that in two's complement?",
+        otherwise: "The last two digits are right. Continue to the left, one hexadecimal digit for each "
+        "element; the code of a negative number is that number plus 16.",
+    }
 
 
-@exercise(
-    "08.3",
-    f"A matrix of `s4` has rows of {WIDTH} elements. You may add padding at the end of each row. **What is "
-    f"the smallest legal `ldm`, and at which 32-bit word of the buffer does row {LINE} then begin?** (Rows "
-    "and words are numbered from 0.)",
-    "padded = ...  # (ldm, word)",
-)
-def leading(answer: object) -> tuple[bool, str]:
+@checks("08.3")
+def leading(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(ldm, word)`")
     step, share = 128 // S4.a.dtype.bits, S4.a.elements_per_register
     ldm = -(-WIDTH // step) * step
     expected = ldm, LINE * ldm // share
-    return judge(
-        submitted == expected,
-        f"{step} elements of four bits take 16 bytes, and {ldm} is the next multiple of {step}. {LINE} rows "
-        f"of {ldm // share} words come before row {LINE}.",
-        (submitted == expected[::-1], "The numbers are right, but in the wrong order: `ldm` comes first."),
-        (
-            submitted[0] == WIDTH,
-            "Then the next row would begin in the middle of a block of 16 bytes. What must `ldm` be a "
-            "multiple of?",
-        ),
-        (
-            submitted[0] % 128 == 0 and submitted[0] > ldm,
-            "That is legal, but not the smallest: did you use the rule for `b1`?",
-        ),
-        (submitted[0] % step == 0 and submitted[0] > ldm, "That is legal, but not the smallest."),
-        (
-            submitted[0] % step == 0 and submitted[0] < WIDTH,
-            f"Then rows would overlap: they have {WIDTH} elements.",
-        ),
-        (
-            submitted[0] % 16 == 0 and submitted[0] != ldm,
-            "That is a multiple of 16 *elements*. With four bits per element, 16 *bytes* hold more than "
-            "that.",
-        ),
-        (
-            submitted[0] % share == 0 and submitted[0] != ldm,
-            "With that `ldm`, rows begin at whole words. They must begin at multiples of 16 bytes.",
-        ),
-        (
-            submitted[0] != ldm,
-            f"`ldm` for `s4` must be a multiple of {step}: rows begin at multiples of 16 bytes.",
-        ),
-        (
-            submitted[1] == LINE * ldm,
-            "`ldm` is right. You counted the start of row 3 in elements; how many of them share a word?",
-        ),
-        (
-            submitted[1] == LINE * ldm // 2,
-            "`ldm` is right. You counted the start of row 3 in bytes; a word has four bytes.",
-        ),
-        (
-            submitted[1] in (expected[1] + ldm // share, expected[1] - ldm // share),
-            "`ldm` is right. A neighbouring row begins at that word: row 0 begins at word 0.",
-        ),
-        otherwise="`ldm` is right. How many words does a row take, and how many rows come before this one?",
-    )
+    return {
+        correct(submitted == expected): f"{step} elements of four bits take 16 bytes, and {ldm} is the next "
+        f"multiple of {step}. {LINE} rows of {ldm // share} words come before row {LINE}.",
+        when(submitted == expected[::-1]): "The numbers are right, but in the wrong order: `ldm` comes "
+        "first.",
+        when(submitted[0] == WIDTH): "Then the next row would begin in the middle of a block of 16 bytes. "
+        "What must `ldm` be a multiple of?",
+        when(submitted[0] % 128 == 0 and submitted[0] > ldm): "That is legal, but not the smallest: did you "
+        "use the rule for `b1`?",
+        when(submitted[0] % step == 0 and submitted[0] > ldm): "That is legal, but not the smallest.",
+        when(submitted[0] % step == 0 and submitted[0] < WIDTH): "Then rows would overlap: they have "
+        f"{WIDTH} elements.",
+        when(submitted[0] % 16 == 0 and submitted[0] != ldm): "That is a multiple of 16 *elements*. With "
+        "four bits per element, 16 *bytes* hold more than that.",
+        when(submitted[0] % share == 0 and submitted[0] != ldm): "With that `ldm`, rows begin at whole "
+        "words. They must begin at multiples of 16 bytes.",
+        when(submitted[0] != ldm): f"`ldm` for `s4` must be a multiple of {step}: rows begin at multiples "
+        "of 16 bytes.",
+        when(submitted[1] == LINE * ldm): "`ldm` is right. You counted the start of row 3 in elements; how "
+        "many of them share a word?",
+        when(submitted[1] == LINE * ldm // 2): "`ldm` is right. You counted the start of row 3 in bytes; a "
+        "word has four bytes.",
+        when(submitted[1] in (expected[1] + ldm // share, expected[1] - ldm // share)): "`ldm` is right. A "
+        "neighbouring row begins at that word: row 0 begins at word 0.",
+        otherwise: "`ldm` is right. How many words does a row take, and how many rows come before this one?",
+    }
 
 
-@exercise(
-    "08.4",
-    f"The picture shows the layout of b1 fragments. **Which lane holds bit `A[{ROW}][{COL}]`, and in which "
-    "bit of its register?**",
-    "place = ...  # (lane, bit)",
-)
-def _where_bit(answer: object) -> tuple[bool, str]:
+@checks("08.4")
+def _where_bit(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(lane, bit)`")
     right = XOR.a.where(ROW, COL)[0]
-    return judge(
-        submitted == (right.lane, right.low),
-        f"Four lanes share row {ROW}, each with 32 columns; column {COL} is bit {right.low} of the third of "
-        "them.",
-        (
-            submitted == (right.low, right.lane),
-            "The numbers are right, but in the wrong order: the lane comes first.",
-        ),
-        (
-            submitted == (right.lane, 31 - right.low),
-            "The lane is right. You counted bits from the top; the first column is the lowest bit.",
-        ),
-        (
-            submitted == (right.lane, COL),
-            "The lane is right. A register has bits 0 to 31: count from the lane's own first column.",
-        ),
-        (
-            submitted[0] == right.lane,
-            "The lane is right. Count from the lane's own first column, which is bit 0.",
-        ),
-        (
-            submitted[1] == right.low and submitted[0] // 4 == ROW,
-            "The bit is right, and so are the four lanes of the row. Which of the four has this column?",
-        ),
-        (
-            submitted[1] == right.low,
-            "The bit is right. But that lane is not one of this row's lanes: four lanes share each row, "
-            "starting with lanes 0 to 3.",
-        ),
-        otherwise=(
-            "A lane holds 32 adjacent bits of a row, so four lanes share a row: lanes 0 to 3 hold row 0, "
-            "lanes 4 to 7 row 1."
-        ),
-    )
+    return {
+        correct(submitted == (right.lane, right.low)): f"Four lanes share row {ROW}, each with 32 columns; "
+        f"column {COL} is bit {right.low} of the third of them.",
+        when(submitted == (right.low, right.lane)): "The numbers are right, but in the wrong order: the "
+        "lane comes first.",
+        when(submitted == (right.lane, 31 - right.low)): "The lane is right. You counted bits from the top; "
+        "the first column is the lowest bit.",
+        when(submitted == (right.lane, COL)): "The lane is right. A register has bits 0 to 31: count from "
+        "the lane's own first column.",
+        when(submitted[0] == right.lane): "The lane is right. Count from the lane's own first column, which "
+        "is bit 0.",
+        when(submitted[1] == right.low and submitted[0] // 4 == ROW): "The bit is right, and so are the "
+        "four lanes of the row. Which of the four has this column?",
+        when(submitted[1] == right.low): "The bit is right. But that lane is not one of this row's lanes: "
+        "four lanes share each row, starting with lanes 0 to 3.",
+        otherwise: "A lane holds 32 adjacent bits of a row, so four lanes share a row: lanes 0 to 3 hold "
+        "row 0, lanes 4 to 7 row 1.",
+    }
 
 
-@exercise(
-    "08.5",
-    f"All 128 bits of row 0 of A are 1. Column 0 of B has {ONES} ones. C is 0. **What is `D[0][0]` with "
-    "`bmmaBitOpXOR`, and what is it with `bmmaBitOpAND`?**",
-    "results = ...  # (XOR, AND)",
-)
-def bits(answer: object) -> tuple[bool, str]:
+@checks("08.5")
+def bits(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(XOR, AND)`")
     A, B = np.ones(XOR.a.shape, dtype=np.uint8), np.zeros(XOR.b.shape, dtype=np.uint8)
     B[:ONES] = 1
     expected = (int(np.count_nonzero(A[0] ^ B[:, 0])), int(np.count_nonzero(A[0] & B[:, 0])))
-    return judge(
-        submitted == expected,
-        "XOR counts the positions where the two differ, AND those where both are 1.",
-        (submitted == expected[::-1], "It is the other way round: XOR is 1 where the two bits *differ*."),
-        (submitted[1] == expected[1], "AND is right. XOR counts the positions where row and column differ."),
-        (submitted[0] == expected[0], "XOR is right. AND counts the positions where both are 1."),
-        (max(submitted) > XOR.k, "A popcount of 128 bits is at most 128."),
-        otherwise=(
-            "Write the first few bits of both below each other, apply the operation bit by bit, and count "
-            "the ones in the result."
-        ),
-    )
+    return {
+        correct(submitted == expected): "XOR counts the positions where the two differ, AND those where "
+        "both are 1.",
+        when(submitted == expected[::-1]): "It is the other way round: XOR is 1 where the two bits *differ*.",
+        when(submitted[1] == expected[1]): "AND is right. XOR counts the positions where row and column "
+        "differ.",
+        when(submitted[0] == expected[0]): "XOR is right. AND counts the positions where both are 1.",
+        when(max(submitted) > XOR.k): "A popcount of 128 bits is at most 128.",
+        otherwise: "Write the first few bits of both below each other, apply the operation bit by bit, and "
+        "count the ones in the result.",
+    }
 
 
-@exercise(
-    "08.6",
-    "Let bit 1 stand for the weight +1 and bit 0 for -1. The tensor core returns `popc`, the number of "
-    "positions where two vectors of 128 bits differ. **Complete the function that turns it into the dot "
-    "product of the two +1/-1 vectors.**",
-    "def dot(popc):\n    return ...",
-)
-def signs(answer: object) -> tuple[bool, str]:
+@checks("08.6")
+def signs(answer: object) -> Sentences:
     form = "`dot(popc)` returns a whole number"
     submitted = {p: whole_result_of(answer, p, form=form) for p in (0, 1, 64, 100, 128)}
     right = {p: (XOR.k - p) - p for p in submitted}
-    return judge(
-        submitted == right,
-        "Each position that agrees contributes +1, each one that differs -1: there are 128 - popc of the "
-        "first kind and popc of the second.",
-        (
-            submitted == {p: -v for p, v in right.items()},
-            "The sign is wrong: equal vectors have popc 0 and the largest possible dot product.",
-        ),
-        (
-            submitted == {p: p for p in submitted},
-            "popc counts the positions that differ; a position that differs contributes -1, and one that "
-            "agrees +1.",
-        ),
-        (
-            submitted == {p: XOR.k - p for p in submitted},
-            "That counts the positions that agree. The others do not contribute 0; they contribute -1.",
-        ),
-        (submitted[64] != 0, "Try popc = 64: half agree, half differ. What must the dot product be?"),
-        (submitted[0] != right[0], "Try popc = 0: all 128 positions agree. What must the dot product be?"),
-        otherwise=(
-            "If popc positions differ, how many agree? Each position that agrees contributes +1, each "
-            "other one -1."
-        ),
-    )
+    return {
+        correct(submitted == right): "Each position that agrees contributes +1, each one that differs -1: "
+        "there are 128 - popc of the first kind and popc of the second.",
+        when(submitted == {p: -v for p, v in right.items()}): "The sign is wrong: equal vectors have popc 0 "
+        "and the largest possible dot product.",
+        when(submitted == {p: p for p in submitted}): "popc counts the positions that differ; a position "
+        "that differs contributes -1, and one that agrees +1.",
+        when(submitted == {p: XOR.k - p for p in submitted}): "That counts the positions that agree. The "
+        "others do not contribute 0; they contribute -1.",
+        when(submitted[64] != 0): "Try popc = 64: half agree, half differ. What must the dot product be?",
+        when(submitted[0] != right[0]): "Try popc = 0: all 128 positions agree. What must the dot product "
+        "be?",
+        otherwise: "If popc positions differ, how many agree? Each position that agrees contributes +1, "
+        "each other one -1.",
+    }
 
 
-@exercise(
-    "08.7",
-    "A chip that has AND but no XOR can still count differences. You are given three counts for two "
-    "vectors of 128 bits: `ones_a` and `ones_b`, the number of set bits in each, and `both`, the popc of "
-    "their AND. **Write the function that returns the popc of their XOR.**",
-    "def differences(ones_a, ones_b, both):\n    return ...",
-)
-def _xor_from_and(answer: object) -> tuple[bool, str]:
+@checks("08.7")
+def _xor_from_and(answer: object) -> Sentences:
     form = "`differences(ones_a, ones_b, both)` returns a whole number"
     rng = np.random.default_rng(8)
     a, b = rng.integers(0, 2, (2, 16, XOR.k))
@@ -355,79 +243,45 @@ def _xor_from_and(answer: object) -> tuple[bool, str]:
     ]
     results = [whole_result_of(answer, x, y, both, form=form) for x, y, both, _ in counts]
     right = [count for *_, count in counts]
-    return judge(
-        results == right,
-        "A bit that is set in both is counted twice in ones_a + ones_b, but must not be counted at all.",
-        (
-            results == [x + y - both for x, y, both, _ in counts],
-            "That is OR: the positions where at least one bit is set. Where both are set, XOR is 0.",
-        ),
-        (
-            results == [XOR.k - both for *_, both, _ in counts],
-            "Positions where neither bit is set do not differ either.",
-        ),
-        (
-            results == [x + y for x, y, *_ in counts],
-            "That counts bits that are set in both vectors twice, although they do not differ.",
-        ),
-        (
-            results == [abs(x - y) for x, y, *_ in counts],
-            "Two vectors can have equally many ones and still differ in every position.",
-        ),
-        (
-            results[0] != right[0],
-            "Try two equal vectors: ones_a, ones_b and both are the same number, and nothing differs.",
-        ),
-        (
-            results[2] != right[2],
-            "Try a vector a without ones: both is 0, and the two differ wherever b is set.",
-        ),
-        otherwise="How many bits are set in a but not in b? And the other way round?",
-    )
+    return {
+        correct(results == right): "A bit that is set in both is counted twice in ones_a + ones_b, but must "
+        "not be counted at all.",
+        when(results == [x + y - both for x, y, both, _ in counts]): "That is OR: the positions where at "
+        "least one bit is set. Where both are set, XOR is 0.",
+        when(results == [XOR.k - both for *_, both, _ in counts]): "Positions where neither bit is set do "
+        "not differ either.",
+        when(results == [x + y for x, y, *_ in counts]): "That counts bits that are set in both vectors "
+        "twice, although they do not differ.",
+        when(results == [abs(x - y) for x, y, *_ in counts]): "Two vectors can have equally many ones and "
+        "still differ in every position.",
+        when(results[0] != right[0]): "Try two equal vectors: ones_a, ones_b and both are the same number, "
+        "and nothing differs.",
+        when(results[2] != right[2]): "Try a vector a without ones: both is 0, and the two differ wherever "
+        "b is set.",
+        otherwise: "How many bits are set in a but not in b? And the other way round?",
+    }
 
 
-@exercise(
-    "08.8",
-    f"`{S8.mnemonic}` multiplies 8 x 16 by 16 x 32. **How many 32-bit registers does each lane use for A, "
-    "for B and for D?** (Here no element is held twice.)",
-    "registers = ...  # (A, B, D)",
-)
-def _other_shape(answer: object) -> tuple[bool, str]:
+@checks("08.8")
+def _other_shape(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 3, "`(A, B, D)`")
     expected = S8.a.registers, S8.b.registers, S8.d.registers
-    return judge(
-        submitted == expected,
-        "The 128 elements of A fill one register of four bytes in each lane, the 512 elements of B fill "
-        "four, and the 256 32-bit sums fill eight.",
-        (
-            submitted == (expected[1], expected[0], expected[2]),
-            "A and B are exchanged: m8n32k16 has a *short* A and a *wide* B.",
-        ),
-        (submitted == (2, 2, 8), "That is m16n16k16. Here A has 8 rows and B 32 columns."),
-        (
-            submitted == tuple(4 * n for n in expected[:2]) + expected[2:],
-            "Those are elements. Four 8-bit elements share a register.",
-        ),
-        (
-            submitted == tuple(op.shape[0] * op.shape[1] for op in (S8.a, S8.b, S8.d)),
-            "Those are the elements of the whole matrices. 32 lanes share them.",
-        ),
-        (
-            submitted[:2] == expected[:2],
-            "A and B are right. Elements of D have 32 bits, so each one fills a register.",
-        ),
-        (
-            submitted[::2] == expected[::2],
-            "A and D are right. B has 16 x 32 elements: how many of them does a lane hold, and how many of "
-            "those share a register?",
-        ),
-        (
-            submitted[1:] == expected[1:],
-            "B and D are right. A has 8 x 16 elements: how many of them does a lane hold, and how many of "
-            "those share a register?",
-        ),
-        otherwise=(
-            "Divide the elements of the matrix by 32 lanes, then by the elements per register: four for "
-            "`s8`, one for `s32`."
-        ),
-    )
+    return {
+        correct(submitted == expected): "The 128 elements of A fill one register of four bytes in each "
+        "lane, the 512 elements of B fill four, and the 256 32-bit sums fill eight.",
+        when(submitted == (expected[1], expected[0], expected[2])): "A and B are exchanged: m8n32k16 has a "
+        "*short* A and a *wide* B.",
+        when(submitted == (2, 2, 8)): "That is m16n16k16. Here A has 8 rows and B 32 columns.",
+        when(submitted == tuple(4 * n for n in expected[:2]) + expected[2:]): "Those are elements. Four "
+        "8-bit elements share a register.",
+        when(submitted == tuple(op.shape[0] * op.shape[1] for op in (S8.a, S8.b, S8.d))): "Those are the "
+        "elements of the whole matrices. 32 lanes share them.",
+        when(submitted[:2] == expected[:2]): "A and B are right. Elements of D have 32 bits, so each one "
+        "fills a register.",
+        when(submitted[::2] == expected[::2]): "A and D are right. B has 16 x 32 elements: how many of them "
+        "does a lane hold, and how many of those share a register?",
+        when(submitted[1:] == expected[1:]): "B and D are right. A has 8 x 16 elements: how many of them "
+        "does a lane hold, and how many of those share a register?",
+        otherwise: "Divide the elements of the matrix by 32 lanes, then by the elements per register: four "
+        "for `s8`, one for `s32`.",
+    }

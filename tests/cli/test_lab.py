@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from ptxlab import PtxlabError
+from ptxlab._util import files
 from ptxlab.cli import lab, main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -146,7 +147,7 @@ def test_says_what_is_missing(
     assert main(["lab"]) == 1
     assert 'pip install "ptxlab[lab]"' in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
-    monkeypatch.setattr(lab, "__file__", str(tmp_path / "ptxlab" / "cli" / "lab.py"))
+    monkeypatch.setattr(files, "__file__", str(tmp_path / "ptxlab" / "_util" / "files.py"))
     assert main(["lab", "--copy-only"]) == 1
     assert "has no notebooks" in capsys.readouterr().err
 

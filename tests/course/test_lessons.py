@@ -22,6 +22,7 @@ from ptxlab.course import (
     Verdict,
     first_kernel,
     gemm_ladder,
+    machine_code,
     nvfp4,
     reader_kernels,
     sparse_gemm,
@@ -167,6 +168,13 @@ def test_pictures_of_tensor_memory_for_every_value_of_their_sliders() -> None:
     for draw, values in sliders:
         pages = [draw(value)._repr_html_() for value in values]
         assert len(set(pages)) == len(pages), "every value has a picture of its own"
+
+
+def test_exercise_13_5_states_the_counts_that_were_recorded() -> None:
+    task = lessons.exercise("13.5").task
+    for form, target in machine_code.CLASSIFIED:
+        counts = machine_code.summaries()[form, target].counts.replace("| ", "and ")
+        assert f"`{form}` for {target}: {counts}" in task
 
 
 def test_rates_that_lessons_name_are_those_recorded() -> None:
