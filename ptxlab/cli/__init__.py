@@ -7,10 +7,12 @@ import sys
 import threading
 import warnings
 from collections.abc import Sequence
+from importlib import import_module
 
 from .._util import interrupts
 from ..errors import PtxlabError, quoted
-from . import completion, streams
+from . import output
+from .commands import NAMES_COMMAND
 from .output import Style
 from .parser import parse
 
@@ -50,12 +52,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _status(words: list[str]) -> int:
     """Run the command; whatever goes wrong is one line on standard error."""
     try:
-        status = _run(words)
-        streams.flush()
+        return _run(words)
     except KeyboardInterrupt:
-        streams.error("ptxlab: interrupted")
+        output.error("ptxlab: interrupted")
         return interrupts.STATUS
-    except streams.OutputError as problem:
+    except output.OutputError as problem:
         if problem.reader_left:  # such as head, which has seen enough
             return 0
         return _refuse(str(problem))
@@ -70,29 +71,33 @@ def _status(words: list[str]) -> int:
         if os.environ.get("PTXLAB_TRACEBACK"):
             raise
         detail = f"{type(problem).__name__}: {problem}"
-        streams.error(
-            f"ptxlab: this is a bug in ptxlab ({streams.one_line(detail)}); "
+        output.error(
+            f"ptxlab: this is a bug in ptxlab ({output.one_line(detail)}); "
             "please report it, with the traceback that PTXLAB_TRACEBACK=1 shows"
         )
         return _BUG
-    return status
 
 
 def _run(words: list[str]) -> int:
-    if words == [completion.NAMES_COMMAND]:
-        streams.write("\n".join(completion.instruction_names()))
+    if words == [NAMES_COMMAND]:
+        from .completion import instruction_names
+
+        output.write("\n".join(instruction_names()))
         return 0
     try:
         args = parse(words)
     except SystemExit as stop:  # argparse leaves this way after --help, --version and wrong usage
         return int(stop.code or 0)
-    answer = args.handler(args, Style())
+    module, name = args.handler.split(
+        "."
+    )  # imported only now: other commands may need much more than this one
+    answer = getattr(import_module(f".{module}", __name__), name)(args, Style())
     if isinstance(answer, int):
         return answer
-    streams.write(answer)
+    output.write(answer)
     return 0
 
 
 def _refuse(sentence: str) -> int:
-    streams.error(f"ptxlab: {streams.one_line(sentence)}")
+    output.error(f"ptxlab: {output.one_line(sentence)}")
     return 1

@@ -13,13 +13,9 @@ from ..isa.dtypes import DTYPES
 from ..isa.short_names import short_name
 from ..isa.targets import GENERATIONS, TARGETS
 from ..simulator.chips import CHIPS
-
-SHELLS = ("bash", "zsh", "fish")
-NAMES_COMMAND = "__complete"  # not in the help: the scripts call it
-INSTALL = """\
-  eval "$(ptxlab completion bash)"    in ~/.bashrc
-  eval "$(ptxlab completion zsh)"     in ~/.zshrc, after compinit
-  ptxlab completion fish > ~/.config/fish/completions/ptxlab.fish"""
+from .commands import NAMES_COMMAND
+from .output import Style
+from .parser import build
 
 #: Values of arguments by their names. The parser does not list them as choices: the commands themselves know
 #: better what to say about a wrong one.
@@ -85,8 +81,10 @@ def instruction_names() -> list[str]:
     return [*short_names, *(form.mnemonic for form in forms)]
 
 
-def script(shell: str, parser: argparse.ArgumentParser) -> str:
-    """The completion script for a shell. The parser is marked for shtab; do not parse with it afterwards."""
+def script(args: argparse.Namespace, style: Style) -> str:
+    """`ptxlab completion`: the script for a shell, from a parser of its own, which is marked for shtab."""
+    shell: str = args.shell
+    parser = build()
     try:
         import shtab
     except ImportError:

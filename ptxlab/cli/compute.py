@@ -1,13 +1,13 @@
-"""Commands that compute: run an instruction, trace a result, hunt for differences from the GPU."""
+"""Commands that compute: run an instruction, trace a result, hunt for differences, measure on a GPU."""
 
 from __future__ import annotations
 
 import argparse
 import stat
 import warnings
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,20 +16,25 @@ from .. import gpu, views
 from .._util import interrupts
 from .._util.progress import bar
 from ..errors import PtxlabError, counted, quoted
+from ..gpu.device import check_device
+from ..gpu.measure import measure as measure_here
+from ..gpu.measurement import Measurement, measurable
+from ..gpu.recording import record
+from ..gpu.records import measured, read_record
 from ..isa.catalog import Product
 from ..isa.mma import MmaForm
 from ..isa.modifiers import Modifiers
 from ..isa.operands import Operands
-from ..isa.parse import parse
-from ..isa.tcgen05 import Tcgen05Control, Tcgen05Mma
+from ..isa.tcgen05 import Tcgen05Mma
+from ..isa.transfer import TransferForm
 from ..numerics.emulate import emulate
 from ..numerics.trace import trace as trace_element
 from ..verify import inputs
 from ..views.trace_text import text as trace_text
 from ..views.trace_text import trace_lines, trace_title
-from . import streams, tcgen05
-from .output import Style, as_json, check_no_title
-from .streams import Utf8
+from . import output
+from .arguments import product_of
+from .output import Style, as_json, check_no_title, svg
 
 _SHOWN_ROWS = 16  # of a matrix
 _MOST_MMAS = 10_000_000  # of one `run`: an hour of the emulator
@@ -38,7 +43,7 @@ _MOST_HUNTED = 10**12  # of one hunt: years on a GPU
 
 def run(args: argparse.Namespace, style: Style) -> str:
     """D of random registers from the emulator, the GPU or both, and in how many bits the two differ."""
-    form = _product(
+    form = product_of(
         args,
         "it moves a matrix and computes nothing; in Python its `emulate` and `run` take memory and addresses",
     )
@@ -103,25 +108,6 @@ def _results(form: Product, operands: Operands, on: str) -> dict[str, NDArray[An
     return results
 
 
-def _product(args: argparse.Namespace, refusal: str) -> Product:
-    """The instruction that the arguments name, of tcgen05 with its descriptor."""
-    if not tcgen05.is_asked(args):
-        return _mma_form(args.instruction, refusal)
-    form = tcgen05.form_of(args)
-    if isinstance(form, Tcgen05Control):
-        raise PtxlabError(f"{form.mnemonic} {form.purpose}; it computes nothing")
-    if not isinstance(form, Tcgen05Mma):
-        raise PtxlabError(f"{form.mnemonic}: {refusal}")
-    return form
-
-
-def _mma_form(text: str, refusal: str) -> MmaForm:
-    form = parse(text)
-    if not isinstance(form, MmaForm):
-        raise PtxlabError(f"{form.mnemonic}: {refusal}")
-    return form
-
-
 def _usual_category(form: Product) -> str:
     """Inputs that give results worth looking at."""
     return "moderate" if form.a.dtype.is_float else "bits"
@@ -150,7 +136,7 @@ def _matrix_text(values: NDArray[Any], style: Style) -> str:
 def trace(args: argparse.Namespace, style: Style) -> str:
     """Why an element of D has its bits, as text, JSON or SVG."""
     check_no_title(args)
-    form = _product(
+    form = product_of(
         args,
         "it moves a matrix, so there is nothing to trace; `ptxlab where` says where its elements go",
     )
@@ -159,8 +145,7 @@ def trace(args: argparse.Namespace, style: Style) -> str:
     if args.format == "json":
         return as_json({"inputs": origin, **result.as_dict()})
     if args.format == "svg":
-        picture = views.trace(result, f"inputs: {origin}").with_title(not args.no_title)
-        return Utf8(picture.svg().rstrip("\n"))
+        return svg(views.trace(result, f"inputs: {origin}"), args)
     title = style.bold(f"{trace_title(result)}, {result.chip}")
     return "\n".join([title, style.dim(f"  inputs: {origin}"), *trace_lines(result, lost=style.dim)])
 
@@ -181,7 +166,7 @@ def _trace_inputs(form: Product, args: argparse.Namespace) -> tuple[Operands, st
         operands = replace(operands, c=form.c.pack(_load(args.c, "C", form.c.shape)))
     files = {"A": args.a, "B": args.b, "C": args.c}
     origins = [
-        f"{name} from {streams.one_line(Path(path).name[:60])}"
+        f"{name} from {output.one_line(Path(path).name[:60])}"
         for name, path in files.items()
         if path is not None
     ]
@@ -202,7 +187,7 @@ def _load(path: str, name: str, shape: tuple[int, int]) -> NDArray[Any]:
             array = np.lib.format.open_memmap(path, mode="r")
     except Exception as error:  # a damaged file may raise anything
         raise PtxlabError(
-            f"{quoted(path)}: no matrix could be read from it ({streams.one_line(str(error))[:200]}); "
+            f"{quoted(path)}: no matrix could be read from it ({output.one_line(str(error))[:200]}); "
             "np.save writes one"
         ) from None
     rows, columns = shape
@@ -221,7 +206,7 @@ def hunt(args: argparse.Namespace, style: Style) -> int:
     """Look for a difference and print what came of it. The exit code is 1 if there is one."""
     from ..verify.hunt import hunt as hunt_for_differences
 
-    form = _product(args, "it moves a matrix: there is no arithmetic to hunt in")
+    form = product_of(args, "it moves a matrix: there is no arithmetic to hunt in")
     if not 1 <= args.mmas <= _MOST_HUNTED:
         raise PtxlabError(f"--mmas {args.mmas}: compare at least one and at most {_MOST_HUNTED:,}")
     try:
@@ -234,11 +219,83 @@ def hunt(args: argparse.Namespace, style: Style) -> int:
             against=args.against,
         )
     except KeyboardInterrupt:
-        streams.error("ptxlab: the hunt was stopped before it found anything")
+        output.error("ptxlab: the hunt was stopped before it found anything")
         return interrupts.STATUS
-    streams.write(str(report))
+    output.write(str(report))
     difference = report.trace()
     if difference is not None:
-        streams.write(f"\n{trace_text(difference)}")
-        streams.write(f"\n{report.as_test()}".rstrip("\n"))
+        output.write(f"\n{trace_text(difference)}")
+        output.write(f"\n{report.as_test()}".rstrip("\n"))
     return int(report.found)
+
+
+# -- measure ------------------------------
+
+
+def measure(args: argparse.Namespace, style: Style) -> str | int:
+    """One instruction, or with --all every instruction of the GPU."""
+    if args.all:
+        if args.instruction is not None:
+            raise PtxlabError("--all measures every instruction; leave INSTRUCTION out")
+        return _record(args.record)
+    if args.record is not None:
+        raise PtxlabError("--record goes with --all: it keeps the figures of every instruction")
+    if args.instruction is None:
+        raise PtxlabError("which INSTRUCTION? Name one, or measure all of them with --all")
+    form = measurable(args.instruction)
+    if args.a is not None:
+        if not isinstance(form, MmaForm) or form.lanes != 128:
+            raise PtxlabError(f"--a {args.a}: only wgmma, not {form.mnemonic}, can take A from shared memory")
+        form = form.a_from(args.a)
+    if args.recorded is not None:
+        result = measured(form, args.recorded)
+    else:
+        result = _measured_here(form, "zeros" if args.zeros else "random")
+    if args.json:
+        return as_json(_measured_facts(result))
+    first, *others = repr(result).splitlines()
+    return "\n".join([style.bold(first), *others])
+
+
+def _measured_here(form: MmaForm | TransferForm, contents: Literal["random", "zeros"]) -> Measurement:
+    try:
+        check_device(form)
+    except PtxlabError as error:
+        raise PtxlabError(f"{error}; --recorded H200 has what was measured on an H200") from None
+    return measure_here(form, contents=contents)
+
+
+def _record(path: str | None) -> str | int:
+    try:
+        file = record(path or None)
+    except KeyboardInterrupt:
+        output.error(
+            "ptxlab: interrupted; what was measured is kept, and the same command goes on from there"
+        )
+        return interrupts.STATUS
+    return f"{file}: {len(read_record(file))} instructions; `ptxlab.measured` and the figures find them"
+
+
+def _measured_facts(result: Measurement) -> dict[str, Any]:
+    best = result.best
+    return {
+        "instruction": result.form.mnemonic,
+        "a": result.form.a_space if isinstance(result.form, MmaForm) else None,
+        "gpu": result.gpu,
+        "target": result.target,
+        "date": result.date,
+        "operands": result.contents,
+        "sass": result.sass,
+        "latency": result.latency,
+        "latency_a": result.latency_a,
+        "per_second": result.throughput,
+        "cycles": result.cycles,
+        "warps": best.warps,
+        "chains": best.chains,
+        "mhz": best.clock,
+        "sustained": None if result.sustained is None else asdict(result.sustained),
+        "points": [
+            {"warps": point.warps, "chains": point.chains, "instructions_per_second": point.per_second}
+            for point in result.points
+        ],
+    }

@@ -18,10 +18,9 @@ from pathlib import Path
 
 from .._util.files import expanded, home_folder, notebooks, reason, write_atomically
 from ..errors import PtxlabError, counted, quoted
-from . import streams
+from . import output
 from .output import Style
 
-FOLDER = "ptxlab-notebooks"
 MANIFEST = ".ptxlab-notebooks.json"
 
 
@@ -135,8 +134,7 @@ def lab(args: argparse.Namespace, style: Style) -> int:
             raise PtxlabError(f"{quoted(word)}: no folder and no option has such a name")
     folder = expanded(args.to, "--to")
     copied = copy_notebooks(notebooks(), folder, update=args.update)
-    streams.write(f"{folder.resolve()}: {copied}")
-    streams.flush()
+    output.write(f"{folder.resolve()}: {copied}")
     if args.copy_only:
         return 0
     options = list(args.jupyter_options)

@@ -14,20 +14,20 @@ from typing import Any
 from .. import views
 from ..errors import PtxlabError, counted, listing, quoted
 from ..gpu import sass as sass_of
-from ..gpu.codegen import ptx_line, ptx_module, source
+from ..gpu.codegen import declarations, ptx_line, ptx_module, source, statement
 from ..isa.form import Form
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
-from ..isa.parse import parse, parse_all, parse_every
+from ..isa.parse import parse_all, parse_every
 from ..isa.targets import CHIPS, GENERATIONS
+from ..isa.tcgen05 import Tcgen05Form
 from ..memory import Tile
 from ..numerics import models as all_models
 from ..views.fragment_pictures import Label
-from . import streams, tcgen05
+from . import output, tcgen05
+from .arguments import find_operand, form_of, names_tcgen05, target_of
 from .memory import tile_facts
-from .names import find_operand
-from .output import Style, as_csv, as_json, as_markdown, as_text, check_no_title, sparse_places_text
-from .streams import Utf8
+from .output import Style, as_csv, as_json, as_markdown, as_text, check_no_title, sparse_places_text, svg
 
 _NAME_WIDTH = 11  # of the names of facts in the first column
 _SHOWN_REGISTERS = 8  # a longer list of registers is abridged in `show`
@@ -45,7 +45,7 @@ def list_(args: argparse.Namespace, style: Style) -> str:
     total = counted(len(forms), "instruction")
     if not style.terminal:
         if style.stderr_is_terminal:
-            streams.error(total)
+            output.error(total)
         return "\n".join(form.mnemonic for form in forms)
     lines = []
     for family, count in counts.items():
@@ -58,13 +58,12 @@ def list_(args: argparse.Namespace, style: Style) -> str:
 
 
 def show(args: argparse.Namespace, style: Style) -> str:
-    if tcgen05.is_asked(args):
-        every = parse_every(args.instruction)
-        return _show_several(every, args, style) if len(every) > 1 else tcgen05.show(args, style)
-    forms = parse_all(args.instruction)
+    forms = (parse_every if names_tcgen05(args) else parse_all)(args.instruction)
     if len(forms) > 1:
         return _show_several(forms, args, style)
-    form = forms[0]
+    form = form_of(args)
+    if isinstance(form, Tcgen05Form):
+        return tcgen05.show(form, args, style)
     if args.target is not None:
         form.supports(args.target)  # refuses a target that does not exist
     facts = views.facts(form, args.target, run=not args.no_sass)
@@ -123,9 +122,9 @@ def _abridge(line: str) -> str:
 
 
 def where(args: argparse.Namespace, style: Style) -> str:
-    if tcgen05.is_asked(args):
-        return tcgen05.where(args, style)
-    form = parse(args.instruction)
+    form = form_of(args)
+    if isinstance(form, Tcgen05Form):
+        return tcgen05.where(form, args, style)
     name = find_operand(form, args.operand).name
     element = f"{name}[{args.row}][{args.column}]"
     if args.explain:
@@ -181,9 +180,9 @@ def _where_dense(form: Form, args: argparse.Namespace, style: Style, element: st
 
 
 def holds(args: argparse.Namespace, style: Style) -> str:
-    if tcgen05.is_asked(args):
-        return tcgen05.holds(args, style)
-    form = parse(args.instruction)
+    form = form_of(args)
+    if isinstance(form, Tcgen05Form):
+        return tcgen05.holds(form, args, style)
     operand = find_operand(form, args.operand)
     if args.cta:
         raise PtxlabError(f"--cta {args.cta}: {form.mnemonic} is not executed by a CTA pair; tcgen05 is")
@@ -204,9 +203,9 @@ def holds(args: argparse.Namespace, style: Style) -> str:
 
 def layout(args: argparse.Namespace, style: Style) -> str:
     check_no_title(args)
-    if tcgen05.is_asked(args):
-        return tcgen05.layout(args, style)
-    form = parse(args.instruction)
+    form = form_of(args)
+    if isinstance(form, Tcgen05Form):
+        return tcgen05.layout(form, args, style)
     operand = find_operand(form, args.operand)
     if args.format in ("csv", "json", "cute", "formula"):
         if args.dense:
@@ -232,7 +231,7 @@ def layout(args: argparse.Namespace, style: Style) -> str:
     picture = views.fragment(
         form, operand.name, dense=args.dense, lane=args.lane, label=label, swizzle=args.swizzle
     )
-    text = _picture_text(picture.with_title(not args.no_title), args.format, style)
+    text = _picture_text(picture, args, style)
     copies = "" if args.format else views.copies_note(operand)
     return f"{text}\n\n{copies}" if copies else text
 
@@ -263,11 +262,11 @@ def _notation(form: Form, operand: Operand, notation: str) -> str:
     return f"{strides}  // {sizes}"
 
 
-def _picture_text(picture: views.Picture, format: str | None, style: Style) -> str:
-    if format == "svg":
-        return Utf8(picture.svg().rstrip("\n"))
+def _picture_text(picture: views.Picture, args: argparse.Namespace, style: Style) -> str:
+    if args.format == "svg":
+        return svg(picture, args)
     tables = [views.grid_table(grid) for grid in picture.grids if grid.name != "lanes"]
-    if format == "markdown":
+    if args.format == "markdown":
         return "\n\n".join(as_markdown(table) for table in tables)
     title = f"{style.bold(picture.title)}\n{style.dim(picture.subtitle)}"
     return "\n\n".join([title, *(as_text(table, style) for table in tables)])
@@ -275,9 +274,9 @@ def _picture_text(picture: views.Picture, format: str | None, style: Style) -> s
 
 def metadata(args: argparse.Namespace, style: Style) -> str:
     check_no_title(args)
-    if tcgen05.is_asked(args):
-        return tcgen05.metadata(args, style)
-    form = parse(args.instruction)
+    form = form_of(args)
+    if isinstance(form, Tcgen05Form):
+        return tcgen05.metadata(form, args, style)
     if not isinstance(form, MmaForm) or not form.sparse:
         raise PtxlabError(f"{form.mnemonic} is dense: it has no metadata; sparse forms are spelt .sp")
     picture = views.metadata(form, selector=args.selector)
@@ -286,13 +285,13 @@ def metadata(args: argparse.Namespace, style: Style) -> str:
         return as_json({"instruction": form.mnemonic, "selector": args.selector, "nibbles": nibbles})
     if args.format == "csv":
         return as_csv(views.grid_table(picture.grids[0]))
-    return _picture_text(picture.with_title(not args.no_title), args.format, style)
+    return _picture_text(picture, args, style)
 
 
 def cute(args: argparse.Namespace, style: Style) -> str:
-    if tcgen05.is_asked(args):
-        return tcgen05.cute(args, style)
-    form = parse(args.instruction)
+    form = form_of(args)
+    if isinstance(form, Tcgen05Form):
+        return tcgen05.cute(form, args, style)
     table = views.cute(form, find_operand(form, args.operand).name if args.operand else None)
     if args.json:
         return as_json({"instruction": form.mnemonic, "operands": table})
@@ -306,29 +305,29 @@ def cute(args: argparse.Namespace, style: Style) -> str:
 
 
 def ptx(args: argparse.Namespace, style: Style) -> str:
-    if tcgen05.is_asked(args):
-        return tcgen05.ptx(args, style)
-    form = parse(args.instruction)
+    form = form_of(args)
     if args.shared_a:
+        if isinstance(form, Tcgen05Form):
+            raise PtxlabError(
+                "--shared-a belongs to wgmma: A of tcgen05.mma is there unless --tensor-a is given"
+            )
         if not isinstance(form, MmaForm):
             raise PtxlabError(f"--shared-a: {form.mnemonic} has no A; only wgmma takes A from shared memory")
         form = form.a_from("shared")
     if args.cpp:
-        return "\n".join(views.cpp(form)["c++"])
+        return "\n".join([declarations(form), *statement(form).splitlines()])
     if args.module:
-        return ptx_module(form, args.target or views.target_of(form)).rstrip("\n")
+        return ptx_module(form, args.target or target_of(form)).rstrip("\n")
     if args.target is not None:
         raise PtxlabError("--target belongs to --module: the other texts are the same for every target")
     return source(form).rstrip("\n") if args.kernel else ptx_line(form)
 
 
 def sass(args: argparse.Namespace, style: Style) -> str:
-    tensor = tcgen05.form_of(args) if tcgen05.is_asked(args) else None
-    form: Form = tensor or parse(args.instruction)
+    form = form_of(args)
     if args.all:
         return _sass_of_all(form, args, style)
-    target = tcgen05.target_of(tensor) if tensor else views.target_of(form)
-    code = sass_of.sass(form, args.target or target)
+    code = sass_of.sass(form, args.target or target_of(form))
     lines = code.listing.splitlines()
     if args.json:
         return as_json({"instruction": form.mnemonic, "listing": lines, "targets": [_sass_facts(code)]})

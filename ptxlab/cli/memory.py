@@ -1,4 +1,4 @@
-"""Commands about shared memory and its descriptors: descriptor and conflicts."""
+"""Commands about where data is in shared memory and in registers: descriptor, conflicts and repack."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import views
-from ..errors import PtxlabError, listing, quoted
+from ..errors import PtxlabError, counted, listing, quoted
 from ..isa.instruction_descriptor import InstructionDescriptor
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
 from ..isa.parse import parse
+from ..isa.repack import Repack, Tiles, repack, step_text
 from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma
 from ..isa.transfer import TransferForm
 from ..memory import SWIZZLES, Conflicts, Descriptor, Tile, conflicts, descriptor
@@ -24,10 +25,8 @@ from ..memory.banks import transfer_conflicts
 from ..memory.descriptors import swizzled
 from ..views.bank_pictures import accesses
 from ..views.tile_pictures import slice_bytes, slices
-from . import tcgen05
-from .names import TCGEN05_PARTS, find_operand
-from .output import Style, as_json, as_text, check_no_title
-from .streams import Utf8
+from .arguments import descriptor_options, find_operand, form_of
+from .output import Style, as_json, as_text, check_no_title, svg
 
 _MOST_PITCH = 1024  # bytes beyond that nobody looks for a better one
 _MOST_LINES = 16  # of what a descriptor reads, in text
@@ -41,12 +40,16 @@ _DEPTH_BYTES = 32  # along K, that one wgmma reads
 def check(args: argparse.Namespace, style: Style) -> str:
     """`ptxlab descriptor`: decode one, judge it by a tile, or list those of a tile."""
     check_no_title(args)
-    if args.instruction is None:
-        if args.descriptor is not None or args.tensor_a or any(getattr(args, name) for name in TCGEN05_PARTS):
-            raise PtxlabError("--m, --n, --a, --b, --d, --descriptor and --tensor-a go with --instruction")
-    elif tcgen05.is_asked(args):
-        return _tcgen05(args, tcgen05.form_of(args), style)
-    operand = _operand(args)
+    operand = None
+    if args.instruction is not None:
+        form = form_of(args)
+        if isinstance(form, Tcgen05Form):
+            return _tcgen05(args, form, style)
+        if not isinstance(form, MmaForm) or not form.family.startswith("wgmma"):
+            raise PtxlabError(f"--instruction {form.mnemonic}: only wgmma reads through descriptors")
+        operand = find_operand(form.a_from("shared"), args.operand)
+    elif descriptor_options(args):
+        raise PtxlabError("--m, --n, --a, --b, --d, --descriptor and --tensor-a go with --instruction")
     tile = None if args.tile is None else Tile.parse(args.tile)
     if args.code is None:
         return _descriptors(args, tile, operand, style)
@@ -70,7 +73,7 @@ def check(args: argparse.Namespace, style: Style) -> str:
         picture = _picture(fields, tile, k, args) or views.bytes_read(
             fields, bits=bits, rows=min(rows, _MOST_ROWS), major="K" if major == "K" else "MN"
         )
-        return Utf8(picture.with_title(not args.no_title).svg().rstrip("\n"))
+        return svg(picture, args)
     table = slice_bytes(fields, bits, rows, _DEPTH_BYTES * 8 // bits, major)
     if args.format == "json":
         return as_json(
@@ -109,7 +112,7 @@ def _tcgen05(args: argparse.Namespace, form: Tcgen05Form, style: Style) -> str:
         return _instruction_descriptor(args, form, style)
     fields = descriptor(args.code, family="tcgen05")
     if args.format == "svg":
-        return Utf8(views.descriptor(fields.code).with_title(not args.no_title).svg().rstrip("\n"))
+        return svg(views.descriptor(fields.code), args)
     operand = args.operand.upper()
     problems = fields.tcgen05().faults(form, operand)
     if args.format == "json":
@@ -123,8 +126,7 @@ def _tcgen05(args: argparse.Namespace, form: Tcgen05Form, style: Style) -> str:
 def _instruction_descriptor(args: argparse.Namespace, form: Tcgen05Mma, style: Style) -> str:
     fields = form.descriptor if args.code is None else InstructionDescriptor.decode(args.code, form.kind)
     if args.format == "svg":
-        picture = views.instruction_descriptor(fields).with_title(not args.no_title)
-        return Utf8(picture.svg().rstrip("\n"))
+        return svg(views.instruction_descriptor(fields), args)
     problems = form.faults(fields)
     table = views.Table(
         ("bits", "field", "code", "value"),
@@ -142,15 +144,6 @@ def _instruction_descriptor(args: argparse.Namespace, form: Tcgen05Mma, style: S
 
 def _bit_range(low: int, bits: int) -> str:
     return f"{low}-{low + bits - 1}" if bits > 1 else str(low)
-
-
-def _operand(args: argparse.Namespace) -> Operand | None:
-    if args.instruction is None:
-        return None
-    form = parse(args.instruction)
-    if not isinstance(form, MmaForm) or not form.family.startswith("wgmma"):
-        raise PtxlabError(f"--instruction {form.mnemonic}: only wgmma reads through descriptors")
-    return find_operand(form.a_from("shared"), args.operand)
 
 
 def _rows_and_depth(operand: Operand) -> tuple[int, int]:
@@ -236,7 +229,7 @@ def _descriptors(args: argparse.Namespace, tile: Tile | None, operand: Operand |
         tile = Tile.of(operand, 0, args.transposed)
     address = args.address or 0
     if args.format == "svg":
-        return Utf8(views.tile(tile, args.k).with_title(not args.no_title).svg().rstrip("\n"))
+        return svg(views.tile(tile, args.k), args)
     table = slices(tile, address)
     if args.format == "json":
         return as_json({**tile_facts(tile, address), "slices": table})
@@ -358,8 +351,7 @@ def conflicts_of(args: argparse.Namespace, style: Style) -> str:
         raise PtxlabError(f"--column {quoted(access.column)}: it takes 0 to {(1 << 13) - 1} bytes")
     answer = access.conflicts(access.addresses(np.array(pitch), args.swizzle))
     if args.format == "svg":
-        picture = views.banks(answer, args.colour)
-        return Utf8(picture.with_title(not args.no_title).svg().rstrip("\n"))
+        return svg(views.banks(answer, args.colour), args)
     free = answer.wavefronts == answer.least
     pitches = [] if free else access.free_pitches(pitch, args.swizzle)[:2]
     other = [] if free else _free_swizzles(access, pitch, args.swizzle)
@@ -401,3 +393,89 @@ def _free_swizzles(access: _Access, pitch: int, current: int) -> list[int]:
         if swizzle != current
     }
     return [swizzle for swizzle, answer in answers.items() if answer.wavefronts == answer.least]
+
+
+# -- repack ------------------------------------------------------------------------------------------------
+
+
+def repack_plan(args: argparse.Namespace, style: Style) -> str:
+    """`ptxlab repack`: the plan as text, JSON, CUDA C++ or a picture."""
+    check_no_title(args)
+    source, target = _repacked(args.source, ("D", "R", "A")), _repacked(args.target, ("A", "R", "D"))
+    plan = _plan(source, target)
+    if args.format == "cuda":
+        return plan.source.rstrip("\n")
+    if args.format == "json":
+        return as_json(_plan_facts(plan))
+    if args.format == "svg":
+        return svg(views.repack(plan), args)
+    counts = ", ".join(counted(count, kind) for kind, count in plan.counts.items())
+    lines = [
+        style.bold(plan.describe()),
+        f"  {plan.moved} of {plan.elements} elements change lanes; {counts or 'registers stay as they are'}",
+        "",
+        *(f"  {step_text(step)}" for step in plan.steps),
+    ]
+    return "\n".join(lines)
+
+
+def _repacked(text: str, defaults: tuple[str, ...]) -> Operand:
+    """An operand as people type it: INSTRUCTION:D, or the instruction alone for the usual one."""
+    named = re.fullmatch(r"(.*[^:]):(\w+)", text.strip(), re.DOTALL)
+    if named is not None and not named[2].isdigit() and len(named[2]) <= 10:
+        instruction, name = named[1], named[2]
+    else:
+        instruction, name = text, ""
+    form = parse(instruction)
+    if isinstance(form, MmaForm) and form.family.startswith("wgmma"):
+        form = form.a_from("register")
+    name = name or next((letter for letter in defaults if letter in form.operands), "A")
+    operand = find_operand(form, name)
+    if operand.layout is None:
+        raise PtxlabError(
+            f"{name} of {form.mnemonic} lies in shared memory: only operands in registers can be repacked"
+        )
+    return operand
+
+
+def _plan(source: Operand, target: Operand) -> Repack:
+    """The plan for as many tiles of the smaller side as the larger one has room for.
+
+    A row of ldmatrix with .trans may be wider than that; then there are more of both.
+    """
+    if "R" not in (source.name, target.name):
+        return repack(_grid(source, target.shape), _grid(target, source.shape))
+    bits = [operand.shape[0] * operand.shape[1] * operand.width for operand in (source, target)]
+    counts = max(1, bits[1] // bits[0]), max(1, bits[0] // bits[1])
+    refusals = []
+    for factor in (1, 2, 4, 8) if source.lanes == target.lanes else (1,):
+        try:
+            return repack(_repeated(source, counts[0] * factor), _repeated(target, counts[1] * factor))
+        except PtxlabError as error:
+            refusals.append(error)
+    raise refusals[-1]
+
+
+def _repeated(operand: Operand, count: int) -> Tiles:
+    if count < 2:
+        return operand
+    down = operand.axes[1].lower() == "k" or operand.name == "R"
+    return [[operand] for _ in range(count)] if down else [operand for _ in range(count)]
+
+
+def _grid(operand: Operand, shape: tuple[int, int]) -> Tiles:
+    rows, columns = (max(1, size // own) for size, own in zip(shape, operand.shape, strict=True))
+    return [[operand for _ in range(columns)] for _ in range(rows)]
+
+
+def _plan_facts(plan: Repack) -> dict[str, object]:
+    return {
+        "source": [operand.describe() for operand in plan.sources],
+        "target": [operand.describe() for operand in plan.targets],
+        "lanes": plan.lanes,
+        "elements": plan.elements,
+        "moved": plan.moved,
+        "counts": plan.counts,
+        "steps": [{"step": type(step).__name__.lower(), **vars(step)} for step in plan.steps],
+        "cuda": plan.source,
+    }

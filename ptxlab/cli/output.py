@@ -1,20 +1,30 @@
-"""Tables as text: with colours on a terminal and without them in a pipe, as Markdown, CSV or JSON."""
+"""What commands print: tables as text, Markdown, CSV or JSON, pictures as SVG, and the streams they go to.
+
+Text has colours on a terminal and none in a pipe. Standard output and standard error may have any encoding,
+and may be closed or full.
+"""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import csv
 import io
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Sequence
 from typing import TextIO
 
 from ..errors import PtxlabError
-from ..views import Table, palette
+from ..isa.dtypes import DType
+from ..views import Picture, Table, palette
 from ..views.places import SparsePlaces
+
+_MESSAGE = 1500  # letters of a message at most; sentences are far shorter, what they repeat may not be
+_LONG_WORD = re.compile(r"(\S{60})\S{100,}")  # no word of ours; mnemonics have up to 120 letters
 
 
 class Style:
@@ -121,9 +131,16 @@ def as_json(data: object) -> str:
 def _plain(value: object) -> object:
     if isinstance(value, Table):
         return value.records()
+    if isinstance(value, DType):
+        return value.name
     if hasattr(value, "tolist"):  # NumPy's arrays and numbers
         return value.tolist()
     raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def svg(picture: Picture, args: argparse.Namespace) -> Utf8:
+    """The picture as a file of SVG."""
+    return Utf8(picture.with_title(not args.no_title).svg().rstrip("\n"))
 
 
 def check_no_title(args: argparse.Namespace) -> None:
@@ -150,4 +167,88 @@ def sparse_places_text(element: str, instruction: str, places: SparsePlaces, sty
             f"  {element} is, for each legal nibble:",
             as_text(places.places, style, "    "),
         ]
+    )
+
+
+# -- streams ------------------------------
+
+
+class Utf8(str):
+    """Text that is a file of its own, such as SVG: UTF-8 whatever the encoding of the terminal."""
+
+
+class OutputError(Exception):
+    """Standard output did not take everything; `reader_left` if it is a pipe whose reader has ended."""
+
+    def __init__(self, reason: str, *, reader_left: bool = False) -> None:
+        super().__init__(f"standard output: {reason}")
+        self.reader_left = reader_left
+
+
+def write(text: str) -> None:
+    """Write a text and a line break to standard output, or raise an OutputError if they do not arrive.
+
+    What the encoding lacks is written as an escape.
+    """
+    stream: TextIO | None = sys.stdout
+    if stream is None:  # it was closed before Python started
+        raise OutputError("it is closed")
+    try:
+        if isinstance(text, Utf8) and hasattr(stream, "buffer"):
+            stream.flush()
+            stream.buffer.write(f"{text}\n".encode("utf-8", "backslashreplace"))
+        else:
+            stream.write(_encodable(f"{text}\n", stream))
+        stream.flush()
+    except OSError as problem:
+        _silence(stream)
+        reader_left = isinstance(problem, BrokenPipeError)
+        raise OutputError(problem.strerror or str(problem), reader_left=reader_left) from None
+    except ValueError:
+        _silence(stream)
+        raise OutputError("it is closed") from None
+
+
+def error(text: str) -> None:
+    """Write a text and a line break to standard error; where that is impossible, the exit status must do."""
+    stream: TextIO | None = sys.stderr
+    if stream is None:
+        return
+    try:
+        stream.write(_encodable(f"{text}\n", stream))
+        stream.flush()
+    except (OSError, ValueError):
+        _silence(stream)
+
+
+def _encodable(text: str, stream: TextIO) -> str:
+    """The text with escapes for what the stream's encoding lacks."""
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def _silence(stream: TextIO) -> None:
+    """Let what the stream still holds go nowhere, so that Python does not fail with it once more at exit."""
+    if stream not in (sys.__stdout__, sys.__stderr__):
+        return
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+
+
+def one_line(text: str) -> str:
+    """A message on one line: control characters as escapes, and no longer than a message may be.
+
+    >>> one_line("no instruction is called '" + 1000 * "x" + "\\n'")
+    "no instruction is called 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...\\\\n'"
+    """
+    text = _LONG_WORD.sub(r"\1...", text)
+    if len(text) > _MESSAGE:
+        text = f"{text[: _MESSAGE * 2 // 3]} ... {text[-_MESSAGE // 3 :]}"
+    return "".join(
+        letter
+        if letter.isprintable()
+        else letter.encode("unicode_escape", "backslashreplace").decode("ascii")
+        for letter in text
     )

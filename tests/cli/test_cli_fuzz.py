@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ptxlab.cli import completion, examples, lab, main
+from ptxlab.cli import lab, main
+from ptxlab.cli.commands import COMMANDS
 from ptxlab.isa.catalog import FAMILIES, catalog
 from ptxlab.isa.targets import GENERATIONS, TARGETS
 
@@ -67,7 +68,7 @@ WORDS += [
 ]
 OPERANDS = ["A", "B", "C", "D", "E", "SFA", "SFB", "R", "a", "metadata", "scale_a", "Q", "AA"]
 OPTIONS = sorted(
-    {option for text in examples.EXAMPLES.values() for option in text.split() if option[0] == "-"}
+    {word for command in COMMANDS.values() for word in command.examples.split() if word[0] == "-"}
     - {"--all", "--record"}  # measuring everything takes minutes, where there is a GPU
 )
 
@@ -185,10 +186,10 @@ class Lines:
             ]
         if command == "lab":
             return ["--copy-only", *option("--to", "x", "a/b/c", *self.files), *option("--update")]
-        return [self.rng.choice([*completion.SHELLS, *WORDS])]
+        return [self.rng.choice(["bash", "zsh", "fish", *WORDS])]
 
     def line(self) -> list[str]:
-        commands = list(examples.EXAMPLES)
+        commands = list(COMMANDS)
         commands.remove("sass")  # compiles: a second each
         command = self.rng.choice(commands)
         words = [command, *self.words(command)]

@@ -1,0 +1,108 @@
+"""What the arguments of a command name: an instruction, of tcgen05 with its descriptor, and its operands."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from typing import Any
+
+from ..errors import PtxlabError, quoted
+from ..isa.catalog import Product
+from ..isa.form import Form
+from ..isa.mma import MmaForm
+from ..isa.operand import Operand
+from ..isa.parse import parse, parse_any
+from ..isa.tcgen05 import Tcgen05Control, Tcgen05Form, Tcgen05Mma
+from ..isa.transfer import TransferForm
+from .parser import suggestion
+
+_PARTS = ("m", "n", "a", "b", "d")  # options for what a mnemonic of tcgen05.mma does not say
+ALIASES = {
+    "METADATA": "E",
+    "META": "E",
+    "SCALE_A": "SFA",
+    "SCALEA": "SFA",
+    "SCALE_B": "SFB",
+    "SCALEB": "SFB",
+}
+
+
+def find_operand(form: Form, name: str) -> Operand:
+    """The operand with that name, or an error that suggests one."""
+    try:
+        return form.operand(name)
+    except PtxlabError as error:
+        alias = ALIASES.get(name.upper().replace("-", "_"))
+        if alias in form.operands:
+            remedy = f"; did you mean {alias}?"
+        else:
+            remedy = suggestion(name.upper(), form.operands)
+        raise PtxlabError(f"{error}{remedy}") from None
+
+
+def form_of(args: argparse.Namespace) -> MmaForm | TransferForm | Tcgen05Form:
+    """The form that the arguments name; options for a descriptor are an error without tcgen05."""
+    options = descriptor_options(args)
+    if not names_tcgen05(args):
+        if options:
+            option = next(iter(options))
+            raise PtxlabError(f"{option} belongs to tcgen05.mma, found {quoted(args.instruction)}")
+        return parse(args.instruction)
+    code, parts = _descriptor(args.descriptor)
+    parts |= {name: options[f"--{name}"] for name in _PARTS if f"--{name}" in options}
+    form = parse_any(args.instruction, descriptor=code, **parts)
+    if not isinstance(form, Tcgen05Form):
+        raise PtxlabError(f"{form.mnemonic} does not belong to tcgen05")
+    if args.tensor_a:
+        if not isinstance(form, Tcgen05Mma):
+            raise PtxlabError(f"--tensor-a: {form.mnemonic} has no A")
+        form = form.a_from("tensor")
+    return form
+
+
+def descriptor_options(args: argparse.Namespace) -> dict[str, Any]:
+    """What was given for the descriptor of a tcgen05.mma, by option."""
+    options = {"--descriptor": args.descriptor, "--tensor-a": args.tensor_a or None}
+    options |= {f"--{name}": getattr(args, f"tcgen05_{name}", None) for name in _PARTS}
+    return {option: value for option, value in options.items() if value is not None}
+
+
+def names_tcgen05(args: argparse.Namespace) -> bool:
+    """Whether the instruction is one of tcgen05, by the text that names it."""
+    return "tcgen05" in args.instruction or "SM100_" in args.instruction
+
+
+def product_of(args: argparse.Namespace, refusal: str) -> Product:
+    """The instruction that the arguments name; `refusal` is what to say of one that does not multiply."""
+    form = form_of(args)
+    if isinstance(form, Tcgen05Control):
+        raise PtxlabError(f"{form.mnemonic} {form.purpose}; it computes nothing")
+    if not isinstance(form, MmaForm | Tcgen05Mma):
+        raise PtxlabError(f"{form.mnemonic}: {refusal}")
+    return form
+
+
+def target_of(form: Form) -> str:
+    """The target to look at when none is named: sm_90a, of tcgen05 sm_100a, or the first that has it."""
+    usual = "sm_100a" if isinstance(form, Tcgen05Form) else "sm_90a"
+    return usual if form.supports(usual) else form.targets[0]
+
+
+def _descriptor(text: str | None) -> tuple[int | None, dict[str, int | str]]:
+    """``0x8400010``, or ``m=64,n=32,d=f16``."""
+    if text is None:
+        return None, {}
+    if re.fullmatch(r"0[xX][0-9a-fA-F]{1,16}|[0-9]{1,12}", text):
+        return int(text, 16 if text[:2].lower() == "0x" else 10), {}
+    parts: dict[str, int | str] = {}
+    for part in text.split(","):
+        name, equals, value = part.strip().partition("=")
+        if not equals or not name.isidentifier() or name in ("text", "descriptor"):
+            raise PtxlabError(
+                f"--descriptor {quoted(text)}: it is 32 bits, 0x8400010, or parts, m=64,n=32,d=f16"
+            )
+        parts[name] = int(value) if re.fullmatch(r"[0-9]{1,9}", value) else value
+    for name in ("transpose_a", "transpose_b", "negate_a", "negate_b", "saturate"):
+        if name in parts:
+            parts[name] = bool(parts[name])
+    return None, parts
