@@ -78,7 +78,7 @@ def _run_batch(form: Product, args: argparse.Namespace) -> tuple[dict[str, NDArr
 
     A large batch goes in parts, so that it takes no more memory than a small one.
     """
-    from ..verify.hunt.case import batch_size  # late, as below: the other commands start without it
+    from ..verify.case import batch_size  # late, as below: the other commands start without it
 
     first: dict[str, NDArray[Any]] = {}
     differing = None

@@ -20,9 +20,10 @@ from ptxlab.isa.operands import Operands
 from ptxlab.numerics import EmulatedThroughF16, FmaChain, FmaGroups, Fused, Model
 from ptxlab.numerics import emulate as emulator
 from ptxlab.verify import inputs
-from ptxlab.verify.hunt import Report, configurations, hunt, search
-from ptxlab.verify.hunt.simpler import complexity, simpler_codes
-from ptxlab.verify.inputs.stream import QuickStream, Stream
+from ptxlab.verify.case import complexity, simpler_codes
+from ptxlab.verify.hunt import _plan, configurations, hunt
+from ptxlab.verify.report import Report
+from ptxlab.verify.sampling import QuickStream, Stream
 from tests.cases import each
 from tests.sampling import one_in
 from tests.verify.hunt_worker import work
@@ -278,7 +279,7 @@ def test_a_seed_repeats_a_hunt_and_a_fresh_one_does_not() -> None:
 def test_a_hunt_goes_through_all_categories_and_configurations(form: str) -> None:
     ins = instruction(form)
     categories = (*inputs.categories(ins), *inputs.directed_categories(ins))
-    plan = list(search._plan(ins, categories, 20_000))
+    plan = list(_plan(ins, categories, 20_000))
     assert sum(chunk.size for chunk in plan) == 20_000
     share = {name: sum(chunk.size for chunk in plan if chunk.category == name) for name in categories}
     assert max(share.values()) - min(share.values()) < len(categories)

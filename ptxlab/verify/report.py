@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...errors import PtxlabError
-from ...isa.catalog import Product
-from ...isa.dtypes import DType
-from ...isa.modifiers import Modifiers
-from ...isa.tcgen05 import Tcgen05Mma
-from ...numerics.steps import Trace
-from ...numerics.trace import trace
+from ..errors import PtxlabError
+from ..isa.catalog import Product
+from ..isa.dtypes import DType
+from ..isa.modifiers import Modifiers
+from ..isa.tcgen05 import Tcgen05Mma
+from ..numerics.steps import Trace
+from ..numerics.trace import trace
 from .case import Case
 
 

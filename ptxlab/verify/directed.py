@@ -22,11 +22,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...isa.dtypes import DType
-from ...isa.matrix_operand import MatrixOperand
-from ...isa.product_form import ProductForm
+from ..isa.dtypes import DType
+from ..isa.matrix_operand import MatrixOperand
+from ..isa.product_form import ProductForm
 from . import sampling
-from .stream import Stream
+from .sampling import Stream
 
 FLOAT = (
     "wide",

@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._util.arguments import as_flag, as_int, check_room, is_name
-from ...errors import PtxlabError, listing, quoted
-from ...isa.matrix_operand import MatrixOperand
-from ...isa.modifiers import Modifiers
-from ...isa.operand import Operand
-from ...isa.operands import Operands
-from ...isa.parse import parse_product
-from ...isa.product_form import ProductForm
+from .._util.arguments import as_flag, as_int, check_room, is_name
+from ..errors import PtxlabError, listing, quoted
+from ..isa.matrix_operand import MatrixOperand
+from ..isa.modifiers import Modifiers
+from ..isa.operand import Operand
+from ..isa.operands import Operands
+from ..isa.parse import parse_product
+from ..isa.product_form import ProductForm
 from . import directed, sampling
-from .stream import QuickStream, Stream
+from .sampling import QuickStream, Stream
 
 __all__ = ["categories", "directed_categories", "make"]
 
@@ -90,14 +90,15 @@ def make(
     name = _STREAM_KEYS.get(category, category)
     key = (ins.family, ins.m, ins.k, *types, ins.bit_op, name, count, seed)
     (depth, b_columns), (rows, columns) = ins.b.shape, ins.c.shape
-    a = _multiplicand(new_stream("A", *key), ins, ins.a, category, (count, *ins.a.shape))
-    b = _multiplicand(new_stream("B", *key), ins, ins.b, category, (b_columns, count, depth))
+    source = sampling if category in categories(ins) else directed
+    a = source.multiplicand(new_stream("A", *key), ins, ins.a, category, (count, *ins.a.shape))
+    b = source.multiplicand(new_stream("B", *key), ins, ins.b, category, (b_columns, count, depth))
     b = np.moveaxis(b, 0, -1)
     e = nibbles = None
     if ins.e is not None:
-        e = _metadata(new_stream("E", *key), ins, count, selector)
+        e = _metadata(new_stream("E", *key), ins, ins.e, count, selector)
         nibbles = ins.e.unpack_codes(e, selector)
-    if category in categories(ins):
+    if source is sampling:
         c = sampling.accumulator(new_stream("C", *key), ins, category, (columns, count, rows))
         c = np.moveaxis(c, 0, -1)
     else:
@@ -132,14 +133,6 @@ def _check(ins: ProductForm, category: str, count: int, seed: int) -> None:
     check_room(count * sum(sizes) * 8, "count")  # directed inputs take several arrays of their size
 
 
-def _multiplicand(
-    stream: Stream, ins: ProductForm, operand: MatrixOperand, category: str, shape: tuple[int, ...]
-) -> NDArray[Any]:
-    if category in categories(ins):
-        return sampling.multiplicand(stream, operand, category, shape)
-    return directed.multiplicand(stream, ins, operand, category, shape)
-
-
 def _fill_copies(stream: Stream, operand: MatrixOperand, registers: NDArray[Any]) -> NDArray[Any]:
     """Random bits in all copies of an element but the first, the only one that is read (f16 of WMMA)."""
     if not isinstance(operand, Operand) or operand.layout is None or operand.layout.copies == 1:
@@ -150,14 +143,11 @@ def _fill_copies(stream: Stream, operand: MatrixOperand, registers: NDArray[Any]
     return operand.join(elements.reshape(len(registers), operand.lanes, -1))
 
 
-def _metadata(stream: Stream, ins: ProductForm, count: int, selector: int) -> NDArray[Any]:
+def _metadata(stream: Stream, ins: ProductForm, e: MatrixOperand, count: int, selector: int) -> NDArray[Any]:
     """Random legal nibbles in the lanes that the selector names, random bits in the others.
 
     Words of tensor memory have no others.
     """
-    e = ins.e
-    if e is None:
-        raise PtxlabError(f"{ins.mnemonic} has no metadata")
     registers = e.pack_codes(stream.pick(sorted(ins.nibbles), (count, *e.shape)).astype(np.uint8))
     if not isinstance(e, Operand) or e.layout is None:
         return registers

@@ -8,26 +8,27 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import count, takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ... import gpu
-from ..._util.arguments import as_int, as_names, as_seconds
-from ..._util.progress import bar
-from ..._util.threads import check_executor, in_order
-from ...errors import PtxlabError, listing, quoted
-from ...isa.catalog import Product
-from ...isa.mma import MmaForm
-from ...isa.modifiers import Modifiers
-from ...isa.operands import Operands
-from ...isa.parse import parse_product
-from ...isa.tcgen05 import Tcgen05Mma
-from ...numerics import compiled
-from ...numerics import emulate as emulator
-from .. import inputs
+from .. import gpu
+from .._util.arguments import as_int, as_names, as_seconds
+from .._util.progress import bar
+from .._util.threads import check_executor, in_order
+from ..errors import PtxlabError, listing, quoted
+from ..isa.catalog import Product
+from ..isa.mma import MmaForm
+from ..isa.modifiers import Modifiers
+from ..isa.operands import Operands
+from ..isa.parse import parse_product
+from ..isa.tcgen05 import Tcgen05Mma
+from ..numerics import compiled
+from ..numerics import emulate as emulator
+from . import inputs
 from .case import Case, Comparator, Configuration, Runner, batch_size
 from .report import Difference, Report
 from .shrink import shrink
@@ -203,24 +204,15 @@ class _Sides:
 
     def comparator(self, executor: Executor | None = None) -> Comparator:
         """Runs operands through both sides; with an executor, a GPU is that of one of its workers."""
-        machine = self.runner or gpu.run
+        machine: Runner = self.runner or gpu.run
         if self.against is not None:
-            machine = _model(self.against)
+            machine = partial(emulator.emulate, model=self.against)
         elif self.runner is None and executor is not None:
 
             def machine(operands: Operands) -> NDArray[Any]:
                 return executor.submit(gpu.run, operands).result()
 
-        return Comparator(_model(self.model), machine)
-
-
-def _model(chip: str | None) -> Runner:
-    """The emulator with the model of a chip."""
-
-    def emulate(operands: Operands) -> NDArray[Any]:
-        return emulator.emulate(operands, model=chip)
-
-    return emulate
+        return Comparator(partial(emulator.emulate, model=self.model), machine)
 
 
 def _checked(ins: Product, categories: Sequence[str] | None) -> tuple[str, ...]:
@@ -335,9 +327,10 @@ def _first_difference(comparator: Comparator, chunk: _Chunk, seed: int) -> tuple
     emulated, measured = comparator.run(operands)
     if isinstance(ins, Tcgen05Mma):  # words of tensor memory may have bits that are not D's
         emulated, measured = ins.d.unpack_codes(emulated), ins.d.unpack_codes(measured)
-    if np.array_equal(emulated, measured):
+    differs = (emulated != measured).any(axis=(1, 2))
+    if not differs.any():
         return None
-    index = int((emulated != measured).any(axis=(1, 2)).argmax())
+    index = int(differs.argmax())
     registers = dict(zip(ins.inputs, operands.item(index).arrays.values(), strict=True))
     emulated, measured = emulated[index], measured[index]
     if not isinstance(ins, Tcgen05Mma):

@@ -7,16 +7,25 @@ element in question, in whatever way.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 
-from ...isa.mma import MmaForm
-from ...isa.modifiers import Modifiers
-from .case import Case, Cell, Comparator, Configuration, OutOfTime
-from .simpler import FloatParts, complexity, is_normal, simpler_codes
+from ..isa.mma import MmaForm
+from ..isa.modifiers import Modifiers
+from .case import (
+    Case,
+    Cell,
+    Comparator,
+    Configuration,
+    FloatParts,
+    OutOfTime,
+    complexity,
+    is_normal,
+    simpler_codes,
+)
 
 _ROUNDS = 200  # of simplification, at most; a few dozen suffice
 _TERMS = 10  # among which one or two are chosen to stand for all
@@ -32,32 +41,32 @@ def shrink(case: Case, comparator: Comparator, *, keep_modifiers: bool = False) 
 
     Modifiers take their defaults where those still show the difference, unless they are to be kept.
     """
-    best = [case]
     with contextlib.suppress(KeyboardInterrupt, OutOfTime):
         if not keep_modifiers:
-            best[0] = _default_configuration(best[0], comparator)
-        _shrink(best, comparator)
-    return best[0]
+            case = _default_configuration(case, comparator)
+        for smaller in _smaller(case, comparator):
+            case = smaller
+    return case
 
 
-def _shrink(best: list[Case], comparator: Comparator) -> None:
-    """Puts every improvement into `best`, so that nothing is lost when it is interrupted."""
-    for step in (_one_element, _drop):
-        best[0] = step(best[0], comparator)
-    if best[0].in_registers:
+def _smaller(case: Case, comparator: Comparator) -> Iterator[Case]:
+    """Ever smaller cases."""
+    yield (case := _one_element(case, comparator))
+    yield (case := _drop(case, comparator))
+    if case.in_registers:
         return
     before = None
-    while before is None or _total_complexity(best[0]) < before:
+    while before is None or _total_complexity(case) < before:
         for _ in range(_ROUNDS):
-            simpler = _simplify(best[0], comparator)
+            simpler = _simplify(case, comparator)
             if simpler is None:
                 break
-            best[0] = simpler
-        best[0] = _drop(best[0], comparator)
-        before = _total_complexity(best[0])
-        best[0] = _drop(_few_terms(best[0], comparator), comparator)
-    for step in (_first_positions, _move_to_origin):
-        best[0] = step(best[0], comparator)
+            yield (case := simpler)
+        yield (case := _drop(case, comparator))
+        before = _total_complexity(case)
+        yield (case := _drop(_few_terms(case, comparator), comparator))
+    yield (case := _first_positions(case, comparator))
+    yield _move_to_origin(case, comparator)
 
 
 # -- how the instruction is issued -----------------------------------------------------------------------
