@@ -6,6 +6,7 @@ import atexit
 import gc
 import os
 import shutil
+import signal
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,13 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.fail(lack, pytrace=False)
     if lack:
         pytest.skip(lack)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def heeds_interrupts() -> None:
+    """Ctrl+C interrupts tests and what they start, also under `make test &`, whose shell has it ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
