@@ -19,7 +19,7 @@ from .isa.form import Form, held_by_users
 from .isa.instruction_descriptor import InstructionDescriptor
 from .isa.mma import MmaForm
 from .isa.modifiers import Modifiers
-from .isa.operands import Operands
+from .isa.operation import Operation
 from .isa.parse import parse_any, parse_mma
 from .isa.product_form import ProductForm
 from .isa.tcgen05 import Tcgen05Control, Tcgen05Mma, Tcgen05Transfer
@@ -139,8 +139,9 @@ class MatrixInstruction(ExecutableForm, ProductForm):
         """
         from .numerics.emulate import emulate
 
-        operands = self._operands(a, b, c, e, scale_a, scale_b, modifiers)
-        return emulate(operands, model=model, executor=executor)
+        chosen = Modifiers.from_keywords(modifiers)
+        operation = Operation.of(self, a, b, c, e, scale_a, scale_b, chosen)
+        return emulate(operation, model=model, executor=executor)
 
     def run(
         self,
@@ -169,22 +170,9 @@ class MatrixInstruction(ExecutableForm, ProductForm):
         from .gpu.runner import run_arrays
 
         arrays = {"a": a, "b": b, "c": c, "e": e, "scale_a": scale_a, "scale_b": scale_b}
-        d = run_arrays(self, arrays, Modifiers.from_keywords(modifiers), stream)
-        if d is not None:
-            return d
-        return run(self._operands(a, b, c, e, scale_a, scale_b, modifiers))
-
-    def _operands(
-        self,
-        a: ArrayLike,
-        b: ArrayLike,
-        c: ArrayLike,
-        e: ArrayLike | None,
-        scale_a: ArrayLike | None,
-        scale_b: ArrayLike | None,
-        modifiers: dict[str, int | bool],
-    ) -> Operands:
-        return Operands.of(self, a, b, c, e, scale_a, scale_b, Modifiers.from_keywords(modifiers))
+        chosen = Modifiers.from_keywords(modifiers)
+        d = run_arrays(self, arrays, chosen, stream)
+        return run(Operation.of(self, a, b, c, e, scale_a, scale_b, chosen)) if d is None else d
 
     def __call__(
         self,
@@ -218,14 +206,16 @@ class MatrixInstruction(ExecutableForm, ProductForm):
 
             if is_on_gpu(A):
                 return self._on_gpu(A, B, C, scale_a, scale_b, modifiers)
-        operands = Operands.from_matrices(self, A, B, C, scale_a, scale_b, Modifiers.from_keywords(modifiers))
+        operands = Operation.from_matrices(
+            self, A, B, C, scale_a, scale_b, Modifiers.from_keywords(modifiers)
+        )
         if on == "gpu":
             from .gpu import run
 
             return self.d.unpack(run(operands))
         from .numerics.emulate import emulate
 
-        return self.d.unpack(emulate(operands, model=model))
+        return self.d.dtype.decode(self.d.from_registers(emulate(operands, model=model)))
 
     def _on_gpu(
         self,
@@ -265,7 +255,9 @@ class MatrixInstruction(ExecutableForm, ProductForm):
         from .numerics.trace import trace
         from .views import TraceView
 
-        operands = Operands.from_matrices(self, A, B, C, scale_a, scale_b, Modifiers.from_keywords(modifiers))
+        operands = Operation.from_matrices(
+            self, A, B, C, scale_a, scale_b, Modifiers.from_keywords(modifiers)
+        )
         return TraceView.of(trace(operands, row, col, model=model))
 
 

@@ -10,7 +10,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from .errors import PtxlabError
-from .isa.operands import Operands
+from .isa.operation import Operation
 from .isa.tcgen05 import Tcgen05Mma
 from .simulator import Result
 from .simulator.kernel import Kernel, build_kernel
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["RecordedOperands", "Simulation", "kernel"]
 
 
-class RecordedOperands(Operands):
+class RecordedOperands(Operation):
     """What a matrix instruction of a simulated kernel read; `explore` opens the Explorer on it."""
 
     def explore(self, **options: Any) -> Explorer:

@@ -43,7 +43,7 @@ from ptxlab.isa.catalog import tcgen05_forms
 from ptxlab.isa.form import Form
 from ptxlab.isa.instruction_descriptor import shapes_of
 from ptxlab.isa.modifiers import Modifiers
-from ptxlab.isa.operands import Operands
+from ptxlab.isa.operation import Operation
 from ptxlab.isa.product_form import ProductForm
 from ptxlab.isa.targets import chip_of_target
 from ptxlab.isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
@@ -74,7 +74,7 @@ class Runner(Protocol):
     name: str
     target: str
 
-    def product(self, operands: Operands) -> NDArray[Any]:
+    def product(self, operands: Operation) -> NDArray[Any]:
         """Registers or words of D."""
         ...
 
@@ -89,7 +89,7 @@ class Gpu:
     def __init__(self) -> None:
         self.name, self.target = gpu.device_name(), gpu.device_target()
 
-    def product(self, operands: Operands) -> NDArray[Any]:
+    def product(self, operands: Operation) -> NDArray[Any]:
         return gpu.run(operands)
 
     def move(self, form: TensorTransfer, arguments: Sequence[Any]) -> NDArray[Any]:
@@ -103,7 +103,7 @@ class Emulator:
     target: str
     name: str = "emulator"
 
-    def product(self, operands: Operands) -> NDArray[Any]:
+    def product(self, operands: Operation) -> NDArray[Any]:
         return emulate(operands, model=model_of(operands.ins, self.target))
 
     def move(self, form: TensorTransfer, arguments: Sequence[Any]) -> NDArray[Any]:
@@ -166,7 +166,7 @@ class Golden:
             "categories": results,
         }
 
-    def _expected(self, runner: Runner, operands: Operands) -> NDArray[Any] | None:
+    def _expected(self, runner: Runner, operands: Operation) -> NDArray[Any] | None:
         model = model_of(self.form, runner.target)
         return None if model is None else emulate(operands, model=model)
 
@@ -371,7 +371,7 @@ def _stated(form: Tcgen05Mma, tensor: TensorOperand, along: NDArray[np.int64]) -
     return np.asarray(places[:, :, along])
 
 
-def plain_operands(form: Tcgen05Mma, count: int) -> Operands:
+def plain_operands(form: Tcgen05Mma, count: int) -> Operation:
     """A and B are ones, C is 0; metadata and scales are the same everywhere, whatever their layouts are."""
 
     def everywhere(tensor: TensorOperand, code: int) -> NDArray[np.uint32]:
@@ -393,7 +393,7 @@ def plain_operands(form: Tcgen05Mma, count: int) -> Operands:
         if tensor is not None
     }
     e = None if form.e is None else everywhere(form.e, min(form.nibbles))
-    return Operands(form, ones, b, np.zeros((count, *form.c.stored_shape), dtype=np.uint32), e, **scales)
+    return Operation(form, ones, b, np.zeros((count, *form.c.stored_shape), dtype=np.uint32), e, **scales)
 
 
 def _probe_d(form: Tcgen05Mma, runner: Runner) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

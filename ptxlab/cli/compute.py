@@ -24,7 +24,7 @@ from ..gpu.records import measured, read_record
 from ..isa.catalog import Product
 from ..isa.mma import MmaForm
 from ..isa.modifiers import Modifiers
-from ..isa.operands import Operands
+from ..isa.operation import Operation
 from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.transfer import TransferForm
 from ..numerics.emulate import emulate
@@ -98,7 +98,7 @@ def _run_batch(form: Product, args: argparse.Namespace) -> tuple[dict[str, NDArr
     return first, differing
 
 
-def _results(form: Product, operands: Operands, on: str) -> dict[str, NDArray[Any]]:
+def _results(form: Product, operands: Operation, on: str) -> dict[str, NDArray[Any]]:
     """Registers of D from the emulator, the GPU, or both where there is one."""
     results: dict[str, NDArray[Any]] = {}
     if on in ("emulator", "both"):
@@ -150,7 +150,7 @@ def trace(args: argparse.Namespace, style: Style) -> str:
     return "\n".join([title, style.dim(f"  inputs: {origin}"), *trace_lines(result, lost=style.dim)])
 
 
-def _trace_inputs(form: Product, args: argparse.Namespace) -> tuple[Operands, str]:
+def _trace_inputs(form: Product, args: argparse.Namespace) -> tuple[Operation, str]:
     """What goes in, made from a seed or read from files, and where it comes from in words."""
     category = args.category or _usual_category(form)
     operands = inputs.make(form, category, 1, args.seed).item(0)

@@ -19,7 +19,7 @@ from .._util.arguments import is_name
 from ..errors import PtxlabError, listing, quoted
 from ..isa.dtypes import DType
 from ..isa.matrix_operand import MatrixOperand
-from ..isa.operands import Operands
+from ..isa.operation import Operation
 from .matrices import Matrices
 
 PATTERNS: tuple[str, ...] = ("zeros", "ones", "identity", "counting", "random", "one-hot", "normal")
@@ -227,12 +227,12 @@ _HIGHEST = {
 
 def filled(
     matrices: Matrices, name: str, pattern: str, random: np.random.Generator, row: int = 0, column: int = 0
-) -> Operands:
+) -> Operation:
     """The operands with a matrix filled; sparse A is pruned and compressed afresh.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
-    >>> matrices = Matrices(Operands.from_matrices(ins, np.zeros((16, 64)), np.zeros((64, 8))))
+    >>> matrices = Matrices(Operation.from_matrices(ins, np.zeros((16, 64)), np.zeros((64, 8))))
     >>> Matrices(filled(matrices, "B", "ones", np.random.default_rng(0))).codes("B").sum()
     np.uint64(512)
     """

@@ -20,7 +20,7 @@ from ..isa.layout import Layout
 from ..isa.matrix_operand import MatrixOperand
 from ..isa.modifiers import Modifiers
 from ..isa.operand import Operand
-from ..isa.operands import Operands
+from ..isa.operation import Operation
 from ..isa.product_form import ProductForm
 from ..isa.tensor_memory import TensorOperand
 from .masks import mask_names
@@ -62,14 +62,14 @@ class Matrices:
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
-    >>> matrices = Matrices(Operands.from_matrices(ins, ins.prune(np.ones((16, 64))), np.ones((64, 8))))
+    >>> matrices = Matrices(Operation.from_matrices(ins, ins.prune(np.ones((16, 64))), np.ones((64, 8))))
     >>> matrices.names
     ('A', 'stored', 'E', 'B', 'C', 'D')
     >>> matrices.codes("A")[0, :8].tolist()
     [1, 1, 1, 1, 0, 0, 0, 0]
     """
 
-    operands: Operands
+    operands: Operation
 
     @property
     def ins(self) -> Product:
@@ -157,7 +157,7 @@ class Matrices:
 
     # -- changed: each returns new operands ---------------------------------------------------------------
 
-    def with_registers(self, name: str, registers: ArrayLike) -> Operands:
+    def with_registers(self, name: str, registers: ArrayLike) -> Operation:
         """The operands with other registers, or words of tensor memory, of one of them."""
         if is_name(name, ("D",)):
             raise PtxlabError(_READ_ONLY)
@@ -173,7 +173,7 @@ class Matrices:
             )
         return self.with_arrays({name: checked.copy()})
 
-    def with_option(self, name: str, value: Any) -> Operands:
+    def with_option(self, name: str, value: Any) -> Operation:
         """The operands with another modifier: selector, scale_d, imm_scale_a ..."""
         names = option_names(self.ins)
         if not is_name(name, names):
@@ -192,7 +192,7 @@ class Matrices:
         *,
         typed: NDArray[np.bool_] | None = None,
         keep_metadata: bool = True,
-    ) -> Operands:
+    ) -> Operation:
         """The operands with another matrix. `typed` are the cells that were typed; pruning keeps those first.
 
         Dense A of a sparse instruction is compressed; `keep_metadata` keeps nibbles that still describe it.
@@ -211,7 +211,7 @@ class Matrices:
             return self.with_arrays({"A": self._pack("stored", stored), "E": self._pack("E", nibbles)})
         return self.with_arrays({"A" if name == "stored" else name: self._pack(name, codes)})
 
-    def with_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> Operands:
+    def with_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> Operation:
         """The operands with other arrays, by operand name."""
         operands = self.operands
         return replace(
@@ -258,6 +258,6 @@ class Matrices:
         return np.asarray((self._array(name) & ~mask) | (packed & mask))
 
 
-def _no_registers(operands: Operands, name: object) -> PtxlabError:
+def _no_registers(operands: Operation, name: object) -> PtxlabError:
     names = listing([*operands.arrays, "D"])
     return PtxlabError(f"{operands.ins.mnemonic} has no registers {quoted(name)}; it has {names}")

@@ -16,7 +16,7 @@ import numpy as np
 from .._util.arguments import as_index, as_text
 from ..errors import PtxlabError, listing, quoted
 from ..isa.operand import Place
-from ..isa.operands import Operands
+from ..isa.operation import Operation
 from ..isa.tcgen05 import Tcgen05Mma
 from ..numerics.emulate import emulate
 from ..numerics.trace import disabled_lane
@@ -502,7 +502,7 @@ class Change(Question):
         question._operands(state)
         return question
 
-    def _operands(self, state: ExplorerState) -> Operands:
+    def _operands(self, state: ExplorerState) -> Operation:
         """The operands with the other value."""
         cell = Cell("A", self.row, self.k)
         held_cell(state, cell)

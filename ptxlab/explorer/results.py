@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .. import gpu
 from .._util.arguments import is_name
 from ..errors import PtxlabError, listing, quoted
-from ..isa.operands import Operands
+from ..isa.operation import Operation
 from ..isa.product_form import ProductForm
 from ..isa.targets import GENERATIONS
 from ..numerics import has
@@ -55,7 +55,7 @@ class Results:
         self.models: tuple[str, ...] = () if self.unknown else _chips_with_models(ins)
         self.chip = self.first  # whose D is shown: one of `available`, or NOBODY
         self.against: str | None = None
-        self._operands: Operands | None = None  # those that the results below belong to
+        self._operands: Operation | None = None  # those that the results below belong to
         self._codes: dict[str, NDArray[Any]] = {}
         self._empty = np.zeros(ins.d.shape, dtype=ins.d.dtype.code_type)
 
@@ -97,7 +97,7 @@ class Results:
         """Show D of the first model, compared with nothing."""
         self.chip, self.against = self.first, None
 
-    def compute(self, operands: Operands) -> None:
+    def compute(self, operands: Operation) -> None:
         """Compute D for new operands by the model; if it fails, the earlier results stay."""
         model = self.model
         if model == NOBODY:
@@ -105,7 +105,7 @@ class Results:
         codes = self._run(operands, model)
         self._operands, self._codes = operands, {model: codes}
 
-    def codes(self, operands: Operands, chip: str | None = None) -> NDArray[Any]:
+    def codes(self, operands: Operation, chip: str | None = None) -> NDArray[Any]:
         """Codes of D by a chip, computed once for the same operands."""
         chip = self.chip if chip is None else chip
         self._check_chip(chip, (*self.models, GPU))
@@ -115,7 +115,7 @@ class Results:
             self._codes[chip] = self._run(operands, chip)
         return self._codes[chip]
 
-    def has(self, operands: Operands, chip: str) -> bool:
+    def has(self, operands: Operation, chip: str) -> bool:
         """Whether D by this chip is known for these operands."""
         return operands is self._operands and chip in self._codes
 
@@ -124,7 +124,7 @@ class Results:
         self._codes.pop(chip, None)
 
     def comparison(
-        self, operands: Operands, chip: str | None = None, against: str | None = None
+        self, operands: Operation, chip: str | None = None, against: str | None = None
     ) -> Comparison:
         """D by two chips; those that are chosen unless others are named."""
         against = self.against if against is None else against
@@ -140,17 +140,17 @@ class Results:
             return None
         return self.chip, self.against
 
-    def trace(self, operands: Operands, row: int, column: int, chip: str | None = None) -> Trace:
+    def trace(self, operands: Operation, row: int, column: int, chip: str | None = None) -> Trace:
         """Why D[row][column] has its bits, by the model of a chip."""
         if self.model == NOBODY:
             raise PtxlabError(f"{self.ins.mnemonic} {self.ins.shape}: {self.unknown}")
         return trace(operands, row, column, model=self.model if chip is None else chip)
 
-    def explains(self, operands: Operands, row: int, column: int) -> bool:
+    def explains(self, operands: Operation, row: int, column: int) -> bool:
         """Whether there is anything to explain: a model, and a lane that it writes."""
         return self.model != NOBODY and disabled_lane(operands, row, column) is None
 
-    def _run(self, operands: Operands, chip: str) -> NDArray[Any]:
+    def _run(self, operands: Operation, chip: str) -> NDArray[Any]:
         registers = gpu.run(operands) if chip == GPU else emulate(operands, model=chip)
         return self.ins.d.unpack_codes(registers)
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .._util.arguments import as_int, is_name
 from ..errors import PtxlabError, quoted
 from ..isa.catalog import Product
-from ..isa.operands import Operands
+from ..isa.operation import Operation
 from ..numerics.steps import Trace
 from .fills import filled
 from .matrices import Matrices, as_product, start_code
@@ -68,7 +68,7 @@ class Settings:
 class Step:
     """A state to go back or forward to."""
 
-    operands: Operands
+    operands: Operation
     settings: Settings
 
 
@@ -80,12 +80,12 @@ class History:
     future_steps: tuple[Step, ...] = ()
 
     @property
-    def past(self) -> tuple[Operands, ...]:
+    def past(self) -> tuple[Operation, ...]:
         """The operands to go back to."""
         return tuple(step.operands for step in self.past_steps)
 
     @property
-    def future(self) -> tuple[Operands, ...]:
+    def future(self) -> tuple[Operation, ...]:
         """The operands to go forward to."""
         return tuple(step.operands for step in self.future_steps)
 
@@ -199,7 +199,7 @@ class ExplorerState:
 
     # -- changes ------------------------------------------------------------------------------------------
 
-    def filled(self, name: str, pattern: str, row: int = 0, column: int = 0) -> Operands:
+    def filled(self, name: str, pattern: str, row: int = 0, column: int = 0) -> Operation:
         """The operands with a matrix filled. If that takes random numbers, `draws` remembers it."""
         before = self.random.bit_generator.state
         operands = filled(self.matrices, name, pattern, self.random, row, column)
@@ -207,7 +207,7 @@ class ExplorerState:
             self.draws = (*self.draws, (name, pattern))
         return operands
 
-    def commit(self, operands: Operands) -> None:
+    def commit(self, operands: Operation) -> None:
         """Take new operands as one step to undo, if something differs and their metadata is legal."""
         before = self.operands
         if operands.modifiers == before.modifiers and _same_arrays(operands, before):
@@ -299,13 +299,13 @@ def check_seed(seed: object) -> int:
     return number
 
 
-def _first_operands(ins: Product, random: np.random.Generator) -> Operands:
+def _first_operands(ins: Product, random: np.random.Generator) -> Operation:
     """Random A and B, C = 0, scales 1."""
     first = {
         operand.name: operand.pack_codes(np.full(operand.shape, start_code(operand)))
         for operand in ins.inputs.values()
     }
-    operands = Operands.of(
+    operands = Operation.of(
         ins, first["A"], first["B"], first["C"], first.get("E"), first.get("SFA"), first.get("SFB")
     )
     for name, pattern in FIRST_DRAWS:
@@ -313,14 +313,14 @@ def _first_operands(ins: Product, random: np.random.Generator) -> Operands:
     return operands
 
 
-def _same_arrays(one: Operands, other: Operands) -> bool:
+def _same_arrays(one: Operation, other: Operation) -> bool:
     theirs = other.arrays
     return all(
         array is theirs[name] or np.array_equal(array, theirs[name]) for name, array in one.arrays.items()
     )
 
 
-def _sharing(operands: Operands, before: Operands) -> Operands:
+def _sharing(operands: Operation, before: Operation) -> Operation:
     """The same operands, with the earlier arrays where those are equal: only what changed is a new object."""
     earlier = before.arrays
     arrays = {

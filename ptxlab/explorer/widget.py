@@ -18,7 +18,7 @@ from .._util.arguments import as_flag, as_index, as_int, as_text
 from ..errors import PtxlabError, quoted
 from ..isa.catalog import Product
 from ..isa.form import Form
-from ..isa.operands import Operands
+from ..isa.operation import Operation
 from ..isa.parse import parse_any
 from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
 from .differences import Finding
@@ -163,7 +163,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         C: ArrayLike | None = None,
         seed: int = 0,
         height: int | None = None,
-        operands: Operands | None = None,
+        operands: Operation | None = None,
         address: int | None = None,
         split: int | None = None,
     ) -> None:

@@ -20,7 +20,7 @@ from ..gpu.arrays import gpu_arrays
 from ..gpu.device import check_device
 from ..isa.matrix_operand import MatrixOperand
 from ..isa.mma import MmaForm
-from ..isa.operands import Operands
+from ..isa.operation import Operation
 from ..isa.parse import parse_product
 from ..isa.product_form import ProductForm
 from ..isa.tcgen05 import Tcgen05Mma
@@ -189,7 +189,7 @@ class _Block:
         """Registers of its tiles of D: C, then one step over K after the other."""
         accumulator = self.c
         for step in range(self.a.shape[1]):
-            operands = Operands(
+            operands = Operation(
                 self.ins,
                 a=self.a[:, step, None],
                 b=self.b[step],

@@ -15,7 +15,7 @@ from ..errors import PtxlabError, listing, quoted
 from ..isa.matrix_operand import MatrixOperand
 from ..isa.modifiers import Modifiers
 from ..isa.operand import Operand
-from ..isa.operands import Operands
+from ..isa.operation import Operation
 from ..isa.product_form import ProductForm
 from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import TensorOperand
@@ -36,7 +36,7 @@ _MOST_BLOCKS = 4096
 _MEMORY_UNIT = 32  # bytes to which each transfer's memory is padded, so that the next one's is aligned
 
 
-def run(operands: Operands) -> NDArray[Any]:
+def run(operands: Operation) -> NDArray[Any]:
     """Registers of D from the instruction itself, in as few launches as memory allows; see `Instruction.run`.
 
     >>> import ptxlab
@@ -46,7 +46,7 @@ def run(operands: Operands) -> NDArray[Any]:
     >>> (run(operands) == ptxlab.numerics.emulate.emulate(operands)).all()   # doctest: +SKIP
     True
     """
-    if not isinstance(operands, Operands):
+    if not isinstance(operands, Operation):
         raise PtxlabError(
             f"found {quoted(operands)} where operands belong; ins.run takes the registers themselves"
         )
@@ -67,7 +67,7 @@ def run(operands: Operands) -> NDArray[Any]:
     return d.reshape(operands.batch + d.shape[1:])
 
 
-def _inputs(operands: Operands) -> list[NDArray[Any]]:
+def _inputs(operands: Operation) -> list[NDArray[Any]]:
     """What the kernel reads: the operands, of .decompress::lut::b with B compressed, and its table."""
     ins, arrays = operands.ins, operands.arrays
     if not isinstance(ins, Tcgen05Mma) or not ins.decompress:

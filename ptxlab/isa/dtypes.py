@@ -72,7 +72,7 @@ class DType:
     def __str__(self) -> str:
         return self.name
 
-    @property
+    @cached_property
     def code_type(self) -> type[np.unsignedinteger[Any]]:
         """The NumPy type that holds one code.
 
@@ -81,7 +81,7 @@ class DType:
         """
         return _CODE_TYPES[max(8, self.bits)]
 
-    @property
+    @cached_property
     def is_float(self) -> bool:
         """Whether its values are floating point.
 
@@ -90,7 +90,7 @@ class DType:
         """
         return self.kind == "float"
 
-    @property
+    @cached_property
     def bias(self) -> int:
         """Exponent bias of a float type.
 
@@ -101,7 +101,7 @@ class DType:
             raise PtxlabError(f"{self.name} has no exponent, so it has no bias")
         return (1 << (self.exponent_bits - 1)) - 1
 
-    @property
+    @cached_property
     def ignored_bits(self) -> int:
         """Low bits of the code that the hardware does not read (13 for tf32).
 

@@ -56,6 +56,14 @@ class MatrixOperand(ABC):
     def check_registers(self, registers: ArrayLike) -> NDArray[Any]:
         """The registers or words as unsigned integers, or an error that says what is wrong with them."""
 
+    def to_registers(self, codes: NDArray[Any]) -> NDArray[Any]:
+        """As `pack_codes`, of codes that were checked."""
+        return self.pack_codes(codes)
+
+    def from_registers(self, registers: NDArray[Any], copy: int = 0) -> NDArray[Any]:
+        """As `unpack_codes`, of registers that were checked."""
+        return self.unpack_codes(registers, copy)
+
     def unpack_as(self, registers: ArrayLike, number: type[np.generic], copy: int = 0) -> NDArray[Any]:
         """Registers or words -> values of that NumPy type, for element types of at most 8 bits.
 
@@ -85,12 +93,15 @@ class MatrixOperand(ABC):
         >>> [hex(register) for register in a.pack(np.tile(np.arange(8), (16, 8)))[5]]
         ['0x76543210', '0x76543210', '0x76543210', '0x76543210']
         """
+        return self.to_registers(self.encode(matrix))
+
+    def encode(self, matrix: ArrayLike) -> NDArray[Any]:
+        """Values [..., rows, columns] -> element codes, or an error that says which value has none."""
         matrix = self.check_matrix(matrix)
         try:
-            codes = self.dtype.encode(matrix)
+            return self.dtype.encode(matrix)
         except PtxlabError as error:
             raise PtxlabError(f"{self.name}: {error}") from None
-        return self.pack_codes(codes)
 
     def unpack(self, registers: ArrayLike, copy: int = 0) -> NDArray[Any]:
         """Registers [..., lanes, registers] -> values [..., rows, columns].

@@ -123,7 +123,7 @@ class MmaForm(ProductForm):
         """``m16n8k64``."""
         return f"m{self.m}n{self.n}k{self.k}"
 
-    @property
+    @cached_property
     def sparse(self) -> bool:
         """Whether A is structured sparse."""
         return self.family.endswith(".sp")
@@ -133,7 +133,7 @@ class MmaForm(ProductForm):
         """Lanes that execute it together: 32, or 128 for a warpgroup."""
         return 128 if self.family.startswith("wgmma") else 32
 
-    @property
+    @cached_property
     def mma_count(self) -> int:
         """How many independent products it computes.
 
@@ -191,7 +191,7 @@ class MmaForm(ProductForm):
 
     # -- operands --------------------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def structure(self) -> Structure | None:
         """The sparsity that A must have, or None for a dense instruction."""
         if not self.sparse:

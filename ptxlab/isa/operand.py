@@ -115,12 +115,12 @@ class Operand(MatrixOperand):
                     f"operand {self.name}: {bits}={quoted(getattr(self, bits))}; at most 32 bits"
                 )
 
-    @property
+    @cached_property
     def register_bits(self) -> int:
         """32, or 64 for f64."""
         return max(32, self.dtype.bits)
 
-    @property
+    @cached_property
     def width(self) -> int:
         """Bits from one element of a register to the next.
 
@@ -128,27 +128,27 @@ class Operand(MatrixOperand):
         """
         return self.container or self.dtype.bits
 
-    @property
+    @cached_property
     def elements_per_register(self) -> int:
         """How many elements share a register: 8 for s4, 1 for f32."""
         return self.register_bits // self.width
 
-    @property
+    @cached_property
     def lanes(self) -> int:
         """Lanes that hold it: 32, or 128 for a warpgroup; 0 for one in shared memory."""
         return self.layout.lanes if self.layout else 0
 
-    @property
+    @cached_property
     def registers(self) -> int:
         """Registers a lane holds of this operand; 0 for one in shared memory."""
         return self.layout.elements // self.elements_per_register if self.layout else 0
 
-    @property
+    @cached_property
     def stored_shape(self) -> tuple[int, int]:
         """Lanes and registers, or rows and columns of a matrix in shared memory."""
         return (self.lanes, self.registers) if self.layout else self.shape
 
-    @property
+    @cached_property
     def register_type(self) -> type[np.unsignedinteger[Any]]:
         """The NumPy type of its registers: uint32, or uint64 for f64."""
         return np.uint64 if self.register_bits == 64 else np.uint32
@@ -239,7 +239,10 @@ class Operand(MatrixOperand):
         >>> hex(a.pack_codes(np.full((16, 64), 0xF))[0, 0])   # the code of -1
         '0xffffffff'
         """
-        codes = self.check_codes(codes)
+        return self.to_registers(self.check_codes(codes))
+
+    def to_registers(self, codes: NDArray[Any]) -> NDArray[Any]:
+        """As `pack_codes`, of codes that were checked."""
         if self.layout is None:
             return codes
         by_lane = np.take(
@@ -259,33 +262,38 @@ class Operand(MatrixOperand):
         >>> [hex(e.unpack_codes(registers, copy=selector)[0, 0]) for selector in (0, 1)]
         ['0x4', '0xe']
         """
-        return self._spread(
-            registers,
-            copy,
-            np.arange(1 << self.dtype.bits).astype(self.dtype.code_type) if self.dtype.bits <= 8 else None,
-        )
+        return self.from_registers(*self._checked(registers, copy))
+
+    def from_registers(self, registers: NDArray[Any], copy: int = 0) -> NDArray[Any]:
+        """As `unpack_codes`, of registers that were checked."""
+        small = self.dtype.bits <= 8
+        table = np.arange(1 << self.dtype.bits).astype(self.dtype.code_type) if small else None
+        return self._spread(registers, copy, table)
+
+    def _checked(self, registers: ArrayLike, copy: int) -> tuple[NDArray[Any], int]:
+        copy = as_int(copy, f"{self.name}: copy")
+        if self.layout is None and copy:
+            raise PtxlabError(
+                f"{self.name}: copy={quoted(copy)}; in shared memory every element is held once"
+            )
+        return self.check_registers(registers), copy
 
     def unpack_as(self, registers: ArrayLike, number: type[np.generic], copy: int = 0) -> NDArray[Any]:
         """See `MatrixOperand.unpack_as`."""
         self._check_small(number)
         if self.dtype.bits == 8 and not self.dtype.is_float:
             return self.unpack_codes(registers, copy).view(self.dtype.value_type).astype(number, copy=False)
+        registers, copy = self._checked(registers, copy)
         values = self.dtype.decode(np.arange(1 << self.dtype.bits))
         if self.dtype.is_float:
             return self._spread(registers, copy, values.astype(number))
         return self._spread(registers, copy, values).astype(number, copy=False)
 
-    def _spread(self, registers: ArrayLike, copy: int, table: NDArray[Any] | None) -> NDArray[Any]:
+    def _spread(self, registers: NDArray[Any], copy: int, table: NDArray[Any] | None) -> NDArray[Any]:
         """Registers -> matrix of table[code]; without a table, of codes."""
-        copy = as_int(copy, f"{self.name}: copy")
-        if self.layout is None and copy:
-            raise PtxlabError(
-                f"{self.name}: copy={quoted(copy)}; in shared memory every element is held once"
-            )
         if self.layout is None:
-            codes = self.check_codes(registers)
+            codes = registers
             return codes if table is None or table.dtype == codes.dtype else np.asarray(table[codes])
-        registers = self.check_registers(registers)
         runs = self._runs(copy) if table is not None and self.width == self.dtype.bits else None
         if table is None or runs is None:
             by_lane = self._split(registers)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -28,7 +29,7 @@ def by_argument(*operands: _Operand | None) -> dict[str, _Operand]:
 class ProductForm(Form):
     """One form of an instruction that computes D = A B + C: shape, types, operands and modifiers.
 
-    What arithmetic, traces and `Operands` ask of it is here; `MmaForm` (mma, wmma, wgmma) and `Tcgen05Mma`
+    What arithmetic, traces and `Operation` ask of it is here; `MmaForm` (mma, wmma, wgmma) and `Tcgen05Mma`
     answer.
 
     >>> import ptxlab
@@ -104,6 +105,26 @@ class ProductForm(Form):
         """
         return by_argument(self.a, self.b, self.c, self.e, self.scale_a, self.scale_b)
 
+    @cached_property
+    def matrices(self) -> Mapping[str, MatrixOperand]:
+        """Every matrix by name: dense A, `stored` its compressed half, E, B, C, D, SFA, SFB if it has them.
+
+        >>> import ptxlab
+        >>> list(ptxlab.instruction("mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").matrices)
+        ['A', 'stored', 'E', 'B', 'C', 'D']
+        """
+        every = {
+            "A": self.a_dense,
+            "stored": self.a if self.sparse else None,
+            "E": self.e,
+            "B": self.b,
+            "C": self.c,
+            "D": self.d,
+            "SFA": self.scale_a,
+            "SFB": self.scale_b,
+        }
+        return {name: operand for name, operand in every.items() if operand is not None}
+
     @property
     def mma_count(self) -> int:
         """How many independent products it computes."""
@@ -177,6 +198,24 @@ class ProductForm(Form):
         ((128, 16), (128, 8), (128, 4))
         """
         return self._structured().compress(self.a_dense.check_matrix(A))
+
+    def compress_codes(
+        self, codes: NDArray[Any], nibbles_before: NDArray[Any] | None = None
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """As `compress`, of element codes; nibbles that were there before stay where they still fit."""
+        structure = self._structured()
+        try:  # a negative zero, or a zero with ignored bits set, is kept where there is room for it
+            stored, nibbles = structure.compress(codes, codes == 0)
+        except PtxlabError:
+            stored, nibbles = structure.compress(codes, self.a.dtype.decode(codes) == 0)
+        if nibbles_before is None:
+            return stored, nibbles
+        columns = structure.positions(nibbles_before, self.metadata_ordered)
+        stored_before = np.take_along_axis(codes, columns, axis=1)
+        equal = self.expand(stored_before, nibbles_before) == codes
+        described = equal.reshape(*nibbles_before.shape, structure.chunk).all(axis=-1)
+        of_elements = np.repeat(described, structure.keep * structure.group, axis=1)
+        return np.where(of_elements, stored_before, stored), np.where(described, nibbles_before, nibbles)
 
     @abstractmethod
     def expand(self, stored: ArrayLike, nibbles: ArrayLike) -> NDArray[Any]:

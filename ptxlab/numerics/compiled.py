@@ -21,7 +21,7 @@ from .._util.interrupts import held_back
 from ..errors import PtxlabError, listing
 from ..isa.dtypes import DType
 from ..isa.operand import Operand
-from ..isa.operands import Operands
+from ..isa.operation import Operation
 from ..isa.product_form import ProductForm
 from .fused_step import Array, DTypes, FusedCodes, FusedStep
 
@@ -108,7 +108,7 @@ def fused_codes(codes: FusedCodes, step: FusedStep) -> Array:
     return d.astype(step.dtypes[3].code_type, copy=False)
 
 
-def fused_registers(operands: Operands, step: FusedStep) -> tuple[Array, Array]:
+def fused_registers(operands: Operation, step: FusedStep) -> tuple[Array, Array]:
     """Registers of D [count, lanes, registers], and which of the MMAs are not computed.
 
     Operands are dense, without block scales, and their arrays have one batch axis. If A and B have turns in

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from ..errors import PtxlabError
 from ..isa.dtypes import DType
-from ..isa.mma import MmaForm
-from ..isa.operands import Operands
+from ..isa.operation import Operation
 from ..isa.product_form import ProductForm
 from ..isa.sparsity import check_nibbles
 from ..isa.tcgen05 import Tcgen05Mma
@@ -48,7 +47,7 @@ class Element:
     c_shift: int = 0  # C counts 2^-c_shift times
 
     @classmethod
-    def of(cls, operands: Operands, row: int, column: int) -> Element:
+    def of(cls, operands: Operation, row: int, column: int) -> Element:
         """The inputs of one element of one instruction."""
         ins = operands.ins
         if operands.batch:
@@ -143,33 +142,33 @@ class Element:
         return float(total[0])
 
 
-def codes_of_c(operands: Operands) -> NDArray[Any]:
+def codes_of_c(operands: Operation) -> NDArray[Any]:
     """C's codes; zeros for scale-d = 0 or enable-input-d = 0, which leaves C out."""
-    codes, modifiers = operands.ins.c.unpack_codes(operands.c), operands.modifiers
+    codes, modifiers = operands.codes("C"), operands.modifiers
     return codes if modifiers.scale_d and modifiers.enable_input_d else np.zeros_like(codes)
 
 
-def codes_of_a(operands: Operands) -> NDArray[Any]:
+def codes_of_a(operands: Operation) -> NDArray[Any]:
     """A's codes; negating A or B negates every product."""
     ins = operands.ins
-    a = ins.a.unpack_codes(operands.a)
+    a = operands.codes("stored" if ins.sparse else "A")
     return a ^ ins.a.dtype.code_type(1 << (ins.a.dtype.bits - 1)) if negated(operands) else a
 
 
-def codes_of_b(operands: Operands) -> NDArray[Any]:
+def codes_of_b(operands: Operation) -> NDArray[Any]:
     """B's codes; zeros in the columns that a mask leaves out."""
-    codes, zeros = operands.ins.b.unpack_codes(operands.b), zero_columns(operands)
+    codes, zeros = operands.codes("B"), zero_columns(operands)
     codes = used_columns(operands, codes)
     return codes if zeros is None else np.where(zeros, codes.dtype.type(0), codes)
 
 
-def used_columns(operands: Operands, b: NDArray[Any]) -> NDArray[Any]:
+def used_columns(operands: Operation, b: NDArray[Any]) -> NDArray[Any]:
     """The columns of B that are multiplied: its N from where the zero-column mask of tcgen05.mma.ws says."""
     ins, first = operands.ins, operands.modifiers.column_shift
     return b[..., first : first + ins.n] if isinstance(ins, Tcgen05Mma) and ins.ws else b
 
 
-def zero_columns(operands: Operands) -> NDArray[np.bool_] | None:
+def zero_columns(operands: Operation) -> NDArray[np.bool_] | None:
     """Columns of B that count as zeros: [n], or None where all count as they are."""
     if not operands.modifiers.zero_column_mask:
         return None
@@ -177,7 +176,7 @@ def zero_columns(operands: Operands) -> NDArray[np.bool_] | None:
     return mask.zeros(operands.ins.m, operands.ins.n)
 
 
-def negated(operands: Operands) -> bool:
+def negated(operands: Operation) -> bool:
     """Whether every product changes its sign: A or B is negated, not both."""
     ins, modifiers = operands.ins, operands.modifiers
     if isinstance(ins, Tcgen05Mma):
@@ -185,39 +184,29 @@ def negated(operands: Operands) -> bool:
     return modifiers.imm_scale_a * modifiers.imm_scale_b < 0
 
 
-def codes_of(operands: Operands) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+def codes_of(operands: Operation) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Codes of A, B and C with the modifiers applied."""
     return codes_of_a(operands), codes_of_b(operands), codes_of_c(operands)
 
 
-def nibbles_of(operands: Operands) -> NDArray[Any] | None:
+def nibbles_of(operands: Operation) -> NDArray[Any] | None:
     """The metadata nibbles that the selector chooses; None for a dense instruction."""
     ins = operands.ins
-    if ins.structure is None or ins.e is None or operands.e is None:
+    if ins.structure is None:
         return None
-    nibbles = ins.e.unpack_codes(operands.e, operands.modifiers.selector)
-    return check_nibbles(ins.structure, nibbles, ins.nibbles)
+    return check_nibbles(ins.structure, operands.codes("E"), ins.nibbles)
 
 
-def scales_of(operands: Operands) -> tuple[NDArray[Any], NDArray[Any]] | None:
+def scales_of(operands: Operation) -> tuple[NDArray[Any], NDArray[Any]] | None:
     """Codes of the block scales that the modifiers choose; None without block scales.
 
     >>> from ptxlab.isa.parse import parse_mma
     >>> kind = "kind::mxf4.block_scale.scale_vec::2X"
     >>> ins = parse_mma(f"mma.sync.aligned.m16n8k64.row.col.{kind}.f32.e2m1.e2m1.f32.ue8m0")
-    >>> operands = Operands.from_matrices(ins, np.zeros((16, 64)), np.zeros((64, 8)))   # scales of 1
+    >>> operands = Operation.from_matrices(ins, np.zeros((16, 64)), np.zeros((64, 8)))   # scales of 1
     >>> hex(scales_of(operands)[0][0, 0])
     '0x7f'
     """
-    ins, modifiers = operands.ins, operands.modifiers
-    if ins.scale_a is None or ins.scale_b is None:
+    if operands.ins.scale_a is None:
         return None
-    if operands.scale_a is None or operands.scale_b is None:
-        return None
-    copy_a = copy_b = 0
-    if isinstance(ins, MmaForm) and ins.scale_vec is not None:
-        copy_a = modifiers.thread_id_a * (4 // ins.scale_vec) + modifiers.byte_id_a // ins.scale_vec
-        copy_b = modifiers.thread_id_b * (4 // ins.scale_vec) + modifiers.byte_id_b // ins.scale_vec
-    return ins.scale_a.unpack_codes(operands.scale_a, copy_a), ins.scale_b.unpack_codes(
-        operands.scale_b, copy_b
-    )
+    return operands.codes("SFA"), operands.codes("SFB")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from .._util.arguments import check_room, is_a
 from .._util.threads import check_executor, for_each, in_order, thread_count
 from ..errors import PtxlabError, quoted
-from ..isa.operands import Operands
+from ..isa.operation import Operation
 from ..isa.parse import parse_product
 from ..isa.product_form import ProductForm
 from ..isa.targets import CHIPS
@@ -34,24 +34,23 @@ _TASK_BYTES = 2 << 20  # registers that a task of an executor reads and writes
 
 
 def emulate(
-    operands: Operands, *, model: str | None = None, executor: Executor | None = None
+    operands: Operation, *, model: str | None = None, executor: Executor | None = None
 ) -> NDArray[Any]:
     """Registers of D, bit for bit as the chip `model` computes them; see `Instruction.emulate`.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
     >>> ones = np.full((32, 4), 0x11111111), np.full((32, 2), 0x11111111)
-    >>> emulate(Operands.of(ins, *ones, np.zeros((32, 4), dtype=np.uint32)))[5]
+    >>> emulate(Operation.of(ins, *ones, np.zeros((32, 4), dtype=np.uint32)))[5]
     array([64, 64, 64, 64], dtype=uint32)
     """
-    if not is_a(operands, Operands):
+    if not is_a(operands, Operation):
         raise PtxlabError(
             f"found {quoted(operands)} where operands belong; ins.emulate takes the registers themselves"
         )
-    ins = operands.ins
-    check_room(operands.count * math.prod(ins.d.stored_shape), "batch of D")
+    ins, count = operands.ins, operands.count
+    check_room(count * math.prod(ins.d.stored_shape), "batch of D")
     rule = model_of(ins, model).rule
-    count = operands.count
     step = _step(ins, rule, count)
     if 0 < count <= step and executor is None:
         return rule.run(operands.part(0, count)).reshape(*operands.batch, *ins.d.stored_shape)
@@ -76,7 +75,23 @@ def emulate(
     return out.reshape(*operands.batch, *out.shape[1:])
 
 
-def accumulate(operands: Operands, *, model: str | None = None) -> NDArray[Any]:
+def codes_of_d(operation: Operation, model: str) -> NDArray[Any]:
+    """Codes of D by the model of a chip, computed once for an operation.
+
+    >>> import ptxlab
+    >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+    >>> operation = Operation.from_matrices(ins, np.ones((16, 16)), np.ones((16, 8)))
+    >>> hex(codes_of_d(operation, "sm_80")[0, 0]), list(operation.results)
+    ('0x41800000', ['sm_80'])
+    """
+    codes = operation.results.get(model)
+    if codes is None:
+        registers = emulate(operation, model=model)
+        codes = operation.results[model] = operation.ins.d.from_registers(registers)
+    return codes
+
+
+def accumulate(operands: Operation, *, model: str | None = None) -> NDArray[Any]:
     """Registers of D after each of several turns, D of one being C of the next: a loop over K.
 
     All operands but C have an axis of turns in front, and behind it one batch axis, which is C's; D is
@@ -85,7 +100,7 @@ def accumulate(operands: Operands, *, model: str | None = None) -> NDArray[Any]:
     >>> import ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
     >>> a, b, c = (np.zeros(shape, np.uint32) for shape in ((3, 1, 32, 4), (3, 1, 32, 2), (1, 32, 4)))
-    >>> accumulate(Operands(ins, a + 0x11111111, b + 0x11111111, c))[:, 0, 0, 0]
+    >>> accumulate(Operation(ins, a + 0x11111111, b + 0x11111111, c))[:, 0, 0, 0]
     array([ 64, 128, 192], dtype=uint32)
     """
     ins, count, turns = operands.ins, len(operands.c), len(operands.a)
@@ -119,11 +134,11 @@ def _step(ins: ProductForm, rule: Rule, count: int) -> int:
 class _Task(NamedTuple):
     """A part of a batch for another process or another machine: it holds everything that it needs."""
 
-    operands: Operands
+    operands: Operation
     model: str | None
 
 
-def _tasks(operands: Operands, model: str | None) -> Iterator[_Task]:
+def _tasks(operands: Operation, model: str | None) -> Iterator[_Task]:
     arrays = operands.part(0, min(operands.count, 1)).arrays.values()
     size = sum(array.nbytes for array in arrays) + 4 * math.prod(operands.ins.d.stored_shape)
     step = max(1, _TASK_BYTES // size)

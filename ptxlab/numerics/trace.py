@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from .._util.arguments import as_int
 from ..errors import PtxlabError, quoted
-from ..isa.operands import Operands
+from ..isa.operation import Operation
 from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import LANES
 from .element import Element
@@ -15,7 +15,7 @@ from .emulate import model_of
 from .steps import Trace, add_up, number
 
 
-def disabled_lane(operands: Operands, row: int, col: int) -> int | None:
+def disabled_lane(operands: Operation, row: int, col: int) -> int | None:
     """The lane of D[row][col], if disable-output-lane leaves it as it was; those of CTA 1 from 128 on."""
     ins, mask = operands.ins, operands.modifiers.disable_output_lane
     if not mask or not isinstance(ins, Tcgen05Mma):
@@ -25,7 +25,7 @@ def disabled_lane(operands: Operands, row: int, col: int) -> int | None:
     return lane if mask >> lane & 1 else None
 
 
-def trace(operands: Operands, row: int, col: int, *, model: str | None = None) -> Trace:
+def trace(operands: Operation, row: int, col: int, *, model: str | None = None) -> Trace:
     """How D[row][col] of one instruction came about, bit for bit as `emulate` computes it.
 
     See `Instruction.trace`.
@@ -33,7 +33,7 @@ def trace(operands: Operands, row: int, col: int, *, model: str | None = None) -
     >>> import numpy as np
     >>> from ptxlab.isa.parse import parse_mma
     >>> ins = parse_mma("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32")
-    >>> operands = Operands.from_matrices(ins, np.full((16, 32), -3), np.full((32, 8), 2))
+    >>> operands = Operation.from_matrices(ins, np.full((16, 32), -3), np.full((32, 8), 2))
     >>> trace(operands, 4, 5).value
     Fraction(-192, 1)
     """

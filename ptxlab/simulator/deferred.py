@@ -23,7 +23,7 @@ from .._util.threads import leave_cores, thread_count
 from ..errors import PtxlabError
 from ..isa.mma import MmaForm
 from ..isa.modifiers import Modifiers
-from ..isa.operands import Operands
+from ..isa.operation import Operation
 from ..numerics.emulate import accumulate, model_of
 
 _MOST_TOGETHER = 16  # matrix instructions that are computed in one call
@@ -81,14 +81,14 @@ class RegisterOperands:
         }
         return RegisterOperands(self.ins, self.modifiers, registers, self.threads)
 
-    def item(self, index: int) -> Operands:
+    def item(self, index: int) -> Operation:
         """Those of one warp, [lanes, registers]."""
         lanes = slice(32 * index, 32 * index + 32)
         arrays = {
             name: np.stack([values_of(register)[lanes] for register in those], axis=-1)
             for name, those in self.registers.items()
         }
-        return Operands(self.ins, modifiers=self.modifiers, **arrays)
+        return Operation(self.ins, modifiers=self.modifiers, **arrays)
 
 
 @dataclass(frozen=True)
@@ -111,12 +111,12 @@ class WarpgroupOperands:
         size = self.count * self.ins.c.lanes * self.ins.c.registers * self.ins.c.register_bits // 8
         return size + sum(array.nbytes for array in self.arrays.values())
 
-    def computed(self) -> Operands:
+    def computed(self) -> Operation:
         """The same with nothing left to be computed."""
         c = self.c.result() if isinstance(self.c, Future) else self.c
-        return Operands(self.ins, modifiers=self.modifiers, c=c, **self.arrays)
+        return Operation(self.ins, modifiers=self.modifiers, c=c, **self.arrays)
 
-    def item(self, index: int) -> Operands:
+    def item(self, index: int) -> Operation:
         """Those of one warpgroup."""
         return self.computed().item(index)
 
@@ -228,7 +228,7 @@ class _Group(_Task):
             rows = self._start(scratch) if name == "c" else self._gathered(name, groups, scratch)
             arrays[name] = np.moveaxis(rows.reshape(*rows.shape[:-2], -1, 32), -3, -1)
         with np.errstate(all="ignore"):
-            d = accumulate(Operands(self.ins, modifiers=self.modifiers, **arrays), model=model)
+            d = accumulate(Operation(self.ins, modifiers=self.modifiers, **arrays), model=model)
         rows = np.ascontiguousarray(np.moveaxis(d, -1, 1))
         for group in groups:
             group.items = []
@@ -317,7 +317,7 @@ class _Warpgroups(_Task):
         arrays = {name: np.stack([each.arrays[name] for each in tasks]) for name in self.operands.arrays}
         with np.errstate(all="ignore"):
             return accumulate(
-                Operands(first.ins, modifiers=first.modifiers, c=first.c, **arrays), model=model
+                Operation(first.ins, modifiers=first.modifiers, c=first.c, **arrays), model=model
             )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..isa.operands import Operands
+from ..isa.operation import Operation
 from ..isa.product_form import ProductForm
 from ..isa.tensor_memory import ALL_LANES
 from .ptx import Instruction
@@ -89,7 +89,7 @@ class Synchronisation:
 
 
 class MatrixInputs(Protocol):
-    """What a matrix instruction reads in some warps or warpgroups; `Operands` are."""
+    """What a matrix instruction reads in some warps or warpgroups; an `Operation` is one."""
 
     @property
     def ins(self) -> ProductForm:
@@ -103,7 +103,7 @@ class MatrixInputs(Protocol):
     def nbytes(self) -> int:
         """Bytes of what it reads."""
 
-    def item(self, index: int, /) -> Operands:
+    def item(self, index: int, /) -> Operation:
         """What one of them reads."""
 
 

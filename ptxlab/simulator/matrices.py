@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..errors import PtxlabError
 from ..isa.mma import MmaForm
 from ..isa.modifiers import Modifiers
-from ..isa.operands import Operands
+from ..isa.operation import Operation
 from ..isa.registers import matrix_registers
 from ..isa.transfer import TransferForm
 from ..numerics.emulate import emulate
@@ -75,7 +75,7 @@ def _mma(instruction: Instruction, context: Context) -> Step:
             name: gather(those, machine, frame, threads, 32, form.inputs[name].register_type)
             for name, those in reads.items()
         }
-        inputs = Operands(form, modifiers=modifiers, **arrays)
+        inputs = Operation(form, modifiers=modifiers, **arrays)
         machine.multiplied(instruction, inputs, threads)
         scatter(writes, frame, threads, emulate(inputs, model=machine.launch.model))
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .._util.arguments import as_flag, as_int
 from ..errors import PtxlabError, listing, quoted
-from ..isa.operands import Operands
+from ..isa.operation import Operation
 from .chips import Bound, Work, bounds, find_chip
 from .deferred import RegisterOperands, WarpgroupOperands
 from .events import MatrixInputs, Observer
@@ -315,7 +315,7 @@ class Result:
         """
         return bounds(self.work, find_chip(chip))
 
-    def operands(self, line: int | None = None, warp: int = 0, *, index: int = 0) -> Operands:
+    def operands(self, line: int | None = None, warp: int = 0, *, index: int = 0) -> Operation:
         """What a matrix instruction read in one warp: registers, or codes where they came from shared memory.
 
         Warps are counted through the launch, block by block. Of the instructions that the warp executed, or

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..errors import PtxlabError, counted
 from ..isa.modifiers import Modifiers
 from ..isa.operand import Operand as SharedOperand
-from ..isa.operands import Operands
+from ..isa.operation import Operation
 from ..isa.parse import parse_any
 from ..isa.tcgen05 import Tcgen05Control, Tcgen05Mma, Tcgen05Transfer
 from ..isa.tensor_memory import ALL_LANES, COLUMNS, LANES, TensorOperand
@@ -418,7 +418,7 @@ def _multiply(issue: _Issue, form: Tcgen05Mma, given: dict[str, int], modifiers:
     modifiers = replace(
         modifiers, disable_output_lane=_from_lane(modifiers.disable_output_lane, first, form.cta_group)
     )
-    operands = Operands(form, modifiers=form.check_modifiers(modifiers), **arrays)
+    operands = Operation(form, modifiers=form.check_modifiers(modifiers), **arrays)
     machine.multiplied(issue.instruction, operands, issue.thread)
     model = machine.launch.model
     d = emulate(operands, model=model if model is not None and has(form, model) else None)[0]

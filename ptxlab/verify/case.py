@@ -15,7 +15,7 @@ from ..isa.catalog import Product
 from ..isa.dtypes import DType
 from ..isa.modifiers import Modifiers
 from ..isa.operand import Operand
-from ..isa.operands import Operands
+from ..isa.operation import Operation
 from ..isa.tcgen05 import Tcgen05Mma
 from ..memory import Tile
 
@@ -33,7 +33,7 @@ Codes = Mapping[str, NDArray[Any]]
 Cell = tuple[str, int, int]
 
 #: What computes D: `gpu.run`, the emulator, or any other function of the operands.
-Runner = Callable[[Operands], NDArray[Any]]
+Runner = Callable[[Operation], NDArray[Any]]
 
 
 class Configuration(NamedTuple):
@@ -120,12 +120,12 @@ class Case:
             codes[argument][row, col] = code
         return replace(self, codes=codes)
 
-    def operands(self, batch: Codes | None = None) -> Operands:
+    def operands(self, batch: Codes | None = None) -> Operation:
         """What the instruction reads: this case, or a batch of codes that replaces its own."""
         registers = dict(self.codes if batch is None else batch)
         if not self.in_registers:
             registers = {name: self.ins.inputs[name].pack_codes(codes) for name, codes in registers.items()}
-        return Operands(self.ins, **registers, modifiers=self.configuration.modifiers)
+        return Operation(self.ins, **registers, modifiers=self.configuration.modifiers)
 
     def element_codes(self, argument: str) -> NDArray[Any]:
         """The element codes of an input, [rows, columns], also where the case is held in registers."""
@@ -157,7 +157,7 @@ class Comparator:
         self.until = float("inf")
         self.launches = 0
 
-    def run(self, operands: Operands) -> tuple[NDArray[Any], NDArray[Any]]:
+    def run(self, operands: Operation) -> tuple[NDArray[Any], NDArray[Any]]:
         """Registers of D from the emulator and from the machine."""
         if time.monotonic() > self.until:
             raise OutOfTime

@@ -23,7 +23,7 @@ from ..errors import PtxlabError, listing, quoted
 from ..isa.catalog import Product
 from ..isa.mma import MmaForm
 from ..isa.modifiers import Modifiers
-from ..isa.operands import Operands
+from ..isa.operation import Operation
 from ..isa.parse import parse_product
 from ..isa.tcgen05 import Tcgen05Mma
 from ..numerics import compiled
@@ -209,7 +209,7 @@ class _Sides:
             machine = partial(emulator.emulate, model=self.against)
         elif self.runner is None and executor is not None:
 
-            def machine(operands: Operands) -> NDArray[Any]:
+            def machine(operands: Operation) -> NDArray[Any]:
                 return executor.submit(gpu.run, operands).result()
 
         return Comparator(partial(emulator.emulate, model=self.model), machine)

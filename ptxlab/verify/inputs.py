@@ -16,7 +16,7 @@ from ..errors import PtxlabError, listing, quoted
 from ..isa.matrix_operand import MatrixOperand
 from ..isa.modifiers import Modifiers
 from ..isa.operand import Operand
-from ..isa.operands import Operands
+from ..isa.operation import Operation
 from ..isa.parse import parse_product
 from ..isa.product_form import ProductForm
 from . import directed, sampling
@@ -66,7 +66,7 @@ def make(
     selector: int = 0,
     *,
     quick: bool = False,
-) -> Operands:
+) -> Operation:
     """The operands of `count` instructions, of that category.
 
     Instructions that differ only in N get the same columns of B and C. `quick` uses a stream that is several
@@ -109,7 +109,7 @@ def make(
             operand = ins.inputs[argument]
             codes = sampling.scale(new_stream(operand.name, *key), operand.dtype, (count, *operand.shape))
             scales[argument] = operand.pack_codes(codes)
-    return Operands(
+    return Operation(
         ins,
         a=_fill_copies(new_stream("copies", ins.a.name, *key), ins.a, ins.a.pack_codes(a)),
         b=_fill_copies(new_stream("copies", ins.b.name, *key), ins.b, ins.b.pack_codes(b)),

@@ -14,7 +14,7 @@ from ..errors import PtxlabError, listing, quoted
 from ..isa.catalog import Product
 from ..isa.form import Form
 from ..isa.modifiers import Modifiers
-from ..isa.operands import Operands
+from ..isa.operation import Operation
 from ..isa.parse import parse_any
 from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
 from ..isa.transfer import TransferForm
@@ -162,5 +162,5 @@ def _traced(
     **modifiers: int | bool,
 ) -> Picture:
     """The trace of an element of D as a picture, of matrices as `ins.trace` takes them."""
-    operands = Operands.from_matrices(ins, A, B, C, scale_a, scale_b, Modifiers.from_keywords(modifiers))
+    operands = Operation.from_matrices(ins, A, B, C, scale_a, scale_b, Modifiers.from_keywords(modifiers))
     return trace(trace_operands(operands, row, col, model=model))

@@ -18,7 +18,7 @@ from ..isa.catalog import Product
 from ..isa.mma import MmaForm
 from ..isa.modifiers import Modifiers
 from ..isa.operand import Operand
-from ..isa.operands import Operands
+from ..isa.operation import Operation
 from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import LANES, TensorOperand
 from ..numerics.emulate import emulate
@@ -135,7 +135,7 @@ def product(
             raise PtxlabError(
                 f"the product of {ins.mnemonic}: found only {only}; it takes A and B, or neither"
             )
-        operands = Operands.from_matrices(ins, A, B, C, scale_a, scale_b, Modifiers.from_keywords(modifiers))
+        operands = Operation.from_matrices(ins, A, B, C, scale_a, scale_b, Modifiers.from_keywords(modifiers))
         codes = _codes_of(operands, A, model)
         if C is None:
             del codes["C"]
@@ -253,7 +253,7 @@ def _checked_codes(ins: Product, codes: Mapping[str, NDArray[Any]]) -> dict[str,
     return checked
 
 
-def _codes_of(operands: Operands, A: ArrayLike, model: str | None) -> dict[str, NDArray[Any]]:
+def _codes_of(operands: Operation, A: ArrayLike, model: str | None) -> dict[str, NDArray[Any]]:
     """Codes of every matrix that goes into D, by name, of a sparse A dense and stored, and of D."""
     ins = operands.ins
     if operands.batch:

@@ -14,7 +14,7 @@ from .._util.arguments import as_array, as_int, is_a
 from ..errors import PtxlabError, counted, listing, quoted
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
-from ..isa.operands import Operands
+from ..isa.operation import Operation
 from ..numerics.emulate import emulate
 from .types import (
     INT,
@@ -288,4 +288,4 @@ def _execute(
     if not ins.supports(target):
         name = f"bmmaBitOp{ins.bit_op.upper()}" if ins.bit_op else ins.a_type
         raise PtxlabError(f"{where}: {target} has no {name}; it needs {ins.targets[0]} or higher")
-    d.registers[...] = emulate(Operands.of(ins, a.registers, b.registers, c.registers))
+    d.registers[...] = emulate(Operation.of(ins, a.registers, b.registers, c.registers))

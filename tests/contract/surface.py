@@ -21,7 +21,7 @@ from ptxlab.isa.layout import Layout
 from ptxlab.isa.layout import fragment as fragment_layout
 from ptxlab.isa.modifiers import Modifiers
 from ptxlab.isa.operand import Operand
-from ptxlab.isa.operands import Operands
+from ptxlab.isa.operation import Operation
 from ptxlab.isa.targets import check_target, chip_of_target, generation
 from ptxlab.isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
 from ptxlab.isa.tensor_memory import TensorLayout, TensorOperand, accessible_lanes, data_path
@@ -95,7 +95,7 @@ def _matrices(ins: Any) -> dict[str, Any]:
 
 
 def _registers(ins: Any) -> dict[str, Any]:
-    operands = Operands.from_matrices(ins, *_matrices(ins).values())
+    operands = Operation.from_matrices(ins, *_matrices(ins).values())
     named = {name: getattr(operands, name) for name in ("a", "b", "c", "e", "scale_a", "scale_b")}
     return {name: array for name, array in named.items() if array is not None}
 
@@ -183,8 +183,8 @@ def _forms() -> Iterator[Call]:
         if with_widgets():
             yield call("Instruction.figure", ins.figure, what="C", lane=5, label="lanes", warp=None)
         yield call("Instruction.__eq__", ins.__eq__, other=ins)
-        yield call("Operands.of", Operands.of, ins=ins, **registers, modifiers=Modifiers())
-        yield call("Operands.from_matrices", Operands.from_matrices, ins=ins, **matrices, **scales)
+        yield call("Operation.of", Operation.of, ins=ins, **registers, modifiers=Modifiers())
+        yield call("Operation.from_matrices", Operation.from_matrices, ins=ins, **matrices, **scales)
         yield call("Instruction.of", ptxlab.Instruction.of, form=ins)
     sparse: Any = ptxlab.instruction(_SPARSE)
     dense = sparse.prune(np.arange(16 * 64).reshape(16, 64) % 5)
@@ -192,10 +192,10 @@ def _forms() -> Iterator[Call]:
     yield call("Instruction.compress", sparse.compress, A=dense)
     yield call("Instruction.expand", sparse.expand, stored=stored, nibbles=nibbles)
     yield call("Instruction.prune", sparse.prune, A=dense)
-    operands = Operands.from_matrices(sparse, dense, np.ones((64, 8)))
-    yield call("Operands.part", operands.part, start=0, stop=1)
-    yield call("Operands.select", operands.select, which=[0])
-    yield call("Operands.item", operands.item, index=0)
+    operands = Operation.from_matrices(sparse, dense, np.ones((64, 8)))
+    yield call("Operation.part", operands.part, start=0, stop=1)
+    yield call("Operation.select", operands.select, which=[0])
+    yield call("Operation.item", operands.item, index=0)
     yield call("Modifiers", Modifiers, selector=0)
     yield call("Modifiers.from_keywords", Modifiers.from_keywords, keywords={"selector": 1})
     f16: Any = ptxlab.instruction(_F16)
@@ -479,8 +479,8 @@ def _tensor_products() -> Iterator[Call]:
         yield call("TensorInstruction.__call__", ins, **matrices, **scales, **modifiers)
         yield call("TensorInstruction.trace", ins.trace, **matrices, **scales, **modifiers, row=1, col=2)
         yield call("Tcgen05Mma.check_modifiers", ins.check_modifiers, modifiers=Modifiers(**modifiers))
-        yield call("Operands.of tcgen05", Operands.of, ins=ins, **words, modifiers=Modifiers())
-        yield call("Operands.from_matrices tcgen05", Operands.from_matrices, ins=ins, **matrices, **scales)
+        yield call("Operation.of tcgen05", Operation.of, ins=ins, **words, modifiers=Modifiers())
+        yield call("Operation.from_matrices tcgen05", Operation.from_matrices, ins=ins, **matrices, **scales)
         yield call("ptxlab.matmul tcgen05", ptxlab.matmul, **matrices, instruction=ins, **scales, show=False)
     yield call("Tcgen05Mma.column_of_b", f16.column_of_b, row=1, col=2)
     yield call("TensorInstruction.of", type(f16).of, form=f16)
@@ -836,7 +836,7 @@ _MODULES: tuple[ModuleType, ...] = (
 )
 _CLASSES = {
     "Instruction": ptxlab.Instruction, "Transfer": ptxlab.Transfer, "Operand": Operand, "Layout": Layout,
-    "DType": DType, "Structure": sparsity.Structure, "Tile": memory.Tile, "Operands": Operands,
+    "DType": DType, "Structure": sparsity.Structure, "Tile": memory.Tile, "Operation": Operation,
     "Descriptor": memory.Descriptor, "TensorMap": memory.TensorMap, "Tcgen05Mma": Tcgen05Mma,
     "Tcgen05Transfer": Tcgen05Transfer, "TensorOperand": TensorOperand, "TensorLayout": TensorLayout,
     "InstructionDescriptor": InstructionDescriptor, "Tcgen05Descriptor": memory.Tcgen05Descriptor,

@@ -20,7 +20,7 @@ import ptxlab
 from ptxlab import PtxlabError
 from ptxlab._util import arguments
 from ptxlab.isa.modifiers import Modifiers
-from ptxlab.isa.operands import Operands
+from ptxlab.isa.operation import Operation
 from ptxlab.memory import Tile, encode_descriptor
 from tests.cases import each
 
@@ -192,7 +192,7 @@ def _equal(one: Any, other: Any) -> bool:
         return one.dtype == other.dtype and np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
     if isinstance(one, tuple | list) and not hasattr(one, "_fields"):
         return len(one) == len(other) and all(map(_equal, one, other))
-    if isinstance(one, Operands):
+    if isinstance(one, Operation):
         return all(map(_equal, one.arrays.values(), other.arrays.values()))
     return repr(one) == repr(other)
 
@@ -203,7 +203,7 @@ def _plain_calls() -> list[Call]:
                 "Instruction.prune", "Operand.", "Layout.", "DType.", "Structure.", "Tile.",
                 "Transfer.emulate", "Transfer.addresses", "ptxlab.matmul", "wmma.pack_matrix",
                 "wmma.unpack_matrix", "wmma.run",
-                "memory.", "inputs.make", "views.where", "views.holds", "Operands.")  # fmt: skip
+                "memory.", "inputs.make", "views.where", "views.holds", "Operation.")  # fmt: skip
     described = ("memory.tensor_map", "memory.im2col_map")  # an array as it lies, not what it holds
     return [call for call in calls() if call.name.startswith(prefixes) and call.name not in described]
 
@@ -406,11 +406,11 @@ def test_arrays_by_dlpack_and_of_many_axes() -> None:
 
 
 def test_operands_are_compared_and_kernels_kept() -> None:
-    operands = Operands.from_matrices(_INS, np.ones((16, 64)), np.ones((64, 8)))
+    operands = Operation.from_matrices(_INS, np.ones((16, 64)), np.ones((64, 8)))
     assert (
         operands
         == copy.deepcopy(operands)
-        != Operands.from_matrices(_INS, np.zeros((16, 64)), np.ones((64, 8)))
+        != Operation.from_matrices(_INS, np.zeros((16, 64)), np.ones((64, 8)))
     )
     assert operands != 3 and "A (32, 4)" in repr(operands)
     kernel = ptxlab.kernel(PTX)

@@ -31,7 +31,7 @@ from ptxlab.explorer.recipe import MOST_FILLS
 from ptxlab.explorer.state import UNDO_LIMIT, ExplorerState
 from ptxlab.explorer.toolbar import toolbar
 from ptxlab.instruction import mma_instructions
-from ptxlab.isa.operands import Operands
+from ptxlab.isa.operation import Operation
 from ptxlab.isa.parse import parse_mma
 from ptxlab.isa.targets import GENERATIONS
 from ptxlab.numerics import has
@@ -694,7 +694,7 @@ def test_two_chips_side_by_side() -> None:
 def test_the_gpu_that_fails_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ptxlab.gpu, "available", lambda ins=None: True)
 
-    def fails(operands: Operands) -> Any:
+    def fails(operands: Operation) -> Any:
         raise PtxlabError("the GPU fell off the bus")
 
     monkeypatch.setattr(ptxlab.gpu, "run", fails)
@@ -813,7 +813,7 @@ def test_the_gpu_button_says_what_it_does(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(ptxlab.gpu, "model", lambda ins: "sm_80")
     monkeypatch.setattr(ptxlab.gpu, "compile", lambda source, target, **options: ran.append(target))
 
-    def run(operands: Operands) -> Any:
+    def run(operands: Operation) -> Any:
         ran.append("run")
         return emulate(operands, model="sm_80")
 

@@ -34,7 +34,7 @@ from ptxlab.explorer.serialise import register_fields
 from ptxlab.explorer.state import ExplorerState
 from ptxlab.explorer.stepper import dot_product_steps
 from ptxlab.instruction import mma_instructions
-from ptxlab.isa.operands import Operands
+from ptxlab.isa.operation import Operation
 from ptxlab.numerics.emulate import emulate
 from tests.cases import each
 from tests.sampling import one_in
@@ -360,7 +360,7 @@ def test_differences() -> None:
 def test_gpu_beside_the_model(monkeypatch: pytest.MonkeyPatch, chips: Any) -> None:
     """With a stand-in for the GPU that is wrong in one register, exactly that cell differs."""
 
-    def wrong(operands: Operands) -> Any:
+    def wrong(operands: Operation) -> Any:
         d = emulate(operands)
         d[7, 1] ^= np.uint32(1)
         return d

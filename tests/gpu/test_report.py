@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ptxlab import gpu, instruction
-from ptxlab.isa.operands import Operands
+from ptxlab.isa.operation import Operation
 from tests import gpu_report
 from tests.gpu_report import Emulator, Golden, Layout, Move
 from tests.sampling import one_in
@@ -71,7 +71,7 @@ class Shifted:
     lanes: int = 0
     flip: int = 0
 
-    def product(self, operands: Operands) -> NDArray[Any]:
+    def product(self, operands: Operation) -> NDArray[Any]:
         return np.roll(B200.product(operands), self.lanes, axis=-2) ^ np.uint32(self.flip)
 
     def move(self, form: Any, arguments: Any) -> NDArray[Any]:

@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from ptxlab import Instruction
-from ptxlab.isa.operands import Operands
+from ptxlab.isa.operation import Operation
 from ptxlab.numerics import EmulatedThroughF16, FmaChain, FmaGroups, Fused, Rule
 
 #: Exact value, and the exponent by which the hardware aligns it.
@@ -362,7 +362,7 @@ def expected(
 class Problem:
     """The codes of one MMA as lists of lists, and `positions`: the k of every stored element of A."""
 
-    def __init__(self, operands: Operands) -> None:
+    def __init__(self, operands: Operation) -> None:
         ins = operands.ins
         self.ins = ins
         self.a = ins.a.unpack_codes(operands.a).tolist()

@@ -21,7 +21,7 @@ import ptxlab
 from ptxlab._util.interrupts import held_back
 from ptxlab._util.threads import for_each, thread_count
 from ptxlab.instruction import mma_instruction, mma_instructions
-from ptxlab.isa.operands import Operands
+from ptxlab.isa.operation import Operation
 from ptxlab.numerics import Fused
 from ptxlab.numerics.compiled import backend
 from ptxlab.numerics.emulate import accumulate, emulate, model_of
@@ -158,7 +158,7 @@ def test_parts_of_a_batch(a_batch: tuple[int, ...]) -> None:
     batch, start, stop = (2, 3, 4), 5, 17
     a = np.arange(int(np.prod(a_batch)) * 128, dtype=np.uint32).reshape(*a_batch, 32, 4)
     b, c = np.zeros((*batch, 32, 2), dtype=np.uint32), np.zeros((32, 4), dtype=np.uint32)
-    operands = Operands.of(ins, a, b, c)
+    operands = Operation.of(ins, a, b, c)
     assert operands.batch == batch and operands.count == 24
     flat = np.broadcast_to(a, (*batch, 32, 4)).reshape(-1, 32, 4)
     assert np.array_equal(operands.part(start, stop).a, flat[start:stop])

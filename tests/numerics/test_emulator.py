@@ -14,7 +14,7 @@ from ptxlab import Instruction, PtxlabError, instruction, models
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.modifiers import Modifiers
 from ptxlab.isa.operand import Operand
-from ptxlab.isa.operands import Operands
+from ptxlab.isa.operation import Operation
 from ptxlab.numerics.emulate import emulate, model_of
 from ptxlab.verify import inputs
 from tests.cases import each
@@ -116,7 +116,7 @@ def random_scales(ins: Instruction, operand: Operand, rng: np.random.Generator) 
     return scales.view(np.uint32)[..., 0]
 
 
-def selected_scales(operands: Operands) -> tuple[list[list[int]], list[list[int]]]:
+def selected_scales(operands: Operation) -> tuple[list[list[int]], list[list[int]]]:
     """The scales of every row of A and every column of B, as the manual describes the selection."""
     assert operands.scale_a is not None and operands.scale_b is not None
     ids, count = operands.modifiers, operands.ins.scale_vec or 0

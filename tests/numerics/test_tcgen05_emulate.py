@@ -16,7 +16,7 @@ from ptxlab import PtxlabError, inputs
 from ptxlab.instruction import TensorInstruction
 from ptxlab.isa.catalog import tcgen05_forms
 from ptxlab.isa.modifiers import Modifiers
-from ptxlab.isa.operands import Operands
+from ptxlab.isa.operation import Operation
 from ptxlab.isa.tcgen05 import MMA_FAMILIES, Tcgen05Mma
 from ptxlab.isa.zero_column_mask import ZeroColumnMask
 from ptxlab.numerics.compiled import backend
@@ -47,7 +47,7 @@ def split(text: str, count: int) -> list[int]:
     return [int(text[i : i + width], 16) for i in range(0, len(text), width)]
 
 
-def random_operands(ins: TensorInstruction, seed: int = 0, spread: int = 6, **modifiers: Any) -> Operands:
+def random_operands(ins: TensorInstruction, seed: int = 0, spread: int = 6, **modifiers: Any) -> Operation:
     """Numbers of many sizes, and scales around 1."""
     rng = np.random.default_rng(seed)
 
@@ -66,10 +66,10 @@ def random_operands(ins: TensorInstruction, seed: int = 0, spread: int = 6, **mo
             one = ins.inputs[name].dtype.encode([1.0])[0]
             codes[name] = one + rng.integers(-4, 5, ins.inputs[name].shape)
     packed = {name: ins.inputs[name].pack_codes(each_codes) for name, each_codes in codes.items()}
-    return Operands.of(ins, **packed, modifiers=Modifiers(**modifiers))
+    return Operation.of(ins, **packed, modifiers=Modifiers(**modifiers))
 
 
-def by_fractions(operands: Operands, row: int, col: int) -> int:
+def by_fractions(operands: Operation, row: int, col: int) -> int:
     """Code of an element of D, from exact fractions: MMA-Sim, arXiv 2511.10909, with sf-tensor's floors."""
     ins = operands.ins
     assert isinstance(ins, TensorInstruction)
@@ -129,7 +129,7 @@ def test_words_of_a_b200() -> None:
         if ins.scale_vec:
             codes["scale_a"][5] = split(case["scale_a"], ins.scale_vec)
             codes["scale_b"][:, 3] = split(case["scale_b"], ins.scale_vec)
-        operands = Operands.of(ins, **{name: ins.inputs[name].pack_codes(x) for name, x in codes.items()})
+        operands = Operation.of(ins, **{name: ins.inputs[name].pack_codes(x) for name, x in codes.items()})
         d = ins.d.unpack_codes(emulate(operands, model="sm_100"))
         assert hex(d[5, 3]) == hex(int(case["d"], 16)), case["name"]
         assert trace(operands, 5, 3).code == d[5, 3], case["name"]
@@ -211,7 +211,7 @@ def test_matrices_words_batches_and_workers_agree(form: tuple[str, dict[str, Any
     ins = tensor(form[0], **form[1])
     parts = [random_operands(ins, seed) for seed in range(3)]
     arrays = {name: np.stack([getattr(part, name) for part in parts]) for name in ins.inputs if name != "b"}
-    batch = Operands.of(ins, b=parts[0].b, **arrays)
+    batch = Operation.of(ins, b=parts[0].b, **arrays)
     d = emulate(batch)
     assert d.shape == (3, *ins.d.stored_shape) and d.dtype == np.uint32
     np.testing.assert_array_equal(d[0], emulate(parts[0]))
@@ -221,11 +221,11 @@ def test_matrices_words_batches_and_workers_agree(form: tuple[str, dict[str, Any
     np.testing.assert_array_equal(emulate(copied), d)
     if ins.a_space == "shared" and ins.kind in ("f16", "mxf8f6f4") and not ins.ws:
         words = ins.a_from("tensor").a.pack_codes(parts[0].a)
-        beside = Operands.of(ins.a_from("tensor"), **{**vars_of(parts[0]), "a": words})
+        beside = Operation.of(ins.a_from("tensor"), **{**vars_of(parts[0]), "a": words})
         np.testing.assert_array_equal(emulate(beside), d[0])
 
 
-def vars_of(operands: Operands) -> dict[str, Any]:
+def vars_of(operands: Operation) -> dict[str, Any]:
     return {name: getattr(operands, name) for name in operands.ins.inputs}
 
 

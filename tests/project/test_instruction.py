@@ -20,7 +20,7 @@ from ptxlab.instruction import (
 from ptxlab.isa import catalog
 from ptxlab.isa.form import Form
 from ptxlab.isa.modifiers import Modifiers
-from ptxlab.isa.operands import Operands
+from ptxlab.isa.operation import Operation
 
 F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
@@ -75,9 +75,9 @@ def test_every_modifier_goes_into_emulate_run_and_trace(monkeypatch: pytest.Monk
     rng = np.random.default_rng(7)
     A, B, C = (rng.normal(size=operand.shape) for operand in (ins.a_dense, ins.b, ins.c))
     A = ins.prune(A)
-    received: list[Operands] = []
+    received: list[Operation] = []
 
-    def run(operands: Operands) -> np.ndarray:
+    def run(operands: Operation) -> np.ndarray:
         received.append(operands)
         return np.zeros((ins.d.lanes, ins.d.registers), dtype=np.uint32)
 

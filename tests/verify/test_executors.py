@@ -20,7 +20,7 @@ import pytest
 
 import ptxlab
 from ptxlab._util import threads
-from ptxlab.isa.operands import Operands
+from ptxlab.isa.operation import Operation
 from ptxlab.numerics import emulate as emulator
 from ptxlab.numerics.products import exact_product
 from ptxlab.simulator import HazardError
@@ -71,11 +71,11 @@ def executor(request: pytest.FixtureRequest) -> Iterator[Executor]:
         yield request.getfixturevalue(request.param)
 
 
-def reads_minus_one_as_zero(operands: Operands) -> Any:
+def reads_minus_one_as_zero(operands: Operation) -> Any:
     a = operands.ins.a
     codes = a.unpack_codes(operands.a)
     changed = a.pack_codes(np.where(codes == 0xF, 0, codes))
-    return emulator.emulate(Operands(operands.ins, a=changed, b=operands.b, c=operands.c))
+    return emulator.emulate(Operation(operands.ins, a=changed, b=operands.b, c=operands.c))
 
 
 # -- the same bits -----------------------------------------------------------------------------------------
@@ -231,11 +231,11 @@ def test_errors_of_workers_arrive_as_they_are(executor: Executor) -> None:
         ptxlab.hunt(ptxlab.instruction(S4), runner=divide_by_zero, executor=executor)
 
 
-def divide_by_zero(operands: Operands) -> Any:
+def divide_by_zero(operands: Operation) -> Any:
     return operands.count // 0
 
 
-def end_process(operands: Operands) -> None:
+def end_process(operands: Operation) -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
@@ -329,11 +329,11 @@ def test_tasks_are_small() -> None:
     ins = ptxlab.instruction(F16)
     b = np.zeros((32, 2), np.uint32)
     a, c = (np.zeros((100_000, 32, 4), np.uint32) for _ in range(2))
-    operands = Operands.of(ins, a, b, c)
+    operands = Operation.of(ins, a, b, c)
     part = operands.part(0, 1000)
     assert len(pickle.dumps(part.compact())) < 1.1 * (part.a.nbytes + part.c.nbytes)
     assert part.compact().count == 1000
-    repeated = Operands.of(
+    repeated = Operation.of(
         ins, b[None].repeat(1, 0)[:, :, :1].repeat(4, 2), b, np.broadcast_to(c[0], (50, 32, 4))
     )
     assert repeated.compact().batch == (50,)

@@ -16,7 +16,7 @@ from ptxlab import DTYPES, Instruction, PtxlabError, gpu, instruction
 from ptxlab.cli import main
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.modifiers import Modifiers
-from ptxlab.isa.operands import Operands
+from ptxlab.isa.operation import Operation
 from ptxlab.numerics import EmulatedThroughF16, FmaChain, FmaGroups, Fused, Model
 from ptxlab.numerics import emulate as emulator
 from ptxlab.verify import inputs
@@ -34,7 +34,7 @@ S4 = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 Faulty = Callable[..., Any]
 
 
-def emulate(operands: Operands) -> Any:
+def emulate(operands: Operation) -> Any:
     return emulator.emulate(operands)
 
 
@@ -49,7 +49,7 @@ def other_rule(change: Callable[[Any], Any]) -> Faulty:
         real = real_model_of(ins, model)
         return replace(real, rule=change(real.rule))
 
-    def faulty(operands: Operands) -> Any:
+    def faulty(operands: Operation) -> Any:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(emulator, "model_of", changed_model_of)
             return emulate(operands)
@@ -74,7 +74,7 @@ def other_nans(rule: Any) -> Any:
     return replace(rule, nans="abc")
 
 
-def no_subnormals(operands: Operands) -> Any:
+def no_subnormals(operands: Operation) -> Any:
     """Subnormal elements of A count as zero."""
     a = operands.ins.a
     dtype, codes = a.dtype, a.unpack_codes(operands.a)
@@ -84,18 +84,18 @@ def no_subnormals(operands: Operands) -> Any:
     return emulate(replace(operands, a=a.pack_codes(flushed)))
 
 
-def minus_zero(operands: Operands) -> Any:
+def minus_zero(operands: Operation) -> Any:
     """A zero result takes the sign of C."""
     d = emulate(operands)
     return np.where((d == 0) & (operands.c == 0x80000000), 0x80000000, d).astype(np.uint32)
 
 
-def no_clamp(operands: Operands) -> Any:
+def no_clamp(operands: Operation) -> Any:
     """.satfinite is lost."""
     return emulate(replace(operands, ins=replace(operands.ins, satfinite=False)))
 
 
-def wrong_nibble(operands: Operands) -> Any:
+def wrong_nibble(operands: Operation) -> Any:
     """The last chunk of every row is read with the nibble of the first."""
     e = operands.ins.e
     nibbles = e.unpack_codes(operands.e, operands.modifiers.selector)
@@ -103,7 +103,7 @@ def wrong_nibble(operands: Operands) -> Any:
     return emulate(replace(operands, e=e.pack_codes(nibbles)))
 
 
-def wrong_lanes(operands: Operands) -> Any:
+def wrong_lanes(operands: Operation) -> Any:
     """The selector is ignored: metadata come from other lanes, whose registers hold random bits."""
     ins = operands.ins
     nibbles = ins.e.unpack_codes(operands.e, 0)
@@ -111,25 +111,25 @@ def wrong_lanes(operands: Operands) -> Any:
     return emulate(replace(operands, e=ins.e.pack_codes(nibbles)))
 
 
-def second_copy(operands: Operands) -> Any:
+def second_copy(operands: Operation) -> Any:
     """WMMA's f16 fragments hold A twice: the second copy is read instead of the first."""
     a = operands.ins.a
     return emulate(replace(operands, a=a.pack_codes(a.unpack_codes(operands.a, 1))))
 
 
-def no_negation(operands: Operands) -> Any:
+def no_negation(operands: Operation) -> Any:
     """imm-scale-a is ignored."""
     return emulate(replace(operands, modifiers=replace(operands.modifiers, imm_scale_a=1)))
 
 
-def seven_for_minus_eight(operands: Operands) -> Any:
+def seven_for_minus_eight(operands: Operation) -> Any:
     """The lowest s4 is read as 7."""
     a = operands.ins.a
     codes = a.unpack_codes(operands.a)
     return emulate(replace(operands, a=a.pack_codes(np.where(codes == 8, 7, codes))))
 
 
-def neighbour(operands: Operands) -> Any:
+def neighbour(operands: Operation) -> Any:
     """D[0][1] is wrong where D[0][0] is odd, so its own row and column alone do not show it."""
     d = operands.ins.d
     codes = d.unpack_codes(emulate(operands))
@@ -137,7 +137,7 @@ def neighbour(operands: Operands) -> Any:
     return d.pack_codes(codes)
 
 
-def lost_scale(operands: Operands) -> Any:
+def lost_scale(operands: Operation) -> Any:
     """Block scales of A count as 1."""
     scale = operands.ins.scale_a
     ones = scale.pack_codes(np.full(scale.shape, scale.dtype.encode(1)))
@@ -223,7 +223,7 @@ def check_test(report: Report, fault: Faulty, monkeypatch: pytest.MonkeyPatch) -
 
     def as_faulty(self: Instruction, a: Any, b: Any, c: Any, e: Any = None, **rest: Any) -> Any:
         scales = {name: rest.pop(name, None) for name in ("scale_a", "scale_b")}
-        operands = Operands.of(self, a, b, c, e, **scales, modifiers=Modifiers(**rest))
+        operands = Operation.of(self, a, b, c, e, **scales, modifiers=Modifiers(**rest))
         with monkeypatch.context() as patch:
             patch.undo()
             return fault(operands.part(0, 1))[0]
@@ -259,7 +259,7 @@ def test_a_seed_repeats_a_hunt_and_a_fresh_one_does_not() -> None:
     def seed_and_inputs(seed: int | None) -> tuple[int, list[bytes]]:
         inputs_of_a: list[bytes] = []
 
-        def watching(operands: Operands) -> Any:
+        def watching(operands: Operation) -> Any:
             inputs_of_a.append(operands.a.tobytes())
             return emulate(operands)
 
@@ -349,7 +349,7 @@ def test_time_limit() -> None:
 def test_an_interrupt_stops_a_hunt_but_keeps_what_was_shrunk() -> None:
     calls = []
 
-    def interrupted_at_the_fourth_call(operands: Operands) -> Any:
+    def interrupted_at_the_fourth_call(operands: Operation) -> Any:
         calls.append(1)
         if len(calls) > 3:
             raise KeyboardInterrupt
@@ -359,7 +359,7 @@ def test_an_interrupt_stops_a_hunt_but_keeps_what_was_shrunk() -> None:
         hunt(instruction(F16), mmas=20_000, runner=interrupted_at_the_fourth_call)
     calls.clear()
 
-    def interrupted_while_shrinking(operands: Operands) -> Any:
+    def interrupted_while_shrinking(operands: Operation) -> Any:
         calls.append(1)
         if len(calls) == 6:
             raise KeyboardInterrupt
@@ -502,7 +502,7 @@ def test_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyP
     assert any(f"a GPU for the test (sm_90a)  {code}" in printed for code in ("0xfffffff9", "0x00000007"))
     assert "def test_mma_sync_aligned_m16n8k64_row_col_s32_s4_s4_s32_" in printed
 
-    def interrupted(operands: Operands) -> Any:
+    def interrupted(operands: Operation) -> Any:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(gpu, "run", interrupted)

@@ -27,7 +27,7 @@ from ptxlab._util.files import write_atomically
 from ptxlab.gpu import codegen as kernel
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.modifiers import Modifiers
-from ptxlab.isa.operands import Operands
+from ptxlab.isa.operation import Operation
 from ptxlab.verify import inputs
 
 FOLDER = Path(__file__).resolve().parents[2] / "tests" / "golden"
@@ -73,7 +73,7 @@ def variants(ins: Instruction) -> Iterator[tuple[str, Instruction, int]]:
 
 def cases(
     group: list[Instruction], seed: int, times: int = 1, categories: Sequence[str] | None = None
-) -> Iterator[tuple[str, int, Operands]]:
+) -> Iterator[tuple[str, int, Operation]]:
     """(category, selector, operands for the widest of the group), with `times` the usual number of MMAs."""
     widest = group[-1]
     for category in inputs.categories(widest) if categories is None else categories:
@@ -81,7 +81,7 @@ def cases(
             yield category, selector, inputs.make(widest, category, times * count(widest), seed, selector)
 
 
-def further(ins: Instruction) -> Iterator[tuple[str, Operands]]:
+def further(ins: Instruction) -> Iterator[tuple[str, Operation]]:
     """(category, operands) of the directed categories that are recorded, a few MMAs of each."""
     for category in further_categories(ins):
         yield category, inputs.make(ins, category, FEW, SEED)
@@ -92,7 +92,7 @@ def further_categories(ins: Instruction) -> tuple[str, ...]:
     return inputs.directed_categories(ins) if ins.n == 8 or ins.lanes == 32 else ()
 
 
-def narrowed(operands: Operands, widest: Instruction, ins: Instruction) -> dict[str, Operands]:
+def narrowed(operands: Operation, widest: Instruction, ins: Instruction) -> dict[str, Operation]:
     """The same inputs for a form with fewer columns, by the place of A."""
     if ins.n != widest.n:
         c = ins.c.pack_codes(widest.c.unpack_codes(operands.c)[..., : ins.n])

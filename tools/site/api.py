@@ -94,7 +94,7 @@ PAGES = (
     ),
     ApiPage(
         "operand",
-        "Operands and layouts",
+        "Operation and layouts",
         "ptxlab.isa.operand",
         ("Operand",),
         (
@@ -103,7 +103,7 @@ PAGES = (
             ("ptxlab.isa.layout", ("Layout",)),
             ("ptxlab.isa.dtypes", ("DType",)),
             ("ptxlab.isa.sparsity", ("Structure",)),
-            ("ptxlab.isa.operands", ("Operands",)),
+            ("ptxlab.isa.operation", ("Operation",)),
         ),
     ),
     ApiPage("numerics", "Arithmetic models", "ptxlab.numerics"),

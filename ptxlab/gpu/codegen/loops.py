@@ -17,7 +17,7 @@ from ...errors import PtxlabError
 from ...isa.form import Form
 from ...isa.mma import MmaForm
 from ...isa.operand import Operand
-from ...isa.operands import Operands
+from ...isa.operation import Operation
 from ...isa.transfer import TransferForm
 from ...memory import Tile
 from . import cpp
@@ -143,7 +143,7 @@ def loop(
 # -- operands ----------------------------------------------------------------------------------------------
 
 
-def _operand_sets(form: MmaForm, contents: Contents) -> list[Operands]:
+def _operand_sets(form: MmaForm, contents: Contents) -> list[Operation]:
     """What the instructions of four rounds read.
 
     Floating-point values are normally distributed, as weights and activations are; integers use all bits.
@@ -160,7 +160,7 @@ def _operand_sets(form: MmaForm, contents: Contents) -> list[Operands]:
     c = _matrix(generator, form.c, contents)
     if not form.c.dtype.is_float:
         c = c >> 8  # some room before it wraps around
-    return [Operands.from_matrices(form, a[i % _A_SETS], b[i], c) for i in range(_B_SETS)]
+    return [Operation.from_matrices(form, a[i % _A_SETS], b[i], c) for i in range(_B_SETS)]
 
 
 def _matrix(generator: np.random.Generator, operand: Operand, contents: Contents) -> NDArray[Any]:
@@ -193,7 +193,7 @@ class _Draft:
         self.image += np.ascontiguousarray(array).tobytes()
         return offset
 
-    def add_registers(self, operand: Operand, sets: list[Operands], chosen: str) -> None:
+    def add_registers(self, operand: Operand, sets: list[Operation], chosen: str) -> None:
         """An operand in registers that are loaded before the loop; `chosen` says which set is read."""
         registers = np.stack([each.arrays[operand.name] for each in sets])
         offset = self.add_bytes(registers)
@@ -314,7 +314,7 @@ def _mma_loop(form: MmaForm, chains: int, contents: Contents, through: Through, 
     return Loop(source, rounds * chains, draft.image, shared, _MOST_THREADS)
 
 
-def _reloaded(draft: _Draft, operand: Operand, sets: list[Operands], chosen: str) -> list[str]:
+def _reloaded(draft: _Draft, operand: Operand, sets: list[Operation], chosen: str) -> list[str]:
     """An operand that is loaded from shared memory before each statement."""
     offset = draft.add_bytes(np.stack([each.arrays[operand.name] for each in sets]))
     name, size = operand.name.lower(), operand.registers * 4
@@ -397,7 +397,7 @@ def _wgmma_loop(form: MmaForm, chains: int, contents: Contents) -> Loop:
     return Loop(source, batches * chains, draft.image, shared, threads)
 
 
-def _tile_descriptors(draft: _Draft, operand: Operand, sets: list[Operands]) -> list[int]:
+def _tile_descriptors(draft: _Draft, operand: Operand, sets: list[Operation]) -> list[int]:
     """Descriptors of the slices of one swizzled tile, which holds the operand of every set side by side."""
     by_rows = operand.axes[0] == "m"
     rows, k = operand.shape if by_rows else operand.shape[::-1]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...isa.operands import Operands
+from ...isa.operation import Operation
 from ...isa.tcgen05 import Tcgen05Mma
 from ..element import Element, codes_of_a, codes_of_b, codes_of_c, nibbles_of, scales_of
 from ..steps import Step
@@ -21,14 +21,14 @@ class Rule(ABC):
     """How a chip computes D from A, B and C, to the last bit."""
 
     @abstractmethod
-    def dot(self, operands: Operands) -> Array:
+    def dot(self, operands: Operation) -> Array:
         """Codes of D [count, rows, columns] for a batch [count, lanes, registers]."""
 
-    def run(self, operands: Operands) -> Array:
+    def run(self, operands: Operation) -> Array:
         """Registers of D for a batch [count, lanes, registers]."""
         return pack_result(operands, self.dot(operands))
 
-    def accumulate(self, operands: Operands) -> Array:
+    def accumulate(self, operands: Operation) -> Array:
         """Registers of D [turns, count, lanes, registers], where D of one turn is C of the next.
 
         All operands but C have turns in front.
@@ -44,16 +44,16 @@ class Rule(ABC):
         """The same for one element of D, step by step and exactly."""
 
 
-def of_turns(operands: Operands, index: int | tuple[slice, slice], c: Array) -> Operands:
+def of_turns(operands: Operation, index: int | tuple[slice, slice], c: Array) -> Operation:
     """Operands that have turns in front, with an index into these and the batch, and with another C."""
     names = [name for name in operands.ins.inputs if name != "c"]
     return replace(operands, c=c, **{name: getattr(operands, name)[index] for name in names})
 
 
-def pack_result(operands: Operands, codes: Array) -> Array:
+def pack_result(operands: Operation, codes: Array) -> Array:
     """Registers of D from its codes; of tensor memory the words of D, and the others as they were in C."""
     ins, disabled = operands.ins, operands.modifiers.disable_output_lane
-    words = ins.d.pack_codes(codes)
+    words = ins.d.to_registers(codes)
     if not isinstance(ins, Tcgen05Mma):
         return words
     written = ins.written
@@ -78,7 +78,7 @@ class Codes:
     scales: tuple[Array, Array] | None
 
     @classmethod
-    def of(cls, operands: Operands, c: Array | None = None) -> Codes:
+    def of(cls, operands: Operation, c: Array | None = None) -> Codes:
         """Unpack the registers, or all but C, whose codes are known."""
         c = codes_of_c(operands) if c is None else c
         codes = cls(codes_of_a(operands), codes_of_b(operands), c, nibbles_of(operands), scales_of(operands))

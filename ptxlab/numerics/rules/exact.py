@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...isa.matrix_operand import MatrixOperand
-from ...isa.operands import Operands
+from ...isa.operation import Operation
 from ..element import Element, codes_of_c, negated, nibbles_of, used_columns, zero_columns
 from ..products import exact_product
 from ..steps import Step, Term, add_up
@@ -24,7 +24,7 @@ class Exact(Rule):
     Exact()
     """
 
-    def dot(self, operands: Operands) -> Array:
+    def dot(self, operands: Operation) -> Array:
         """See `Rule.dot`. Sums of products of bytes fit float32 exactly: at most 64 * 255 * 255 < 2^24."""
         ins = operands.ins
         number = np.float32 if ins.a.dtype.bits <= 8 else np.float64

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...isa.dtypes import dtype
-from ...isa.operands import Operands
+from ...isa.operation import Operation
 from ..element import Element
 from ..fma import fma
 from ..steps import Rounding, Step, stored_term, unaligned_step
@@ -32,7 +32,7 @@ class FmaChain(Rule):
 
     nans: str = "bca"
 
-    def dot(self, operands: Operands) -> Array:
+    def dot(self, operands: Operation) -> Array:
         """See `Rule.dot`."""
         codes = Codes.of(operands)
         return self._chain(codes.a, codes.b, codes.c, operands.ins.rounding)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...isa.dtypes import DType, dtype
-from ...isa.operands import Operands
+from ...isa.operation import Operation
 from ..element import Element
 from ..fma import fma_f32
 from ..steps import Step, Term, add_step, convert, convert_step, stored_term, unaligned_step
@@ -31,7 +31,7 @@ class FmaGroups(Rule):
     groups: tuple[tuple[int, ...], ...]
     from_zero: bool
 
-    def dot(self, operands: Operands) -> Array:
+    def dot(self, operands: Operation) -> Array:
         """See `Rule.dot`."""
         ins, codes = operands.ins, Codes.of(operands)
         d_codes = self._dot(codes.a, codes.b, codes.c, ins.c.dtype, ins.d.dtype)

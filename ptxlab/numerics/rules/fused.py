@@ -9,7 +9,7 @@ import numpy as np
 
 from ...isa.dtypes import DType, dtype
 from ...isa.mma import MmaForm
-from ...isa.operands import Operands
+from ...isa.operation import Operation
 from ..compiled import WIDE, fused_registers, serves
 from ..element import Element, negated
 from ..fused_step import Alignment, FusedCodes, FusedStep
@@ -54,11 +54,11 @@ class Fused(Rule):
 
     # -- a batch ---------------------------------------------------------------------------------------------
 
-    def dot(self, operands: Operands) -> Array:
+    def dot(self, operands: Operation) -> Array:
         """See `Rule.dot`."""
         return self._dot(operands, Codes.of(operands))
 
-    def _dot(self, operands: Operands, codes: Codes) -> Array:
+    def _dot(self, operands: Operation, codes: Codes) -> Array:
         """Codes of D from codes."""
         ins = operands.ins
         a, stored = codes.a, None
@@ -87,7 +87,7 @@ class Fused(Rule):
         d_codes = total if ins.d_type == inner.name else convert_codes(total, inner, ins.d.dtype)
         return d_codes.reshape(*d_codes.shape[:-3], *ins.d.shape) if ins.mma_count > 1 else d_codes
 
-    def run(self, operands: Operands) -> Array:
+    def run(self, operands: Operation) -> Array:
         """See `Rule.run`; from registers to registers in one compiled loop where that serves."""
         step = self._compiled_step(operands)
         if step is None:
@@ -97,7 +97,7 @@ class Fused(Rule):
             d[special] = super().run(operands.select(special))
         return d
 
-    def accumulate(self, operands: Operands) -> Array:
+    def accumulate(self, operands: Operation) -> Array:
         """See `Rule.accumulate`; all turns in one compiled loop where that serves."""
         ins, step = operands.ins, self._compiled_step(operands)
         alike = isinstance(ins, MmaForm) and ins.c_type == ins.d_type and ins.mma_count == 1
@@ -113,7 +113,7 @@ class Fused(Rule):
                 c = d[turn]
         return d
 
-    def _accumulate_codes(self, operands: Operands) -> Array:
+    def _accumulate_codes(self, operands: Operation) -> Array:
         """See `accumulate`; C is unpacked once."""
         d: list[Array] = []
         for turn in range(len(operands.a)):
@@ -121,7 +121,7 @@ class Fused(Rule):
             d.append(self._dot(part, Codes.of(part, d[-1] if d else None)))
         return np.asarray(operands.ins.d.pack_codes(np.stack(d)))
 
-    def _compiled_step(self, operands: Operands) -> FusedStep | None:
+    def _compiled_step(self, operands: Operation) -> FusedStep | None:
         """What the compiled loop is told, if it serves."""
         ins = operands.ins
         plain = isinstance(ins, MmaForm) and ins.structure is None and ins.scale_vec is None

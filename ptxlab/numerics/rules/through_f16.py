@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from ...isa.dtypes import dtype
-from ...isa.operands import Operands
+from ...isa.operation import Operation
 from ..element import Element
 from ..fused_step import FusedCodes, FusedStep
 from ..fused_sum import fused_dot
@@ -32,7 +32,7 @@ class EmulatedThroughF16(Rule):
 
     step: Fused
 
-    def dot(self, operands: Operands) -> Array:
+    def dot(self, operands: Operation) -> Array:
         """See `Rule.dot`."""
         ins, codes = operands.ins, Codes.of(operands)
         f16, result = dtype("f16"), ins.d.dtype

@@ -1,0 +1,448 @@
+"""One instruction with everything that it reads: the object that travels from packing to the Explorer.
+
+The registers of every lane (words of tensor memory, codes in shared memory) are the data. Matrices are
+derived from them once and kept, so nothing written into a register is lost, not even bits that tf32 ignores.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._util.arguments import as_array, as_index, as_int, broadcast, check_room, is_a
+from ..errors import PtxlabError, listing, quoted
+from .layout import Layout
+from .mma import MmaForm
+from .modifiers import Modifiers
+from .operand import Operand
+from .product_form import ProductForm
+from .tensor_memory import TensorOperand
+
+_READ_ONLY = "D is the result and cannot be changed; change A, B or C"
+
+#: A matrix of an instruction: in lanes, in shared memory, in tensor memory.
+AnyOperand = Operand | TensorOperand
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Operation:
+    """An instruction that multiplies matrices, or a batch of it, with its inputs.
+
+    Registers [..., lanes, registers], words of tensor memory [..., lanes, columns], element codes in shared
+    memory; batch axes broadcast. `Operation.of` and `Operation.from_matrices` check what they are given;
+    whoever receives an operation trusts it. It is never changed: `with_codes` and its like give another one.
+
+    Its matrices are A, B, C, D and, where the instruction has them, E, SFA, SFB. Of a sparse instruction A is
+    the dense matrix, and `stored` its compressed half.
+
+    >>> import ptxlab
+    >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+    >>> a, b, c = (np.zeros(shape, np.uint32) for shape in ((7, 32, 4), (32, 2), (32, 4)))
+    >>> operation = Operation.of(ins, a, b, c)
+    >>> operation.batch, list(operation.arrays)
+    ((7,), ['A', 'B', 'C'])
+    >>> operation
+    <operands of mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32: A (7, 32, 4), B (32, 2), C (32, 4)>
+    >>> ins = ptxlab.instruction("mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+    >>> operation = Operation.from_matrices(ins, ins.prune(np.ones((16, 64))), np.ones((64, 8)))
+    >>> operation.names, operation.matrix("A")[0, :8].tolist()
+    (('A', 'stored', 'E', 'B', 'C', 'D'), [1, 1, 1, 1, 0, 0, 0, 0])
+    """
+
+    ins: ProductForm
+    a: NDArray[Any]
+    b: NDArray[Any]
+    c: NDArray[Any]
+    e: NDArray[Any] | None = None
+    scale_a: NDArray[Any] | None = None
+    scale_b: NDArray[Any] | None = None
+    modifiers: Modifiers = Modifiers()  # noqa: RUF009 - frozen
+
+    def __repr__(self) -> str:
+        shapes = ", ".join(f"{name} {array.shape}" for name, array in self.arrays.items())
+        return f"<operands of {self.ins.mnemonic}: {shapes}>"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Operation):
+            return NotImplemented
+        ours, theirs = self.arrays, other.arrays
+        return (
+            (self.ins, self.modifiers) == (other.ins, other.modifiers)
+            and ours.keys() == theirs.keys()
+            and all(
+                array is theirs[name] or np.array_equal(array, theirs[name]) for name, array in ours.items()
+            )
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __getstate__(self) -> dict[str, object]:
+        """What a pickle holds: the inputs, and nothing that is derived from them."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    # -- at the door --------------------------------------------------------------------------------------
+
+    @classmethod
+    def of(
+        cls,
+        ins: ProductForm,
+        a: ArrayLike,
+        b: ArrayLike,
+        c: ArrayLike,
+        e: ArrayLike | None = None,
+        scale_a: ArrayLike | None = None,
+        scale_b: ArrayLike | None = None,
+        modifiers: Modifiers | None = None,
+    ) -> Self:
+        """Check every array against its operand, and the modifiers against the instruction."""
+        ins = _as_product(ins)
+        checked = {}
+        arguments = {"a": a, "b": b, "c": c, "e": e, "scale_a": scale_a, "scale_b": scale_b}
+        for name, array in arguments.items():
+            operand = ins.inputs.get(name)
+            if operand is None:
+                if array is not None:
+                    names = [operand.name for operand in ins.inputs.values()]
+                    every = listing([*names[:3], ins.d.name, *names[3:]], 8)
+                    raise PtxlabError(f"{name}: {ins.mnemonic} has no such operand; it has {every}")
+                continue
+            if array is None:
+                raise PtxlabError(f"{name} is missing: {ins.mnemonic} needs {operand.describe()}")
+            checked[name] = operand.check_registers(array)
+        return cls(ins, **checked, modifiers=_checked_modifiers(ins, modifiers))._with_room()
+
+    @classmethod
+    def from_matrices(
+        cls,
+        ins: ProductForm,
+        A: ArrayLike,
+        B: ArrayLike,
+        C: ArrayLike | None = None,
+        scale_a: ArrayLike | None = None,
+        scale_b: ArrayLike | None = None,
+        modifiers: Modifiers | None = None,
+    ) -> Self:
+        """Pack whole matrices of values.
+
+        Sparse A is given dense and compressed, C left out is 0, scales left out are 1.
+
+        >>> import ptxlab
+        >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+        >>> hex(Operation.from_matrices(ins, np.ones((16, 16)), np.ones((16, 8))).a[0, 0])
+        '0x3c003c00'
+        """
+        ins = _as_product(ins)
+        codes: dict[str, NDArray[Any]] = {}
+        if ins.e is not None:
+            A, nibbles = ins.compress(A)
+            codes["e"] = ins.e.check_codes(nibbles)
+        for name, operand, values in (("scale_a", ins.scale_a, scale_a), ("scale_b", ins.scale_b, scale_b)):
+            if operand is not None:
+                codes[name] = operand.encode(np.ones(operand.shape) if values is None else values)
+            elif values is not None:
+                raise PtxlabError(f"{name}: {ins.mnemonic} has no block scales")
+        codes["a"], codes["b"] = ins.a.encode(A), ins.b.encode(B)
+        codes["c"] = np.zeros(ins.c.shape, ins.c.dtype.code_type) if C is None else ins.c.encode(C)
+        inputs = ins.inputs
+        arrays = {name: inputs[name].to_registers(each) for name, each in codes.items()}
+        operation = cls(ins, **arrays, modifiers=_checked_modifiers(ins, modifiers))._with_room()
+        if ins.e is None and ins.scale_a is None:  # those that are in several copies depend on selectors
+            operation._codes.update({inputs[name].name: each for name, each in codes.items()})
+        return operation
+
+    def _with_room(self) -> Self:
+        """The same, if its batch axes broadcast and D fits into memory."""
+        check_room(self.count * math.prod(self.ins.d.stored_shape), "batch of D")
+        return self
+
+    # -- the inputs ---------------------------------------------------------------------------------------
+
+    @property
+    def mma(self) -> MmaForm:
+        """The instruction, for what knows only those of a warp or a warpgroup; tcgen05.mma is an error."""
+        if not isinstance(self.ins, MmaForm):
+            raise PtxlabError(f"{self.ins.mnemonic}: this needs mma, mma.sp, wmma, wgmma or wgmma.sp")
+        return self.ins
+
+    @cached_property
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The arrays by operand name, in the order A, B, C, E, SFA, SFB; only those the instruction has."""
+        named = {operand.name: getattr(self, name) for name, operand in self.ins.inputs.items()}
+        return {name: array for name, array in named.items() if array is not None}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every matrix, D among them."""
+        return tuple(self.ins.matrices)
+
+    def operand(self, name: str) -> AnyOperand:
+        """The operand that a matrix shows."""
+        operand = self.ins.matrices.get(name) if is_a(name, str) else None
+        if operand is None:
+            raise PtxlabError(
+                f"{self.ins.mnemonic} has no matrix {quoted(name)}; it has {listing(self.names)}"
+            )
+        assert isinstance(operand, AnyOperand)
+        return operand
+
+    def copy_index(self, name: str) -> int:
+        """Which copy of an element the instruction reads, as its selectors say."""
+        modifiers = self.modifiers
+        self.operand(name)  # there is one, or this refuses the name
+        if name == "E":
+            return modifiers.selector
+        vec = self.ins.scale_vec or 4
+        if name == "SFA":
+            return modifiers.thread_id_a * (4 // vec) + modifiers.byte_id_a // vec
+        if name == "SFB":
+            return modifiers.thread_id_b * (4 // vec) + modifiers.byte_id_b // vec
+        return 0
+
+    def registers(self, name: str) -> NDArray[Any]:
+        """What the instruction reads: registers, words, or codes in shared memory; not to be written."""
+        array = self.arrays.get("A" if name == "stored" else name) if is_a(name, str) else None
+        if array is None:
+            raise self._no_registers(name)
+        return array
+
+    def _no_registers(self, name: object) -> PtxlabError:
+        every = listing([*self.arrays, "D"])
+        return PtxlabError(f"{self.ins.mnemonic} has no registers {quoted(name)}; it has {every}")
+
+    def codes(self, name: str) -> NDArray[Any]:
+        """Element codes of a matrix, unpacked once; not to be written. D is not an input but a result."""
+        codes = self._codes.get(name) if is_a(name, str) else None
+        return self._unpack(name) if codes is None else codes
+
+    def matrix(self, name: str) -> NDArray[Any]:
+        """Values of a matrix."""
+        return self.operand(name).dtype.decode(self.codes(name))
+
+    @cached_property
+    def _codes(self) -> dict[str, NDArray[Any]]:
+        return {}
+
+    @cached_property
+    def results(self) -> dict[str, NDArray[Any]]:
+        """Codes of D by the chip that computed them; whoever computes them keeps them here."""
+        return {}
+
+    def _unpack(self, name: str) -> NDArray[Any]:
+        operand = self.operand(name)
+        if name == "D":
+            raise PtxlabError("D is computed from the operands; it is not one of them")
+        if name == "A" and self.ins.sparse:
+            codes = self.ins.expand(self.codes("stored"), self.codes("E"))
+        else:
+            codes = operand.from_registers(self.registers(name), self.copy_index(name))
+        self._codes[name] = codes
+        return codes
+
+    def stored_columns(self) -> NDArray[np.int64]:
+        """The column of dense A that every stored element comes from: [rows, stored columns]."""
+        structure = self.ins.structure
+        if structure is None:
+            return np.broadcast_to(np.arange(self.ins.k), self.ins.a.shape)
+        return structure.positions(self.codes("E"), self.ins.metadata_ordered)
+
+    def lane_of(self, name: str, row: int, column: int) -> int | None:
+        """The lane whose register the instruction reads for a cell; None where no lane has it in one."""
+        operand = self.operand(name)
+        row = as_index(row, "row", operand.shape[0], f"{name}: ")
+        column = as_index(column, "column", operand.shape[1], f"{name}: ")
+        if name == "A" and self.ins.sparse:
+            stored = np.flatnonzero(self.stored_columns()[row] == column)
+            return self.lane_of("stored", row, int(stored[0])) if stored.size else None
+        if not isinstance(operand.layout, Layout):
+            return None
+        return int(operand.layout.scatter(self.copy_index(name))[row, column]) // operand.layout.elements
+
+    # -- changed: each gives another operation ------------------------------------------------------------
+
+    def with_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """With other registers, by operand name; an array that is equal to the earlier one is not taken.
+
+        So only what changed is a new object, and what was derived from the rest is kept.
+        """
+        changed: dict[str, Any] = {
+            argument: arrays[operand.name]
+            for argument, operand in self.ins.inputs.items()
+            if operand.name in arrays and not np.array_equal(arrays[operand.name], self.arrays[operand.name])
+        }
+        if not changed:
+            return self
+        other = replace(self, **changed)
+        stale = {self.ins.inputs[argument].name for argument in changed}
+        if stale & {"A", "E"}:
+            stale |= {"A", "stored"}
+        other._codes.update({name: codes for name, codes in self._codes.items() if name not in stale})
+        return other
+
+    def with_registers(self, name: str, registers: ArrayLike) -> Self:
+        """With other registers, or words of tensor memory, of one operand."""
+        if name == "D":
+            raise PtxlabError(_READ_ONLY)
+        if name == "stored":
+            raise self._no_registers(name)
+        before = self.registers(name)
+        operand = self.operand("stored" if name == "A" and self.ins.sparse else name)
+        checked = operand.check_registers(as_array(registers, name))
+        if checked.shape != before.shape:  # what an instruction takes as a batch is not one operation
+            raise PtxlabError(
+                f"{name}: found shape {quoted(checked.shape)}; the Explorer shows one instruction, "
+                f"which takes {before.shape}"
+            )
+        return self.with_arrays({name: checked.copy()})
+
+    def with_modifiers(self, **modifiers: Any) -> Self:
+        """With other modifiers: selector, scale_d, imm_scale_a ..."""
+        changed = self.ins.check_modifiers(replace(self.modifiers, **modifiers))
+        return self if changed == self.modifiers else replace(self, modifiers=changed)
+
+    def with_codes(self, name: str, codes: NDArray[Any], *, keep_metadata: bool = True) -> Self:
+        """With another matrix; the registers change where its elements do, and nowhere else.
+
+        Dense A of a sparse instruction is compressed; `keep_metadata` keeps nibbles that still describe it.
+        """
+        operand = self.operand(name)
+        if name == "D":
+            raise PtxlabError(_READ_ONLY)
+        if codes.shape != operand.shape:
+            raise PtxlabError(
+                f"{name}: found shape {quoted(codes.shape)}; "
+                f"it takes ({operand.shape[0]}, {operand.shape[1]})"
+            )
+        codes = operand.check_codes(codes)
+        if name == "A" and self.ins.sparse:
+            stored, nibbles = self.ins.compress_codes(codes, self.codes("E") if keep_metadata else None)
+            packed = {"A": self._packed("stored", stored), "E": self._packed("E", nibbles)}
+            return self.with_arrays(packed)
+        other = self.with_arrays({"A" if name == "stored" else name: self._packed(name, codes)})
+        if other is not self:
+            other._codes[name] = codes
+        return other
+
+    def with_matrix(self, name: str, values: ArrayLike) -> Self:
+        """With another matrix of values; dense A of a sparse instruction is compressed afresh."""
+        return self.with_codes(name, self.operand(name).encode(values), keep_metadata=False)
+
+    def _packed(self, name: str, codes: NDArray[Any]) -> NDArray[Any]:
+        """The registers with these codes: in every copy of the elements that change, and nowhere else."""
+        operand = self.operand(name)
+        packed = operand.to_registers(codes)
+        if isinstance(operand, TensorOperand):
+            every_bit = (1 << operand.dtype.bits) - 1
+            changed = np.where(self.codes(name) != codes, every_bit, 0).astype(operand.dtype.code_type)
+            mask = operand.to_registers(changed)
+            return np.asarray((self.registers(name) & ~mask) | (packed & mask))
+        if operand.layout is None:
+            return packed
+        if operand.container:  # bits of the padding stay as they are
+            every_code = np.full((operand.lanes, operand.layout.elements), (1 << operand.dtype.bits) - 1)
+            packed = packed | (self.registers(name) & ~operand.join(every_code))
+        if operand.layout.copies == 1:
+            return packed
+        changed = self.codes(name) != codes
+        before, after = operand.split(self.registers(name)), operand.split(packed)
+        return operand.join(np.where(changed.reshape(-1)[operand.layout.gather], after, before))
+
+    # -- batches ------------------------------------------------------------------------------------------
+
+    @cached_property
+    def batch(self) -> tuple[int, ...]:
+        """The common batch shape."""
+        if all(array.ndim == 2 for array in self.arrays.values()):
+            return ()
+        return broadcast("batch axes", {name: array.shape[:-2] for name, array in self.arrays.items()})
+
+    @cached_property
+    def count(self) -> int:
+        """How many instructions the batch holds."""
+        return math.prod(self.batch)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        return sum(array.nbytes for array in self.arrays.values())
+
+    def part(self, start: int, stop: int) -> Self:
+        """Instructions start to stop of the flattened batch.
+
+        Arrays that broadcast along all of it stay as they are.
+        """
+        batch = self.batch
+        start, stop = as_int(start, "start"), as_int(stop, "stop")
+        if not 0 <= start <= stop <= self.count:
+            raise PtxlabError(
+                f"instructions {quoted(start)} to {quoted(stop)}: the batch has {self.count}, from 0 on"
+            )
+        return self._map(lambda array: _part(array, batch, start, stop))
+
+    def select(self, which: ArrayLike) -> Self:
+        """Instructions of these numbers, of the flattened batch."""
+        numbers = as_array(which, "which")
+        whole = numbers.ndim == 1 and (numbers.size == 0 or numbers.dtype.kind in "iu")
+        if not whole or (numbers.size and not 0 <= numbers.min() <= numbers.max() < self.count):
+            raise PtxlabError(f"which={quoted(which)}: a list of numbers from 0 to {self.count - 1}")
+        index = numbers.astype(np.int64)
+        return self.part(0, self.count)._map(lambda array: array[index])
+
+    def compact(self) -> Self:
+        """The same for another process, as small as can be: once what repeats along the batch.
+
+        If all arrays do, C stays, so that the batch keeps its size.
+        """
+        compact = self._map(_without_repetition)
+        if compact.batch == self.batch:
+            return compact
+        return replace(compact, c=np.broadcast_to(compact.c, self.batch + compact.c.shape[-2:]))
+
+    def item(self, index: int) -> Self:
+        """One instruction of the flattened batch, without batch axes."""
+        index = as_index(index, "instruction", self.count)
+        return self.part(index, index + 1)._map(lambda array: array[0])
+
+    def _map(self, change: Callable[[NDArray[Any]], NDArray[Any]]) -> Self:
+        """Change all arrays alike along the batch, and what was unpacked from them."""
+        arrays = {name: getattr(self, name) for name in ("a", "b", "c", "e", "scale_a", "scale_b")}
+        changed: dict[str, Any] = {name: change(array) for name, array in arrays.items() if array is not None}
+        other = replace(self, **changed)
+        other._codes.update({name: change(codes) for name, codes in self._codes.items()})
+        return other
+
+
+def _checked_modifiers(ins: ProductForm, modifiers: Modifiers | None) -> Modifiers:
+    return ins.check_modifiers(Modifiers() if modifiers is None else modifiers)
+
+
+def _without_repetition(array: NDArray[Any]) -> NDArray[Any]:
+    repeated = tuple(slice(1) if step == 0 else slice(None) for step in array.strides[:-2])
+    return array[repeated]
+
+
+def _as_product(ins: object) -> ProductForm:
+    if not isinstance(ins, ProductForm):
+        raise PtxlabError(
+            f"instruction: found {quoted(ins)}; ptxlab.instruction(text) gives one that multiplies matrices"
+        )
+    return ins
+
+
+def _part(array: NDArray[Any], batch: tuple[int, ...], start: int, stop: int) -> NDArray[Any]:
+    """Rows of the flattened batch, without a copy of everything that broadcasting would repeat."""
+    own = array.shape[:-2]
+    if own == batch:
+        return array.reshape(-1, *array.shape[-2:])[start:stop]
+    if not own:
+        return np.broadcast_to(array, (stop - start, *array.shape))
+    indices = np.unravel_index(np.arange(start, stop), batch)[len(batch) - len(own) :]
+    chosen = tuple(
+        index if size > 1 else np.zeros_like(index) for index, size in zip(indices, own, strict=True)
+    )
+    return np.asarray(array[chosen])
