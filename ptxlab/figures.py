@@ -1,45 +1,57 @@
 """Plotly figures of tensor-core instructions: fragments, matrices, metadata, scales, registers and traces.
 
+Every function takes what the function of its name in `ptxlab.views` takes, and gives the picture that it
+describes as a Plotly figure, at its natural size in pixels. `title=False` leaves out the title and the notes
+below it, for papers and slides with captions of their own.
+
 >>> from ptxlab import figures, instruction
 >>> ins = instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 >>> figure = figures.fragment(ins, "A", lane=5)   # the lane that holds each element of A; a notebook shows it
+>>> figure.data[0].text[9, 3].split("<br>")   # the tooltip there
+['A[9][3]', 'lane 5, element a3', 'register 1, bits [31..16]']
 >>> figures.save(figure, "fragment-a.svg").name   # also .pdf, .png, .html
 'fragment-a.svg'
+
+Plotly loads at the first figure; `ptxlab.views`, `save(picture, "x.svg")` and `ptxlab layout --svg` draw the
+same pictures without it.
 """
 
 from __future__ import annotations
 
-from .views.figure_files import save
-from .views.figures import (
-    banks,
-    box,
-    bytes_read,
-    chart,
-    data_paths,
-    descriptor,
-    figure,
-    formats,
-    fragment,
-    instruction_descriptor,
-    lane,
-    matrix,
-    metadata,
-    nibble,
-    product,
-    repack,
-    runs,
-    scale_tile,
-    scales,
-    svg,
-    swizzle,
-    swizzle_bits,
-    tensor_memory,
-    tensor_registers,
-    throughput,
-    tile,
-    trace,
-    values,
-)
+import inspect
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from . import views
+from ._util.arguments import are_names, as_array, as_flag, as_path, as_text, is_name
+from ._util.files import reason, write_atomically
+from .errors import PtxlabError, listing, quoted
+from .isa.catalog import Product
+from .isa.form import Form
+from .isa.modifiers import Modifiers
+from .isa.operation import Operation
+from .isa.parse import parse_any
+from .isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
+from .isa.transfer import TransferForm
+from .numerics.trace import trace as trace_operands
+from .views.drawing import Drawing
+from .views.format_picture import formats as _formats
+from .views.line_chart import LineChart
+from .views.picture import Picture, require_plotly
+from .views.svg import svg_document
+from .views.throughput import throughput as _throughput
+from .views.tile_pictures import operand_tile
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 __all__ = [
     "banks",
@@ -72,3 +84,317 @@ __all__ = [
     "trace",
     "values",
 ]
+
+_Options = ParamSpec("_Options")
+
+
+def _figure_of(view: Callable[_Options, Picture | LineChart]) -> Callable[_Options, Figure]:
+    @wraps(view)
+    def draw(*arguments: _Options.args, **options: _Options.kwargs) -> Figure:
+        return view(*arguments, **options).figure()
+
+    return draw
+
+
+banks = _figure_of(views.banks)
+box = _figure_of(views.box)
+bytes_read = _figure_of(views.bytes_read)
+data_paths = _figure_of(views.data_paths)
+descriptor = _figure_of(views.descriptor)
+formats = _figure_of(_formats)
+fragment = _figure_of(views.fragment)
+instruction_descriptor = _figure_of(views.instruction_descriptor)
+lane = _figure_of(views.lane)
+metadata = _figure_of(views.metadata)
+nibble = _figure_of(views.nibble)
+product = _figure_of(views.product)
+repack = _figure_of(views.repack)
+runs = _figure_of(views.runs)
+scale_tile = _figure_of(views.scale_tile)
+scales = _figure_of(views.scales)
+swizzle = _figure_of(views.swizzle)
+swizzle_bits = _figure_of(views.swizzle_bits)
+tensor_memory = _figure_of(views.tensor_memory)
+tensor_registers = _figure_of(views.tensor_registers)
+throughput = _figure_of(_throughput)
+tile = _figure_of(views.tile)
+trace = _figure_of(views.trace)
+values = _figure_of(views.values)
+
+
+def chart(picture: Picture, *, title: bool = True) -> Figure:
+    """Any picture of `ptxlab.views` as a Plotly figure, at its natural size in pixels.
+
+    `title=False`, here and in every other function, leaves out the title and the notes below it, for papers
+    and slides with captions of their own.
+    """
+    return _as_picture(picture).with_title(title).figure()
+
+
+def svg(picture: Picture, *, title: bool = True) -> str:
+    """Any picture of `ptxlab.views` as one SVG document, without Plotly."""
+    return _as_picture(picture).with_title(title).svg()
+
+
+def _as_picture(picture: object) -> Picture:
+    if not isinstance(picture, Picture):
+        raise PtxlabError(f"found {quoted(picture)} where a picture belongs; ptxlab.views makes them")
+    return picture
+
+
+_MOST_CELLS = 1 << 20  # of a heat map; a browser shows no more
+
+
+def matrix(
+    values: ArrayLike,
+    title: str | bool = "",
+    *,
+    axes: tuple[str, str] = ("row", "column"),
+    centred: bool | None = None,
+) -> Figure:
+    """A matrix of numbers as a heat map, with the numbers where they fit; centred on zero if any is negative.
+
+    Without a `title`, or with `title=False`, it has none.
+
+    >>> matrix([[1, -2], [3, 4]], "D").data[0].z.tolist()
+    [[1.0, -2.0], [3.0, 4.0]]
+    """
+    array = as_array(values, "matrix")
+    if array.ndim != 2 or not array.size or array.dtype.kind not in "iufb":
+        raise PtxlabError(
+            f"matrix: found {array.dtype} of shape {array.shape}; it takes numbers [rows, columns]"
+        )
+    if array.size > _MOST_CELLS:
+        raise PtxlabError(f"matrix: found shape {array.shape}; a figure has room for {_MOST_CELLS} cells")
+    heading = "" if title is False else as_text(title, "title")
+    if not are_names(axes, 2):
+        raise PtxlabError(f"axes={quoted(axes)}: they are two names, such as ('row', 'column')")
+    with np.errstate(over="ignore"):  # of a longdouble
+        numbers = array.astype(np.float64)
+    centred = bool((numbers < 0).any()) if centred is None else as_flag(centred, "centred")
+    require_plotly()
+    from .views.plotly_figure import NumberMatrix, heat_map
+
+    return heat_map(NumberMatrix(numbers, heading, axes, centred))
+
+
+# -- figures of an instruction by name -------------------------------------------------------------------
+
+#: Options that bring the numbers of a matrix.
+_NUMBERS = {"matrix", "codes", "registers"}
+
+
+def figure(ins: Form | str, what: str | None = None, *, title: bool = True, **options: Any) -> Figure:
+    """The figure called "product", "A", "B", "C", "D", "stored", "metadata", "scales", "lane" or "trace".
+
+    A matrix with numbers is drawn as `values` does it, without them as `fragment` does; of a sparse
+    instruction "A" is the dense matrix. The other names stand for the functions here; "lane" takes `lane`,
+    and `held`, the registers of its operands by name. `title=False` leaves out title and notes.
+
+    Of tcgen05.mma there are the same; its matrices in tensor memory ("D", "A", "E", "SFA", "SFB") take,
+    without numbers, the options of `tensor_memory`, and "descriptor" has the bits of the instruction
+    descriptor. Of tcgen05.ld and .st, "R" takes those of `tensor_registers`, and "lane" draws a thread; of
+    tcgen05.cp there is "T", what it writes; of ldmatrix and other transfers their fragment, and "lane".
+
+    >>> import ptxlab
+    >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+    >>> figure(ins, "lane", lane=5).layout.meta["title"]
+    'Lane 5 of mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32'
+    """
+    form = parse_any(ins)
+    names = _names(form)
+    if not names:
+        raise PtxlabError(
+            f"no figure of {form.mnemonic}: it has no matrices; tcgen05.mma, .ld, .st and .cp have figures"
+        )
+    name = what
+    if name is None:
+        name = "D" if isinstance(form, Tcgen05Mma) else names[0]
+    if not is_name(name, names):
+        raise PtxlabError(f"no figure {quoted(what)} of {form.mnemonic}; there are {listing(names, 14)}")
+    view, arguments, defaults = _view(form, name, has_numbers=bool(_NUMBERS & options.keys()))
+    parameters = inspect.signature(view).parameters
+    known = [option for option in parameters if option not in {*arguments, "title", "modifiers"}] + ["title"]
+    if "modifiers" in parameters:
+        known += [modifier.name for modifier in fields(Modifiers)]
+    unknown = [option for option in options if option not in known]
+    if unknown:
+        raise PtxlabError(
+            f"the figure {name!r} has no option {quoted(unknown[0])}; there are {listing(known, 30)}"
+        )
+    if name == "trace":
+        missing = [option for option in _TRACED if option not in options]
+        if missing:
+            raise PtxlabError(f"the figure {name!r} needs {listing(_TRACED)}; {missing[0]} is missing")
+    return view(**{**arguments, **defaults, **options}).with_title(title).figure()
+
+
+def _names(form: Form) -> list[str]:
+    """The names of all pictures of an instruction."""
+    if not isinstance(form, Product):
+        tensors = list(form.tensors) if isinstance(form, Tcgen05Form) else []
+        return [*tensors, *form.operands, "lane"] if form.operands else tensors
+    names = ["product", "A", "B", "C", "D"]
+    if form.sparse:
+        names += ["stored", "metadata"]
+    if form.scale_a is not None:
+        names.append("scales")
+    names += ["lane", "trace"]
+    if not isinstance(form, Tcgen05Mma):
+        return names
+    return [*names, *(name for name in form.tensors if name not in names), "descriptor"]
+
+
+#: A function that draws pictures, the arguments that a name stands for, and defaults of its options.
+_View = tuple[Callable[..., Picture], Mapping[str, Any], Mapping[str, Any]]
+
+
+def _view(form: Form, name: str, *, has_numbers: bool) -> _View:
+    """The view that a name stands for; of one operand with its numbers, or without."""
+    if not isinstance(form, Product):
+        if name == "lane":
+            return views.lane, {"ins": form, "operand": next(iter(form.operands))}, {"lane": 0}
+        if isinstance(form, TransferForm):
+            return views.fragment, {"ins": form, "operand": name}, {}
+        if isinstance(form, Tcgen05Transfer) and name == "R":
+            return views.tensor_registers, {"move": form}, {}
+        return views.tensor_memory, {"ins": form, "operand": name}, {}
+    match name:
+        case "product":
+            return views.product, {"ins": form}, {}
+        case "metadata":
+            return views.metadata, {"ins": form}, {}
+        case "scales":
+            return views.scales, {"ins": form}, {}
+        case "lane":
+            return views.registers, {"ins": form}, {"lane": 0}
+        case "trace":
+            return _traced, {"ins": form}, {}
+        case "descriptor":
+            return views.instruction_descriptor, {"descriptor": form}, {}
+    if has_numbers:
+        return views.values, {"ins": form, "operand": name}, {}
+    if isinstance(form, Tcgen05Mma):
+        operand = {"C": "D", "stored": "A"}.get(name, name)
+        if operand in form.tensors:
+            return views.tensor_memory, {"ins": form, "operand": operand}, {}
+        return operand_tile, {"ins": form, "op": form.operands[operand]}, {}
+    if name == "stored":
+        return views.fragment, {"ins": form, "operand": "A"}, {}
+    dense = name == "A" and form.sparse and form.a.layout is not None
+    return views.fragment, {"ins": form, "operand": name}, {"dense": dense}
+
+
+_TRACED = ("A", "B", "row", "col")  # options of the figure of a trace that cannot be left out
+
+
+def _traced(
+    ins: Product,
+    A: ArrayLike,
+    B: ArrayLike,
+    C: ArrayLike | None = None,
+    row: int = 0,
+    col: int = 0,
+    *,
+    scale_a: ArrayLike | None = None,
+    scale_b: ArrayLike | None = None,
+    model: str | None = None,
+    **modifiers: int | bool,
+) -> Picture:
+    """The trace of an element of D as a picture, of matrices as `ins.trace` takes them."""
+    operands = Operation.from_matrices(ins, A, B, C, scale_a, scale_b, Modifiers.from_keywords(modifiers))
+    return views.trace(trace_operands(operands, row, col, model=model))
+
+
+# -- files -----------------------------------------------------------------------------------------------
+
+_SUFFIXES = (".html", ".svg", ".png", ".pdf")
+_REMEDY = (
+    "it needs kaleido (pip install kaleido) and Chromium or Chrome "
+    "(BROWSER_PATH names one that is not found); .html needs neither"
+)
+
+
+def save(figure: Picture | Figure, path: str | Path) -> Path:
+    """Write a figure, or a picture of `ptxlab.views`, as .svg, .pdf, .png or .html.
+
+    Pictures and unchanged figures of ptxlab are written as they are drawn: .svg needs nothing else, .pdf has
+    lines and letters, .png has two pixels for one. .pdf and .png go through kaleido and Chromium, and so does
+    the .svg of a figure that was changed or made elsewhere. .html is one file that works offline.
+
+    >>> import ptxlab
+    >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     save(ptxlab.views.fragment(ins, "C"), f"{folder}/c.svg").read_text(encoding="utf-8")[:4]
+    '<svg'
+    """
+    file = as_path(path, "path")
+    suffix = file.suffix.lower()
+    if suffix not in _SUFFIXES:
+        ending = quoted(file.suffix) if file.suffix else "no suffix"
+        raise PtxlabError(f"{_short(file.name)}: a figure is written as {listing(_SUFFIXES)}, found {ending}")
+    if not os.path.isdir(file.parent):  # noqa: PTH112 - Path.is_dir raises where a name is too long
+        raise PtxlabError(f"{_short(str(file))}: the folder {_short(str(file.parent))} does not exist")
+    content = _content(figure, file)
+    try:
+        write_atomically(file, content)
+    except OSError as error:
+        raise PtxlabError(f"{_short(str(file))}: the figure could not be written ({reason(error)})") from None
+    return file
+
+
+def _content(figure: Picture | Figure, file: Path) -> str | bytes:
+    """What the file is to hold."""
+    suffix = file.suffix.lower()
+    source = _source(figure)
+    if suffix == ".svg" and isinstance(source, Drawing):
+        return svg_document(source)
+    if suffix == ".svg" and isinstance(source, LineChart):
+        return source.svg()
+    if suffix == ".html":
+        shown = figure.figure() if isinstance(figure, Picture) else figure
+        page: str = shown.to_html(include_plotlyjs=True, full_html=True, config={"displaylogo": False})
+        return page
+    if not isinstance(source, Drawing):
+        return _image(figure, file)
+    require_plotly()
+    from .views.plotly_figure import svg_carrier
+
+    return _image(svg_carrier(source), file)
+
+
+def _short(text: str) -> str:
+    """A path for a message: as it is, or its last letters."""
+    text = text if text.isprintable() else quoted(text)
+    return text if len(text) <= 100 else f"...{text[-60:]}"
+
+
+def _source(figure: Picture | Figure) -> object:
+    """What a picture or a figure shows; None for a figure that was made elsewhere, or changed since."""
+    if isinstance(figure, Picture):
+        return figure.drawing()
+    require_plotly()
+    from .views.plotly_figure import Chart
+
+    if not callable(getattr(figure, "write_image", None)):
+        raise PtxlabError(
+            f"found {quoted(figure)}; what is saved is a figure of Plotly or a picture of ptxlab.views"
+        )
+    return figure.source if isinstance(figure, Chart) and figure.unchanged else None
+
+
+def _image(figure: Figure, file: Path) -> bytes:
+    """The figure as kaleido draws it, in the format that the file's suffix names."""
+    with tempfile.TemporaryDirectory() as folder:
+        image = Path(folder) / file.name
+        image.touch()
+        try:
+            figure.write_image(image, scale=2 if file.suffix.lower() == ".png" else 1)
+        except (
+            Exception
+        ) as error:  # kaleido has its own for a missing package, a missing browser, one that fails
+            message = str(error).strip()
+            first_line = message.splitlines()[0] if message else type(error).__name__
+            raise PtxlabError(f"{file.name} could not be written ({first_line}); {_REMEDY}") from error
+        return image.read_bytes()

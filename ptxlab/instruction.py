@@ -310,7 +310,7 @@ class Instruction(MatrixInstruction, MmaForm):
         `what` is "product", "A", "B", "C", "D", "stored", "metadata", "scales", "lane" or "trace";
         `ptxlab.figures.figure` lists the options; `title=False` leaves out title and notes, for papers.
         """
-        from .views.figures import figure
+        from .figures import figure
 
         return figure(self, what, title=title, **options)
 
@@ -340,7 +340,7 @@ class Transfer(ExecutableForm, TransferForm):
         >>> ldmatrix.figure("lane", lane=5).layout.meta["title"]
         'R in lane 5 of ldmatrix.sync.aligned.m8n8.x4.shared.b16'
         """
-        from .views.figures import figure
+        from .figures import figure
 
         return figure(self, what, title=title, **options)
 
@@ -417,7 +417,7 @@ class TensorInstruction(MatrixInstruction, Tcgen05Mma):
         >>> ins.figure("D", colour="warp", marked=(20, 3)).layout.meta["title"]
         'D of tcgen05.mma.cta_group::1.kind::f16 m64n32k16'
         """
-        from .views.figures import figure
+        from .figures import figure
 
         return figure(self, what, title=title, **options)
 
@@ -443,7 +443,7 @@ class TensorTransfer(ExecutableForm, Tcgen05Transfer):
 
     def figure(self, what: str | None = None, *, title: bool = True, **options: Any) -> Any:
         """A Plotly figure: of ld and st the registers "R", of cp the lanes "T" that it writes."""
-        from .views.figures import figure
+        from .figures import figure
 
         return figure(self, what, title=title, **options)
 

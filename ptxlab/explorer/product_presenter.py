@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from .. import gpu
 from ..errors import PtxlabError
+from ..figures import chart
 from ..gpu import codegen
 from ..isa.catalog import Product
 from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import LANES
-from ..views.figures import chart
 from .differences import Finding, find_difference
 from .edits import Edit, SetChips
 from .export import check_figure, figure_of_selection, picture, python_code, share_link

@@ -8,9 +8,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from ..figures import figure
 from ..isa.tcgen05 import Tcgen05Transfer
 from ..isa.tensor_memory import LANES
-from ..views.figures import figure
 from .edits import Edit
 from .presenter import Presenter
 from .serialise import is_same

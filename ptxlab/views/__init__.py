@@ -14,7 +14,7 @@ from .bank_pictures import banks
 from .catalog_tables import counts, forms, types
 from .explain import explain
 from .facts import cpp, cute, evidence, facts, target_of
-from .fragment_pictures import fragment
+from .fragment_pictures import fragment, runs, tensor_registers
 from .grid import Cell, Grid, Header
 from .instruction_descriptor_picture import instruction_descriptor
 from .matrix_descriptor_picture import descriptor
@@ -27,17 +27,11 @@ from .places import copies_note, holds, layout, offsets, sparse_where, where
 from .product_picture import product
 from .register_pictures import lane, registers
 from .repack_picture import repack
-from .run_picture import runs
 from .scale_pictures import scale_tile, scales
 from .shared_memory_pictures import box, bytes_read
 from .swizzle_pictures import swizzle, swizzle_bits
 from .table import Table, grid_table
-from .tensor_pictures import (
-    data_paths,
-    tensor_blocks,
-    tensor_memory,
-    tensor_registers,
-)
+from .tensor_pictures import data_paths, tensor_blocks, tensor_memory
 from .tensor_tables import (
     tensor_elements,
     tensor_explain,

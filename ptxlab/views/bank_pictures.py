@@ -17,7 +17,7 @@ _MOST_LINES = 128  # of shared memory that a picture shows
 _DEPTH_BYTES = 32  # along K, that one wgmma reads
 
 
-def banks(access: Conflicts, colour: str = "lane", *, counts: bool = False) -> Picture:
+def banks(access: Conflicts, colour: str = "lane", *, counts: bool = False, title: bool = True) -> Picture:
     """One access as it falls on the banks: lines of 128 bytes, a column for each of the 32 banks.
 
     A cell is a word that lanes touch, with the lowest of them or, with ``colour="wavefront"``, with the
@@ -73,7 +73,7 @@ def banks(access: Conflicts, colour: str = "lane", *, counts: bool = False) -> P
         notes.append("last row: the words that each bank delivers")
     if len(names) > len(lines) + 1:
         notes[-1] = "last rows: the words that each bank delivers to lanes that are served together"
-    return Picture("One access on the 32 banks of shared memory", tuple(notes), (grid,))
+    return Picture("One access on the 32 banks of shared memory", tuple(notes), (grid,)).with_title(title)
 
 
 def _touched_words(access: Conflicts) -> dict[int, tuple[list[int], list[int]]]:

@@ -22,7 +22,7 @@ class _Field:
     role: Role
 
 
-def formats(*names: str) -> Picture:
+def formats(*names: str, title: bool = True) -> Picture:
     """The bit fields of these element types, one type per row, the lowest bit at the right.
 
     >>> picture = formats("e4m3", "tf32")
@@ -60,7 +60,8 @@ def formats(*names: str) -> Picture:
         "m3: 3 fraction (mantissa) bits",
         "the highest bit is at the left",
     )
-    return Picture(f"Bit fields of {', '.join(each.name for each in types)}", notes, (grid,))
+    heading = f"Bit fields of {', '.join(each.name for each in types)}"
+    return Picture(heading, notes, (grid,)).with_title(title)
 
 
 def _fields(number: DType) -> list[_Field]:

@@ -1,32 +1,42 @@
-"""Fragments as the manual draws them: the lane that holds each element of an operand."""
+"""Which lane holds each element of an operand: fragments as the manual draws them, and rows side by side."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._util.arguments import as_flag, as_int, is_name
-from ..errors import PtxlabError, listing, quoted
+from .._util.arguments import as_flag, as_index, as_int, as_text, is_name
+from ..errors import PtxlabError, counted, listing, quoted
 from ..isa.form import Form
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
 from ..isa.parse import parse_any
-from ..isa.tcgen05 import Tcgen05Form, Tcgen05Transfer
+from ..isa.sparsity import Structure
+from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
+from ..isa.tensor_memory import LANES, TensorOperand
+from ..isa.transfer import TransferForm
 from .colours import TileColour, lane_colour_notes
-from .grid import Cell, Grid, State, headers
+from .grid import Box, Cell, Grid, Header, State, headers
 from .holders import (
+    AnyOperand,
+    Holders,
+    figures_of,
     holders_of,
     lane_runs,
     owners,
+    product_operand,
     warp_notes,
 )
 from .labels import bit_range, element_names, index_range, layout_note
 from .metadata_picture import metadata
 from .picture import Picture
 from .scale_pictures import scales
-from .tensor_pictures import tensor_memory, tensor_registers
+from .tensor_pictures import tensor_memory
 from .tile_pictures import operand_tile
 
 #: What stands in a cell of a fragment.
@@ -38,7 +48,7 @@ _MOST_LABELS = 300  # with more, a picture no longer fits a screen; `warp` shows
 
 def fragment(
     ins: Form | str,
-    name: str,
+    operand: str = "A",
     *,
     label: Label = "auto",
     lane: int | None = None,
@@ -46,6 +56,7 @@ def fragment(
     dense: bool = False,
     swizzle: int = 0,
     colour: TileColour = "auto",
+    title: bool = True,
 ) -> Picture:
     """The lane that holds each element of an operand: a cell for every run of neighbours in a lane.
 
@@ -61,71 +72,59 @@ def fragment(
     lane 4, element a29
     register 3, bits [23..20]
     """
-    ins = parse_any(ins)
+    form = parse_any(ins)
     dense, swizzle = as_flag(dense, "dense"), as_int(swizzle, "swizzle")
     if not is_name(label, get_args(Label)):
         raise PtxlabError(f"label={quoted(label)}: a label is one of {listing(get_args(Label))}")
     if not is_name(colour, get_args(TileColour)):
         raise PtxlabError(f"colour={quoted(colour)}: it is one of {listing(get_args(TileColour))}")
-    if isinstance(ins, Tcgen05Form) and not is_name(name, (*ins.operands, *map(str.lower, ins.operands))):
-        return tensor_memory(ins, name)
-    if isinstance(ins, Tcgen05Transfer):
-        return tensor_registers(ins, lane, warp=0 if warp is None else warp)
-    op = ins.operand(name)
+    if isinstance(form, Tcgen05Form) and not is_name(
+        operand, {*form.operands, *map(str.lower, form.operands)}
+    ):
+        return tensor_memory(form, operand, title=title)
+    if isinstance(form, Tcgen05Transfer):
+        return tensor_registers(form, lane, warp=0 if warp is None else warp, title=title)
+    op = form.operand(operand)
+    whose = f"{op.name} of {form.mnemonic}"
     if colour != "auto" and op.layout is not None:
         raise PtxlabError(
-            f"colour={quoted(colour)}: {op.name} of {ins.mnemonic} lives in registers, which are coloured by "
+            f"colour={quoted(colour)}: {whose} lives in registers, which are coloured by "
             "lane; core matrices and banks are of shared memory"
         )
-    if isinstance(ins, MmaForm) and op.name == "E":
-        return metadata(ins, warp=warp)
-    if isinstance(ins, MmaForm) and op.name in ("SFA", "SFB"):
-        return scales(ins)
-    if dense and not _is_compressed(ins, op):
+    if isinstance(form, MmaForm) and op.name == "E":
+        return metadata(form, warp=warp, title=title)
+    if isinstance(form, MmaForm) and op.name in ("SFA", "SFB"):
+        return scales(form, title=title)
+    if dense and not _is_compressed(form, op):
         raise PtxlabError(
-            f"dense=True: only A of a sparse instruction has a dense form of its own, "
-            f"found {op.name} of {ins.mnemonic}"
+            f"dense=True: only A of a sparse instruction has a dense form of its own, found {whose}"
         )
     if op.layout is None:
         if warp is not None:
             raise PtxlabError(
-                f"warp={quoted(warp)}: {op.name} of {ins.mnemonic} lives in shared memory, "
-                "where no warp has its own part"
+                f"warp={quoted(warp)}: {whose} lives in shared memory, where no warp has its own part"
             )
-        return operand_tile(ins, op, swizzle, colour)
+        return operand_tile(form, op, swizzle, colour).with_title(title)
     if swizzle:
         raise PtxlabError(
-            f"swizzle={quoted(swizzle)}: {op.name} of {ins.mnemonic} lives in registers; "
-            "there is nothing to swizzle"
+            f"swizzle={quoted(swizzle)}: {whose} lives in registers; there is nothing to swizzle"
         )
-    return _register_fragment(ins, op, label, lane, warp, dense)
-
-
-def _register_fragment(
-    ins: Form, op: Operand, label: Label, lane: int | None, warp: int | None, dense: bool
-) -> Picture:
-    """An operand in registers: all of it, or the rows of a warp."""
     if lane is not None:
         lane = op.place(lane, 0).lane  # refuses a lane that does not exist
-    rows = _warp_rows(op, warp)
-    if dense and isinstance(ins, MmaForm):
-        grid = _dense_grid(ins, label, lane, rows)
-    else:
-        grid = _fragment_grid(ins, op, label, lane, rows)
-    grid = grid.part(rows, range(grid.shape[1]))
-    notes = [*operand_notes(ins, op, dense), *warp_notes(rows, warp)]
+    rows = range(op.shape[0]) if warp is None else holders_of(op).window(warp, op.name)[0]
+    grid = _fragment_grid(form, op, label, lane, rows, dense)
+    notes = [*operand_notes(form, op, dense), *warp_notes(rows, warp)]
     if not grid.labelled and _holds_rows_in_fours(op):
         notes.append("row m: lanes 4 (m % 8) to 4 (m % 8) + 3 of its warp")
-    return Picture(f"{op.name} of {ins.mnemonic}", (*notes, *lane_colour_notes(op.lanes)), (grid,))
+    return Picture(whose, (*notes, *lane_colour_notes(op.lanes)), (grid,)).with_title(title)
 
 
 def _holds_rows_in_fours(op: Operand) -> bool:
     """Whether the rows of every 8 of a warp are held by its lanes 0 to 3, 4 to 7, and so on."""
     if op.layout is None or op.lanes == 32:
         return False
-    lanes = owners(op.layout)[0] % 32
     row = np.arange(op.shape[0])[:, None]
-    return bool((lanes // 4 == row % 8).all())
+    return bool((holders_of(op).lanes % 32 // 4 == row % 8).all())
 
 
 def _is_compressed(ins: Form, op: Operand) -> bool:
@@ -133,82 +132,61 @@ def _is_compressed(ins: Form, op: Operand) -> bool:
     return isinstance(ins, MmaForm) and ins.sparse and op.name == "A"
 
 
-def _fragment_grid(ins: Form, op: Operand, label: Label, lane: int | None, rows: range) -> Grid:
-    """All of an operand in registers, cell by cell of what a lane holds side by side."""
-    if op.layout is None:
-        raise PtxlabError(f"{op.name} of {ins.mnemonic} lives in shared memory: no lane holds it")
-    lanes, elements = owners(op.layout)
-    spans = lane_runs(lanes, elements)
+def _fragment_grid(ins: Form, op: Operand, label: Label, lane: int | None, rows: range, dense: bool) -> Grid:
+    """Rows of an operand: a cell for what a lane holds side by side, or for a chunk of a dense A."""
+    if dense and isinstance(ins, MmaForm) and ins.structure is not None:
+        holders, width = holders_of(ins.a_dense), ins.structure.chunk
+        elements = holders.elements // 2  # the first of those that a chunk becomes
+        spans: list[Box] = [(row, at, 1, width) for row in range(ins.m) for at in range(0, ins.k, width)]
+        size, steps = ins.structure.keep * ins.structure.group, (1, width)
+        hover = _dense_hover(ins, ins.structure)
+    else:
+        holders, size = holders_of(op), 0
+        elements = holders.elements
+        spans = lane_runs(holders.lanes, elements)
+        _, _, tall, wide = spans[0]
+        steps = (tall if tall > 2 else 1, wide if wide > 2 else 1)
+        hover = _fragment_hover(op, holders, "compressed " if _is_compressed(ins, op) else "")
+    shape = holders.lanes.shape
     if label == "auto":
-        label = _fitting_label(len(spans), op.shape, rows)
-    cells = []
-    for row, column, height, width in spans:
-        owner, first = int(lanes[row, column]), int(elements[row, column])
-        lines = _cell_label(op, label, owner, range(first, first + max(height, width)))
-        cells.append(Cell(row, column, height, width, lines, owner, _focus(owner, lane)))
-    prefix = "compressed " if _is_compressed(ins, op) else ""
-    _, _, tall, wide = spans[0]
-    row_step, column_step = (tall if tall > 2 else 1), (wide if wide > 2 else 1)
+        label = "elements" if len(spans) * len(rows) <= _MOST_LABELS * shape[0] else "none"
     if label == "none":
-        row_step, column_step = _heading_steps(op.shape)
-    return Grid(
-        op.shape,
-        tuple(cells),
-        _fragment_hover(op, lanes, elements, prefix),
-        headers(op.shape[0], row_step),
-        headers(op.shape[1], column_step),
+        steps = 8, 16 if shape[1] <= 128 else 32
+
+    def lines(owner: int, first: int, count: int) -> tuple[str, ...]:
+        return _cell_label(op, label, owner, range(first, first + (size or count)))
+
+    grid = Grid(
+        shape,
+        _lane_cells(spans, holders.lanes, elements, lane, lines),
+        hover,
+        headers(shape[0], steps[0]),
+        headers(shape[1], steps[1]),
         op.axes,
         name=op.name,
         row_rules=_warp_rules(ins, op),
         row_groups=holders_of(op).row_groups(),
     )
+    return grid.part(rows, range(shape[1]))
 
 
-def _dense_grid(ins: MmaForm, label: Label, lane: int | None, rows: range) -> Grid:
-    """The dense A of a sparse instruction: a cell for every chunk, with the stored elements it becomes."""
-    structure, op, dense = ins.structure, ins.a, ins.a_dense
-    if structure is None or op.layout is None or dense.layout is None:
-        raise PtxlabError(f"{ins.mnemonic} has no sparse A in registers")
-    lanes, elements = owners(dense.layout)
-    width, stored = structure.chunk, structure.keep * structure.group
-    if label == "auto":
-        label = _fitting_label(ins.m * ins.k // width, dense.shape, rows)
+def _lane_cells(
+    spans: list[Box],
+    lanes: NDArray[np.int64],
+    elements: NDArray[np.int64],
+    focus: int | None,
+    label: Callable[[int, int, int], tuple[str, ...]],
+) -> tuple[Cell, ...]:
+    """A cell for each span of neighbours, labelled by its lane, its first element and their number."""
     cells = []
-    for row, chunk in np.ndindex(ins.m, ins.k // width):
-        owner, first = int(lanes[row, chunk * width]), int(elements[row, chunk * width]) // 2
-        lines = _cell_label(op, label, owner, range(first, first + stored))
-        cells.append(Cell(row, chunk * width, 1, width, lines, owner, _focus(owner, lane)))
-    row_step, column_step = (1, width)
-    if label == "none":
-        row_step, column_step = _heading_steps(dense.shape)
-    return Grid(
-        dense.shape,
-        tuple(cells),
-        _dense_hover(ins),
-        headers(ins.m, row_step),
-        headers(ins.k, column_step),
-        dense.axes,
-        name="A",
-        row_rules=_warp_rules(ins, op),
-        row_groups=holders_of(op).row_groups(),
-    )
-
-
-def _fitting_label(spans: int, shape: tuple[int, int], rows: range) -> Label:
-    """Element labels, or none where the cells of these rows are too many for them."""
-    return "elements" if spans * len(rows) <= _MOST_LABELS * shape[0] else "none"
-
-
-def _heading_steps(shape: tuple[int, int]) -> tuple[int, int]:
-    """How many rows and columns share a heading where cells have no labels."""
-    return 8, 16 if shape[1] <= 128 else 32
-
-
-def _focus(owner: int, lane: int | None) -> State:
-    """How a cell of a lane stands out when another, or this, is in focus."""
-    if lane is None:
-        return "plain"
-    return "mark" if owner == lane else "dim"
+    for row, column, height, width in spans:
+        owner, first = int(lanes[row, column]), int(elements[row, column])
+        state: State = "plain"
+        if focus is not None:
+            state = "mark" if owner == focus else "dim"
+        lines = label(owner, first, max(height, width))
+        cells.append(Cell(row, column, height, width, lines, owner, state))
+    return tuple(cells)
 
 
 def _warp_rules(ins: Form, op: Operand) -> tuple[int, ...]:
@@ -218,11 +196,6 @@ def _warp_rules(ins: Form, op: Operand) -> tuple[int, ...]:
     if isinstance(ins, MmaForm) and ins.mma_count > 1 and op.name != "B":  # those of B stand side by side
         return tuple(range(8, op.shape[0], 8))
     return ()
-
-
-def _warp_rows(op: Operand, warp: int | None) -> range:
-    """The rows whose elements a warp holds; all of them for None."""
-    return range(op.shape[0]) if warp is None else holders_of(op).window(warp, op.name)[0]
 
 
 def operand_notes(ins: Form, op: Operand, dense: bool = False) -> tuple[str, ...]:
@@ -250,45 +223,269 @@ def _cell_label(op: Operand, label: Label, lane: int, elements: range) -> tuple[
             return (f"T{lane}:{element_names(op.name.lower(), elements)}",)
 
 
-def _fragment_hover(
-    op: Operand, lanes: NDArray[np.int64], elements: NDArray[np.int64], prefix: str
-) -> NDArray[Any]:
-    places = [op.place(0, element) for element in range(op.layout.elements)] if op.layout else []
+def _fragment_hover(op: Operand, holders: Holders, prefix: str) -> NDArray[Any]:
     hover = np.empty(op.shape, dtype=object)
-    for (row, column), lane in np.ndenumerate(lanes):
-        place = places[int(elements[row, column])]
-        hover[row, column] = "\n".join(
-            [
-                f"{prefix}{op.name}[{row}][{column}]",
-                f"lane {lane}, element {op.name.lower()}{place.element}",
-                f"register {place.register}, bits {bit_range(place.low, place.high)}",
-            ]
-        )
+    for at in np.ndindex(*op.shape):
+        hover[at] = "\n".join((f"{prefix}{op.name}[{at[0]}][{at[1]}]", *holders.place(*at)))
     return hover
 
 
-def _dense_hover(ins: MmaForm) -> NDArray[Any]:
+def _dense_hover(ins: MmaForm, structure: Structure) -> NDArray[Any]:
     """For every element of dense A: the stored elements it may become, and the nibble that decides."""
-    structure, e = ins.structure, ins.e
-    if structure is None or e is None or ins.a.layout is None or e.layout is None:
-        raise PtxlabError(f"{ins.mnemonic} has no sparse A in registers")
     stored = structure.keep * structure.group
-    lanes, elements = owners(ins.a.layout)
-    address_lanes, nibbles = owners(e.layout)
+    a, e = holders_of(ins.a), holders_of(ins.operand("E"))
     selector = " (selector 0)" if len(ins.selectors) > 1 else ""
     hover = np.empty((ins.m, ins.k), dtype=object)
     for row, column in np.ndindex(ins.m, ins.k):
         chunk = column // structure.chunk
         columns = index_range(chunk * structure.chunk, structure.chunk)
-        first = int(elements[row, chunk * stored])
+        first = int(a.elements[row, chunk * stored])
         names = f"a{first}" if stored == 1 else f"one of a{first}..a{first + stored - 1}"
-        low = 4 * int(nibbles[row, chunk])
-        nibble = f"nibble {bit_range(low, low + 3)} of E in lane {address_lanes[row, chunk]}"
-        hover[row, column] = "\n".join(
-            [
-                f"A[{row}][{column}], chunk {chunk} (columns {columns})",
-                f"if kept: lane {lanes[row, chunk * stored]}, {names}",
-                f"decided by: {nibble}{selector}",
-            ]
+        low = 4 * int(e.elements[row, chunk])
+        hover[row, column] = (
+            f"A[{row}][{column}], chunk {chunk} (columns {columns})\n"
+            f"if kept: lane {a.lanes[row, chunk * stored]}, {names}\n"
+            f"decided by: nibble {bit_range(low, low + 3)} of E in lane {e.lanes[row, chunk]}{selector}"
         )
     return hover
+
+
+# -- registers of tcgen05.ld and .st ---------------------------------------------------------------------
+
+
+def tensor_registers(
+    move: Tcgen05Transfer | str, thread: int | None = None, *, warp: int = 0, title: bool = True
+) -> Picture:
+    """Which register of which thread goes with every word of tensor memory, for tcgen05.ld and .st.
+
+    `warp` is one of the four of a warpgroup, each of which has 32 lanes; `thread`, one of 128, puts a thread
+    in focus, with its warp.
+
+    >>> import ptxlab
+    >>> grid = tensor_registers(ptxlab.instruction("tcgen05.ld.sync.aligned.16x256b.x1.b32"), 37).grids[0]
+    >>> grid.at(9, 2).text, grid.hover[9, 3]
+    ('T37:{r2,r3}', 'lane 41, column 3\\nthread 37, register 3')
+    """
+    form = parse_any(move)
+    if not isinstance(form, Tcgen05Transfer) or "R" not in form.operands:
+        raise PtxlabError(
+            f"{form.mnemonic} has no registers with a place each; tcgen05.ld and tcgen05.st have, except for "
+            ".spcompress"
+        )
+    if thread is not None:
+        thread = as_index(thread, "thread", LANES)
+        warp = thread // 32
+    first = 32 * as_index(warp, "warp", 4)
+    notes = [
+        f"{counted(form.registers, 'register')} of each thread, {counted(form.columns, 'column')}",
+        f"warp {warp}: lanes {index_range(first, 32)} of tensor memory, threads {index_range(first, 32)}",
+    ]
+    if form.layout.shape[0] == 16:
+        notes.append("drawn for an address in lane 0; one in lane 16 means the other 16 lanes of each warp")
+    if form.pack:
+        notes.append("a register holds the lower halves of two columns")
+    notes.append("hue: thread / 4, shade: thread % 4")
+    grid = _register_grid(form, first, thread)
+    return Picture(f"Registers of {form.mnemonic}", tuple(notes), (grid,)).with_title(title)
+
+
+def _register_grid(form: Tcgen05Transfer, first: int, thread: int | None) -> Grid:
+    """The registers of the warp whose lanes, and threads, begin with `first`; a thread may be in focus."""
+    layout = form.layout
+    lanes, elements = owners(layout)
+    halves = 2 if form.pack else 1
+    spans = lane_runs(lanes, elements)
+    labelled = len(spans) <= _MOST_LABELS
+
+    def lines(owner: int, element: int, count: int) -> tuple[str, ...]:
+        names = range(element // halves, (element + count - 1) // halves + 1)
+        return (f"T{owner}:{element_names('r', names)}",) if labelled else ()
+
+    hover = np.empty(layout.shape, dtype=object)
+    for (row, column), lane in np.ndenumerate(lanes):
+        register, half = divmod(int(elements[row, column]), halves)
+        bits = f", bits {bit_range(16 * half, 16 * half + 15)}" if form.pack else ""
+        hover[row, column] = (
+            f"lane {first + row}, column {_column_name(form, column)}\n"
+            f"thread {first + lane}, register {register}{bits}"
+        )
+    return Grid(
+        layout.shape,
+        _lane_cells(spans, first + lanes, elements, thread, lines),
+        hover,
+        tuple(Header(row, 1, (str(first + row),)) for row in range(layout.shape[0])),
+        _register_headings(form, labelled),
+        ("lane", "column"),
+        name="R",
+    )
+
+
+def _column_name(form: Tcgen05Transfer, column: int) -> str:
+    half = form.columns // 2
+    return f"split + {column - half}" if form.shape == "16x32bx2" and column >= half else str(column)
+
+
+def _register_headings(form: Tcgen05Transfer, labelled: bool) -> tuple[Header, ...]:
+    if form.shape == "16x32bx2":
+        half = form.columns // 2
+        texts = (index_range(0, half), f"split + {index_range(0, half)}")
+        return tuple(Header(half * at, half, (text,)) for at, text in enumerate(texts))
+    return headers(form.columns, 1 if form.columns <= 16 and labelled else max(form.columns // 8, 1))
+
+
+# -- rows of several instructions -----------------------------------------------------------------------
+
+_COLUMNS = 32  # that are drawn one by one; of longer rows, places stand for several
+_MOST_ROWS = 24  # instructions
+
+
+def runs(*instructions: Form | str, operand: str = "A", title: bool = True) -> Picture:
+    """Row 0 of A of each instruction, or of another matrix: neighbours that one lane holds are one cell.
+
+    Of tcgen05.mma they are the pieces of a row in the lanes of tensor memory; of tcgen05.ld and .st, whose
+    only matrix is R, the threads that hold lane 0 of tensor memory, column by column.
+
+    >>> picture = runs("mma.m16n8k32.s8", "mma.m16n8k16.f32.f16")
+    >>> [cell.text for cell in picture.grids[0].cells if cell.row == 0]
+    ['T0', 'T1', 'T2', 'T3', 'T0', 'T1', 'T2', 'T3']
+    >>> [cell.text for cell in runs("tcgen05.ld.sync.aligned.16x128b.x2.b32").grids[0].cells]
+    ['T0', 'T1', 'T2', 'T3', 'T0', 'T1', 'T2', 'T3']
+    """
+    name = as_text(operand, "operand")
+    forms = [parse_any(each) for each in instructions]
+    if not 0 < len(forms) <= _MOST_ROWS:
+        raise PtxlabError(f"runs: found {counted(len(forms), 'instruction')}; it draws 1 to {_MOST_ROWS}")
+    rows = [_row(form, name) for form in forms]
+    unit = _unit(rows)
+    places = min(_COLUMNS, max(holders.lanes.shape[1] for holders in rows))
+    if unit > 1:
+        places = max(holders.lanes.shape[1] for holders in rows) // unit
+    cells: list[Cell] = []
+    hover = np.full((len(forms), places), "", dtype=object)
+    boxes = []
+    for row, holders in enumerate(rows):
+        shown = min(places, holders.lanes.shape[1] // unit)
+        lanes, matrix = holders.lanes[0, : shown * unit], holders.operand.name
+        for start, stop in pairwise([0, *(np.flatnonzero(np.diff(lanes)) + 1).tolist(), shown * unit]):
+            lane = int(lanes[start])
+            cells.append(
+                Cell(row, start // unit, 1, (stop - start) // unit, (_lane_name(holders, lane),), lane=lane)
+            )
+        for place in range(shown):
+            columns = index_range(place * unit, unit)
+            text = "\n".join(holders.place(0, place * unit)[:1])
+            if unit > 1:
+                text = _lane_name(holders, int(lanes[place * unit]))
+            hover[row, place] = f"{matrix}[0][{columns}]\n{text}"
+        if shown < places:
+            cells.append(Cell(row, shown, 1, places - shown, (), role="blank"))
+        boxes.append((row, 0, 1, shown))
+    grid = Grid(
+        (len(forms), places),
+        tuple(cells),
+        hover,
+        tuple(Header(row, 1, (_form_name(form, name),)) for row, form in enumerate(forms)),
+        _headings(places, unit),
+        axes=("", _axis(rows)),
+        density="close",
+        name=rows[0].operand.name,
+        boxes=tuple(boxes),
+    )
+    return Picture(_title(rows), _notes(rows, places, unit), (grid,)).with_title(title)
+
+
+def _row(form: Form, name: str) -> Holders:
+    """Who holds the matrix whose first row is drawn."""
+    operand: AnyOperand | None = None
+    if isinstance(form, Tcgen05Transfer | TransferForm) and form.operands:
+        operand = next(iter(form.operands.values()))
+    elif isinstance(form, Tcgen05Mma) and (name != "A" or form.a_space == "tensor"):
+        operand = form.a if name == "A" else product_operand(form, name)
+    elif isinstance(form, MmaForm):
+        operand = form.operand(name)
+    if operand is None or operand.layout is None:
+        raise PtxlabError(
+            f"runs: {form.mnemonic} has no {name} in lanes of registers or of tensor memory; "
+            f"{_instead(form, name)}"
+        )
+    return holders_of(operand)
+
+
+def _instead(form: Form, name: str) -> str:
+    """What to look at where no lanes hold a matrix."""
+    if isinstance(form, Tcgen05Mma):
+        return f"operand='D' draws D, and figures.fragment its {name} in shared memory"
+    if isinstance(form, MmaForm):
+        return f"figures.fragment draws {name} in shared memory"
+    return figures_of(form)
+
+
+def _unit(rows: list[Holders]) -> int:
+    """How many columns share a place: one, or as many as all pieces of long rows are multiples of.
+
+    Of registers the first columns say everything, since lanes repeat.
+    """
+    longest = max(holders.lanes.shape[1] for holders in rows)
+    if longest <= _COLUMNS or not any(isinstance(holders.operand, TensorOperand) for holders in rows):
+        return 1
+    edges: list[int] = []
+    for holders in rows:
+        edges += [*(np.flatnonzero(np.diff(holders.lanes[0])) + 1).tolist(), holders.lanes.shape[1]]
+    unit = math.gcd(*edges)
+    while unit % 2 == 0 and longest // unit < _COLUMNS // 2:
+        unit //= 2
+    return unit if longest // unit <= 2 * _COLUMNS else 1
+
+
+def _lane_name(holders: Holders, lane: int) -> str:
+    """``T5``, or ``lane 5`` of tensor memory."""
+    if not isinstance(holders.operand, TensorOperand):
+        return f"T{lane}"
+    pair = f"CTA {lane // LANES}, " if holders.operand.ctas > 1 else ""
+    return f"{pair}lane {lane % LANES}"
+
+
+def _form_name(form: Form, name: str) -> str:
+    if isinstance(form, MmaForm):
+        operand = form.operand(name)
+        return f"{operand.width}-bit {operand.dtype}, {form.shape}"
+    if isinstance(form, Tcgen05Mma):
+        dtype = product_operand(form, name).dtype
+        return f"{form.family}, layout {form.path.name}, {dtype}, {form.shape}"
+    if isinstance(form, Tcgen05Transfer):
+        return f"{form.family}, {form.shape}.x{form.count}"
+    return f"{form.family}, {form.shape}"
+
+
+def _headings(places: int, unit: int) -> tuple[Header, ...]:
+    if unit == 1:
+        return headers(places, 4)
+    step = next(step for step in (8, 4, 2, 1) if step == 1 or places % step == 0)
+    return tuple(
+        Header(at, min(step, places - at), (index_range(at * unit, min(step, places - at) * unit),))
+        for at in range(0, places, step)
+    )
+
+
+def _axis(rows: list[Holders]) -> str:
+    axes = {holders.operand.axes[1] for holders in rows}
+    return axes.pop() if len(axes) == 1 else "column"
+
+
+def _title(rows: list[Holders]) -> str:
+    names = list(dict.fromkeys(holders.operand.name for holders in rows))
+    if all(holders.operand.axes == ("lane", "column") for holders in rows):
+        return "Lane 0 of tensor memory in registers"
+    return f"Row 0 of {listing(names)}"
+
+
+def _notes(rows: list[Holders], places: int, unit: int) -> tuple[str, ...]:
+    tensor = [isinstance(holders.operand, TensorOperand) for holders in rows]
+    notes = [f"one place: {unit} columns" if unit > 1 else f"the first {places} columns at most"]
+    if all(holders.operand.axes == ("lane", "column") for holders in rows):
+        notes.append("T0 is thread 0 of a warp")
+    elif not all(tensor):
+        notes.append("T0 is lane 0")
+    if any(tensor):
+        notes.append("lanes with their number are those of tensor memory")
+    return (*notes, "neighbours with one holder are one cell")

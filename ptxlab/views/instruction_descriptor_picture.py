@@ -34,7 +34,9 @@ _HEADINGS: dict[str, tuple[str, ...]] = {
 _FIELD_HUES = (14, 18, 29, 25, 2, 9, 22)
 
 
-def instruction_descriptor(descriptor: Tcgen05Mma | InstructionDescriptor | str) -> Picture:
+def instruction_descriptor(
+    descriptor: Tcgen05Mma | InstructionDescriptor | str, *, title: bool = True
+) -> Picture:
     """The 32 bits of an instruction descriptor of tcgen05.mma: its fields, and what each of them says.
 
     It takes a form of tcgen05.mma, with its descriptor, or a descriptor.
@@ -56,8 +58,8 @@ def instruction_descriptor(descriptor: Tcgen05Mma | InstructionDescriptor | str)
         "grey: not used, 0",
     )
     halves = tuple(_descriptor_half(descriptor, low) for low in (16, 0))
-    title = f"Instruction descriptor 0x{descriptor.code:08x} of kind::{descriptor.kind}"
-    return Picture(title, notes, halves)
+    heading = f"Instruction descriptor 0x{descriptor.code:08x} of kind::{descriptor.kind}"
+    return Picture(heading, notes, halves).with_title(title)
 
 
 def _descriptor_half(descriptor: InstructionDescriptor, low: int) -> Grid:

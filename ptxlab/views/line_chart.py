@@ -9,9 +9,9 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from .._util.arguments import as_flag
+from ..errors import PtxlabError
 from . import palette
-from .drawing import SANS
-from .line_drawing import Line, LineDrawing
+from .drawing import PAGE, SANS
 from .picture import require_plotly
 
 if TYPE_CHECKING:
@@ -25,6 +25,26 @@ _NOTE_LETTERS = 128  # of a line below the title
 _STEPS = (1, 2, 2.5, 5, 10)
 #: From a number to its place in pixels.
 _Scale = Callable[[float], float]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line: its name, its points, and the text that pointing at each shows.
+
+    >>> Line("f16", (8, 16), (61.0, 122.0)).colour
+    ''
+    """
+
+    name: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    tips: tuple[str, ...] = ()
+    colour: str = ""  # a name of `palette.HUES`; lines without one take turns
+    dashed: bool = False
+
+    def __post_init__(self) -> None:
+        if len(self.x) != len(self.y) or not self.x:
+            raise PtxlabError(f"line {self.name!r}: found {len(self.x)} x and {len(self.y)} y")
 
 
 @dataclass(frozen=True)
@@ -67,12 +87,48 @@ class LineChart:
     def figure(self) -> Figure:
         """The chart as a Plotly figure."""
         require_plotly()
-        from .plotly_figure import line_figure
+        from plotly.graph_objects import Scatter
 
+        from .plotly_figure import BUTTONS, Chart
+
+        figure = Chart()
+        for line in self.lines:
+            tips = list(line.tips) or None
+            stroke = {"color": self.colour_of(line), "width": 2, "dash": "dash" if line.dashed else "solid"}
+            figure.add_trace(
+                Scatter(
+                    x=list(line.x),
+                    y=list(line.y),
+                    name=line.name,
+                    mode="lines+markers",
+                    line=stroke,
+                    marker={"size": 6},
+                    text=tips,
+                    hovertemplate="%{text}<extra></extra>" if tips else None,
+                )
+            )
+        grid = {"gridcolor": "#E4E4E4", "zeroline": False, "linecolor": palette.RULE, "rangemode": "tozero"}
         title, subtitle = (self.title, self.subtitle) if self.titled else ("", "")
-        lines = tuple((line, self.colour_of(line)) for line in self.lines)
-        axes = (self.x_title, self.y_title)
-        return line_figure(LineDrawing(lines, title, subtitle, axes, self.x_step, self.svg()))
+        above = 76 if title else 24
+        heading = f"{title}<br><sup>{subtitle}</sup>" if title else ""
+        figure.update_layout(
+            title={"text": heading, "font": {"size": 15}, "x": 0, "xref": "paper"},
+            width=PAGE,
+            height=400 + above,
+            margin={"l": 70, "r": 20, "t": above, "b": 60},
+            modebar={"remove": BUTTONS},
+            dragmode=False,
+            hovermode="closest",
+            showlegend=True,
+            paper_bgcolor=palette.PAPER,
+            plot_bgcolor=palette.PAPER,
+            font={"family": SANS, "color": palette.INK},
+            meta={"title": title, "subtitle": subtitle},
+            xaxis={"title": self.x_title, **grid, "dtick": self.x_step or None},
+            yaxis={"title": self.y_title, **grid},
+        )
+        figure.source = self
+        return figure
 
     def _repr_html_(self) -> str:
         ink = "var(--jp-content-font-color0, #1A1A1A)"

@@ -96,7 +96,7 @@ _TCGEN05_FIELDS = (
 _HEADING = len("swizzle")  # letters over two bits, so that the columns of both halves are equally wide
 
 
-def descriptor(number: int) -> Picture:
+def descriptor(number: int, *, title: bool = True) -> Picture:
     """A 64-bit matrix descriptor: its bits, the fields that they form, and what each field says.
 
     It is one of wgmma or, if bits 46 to 48 say 1, of tcgen05.
@@ -115,7 +115,7 @@ def descriptor(number: int) -> Picture:
         "second row: the field as a number; third row: what it says",
         "addresses and offsets count units of 16 bytes",
     )
-    return Picture(f"Matrix descriptor 0x{number:016x}", notes, halves)
+    return Picture(f"Matrix descriptor 0x{number:016x}", notes, halves).with_title(title)
 
 
 def grid_of_fields(

@@ -19,7 +19,7 @@ _BITS = ("second index, bits [3..2]", "first index, bits [1..0]")  # as they are
 _LANES = (10, 29)  # whose colours tell the two indices apart: sky and orange
 
 
-def nibble(nibble: int, structure: str | Structure = "2:4", *, chunk: int = 0) -> Picture:
+def nibble(nibble: int, structure: str | Structure = "2:4", *, chunk: int = 0, title: bool = True) -> Picture:
     """What a nibble says: arrows go from its indices to the parts of the chunk, and on to what is stored.
 
     The first index is in the low bits, at the right; what it names is stored first, at the left.
@@ -50,9 +50,9 @@ def nibble(nibble: int, structure: str | Structure = "2:4", *, chunk: int = 0) -
     order = "the first index is in the low bits, at the right"
     if indices[0] > indices[1]:
         order = "descending order: mma.sp takes it, mma.sp::ordered_metadata does not"
-    title = f"Nibble 0b{code:04b}, {rule.title}"
     grid = _grid((*halves, *parts, *stored), ("nibble", f"chunk {number} of A", "compressed A"))
-    return Picture(title, (_meaning(rule), order), (grid,), arrows=tuple(arrows))
+    heading = f"Nibble 0b{code:04b}, {rule.title}"
+    return Picture(heading, (_meaning(rule), order), (grid,), arrows=tuple(arrows)).with_title(title)
 
 
 def _structure(structure: str | Structure) -> Structure:

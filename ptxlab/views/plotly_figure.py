@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import plotly.graph_objects as go
@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from . import palette
 from .drawing import MONO, PAGE, SANS, Drawing, Panel, fill, paint, tint_fill, word_colour
 from .grid import Cell
-from .line_drawing import LineDrawing
 from .palette import DARK, LIGHT, Theme
 from .svg import DARK_PAGES, svg_document
 
@@ -70,10 +69,16 @@ def _dark_style(uid: str, rules: dict[str, str]) -> str:
 
 
 #: Buttons that Plotly need not show; a camera and a way back stay.
-_BUTTONS = ["select2d", "lasso2d", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "autoScale2d"]
+BUTTONS = ["select2d", "lasso2d", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "autoScale2d"]
 _BESIDE = 170  # pixels of a heat map that are not cells
 _ROOM = PAGE - _BESIDE
 _ANCHOR = {"start": "middle right", "middle": "middle center", "end": "middle left"}
+
+
+class _Source(Protocol):
+    """What draws itself, such as a chart of lines."""
+
+    def figure(self) -> go.Figure: ...
 
 
 class Chart(go.Figure):  # type: ignore[misc]
@@ -83,7 +88,7 @@ class Chart(go.Figure):  # type: ignore[misc]
     300
     """
 
-    source: Drawing | NumberMatrix | LineDrawing | None = None  # what it was made from; None for others
+    source: Drawing | NumberMatrix | _Source | None = None  # what it was made from; None for others
 
     @property
     def unchanged(self) -> bool:
@@ -105,11 +110,11 @@ class Chart(go.Figure):  # type: ignore[misc]
         go.Figure(shown, self.layout)._ipython_display_()
 
 
-def _made_of(source: Drawing | NumberMatrix | LineDrawing) -> Chart:
+def _made_of(source: Drawing | NumberMatrix | _Source) -> go.Figure:
     """The figure of a source."""
     if isinstance(source, Drawing):
         return chart(source)
-    return heat_map(source) if isinstance(source, NumberMatrix) else line_figure(source)
+    return heat_map(source) if isinstance(source, NumberMatrix) else source.figure()
 
 
 def _marker(uid: str) -> go.Scatter:
@@ -154,7 +159,7 @@ def chart(drawing: Drawing, theme: Theme = LIGHT) -> Chart:
         "xaxis": {"range": [0, drawing.width], "visible": False},
         "yaxis": {"range": [drawing.height, 0], "visible": False},
         "dragmode": False if labelled else "zoom",
-        "modebar": {"remove": _BUTTONS},
+        "modebar": {"remove": BUTTONS},
         "meta": {"title": drawing.title, "subtitle": drawing.subtitle},
     }
     figure = Chart(traces, layout)  # in one go: every change of a figure is checked and copied
@@ -334,7 +339,7 @@ def heat_map(matrix: NumberMatrix, theme: Theme = LIGHT) -> Chart:
         width=max(columns * across + _BESIDE, min(9.5 * len(matrix.title) + 40, PAGE)),
         height=rows * down + above + 30,
         margin={"l": 60, "r": 20, "t": above, "b": 20},
-        modebar={"remove": _BUTTONS},
+        modebar={"remove": BUTTONS},
         dragmode=False,
         paper_bgcolor=palette.PAPER,
         plot_bgcolor=palette.RULE,
@@ -371,51 +376,3 @@ def _pitch(columns: int, labelled: bool) -> tuple[int, int]:
         return min(52, _ROOM // columns), 26
     across = min(max(_ROOM // columns, 3), 22)
     return across, max(min(across, 14), 6)
-
-
-# -- lines -----------------------------------------------------------------------------------------------
-
-
-def line_figure(drawing: LineDrawing) -> Chart:
-    """A chart of lines as a Plotly figure."""
-    figure = Chart()
-    for line, colour in drawing.lines:
-        tips = list(line.tips) or None
-        figure.add_trace(
-            go.Scatter(
-                x=list(line.x),
-                y=list(line.y),
-                name=line.name,
-                mode="lines+markers",
-                line={"color": colour, "width": 2, "dash": "dash" if line.dashed else "solid"},
-                marker={"size": 6},
-                text=tips,
-                hovertemplate="%{text}<extra></extra>" if tips else None,
-            )
-        )
-    grid = {"gridcolor": "#E4E4E4", "zeroline": False, "linecolor": palette.RULE, "rangemode": "tozero"}
-    title, subtitle = drawing.title, drawing.subtitle
-    above = 76 if title else 24
-    figure.update_layout(
-        title={
-            "text": f"{title}<br><sup>{subtitle}</sup>" if title else "",
-            "font": {"size": 15},
-            "x": 0,
-            "xref": "paper",
-        },
-        width=PAGE,
-        height=400 + above,
-        margin={"l": 70, "r": 20, "t": above, "b": 60},
-        modebar={"remove": _BUTTONS},
-        dragmode=False,
-        hovermode="closest",
-        showlegend=True,
-        paper_bgcolor=palette.PAPER,
-        plot_bgcolor=palette.PAPER,
-        font={"family": SANS, "color": palette.INK},
-        meta={"title": title, "subtitle": subtitle},
-        xaxis={"title": drawing.axes[0], **grid, "dtick": drawing.x_step or None},
-        yaxis={"title": drawing.axes[1], **grid},
-    )
-    figure.source = drawing
-    return figure

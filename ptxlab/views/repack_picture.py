@@ -17,7 +17,9 @@ _WARP = 32
 _MOST_COLUMNS = 128  # of a matrix that a picture shows
 
 
-def repack(plan: Repack, rows: int | None = None, columns: int | None = None) -> Picture:
+def repack(
+    plan: Repack, rows: int | None = None, columns: int | None = None, *, title: bool = True
+) -> Picture:
     """The matrix twice: lane and register of each element in the source, and in the target.
 
     Colours are those of the source's lanes on both sides; what changes its lane is outlined. Of a warpgroup
@@ -48,7 +50,6 @@ def repack(plan: Repack, rows: int | None = None, columns: int | None = None) ->
         if after[place][0] < 0 or lanes[lane, slot] == lane:  # of copies the one that moves least
             before[place] = lanes[lane, slot], slots[lane, slot] // per_register[0]
             after[place] = lane, slot // per_register[1]
-    title = plan.describe()
     moved = f"{plan.moved} of {plan.elements}" if plan.moved else "no"
     notes = [f"{moved} elements change lanes", "colours: the lane that holds it before"]
     if plan.moved:
@@ -64,7 +65,7 @@ def repack(plan: Repack, rows: int | None = None, columns: int | None = None) ->
         _grid(before, after, before[..., 0], "in", "before", places),
         _grid(after, before, before[..., 0], "out", "after", places),
     )
-    return Picture(title, tuple(notes), grids)
+    return Picture(plan.describe(), tuple(notes), grids).with_title(title)
 
 
 def _as_part(count: int | None, size: int, name: str) -> int:

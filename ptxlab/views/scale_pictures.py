@@ -30,7 +30,7 @@ _ROWS = 32  # of A, or columns of B, whose scales are in one column of tensor me
 _MOST_LABELS = 300  # of single scales
 
 
-def scale_tile(row: int | None = None) -> Picture:
+def scale_tile(row: int | None = None, *, title: bool = True) -> Picture:
     """A 128x4 tile of scale factors: the matrix, its 512 bytes of shared memory, and tensor memory after cp.
 
     Four scales of a row are one word. tcgen05.cp.32x128b.warpx4 takes 32 lines of 16 bytes into the same 32
@@ -47,10 +47,9 @@ def scale_tile(row: int | None = None) -> Picture:
         "tcgen05.cp.32x128b.warpx4 copies 32 lines of 16 bytes to the lanes of each warp",
         "hues: 32 rows each",
     )
-    return Picture(
-        "Scale factors: 128x4 tile, shared memory, tensor memory",
-        notes,
-        (_scale_matrix(row), _scale_bytes(row), _scale_words(row)),
+    heading = "Scale factors: 128x4 tile, shared memory, tensor memory"
+    return Picture(heading, notes, (_scale_matrix(row), _scale_bytes(row), _scale_words(row))).with_title(
+        title
     )
 
 

@@ -271,7 +271,7 @@ def _matrix_grid(part: _Slice, meant: frozenset[tuple[int, ...]], title: str) ->
 # -- where TMA puts a box ----------------------------------------------------------------------------------
 
 
-def box(tensor: TensorMap, row: int = 0, column: int = 0) -> Picture:
+def box(tensor: TensorMap, row: int = 0, column: int = 0, *, title: bool = True) -> Picture:
     """A row-major matrix in global memory, the box that one TMA copy takes of it, and where its bytes arrive.
 
     `row` and `column` are where the box starts.
@@ -310,8 +310,8 @@ def box(tensor: TensorMap, row: int = 0, column: int = 0) -> Picture:
     ]
     if any(piece.halves_swapped for piece in pieces.values()):
         notes.append("*: its halves have changed places")
-    title = f"TMA copies a box of {tensor.box[0]}x{tensor.box[1]}, {swizzle}"
-    return Picture(title, tuple(notes), (matrix, memory))
+    heading = f"TMA copies a box of {tensor.box[0]}x{tensor.box[1]}, {swizzle}"
+    return Picture(heading, tuple(notes), (matrix, memory)).with_title(title)
 
 
 def _arrivals(

@@ -18,7 +18,7 @@ from .picture import Picture
 _PIECE, _LINE, _BANK = 16, 128, 4  # bytes: of a piece, of all banks, of one bank
 
 
-def swizzle(width: int = 128, piece: int | None = None) -> Picture:
+def swizzle(width: int = 128, piece: int | None = None, *, title: bool = True) -> Picture:
     """Where a swizzle puts the 16-byte pieces of eight rows, beside where they would be without it.
 
     Each line is 128 bytes of shared memory, all 32 banks once. A colour is a core matrix, whose eight pieces
@@ -48,14 +48,15 @@ def swizzle(width: int = 128, piece: int | None = None) -> Picture:
     )
     texts = [f"p = {at}" for at in range(pieces)]
     key = colour_key("core matrices", texts, [_hue(at) for at in range(pieces)], texts)
-    return Picture(f"The {width}-byte swizzle of eight rows in shared memory", notes, grids, keys=(key,))
+    heading = f"The {width}-byte swizzle of eight rows in shared memory"
+    return Picture(heading, notes, grids, keys=(key,)).with_title(title)
 
 
 _LEAST_BITS = 11  # of an address that the picture of its bits shows
 _ROW_HUE, _PIECE_HUE, _RESULT_HUE = 29, 10, 26
 
 
-def swizzle_bits(address: int, width: int = 128) -> Picture:
+def swizzle_bits(address: int, width: int = 128, *, title: bool = True) -> Picture:
     """What a swizzle does to an address: bits 7 and up, which count lines, are XORed into bits 4 and up.
 
     >>> picture = swizzle_bits(0x4A0, 128)
@@ -77,8 +78,8 @@ def swizzle_bits(address: int, width: int = 128) -> Picture:
         f"{line_bits}: the line of 128 bytes",
         "outlined: what changes",
     )
-    title = f"0x{address:x} under the {width}-byte swizzle: 0x{result:x}"
-    return Picture(title, notes, (grid,), arrows=arrows)
+    heading = f"0x{address:x} under the {width}-byte swizzle: 0x{result:x}"
+    return Picture(heading, notes, (grid,), arrows=arrows).with_title(title)
 
 
 def _checked_width(width: object) -> int:

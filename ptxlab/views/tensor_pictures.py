@@ -16,9 +16,9 @@ from ..errors import PtxlabError, counted, listing, quoted
 from ..isa.parse import parse_any
 from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
 from ..isa.tensor_memory import DATA_PATHS, LANES, DataPath, TensorOperand
-from .grid import Box, Cell, Grid, Header, State, as_part, headers
-from .holders import holders_of, lane_runs, owners
-from .labels import bit_range, element_names, index_range, number_text
+from .grid import Box, Cell, Grid, Header, State, as_part
+from .holders import holders_of
+from .labels import bit_range, index_range, number_text
 from .picture import Picture
 from .table import Table
 
@@ -450,7 +450,7 @@ def _rectangles(right: NDArray[np.bool_], down: NDArray[np.bool_]) -> list[Box]:
 _PATH_LINES = (("A", "D"), ("B", "E"), ("C", "F"), ("G",))
 
 
-def data_paths(*names: str, n: int = 256) -> Picture:
+def data_paths(*names: str, n: int = 256, title: bool = True) -> Picture:
     """Layouts A to G side by side, or those named: which rows and columns of a D with `n` columns lie where.
 
     >>> grid = data_paths("E", n=64).grids[0]
@@ -473,7 +473,7 @@ def data_paths(*names: str, n: int = 256) -> Picture:
         "M of a pair counts the rows of both CTAs",
         "hues: rows of D; shades: columns",
     )
-    return Picture("Layouts of D in tensor memory", notes, tuple(grids))
+    return Picture("Layouts of D in tensor memory", notes, tuple(grids)).with_title(title)
 
 
 def _path_grid(path: DataPath, cta: int, n: int) -> Grid:
@@ -514,87 +514,3 @@ def _path_grid(path: DataPath, cta: int, n: int) -> Grid:
         title=f"{path.name}: M {path.m}{how}{pair}",
         name=path.name,
     )
-
-
-# -- registers -------------------------------------------------------------------------------------------
-
-
-def tensor_registers(move: Tcgen05Transfer | str, thread: int | None = None, *, warp: int = 0) -> Picture:
-    """Which register of which thread goes with every word of tensor memory, for tcgen05.ld and .st.
-
-    `warp` is one of the four of a warpgroup, each of which has 32 lanes; `thread`, one of 128, puts a thread
-    in focus, with its warp.
-
-    >>> import ptxlab
-    >>> grid = tensor_registers(ptxlab.instruction("tcgen05.ld.sync.aligned.16x256b.x1.b32"), 37).grids[0]
-    >>> grid.at(9, 2).text, grid.hover[9, 3]
-    ('T37:{r2,r3}', 'lane 41, column 3\\nthread 37, register 3')
-    """
-    form = parse_any(move)
-    if not isinstance(form, Tcgen05Transfer) or "R" not in form.operands:
-        raise PtxlabError(
-            f"{form.mnemonic} has no registers with a place each; tcgen05.ld and tcgen05.st have, except for "
-            ".spcompress"
-        )
-    if thread is not None:
-        thread = as_index(thread, "thread", LANES)
-        warp = thread // 32
-    first = 32 * as_index(warp, "warp", 4)
-    notes = [
-        f"{counted(form.registers, 'register')} of each thread, {counted(form.columns, 'column')}",
-        f"warp {warp}: lanes {index_range(first, 32)} of tensor memory, threads {index_range(first, 32)}",
-    ]
-    if form.layout.shape[0] == 16:
-        notes.append("drawn for an address in lane 0; one in lane 16 means the other 16 lanes of each warp")
-    if form.pack:
-        notes.append("a register holds the lower halves of two columns")
-    notes.append("hue: thread / 4, shade: thread % 4")
-    return Picture(f"Registers of {form.mnemonic}", tuple(notes), (_register_grid(form, first, thread),))
-
-
-def _register_grid(form: Tcgen05Transfer, first: int, thread: int | None) -> Grid:
-    """The registers of the warp whose lanes, and threads, begin with `first`; a thread may be in focus."""
-    layout = form.layout
-    lanes, elements = owners(layout)
-    halves = 2 if form.pack else 1
-    spans = lane_runs(lanes, elements)
-    labelled = len(spans) <= _MOST_LABELS
-    cells = []
-    for row, column, height, width in spans:
-        owner, element = first + int(lanes[row, column]), int(elements[row, column])
-        names = range(element // halves, (element + width - 1) // halves + 1)
-        lines = (f"T{owner}:{element_names('r', names)}",) if labelled else ()
-        state: State = "plain"
-        if thread is not None:
-            state = "mark" if owner == thread else "dim"
-        cells.append(Cell(row, column, height, width, lines, owner, state))
-    hover = np.empty(layout.shape, dtype=object)
-    for (row, column), lane in np.ndenumerate(lanes):
-        register, half = divmod(int(elements[row, column]), halves)
-        bits = f", bits {bit_range(16 * half, 16 * half + 15)}" if form.pack else ""
-        hover[row, column] = (
-            f"lane {first + row}, column {_column_name(form, column)}\n"
-            f"thread {first + lane}, register {register}{bits}"
-        )
-    return Grid(
-        layout.shape,
-        tuple(cells),
-        hover,
-        tuple(Header(row, 1, (str(first + row),)) for row in range(layout.shape[0])),
-        _register_headings(form, labelled),
-        ("lane", "column"),
-        name="R",
-    )
-
-
-def _column_name(form: Tcgen05Transfer, column: int) -> str:
-    half = form.columns // 2
-    return f"split + {column - half}" if form.shape == "16x32bx2" and column >= half else str(column)
-
-
-def _register_headings(form: Tcgen05Transfer, labelled: bool) -> tuple[Header, ...]:
-    if form.shape == "16x32bx2":
-        half = form.columns // 2
-        texts = (index_range(0, half), f"split + {index_range(0, half)}")
-        return tuple(Header(half * at, half, (text,)) for at, text in enumerate(texts))
-    return headers(form.columns, 1 if form.columns <= 16 and labelled else max(form.columns // 8, 1))

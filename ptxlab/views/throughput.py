@@ -10,8 +10,7 @@ from ..gpu.measurement import Measurement
 from ..gpu.records import Record, measured
 from ..isa.mma import MmaForm
 from .charts import bars
-from .line_chart import LineChart
-from .line_drawing import Line
+from .line_chart import Line, LineChart
 from .picture import Picture
 
 #: What a chart of measurements shows.
@@ -30,8 +29,13 @@ _SERIES = {
 _COMPARED = ("f16", "bf16", "tf32", "f64", "e4m3", "s8", "s4")
 
 
-def throughput(what: str = "n", type: str = "f16", chip: str = "H200") -> LineChart | Picture:
-    """A chart of what was measured: "n" and "cycles" over N of wgmma, "sparsity", or "native".
+def throughput(
+    what: str = "n", type: str = "f16", chip: str = "H200", *, title: bool = True
+) -> LineChart | Picture:
+    """What was measured on a chip: throughput of wgmma over N, or its cycles, or what sparsity gains.
+
+    `what` is "n", "cycles" or "sparsity", for wgmma with `type`; "native" compares mma that the chip has with
+    mma that other instructions emulate. `chip` is one of which there is a record, see `ptxlab.measured`.
 
     >>> chart = throughput("cycles", "f16")
     >>> [line.name for line in chart.lines][0], chart.lines[0].y[-1]   # N = 256
@@ -41,11 +45,11 @@ def throughput(what: str = "n", type: str = "f16", chip: str = "H200") -> LineCh
         raise PtxlabError(f"what={quoted(what)}: a chart of measurements shows {listing(WHAT)}")
     record = measured(chip=chip)
     if what == "native":
-        return _native(record)
+        return _native(record).with_title(title)
     series = wgmma_lines(record, as_text(type, "type"))
     if what == "sparsity":
-        return _sparsity(record, type, series)
-    return _over_n(record, type, series, cycles=what == "cycles")
+        return _sparsity(record, type, series).with_title(title)
+    return _over_n(record, type, series, cycles=what == "cycles").with_title(title)
 
 
 def wgmma_types(record: Record) -> list[str]:

@@ -132,7 +132,7 @@ def _tcgen05_notes(ins: Tcgen05Mma, op: Operand, memory: Tile, line: str) -> lis
     return notes
 
 
-def tile(layout: Tile, k: int | None = None, colour: str = "core matrix") -> Picture:
+def tile(layout: Tile, k: int | None = None, colour: str = "core matrix", *, title: bool = True) -> Picture:
     """A tile in shared memory: the byte offset of every 16 bytes, and with `k` the slice that starts there.
 
     Lines are rows in a K-major tile, and steps of K in an MN-major one.
@@ -184,7 +184,7 @@ def tile(layout: Tile, k: int | None = None, colour: str = "core matrix") -> Pic
         row_rules=tuple(range(8, lines, 8)),
     )
     keys = (bank_key(),) if colour == "bank" else ()
-    return Picture("A tile in shared memory", tuple(notes), (grid,), keys=keys)
+    return Picture("A tile in shared memory", tuple(notes), (grid,), keys=keys).with_title(title)
 
 
 def slices(tile: Tile, address: int = 0) -> Table:

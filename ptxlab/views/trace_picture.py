@@ -49,17 +49,17 @@ class TraceView(Trace):
 
     def figure(self, *, title: bool = True) -> Figure:
         """The picture of aligned bits as a Plotly figure; see `ptxlab.figures.trace`."""
-        return trace(self).with_title(title).figure()
+        return trace(self, title=title).figure()
 
     def svg(self, *, title: bool = True) -> str:
         """The same picture as SVG text, which needs no Plotly."""
-        return trace(self).with_title(title).svg()
+        return trace(self, title=title).svg()
 
     def _repr_html_(self) -> str:
         return trace(self)._repr_html_()
 
 
-def trace(trace: Trace, note: str = "") -> Picture:
+def trace(trace: Trace, note: str = "", *, title: bool = True) -> Picture:
     """The trace as a picture: a grid for each step, and the register of D; a `note` stands below its title.
 
     The last step ends with D, the exact result and what a chain of float32 FMAs gives; bits that differ from
@@ -81,13 +81,13 @@ def trace(trace: Trace, note: str = "") -> Picture:
     final = trace.steps[-1]
     grids = []
     for number, step in enumerate(trace.steps, 1):
-        title = _step_title(trace, step)
+        heading = _step_title(trace, step)
         if len(trace.steps) > 1:
-            title = f"{number}. {title}"
+            heading = f"{number}. {heading}"
         if step.dtype == "s32":
-            grids.append(_integer_grid(step, title))
+            grids.append(_integer_grid(step, heading))
         else:
-            grids.append(_float_grid(trace, step, title, final=step is final))
+            grids.append(_float_grid(trace, step, heading, final=step is final))
     if final.dtype != "s32":
         grids.append(_register_grid(final))
     notes = [f"{trace.chip}, {final.code_text}"]
@@ -97,7 +97,7 @@ def trace(trace: Trace, note: str = "") -> Picture:
     if note:
         notes.append(note)
     notes.append(_legend(trace, grids))
-    return Picture(trace_title(trace), tuple(notes), _below_each_other(grids))
+    return Picture(trace_title(trace), tuple(notes), _below_each_other(grids)).with_title(title)
 
 
 def _legend(trace: Trace, grids: list[Grid]) -> str:

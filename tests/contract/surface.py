@@ -596,9 +596,8 @@ def _figures() -> Iterator[Call]:
                B=np.ones((16, 8)), C=None, row=0, col=0, model="sm_90", only="A B C row col")  # fmt: skip
     scaled_tensor = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::mxf4.block_scale", n=16)
     for module in (figures, views):
-        name = "operand" if module is figures else "name"  # of a fragment
         prefix = module.__name__.removeprefix("ptxlab.")
-        yield call(f"{prefix}.fragment", module.fragment, ins=f16, **{name: "C"}, **fragment)
+        yield call(f"{prefix}.fragment", module.fragment, ins=f16, operand="C", **fragment)
         yield call(f"{prefix}.metadata", module.metadata, ins=sparse, nibbles=nibbles, selector=0, warp=0)
         yield call(f"{prefix}.metadata tcgen05", module.metadata, ins="tcgen05.mma.sp.cta_group::1.kind::f16",
                    selector=1, rows=range(4), only="selector rows")  # fmt: skip

@@ -198,7 +198,7 @@ def test_every_file_is_written_through_the_one_helper() -> None:
     assert calls == {
         "benchmarks/hub.py: write_text",
         "ptxlab/gpu/sass.py: write_bytes",
-        "ptxlab/views/figure_files.py: write_image",
+        "ptxlab/figures.py: write_image",
         "tools/jupyter.py: write_text",
         "tools/record/golden.py: savez_compressed",
         "ptxlab/cli/simulate.py: savez_compressed",  # into memory, and then through the helper
