@@ -83,8 +83,14 @@ html_sidebars: dict[str, list[str]] = {"index": [], "teaching": []}
 
 #: Classes that users do not construct: their signature, a row of the catalogue, would only distract.
 _MADE_BY_PTXLAB = {
-    f"ptxlab.instruction.{name}"
-    for name in ("Instruction", "TensorControl", "TensorInstruction", "Transfer", "TensorTransfer")
+    f"ptxlab.{name}"
+    for name in (
+        "instruction.Instruction",
+        "instruction.Transfer",
+        "tensor_instruction.TensorControl",
+        "tensor_instruction.TensorInstruction",
+        "tensor_instruction.TensorTransfer",
+    )
 }
 
 

@@ -7,7 +7,6 @@ work when they are called, so `import ptxlab` needs NumPy and ml_dtypes alone. T
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from numpy.typing import ArrayLike, NDArray
@@ -15,14 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 from ._util.arguments import is_name
 from .errors import PtxlabError, quoted
 from .isa import catalog as _catalog
-from .isa.form import Form, held_by_users
-from .isa.instruction_descriptor import InstructionDescriptor
+from .isa.form import HELD_BY_USERS, Form
 from .isa.mma import MmaForm
 from .isa.modifiers import Modifiers
 from .isa.operation import Operation
 from .isa.parse import parse_any, parse_mma
 from .isa.product_form import ProductForm
-from .isa.tcgen05 import Tcgen05Control, Tcgen05Mma, Tcgen05Transfer
 from .isa.transfer import TransferForm
 
 if TYPE_CHECKING:
@@ -31,6 +28,7 @@ if TYPE_CHECKING:
     from .explorer import Explorer
     from .gpu.sass import Sass
     from .memory import Conflicts
+    from .tensor_instruction import TensorControl, TensorInstruction, TensorTransfer
     from .views import TraceView
 
 __all__ = [
@@ -38,9 +36,6 @@ __all__ = [
     "ExecutableForm",
     "Instruction",
     "MatrixInstruction",
-    "TensorControl",
-    "TensorInstruction",
-    "TensorTransfer",
     "Transfer",
     "catalog",
     "explore",
@@ -49,6 +44,15 @@ __all__ = [
     "mma_instructions",
     "register_instructions",
 ]
+
+
+HELD_BY_USERS.update(
+    MmaForm=(__name__, "Instruction"),
+    TransferForm=(__name__, "Transfer"),
+    Tcgen05Mma=("ptxlab.tensor_instruction", "TensorInstruction"),
+    Tcgen05Transfer=("ptxlab.tensor_instruction", "TensorTransfer"),
+    Tcgen05Control=("ptxlab.tensor_instruction", "TensorControl"),
+)
 
 
 class ExecutableForm(Form):
@@ -261,7 +265,6 @@ class MatrixInstruction(ExecutableForm, ProductForm):
         return TraceView.of(trace(operands, row, col, model=model))
 
 
-@held_by_users(MmaForm)
 class Instruction(MatrixInstruction, MmaForm):
     """An instruction that multiplies matrices.
 
@@ -321,7 +324,6 @@ class Instruction(MatrixInstruction, MmaForm):
         return explore(self, **options)
 
 
-@held_by_users(TransferForm)
 class Transfer(ExecutableForm, TransferForm):
     """An instruction that transfers a matrix: ldmatrix, stmatrix, movmatrix, wmma.load or wmma.store.
 
@@ -383,114 +385,8 @@ class Transfer(ExecutableForm, TransferForm):
         return transfer_conflicts(self, addresses)
 
 
-@held_by_users(Tcgen05Mma)
-class TensorInstruction(MatrixInstruction, Tcgen05Mma):
-    """One form of tcgen05.mma.
-
-    An operand in shared memory (B, and A unless `a_space` is "tensor") is the matrix of its codes. One in
-    tensor memory (C and D, the metadata, the scales) is 32-bit words, [..., 128 lanes, columns], or 256 lanes
-    for a CTA pair, as its `pack` and `unpack` convert.
-
-    >>> import numpy as np, ptxlab
-    >>> ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=32, a="f16", b="f16", d="f32")
-    >>> A, B, C = np.full((64, 16), 0.5), np.ones((16, 32)), np.full((64, 32), 3)
-    >>> d = ins.emulate(ins.a.pack(A), ins.b.pack(B), ins.c.pack(C))
-    >>> d.shape, ins.d.unpack(d)[0, :2]   # D of M = 64 leaves lanes 16 to 31 of every 32 free
-    ((128, 32), array([11., 11.], dtype=float32))
-    >>> ins(A, B, C)[0, :2]   # the same from whole matrices
-    array([11., 11.], dtype=float32)
-    >>> ins(A, B, C, enable_input_d=False)[0, :2]
-    array([8., 8.], dtype=float32)
-    """
-
-    _TARGET = "sm_100a"
-
-    def figure(self, what: str = "D", *, title: bool = True, **options: Any) -> Any:
-        """A Plotly figure: of a matrix where it is, of the product, scales, a lane, the descriptor, a trace.
-
-        `what` is "D", "A", "B", "C", "E", "SFA", "SFB", "product", "scales", "metadata", "lane", "descriptor"
-        or "trace". Matrices in tensor memory have the options of `ptxlab.figures.tensor_memory` or, with
-        `matrix`, `codes` or `registers`, those of `ptxlab.figures.values`.
-
-        >>> import ptxlab
-        >>> ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=32)
-        >>> ins.figure("D", colour="warp", marked=(20, 3)).layout.meta["title"]
-        'D of tcgen05.mma.cta_group::1.kind::f16 m64n32k16'
-        """
-        from .figures import figure
-
-        return figure(self, what, title=title, **options)
-
-    def explore(self, **options: Any) -> Explorer:
-        """The Explorer widget on this instruction: matrices, tensor memory, descriptor, a tcgen05.ld."""
-        from .explorer import explore
-
-        return explore(self, **options)
-
-
-@held_by_users(Tcgen05Transfer)
-class TensorTransfer(ExecutableForm, Tcgen05Transfer):
-    """An instruction that moves data to or from tensor memory: tcgen05.ld, .st, .cp or .shift.
-
-    >>> import numpy as np, ptxlab
-    >>> load = ptxlab.instruction("tcgen05.ld.sync.aligned.16x256b.x1.b32")
-    >>> words = np.arange(128 * 8, dtype=np.uint32).reshape(128, 8)   # lanes by columns
-    >>> load.emulate(words)[5]   # thread 5: lanes 1 and 9
-    array([10, 11, 74, 75], dtype=uint32)
-    """
-
-    _TARGET = "sm_100a"
-
-    def figure(self, what: str | None = None, *, title: bool = True, **options: Any) -> Any:
-        """A Plotly figure: of ld and st the registers "R", of cp the lanes "T" that it writes."""
-        from .figures import figure
-
-        return figure(self, what, title=title, **options)
-
-    def emulate(
-        self, *arguments: Any, address: int = 0, split: int | None = None
-    ) -> NDArray[Any] | tuple[NDArray[Any], ...]:
-        """What the instruction does when all four warps of a warpgroup execute it.
-
-        ld (words) -> registers [..., 128, registers]; ld.red -> those and their reduction, [..., 128];
-        ld.spcompress -> metadata, kept values, and with .red the reduction; st (registers, words) -> words;
-        cp (shared memory, descriptor, words) -> words; shift (words) -> words. Words are tensor memory from
-        column 0 on, [..., 128, columns]; `address` is where the instruction begins there, `split` the
-        `immHalfSplitoff` of 16x32bx2. What the PTX ISA leaves open, `assumptions` says.
-        """
-        from .numerics.tensor_memory import emulate
-
-        return emulate(self, arguments, address, split)
-
-    def run(
-        self, *arguments: Any, address: int = 0, split: int | None = None
-    ) -> NDArray[Any] | tuple[NDArray[Any], ...]:
-        """The same as `emulate`, on the GPU: 128 threads, and one launch for the whole batch."""
-        from .gpu.tensor_transfer import run_tensor_transfer
-
-        return run_tensor_transfer(self, arguments, address, split)
-
-    def explore(self, **options: Any) -> Explorer:
-        """The Explorer on it, as `ptxlab.explore` opens it: A is what it reads, D what it leaves."""
-        from .explorer import explore
-
-        return explore(self, **options)
-
-
-@held_by_users(Tcgen05Control)
-class TensorControl(ExecutableForm, Tcgen05Control):
-    """An instruction around those in tensor memory: tcgen05.alloc, .dealloc, .commit, .fence, .wait, ...
-
-    >>> import ptxlab
-    >>> ptxlab.instruction("tcgen05.wait::ld.sync.aligned").purpose
-    'waits until tcgen05.ld or tcgen05.st is complete'
-    """
-
-    _TARGET = "sm_100a"
-
-
 #: What `instruction` gives.
-AnyInstruction: TypeAlias = Instruction | Transfer | TensorInstruction | TensorTransfer | TensorControl
+AnyInstruction: TypeAlias = "Instruction | Transfer | TensorInstruction | TensorTransfer | TensorControl"
 
 
 def instruction(text: str | Form, *, descriptor: int | None = None, **parts: object) -> AnyInstruction:
@@ -506,7 +402,8 @@ def instruction(text: str | Form, *, descriptor: int | None = None, **parts: obj
     <tcgen05.mma.cta_group::1.kind::f16 m128n256k16.f32.f16.f16>
     """
     form = parse_any(text, descriptor=descriptor, **parts)
-    assert isinstance(form, AnyInstruction)
+    if TYPE_CHECKING:
+        assert isinstance(form, AnyInstruction)
     return form
 
 
@@ -530,7 +427,10 @@ def catalog(family: str | None = None, target: str | None = None) -> tuple[AnyIn
     >>> len(catalog(family="tcgen05.mma", target="sm_100a"))
     36
     """
-    return tuple(form for form in _catalog.catalog(family, target) if isinstance(form, AnyInstruction))
+    from . import tensor_instruction as tensor
+
+    classes = Instruction, Transfer, tensor.TensorInstruction, tensor.TensorTransfer, tensor.TensorControl
+    return tuple(form for form in _catalog.catalog(family, target) if isinstance(form, classes))
 
 
 def register_instructions(
@@ -552,13 +452,6 @@ def mma_instructions(family: str | None = None, target: str | None = None) -> tu
     {4, 6}
     """
     return tuple(form for form in _catalog.mma_forms(family, target) if isinstance(form, Instruction))
-
-
-#: What `instruction` takes of a descriptor.
-_DESCRIPTOR_PARTS = (
-    "descriptor",
-    *(field.name for field in fields(InstructionDescriptor) if field.name not in ("kind", "sparse")),
-)
 
 
 def explore(
@@ -586,6 +479,8 @@ def explore(
     True
     """
     from .explorer import explore
+    from .isa.instruction_descriptor import InstructionDescriptor
 
-    parts = {name: options.pop(name) for name in _DESCRIPTOR_PARTS if name in options}
+    names = {"descriptor", *InstructionDescriptor.__dataclass_fields__} - {"kind", "sparse"}
+    parts = {name: options.pop(name) for name in names & options.keys()}
     return explore(parse_any(ins, **parts) if parts else ins, **options)

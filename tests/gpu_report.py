@@ -38,7 +38,7 @@ from ptxlab._util.files import write_atomically
 from ptxlab._util.progress import bar
 from ptxlab.gpu import codegen
 from ptxlab.gpu.cuda_python import load
-from ptxlab.instruction import TensorTransfer, mma_instructions
+from ptxlab.instruction import mma_instructions
 from ptxlab.isa.catalog import tcgen05_forms
 from ptxlab.isa.form import Form
 from ptxlab.isa.instruction_descriptor import shapes_of
@@ -51,6 +51,7 @@ from ptxlab.isa.tensor_memory import LANES, TensorLayout, TensorOperand
 from ptxlab.memory import Tcgen05Descriptor
 from ptxlab.numerics import has
 from ptxlab.numerics.emulate import emulate
+from ptxlab.tensor_instruction import TensorTransfer
 from ptxlab.verify import inputs
 from tests.gpu.tensor_kernels import cases as tensor_cases
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import argparse
 
 from ..errors import PtxlabError
+from ..isa.aliases import short_name
 from ..isa.catalog import FAMILIES, catalog
 from ..isa.dtypes import DTYPES
-from ..isa.short_names import short_name
 from ..isa.targets import GENERATIONS, TARGETS
 from ..simulator.chips import CHIPS
 from .commands import NAMES_COMMAND

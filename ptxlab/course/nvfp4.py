@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..gemm.matmul import matmul
-from ..instruction import TensorInstruction, instruction, mma_instruction
+from ..instruction import instruction, mma_instruction
 from ..isa.dtypes import dtype
 from ..isa.instruction_descriptor import KINDS
 from ..memory.scales import tile_scales
 from ..simulation import Simulation
 from ..simulator.kernel import Kernel
+from ..tensor_instruction import TensorInstruction
 from ..views import Cell, Grid, Header, Picture
 from ..views.charts import bars, table
 from ..views.colours import PIECE_HUES

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from functools import cached_property
-from typing import Any, Self, TypeVar
+from functools import cache, cached_property
+from importlib import import_module
+from typing import Any, Self
 
 from .._util.arguments import is_a, is_name
 from ..errors import PtxlabError, listing, quoted
@@ -13,8 +13,15 @@ from .operand import Operand
 from .targets import TARGET_VERSIONS, TARGETS, check_target
 from .versions import PtxVersion
 
-#: The classes that users hold, with methods that need packages above, by the class that declares the form.
-_HELD_BY_USERS: dict[type[Form], Any] = {}
+#: Module and name of the classes that users hold, with methods that need packages above, by the name of the
+#: class that declares the form: whoever parses or derives one gets these. `ptxlab.instruction` fills it.
+HELD_BY_USERS: dict[str, tuple[str, str]] = {}
+
+
+@cache
+def _held_by_users(declared: type[Form]) -> Any:
+    module, name = HELD_BY_USERS.get(declared.__name__, ("", ""))
+    return getattr(import_module(module), name) if module else declared
 
 
 class Form(ABC):
@@ -32,8 +39,8 @@ class Form(ABC):
     targets: tuple[str, ...]
 
     def __new__(cls, *_: object, **__: object) -> Self:
-        """An instance of the class that users hold, if there is one: see `held_by_users`."""
-        users_class: type[Self] = _HELD_BY_USERS.get(cls, cls)
+        """An instance of the class that users hold, if there is one."""
+        users_class: type[Self] = _held_by_users(cls)
         return object.__new__(users_class)
 
     @property
@@ -134,21 +141,3 @@ class Form(ABC):
         if unknown or not targets:
             faulty = quoted(unknown) if unknown else "missing"
             raise PtxlabError(f"{self.mnemonic}: targets {faulty}; known are {listing(TARGETS, 30)}")
-
-
-_Class = TypeVar("_Class", bound=type[Form])
-
-
-def held_by_users(declared: type[Form]) -> Callable[[_Class], _Class]:
-    """Make a subclass the class of every form that is declared: whoever parses or derives one gets it.
-
-    >>> from ptxlab.isa.parse import parse
-    >>> type(parse("movmatrix")).__name__
-    'Transfer'
-    """
-
-    def register(subclass: _Class) -> _Class:
-        _HELD_BY_USERS[declared] = subclass
-        return subclass
-
-    return register

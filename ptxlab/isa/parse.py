@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from ..errors import PtxlabError, listing
 from .catalog import AnyForm
-from .cutlass import atom_form, tcgen05_atom
 from .form import Form
-from .llvm import intrinsic_form, is_intrinsic
 from .mma import MmaForm
-from .refusals import is_companion, refusal
-from .short_names import by_short_name
-from .spelling import form_of, is_mnemonic, mentions, mnemonics, tcgen05_form
-from .tcgen05 import AnyTcgen05, Tcgen05Form, Tcgen05Mma
+from .spelling import companion, form_of, mentions, mnemonics, tcgen05_form
+from .tcgen05 import AnyTcgen05, Tcgen05Form
 from .transfer import TransferForm
+
+if TYPE_CHECKING:
+    from .tcgen05 import Tcgen05Mma
 
 
 def parse(text: str | Form) -> MmaForm | TransferForm:
@@ -48,6 +48,8 @@ def parse_any(text: str | Form, *, descriptor: int | None = None, **parts: objec
     form = _tcgen05(text) or parse(text)
     if descriptor is None and not parts:
         return form
+    from .tcgen05 import Tcgen05Mma
+
     if not isinstance(form, Tcgen05Mma):
         part = "descriptor" if descriptor is not None else next(iter(parts))
         raise PtxlabError(f"{part}: only tcgen05.mma has a descriptor; the name {form.mnemonic} says it all")
@@ -62,18 +64,22 @@ def _latest(form: Tcgen05Mma) -> Tcgen05Mma:
 
 def _tcgen05(text: str | Form) -> AnyTcgen05 | None:
     """The form of tcgen05 that a text names; None if it names others, an error if it names several."""
-    if isinstance(text, AnyTcgen05):
+    if isinstance(text, Tcgen05Form):
+        if TYPE_CHECKING:
+            assert isinstance(text, AnyTcgen05)
         return text
     if not isinstance(text, str) or ("tcgen05" not in text and "SM100_" not in text):
         return None
+    from .aliases import tcgen05_atom
+
     every = mentions(text)
     atoms = {name: tcgen05_atom(name) for name in every if not name.startswith("tcgen05")}
     names = [name for name in every if name.startswith("tcgen05") or atoms.get(name) is not None]
-    matrix_names = [name for name in names if not is_companion(name)] or names[:1]
+    matrix_names = [name for name in names if not companion(name)] or names[:1]
     forms = {name: atoms.get(name) or tcgen05_form(name) for name in matrix_names}
     wrong = next((name for name, form in forms.items() if form is None), None)
     if wrong is not None:
-        raise PtxlabError(refusal(wrong))
+        raise PtxlabError(_refusal(wrong))
     distinct = list(
         dict.fromkeys(_with_a(form, name, text) for name, form in forms.items() if form is not None)
     )
@@ -87,6 +93,8 @@ def _tcgen05(text: str | Form) -> AnyTcgen05 | None:
 
 def _with_a(form: AnyTcgen05, name: str, text: str) -> AnyTcgen05:
     """The form with A in tensor memory, if that is how the text has it: `[d-tmem], [a-tmem], ...`."""
+    from .tcgen05 import Tcgen05Mma
+
     if isinstance(form, Tcgen05Mma) and _second_operands(name, text, "[", "]") == {"["}:
         return form.a_from("tensor")
     return form
@@ -114,7 +122,7 @@ def parse_every(text: str) -> list[AnyForm]:
     [<tcgen05.ld.sync.aligned.32x32b.x1.b32>]
     """
     names = mentions(text)
-    matrix_names = [name for name in names if not is_companion(name)]
+    matrix_names = [name for name in names if not companion(name)]
     return list(dict.fromkeys(_placed(name, text) for name in matrix_names or names[:1] or [text]))
 
 
@@ -144,11 +152,11 @@ def parse_product(text: str | Form) -> MmaForm | Tcgen05Mma:
     >>> parse_product("tcgen05.mma.cta_group::1.kind::f16").k
     16
     """
-    if isinstance(text, MmaForm | Tcgen05Mma):
-        return text
     form = _tcgen05(text)
     if form is None:
         return parse_mma(text)
+    from .tcgen05 import Tcgen05Mma
+
     if not isinstance(form, Tcgen05Mma):
         raise PtxlabError(f"{form.mnemonic} multiplies no matrices; tcgen05.mma does")
     return form
@@ -164,24 +172,33 @@ def parse_all(text: str | Form) -> list[MmaForm | TransferForm]:
     if isinstance(text, MmaForm | TransferForm):
         return [text]
     if isinstance(text, Tcgen05Form):
-        raise PtxlabError(refusal(text.mnemonic))
+        raise PtxlabError(_refusal(text.mnemonic))
     if not isinstance(text, str):
         raise PtxlabError(
             f"an instruction is named by its PTX text, found {type(text).__name__}; e.g. "
             f"{next(iter(mnemonics()))!r}"
         )
     names = mentions(text)
-    matrix_names = [name for name in names if not is_companion(name)]
+    matrix_names = [name for name in names if not companion(name)]
     if not matrix_names:
-        raise PtxlabError(refusal(names[0] if names else ""))
+        raise PtxlabError(_refusal(names[0] if names else ""))
     return list(dict.fromkeys(_wgmma_with_a(_resolve(name), name, text) for name in matrix_names))
 
 
 @lru_cache(maxsize=1024)
 def _resolve(name: str) -> MmaForm | TransferForm:
-    form = form_of(name) or atom_form(name) or intrinsic_form(name)
-    if form is None and not is_mnemonic(name) and not is_intrinsic(name):
-        form = by_short_name(name)
+    form = form_of(name)
     if form is None:
-        raise PtxlabError(refusal(name))
+        from .aliases import alias_form
+
+        form = alias_form(name)
+    if form is None:
+        raise PtxlabError(_refusal(name))
     return form
+
+
+def _refusal(name: str) -> str:
+    """Why a name is refused; what finds it out is loaded only then."""
+    from .refusals import refusal
+
+    return refusal(name)

@@ -9,37 +9,25 @@ from heapq import nlargest
 from itertools import permutations
 
 from ..errors import listing, quoted
+from .aliases import atom_mnemonic, is_atom, is_intrinsic, similar_names
 from .catalog import REGISTER_FAMILIES, mma_forms
-from .cutlass import atom_mnemonic, is_atom
 from .dtypes import DTYPES
-from .llvm import is_intrinsic
 from .quirks import QUIRKS
-from .short_names import similar_names
-from .spelling import canonical, is_mnemonic, mnemonics, tcgen05_form, tcgen05_mnemonics
-from .tcgen05 import CONTROL_FAMILIES
+from .spelling import (
+    COMPANIONS,
+    canonical,
+    companion,
+    is_mnemonic,
+    mnemonics,
+    tcgen05_form,
+    tcgen05_mnemonics,
+)
 
 #: No name is longer; of a longer text nothing is compared.
 _LONGEST = 200
 
-#: Instructions that stand beside the matrix instructions in a kernel and are none themselves.
-_COMPANIONS = {
-    "wgmma.fence": "orders accesses to registers and shared memory before wgmma.mma_async",
-    "wgmma.commit_group": "closes a group of wgmma.mma_async, to be waited for",
-    "wgmma.wait_group": "waits until wgmma.mma_async groups are complete; before it their results must not "
-    "be read",
-    **CONTROL_FAMILIES,
-}
 _FAMILIES = listing((*REGISTER_FAMILIES, "tcgen05"), 11)
 _TCGEN05 = "multiplies or moves matrices in tensor memory (data-centre Blackwell)"
-
-
-def is_companion(name: str) -> bool:
-    """Whether this is one of the instructions around a matrix instruction, such as `wgmma.fence`."""
-    return _companion(name) is not None
-
-
-def _companion(name: str) -> str | None:
-    return next((head for head in _COMPANIONS if f"{name}.".startswith((f"{head}.", f"{head}::"))), None)
 
 
 def refusal(name: str) -> str:
@@ -54,9 +42,9 @@ def refusal(name: str) -> str:
         return f"{quoted(name)}: no instruction has a name of {len(name)} letters"
     if name.startswith("tcgen05") and not is_atom(name):
         return _tcgen05_refusal(name)
-    companion = _companion(name)
-    if companion is not None:
-        return f"{companion} {_COMPANIONS[companion]}; it multiplies nothing and has no fragments"
+    head = companion(name)
+    if head is not None:
+        return f"{head} {COMPANIONS[head]}; it multiplies nothing and has no fragments"
     if is_atom(name):
         return _atom_refusal(name)
     if is_intrinsic(name):

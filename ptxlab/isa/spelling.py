@@ -14,7 +14,7 @@ from functools import lru_cache
 from .catalog import register_forms, tcgen05_forms
 from .dtypes import DTYPES
 from .mma import MmaForm
-from .tcgen05 import AnyTcgen05, Tcgen05Mma
+from .tcgen05 import CONTROL_FAMILIES, AnyTcgen05
 from .transfer import TransferForm
 
 #: Qualifiers that keep their order among themselves.
@@ -102,6 +102,21 @@ def _without_repetition(tokens: list[str]) -> list[str]:
     return tokens
 
 
+#: Instructions that stand beside the matrix instructions in a kernel and are none themselves.
+COMPANIONS = {
+    "wgmma.fence": "orders accesses to registers and shared memory before wgmma.mma_async",
+    "wgmma.commit_group": "closes a group of wgmma.mma_async, to be waited for",
+    "wgmma.wait_group": "waits until wgmma.mma_async groups are complete; before it their results must not "
+    "be read",
+    **CONTROL_FAMILIES,
+}
+
+
+def companion(name: str) -> str | None:
+    """Which of the instructions around a matrix instruction this is, such as `wgmma.fence`."""
+    return next((head for head in COMPANIONS if f"{name}.".startswith((f"{head}.", f"{head}::"))), None)
+
+
 # -- tcgen05 ----------------------------------------------------------------------------------------------
 
 #: Qualifiers that keep their order among themselves.
@@ -122,6 +137,8 @@ def tcgen05_form(name: str) -> AnyTcgen05 | None:
 @lru_cache(maxsize=None)
 def tcgen05_mnemonics() -> dict[str, AnyTcgen05]:
     """Every form of tcgen05 by its mnemonic, with every collector hint."""
+    from .tcgen05 import Tcgen05Mma
+
     by_name: dict[str, AnyTcgen05] = {}
     for form in tcgen05_forms():
         hinted: list[AnyTcgen05] = [form]

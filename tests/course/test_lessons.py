@@ -29,7 +29,7 @@ from ptxlab.course import (
     tensor_memory_pictures,
     what_goes_wrong,
 )
-from ptxlab.instruction import TensorInstruction
+from ptxlab.tensor_instruction import TensorInstruction
 from tests.cases import each
 from tests.course import RIGHT, SECRET, WRONG
 from tools.record import lesson_kernels as record_lesson_kernels

@@ -16,8 +16,9 @@ import pytest
 import ptxlab
 from ptxlab import Instruction
 from ptxlab.explorer.picker import everyday_words, picker_index
-from ptxlab.instruction import TensorInstruction, TensorTransfer, mma_instructions
+from ptxlab.instruction import mma_instructions
 from ptxlab.isa.targets import TARGETS, generation
+from ptxlab.tensor_instruction import TensorInstruction, TensorTransfer
 from tests.cases import each
 
 FRONT = Path(ptxlab.__file__).parent / "explorer" / "front"

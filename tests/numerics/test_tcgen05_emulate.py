@@ -13,7 +13,6 @@ import pytest
 
 import ptxlab
 from ptxlab import PtxlabError, inputs
-from ptxlab.instruction import TensorInstruction
 from ptxlab.isa.catalog import tcgen05_forms
 from ptxlab.isa.modifiers import Modifiers
 from ptxlab.isa.operation import Operation
@@ -22,6 +21,7 @@ from ptxlab.isa.zero_column_mask import ZeroColumnMask
 from ptxlab.numerics.compiled import backend
 from ptxlab.numerics.emulate import emulate, model_of
 from ptxlab.numerics.trace import trace
+from ptxlab.tensor_instruction import TensorInstruction
 from tests.cases import each
 from tests.numerics import reference
 

@@ -76,12 +76,10 @@ PAGES = (
             "ExecutableForm",
             "MatrixInstruction",
             "Instruction",
-            "TensorInstruction",
             "Transfer",
-            "TensorTransfer",
-            "TensorControl",
         ),
         (
+            ("ptxlab.tensor_instruction", ("TensorInstruction", "TensorTransfer", "TensorControl")),
             ("ptxlab.isa.form", ("Form",)),
             ("ptxlab.isa.product_form", ("ProductForm",)),
             ("ptxlab.isa.mma", ("MmaForm",)),

@@ -10,19 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import lru_cache
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from ..._util.arguments import is_name
 from ...errors import PtxlabError, listing, quoted
 from ..mma import MmaForm
 from ..targets import check_target
-from ..tcgen05 import CONTROL_FAMILIES as _TCGEN05_CONTROLS
 from ..tcgen05 import FAMILIES as TCGEN05_FAMILIES
-from ..tcgen05 import MMA_FAMILIES as _TCGEN05_MULTIPLIES
-from ..tcgen05 import AnyTcgen05, Tcgen05Mma
+from ..tcgen05 import AnyTcgen05
 from ..transfer import FAMILIES as TRANSFER_FAMILIES
 from ..transfer import TransferForm
-from . import mma, tcgen05, transfer, wgmma, wmma
+from . import mma, transfer, wgmma, wmma
+
+if TYPE_CHECKING:
+    from ..tcgen05 import Tcgen05Mma
 
 __all__ = [
     "FAMILIES", "MMA_FAMILIES", "REGISTER_FAMILIES", "TCGEN05_FAMILIES", "AnyForm", "Product", "catalog",
@@ -30,9 +31,20 @@ __all__ = [
 ]  # fmt: skip
 
 #: A row of the catalogue.
-AnyForm: TypeAlias = MmaForm | TransferForm | AnyTcgen05
-#: One that multiplies matrices: D in registers, or in tensor memory.
-Product: TypeAlias = MmaForm | Tcgen05Mma
+AnyForm: TypeAlias = "MmaForm | TransferForm | AnyTcgen05"
+if TYPE_CHECKING:
+    #: One that multiplies matrices: D in registers, or in tensor memory.
+    Product: TypeAlias = MmaForm | Tcgen05Mma
+
+
+def __getattr__(name: str) -> object:
+    """`Product` loads tcgen05 where somebody wants it."""
+    if name != "Product":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from ..tcgen05 import Tcgen05Mma
+
+    return MmaForm | Tcgen05Mma
+
 
 _MMA_ROWS: dict[str, Callable[[], Iterable[MmaForm]]] = {
     "mma": mma.dense, "mma.sp": mma.sparse, "wmma": wmma.rows, "wgmma": wgmma.dense, "wgmma.sp": wgmma.sparse,
@@ -109,13 +121,6 @@ def transfer_forms(family: str | None = None, target: str | None = None) -> tupl
     return tuple(row for row in rows if target is None or row.supports(target))
 
 
-@lru_cache(maxsize=None)
-def _tcgen05_forms(family: str) -> tuple[AnyTcgen05, ...]:
-    if family in _TCGEN05_MULTIPLIES:
-        return tuple(tcgen05.multiplies(family))
-    return tuple(tcgen05.controls(family) if family in _TCGEN05_CONTROLS else tcgen05.transfers(family))
-
-
 def tcgen05_forms(family: str | None = None, target: str | None = None) -> tuple[AnyTcgen05, ...]:
     """The forms of tcgen05, without collector hints; those of tcgen05.mma with their plainest descriptor.
 
@@ -124,8 +129,9 @@ def tcgen05_forms(family: str | None = None, target: str | None = None) -> tuple
     """
     if target is not None:
         check_target(target)
-    rows = [row for name in TCGEN05_FAMILIES if family in (None, name) for row in _tcgen05_forms(name)]
-    if target is None:
-        return tuple(rows)
-    there = [row for row in rows if target in row.targets]
-    return tuple(row.for_target(target) if isinstance(row, Tcgen05Mma) else row for row in there)
+    families = [name for name in TCGEN05_FAMILIES if family in (None, name)]
+    if not families:
+        return ()
+    from .tcgen05 import forms
+
+    return tuple(row for name in families for row in forms(name, target))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import lru_cache
 from itertools import product
 from typing import Literal
 
@@ -16,7 +17,9 @@ from ..tcgen05 import (
     CONTROL_FAMILIES,
     COPY_SHAPES,
     LOAD_SHAPES,
+    MMA_FAMILIES,
     MOST_REGISTERS,
+    AnyTcgen05,
     Tcgen05Control,
     Tcgen05Mma,
     Tcgen05Transfer,
@@ -40,6 +43,22 @@ _SCALE_VECTORS: dict[str, tuple[str, ...]] = {
     "mxf4nvf4": ("scale_vec::2X", "block32", "scale_vec::4X", "block16"),
 }
 _GROUPS: tuple[Literal[1, 2], ...] = (1, 2)
+
+
+def forms(family: str, target: str | None) -> Iterator[AnyTcgen05]:
+    """The forms of a family that a target has, those of tcgen05.mma as they are there; all without one."""
+    for row in _rows(family):
+        if target is None:
+            yield row
+        elif target in row.targets:
+            yield row.for_target(target) if isinstance(row, Tcgen05Mma) else row
+
+
+@lru_cache(maxsize=None)
+def _rows(family: str) -> tuple[AnyTcgen05, ...]:
+    if family in MMA_FAMILIES:
+        return tuple(multiplies(family))
+    return tuple(controls(family) if family in CONTROL_FAMILIES else transfers(family))
 
 
 def multiplies(family: str) -> Iterator[Tcgen05Mma]:
@@ -170,8 +189,6 @@ def controls(family: str) -> Iterator[Tcgen05Control]:
         "tcgen05.fence": [(("before_thread_sync",), ""), (("after_thread_sync",), "")],
         "tcgen05.wait": [(("ld", *together), ""), (("st", *together), "")],
     }
-    if family not in CONTROL_FAMILIES:
-        return
     for qualifiers, operands in rows[family]:
         newest = {*restricted, "multicast::cluster::32b"} & {*qualifiers}
         yield Tcgen05Control(family, SM_107 if newest else EVERY, qualifiers, operands)

@@ -1,35 +1,34 @@
 """The tcgen05 family: matrices multiplied in tensor memory, data moved to and from it, and what goes around.
 
 A form is a mnemonic; of tcgen05.mma also an instruction descriptor, since shape and types are there. PTX ISA
-9.4, "TensorCore 5th Generation Family Instructions".
+9.4, "TensorCore 5th Generation Family Instructions". What is heavy loads at use, as few kernels need it.
 """
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from .control import Tcgen05Control
 from .form import CONTROL_FAMILIES, FAMILIES, MMA_FAMILIES, TRANSFER_FAMILIES, Tcgen05Form
-from .mma import COLLECTOR_OPERATIONS, Tcgen05Mma
-from .transfer import COPY_SHAPES, LOAD_SHAPES, MOST_REGISTERS, UNPACKED, Slot, Tcgen05Transfer
+
+if TYPE_CHECKING:
+    from .control import Tcgen05Control
+    from .mma import COLLECTOR_OPERATIONS, Tcgen05Mma
+    from .transfer import COPY_SHAPES, LOAD_SHAPES, MOST_REGISTERS, UNPACKED, Slot, Tcgen05Transfer
 
 __all__ = [
-    "COLLECTOR_OPERATIONS",
-    "CONTROL_FAMILIES",
-    "COPY_SHAPES",
-    "FAMILIES",
-    "LOAD_SHAPES",
-    "MMA_FAMILIES",
-    "MOST_REGISTERS",
-    "TRANSFER_FAMILIES",
-    "UNPACKED",
-    "AnyTcgen05",
-    "Slot",
-    "Tcgen05Control",
-    "Tcgen05Form",
-    "Tcgen05Mma",
-    "Tcgen05Transfer",
-]
+    "COLLECTOR_OPERATIONS", "CONTROL_FAMILIES", "COPY_SHAPES", "FAMILIES", "LOAD_SHAPES", "MMA_FAMILIES",
+    "MOST_REGISTERS", "TRANSFER_FAMILIES", "UNPACKED", "AnyTcgen05", "Slot", "Tcgen05Control", "Tcgen05Form",
+    "Tcgen05Mma", "Tcgen05Transfer",
+]  # fmt: skip
 
 #: A form of the family; `Tcgen05Form` is what they share.
-AnyTcgen05: TypeAlias = Tcgen05Mma | Tcgen05Transfer | Tcgen05Control
+AnyTcgen05: TypeAlias = "Tcgen05Mma | Tcgen05Transfer | Tcgen05Control"
+
+
+def __getattr__(name: str) -> Any:
+    for module in ("mma", "transfer", "control") if name in __all__ else ():
+        loaded = import_module(f".{module}", __name__)
+        if name in vars(loaded):
+            return vars(loaded)[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,7 +12,9 @@ from ...errors import PtxlabError, listing, quoted
 from ..dtypes import DType, dtype
 from ..form import Form
 from ..operand import Operand
-from ..tensor_memory import TensorOperand
+
+if TYPE_CHECKING:
+    from ..tensor_memory import TensorOperand
 
 MMA_FAMILIES: tuple[str, ...] = ("tcgen05.mma", "tcgen05.mma.sp", "tcgen05.mma.ws", "tcgen05.mma.ws.sp")
 TRANSFER_FAMILIES: tuple[str, ...] = ("tcgen05.ld", "tcgen05.st", "tcgen05.cp", "tcgen05.shift")
