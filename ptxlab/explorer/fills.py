@@ -21,6 +21,7 @@ from ..isa.dtypes import DType
 from ..isa.matrix_operand import MatrixOperand
 from ..isa.operation import Operation
 from .matrices import Matrices
+from .parse_cell import value_range
 
 PATTERNS: tuple[str, ...] = ("zeros", "ones", "identity", "counting", "random", "one-hot", "normal")
 _WIDE, _CANCELLING = "wide exponents", "cancelling"  # of floats only
@@ -192,7 +193,7 @@ def _exponent_range(operand: MatrixOperand, result: DType) -> tuple[int, int]:
     depth = operand.shape[1] if _is_a(operand) else operand.shape[0]
     # a product of two significands is below 4, and compressed A has at least half of the columns
     spare = 2 + (2 * depth - 1).bit_length()
-    low, high = 1 - dtype.bias - dtype.fraction_bits, frexp(_largest(dtype))[1] - 1
+    low, high = 1 - dtype.bias - dtype.fraction_bits, frexp(value_range(dtype).most)[1] - 1
     return max(low, -((result.bias - 1) // 2)), min(high, (result.bias - spare) // 2)
 
 
@@ -200,29 +201,7 @@ def _floats(dtype: DType, random: np.random.Generator, exponents: NDArray[np.int
     """Random signs and fractions with these exponents."""
     sizes = np.ldexp(1 + random.random(exponents.shape), exponents)
     values = np.where(random.random(exponents.shape) < 0.5, -sizes, sizes)
-    return np.clip(values, -_largest(dtype), _largest(dtype))
-
-
-def _largest(dtype: DType) -> float:
-    """The largest finite value of a float type.
-
-    >>> from ptxlab import dtype
-    >>> _largest(dtype("e4m3")), _largest(dtype("e2m1")), _largest(dtype("bf16"))
-    (448.0, 6.0, 3.3895313892515355e+38)
-    """
-    codes = np.arange(1 << dtype.bits) if dtype.bits <= 8 else _HIGHEST[dtype.name]
-    values = dtype.decode(codes).astype(np.float64)
-    return float(values[np.isfinite(values)].max())
-
-
-#: The code before infinity of the wide types.
-_HIGHEST = {
-    "f16": np.array([0x7BFF]),
-    "bf16": np.array([0x7F7F]),
-    "tf32": np.array([0x7F7FE000]),
-    "f32": np.array([0x7F7FFFFF]),
-    "f64": np.array([0x7FEFFFFFFFFFFFFF]),
-}
+    return np.clip(values, -value_range(dtype).most, value_range(dtype).most)
 
 
 def filled(

@@ -60,18 +60,21 @@ def everyday_words(ins: Product | Tcgen05Transfer) -> tuple[str, ...]:
     >>> everyday_words(ptxlab.instruction("tcgen05.cp.cta_group::1.4x256b"))
     ('copy', 'tensor', 'memory', 'move', 'shared')
     """
+    return tuple(dict.fromkeys(word for word, _ in _words_with_parts(ins)))
+
+
+def _words_with_parts(ins: Product | Tcgen05Transfer) -> Iterator[tuple[str, str]]:
+    """Everyday words, each with the part of the mnemonic that it stands for, or ""."""
     if isinstance(ins, Tcgen05Transfer):
-        pairs = _move_words(ins)
-    else:
-        pairs = _tensor_words(ins) if isinstance(ins, Tcgen05Mma) else _words_with_parts(ins)
-    return tuple(dict.fromkeys(word for word, _ in pairs))
+        return _transfer_words(ins)
+    return _tensor_words(ins) if isinstance(ins, Tcgen05Mma) else _mma_words(ins)
 
 
 #: What each does, in one word.
 _MOVES = {"tcgen05.ld": "load", "tcgen05.st": "store", "tcgen05.cp": "copy", "tcgen05.shift": "shift"}
 
 
-def _move_words(ins: Tcgen05Transfer) -> Iterator[tuple[str, str]]:
+def _transfer_words(ins: Tcgen05Transfer) -> Iterator[tuple[str, str]]:
     """Everyday words of an instruction that moves words to or from tensor memory."""
     yield _MOVES[ins.family], ins.family.removeprefix("tcgen05.")
     yield from (("tensor", "tcgen05"), ("memory", "tcgen05"), ("move", "tcgen05"))
@@ -91,11 +94,7 @@ def _move_words(ins: Tcgen05Transfer) -> Iterator[tuple[str, str]]:
 
 def _tensor_words(ins: Tcgen05Mma) -> Iterator[tuple[str, str]]:
     """Everyday words of a tcgen05.mma; its types are those that a descriptor can name."""
-    if ins.structure is None:
-        yield "dense", ""
-    else:
-        yield "sparse", ""
-        yield ins.structure.name, ""
+    yield from _density_words(ins)
     yield from (("tensor", "tcgen05"), ("memory", "tcgen05"), ("asynchronous", "tcgen05"))
     if ins.cta_group == 2:
         yield "pair", "cta_group::2"
@@ -115,22 +114,21 @@ def _tensor_words(ins: Tcgen05Mma) -> Iterator[tuple[str, str]]:
         yield from (("lookup", "decompress::lut::b"), ("table", "decompress::lut::b"))
 
 
-def _words_with_parts(ins: MmaForm) -> Iterator[tuple[str, str]]:
-    """Everyday words, each with the part of the mnemonic that it stands for, or ""."""
-    if ins.structure is None:
-        yield "dense", ""
-    else:
-        yield "sparse", ""
-        yield ins.structure.name, ""
+def _density_words(ins: Product) -> Iterator[tuple[str, str]]:
+    names = ("dense",) if ins.structure is None else ("sparse", ins.structure.name)
+    return ((name, "") for name in names)
+
+
+def _mma_words(ins: MmaForm) -> Iterator[tuple[str, str]]:
+    """Everyday words of an instruction whose operands are in registers."""
+    yield from _density_words(ins)
     yield ("warpgroup", "wgmma") if ins.lanes == 128 else ("warp", "")
     for dtype in (ins.a_type, ins.b_type):
         yield from ((word, dtype) for word in _TYPE_WORDS[dtype])
     if ins.mma_count > 1:  # made for Volta
-        yield "volta", ins.shape
-        yield "quadpair", ins.shape
+        yield from (("volta", ins.shape), ("quadpair", ins.shape))
     if ins.scale_vec is not None:
-        yield "block", "block_scale"
-        yield "scaled", "block_scale"
+        yield from (("block", "block_scale"), ("scaled", "block_scale"))
         if ins.scale_type == "ue4m3":
             yield "nvfp4", "ue4m3"
         elif ins.kind != "mxf4nvf4" or ins.scale_vec == 2:  # MX has a scale for 32 elements
@@ -149,10 +147,8 @@ def _words_with_parts(ins: MmaForm) -> Iterator[tuple[str, str]]:
 def _parts_of_words() -> dict[str, list[str]]:
     """The parts of mnemonics that everyday words stand for."""
     parts: dict[str, dict[str, None]] = {}
-    every = [_words_with_parts(ins) for ins in mma_forms()] + [_tensor_words(ins) for ins in _tensor_forms()]
-    every += [_move_words(ins) for ins in _transfer_forms()]
-    for words in every:
-        for word, part in words:
+    for ins in (*mma_forms(), *_tensor_forms(), *_transfer_forms()):
+        for word, part in _words_with_parts(ins):
             if part:
                 parts.setdefault(word, {})[part] = None
     return {word: list(each) for word, each in parts.items()}
@@ -187,10 +183,8 @@ def _qualifiers(ins: MmaForm) -> str:
 def _tensor_qualifiers(ins: Tcgen05Mma) -> str:
     """What the mnemonic of a tcgen05.mma has besides its family."""
     words = [f"cta_group::{ins.cta_group}", f"kind::{ins.kind}"]
-    words += [word for word in (ins.scale_vector,) if word]
-    words += ["decompress::lut::b"] if ins.decompress else []
-    words += ["ashift"] if ins.ashift else []
-    return " ".join(words)
+    flags = ((ins.scale_vector, True), ("decompress::lut::b", ins.decompress), ("ashift", ins.ashift))
+    return " ".join([*words, *(word for word, is_set in flags if word and is_set)])
 
 
 def _transfer_qualifiers(ins: Tcgen05Transfer) -> str:
@@ -201,7 +195,7 @@ def _transfer_qualifiers(ins: Tcgen05Transfer) -> str:
         unpack = "unpack::16b" if ins.family == "tcgen05.st" else "pack::16b"
         flags = ((unpack, ins.pack), ("red", ins.reduces), ("spcompress", ins.compresses),
                  (ins.reduction, bool(ins.reduction)), ("abs", ins.absolute), ("NaN", ins.nan))  # fmt: skip
-        words = [f"x{ins.count}", *(word for word, there in flags if there)]
+        words = [f"x{ins.count}", *(word for word, is_set in flags if is_set)]
     return " ".join(word for word in words if word)
 
 
@@ -250,53 +244,39 @@ def picker_index() -> dict[str, Any]:
     sizes |= {((form.m, form.n, form.k), form.shape) for form in _tensor_forms()}
     for _, shape in sorted(sizes):  # listed by size
         shapes(shape)
+
+    def row(
+        ins: Product | Tcgen05Transfer,
+        own: tuple[str, str, str],
+        mnemonic: str = "",
+        sizes: tuple[int, ...] = (0,),
+        a_places: int = 0,
+    ) -> list[str | int]:
+        shape, element_types, others = own
+        return [
+            mnemonic or ins.mnemonic,
+            families(ins.family),
+            shapes(shape),
+            types(element_types),
+            qualifiers(others),
+            target_sets((ins.targets, str(ins.ptx_version))),
+            n_sets(sizes),
+            word_sets(everyday_words(ins)),
+            a_places,
+            ins.lanes,
+        ]
+
     rows = []
     for (mnemonic, shape), group in forms.items():
         ins = group[0]
-        rows.append(
-            [
-                mnemonic,
-                families(ins.family),
-                shapes(shape),
-                types(_types(ins)),
-                qualifiers(_qualifiers(ins)),
-                target_sets((ins.targets, str(ins.ptx_version))),
-                n_sets(tuple(form.n for form in group)),
-                word_sets(everyday_words(ins)),
-                int(ins.family.startswith("wgmma")),
-                ins.lanes,
-            ]
-        )
+        own = (shape, _types(ins), _qualifiers(ins))
+        n_values = tuple(form.n for form in group)
+        rows.append(row(ins, own, mnemonic, n_values, int(ins.family.startswith("wgmma"))))
     for form in _tensor_forms():
-        rows.append(
-            [
-                form.mnemonic,
-                families(form.family),
-                shapes(form.shape),
-                types(_types(form)),
-                qualifiers(_tensor_qualifiers(form)),
-                target_sets((form.targets, str(form.ptx_version))),
-                n_sets((form.n,)),
-                word_sets(everyday_words(form)),
-                0 if form.ashift else 2,
-                form.lanes,
-            ]
-        )
+        own = (form.shape, _types(form), _tensor_qualifiers(form))
+        rows.append(row(form, own, sizes=(form.n,), a_places=0 if form.ashift else 2))
     for transfer in _transfer_forms():
-        rows.append(
-            [
-                transfer.mnemonic,
-                families(transfer.family),
-                shapes(transfer.shape),
-                types(transfer.type),
-                qualifiers(_transfer_qualifiers(transfer)),
-                target_sets((transfer.targets, str(transfer.ptx_version))),
-                n_sets((0,)),
-                word_sets(everyday_words(transfer)),
-                0,
-                transfer.lanes,
-            ]
-        )
+        rows.append(row(transfer, (transfer.shape, transfer.type, _transfer_qualifiers(transfer))))
     return {
         "count": len(mma_forms()) + len(_tensor_forms()) + len(_transfer_forms()),
         "families": list(families.things),
