@@ -147,7 +147,8 @@ def _mma_words(ins: MmaForm) -> Iterator[tuple[str, str]]:
 def _parts_of_words() -> dict[str, list[str]]:
     """The parts of mnemonics that everyday words stand for."""
     parts: dict[str, dict[str, None]] = {}
-    for ins in (*mma_forms(), *_tensor_forms(), *_transfer_forms()):
+    forms: list[Product | Tcgen05Transfer] = [*mma_forms(), *_tensor_forms(), *_transfer_forms()]
+    for ins in forms:
         for word, part in _words_with_parts(ins):
             if part:
                 parts.setdefault(word, {})[part] = None

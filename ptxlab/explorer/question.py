@@ -9,7 +9,7 @@ import numpy as np
 
 from .._util.arguments import as_text
 from ..errors import PtxlabError, quoted
-from .question_text import Cell, read_cell
+from .question_text import Cell, draw_cell, read_cell
 from .state import ExplorerState
 
 
@@ -116,21 +116,7 @@ Lane 4 starts at A[1][0]; a29 is 8 rows down and 37 columns right of that.
 
 
 @dataclass(frozen=True)
-class CellQuestion(Question):
-    """A question about one cell; subclasses say of which matrix."""
-
-    @property
-    def cell(self) -> Cell:
-        """The cell that is asked about."""
-        raise NotImplementedError
-
-    @property
-    def text(self) -> str:
-        return f"{self.kind} {self.cell}"
-
-
-@dataclass(frozen=True)
-class MatrixQuestion(CellQuestion):
+class MatrixQuestion(Question):
     """A question about a cell of any matrix."""
 
     name: str
@@ -141,23 +127,44 @@ class MatrixQuestion(CellQuestion):
     def cell(self) -> Cell:
         return Cell(self.name, self.row, self.column)
 
+    @property
+    def text(self) -> str:
+        return f"{self.kind} {self.cell}"
+
+    @classmethod
+    def draw(cls, state: ExplorerState, random: np.random.Generator, name: str) -> Self:
+        return cls(*draw_cell(state, random, name))
+
+    @classmethod
+    def parse(cls, state: ExplorerState, text: str) -> Self:
+        return cls(*read_cell(state, text))
+
 
 @dataclass(frozen=True)
-class ResultQuestion(CellQuestion):
-    """A question about a cell of D."""
+class CellQuestion(Question):
+    """A question about a cell of one matrix, D unless a subclass says otherwise."""
 
+    matrix: ClassVar[str] = "D"
+    about: ClassVar[str] = "this question is about a cell of D, such as {kind} D[3][5]"
     row: int
     column: int
 
     @property
     def cell(self) -> Cell:
-        return Cell("D", self.row, self.column)
+        return Cell(self.matrix, self.row, self.column)
+
+    @property
+    def text(self) -> str:
+        return f"{self.kind} {self.cell}"
+
+    @classmethod
+    def draw(cls, state: ExplorerState, random: np.random.Generator, name: str) -> Self:
+        _, row, column = draw_cell(state, random, cls.matrix)
+        return cls(row, column)
 
     @classmethod
     def parse(cls, state: ExplorerState, text: str) -> Self:
-        cell = read_cell(state, text, "D")
-        if cell.name != "D":
-            raise PtxlabError(
-                f"found {quoted(text)}; this question is about a cell of D, such as {cls.kind} D[3][5]"
-            )
+        cell = read_cell(state, text, cls.matrix)
+        if cell.name != cls.matrix:
+            raise PtxlabError(f"found {quoted(text)}; {cls.about.format(kind=cls.kind)}")
         return cls(cell.row, cell.column)

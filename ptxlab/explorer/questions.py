@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -27,7 +28,6 @@ from .question import (
     Prompt,
     Question,
     Reading,
-    ResultQuestion,
     Solution,
 )
 from .question_text import (
@@ -40,7 +40,6 @@ from .question_text import (
     check_sparse,
     chunk_columns,
     columns_of_groups,
-    draw_cell,
     draw_held,
     element_letter,
     factor_text,
@@ -93,12 +92,8 @@ class Where(MatrixQuestion):
         return in_registers(state)
 
     @classmethod
-    def draw(cls, state: ExplorerState, random: np.random.Generator, name: str) -> Where:
+    def draw(cls, state: ExplorerState, random: np.random.Generator, name: str) -> Self:
         return cls(*draw_held(state, random, name))
-
-    @classmethod
-    def parse(cls, state: ExplorerState, text: str) -> Where:
-        return cls(*read_cell(state, text))
 
     def _places(self, state: ExplorerState) -> list[Place]:
         """The places that the instruction reads it from; several where a fragment holds it more than once."""
@@ -274,30 +269,17 @@ class Nibble(CellQuestion):
     """
 
     kind = "nibble"
-    row: int
-    column: int
-
-    @property
-    def cell(self) -> Cell:
-        """The cell of dense A."""
-        return Cell("A", self.row, self.column)
+    matrix = "A"
+    about = "a nibble decides about a cell of A, such as A[9][37]"
 
     @classmethod
     def names(cls, state: ExplorerState) -> tuple[str, ...]:
         return ("A",) if state.ins.sparse else ()
 
     @classmethod
-    def draw(cls, state: ExplorerState, random: np.random.Generator, name: str) -> Nibble:
-        _, row, column = draw_cell(state, random, "A")
-        return cls(row, column)
-
-    @classmethod
-    def parse(cls, state: ExplorerState, text: str) -> Nibble:
+    def parse(cls, state: ExplorerState, text: str) -> Self:
         check_sparse(state)
-        cell = read_cell(state, text, "A")
-        if cell.name != "A":
-            raise PtxlabError(f"found {quoted(text)}; a nibble decides about a cell of A, such as A[9][37]")
-        return cls(cell.row, cell.column)
+        return super().parse(state, text)
 
     def prompt(self, state: ExplorerState) -> Prompt:
         check_sparse(state)
@@ -334,36 +316,24 @@ class Metadata(CellQuestion):
     """What is the nibble of a chunk, given the columns that it keeps?"""
 
     kind = "metadata"
-    row: int
-    chunk: int
-
-    @property
-    def cell(self) -> Cell:
-        """The nibble."""
-        return Cell("E", self.row, self.chunk)
+    matrix = "E"
+    about = "name a nibble, such as E[9] chunk 4"
 
     @classmethod
     def names(cls, state: ExplorerState) -> tuple[str, ...]:
         return ("E",) if state.ins.sparse else ()
 
     @classmethod
-    def draw(cls, state: ExplorerState, random: np.random.Generator, name: str) -> Metadata:
-        _, row, chunk = draw_cell(state, random, "E")
-        return cls(row, chunk)
-
-    @classmethod
-    def parse(cls, state: ExplorerState, text: str) -> Metadata:
+    def parse(cls, state: ExplorerState, text: str) -> Self:
         check_sparse(state)
         cell = read_cell(state, text, "E")
         if cell.name == "A":
             return cls(cell.row, nibble_of(state, cell.row, cell.column)[0])
-        if cell.name != "E":
-            raise PtxlabError(f"found {quoted(text)}; name a nibble, such as E[9] chunk 4")
-        return cls(cell.row, cell.column)
+        return super().parse(state, text)
 
     def prompt(self, state: ExplorerState) -> Prompt:
         check_sparse(state)
-        columns = chunk_columns(state, self.chunk)
+        columns = chunk_columns(state, self.column)
         return Prompt(
             f"Which nibble keeps what is stored of A[{self.row}][{columns}]?",
             "Type its four bits.",
@@ -374,9 +344,9 @@ class Metadata(CellQuestion):
 
     def solution(self, state: ExplorerState) -> Solution:
         ins = state.ins
-        nibble = int(state.codes("E")[self.row, self.chunk])
+        nibble = int(state.codes("E")[self.row, self.column])
         groups = ins.nibbles[nibble]
-        kept = f"E[{self.row}] chunk {self.chunk} keeps {kept_words(state, self.row, self.chunk)}"
+        kept = f"E[{self.row}] chunk {self.column} keeps {kept_words(state, self.row, self.column)}"
         if ins.structure is not None and ins.structure.groups == 2:
             half = ("first", "second")[groups[0]]
             explanation = f"{kept}, the {half} of the two: 0b{nibble:04b}."
@@ -391,12 +361,12 @@ class Metadata(CellQuestion):
 
     def _read(self, state: ExplorerState, answer: str) -> Reading:
         code = read_code(answer, 4)
-        if code == int(state.codes("E")[self.row, self.chunk]):
+        if code == int(state.codes("E")[self.row, self.column]):
             return Reading(True)
         groups = state.ins.nibbles.get(code)
         if groups is None:
             return Reading(False, f"0b{code:04b} is not a nibble that the instruction takes")
-        columns = listing(columns_of_groups(state, self.chunk, groups))
+        columns = listing(columns_of_groups(state, self.column, groups))
         return Reading(False, f"0b{code:04b} would keep A[{self.row}][{columns}]")
 
 
@@ -404,7 +374,7 @@ class Metadata(CellQuestion):
 
 
 @dataclass(frozen=True)
-class Value(ResultQuestion):
+class Value(CellQuestion):
     """What is a cell of D?"""
 
     kind = "value"
@@ -414,7 +384,7 @@ class Value(ResultQuestion):
         return ("D",) if state.results.is_known else ()
 
     @classmethod
-    def draw(cls, state: ExplorerState, random: np.random.Generator, name: str) -> Value:
+    def draw(cls, state: ExplorerState, random: np.random.Generator, name: str) -> Self:
         """One of the cells with the fewest products that are not zero."""
         counts = product_counts(state)
         most = max(_FEW_PRODUCTS, int(counts[counts > 0].min()) if counts.any() else 0)
@@ -571,19 +541,19 @@ class Code(MatrixQuestion):
         )  # fmt: skip
 
     @classmethod
-    def draw(cls, state: ExplorerState, random: np.random.Generator, name: str) -> Code:
+    def draw(cls, state: ExplorerState, random: np.random.Generator, name: str) -> Self:
         cells = np.argwhere(state.codes(name) != 0)
         if not len(cells):
-            return cls(*draw_cell(state, random, name))
+            return super().draw(state, random, name)
         row, column = cells[random.integers(len(cells))].tolist()
         return cls(name, row, column)
 
     @classmethod
-    def parse(cls, state: ExplorerState, text: str) -> Code:
-        cell = read_cell(state, text)
-        if cell.name == "E":
-            raise PtxlabError(f"found {quoted(text)}; ask for a nibble with metadata {cell}")
-        return cls(*cell)
+    def parse(cls, state: ExplorerState, text: str) -> Self:
+        question = super().parse(state, text)
+        if question.name == "E":
+            raise PtxlabError(f"found {quoted(text)}; ask for a nibble with metadata {question.cell}")
+        return question
 
     def _value(self, state: ExplorerState) -> str:
         return format_value(state.values(self.name)[self.row, self.column])

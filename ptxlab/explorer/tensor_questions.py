@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -14,8 +14,8 @@ from ..errors import PtxlabError, listing, quoted
 from ..isa.instruction_descriptor import BitField, InstructionDescriptor
 from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import LANES, TensorOperand, TensorPlace
-from .question import MatrixQuestion, Prompt, Question, Reading, ResultQuestion, Solution
-from .question_text import Cell, cells_words, draw_cell, plain_text, read_cell
+from .question import CellQuestion, MatrixQuestion, Prompt, Question, Reading, Solution
+from .question_text import Cell, cells_words, plain_text
 from .state import ExplorerState
 from .tensor_view import Load, field_meaning, field_text, tensor_load
 
@@ -75,14 +75,6 @@ class Word(MatrixQuestion):
     @classmethod
     def names(cls, state: ExplorerState) -> tuple[str, ...]:
         return _in_tensor_memory(state)
-
-    @classmethod
-    def draw(cls, state: ExplorerState, random: np.random.Generator, name: str) -> Word:
-        return cls(*draw_cell(state, random, name))
-
-    @classmethod
-    def parse(cls, state: ExplorerState, text: str) -> Word:
-        return cls(*read_cell(state, text))
 
     def _places(self, state: ExplorerState) -> list[TensorPlace]:
         return _operand(state, self.name).where(self.row, self.column)
@@ -147,7 +139,7 @@ class Word(MatrixQuestion):
 
 
 @dataclass(frozen=True)
-class Thread(ResultQuestion):
+class Thread(CellQuestion):
     """Which thread gets a cell of D from the tcgen05.ld that is shown, and in which register?
 
     >>> import ptxlab
@@ -163,7 +155,7 @@ class Thread(ResultQuestion):
         return ("D",) if isinstance(state.ins, Tcgen05Mma) else ()
 
     @classmethod
-    def draw(cls, state: ExplorerState, random: np.random.Generator, name: str) -> Thread:
+    def draw(cls, state: ExplorerState, random: np.random.Generator, name: str) -> Self:
         ins, load = _form(state), _load(state)
         rows, columns = ins.d.shape
         for _ in range(200):  # most loads read most of what is shown

@@ -91,7 +91,7 @@ def judge_independently(state: ExplorerState, question: Question) -> None:
     elif isinstance(question, Metadata):
         # by its own definition: the nibble that makes expand put the elements where they are
         nibbles = state.codes("E").copy()
-        nibbles[question.row, question.chunk] = int(answers[0], 2)
+        nibbles[question.row, question.column] = int(answers[0], 2)
         assert np.array_equal(ins.expand(state.codes("stored"), nibbles), state.codes("A"))
     elif isinstance(question, Value):
         assert float(answers[0]) == float(state.values("D")[question.row, question.column])
