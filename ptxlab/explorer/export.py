@@ -7,7 +7,7 @@ import json
 import math
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any, Literal, get_args
 
@@ -131,9 +131,9 @@ class _Head:
     def of(cls, data: object, version: str) -> _Head:
         """The parts of a link, or a refusal of one that was made by somebody else or got damaged."""
         if version == _WITH_FILLS and isinstance(data, dict):
-            data = {**_LEFT_OUT, **data}
+            data = {**_LEFT_OUT, **_WITHOUT_FILLS, "data": [], **data}
         elif isinstance(data, dict):
-            data = {**data, "idesc": None}  # which the first version did not have
+            data = {**data, **_WITHOUT_FILLS}
         match data:
             case {
                 "instruction": str(instruction),
@@ -144,30 +144,28 @@ class _Head:
                 "seed": int(seed),
                 "look": dict(view_traits),
                 "idesc": int(descriptor) | (None as descriptor),
-            } if type(seed) is int and len(instruction) <= _LONGEST_MNEMONIC:
-                head = cls(instruction, a_space, options, chip, against, seed, view_traits, descriptor)
-                return head if version == _ALL_DATA else replace(head, **_recipe_of(data))
+                "fills": list(fills),
+                "skipped": list(skipped),
+                "edits": dict(edits),
+                "data": list(names) | (None as names),
+            } if (
+                all(type(number) is int for number in (seed, *skipped))
+                and len(instruction) <= _LONGEST_MNEMONIC
+                and len(fills) <= 2 * MOST_FILLS
+                and (version == _ALL_DATA or names is not None)
+            ):
+                return cls(
+                    instruction, a_space, options, chip, against, seed, view_traits, descriptor,
+                    tuple(_fill_of(words, index not in skipped) for index, words in enumerate(fills)),
+                    {str(name): _edits_of(words) for name, words in edits.items()},
+                    None if names is None else [name for name in names if isinstance(name, str)],
+                )  # fmt: skip
         raise PtxlabError(DAMAGED_LINK)
 
 
-_LEFT_OUT: dict[str, Any] = {
-    "a": None, "idesc": None, "options": None, "chip": None, "against": None, "seed": 0, "look": {},
-    "fills": [], "skipped": [], "edits": {}, "data": [],
-}  # fmt: skip
-
-
-def _recipe_of(data: object) -> dict[str, Any]:
-    """Fills, edits and data of a link."""
-    match data:
-        case {"fills": list(fills), "skipped": list(skipped), "edits": dict(edits), "data": list(names)}:
-            if len(fills) > 2 * MOST_FILLS or not all(type(index) is int for index in skipped):
-                raise PtxlabError(DAMAGED_LINK)
-            return {
-                "fills": tuple(_fill_of(words, index not in skipped) for index, words in enumerate(fills)),
-                "edits": {str(name): _edits_of(words) for name, words in edits.items()},
-                "data": [name for name in names if isinstance(name, str)],
-            }
-    raise PtxlabError(DAMAGED_LINK)
+#: What a link has if it does not say so, and what links of the first version never have.
+_LEFT_OUT: dict[str, Any] = {"a": None, "options": None, "chip": None, "against": None, "seed": 0, "look": {}}
+_WITHOUT_FILLS: dict[str, Any] = {"idesc": None, "fills": [], "skipped": [], "edits": {}, "data": None}
 
 
 def _fill_of(words: object, kept: bool) -> Fill:
@@ -180,16 +178,11 @@ def _fill_of(words: object, kept: bool) -> Fill:
 
 
 def _edits_of(words: object) -> list[tuple[int, int]]:
-    if not isinstance(words, list):
-        raise PtxlabError(DAMAGED_LINK)
-    edits = []
-    for word in words:
-        match word:
-            case [int(index), int(content)] if type(index) is int and type(content) is int:
-                edits.append((index, content))
-            case _:
-                raise PtxlabError(DAMAGED_LINK)
-    return edits
+    edits: list[Any] = words if isinstance(words, list) else [words]
+    for edit in edits:
+        if not isinstance(edit, list) or [type(number) for number in edit] != [int, int]:
+            raise PtxlabError(DAMAGED_LINK)
+    return [(index, content) for index, content in edits]
 
 
 def unpack_line(text: str) -> tuple[object, bytes]:
@@ -332,7 +325,7 @@ def python_code(state: ExplorerState) -> str:
     arguments = [*registers, *(f"{argument}={writer.packed[names[argument]]}" for argument in scales)]
     for name, value in state.matrices.options.items():
         if value != getattr(Modifiers, name):
-            arguments.append(f"{name}={_option_literal(name, value)}")
+            arguments.append(f"{name}={hex(value) if name in MASKS else repr(value)}")
     by_model = chip not in (GPU, NOBODY)  # what no model computes, only a GPU does
     if by_model:
         arguments.append(f'model="{chip}"')
@@ -351,10 +344,6 @@ def python_code(state: ExplorerState) -> str:
     imports = "import base64\nimport zlib\n\n" if "zlib." in body else ""
     imports += "import numpy as np\nimport ptxlab\n\n"
     return f'{imports}ins = ptxlab.instruction("{ins.mnemonic}"{descriptor}){space}\n{body}\n'
-
-
-def _option_literal(name: str, value: int | bool) -> str:
-    return hex(value) if name in MASKS else repr(value)
 
 
 class _CodeWriter:

@@ -88,10 +88,6 @@ def is_transposed(state: ExplorerState, name: str) -> bool:
     return bool(modifiers.imm_trans_a if name == "A" else modifiers.imm_trans_b)
 
 
-def _operand(ins: Product, name: str) -> Operand:
-    return ins.operands["A" if name == "stored" else name]
-
-
 def _ways(ins: Product, operand: Operand) -> tuple[str, ...]:
     """The instructions that can move it, the usual one first."""
     if isinstance(ins, Tcgen05Mma):
@@ -109,31 +105,27 @@ def _ways(ins: Product, operand: Operand) -> tuple[str, ...]:
 def _usual_way(ins: Product, operand: Operand, major: Major) -> str:
     """The first that is possible; if none is, the plain one, which says why."""
     ways = _ways(ins, operand)
-    if operand.space == "shared":
-        return ways[0]
     plain = next((way for way in ways if way.endswith(".shared")), ways[0])
     return next((way for way in ways if not _obstacle(operand, way, major)), plain)
 
 
 def _majors(ins: Product, operand: Operand, transposed: bool) -> dict[Major, str]:
     """Which index may be contiguous, the usual one first: why not, or ""."""
-    usual: Major = "column" if operand.axes[1] == "n" and operand.axes[0] == "k" else "row"
-    other: Major = "row" if usual == "column" else "column"
+    is_column = operand.axes == ("k", "n")
+    obstacle = ""
     if isinstance(ins, Tcgen05Mma):
-        chosen, rest = (other, usual) if transposed else (usual, other)
-        return {chosen: "", rest: f"transpose_{operand.name.lower()} of the descriptor says so"}
-    if ins.family == "wmma" and operand.name in "AB":
+        is_column ^= transposed
+        obstacle = f"transpose_{operand.name.lower()} of the descriptor says so"
+    elif ins.family == "wmma" and operand.name in "AB":
         layout = ins.a_layout if operand.name == "A" else ins.b_layout
-        own: Major = "row" if layout == "row" else "column"
-        foreign: Major = "column" if own == "row" else "row"
-        return {own: "", foreign: f"this wmma.mma takes {operand.name} as .{layout}: choose another"}
-    if operand.space != "shared":
-        return {usual: "", other: ""}
-    name = f"imm-trans-{operand.name.lower()}"
-    if f"imm_trans_{operand.name.lower()}" not in ins.modifiers:
-        return {usual: "", other: f"{operand.name} is {operand.dtype}: wgmma transposes f16 and bf16 only"}
-    chosen, rest = (other, usual) if transposed else (usual, other)
-    return {chosen: "", rest: f"{name} {int(not transposed)} says so"}
+        is_column = layout != "row"
+        obstacle = f"this wmma.mma takes {operand.name} as .{layout}: choose another"
+    elif operand.space == "shared" and f"imm_trans_{operand.name.lower()}" not in ins.modifiers:
+        obstacle = f"{operand.name} is {operand.dtype}: wgmma transposes f16 and bf16 only"
+    elif operand.space == "shared":
+        is_column ^= transposed
+        obstacle = f"imm-trans-{operand.name.lower()} {int(not transposed)} says so"
+    return {"column": "", "row": obstacle} if is_column else {"row": "", "column": obstacle}
 
 
 def _accesses(operand: Operand, placement: Placement, by: str) -> tuple[Access, ...]:
@@ -154,7 +146,9 @@ def _line_bytes(operand: Operand, major: Major) -> int:
 
 @lru_cache(maxsize=256)
 def _obstacle(operand: Operand, by: str, major: Major) -> str:
-    """Why it cannot be moved like this; "" if it can."""
+    """Why it cannot be moved like this; "" if it can, or if it is not moved at all."""
+    if operand.space == "shared":
+        return ""
     pitch = -(-_line_bytes(operand, major) // 16) * 16
     try:
         _accesses(operand, place_lines(operand, major, pitch), by)
@@ -163,22 +157,8 @@ def _obstacle(operand: Operand, by: str, major: Major) -> str:
     return ""
 
 
-@dataclass(frozen=True)
-class _Choice:
-    """One of several: its text, its value, and why it cannot be chosen."""
-
-    text: str
-    value: str | int
-    obstacle: str = ""
-
-
-@dataclass(frozen=True)
-class _Choices:
-    """What can be chosen for an operand, given what is chosen already."""
-
-    by: tuple[_Choice, ...]
-    major: tuple[_Choice, ...]
-    swizzle: tuple[_Choice, ...]
+#: One of several: its text, its value, and why it cannot be chosen, or "".
+_Choice = tuple[str, str | int, str]
 
 
 def _major_text(operand: Operand, major: Major) -> str:
@@ -188,25 +168,26 @@ def _major_text(operand: Operand, major: Major) -> str:
     return f"{contiguous.upper()}-major"
 
 
-def _choices(ins: Product, operand: Operand, by: str, major: Major, transposed: bool) -> _Choices:
-    ways = _ways(ins, operand)
-    in_registers = operand.space != "shared"
-    majors = {
-        each: obstacle or (_obstacle(operand, by, each) if in_registers else "")
-        for each, obstacle in _majors(ins, operand, transposed).items()
-    }
-    return _Choices(
-        tuple(_Choice(way, way, _obstacle(operand, way, major) if in_registers else "") for way in ways),
-        tuple(_Choice(_major_text(operand, each), each, majors[each]) for each in _MAJORS),
-        tuple(
-            _Choice(
+def _choices(
+    ins: Product, operand: Operand, by: str, major: Major, transposed: bool
+) -> dict[str, list[_Choice]]:
+    """What can be chosen for an operand, given what is chosen already."""
+    majors = _majors(ins, operand, transposed)
+    return {
+        "by": [(way, way, _obstacle(operand, way, major)) for way in _ways(ins, operand)],
+        "major": [
+            (_major_text(operand, each), each, majors[each] or _obstacle(operand, by, each))
+            for each in _MAJORS
+        ],
+        "swizzle": [
+            (
                 f"{swizzle} bytes" if swizzle else "none",
                 swizzle,
                 _no_swizzle(ins, operand, by, swizzle, transposed),
             )
             for swizzle in sorted(SWIZZLES)
-        ),
-    )
+        ],
+    }
 
 
 def _no_swizzle(ins: Product, operand: Operand, by: str, swizzle: int, transposed: bool) -> str:
@@ -244,20 +225,23 @@ def _layout(ins: Product, trans_a: bool, trans_b: bool, request: MemoryRequest) 
             f"{ins.mnemonic} has no {quoted(request.name)} in shared memory to show; "
             f"there are {listing(shown) or 'none'}"
         )
-    operand = _operand(ins, name)
+    operand = ins.operands["A" if name == "stored" else name]
     transposed = trans_a if operand.name == "A" else trans_b
-    major = _as_major(request.major, next(iter(_majors(ins, operand, transposed))))
+    if request.major is not None and request.major not in _MAJORS:
+        raise PtxlabError(f"major={quoted(request.major)}: there are {listing(_MAJORS)}")
+    usual = next(iter(_majors(ins, operand, transposed)))
+    major = next((each for each in _MAJORS if each == request.major), usual)
     by = _usual_way(ins, operand, major) if request.by is None else request.by
     swizzle = 0 if request.swizzle is None else request.swizzle
     if request.descriptor is not None:
         return _described_layout(ins, name, operand, major, transposed, request)
     choices = _choices(ins, operand, by, major, transposed)
-    for what, options, value in (
-        ("by", choices.by, by),
-        ("major", choices.major, major),
-        ("swizzle", choices.swizzle, swizzle),
-    ):
-        _check_choice(what, options, value)
+    for what, chosen in {"by": by, "major": major, "swizzle": swizzle}.items():
+        obstacles = {value: obstacle for _, value, obstacle in choices[what]}
+        if chosen not in obstacles:
+            raise PtxlabError(f"{what}={quoted(chosen)}: there are {listing(obstacles)}")
+        if obstacles[chosen]:
+            raise PtxlabError(f"{what}={quoted(chosen)}: {obstacles[chosen]}")
     if operand.space == "shared":
         if request.pitch is not None:
             raise PtxlabError(
@@ -290,22 +274,6 @@ def _described_layout(
         raise PtxlabError(f"swizzle={quoted(request.swizzle)}: the descriptor says {swizzle}")
     by = _ways(ins, operand)[0]
     return MemoryLayout(name, operand, by, major, None, swizzle, shared.placement, (), shared)
-
-
-def _as_major(text: str | None, usual: Major) -> Major:
-    if text is not None and text not in _MAJORS:
-        raise PtxlabError(f"major={quoted(text)}: there are {listing(_MAJORS)}")
-    if text is None:
-        return usual
-    return "row" if text == "row" else "column"
-
-
-def _check_choice(what: str, options: Sequence[_Choice], value: object) -> None:
-    chosen = [each for each in options if each.value == value]
-    if not chosen:
-        raise PtxlabError(f"{what}={quoted(value)}: there are {listing([each.value for each in options])}")
-    if chosen[0].obstacle:
-        raise PtxlabError(f"{what}={quoted(value)}: {chosen[0].obstacle}")
 
 
 def _pitch_step(by: str) -> int:
@@ -367,33 +335,24 @@ def memory_data(state: ExplorerState, layout: MemoryLayout) -> dict[str, Any]:
 
 def _controls(ins: Product, layout: MemoryLayout, transposed: bool) -> list[dict[str, Any]]:
     choices = _choices(ins, layout.operand, layout.by, layout.major, transposed)
-    is_tile = layout.shared is not None
     turn = f"imm_trans_{layout.operand.name.lower()}"
-    majors = [[each.text, each.value, each.obstacle] for each in choices.major]
-    if is_tile and len(ins.modifiers.get(turn, ())) > 1:
-        majors = [[text, value, ""] for text, value, _ in majors]  # the modifier is set with it
+    is_turned = layout.shared is not None and len(ins.modifiers.get(turn, ())) > 1
+    if is_turned:
+        choices["major"] = [(text, value, "") for text, value, _ in choices["major"]]  # set with the modifier
+    hints = {
+        "by": "The instruction that moves it",
+        "major": "The index whose neighbours are neighbours in memory",
+        "swizzle": "The XOR of bits 4 to 6 of the address with bits 7 to 9: how many bytes it permutes",
+    }
     controls: list[dict[str, Any]] = [
         {
-            "option": "by",
-            "label": "By",
-            "hint": "The instruction that moves it",
-            "choices": [[each.text, each.value, each.obstacle] for each in choices.by],
-            "value": layout.by,
-        },
-        {
-            "option": "major",
-            "label": "Major",
-            "hint": "The index whose neighbours are neighbours in memory",
-            "choices": majors,
-            "value": layout.major,
-        },
-        {
-            "option": "swizzle",
-            "label": "Swizzle",
-            "hint": "The XOR of bits 4 to 6 of the address with bits 7 to 9: how many bytes it permutes",
-            "choices": [[each.text, each.value, each.obstacle] for each in choices.swizzle],
-            "value": layout.swizzle,
-        },
+            "option": option,
+            "label": option.capitalize(),
+            "hint": hint,
+            "choices": [list(choice) for choice in choices[option]],
+            "value": getattr(layout, option),
+        }
+        for option, hint in hints.items()
     ]
     if layout.pitch is not None:
         least = _line_bytes(layout.operand, layout.major)
@@ -409,7 +368,7 @@ def _controls(ins: Product, layout: MemoryLayout, transposed: bool) -> list[dict
                 "value": layout.pitch,
             },
         )
-    if is_tile and len(ins.modifiers.get(turn, ())) > 1:
+    if is_turned:
         usual = "row" if layout.operand.name == "A" else "column"
         controls[1]["modifier"] = {"name": turn, **{each: int(each != usual) for each in _MAJORS}}
     return controls
@@ -546,24 +505,30 @@ def _steps(ins: Product, layout: MemoryLayout) -> list[dict[str, Any]]:
         groups = _group_of_wavefronts(access.conflicts)
         for wavefront, group in enumerate(groups):
             text = f"wavefront {number + wavefront + 1} of {total}: {_wavefront_text(access, wavefront)}"
-            steps.append(
-                {
-                    "kind": "wavefront",
-                    "wavefront": number + wavefront,
-                    "group": [
-                        number + groups.index(group),
-                        number + groups.index(group) + groups.count(group),
-                    ],
-                    "registers": registers,
-                    "text": text,
-                }
-            )
+            first = number + groups.index(group)
+            steps.append(_step(text, number + wavefront, registers, [first, first + groups.count(group)]))
         number += len(groups)
         if not store:
             steps.append(_register_step(layout, access, registers))
     if not store:
         steps.append(_last_step(ins, layout))
     return steps
+
+
+def _step(
+    text: str,
+    wavefront: int,
+    registers: Sequence[int] = (),
+    group: Sequence[int] = (),
+    kind: str = "wavefront",
+) -> dict[str, Any]:
+    return {
+        "kind": kind,
+        "wavefront": wavefront,
+        "group": list(group),
+        "registers": list(registers),
+        "text": text,
+    }
 
 
 def _group_of_wavefronts(conflicts: Conflicts) -> list[int]:
@@ -604,14 +569,11 @@ def _wavefront_text(access: Access, wavefront: int) -> str:
 
 
 def _register_step(layout: MemoryLayout, access: Access, registers: list[int]) -> dict[str, Any]:
-    names = _runs(registers)
-    noun = "register" if len(registers) == 1 else "registers"
-    letter = layout.operand.name
+    names = f"{'register' if len(registers) == 1 else 'registers'} {_runs(registers)}"
+    text = f"{access.name} is done: every lane has {names} of {layout.operand.name}"
     if layout.operand.name == "D":
-        text = f"{access.name} takes {noun} {names} of {letter} from every lane"
-    else:
-        text = f"{access.name} is done: every lane has {noun} {names} of {letter}"
-    return {"kind": "registers", "wavefront": -1, "group": [], "registers": registers, "text": text}
+        text = f"{access.name} takes {names} of D from every lane"
+    return _step(text, -1, registers, kind="registers")
 
 
 def _core_steps(layout: MemoryLayout) -> list[dict[str, Any]]:
@@ -623,7 +585,7 @@ def _core_steps(layout: MemoryLayout) -> list[dict[str, Any]]:
         row, column = layout.operand.axes
         place = f"{row} {_runs(rows.tolist())}, {column} {_runs(columns.tolist())}"
         text = f"wavefront {number + 1} of {total}: the core matrix with {place}; every bank once"
-        steps.append({"kind": "wavefront", "wavefront": number, "group": [], "registers": [], "text": text})
+        steps.append(_step(text, number))
     return steps
 
 
@@ -633,4 +595,4 @@ def _last_step(ins: Product, layout: MemoryLayout) -> dict[str, Any]:
     else:
         where = "from shared memory" if layout.shared is not None else "from the registers of every lane"
         text = f"{ins.mnemonic} reads {layout.operand.name} {where}: D = A·B + C"
-    return {"kind": "mma", "wavefront": -1, "group": [], "registers": [], "text": text}
+    return _step(text, -1, kind="mma")
