@@ -19,7 +19,7 @@ from ..simulation import Simulation
 from ..simulation import kernel as compiled_kernel
 from ..simulator import HazardError
 from ..simulator.kernel import Kernel
-from ..simulator.ptx import read_ptx
+from ..simulator.ptx.reader import read_ptx
 from .checking import Sentences, when
 from .reader_code import Unanswered, WrongForm, readers_time
 

@@ -16,7 +16,7 @@ from ..errors import PtxlabError, counted, quoted
 from ..gpu.kernel_launch import MapPointer
 from ..memory import TensorMap
 from ..memory.gpu_arrays import gpu_layout
-from .ptx import Function, Variable, type_bits
+from .ptx.syntax import Function, Variable, type_bits
 from .threads import Grid
 
 _MOST_BLOCKS = (2**31 - 1, 65535, 65535)

@@ -16,9 +16,8 @@ from ..numerics.scalar.opcode import Opcode
 from ..numerics.scalar.video import as_the_manual_says
 from .machine import Frame, Machine, Step
 from .operands import Builder, Context, Read, Write, check_type, reader, readers, unsupported, writer
-from .ptx import Instruction, Operand, Pair, Register, Selected, Sink, Symbol, Vector, type_bits
-from .ptx.contraction import Contraction
-from .ptx.modifiers import Modified
+from .ptx.ptxas import Contraction, Modified
+from .ptx.syntax import Instruction, Operand, Pair, Register, Selected, Sink, Symbol, Vector, type_bits
 from .threads import UNSIGNED, Threads
 
 _WITH_CARRY = ("addc", "subc", "madc")

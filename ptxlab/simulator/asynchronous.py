@@ -20,10 +20,9 @@ from .machine import Frame, Machine, Step
 from .mbarriers import Change, barrier_place, update_barriers
 from .memory import RANK_SHIFT
 from .operands import Builder, Context, Read, address, items_of, reader, readers, unsupported
-from .ptx import Address, Immediate, Instruction, Register, type_bits
-from .tensor_copies import Boxes, load_boxes, store_boxes
-from .tensormaps import map_at
+from .ptx.syntax import Address, Immediate, Instruction, Register, type_bits
 from .threads import Threads
+from .tma import Boxes, load_boxes, map_at, store_boxes
 
 # -- cp.async ------------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..isa.operation import Operation
 from ..isa.product_form import ProductForm
 from ..isa.tensor_memory import ALL_LANES
-from .ptx import Instruction
+from .ptx.syntax import Instruction
 
 if TYPE_CHECKING:
     from ..memory import TensorMap

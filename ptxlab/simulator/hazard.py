@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PtxlabError
-from .ptx import Instruction
+from .ptx.syntax import Instruction
 from .threads import Batch
 
 
@@ -114,3 +114,205 @@ def record(
         other_line=None if other is None else other.source_line,
         count=len(threads),
     )
+
+
+# -- kinds of hazards, and the report that collects them -----------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A class of hazards: what it is, what is right, and the tool of compute-sanitizer that looks for it."""
+
+    name: str
+    meaning: str
+    remedy: str
+    tool: str = ""
+
+
+_KINDS = (
+    Kind(
+        "out of bounds",
+        "A thread reads or writes outside of an array, shared or local memory; this ends the simulation",
+        "an index inside, or a larger array",
+        "memcheck",
+    ),
+    Kind(
+        "misaligned",
+        "An address is not a multiple of what the access takes; this ends the simulation",
+        "an address that is a multiple",
+        "memcheck",
+    ),
+    Kind(
+        "race",
+        "Two threads touch the same bytes of shared or global memory, at least one of them writes, and no "
+        "barrier orders them",
+        "__syncthreads(), __syncwarp(), a named barrier, an mbarrier, or atomic operations",
+        "racecheck",
+    ),
+    Kind(
+        "uninitialised memory",
+        "A thread reads bytes of shared or local memory that nobody has written",
+        "write them first",
+        "initcheck, for global memory",
+    ),
+    Kind(
+        "uninitialised register",
+        "An instruction computes with a register that the thread has not written",
+        "write it on every path",
+    ),
+    Kind(
+        "missing wait",
+        "Data of cp.async, of a bulk copy or of TMA is touched before the copy is known to be complete, or "
+        "tensor memory while tcgen05 may still be at work there",
+        "cp.async.wait_group after cp.async.commit_group, or a wait for the mbarrier of the copy or of "
+        "tcgen05.commit",
+        "racecheck",
+    ),
+    Kind(
+        "missing proxy fence",
+        "A bulk copy, TMA or wgmma reads shared memory that ordinary stores wrote, or TMA uses a tensor map "
+        "that the kernel changed, without a fence between the proxies",
+        "fence.proxy.async after the stores: by every thread before the barrier, or after it by the thread "
+        "that starts the copy; fence.proxy.tensormap after tensormap.replace",
+    ),
+    Kind(
+        "wgmma registers",
+        "Registers of a wgmma are touched while it may still run",
+        "wgmma.commit_group and wgmma.wait_group first",
+    ),
+    Kind(
+        "missing wgmma.fence",
+        "A wgmma uses registers that were computed after the last wgmma.fence, or there was none",
+        "wgmma.fence before the first wgmma, and whenever other instructions have written its registers",
+    ),
+    Kind(
+        "absent block",
+        "A thread uses shared memory of another block of its cluster, which may not have started, or may "
+        "have ended",
+        "barriers of the cluster before the first use and after the last",
+        "racecheck",
+    ),
+    Kind(
+        "not atomic",
+        "An atomic operation that an H200 does not have in shared memory of another block, where it loses "
+        "updates: min, max, and, or, xor of 64 bits, add of f16x2 and bf16x2",
+        "an operation of 32 bits, add of 64 bits, or a loop with atom.cas",
+    ),
+    Kind(
+        "divergent barrier",
+        "Lanes of a warp reach a barrier for the whole warp at different places or times, or pass it by",
+        "let all lanes of the warp reach the same barrier, or use barrier.sync without .aligned",
+        "synccheck",
+    ),
+    Kind(
+        "deadlock",
+        "Threads wait for a barrier, an mbarrier or lanes that never come; this ends the simulation",
+        "let all arrive that are expected, and announce as many bytes as are copied",
+    ),
+    Kind(
+        "lanes missing",
+        "An .aligned instruction is executed without all lanes of its warp, or a .sync one without lanes "
+        "that its mask names",
+        "let all lanes of the warp execute it; end the kernel for none of them before",
+    ),
+    Kind(
+        "not in the mask",
+        "A lane executes a .sync instruction whose mask does not name it",
+        "a mask with the bits of all lanes that execute the instruction",
+    ),
+)
+#: The kinds of hazards, by name.
+KINDS: dict[str, Kind] = {kind.name: kind for kind in _KINDS}
+
+
+def line_text(instruction: Instruction) -> str:
+    """The line for a sentence."""
+    if not instruction.location:
+        return f"PTX line {instruction.line}"
+    called = "" if instruction.call_line is None else f" (called in line {instruction.call_line})"
+    return f"line {instruction.source_line}{called}"
+
+
+class Report:
+    """Collects hazards: one for each kind and pair of lines, with a count; or raises the first."""
+
+    def __init__(
+        self,
+        source: str,
+        raises: bool = False,
+        shared: Sequence[tuple[str, int, int]] = (),
+        is_ptx: bool = False,
+    ) -> None:
+        self._lines = source.splitlines()
+        self._is_ptx = is_ptx
+        self._shared = shared  # names, addresses and sizes of variables
+        self._raises = raises
+        self._hazards: dict[tuple[Any, ...], Hazard] = {}
+
+    @property
+    def hazards(self) -> list[Hazard]:
+        """By line."""
+        return sorted(self._hazards.values(), key=lambda hazard: (hazard.line, hazard.ptx_line, hazard.kind))
+
+    def extend(self, hazards: Sequence[Hazard]) -> None:
+        """Add what was found in other processes; the same kind and lines count together."""
+        for hazard in hazards:
+            key = (hazard.kind, hazard.line, hazard.other_line)
+            known = self._hazards.get(key)
+            if known is not None:
+                hazard = replace(known, count=known.count + hazard.count)
+            self._hazards[key] = hazard
+
+    def with_text(self, hazard: Hazard) -> Hazard:
+        """The hazard with its line of the source, or of the PTX where that is the source."""
+        number = hazard.ptx_line if self._is_ptx else hazard.line
+        if 0 < number <= len(self._lines):
+            return replace(hazard, text=self._lines[number - 1].strip())
+        return hazard
+
+    def shared_place(self, first: int, last: int) -> str:
+        """Bytes of shared memory for a sentence, with the name of their variable."""
+        for name, start, size in self._shared:
+            if start <= first and last < start + size:
+                return f"shared bytes {first - start}..{last - start} of {name}"
+        return f"shared bytes {first}..{last}"
+
+    def add(
+        self,
+        kind: str,
+        instruction: Instruction,
+        batch: Batch,
+        threads: NDArray[Any],
+        what: str,
+        *,
+        remedy: str = "",
+        other: Instruction | None = None,
+        space: str = "",
+        addresses: tuple[int, int] | None = None,
+    ) -> None:
+        """A hazard of some threads (indices into the batch); `what` follows the line and who it is.
+
+        In `what`, `{who}` becomes block, warp and lanes of the first warp that has it, `{lanes}` warp and
+        lanes, `{s}` and `{es}` the ending of a verb.
+        """
+        lines = [(each.source_line, each.call_line) for each in (instruction, other) if each is not None]
+        key = (kind, tuple(lines))
+        known = self._hazards.get(key)
+        if known is not None:
+            self._hazards[key] = replace(known, count=known.count + len(threads))
+            return
+        remedy = remedy or KINDS[kind].remedy
+        hazard = record(
+            kind, instruction, batch, threads, remedy, space=space, addresses=addresses, other=other
+        )
+        words = {"{lanes}": f"warp {hazard.warp}, {lanes_text(hazard.lanes)}", "{s}": "", "{es}": ""}
+        words["{who}"] = f"block {hazard.block}, {words['{lanes}']}"
+        if len(hazard.lanes) == 1:
+            words |= {"{s}": "s", "{es}": "es"}
+        for word, text in words.items():
+            what = what.replace(word, text)
+        sentence = f"{line_text(instruction)}: {what}; {remedy}"
+        hazard = replace(self.with_text(hazard), sentence=sentence)
+        self._hazards[key] = hazard
+        if self._raises:
+            raise HazardError(sentence, hazard)

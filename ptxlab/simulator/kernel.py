@@ -32,7 +32,8 @@ from . import (
     simulate,
 )
 from .checks import DistributedChecks, RegisterPlans, Report, checkers
-from .ptx import Function, Module, plain_name, read_ptx
+from .ptx.reader import read_ptx
+from .ptx.syntax import Function, Module, plain_name
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

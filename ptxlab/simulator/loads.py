@@ -13,7 +13,7 @@ from ..numerics.scalar import operation
 from .machine import Frame, Machine, Step
 from .memory import LOCAL_WINDOW, RANK_SHIFT, SHARED_WINDOW
 from .operands import Builder, Context, address, items_of, reader, readers, unsupported, writer, writers
-from .ptx import Address, Immediate, Instruction, Operand, Sink, Symbol, Vector, type_bits
+from .ptx.syntax import Address, Immediate, Instruction, Operand, Sink, Symbol, Vector, type_bits
 from .threads import UNSIGNED, Threads
 
 _SPACES = {

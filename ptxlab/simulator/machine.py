@@ -14,16 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PtxlabError
-from .barriers import Barriers, ClusterBarriers
+from .barriers import Barriers, ClusterBarriers, Strays
 from .deferred import MatrixQueue
 from .events import MatrixInputs, Observer, Synchronisation, TensorAccess
 from .hazard import HazardError, lanes_text, record, threads_text
-from .memory import Memory, TileRead
-from .ptx import Function, Instruction
-from .register_file import RegisterFile
-from .special_registers import SpecialRegisters
-from .strays import Strays
-from .tensor_memory import TensorMemory
+from .memory import Memory, TensorMemory, TileRead
+from .ptx.syntax import Function, Instruction
+from .register_file import RegisterFile, SpecialRegisters
 from .threads import Batch, Threads
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from .loads import space_of
 from .machine import Frame, Machine, Step
 from .memory import SHARED_WINDOW, rounds
 from .operands import Builder, Context, Read, address, reader, unsupported, writer
-from .ptx import Address, Instruction, Operand, Sink, plain_name
+from .ptx.syntax import Address, Instruction, Operand, Sink, plain_name
 from .threads import Threads
 
 _COUNT_BITS = 20

@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PtxlabError
+from ..isa.tensor_memory import COLUMNS, LANES
 from .events import Access, Observer, Piece
 from .hazard import HazardError, record
-from .ptx import Instruction
+from .ptx.syntax import Instruction
 from .threads import UNSIGNED, Threads
 
 #: Generic addresses: those of shared and local memory lie in windows, as on the chip; all others are global.
@@ -573,3 +574,31 @@ def rounds(places: NDArray[Any]) -> list[NDArray[np.intp]]:
     by_rank = np.argsort(rank, kind="stable")
     edges = np.cumsum(np.bincount(rank))[:-1]
     return [np.sort(part) for part in np.split(order[by_rank], edges)]
+
+
+# -- tensor memory of the blocks of a launch -----------------------------------------------------------------
+
+#: Columns that are allocated together.
+UNIT = 32
+
+
+class TensorMemory:
+    """Tensor memory of the blocks of a batch: words [blocks, 128, 512], and which columns are allocated.
+
+    >>> memory = TensorMemory(blocks=2)
+    >>> memory.allocate(0, 64), memory.allocate(0, 32), memory.allocate(1, 128)
+    (0, 64, 0)
+    """
+
+    def __init__(self, blocks: int) -> None:
+        self.words = np.zeros((blocks, LANES, COLUMNS), dtype=np.uint32)
+        self.taken = np.zeros((blocks, COLUMNS // UNIT), dtype=np.bool_)
+
+    def allocate(self, block: int, columns: int) -> int | None:
+        """The first column of so many that are free, or None."""
+        units = columns // UNIT
+        for first in range(0, COLUMNS // UNIT - units + 1, units):
+            if not self.taken[block, first : first + units].any():
+                self.taken[block, first : first + units] = True
+                return first * UNIT
+        return None

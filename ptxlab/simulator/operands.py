@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..errors import PtxlabError
 from ..isa.registers import accepted, fits
 from .machine import Frame, Machine, Step
-from .ptx import (
+from .ptx.syntax import (
     Address,
     Function,
     Immediate,

@@ -17,7 +17,7 @@ from .chips import Bound, Work, bounds, find_chip
 from .deferred import RegisterOperands, WarpgroupOperands
 from .events import MatrixInputs, Observer
 from .hazard import Hazard
-from .ptx import Instruction
+from .ptx.syntax import Instruction
 from .threads import Grid, Threads
 from .trace import Trace
 from .traffic import SECTOR, Footprint, Moved, Traffic

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..errors import PtxlabError
 from .events import Access, Observer
 from .memory import Buffer
-from .ptx import Function, Instruction, Module, registers_of
+from .ptx.syntax import Function, Instruction, Module, registers_of
 
 _TYPES = {f"{kind}{bits}": f"{'i' if kind == 's' else 'u'}{bits // 8}" for kind in "usb" for bits in (32, 64)}
 

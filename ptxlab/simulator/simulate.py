@@ -24,11 +24,12 @@ from .events import Observer
 from .hazard import Hazard
 from .machine import Launch, Machine
 from .memory import HEAP_BYTES, HEAP_START, WORKSPACE_BYTES, WORKSPACE_START, Buffer, Memory
-from .ptx import Module, Sink, read_ptx
+from .ptx.reader import read_ptx
+from .ptx.syntax import Module, Sink
 from .result import Counts, Limit, Products, Profile, Result, limit_error, merged
 from .shared_updates import Update, Updates, check_plain
-from .tensormaps import encoded
 from .threads import Batch, Grid
+from .tma import encoded
 from .trace import Trace
 from .traffic import Touched, Traffic
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..errors import PtxlabError, quoted
 from .events import Access, Inspection, Observer
 from .memory import SHARED_START
-from .ptx import Address, Instruction, Negated, Operand, Pair, Register, Selected, Vector
+from .ptx.syntax import Address, Instruction, Negated, Operand, Pair, Register, Selected, Vector
 from .threads import Batch, Threads
 
 _MOST_STEPS = 20_000

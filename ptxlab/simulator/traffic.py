@@ -19,7 +19,7 @@ from ..memory import Im2colMap, TensorMap
 from ..memory.banks import WIDTHS, conflicts
 from .events import Access, MatrixInputs, Observer
 from .memory import Buffer
-from .ptx import Instruction
+from .ptx.syntax import Instruction
 from .threads import Batch, Threads
 
 #: Bytes of a sector: what global memory, L2 and L1 move at least.

@@ -8,7 +8,7 @@ import numpy as np
 
 from .machine import Frame, Machine, Step
 from .operands import Builder, Context, reader, unsupported, writer
-from .ptx import Instruction, Operand, Pair, Sink
+from .ptx.syntax import Instruction, Operand, Pair, Sink
 from .threads import Threads
 
 

@@ -20,10 +20,10 @@ from ..memory.descriptors import descriptor
 from ..numerics.emulate import emulate
 from .deferred import Deferred, Values, WarpgroupOperands, values_of
 from .machine import Frame, Machine, Step
-from .matrix_operands import codes_of, constant, gather, mma_form, read_matrix, scatter, write_matrix
+from .matrices import codes_of, constant, gather, mma_form, read_matrix, scatter, write_matrix
 from .memory import CHUNK, TileRead
 from .operands import Builder, Context, Read, Write, items_of, reader
-from .ptx import Instruction, Operand, Register, Vector
+from .ptx.syntax import Instruction, Operand, Register, Vector
 from .threads import Threads
 
 _LANES = 128  # of a warpgroup

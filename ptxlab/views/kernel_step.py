@@ -12,7 +12,7 @@ from ..errors import PtxlabError, counted
 from ..memory import conflicts
 from ..memory.banks import WIDTHS
 from ..simulator import Result, Trace
-from ..simulator.ptx import Instruction
+from ..simulator.ptx.syntax import Instruction
 
 _MOST_REGISTERS = 24  # of an instruction that are shown
 _MOST_WORDS = 1 << 14  # of shared memory: 64 KiB

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import ptxlab
-from ptxlab.simulator.ptx import read_ptx
-from ptxlab.simulator.ptx.contraction import contractions
+from ptxlab.simulator.ptx.ptxas import contractions
+from ptxlab.simulator.ptx.reader import read_ptx
 
 _DIVIDE = "{ .reg .s32 i, j; mov.b32 i,f4; mov.b32 j,f5; div.s32 i,i,j; mov.b32 f9,i; }"
 #: Statements of f32 registers, of which f1 to f6 are loaded and those behind the bar are stored.

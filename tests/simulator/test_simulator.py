@@ -15,9 +15,9 @@ from ptxlab.gpu import runner
 from ptxlab.gpu.standard_headers import STANDARD_HEADERS
 from ptxlab.numerics.emulate import emulate
 from ptxlab.simulator import kernel as kernel_module
-from ptxlab.simulator.decode import BUILDERS
-from ptxlab.simulator.legality import types_of
-from ptxlab.simulator.ptx import read_ptx, type_bits
+from ptxlab.simulator.decode import BUILDERS, types_of
+from ptxlab.simulator.ptx.reader import read_ptx
+from ptxlab.simulator.ptx.syntax import type_bits
 from tests.assembler import NEWEST
 from tests.cases import each
 from tools.site import simulated

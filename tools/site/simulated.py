@@ -23,7 +23,7 @@ from ptxlab.simulator import (
     wgmma,
 )
 from ptxlab.simulator.chips import CHIPS
-from ptxlab.simulator.ptx import type_bits
+from ptxlab.simulator.ptx.syntax import type_bits
 
 from .markdown import Page, code, table
 

@@ -3,13 +3,11 @@
 from dataclasses import dataclass
 
 from ..events import Observer
-from ..hazard import Hazard
-from ..ptx import Module
+from ..hazard import KINDS, Hazard, Kind, Report
+from ..ptx.syntax import Module
 from .accesses import AccessCheck
-from .hazard import KINDS, Kind, Report
+from .memory_spaces import TensorCheck, TensorMapCheck
 from .registers import RegisterCheck, RegisterPlans
-from .tensor import TensorCheck
-from .tensor_maps import TensorMapCheck
 
 __all__ = [
     "KINDS",

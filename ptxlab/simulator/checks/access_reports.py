@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..events import Access, Piece
-from ..hazard import lanes_text
-from ..ptx import Instruction
+from ..hazard import Report, lanes_text, line_text
+from ..ptx.syntax import Instruction
 from ..threads import Batch
-from .hazard import Report, line_text
 from .shadow import ID, Shadow
-from .traits import traits_of
 
 #: What another access did, in the words of a sentence.
 Deed = Literal["wrote", "reads"]
@@ -206,3 +206,45 @@ def _between(other: Instruction, instruction: Instruction, deed: Deed) -> str:
 def _short_name(instruction: Instruction) -> str:
     """``cp.async.bulk``, ``cp.async``, ``wgmma.mma_async``."""
     return ".".join(instruction.parts[: 3 if "bulk" in instruction.parts else 2])
+
+
+# -- what an opcode says about accesses ----------------------------------------------------------------------
+
+_STRONG = {"volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"}
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What an instruction's opcode says about its accesses."""
+
+    strong: bool
+    releases: bool
+    constant: bool  # `.nc`: nobody writes what it reads
+    group: str  # whose `wait_group` completes it: "cp.async", "cp.async.bulk" or "wgmma"
+    announced: bool  # an mbarrier completes it
+
+
+@cache
+def traits_of(opcode: str) -> Traits:
+    """Those of the instructions with this opcode."""
+    parts = opcode.split(".")
+    announced = any(part.startswith("mbarrier::complete_tx") for part in parts)
+    group = ""
+    if parts[0] == "wgmma":
+        group = "wgmma"
+    elif parts[0] == "cp" and not announced:
+        group = "cp.async.bulk" if "bulk" in parts else "cp.async"
+    strong = not _STRONG.isdisjoint(parts) or parts[0] in ("atom", "red")
+    if parts[0] == "mbarrier":
+        strong = parts[1] not in ("init", "inval")
+    return Traits(strong, "release" in parts or "acq_rel" in parts, "nc" in parts, group, announced)
+
+
+@cache
+def is_local_only(opcode: str) -> bool:
+    """Atomic operations that an H200 does not have in shared memory of other blocks: it loses updates."""
+    parts = opcode.split(".")
+    if "async" in parts:
+        return False
+    wide = parts[-1] in ("u64", "s64", "b64") and not {"min", "max", "and", "or", "xor"}.isdisjoint(parts)
+    return wide or parts[-1] in ("f16x2", "bf16x2")

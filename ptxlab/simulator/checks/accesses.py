@@ -14,18 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..events import Access, Observer, Piece, Synchronisation
-from ..hazard import lanes_text
+from ..hazard import Report, lanes_text
 from ..memory import RANK_SHIFT
-from ..ptx import Instruction
+from ..ptx.syntax import Instruction
 from ..threads import Batch
-from .access_reports import AccessReports, Conflict, Deed, Touch
+from .access_reports import AccessReports, Conflict, Deed, Touch, Traits, traits_of
 from .asynchronous_work import AsynchronousWork, Copies, distinct
 from .clocks import Clocks, Warpgroup
-from .hazard import Report
-from .local_memory import LocalMemory
-from .presence import ClusterPresence
+from .memory_spaces import ClusterPresence, LocalMemory
 from .shadow import ATOMIC, FLAGS, ID, LATE, PENDING, TIME, TIME_SHIFT, WORK, Read, Shadow
-from .traits import Traits, traits_of
 
 
 class _NotAlikeError(Exception):

@@ -15,19 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..events import Inspection, Observer, Synchronisation
-from ..hazard import lanes_text
-from ..ptx import (
-    Function,
-    Immediate,
-    Instruction,
-    Module,
-    Register,
-    Vector,
-    registers_of,
-)
+from ..hazard import Report, lanes_text
 from ..ptx.dataflow import basic_blocks, constants, read_and_written, register_bits, successors
+from ..ptx.syntax import Function, Immediate, Instruction, Module, Register, Vector, registers_of
 from ..threads import Batch, Threads
-from .hazard import Report
 
 #: Instructions that hand values on as they are: what nobody wrote stays so, and is not a hazard yet. All but
 #: `mov` may leave one of their operands aside.

@@ -43,7 +43,7 @@ def read_and_written(instruction: Instruction) -> tuple[set[int], set[int]]:
 
     The accumulators of a wgmma count as written only: whether it reads them depends on scale-d.
 
-    >>> from ptxlab.simulator.ptx import Register
+    >>> from ptxlab.simulator.ptx.syntax import Register
     >>> r = [Register(number, f"%r{number}", "b32") for number in range(3)]
     >>> read_and_written(Instruction(0, "add.u32", (r[0], r[1], r[2]), 1))
     ({1, 2}, {0})
@@ -112,7 +112,7 @@ def constants(function: Function) -> dict[int, int]:
 def repeated(function: Function) -> set[int]:
     """Instructions that may be executed several times: those between a label and a branch back to it.
 
-    >>> from ptxlab.simulator.ptx import read_ptx
+    >>> from ptxlab.simulator.ptx.reader import read_ptx
     >>> text = '''.version 8.0
     ... .target sm_90
     ... .address_size 64

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from ..._util.arguments import as_text
 from ...errors import PtxlabError
 from ...numerics.scalar import video
-from .constants import ConstantReader, bits_of
 from .syntax import (
     Address,
     Function,
@@ -33,7 +32,7 @@ from .syntax import (
     Vector,
     type_bits,
 )
-from .tokens import Lexeme, string_of
+from .tokens import ConstantReader, Lexeme, bits_of, string_of
 
 _SPACES = ("reg", "param", "shared", "global", "const", "local")
 _LINKAGE = ("visible", "extern", "weak", "common")

@@ -29,10 +29,9 @@ from .events import TensorAccess
 from .loads import space_of
 from .machine import Frame, Machine, Step
 from .mbarriers import Change, update_barriers
-from .memory import RANK_SHIFT, SHARED_WINDOW
+from .memory import RANK_SHIFT, SHARED_WINDOW, UNIT, TensorMemory
 from .operands import Builder, Context, Read, address, items_of, reader, readers, unsupported, writers
-from .ptx import Address, Immediate, Instruction, Operand, Register, Vector
-from .tensor_memory import UNIT, TensorMemory
+from .ptx.syntax import Address, Immediate, Instruction, Operand, Register, Vector
 from .threads import Threads
 
 

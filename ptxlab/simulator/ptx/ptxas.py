@@ -1,10 +1,14 @@
-"""Which `mul` and `add` the assembler makes one `fma`, which rounds once.
+"""What the assembler changes in floating-point code, and bits show: fused products, signs in `selp`.
 
 PTX ISA, "mul" and "add": those without a rounding modifier may be fused. NVRTC fuses a * b + c itself, and
 leaves c - a * b, among others, to ptxas. What ptxas does was read off its machine code: a product is fused
 into all sums that use it, or into none. They stand in the same basic block and have the same type and `.ftz`,
 and nothing else uses the product; `mov` and `neg` in between do not count. Of two products that one sum adds,
 the one with fewer uses is fused, or else the first. Approximate divisions end in a product, too.
+
+`neg` and `abs` of f32 are sums with 0 in the machine, which make every NaN the same. Where `selp` chooses
+their result, ptxas leaves the sum out: the selection changes the sign itself, and a NaN keeps its bits. So it
+is also if others use the result, or a `mov` stands in between; not with `.ftz`.
 """
 
 from __future__ import annotations
@@ -15,6 +19,8 @@ from typing import NamedTuple
 
 from .dataflow import basic_blocks, read_and_written, register_bits, successors
 from .syntax import Function, Instruction, Register
+
+# -- which mul and add become one fma, which rounds once -----------------------------------------------------
 
 _FLOATS = ("f16", "f16x2", "bf16", "bf16x2", "f32", "f64")
 #: What only computes a result: where nobody reads that, the assembler leaves it out.
@@ -51,7 +57,7 @@ class _Product:
 def contractions(function: Function) -> dict[int, Contraction]:
     """The sums that ptxas fuses, by the index of their `add` or `sub`.
 
-    >>> from ptxlab.simulator.ptx import read_ptx
+    >>> from ptxlab.simulator.ptx.reader import read_ptx
     >>> text = '''.version 8.0
     ... .target sm_90
     ... .address_size 64
@@ -273,3 +279,66 @@ def _use(instruction: Instruction, there: dict[int, tuple[_Product, bool]]) -> N
         product.fused &= adds and _kind(instruction) == _kind(product.instruction)
     for position, product, negative in sources:
         product.uses[instruction.index] = Contraction(product.instruction.index, position, negative)
+
+
+# -- signs that are changed where a value is selected --------------------------------------------------------
+
+_SIGNS = ("neg.f32", "abs.f32")
+
+
+class Modified(NamedTuple):
+    """A register whose sign is changed as it is read."""
+
+    register: Register
+    kind: str  # "neg" or "abs"
+
+
+def modified_selections(function: Function) -> dict[int, tuple[Modified | None, Modified | None]]:
+    """What `selp.f32` reads instead of its two sources, by its index.
+
+    >>> from ptxlab.simulator.ptx.reader import read_ptx
+    >>> text = '''.version 8.0
+    ... .target sm_90
+    ... .address_size 64
+    ... .entry k() { .reg .f32 %f<4>; .reg .pred %p;
+    ... neg.f32 %f1, %f0; selp.f32 %f3, %f1, %f2, %p; ret; }'''
+    >>> modified_selections(read_ptx(text).functions["k"])[1][0].kind
+    'neg'
+    """
+    instructions = function.instructions
+    if not any(each.opcode in _SIGNS for each in instructions):
+        return {}
+    found: dict[int, tuple[Modified | None, Modified | None]] = {}
+    for start, end in basic_blocks(function).items():
+        held: dict[int, Modified] = {}  # register -> what it is made of
+        for instruction in instructions[start:end]:
+            if instruction.opcode == "selp.f32" and len(instruction.operands) == 4:
+                first, second = (_made_of(operand, held) for operand in instruction.operands[1:3])
+                if first is not None or second is not None:
+                    found[instruction.index] = first, second
+            made = _sign_of(instruction, held)
+            written = read_and_written(instruction)[1]
+            held = {
+                register: modified
+                for register, modified in held.items()
+                if register not in written and modified.register.index not in written
+            }
+            if made is not None and made.register.index not in written:
+                held.update(dict.fromkeys(written, made))
+    return found
+
+
+def _made_of(operand: object, held: dict[int, Modified]) -> Modified | None:
+    return held.get(operand.index) if isinstance(operand, Register) else None
+
+
+def _sign_of(instruction: Instruction, held: dict[int, Modified]) -> Modified | None:
+    """What an instruction writes, if it only changes a sign or copies such a result."""
+    if instruction.guard is not None or len(instruction.operands) != 2:
+        return None
+    source = instruction.operands[1]
+    if not isinstance(source, Register):
+        return None
+    if instruction.opcode in _SIGNS:
+        return Modified(source, instruction.parts[0])
+    return held.get(source.index) if instruction.opcode in ("mov.f32", "mov.b32") else None

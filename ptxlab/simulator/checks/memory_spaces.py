@@ -1,0 +1,284 @@
+"""Hazards in local memory, in shared memory of other blocks, in tensor memory, and of tensor maps.
+
+Local memory that a thread reads and has not written. Blocks of a cluster whose shared memory others use: they
+must have started, and must not have ended.
+
+tcgen05: what one thread issues (mma, cp, shift) runs in order. Everybody else must wait for the mbarrier at
+which a tcgen05.commit of that thread arrives; and tcgen05.st is complete only after tcgen05.wait::st of its
+warp. A wait of one thread counts for its block, since others learn of it through a barrier.
+
+Tensor maps: TMA reads them through a proxy of its own. What a thread has changed must be released, by
+tensormap.cp_fenceproxy or fence.proxy.tensormap::generic.release, and acquired with
+fence.proxy.tensormap::generic.acquire by who uses it. A fence of one thread counts for its block.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..events import Access, Observer, Piece, Synchronisation, TensorAccess
+from ..hazard import Report, line_text
+from ..memory import RANK_SHIFT
+from ..ptx.syntax import Instruction
+from ..threads import Batch, Threads
+from .access_reports import is_local_only
+from .clocks import Clocks
+
+# -- local memory --------------------------------------------------------------------------------------------
+
+
+class LocalMemory:
+    """Which bytes of its local memory each thread of a batch has written."""
+
+    def __init__(self, report: Report, batch: Batch) -> None:
+        self._report = report
+        self._batch = batch
+        self._written = np.zeros((batch.size, 0), dtype=np.bool_)
+
+    def check(self, access: Access) -> None:
+        """Compare an access with those before it, and note it."""
+        end = int(access.addresses.max()) + access.width
+        if end > self._written.shape[1]:
+            more = np.zeros((self._batch.size, max(end, 2 * self._written.shape[1])), dtype=np.bool_)
+            more[:, : self._written.shape[1]] = self._written
+            self._written = more
+        for byte in range(access.width):
+            places = (access.threads, access.addresses + byte)
+            if access.kind != "read":
+                self._written[places] = True
+                continue
+            missing = ~self._written[places]
+            if missing.any():
+                where = access.addresses[missing] + byte
+                self._report.add(
+                    "uninitialised memory", access.instruction, self._batch, access.threads[missing],
+                    f"{{who}} read{{s}} byte {int(where[0])} of local memory, never written",
+                    space="local", addresses=(int(where.min()), int(where.max())),
+                )  # fmt: skip
+                return
+
+
+# -- shared memory of other blocks ---------------------------------------------------------------------------
+
+
+class ClusterPresence:
+    """Watches what the blocks of a batch, which begins at a time, do in each other's shared memory."""
+
+    def __init__(self, report: Report, batch: Batch, clocks: Clocks, begun: int) -> None:
+        self._report = report
+        self._batch = batch
+        self._clocks = clocks
+        self._begun = begun
+        self._used = np.zeros(batch.count, dtype=np.int64)  # when another block last used a block's memory
+        self._users: dict[int, NDArray[Any]] = {}  # and which threads did
+        self._instructions: dict[int, Instruction] = {}  # by that time
+
+    def check(self, access: Access, piece: Piece, time: int) -> None:
+        """Blocks whose shared memory others use before they are known to have started."""
+        owners = piece.offsets // (piece.data.size // self._batch.count)
+        users = piece.threads // self._batch.block_lanes
+        remote = np.flatnonzero(owners != users)
+        if not len(remote):
+            return
+        early = remote[self._clocks.cluster_time[users[remote]] == self._begun]
+        if len(early):
+            self._report.add(
+                "absent block", access.instruction, self._batch, piece.threads[early],
+                "{who} use{s} shared memory of another block of the cluster, which may not have started",
+                remedy="wait at a barrier of the cluster first", space="shared",
+            )  # fmt: skip
+        if access.kind == "atomic" and is_local_only(access.instruction.opcode):
+            self._report.add(
+                "not atomic", access.instruction, self._batch, piece.threads[remote],
+                f"{{who}} execute{{s}} {access.instruction.opcode} in shared memory of another block, where "
+                "ptxas makes it a load and a store",
+                remedy="use an operation of 32 bits, add of 64 bits, or a loop with atom.cas", space="shared",
+            )  # fmt: skip
+        self._used[owners[remote]] = time
+        self._instructions[time] = access.instruction
+        for owner in np.unique(owners[remote]).tolist():
+            self._users[owner] = piece.threads[remote[owners[remote] == owner]]
+
+    def check_ends(self) -> None:
+        """Blocks that may end while others still use their shared memory."""
+        left = np.flatnonzero(self._used > self._clocks.cluster_time)
+        for time in np.unique(self._used[left]).tolist():
+            users = [self._users[block] for block in left.tolist() if self._used[block] == time]
+            self._report.add(
+                "absent block", self._instructions[time], self._batch, np.unique(np.concatenate(users)),
+                "{who} use{s} shared memory of another block of the cluster, which may have ended",
+                remedy="let all blocks wait at a barrier of the cluster after that", space="shared",
+            )  # fmt: skip
+
+
+# -- tensor memory -------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Flight:
+    """An instruction that may still be writing columns of a block's tensor memory."""
+
+    access: TensorAccess
+    barriers: set[tuple[int, int]] = field(default_factory=set)  # block and address; none before a commit
+
+    def touches(self, other: TensorAccess) -> bool:
+        """Whether it has words of the same block in common with an access."""
+        mine, its = self.access.columns, other.columns
+        return (
+            self.access.block == other.block
+            and mine.start < its.stop
+            and its.start < mine.stop
+            and self.access.lanes & other.lanes != 0
+        )
+
+
+class TensorCheck(Observer):
+    """Looks for missing waits in tensor memory."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+
+    def begin(self, batch: Batch) -> None:
+        """Nothing is in flight in new blocks."""
+        self._batch = batch
+        self._flights: list[_Flight] = []
+        self._stores: list[_Flight] = []  # of tcgen05.st
+
+    def tensor_accessed(self, access: TensorAccess) -> None:
+        """Threads, or an instruction that a thread issues, read or write tensor memory."""
+        for flight in self._flights:
+            same_issuer = access.asynchronous and flight.access.threads[0] == access.threads[0]
+            if flight.touches(access) and not same_issuer:
+                self._add(
+                    access,
+                    flight,
+                    "wait for the mbarrier of a tcgen05.commit, which the same thread executes",
+                )
+        if access.asynchronous or access.kind == "read":
+            for store in self._stores:
+                if store.touches(access):
+                    self._add(access, store, "execute tcgen05.wait::st.sync.aligned after the store")
+        if access.kind == "write":
+            (self._flights if access.asynchronous else self._stores).append(_Flight(access))
+
+    def _add(self, access: TensorAccess, flight: _Flight, remedy: str) -> None:
+        other = flight.access.instruction
+        columns = flight.access.columns
+        name = ".".join(other.parts[:2])
+        self._report.add(
+            "missing wait",
+            access.instruction,
+            self._batch,
+            access.threads,
+            f"{{who}} {access.kind}{{s}} columns of tensor memory while {name} of {line_text(other)} may "
+            f"still write columns {columns.start} to {columns.stop - 1}",
+            remedy=remedy,
+            other=other,
+            space="tensor",
+        )
+
+    def executed(self, instruction: Instruction, threads: Threads) -> None:
+        """After tcgen05.wait::st a warp's stores are complete."""
+        if self._stores and instruction.opcode.startswith("tcgen05.wait::st"):
+            warps = np.unique(threads.indices >> 5)
+            self._stores = [store for store in self._stores if int(store.access.threads[0]) >> 5 not in warps]
+
+    def synchronised(self, event: Synchronisation) -> None:
+        """A commit says where its thread's instructions arrive; who has waited there knows of them."""
+        if not self._flights or event.kind not in ("mbarrier.arrive", "mbarrier.wait"):
+            return
+        commits = event.kind == "mbarrier.arrive" and event.instruction.opcode.startswith("tcgen05.commit")
+        waits = event.kind == "mbarrier.wait" and event.completed
+        if not commits and not waits:
+            return
+        places = np.broadcast_to(event.key, event.threads.shape).astype(np.int64)
+        blocks = event.threads // self._batch.block_lanes
+        size = self._batch.grid.cluster_size
+        ranks = (places >> RANK_SHIFT) - 1
+        blocks = np.where(ranks < 0, blocks, blocks // size * size + ranks)
+        keys = list(zip(blocks.tolist(), (places & (1 << RANK_SHIFT) - 1).tolist(), strict=True))
+        if waits:
+            self._flights = [flight for flight in self._flights if not self._is_awaited(flight, set(keys))]
+            return
+        for thread, key in zip(event.threads.tolist(), keys, strict=True):
+            for flight in self._flights:
+                if int(flight.access.threads[0]) == thread:
+                    flight.barriers.add(key)
+
+    @staticmethod
+    def _is_awaited(flight: _Flight, keys: set[tuple[int, int]]) -> bool:
+        """Whether somebody of its block has waited for it."""
+        return any(block == flight.access.block for block, _ in flight.barriers & keys)
+
+
+# -- tensor maps ---------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Change:
+    """The last change of a map: by which block, when, and whether it was released."""
+
+    instruction: Instruction
+    block: int
+    time: int
+    released: bool
+
+
+class TensorMapCheck(Observer):
+    """Looks for tensor maps that TMA may see as they were before."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._changes: dict[int, _Change] = {}  # by address
+        self._acquired: dict[int, int] = {}  # by blocks of the grid
+        self._time = 0
+
+    def begin(self, batch: Batch) -> None:
+        """Remember the blocks; what others changed stays."""
+        self._batch = batch
+
+    def synchronised(self, event: Synchronisation) -> None:
+        """A map is changed, fenced or used."""
+        if not event.kind.startswith(("tensormap", "fence.proxy.tensormap")):
+            return
+        self._time += 1
+        blocks = self._batch.numbers[event.threads // self._batch.block_lanes]
+        if event.kind.startswith("fence"):
+            if "acquire" in event.instruction.parts:
+                self._acquired |= dict.fromkeys(blocks.tolist(), self._time)
+                return
+            for change in self._changes.values():
+                change.released |= change.block in blocks
+            return
+        places = np.broadcast_to(event.key, event.threads.shape)
+        if event.kind == "tensormap.use":
+            self._use(event, blocks.tolist(), places.tolist())
+            return
+        released = event.kind == "tensormap.cp_fenceproxy"
+        for block, place in zip(blocks.tolist(), places.tolist(), strict=True):
+            self._changes[place] = _Change(event.instruction, block, self._time, released)
+
+    def _use(self, event: Synchronisation, blocks: list[int], places: list[int]) -> None:
+        for number, (block, place) in enumerate(zip(blocks, places, strict=True)):
+            change = self._changes.get(place)
+            if change is None:
+                continue
+            if not change.released:
+                remedy = (
+                    f"execute fence.proxy.tensormap::generic.release after {line_text(change.instruction)}"
+                )
+            elif self._acquired.get(block, 0) < change.time:
+                remedy = "execute fence.proxy.tensormap::generic.acquire on the map's address before"
+            else:
+                continue
+            name = ".".join(event.instruction.parts[:4])
+            self._report.add(
+                "missing proxy fence", event.instruction, self._batch, event.threads[number : number + 1],
+                f"{{who}}: {name} uses a tensor map that {line_text(change.instruction)} changed through "
+                "another proxy",
+                remedy=remedy, other=change.instruction, space="global",
+            )  # fmt: skip
