@@ -17,8 +17,8 @@ from ptxlab.simulator import (
     loads,
     matrices,
     mbarriers,
-    tensor,
-    tensormaps,
+    tcgen05,
+    tma,
     warps,
     wgmma,
 )
@@ -34,9 +34,9 @@ GROUPS = (
     ("control, barriers, fences", control.BUILDERS),
     ("within a warp", warps.BUILDERS),
     ("matrices", {**matrices.BUILDERS, **wgmma.BUILDERS}),
-    ("tensor memory", tensor.BUILDERS),
+    ("tensor memory", tcgen05.BUILDERS),
     ("asynchronous copies", {**asynchronous.BUILDERS, **mbarriers.BUILDERS}),
-    ("tensor maps", tensormaps.BUILDERS),
+    ("tensor maps", tma.BUILDERS),
     ("registers, and parts of them", arithmetic.BUILDERS),
 )
 
