@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 from ptxlab._util.files import write_atomically
-from ptxlab.simulator.checks import KINDS
+from ptxlab.simulator.hazard import KINDS
 from tests.simulator.hazard_cases import FILE, HAZARDS, hazards_of
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "hazards.md"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from ..isa.parse import parse_any
 from ..isa.targets import TARGETS
 from ..isa.versions import PtxVersion
 from . import arithmetic, asynchronous, control, loads, matrices, mbarriers, tcgen05, tma, warps, wgmma
+from .checks.registers import RegisterPlans
 from .machine import Frame, Machine, Program, Step
 from .memory import GLOBAL_START, SHARED_START, Buffer
 from .operands import Builder, Context, IllegalError
@@ -63,6 +64,11 @@ def _aligned(address: int, alignment: int) -> int:
     return -(-address // alignment) * alignment
 
 
+def address_behind(end: int) -> int:
+    """Where the next array or variable of global memory begins, behind one that ends here."""
+    return _aligned(end + _GAP, _ALIGNMENT)
+
+
 @dataclass
 class Image:
     """A module with one of its kernels: where everything is, and its functions, decoded at first use."""
@@ -78,7 +84,7 @@ class Image:
     parameter_start: int = GLOBAL_START
     static_shared: int = SHARED_START  # where dynamic shared memory begins
     shared_alignment: int = 16
-    next_free: int = 0
+    next_free: int = 0  # in global memory, behind all variables
     _programs: dict[str, Program] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -90,7 +96,7 @@ class Image:
             self.parameters[parameter.name] = offset
             self.symbols[parameter.name] = self.parameter_start + offset
             self.parameter_size = offset + parameter.size
-        self.next_free = _aligned(self.parameter_start + self.parameter_size + _GAP, _ALIGNMENT)
+        self.next_free = address_behind(self.parameter_start + self.parameter_size)
         variables = list(self.module.variables.values())
         for function in self.module.functions.values():
             for variable in function.variables:
@@ -99,7 +105,8 @@ class Image:
         dynamic = []
         for variable in variables:
             if variable.space in ("global", "const"):
-                self.symbols[variable.name] = self.reserve(variable.size)
+                self.symbols[variable.name] = self.next_free
+                self.next_free = address_behind(self.next_free + variable.size)
             elif variable.space == "shared" and variable.count is None:
                 dynamic.append(variable)
             elif variable.space == "shared":
@@ -119,11 +126,10 @@ class Image:
         for variable in dynamic:
             self.symbols[variable.name] = self.static_shared
 
-    def reserve(self, size: int) -> int:
-        """An address for so many bytes of global memory."""
-        start = self.next_free
-        self.next_free = _aligned(start + size + _GAP, _ALIGNMENT)
-        return start
+    @cached_property
+    def register_plans(self) -> RegisterPlans:
+        """What to watch when its instructions are executed."""
+        return RegisterPlans(self.module)
 
     def variables(self) -> list[Buffer]:
         """The module's global and constant variables with their initial values."""

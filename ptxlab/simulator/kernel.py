@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from .._util.arguments import as_int, as_text, is_a, is_name
@@ -17,23 +17,16 @@ from ..gpu.kernel_launch import launch_kernel
 from ..isa.targets import GENERATIONS, TARGET_VERSIONS, TARGETS, assembles_for, check_target
 from ..isa.versions import PtxVersion
 from ..memory import TensorMap
-from . import (
-    Array,
-    Grid,
-    HazardError,
-    Image,
-    Limit,
-    Observer,
-    Result,
-    Trace,
-    Watch,
-    as_grid,
-    check_arguments,
-    simulate,
-)
-from .checks import DistributedChecks, RegisterPlans, Report, checkers
+from .arguments import Array, as_grid, check_arguments
+from .decode import Image
+from .distributed import simulate_on
+from .events import Observer
+from .hazard import HazardError, Report
 from .ptx.reader import read_ptx
-from .ptx.syntax import Function, Module, plain_name
+from .ptx.syntax import Function, Module, Special, plain_name
+from .result import Result
+from .simulate import Setup, simulate
+from .threads import Grid
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -71,13 +64,8 @@ class Kernel(Generic[R]):
         self._expression = expression  # the name, as C++ has it
         self._image: Image | None = None
 
-    @cached_property
-    def _register_plans(self) -> RegisterPlans:
-        return RegisterPlans(self.module)
-
     def __getstate__(self) -> dict[str, object]:
-        kept = {name: value for name, value in self.__dict__.items() if name != "_register_plans"}
-        return kept | {"_image": None}  # both are made of functions, and made again
+        return self.__dict__ | {"_image": None}  # it is made of functions, and made again
 
     @property
     def name(self) -> str:
@@ -146,7 +134,7 @@ class Kernel(Generic[R]):
         array([0., 2., 4., 6.], dtype=float32)
         """
         shape = as_grid(grid, block, shared, self.cluster)
-        if "wgmma" in self.ptx:
+        if any(each.parts[0] == "wgmma" for each in self.module.instructions):
             shape = replace(shape, unit=128)
         values = check_arguments(self.function, arguments, self.title)
         if self._image is None:
@@ -160,38 +148,30 @@ class Kernel(Generic[R]):
         most = None if limit is None else as_int(limit, "limit")
         traced = None if trace is False else _traced(shape, trace)
         variables = tuple(self._image.shared_variables(shape.shared))
-        checks = DistributedChecks(self.source, check == "error", variables, self.source is self.ptx)
-        report = checks.report()
-        listeners, followed, watch = tuple(observers), None, None
-        if executor is not None:
-            watch = Watch(checks if check else None, most, traced)
-        else:
-            if most is not None:
-                listeners += (Limit(most),)
-            if check:
-                listeners += checkers(report, self._register_plans)
-            if traced is not None:
-                followed = Trace(*traced)
-                listeners += (followed,)
+        report = Report(self.source, check == "error", variables, self.source is self.ptx)
+        setup = Setup(shape, tuple(values), model, report if check else None, most, traced)
         try:
-            result = simulate(
-                self._image,
-                shape,
-                values,
-                model=model,
-                observers=listeners,
-                show=show,
-                executor=executor,
-                watch=watch,
-            )
+            if executor is None:
+                outcome = simulate(self._image, setup, observers, show)
+            elif observers:
+                raise PtxlabError("observers hear blocks that run in this process; leave out the executor")
+            else:
+                outcome = simulate_on(executor, self._image, setup, show)
+                report.extend(outcome.hazards)
         except PtxlabError as error:
             _add_earlier(error, report)
             raise
-        report.extend(result.hazards)
-        result.hazards = report.hazards
-        if executor is None:
-            result.trace = followed
-        return self._result_type.adopt(result.with_source(self.source, self.ptx))
+        return self._result_type(
+            profile=outcome.profile,
+            footprint=outcome.touched.footprint,
+            output=outcome.output,
+            hazards=report.hazards,
+            grid=shape,
+            trace=outcome.trace,
+            source=self.source,
+            ptx=self.ptx,
+            _products=outcome.products,
+        )
 
     def launch(
         self,
@@ -231,7 +211,11 @@ class Kernel(Generic[R]):
         passed = [value.values if isinstance(value, Array) else value for value in values]
         if on_gpu:
             handle = launch_stream(on_gpu, handle)
-        cooperative = "%envreg" in self.ptx  # grid.sync() of cooperative groups reads it
+        cooperative = any(  # grid.sync() of cooperative groups reads it
+            isinstance(operand, Special) and operand.name.startswith("%envreg")
+            for instruction in self.module.instructions
+            for operand in instruction.operands
+        )
         launch_kernel(code, self.name, shape.blocks, shape.threads, shape.shared, passed, handle, cooperative)
 
     def _pointer(self, array: GpuArray, number: int) -> int:

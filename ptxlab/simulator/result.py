@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields
-from typing import Self
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,7 @@ from .events import MatrixInputs, Observer
 from .hazard import Hazard
 from .ptx.syntax import Instruction
 from .threads import Grid, Threads
-from .trace import Trace
+from .trace import WarpTrace
 from .traffic import SECTOR, Footprint, Moved, Traffic
 
 #: Scalar instructions that multiply and add, and how many of these a packed type makes.
@@ -208,44 +207,26 @@ class Result:
     conflicts. `profile` has everything by instruction, `output` what the kernel printed.
     """
 
-    counts: Counter[str] = field(default_factory=Counter)
-    lines: Counter[int] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=Counter, init=False)
+    lines: Counter[int] = field(default_factory=Counter, init=False)
     output: str = ""
     hazards: list[Hazard] = field(default_factory=list)
-    conflicts: Counter[int] = field(default_factory=Counter)
+    conflicts: Counter[int] = field(default_factory=Counter, init=False)
     profile: tuple[Profile, ...] = ()
     footprint: Footprint = field(default_factory=Footprint)
     grid: Grid = field(default_factory=lambda: Grid((1, 1, 1), (1, 1, 1)))
-    trace: Trace | None = None  # of one warp, if that was asked for
+    trace: WarpTrace | None = None  # of one warp, if that was asked for
     source: str = ""
     ptx: str = ""
     _products: Products = field(default_factory=lambda: Products(0), repr=False)
 
-    @classmethod
-    def of(
-        cls, profile: tuple[Profile, ...], footprint: Footprint, products: Products, grid: Grid, output: str
-    ) -> Result:
-        """From what was counted, kept and printed."""
-        result = cls(output=output, profile=profile, footprint=footprint, grid=grid, _products=products)
-        for each in profile:
-            result.counts[each.instruction.opcode] += each.warps
-        return result
-
-    @classmethod
-    def adopt(cls, result: Result) -> Self:
-        """The same as a result of this class."""
-        return cls(**{each.name: getattr(result, each.name) for each in fields(result)})
-
-    def with_source(self, source: str, ptx: str) -> Result:
-        """The same with the texts that its lines belong to."""
-        self.source, self.ptx = source, ptx
-        self.lines, self.conflicts = Counter(), Counter()
-        numbers = [self._line(each.instruction, source == ptx) for each in self.profile]
-        for number, each in sorted(zip(numbers, self.profile, strict=True), key=lambda pair: pair[0]):
-            self.lines[number] += each.warps
-            if each.moved.conflicts:
-                self.conflicts[number] += each.moved.conflicts
-        return self
+    def __post_init__(self) -> None:
+        for each in self.profile:
+            self.counts[each.instruction.opcode] += each.warps
+        for number, line in self.by_line().items():
+            self.lines[number] += line.warps
+            if line.conflicts:
+                self.conflicts[number] += line.conflicts
 
     @staticmethod
     def _line(instruction: Instruction, ptx: bool) -> int:

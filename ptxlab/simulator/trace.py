@@ -44,7 +44,7 @@ class TraceStep:
     accesses: list[WarpAccess] = field(default_factory=list)
 
 
-class Trace(Observer):
+class WarpTrace(Observer):
     """Follows one warp. `steps` is what it executed, until there is no more room for it.
 
     `registers` and `shared` give what it held and saw after each step.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..errors import PtxlabError, counted
 from ..memory import conflicts
 from ..memory.banks import WIDTHS
-from ..simulator import Result, Trace
+from ..simulator import Result, WarpTrace
 from ..simulator.ptx.syntax import Instruction
 
 _MOST_REGISTERS = 24  # of an instruction that are shown
@@ -68,7 +68,7 @@ def step_view(result: Result, number: int) -> StepView:
     )  # fmt: skip
 
 
-def _memory(trace: Trace, number: int) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
+def _memory(trace: WarpTrace, number: int) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
     words, known = trace.shared(number)
     states = np.where(known, DATA, EMPTY).astype(np.uint8)
     states[trace.changed(number)] = CHANGED
@@ -89,7 +89,7 @@ def shown_line(result: Result, instruction: Instruction) -> int:
     return 0 if instruction.source is None else instruction.source.line
 
 
-def _notes(trace: Trace, number: int) -> tuple[str, ...]:
+def _notes(trace: WarpTrace, number: int) -> tuple[str, ...]:
     """What the accesses of a step cost."""
     step = trace.steps[number]
     notes = []

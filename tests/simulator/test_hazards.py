@@ -10,7 +10,8 @@ import pytest
 import ptxlab
 from ptxlab import PtxlabError
 from ptxlab.simulator import HazardError
-from ptxlab.simulator.checks import KINDS, AccessCheck, Hazard
+from ptxlab.simulator.checks import AccessCheck
+from ptxlab.simulator.hazard import KINDS, Hazard
 from tests.cases import each
 
 from .hazard_cases import HAZARDS, launch_of, variant

@@ -45,7 +45,7 @@ PAGES = (
                     "Result",
                     "LineProfile",
                     "Profile",
-                    "Trace",
+                    "WarpTrace",
                     "TraceStep",
                     "Hazard",
                     "Observer",

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import PurePath
 from typing import TypeAlias
 
@@ -345,3 +346,8 @@ class Module:
     def entries(self) -> tuple[str, ...]:
         """The names of its kernels."""
         return tuple(name for name, function in self.functions.items() if function.entry)
+
+    @property
+    def instructions(self) -> Iterator[Instruction]:
+        """Those of all functions."""
+        return chain.from_iterable(function.instructions for function in self.functions.values())

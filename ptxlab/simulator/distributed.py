@@ -1,0 +1,265 @@
+"""A launch whose blocks run on the workers of an executor; what they write is put together here.
+
+Blocks in different processes may update global memory with atomic operations: additions of whole numbers,
+minima, maxima and bitwise operations give the same whatever comes first, if nobody looks at the memory in
+between. Others are refused.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._util.progress import bar
+from .._util.threads import check_executor, in_order
+from ..errors import PtxlabError
+from ..gpu.kernel_launch import MapPointer
+from ..memory import TensorMap
+from .arguments import Array, KernelArgument
+from .decode import Image
+from .events import Access, Observer
+from .memory import Buffer
+from .ptx.reader import read_ptx
+from .ptx.syntax import Instruction, Module, registers_of
+from .result import limit_error, merged
+from .simulate import KEPT_BYTES, Outcome, Run, Setup, as_bytes, batch_blocks
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+_TYPES = {f"{kind}{bits}": f"{'i' if kind == 's' else 'u'}{bits // 8}" for kind in "usb" for bits in (32, 64)}
+_OPERATIONS = {
+    "add": np.add, "xor": np.bitwise_xor, "and": np.bitwise_and, "or": np.bitwise_or, "min": np.minimum,
+    "max": np.maximum,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Task:
+    """Blocks for another process or machine, with everything that they need."""
+
+    ptx: str
+    name: str
+    setup: Setup
+    first: int
+    last: int
+    kept: int  # bytes of what matrix instructions read
+
+
+@dataclass
+class _Gathered(Outcome):
+    """What came of blocks in other processes, and what they wrote.
+
+    `written` has for each array where it changed and what is there now; for one in `updated`, by its number,
+    what its elements change by. `plain` are those that blocks read or write otherwise.
+    """
+
+    written: list[tuple[NDArray[np.int64], NDArray[np.uint8]]] = field(default_factory=list)
+    updated: dict[int, Update] = field(default_factory=dict)
+    plain: set[int] = field(default_factory=set)
+
+    def add(self, other: _Gathered, arrays: Sequence[NDArray[np.uint8]]) -> None:
+        """Put what other blocks wrote into the arrays, and keep the rest."""
+        self.updated |= other.updated
+        self.plain |= other.plain
+        if self.updated.keys() & self.plain:
+            raise PtxlabError(
+                "an array is updated by atomic operations and also read or written; blocks of an executor "
+                "cannot see each other's updates: simulate this kernel without one"
+            )
+        for number, (array, (places, content)) in enumerate(zip(arrays, other.written, strict=True)):
+            if number in other.updated:
+                other.updated[number].apply(array, places, content)
+            else:
+                array[places] = content
+        self.profile = tuple(merged([*self.profile, *other.profile]))
+        self.touched.update(other.touched)
+        self.products.extend(other.products)
+        self.hazards += other.hazards
+        self.output += other.output
+        self.trace = other.trace or self.trace
+
+
+def simulate_on(executor: Executor, image: Image, setup: Setup, show: bool | None) -> Outcome:
+    """Run the blocks of a kernel on the workers of an executor; arrays are written in place."""
+    check_executor(executor)
+    gathered = _Gathered()
+    arrays = _arrays(setup.arguments)
+    with (
+        bar(setup.grid.block_count, "blocks", show=show) as tick,
+        closing(in_order(executor, _run_task, _tasks(image, setup, executor))) as outcomes,
+    ):
+        for task, outcome in outcomes:
+            gathered.add(outcome, arrays)
+            if setup.limit is not None and sum(each.warps for each in gathered.profile) > setup.limit:
+                raise limit_error(setup.limit)
+            sys.stdout.write(outcome.output)
+            tick(task.last - task.first)
+    return gathered
+
+
+def _tasks(image: Image, setup: Setup, executor: Executor) -> Iterator[_Task]:
+    """The blocks, divided among the workers of an executor."""
+    grid, name = setup.grid, image.entry.name
+    workers = getattr(executor, "_max_workers", None) or 8
+    step = batch_blocks(grid, len(image.program(name).types), image.static_shared + grid.shared)
+    share = -(-grid.block_count // (4 * int(workers)) // grid.cluster_size) * grid.cluster_size
+    step = max(grid.cluster_size, min(step, share))
+    kept = KEPT_BYTES // -(-grid.block_count // step)
+    for first in range(0, grid.block_count, step):
+        yield _Task(image.text, name, setup, first, min(first + step, grid.block_count), kept)
+
+
+def _arrays(arguments: Sequence[KernelArgument]) -> list[NDArray[np.uint8]]:
+    """The bytes of every array that a kernel may write, each once."""
+    arrays: dict[int, NDArray[Any]] = {}
+    for argument in arguments:
+        if isinstance(argument, Array):
+            arrays[id(argument.values)] = argument.values
+        elif isinstance(argument, TensorMap | MapPointer):
+            values = argument.array if isinstance(argument, TensorMap) else argument.tensor.array
+            if not isinstance(values, np.ndarray) or not values.flags.c_contiguous:
+                raise PtxlabError("an executor takes tensor maps of contiguous NumPy arrays only")
+            arrays[id(values)] = values
+    return [as_bytes(values) for values in arrays.values() if values.flags.writeable]
+
+
+def _run_task(task: _Task) -> _Gathered:
+    """Run the blocks of a task, on copies of its arrays."""
+    image = _image(task.ptx, task.name)
+    setup = deepcopy(task.setup)  # threads of one process would share the arrays and the report
+    if setup.traced is not None and not task.first <= setup.traced[0] < task.last:
+        setup = replace(setup, traced=None)
+    arrays = _arrays(setup.arguments)
+    before = [array.copy() for array in arrays]
+    updates = _Updates(image.module)
+    run = Run(image, setup, (updates,), kept=task.kept)
+    updates.watch(run.buffers, arrays)
+    run.blocks(task.first, task.last)
+    written = []
+    for number, (array, old) in enumerate(zip(arrays, before, strict=True)):
+        if number in updates.updated:
+            written.append(updates.updated[number].difference(old, array))
+            continue
+        places = np.flatnonzero(array != old)
+        written.append((places, array[places]))
+    return _Gathered(**vars(run.outcome()), written=written, updated=updates.updated, plain=updates.plain)
+
+
+@lru_cache(maxsize=8)
+def _image(ptx: str, name: str) -> Image:
+    module = read_ptx(ptx)
+    return Image(module, module.functions[name], ptx)
+
+
+# -- atomic updates ------------------------------------------------------------------------------------------
+
+
+class Update(NamedTuple):
+    """What is done to the elements of an array: "add", "min", ..., and NumPy's name of their type."""
+
+    operation: str
+    type_name: str
+
+    def difference(
+        self, old: NDArray[np.uint8], new: NDArray[np.uint8]
+    ) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+        """Which elements changed, and as bytes what another process needs to do the same to its own.
+
+        >>> before, after = (np.array(values, np.uint32).view(np.uint8) for values in ([5, 6], [5, 9]))
+        >>> places, change = Update("add", "u4").difference(before, after)
+        >>> places.tolist(), change.view(np.uint32).tolist()
+        ([1], [3])
+        """
+        before, after = self._elements(old), self._elements(new)
+        places = np.flatnonzero(before != after)
+        change = after[places]
+        if self.operation == "add":
+            change = change - before[places]
+        elif self.operation == "xor":
+            change = change ^ before[places]
+        return places, change.view(np.uint8)
+
+    def apply(self, array: NDArray[np.uint8], places: NDArray[np.int64], change: NDArray[np.uint8]) -> None:
+        """Do to an array what `difference` says."""
+        elements = self._elements(array)
+        elements[places] = _OPERATIONS[self.operation](elements[places], change.view(self.type_name))
+
+    def _elements(self, content: NDArray[np.uint8]) -> NDArray[Any]:
+        size = np.dtype(self.type_name).itemsize
+        return content[: len(content) // size * size].view(self.type_name)
+
+
+class _Updates(Observer):
+    """Hears which arrays blocks update atomically, and which they read or write otherwise.
+
+    `updated` and `plain` have them by their number in `arrays`.
+    """
+
+    def __init__(self, module: Module) -> None:
+        self.updated: dict[int, Update] = {}
+        self.plain: set[int] = set()
+        self._module = module
+        self._numbers: dict[int, int] = {}
+        self._known: dict[int, Update | None] = {}
+
+    def watch(self, buffers: Sequence[Buffer], arrays: Sequence[NDArray[np.uint8]]) -> None:
+        """Where the arrays are in the simulated memory."""
+        starts = {array.ctypes.data: number for number, array in enumerate(arrays)}
+        for buffer in buffers:
+            if buffer.data.ctypes.data in starts:
+                self._numbers[id(buffer.data)] = starts[buffer.data.ctypes.data]
+
+    def accessed(self, access: Access) -> None:
+        """Look at one access."""
+        if access.space != "global":
+            return
+        for piece in access.pieces:
+            number = self._numbers.get(id(piece.data))
+            if access.kind != "atomic":
+                if number is not None:
+                    self.plain.add(number)
+                continue
+            key = id(access.instruction)
+            if key not in self._known:
+                self._known[key] = self._update(access.instruction)
+            update = self._known[key]
+            if number is None or update is None or self.updated.setdefault(number, update) != update:
+                raise PtxlabError(
+                    f"{access.instruction.where}: {access.instruction.opcode} updates memory that blocks "
+                    "share, and its result or the order counts; blocks of an executor cannot do that: "
+                    "simulate this kernel without one"
+                )
+
+    def _update(self, instruction: Instruction) -> Update | None:
+        """What an instruction does, if its result and the order do not count."""
+        parts = instruction.parts
+        operation = next((part for part in parts if part in _OPERATIONS), None)
+        if operation is None or parts[-1] not in _TYPES or "async" in parts:
+            return None
+        if parts[0] == "atom" and not self._is_unused(instruction):
+            return None
+        return Update(operation, _TYPES[parts[-1]])
+
+    def _is_unused(self, instruction: Instruction) -> bool:
+        """Whether nobody reads what the instruction returns: its registers stand nowhere else."""
+        for function in self._module.functions.values():
+            if any(each is instruction for each in function.instructions):
+                registers = (
+                    register.index
+                    for each in function.instructions
+                    for operand in each.operands
+                    for register in registers_of(operand)
+                )
+                counts = Counter(registers)
+                return all(counts[each.index] == 1 for each in registers_of(instruction.operands[0]))
+        return False
