@@ -7,11 +7,9 @@ one.
 
 from __future__ import annotations
 
-from .call import Call
-from .catalog import Row
-from .choose import best_rung
 from .compressed import CompressedMatrix
-from .rung import Rung, ladder, rung
+from .gemm_kernel import Call, Row
+from .rung import Rung, best_rung, ladder, rung
 from .sparse import SparseRung, best_sparse_rung, sparse_rung
 
 __all__ = [

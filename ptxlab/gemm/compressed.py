@@ -23,11 +23,8 @@ from ..isa.sparsity import Structure
 from ..memory import pack_metadata, unpack_metadata
 from ..simulator import Result
 from ..simulator.kernel import Kernel, kernel
-from .call import (
-    as_matrix,
-)
-from .device import Rows, packed_rows
-from .device_operands import element_types
+from .device import Rows, element_types, packed_rows
+from .gemm_kernel import as_matrix
 from .source import source_files
 
 _WORD_CHUNKS = 16  # chunks of each of 64 rows that the words of 128 lanes tell of
@@ -70,7 +67,9 @@ class CompressedMatrix:
         Elements of fewer bits take a byte each, as in every NumPy array.
         """
         rows, words, stored = _sizes(self.form, *self.shape)
-        return self.shape[0] * stored * _element_bytes(self.form) + rows * words * LANES * 4
+        return (
+            self.shape[0] * stored * np.dtype(self.form.a.dtype.code_type).itemsize + rows * words * LANES * 4
+        )
 
     def dense(self) -> NDArray[Any]:
         """The matrix with its zeros, as values.
@@ -116,11 +115,12 @@ def compress(A: Any, instruction: MmaForm | str, *, stream: object = None) -> Co
     rows, words, stored_columns = _sizes(form, *matrix.shape)
     check_room(len(codes) * stored_columns * 2, "A")
     padded = np.pad(codes, ((0, 0), (0, 2 * stored_columns - codes.shape[1])))
-    stored, nibbles = structure.compress(padded, zero=(padded & element.code_type(_magnitude(element))) == 0)
-    metadata = pack_metadata(form, nibbles).reshape(rows, words, LANES)
-    return CompressedMatrix(
-        stored.view(element.numpy_type or element.code_type), metadata, _shape(matrix.shape), form
+    stored, nibbles = structure.compress(
+        padded, zero=(padded & element.code_type(magnitude_bits(element))) == 0
     )
+    metadata = pack_metadata(form, nibbles).reshape(rows, words, LANES)
+    m, k = matrix.shape
+    return CompressedMatrix(stored.view(element.numpy_type or element.code_type), metadata, (m, k), form)
 
 
 def prune(A: Any, instruction: ProductForm | str, *, stream: object = None) -> Any:
@@ -170,12 +170,23 @@ def compress_arrays(form: MmaForm, call: GpuArrays) -> CompressedMatrix:
     stored = call.empty((m, stored_columns), type_name)
     metadata = call.empty((rows, words, LANES), "int32")
     if array.size:
-        with _Violations(call) as violations:
-            arguments: list[Any] = [np.uint64(source.pointer), np.int32(m), np.int32(k)]
-            arguments += [np.int64(source.pitch // array.itemsize)]
-            arguments += [np.uint32(_magnitude(element)), stored, metadata, np.uint64(violations.pointer)]
-            _launch(call, "compress", element, arguments, (words, rows, 1), LANES)
-            violations.check(structure, k)
+        driver = load("cuda.bindings.driver")
+        stream = driver.CUstream(call.stream)
+        pointer = call.scratch(16)  # the first chunk with too many non-zeros, and how many there are
+        for offset, value in ((0, 0xFF), (8, 0)):
+            place = driver.CUdeviceptr(pointer + offset)
+            check(driver.cuMemsetD8Async(place, value, 8, stream), "preparing a compression")
+        arguments: list[Any] = [np.uint64(source.pointer), np.int32(m), np.int32(k)]
+        arguments += [np.int64(source.pitch // array.itemsize)]
+        arguments += [np.uint32(magnitude_bits(element)), stored, metadata, np.uint64(pointer)]
+        _launch(call, "compress", element, arguments, (words, rows, 1), LANES)
+        numbers = np.zeros(2, dtype=np.uint64)
+        copied = driver.cuMemcpyDtoHAsync(numbers.ctypes.data, driver.CUdeviceptr(pointer), 16, stream)
+        check(copied, "reading what a compression found")
+        check(driver.cuStreamSynchronize(stream), "compressing a matrix")
+        first, count = numbers.tolist()
+        if count:
+            raise PtxlabError(violation_sentence(structure, k, first, count))
     return CompressedMatrix(stored.owner, metadata.owner, (m, k), form)
 
 
@@ -188,38 +199,6 @@ def compress_kernel(bits: int) -> Kernel[Result]:
     if bits not in CODES:
         raise PtxlabError(f"bits={quoted(bits)}: elements of {listing(CODES)} bits can be compressed")
     return kernel(source_files()["compress.cu"], f"compress<{CODES[bits]}>", "sm_80")
-
-
-class _Violations:
-    """Two numbers on the GPU: the first chunk with too many non-zeros, and how many there are."""
-
-    def __init__(self, call: GpuArrays) -> None:
-        self._call = call
-        self._driver = load("cuda.bindings.driver")
-        self._stream = self._driver.CUstream(call.stream)
-        self.pointer = call.scratch(16)
-
-    def __enter__(self) -> _Violations:
-        for offset, value in ((0, 0xFF), (8, 0)):
-            place = self._driver.CUdeviceptr(self.pointer + offset)
-            check(self._driver.cuMemsetD8Async(place, value, 8, self._stream), "preparing a compression")
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        pass
-
-    def check(self, structure: Structure, columns: int) -> None:
-        """Wait for the kernel, and refuse a matrix without the structure in the words of the host's check."""
-        numbers = np.zeros(2, dtype=np.uint64)
-        place = self._driver.CUdeviceptr(self.pointer)
-        check(
-            self._driver.cuMemcpyDtoHAsync(numbers.ctypes.data, place, 16, self._stream),
-            "reading what a compression found",
-        )
-        check(self._driver.cuStreamSynchronize(self._stream), "compressing a matrix")
-        count = int(numbers[1])
-        if count:
-            raise PtxlabError(violation_sentence(structure, columns, int(numbers[0]), count))
 
 
 def violation_sentence(structure: Structure, columns: int, first: int, count: int) -> str:
@@ -265,11 +244,7 @@ def _sizes(form: MmaForm, m: int, k: int) -> tuple[int, int, int]:
     return -(-m // WORD_ROWS), words, words * _WORD_CHUNKS * structure.chunk // 2
 
 
-def _element_bytes(form: MmaForm) -> int:
-    return np.dtype(form.a.dtype.code_type).itemsize
-
-
-def _magnitude(element: DType) -> int:
+def magnitude_bits(element: DType) -> int:
     """The bits that are set in some non-zero element: not the sign of a float, nor what is ignored of it."""
     every = (1 << element.bits) - 1
     if not element.is_float:
@@ -289,10 +264,6 @@ def _infinity(element: DType) -> int:
     if not element.is_float or element.name == "e4m3":
         return (1 << element.bits - 1) - 1
     return ((1 << element.exponent_bits) - 1) << element.fraction_bits + element.ignored_bits
-
-
-def _shape(shape: tuple[int, ...]) -> tuple[int, int]:
-    return shape[0], shape[1]
 
 
 def _gpu_matrix(form: ProductForm, call: GpuArrays) -> GpuArray:

@@ -1,63 +1,32 @@
-"""A rung on matrices that are on the GPU: where rows lie as the kernel wants them, nothing is copied."""
+"""Matrices on the GPU: their rows as kernels read them, their element types, and what is refused."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PtxlabError
-from ..gpu.arrays import GpuArray, GpuArrays
+from ..gpu.arrays import GpuArray, GpuArrays, ResultArray
 from ..gpu.compiler import compile_kernel
-from ..gpu.device import device_target, processors
+from ..gpu.cuda_python import check, load
+from ..gpu.device import device_target
 from ..gpu.tensor_maps import encode_tensor_map
+from ..isa.matrix_operand import MatrixOperand
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
 from ..memory import TensorMap, tensor_map
-from .catalog import Row
+from ..memory.gpu_arrays import ArrayLayout, gpu_layout
 from .source import source_files
 
 _CHUNK = 16  # bytes: where rows begin
 _SIDE = 64  # of the tiles of pack.cu
-_MOST = 1 << 31
 _WORDS = {1: "unsigned char", 2: "unsigned short", 4: "unsigned int"}
-
-
-class _Rung(Protocol):
-    """What a launch asks of a `Rung`."""
-
-    @property
-    def row(self) -> Row: ...
-
-    @property
-    def form(self) -> MmaForm: ...
-
-    @property
-    def code(self) -> bytes: ...
-
-    @property
-    def threads(self) -> int: ...
-
-    @property
-    def shared(self) -> int: ...
-
-    @property
-    def b_by_rows(self) -> bool: ...
-
-    @property
-    def box_a(self) -> tuple[int, int]: ...
-
-    @property
-    def box_b(self) -> tuple[int, int]: ...
-
-    @property
-    def box_d(self) -> tuple[int, int]: ...
-
-    def grid(self, M: int, N: int, processors: int) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -82,56 +51,15 @@ class Rows:
         }
 
 
-def multiply_arrays(rung: _Rung, call: GpuArrays, d: GpuArray) -> None:
-    """Queue D = A B + C, of the arrays A, B and perhaps C of a call; D lies without gaps."""
-    a, b = call.arrays["A"], call.arrays["B"]
-    (m, _), n = a.shape, b.shape[1]
-    maps = rung.row.tensor_maps
-    left = packed_rows(call, rung.form.a, a.pointer, a.shape, a.strides, gaps=maps, rounded=maps)
-    turned = slice(None) if rung.b_by_rows else slice(None, None, -1)
-    b_shape, b_strides = b.shape[turned], b.strides[turned]
-    right = packed_rows(call, rung.form.b, b.pointer, b_shape, b_strides, gaps=maps, rounded=maps)
-    if max(m, n, left.length) >= _MOST:
-        raise PtxlabError(
-            f"A {m}x{a.shape[1]} and B {b.shape[0]}x{n}: the kernels count rows, columns and bytes of a row "
-            "below 2^31"
-        )
-    pitch = n * d.itemsize
-    target = d.pointer
-    if rung.row.stores_with_tma and pitch % _CHUNK:  # TMA stores rows that begin at multiples of 16 bytes
-        pitch = -(-pitch // _CHUNK) * _CHUNK
-        target = call.scratch(m * pitch)
-    c = call.arrays.get("C")
-    start = 0 if c is None else call.contiguous(c).pointer
-    arguments: list[np.generic | bytes] = [
-        _argument(rung, left, rung.box_a),
-        _argument(rung, right, rung.box_b),
-        _address(start),
-        _map(Rows(target, m, pitch, pitch), rung.box_d) if rung.row.stores_with_tma else _address(target),
-        np.int32(m),
-        np.int32(n),
-        np.int32(left.length),
-    ]
-    grid = rung.grid(m, n, processors())
-    call.launch(rung.code, "gemm", arguments, grid=grid, block=rung.threads, shared=rung.shared)
-    if target != d.pointer:
-        pack(call, d.itemsize, target, (m, n), (pitch, d.itemsize), d.pointer, n)
-
-
 def lies_by_rows(array: GpuArray) -> bool:
     """Whether TMA can take the rows of a matrix as they are."""
     columns, rows = array.strides[1], array.strides[0]
     return columns == array.itemsize and rows % _CHUNK == 0 and array.pointer % _CHUNK == 0 and rows > columns
 
 
-def _argument(rung: _Rung, rows: Rows, box: tuple[int, int]) -> bytes:
-    if not rung.row.tensor_maps:
-        return _address(rows.pointer)
-    return _map(rows, box, tf32=rung.form.a_type == "tf32")
-
-
 @lru_cache(maxsize=1024)  # the same matrices come again and again
-def _map(rows: Rows, box: tuple[int, int], *, tf32: bool = False) -> bytes:
+def map_bytes(rows: Rows, box: tuple[int, int], *, tf32: bool = False) -> bytes:
+    """The tensor map of rows, as a kernel's argument."""
     return encode_tensor_map(operand_map(rows, box, tf32=tf32)).tobytes()
 
 
@@ -144,7 +72,8 @@ def operand_map(rows: Rows | NDArray[np.uint8], box: tuple[int, int], *, tf32: b
     return tensor_map(words, (height, length // 4), swizzle=128, l2_promotion=256, data_type="TFLOAT32")
 
 
-def _address(pointer: int) -> bytes:
+def address_bytes(pointer: int) -> bytes:
+    """An address, as a kernel's argument."""
     return pointer.to_bytes(8, sys.byteorder)
 
 
@@ -185,11 +114,11 @@ def _packed_bits(
     copy = call.scratch(count * pitch)
     words = pitch // 4
     arguments: list[np.generic | bytes] = [
-        _address(pointer),
+        address_bytes(pointer),
         *(np.int64(stride) for stride in strides),
         np.int32(count),
         np.int32(elements),
-        _address(copy),
+        address_bytes(copy),
         np.int32(words),
     ]
     code, name = _bits_code(bits, device_target())
@@ -218,9 +147,9 @@ def pack(
     (count, elements) = shape
     tiles = -(-count // _SIDE) * -(-pitch // _SIDE)
     arguments: list[np.generic | bytes] = [
-        _address(pointer),
+        address_bytes(pointer),
         *(np.int64(stride // size) for stride in strides),
-        _address(target),
+        address_bytes(target),
         *(np.int32(number) for number in (count, elements, pitch)),
     ]
     call.launch(pack_source(size, rounded), "pack", arguments, grid=tiles, block=256)
@@ -230,3 +159,100 @@ def pack_source(size: int, rounded: bool = False) -> str:
     """The kernel that packs rows of elements of `size` bytes; tf32 is rounded on the way."""
     constants = [f"typedef {_WORDS[size]} Word;", f"constexpr bool ROUND_TO_TF32 = {str(rounded).lower()};"]
     return "\n".join([*constants, source_files()["pack.cu"]])
+
+
+# -- operands ------------------------------------------------------------------------------------------------
+
+_STREAM = 0  # the default one
+
+#: Types of fewer than 8 bits as others hold their values, one in a byte; tf32 is in a float32.
+_HELD_AS = {"s4": "int8", "u4": "uint8", "b1": "uint8", "tf32": "float32"}
+
+
+def element_types(operand: MatrixOperand) -> str:
+    """The element type, by NumPy's or ml_dtypes' name, of a matrix for this operand.
+
+    >>> import ptxlab
+    >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32")
+    >>> element_types(ins.a), element_types(ins.b), element_types(ins.d)
+    ('float8_e4m3fn', 'float8_e5m2', 'float32')
+    """
+    known = _HELD_AS.get(operand.dtype.name)
+    return known if known is not None else np.dtype(operand.dtype.numpy_type).name
+
+
+def operands_by_name(ins: MmaForm) -> dict[str, Operand | None]:
+    """The operands under the names of `matmul`'s arguments."""
+    return {"A": ins.a, "B": ins.b, "C": ins.c, "scale_a": ins.scale_a, "scale_b": ins.scale_b}
+
+
+def check_elements(ins: MmaForm, call: GpuArrays) -> None:
+    """Refuse arrays that are not matrices, and elements of another type: on the GPU nothing is converted."""
+    operands = operands_by_name(ins)
+    for name, array in call.arrays.items():
+        if name not in operands:
+            continue
+        operand = operands[name]
+        if operand is None:
+            raise PtxlabError(f"{name}: {ins.mnemonic} has no block scales")
+        if len(array.shape) != 2:
+            raise PtxlabError(f"{name}: found shape {array.shape}; it takes a matrix [rows, columns]")
+        right = element_types(operand)
+        if array.type_name != right:
+            hint = ""
+            if call.library == "cupy" and not hasattr(np, right):
+                hint = f"; CuPy lacks it, and torch.from_dlpack({name}).view(torch.{right}) copies nothing"
+            raise PtxlabError(
+                f"{name}: found {array.type_name}; {operand.dtype} takes {right}, since nothing is converted "
+                f"on the GPU{hint}"
+            )
+
+
+def check_matrices(ins: MmaForm, call: GpuArrays) -> tuple[int, int, int]:
+    """M, N and K; refuses matrices that do not fit the instruction or each other."""
+    check_elements(ins, call)
+    a, b, c = (call.arrays.get(name) for name in "ABC")
+    if a is None or b is None:
+        raise PtxlabError("A and B: both are needed")
+    (m, k), (b_rows, n) = a.shape, b.shape
+    if b_rows != k:
+        raise PtxlabError(f"A {m}x{k} and B {b_rows}x{n}: A needs as many columns as B has rows")
+    if c is not None and c.shape != (m, n):
+        raise PtxlabError(f"C is {c.shape[0]}x{c.shape[1]}; A {m}x{k} times B {k}x{n} needs {m}x{n}")
+    return m, n, k
+
+
+def copy_to_gpu(ins: MmaForm, codes: Mapping[str, NDArray[Any]]) -> GpuArrays:
+    """Matrices of element codes, under the names of `matmul`'s arguments, as arrays on the GPU."""
+    driver = load("cuda.bindings.driver")
+    load("cuda.core").Device(0).set_current()  # a context belongs to a thread, and this one may be new
+    operands = operands_by_name(ins)
+    arrays = {}
+    for name, matrix in codes.items():
+        operand = operands[name]
+        assert operand is not None
+        content = np.ascontiguousarray(matrix)
+        copy = ResultArray(content.shape, content.dtype.name, _STREAM)
+        allocated = gpu_layout(copy)
+        assert allocated is not None
+        layout = ArrayLayout(
+            allocated.shape, allocated.strides, allocated.itemsize, element_types(operand), allocated.pointer
+        )
+        if content.nbytes:
+            check(
+                driver.cuMemcpyHtoD(allocated.pointer, content.ctypes.data, content.nbytes),
+                "copying to the GPU",
+            )
+        arrays[name] = GpuArray(copy, "other", layout)
+    return GpuArrays(arrays, "other", _STREAM)
+
+
+def copy_from_gpu(array: object, element: type[np.generic]) -> NDArray[Any]:
+    """The elements of an array on the GPU, whose bits are those of this type."""
+    layout = gpu_layout(array)
+    assert layout is not None
+    result = np.empty(layout.shape, dtype=element)
+    if result.nbytes:
+        driver = load("cuda.bindings.driver")
+        check(driver.cuMemcpyDtoH(result.ctypes.data, layout.pointer, result.nbytes), "copying from the GPU")
+    return result

@@ -1,22 +1,93 @@
-"""What every GEMM kernel has, dense or sparse: its source, its machine code, and a simulated launch."""
+"""What every GEMM kernel has, dense or sparse: its row in a table, its source, a launch on NumPy matrices."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from types import MappingProxyType
+from typing import Any, TypeVar
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._util.arguments import as_array, as_int, is_name
+from ..errors import PtxlabError, listing, quoted
 from ..gpu.compiler import compile_kernel
 from ..gpu.device import device_target
+from ..isa.dtypes import dtype
+from ..isa.matrix_operand import MatrixOperand
 from ..isa.mma import MmaForm
 from ..simulator import Result
 from ..simulator.kernel import Kernel, kernel
-from .call import H200_PROCESSORS, Call
-from .catalog import Row
-from .source import compose
+from .source import RESULTS, compose
+
+CHUNK = 16  # bytes: rows of A and columns of B begin at multiples of it
+STORE = 64 * 128  # bytes of D that one TMA store of a warpgroup takes
+H200_PROCESSORS = 132
+_MOST_SHARED = 227 << 10  # bytes of a block on sm_90
+_MAY_BE_ZERO = ("PROMOTE", "B_BY_ROWS")
+
+R = TypeVar("R", bound=Result)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One kernel: its idea, its file, the family of its instruction, and the constants it is compiled with.
+
+    `constants` are defaults; `rung` takes others under the same names in lower case. Every kernel takes rows
+    of A and columns of B that begin at multiples of 16 bytes; one that stores with TMA wants the same of D.
+    """
+
+    number: int
+    title: str
+    idea: str
+    file: str
+    family: str  # of the instruction
+    constants: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    tensor_maps: bool = False  # A and B are passed as TMA's descriptors
+    stores_with_tma: bool = False  # and D
+    persistent: bool = False  # as many blocks as run at once, not as many as there are tiles
+
+    def __str__(self) -> str:
+        return f"{self.number} {self.title}: {self.idea}"
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The oldest target that runs it."""
+        return ("sm_90a",) if self.family.startswith("wgmma") else ("sm_80",)
+
+    def with_constants(self, name: str, changes: Mapping[str, int]) -> dict[str, int]:
+        """Its constants, some of them replaced; messages call the kernel by `name`."""
+        chosen = dict(self.constants)
+        for constant, value in changes.items():
+            if constant.upper() not in chosen:
+                names = listing(known.lower() for known in chosen)
+                raise PtxlabError(f"{name} has no constant {quoted(constant)}; there are {names}")
+            chosen[constant.upper()] = as_int(value, constant)
+        return chosen
+
+
+@dataclass(frozen=True)
+class Call:
+    """A launch of a rung: what `kernel.simulate` and `kernel.launch` take, and D, which it writes."""
+
+    grid: int
+    block: int
+    shared: int
+    arguments: tuple[Any, ...]
+    padded: NDArray[Any]  # D with columns up to the next multiple of 16 bytes
+    columns: int
+
+    @property
+    def D(self) -> NDArray[Any]:
+        """The product, once the kernel has run."""
+        return self.padded[:, : self.columns]
+
+    def simulate(self, kernel: Kernel[R], **options: Any) -> R:
+        """The launch of this kernel without a GPU; options are those of `kernel.simulate`."""
+        return kernel.simulate(self.grid, self.block, *self.arguments, shared=self.shared, **options)
 
 
 @dataclass(frozen=True)
@@ -32,6 +103,25 @@ class GemmKernel(ABC):
     @abstractmethod
     def target(self) -> str:
         """The target that it is compiled for, unless it is launched on another."""
+
+    @property
+    @abstractmethod
+    def cluster(self) -> int:
+        """Blocks of a cluster."""
+
+    @property
+    @abstractmethod
+    def threads(self) -> int:
+        """Threads of a block."""
+
+    @property
+    @abstractmethod
+    def shared(self) -> int:
+        """Bytes of dynamic shared memory of a block."""
+
+    @abstractmethod
+    def grid(self, M: int, N: int, processors: int = H200_PROCESSORS) -> int:
+        """Blocks for a product of this size; `processors` is how many persistent blocks run at once."""
 
     @abstractmethod
     def call(
@@ -52,8 +142,7 @@ class GemmKernel(ABC):
     @cached_property
     def code(self) -> bytes:
         """Its machine code for the GPU of this machine."""
-        code, _ = compile_kernel(self.source, device_target(), (), "gemm")
-        return code
+        return compile_kernel(self.source, device_target(), (), "gemm")[0]
 
     @property
     def b_by_rows(self) -> bool:
@@ -72,3 +161,83 @@ class GemmKernel(ABC):
         """D and what the simulator saw; options are those of `kernel.simulate`."""
         call = self.call(A, B, C, processors=processors)
         return call.D, call.simulate(self.kernel, **options)
+
+    def check(self, name: str) -> None:
+        """Refuse a type of D and constants that no kernel takes; messages call it by `name`."""
+        if not is_name(self.result, RESULTS[self.form.d_type]):
+            stored = listing(RESULTS[self.form.d_type])
+            raise PtxlabError(
+                f"result={quoted(self.result)}: accumulators of {self.form.d_type} are stored as {stored}"
+            )
+        small = [key.lower() for key, value in self.constants.items() if value < (key not in _MAY_BE_ZERO)]
+        if small:
+            raise PtxlabError(f"{name}: {listing(small)} must be at least 1")
+
+    def check_shared(self, name: str) -> None:
+        """Refuse a kernel that takes more shared memory than a block has."""
+        if self.shared > _MOST_SHARED:
+            raise PtxlabError(
+                f"{name} with these constants takes {self.shared} bytes of shared memory; a block has "
+                f"{_MOST_SHARED}"
+            )
+
+    def check_processors(self, processors: int) -> None:
+        """Refuse fewer processors than a cluster takes."""
+        if as_int(processors, "processors") < self.cluster:
+            raise PtxlabError(f"processors={quoted(processors)}: a cluster takes {self.cluster}")
+
+
+def as_matrix(values: ArrayLike, name: str) -> NDArray[Any]:
+    """An array of two axes.
+
+    >>> as_matrix([[1, 2]], "A").shape
+    (1, 2)
+    """
+    matrix = as_array(values, name)
+    if matrix.ndim != 2:
+        raise PtxlabError(f"{name}: found shape {matrix.shape}; it takes a matrix [rows, columns]")
+    return matrix
+
+
+def check_not_empty(m: int, n: int, k: int) -> None:
+    """Refuse matrices without elements."""
+    if min(m, n, k) == 0:
+        raise PtxlabError(f"A {m}x{k} and B {k}x{n}: an empty matrix leaves nothing to compute")
+
+
+def stored_rows(operand: MatrixOperand, values: NDArray[Any]) -> NDArray[np.uint8]:
+    """Element codes, row by row, as bytes, with zeros up to the next multiple of 16 bytes.
+
+    Those of 1 and 4 bits share a byte, the first in the low bits.
+    """
+    element = operand.dtype
+    codes = np.ascontiguousarray(element.encode(values), dtype=element.code_type)
+    if element.bits < 8:
+        sharing = 8 // element.bits
+        codes = np.pad(codes, ((0, 0), (0, -codes.shape[1] % sharing)))
+        shifts = np.arange(0, 8, element.bits, dtype=np.uint8)
+        parts = codes.reshape(len(codes), codes.shape[1] // sharing, sharing).astype(np.uint8) << shifts
+        codes = np.asarray(np.bitwise_or.reduce(parts, axis=-1), dtype=np.uint8)
+    rows = codes.view(np.uint8)
+    return np.pad(rows, ((0, 0), (0, -rows.shape[1] % CHUNK)))
+
+
+def start_codes(form: MmaForm, C: ArrayLike | None, m: int, n: int) -> NDArray[Any] | int:
+    """C as a kernel takes it: its codes, or a null pointer."""
+    if C is None:
+        return 0
+    start = as_matrix(C, "C")
+    if start.shape != (m, n):
+        raise PtxlabError(f"C is {start.shape[0]}x{start.shape[1]}; the product is {m}x{n}")
+    return np.ascontiguousarray(form.c.dtype.encode(start))
+
+
+def product_array(result: str, m: int, n: int, *, by_tma: bool) -> NDArray[Any]:
+    """An empty D; TMA stores rows that begin at multiples of 16 bytes.
+
+    >>> product_array("f16", 3, 5, by_tma=True).shape
+    (3, 8)
+    """
+    element = dtype(result)
+    columns = -(-n * element.bits // (8 * CHUNK)) * 8 * CHUNK // element.bits if by_tma else n
+    return np.zeros((m, columns), dtype=element.numpy_type or element.code_type)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+import struct
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,12 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import gpu
-from .._util.arguments import as_array, check_room, is_name
+from .._util.arguments import check_room, is_name
 from .._util.progress import bar
 from .._util.threads import check_executor, in_order
-from ..errors import PtxlabError, quoted
-from ..gpu.arrays import gpu_arrays
-from ..gpu.device import check_device
+from ..errors import PtxlabError, listing, quoted
+from ..gpu.arrays import GpuArray, GpuArrays, gpu_arrays
+from ..gpu.codegen.product import PRODUCT, product_source
+from ..gpu.device import check_device, device_target
 from ..isa.matrix_operand import MatrixOperand
 from ..isa.mma import MmaForm
 from ..isa.operation import Operation
@@ -25,15 +27,25 @@ from ..isa.parse import parse_product
 from ..isa.product_form import ProductForm
 from ..isa.tcgen05 import Tcgen05Mma
 from ..numerics.emulate import emulate
-from .compressed import CompressedMatrix
-from .device_matmul import matmul_arrays, matmul_codes, matmul_compressed
-from .sparse import check_compressed, has_kernel
+from .compressed import CompressedMatrix, compress_arrays, magnitude_bits
+from .device import (
+    check_elements,
+    check_matrices,
+    copy_from_gpu,
+    copy_to_gpu,
+    element_types,
+    lies_by_rows,
+)
+from .gemm_kernel import as_matrix
+from .rung import best_rung
+from .sparse import check_compressed, has_kernel, multiply_compressed
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
 _PRODUCTS = 1 << 24  # between two updates of the progress bar: a fraction of a second
 _TASK_PRODUCTS = 1 << 26  # of one task of an executor: about a second
+_SIDE_OF_A = ("a", "e", "scale_a")
 
 
 def matmul(
@@ -78,7 +90,7 @@ def matmul(
     if isinstance(A, CompressedMatrix):
         if mma is not None and on == "gpu" and A.on_gpu and executor is None:
             return matmul_compressed(mma, A, B, C, stream)
-        check_compressed(ins, A, _as_matrix("B", B).shape)
+        check_compressed(ins, A, as_matrix(B, "B").shape)
         A = A.dense()
     call = gpu_arrays({"A": A, "B": B, "C": C, "scale_a": scale_a, "scale_b": scale_b}, stream)
     if call is not None:
@@ -162,7 +174,7 @@ def _on_gpu(
             continue
         if operand is None:
             raise PtxlabError(f"{name}: {ins.mnemonic} has no block scales")
-        codes[name] = _encode(operand, _as_matrix(name, scales))
+        codes[name] = _encode(operand, as_matrix(scales, name))
     return np.asarray(ins.d.dtype.decode(matmul_codes(ins, codes)))
 
 
@@ -170,34 +182,26 @@ def _on_gpu(
 class _Block:
     """A rectangle of tiles of D, with all that its computation reads: it can go to another machine.
 
-    A, E and its scales are [tile row, step], B and its scales [step, tile column], C [tile row, tile column].
+    Arrays of A's side are [tile row, step], others [step, tile column]; C is [tile row, tile column].
     """
 
     ins: ProductForm
     rows: slice
     columns: slice
-    a: NDArray[Any]
-    b: NDArray[Any]
     c: NDArray[Any]
-    e: NDArray[Any] | None
-    scale_a: NDArray[Any] | None
-    scale_b: NDArray[Any] | None
+    arrays: dict[str, NDArray[Any]]
     on: str
     model: str | None
 
     def accumulate(self, tick: Callable[[int], None] | None = None) -> NDArray[Any]:
         """Registers of its tiles of D: C, then one step over K after the other."""
         accumulator = self.c
-        for step in range(self.a.shape[1]):
-            operands = Operation(
-                self.ins,
-                a=self.a[:, step, None],
-                b=self.b[step],
-                c=accumulator,
-                e=None if self.e is None else self.e[:, step, None],
-                scale_a=None if self.scale_a is None else self.scale_a[:, step, None],
-                scale_b=None if self.scale_b is None else self.scale_b[step],
-            )
+        for step in range(self.arrays["a"].shape[1]):
+            inputs: dict[str, Any] = {
+                name: array[:, step, None] if name in _SIDE_OF_A else array[step]
+                for name, array in self.arrays.items()
+            }
+            operands = Operation(self.ins, c=accumulator, **inputs)
             accumulator = gpu.run(operands) if self.on == "gpu" else emulate(operands, model=self.model)
             if tick is not None:
                 tick(accumulator.shape[0] * accumulator.shape[1])
@@ -222,39 +226,38 @@ class _Tiles:
         tile_rows = ins.d.shape[0]  # m8n8k4 of f16 computes four products, one below the other
         self.grid = (-(-self.m // tile_rows), -(-self.n // ins.n))
         self.steps = -(-self.k // ins.k)
-        self.e: NDArray[Any] | None = None
+        self.arrays: dict[str, NDArray[Any]] = {}
         codes = _encode(ins.a, left)
         if ins.structure is not None and ins.e is not None:
             codes = _pad(codes, self.grid[0] * tile_rows, self.steps * ins.k)
-            codes, nibbles = ins.structure.compress(codes, zero=_is_zero(ins.a, codes))
-            self.e = ins.e.pack_codes(_split(nibbles, self.grid[0], self.steps, ins.e.shape))
-        self.a = ins.a.pack_codes(_split(codes, self.grid[0], self.steps, ins.a.shape))
+            mask = ins.a.dtype.code_type(magnitude_bits(ins.a.dtype))
+            codes, nibbles = ins.structure.compress(codes, zero=codes & mask == 0)
+            self.arrays["e"] = ins.e.pack_codes(_split(nibbles, self.grid[0], self.steps, ins.e.shape))
+        self.arrays["a"] = ins.a.pack_codes(_split(codes, self.grid[0], self.steps, ins.a.shape))
         b_codes = _split(_encode(ins.b, right), self.steps, self.grid[1], (ins.k, ins.n))
-        self.b = ins.b.pack_codes(np.tile(b_codes, (1, 1, 1, ins.mma_count)))
+        self.arrays["b"] = ins.b.pack_codes(np.tile(b_codes, (1, 1, 1, ins.mma_count)))
         self.c = ins.c.pack_codes(_split(_encode(ins.c, start), *self.grid, ins.c.shape))
-        self.scale_a = self._scales("scale_a", ins.scale_a, scale_a)
-        self.scale_b = self._scales("scale_b", ins.scale_b, scale_b)
+        self._pack_scales("scale_a", ins.scale_a, scale_a)
+        self._pack_scales("scale_b", ins.scale_b, scale_b)
 
-    def _scales(
-        self, argument: str, operand: MatrixOperand | None, values: ArrayLike | None
-    ) -> NDArray[Any] | None:
-        """Packed block scales, tile by tile."""
+    def _pack_scales(self, argument: str, operand: MatrixOperand | None, values: ArrayLike | None) -> None:
+        """Block scales, tile by tile; 1 if they are left out."""
         if operand is None:
             if values is not None:
                 raise PtxlabError(f"{argument}: {self.ins.mnemonic} has no block scales")
-            return None
+            return
         is_a = argument == "scale_a"
         block = self.ins.k // operand.shape[1 if is_a else 0]
         blocks = -(-self.k // block)
         shape = (self.m, blocks) if is_a else (blocks, self.n)
-        scales = np.ones(shape) if values is None else _as_matrix(argument, values)
+        scales = np.ones(shape) if values is None else as_matrix(values, argument)
         if scales.shape != shape:
             raise PtxlabError(
                 f"{argument} is {scales.shape[0]}x{scales.shape[1]}; "
                 f"one scale for every {block} of K makes it {shape[0]}x{shape[1]}"
             )
         tiles = (self.grid[0], self.steps) if is_a else (self.steps, self.grid[1])
-        return operand.pack_codes(_split(_encode(operand, scales), *tiles, operand.shape))
+        self.arrays[argument] = operand.pack_codes(_split(_encode(operand, scales), *tiles, operand.shape))
 
     def row_blocks(self, on: str, model: str | None) -> Iterator[_Block]:
         """Whole rows of tiles, so few that a step over K takes a fraction of a second."""
@@ -279,19 +282,11 @@ class _Tiles:
                 yield self._block(rows, slice(column, min(column + wide, tile_columns)), on, model)
 
     def _block(self, rows: slice, columns: slice, on: str, model: str | None) -> _Block:
-        return _Block(
-            self.ins,
-            rows,
-            columns,
-            a=self.a[rows],
-            b=self.b[:, columns],
-            c=self.c[rows, columns],
-            e=None if self.e is None else self.e[rows],
-            scale_a=None if self.scale_a is None else self.scale_a[rows],
-            scale_b=None if self.scale_b is None else self.scale_b[:, columns],
-            on=on,
-            model=model,
-        )
+        arrays = {
+            name: array[rows] if name in _SIDE_OF_A else array[:, columns]
+            for name, array in self.arrays.items()
+        }
+        return _Block(self.ins, rows, columns, self.c[rows, columns], arrays, on, model)
 
     def matrix(self, tiles: NDArray[Any]) -> NDArray[Any]:
         """The matrix that tiles [tile row, tile column, rows, columns] make up, without the padding."""
@@ -304,22 +299,15 @@ def _matrices(
     A: ArrayLike, B: ArrayLike, C: ArrayLike | None
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """A, B and C, whose shapes fit; C is zero if left out."""
-    left, right = _as_matrix("A", A), _as_matrix("B", B)
+    left, right = as_matrix(A, "A"), as_matrix(B, "B")
     (m, k), (b_rows, n) = left.shape, right.shape
     if b_rows != k:
         raise PtxlabError(f"A {m}x{k} and B {b_rows}x{n}: A needs as many columns as B has rows")
     check_room(max(m * n, m * k, k * n), "D")
-    start = np.zeros((m, n)) if C is None else _as_matrix("C", C)
+    start = np.zeros((m, n)) if C is None else as_matrix(C, "C")
     if start.shape != (m, n):
         raise PtxlabError(f"C is {start.shape[0]}x{start.shape[1]}; A {m}x{k} times B {k}x{n} needs {m}x{n}")
     return left, right, start
-
-
-def _as_matrix(argument: str, values: ArrayLike) -> NDArray[Any]:
-    matrix = as_array(values, argument)
-    if matrix.ndim != 2:
-        raise PtxlabError(f"{argument}: found shape {matrix.shape}; it takes a matrix [rows, columns]")
-    return matrix
 
 
 def _encode(operand: MatrixOperand, values: NDArray[Any]) -> NDArray[Any]:
@@ -327,15 +315,6 @@ def _encode(operand: MatrixOperand, values: NDArray[Any]) -> NDArray[Any]:
         return np.asarray(operand.dtype.encode(values))
     except PtxlabError as error:
         raise PtxlabError(f"{operand.name}: {error}") from None
-
-
-def _is_zero(operand: MatrixOperand, codes: NDArray[Any]) -> NDArray[np.bool_]:
-    """Where an element is zero: -0 is, and so is a float whose bits are set only where they are ignored."""
-    dtype = operand.dtype
-    mask = (1 << dtype.bits) - 1
-    if dtype.is_float:
-        mask = mask >> 1 & ~((1 << dtype.ignored_bits) - 1)
-    return np.asarray((codes & dtype.code_type(mask)) == 0)
 
 
 def _pad(matrix: NDArray[Any], rows: int, columns: int) -> NDArray[Any]:
@@ -348,3 +327,83 @@ def _split(matrix: NDArray[Any], tile_rows: int, tile_columns: int, shape: tuple
     rows, columns = shape
     padded = _pad(matrix, tile_rows * rows, tile_columns * columns)
     return np.swapaxes(padded.reshape(tile_rows, rows, tile_columns, columns), 1, 2)
+
+
+# -- `matmul` of matrices that are on the GPU already: nothing goes through the host, and nothing waits
+
+_MOST_BLOCKS = 1 << 16
+_BLOCK = 128
+
+
+def matmul_codes(ins: MmaForm, codes: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+    """The same for element codes on the host, which are copied there; gives the codes of D."""
+    check_device(ins)
+    with copy_to_gpu(ins, codes) as call:
+        product = matmul_arrays(ins, call)
+    return copy_from_gpu(product, ins.d.dtype.code_type)
+
+
+def matmul_arrays(ins: MmaForm, call: GpuArrays) -> Any:
+    """A B + C of the arrays A, B, C, scale_a, scale_b of a call; D is of the same library, on its stream."""
+    m, n, k = check_matrices(ins, call)
+    a, b, c = (call.arrays.get(name) for name in "ABC")
+    check_device(ins)
+    if ins.sparse:
+        if not has_kernel(ins):
+            raise PtxlabError(
+                f"{ins.mnemonic} on arrays on the GPU: there is no sparse kernel for it; pass NumPy arrays"
+            )
+        return multiply_compressed(ins, call, compress_arrays(ins, call), call.arrays["B"], c)
+    d = call.empty((m, n), element_types(ins.d))
+    rung = None
+    if d.size and k:
+        rung = best_rung(ins, device_target(), m, n, b_by_rows=lies_by_rows(call.arrays["B"]))
+    if rung is not None:
+        rung.multiply(call, d)
+    elif d.size:
+        tiles = -(-m // ins.d.shape[0]) * -(-n // ins.n)
+        matrices = [_struct(array) for array in (a, b, c, *_scales(ins, call, m, k, n))]
+        blocks = -(-tiles // (_BLOCK // ins.lanes))
+        call.launch(
+            product_source(ins), PRODUCT, [*matrices, d], grid=min(blocks, _MOST_BLOCKS), block=_BLOCK
+        )
+    return d.owner
+
+
+def matmul_compressed(
+    ins: MmaForm, A: CompressedMatrix, B: object, C: object = None, stream: object = None
+) -> Any:
+    """A B + C with an A that was compressed on the GPU; D is of the library of A's arrays."""
+    call = gpu_arrays({"stored": A.stored, "B": B, "C": C}, stream)
+    assert call is not None
+    with call:
+        check_elements(ins, call)
+        return multiply_compressed(ins, call, A, call.arrays["B"], call.arrays.get("C"))
+
+
+def _scales(ins: MmaForm, call: GpuArrays, m: int, k: int, n: int) -> list[GpuArray | None]:
+    """Block scales, None for all 1."""
+    scales = []
+    for name, operand in (("scale_a", ins.scale_a), ("scale_b", ins.scale_b)):
+        if operand is None:
+            continue
+        array = call.arrays.get(name)
+        along = operand.shape[1] if name == "scale_a" else operand.shape[0]
+        block = ins.k // along
+        blocks = -(-k // block)
+        shape = (m, blocks) if name == "scale_a" else (blocks, n)
+        if array is not None and array.shape != shape:
+            raise PtxlabError(
+                f"{name} is {listing(array.shape)}; one scale for every {block} of K makes it "
+                f"{shape[0]}x{shape[1]}"
+            )
+        scales.append(array)
+    return scales
+
+
+def _struct(array: GpuArray | None) -> bytes:
+    """The bytes of the kernel's struct Matrix."""
+    if array is None:
+        return bytes(32)
+    steps = [stride // array.itemsize for stride in array.strides]
+    return struct.pack("<QqqII", array.pointer, *steps, *array.shape)

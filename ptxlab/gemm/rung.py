@@ -1,52 +1,98 @@
-"""One rung with one instruction: the kernel, how it is launched, and a product of matrices through it."""
+"""The ladder: each rung with one instruction, how it is launched, and the fastest one for a product."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from .._util.arguments import as_int, is_name
+from .._util.arguments import as_flag, as_int
 from ..errors import PtxlabError, listing, quoted
-from ..gpu.arrays import GpuArrays, gpu_arrays
-from ..gpu.device import check_device
+from ..gpu.arrays import GpuArray, GpuArrays, gpu_arrays
+from ..gpu.device import check_device, processors
 from ..isa.dtypes import dtype
 from ..isa.mma import MmaForm
 from ..isa.parse import parse_mma
+from ..isa.targets import check_target, chip_of_target
 from ..memory import tensor_map
-from .call import (
+from ..numerics import has, model_for
+from ..numerics.rules import Exact
+from .device import (
+    Rows,
+    address_bytes,
+    check_matrices,
+    copy_from_gpu,
+    copy_to_gpu,
+    map_bytes,
+    operand_map,
+    pack,
+    packed_rows,
+)
+from .gemm_kernel import (
     CHUNK,
     H200_PROCESSORS,
-    MOST_SHARED,
     STORE,
     Call,
+    GemmKernel,
+    Row,
     as_matrix,
-    element_bytes,
-    padded_rows,
+    check_not_empty,
     product_array,
     start_codes,
+    stored_rows,
 )
-from .catalog import LADDER, Row
-from .device import multiply_arrays, operand_map
-from .device_operands import check_matrices, copy_from_gpu, copy_to_gpu
-from .gemm_kernel import GemmKernel
 from .source import RESULTS
 
 _ROW = 128  # bytes along K of a row in one stage of the wgmma kernels
 _WARPGROUP = 128
 _STEP = 32  # bytes along K that one instruction takes of a row
+_MOST = 1 << 31
 _ROWS_OF_SWIZZLE = 8  # after which it repeats: boxes in shared memory begin there
-_MAY_BE_ZERO = ("PROMOTE", "B_BY_ROWS")
 _PIPELINED = (5, 6, 7)  # they load a stage while they multiply another
 
 _DEFAULTS = {
     "mma": "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
     "wgmma": "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16",
 }
+
+
+_TILES = {"BLOCK_M": 64, "BLOCK_N": 64, "WARPS_M": 2, "WARPS_N": 2}
+_WIDE = {"BLOCK_M": 128, "BLOCK_N": 128, "STAGES": 3}
+
+#: Every rung adds one idea to the one before.
+LADDER: tuple[Row, ...] = (
+    Row(1, "one warp", "one warp computes one tile of D, every lane fetches its words from global memory",
+        "01_one_warp.cu", "mma", MappingProxyType({"BLOCK_M": 16, "BLOCK_N": 8})),
+    Row(2, "shared memory",
+        "a block copies tiles of A and B to shared memory once, and all of its warps read them there",
+        "02_shared_memory.cu", "mma", MappingProxyType(_TILES)),
+    Row(3, "ldmatrix and swizzle",
+        "ldmatrix fetches whole fragments, and a swizzle keeps their rows in different banks",
+        "03_ldmatrix_swizzle.cu", "mma", MappingProxyType(_TILES)),
+    Row(4, "warp tiles",
+        "warps compute 64 x 64 in registers and fetch the next fragments while they multiply",
+        "04_warp_tiles.cu", "mma", MappingProxyType(_TILES | {"BLOCK_M": 128, "BLOCK_N": 128})),
+    Row(5, "cp.async", "cp.async copies the tiles of later steps while this one is multiplied",
+        "05_cp_async.cu", "mma", MappingProxyType(_TILES | _WIDE)),
+    Row(6, "wgmma", "four warps together multiply tiles straight from shared memory",
+        "06_wgmma.cu", "wgmma", MappingProxyType(_WIDE)),
+    Row(7, "TMA",
+        "TMA copies a whole tile for one thread that asks for it, and an mbarrier tells when it has come",
+        "07_tma.cu", "wgmma", MappingProxyType(_WIDE), tensor_maps=True),
+    Row(8, "warp specialisation",
+        "every warp has one job, and no block ever stops: one loads, others multiply, clusters share tiles",
+        "08_warp_specialised.cu", "wgmma",
+        MappingProxyType({
+            "BLOCK_M": 128, "BLOCK_N": 256, "TILES_M": 1, "STAGES": 4, "CLUSTER_M": 2, "CLUSTER_N": 1,
+            "GROUP": 8, "PROMOTE": 0, "B_BY_ROWS": 0, "PRODUCER_REGISTERS": 40, "CONSUMER_REGISTERS": 232,
+        }),
+        tensor_maps=True, stores_with_tma=True, persistent=True),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, repr=False)
@@ -146,35 +192,23 @@ class Rung(GemmKernel):
         >>> launch.grid, launch.D.shape
         (2, (100, 60))
         """
-        if as_int(processors, "processors") < self.cluster:
-            raise PtxlabError(f"processors={quoted(processors)}: a cluster takes {self.cluster}")
+        self.check_processors(processors)
         left, right = as_matrix(A, "A"), as_matrix(B, "B")
         (m, k), (rows, n) = left.shape, right.shape
         if rows != k:
             raise PtxlabError(f"A {m}x{k} and B {rows}x{n}: A needs as many columns as B has rows")
-        if min(m, n, k) == 0:
-            raise PtxlabError(f"A {m}x{k} and B {k}x{n}: an empty matrix leaves nothing to compute")
-        a = padded_rows(element_bytes(self.form.a, left))
-        b = padded_rows(element_bytes(self.form.b, right if self.b_by_rows else right.T))
+        check_not_empty(m, n, k)
+        a = stored_rows(self.form.a, left)
+        b = stored_rows(self.form.b, right if self.b_by_rows else right.T)
         d = product_array(self.result, m, n, by_tma=self.row.stores_with_tma)
-        start = start_codes(self.form, C, m, n)
-        return Call(
-            self.grid(m, n, processors), self.threads, self.shared, self._arguments(a, b, start, d, n), d, n
-        )
-
-    def _arguments(
-        self, a: NDArray[Any], b: NDArray[Any], start: NDArray[Any] | int, d: NDArray[Any], n: int
-    ) -> tuple[Any, ...]:
-        left: Any = a
-        right: Any = b
-        target: Any = d
+        arguments: list[Any] = [a, b, start_codes(self.form, C, m, n), d, m, n, a.shape[1]]
         if self.row.tensor_maps:
             tf32 = self.form.a_type == "tf32"
-            left = operand_map(a, self.box_a, tf32=tf32)
-            right = operand_map(b, self.box_b, tf32=tf32)
+            arguments[0] = operand_map(a, self.box_a, tf32=tf32)
+            arguments[1] = operand_map(b, self.box_b, tf32=tf32)
         if self.row.stores_with_tma:
-            target = tensor_map(d.view(np.uint8), self.box_d, swizzle=128)
-        return left, right, start, target, len(d), n, a.shape[1]
+            arguments[3] = tensor_map(d.view(np.uint8), self.box_d, swizzle=128)
+        return Call(self.grid(m, n, processors), self.threads, self.shared, tuple(arguments), d, n)
 
     def __call__(
         self, A: ArrayLike, B: ArrayLike, C: ArrayLike | None = None, *, stream: object = None
@@ -201,11 +235,48 @@ class Rung(GemmKernel):
 
     def _multiply(self, arrays: GpuArrays) -> object:
         m, n, k = check_matrices(self.form, arrays)
-        if min(m, n, k) == 0:
-            raise PtxlabError(f"A {m}x{k} and B {k}x{n}: an empty matrix leaves nothing to compute")
+        check_not_empty(m, n, k)
         d = arrays.empty((m, n), np.dtype(dtype(self.result).numpy_type).name)
-        multiply_arrays(self, arrays, d)
+        self.multiply(arrays, d)
         return d.owner
+
+    def multiply(self, call: GpuArrays, d: GpuArray) -> None:
+        """Queue D = A B + C, of the arrays A, B and perhaps C of a call; D lies without gaps.
+
+        Where rows lie as the kernel wants them, nothing is copied.
+        """
+        a, b = call.arrays["A"], call.arrays["B"]
+        (m, _), n = a.shape, b.shape[1]
+        maps = self.row.tensor_maps
+        left = packed_rows(call, self.form.a, a.pointer, a.shape, a.strides, gaps=maps, rounded=maps)
+        turned = slice(None) if self.b_by_rows else slice(None, None, -1)
+        b_shape, b_strides = b.shape[turned], b.strides[turned]
+        right = packed_rows(call, self.form.b, b.pointer, b_shape, b_strides, gaps=maps, rounded=maps)
+        if max(m, n, left.length) >= _MOST:
+            raise PtxlabError(
+                f"A {m}x{a.shape[1]} and B {b.shape[0]}x{n}: the kernels count rows, columns and bytes of a "
+                "row below 2^31"
+            )
+        pitch, target = n * d.itemsize, d.pointer
+        if self.row.stores_with_tma and pitch % CHUNK:  # TMA stores rows that begin at multiples of 16 bytes
+            pitch = -(-pitch // CHUNK) * CHUNK
+            target = call.scratch(m * pitch)
+        c = call.arrays.get("C")
+        start = 0 if c is None else call.contiguous(c).pointer
+        arguments: list[np.generic | bytes] = [
+            *(address_bytes(pointer) for pointer in (left.pointer, right.pointer, start, target)),
+            *(np.int32(size) for size in (m, n, left.length)),
+        ]
+        if maps:
+            tf32 = self.form.a_type == "tf32"
+            arguments[0] = map_bytes(left, self.box_a, tf32=tf32)
+            arguments[1] = map_bytes(right, self.box_b, tf32=tf32)
+        if self.row.stores_with_tma:
+            arguments[3] = map_bytes(Rows(target, m, pitch, pitch), self.box_d)
+        grid = self.grid(m, n, processors())
+        call.launch(self.code, "gemm", arguments, grid=grid, block=self.threads, shared=self.shared)
+        if target != d.pointer:
+            pack(call, d.itemsize, target, (m, n), (pitch, d.itemsize), d.pointer, n)
 
 
 def ladder() -> tuple[Row, ...]:
@@ -230,14 +301,11 @@ def rung(
     ins = parse_mma(_DEFAULTS[row.family] if form is None else form)
     if ins.family != row.family:
         raise PtxlabError(f"rung {row.number} is a kernel of {row.family}, found {ins.mnemonic}")
-    chosen = dict(row.constants)
-    for name, value in constants.items():
-        if name.upper() not in chosen:
-            names = listing(known.lower() for known in chosen)
-            raise PtxlabError(f"rung {row.number} has no constant {quoted(name)}; there are {names}")
-        chosen[name.upper()] = as_int(value, name)
+    name = f"rung {row.number}"
+    chosen = row.with_constants(name, constants)
     if row.family == "wgmma":
-        ins = replace(_of_width(ins, chosen["BLOCK_N"]), a_space="shared")
+        wide = ins.mnemonic.replace(f"m{ins.m}n{ins.n}k", f"m{ins.m}n{chosen['BLOCK_N']}k")
+        ins = replace(parse_mma(wide), a_space="shared")
     step = ins.k * ins.a.dtype.bits // 8
     if step != _STEP:
         raise PtxlabError(
@@ -247,29 +315,16 @@ def rung(
         raise PtxlabError(f"{ins.mnemonic}: the ladder's kernels accumulate in {listing(RESULTS)}")
     if chosen.get("PROMOTE", 0) and ins.d_type != "f32":
         raise PtxlabError(f"promote: {ins.mnemonic} accumulates in {ins.d_type}; only f32 is promoted")
-    if result is not None and not is_name(result, RESULTS[ins.d_type]):
-        stored = listing(RESULTS[ins.d_type])
-        raise PtxlabError(f"result={quoted(result)}: accumulators of {ins.d_type} are stored as {stored}")
-    _check_constants(row, chosen, ins, result or ins.d_type)
-    made = Rung(row, ins, chosen, result or ins.d_type)
-    if made.shared > MOST_SHARED:
-        raise PtxlabError(
-            f"rung {row.number} with these constants takes {made.shared} bytes of shared memory; "
-            f"a block has {MOST_SHARED}"
-        )
+    made = Rung(row, ins, chosen, ins.d_type if result is None else result)
+    made.check(name)
+    _check_tiles(made)
+    made.check_shared(name)
     return made
 
 
-def _of_width(ins: MmaForm, n: int) -> MmaForm:
-    """The same wgmma with another N."""
-    return parse_mma(ins.mnemonic.replace(f"m{ins.m}n{ins.n}k", f"m{ins.m}n{n}k"))
-
-
-def _check_constants(row: Row, constants: Mapping[str, int], ins: MmaForm, result: str) -> None:
+def _check_tiles(made: Rung) -> None:
     """Refuse tiles that the kernel cannot divide among its warps, boxes and stores."""
-    small = [name.lower() for name, value in constants.items() if value < (name not in _MAY_BE_ZERO)]
-    if small:
-        raise PtxlabError(f"rung {row.number}: {listing(small)} must be at least 1")
+    row, constants, ins = made.row, made.constants, made.form
     units: dict[str, tuple[int, str]] = {}
     if row.family == "mma":
         units["BLOCK_M"] = (ins.m * constants.get("WARPS_M", 1), "the rows that its warps multiply at a time")
@@ -279,7 +334,7 @@ def _check_constants(row: Row, constants: Mapping[str, int], ins: MmaForm, resul
         units["BLOCK_M"] = (ins.m * constants.get("TILES_M", 1), "the rows of a warpgroup")
     if row.stores_with_tma:
         shared = _ROWS_OF_SWIZZLE * constants["CLUSTER_M"]
-        stored = 8 * _ROW // dtype(result).bits
+        stored = 8 * _ROW // dtype(made.result).bits
         if constants["B_BY_ROWS"]:
             if ins.a.dtype.bits != 16:
                 raise PtxlabError(f"b_by_rows: wgmma transposes 16-bit types only, not {ins.a_type}")
@@ -297,3 +352,91 @@ def _check_constants(row: Row, constants: Mapping[str, int], ins: MmaForm, resul
             )
     if row.number in _PIPELINED and constants["STAGES"] < 2:
         raise PtxlabError(f"rung {row.number}: stages={constants['STAGES']}; a pipeline has at least 2")
+
+
+# -- the fastest rung for a product --------------------------------------------------------------------------
+
+
+class _Shape(NamedTuple):
+    """A choice of tiles for rung 8, and the time that a tile of it takes, relative to the others."""
+
+    block_n: int
+    stages: int
+    cluster_m: int
+    time: float
+
+
+_SHAPES = (_Shape(256, 4, 2, 2.0), _Shape(128, 6, 2, 1.12))
+
+
+def same_arithmetic(one: MmaForm, other: MmaForm, chip: str) -> bool:
+    """Whether products over K in ascending steps give the same bits with both instructions on a chip.
+
+    >>> f16 = parse_mma("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+    >>> wide = parse_mma("wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16")
+    >>> same_arithmetic(f16, wide, "sm_90")
+    True
+    >>> fp8 = parse_mma("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32")
+    >>> same_arithmetic(fp8, parse_mma("wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3"), "sm_90")
+    False
+    """
+    if not (has(one, chip) and has(other, chip)):
+        return False
+    types = [(form.a_type, form.b_type, form.c_type, form.d_type) for form in (one, other)]
+    plain = not any(form.satfinite or form.sparse or form.scale_vec or form.bit_op for form in (one, other))
+    if types[0] != types[1] or not plain:
+        return False
+    rules = [model_for(form, chip).rule for form in (one, other)]
+    return rules[0] == rules[1] and (one.k == other.k or isinstance(rules[0], Exact))
+
+
+def best_rung(ins: MmaForm | str, target: str, M: int, N: int, *, b_by_rows: bool = False) -> Rung | None:
+    """The rung for a product of this size with the bits of `ins`; None where no rung gives them.
+
+    `b_by_rows` says that B lies as [K, N], which rung 8 reads as it is with 16-bit types; other kernels get
+    a copy of B's columns. On sm_90a it is rung 8, if wgmma has the same arithmetic; elsewhere, and for
+    FP8 with `mma`, it is rung 5 with `ins` itself.
+
+    >>> best_rung("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "sm_90a", 8192, 8192).number
+    8
+    >>> best_rung("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32", "sm_90a", 8192, 8192).number
+    5
+    """
+    form, target = parse_mma(ins), check_target(target)
+    rows, columns = as_int(M, "M"), as_int(N, "N")
+    by_rows = as_flag(b_by_rows, "b_by_rows") and form.b.dtype.bits == 16
+    if min(rows, columns) < 1:
+        raise PtxlabError(f"M={quoted(M)}, N={quoted(N)}: both are at least 1")
+    if form.sparse or form.scale_vec or form.d_type not in RESULTS:
+        return None
+    if target == "sm_90a":
+        wide = _warpgroup_form(form)
+        if wide is not None:
+
+            def time(shape: _Shape) -> float:
+                clusters = -(-rows // (128 * shape.cluster_m)) * -(-columns // shape.block_n)
+                return -(-clusters // (H200_PROCESSORS // shape.cluster_m)) * shape.time
+
+            tiles = min(_SHAPES, key=time)._asdict()
+            del tiles["time"]
+            return _rung(8, wide, b_by_rows=int(by_rows), **tiles)
+    if form.family == "mma" and form.shape.startswith("m16n8") and form.supports(target):
+        return _rung(5, form) if form.k * form.a.dtype.bits == 8 * _STEP else None
+    return None
+
+
+@lru_cache(maxsize=256)
+def _warpgroup_form(form: MmaForm) -> MmaForm | None:
+    """The wgmma of the same arithmetic."""
+    k = 8 * _STEP // form.a.dtype.bits
+    types = f"{form.d_type}.{form.a_type}.{form.b_type}"
+    try:
+        wide = parse_mma(f"wgmma.mma_async.sync.aligned.m64n256k{k}.{types}")
+    except PtxlabError:
+        return None
+    chip = chip_of_target("sm_90a")
+    return wide if chip is not None and same_arithmetic(form, wide, chip) else None
+
+
+#: The same rungs are asked for again and again.
+_rung = lru_cache(maxsize=256)(rung)

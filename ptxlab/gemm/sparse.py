@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._util.arguments import as_flag, as_int, is_name
+from .._util.arguments import as_flag, as_int
 from ..errors import PtxlabError, listing, quoted
 from ..gpu.arrays import GpuArray, GpuArrays, as_gpu_array, gpu_arrays
 from ..gpu.device import check_device, device_target, processors
@@ -23,61 +23,38 @@ from ..isa.product_form import ProductForm
 from ..isa.targets import check_target, chip_of_target
 from ..memory import tensor_map
 from ..numerics import has, model_for
-from .call import (
+from .compressed import CODES, ELEMENTS, LANES, WORD_ROWS, CompressedMatrix, compress, compress_arrays
+from .device import Rows, check_elements, lies_by_rows, operand_map, pack, packed_rows
+from .gemm_kernel import (
     CHUNK,
     H200_PROCESSORS,
-    MOST_SHARED,
     STORE,
     Call,
+    GemmKernel,
+    Row,
     as_matrix,
-    element_bytes,
-    padded_rows,
+    check_not_empty,
     product_array,
     start_codes,
+    stored_rows,
 )
-from .catalog import Row
-from .compressed import CODES, ELEMENTS, LANES, WORD_ROWS, CompressedMatrix, compress, compress_arrays
-from .device import Rows, lies_by_rows, operand_map, pack, packed_rows
-from .device_operands import check_elements
-from .gemm_kernel import GemmKernel
 from .source import RESULTS
 
 _A_STEP, _B_STEP = 32, 64  # bytes of a stored row of A and of a column of B that every instruction takes
 
 #: The sparse kernels; numbers are those of the dense rungs that they grew from.
 SPARSE: tuple[Row, ...] = (
-    Row(
-        5,
-        "mma.sp",
-        "metadata travels with the tiles that cp.async copies",
-        "sparse_mma.cu",
-        "mma.sp",
-        MappingProxyType({"BLOCK_M": 128, "BLOCK_N": 128, "WARPS_M": 2, "WARPS_N": 2, "STAGES": 2}),
-    ),
-    Row(
-        8,
-        "wgmma.sp",
+    Row(5, "mma.sp", "metadata travels with the tiles that cp.async copies", "sparse_mma.cu", "mma.sp",
+        MappingProxyType({"BLOCK_M": 128, "BLOCK_N": 128, "WARPS_M": 2, "WARPS_N": 2, "STAGES": 2})),
+    Row(8, "wgmma.sp",
         "sparse tensor cores eat B twice as fast: large tiles, and clusters that share B, feed them",
-        "sparse_wgmma.cu",
-        "wgmma.sp",
-        MappingProxyType(
-            {
-                "BLOCK_M": 256,
-                "BLOCK_N": 192,
-                "TILES_M": 2,
-                "STEPS": 2,
-                "STAGES": 4,
-                "CLUSTER": 2,
-                "GROUP": 8,
-                "B_BY_ROWS": 0,
-                "PRODUCER_REGISTERS": 40,
-                "CONSUMER_REGISTERS": 232,
-            }
-        ),
-        tensor_maps=True,
-        persistent=True,
-    ),
-)
+        "sparse_wgmma.cu", "wgmma.sp",
+        MappingProxyType({
+            "BLOCK_M": 256, "BLOCK_N": 192, "TILES_M": 2, "STEPS": 2, "STAGES": 4, "CLUSTER": 2, "GROUP": 8,
+            "B_BY_ROWS": 0, "PRODUCER_REGISTERS": 40, "CONSUMER_REGISTERS": 232,
+        }),
+        tensor_maps=True, persistent=True),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -98,6 +75,11 @@ class SparseRung(GemmKernel):
     def asynchronous(self) -> bool:
         """Whether it is a kernel of wgmma.sp, which TMA feeds."""
         return self.row.family == "wgmma.sp"
+
+    @property
+    def cluster(self) -> int:
+        """Blocks of a cluster."""
+        return self.constants.get("CLUSTER", 1)
 
     @property
     def threads(self) -> int:
@@ -124,11 +106,10 @@ class SparseRung(GemmKernel):
 
     def grid(self, M: int, N: int, processors: int = H200_PROCESSORS) -> int:
         """Blocks for a product of this size; `processors` is how many persistent blocks run at once."""
-        cluster = self.constants.get("CLUSTER", 1)
-        tiles = -(-M // (self.constants["BLOCK_M"] * cluster)) * -(-N // self.constants["BLOCK_N"])
+        tiles = -(-M // (self.constants["BLOCK_M"] * self.cluster)) * -(-N // self.constants["BLOCK_N"])
         if not self.row.persistent:
             return tiles
-        return cluster * max(1, min(tiles, processors // cluster))
+        return self.cluster * max(1, min(tiles, processors // self.cluster))
 
     def call(
         self, A: Any, B: ArrayLike, C: ArrayLike | None = None, *, processors: int = H200_PROCESSORS
@@ -140,16 +121,14 @@ class SparseRung(GemmKernel):
         >>> launch.grid, launch.D.shape
         (1, (100, 60))
         """
-        if as_int(processors, "processors") < self.constants.get("CLUSTER", 1):
-            raise PtxlabError(f"processors={quoted(processors)}: a cluster takes {self.constants['CLUSTER']}")
+        self.check_processors(processors)
         left = A if isinstance(A, CompressedMatrix) else compress(A, self.form)
         right = as_matrix(B, "B")
         check_compressed(self.form, left, right.shape)
         (m, k), n = left.shape, right.shape[1]
-        if min(m, n, k) == 0:
-            raise PtxlabError(f"A {m}x{k} and B {k}x{n}: an empty matrix leaves nothing to compute")
+        check_not_empty(m, n, k)
         stored = np.ascontiguousarray(left.stored).view(np.uint8)
-        columns = padded_rows(element_bytes(self.form.b, right if self.b_by_rows else right.T))
+        columns = stored_rows(self.form.b, right if self.b_by_rows else right.T)
         start = start_codes(self.form, C, m, n)
         d = product_array(self.result, m, n, by_tma=self.asynchronous)
         steps = -(-k // self.form.k)
@@ -239,38 +218,27 @@ def sparse_rung(form: MmaForm | str, *, result: str | None = None, **constants: 
     row = rows.get(ins.family)
     if row is None:
         raise PtxlabError(f"{ins.mnemonic}: the sparse kernels are of {listing(rows)}")
-    chosen = dict(row.constants)
-    for name, value in constants.items():
-        if name.upper() not in chosen:
-            names = listing(known.lower() for known in chosen)
-            raise PtxlabError(f"the kernel of {row.family} has no constant {quoted(name)}; there are {names}")
-        chosen[name.upper()] = as_int(value, name)
+    name = f"the kernel of {row.family}"
+    chosen = row.with_constants(name, constants)
     if not _fits(ins):
         raise PtxlabError(
             f"{ins.mnemonic}: the sparse kernels are for elements of {listing(CODES)} bits, steps of "
             f"{_A_STEP} bytes of a stored row, accumulators in {listing(RESULTS)}"
         )
-    if result is not None and not is_name(result, RESULTS[ins.d_type]):
-        stored = listing(RESULTS[ins.d_type])
-        raise PtxlabError(f"result={quoted(result)}: accumulators of {ins.d_type} are stored as {stored}")
-    _check_constants(row, chosen, dtype(result or ins.d_type).bits // 8, ins.b.dtype.bits)
+    made = SparseRung(row, ins, chosen, ins.d_type if result is None else result)
+    made.check(name)
+    _check_tiles(made)
     if ins.family == "wgmma.sp":
         wide = ins.mnemonic.replace(f"m{ins.m}n{ins.n}k", f"m{ins.m}n{chosen['BLOCK_N']}k")
-        ins = replace(parse_mma(wide), a_space="shared")
-    made = SparseRung(row, ins, chosen, result or ins.d_type)
-    if made.shared > MOST_SHARED:
-        raise PtxlabError(
-            f"the kernel of {row.family} with these constants takes {made.shared} bytes of shared memory; "
-            f"a block has {MOST_SHARED}"
-        )
+        made = replace(made, form=replace(parse_mma(wide), a_space="shared"))
+    made.check_shared(name)
     return made
 
 
-def _check_constants(row: Row, constants: dict[str, int], result_bytes: int, bits: int) -> None:
+def _check_tiles(made: SparseRung) -> None:
     """Refuse tiles that the kernel cannot divide among its warps, boxes and stores."""
-    small = [name.lower() for name, value in constants.items() if value < (name != "B_BY_ROWS")]
-    if small:
-        raise PtxlabError(f"the kernel of {row.family}: {listing(small)} must be at least 1")
+    row, constants = made.row, made.constants
+    result_bytes, bits = dtype(made.result).bits // 8, made.form.b.dtype.bits
     units = {"BLOCK_M": WORD_ROWS * constants.get("TILES_M", 1), "BLOCK_N": 8 * constants.get("CLUSTER", 1)}
     most = {"BLOCK_M": 256, "BLOCK_N": 256}
     if row.family == "mma.sp":
@@ -373,7 +341,7 @@ def best_sparse_rung(
         form = _warpgroup_form(form) or form
     if form.family != "wgmma.sp":
         half = target.startswith(_SMALL_SHARED)  # of the columns: a block has 99 KB of shared memory
-        return sparse_rung(form, result=result, block_n=64) if half else _made(form, result)
+        return _made(form, result=result, block_n=64) if half else _made(form, result=result)
     narrow = form.d_type == "f16"  # two accumulators in a register
 
     def time(shape: _Shape) -> float:
@@ -382,7 +350,9 @@ def best_sparse_rung(
 
     shapes = [shape for shape in _SHAPES if narrow or shape.block_m * shape.block_n <= _MOST_TILE]
     by_rows = as_flag(b_by_rows, "b_by_rows") and form.b.dtype.bits == 16
-    return _made(form, result, min(shapes, key=time), by_rows)
+    tiles = min(shapes, key=time)._asdict()
+    del tiles["time"]
+    return _made(form, result=result, b_by_rows=int(by_rows), **tiles)
 
 
 class _Shape(NamedTuple):
@@ -406,14 +376,8 @@ _SHAPES = (
 _MOST_TILE = 256 * 192  # elements of D whose accumulators of 32 bits two warpgroups can hold
 
 
-@lru_cache(maxsize=64)
-def _made(
-    form: MmaForm, result: str | None, shape: _Shape | None = None, by_rows: bool = False
-) -> SparseRung:
-    if shape is None:
-        return sparse_rung(form, result=result)
-    constants = {name: value for name, value in shape._asdict().items() if name != "time"}
-    return sparse_rung(form, result=result, b_by_rows=int(by_rows), **constants)
+#: The same kernels are asked for again and again.
+_made = lru_cache(maxsize=64)(sparse_rung)
 
 
 def _warpgroup_form(form: MmaForm) -> MmaForm | None:
