@@ -11,8 +11,7 @@ from ..errors import PtxlabError, counted
 from ..numerics.emulate import model_of
 from ..verify.hunt import find_difference as search
 from .parse_cell import format_value
-from .results import GPU
-from .state import ExplorerState
+from .state import GPU, ExplorerState
 
 
 @dataclass(frozen=True)
@@ -65,14 +64,14 @@ def find_difference(state: ExplorerState, seconds: float = 1.0) -> Finding:
         ins,
         model,
         None if other == GPU else other,
-        modifiers=state.operands.modifiers,
+        modifiers=state.operation.modifiers,
         seconds=seconds,
         seed=state.seed & 0xFFFFFFFF,
     )
     if report.difference is None:
         tried = f"{report.mmas:,} products of matrices, {len(report.categories)} kinds of inputs"
         return Finding(f"{pair} agreed in everything that was tried in {report.seconds:.1f} s ({tried})")
-    state.commit(state.matrices.with_arrays(report.difference.case.operands().arrays))
+    state.commit(state.operation.with_arrays(report.difference.case.operands().arrays))
     return _differing(state, "differ")
 
 

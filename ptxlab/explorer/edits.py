@@ -23,9 +23,10 @@ from ..isa.catalog import Product
 from ..isa.dtypes import DType
 from ..isa.matrix_operand import MatrixOperand
 from ..isa.operand import Operand
+from ..isa.operation import Operation
 from ..isa.tcgen05 import Tcgen05Mma
+from .fills import start_code
 from .masks import mask_names, parse_mask
-from .matrices import Matrices, start_code
 from .memory_view import memory_layout
 from .migrate import migrate_operands
 from .parse_cell import (
@@ -37,8 +38,8 @@ from .parse_cell import (
     range_words,
     value_range,
 )
-from .refusals import BrokenStructure, RefusedEdit, multiplication
-from .state import ExplorerState
+from .refusals import BrokenStructure, RefusedEdit, multiplication, with_codes
+from .state import ExplorerState, with_option
 from .tensor_view import keep_descriptor, parse_descriptor, parse_field
 
 #: A matrix (A, stored, B, ...) or an operand with registers; the second argument is its type on the page.
@@ -150,8 +151,8 @@ class Paste(Edit):
 
 def _write_text(state: ExplorerState, edit: Paste, words: list[list[str]]) -> None:
     try:
-        block = _paste(state.matrices, edit, words)
-        state.commit(state.matrices.with_codes(edit.name, block.codes, typed=block.written))
+        block = _paste(state.operation, edit, words)
+        state.commit(with_codes(state.operation, edit.name, block.codes, typed=block.written))
     except RefusedEdit as error:
         if len(words) == 1 and len(words[0]) == 1:
             error.text, error.typed_at = edit.text, (edit.row, edit.column)
@@ -170,11 +171,11 @@ class ClearCells(Edit):
 
     def apply(self, state: ExplorerState) -> None:
         _check_writable(self.name)
-        block = _block(state.matrices, self.name)
-        cells = _range(state.matrices, self.name, self.row, self.column, self.row2, self.column2)
-        block.codes[cells.slices] = start_code(state.matrices.operand(self.name))
+        block = _block(state.operation, self.name)
+        cells = _range(state.operation, self.name, self.row, self.column, self.row2, self.column2)
+        block.codes[cells.slices] = start_code(state.operation.operand(self.name))
         block.written[cells.slices] = True
-        state.commit(state.matrices.with_codes(self.name, block.codes, typed=block.written))
+        state.commit(with_codes(state.operation, self.name, block.codes, typed=block.written))
 
 
 @dataclass(frozen=True)
@@ -192,8 +193,8 @@ class ExtendCells(Edit):
 
     def apply(self, state: ExplorerState) -> None:
         _check_writable(self.name)
-        block = _extend(state.matrices, self)
-        state.commit(state.matrices.with_codes(self.name, block.codes, typed=block.written))
+        block = _extend(state.operation, self)
+        state.commit(with_codes(state.operation, self.name, block.codes, typed=block.written))
 
 
 @dataclass(frozen=True)
@@ -216,7 +217,7 @@ class PruneChunks(Edit):
 
     def apply(self, state: ExplorerState) -> None:
         if isinstance(state.refusal, BrokenStructure):
-            state.commit(state.matrices.with_codes("A", state.refusal.pruned))
+            state.commit(state.operation.with_codes("A", state.refusal.pruned))
         state.refusal = None
 
 
@@ -274,10 +275,10 @@ class FlipBit(Edit):
 
 def _operand(state: ExplorerState, name: str) -> MatrixOperand:
     """The operand of that name; of a sparse A the compressed one."""
-    if not is_name(name, (*state.operands.arrays, "D")):
-        names = listing([*state.operands.arrays, "D"])
+    if not is_name(name, (*state.operation.arrays, "D")):
+        names = listing([*state.operation.arrays, "D"])
         raise PtxlabError(f"{state.ins.mnemonic} has no operand {quoted(name)}; it has {names}")
-    return state.matrices.operand("stored" if name == "A" and state.ins.sparse else name)
+    return state.operation.operand("stored" if name == "A" and state.ins.sparse else name)
 
 
 def _check_register(operand: MatrixOperand, lane: int, register: int) -> str:
@@ -329,14 +330,14 @@ class SetWord(Edit):
             content = parse_register(self.text, 8 * self.size)
         except PtxlabError as error:
             raise PtxlabError(f"{where}: {error}") from None
-        operand = state.matrices.operand(layout.name)
-        before = state.matrices.codes(layout.name)
+        operand = state.operation.operand(layout.name)
+        before = state.operation.codes(layout.name)
         memory, span = placement.store(before), slice(self.address, self.address + self.size)
         memory[span] = np.frombuffer(content.to_bytes(self.size, "little"), np.uint8)
         codes = placement.load(memory, operand.dtype.bits).astype(before.dtype)
         if (placement.store(codes)[span] != memory[span]).any():
             raise PtxlabError(f"{where}: no element of {layout.name} is there to take {quoted(self.text)}")
-        state.commit(state.matrices.with_codes(layout.name, codes, typed=codes != before))
+        state.commit(with_codes(state.operation, layout.name, codes, typed=codes != before))
 
 
 # -- modifiers, chips, the instruction -------------------------------------------------------------------
@@ -350,7 +351,7 @@ class SetOption(Edit):
     value: int | bool
 
     def apply(self, state: ExplorerState) -> None:
-        state.commit(state.matrices.with_option(self.name, self.value))
+        state.commit(with_option(state.operation, self.name, self.value))
 
 
 @dataclass(frozen=True)
@@ -360,7 +361,7 @@ class SetMask(Edit):
     >>> import ptxlab
     >>> state = ExplorerState(ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", n=8))
     >>> SetMask("disable_output_lane", "0..3, 16").apply(state)
-    >>> state.values("D")[:4].any(), hex(state.operands.modifiers.disable_output_lane)
+    >>> state.values("D")[:4].any(), hex(state.operation.modifiers.disable_output_lane)
     (np.False_, '0x1000f')
     """
 
@@ -374,7 +375,7 @@ class SetMask(Edit):
                 f"{ins.mnemonic} has no mask {quoted(self.name)}; it has {listing(names) or 'none'}"
             )
         mask = parse_mask(ins, self.name, self.text)
-        state.commit(state.matrices.with_option(self.name, mask))
+        state.commit(with_option(state.operation, self.name, mask))
 
 
 @dataclass(frozen=True)
@@ -507,7 +508,7 @@ class SetValues(Edit):
     values: ArrayLike
 
     def apply(self, state: ExplorerState) -> None:
-        operand, values = state.matrices.operand(self.name), as_array(self.values, self.name)
+        operand, values = state.operation.operand(self.name), as_array(self.values, self.name)
         if values.shape != operand.shape:
             rows, columns = operand.shape
             raise PtxlabError(
@@ -529,7 +530,7 @@ class SetCodes(Edit):
 
     def apply(self, state: ExplorerState) -> None:
         codes = as_array(self.codes, self.name)
-        state.commit(state.matrices.with_codes(self.name, codes, keep_metadata=False))
+        state.commit(with_codes(state.operation, self.name, codes, keep_metadata=False))
 
 
 @dataclass(frozen=True, eq=False)
@@ -540,7 +541,7 @@ class SetRegisters(Edit):
     registers: ArrayLike
 
     def apply(self, state: ExplorerState) -> None:
-        state.commit(state.matrices.with_registers(self.name, self.registers))
+        state.commit(state.operation.with_registers(self.name, self.registers))
 
 
 # -- blocks of cells -------------------------------------------------------------------------------------
@@ -569,16 +570,21 @@ def _check_writable(name: str) -> None:
         raise PtxlabError("D is the result and cannot be changed; change A, B or C")
 
 
-def _block(matrices: Matrices, name: str) -> _Block:
-    codes = matrices.codes(name).copy()
+def _block(operation: Operation, name: str) -> _Block:
+    codes = operation.codes(name).copy()
     return _Block(codes, np.zeros(codes.shape, dtype=np.bool_))
 
 
 def _range(
-    matrices: Matrices, name: str, row: int, column: int, row2: int | None = None, column2: int | None = None
+    operation: Operation,
+    name: str,
+    row: int,
+    column: int,
+    row2: int | None = None,
+    column2: int | None = None,
 ) -> _Range:
     """A range of cells by two of its corners, which must exist."""
-    rows, columns = matrices.operand(name).shape
+    rows, columns = operation.operand(name).shape
     row2 = row if row2 is None else row2
     column2 = column if column2 is None else column2
     for corner_row, corner_column in ((row, column), (row2, column2)):
@@ -594,20 +600,20 @@ def _repeats(size: int, block_size: int) -> int:
     return size // block_size if size % block_size == 0 else 1
 
 
-def _paste(matrices: Matrices, edit: Paste, words: list[list[str]]) -> _Block:
+def _paste(operation: Operation, edit: Paste, words: list[list[str]]) -> _Block:
     """A block of text from a cell on, repeated over a range that it fits several times."""
     name = edit.name
     height, width = len(words), max(len(line) for line in words)
-    top, left, bottom, right = _range(matrices, name, edit.row, edit.column, edit.row2, edit.column2)
+    top, left, bottom, right = _range(operation, name, edit.row, edit.column, edit.row2, edit.column2)
     down, across = _repeats(bottom - top + 1, height), _repeats(right - left + 1, width)
-    rows, columns = matrices.operand(name).shape
+    rows, columns = operation.operand(name).shape
     if top + height > rows or left + width > columns:
         raise PtxlabError(
             f"a block of {height}x{width} cells does not fit at {name}[{top}][{left}]; "
             f"{name} is {rows}x{columns}"
         )
     _check_writable(name)
-    dtype, block = matrices.operand(name).dtype, _block(matrices, name)
+    dtype, block = operation.operand(name).dtype, _block(operation, name)
     for line_index, line in enumerate(words):
         for word_index, word in enumerate(line):
             if not word.strip():
@@ -625,18 +631,18 @@ def _paste(matrices: Matrices, edit: Paste, words: list[list[str]]) -> _Block:
     return block
 
 
-def _extend(matrices: Matrices, edit: ExtendCells) -> _Block:
+def _extend(operation: Operation, edit: ExtendCells) -> _Block:
     """A range continued up to a row above or below it, or to a column beside it."""
     name = edit.name
-    top, left, bottom, right = _range(matrices, name, edit.row, edit.column, edit.row2, edit.column2)
-    _range(matrices, name, edit.to_row, edit.to_column)
+    top, left, bottom, right = _range(operation, name, edit.row, edit.column, edit.row2, edit.column2)
+    _range(operation, name, edit.to_row, edit.to_column)
     vertical = not top <= edit.to_row <= bottom
     if vertical == (not left <= edit.to_column <= right):
         raise PtxlabError(
             f"{name}[{edit.to_row}][{edit.to_column}]: fill up, down, left or right "
             f"from {name}[{top}..{bottom}][{left}..{right}]"
         )
-    dtype, block = matrices.operand(name).dtype, _block(matrices, name)
+    dtype, block = operation.operand(name).dtype, _block(operation, name)
     # Written along the first axis, forwards: the matrix is transposed or reversed for the other directions.
     grid, written = (block.codes, block.written) if vertical else (block.codes.T, block.written.T)
     first, last, to = (top, bottom, edit.to_row) if vertical else (left, right, edit.to_column)

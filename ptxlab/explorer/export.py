@@ -29,11 +29,9 @@ from ..numerics.steps import Trace
 from ..views import Picture
 from ..views.colours import Colour
 from .fills import random_range
-from .masks import MASKS
-from .matrices import Matrices, option_names
+from .masks import MASKS, option_names
 from .recipe import MOST_FILLS, Fill, find_recipe, make_arrays
-from .results import GPU, NOBODY
-from .state import ExplorerState, History
+from .state import GPU, NOBODY, ExplorerState, History, with_option
 from .tensor_view import tensor_load
 
 # -- links ------------------------------------------------------------------------------------------------
@@ -71,11 +69,11 @@ def share_link(state: ExplorerState, view_traits: Mapping[str, Any]) -> str:
     """
     recipe, results = find_recipe(state), state.results
     tensor = state.ins if isinstance(state.ins, Tcgen05Mma) else None
-    first_options = Matrices(ExplorerState(state.ins).operands).options
+    first_options = ExplorerState(state.ins).options
     parts: dict[str, tuple[Any, Any]] = {  # with what each of them is if it is left out
         "a": (state.ins.a_space, "shared" if tensor else "register"),
         "idesc": (tensor and tensor.descriptor.code, None),
-        "options": (state.matrices.options, first_options),
+        "options": (state.options, first_options),
         "chip": (results.chip, results.first),
         "against": (results.against, None),
         "seed": (state.seed, 0),
@@ -87,7 +85,7 @@ def share_link(state: ExplorerState, view_traits: Mapping[str, Any]) -> str:
     }
     head = {"instruction": state.ins.mnemonic}
     head |= {name: part for name, (part, default) in parts.items() if part != default}
-    arrays = [state.operands.arrays[name] for name in recipe.data]
+    arrays = [state.operation.arrays[name] for name in recipe.data]
     body = b"".join(array.astype(array.dtype.newbyteorder("<")).tobytes() for array in arrays)
     return pack_link(head, body)
 
@@ -221,13 +219,13 @@ def _state_of_link(head: _Head, body: bytes) -> ExplorerState:
     try:
         form = _form_of_link(head)
         state = ExplorerState(form, head.seed)
-        options = state.matrices.options if head.options is None else head.options
+        options = state.options if head.options is None else head.options
         if not set(options) ^ set(option_names(state.ins)) <= set(MASKS):
             raise PtxlabError(f"its options are not those of {form.mnemonic}")
-        operands = state.matrices.with_arrays(_arrays_of_link(state, head, body))
+        operation = state.operation.with_arrays(_arrays_of_link(state, head, body))
         for name, value in options.items():
-            operands = Matrices(operands).with_option(name, value)
-        state.commit(operands)
+            operation = with_option(operation, name, value)
+        state.commit(operation)
     except PtxlabError as error:
         raise PtxlabError(f"this link cannot be opened: {error}") from None
     state.history = History()
@@ -323,7 +321,7 @@ def python_code(state: ExplorerState) -> str:
     names = {argument: operand.name for argument, operand in ins.inputs.items()}
     packed = ", ".join(writer.packed[names[argument]] for argument in registers)
     arguments = [*registers, *(f"{argument}={writer.packed[names[argument]]}" for argument in scales)]
-    for name, value in state.matrices.options.items():
+    for name, value in state.options.items():
         if value != getattr(Modifiers, name):
             arguments.append(f"{name}={hex(value) if name in MASKS else repr(value)}")
     by_model = chip not in (GPU, NOBODY)  # what no model computes, only a GPU does
@@ -351,11 +349,11 @@ class _CodeWriter:
 
     def __init__(self, state: ExplorerState) -> None:
         self.state, self.ins = state, state.ins
-        self.arrays = state.operands.arrays
+        self.arrays = state.operation.arrays
         self.arguments = {operand.name: argument for argument, operand in state.ins.inputs.items()}
         self.lines: list[str] = []
         self.packed: dict[str, str] = {}
-        first = ExplorerState(state.ins, state.seed).operands.arrays
+        first = ExplorerState(state.ins, state.seed).operation.arrays
         a_names = ("A", "E") if self.ins.sparse else ("A",)
         if all(np.array_equal(self.arrays[name], first[name]) for name in a_names):
             self.lines.append(f"random = np.random.default_rng({state.seed})")
@@ -368,7 +366,7 @@ class _CodeWriter:
 
     def _write_random(self, name: str) -> None:
         """The random fill that a state starts with."""
-        operand = self.state.matrices.operand(name)
+        operand = self.state.operation.operand(name)
         low, high = random_range(operand.dtype)
         self.lines.append(f"{name} = random.integers({low}, {high + 1}, {operand.shape})")
         if name == "A" and self.ins.sparse:
@@ -387,7 +385,7 @@ class _CodeWriter:
         operand = self.ins.inputs[argument]
         if name == "A" and self.ins.sparse and self._write_dense_a():
             return
-        codes = operand.unpack_codes(registers, self.state.matrices.copy_index(name))
+        codes = operand.unpack_codes(registers, self.state.operation.copy_index(name))
         if name != "E":
             for text, values in _formulas(operand, operand.dtype.decode(codes)):
                 if _packs_to(operand, values, registers):
@@ -404,7 +402,7 @@ class _CodeWriter:
     def _write_dense_a(self) -> bool:
         """Sparse A from the dense matrix, if compressing that gives the same registers."""
         ins = self.ins
-        for text, values in _formulas(self.state.matrices.operand("A"), self.state.values("A")):
+        for text, values in _formulas(self.state.operation.operand("A"), self.state.values("A")):
             try:
                 stored, nibbles = ins.compress(values)
             except PtxlabError:
@@ -486,10 +484,10 @@ def figure_names(state: ExplorerState) -> tuple[str, ...]:
     """
     ins = state.ins
     if isinstance(ins, Tcgen05Mma):
-        others = [name for name in state.matrices.names if name not in (*ins.tensors, "stored")]
+        others = [name for name in state.operation.names if name not in (*ins.tensors, "stored")]
         scales = ("scales",) if ins.scale_a is not None else ()
         return ("product", *others, *ins.tensors, *scales, "lane", "load", "trace")
-    matrices = dict.fromkeys(_FIGURES.get(name, name) for name in state.matrices.names)
+    matrices = dict.fromkeys(_FIGURES.get(name, name) for name in state.operation.names)
     return ("product", *matrices, "lane", "trace")
 
 
@@ -567,7 +565,7 @@ def picture(
     >>> picture(state, "A").grids[0].at(9, 3).text
     '2.5'
     """
-    ins, matrices = state.ins, state.matrices
+    ins, operation = state.ins, state.operation
     check_figure(state, what, options)
     if what == "trace":
         trace = state.trace(*cell)
@@ -581,12 +579,10 @@ def picture(
         registers = {name: state.registers(name) for name in every}
         return views.registers(ins, **{"lane": chosen_lane, "held": registers, **options})
     if what == "metadata":
-        return views.metadata(ins, state.codes("E"), matrices.copy_index("E"), **options)
+        return views.metadata(ins, state.codes("E"), operation.copy_index("E"), **options)
     if what == "scales":
         selectors = {
-            name: value
-            for name, value in matrices.options.items()
-            if name.startswith(("byte_id", "thread_id"))
+            name: value for name, value in state.options.items() if name.startswith(("byte_id", "thread_id"))
         }
         return views.scales(ins, state.values("SFA"), state.values("SFB"), **selectors, **options)
     shown = {"label": "value", "colour": "lane", "show_c": False, **(display or {})}
@@ -597,12 +593,12 @@ def picture(
     style = {"shown": shown["label"], "colour": colour, **options}
     differ = state.comparison().differ if state.results.against is not None else None
     if what == "product":
-        names = [name for name in matrices.names if name != "C" or shown["show_c"]]
+        names = [name for name in operation.names if name != "C" or shown["show_c"]]
         return views.product(
             ins,
             codes={name: state.codes(name) for name in names},
             marked=differ,
-            copies={name: matrices.copy_index(name) for name in names},
+            copies={name: operation.copy_index(name) for name in names},
             **style,
         )
     return views.values(
@@ -611,7 +607,7 @@ def picture(
         codes=state.codes(what),
         nibbles=state.codes("E") if ins.sparse else None,
         marked=differ if what == "D" else None,
-        copy=matrices.copy_index(what),
+        copy=operation.copy_index(what),
         **style,
     )
 
@@ -629,8 +625,8 @@ def _tensor_picture(
 
 def _in_shared_memory(state: ExplorerState, what: str) -> bool:
     """Whether a matrix, or one of the product, is in shared memory."""
-    names = state.matrices.names if what == "product" else (what,)
-    operands = (state.matrices.operand(name) for name in names)
+    names = state.operation.names if what == "product" else (what,)
+    operands = (state.operation.operand(name) for name in names)
     return any(isinstance(operand, Operand) and operand.space == "shared" for operand in operands)
 
 

@@ -20,7 +20,6 @@ from ..errors import PtxlabError, listing, quoted
 from ..isa.dtypes import DType
 from ..isa.matrix_operand import MatrixOperand
 from ..isa.operation import Operation
-from .matrices import Matrices
 from .parse_cell import value_range
 
 PATTERNS: tuple[str, ...] = ("zeros", "ones", "identity", "counting", "random", "one-hot", "normal")
@@ -28,6 +27,16 @@ _WIDE, _CANCELLING = "wide exponents", "cancelling"  # of floats only
 _SCALES = ("SFA", "SFB")
 _RUN = 8  # rows of B that are equal when products cancel: any two of those that sparse metadata can select
 _GAP = 8  # powers of two between the numbers that cancel and the largest of the small ones
+
+
+_FIRST_NIBBLE = 0b0100  # legal for every structure; metadata has no 0
+
+
+def start_code(operand: MatrixOperand) -> int:
+    """The code that cells start with and that clearing restores: 0, or 1 for block scales."""
+    if operand.name == "E":
+        return _FIRST_NIBBLE
+    return int(operand.dtype.encode(1.0 if operand.name in _SCALES else 0.0))
 
 
 def patterns(name: str, dtype: DType) -> tuple[str, ...]:
@@ -205,17 +214,17 @@ def _floats(dtype: DType, random: np.random.Generator, exponents: NDArray[np.int
 
 
 def filled(
-    matrices: Matrices, name: str, pattern: str, random: np.random.Generator, row: int = 0, column: int = 0
+    operation: Operation, name: str, pattern: str, random: np.random.Generator, row: int = 0, column: int = 0
 ) -> Operation:
-    """The operands with a matrix filled; sparse A is pruned and compressed afresh.
+    """The operation with a matrix filled; sparse A is pruned and compressed afresh.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
-    >>> matrices = Matrices(Operation.from_matrices(ins, np.zeros((16, 64)), np.zeros((64, 8))))
-    >>> Matrices(filled(matrices, "B", "ones", np.random.default_rng(0))).codes("B").sum()
+    >>> operation = Operation.from_matrices(ins, np.zeros((16, 64)), np.zeros((64, 8)))
+    >>> filled(operation, "B", "ones", np.random.default_rng(0)).codes("B").sum()
     np.uint64(512)
     """
-    ins, operand = matrices.ins, matrices.operand(name)
+    ins, operand = operation.ins, operation.operand(name)
     known = patterns(name, operand.dtype)
     if not is_name(pattern, known):
         allowed = listing(known) or "nothing: it is the result"
@@ -223,8 +232,8 @@ def filled(
         raise PtxlabError(f"{name} cannot be filled with {quoted(pattern)}{reason}; it takes {allowed}")
     if name == "E" and ins.structure is not None:
         nibbles = random.choice(list(ins.structure.nibbles), operand.shape)
-        return matrices.with_codes(name, nibbles, keep_metadata=False)
+        return operation.with_codes(name, nibbles, keep_metadata=False)
     values = fill_values(operand, pattern, random, row, column, ins.d.dtype)
     if name == "A" and ins.sparse:
         values = ins.prune(values)
-    return matrices.with_codes(name, operand.dtype.encode(values), keep_metadata=False)
+    return operation.with_codes(name, operand.dtype.encode(values), keep_metadata=False)

@@ -40,7 +40,7 @@ def instruction_info(state: ExplorerState) -> dict[str, Any]:
         "kept": structure.keep * structure.group if structure else 0,
         "scale_blocks": ins.scale_vec or 0,
         **_stacked_products(state),
-        "matrices": {name: _matrix_info(state, name) for name in state.matrices.names},
+        "matrices": {name: _matrix_info(state, name) for name in state.operation.names},
         "registers": {name: operand.registers for name, operand in ins.operands.items() if operand.registers},
         "colours": lane_colours(),
     }
@@ -68,7 +68,7 @@ def _tensor_parts(state: ExplorerState, ins: Product) -> dict[str, Any]:
     """Of tcgen05: what its mnemonic does not say, where its matrices are, its descriptor."""
     if not isinstance(ins, Tcgen05Mma):
         return {}
-    modifiers = state.operands.modifiers
+    modifiers = state.operation.modifiers
     a_space = ", A in tensor memory" if ins.a_space == "tensor" else ""
     return {
         "shape": f"{ins.shape}.{ins.d_type}.{ins.a_type}.{ins.b_type}{a_space}",
@@ -81,7 +81,7 @@ def _tensor_parts(state: ExplorerState, ins: Product) -> dict[str, Any]:
 
 
 def _matrix_info(state: ExplorerState, name: str) -> dict[str, Any]:
-    ins, operand = state.ins, state.matrices.operand(name)
+    ins, operand = state.ins, state.operation.operand(name)
     info: dict[str, Any] = {
         "label": {"stored": "compressed A", "E": "metadata"}.get(name, name),
         "rows": operand.shape[0],
@@ -112,7 +112,7 @@ def _matrix_info(state: ExplorerState, name: str) -> dict[str, Any]:
 
 def _register_info(state: ExplorerState, name: str, operand: Operand, layout: Layout) -> dict[str, Any]:
     """Which lane holds every element, in which register, and from which bit on."""
-    lane, element = np.divmod(layout.scatter(state.matrices.copy_index(name)), layout.elements)
+    lane, element = np.divmod(layout.scatter(state.operation.copy_index(name)), layout.elements)
     places = [operand.place(0, index) for index in range(layout.elements)]
     maps = {
         "lane": lane,
@@ -134,7 +134,7 @@ def _register_info(state: ExplorerState, name: str, operand: Operand, layout: La
 def _note(state: ExplorerState, name: str, operand: Operand) -> str:
     """Which of several copies is read, or where the others are."""
     copies = operand.layout.copies if operand.layout else 1
-    selector = selected_by(state.ins, operand, state.matrices.copy_index(name))
+    selector = selected_by(state.ins, operand, state.operation.copy_index(name))
     if selector:
         return f"one of {copies} copies, read with {selector}" if copies > 1 else f"read with {selector}"
     return "; ".join(note for note in (copies_note(operand), layout_note(state.ins, operand)) if note)
@@ -190,7 +190,7 @@ def _legend(key: Grid) -> dict[str, Any]:
 def _stacked_products(state: ExplorerState) -> dict[str, Any]:
     """The column of B behind each cell of D, if it has another number; lanes of several stacked products."""
     ins, layout = state.ins, state.ins.d.layout
-    shift = state.operands.modifiers.column_shift
+    shift = state.operation.modifiers.column_shift
     if shift:
         columns_of_b = np.broadcast_to(np.arange(ins.n, dtype=np.int16) + np.int16(shift), ins.d.shape)
         return {"column_of_b": columns_of_b.tobytes()}

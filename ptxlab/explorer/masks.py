@@ -26,6 +26,12 @@ def mask_names(ins: ProductForm) -> tuple[str, ...]:
     return tuple(name for name in MASKS if name not in ins.modifiers)
 
 
+def option_names(ins: ProductForm) -> tuple[str, ...]:
+    """Modifiers with a choice that the Explorer offers; swizzles only move bytes in shared memory."""
+    listed = (name for name, legal in ins.modifiers.items() if len(legal) > 1 and name != "swizzle")
+    return (*listed, *mask_names(ins))
+
+
 def mask_text(name: str, mask: int) -> str:
     """A mask as it is typed: ranges of lanes, or runs of columns; a descriptor that says more as its bits.
 

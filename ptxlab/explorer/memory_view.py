@@ -82,7 +82,7 @@ def has_memory_view(ins: Product, name: str) -> bool:
 
 def is_transposed(state: ExplorerState, name: str) -> bool:
     """Whether A or B lies in shared memory with m or n contiguous, as a modifier or the descriptor says."""
-    ins, modifiers = state.ins, state.operands.modifiers
+    ins, modifiers = state.ins, state.operation.modifiers
     if isinstance(ins, Tcgen05Mma):
         return ins.descriptor.transpose_a if name == "A" else ins.descriptor.transpose_b
     return bool(modifiers.imm_trans_a if name == "A" else modifiers.imm_trans_b)

@@ -19,9 +19,9 @@ from ..isa.catalog import Product
 from ..isa.dtypes import DType
 from ..isa.matrix_operand import MatrixOperand
 from ..isa.modifiers import Modifiers
-from .matrices import option_names
+from .masks import option_names
 from .parse_cell import value_range
-from .state import ExplorerState
+from .state import ExplorerState, with_option
 
 Array = NDArray[Any]
 
@@ -53,7 +53,7 @@ def migrate_operands(old: ExplorerState, new: ExplorerState) -> list[str]:
     for name in ("SFA", "SFB"):
         arrays |= _scales(old, new, name, notices)
     modifiers = _modifiers(old, new, notices)
-    new.commit(replace(new.matrices.with_arrays(arrays), modifiers=modifiers))
+    new.commit(new.operation.with_arrays(arrays).with_modifiers(**vars(modifiers)))
     return notices
 
 
@@ -92,7 +92,7 @@ def _same_registers(old: ExplorerState, new: ExplorerState, name: str) -> dict[s
         return {}
     if "E" in names and not _is_legal(new.ins, old.codes("E")).all():
         return {}
-    arrays = old.operands.arrays
+    arrays = old.operation.arrays
     return {each: arrays[each] for each in names}
 
 
@@ -104,7 +104,7 @@ def _inputs(ins: Product) -> dict[str, MatrixOperand]:
 def _is_untouched(old: ExplorerState, untouched: ExplorerState, name: str) -> bool:
     """Whether a matrix is still the one that the state started with."""
     names = ("A", "E") if name == "A" and old.ins.sparse else (name,)
-    arrays, first = old.operands.arrays, untouched.operands.arrays
+    arrays, first = old.operation.arrays, untouched.operation.arrays
     return all(np.array_equal(arrays[each], first[each]) for each in names)
 
 
@@ -118,7 +118,7 @@ def _is_legal(ins: Product, nibbles: Array) -> NDArray[np.bool_]:
 
 def _common_block(old: ExplorerState, new: ExplorerState, name: str, notices: list[str]) -> dict[str, Array]:
     """Registers of a matrix whose top left block is the old one's."""
-    source, target = old.matrices.operand(name), new.matrices.operand(name)
+    source, target = old.operation.operand(name), new.operation.operand(name)
     # Of four stacked products only the first corresponds to the one product of other instructions.
     first_product_only = old.ins.mma_count != new.ins.mma_count
     old_size, new_size = (_size(state, name, first_product_only) for state in (old, new))
@@ -143,7 +143,7 @@ def _common_block(old: ExplorerState, new: ExplorerState, name: str, notices: li
 def _size(state: ExplorerState, name: str, first_product_only: bool) -> tuple[int, int]:
     ins = state.ins
     if not first_product_only:
-        return state.matrices.operand(name).shape
+        return state.operation.operand(name).shape
     return {"A": (ins.m, ins.k), "B": (ins.k, ins.n), "C": (ins.m, ins.n)}[name]
 
 
@@ -239,7 +239,7 @@ def _scales(old: ExplorerState, new: ExplorerState, name: str, notices: list[str
             notices.append(f"{name}: dropped, this instruction has no block scales")
         return {}
     if before == after and old.ins.k == new.ins.k:
-        return {name: old.operands.arrays[name]}
+        return {name: old.operation.arrays[name]}
     values = values if name == "SFA" else values.T
     lines = after.shape[0] if name == "SFA" else after.shape[1]
     values = np.pad(values[:lines], ((0, max(0, lines - len(values))), (0, 0)), constant_values=1.0)
@@ -262,21 +262,21 @@ def _modifiers(old: ExplorerState, new: ExplorerState, notices: list[str]) -> Mo
     """Modifiers of the same name, if the new instruction takes them."""
     kept = {}
     legal, offered = new.ins.modifiers, option_names(new.ins)
-    for name, value in old.matrices.options.items():
+    for name, value in old.options.items():
         if name in offered and (value in legal[name] if name in legal else _fits(new, name, value)):
             kept[name] = value
         elif value != getattr(Modifiers, name):
-            default = getattr(new.operands.modifiers, name)
+            default = getattr(new.operation.modifiers, name)
             notices.append(
                 f"{name.replace('_', '-')} is back to {str(default).lower()}: "
                 f"this instruction does not take {str(value).lower()}"
             )
-    return replace(new.operands.modifiers, **kept)
+    return replace(new.operation.modifiers, **kept)
 
 
 def _fits(new: ExplorerState, name: str, mask: int) -> bool:
     try:
-        new.matrices.with_option(name, mask)
+        with_option(new.operation, name, mask)
     except PtxlabError:
         return False
     return True

@@ -110,7 +110,7 @@ class TracePanel:
     def data(self, row: int, column: int, *, with_picture: bool) -> dict[str, Any]:
         """What the page shows about a cell; {} if no model explains its D."""
         state, results = self._state, self._state.results
-        if not results.explains(state.operands, row, column):
+        if not state.explains(row, column):
             return {}
         trace = state.trace(row, column)
         data: dict[str, Any] = {

@@ -23,9 +23,8 @@ from .instruction_info import instruction_info, threads
 from .panels import LoadPanel, MemoryPanel, QuizPanel, TracePanel
 from .presenter import Presenter
 from .refusals import RefusedEdit
-from .results import GPU, NOBODY, Comparison
 from .serialise import comparison_bytes, is_same, lane_registers, matrix_bytes, sources
-from .state import ExplorerState, LoadRequest
+from .state import GPU, NOBODY, Comparison, ExplorerState, LoadRequest
 from .static_html import save_page
 from .tensor_view import thread_of
 from .toolbar import toolbar
@@ -58,7 +57,7 @@ class ProductPresenter(Presenter):
 
     @property
     def shapes(self) -> Mapping[str, tuple[int, int]]:
-        matrices = self.state.matrices
+        matrices = self.state.operation
         return {name: matrices.operand(name).shape for name in matrices.names}
 
     def values(self, name: str) -> NDArray[Any]:
@@ -68,14 +67,14 @@ class ProductPresenter(Presenter):
     @property
     def register_names(self) -> Sequence[str]:
         """A, B, C, D, and E, SFA, SFB where the instruction has them."""
-        names = list(self.state.operands.arrays)
+        names = list(self.state.operation.arrays)
         return [*names[:3], "D", *names[3:]]
 
     def registers(self, name: str) -> NDArray[Any]:
         return self.state.registers(name)
 
     def thread_of(self, name: str, row: int, column: int) -> int | None:
-        lane = self.state.matrices.lane_of(name, row, column)
+        lane = self.state.operation.lane_of(name, row, column)
         return thread_of(self.state, name, row, column) if lane is None else lane
 
     @property
@@ -133,9 +132,9 @@ class ProductPresenter(Presenter):
         target, chips, toolbar_before = gpu.device_target(), results.available, self.view.toolbar
         try:
             self.view.toolbar = toolbar(self.state, chips, f"compiling for {target} …")
-            gpu.compile(codegen.source(ins, self.state.operands.modifiers), target)
+            gpu.compile(codegen.source(ins, self.state.operation.modifiers), target)
             self.view.toolbar = toolbar(self.state, chips, f"running on {target} …")
-            results.forget(GPU)
+            self.state.operation.results.pop(GPU, None)
             model = gpu.model(ins) or results.model
             self.apply([SetChips(GPU, None) if model == NOBODY else SetChips(model, GPU)])
             self.show()
@@ -216,7 +215,7 @@ class ProductPresenter(Presenter):
             if results.chip not in (*chips, results.first) or results.against not in (None, *chips):
                 raise PtxlabError("there is no GPU: D is computed by the emulator")
             uses_gpu = GPU in (results.chip, results.against)
-            runs_now = uses_gpu and not results.has(self.state.operands, GPU)
+            runs_now = uses_gpu and GPU not in self.state.operation.results
             start = time.perf_counter()
             comparison = self.state.comparison()
             if runs_now:
@@ -232,9 +231,9 @@ class ProductPresenter(Presenter):
         state = self.state
         for name, trait in MATRIX_TRAITS.items():
             if name in changed:
-                is_there = name in state.matrices.names and (name != "D" or state.results.is_known)
+                is_there = name in state.operation.names and (name != "D" or state.results.is_known)
                 self.observers.tell(trait, read_only(self.values(name)) if is_there else None)
-        self.observers.tell_registers(state.operands.arrays)
+        self.observers.tell_registers(state.operation.arrays)
 
     def hide(self) -> None:
         """Take everything off the screen, to make room for an instruction that transfers words."""

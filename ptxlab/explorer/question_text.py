@@ -60,8 +60,8 @@ def matrix_named(state: ExplorerState, word: str) -> str:
     name = _ALIASES.get(word, word.upper())
     if name == "C":
         raise PtxlabError("C has the registers of D; ask about D")
-    if name not in state.matrices.names:
-        labels = [_label(each) for each in state.matrices.names if each != "C"]
+    if name not in state.operation.names:
+        labels = [_label(each) for each in state.operation.names if each != "C"]
         raise PtxlabError(f"there is no matrix {quoted(word.upper())}; there are {listing(labels)}")
     return name
 
@@ -73,7 +73,7 @@ def read_cell(state: ExplorerState, text: str, default: str = "") -> Cell:
         example = {"E": "E[9] chunk 4"}.get(default, f"{default or 'A'}[9][37]")
         raise PtxlabError(f"found {quoted(text.strip())}; name a cell, such as {example}")
     name = matrix_named(state, match[1]) if match[1] else default
-    rows, columns = state.matrices.operand(name).shape
+    rows, columns = state.operation.operand(name).shape
     axis = "chunk" if name == "E" else "column"
     label = f"{_label(name)}: "
     row = as_index(int(match[2][:9]), "row", rows, label)
@@ -147,8 +147,8 @@ def in_registers(state: ExplorerState) -> tuple[str, ...]:
         return ()
     return tuple(
         name for name in ("A", "B", "D", "E", "SFA", "SFB")
-        if name in state.matrices.names
-        and state.matrices.operand(held_name(state, name)).layout is not None
+        if name in state.operation.names
+        and state.operation.operand(held_name(state, name)).layout is not None
     )  # fmt: skip
 
 
@@ -158,7 +158,7 @@ def held_name(state: ExplorerState, name: str) -> str:
 
 
 def with_registers(state: ExplorerState, name: str) -> Operand:
-    operand = state.matrices.operand(name)
+    operand = state.operation.operand(name)
     if not isinstance(operand, Operand):
         raise PtxlabError(f"{_label(name)} is in tensor memory: no lane holds it")
     if operand.layout is None:
@@ -170,7 +170,7 @@ def held_cell(state: ExplorerState, cell: Cell) -> Cell:
     """The cell that a lane holds for a cell: of a sparse A its place in the compressed one."""
     if held_name(state, cell.name) == cell.name:
         return cell
-    columns = np.flatnonzero(state.matrices.stored_columns()[cell.row] == cell.column)
+    columns = np.flatnonzero(state.operation.stored_columns()[cell.row] == cell.column)
     if not columns.size:
         chunk, nibble = nibble_of(state, cell.row, cell.column)
         raise PtxlabError(
@@ -184,12 +184,12 @@ def both_forms(state: ExplorerState, cell: Cell) -> tuple[Cell, ...]:
     """A compressed cell and the cell of dense A that it is; others alone."""
     if cell.name != "stored":
         return (cell,)
-    column = int(state.matrices.stored_columns()[cell.row, cell.column])
+    column = int(state.operation.stored_columns()[cell.row, cell.column])
     return cell, Cell("A", cell.row, column)
 
 
 def draw_cell(state: ExplorerState, random: np.random.Generator, name: str) -> Cell:
-    rows, columns = state.matrices.operand(name).shape
+    rows, columns = state.operation.operand(name).shape
     return Cell(name, int(random.integers(rows)), int(random.integers(columns)))
 
 
@@ -202,10 +202,10 @@ def draw_held(state: ExplorerState, random: np.random.Generator, name: str) -> C
 def selected_words(state: ExplorerState, name: str) -> str:
     if name not in SELECTED:
         return ""
-    operand = state.matrices.operand(name)
+    operand = state.operation.operand(name)
     if not isinstance(operand, Operand):
         return ""
-    selected = selected_by(state.ins, operand, state.matrices.copy_index(name))
+    selected = selected_by(state.ins, operand, state.operation.copy_index(name))
     return f" for {selected}" if selected else ""
 
 
@@ -247,7 +247,7 @@ def holder_words(state: ExplorerState, cell: Cell) -> str:
         operand = with_registers(state, held.name)
     except PtxlabError as error:
         return str(error)
-    place = operand.where(held.row, held.column)[state.matrices.copy_index(held.name)]
+    place = operand.where(held.row, held.column)[state.operation.copy_index(held.name)]
     return f"{cell} is {element_letter(cell.name)}{place.element} of {lane_words(state, place.lane)}"
 
 
@@ -313,7 +313,7 @@ def factor_text(value: Any) -> str:
 def nonzero_products(state: ExplorerState, row: int, column: int) -> list[tuple[Any, Any]] | None:
     """The factors of the products that are not zero; None where a term is more than a product."""
     ins = state.ins
-    changed = any(value != getattr(Modifiers, name) for name, value in state.matrices.options.items()
+    changed = any(value != getattr(Modifiers, name) for name, value in state.options.items()
                   if name.startswith(("scale_d", "imm_scale", "zero_column")))  # fmt: skip
     if isinstance(ins, Tcgen05Mma):
         changed |= ins.descriptor.negate_a or ins.descriptor.negate_b
@@ -329,7 +329,7 @@ def product_counts(state: ExplorerState) -> NDArray[np.int64]:
     a, b = (state.values("A") != 0).astype(np.float32), (state.values("B") != 0).astype(np.float32)
     rows, columns = ins.d.shape
     if ins.mma_count == 1:
-        first = state.operands.modifiers.column_shift
+        first = state.operation.modifiers.column_shift
         return np.asarray(a @ b[:, first : first + columns], dtype=np.int64)
     counts = [
         [int(a[row] @ b[:, ins.column_of_b(row, column)]) for column in range(columns)] for row in range(rows)
@@ -359,7 +359,7 @@ def changeable(state: ExplorerState) -> NDArray[np.bool_]:
         small = (np.abs(values) <= 64) & (values == np.round(values))
     if state.ins.sparse:
         stored = np.zeros(values.shape, dtype=np.bool_)
-        np.put_along_axis(stored, state.matrices.stored_columns(), True, axis=1)
+        np.put_along_axis(stored, state.operation.stored_columns(), True, axis=1)
         small &= stored & (values != 0)  # a zero that is kept may be kept elsewhere after a change
     factors = np.abs(np.nan_to_num(state.values("B").astype(np.float64)))
     useful = (factors > 0) & (factors <= 64)

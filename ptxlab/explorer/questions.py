@@ -19,7 +19,7 @@ from ..errors import PtxlabError, listing, quoted
 from ..isa.operand import Place
 from ..isa.operation import Operation
 from ..isa.tcgen05 import Tcgen05Mma
-from ..numerics.emulate import emulate
+from ..numerics.emulate import codes_of_d
 from ..numerics.trace import disabled_lane
 from .parse_cell import format_value, parse
 from .question import (
@@ -64,6 +64,7 @@ from .question_text import (
     selected_words,
     with_registers,
 )
+from .refusals import with_codes
 from .state import ExplorerState
 from .tensor_questions import Field, Reach, Thread, Word
 
@@ -101,7 +102,7 @@ class Where(MatrixQuestion):
         operand = with_registers(state, cell.name)
         places = operand.where(cell.row, cell.column)
         if cell.name in SELECTED:
-            return [places[state.matrices.copy_index(cell.name)]]
+            return [places[state.operation.copy_index(cell.name)]]
         return places
 
     def prompt(self, state: ExplorerState) -> Prompt:
@@ -184,7 +185,7 @@ Lane 14 starts at D[3][4]; d3 is 8 rows down and 1 column right of that.
     def draw(cls, state: ExplorerState, random: np.random.Generator, name: str) -> Holds:
         held = held_cell(state, draw_held(state, random, name))
         places = with_registers(state, held.name).where(held.row, held.column)
-        place = places[state.matrices.copy_index(held.name)]
+        place = places[state.operation.copy_index(held.name)]
         return cls(place.lane, name, place.element)
 
     @classmethod
@@ -406,11 +407,11 @@ class Value(CellQuestion):
         if products is not None and len(products) <= _FEW_PRODUCTS:
             terms = [f"{factor_text(a)}·{factor_text(b)}" for a, b in products] or ["0"]
             explanation += f" is {' + '.join(terms)}"
-        modifiers = state.operands.modifiers
+        modifiers = state.operation.modifiers
         if accumulator not in ("0", "-0") and modifiers.scale_d and modifiers.enable_input_d:
             scaled = f" / 2^{modifiers.scale_input_d}" if modifiers.scale_input_d else ""
             explanation += f", and C[{self.row}][{self.column}] = {accumulator}{scaled} is added"
-        if disabled_lane(state.operands, self.row, self.column) is not None:
+        if disabled_lane(state.operation, self.row, self.column) is not None:
             explanation = f"{self.cell} = {value}: disable-output-lane leaves it as it was, C"
         return Solution((value,), f"{explanation}.", (self.cell,))
 
@@ -483,11 +484,10 @@ class Change(Question):
             raise PtxlabError(f"{cell}: {error}") from None
         written = np.zeros(codes.shape, dtype=np.bool_)
         written[self.row, self.k] = True
-        return state.matrices.with_codes("A", codes, typed=written)
+        return with_codes(state.operation, "A", codes, typed=written)
 
     def _code(self, state: ExplorerState) -> int:
-        registers = emulate(self._operands(state), model=state.results.model)
-        return int(state.ins.d.unpack_codes(registers)[self.row, self.column])
+        return int(codes_of_d(self._operands(state), state.results.model)[self.row, self.column])
 
     def prompt(self, state: ExplorerState) -> Prompt:
         self._operands(state)
@@ -534,7 +534,7 @@ class Code(MatrixQuestion):
 
     @classmethod
     def names(cls, state: ExplorerState) -> tuple[str, ...]:
-        matrices = state.matrices
+        matrices = state.operation
         return tuple(
             name for name in ("A", "B", "SFA", "SFB")
             if name in matrices.names and 1 < matrices.operand(name).dtype.bits <= 32
@@ -559,7 +559,7 @@ class Code(MatrixQuestion):
         return format_value(state.values(self.name)[self.row, self.column])
 
     def prompt(self, state: ExplorerState) -> Prompt:
-        dtype = state.matrices.operand(self.name).dtype
+        dtype = state.operation.operand(self.name).dtype
         bits = "Which bit" if dtype.bits == 1 else f"Which {dtype.bits} bits"
         stand = "stands" if dtype.bits == 1 else "stand"
         return Prompt(
@@ -570,14 +570,14 @@ class Code(MatrixQuestion):
         )
 
     def solution(self, state: ExplorerState) -> Solution:
-        dtype = state.matrices.operand(self.name).dtype
+        dtype = state.operation.operand(self.name).dtype
         code = int(state.codes(self.name)[self.row, self.column])
         binary, hexadecimal = f"0b{code:0{dtype.bits}b}", f"0x{code:0{-(-dtype.bits // 4)}x}"
         explanation = f"{self.cell} = {self._value(state)} is {hexadecimal}: {bits_words(dtype, code)}."
         return Solution((hexadecimal, binary), explanation, (self.cell,))
 
     def _read(self, state: ExplorerState, answer: str) -> Reading:
-        dtype = state.matrices.operand(self.name).dtype
+        dtype = state.operation.operand(self.name).dtype
         code = read_code(answer, dtype.bits)
         expected = int(state.codes(self.name)[self.row, self.column])
         ignored = (1 << dtype.ignored_bits) - 1
@@ -672,7 +672,7 @@ def parse_question(state: ExplorerState, text: str, random: np.random.Generator)
     if kind == "where" and isinstance(state.ins, Tcgen05Mma):
         kind = "word"  # its matrices are in words of tensor memory
     name = target.upper()
-    if not target or name in state.matrices.names:
+    if not target or name in state.operation.names:
         return _draw(state, kind, random, name)
     try:
         question = KINDS[kind].parse(state, target)

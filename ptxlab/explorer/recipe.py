@@ -51,7 +51,7 @@ def make_arrays(first: ExplorerState, fills: Sequence[Fill]) -> Arrays:
     >>> hex(make_arrays(first, [Fill("B", "ones")])["B"][0, 0])
     '0x11111111'
     """
-    arrays = dict(first.operands.arrays)
+    arrays = dict(first.operation.arrays)
     metadata: Arrays = {}
     for fill in fills:
         written = _written(first, fill)
@@ -83,13 +83,13 @@ def find_recipe(state: ExplorerState) -> Recipe:
     >>> find_recipe(state).fills
     (Fill(name='A', pattern='random', row=0, column=0, kept=True),)
     """
-    target = state.operands.arrays
+    target = state.operation.arrays
     first = ExplorerState(state.ins, state.seed)
     draws = [Fill(*draw) for draw in state.draws[len(FIRST_DRAWS) :][:MOST_FILLS]]
     drawn = [_written(first, fill) for fill in draws]
     kept: set[int] = set()
     patterned: list[Fill] = []
-    arrays = dict(first.operands.arrays)
+    arrays = dict(first.operation.arrays)
     for name in target:  # E after A, whose fill writes both
         operands = _operands_of(state.ins, name)
         least = [_difference(arrays[each], target[each]) for each in operands]
@@ -125,7 +125,7 @@ def _with_edits(state: ExplorerState, fills: tuple[Fill, ...]) -> Recipe:
     made = make_arrays(ExplorerState(state.ins, state.seed), fills)
     edits: dict[str, list[tuple[int, int]]] = {}
     data: list[str] = []
-    for name, array in state.operands.arrays.items():
+    for name, array in state.operation.arrays.items():
         indices = np.flatnonzero(made[name].reshape(-1) != array.reshape(-1))
         if indices.size > _MOST_EDITS:
             data.append(name)
@@ -142,7 +142,7 @@ def _difference(one: NDArray[Any], other: NDArray[Any]) -> int:
 def _constant_fills(state: ExplorerState, name: str) -> Iterator[Fill]:
     """Fills of an operand that take no random numbers; one-hot where the only other value than 0 is."""
     for matrix in ("A", "stored") if name == "A" and state.ins.sparse else (name,):
-        for pattern in patterns(matrix, state.matrices.operand(matrix).dtype):
+        for pattern in patterns(matrix, state.operation.operand(matrix).dtype):
             if pattern in ("zeros", "ones", "identity", "counting"):
                 yield Fill(matrix, pattern)
             elif pattern == "one-hot":

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from ..errors import PtxlabError
 from ..isa.catalog import Product
 from ..isa.form import Form
+from ..isa.operation import Operation
 from ..isa.parse import parse_any
+from ..isa.product_form import ProductForm
 from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
 from ..isa.tcgen05.form import CONTROL_FAMILIES
 from ..isa.transfer import TransferForm
@@ -137,35 +139,31 @@ class BrokenStructure(RefusedEdit):
         return {**super().serialised, "prune": button, "preview": self.preview}
 
 
-def compress_dense_a(
-    ins: Product,
+def with_codes(
+    operation: Operation,
+    name: str,
     codes: NDArray[Any],
-    nibbles_before: NDArray[Any] | None = None,
+    *,
     typed: NDArray[np.bool_] | None = None,
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Compressed A and its metadata, or `BrokenStructure`. Earlier nibbles stay where they still fit."""
-    structure, dtype = ins.structure, ins.a.dtype
-    if structure is None:
-        raise PtxlabError(f"{ins.mnemonic} is dense: A is not compressed")
-    try:  # a negative zero, or a zero with ignored bits set, is kept where there is room for it
-        stored, nibbles = structure.compress(codes, codes == 0)
-    except PtxlabError:
-        try:
-            stored, nibbles = structure.compress(codes, dtype.decode(codes) == 0)
-        except PtxlabError as error:
-            raise _broken_structure(ins, codes, typed, str(error)) from None
-    if nibbles_before is None:
-        return stored, nibbles
-    columns = structure.positions(nibbles_before, ins.metadata_ordered)
-    stored_before = np.take_along_axis(codes, columns, axis=1)
-    equal = ins.expand(stored_before, nibbles_before) == codes
-    described = equal.reshape(*nibbles_before.shape, structure.chunk).all(axis=-1)
-    described_elements = np.repeat(described, structure.keep * structure.group, axis=1)
-    return np.where(described_elements, stored_before, stored), np.where(described, nibbles_before, nibbles)
+    keep_metadata: bool = True,
+) -> Operation:
+    """The operation with another matrix; what breaks the structure of sparse A is a `BrokenStructure`.
+
+    `typed` are the cells that were typed; pruning keeps those first.
+    """
+    try:
+        return operation.with_codes(name, codes, keep_metadata=keep_metadata)
+    except PtxlabError as error:
+        ins = operation.ins
+        if name != "A" or ins.structure is None or codes.shape != ins.a_dense.shape:
+            raise
+        if not ins.structure.violations(ins.a.dtype.decode(ins.a_dense.check_codes(codes))).any():
+            raise
+        raise _broken_structure(ins, codes, typed, str(error)) from None
 
 
 def prune_broken_chunks(
-    ins: Product, codes: NDArray[Any], typed: NDArray[np.bool_] | None = None
+    ins: ProductForm, codes: NDArray[Any], typed: NDArray[np.bool_] | None = None
 ) -> NDArray[Any]:
     """Codes of dense A with every chunk that breaks the structure pruned; the other chunks stay.
 
@@ -198,7 +196,7 @@ def prune_broken_chunks(
 
 
 def _broken_structure(
-    ins: Product, codes: NDArray[Any], typed: NDArray[np.bool_] | None, sentence: str
+    ins: ProductForm, codes: NDArray[Any], typed: NDArray[np.bool_] | None, sentence: str
 ) -> PtxlabError:
     structure, dtype = ins.structure, ins.a.dtype
     if structure is None:
@@ -215,7 +213,7 @@ def _broken_structure(
     return BrokenStructure(f"A: {sentence}", cells, codes, pruned, f"{before} → {after}")
 
 
-def undefined_metadata(ins: Product, nibbles: NDArray[Any], sentence: str) -> PtxlabError:
+def undefined_metadata(ins: ProductForm, nibbles: NDArray[Any], sentence: str) -> PtxlabError:
     """The refusal of metadata with undefined nibbles."""
     if ins.structure is None:
         return PtxlabError(sentence)

@@ -12,8 +12,7 @@ from .._util.arguments import is_name
 from ..isa.tcgen05 import Tcgen05Mma
 from ..views import Grid, Picture
 from .parse_cell import format_value
-from .results import Comparison
-from .state import ExplorerState
+from .state import Comparison, ExplorerState
 
 # -- matrices --------------------------------------------------------------------------------------------
 
@@ -23,9 +22,9 @@ def matrix_bytes(state: ExplorerState, name: str, codes: NDArray[Any] | None = N
 
     For sparse A also where each element is in the other form: dense A in the compressed one, and back.
     """
-    if not is_name(name, state.matrices.names):
+    if not is_name(name, state.operation.names):
         return {}
-    operand = state.matrices.operand(name)
+    operand = state.operation.operand(name)
     codes = state.codes(name) if codes is None else codes
     value_type: type[np.generic] = np.int32
     if operand.dtype.is_float:
@@ -36,7 +35,7 @@ def matrix_bytes(state: ExplorerState, name: str, codes: NDArray[Any] | None = N
         "codes": codes.astype(code_type).tobytes(),
     }
     if state.ins.sparse and name in ("A", "stored"):
-        columns = state.matrices.stored_columns()
+        columns = state.operation.stored_columns()
         if name == "stored":
             data["counterpart"] = columns.astype(np.int32).tobytes()
         else:
@@ -98,7 +97,7 @@ def sources(state: ExplorerState, comparison: Comparison) -> dict[str, tuple[Any
 
     Arrays of operands are never written, so the same array has the same content.
     """
-    arrays, modifiers = state.operands.arrays, state.operands.modifiers
+    arrays, modifiers = state.operation.arrays, state.operation.modifiers
     sparse = (arrays["A"], arrays.get("E"), modifiers)
     return {
         "A": sparse,

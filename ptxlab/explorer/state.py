@@ -1,4 +1,4 @@
-"""The state of the Explorer, without any widget: the operands, the undo history, and the results."""
+"""The state of the Explorer, without any widget: the operation, the undo history, and who computes D."""
 
 from __future__ import annotations
 
@@ -10,15 +10,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._util.arguments import as_int, is_name
-from ..errors import PtxlabError, quoted
+from .. import gpu
+from .._util.arguments import as_flag, as_int, is_name
+from ..errors import PtxlabError, listing, quoted
 from ..isa.catalog import Product
+from ..isa.modifiers import Modifiers
 from ..isa.operation import Operation
+from ..isa.product_form import ProductForm
+from ..isa.targets import GENERATIONS
+from ..numerics import has
+from ..numerics.emulate import codes_of_d, model_of
+from ..numerics.models import why_no_model
 from ..numerics.steps import Trace
-from .fills import filled
-from .matrices import Matrices, as_product, start_code
-from .refusals import RefusedEdit, multiplication
-from .results import Comparison, Results
+from ..numerics.trace import disabled_lane, trace
+from .fills import filled, start_code
+from .masks import option_names
+from .refusals import RefusedEdit, multiplication, undefined_metadata
 
 FIRST_DRAWS: tuple[tuple[str, str], ...] = (
     ("A", "random"),
@@ -27,6 +34,100 @@ FIRST_DRAWS: tuple[tuple[str, str], ...] = (
 
 UNDO_LIMIT = 200  # edits that can be undone,
 HISTORY_BYTES = 1 << 26  # and the memory that their arrays may take
+
+GPU = "GPU"  # listed beside the names of chips
+NOBODY = ""  # in place of a chip: no model is known, and D stays empty
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Codes of D by one chip and by another; None where there is nothing to compare with."""
+
+    codes: NDArray[Any]
+    other: NDArray[Any] | None = None
+
+    @property
+    def differ(self) -> NDArray[np.bool_]:
+        """Cells whose bits are not the same; all False without a second result."""
+        if self.other is None:
+            return np.zeros(self.codes.shape, dtype=np.bool_)
+        return np.asarray(self.codes != self.other)
+
+
+class Results:
+    """Who computes D, and who it is compared with.
+
+    >>> import ptxlab
+    >>> results = Results(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))
+    >>> results.chip, results.against
+    ('sm_90', None)
+    >>> results.choose("sm_80", against="sm_90")
+    """
+
+    def __init__(self, ins: ProductForm) -> None:
+        self.ins = ins
+        self.unknown = why_no_model(ins)  # why D stays empty unless a GPU computes it; "" if a model does
+        self.models: tuple[str, ...] = () if self.unknown else _chips_with_models(ins)
+        self.first = self.models[0] if self.models else NOBODY  # the chip that `emulate` takes
+        self.chip = self.first  # whose D is shown: one of `available`, or NOBODY
+        self.against: str | None = None
+        self.empty = np.zeros(ins.d.shape, dtype=ins.d.dtype.code_type)  # where nobody computes D
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there is a D to show."""
+        return self.chip != NOBODY
+
+    @property
+    def available(self) -> tuple[str, ...]:
+        """What can compute D: the models, and the GPU if it has the instruction."""
+        return (*self.models, GPU) if gpu.available(self.ins) else self.models
+
+    @property
+    def model(self) -> str:
+        """The chip whose model explains D; where the GPU is shown, the one it is compared with; or NOBODY."""
+        if self.chip != GPU:
+            return self.chip
+        return self.first if self.against in (None, GPU) else str(self.against)
+
+    @property
+    def compared_models(self) -> tuple[str, str] | None:
+        """The two chips whose models are compared; None where there is one model, or the GPU is involved."""
+        if self.against is None or GPU in (self.chip, self.against) or self.chip == self.against:
+            return None
+        return self.chip, self.against
+
+    def choose(self, chip: str, against: str | None = None) -> None:
+        """Show D of a chip, or of "GPU", and compare it with another."""
+        for name in (chip,) if against is None else (chip, against):
+            if not (self.unknown and name == NOBODY):
+                self.check_chip(name, self.available)
+        self.chip, self.against = chip, against
+
+    def check_chip(self, chip: object, chips: tuple[str, ...]) -> None:
+        """Refuse a chip that is not one of these."""
+        if is_name(chip, chips):
+            return
+        if self.unknown:
+            raise PtxlabError(f"{self.ins.mnemonic} {self.ins.shape}: {self.unknown}")
+        raise PtxlabError(f"found chip {quoted(chip)}; {self.ins.mnemonic} takes {listing(chips)}")
+
+    def reset_chips(self) -> None:
+        """Show D of the first model, compared with nothing."""
+        self.chip, self.against = self.first, None
+
+
+def _chips_with_models(ins: ProductForm) -> tuple[str, ...]:
+    """The chip that `emulate` takes, then the others."""
+    first = model_of(ins).chip
+    return (first, *(chip for chip in GENERATIONS if chip != first and _has_model(ins, chip)))
+
+
+def _has_model(ins: ProductForm, chip: str) -> bool:
+    try:
+        return has(ins, chip) and model_of(ins, chip).chip == chip
+    except PtxlabError:
+        return False
 
 
 @dataclass(frozen=True)
@@ -53,9 +154,10 @@ class LoadRequest:
 
 
 @dataclass(frozen=True)
-class Settings:
-    """What belongs to an instruction beside its operands, and comes back with it."""
+class UndoStep:
+    """A state to go back or forward to: an operation, and what belongs to its instruction beside it."""
 
+    operation: Operation
     chip: str
     against: str | None
     random: Mapping[str, Any]  # the state of the generator
@@ -65,45 +167,29 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Step:
-    """A state to go back or forward to."""
-
-    operands: Operation
-    settings: Settings
-
-
-@dataclass(frozen=True)
 class History:
     """Steps to go back and forward to, the nearest last. They share the arrays that did not change."""
 
-    past_steps: tuple[Step, ...] = ()
-    future_steps: tuple[Step, ...] = ()
+    past_steps: tuple[UndoStep, ...] = ()
+    future_steps: tuple[UndoStep, ...] = ()
 
     @property
     def past(self) -> tuple[Operation, ...]:
-        """The operands to go back to."""
-        return tuple(step.operands for step in self.past_steps)
+        """The operations to go back to."""
+        return tuple(step.operation for step in self.past_steps)
 
     @property
     def future(self) -> tuple[Operation, ...]:
-        """The operands to go forward to."""
-        return tuple(step.operands for step in self.future_steps)
+        """The operations to go forward to."""
+        return tuple(step.operation for step in self.future_steps)
 
-    def after(self, before: Step) -> History:
+    def after(self, before: UndoStep) -> History:
         """The history after an edit; the oldest steps go if there are too many or they take too much."""
         steps = (*self.past_steps, before)[-UNDO_LIMIT:]
         return History(steps[-_count_within(steps, HISTORY_BYTES) :])
 
-    def back(self, now: Step) -> tuple[Step, History]:
-        """The step before the last edit, and the history there."""
-        return self.past_steps[-1], History(self.past_steps[:-1], (*self.future_steps, now))
 
-    def forward(self, now: Step) -> tuple[Step, History]:
-        """The step before the last undo, and the history there."""
-        return self.future_steps[-1], History((*self.past_steps, now), self.future_steps[:-1])
-
-
-def _count_within(steps: Sequence[Step], most_bytes: int) -> int:
+def _count_within(steps: Sequence[UndoStep], most_bytes: int) -> int:
     """How many of the latest steps take at most so much memory, and at least one. A shared array counts once.
 
     >>> import ptxlab
@@ -114,7 +200,7 @@ def _count_within(steps: Sequence[Step], most_bytes: int) -> int:
     counted: set[int] = set()
     size = 0
     for count, step in enumerate(reversed(steps)):
-        for array in step.operands.arrays.values():
+        for array in step.operation.arrays.values():
             if id(array) not in counted:
                 counted.add(id(array))
                 size += array.nbytes
@@ -124,7 +210,7 @@ def _count_within(steps: Sequence[Step], most_bytes: int) -> int:
 
 
 class ExplorerState:
-    """An instruction with operands to edit, and D. Edits (`ptxlab.explorer.edits`) are made whole or refused.
+    """An operation to edit, and D. Edits (`ptxlab.explorer.edits`) are made whole or refused.
 
     >>> import ptxlab
     >>> from ptxlab.explorer.edits import SetCell
@@ -137,12 +223,12 @@ class ExplorerState:
     """
 
     def __init__(self, ins: Product, seed: int = 0) -> None:
-        ins = multiplication(ins)
+        self.ins: Product = multiplication(ins)
         self.seed = check_seed(seed)
         self.random = np.random.default_rng(self.seed)
         self.draws = FIRST_DRAWS  # fills that took random numbers since the seed, for links
-        self.results = Results(ins)
-        self.operands = _first_operands(ins, self.random)
+        self.results = Results(self.ins)
+        self.operation = _first_operation(self.ins, self.random)
         self.history = History()
         self.look: Mapping[str, Any] = {}  # lane and selection, kept here for whoever shows the state
         self.refusal: RefusedEdit | None = None  # of the page's last edit, if that was refused
@@ -152,75 +238,88 @@ class ExplorerState:
 
     # -- matrices and results -----------------------------------------------------------------------------
 
-    @property
-    def ins(self) -> Product:
-        """The instruction."""
-        return as_product(self.operands.ins)
-
-    @property
-    def matrices(self) -> Matrices:
-        """The operands as matrices."""
-        return Matrices(self.operands)
-
     def codes(self, name: str) -> NDArray[Any]:
         """Element codes of a matrix, D included."""
-        is_result = is_name(name, ("D",))
-        return self.results.codes(self.operands) if is_result else self.matrices.codes(name)
+        return self.result() if is_name(name, ("D",)) else self.operation.codes(name)
 
     def values(self, name: str) -> NDArray[Any]:
         """Values of a matrix, D included."""
-        return self.matrices.operand(name).dtype.decode(self.codes(name))
+        return self.operation.operand(name).dtype.decode(self.codes(name))
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The values of the modifiers that can be chosen."""
+        return {name: getattr(self.operation.modifiers, name) for name in option_names(self.ins)}
 
     def column_of_b(self, row: int, column: int) -> int:
         """The column of B that goes into a cell of D."""
-        return self.ins.column_of_b(row, column) + self.operands.modifiers.column_shift
+        return self.ins.column_of_b(row, column) + self.operation.modifiers.column_shift
 
     def registers(self, name: str) -> NDArray[Any]:
         """Registers of an operand [lanes, registers], or words of tensor memory [lanes, columns].
 
         For an operand in shared memory, its codes.
         """
-        arrays = self.operands.arrays
-        if not is_name(name, (*arrays, "D")):
-            raise PtxlabError(
-                f"{self.ins.mnemonic} has no registers {quoted(name)}; it has {', '.join([*arrays, 'D'])}"
-            )
-        if name == "D":
-            return self.ins.d.pack_codes(self.codes("D"))
+        arrays = self.operation.arrays
+        if is_name(name, ("D",)):
+            return self.ins.d.to_registers(self.result())
+        if not is_name(name, arrays):
+            names = ", ".join([*arrays, "D"])
+            raise PtxlabError(f"{self.ins.mnemonic} has no registers {quoted(name)}; it has {names}")
         return arrays[name].copy()
+
+    def result(self, chip: str | None = None) -> NDArray[Any]:
+        """Codes of D by a chip, computed once for an operation."""
+        chip, operation = self.results.chip if chip is None else chip, self.operation
+        self.results.check_chip(chip, (*self.results.models, GPU))
+        if chip != GPU:
+            return codes_of_d(operation, chip)
+        if GPU not in operation.results:
+            operation.results[GPU] = self.ins.d.unpack_codes(gpu.run(operation))
+        return operation.results[GPU]
 
     def comparison(self, chip: str | None = None, against: str | None = None) -> Comparison:
         """D by the chosen chip and by the one it is compared with, or by others."""
-        return self.results.comparison(self.operands, chip, against)
+        against = self.results.against if against is None else against
+        if not self.results.is_known and chip is None:
+            return Comparison(self.results.empty)
+        return Comparison(self.result(chip), None if against is None else self.result(against))
 
     def trace(self, row: int, column: int, chip: str | None = None) -> Trace:
-        """Why D[row][column] has its bits."""
-        return self.results.trace(self.operands, row, column, chip)
+        """Why D[row][column] has its bits, by the model of a chip."""
+        model = self.results.model
+        if model == NOBODY:
+            raise PtxlabError(f"{self.ins.mnemonic} {self.ins.shape}: {self.results.unknown}")
+        return trace(self.operation, row, column, model=model if chip is None else chip)
+
+    def explains(self, row: int, column: int) -> bool:
+        """Whether there is anything to explain: a model, and a lane that it writes."""
+        return self.results.model != NOBODY and disabled_lane(self.operation, row, column) is None
 
     # -- changes ------------------------------------------------------------------------------------------
 
     def filled(self, name: str, pattern: str, row: int = 0, column: int = 0) -> Operation:
-        """The operands with a matrix filled. If that takes random numbers, `draws` remembers it."""
+        """The operation with a matrix filled. If that takes random numbers, `draws` remembers it."""
         before = self.random.bit_generator.state
-        operands = filled(self.matrices, name, pattern, self.random, row, column)
+        operation = filled(self.operation, name, pattern, self.random, row, column)
         if self.random.bit_generator.state != before:
             self.draws = (*self.draws, (name, pattern))
-        return operands
+        return operation
 
-    def commit(self, operands: Operation) -> None:
-        """Take new operands as one step to undo, if something differs and their metadata is legal."""
-        before = self.operands
-        if operands.modifiers == before.modifiers and _same_arrays(operands, before):
+    def commit(self, operation: Operation) -> None:
+        """Take another operation as one step to undo, if something differs and its metadata is legal."""
+        if operation is self.operation:
             return
-        Matrices(operands).check_metadata()
-        after = _sharing(operands, before)
-        self.results.compute(after)
+        if self.ins.sparse:
+            _check_metadata(operation)
+        if self.results.model != NOBODY:
+            codes_of_d(operation, self.results.model)  # or a refusal
         self.history = self.history.after(self.step)
-        self.operands = after
+        self.operation = operation
 
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:
-        """If anything inside is refused, put back everything: operands, history, chips, random numbers."""
+        """If anything inside is refused, put back everything: operation, history, chips, random numbers."""
         attributes, chips = dict(vars(self)), (self.results.chip, self.results.against)
         random_state = self.random.bit_generator.state
         try:
@@ -241,50 +340,66 @@ class ExplorerState:
             self.history = history.after(before)
 
     @property
-    def step(self) -> Step:
-        """What can be gone back to: the operands, and what belongs to the instruction beside them."""
-        results = self.results
-        random_state = self.random.bit_generator.state
-        return Step(
-            self.operands,
-            Settings(results.chip, results.against, random_state, self.draws, self.notices, self.look),
-        )
+    def step(self) -> UndoStep:
+        """What can be gone back to."""
+        chip, against, random = self.results.chip, self.results.against, self.random.bit_generator.state
+        return UndoStep(self.operation, chip, against, random, self.draws, self.notices, self.look)
 
     def undo(self) -> bool:
         """Take back the last edit, or the last change of the instruction; False if there is none."""
-        if not self.history.past_steps:
+        past, future = self.history.past_steps, self.history.future_steps
+        if not past:
             return False
-        step, self.history = self.history.back(self.step)
-        self._go_to(step)
+        self.history = History(past[:-1], (*future, self.step))
+        self._go_to(past[-1])
         return True
 
     def redo(self) -> bool:
         """Take back the last undo; False if there is none."""
-        if not self.history.future_steps:
+        past, future = self.history.past_steps, self.history.future_steps
+        if not future:
             return False
-        step, self.history = self.history.forward(self.step)
-        self._go_to(step)
+        self.history = History((*past, self.step), future[:-1])
+        self._go_to(future[-1])
         return True
 
-    def _go_to(self, step: Step) -> None:
-        """Take the operands of a step; those of another instruction come with its chips and all the rest."""
-        changes_instruction = step.operands.ins != self.ins
-        self.operands = step.operands
-        if not changes_instruction:
+    def _go_to(self, step: UndoStep) -> None:
+        """Take the operation of a step; that of another instruction comes with its chips and all the rest."""
+        self.operation = step.operation
+        if step.operation.ins == self.ins:
             return
-        settings = step.settings
+        self.ins = multiplication(step.operation.ins)
         self.results = Results(self.ins)
-        self.results.chip, self.results.against = settings.chip, settings.against
+        self.results.chip, self.results.against = step.chip, step.against
         self.random = np.random.default_rng()
-        self.random.bit_generator.state = settings.random
-        self.draws, self.notices, self.look = settings.draws, settings.notices, settings.look
+        self.random.bit_generator.state = step.random
+        self.draws, self.notices, self.look = step.draws, step.notices, step.look
         self.refusal = None
 
     def replace_instruction(self, other: ExplorerState, notices: tuple[str, ...] = ()) -> None:
-        """Continue with the instruction, operands and chips of another state, as one step to undo."""
+        """Continue with the instruction, operation and chips of another state, as one step to undo."""
         self.history = self.history.after(self.step)
-        self.random, self.draws, self.results = other.random, other.draws, other.results
-        self.operands, self.refusal, self.notices, self.look = other.operands, None, notices, {}
+        self.ins, self.random, self.draws, self.results = other.ins, other.random, other.draws, other.results
+        self.operation, self.refusal, self.notices, self.look = other.operation, None, notices, {}
+
+
+def with_option(operation: Operation, name: str, value: Any) -> Operation:
+    """The operation with another modifier: selector, scale_d, imm_scale_a ..."""
+    names = option_names(operation.ins)
+    if not is_name(name, names):
+        raise PtxlabError(
+            f"{operation.ins.mnemonic} has no option {quoted(name)}; it has {listing(names) or 'none'}"
+        )
+    is_flag = isinstance(getattr(Modifiers, name), bool)
+    return operation.with_modifiers(**{name: as_flag(value, name) if is_flag else as_int(value, name)})
+
+
+def _check_metadata(operation: Operation) -> None:
+    """Refuse nibbles that the sparsity of the instruction does not define."""
+    try:
+        operation.codes("A")
+    except PtxlabError as error:
+        raise undefined_metadata(operation.ins, operation.codes("E"), str(error)) from None
 
 
 def check_seed(seed: object) -> int:
@@ -299,33 +414,13 @@ def check_seed(seed: object) -> int:
     return number
 
 
-def _first_operands(ins: Product, random: np.random.Generator) -> Operation:
+def _first_operation(ins: Product, random: np.random.Generator) -> Operation:
     """Random A and B, C = 0, scales 1."""
-    first = {
-        operand.name: operand.pack_codes(np.full(operand.shape, start_code(operand)))
-        for operand in ins.inputs.values()
+    first: dict[str, Any] = {
+        argument: operand.pack_codes(np.full(operand.shape, start_code(operand)))
+        for argument, operand in ins.inputs.items()
     }
-    operands = Operation.of(
-        ins, first["A"], first["B"], first["C"], first.get("E"), first.get("SFA"), first.get("SFB")
-    )
+    operation = Operation(ins, **first)
     for name, pattern in FIRST_DRAWS:
-        operands = filled(Matrices(operands), name, pattern, random)
-    return operands
-
-
-def _same_arrays(one: Operation, other: Operation) -> bool:
-    theirs = other.arrays
-    return all(
-        array is theirs[name] or np.array_equal(array, theirs[name]) for name, array in one.arrays.items()
-    )
-
-
-def _sharing(operands: Operation, before: Operation) -> Operation:
-    """The same operands, with the earlier arrays where those are equal: only what changed is a new object."""
-    earlier = before.arrays
-    arrays = {
-        name: earlier[name]
-        for name, array in operands.arrays.items()
-        if array is not earlier[name] and np.array_equal(array, earlier[name])
-    }
-    return Matrices(operands).with_arrays(arrays) if arrays else operands
+        operation = filled(operation, name, pattern, random)
+    return operation

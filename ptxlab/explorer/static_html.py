@@ -31,9 +31,8 @@ from .masks import MASKS, mask_text
 from .memory_view import has_memory_view, lay_out, memory_data
 from .question import Question
 from .quiz import saved_questions
-from .results import GPU
 from .serialise import lane_registers
-from .state import ExplorerState, LoadRequest, MemoryRequest
+from .state import GPU, ExplorerState, LoadRequest, MemoryRequest
 from .tensor_view import find_load, load_data
 from .view import View
 
@@ -90,7 +89,7 @@ def save_page(
         state.results.is_known and rows * width <= _MOST_CELLS and rows * width * ins.k <= _MOST_PRODUCTS
     )
     cells = [(row, column) for row in range(rows) for column in range(width)] if is_small else []
-    options = [_option_note(name, value) for name, value in state.matrices.options.items()]
+    options = [_option_note(name, value) for name, value in state.options.items()]
     what_is_saved = "bits" if cells else "bits and steps"
     saved = {
         "notes": [f"Saved with ptxlab {__version__}", _provenance(state), *options],
@@ -166,8 +165,8 @@ def _option_note(name: str, value: int | bool) -> str:
 def _memories(state: ExplorerState) -> dict[str, Any]:
     """Every matrix in shared memory, as it is shown now or would be at first; pages do not change that."""
     shown, memories = state.memory, {}
-    for name in state.matrices.names:
-        operand = state.matrices.operand(name)
+    for name in state.operation.names:
+        operand = state.operation.operand(name)
         least = operand.shape[0] * operand.shape[1] * operand.dtype.bits // 8
         if not has_memory_view(state.ins, name) or least > _MOST_MEMORY:
             continue

@@ -21,7 +21,7 @@ def dot_product_steps(state: ExplorerState, trace: Trace) -> dict[str, Any]:
     >>> from ptxlab.explorer.edits import SetValues
     >>> state = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32"))
     >>> for name, value in (("A", 0.5), ("B", 3), ("C", 1)):
-    ...     SetValues(name, np.full(state.matrices.operand(name).shape, value)).apply(state)
+    ...     SetValues(name, np.full(state.operation.operand(name).shape, value)).apply(state)
     >>> steps = dot_product_steps(state, state.trace(9, 3))["steps"]
     >>> steps[2]
     [1, 1, 'fused sum', 'k = 1: A[9][1] · B[1][3] = 0.5 · 3 = 1.5, sum so far 4']

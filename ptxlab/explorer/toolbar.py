@@ -8,8 +8,7 @@ from .. import gpu
 from ..isa.targets import GENERATIONS
 from .fills import patterns
 from .masks import mask_text
-from .results import GPU, NOBODY
-from .state import ExplorerState
+from .state import GPU, NOBODY, ExplorerState
 
 #: How things are shown, which changes no number: the view's trait, and the control that sets it.
 DISPLAY_CONTROLS: dict[str, dict[str, Any]] = {
@@ -51,7 +50,7 @@ def toolbar(
     """
     results, ins = state.results, state.ins
     fill_patterns = {
-        name: list(patterns(name, state.matrices.operand(name).dtype)) for name in state.matrices.names
+        name: list(patterns(name, state.operation.operand(name).dtype)) for name in state.operation.names
     }
     gpu_available = GPU in chips
     gpu_status = working or (gpu_time if gpu_available else "") or gpu.status(ins)
@@ -62,8 +61,7 @@ def toolbar(
         "against": results.against,
         "patterns": {name: allowed for name, allowed in fill_patterns.items() if allowed},
         "options": [
-            _option(name, ins.modifiers.get(name, ()), value)
-            for name, value in state.matrices.options.items()
+            _option(name, ins.modifiers.get(name, ()), value) for name, value in state.options.items()
         ],
         "undo": bool(state.history.past_steps),
         "redo": bool(state.history.future_steps),

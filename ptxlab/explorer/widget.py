@@ -6,7 +6,6 @@ import contextlib
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -171,7 +170,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         start.write({"A": A, "B": B, "C": C})
         self.state = start.state
         if operands is not None:
-            self.state.operands = replace(operands, ins=self.state.ins)
+            self.state.operation = operands
         self.view = View(height=0 if height is None else _pixels(height))
         self._first_view = {name: getattr(self.view, name) for name in SHAREABLE}
         self._registers = Registers(lambda: self._shown, self.apply)

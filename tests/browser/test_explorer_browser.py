@@ -228,7 +228,7 @@ def test_toolbar(screen: Screen, python: Any, page: Any) -> None:
     screen.reads("B", 4, 2, 1)
     toolbar.locator("[data-option=selector]").select_option("1")
     page.wait_for_function("() => document.querySelector('[data-option=selector]').value === '1'")
-    assert python("print(ex.B.sum(), ex.state.matrices.options['selector'])") == "512 1"
+    assert python("print(ex.B.sum(), ex.state.options['selector'])") == "512 1"
     screen.tool("[data-tool=against]").select_option("sm_80 Ampere")
     page.wait_for_selector(".ptx-caption em[title='sm_90 and sm_80 agree']:text('all agree')")
     screen.tool("[data-trait=label]").select_option("hex code")

@@ -479,7 +479,7 @@ def test_registers_fly_to_their_cells(page: Any, tmp_path: Path, form: str) -> N
     if not ins.sparse:
         goals += [("A", row, column) for row, column in ins.a.layout.coords()[14].tolist()]
     else:
-        columns = ex.state.matrices.stored_columns()
+        columns = ex.state.operation.stored_columns()
         goals += [("A", row, int(columns[row, column])) for row, column in ins.a.layout.coords()[14].tolist()]
     for name, row, column in goals:
         rect, box = shown.rect(name, row, column), boxes[name]

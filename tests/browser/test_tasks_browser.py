@@ -240,7 +240,7 @@ def test_11_to_13_sparse(user: User, task: Callable[[int], None], page: Any) -> 
     user.choose("[data-option=selector]", "1")  # 12
     task(3)
     page.wait_for_timeout(300)
-    assert user.python("print(ex.state.matrices.options['selector'])") == "1"
+    assert user.python("print(ex.state.options['selector'])") == "1"
     text = user.point("A", 9, 37)  # 13: its nibble
     assert "nibble" in text
     user.sees("[data-pane=A]", "[data-pane=stored]")

@@ -181,15 +181,15 @@ def test_other_seeds_are_refused(seed: Any) -> None:
 def test_options_of_any_integer_type(kind: Any) -> None:
     ex = ptxlab.explore(SPARSE)
     ex.apply(edits.SetOption("selector", kind(1)))
-    assert type(ex.state.matrices.options["selector"]) is int
-    assert ptxlab.explore(ex.link).state.matrices.options == {"selector": 1}
+    assert type(ex.state.options["selector"]) is int
+    assert ptxlab.explore(ex.link).state.options == {"selector": 1}
     wgmma = ptxlab.explore("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16")
     wgmma.apply(edits.SetOption("scale_d", kind(0)))
-    assert wgmma.state.matrices.options["scale_d"] is False
+    assert wgmma.state.options["scale_d"] is False
     for wrong in (1.0, "1", None, [1], 7):
         with pytest.raises(PtxlabError, match="selector|SetOption"):
             ex.apply(edits.SetOption("selector", wrong))
-    assert ex.state.matrices.options == {"selector": 1}
+    assert ex.state.options == {"selector": 1}
 
 
 def test_lanes_and_selections_of_any_integer_type() -> None:

@@ -15,8 +15,7 @@ from ptxlab import PtxlabError
 from ptxlab.explorer.differences import find_difference
 from ptxlab.explorer.edits import FillMatrix, SetChips, SetOption
 from ptxlab.explorer.fills import patterns
-from ptxlab.explorer.results import Results
-from ptxlab.explorer.state import ExplorerState
+from ptxlab.explorer.state import ExplorerState, Results
 from ptxlab.instruction import register_instructions
 from ptxlab.numerics.divergence import find_divergence
 from ptxlab.numerics.emulate import model_of
@@ -69,8 +68,8 @@ def test_every_float_type_takes_the_fills_and_nothing_overflows(pattern: str) ->
     for ins in FLOATS:
         state = ExplorerState(ins, seed=1)
         types |= {ins.a_type, ins.b_type}
-        for name in state.matrices.names:
-            if pattern in patterns(name, state.matrices.operand(name).dtype):
+        for name in state.operation.names:
+            if pattern in patterns(name, state.operation.operand(name).dtype):
                 FillMatrix(name, pattern).apply(state)
                 values = state.values(name).astype(float)
                 assert np.isfinite(values).all() and np.count_nonzero(values), (ins.mnemonic, name)
@@ -152,7 +151,7 @@ def test_a_link_names_these_fills_too(mnemonic: str) -> None:
         ex.apply(FillMatrix(name, pattern))
     again = ptxlab.explore(ex.link)
     assert len(ex.link) < plain + 120 and again.link == ex.link
-    for name in ex.state.operands.arrays:
+    for name in ex.state.operation.arrays:
         np.testing.assert_array_equal(again.registers[name], ex.registers[name])
 
 
@@ -175,23 +174,23 @@ def pairs() -> list[Any]:
 def test_two_chips_differ_or_follow_one_rule(ins: Any, one: str, other: str) -> None:
     state = ExplorerState(ins)
     SetChips(one, other).apply(state)
-    before, history = state.operands, len(state.history.past)
+    before, history = state.operation, len(state.history.past)
     assert not state.comparison().differ.any()
     same = model_of(ins, one).rule == model_of(ins, other).rule
     finding = find_difference(state, seconds=5)
     assert bool(finding) is not same
     if same:
         assert str(finding) == f"{one} and {other} use the same rule for this instruction: they always agree"
-        assert state.operands is before
+        assert state.operation is before
         return
     differ = state.comparison().differ
     assert finding.cell == tuple(np.argwhere(differ)[0]) and finding.sentence.startswith(f"{one} and {other}")
-    assert state.operands.modifiers == before.modifiers and len(state.history.past) == history + 1
+    assert state.operation.modifiers == before.modifiers and len(state.history.past) == history + 1
     used = sum(np.count_nonzero(state.values(name)) for name in ("A", "B", "C"))
     assert used < 40  # a small case
     traces = [state.trace(*finding.cell, chip) for chip in (one, other)]
     assert all_lost(traces[0]) != all_lost(traces[1]) and find_divergence(*traces) is not None
-    assert state.undo() and state.operands is before
+    assert state.undo() and state.operation is before
 
 
 def all_lost(trace: Trace) -> Fraction:
@@ -248,7 +247,7 @@ def test_modifiers_stay() -> None:
     SetOption("selector", 1).apply(state)
     SetChips("sm_90", "sm_80").apply(state)
     assert find_difference(state, seconds=5)
-    assert state.matrices.options["selector"] == 1 and state.comparison().differ.any()
+    assert state.options["selector"] == 1 and state.comparison().differ.any()
 
 
 # -- why, side by side -----------------------------------------------------------------------------------

@@ -46,7 +46,7 @@ QUICK = settings(max_examples=40, deadline=None)
 def state_of(mnemonic: str, **matrices: Any) -> ExplorerState:
     state = ExplorerState(ptxlab.instruction(mnemonic))
     for name in ("A", "B", "C"):
-        SetValues(name, matrices.get(name, np.zeros(state.matrices.operand(name).shape))).apply(state)
+        SetValues(name, matrices.get(name, np.zeros(state.operation.operand(name).shape))).apply(state)
     return state
 
 
@@ -58,10 +58,10 @@ def prune(state: ExplorerState, error: RefusedEdit) -> None:
 
 def refused(state: ExplorerState, edit: Any, kind: type[PtxlabError] = PtxlabError) -> Any:
     """The refusal of an edit, which changed nothing and is no step."""
-    before, history = state.operands, state.history
+    before, history = state.operation, state.history
     with pytest.raises(kind) as error:
         edit()
-    assert state.operands is before and state.history is history
+    assert state.operation is before and state.history is history
     assert "\n" not in str(error.value)
     return error.value
 
@@ -282,13 +282,13 @@ def test_typing_into_one_cell_is_no_paste() -> None:
 @given(st.text("[](),;=\"'\t\n .…1-xe", max_size=40))
 def test_any_text_is_cells_or_one_sentence(text: str) -> None:
     state = state_of(DENSE)
-    before, sentence = state.operands, ""
+    before, sentence = state.operation, ""
     try:
         Paste("A", 0, 0, text).apply(state)
     except PtxlabError as error:
         sentence = str(error)
     assert "\n" not in sentence and len(sentence) < 300
-    assert not sentence or state.operands is before
+    assert not sentence or state.operation is before
 
 
 @QUICK
@@ -302,7 +302,7 @@ def test_what_was_copied_pastes_back(data: st.DataObject) -> None:
     )
     state = ExplorerState(ptxlab.instruction(mnemonic))
     FillMatrix(name, "random").apply(state)
-    rows, columns = state.matrices.operand(name).shape
+    rows, columns = state.operation.operand(name).shape
     high, wide = data.draw(st.integers(1, min(4, rows))), data.draw(st.integers(1, min(4, columns)))
     (row, column), (to_row, to_column) = (
         (data.draw(st.integers(0, rows - high)), data.draw(st.integers(0, columns - wide))) for _ in range(2)
@@ -753,7 +753,7 @@ def test_every_sparse_form_can_be_mended() -> None:
     assert len(seen) > 12
     for ins in seen.values():
         state = ExplorerState(ins)
-        wide = state.matrices.operand("A").shape[1]
+        wide = state.operation.operand("A").shape[1]
         with pytest.raises(BrokenStructure) as error:
             Paste("A", 1, 0, "\t".join("1" * wide)).apply(state)
         prune(state, error.value)

@@ -106,8 +106,8 @@ def snapshot(ex: Any) -> dict[str, Any]:
     traits = {name: getattr(ex.view, name) for name in ex.view.traits(sync=True)}
     return {
         "instruction": state.ins,
-        "operands": {name: array.tobytes() for name, array in state.operands.arrays.items()},
-        "modifiers": state.operands.modifiers,
+        "operands": {name: array.tobytes() for name, array in state.operation.arrays.items()},
+        "modifiers": state.operation.modifiers,
         "history": [[id(each) for each in steps] for steps in (state.history.past, state.history.future)],
         "chips": (state.results.chip, state.results.against),
         "random": repr(state.random.bit_generator.state),
@@ -281,9 +281,9 @@ def test_the_parts_below_answer_or_refuse() -> None:
         "a register": lambda value: parse_cell.parse_register(value, 32),
         "a block": parse_cell.parse_cells,
         "trace": lambda value: state.trace(value, 0),
-        "lane_of": lambda value: state.matrices.lane_of("A", value, 0),
-        "copy_index": state.matrices.copy_index,
-        "codes of a chip": lambda value: state.results.codes(state.operands, value),
+        "lane_of": lambda value: state.operation.lane_of("A", value, 0),
+        "copy_index": state.operation.copy_index,
+        "codes of a chip": lambda value: state.results.codes(state.operation, value),
         "selection": lambda value: parse_selection(value, {"D": (16, 8)}),
         "set_state": ex.view.set_state,
     }
@@ -444,10 +444,10 @@ def links_of(name: str) -> list[str]:
     ex.B = np.random.default_rng(3).integers(-3, 4, ex.B.shape)
     state = ex.state
     head = {
-        "instruction": name, "a": "register", "options": state.matrices.options, "chip": ex.chip,
+        "instruction": name, "a": "register", "options": state.options, "chip": ex.chip,
         "against": None, "seed": 0, "look": {"lane": 3, "pinned": [], "zoom": 100},
     }  # fmt: skip
-    body = b"".join(array.tobytes() for _, array in sorted(state.operands.arrays.items()))
+    body = b"".join(array.tobytes() for _, array in sorted(state.operation.arrays.items()))
     links = [packed(json.dumps(head).encode(), body, "a"), ex.link, with_fills]
     for link in links:
         ptxlab.explore(link).close()

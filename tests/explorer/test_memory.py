@@ -119,7 +119,7 @@ def test_every_matrix_that_has_a_memory_view_opens() -> None:
     for ins in families.values():
         state = ExplorerState(ins)
         for name in ("A", "stored", "B", "C", "D"):
-            if name in state.matrices.names and has_memory_view(ins, name):
+            if name in state.operation.names and has_memory_view(ins, name):
                 state.memory = MemoryRequest(name)
                 layout = memory_layout(state)
                 assert layout is not None and memory_data(state, layout)["size"] >= layout.operand.dtype.bits

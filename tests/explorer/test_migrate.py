@@ -72,7 +72,7 @@ def messy(ins: Instruction, seed: int) -> ExplorerState:
     """Numbers of all sizes, also in C, the last legal modifiers, different scale factors."""
     made, generator = ExplorerState(ins, seed), np.random.default_rng(seed)
     for name in ("A", "B", "C"):
-        kind, shape = made.matrices.operand(name).dtype, made.matrices.operand(name).shape
+        kind, shape = made.operation.operand(name).dtype, made.operation.operand(name).shape
         numbers = np.where(
             generator.random(shape) < 0.3,
             0,
@@ -81,18 +81,14 @@ def messy(ins: Instruction, seed: int) -> ExplorerState:
         values = kind.decode(nearest_codes(kind, numbers))
         SetValues(name, ins.prune(values) if name == "A" and ins.sparse else values).apply(made)
     for name in ("SFA", "SFB"):
-        if name in made.matrices.names:
-            SetValues(name, 2.0 ** generator.integers(-2, 3, made.matrices.operand(name).shape)).apply(made)
-    for name in made.matrices.options:
+        if name in made.operation.names:
+            SetValues(name, 2.0 ** generator.integers(-2, 3, made.operation.operand(name).shape)).apply(made)
+    for name in made.options:
         SetOption(name, ins.modifiers[name][-1]).apply(made)
     return made
 
 
-@each(
-    "one, other",
-    PAIRS,
-    ids=lambda ins: f"{ins.family}-{ins.shape}-{ins.d_type}.{ins.a_type}.{ins.b_type}",
-)
+@each("one, other", PAIRS, ids=lambda pair: f"{pair[0].mnemonic} {pair[1].mnemonic}")
 @pytest.mark.slow
 def test_what_the_new_type_has_stays_in_the_common_block(one: Instruction, other: Instruction) -> None:
     old, new = messy(one, 1), ExplorerState(other)
@@ -102,7 +98,7 @@ def test_what_the_new_type_has_stays_in_the_common_block(one: Instruction, other
     )  # four stacked products meet a single one: the first of them counts
     for name, lines in (("A", ("m", "k")), ("B", ("k", "n")), ("C", ("m", "n"))):
         sizes = [
-            tuple(getattr(ins, line) for line in lines) if alone else each.matrices.operand(name).shape
+            tuple(getattr(ins, line) for line in lines) if alone else each.operation.operand(name).shape
             for ins, each in ((one, old), (other, new))
         ]
         rows, columns = np.min(sizes, axis=0)
@@ -110,11 +106,11 @@ def test_what_the_new_type_has_stays_in_the_common_block(one: Instruction, other
             old.values(name)[:rows, :columns].astype(np.float64),
             new.values(name)[:rows, :columns].astype(np.float64),
         )
-        kind = new.matrices.operand(name).dtype
+        kind = new.operation.operand(name).dtype
         expected = kind.decode(nearest_codes(kind, before)).astype(np.float64)
         assert (expected == before)[holds(kind, before)].all()
         if name == "A" and other.sparse:
-            whole = np.zeros(new.matrices.operand("A").shape)
+            whole = np.zeros(new.operation.operand("A").shape)
             whole[:rows, :columns] = expected
             expected = other.prune(whole)[:rows, :columns]
         assert np.array_equal(after, expected), name
@@ -123,12 +119,12 @@ def test_what_the_new_type_has_stays_in_the_common_block(one: Instruction, other
         assert not outside.any(), name
         same = (
             np.array_equal(before, after)
-            and old.matrices.operand(name).shape == new.matrices.operand(name).shape
+            and old.operation.operand(name).shape == new.operation.operand(name).shape
         )
         assert same != any(sentence.startswith(f"{name}:") for sentence in notices), notices
-    for name, value in new.matrices.options.items():
-        if old.matrices.options.get(name) in other.modifiers[name]:
-            assert value == old.matrices.options[name]
+    for name, value in new.options.items():
+        if old.options.get(name) in other.modifiers[name]:
+            assert value == old.options[name]
     assert new.comparison().codes.shape == other.d.shape
     assert all(len(sentence) < 110 for sentence in notices)
 
@@ -149,7 +145,7 @@ def test_all_of_it_comes_back(ins: Instruction) -> None:
                 ).astype(like.dtype),
             ).apply(old)
     assert migrate_operands(old, new) == []
-    assert new.matrices.options == old.matrices.options
+    assert new.options == old.options
     assert all(np.array_equal(new.registers(name), old.registers(name)) for name in ins.operands)
 
 

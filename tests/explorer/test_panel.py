@@ -91,16 +91,16 @@ def test_who_holds_a_cell(ins: Instruction, rng: np.random.Generator) -> None:
     """Lane, element, register and bits of a cell are those of `views.where` for the copy that is selected."""
     state = state_of(ins)
     for name, legal in ins.modifiers.items():
-        if name in state.matrices.options and name != "scale_d":
+        if name in state.options and name != "scale_d":
             SetOption(name, legal[int(rng.integers(len(legal)))]).apply(state)
     infos = instruction_info(state)["matrices"]
     for name, sent in infos.items():
-        operand = state.matrices.operand(name)
+        operand = state.operation.operand(name)
         if operand.layout is None or (name == "A" and ins.sparse):
             continue
         for row, column in some(operand, rng):
             record = describe.where(ins, sent["operand"], row, column).records()[
-                state.matrices.copy_index(name)
+                state.operation.copy_index(name)
             ]
             low = int(read(sent, "low")[row, column])
             assert record["lane"] == read(sent, "lane")[row, column]
@@ -116,7 +116,7 @@ def test_place_in_shared_memory(ins: Instruction, rng: np.random.Generator) -> N
     """Byte, core matrix and row in shared memory, K-major and transposed, against `views.where`."""
     for form in (ins, ins.a_from("shared")):
         state = state_of(form)
-        turns = [name for name in ("imm_trans_a", "imm_trans_b") if name in state.matrices.options]
+        turns = [name for name in ("imm_trans_a", "imm_trans_b") if name in state.options]
         for values in itertools.product((0, 1), repeat=len(turns)):
             for name, value in zip(turns, values, strict=True):
                 SetOption(name, value).apply(state)
@@ -125,7 +125,7 @@ def test_place_in_shared_memory(ins: Instruction, rng: np.random.Generator) -> N
             assert set(shared) == {"B", *(["stored" if form.sparse else "A"] if form is not ins else [])}
             for sent in shared.values():
                 letter = sent["operand"]
-                transposed = bool(state.matrices.options.get(f"imm_trans_{letter.lower()}", 0))
+                transposed = bool(state.options.get(f"imm_trans_{letter.lower()}", 0))
                 assert sent["memory"] == f"{'MN' if transposed else 'K'}-major, no swizzle"
                 for row, column in some(form.operands[letter], rng):
                     (record,) = describe.where(form, letter, row, column, transposed=transposed).records()
@@ -180,7 +180,7 @@ def test_scale_factors_in_the_dot_product(ins: Instruction) -> None:
     """Each summand names the two factors of its block, and what it says multiplies to what it gives."""
     state = state_of(ins)
     for name in ("SFA", "SFB"):
-        shape = state.matrices.operand(name).shape
+        shape = state.operation.operand(name).shape
         SetValues(name, 2.0 ** (np.arange(shape[0] * shape[1]).reshape(shape) % 3)).apply(state)
     a, b, sfa, sfb = (state.values(name) for name in ("A", "B", "SFA", "SFB"))
     row, column, width = 3, 2, ins.k // (ins.scale_vec or 1)

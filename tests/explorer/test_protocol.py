@@ -110,9 +110,9 @@ def edits(ex: Any) -> list[Any]:
         lambda: ex.apply(SetCell("B", 0, 0, "1")),
         lambda: setattr(ex, "against", None),
     ]
-    if "E" in state.matrices.names:
+    if "E" in state.operation.names:
         found.append(lambda: ex.apply(SetValues("A", np.eye(rows, columns))))  # other nibbles
-    if "SFA" in state.matrices.names:
+    if "SFA" in state.operation.names:
         found.append(lambda: ex.apply(SetCell("SFA", 3, 1, "2")))
     return found
 

@@ -65,7 +65,7 @@ def expected_holders(state: ExplorerState, name: str, row: int, column: int) -> 
         column = int(dense[row, :column].sum())
     if name in ("E", "SFA", "SFB"):
         places = np.argwhere((operand.layout.coords() == (row, column)).all(axis=-1))
-        return {tuple(places[state.matrices.copy_index(name)].tolist())}
+        return {tuple(places[state.operation.copy_index(name)].tolist())}
     coords = operand.layout.coords()
     return {tuple(each) for each in np.argwhere((coords == (row, column)).all(axis=-1)).tolist()}
 
@@ -154,7 +154,7 @@ def test_questions_of_every_family(mnemonic: str) -> None:
             assert verdict.sentence.startswith("No") and verdict.sentence.endswith(solution.explanation)
         assert parse_question(state, question.text, np.random.default_rng(0)) == question
         for cell in (*prompt.marked, *prompt.masked, *solution.cells):
-            rows, columns = state.matrices.operand(cell.name).shape
+            rows, columns = state.operation.operand(cell.name).shape
             assert 0 <= cell.row < rows and 0 <= cell.column < columns
 
 
@@ -197,7 +197,7 @@ def test_the_selector_decides_where_metadata_is_read() -> None:
 
 def test_a_zero_that_is_not_stored_is_not_asked_for() -> None:
     state = state_of(SPARSE)
-    stored = state.matrices.stored_columns()[0].tolist()
+    stored = state.operation.stored_columns()[0].tolist()
     missing = next(column for column in range(64) if column not in stored)
     with pytest.raises(PtxlabError, match=rf"A\[0\]\[{missing}\] is not stored: nibble 0b"):
         choose_questions(state, f"where A[0][{missing}]")
@@ -379,7 +379,7 @@ def test_in_the_explorer() -> None:
 def test_a_question_that_an_edit_takes_away_is_passed_over() -> None:
     pytest.importorskip("anywidget")
     ex = ptxlab.explore(SPARSE)
-    column = int(ex.state.matrices.stored_columns()[9, 4])
+    column = int(ex.state.operation.stored_columns()[9, 4])
     ex.quiz([f"where A[9][{column}]", "where D[9][3]"])
     values = np.zeros((16, 64))
     values[9, (column // 8) * 8 + np.array([2, 3, 4, 5] if column % 8 in (0, 1, 6, 7) else [0, 1, 6, 7])] = 1

@@ -66,8 +66,8 @@ SAMPLE = list(
 def shown(state: ExplorerState) -> tuple[Any, ...]:
     return (
         state.ins,
-        state.matrices.options,
-        {name: registers.tobytes() for name, registers in state.operands.arrays.items()},
+        state.options,
+        {name: registers.tobytes() for name, registers in state.operation.arrays.items()},
     )
 
 
@@ -76,13 +76,13 @@ def wild(ins: Instruction, seed: int = 3) -> ExplorerState:
     state, random = ExplorerState(ins), np.random.default_rng(seed)
     for name, operand in ins.operands.items():
         if name not in ("D", "E"):
-            like = state.operands.arrays[name]
+            like = state.operation.arrays[name]
             most = (1 << operand.dtype.bits) - 1 if operand.layout is None else np.iinfo(like.dtype).max
             SetRegisters(
                 name, random.integers(0, most, like.shape, dtype=np.uint64, endpoint=True).astype(like.dtype)
             ).apply(state)
     for name, legal in ins.modifiers.items():
-        if name in state.matrices.options:
+        if name in state.options:
             SetOption(name, legal[-1]).apply(state)
     return state
 
@@ -107,7 +107,7 @@ def test_the_instruction_has_the_class_it_was_given() -> None:
 def test_swizzles_are_no_option() -> None:
     """They move bytes in shared memory and change no result."""
     state = ExplorerState(ptxlab.instruction(WGMMA))
-    assert "swizzle" in state.ins.modifiers and "swizzle" not in state.matrices.options
+    assert "swizzle" in state.ins.modifiers and "swizzle" not in state.options
     assert all(option["name"] != "swizzle" for option in toolbar(state, ("sm_90",))["options"])
     with pytest.raises(PtxlabError, match="no option 'swizzle'"):
         SetOption("swizzle", 128).apply(state)
@@ -154,7 +154,7 @@ def test_every_kind_of_edit_is_one_step() -> None:
     for step in reversed(range(len(edits))):
         ex._on_message(ex.view, {"type": "undo"}, [])
         assert (shown(ex.state), ex.D.tobytes()) == (seen[step], results[step])
-        assert ex.view.toolbar["options"][0]["value"] == ex.state.matrices.options["selector"]
+        assert ex.view.toolbar["options"][0]["value"] == ex.state.options["selector"]
     assert (ex.view.toolbar["undo"], ex.view.toolbar["redo"]) == (False, True)
     ex.undo()
     assert shown(ex.state) == seen[0]
@@ -196,7 +196,7 @@ def screen(ex: Any) -> Any:
     """Everything that a change of the instruction changes."""
     look = (ex.lanes, ex.selection, ex.view.trace, ex.view.notice, ex.view.instruction["mnemonic"])
     chips = (ex.chip, ex.against, ex.view.toolbar["chips"], ex.view.toolbar["options"])
-    arrays = {name: array.tobytes() for name, array in ex.state.operands.arrays.items()}
+    arrays = {name: array.tobytes() for name, array in ex.state.operation.arrays.items()}
     return shown(ex.state), arrays, chips, look, ex.D.tobytes(), ex.state.random.bit_generator.state
 
 
@@ -215,7 +215,7 @@ def test_a_change_of_the_instruction_is_undone_with_everything_that_belongs_to_i
     ex.apply(SetOption("selector", 1))
     screens.append(screen(ex))
     ex.undo()
-    assert ex.state.matrices.options["selector"] == 0
+    assert ex.state.options["selector"] == 0
     ex.undo()
     assert screen(ex) == screens[1]
     ex.undo()
@@ -332,8 +332,8 @@ def runs(state: ExplorerState) -> str:
     exec(compile(text, "code", "exec"), names)
     np.testing.assert_array_equal(state.ins.d.unpack_codes(names["d"]), state.comparison().codes)
     for name, argument in (("A", "a"), ("B", "b"), ("C", "c"), ("E", "e")):
-        if name in state.operands.arrays:
-            np.testing.assert_array_equal(names[argument], state.operands.arrays[name])
+        if name in state.operation.arrays:
+            np.testing.assert_array_equal(names[argument], state.operation.arrays[name])
     return text
 
 
@@ -372,7 +372,7 @@ def test_code_keeps_signs_and_payloads() -> None:
     SetValues("C", np.full((16, 8), -np.inf)).apply(half)
     assert "-np.inf" in runs(half)
     FillMatrix("A", "zeros").apply(half)
-    assert half.operands.arrays["A"].sum() == 0 and "A = np.zeros" in runs(half)
+    assert half.operation.arrays["A"].sum() == 0 and "A = np.zeros" in runs(half)
 
 
 def test_code_of_the_screen() -> None:
@@ -484,9 +484,9 @@ def test_a_link_names_the_fills_and_the_seed_and_keeps_every_bit(mnemonic: str) 
     assert plain < 250 and shown(ptxlab.explore(ex.link).state) == shown(ex.state)
     choose = np.random.default_rng(2)
     for step in range(7):
-        matrices = [name for name in ex.state.matrices.names if toolbar(ex.state, ())["patterns"].get(name)]
+        matrices = [name for name in ex.state.operation.names if toolbar(ex.state, ())["patterns"].get(name)]
         name = str(choose.choice(matrices))
-        pattern = str(choose.choice(patterns(name, ex.state.matrices.operand(name).dtype)))
+        pattern = str(choose.choice(patterns(name, ex.state.operation.operand(name).dtype)))
         row, column = (int(number) for number in choose.integers(8, size=2))
         ex.apply(FillMatrix(name, pattern, row, column))
         if step % 3 == 1:
@@ -868,7 +868,7 @@ def test_a_selection_chooses_its_lane(mnemonic: str) -> None:
             lanes = {
                 place.lane
                 for at in range(ins.a.shape[1])
-                if ex.state.matrices.stored_columns()[4, at] == column
+                if ex.state.operation.stored_columns()[4, at] == column
                 for place in ins.a.where(4, at)
             }
             assert ({ex.lane} if kept[column] else {31}) == (lanes or {31})

@@ -97,18 +97,18 @@ def test_cells_words_and_d_follow_each_other(name: str) -> None:
     """An edited cell is in every copy of its word, and in no other bit; D is what `emulate` gives."""
     state = state_of(name)
     ins = state.ins
-    before = {operand: words.copy() for operand, words in state.operands.arrays.items()}
+    before = {operand: words.copy() for operand, words in state.operation.arrays.items()}
     SetCell("C", 3, 5, "2").apply(state)
     for each in ("SFA", "SFB"):
-        if each in state.matrices.names:
+        if each in state.operation.names:
             SetCell(each, 0, 0, "4").apply(state)
-            operand = state.matrices.operand(each)
+            operand = state.operation.operand(each)
             words = state.registers(each)
             changed = words ^ before[each]
-            expected = np.zeros(state.matrices.operand(each).shape, dtype=operand.dtype.code_type)
+            expected = np.zeros(state.operation.operand(each).shape, dtype=operand.dtype.code_type)
             expected[0, 0] = state.codes(each)[0, 0] ^ int(operand.dtype.encode(1.0))
             np.testing.assert_array_equal(changed, operand.pack_codes(expected))
-    arrays = state.operands.arrays
+    arrays = state.operation.arrays
     inputs = {argument: arrays[operand.name] for argument, operand in ins.inputs.items()}
     assert hasattr(ins, "emulate")
     d = ins.emulate(**inputs)
@@ -501,7 +501,7 @@ def test_masks_are_typed_and_change_d() -> None:
     ex.selection = "D", 3, 5
     assert ex.view.trace == {}  # nothing was computed there
     ex.apply(ChooseInstruction("tcgen05.mma.cta_group::1.kind::tf32"))
-    assert ex.state.operands.modifiers.disable_output_lane == 0x1000000000000000F
+    assert ex.state.operation.modifiers.disable_output_lane == 0x1000000000000000F
     ws = ptxlab.explore("tcgen05.mma.ws.cta_group::1.kind::f16", m=32, n=64)
     ws.apply(SetMask("zero_column_mask", "use 4, skip 3"))
     assert not ws.D[:, 4:7].any() and ws.D[:, 3].any()

@@ -29,9 +29,8 @@ from ptxlab.explorer.edits import (
 )
 from ptxlab.explorer.fills import PATTERNS, patterns
 from ptxlab.explorer.parse_cell import parse
-from ptxlab.explorer.results import Comparison
 from ptxlab.explorer.serialise import register_fields
-from ptxlab.explorer.state import ExplorerState
+from ptxlab.explorer.state import Comparison, ExplorerState
 from ptxlab.explorer.stepper import dot_product_steps
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.operation import Operation
@@ -57,7 +56,7 @@ def name(ins: Instruction) -> str:
 
 def snapshot(state: ExplorerState) -> dict[str, bytes]:
     registers = {each: state.registers(each).tobytes() for each in state.ins.operands}
-    return registers | {"options": json.dumps(state.matrices.options).encode()}
+    return registers | {"options": json.dumps(state.options).encode()}
 
 
 def refused(state: ExplorerState, part: str, edit: Any) -> None:
@@ -87,8 +86,8 @@ def test_opens_with_the_product(ins: Instruction) -> None:
 @pytest.mark.slow
 def test_every_fill_of_every_matrix(ins: Instruction) -> None:
     state = ExplorerState(ins)
-    for matrix in state.matrices.names:
-        for how in patterns(matrix, state.matrices.operand(matrix).dtype):
+    for matrix in state.operation.names:
+        for how in patterns(matrix, state.operation.operand(matrix).dtype):
             FillMatrix(matrix, how).apply(state)
             shown = state.values(matrix)
             if how == "one-hot":
@@ -264,7 +263,7 @@ def test_dense_edits_recompress(mnemonic: str) -> None:
     stored, nibbles = ins.compress(state.values("A"))
     np.testing.assert_array_equal(state.codes("E")[3], nibbles[3])
     np.testing.assert_array_equal(state.values("stored")[3], stored[3])
-    assert state.matrices.stored_columns()[3, np.flatnonzero(stored[3])[0]] == last
+    assert state.operation.stored_columns()[3, np.flatnonzero(stored[3])[0]] == last
 
 
 def test_untouched_chunks_keep_their_nibbles() -> None:
@@ -305,7 +304,7 @@ def test_selector_picks_the_copy() -> None:
     ins = ptxlab.instruction(TF32)
     state = ExplorerState(ins)
     assert ins.e is not None
-    assert state.matrices.options == {"selector": 0}
+    assert state.options == {"selector": 0}
     FillMatrix("A", "random").apply(state)
     metadata = state.registers("E")
     speaker = {
@@ -328,9 +327,9 @@ def test_selector_picks_the_copy() -> None:
 def test_scales(mnemonic: str) -> None:
     state = ExplorerState(ptxlab.instruction(mnemonic))
     before = state.values("D")
-    SetValues("SFA", np.full(state.matrices.operand("SFA").shape, 2)).apply(state)
+    SetValues("SFA", np.full(state.operation.operand("SFA").shape, 2)).apply(state)
     np.testing.assert_array_equal(state.values("D"), 2 * before)
-    SetValues("SFB", np.full(state.matrices.operand("SFB").shape, 4)).apply(state)
+    SetValues("SFB", np.full(state.operation.operand("SFB").shape, 4)).apply(state)
     np.testing.assert_array_equal(state.values("D"), 8 * before)
     refused(state, "SFA[0][0]: found -1", lambda: SetCell("SFA", 0, 0, "-1").apply(state))
 
@@ -505,7 +504,7 @@ def test_every_instruction_opens_and_can_be_switched_to(ins: Instruction, explor
     about = explorer_of_all.view.instruction
     assert about["mnemonic"] == ins.mnemonic
     for matrix, info in about["matrices"].items():
-        operand = explorer_of_all.state.matrices.operand(matrix)
+        operand = explorer_of_all.state.operation.operand(matrix)
         np.testing.assert_array_equal(
             on_screen(explorer_of_all, matrix), operand.dtype.decode(explorer_of_all.state.codes(matrix))
         )
@@ -601,7 +600,7 @@ def test_the_view_trusts_no_text() -> None:
 def test_the_state_traces_what_it_shows(ins: Instruction) -> None:
     state = ExplorerState(ins)
     for option, legal in ins.modifiers.items():
-        if option in state.matrices.options and not option.startswith("imm_trans"):
+        if option in state.options and not option.startswith("imm_trans"):
             SetOption(option, legal[-1]).apply(state)
     row, column = ins.d.shape[0] - 1, ins.d.shape[1] // 2
     assert state.trace(row, column).code == state.codes("D")[row, column]

@@ -451,7 +451,7 @@ def test_everything_in_the_explorer_can_be_drawn(ins: Instruction) -> None:
     for what in figure_names(state):
         drawn = picture(state, what, chosen_lane=5, cell=(1, 2))
         assert drawn.grids and ins.mnemonic in drawn.title
-    names = {name for name in state.matrices.names if name not in ("E", "SFA", "SFB")}
+    names = {name for name in state.operation.names if name not in ("E", "SFA", "SFB")}
     for name in names:
         (grid,) = picture(state, name).grids
         values = state.values(name)
