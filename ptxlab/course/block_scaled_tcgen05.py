@@ -10,7 +10,8 @@ from ..isa.dtypes import dtype
 from ..isa.instruction_descriptor import InstructionDescriptor
 from ..isa.tensor_memory import TensorOperand
 from ..memory.scales import scale_offset
-from .checking import Sentences, checks, correct, numbers, otherwise, result_of, when, whole_numbers
+from .answers import numbers, result_of, whole_numbers
+from .checking import Sentences, checks, correct, otherwise, when
 from .nvfp4 import FORMATS, NVFP4, TILE_BYTES, tensor_form
 
 _ROWS, _DEPTH, _WIDE = 4096, 14336, 192

@@ -12,18 +12,8 @@ from ..isa.dtypes import dtype
 from ..views import Cell, Grid, Header, Picture
 from ..views.charts import bars, table
 from ..views.labels import index_range, number_text
-from .checking import (
-    Sentences,
-    checks,
-    correct,
-    function_table,
-    numbers,
-    otherwise,
-    result_of,
-    when,
-    whole_numbers,
-)
-from .reader_code import WrongForm
+from .answers import WrongForm, function_table, numbers, result_of, whole_numbers
+from .checking import Sentences, checks, correct, otherwise, when
 
 INS = mma_instruction(
     "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0"

@@ -16,17 +16,8 @@ from ..views import Cell, Grid, Header, Picture
 from ..views.colours import PIECE_HUES, core_matrix_tint
 from ..views.grid import numbered_grid
 from ..views.labels import index_range
-from .checking import (
-    Sentences,
-    checks,
-    correct,
-    otherwise,
-    when,
-    whole_number_set,
-    whole_numbers,
-    whole_result_of,
-)
-from .reader_code import WrongForm
+from .answers import WrongForm, whole_number_set, whole_numbers, whole_result_of
+from .checking import Sentences, checks, correct, otherwise, when
 
 #: Bytes of a 16-byte piece, of a line of all banks, of an atom of the 128-byte swizzle.
 _PIECE, _LINE, _ATOM = 16, 128, 1024

@@ -11,19 +11,8 @@ from ..instruction import mma_instruction, mma_instructions
 from ..isa.dtypes import DType, dtype
 from ..views import Cell, Grid, Header, Picture
 from ..views.charts import table
-from .checking import (
-    Sentences,
-    checks,
-    correct,
-    first_register,
-    numbers,
-    otherwise,
-    result_of,
-    when,
-    whole_number_set,
-    whole_numbers,
-)
-from .reader_code import WrongForm
+from .answers import WrongForm, numbers, result_of, whole_number_set, whole_numbers
+from .checking import Sentences, checks, correct, first_register, otherwise, when
 
 S4 = mma_instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 PADDED = mma_instruction("mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e2m1.f32")

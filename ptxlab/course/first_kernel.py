@@ -10,8 +10,8 @@ from ..instruction import mma_instruction
 from ..simulation import Simulation
 from ..views import Cell, Picture
 from ..views.grid import State, numbered_grid
+from .answers import WrongForm
 from .checking import Sentences, checks, correct, otherwise, when
-from .reader_code import WrongForm
 from .reader_kernels import (
     compiled,
     first_hazard,

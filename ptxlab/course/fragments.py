@@ -7,17 +7,8 @@ from numpy.typing import NDArray
 
 from ..instruction import mma_instruction
 from ..isa.operand import Operand, Place
-from .checking import (
-    Sentences,
-    checks,
-    correct,
-    function_table,
-    otherwise,
-    result_of,
-    when,
-    whole_number_set,
-    whole_numbers,
-)
+from .answers import function_table, result_of, whole_number_set, whole_numbers
+from .checking import Sentences, checks, correct, otherwise, when
 
 INS = mma_instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 FP8 = mma_instruction("mma.sync.aligned.m16n8k32.row.col.f16.e4m3.e4m3.f16")

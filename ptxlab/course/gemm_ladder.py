@@ -19,17 +19,8 @@ from ..views import Cell, Grid, Header, Picture
 from ..views.charts import bars
 from ..views.grid import State
 from ..views.kernel_profile import profile_html
-from .checking import (
-    Sentences,
-    checks,
-    correct,
-    numbers,
-    otherwise,
-    result_of,
-    when,
-    whole_numbers,
-    whole_result_of,
-)
+from .answers import numbers, result_of, whole_numbers, whole_result_of
+from .checking import Sentences, checks, correct, otherwise, when
 from .reader_kernels import compiled, first_hazard, kernel, normal_numbers, simulated, where
 
 MMA = mma_instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")

@@ -8,7 +8,8 @@ from ..instruction import mma_instruction
 from ..views import Cell, Grid, Header, Picture
 from ..views.charts import bars, table
 from ..views.grid import State
-from .checking import Sentences, checks, correct, numbers, otherwise, result_of, when, whole_numbers
+from .answers import numbers, result_of, whole_numbers
+from .checking import Sentences, checks, correct, otherwise, when
 
 MMA = mma_instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 S8 = mma_instruction("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32")

@@ -22,18 +22,8 @@ from ..isa.targets import CHIPS, GENERATIONS
 from ..views import Cell, Grid, Header, Picture
 from ..views.charts import bars
 from ..views.charts import table as text_table
-from .checking import (
-    Sentences,
-    as_table,
-    checks,
-    correct,
-    otherwise,
-    result_of,
-    when,
-    whole_number_set,
-    whole_numbers,
-)
-from .reader_code import WrongForm
+from .answers import WrongForm, as_table, result_of, whole_number_set, whole_numbers
+from .checking import Sentences, checks, correct, otherwise, when
 
 S4 = mma_instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 U4 = mma_instruction("mma.sync.aligned.m16n8k64.row.col.s32.u4.u4.s32")

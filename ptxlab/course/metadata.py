@@ -9,7 +9,8 @@ import numpy as np
 from ..instruction import mma_instruction
 from ..isa.operand import Operand
 from ..isa.sparsity import STRUCTURES
-from .checking import Sentences, checks, correct, otherwise, result_of, when, whole_number_set, whole_numbers
+from .answers import result_of, whole_number_set, whole_numbers
+from .checking import Sentences, checks, correct, otherwise, when
 
 #: One instruction for each way of distributing the nibbles over the lanes.
 ONE = mma_instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")

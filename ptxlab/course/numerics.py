@@ -18,8 +18,8 @@ from ..isa.targets import GENERATIONS
 from ..numerics import Fused, model_for, models
 from ..views import Picture
 from ..views.charts import bars, table
-from .checking import Sentences, checks, correct, otherwise, result_of, when, whole_numbers
-from .reader_code import WrongForm
+from .answers import WrongForm, result_of, whole_numbers
+from .checking import Sentences, checks, correct, otherwise, when
 
 SHORT = mma_instruction("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32")
 _LONG = mma_instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")

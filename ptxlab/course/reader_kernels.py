@@ -20,8 +20,8 @@ from ..simulation import kernel as compiled_kernel
 from ..simulator import HazardError
 from ..simulator.kernel import Kernel
 from ..simulator.ptx.reader import read_ptx
+from .answers import Unanswered, WrongForm, readers_time
 from .checking import Sentences, when
-from .reader_code import Unanswered, WrongForm, readers_time
 
 #: PTX of the lessons' own kernels, by the digest of their source: `python -m tools.record lesson_kernels`.
 PTX_FILE = "lesson_kernels.json.xz"

@@ -15,7 +15,8 @@ from ..views import Cell, Grid, Picture, banks
 from ..views.charts import bars, table
 from ..views.grid import State, numbered_grid
 from ..views.labels import index_range
-from .checking import Sentences, checks, correct, otherwise, when, whole_numbers, whole_result_of
+from .answers import whole_numbers, whole_result_of
+from .checking import Sentences, checks, correct, otherwise, when
 
 
 def _transfer(name: str) -> Transfer:

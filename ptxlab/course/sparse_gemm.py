@@ -15,19 +15,9 @@ from ..isa.sparsity import STRUCTURES
 from ..memory import unpack_metadata
 from ..views import Cell, Grid, Header, Picture
 from ..views.charts import bars
-from .checking import (
-    Sentences,
-    checks,
-    correct,
-    numbers,
-    otherwise,
-    result_of,
-    when,
-    whole_numbers,
-    whole_result_of,
-)
+from .answers import WrongForm, numbers, result_of, whole_numbers, whole_result_of
+from .checking import Sentences, checks, correct, otherwise, when
 from .gemm_ladder import Climb, simulated_rung
-from .reader_code import WrongForm
 
 MMA = mma_instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")
 WGMMA = mma_instruction("wgmma.mma_async.sp.sync.aligned.m64n64k32.f32.f16.f16")

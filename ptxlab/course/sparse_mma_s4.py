@@ -8,17 +8,8 @@ import numpy as np
 
 from ..instruction import mma_instruction
 from ..isa.sparsity import STRUCTURES
-from .checking import (
-    Sentences,
-    checks,
-    correct,
-    otherwise,
-    when,
-    whole_number_set,
-    whole_numbers,
-    whole_result_of,
-)
-from .reader_code import WrongForm
+from .answers import WrongForm, whole_number_set, whole_numbers, whole_result_of
+from .checking import Sentences, checks, correct, otherwise, when
 
 INS = mma_instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 PAIRS = STRUCTURES["4:8"]

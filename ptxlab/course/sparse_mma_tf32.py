@@ -9,8 +9,8 @@ from ..isa.dtypes import dtype
 from ..isa.sparsity import STRUCTURES
 from ..views import Picture
 from ..views.charts import bars
-from .checking import Sentences, checks, correct, otherwise, when, whole_numbers, whole_result_of
-from .reader_code import WrongForm
+from .answers import WrongForm, whole_numbers, whole_result_of
+from .checking import Sentences, checks, correct, otherwise, when
 
 INS = mma_instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32")
 _HALVES = STRUCTURES["1:2"]

@@ -10,16 +10,8 @@ from ..isa.sparsity import STRUCTURES
 from ..memory import Tile
 from ..views import Picture
 from ..views.charts import table
-from .checking import (
-    Sentences,
-    checks,
-    correct,
-    function_table,
-    otherwise,
-    when,
-    whole_number_set,
-    whole_numbers,
-)
+from .answers import function_table, whole_number_set, whole_numbers
+from .checking import Sentences, checks, correct, otherwise, when
 
 INS = mma_instruction("wgmma.mma_async.sp.sync.aligned.m64n16k64.f32.e4m3.e4m3")
 QUADS = STRUCTURES["2:4"]

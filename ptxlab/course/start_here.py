@@ -10,16 +10,8 @@ from numpy.typing import NDArray
 
 from ..instruction import mma_instruction
 from ..isa.dtypes import dtype
-from .checking import (
-    Sentences,
-    checks,
-    correct,
-    first_register,
-    function_table,
-    otherwise,
-    when,
-    whole_numbers,
-)
+from .answers import function_table, whole_numbers
+from .checking import Sentences, checks, correct, first_register, otherwise, when
 
 INS = mma_instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 _VALUES = (1, 2, 3, 4, 5, 6, 7, -1)

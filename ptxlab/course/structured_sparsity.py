@@ -15,18 +15,8 @@ from ..isa.dtypes import dtype
 from ..isa.sparsity import STRUCTURES
 from ..views import Picture
 from ..views.charts import bars, table
-from .checking import (
-    Sentences,
-    checks,
-    correct,
-    numbers,
-    otherwise,
-    result_of,
-    when,
-    whole_number_set,
-    whole_numbers,
-)
-from .reader_code import WrongForm
+from .answers import WrongForm, numbers, result_of, whole_number_set, whole_numbers
+from .checking import Sentences, checks, correct, otherwise, when
 
 TWO, ONE, PAIRS = STRUCTURES["2:4"], STRUCTURES["1:2"], STRUCTURES["4:8"]
 ROW = (1, 0, 2, 0, 0, 0, 3, 4, 5, 6, 0, 0, 7, 1, 0, 2, 0, 0, 0, 8, 1, 2, 3, 4)

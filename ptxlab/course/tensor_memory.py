@@ -7,8 +7,8 @@ from typing import NamedTuple
 from ..errors import PtxlabError
 from ..isa.instruction_descriptor import InstructionDescriptor
 from ..isa.tensor_memory import COLUMNS, accessible_lanes
-from .checking import Sentences, checks, correct, otherwise, when, whole_number_set, whole_numbers
-from .reader_code import WrongForm
+from .answers import WrongForm, whole_number_set, whole_numbers
+from .checking import Sentences, checks, correct, otherwise, when
 from .tensor_memory_pictures import WARP, load_form, mma_form
 
 _WIDTH, _DEPTH = 96, 64  # columns of an accumulator, K of A

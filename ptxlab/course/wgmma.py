@@ -11,7 +11,8 @@ from ..views import Cell, Grid, Header, Picture
 from ..views.charts import bars, table
 from ..views.colours import core_matrix_tint
 from ..views.labels import index_range
-from .checking import Sentences, checks, correct, function_table, otherwise, when, whole_numbers
+from .answers import function_table, whole_numbers
+from .checking import Sentences, checks, correct, otherwise, when
 
 INS = mma_instruction("wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16")
 WIDE = mma_instruction("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16")

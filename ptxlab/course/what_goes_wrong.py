@@ -19,9 +19,9 @@ from ..simulator.kernel import Kernel
 from ..views import Cell, Grid, Picture
 from ..views.grid import Header, State, headers, numbered_grid
 from ..views.kernel_profile import profile_html, source_html
-from .checking import Sentences, checks, correct, otherwise, when, whole_numbers
+from .answers import WrongForm, whole_numbers
+from .checking import Sentences, checks, correct, otherwise, when
 from .first_kernel import INS, LDMATRIX, LOAD, MMA, STORE
-from .reader_code import WrongForm
 from .reader_kernels import compiled, first_hazard, kernel, normal_numbers, same, simulated, where
 
 WGMMA = mma_instruction("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16")

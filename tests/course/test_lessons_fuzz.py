@@ -25,9 +25,9 @@ import numpy as np
 import pytest
 
 from ptxlab import lessons
-from ptxlab.course import EXERCISES, reader_code
+from ptxlab.course import EXERCISES, answers
+from ptxlab.course.answers import WrongForm, plain
 from ptxlab.course.checking import UNFORESEEN
-from ptxlab.course.reader_code import WrongForm, plain
 from ptxlab.errors import PtxlabError
 from tests.cases import each
 from tests.course import RIGHT
@@ -306,7 +306,7 @@ def problems_of(verdict: Any) -> Iterator[str]:
         yield f"was not foreseen: {verdict.text}"
     if len(verdict.text) < 12 or len(verdict.text) > MOST_LETTERS:
         yield f"got {len(verdict.text)} letters: {verdict.text:.200}"
-    if verdict.text.count(MARK) * len(MARK) > MOST_REPEATED + reader_code._LONGEST_ERROR:
+    if verdict.text.count(MARK) * len(MARK) > MOST_REPEATED + answers._LONGEST_ERROR:
         yield f"repeats too much: {verdict.text:.500}"
     repr(verdict), verdict._repr_html_(), verdict._repr_markdown_()
 
@@ -379,7 +379,7 @@ def test_an_answer_with_one_number_changed_is_wrong() -> None:
 @pytest.fixture
 def short_limit(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A limit of a fraction of a second; no thread of the check is left afterwards."""
-    monkeypatch.setattr(reader_code, "TIME_LIMIT", 0.2)
+    monkeypatch.setattr(answers, "TIME_LIMIT", 0.2)
     before = threading.active_count()
     yield
     assert_threads(before)
@@ -437,7 +437,7 @@ def test_an_answer_that_never_ends_is_stopped(answer: Any, short_limit: None) ->
 
 @pytest.mark.slow
 def test_code_that_waits_gets_its_verdict_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader_code, "TIME_LIMIT", 0.2)
+    monkeypatch.setattr(answers, "TIME_LIMIT", 0.2)
     released = threading.Event()
     verdict = lessons.check("00.2", lambda row, col: released.wait(20))
     released.set()
@@ -447,10 +447,10 @@ def test_code_that_waits_gets_its_verdict_too(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.slow
 def test_the_limit_is_for_the_readers_code_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """A check that has to compile something first is no fault of the reader's."""
-    monkeypatch.setattr(reader_code, "TIME_LIMIT", 0.2)
-    assert reader_code.within_time_limit(lambda: time.sleep(0.4) or "done") == "done"
+    monkeypatch.setattr(answers, "TIME_LIMIT", 0.2)
+    assert answers.within_time_limit(lambda: time.sleep(0.4) or "done") == "done"
     with pytest.raises(WrongForm, match="did not finish"):
-        reader_code.within_time_limit(lambda: reader_code.call(time.sleep, [0.4], ""))
+        answers.within_time_limit(lambda: answers.call(time.sleep, [0.4], ""))
 
 
 def test_in_another_thread(short_limit: None) -> None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import operator
+import re
+import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -19,6 +21,7 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import quoted
 
@@ -322,3 +325,132 @@ def _raise_in(thread: threading.Thread) -> None:
 
     if thread.ident is not None and hasattr(ctypes, "pythonapi"):  # CPython, as in every usual kernel
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(_Stopped))
+
+
+# -- numbers and functions as a check wants them -------------------------------------------------------------
+
+
+def _whole_number(value: object, form: str, limit: int = 1 << 64) -> int:
+    """A plain value, or the only part of one, as a whole number below `limit`."""
+    parts = _parts(value)
+    if len(parts) == 1 and isinstance(parts[0], str):
+        number = _whole_number_from_text(parts[0], form)
+    else:
+        try:
+            (part,) = parts
+            number = int(part)  # type: ignore[call-overload]  # anything else raises
+            if isinstance(part, bytes) or number != part:
+                raise ValueError
+        except (ValueError, TypeError, OverflowError, ArithmeticError):
+            raise WrongForm(
+                f"{quoted(value)} is not a whole number; the answer takes the form {form}."
+            ) from None
+    if abs(number) >= limit:
+        raise WrongForm(f"{quoted(value)} is far too large; the answer takes the form {form}.")
+    return number
+
+
+def _whole_number_from_text(text: str, form: str) -> int:
+    try:
+        return int(text.replace("_", ""), 0)
+    except ValueError:
+        advice = f"the answer takes the form {form}"
+        named = re.fullmatch(r"[A-Za-z](\d{1,9})", text.strip())  # such as "a29"
+        if named and "element" in form:
+            advice = f"write {named[1]}"
+        raise WrongForm(f"{quoted(text)} is not a whole number; {advice}.") from None
+
+
+def _parts(answer: object) -> list[object]:
+    """A plain answer as a flat list: nested collections and arrays are flattened, text stays whole."""
+    if isinstance(answer, np.ndarray):
+        return list(answer.ravel().tolist())
+    if not isinstance(answer, dict | list | tuple | frozenset):
+        return [answer]
+    return [part for inner in answer for part in _parts(inner)]
+
+
+def _require_order(answer: object, count: int | None, form: str) -> None:
+    if isinstance(answer, frozenset) and count != 1:
+        raise WrongForm(f"A set has no order; the answer takes the form {form}.")
+
+
+def _count(count: int, noun: str = "number") -> str:
+    if count == 1:
+        return f"one {noun}"
+    return f"{count or 'no'} {noun}s"
+
+
+def whole_numbers(answer: object, count: int, form: str) -> tuple[int, ...]:
+    """The answer as `count` whole numbers, from containers, arrays, NumPy numbers or text such as "0x1F"."""
+    _require_order(answer, count, form)
+    values = tuple(_whole_number(part, form) for part in _parts(answer))
+    if len(values) != count:
+        raise WrongForm(
+            f"found {_count(len(values))}; the answer is {_count(count, 'whole number')}: {form}."
+        )
+    return values
+
+
+def numbers(answer: object, form: str, count: int | None = None) -> tuple[float, ...]:
+    """The answer as finite numbers, `count` of them if it is given: Python's, NumPy's, fractions, or text."""
+    _require_order(answer, count, form)
+    try:
+        values = tuple(float(part) for part in _parts(answer))  # type: ignore[arg-type]  # anything else raises
+    except (TypeError, ValueError, ArithmeticError):  # a fraction or an integer may be beyond any float
+        values = (float("nan"),)
+    if not np.isfinite(values).all():
+        kind = "a number" if count == 1 else "a list of numbers"
+        raise WrongForm(f"{quoted(answer)} is not {kind}; the answer takes the form {form}.")
+    if count is not None and len(values) != count:
+        raise WrongForm(f"found {_count(len(values))}; the answer is {_count(count)}: {form}.")
+    return values
+
+
+def whole_number_set(answer: object, form: str) -> frozenset[int]:
+    """The answer as a set of whole numbers, in any order and from any container."""
+    return frozenset(_whole_number(part, form) for part in _parts(answer))
+
+
+def function_table(function: object, *sizes: int, form: str) -> NDArray[np.int64]:
+    """What a reader's function returns for every combination of whole arguments below `sizes`."""
+    table = np.zeros(sizes, dtype=np.int64)
+    for arguments in np.ndindex(*sizes):
+        table[arguments] = whole_result_of(function, *arguments, form=form)
+    return table
+
+
+def result_of(function: object, *arguments: object, form: str, about: str = "") -> object:
+    """What a reader's function returns; if it raises or returns nothing, the verdict says so.
+
+    `about` replaces the list of arguments at the start of that message.
+    """
+    if not callable(function):
+        raise WrongForm(f"the answer is a function: {form}.")
+    about = about or f"called with ({', '.join(_shortened(str(argument)) for argument in arguments)})"
+    value = call(function, arguments, about)
+    if value is None:
+        raise WrongForm(f"{about} the function returned nothing; is the `return` missing?")
+    return value
+
+
+def _shortened(text: str) -> str:
+    """In at most 60 letters; most are numbers, and checks make thousands of calls."""
+    joined = " ".join(text.split())
+    return joined if len(joined) <= 60 else textwrap.shorten(joined, 60, placeholder=" ...")
+
+
+def whole_result_of(function: object, *arguments: object, form: str) -> int:
+    """One whole number of at most 63 bits from a reader's function."""
+    return _whole_number(result_of(function, *arguments, form=form), form, 1 << 63)
+
+
+def as_table(value: object, form: str) -> NDArray[Any]:
+    """A plain answer as an array of real numbers."""
+    try:
+        table = np.asarray(value)
+    except ValueError:  # lists of different lengths
+        raise WrongForm(f"The rows are not equally long; {form}.") from None
+    if table.dtype.kind not in "biuf":
+        raise WrongForm(f"Found {quoted(value)}; {form}.")
+    return table
