@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.resources import files
 from typing import Any, Literal
 
 import numpy as np
@@ -24,6 +23,7 @@ from ..views.charts import bars
 from ..views.charts import table as text_table
 from .answers import WrongForm, as_table, result_of, whole_number_set, whole_numbers
 from .checking import Sentences, checks, correct, otherwise, when
+from .reader_kernels import source_text
 
 S4 = mma_instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 U4 = mma_instruction("mma.sync.aligned.m16n8k64.row.col.s32.u4.u4.s32")
@@ -40,54 +40,7 @@ _COLOURS: dict[Literal["native", "split", "emulated"], float] = {
 _NAMED = ("sm_80", "sm_90", "sm_90a", "sm_100a", "sm_120a")
 
 #: What CUDA 13.0's compiler makes of the forms in the lesson: a part of tools/data/sass.txt, which has all.
-RUNS = """\
-mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32
-  sm_80 sm_89 sm_90a sm_100a sm_120a: native: 1 HMMA.16816.F32
-
-mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32
-  sm_80 sm_89: native: 1 IMMA.16864.S4.S4
-  sm_90a sm_100a sm_120a: emulated: 2 IMMA.16832.S8.S8 | 90 LOP3 + 48 SHF + 36 IMAD + 4 IADD3
-
-mma.sync.aligned.m16n8k64.row.col.s32.u4.u4.s32
-  sm_80 sm_89: native: 1 IMMA.16864.U4.U4
-  sm_90a sm_100a sm_120a: emulated: 2 IMMA.16832.U8.U8 | 12 LOP3 + 6 SHF + 4 IADD3
-
-mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32
-  sm_89 sm_120a: native: 1 QMMA.16832.F32.E4M3.E4M3
-  sm_90a sm_100a: emulated: 2 HMMA.16816.F32 | 12 F2FP + 4 FADD
-
-wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32
-  sm_75: split: 4 HMMA.1688.F32
-  sm_80 sm_89 sm_90a sm_100a sm_120a: split: 2 HMMA.16816.F32
-
-mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32
-  sm_75: split: 1 HMMA.884.F32.F32.STEP0 + 1 HMMA.884.F32.F32.STEP1 + \
-1 HMMA.884.F32.F32.STEP2 + 1 HMMA.884.F32.F32.STEP3
-  sm_80 sm_89 sm_90a sm_100a sm_120a: emulated: | 32 FFMA + 24 HADD2 + 12 SHFL + 8 FADD + 5 IADD3 + 3 LOP3
-
-mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc
-  sm_80 sm_89 sm_90a: native: 1 BMMA.168256.AND.POPC
-  sm_100a sm_120a: emulated: 8 IMMA.16832.U8.U8 | 24 LOP3 + 24 MOVM + 18 SHF
-
-mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc
-  sm_80 sm_89: native: 1 BMMA.168256.XOR.POPC
-  sm_90a: emulated: 2 BMMA.168256.AND.POPC | 6 LOP3 + 4 IADD3
-  sm_100a sm_120a: emulated: 8 IMMA.16832.U8.U8 | 30 LOP3 + 24 MOVM + 18 SHF + 4 IADD3
-
-mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64
-  sm_90a: native: 1 DMMA.16x8x16
-  sm_100a sm_120a: split: 8 DMMA.8x8x4
-
-mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32
-  sm_80 sm_89 sm_90a: native: 1 HMMA.SP.16832.F32
-  sm_100a sm_120a: emulated: 1 HMMA.SP.16832.F32 | 16 LOP3 + 9 SHF + 8 SEL + 6 IMAD + 6 SHFL + 4 PRMT
-
-wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3
-  sm_90a: native: 1 QGMMA.64x8x32.F32.E4M3.E4M3
-
-mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0
-  sm_120a: native: 1 OMMA.SF.16864.F32.E2M1.E2M1.E8
-"""
+RUNS = source_text("machine_code_summaries.txt")
 
 #: The exercise hides the first word of these.
 CLASSIFIED = (
@@ -186,7 +139,7 @@ def recorded(ins: Form | str, target: str) -> Sass:
 
 @lru_cache(maxsize=1)
 def _listings() -> dict[tuple[str, str], str]:
-    text = files(__package__).joinpath("machine_code.txt").read_text(encoding="utf-8")
+    text = source_text("machine_code.txt")
     return {
         (name, target): code.rstrip()
         for name, target, code in re.findall(r"^# (\S+) (sm_\w+)\n(.*?)(?=\n\n|\Z)", text, flags=re.M | re.S)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import html
 import json
 import lzma
+import re
 import textwrap
 from collections.abc import Sequence
 from functools import lru_cache
 from importlib import resources
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +23,7 @@ from ..simulation import kernel as compiled_kernel
 from ..simulator import HazardError
 from ..simulator.kernel import Kernel
 from ..simulator.ptx.reader import read_ptx
+from ..views.kernel_profile import source_html
 from .answers import Unanswered, WrongForm, readers_time
 from .checking import Sentences, when
 
@@ -31,6 +35,11 @@ _OURS = '\n#line 1 "the kernel of the exercise"\n'
 _PER_WARP = 2000  # instructions that each warp may execute: a right answer takes a few hundred
 _LONGEST = 330  # letters of what the compiler or the simulator says
 _MACOS = "NVIDIA has no compiler for macOS: there, use Colab"
+
+
+def source_text(name: str) -> str:
+    """A file that comes with a lesson: kernels in CUDA C++, or machine code."""
+    return resources.files(__package__).joinpath("sources", name).read_text(encoding="utf-8")
 
 
 # -- the lessons' kernels, also without a compiler -----------------------------------------------------------
@@ -76,6 +85,53 @@ def _has_compiler() -> bool:
     except PtxlabError:
         return False
     return True
+
+
+# -- a kernel read part by part ------------------------------------------------------------------------------
+
+
+class Stop(NamedTuple):
+    """A part of a kernel: its name, what its first line contains, and what is to be seen there."""
+
+    name: str
+    first: str
+    text: str
+
+
+class Reading(NamedTuple):
+    """A part of a source with what is to be seen there."""
+
+    source: str
+    lines: range
+    text: str
+
+    def _repr_html_(self) -> str:
+        text = re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(self.text, quote=False))
+        shown = source_html(self.source, part=self.lines)
+        return f'<p style="max-width: 60em; line-height: 1.5; margin: 4px 0 10px">{text}</p>{shown}'
+
+
+def reading(source: str, stop: int, stops: Sequence[Stop]) -> Reading:
+    """A part of a kernel with its explanation: from the first line of a stop to the next.
+
+    >>> reading("a;\\nb;\\nc;", 0, [Stop("start", "a", "It begins."), Stop("end", "c", "It ends.")]).lines
+    range(1, 3)
+    """
+    lines = source.splitlines()
+    firsts = [0]
+    for part in stops:
+        firsts.append(_line_with(lines, part.first, firsts[-1]))
+    first, last = [*firsts[1:], len(lines)][stop : stop + 2]
+    while not lines[last - 1].strip():
+        last -= 1
+    return Reading(source, range(first + 1, last + 1), stops[stop].text)
+
+
+def _line_with(lines: list[str], text: str, start: int) -> int:
+    for number in range(start, len(lines)):
+        if text in lines[number]:
+            return number
+    raise PtxlabError(f"the kernel has no line with {text!r} from line {start + 1} on")
 
 
 # -- the reader's kernels ------------------------------------------------------------------------------------

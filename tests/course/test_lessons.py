@@ -20,13 +20,13 @@ from ptxlab.course import (
     EXERCISES,
     Exercise,
     Verdict,
+    block_scaled_tcgen05,
     first_kernel,
     gemm_ladder,
     machine_code,
-    nvfp4,
     reader_kernels,
     sparse_gemm,
-    tensor_memory_pictures,
+    tensor_memory,
     what_goes_wrong,
 )
 from ptxlab.tensor_instruction import TensorInstruction
@@ -127,7 +127,7 @@ def test_kernels_of_lessons_without_a_compiler(monkeypatch: pytest.MonkeyPatch) 
     """Their PTX is stored, and gives what the compiled kernel gives; the exercises say what to install."""
     parts, sources = record_lesson_kernels.parts_and_sources()
     sources += what_goes_wrong.sources() + gemm_ladder.sources() + sparse_gemm.sources()
-    sources += nvfp4.sources()
+    sources += block_scaled_tcgen05.sources()
     assert list(reader_kernels._stored()) == [reader_kernels.digest(source) for source in sources], (
         "run `python -m tools.record lesson_kernels`"
     )
@@ -152,18 +152,18 @@ def test_pictures_of_tensor_memory_for_every_value_of_their_sliders() -> None:
     assert isinstance(ins, TensorInstruction)
     kernel = ins.kernel
     sliders: list[tuple[Callable[[int], Any], Iterable[int]]] = [
-        (tensor_memory_pictures.sums, range(len(tensor_memory_pictures.TILES))),
-        (tensor_memory_pictures.allocated, range(32, 257, 32)),
-        (tensor_memory_pictures.accessible, range(8)),
-        (tensor_memory_pictures.data_path, range(6)),
-        (tensor_memory_pictures.registers, range(len(tensor_memory_pictures.LOADS))),
-        (tensor_memory_pictures.masked, range(1, 9)),
-        (tensor_memory_pictures.without, range(-1, len(tensor_memory_pictures.STEPS))),
-        (lambda part: tensor_memory_pictures.part(kernel, part), range(len(tensor_memory_pictures.STOPS))),
-        (nvfp4.scale_words, (64, 128, 192, 256)),
-        (nvfp4.errors, range(-12, 13, 2)),
-        (nvfp4.sub_columns, range(0, 256, 32)),
-        (nvfp4.part_of_kernel, range(len(nvfp4.STOPS))),
+        (tensor_memory.sums, range(len(tensor_memory.TILES))),
+        (tensor_memory.allocated, range(32, 257, 32)),
+        (tensor_memory.accessible, range(8)),
+        (tensor_memory.data_path, range(6)),
+        (tensor_memory.registers, range(len(tensor_memory.LOADS))),
+        (tensor_memory.masked, range(1, 9)),
+        (tensor_memory.without, range(-1, len(tensor_memory.STEPS))),
+        (lambda part: tensor_memory.part(kernel, part), range(len(tensor_memory.STOPS))),
+        (block_scaled_tcgen05.scale_words, (64, 128, 192, 256)),
+        (block_scaled_tcgen05.errors, range(-12, 13, 2)),
+        (block_scaled_tcgen05.sub_columns, range(0, 256, 32)),
+        (block_scaled_tcgen05.part_of_kernel, range(len(block_scaled_tcgen05.STOPS))),
     ]
     for draw, values in sliders:
         pages = [draw(value)._repr_html_() for value in values]

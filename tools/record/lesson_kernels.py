@@ -15,7 +15,7 @@ from pathlib import Path
 
 import ptxlab
 from ptxlab._util.files import write_atomically
-from ptxlab.course import gemm_ladder, nvfp4, reader_kernels, sparse_gemm, what_goes_wrong
+from ptxlab.course import block_scaled_tcgen05, gemm_ladder, reader_kernels, sparse_gemm, what_goes_wrong
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = ("17-your-first-tensor-core-kernel", "18-what-goes-wrong")
@@ -77,7 +77,7 @@ def main() -> None:
     for source in [*parts_and_sources()[1], *(source for module in modules for source in module.sources())]:
         key = reader_kernels.digest(source)
         texts[key] = recorded.get(key) or _without_folder(ptxlab.kernel(source).ptx)
-    for source in nvfp4.sources():
+    for source in block_scaled_tcgen05.sources():
         key = reader_kernels.digest(source)
         texts[key] = recorded.get(key) or _without_folder(ptxlab.kernel(source, target="sm_100a").ptx)
     write_atomically(FILE, lzma.compress(json.dumps(texts).encode()))
