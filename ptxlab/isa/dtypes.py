@@ -14,13 +14,12 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._util.arguments import as_array, as_flag, as_text, is_a, is_name, set_integers
+from .._util.arguments import as_array, is_a
 from ..errors import PtxlabError, listing, quoted
 
 Codes = NDArray[Any]
 Values = NDArray[Any]
 
-_KINDS = ("int", "float", "bits")
 _CODE_TYPES: dict[int, type[np.unsignedinteger[Any]]] = {
     8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64,
 }  # fmt: skip
@@ -50,16 +49,6 @@ class DType:
     numpy_type: type[np.generic] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        as_text(self.name, "name of an element type")
-        if not is_name(self.kind, _KINDS):
-            raise PtxlabError(f"{self.name}: kind={quoted(self.kind)}; there are {listing(_KINDS)}")
-        as_flag(self.signed, f"{self.name}: signed")
-        set_integers(self, ("bits", "exponent_bits", "fraction_bits"), f"{self.name}: ")
-        for size in ("bits", "exponent_bits", "fraction_bits"):
-            if getattr(self, size) < 0:
-                raise PtxlabError(f"{self.name}: {size}={quoted(getattr(self, size))} is negative")
-        if self.bits not in (*range(1, 9), 16, 32, 64):
-            raise PtxlabError(f"{self.name}: {quoted(self.bits)} bits; an element has 1 to 8, 16, 32 or 64")
         if (
             self.kind == "float"
             and not 0 < self.signed + self.exponent_bits + self.fraction_bits <= self.bits

@@ -7,10 +7,10 @@ from functools import cache, cached_property
 from importlib import import_module
 from typing import Any, Self
 
-from .._util.arguments import is_a, is_name
+from .._util.arguments import is_a
 from ..errors import PtxlabError, listing, quoted
 from .operand import Operand
-from .targets import TARGET_VERSIONS, TARGETS, check_target
+from .targets import TARGET_VERSIONS, check_target
 from .versions import PtxVersion
 
 #: Module and name of the classes that users hold, with methods that need packages above, by the name of the
@@ -133,11 +133,3 @@ class Form(ABC):
                 f"{self.mnemonic} has no operand {quoted(name)}; it has {listing(self.operands)}"
             )
         return operand
-
-    def check_targets(self) -> None:
-        """Refuse a form without targets, or with one that does not exist."""
-        targets: tuple[object, ...] = self.targets if is_a(self.targets, tuple) else (self.targets,)
-        unknown = [target for target in targets if not is_name(target, TARGETS)]
-        if unknown or not targets:
-            faulty = quoted(unknown) if unknown else "missing"
-            raise PtxlabError(f"{self.mnemonic}: targets {faulty}; known are {listing(TARGETS, 30)}")

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._util.arguments import as_int, as_shape, check_room, is_a
+from .._util.arguments import as_int
 from ..errors import PtxlabError, quoted
 
 Mode = tuple[int, int, int]
@@ -56,7 +56,6 @@ class Layout:
     element: tuple[Mode, ...]
 
     def __post_init__(self) -> None:
-        self._check_modes()
         coords = self.coords().reshape(-1, 2)
         outside = ((coords < 0) | (coords >= self.shape)).any(axis=1)
         if outside.any():
@@ -76,28 +75,6 @@ class Layout:
                 f"layout of {self._size}: row {row}, column {column} is held "
                 f"{counts[row * self.shape[1] + column]} times, its broadcasts allow {self.copies}"
             )
-
-    def _check_modes(self) -> None:
-        """Refuse wrong shapes and modes, and layouts that do not fit into memory."""
-        rows, columns = as_shape(self.shape, "shape of a layout")
-        object.__setattr__(self, "shape", (rows, columns))
-        count = 1
-        for counter, modes in (("lane", self.lane), ("element", self.element)):
-            if not is_a(modes, tuple):
-                raise PtxlabError(f"{counter} modes of a layout: found {quoted(modes)}; they are a tuple")
-            for mode in modes:
-                if not is_a(mode, tuple) or len(mode) != 3:
-                    raise PtxlabError(
-                        f"{counter} mode {quoted(mode)} of a layout: it is (size, row step, column step)"
-                    )
-                size, *steps = (as_int(number, f"{counter} mode of a layout") for number in mode)
-                if size < 1 or max(map(abs, steps)) >= 1 << 31:
-                    raise PtxlabError(
-                        f"{counter} mode {quoted(mode)} of a layout: its size is at least 1, and its steps "
-                        f"are below 2^31"
-                    )
-                count *= size
-        check_room(max(count, rows * columns), "layout")
 
     @property
     def _size(self) -> str:
@@ -328,13 +305,7 @@ def fragment(rows: int, columns: int, run: int, tall: int = 16, warps: int = 1) 
     >>> fragment(16, 64, 8).cute                                   # A of m16n8k64 with s4
     '((4,8),(8,2,2)):((128,1),(16,8,512))'
     """
-    sizes = {"rows": rows, "columns": columns, "run": run, "tall": tall, "warps": warps}
-    for name, size in sizes.items():
-        if as_int(size, name) < 1:
-            raise PtxlabError(f"{name}={quoted(size)}: a fragment has at least 1")
-    rows, columns, run, tall, warps = map(int, sizes.values())
     tall = min(rows, tall)
-    check_room(rows * columns * warps * run, "fragment")
     lane: list[Mode] = [(4, 0, run), (8, 1, 0), (warps, 16, 0)]
     element: list[Mode] = [
         (run, 0, 1),

@@ -9,8 +9,8 @@ from typing import Any, Literal, Self
 
 from numpy.typing import ArrayLike, NDArray
 
-from .._util.arguments import as_flag, as_index, is_name, set_integers
-from ..errors import PtxlabError, listing, quoted
+from .._util.arguments import as_index, is_name
+from ..errors import PtxlabError, quoted
 from . import fragments
 from .dtypes import dtype
 from .modifiers import DEFAULTS
@@ -22,18 +22,6 @@ from .versions import PtxVersion
 #: Where an element narrower than its 8-bit container sits: kind::f8f6f4 and kind::mxf8f6f4 pad it on top, and
 #: e2m1 also below.
 _PADDING = {"e2m1": 2}
-
-#: What the fields of a row may say, where that is one of few words.
-_WORDS: dict[str, tuple[str | None, ...]] = {
-    "family": ("mma", "mma.sp", "wmma", "wgmma", "wgmma.sp"),
-    "bit_op": (None, "xor", "and"),
-    "a_layout": ("row", "col"),
-    "b_layout": ("row", "col"),
-    "rounding": (None, "rz", "rm", "rp"),
-    "a_space": ("register", "shared"),
-}
-_KINDS = ("f8f6f4", "mxf8f6f4", "mxf4", "mxf4nvf4")
-_MOST_ROWS = 1024  # of m, n and k; more than any instruction has
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -71,7 +59,6 @@ class MmaForm(ProductForm):
     a_space: Literal["register", "shared"] = "register"
 
     def __post_init__(self) -> None:
-        self._check_fields()
         for operand in self.operands.values():
             if operand.layout is not None and operand.lanes != self.lanes:
                 raise PtxlabError(
@@ -80,32 +67,6 @@ class MmaForm(ProductForm):
                 )
         if self.a_space == "shared" and not self.family.startswith("wgmma"):
             raise PtxlabError(f"{self.mnemonic}: only wgmma takes A from shared memory")
-        self.check_targets()
-
-    def _check_fields(self) -> None:
-        """Refuse what PTX has no word for; which words go together is the catalogue's matter."""
-        for name, words in _WORDS.items():
-            value = getattr(self, name)
-            if not (is_name(value, words) or (value is None and None in words)):
-                raise PtxlabError(f"{name}={quoted(value)}: there are {listing(words)}")
-        set_integers(self, ("m", "n", "k"))
-        for name in ("m", "n", "k"):
-            if not 1 <= getattr(self, name) <= _MOST_ROWS:
-                raise PtxlabError(
-                    f"{name}={quoted(getattr(self, name))}: a matrix instruction has 1 to {_MOST_ROWS}"
-                )
-        for name in ("d_type", "a_type", "b_type", "c_type"):
-            dtype(getattr(self, name))
-        for name in ("satfinite", "ordered"):
-            as_flag(getattr(self, name), name)
-        if self.kind is not None and not is_name(self.kind, _KINDS):
-            raise PtxlabError(f"kind={quoted(self.kind)}: there are {listing(_KINDS)}")
-        if self.scale_vec is not None:
-            set_integers(self, ["scale_vec"])
-        if self.scale_vec not in (None, 1, 2, 4):
-            raise PtxlabError(f"scale_vec={quoted(self.scale_vec)}: there are 1, 2 and 4")
-        if self.scale_type is not None:
-            dtype(self.scale_type)
 
     @cached_property
     def _identity(self) -> tuple[str, ...]:
@@ -187,6 +148,8 @@ class MmaForm(ProductForm):
 
     def a_from(self, space: Literal["register", "shared"]) -> Self:
         """The same instruction with A in registers or, for wgmma, in shared memory behind a descriptor."""
+        if not is_name(space, ("register", "shared")):
+            raise PtxlabError(f"a_space={quoted(space)}: there are register, shared")
         return replace(self, a_space=space)
 
     # -- operands --------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._util.arguments import are_names, as_array, as_int, as_shape, as_text, is_name, set_integers
+from .._util.arguments import as_array, as_int, as_text
 from ..errors import PtxlabError, counted, quoted
 from .dtypes import DType
 from .layout import Layout
@@ -73,7 +73,6 @@ class Operand(MatrixOperand):
     padding: int = 0  # of which so many lie below it
 
     def __post_init__(self) -> None:
-        self._check_fields()
         if self.container and self.padding + self.dtype.bits > self.container:
             raise PtxlabError(
                 f"operand {self.name}: {self.dtype} above {self.padding} bits of padding does not fit "
@@ -90,30 +89,6 @@ class Operand(MatrixOperand):
                 f"operand {self.name}: layout {self.layout.signature} does not fill registers of a "
                 f"{self.shape} matrix of {self.dtype}"
             )
-
-    def _check_fields(self) -> None:
-        as_text(self.name, "name of an operand")
-        if not isinstance(self.dtype, DType):
-            raise PtxlabError(
-                f"operand {self.name}: dtype={quoted(self.dtype)}; ptxlab.dtype(name) gives one"
-            )
-        sizes = self.shape if type(self.shape) is tuple else ()
-        if [type(size) for size in sizes] != [int, int] or min(sizes) < 0:
-            object.__setattr__(self, "shape", as_shape(self.shape, f"operand {self.name}: shape"))
-        if self.layout is not None and not isinstance(self.layout, Layout):
-            raise PtxlabError(f"operand {self.name}: layout={quoted(self.layout)}; it is a Layout or None")
-        if not is_name(self.space, ("register", "shared")):
-            raise PtxlabError(
-                f"operand {self.name}: space={quoted(self.space)}; it is 'register' or 'shared'"
-            )
-        if not are_names(self.axes, 2):
-            raise PtxlabError(f"operand {self.name}: axes={quoted(self.axes)}; they are two names")
-        set_integers(self, ("container", "padding"), f"operand {self.name}: ")
-        for bits in ("container", "padding"):
-            if not 0 <= getattr(self, bits) <= 32:
-                raise PtxlabError(
-                    f"operand {self.name}: {bits}={quoted(getattr(self, bits))}; at most 32 bits"
-                )
 
     @cached_property
     def register_bits(self) -> int:

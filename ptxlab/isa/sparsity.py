@@ -19,8 +19,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._util.arguments import as_array, as_flag, as_integers, as_text, broadcast, check_room, set_integers
-from ..errors import PtxlabError, counted, listing, quoted
+from .._util.arguments import as_array, as_flag, as_integers, broadcast, check_room
+from ..errors import PtxlabError, counted, listing
 
 __all__ = ["STRUCTURES", "Structure"]
 
@@ -41,13 +41,6 @@ class Structure:
     keep: int
 
     def __post_init__(self) -> None:
-        as_text(self.name, "name of a structure")
-        set_integers(self, ("chunk", "group", "keep"), f"structure {self.name}: ")
-        for size in ("chunk", "group", "keep"):
-            if not 1 <= getattr(self, size) <= 64:
-                raise PtxlabError(
-                    f"structure {self.name}: {size}={quoted(getattr(self, size))}; it is 1 to 64"
-                )
         if self.chunk != 2 * self.keep * self.group:
             raise PtxlabError(
                 f"structure {self.name}: a chunk of {self.chunk} must hold twice the {self.keep} groups of "

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._util.arguments import as_array, as_flag, as_index, as_int, as_shape, as_text, check_room
+from .._util.arguments import as_array, as_flag, as_index, as_int, as_text
 from ..errors import PtxlabError, counted, quoted
 from .dtypes import DType
 from .layout import Mode, mode_steps
@@ -46,7 +46,6 @@ class TensorLayout:
     copy: tuple[Mode, ...] = ()  # where else the whole matrix is held
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "shape", as_shape(self.shape, "shape of a layout"))
         for name, modes, size in (
             ("row", self.row, self.shape[0]),
             ("column", self.column, self.shape[1]),
@@ -56,7 +55,6 @@ class TensorLayout:
                 raise PtxlabError(
                     f"{name} modes of a tensor-memory layout count to {count}, the matrix has {size} {name}s"
                 )
-        check_room(self.shape[0] * self.shape[1] * self.copies, "layout")
         places = self.coords().reshape(-1, 2)
         if len(np.unique(places[:, 0] * (1 << 24) + places[:, 1])) < len(places):
             raise PtxlabError(f"tensor-memory layout {self.cute}: two elements share a place")

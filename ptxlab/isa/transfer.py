@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .._util.arguments import as_flag, as_int, is_a, is_name, set_integers
+from .._util.arguments import as_int, is_name
 from ..errors import PtxlabError, listing, quoted
 from .dtypes import DType, dtype
 from .form import Form
@@ -70,11 +70,6 @@ _BITS = {
 }
 
 
-#: What the fields of a row may say, where that is one of few words.
-_MOVED = (*(f"b{size}" for size in _BITS), "s8")
-_WORDS = {"matrix": ("a", "b", "c", "d"), "layout": ("row", "col")}
-
-
 def _space_text(space: object) -> str:
     is_short = isinstance(space, str) and len(space) <= 40 and space.isprintable()
     return f".{space}" if is_short else quoted(space)
@@ -123,76 +118,10 @@ class TransferForm(Form):
     fragment: Operand | None = None  # of a wmma matrix in registers
 
     def __post_init__(self) -> None:
-        if not is_name(self.family, FAMILIES):
-            raise PtxlabError(f"family {quoted(self.family)}: there are {listing(FAMILIES)}")
-        self._check_fields()
         if self.space is not None and not is_name(self.space, SPACES[self.family]):
             raise PtxlabError(
                 f"{self.family} in {_space_text(self.space)}: it takes "
                 f"{listing([*(f'.{s}' for s in SPACES[self.family]), 'no state space'])}"
-            )
-        self.check_targets()
-        if self.wmma != (self.fragment is not None) or self.wmma != (
-            self.layout is not None and self.matrix is not None
-        ):
-            raise PtxlabError(
-                f"{self.mnemonic}: matrix, layout and fragment belong to wmma.load and wmma.store, to both "
-                f"of them"
-            )
-        if not self.wmma:
-            self._check_rows()
-        if any(operand.lanes != self.lanes for operand in self.operands.values()):
-            raise PtxlabError(
-                f"{self.mnemonic}: its fragment is spread over {self.fragment and self.fragment.lanes} "
-                f"lanes, not {self.lanes}"
-            )
-
-    def _check_fields(self) -> None:
-        """Refuse what PTX has no word for; which words go together is the catalogue's matter."""
-        if not is_a(self.dimensions, str) or not re.fullmatch(
-            r"m\d{1,3}n\d{1,3}(k\d{1,3})?", self.dimensions
-        ):
-            raise PtxlabError(f"dimensions={quoted(self.dimensions)}: a shape is spelt m8n8 or m16n16k16")
-        if self.wmma:
-            dtype(self.type)
-        elif not is_name(self.type, _MOVED):
-            raise PtxlabError(f"type={quoted(self.type)}: {self.family} moves {listing(_MOVED)}")
-        set_integers(self, ["count"])
-        if not 1 <= self.count <= 32:
-            raise PtxlabError(f"count={quoted(self.count)}: a warp has lanes for 1 to 32 matrices")
-        as_flag(self.trans, "trans")
-        for name, words in _WORDS.items():
-            value = getattr(self, name)
-            if value is not None and not is_name(value, words):
-                raise PtxlabError(f"{name}={quoted(value)}: there are {listing(words)}")
-        if self.source is not None and not (
-            is_a(self.source, str) and re.fullmatch(r"\w{1,20}", self.source)
-        ):
-            raise PtxlabError(f"source={quoted(self.source)}: there are {listing(_SOURCES)}")
-        if self.fragment is not None and not isinstance(self.fragment, Operand):
-            raise PtxlabError(f"fragment={quoted(self.fragment)}: it is an operand of wmma, or None")
-
-    def _check_rows(self) -> None:
-        rows, columns = self._memory_shape
-        if rows * self.count > self.lanes:
-            raise PtxlabError(
-                f"{self.mnemonic}: {self.count} matrices of {rows} rows need {rows * self.count} addresses; "
-                f"a warp has {self.lanes} lanes"
-            )
-        if self.signed:
-            if (self.family, self.shape, self.type, self.trans) != ("ldmatrix", "m8n16", "s8", False):
-                raise PtxlabError(f"{self.mnemonic}: s4 becomes s8 in ldmatrix m8n16 without .trans only")
-            return
-        if columns * self._element.bits != 8 * ROW_BYTES and self.source is None:
-            raise PtxlabError(
-                f"{self.mnemonic}: a row of {columns} elements of {self.type} is not {ROW_BYTES} bytes"
-            )
-        if self.source is not None and (
-            self.source not in _SOURCES or columns != ROW_BYTES or self.type != "b8"
-        ):
-            raise PtxlabError(
-                f"{self.mnemonic}: {self.source} unpacks 16 elements of a row into b8; the formats are "
-                f"{listing(_SOURCES)}"
             )
 
     # -- the form in PTX's words -----------------------------------------------------------------------------

@@ -185,7 +185,6 @@ def _forms() -> Iterator[Call]:
         yield call("Instruction.__eq__", ins.__eq__, other=ins)
         yield call("Operation.of", Operation.of, ins=ins, **registers, modifiers=Modifiers())
         yield call("Operation.from_matrices", Operation.from_matrices, ins=ins, **matrices, **scales)
-        yield call("Instruction.of", ptxlab.Instruction.of, form=ins)
     sparse: Any = ptxlab.instruction(_SPARSE)
     dense = sparse.prune(np.arange(16 * 64).reshape(16, 64) % 5)
     stored, nibbles = sparse.compress(dense)
@@ -198,15 +197,6 @@ def _forms() -> Iterator[Call]:
     yield call("Operation.item", operands.item, index=0)
     yield call("Modifiers", Modifiers, selector=0)
     yield call("Modifiers.from_keywords", Modifiers.from_keywords, keywords={"selector": 1})
-    f16: Any = ptxlab.instruction(_F16)
-    fields = {name: getattr(f16, name) for name in f16.__dataclass_fields__}
-    yield call("Instruction", ptxlab.Instruction, **fields)
-    ldmatrix: Any = ptxlab.instruction("ldmatrix.sync.aligned.m8n8.x4.b16")
-    fields = {name: getattr(ldmatrix, name) for name in ldmatrix.__dataclass_fields__}
-    yield call("Transfer", ptxlab.Transfer, **fields)
-    load: Any = ptxlab.instruction("wmma.load.a.sync.aligned.row.m16n16k16.f16")
-    fields = {name: getattr(load, name) for name in load.__dataclass_fields__}
-    yield call("Transfer wmma", ptxlab.Transfer, **fields)
 
 
 def _operands() -> Iterator[Call]:
@@ -234,8 +224,6 @@ def _operands() -> Iterator[Call]:
         yield call("Operand.holds", op.holds, lane=4, register=0)
         yield call("Operand.join", op.join, by_lane=by_lane)
         yield call("Operand.split", op.split, registers=registers)
-        fields = {name: getattr(op, name) for name in op.__dataclass_fields__}
-        yield call("Operand", Operand, **fields)
 
 
 def _layouts() -> Iterator[Call]:
@@ -243,8 +231,6 @@ def _layouts() -> Iterator[Call]:
     yield call("Layout.locate", layout.locate, row=9, col=3)
     yield call("Layout.holders", layout.holders, row=9, col=3)
     yield call("Layout.scatter", layout.scatter, copy=0)
-    yield call("Layout", Layout, shape=layout.shape, lane=layout.lane, element=layout.element)
-    yield call("layout.fragment", fragment_layout, rows=16, columns=8, run=2, tall=16, warps=1)
 
 
 def _dtypes() -> Iterator[Call]:
@@ -252,8 +238,6 @@ def _dtypes() -> Iterator[Call]:
         dtype = ptxlab.dtype(name)
         yield call("DType.encode", dtype.encode, values=np.ones((2, 3)))
         yield call("DType.decode", dtype.decode, codes=np.ones((2, 3), dtype=dtype.code_type))
-    s4 = ptxlab.dtype("s4")
-    yield call("DType", DType, **{name: getattr(s4, name) for name in s4.__dataclass_fields__})
 
 
 def _sparsity() -> Iterator[Call]:
@@ -269,7 +253,6 @@ def _sparsity() -> Iterator[Call]:
         yield call("Structure.expand", structure.expand, stored=stored, nibbles=nibbles, ordered=False)
         yield call("Structure.prune", structure.prune, matrix=dense)
         yield call("Structure.weights", structure.weights, matrix=dense)
-    yield call("Structure", sparsity.Structure, name="2:4", chunk=4, group=1, keep=2)
 
 
 def _memory() -> Iterator[Call]:
@@ -355,7 +338,6 @@ def _tcgen05() -> Iterator[Call]:
     ins = ptxlab.instruction(f16)
     yield call("ptxlab.instruction tcgen05", ptxlab.instruction, text=f16, descriptor=0x8400010)
     yield call("ptxlab.instruction parts", ptxlab.instruction, text=f16, m=64, n=32, a="bf16", d="f32")
-    yield call("Tcgen05Mma.of", Tcgen05Mma.of, form=ins)
     yield call("Tcgen05Mma.a_from", ins.a_from, space="tensor")
     yield call("Tcgen05Mma.collecting", ins.collecting, a="fill", b="")
     yield call("Tcgen05Mma.for_target", ins.for_target, target="sm_107a")
@@ -412,7 +394,6 @@ def _tcgen05() -> Iterator[Call]:
     yield call("ZeroColumnMask.decode", ZeroColumnMask.decode, code=mask.code)
     yield call("ZeroColumnMask.zeros", mask.zeros, m=64, n=128)
     plain = ptxlab.instruction("tcgen05.ld.sync.aligned.32x32b.x2.b32")
-    yield call("Tcgen05Transfer.of", Tcgen05Transfer.of, form=plain)
     yield call(
         "TensorTransfer.emulate",
         lambda words, address, split: plain.emulate(words, address=address, split=split),
@@ -483,7 +464,6 @@ def _tensor_products() -> Iterator[Call]:
         yield call("Operation.from_matrices tcgen05", Operation.from_matrices, ins=ins, **matrices, **scales)
         yield call("ptxlab.matmul tcgen05", ptxlab.matmul, **matrices, instruction=ins, **scales, show=False)
     yield call("Tcgen05Mma.column_of_b", f16.column_of_b, row=1, col=2)
-    yield call("TensorInstruction.of", type(f16).of, form=f16)
     words = np.zeros((128, 8), np.uint32)
     yield call("TensorOperand.check_registers", f16.d.check_registers, registers=words)
     yield call("TensorOperand.check_codes", f16.d.check_codes, codes=np.zeros((64, 8), np.uint32))
@@ -526,7 +506,6 @@ def _transfers() -> Iterator[Call]:
             yield call("Transfer.figure", form.figure, what="lane", lane=5, title=True)
         yield call("Transfer.operand", form.operand, name=operand.name)
         yield call("Transfer.__eq__", form.__eq__, other=form)
-    yield call("Transfer.of", ptxlab.Transfer.of, form=form)
     yield call("Transfer.sass", form.sass, target="sm_90")
 
 
@@ -844,8 +823,8 @@ _CLASSES = {
 
 #: What takes no argument that could be wrong, or is no function of users'; and why.
 without_call: dict[str, str] = {
-    "ptxlab.Instruction": "in the table as Instruction",
-    "ptxlab.Transfer": "in the table as Transfer",
+    "ptxlab.Instruction": "ptxlab.instruction gives them",
+    "ptxlab.Transfer": "ptxlab.instruction gives them",
     "ptxlab.PtxlabError": "an error",
     "ptxlab.explore": "in explorer_calls",
     "ptxlab.progress": "takes no argument",
@@ -859,10 +838,8 @@ without_call: dict[str, str] = {
     "gpu.device_target": "takes no argument",
     "memory.Modes": "a type",
     "memory.Tile": "in the table as Tile",
-    "sparsity.Structure": "in the table as Structure",
+    "sparsity.Structure": "a row of sparsity.STRUCTURES",
     "Instruction.explore": "in explorer_calls as ptxlab.explore",
-    "Instruction.check_targets": "takes no argument",
-    "Transfer.check_targets": "takes no argument",
     "memory.Tcgen05Descriptor": "in the table as Tcgen05Descriptor",
     **{
         f"{module}.{name}": "an answer of a function"

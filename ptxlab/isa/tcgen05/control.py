@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..._util.arguments import is_name
-from ...errors import PtxlabError, listing, quoted
 from ..instruction_descriptor import SM_107
 from ..versions import PtxVersion
 from .form import CONTROL_FAMILIES, Tcgen05Form
@@ -25,11 +23,6 @@ class Tcgen05Control(Tcgen05Form):
     targets: tuple[str, ...]
     qualifiers: tuple[str, ...]
     syntax_operands: str = ""
-
-    def __post_init__(self) -> None:
-        if not is_name(self.family, CONTROL_FAMILIES):
-            raise PtxlabError(f"family {quoted(self.family)}: there are {listing(CONTROL_FAMILIES)}")
-        self.check_targets()
 
     @property
     def purpose(self) -> str:

@@ -38,7 +38,7 @@ from ..tensor_memory import (
 )
 from ..versions import PtxVersion
 from ..zero_column_mask import ZeroColumnMask
-from .form import MMA_FAMILIES, Tcgen05Form, dotted, element_type
+from .form import Tcgen05Form, dotted, element_type
 
 #: What an instruction may ask of the collector, the buffer that keeps A or B for the next instruction.
 COLLECTOR_OPERATIONS = ("fill", "use", "lastuse", "discard")
@@ -96,11 +96,6 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
     scale_type: str | None = field(init=False)
 
     def __post_init__(self) -> None:
-        if not is_name(self.family, MMA_FAMILIES):
-            raise PtxlabError(f"family {quoted(self.family)}: there are {listing(MMA_FAMILIES)}")
-        if not is_name(self.kind, KINDS):
-            raise PtxlabError(f"kind {quoted(self.kind)}: there are {listing(KINDS, 8)}")
-        self.check_targets()
         if not is_name(self.a_space, ("shared", "tensor")):
             raise PtxlabError(f"a_space={quoted(self.a_space)}: A is in 'shared' or in 'tensor' memory")
         if self.ashift and self.a_space == "shared":

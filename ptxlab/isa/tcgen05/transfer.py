@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-from ..._util.arguments import as_index, as_int, is_name
-from ...errors import PtxlabError, listing, quoted
+from ..._util.arguments import as_index, as_int
+from ...errors import PtxlabError, quoted
 from ..layout import Layout, Mode, merged_modes
 from ..operand import Operand
 from ..tensor_memory import LANES, TensorLayout, TensorOperand
 from ..versions import PtxVersion
-from .form import TRANSFER_FAMILIES, TYPES, Tcgen05Form, dotted
+from .form import TYPES, Tcgen05Form, dotted
 
 #: Lanes of a shape of ld and st, and columns and registers at count 1.
 _SHAPES: dict[str, tuple[int, int, int]] = {
@@ -93,20 +93,6 @@ class Tcgen05Transfer(Tcgen05Form):
     cta_group: Literal[0, 1, 2] = 0
     multicast: str = ""
     source: str = ""  # b6x16_p32, b4x16_p64
-
-    def __post_init__(self) -> None:
-        if not is_name(self.family, TRANSFER_FAMILIES):
-            raise PtxlabError(f"family {quoted(self.family)}: there are {listing(TRANSFER_FAMILIES)}")
-        shapes = {"tcgen05.cp": tuple(COPY_SHAPES), "tcgen05.shift": ("31x256b",)}.get(
-            self.family, LOAD_SHAPES
-        )
-        if not is_name(self.dimensions, shapes):
-            raise PtxlabError(f"{self.family}: shape {quoted(self.dimensions)}; there are {listing(shapes)}")
-        self.check_targets()
-        if self.threads == 32 and self.registers > MOST_REGISTERS:
-            raise PtxlabError(
-                f"{self.mnemonic}: {self.registers} registers; a thread moves at most {MOST_REGISTERS}"
-            )
 
     # -- the form in PTX's words -----------------------------------------------------------------------------
 
