@@ -93,14 +93,14 @@ def hunt(
     if seconds is not None:
         limit = start + seconds
         chunks = takewhile(lambda chunk: time.monotonic() <= limit, chunks)
-    tasks = (_Task(chunk, seed, sides) for chunk in chunks)
-    results = ((task, task.run()) for task in tasks)
+    compare = partial(_compare, sides, seed)
+    results = ((chunk, compare(chunk)) for chunk in chunks)
     if executor is not None:
-        results = in_order(executor, _Task.run, tasks)
+        results = in_order(executor, compare, chunks)
     with bar(mmas, "MMAs", show=show) as tick:
         chunk, first = None, None
         with closing(results):  # what other workers have begun is of no use any more
-            for (chunk, _, _), first in results:
+            for chunk, first in results:
                 if first is not None:
                     break
                 compared += chunk.size
@@ -238,16 +238,9 @@ class _Chunk(NamedTuple):
     number: int
 
 
-class _Task(NamedTuple):
-    """A chunk, and all that a worker must know to compare it."""
-
-    chunk: _Chunk
-    seed: int
-    sides: _Sides
-
-    def run(self) -> tuple[int, Case] | None:
-        """The first MMA of the chunk on which the two sides differ; see `_first_difference`."""
-        return _first_difference(self.sides.comparator(), self.chunk, self.seed)
+def _compare(sides: _Sides, seed: int, chunk: _Chunk) -> tuple[int, Case] | None:
+    """What a worker does: see `_first_difference`."""
+    return _first_difference(sides.comparator(), chunk, seed)
 
 
 def _plan(ins: Product, categories: Sequence[str], mmas: int) -> Iterator[_Chunk]:

@@ -28,14 +28,9 @@ class Element(NamedTuple):
     code: int
     value: float | int | None = None  # None for metadata and for registers
 
-    @property
-    def hexadecimal(self) -> str:
-        """The code as it is written in C and Python."""
-        return _hexadecimal(self.code, self.bits)
-
     def __str__(self) -> str:
         note = "" if self.value is None else f"  # {_number(self.value, self.bits)}"
-        return f"{self.operand}[{self.row}][{self.col}] = {self.hexadecimal}{note}"
+        return f"{self.operand}[{self.row}][{self.col}] = {_hexadecimal(self.code, self.bits)}{note}"
 
 
 @dataclass(frozen=True)
@@ -137,17 +132,12 @@ class Report:
         codes = {self.machine: difference.machine, f"emulator ({self.chip})": difference.emulator}
         width = max(map(len, codes))
         lines = [f"{self.instruction.mnemonic}: D[{difference.row}][{difference.col}] differs"]
-        for side, code in codes.items():
-            number = _number(_value(dtype, code), dtype.bits)
-            lines.append(f"  {side:<{width}}  {_hexadecimal(code, dtype.bits)}  {number}")
+        lines += [f"  {side:<{width}}  {'  '.join(_written(dtype, code))}" for side, code in codes.items()]
         lines.append(
             f"  found in MMA {difference.index:,}, category {difference.category}, seed {self.seed}; "
             f"reduced in {difference.launches} launches to:"
         )
-        for element in difference.elements:
-            place = f"{element.operand}[{element.row}][{element.col}]"
-            number = "" if element.value is None else f"    {_number(element.value, element.bits)}"
-            lines.append(f"  {place} = {element.hexadecimal}{number}")
+        lines += [f"  {str(element).replace('  # ', '    ')}" for element in difference.elements]
         if not difference.elements:
             lines.append("  all elements are 0")
         lines += [f"  {name} = {value}" for name, value in difference.modifiers.items()]
@@ -202,18 +192,12 @@ class Report:
             f'ins = ptxlab.instruction("{ins.mnemonic}"{descriptor}){in_memory}',
         ]
         body += [f"{operand.name} = {_filled(case, name)}" for name, operand in ins.inputs.items()]
-        for element in difference.elements:
-            note = "" if element.value is None else f"  # {_number(element.value, element.bits)}"
-            body.append(f"{element.operand}[{element.row}, {element.col}] = {element.hexadecimal}{note}")
-        emulated = _hexadecimal(difference.emulator, dtype.bits)
-        emulated_value = _number(_value(dtype, difference.emulator), dtype.bits)
-        measured = _hexadecimal(difference.machine, dtype.bits)
-        measured_value = _number(_value(dtype, difference.machine), dtype.bits)
+        body += [str(element).replace("][", ", ") for element in difference.elements]
         body += [
             f"d = ins.emulate({', '.join(self._arguments(difference))})",
-            f"# the emulator ({self.chip}) gave {emulated}, {emulated_value}",
+            f"# the emulator ({self.chip}) gave {', '.join(_written(dtype, difference.emulator))}",
             f"assert ins.d.unpack_codes(d)[{difference.row}, {difference.col}] == "
-            f"{measured}  # {measured_value}",
+            + "  # ".join(_written(dtype, difference.machine)),
         ]
         lines = [
             "import numpy as np",
@@ -260,6 +244,11 @@ def _filled(case: Case, argument: str) -> str:
 def _value(dtype: DType, code: int) -> float | int:
     value = dtype.decode(np.array([code], dtype=dtype.code_type))[0]
     return float(value) if dtype.is_float else int(value)
+
+
+def _written(dtype: DType, code: int) -> tuple[str, str]:
+    """A code in hexadecimal, and its value."""
+    return _hexadecimal(code, dtype.bits), _number(_value(dtype, code), dtype.bits)
 
 
 def _number(value: float | int, bits: int) -> str:
