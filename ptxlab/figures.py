@@ -43,7 +43,6 @@ from .isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
 from .isa.transfer import TransferForm
 from .numerics.trace import trace as trace_operands
 from .views.drawing import Drawing
-from .views.format_picture import formats as _formats
 from .views.line_chart import LineChart
 from .views.picture import Picture, require_plotly
 from .views.svg import svg_document
@@ -101,7 +100,7 @@ box = _figure_of(views.box)
 bytes_read = _figure_of(views.bytes_read)
 data_paths = _figure_of(views.data_paths)
 descriptor = _figure_of(views.descriptor)
-formats = _figure_of(_formats)
+formats = _figure_of(views.formats)
 fragment = _figure_of(views.fragment)
 instruction_descriptor = _figure_of(views.instruction_descriptor)
 lane = _figure_of(views.lane)

@@ -11,13 +11,12 @@ First come plain data (`Table`, `Picture`), then whoever shows them: a notebook,
 """
 
 from .bank_pictures import banks
+from .bit_field_pictures import descriptor, formats, instruction_descriptor
 from .catalog_tables import counts, forms, types
 from .explain import explain
 from .facts import cpp, cute, evidence, facts, target_of
 from .fragment_pictures import fragment, runs, tensor_registers
 from .grid import Cell, Grid, Header
-from .instruction_descriptor_picture import instruction_descriptor
-from .matrix_descriptor_picture import descriptor
 from .matrix_pictures import values
 from .metadata_picture import metadata
 from .models import model_table, model_words, rule_words
@@ -29,7 +28,6 @@ from .register_pictures import lane, registers
 from .repack_picture import repack
 from .scale_pictures import scale_tile, scales
 from .shared_memory_pictures import box, bytes_read
-from .swizzle_pictures import swizzle, swizzle_bits
 from .table import Table, grid_table
 from .tensor_pictures import data_paths, tensor_blocks, tensor_memory
 from .tensor_tables import (
@@ -41,7 +39,7 @@ from .tensor_tables import (
     tensor_sparse_where,
     tensor_where,
 )
-from .tile_pictures import tile
+from .tile_pictures import swizzle, swizzle_bits, tile
 from .trace_picture import TraceView, trace
 
 __all__ = [
@@ -63,6 +61,7 @@ __all__ = [
     "evidence",
     "explain",
     "facts",
+    "formats",
     "forms",
     "fragment",
     "grid_table",

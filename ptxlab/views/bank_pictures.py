@@ -7,14 +7,13 @@ import numpy as np
 from .._util.arguments import as_flag, is_a, is_name
 from ..errors import PtxlabError, counted, quoted
 from ..memory import BANKS, Conflicts
-from .grid import Cell, Grid, Header, headers
+from .grid import Entry, uniform_grid
 from .labels import index_range
 from .picture import Picture
 from .table import Table, Value
 
 _LINE_BYTES = 4 * BANKS
 _MOST_LINES = 128  # of shared memory that a picture shows
-_DEPTH_BYTES = 32  # along K, that one wgmma reads
 
 
 def banks(access: Conflicts, colour: str = "lane", *, counts: bool = False, title: bool = True) -> Picture:
@@ -38,41 +37,30 @@ def banks(access: Conflicts, colour: str = "lane", *, counts: bool = False, titl
     lines = sorted({word // BANKS for word in touched})
     if len(lines) > _MOST_LINES:
         raise PtxlabError(f"an access of {len(lines)} lines of 128 bytes: a picture shows {_MOST_LINES}")
-    cells: list[Cell] = []
-    hover = np.full((max(len(lines), 1), BANKS), "", dtype=object)
-    for row, bank in np.ndindex(*hover.shape):
-        if not lines:
-            cells.append(Cell(row, bank, 1, 1, ()))
-            continue
-        word = lines[row] * BANKS + bank
-        lanes, wavefronts = touched.get(word, ([], []))
-        cells.append(Cell(row, bank, 1, 1, *_label(lanes, wavefronts, colour)))
-        hover[row, bank] = f"bytes {index_range(4 * word, 4)}, bank {bank}\n{_who(lanes, wavefronts)}"
-    names = [str(line * _LINE_BYTES) for line in lines]
+    rows = [
+        (str(line * _LINE_BYTES), [_word(line * BANKS + bank, touched, colour) for bank in range(BANKS)])
+        for line in lines
+    ]
+    number = "the lowest lane that touches it" if colour == "lane" else "the wavefront that serves it"
+    notes = [str(access).removesuffix("."), f"in a word: {number}"]
     rules: tuple[int, ...] = ()
     if counts and lines:
         rules = (len(lines),)
-        for heading, row_cells, tooltips in _bank_counts(access, len(lines)):
-            names.append(heading)
-            cells += row_cells
-            hover = np.vstack([hover, np.array([tooltips], dtype=object)])
-    grid = Grid(
-        (max(len(names), 1), BANKS),
-        tuple(cells),
-        hover,
-        tuple(Header(row, 1, (name,)) for row, name in enumerate(names)),
-        headers(BANKS, 1),
+        delivered = _bank_counts(access)
+        rows += delivered
+        notes.append("last row: the words that each bank delivers")
+        if len(delivered) > 1:
+            notes[-1] = "last rows: the words that each bank delivers to lanes that are served together"
+    grid = uniform_grid(
+        (max(len(rows), 1), BANKS),
+        lambda row, bank: rows[row][1][bank] if rows else Entry(),
+        [heading for heading, _ in rows],
+        1,
         ("byte", "bank"),
         name="banks",
         density="close",
         row_rules=rules,
     )
-    number = "the lowest lane that touches it" if colour == "lane" else "the wavefront that serves it"
-    notes = [str(access).removesuffix("."), f"in a word: {number}"]
-    if rules:
-        notes.append("last row: the words that each bank delivers")
-    if len(names) > len(lines) + 1:
-        notes[-1] = "last rows: the words that each bank delivers to lanes that are served together"
     return Picture("One access on the 32 banks of shared memory", tuple(notes), (grid,)).with_title(title)
 
 
@@ -89,37 +77,34 @@ def _touched_words(access: Conflicts) -> dict[int, tuple[list[int], list[int]]]:
     return {word: (lanes, sorted(set(waves))) for word, (lanes, waves) in touched.items()}
 
 
-def _label(lanes: list[int], wavefronts: list[int], colour: str) -> tuple[tuple[str, ...], int | None]:
-    """What stands in the cell of a word, and the lane whose colour it has."""
-    if not lanes:
-        return (), None
-    if colour == "lane":
-        return (str(lanes[0]),), lanes[0]
-    return (str(wavefronts[0]),), (wavefronts[0] * 4 % 32 + wavefronts[0] // 8) % 32
+def _word(word: int, touched: dict[int, tuple[list[int], list[int]]], colour: str) -> Entry:
+    """A word: the lowest lane that touches it, or the wavefront that serves it; in its tooltip all."""
+    where = f"bytes {index_range(4 * word, 4)}, bank {word % BANKS}"
+    if word not in touched:
+        return Entry(tooltip=f"{where}\nno lane")
+    lanes, wavefronts = touched[word]
+    served = f"lanes {', '.join(map(str, lanes))}\nwavefront {', '.join(map(str, wavefronts))}"
+    number = tint = lanes[0]
+    if colour == "wavefront":
+        number = wavefronts[0]
+        tint = (number * 4 % 32 + number // 8) % 32
+    return Entry((str(number),), tint, f"{where}\n{served}")
 
 
-def _who(lanes: list[int], wavefronts: list[int]) -> str:
-    """Who touches a word, for its tooltip."""
-    if not lanes:
-        return "no lane"
-    return f"lanes {', '.join(map(str, lanes))}\nwavefront {', '.join(map(str, wavefronts))}"
-
-
-def _bank_counts(access: Conflicts, first_row: int) -> list[tuple[str, list[Cell], list[str]]]:
-    """For each group of lanes: a heading, and cells and tooltips with the different words of each bank."""
+def _bank_counts(access: Conflicts) -> list[tuple[str, list[Entry]]]:
+    """For each group of lanes: a heading, and the number of different words of each bank."""
     rows = []
     groups = sorted(set(access.groups[access.words[:, 0] >= 0].tolist()))
-    for row, group in enumerate(groups, start=first_row):
+    for group in groups:
         lanes = np.flatnonzero(access.groups == group)
         words = np.unique(access.words[lanes])
-        numbers = np.bincount(words[words >= 0] % BANKS, minlength=BANKS).tolist()
-        served = index_range(int(lanes[0]), len(lanes))
-        cells, texts = [], []
-        for bank, number in enumerate(numbers):
+        served = f"lanes {index_range(int(lanes[0]), len(lanes))}"
+        entries = []
+        for bank, number in enumerate(np.bincount(words[words >= 0] % BANKS, minlength=BANKS).tolist()):
             heat = (number - 1) / (BANKS - 1) * 0.5 + 0.3 if number > 1 else 0.0
-            cells.append(Cell(row, bank, 1, 1, (str(number),) if number else (), heat=heat))
-            texts.append(f"bank {bank}, lanes {served}\n{counted(number, 'different word')}")
-        rows.append(("words" if len(groups) == 1 else f"lanes {served}", cells, texts))
+            tooltip = f"bank {bank}, {served}\n{counted(number, 'different word')}"
+            entries.append(Entry((str(number),) if number else (), None, tooltip, heat=heat))
+        rows.append(("words" if len(groups) == 1 else served, entries))
     return rows
 
 

@@ -5,7 +5,7 @@ Here is only what is to be seen; `drawing` decides on sizes, fonts and colours.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -256,3 +256,45 @@ def numbered_grid(
     row_headers, column_headers = headers(rows, 1), headers(columns, 1)
     shape = (rows, columns)
     return Grid(shape, tuple(cells), hover, row_headers, column_headers, axes, title, density=density)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What one place of a grid shows, as a cell of its own, and its tooltip."""
+
+    lines: tuple[str, ...] = ()
+    lane: int | None = None
+    tooltip: str = ""
+    state: State = "plain"
+    heat: float | None = None
+
+
+def uniform_grid(
+    shape: tuple[int, int],
+    entry: Callable[[int, int], Entry],
+    rows: int | Sequence[str],
+    columns: int | Sequence[str],
+    axes: tuple[str, str] = ("", ""),
+    title: str = "",
+    name: str = "",
+    density: _Density = "normal",
+    row_rules: tuple[int, ...] = (),
+) -> Grid:
+    """A grid with a cell at every place; headings are texts, one each, or a number for every so many.
+
+    >>> uniform_grid((1, 2), lambda row, column: Entry((f"{row}.{column}",)), 1, ["a", "b"]).at(0, 1).text
+    '0.1'
+    """
+    cells, hover = [], np.empty(shape, dtype=object)
+    for row, column in np.ndindex(*shape):
+        shown = entry(row, column)
+        cells.append(Cell(row, column, 1, 1, shown.lines, shown.lane, shown.state, heat=shown.heat))
+        hover[row, column] = shown.tooltip
+    heads = (_numbered_or_named(rows, shape[0]), _numbered_or_named(columns, shape[1]))
+    return Grid(shape, tuple(cells), hover, *heads, axes, title, name, density, row_rules)
+
+
+def _numbered_or_named(names: int | Sequence[str], size: int) -> tuple[Header, ...]:
+    if isinstance(names, int):
+        return headers(size, names)
+    return tuple(Header(start, 1, (text,)) for start, text in enumerate(names))

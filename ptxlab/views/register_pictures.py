@@ -21,8 +21,9 @@ from ..isa.operand import Operand
 from ..isa.parse import parse_any
 from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
 from ..isa.tensor_memory import LANES, TensorOperand
+from .bit_field_pictures import bit_fields
 from .fragment_pictures import operand_notes
-from .grid import BitField, Cell, FieldRole, Grid, Header, as_part
+from .grid import Cell, Grid, Header, as_part
 from .holders import as_product, figures_of, form_name, product_operand
 from .labels import bit_range, bit_span, index_range, number_text
 from .picture import Picture
@@ -322,10 +323,10 @@ def _word_grid(words: _Words, contents: NDArray[Any] | None) -> Grid:
     covered = np.zeros((words.count, words.bits), dtype=bool)
     for at, part in _with_codes(words, contents):
         whole = at.high - at.low + 1 == words.dtype.bits
-        fields = _bit_fields(words.dtype)
+        fields = bit_fields(words.dtype)
         lines, tooltip = list(at.names), list(at.tooltip)
         if part is not None and whole:
-            fields = _bit_fields(words.dtype, part)
+            fields = bit_fields(words.dtype, part)
             pattern = " ".join(field.text for field in fields if field.text)
             value = number_text(words.dtype.decode(np.array(part, dtype=words.dtype.code_type)), 6)
             lines.append(pattern)
@@ -388,24 +389,3 @@ def _contents_of_lane(op: Operand | TensorOperand, lane: int, registers: ArrayLi
             f"{op.name}: found shape {array.shape}; a picture shows one set of registers, without a batch"
         )
     return np.asarray(op.check_registers(array)[lane])
-
-
-def _bit_fields(dtype: DType, code: int | None = None) -> list[BitField]:
-    """What the bits of a type are, highest first, with their values if there is a code."""
-    text = "" if code is None else f"{code:0{dtype.bits}b}"
-    if not dtype.is_float:
-        return [BitField("fraction", dtype.bits, text)]
-    parts: list[tuple[FieldRole, int]] = [
-        ("sign", int(dtype.signed)),
-        ("exponent", dtype.exponent_bits),
-        ("fraction", dtype.fraction_bits),
-        ("ignored", dtype.ignored_bits),
-    ]
-    above = dtype.bits - sum(bits for _, bits in parts)  # an unsigned type in more bits than it has
-    fields = [BitField("ignored", above)] if above else []
-    at = above
-    for role, bits in parts:
-        if bits:
-            fields.append(BitField(role, bits, text[at : at + bits]))
-        at += bits
-    return fields

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -12,10 +12,10 @@ from .._util.arguments import as_int, is_a, is_name
 from ..errors import PtxlabError, listing, quoted
 from ..memory import Descriptor, TensorMap, Tile
 from ..memory import descriptor as decode
+from .bit_field_pictures import NAMED_FIELDS, field_grid
 from .colours import PIECE_HUES
-from .grid import Cell, Grid, Header, State, headers
+from .grid import Entry, Grid, State, uniform_grid
 from .labels import index_range
-from .matrix_descriptor_picture import field_grid
 from .picture import Picture
 
 _PIECE, _LINE = 16, 128  # bytes: of a row of a core matrix, of all banks
@@ -23,17 +23,6 @@ _SLICE = 32  # bytes along K that one wgmma reads
 _MOST_ROWS = 64  # of a matrix or of shared memory that a picture shows
 _MOST_PIECES = 24  # beside each other
 _BITS = (1, 2, 4, 8, 16, 32, 64)
-
-
-@dataclass(frozen=True)
-class _Piece:
-    """What 16 bytes of shared memory hold, and how they look."""
-
-    text: str
-    tint: int | None
-    state: State
-    tooltip: str
-    halves_swapped: bool = False
 
 
 #: Shades of the groups of 8 rows: strong ones first, unlike what is faded.
@@ -45,31 +34,27 @@ def _tint(line: int, piece: int) -> int:
     return PIECE_HUES[piece % 8] * 4 + _SHADES[line // 8 % 4]
 
 
-def _memory_grid(pieces: Mapping[int, _Piece], title: str, *, new_line: bool = False) -> Grid:
+def _memory_grid(pieces: Mapping[int, Entry], title: str) -> Grid:
     """Lines of 128 bytes, only those that hold any of the pieces; a rule where lines are left out."""
     lines = sorted({address // _LINE for address in pieces})
-    rules = tuple(row for row in range(1, len(lines)) if lines[row] != lines[row - 1] + 1)
-    shape = len(lines), _LINE // _PIECE
-    hover = np.full(shape, "", dtype=object)
-    cells = []
-    for row, column in np.ndindex(shape):
+
+    def entry(row: int, column: int) -> Entry:
         address = lines[row] * _LINE + column * _PIECE
-        piece = pieces.get(address, _Piece("", None, "plain", "nothing of it"))
-        cells.append(Cell(row, column, 1, 1, (piece.text,) if piece.text else (), piece.tint, piece.state))
-        banks = index_range(column * 4, 4)
-        hover[row, column] = f"bytes 0x{address:x} to 0x{address + 15:x}, banks {banks}\n{piece.tooltip}"
-    return Grid(
-        shape,
-        tuple(cells),
-        hover,
-        tuple(Header(row, 1, (f"0x{line * _LINE:x}",)) for row, line in enumerate(lines)),
-        tuple(Header(column, 1, (f"+0x{column * _PIECE:x}",)) for column in range(shape[1])),
+        piece = pieces.get(address, Entry(tooltip="nothing of it"))
+        where = f"bytes 0x{address:x} to 0x{address + 15:x}, banks {index_range(column * 4, 4)}"
+        return replace(piece, tooltip=f"{where}\n{piece.tooltip}")
+
+    columns = _LINE // _PIECE
+    return uniform_grid(
+        (len(lines), columns),
+        entry,
+        [f"0x{line * _LINE:x}" for line in lines],
+        [f"+0x{column * _PIECE:x}" for column in range(columns)],
         ("address", "bytes"),
-        title=title,
+        title,
         name="shared memory",
         density="close",
-        row_rules=rules,
-        new_line=new_line,
+        row_rules=tuple(row for row in range(1, len(lines)) if lines[row] != lines[row - 1] + 1),
     )
 
 
@@ -162,7 +147,7 @@ def _read_of_tile(fields: Descriptor, tile: Tile, k: int, address: int | None) -
     offsets = tile.offsets[:, :: whole.core] if tile.major == "K" else tile.offsets[:: whole.core].T
     stored = {start + int(offsets[place]): place for place in np.ndindex(*whole.shape)}
     pieces = {
-        at: _Piece(_name(place), _tint(*place), "dim", whole.text(*place)) for at, place in stored.items()
+        at: Entry((_name(place),), _tint(*place), whole.text(*place), "dim") for at, place in stored.items()
     }
     pieces |= {at: _read_piece(whole, place, stored.get(at)) for place, at in read_from.items()}
     notes = [whole.note, f"in colour: what wgmma reads at k={k}"]
@@ -175,27 +160,27 @@ def _read_of_tile(fields: Descriptor, tile: Tile, k: int, address: int | None) -
         compared = tile.slice(start, 0)
     if tile.rows > whole.rows:
         notes.append(f"{whole.rows} of {tile.rows} rows")
-    outlined = [name for name in _FIELD_NAMES if getattr(compared, name) != getattr(fields, name)]
+    outlined = [name for name in NAMED_FIELDS if getattr(compared, name) != getattr(fields, name)]
     if tile.major == "K" and tile.swizzle and fields.swizzle and "leading" in outlined:
         outlined.remove("leading")  # it is ignored
     matrix = _matrix_grid(whole, frozenset(read_from), "the tile")
     return _read_picture(fields, notes, matrix, pieces, outlined)
 
 
-def _read_piece(whole: _Slice, place: tuple[int, int], stored: tuple[int, ...] | None) -> _Piece:
+def _read_piece(whole: _Slice, place: tuple[int, int], stored: tuple[int, ...] | None) -> Entry:
     """16 bytes that are read as a place of a tile, and what is stored there: a place, or nothing of it."""
     read_as = f"read as {whole.text(*place)}"
     if stored is None:
-        return _Piece("?", None, "mark", f"no byte of the tile\n{read_as}")
+        return Entry(("?",), None, f"no byte of the tile\n{read_as}", "mark")
     state: State = "plain" if stored == place else "mark"
-    return _Piece(_name(stored), _tint(*stored), state, f"{whole.text(*stored)}\n{read_as}")
+    return Entry((_name(stored),), _tint(*stored), f"{whole.text(*stored)}\n{read_as}", state)
 
 
 def _read_picture(
     fields: Descriptor,
     notes: list[str],
     matrix: Grid,
-    pieces: Mapping[int, _Piece],
+    pieces: Mapping[int, Entry],
     outlined: Sequence[str] = (),
 ) -> Picture:
     """A matrix, the lines of shared memory that hold it, and the fields of the descriptor."""
@@ -205,10 +190,6 @@ def _read_picture(
         tuple(notes),
         (matrix, _memory_grid(pieces, f"shared memory, {swizzle}"), field_grid(fields.code, outlined)),
     )
-
-
-#: Fields of a descriptor as `Descriptor` names them.
-_FIELD_NAMES = ("swizzle", "base_offset", "stride", "leading", "address")
 
 
 def _name(place: tuple[int, ...]) -> str:
@@ -234,7 +215,7 @@ def _read_anywhere(fields: Descriptor, bits: int, rows: int, major: Literal["K",
         text = _name(places[0]) if len(places) == 1 else f"{_name(places[0])}+{len(places) - 1}"
         tooltip = "read as " + " and as ".join(part.text(*place) for place in places)
         state: State = "plain" if len(places) == 1 else "mark"
-        pieces[address] = _Piece(text, _tint(*places[0]), state, tooltip)
+        pieces[address] = Entry((text,), _tint(*places[0]), tooltip, state)
     notes = [part.note, f"elements of {bits} bits, {major}-major"]
     if any(len(places) > 1 for places in by_address.values()):
         notes.append("outlined: read for several pieces")
@@ -246,26 +227,15 @@ def _read_anywhere(fields: Descriptor, bits: int, rows: int, major: Literal["K",
 
 def _matrix_grid(part: _Slice, meant: frozenset[tuple[int, ...]], title: str) -> Grid:
     """A matrix in lines of 16-byte pieces; those that are not meant are faded."""
-    hover = np.full(part.shape, "", dtype=object)
-    cells = []
-    for line, piece in np.ndindex(*part.shape):
+
+    def entry(line: int, piece: int) -> Entry:
         state: State = "plain" if (line, piece) in meant else "dim"
-        cells.append(Cell(line, piece, 1, 1, (_name((line, piece)),), _tint(line, piece), state))
-        hover[line, piece] = part.text(line, piece)
+        return Entry((_name((line, piece)),), _tint(line, piece), part.text(line, piece), state)
+
     axes = ("row", "k") if part.major == "K" else ("k", "row")
-    columns = tuple(Header(at, 1, (str(at * part.core),)) for at in range(part.shape[1]))
-    return Grid(
-        part.shape,
-        tuple(cells),
-        hover,
-        headers(part.shape[0], 1),
-        columns,
-        axes,
-        title=title,
-        name="tile",
-        density="close",
-        row_rules=tuple(range(8, part.shape[0], 8)),
-    )
+    firsts = [str(at * part.core) for at in range(part.shape[1])]
+    rules = tuple(range(8, part.shape[0], 8))
+    return uniform_grid(part.shape, entry, 1, firsts, axes, title, "tile", "close", rules)
 
 
 # -- where TMA puts a box ----------------------------------------------------------------------------------
@@ -297,28 +267,38 @@ def box(tensor: TensorMap, row: int = 0, column: int = 0, *, title: bool = True)
             f"{_MOST_ROWS} of {_MOST_PIECES}"
         )
     pieces, taken = _arrivals(tensor, row, column, per_piece, shape)
-    matrix = _array_grid(shape, per_piece, taken)
+
+    def entry(line: int, piece: int) -> Entry:
+        tint = taken.get((line, piece))
+        copied = "not copied" if tint is None else "in the box"
+        return Entry((_name((line, piece)),), tint, f"{_columns_text(line, piece, per_piece)}\n{copied}")
+
+    firsts = [str(at * per_piece) for at in range(shape[1])]
+    matrix = uniform_grid(shape, entry, 1, firsts, ("row", "column"), "global memory", "array", "close")
     swizzle = f"{tensor.swizzle}-byte swizzle" if tensor.swizzle else "no swizzle"
     if isinstance(tensor.swizzle_mode, str):
         swizzle = f"swizzle {tensor.swizzle_mode}"
-    memory = _memory_grid(pieces, "shared memory", new_line=shape[1] > 12)
+    memory = replace(_memory_grid(pieces, "shared memory"), new_line=shape[1] > 12)
     rows = f"{tensor.box[1] * tensor.array.itemsize} bytes, {tensor.pitch} apart"
     notes = [
         "r.p is 16-byte piece p of row r",
         f"rows of the box: {rows}",
         f"{tensor.expect_tx} bytes arrive",
     ]
-    if any(piece.halves_swapped for piece in pieces.values()):
-        notes.append("*: its halves have changed places")
+    if any(piece.tooltip.endswith(_SWAPPED) for piece in pieces.values()):
+        notes.append(f"*: {_SWAPPED}")
     heading = f"TMA copies a box of {tensor.box[0]}x{tensor.box[1]}, {swizzle}"
     return Picture(heading, tuple(notes), (matrix, memory)).with_title(title)
 
 
+_SWAPPED = "its halves have changed places"
+
+
 def _arrivals(
     tensor: TensorMap, row: int, column: int, per_piece: int, shape: tuple[int, int]
-) -> tuple[dict[int, _Piece], dict[tuple[int, int], int]]:
+) -> tuple[dict[int, Entry], dict[tuple[int, int], int]]:
     """What arrives at each offset of the box, and the colour of each piece of the array that is copied."""
-    pieces: dict[int, _Piece] = {}
+    pieces: dict[int, Entry] = {}
     taken: dict[tuple[int, int], int] = {}
     fill = "0" if tensor.fill == "zero" else "NaN"
     for line, piece in np.ndindex(tensor.copied[0], -(-tensor.copied[1] // per_piece)):
@@ -326,38 +306,15 @@ def _arrivals(
         first = int(tensor.offsets[line, piece * per_piece])
         offset = first // _PIECE * _PIECE
         if not (0 <= source[0] < shape[0] and 0 <= source[1] < shape[1]):
-            pieces[offset] = _Piece(fill, None, "plain", "outside the array")
+            pieces[offset] = Entry((fill,), None, "outside the array")
             continue
         taken[source] = _tint(line, piece)
         text, tooltip = _name(source), _columns_text(*source, per_piece)
-        swapped = first != offset
-        if swapped:
-            text, tooltip = f"{text}*", f"{tooltip}\nits halves have changed places"
-        pieces[offset] = _Piece(text, taken[source], "plain", tooltip, swapped)
+        if first != offset:
+            text, tooltip = f"{text}*", f"{tooltip}\n{_SWAPPED}"
+        pieces[offset] = Entry((text,), taken[source], tooltip)
     return pieces, taken
 
 
 def _columns_text(row: int, piece: int, per_piece: int) -> str:
     return f"row {row}, columns {index_range(piece * per_piece, per_piece)}"
-
-
-def _array_grid(shape: tuple[int, int], per_piece: int, taken: Mapping[tuple[int, int], int]) -> Grid:
-    """The array in 16-byte pieces; what is not copied is grey."""
-    hover = np.full(shape, "", dtype=object)
-    cells = []
-    for row, piece in np.ndindex(*shape):
-        tint = taken.get((row, piece))
-        cells.append(Cell(row, piece, 1, 1, (_name((row, piece)),), tint))
-        state_text = "not copied" if tint is None else "in the box"
-        hover[row, piece] = f"{_columns_text(row, piece, per_piece)}\n{state_text}"
-    return Grid(
-        shape,
-        tuple(cells),
-        hover,
-        headers(shape[0], 1),
-        tuple(Header(at, 1, (str(at * per_piece),)) for at in range(shape[1])),
-        ("row", "column"),
-        title="global memory",
-        name="array",
-        density="close",
-    )

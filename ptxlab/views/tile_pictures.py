@@ -1,21 +1,31 @@
-"""Tiles in shared memory: the byte offsets of their 16-byte pieces, and the slices that wgmma reads."""
+"""Tiles in shared memory: the byte offsets of their 16-byte pieces, slices that wgmma reads, swizzles."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._util.arguments import as_int, is_a, is_name
-from ..errors import PtxlabError, quoted
+from ..errors import PtxlabError, listing, quoted
 from ..isa.form import Form
 from ..isa.operand import Operand
 from ..isa.tcgen05 import Tcgen05Mma
-from ..memory import BANKS, Descriptor, Tile
+from ..memory import BANKS, SWIZZLES, Descriptor, Tile
+from ..memory.descriptors import swizzled as swizzled_address
 from ..memory.tcgen05_tiles import is_index, is_padded, line_bits, shared_tile, stored_bits
-from .colours import BANK_COLOURS, TileColour, bank_key, bank_tint, core_matrix_tint
-from .grid import Cell, Grid, Header, State, headers
+from .colours import (
+    BANK_COLOURS,
+    PIECE_HUES,
+    TileColour,
+    bank_key,
+    bank_tint,
+    colour_key,
+    core_matrix_tint,
+)
+from .grid import Arrow, Cell, Entry, Grid, Header, State, uniform_grid
 from .labels import index_range
 from .picture import Picture
 from .table import Table, Value
@@ -47,32 +57,23 @@ def operand_tile(ins: Form, op: Operand, swizzle: int = 0, colour: TileColour = 
     along_k = _elements_of_pieces(ins, op, memory)
     outer, line = (op.axes[0], "row") if op.axes[0] == "m" else (op.axes[1], "column")
     columns, labelled = len(along_k), memory.rows <= 64
-    cells, hover = [], np.empty((memory.rows, columns), dtype=object)
-    for row, piece in np.ndindex(memory.rows, columns):
+
+    def entry(row: int, piece: int) -> Entry:
         offset = int(memory.offset(row, piece * memory.core_width))
         tint = bank_tint(offset) if colour == "bank" else core_matrix_tint(row // 8, piece)
-        cells.append(Cell(row, piece, 1, 1, (f"0x{offset:04x}",) if labelled else (), tint))
-        banks = index_range(offset // 4 % BANKS, 4)
-        hover[row, piece] = "\n".join(
-            [
-                f"{line} {row} of {op.name}, {along_k[piece]}",
-                f"bytes {index_range(offset, 16)} of the tile, banks {banks}",
-                f"core matrix {row // 8 * columns + piece}, row {row % 8} of 8",
-            ]
+        tooltip = (
+            f"{line} {row} of {op.name}, {along_k[piece]}\n"
+            f"bytes {index_range(offset, 16)} of the tile, banks {index_range(offset // 4 % BANKS, 4)}\n"
+            f"core matrix {row // 8 * columns + piece}, row {row % 8} of 8"
         )
-    grid = Grid(
-        (memory.rows, columns),
-        tuple(cells),
-        hover,
-        headers(memory.rows, 1 if labelled else 8),
-        tuple(Header(piece, 1, (elements,)) for piece, elements in enumerate(along_k)),
-        (outer, ""),
-        name=op.name,
-        row_rules=tuple(range(8, memory.rows, 8)),
-        row_groups=tuple(
-            Header(row, 8, ("core matrices", index_range(row // 8 * columns, columns)))
-            for row in range(0, memory.rows, 8)
-        ),
+        return Entry((f"0x{offset:04x}",) if labelled else (), tint, tooltip)
+
+    rules = tuple(range(8, memory.rows, 8))
+    shape, step = (memory.rows, columns), 1 if labelled else 8
+    grid = uniform_grid(shape, entry, step, along_k, (outer, ""), name=op.name, row_rules=rules)
+    groups = tuple(
+        Header(row, 8, ("core matrices", index_range(row // 8 * columns, columns)))
+        for row in range(0, memory.rows, 8)
     )
     swizzled = f"{swizzle}-byte swizzle" if swizzle else "no swizzle"
     notes = [f"{op.describe()}, {memory.size} bytes, {swizzled}"]
@@ -84,7 +85,7 @@ def operand_tile(ins: Form, op: Operand, swizzle: int = 0, colour: TileColour = 
         BANK_COLOURS if colour == "bank" else f"hue: {outer} / 8, shade: 16 bytes of k",
     ]
     keys = (bank_key(),) if colour == "bank" else ()
-    return Picture(title, tuple(notes), (grid,), keys=keys)
+    return Picture(title, tuple(notes), (replace(grid, row_groups=groups),), keys=keys)
 
 
 def k_major_pieces(ins: Form, op: Operand) -> tuple[Tile, NDArray[np.int64]]:
@@ -158,31 +159,23 @@ def tile(layout: Tile, k: int | None = None, colour: str = "core matrix", *, tit
         notes.append(
             f"outlined: what wgmma reads at k={as_int(k, 'k')}, descriptor 0x{layout.descriptor(0, k):x}"
         )
-    cells, hover = [], np.full((lines, pieces), "", dtype=object)
-    for line, piece in np.ndindex(lines, pieces):
+    outer, inner = ("row", "k") if layout.major == "K" else ("k", "row")
+
+    def entry(line: int, piece: int) -> Entry:
         first = piece * layout.core_width
         row, along = (line, first) if layout.major == "K" else (first, line)
         offset = int(layout.offset(row, along))
-        state: State = "mark" if k is not None and k <= along < k + depth else "plain"
         tint = bank_tint(offset) if colour == "bank" else core_matrix_tint(line // 8, piece)
-        cells.append(Cell(line, piece, 1, 1, (f"0x{offset:04x}",), tint, state))
-        inner = "k" if layout.major == "K" else "row"
-        outer = "row" if layout.major == "K" else "k"
-        hover[line, piece] = (
+        tooltip = (
             f"{outer} {line}, {inner} {index_range(first, layout.core_width)}\n"
             f"bytes {index_range(offset, 16)}, banks {index_range(offset // 4 % BANKS, 4)}"
         )
-    axes = ("row", "k") if layout.major == "K" else ("k", "row")
-    grid = Grid(
-        (lines, pieces),
-        tuple(cells),
-        hover,
-        headers(lines, 1),
-        tuple(Header(p, 1, (index_range(p * layout.core_width, layout.core_width),)) for p in range(pieces)),
-        axes,
-        name="tile",
-        row_rules=tuple(range(8, lines, 8)),
-    )
+        read = k is not None and k <= along < k + depth
+        return Entry((f"0x{offset:04x}",), tint, tooltip, "mark" if read else "plain")
+
+    heads = [index_range(first, layout.core_width) for first in range(0, length, layout.core_width)]
+    rules = tuple(range(8, lines, 8))
+    grid = uniform_grid((lines, pieces), entry, 1, heads, (outer, inner), name="tile", row_rules=rules)
     keys = (bank_key(),) if colour == "bank" else ()
     return Picture("A tile in shared memory", tuple(notes), (grid,), keys=keys).with_title(title)
 
@@ -222,3 +215,145 @@ def slice_bytes(fields: Descriptor, bits: int, rows: int, depth: int, major: str
         body.append((number, *(f"0x{byte:x}" for byte in found)))
         tints.append((None, *(byte // 16 % 8 * 4 for byte in found)))
     return Table(heads, tuple(body), tuple(tints))
+
+
+# -- swizzles --------------------------------------------------------------------------------------------
+
+_LINE = 128  # bytes of all banks
+
+
+def swizzle(width: int = 128, piece: int | None = None, *, title: bool = True) -> Picture:
+    """Where a swizzle puts the 16-byte pieces of eight rows, beside where they would be without it.
+
+    Each line is 128 bytes of shared memory, all 32 banks once. A colour is a core matrix, whose eight pieces
+    are read together; `piece` outlines one of them.
+
+    >>> plain, swizzled = swizzle(128, piece=2).grids
+    >>> [plain.at(line, 2).text for line in range(3)], [swizzled.at(line, 2).text for line in range(3)]
+    (['0.2', '1.2', '2.2'], ['0.2', '1.3', '2.0'])
+    """
+    width = _checked_width(width)
+    pieces = width // 16
+    if piece is not None:
+        piece = as_int(piece, "piece")
+        if not 0 <= piece < pieces:
+            raise PtxlabError(f"piece={quoted(piece)}: a row of {width} bytes has pieces 0 to {pieces - 1}")
+    tile = Tile(bits=8, rows=8, k=width, swizzle=width)
+    plain = {(row, at): row * width + at * 16 for row in range(8) for at in range(pieces)}
+    swizzled = {(row, at): int(tile.offset(row, at * 16)) for row, at in plain}
+    grids = (
+        _lines(plain, "without swizzle", piece),
+        _lines(swizzled, f"with the {width}-byte swizzle", piece),
+    )
+    notes = (
+        "r.p is piece p of row r",
+        "pieces of one colour, a core matrix, are read together",
+        f"reading one takes {_passes(plain)} passes without swizzle, {_passes(swizzled)} with it",
+    )
+    texts = [f"p = {at}" for at in range(pieces)]
+    key = colour_key("core matrices", texts, [_hue(at) for at in range(pieces)], texts)
+    heading = f"The {width}-byte swizzle of eight rows in shared memory"
+    return Picture(heading, notes, grids, keys=(key,)).with_title(title)
+
+
+_LEAST_BITS = 11  # of an address that the picture of its bits shows
+_ROW_HUE, _PIECE_HUE, _RESULT_HUE = 29, 10, 26
+
+
+def swizzle_bits(address: int, width: int = 128, *, title: bool = True) -> Picture:
+    """What a swizzle does to an address: bits 7 and up, which count lines, are XORed into bits 4 and up.
+
+    >>> picture = swizzle_bits(0x4A0, 128)
+    >>> picture.title
+    '0x4a0 under the 128-byte swizzle: 0x4b0'
+    >>> len(picture.arrows)
+    3
+    """
+    address, width = as_int(address, "address"), _checked_width(width)
+    if not 0 <= address < 1 << 18:
+        raise PtxlabError(f"address {quoted(address)}: shared memory has addresses below 2^18")
+    result = int(swizzled_address(np.array(address), width))
+    count = (width // 16).bit_length() - 1  # of bits that change
+    grid, arrows = _xor_grid(address, result, count)
+    piece_bits, line_bits = (index_range(low, count) for low in (4, 7))
+    notes = (
+        "bits 0..3: the byte in its 16-byte piece",
+        f"{piece_bits}: the piece",
+        f"{line_bits}: the line of 128 bytes",
+        "outlined: what changes",
+    )
+    heading = f"0x{address:x} under the {width}-byte swizzle: 0x{result:x}"
+    return Picture(heading, notes, (grid,), arrows=arrows).with_title(title)
+
+
+def _checked_width(width: object) -> int:
+    """The width of a swizzle, in bytes."""
+    number = as_int(width, "width")
+    if number not in SWIZZLES or not number:
+        raise PtxlabError(f"width={quoted(number)}: swizzles are {listing(sorted(SWIZZLES)[1:])} bytes wide")
+    return number
+
+
+def _xor_grid(address: int, result: int, count: int) -> tuple[Grid, tuple[Arrow, ...]]:
+    """The bits of an address, what is XORed into `count` of them from bit 4 on, and those of the result."""
+    bits = max(_LEAST_BITS, address.bit_length())
+    cells: list[Cell] = []
+    added: dict[int, Cell] = {}  # what is XORed into a bit
+    sources: dict[int, Cell] = {}
+    hover = np.full((4, bits), "", dtype=object)
+    for bit in range(bits):
+        column = bits - 1 - bit
+        target = 4 <= bit < 4 + count
+        tint = _ROW_HUE if 7 <= bit < 7 + count else None
+        sources[bit] = Cell(0, column, 1, 1, (str(address >> bit & 1),), _PIECE_HUE if target else tint)
+        below = Cell(2, column, 1, 1, (), role="blank")
+        if target:
+            below = added[bit] = Cell(2, column, 1, 1, (f"⊕ {address >> bit + 3 & 1}",), _ROW_HUE)
+        state: State = "mark" if (address ^ result) >> bit & 1 else "plain"
+        last = Cell(3, column, 1, 1, (str(result >> bit & 1),), _RESULT_HUE if target else tint, state)
+        cells += [sources[bit], below, last]
+        hover[:, column] = f"bit {bit}, worth {1 << bit} bytes"
+    cells.append(Cell(1, 0, 1, bits, (), role="blank"))
+    rows = ((0, f"0x{address:x}"), (2, "XOR"), (3, f"0x{result:x}"))
+    grid = Grid(
+        (4, bits),
+        tuple(cells),
+        hover,
+        tuple(Header(row, 1, (word,)) for row, word in rows),
+        tuple(Header(bits - 1 - bit, 1, (str(bit).rjust(3),)) for bit in range(bits)),
+        ("", "bit"),
+        name="address",
+        boxes=((0, 0, 1, bits), (3, 0, 1, bits)),
+    )
+    return grid, tuple(Arrow(sources[bit + 3], cell) for bit, cell in added.items())
+
+
+def _hue(piece: int) -> int:
+    return PIECE_HUES[piece] * 4 + 1
+
+
+def _passes(places: dict[tuple[int, int], int]) -> int:
+    """How often the fullest banks are used to read the eight pieces of a core matrix."""
+    return max(
+        max(Counter(offset % _LINE for (_, at), offset in places.items() if at == piece).values())
+        for piece in {at for _, at in places}
+    )
+
+
+def _lines(places: dict[tuple[int, int], int], title: str, piece: int | None) -> Grid:
+    """Shared memory in lines of 128 bytes, with the piece that is at each place."""
+    stored = {offset: place for place, offset in places.items()}
+
+    def entry(line: int, column: int) -> Entry:
+        offset = line * _LINE + column * 16
+        row, at = stored[offset]
+        tooltip = (
+            f"row {row}, piece {at}\nbytes {index_range(offset, 16)}, banks {index_range(4 * column, 4)}"
+        )
+        return Entry((f"{row}.{at}",), _hue(at), tooltip, "mark" if at == piece else "plain")
+
+    lines = len(places) // 8
+    columns = [index_range(4 * column, 4) for column in range(8)]
+    bytes_of = [str(line * _LINE) for line in range(lines)]
+    grid = uniform_grid((lines, 8), entry, bytes_of, columns, ("byte", "banks"), title)
+    return replace(grid, cells=tuple(sorted(grid.cells, key=lambda cell: cell.text)))  # row by row

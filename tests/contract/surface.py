@@ -626,7 +626,7 @@ def _views() -> Iterator[Call]:
     yield call("views.where", views.where, ins=f16, name="A", row=1, column=2)
     yield call("views.where tile", views.where, ins=wgmma, name="B", row=1, column=2, swizzle=32,
                transposed=False)  # fmt: skip
-    yield call("views.fragment tile", views.fragment, ins=wgmma, name="B", swizzle=32, colour="bank",
+    yield call("views.fragment tile", views.fragment, ins=wgmma, operand="B", swizzle=32, colour="bank",
                only="swizzle colour")  # fmt: skip
     yield call("views.holds", views.holds, ins=f16, name="A", lane=1, register=0)
     yield call("views.layout", views.layout, op=f16.c)

@@ -20,7 +20,7 @@ import ptxlab
 from ptxlab import DTYPES, PtxlabError, figures, memory, views
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.sparsity import STRUCTURES
-from ptxlab.views import format_picture, palette
+from ptxlab.views import palette
 from ptxlab.views.charts import bars, table
 from ptxlab.views.drawing import Tint, fill, ink, paint, tint_fill, word_colour
 from tests.cases import each
@@ -832,7 +832,7 @@ def test_runs_are_as_long_as_a_register_has_room() -> None:
 
 def test_bit_fields_of_every_element_type() -> None:
     """Sign, exponent, fraction and ignored bits of a type fill its bits, the lowest at the right."""
-    (grid,) = format_picture.formats(*DTYPES).grids
+    (grid,) = views.formats(*DTYPES).grids
     for row, number in enumerate(DTYPES.values()):
         cells = [cell for cell in grid.cells if cell.row == row and cell.role != "blank"]
         assert sum(cell.width for cell in cells) == number.bits

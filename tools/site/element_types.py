@@ -13,8 +13,7 @@ from ptxlab._util.files import write_atomically
 from ptxlab.isa.catalog import FAMILIES
 from ptxlab.isa.dtypes import DType
 from ptxlab.isa.tcgen05 import Tcgen05Form
-from ptxlab.views import types
-from ptxlab.views.format_picture import formats
+from ptxlab.views import formats, types
 
 from .markdown import Page, code, definitions, figure, link, table
 
