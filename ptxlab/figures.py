@@ -42,8 +42,8 @@ from .isa.parse import parse_any
 from .isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
 from .isa.transfer import TransferForm
 from .numerics.trace import trace as trace_operands
+from .views.charts import LineChart
 from .views.drawing import Drawing
-from .views.line_chart import LineChart
 from .views.picture import Picture, require_plotly
 from .views.svg import svg_document
 from .views.throughput import throughput as _throughput

@@ -18,9 +18,8 @@ from .facts import cpp, cute, evidence, facts, target_of
 from .fragment_pictures import fragment, runs, tensor_registers
 from .grid import Cell, Grid, Header
 from .matrix_pictures import values
-from .metadata_picture import metadata
+from .metadata_picture import metadata, nibble
 from .models import model_table, model_words, rule_words
-from .nibble_picture import nibble
 from .picture import Picture
 from .places import copies_note, holds, layout, offsets, sparse_where, where
 from .product_picture import product

@@ -1,15 +1,24 @@
-"""Numbers as bars, and texts as tables with shaded cells: what a lesson draws instead of printing rows."""
+"""Charts: numbers as bars or lines, and texts as tables with shaded cells."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from math import ceil
+from dataclasses import dataclass, replace
+from html import escape
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .._util.arguments import as_flag
 from ..errors import PtxlabError
-from .grid import Cell, Grid, Header
-from .picture import Picture
+from . import palette
+from .drawing import PAGE, SANS
+from .grid import Cell, Entry, Grid, Header, uniform_grid
+from .picture import Picture, require_plotly
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 _LENGTH = 56  # columns of the grid that the longest bar takes
 _LETTERS = 1.15  # columns that a letter beside a bar takes
@@ -82,7 +91,7 @@ def bars(
 
 def _room(words: str) -> int:
     """Columns of the grid that a text beside a bar takes."""
-    return ceil(_LETTERS * len(words))
+    return math.ceil(_LETTERS * len(words))
 
 
 def table(
@@ -108,18 +117,232 @@ def table(
             raise PtxlabError(
                 f"table {title!r}, row {row!r}: found {len(line)} texts; it has {shape[1]} columns"
             )
-    cells, hover = [], np.full(shape, "", dtype=object)
-    for at, (row, line) in enumerate(texts.items()):
-        for column, text in enumerate(line):
-            heat = (shades or {}).get(text, 0.0) if text else None
-            cells.append(Cell(at, column, 1, 1, tuple(text.splitlines()), heat=heat))
-            hover[at, column] = f"{row}, {columns[column]}: {text or 'none'}".replace("\n", " ")
-    grid = Grid(
-        shape,
-        tuple(cells),
-        hover,
-        tuple(Header(at, 1, tuple(row.splitlines())) for at, row in enumerate(texts)),
-        tuple(Header(at, 1, tuple(column.splitlines())) for at, column in enumerate(columns)),
-        axes,
+    rows = list(texts)
+
+    def entry(row: int, column: int) -> Entry:
+        text = texts[rows[row]][column]
+        heat = (shades or {}).get(text, 0.0) if text else None
+        tooltip = f"{rows[row]}, {columns[column]}: {text or 'none'}".replace("\n", " ")
+        return Entry(tuple(text.splitlines()), None, tooltip, heat=heat)
+
+    return Picture(title, tuple(notes), (uniform_grid(shape, entry, rows, columns, axes),))
+
+
+# -- lines -----------------------------------------------------------------------------------------------
+
+_HUES = ("blue", "vermilion", "green", "purple", "orange", "sky", "grey")
+_WIDTH, _HEIGHT = 820, 420
+_LEFT, _RIGHT, _BOTTOM = 64, 178, 52
+_TITLE_HEIGHT, _NOTE_HEIGHT = 26, 18
+_NOTE_LETTERS = 128  # of a line below the title
+_STEPS = (1, 2, 2.5, 5, 10)
+#: From a number to its place in pixels.
+_Scale = Callable[[float], float]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line: its name, its points, and the text that pointing at each shows.
+
+    >>> Line("f16", (8, 16), (61.0, 122.0)).colour
+    ''
+    """
+
+    name: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    tips: tuple[str, ...] = ()
+    colour: str = ""  # a name of `palette.HUES`; lines without one take turns
+    dashed: bool = False
+
+    def __post_init__(self) -> None:
+        if len(self.x) != len(self.y) or not self.x:
+            raise PtxlabError(f"line {self.name!r}: found {len(self.x)} x and {len(self.y)} y")
+
+
+@dataclass(frozen=True)
+class LineChart:
+    """Lines under a title. A notebook shows it as SVG.
+
+    >>> chart = LineChart("Throughput", (), (Line("f16", (8, 16, 24), (61.0, 122.0, 180.0)),), "N", "T/s")
+    >>> chart.svg().count("<polyline")
+    1
+    """
+
+    title: str
+    notes: tuple[str, ...]
+    lines: tuple[Line, ...]
+    x_title: str
+    y_title: str
+    x_step: float = 0  # between two ticks; 0: a round number
+    titled: bool = True
+
+    def with_title(self, title: bool) -> LineChart:
+        """The chart with its title and notes, or without them."""
+        return replace(self, titled=as_flag(title, "title"))
+
+    @property
+    def subtitle(self) -> str:
+        """The notes in one line."""
+        return "; ".join(self.notes)
+
+    def colour_of(self, line: Line) -> str:
+        """The colour of a line: its own, or the next one that no line asks for."""
+        free = [hue for hue in _HUES if hue not in {each.colour for each in self.lines}]
+        unnamed = [each for each in self.lines if not each.colour]
+        name = line.colour or (free or _HUES)[unnamed.index(line) % len(free or _HUES)]
+        return dict(palette.HUES)[name]
+
+    def svg(self, *, themed: bool = False) -> str:
+        """One SVG document on white paper or, `themed`, on the page, whose text colour it takes."""
+        return _draw(self, "currentColor" if themed else palette.INK, paper="" if themed else palette.PAPER)
+
+    def figure(self) -> Figure:
+        """The chart as a Plotly figure."""
+        require_plotly()
+        from plotly.graph_objects import Scatter
+
+        from .plotly_figure import BUTTONS, Chart
+
+        figure = Chart()
+        for line in self.lines:
+            tips = list(line.tips) or None
+            stroke = {"color": self.colour_of(line), "width": 2, "dash": "dash" if line.dashed else "solid"}
+            figure.add_trace(
+                Scatter(
+                    x=list(line.x),
+                    y=list(line.y),
+                    name=line.name,
+                    mode="lines+markers",
+                    line=stroke,
+                    marker={"size": 6},
+                    text=tips,
+                    hovertemplate="%{text}<extra></extra>" if tips else None,
+                )
+            )
+        grid = {"gridcolor": "#E4E4E4", "zeroline": False, "linecolor": palette.RULE, "rangemode": "tozero"}
+        title, subtitle = (self.title, self.subtitle) if self.titled else ("", "")
+        above = 76 if title else 24
+        heading = f"{title}<br><sup>{subtitle}</sup>" if title else ""
+        figure.update_layout(
+            title={"text": heading, "font": {"size": 15}, "x": 0, "xref": "paper"},
+            width=PAGE,
+            height=400 + above,
+            margin={"l": 70, "r": 20, "t": above, "b": 60},
+            modebar={"remove": BUTTONS},
+            dragmode=False,
+            hovermode="closest",
+            showlegend=True,
+            paper_bgcolor=palette.PAPER,
+            plot_bgcolor=palette.PAPER,
+            font={"family": SANS, "color": palette.INK},
+            meta={"title": title, "subtitle": subtitle},
+            xaxis={"title": self.x_title, **grid, "dtick": self.x_step or None},
+            yaxis={"title": self.y_title, **grid},
+        )
+        figure.source = self
+        return figure
+
+    def _repr_html_(self) -> str:
+        ink = "var(--jp-content-font-color0, #1A1A1A)"
+        return f'<div style="overflow-x: auto; color: {ink}">{self.svg(themed=True)}</div>'
+
+
+def ticks(most: float, step: float = 0, wanted: int = 6) -> list[float]:
+    """Round numbers from 0 to at least `most`.
+
+    >>> ticks(845)
+    [0, 200, 400, 600, 800, 1000]
+    """
+    if not step:
+        rough = most / wanted or 1.0
+        power = 10.0 ** math.floor(math.log10(rough))
+        step = min(power * each for each in _STEPS if power * each >= rough * 0.999)
+    values = [step * i for i in range(math.ceil(most / step - 1e-9) + 1)]
+    return [int(value) if value == int(value) else value for value in values]
+
+
+def _draw(chart: LineChart, ink: str, paper: str) -> str:
+    notes = _wrapped(chart.subtitle) if chart.titled else []
+    top = 14 + (_TITLE_HEIGHT + _NOTE_HEIGHT * len(notes) if chart.titled else 0)
+    plot_height = _HEIGHT - 110
+    height = top + plot_height + _BOTTOM
+    across = ticks(max(max(line.x) for line in chart.lines), chart.x_step)
+    up = ticks(max(max(line.y) for line in chart.lines))
+    right = _WIDTH - _RIGHT
+
+    def x_of(value: float) -> float:
+        return _LEFT + (right - _LEFT) * value / across[-1]
+
+    def y_of(value: float) -> float:
+        return top + plot_height * (1 - value / up[-1])
+
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" '
+        f'viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{escape(chart.title)}">',
+        f"<title>{escape(chart.title, quote=False)}</title>",
+    ]
+    if paper:
+        parts.append(f'<rect width="100%" height="100%" fill="{paper}"/>')
+    parts.append(f'<g font-family="{SANS}" font-size="12" fill="{ink}">')
+    if chart.titled:
+        parts.append(_text(4, 20, chart.title, 'font-size="15" font-weight="600"'))
+        parts += [
+            _text(4, 20 + _NOTE_HEIGHT * (i + 1), note, 'opacity="0.75"') for i, note in enumerate(notes)
+        ]
+    for value in up:
+        y = y_of(value)
+        parts.append(f'<path d="M{_LEFT} {y:.1f}H{right}" stroke="{ink}" stroke-opacity="0.15"/>')
+        parts.append(_text(_LEFT - 8, y + 4, f"{value:g}", 'text-anchor="end"'))
+    for value in across:
+        parts.append(_text(x_of(value), top + plot_height + 18, f"{value:g}", 'text-anchor="middle"'))
+    axes = f"M{_LEFT} {top}V{top + plot_height}H{right}"
+    parts.append(f'<path d="{axes}" fill="none" stroke="{ink}" stroke-opacity="0.6"/>')
+    parts.append(_text((_LEFT + right) / 2, height - 12, chart.x_title, 'text-anchor="middle"'))
+    middle = top + plot_height / 2
+    parts.append(
+        _text(14, middle, chart.y_title, f'text-anchor="middle" transform="rotate(-90 14 {middle:g})"')
     )
-    return Picture(title, tuple(notes), (grid,))
+    parts += ["</g>", *_lines(chart, x_of, y_of), *_legend(chart, right, top, ink), "</svg>", ""]
+    return "\n".join(parts)
+
+
+def _lines(chart: LineChart, x_of: _Scale, y_of: _Scale) -> list[str]:
+    parts = []
+    for line in chart.lines:
+        colour = chart.colour_of(line)
+        points = [(x_of(x), y_of(y)) for x, y in zip(line.x, line.y, strict=True)]
+        dash = ' stroke-dasharray="6 4"' if line.dashed else ""
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>')
+        tips = line.tips or tuple(f"{line.name}: {y:g} at {x:g}" for x, y in zip(line.x, line.y, strict=True))
+        for (x, y), tip in zip(points, tips, strict=True):
+            title = f"<title>{escape(tip, quote=False)}</title>"
+            parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}">{title}</circle>')
+    return parts
+
+
+def _legend(chart: LineChart, right: float, top: float, ink: str) -> list[str]:
+    parts = [f'<g font-family="{SANS}" font-size="12" fill="{ink}">']
+    for at, line in enumerate(chart.lines):
+        y = top + 8 + 20 * at
+        dash = ' stroke-dasharray="6 4"' if line.dashed else ""
+        parts.append(
+            f'<path d="M{right + 14} {y:g}h24" stroke="{chart.colour_of(line)}" stroke-width="2.5"{dash}/>'
+        )
+        parts.append(_text(right + 44, y + 4, line.name))
+    return [*parts, "</g>"]
+
+
+def _text(x: float, y: float, text: str, attributes: str = "") -> str:
+    return f'<text x="{x:g}" y="{y:g}" {attributes}>{escape(text, quote=False)}</text>'
+
+
+def _wrapped(text: str) -> list[str]:
+    lines = [""]
+    for word in text.split():
+        if lines[-1] and len(lines[-1]) + 1 + len(word) > _NOTE_LETTERS:
+            lines.append(word)
+        else:
+            lines[-1] = f"{lines[-1]} {word}".strip()
+    return lines if text else []

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from .._util.arguments import as_flag, as_int
@@ -44,11 +45,11 @@ class Term:
     """
 
     k: int
+    chunk: int | None
+    nibble: str | None
+    stored: int | None
     a: tuple[RegisterPlace | BytePlace, ...]
-    b: tuple[RegisterPlace | BytePlace, ...]
-    chunk: int | None = None
-    nibble: str | None = None
-    stored: int | None = None
+    b: tuple[RegisterPlace | BytePlace, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -88,13 +89,8 @@ class Explanation:
         (37, 'T4 a29', 3, '[23..20]', 'T12 b13', 1, '[23..20]')
         """
         tables = {"terms": _term_table(self.terms)}
-        for name, noun, entries in (
-            ("e", "chunk", self.e),
-            ("scale_a", "block", self.scale_a),
-            ("scale_b", "block", self.scale_b),
-        ):
-            if entries:
-                tables[name] = _selected_table(noun, entries)
+        for name, noun, entries in self._selected():
+            tables[name] = _selected_table(noun, entries)
         return tables
 
     def as_dict(self) -> dict[str, Any]:
@@ -102,44 +98,33 @@ class Explanation:
         plain: dict[str, Any] = {
             "instruction": self.instruction,
             "element": self.element,
-            "d": [_place_dict(place) for place in self.d],
-            "c": [_place_dict(place) for place in self.c],
+            "d": _plain(self.d),
+            "c": _plain(self.c),
             "formula": self.formula,
-            "terms": [_term_dict(term) for term in self.terms],
+            "terms": _plain(self.terms),
         }
-        for name, noun, entries in (
-            ("e", "chunk", self.e),
-            ("scale_a", "block", self.scale_a),
-            ("scale_b", "block", self.scale_b),
-        ):
-            if entries:
-                plain[name] = [_selected_dict(noun, entry) for entry in entries]
+        for name, noun, entries in self._selected():
+            plain[name] = [
+                {noun: entry.index, "k": list(entry.k), "places": _plain(entry.places)} for entry in entries
+            ]
         return plain
 
-
-def _place_dict(place: RegisterPlace | BytePlace) -> dict[str, Any]:
-    if isinstance(place, BytePlace):
-        return {"byte": place.byte} if place.bits is None else {"byte": place.byte, "bits": list(place.bits)}
-    plain = {
-        "lane": place.lane,
-        "element": place.element,
-        "register": place.register,
-        "bits": list(place.bits),
-    }
-    return {**plain, "read with": place.read_with} if place.read_with else plain
+    def _selected(self) -> Iterator[tuple[str, str, tuple[Selected, ...]]]:
+        """Nibbles and scales, as far as there are any: name, noun and entries."""
+        for name, noun in (("e", "chunk"), ("scale_a", "block"), ("scale_b", "block")):
+            entries = getattr(self, name)
+            if entries:
+                yield name, noun, entries
 
 
-def _term_dict(term: Term) -> dict[str, Any]:
-    plain: dict[str, Any] = {"k": term.k}
-    if term.nibble is not None:
-        plain |= {"chunk": term.chunk, "nibble": term.nibble, "stored": term.stored}
-    plain["a"] = [_place_dict(place) for place in term.a]
-    plain["b"] = [_place_dict(place) for place in term.b]
-    return plain
-
-
-def _selected_dict(noun: str, entry: Selected) -> dict[str, Any]:
-    return {noun: entry.index, "k": list(entry.k), "places": [_place_dict(place) for place in entry.places]}
+def _plain(value: Any) -> Any:
+    """Places and terms as plain data by name, without what is empty."""
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    if not is_dataclass(value):
+        return value
+    named = {field.name.replace("_", " "): getattr(value, field.name) for field in fields(value)}
+    return {name: _plain(each) for name, each in named.items() if each is not None and each != ""}
 
 
 def explain(
@@ -175,9 +160,9 @@ def explain(
         d=d,
         c=_register_places(ins.c, row, column),
         terms=tuple(terms),
-        e=_nibbles(ins, row),
-        scale_a=_scales(ins, ins.scale_a, row, column),
-        scale_b=_scales(ins, ins.scale_b, row, column),
+        e=_selected(ins, ins.e, row, column),
+        scale_a=_selected(ins, ins.scale_a, row, column),
+        scale_b=_selected(ins, ins.scale_b, row, column),
     )
 
 
@@ -212,7 +197,7 @@ def _a_terms(ins: MmaForm, row: int, swizzle: int) -> list[Term]:
     """For every k the places of A, without those of B; a sparse A has a term for each possible place."""
     structure = ins.structure
     if structure is None:
-        return [Term(k, _places(ins.a, row, k, swizzle), ()) for k in range(ins.k)]
+        return [Term(k, None, None, None, _places(ins.a, row, k, swizzle)) for k in range(ins.k)]
     terms = []
     for k in range(ins.k):
         chunk, inside = divmod(k, structure.chunk)
@@ -222,7 +207,7 @@ def _a_terms(ins: MmaForm, row: int, swizzle: int) -> list[Term]:
             if nibbles:
                 stored = (chunk * structure.keep + slot) * structure.group + offset
                 places = _places(ins.a, row, stored, swizzle)
-                terms.append(Term(k, places, (), chunk, _common_bits(nibbles), stored))
+                terms.append(Term(k, chunk, _common_bits(nibbles), stored, places))
     return terms
 
 
@@ -232,36 +217,22 @@ def _common_bits(nibbles: list[int]) -> str:
     return "0b" + "".join(digit[0] if len(set(digit)) == 1 else "x" for digit in zip(*digits, strict=True))
 
 
-def _nibbles(ins: MmaForm, row: int) -> tuple[Selected, ...]:
-    """The metadata nibbles of a row of A, chunk by chunk."""
-    if ins.e is None or ins.structure is None:
+def _selected(ins: MmaForm, op: Operand | None, row: int, column: int) -> tuple[Selected, ...]:
+    """Nibbles or scales of a row of A, or a column of B: every copy, with the modifiers that choose it."""
+    if op is None:
         return ()
-    width = ins.structure.chunk
-    return tuple(
-        Selected(chunk, (chunk * width, (chunk + 1) * width - 1), _copies(ins, ins.e, row, chunk))
-        for chunk in range(ins.k // width)
-    )
-
-
-def _scales(ins: MmaForm, op: Operand | None, row: int, column: int) -> tuple[Selected, ...]:
-    """The scale factors of a row of A, or a column of B, block by block."""
-    if op is None or ins.scale_vec is None:
-        return ()
-    length = ins.k // ins.scale_vec
+    by_row = op.axes[0] == "m"
+    count = op.shape[1] if by_row else op.shape[0]
+    length = ins.k // count
     entries = []
-    for block in range(ins.scale_vec):
-        at = (row, block) if op.axes[0] == "m" else (block, column)
-        k = (block * length, (block + 1) * length - 1)
-        entries.append(Selected(block, k, _copies(ins, op, *at)))
+    for index in range(count):
+        at = (row, index) if by_row else (index, column)
+        places = tuple(
+            replace(place, read_with=selected_by(ins, op, copy))
+            for copy, place in enumerate(_register_places(op, *at))
+        )
+        entries.append(Selected(index, (index * length, (index + 1) * length - 1), places))
     return tuple(entries)
-
-
-def _copies(ins: MmaForm, op: Operand, row: int, column: int) -> tuple[RegisterPlace, ...]:
-    """Every copy of an element, with the modifiers that make the instruction read it."""
-    return tuple(
-        replace(place, read_with=selected_by(ins, op, copy))
-        for copy, place in enumerate(_register_places(op, row, column))
-    )
 
 
 # -- tables ----------------------------------------------------------------------------------------------

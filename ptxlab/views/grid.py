@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from .._util.arguments import as_integers
 from ..errors import PtxlabError, quoted
 
 #: What a bit of a trace is: part of a term (kept or lost), of the sum (or rounded off it), of the result, or
@@ -190,7 +191,11 @@ class Grid:
             hover=self.hover[rows.start : rows.stop, columns.start : columns.stop],
             rows=_shifted(self.rows, rows),
             columns=_shifted(self.columns, columns),
-            row_groups=_shifted(self.row_groups, rows),
+            row_groups=tuple(
+                Header(box[0], box[2], group.lines)
+                for group in self.row_groups
+                if (box := clipped((group.start, 0, group.size, 1), rows, range(1))) is not None
+            ),
             row_rules=tuple(row - rows.start for row in self.row_rules if row in rows and row != rows.start),
             column_rules=column_rules,
             outlines=tuple(
@@ -225,6 +230,19 @@ def as_part(part: object, name: str, size: int) -> range:
     if not isinstance(part, range) or part.step != 1 or not 0 <= part.start < part.stop <= size:
         raise PtxlabError(f"{name}={quoted(part)}: it is a range of 0 to {size}, such as range(0, {size})")
     return part
+
+
+def as_element(element: object, name: str, of: str = "") -> tuple[int, int]:
+    """A row and a column, as an argument of that name.
+
+    >>> as_element([3, 5], "marked")
+    (3, 5)
+    """
+    numbers = as_integers(element, name)
+    if numbers.shape != (2,):
+        raise PtxlabError(f"{name}={quoted(element)}: it is a row and a column{of}, such as (0, 0)")
+    row, column = numbers.tolist()
+    return row, column
 
 
 def headers(size: int, step: int, first: int = 0) -> tuple[Header, ...]:
@@ -290,11 +308,11 @@ def uniform_grid(
         shown = entry(row, column)
         cells.append(Cell(row, column, 1, 1, shown.lines, shown.lane, shown.state, heat=shown.heat))
         hover[row, column] = shown.tooltip
-    heads = (_numbered_or_named(rows, shape[0]), _numbered_or_named(columns, shape[1]))
-    return Grid(shape, tuple(cells), hover, *heads, axes, title, name, density, row_rules)
+    down = headers(shape[0], rows) if isinstance(rows, int) else named_headers(rows)
+    across = headers(shape[1], columns) if isinstance(columns, int) else named_headers(columns)
+    return Grid(shape, tuple(cells), hover, down, across, axes, title, name, density, row_rules)
 
 
-def _numbered_or_named(names: int | Sequence[str], size: int) -> tuple[Header, ...]:
-    if isinstance(names, int):
-        return headers(size, names)
-    return tuple(Header(start, 1, (text,)) for start, text in enumerate(names))
+def named_headers(names: Iterable[str]) -> tuple[Header, ...]:
+    """A heading for each row or column, in as many lines as its name has."""
+    return tuple(Header(start, 1, tuple(name.splitlines())) for start, name in enumerate(names))

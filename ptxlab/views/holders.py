@@ -38,6 +38,11 @@ def form_name(ins: Product) -> str:
     return f"{ins.mnemonic} {ins.shape}" if isinstance(ins, Tcgen05Mma) else ins.mnemonic
 
 
+def lane_count(ins: Product) -> int:
+    """Lanes that hold D: of a warp, of a warpgroup, or of tensor memory."""
+    return LANES * ins.d.ctas if isinstance(ins, Tcgen05Mma) else ins.lanes
+
+
 def as_product(ins: Form | str) -> Product:
     """An instruction that multiplies, or an error that names the figures of one that does not.
 
@@ -51,6 +56,18 @@ figures.tensor_registers and figures.lane draw its registers
     if isinstance(form, Product):
         return form
     raise PtxlabError(f"{form.mnemonic} multiplies no matrices; {figures_of(form)}")
+
+
+def as_tcgen05(ins: Form | str) -> Tcgen05Form:
+    """An instruction that works in tensor memory, or an error.
+
+    >>> as_tcgen05("tcgen05.shift.cta_group::1.down").family
+    'tcgen05.shift'
+    """
+    form = parse_any(ins)
+    if not isinstance(form, Tcgen05Form):
+        raise PtxlabError(f"{form.mnemonic} does not work in tensor memory; tcgen05 does")
+    return form
 
 
 def figures_of(form: Form) -> str:
@@ -76,29 +93,24 @@ def product_operand(ins: Product, name: str) -> AnyOperand:
     """
     if is_a(name, str) and name == "stored":
         return ins.a
-    every: dict[str, AnyOperand] = {"A": ins.a_dense, **_others(ins)}
+    every: dict[str, AnyOperand] = {"A": ins.a_dense}
+    others = (ins.b, ins.c, ins.d, ins.e, ins.scale_a, ins.scale_b)
+    every |= {other.name: other for other in others if other is not None}
     operand = every.get(name.upper()) if is_a(name, str) else None
     if operand is None:
         raise PtxlabError(f"{form_name(ins)} has no operand {quoted(name)}; it has {listing(every)}")
     return operand
 
 
-def _others(ins: Product) -> dict[str, AnyOperand]:
-    """All operands but A, by name."""
-    every = (ins.b, ins.c, ins.d, ins.e, ins.scale_a, ins.scale_b)
-    return {operand.name: operand for operand in every if operand is not None}
-
-
-def k_headers(noun: str, count: int, length: int) -> tuple[Header, ...]:
+def k_headings(noun: str, count: int, length: int) -> list[str]:
     """Headings of chunks or blocks, with the k that they cover."""
-    return tuple(Header(i, 1, (f"{noun} {i}", f"k {index_range(i * length, length)}")) for i in range(count))
+    return [f"{noun} {i}\nk {index_range(i * length, length)}" for i in range(count)]
 
 
 def warp_notes(rows: range, warp: int | None) -> tuple[str, ...]:
     """A note on the warp that is shown, where it is only one."""
     if warp is None:
         return ()
-    warp = as_int(warp, "warp")
     lanes = index_range(32 * warp, 32)
     return (f"warp {warp}: lanes {lanes}, rows {index_range(rows.start, len(rows))}",)
 

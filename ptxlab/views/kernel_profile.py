@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import counted, listing
 from ..simulator import Hazard, Result
 from ..simulator.chips import Bound, find_chip
+from ..simulator.result import LineProfile
 from .palette import DARK, HUES, LIGHT, Theme, mix
 from .svg import DARK_PAGES
 from .table import Table
@@ -25,16 +26,9 @@ class MarginLine:
 
     number: int
     text: str
-    warps: int = 0
+    profile: LineProfile
     share: float = 0.0  # of the line with the most
-    conflicts: int = 0
-    wavefronts: int = 0
-    least: int = 0
-    sectors: float = 0.0  # per request
-    requests: int = 0
-    multiply_adds: int = 0
-    opcodes: tuple[tuple[str, int], ...] = ()
-    hazards: tuple[str, ...] = field(default=())
+    hazards: tuple[str, ...] = ()
 
 
 def margin(result: Result, ptx: bool = False) -> tuple[MarginLine, ...]:
@@ -43,7 +37,7 @@ def margin(result: Result, ptx: bool = False) -> tuple[MarginLine, ...]:
     >>> import numpy as np, ptxlab
     >>> source = 'extern "C" __global__ void twice(float* x) {\\n  x[threadIdx.x] *= 2;\\n}'
     >>> lines = margin(ptxlab.kernel(source).simulate(1, 32, np.ones(32, np.float32)))
-    >>> lines[1].text.strip(), lines[1].sectors
+    >>> lines[1].text.strip(), lines[1].profile.sectors_per_request
     ('x[threadIdx.x] *= 2;', 4.0)
     """
     profiles = result.by_line(ptx)
@@ -54,41 +48,23 @@ def margin(result: Result, ptx: bool = False) -> tuple[MarginLine, ...]:
         hazards.setdefault(number, []).append(hazard.sentence)
     lines = []
     for number, text in enumerate((result.ptx if ptx else result.source).splitlines(), 1):
-        profile = profiles.get(number)
-        sentences = tuple(hazards.get(number, ()))
-        if profile is None:
-            lines.append(MarginLine(number, text, hazards=sentences))
-            continue
-        lines.append(
-            MarginLine(
-                number,
-                text,
-                profile.warps,
-                profile.warps / max(most, 1),
-                profile.conflicts,
-                profile.wavefronts,
-                profile.least,
-                profile.sectors_per_request,
-                profile.requests,
-                profile.multiply_adds,
-                tuple(profile.by_opcode.most_common(6)),
-                sentences,
-            )
-        )
+        profile = profiles.get(number, LineProfile(number))
+        share = profile.warps / max(most, 1)
+        lines.append(MarginLine(number, text, profile, share, tuple(hazards.get(number, ()))))
     return tuple(lines)
 
 
 def line_notes(line: MarginLine) -> list[str]:
     """What is worth knowing about a line, one sentence each."""
-    notes = []
-    if line.opcodes:
-        notes.append(", ".join(f"{count:,} {opcode}" for opcode, count in line.opcodes))
-    if line.conflicts:
-        notes.append(f"bank conflicts: {line.wavefronts:,} wavefronts where {line.least:,} would do")
-    if line.requests:
-        notes.append(f"{line.sectors:.3g} sectors of 32 bytes per request to global memory")
-    if line.multiply_adds:
-        notes.append(f"{line.multiply_adds:,} multiply-adds")
+    notes, profile = [], line.profile
+    if profile.by_opcode:
+        notes.append(", ".join(f"{count:,} {name}" for name, count in profile.by_opcode.most_common(6)))
+    if profile.conflicts:
+        notes.append(f"bank conflicts: {profile.wavefronts:,} wavefronts where {profile.least:,} would do")
+    if profile.requests:
+        notes.append(f"{profile.sectors_per_request:.3g} sectors of 32 bytes per request to global memory")
+    if profile.multiply_adds:
+        notes.append(f"{profile.multiply_adds:,} multiply-adds")
     return [*notes, *line.hazards]
 
 
@@ -96,12 +72,11 @@ def profile_table(result: Result, ptx: bool = False) -> Table:
     """The lines where something happened, for a terminal."""
     rows = []
     for line in margin(result, ptx):
-        if line.warps or line.hazards:
-            sectors = f"{line.sectors:.3g}" if line.requests else ""
-            conflicts = line.conflicts or ""
-            rows.append(
-                (line.number, line.warps, conflicts, sectors, len(line.hazards) or "", line.text.strip())
-            )
+        profile, count = line.profile, len(line.hazards)
+        if profile.warps or count:
+            sectors = f"{profile.sectors_per_request:.3g}" if profile.requests else ""
+            counts = (profile.warps, profile.conflicts or "", sectors, count or "")
+            rows.append((line.number, *counts, line.text.strip()))
     return Table(("line", "executed", "conflicts", "sectors/request", "hazards", "source"), tuple(rows))
 
 
@@ -186,7 +161,7 @@ def source_html(source: str, hazards: Sequence[Hazard] = (), part: range | None 
     for hazard in hazards:
         sentences.setdefault(hazard.line, []).append(hazard.sentence)
     lines = [
-        MarginLine(number, text, hazards=tuple(sentences.get(number, ())))
+        MarginLine(number, text, LineProfile(number), hazards=tuple(sentences.get(number, ())))
         for number, text in enumerate(source.splitlines(), 1)
         if part is None or number in part
     ]
@@ -225,9 +200,9 @@ def _trimmed(sizes: tuple[int, int, int]) -> list[int]:
 
 def _code(lines: Sequence[MarginLine]) -> str:
     shown = _shown(lines)
-    banks = any(line.conflicts for line in lines)
-    sectors = any(line.requests for line in lines)
-    counts = any(line.warps for line in lines)
+    banks = any(line.profile.conflicts for line in lines)
+    sectors = any(line.profile.requests for line in lines)
+    counts = any(line.profile.warps for line in lines)
     heads = [""]
     heads += ["executed"] if counts else []
     heads += ["conflicts"] if banks else []
@@ -255,17 +230,18 @@ def _code(lines: Sequence[MarginLine]) -> str:
 
 
 def _row(line: MarginLine, counts: bool, banks: bool, sectors: bool) -> str:
+    profile = line.profile
     tip = html.escape("\n".join(line_notes(line)), quote=True)
-    count = f"{line.warps:,}" if line.warps else ""
+    count = f"{profile.warps:,}" if profile.warps else ""
     cells = [f'<i class="number">{line.number}</i>']
     if counts:
         cells.append(f'<i class="heat" style="--share: {100 * line.share:.0f}%">{count}</i>')
     if banks:
-        css_class = ' class="conflict"' if line.conflicts else ""
-        cells.append(f"<i{css_class}>{f'+{line.conflicts:,}' if line.conflicts else ''}</i>")
+        css_class = ' class="conflict"' if profile.conflicts else ""
+        cells.append(f"<i{css_class}>{f'+{profile.conflicts:,}' if profile.conflicts else ''}</i>")
     if sectors:
-        css_class = ' class="wide"' if line.sectors > _FEW_SECTORS else ""
-        cells.append(f"<i{css_class}>{f'{line.sectors:.3g}' if line.requests else ''}</i>")
+        css_class = ' class="wide"' if profile.sectors_per_request > _FEW_SECTORS else ""
+        cells.append(f"<i{css_class}>{f'{profile.sectors_per_request:.3g}' if profile.requests else ''}</i>")
     cells.append(f'<i class="text">{html.escape(line.text)}</i>')
     name = "row hazard" if line.hazards else "row"
     return f'<div class="{name}" data-line="{line.number}" title="{tip}">{"".join(cells)}</div>'
@@ -275,7 +251,7 @@ def _shown(lines: Sequence[MarginLine]) -> list[MarginLine]:
     """All lines, or those of a long source around which something happened."""
     if len(lines) <= _MOST_LINES:
         return list(lines)
-    busy = [index for index, line in enumerate(lines) if line.warps or line.hazards]
+    busy = [index for index, line in enumerate(lines) if line.profile.warps or line.hazards]
     near = {index + step for index in busy for step in range(-_AROUND, _AROUND + 1)}
     return [line for index, line in enumerate(lines) if index in near][: 2 * _MOST_LINES]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
@@ -363,10 +363,13 @@ def values(
         raise PtxlabError(f"{form_name(ins)} is dense: its A is not compressed; ask for 'A'")
     if name != "stored":
         name = product_operand(ins, name).name
-    contents = _Contents(matrix, codes, registers, nibbles, copy)
-    if name == "E":
-        return metadata(ins, contents.metadata(ins), copy, warp=warp).with_title(title)
-    numbers = contents.matrix_of(ins, name)
+    if name == "E" and ins.e is not None:
+        content = codes if matrix is None else matrix
+        if content is None and registers is not None:
+            content = ins.e.unpack_codes(registers, copy if isinstance(ins, MmaForm) else 0)
+        return metadata(ins, content, copy, warp=warp, title=title)
+    contents = {"matrix": matrix, "codes": codes, "registers": registers}
+    numbers = _matrix_of(ins, name, contents, nibbles, copy)
     holders, whose = numbers.holders, f"{name} of {form_name(ins)}"
     if lane is not None:
         lane = holders.check_lane(lane)
@@ -377,7 +380,9 @@ def values(
         if not labels_fit([labels[part[0].start : part[0].stop, part[1].start : part[1].stop]]):
             labels = None
     if colour == "auto":
-        colour = _automatic_colour(numbers, labels is not None)
+        colour = "lane" if holders.present else "core matrix"
+        if labels is None:
+            colour = "value"
     if colour in ("core matrix", "bank") and holders.present:
         where = "tensor memory" if isinstance(holders.operand, TensorOperand) else "registers"
         raise PtxlabError(
@@ -386,9 +391,12 @@ def values(
     outlined = None if marked is None else as_marks(marked, numbers.codes.shape, whose)
     grid = numbers.grid(labels, Look(colour, part, lane, outlined))
     notes = [*_matrix_notes(numbers), *_part_notes(numbers, part, warp)]
-    if labels is not None and shown in _SHOWN_NOTES:
-        notes.append(holder_note(ins) if shown == "lane" else _SHOWN_NOTES[shown])
     tensor = isinstance(holders.operand, TensorOperand)
+    if labels is not None and shown == "lane" and isinstance(ins, Tcgen05Mma):
+        cta = "<CTA>/" if ins.d.ctas > 1 else ""
+        notes.append(f"{cta}<lane>:<column> of tensor memory")
+    elif labels is not None and shown in _SHOWN_NOTES:
+        notes.append(_SHOWN_NOTES[shown])
     return Picture(
         f"{_TITLES.get(name, name)} of {form_name(ins)}",
         (*notes, *colour_notes(colour, holders.lane_count, tensor=tensor)),
@@ -437,85 +445,54 @@ def as_marks(marked: ArrayLike, shape: tuple[int, int], matrix: str) -> NDArray[
     return marks.astype(np.bool_)
 
 
-def _automatic_colour(numbers: ValueMatrix, labelled: bool) -> Colour:
-    if not labelled:
-        return "value"
-    return "lane" if numbers.holders.present else "core matrix"
+def _matrix_of(
+    ins: Product,
+    name: str,
+    contents: Mapping[str, ArrayLike | None],
+    nibbles: ArrayLike | None,
+    copy: int,
+) -> ValueMatrix:
+    """The matrix of that name with its contents: values, codes, or what is in registers."""
+    present = {argument: content for argument, content in contents.items() if content is not None}
+    if len(present) != 1:
+        raise PtxlabError(
+            f"values of {name}: found {listing(present) or 'nothing'}; it takes one of {listing(contents)}"
+        )
+    ((argument, content),) = present.items()
+    metadata = None if nibbles is None else as_integers(nibbles, "nibbles")
+    if metadata is not None and ins.e is not None and metadata.shape != ins.e.shape:
+        raise PtxlabError(
+            f"nibbles: found shape {metadata.shape}; {ins.mnemonic} has {ins.e.shape[0]}x{ins.e.shape[1]}"
+        )
+    op = product_operand(ins, name)
+    if argument == "registers":
+        codes = _unpacked(ins, name, as_array(content, name), metadata, copy)
+    elif argument == "matrix":
+        codes = op.dtype.encode(op.check_matrix(content))
+    else:
+        codes = op.check_codes(content)
+    if codes.ndim != 2:
+        raise PtxlabError(
+            f"{name}: found shape {codes.shape}; a picture shows one matrix, {op.shape[0]}x{op.shape[1]}"
+        )
+    if name == "A" and ins.structure is not None and metadata is None:
+        metadata = ins.structure.compress(codes, op.dtype.decode(codes) == 0)[1]
+    return value_matrix(ins, name, codes, metadata, copy)
 
 
-def holder_note(ins: Product) -> str:
-    """How the holders in cells are to be read."""
-    if not isinstance(ins, Tcgen05Mma):
-        return _SHOWN_NOTES["lane"]
-    return "<CTA>/<lane>:<column> of tensor memory" if ins.d.ctas > 1 else "<lane>:<column> of tensor memory"
-
-
-@dataclass(frozen=True)
-class _Contents:
-    """What a matrix is to hold, as `values` takes it: in values, in codes, or in registers."""
-
-    matrix: ArrayLike | None
-    codes: ArrayLike | None
-    registers: ArrayLike | None
-    nibbles: ArrayLike | None  # of a sparse A, that say what is stored
-    copy: int  # of what registers hold several times
-
-    def metadata(self, ins: Product) -> ArrayLike | None:
-        """The nibbles of E; None for nothing."""
-        if self.matrix is not None:
-            return self.matrix
-        if self.codes is None and self.registers is not None and ins.e is not None:
-            return ins.e.unpack_codes(self.registers, self.copy if isinstance(ins, MmaForm) else 0)
-        return self.codes
-
-    def matrix_of(self, ins: Product, name: str) -> ValueMatrix:
-        """The matrix of that name with these contents."""
-        arguments = {"matrix": self.matrix, "codes": self.codes, "registers": self.registers}
-        present = [argument for argument, content in arguments.items() if content is not None]
-        if len(present) != 1:
-            raise PtxlabError(
-                f"values of {name}: found {listing(present) or 'nothing'}; "
-                "it takes one of matrix, codes, registers"
-            )
-        nibbles = self._checked_nibbles(ins)
-        op, sparse = product_operand(ins, name), name == "A" and ins.sparse
-        if self.registers is not None:
-            content = self._unpacked(ins, name, nibbles)
-        elif self.matrix is not None:
-            content = op.dtype.encode(op.check_matrix(self.matrix))
-        elif self.codes is not None:
-            content = op.check_codes(self.codes)
-        if content.ndim != 2:
-            raise PtxlabError(
-                f"{name}: found shape {content.shape}; "
-                f"a picture shows one matrix, {op.shape[0]}x{op.shape[1]}"
-            )
-        if sparse and ins.structure is not None and nibbles is None:
-            nibbles = ins.structure.compress(content, op.dtype.decode(content) == 0)[1]
-        return value_matrix(ins, name, content, nibbles, self.copy)
-
-    def _checked_nibbles(self, ins: Product) -> NDArray[Any] | None:
-        if self.nibbles is None:
-            return None
-        nibbles = as_integers(self.nibbles, "nibbles")
-        if ins.e is not None and nibbles.shape != ins.e.shape:
-            raise PtxlabError(
-                f"nibbles: found shape {nibbles.shape}; {ins.mnemonic} has {ins.e.shape[0]}x{ins.e.shape[1]}"
-            )
-        return nibbles
-
-    def _unpacked(self, ins: Product, name: str, nibbles: NDArray[Any] | None) -> NDArray[Any]:
-        """Codes out of registers; of a sparse A, all of it."""
-        registers = as_array(self.registers, name)
-        if registers.ndim != 2:
-            raise PtxlabError(f"{name}: found shape {registers.shape}; a picture shows one set of registers")
-        if name != "A" or not ins.sparse:
-            return product_operand(ins, name).unpack_codes(registers, self.copy)
-        if nibbles is None:
-            raise PtxlabError(
-                "registers of a sparse A hold its stored half: ask for 'stored', or give the nibbles too"
-            )
-        return ins.expand(ins.a.unpack_codes(registers), nibbles)
+def _unpacked(
+    ins: Product, name: str, registers: NDArray[Any], nibbles: NDArray[Any] | None, copy: int
+) -> NDArray[Any]:
+    """Codes out of registers; of a sparse A, all of it."""
+    if registers.ndim != 2:
+        raise PtxlabError(f"{name}: found shape {registers.shape}; a picture shows one set of registers")
+    if name != "A" or not ins.sparse:
+        return product_operand(ins, name).unpack_codes(registers, copy)
+    if nibbles is None:
+        raise PtxlabError(
+            "registers of a sparse A hold its stored half: ask for 'stored', or give the nibbles too"
+        )
+    return ins.expand(ins.a.unpack_codes(registers), nibbles)
 
 
 def _matrix_notes(numbers: ValueMatrix) -> list[str]:

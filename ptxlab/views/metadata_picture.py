@@ -1,23 +1,24 @@
-"""The metadata of sparse instructions: which bits of which lane say what is kept of each chunk."""
+"""The metadata of sparse instructions: which bits of which lane say what is kept, and what a nibble says."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._util.arguments import as_array, as_int
+from .._util.arguments import as_array, as_int, is_name
 from ..errors import PtxlabError, listing, quoted
 from ..isa.catalog import Product
 from ..isa.mma import MmaForm
-from ..isa.sparsity import Structure
+from ..isa.sparsity import STRUCTURES, Structure
 from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import LANES
 from .colours import lanes_read
-from .grid import Cell, Grid, Header, as_part, clipped, headers
-from .holders import AnyOperand, Holders, as_product, form_name, holders_of, k_headers, warp_notes
+from .grid import Arrow, Cell, Entry, Grid, Header, as_part, uniform_grid
+from .holders import AnyOperand, Holders, as_product, form_name, holders_of, k_headings, warp_notes
 from .labels import bit_range, index_range
 from .picture import Picture
 from .tensor_pictures import tensor_memory
@@ -77,12 +78,7 @@ def metadata(
     ]
     if codes is not None:
         notes.append("below it the nibble and the columns of A that it keeps")
-    groups = tuple(
-        Header(box[0], box[2], group.lines)
-        for group in grid.row_groups
-        if (box := clipped((group.start, 0, group.size, 1), part, range(1))) is not None
-    )
-    grids = [replace(grid.part(part, range(e.shape[1])), row_groups=groups)]
+    grids = [grid.part(part, range(e.shape[1]))]
     if e.layout.copies > 1 and isinstance(ins, MmaForm):
         grids.append(lanes_read(holders.lanes, "lanes read"))
     return Picture(name, tuple(notes), tuple(grids)).with_title(title)
@@ -102,9 +98,9 @@ def _nibble_grid(
     ins: Product, structure: Structure, holders: Holders, codes: NDArray[Any] | None, selector: int
 ) -> Grid:
     """All nibbles of an instruction, with the place of each, and what they say."""
-    shape = holders.lanes.shape
-    cells, hover = [], np.empty(shape, dtype=object)
-    for row, chunk in np.ndindex(*shape):
+    rows, chunks = holders.lanes.shape
+
+    def entry(row: int, chunk: int) -> Entry:
         lane, low = int(holders.lanes[row, chunk]), 4 * int(holders.elements[row, chunk]) % 32
         bits = bit_range(low, low + 3)
         lines = [f"{holders.lane_label(row, chunk)}: {bits}"]
@@ -118,20 +114,13 @@ def _nibble_grid(
             kept = _kept_columns(structure, chunk, ins.nibbles[nibble])
             lines += [f"{nibble:04b}: {kept}"] if isinstance(ins, Tcgen05Mma) else [f"0b{nibble:04b}", kept]
             tooltip.append(f"nibble 0b{nibble:04b} keeps columns {kept}")
-        cells.append(Cell(row, chunk, 1, 1, tuple(lines), lane))
-        hover[row, chunk] = "\n".join(tooltip)
+        return Entry(tuple(lines), lane, "\n".join(tooltip))
+
     groups = holders.row_groups()
-    return Grid(
-        shape,
-        tuple(cells),
-        hover,
-        headers(shape[0], 1),
-        k_headers("chunk", shape[1], structure.chunk),
-        ("m", ""),
-        name="E",
-        row_rules=tuple(group.start for group in groups if group.start),
-        row_groups=groups,
-    )
+    rules = tuple(group.start for group in groups if group.start)
+    heads = k_headings("chunk", chunks, structure.chunk)
+    grid = uniform_grid((rows, chunks), entry, 1, heads, ("m", ""), name="E", row_rules=rules)
+    return replace(grid, row_groups=groups)
 
 
 def _tensor_metadata(
@@ -164,3 +153,91 @@ def _kept_columns(structure: Structure, chunk: int, groups: tuple[int, ...]) -> 
     if structure.group == 1:
         return ",".join(map(str, firsts))
     return ",".join(f"{first}-{first + structure.group - 1}" for first in firsts)
+
+
+# -- one nibble ------------------------------------------------------------------------------------------
+
+_PARTS = 4  # of a chunk, whatever its structure
+_NIBBLE_WIDTH = 8  # columns of the grids: two for each part
+_INDEX_BITS = ("second index, bits [3..2]", "first index, bits [1..0]")  # as they are written
+_INDEX_LANES = (10, 29)  # whose colours tell the two indices apart: sky and orange
+
+
+def nibble(nibble: int, structure: str | Structure = "2:4", *, chunk: int = 0, title: bool = True) -> Picture:
+    """What a nibble says: arrows go from its indices to the parts of the chunk, and on to what is stored.
+
+    The first index is in the low bits, at the right; what it names is stored first, at the left.
+
+    >>> for arrow in nibble(0b1001, chunk=2).arrows[:2]:
+    ...     print(arrow.start.text, "->", arrow.end.text)
+    01 = 1 first index, bits [1..0] -> part 1 column 9
+    10 = 2 second index, bits [3..2] -> part 2 column 10
+    """
+    if not isinstance(structure, Structure):
+        if not is_name(structure, STRUCTURES):
+            raise PtxlabError(f"there is no structure {quoted(structure)}; there are {listing(STRUCTURES)}")
+        structure = STRUCTURES[structure]
+    rule = structure
+    code, number = as_int(nibble, "nibble"), as_int(chunk, "chunk")
+    if code not in rule.unordered:
+        raise PtxlabError(
+            f"nibble {quoted(code)} names no two parts of a {rule.title} chunk; legal are "
+            f"{listing(f'0b{each:04b}' for each in sorted(rule.unordered))}"
+        )
+    if not 0 <= number < 1 << 16:
+        raise PtxlabError(f"chunk {quoted(number)} does not exist; chunks go from 0 to 65535")
+    indices = (code & 3, code >> 2)
+    columns = _part_columns(rule, number)
+    # the second index is in the high bits, at the left; what the first one names is stored at the left
+    halves = _part_cells(0, [f"{index:02b} = {index}" for index in indices[::-1]], _INDEX_BITS, (1, 0))
+    named = [indices.index(part) if part in indices else None for part in range(_PARTS)]
+    parts = _part_cells(2, [f"part {part}" for part in range(_PARTS)], columns, named)
+    stored = _part_cells(
+        4, [f"part {index}" for index in indices], [columns[index] for index in indices], (0, 1)
+    )
+    arrows = [Arrow(halves[1 - which], parts[index]) for which, index in enumerate(indices)]
+    arrows += [Arrow(parts[index], stored[which]) for which, index in enumerate(indices)]
+    size = rule.chunk // _PARTS
+    meaning = f"a part is {size} elements" if size > 1 else "a part is one element"
+    if not size:
+        meaning = "a part is half of an element"
+    order = "the first index is in the low bits, at the right"
+    if indices[0] > indices[1]:
+        order = "descending order: mma.sp takes it, mma.sp::ordered_metadata does not"
+    grid = _part_grid((*halves, *parts, *stored), ("nibble", f"chunk {number} of A", "compressed A"))
+    heading = f"Nibble 0b{code:04b}, {rule.title}"
+    return Picture(heading, (meaning, order), (grid,), arrows=tuple(arrows)).with_title(title)
+
+
+def _part_cells(
+    row: int, texts: Sequence[str], notes: Sequence[str], indices: Sequence[int | None]
+) -> list[Cell]:
+    """A row of equally wide cells, in the colours of the indices that name them; others are grey."""
+    width = _NIBBLE_WIDTH // len(texts)
+    lanes = [None if index is None else _INDEX_LANES[index] for index in indices]
+    return [
+        Cell(row, place * width, 1, width, (text, note), lane=lane)
+        for place, (text, note, lane) in enumerate(zip(texts, notes, lanes, strict=True))
+    ]
+
+
+def _part_grid(cells: tuple[Cell, ...], names: tuple[str, ...]) -> Grid:
+    """The rows, with a blank one for the arrows between each two."""
+    rows = range(0, 2 * len(names), 2)
+    blanks = tuple(Cell(row + 1, 0, 1, _NIBBLE_WIDTH, (), role="blank") for row in rows[:-1])
+    shape = (rows[-1] + 1, _NIBBLE_WIDTH)
+    hover = np.full(shape, "", dtype=object)
+    for cell in cells:
+        hover[cell.row, cell.column : cell.column + cell.width] = "\n".join(cell.lines)
+    headings = tuple(Header(row, 1, (name,)) for row, name in zip(rows, names, strict=True))
+    boxes = tuple((row, 0, 1, _NIBBLE_WIDTH) for row in rows)
+    return Grid(shape, (*cells, *blanks), hover, headings, (), name="nibble", boxes=boxes)
+
+
+def _part_columns(rule: Structure, chunk: int) -> list[str]:
+    """The columns of A that each part is."""
+    size, first = rule.chunk // _PARTS, chunk * rule.chunk
+    if not size:
+        return [f"column {first + part // 2}, {('low', 'high')[part % 2]}" for part in range(_PARTS)]
+    noun = "column" if size == 1 else "columns"
+    return [f"{noun} {index_range(first + part * size, size)}" for part in range(_PARTS)]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import singledispatch
-
 from ..errors import PtxlabError, quoted
 from ..numerics import EmulatedThroughF16, Exact, FmaChain, FmaGroups, Fused, Model, Rule, models
 from .table import Table
@@ -24,24 +22,44 @@ def rule_words(rule: Rule) -> dict[str, str]:
     """
     if not isinstance(rule, Rule):
         raise PtxlabError(f"found {quoted(rule)} where a rule belongs; ptxlab.models() have them")
-    return _words(rule)
+    match rule:
+        case Exact():
+            return {
+                "steps": "all products at once, exactly",
+                "rounding": "wrapped to 32 bits, or clamped: .satfinite; "
+                "of tcgen05 the descriptor's saturate bit",
+            }
+        case Fused():
+            return _fused_words(rule)
+        case EmulatedThroughF16():
+            halves = "k with k mod 4 = 0 or 1, then the others"
+            return {
+                "conversion": "A and B are converted to f16",
+                **rule_words(rule.step),
+                "steps": f"two, starting from zero: {halves}; then C is added, rounded to nearest even",
+            }
+        case FmaGroups():
+            chains = " and another over ".join(f"k {', '.join(map(str, group))}" for group in rule.groups)
+            added = "it is added to C" if len(rule.groups) == 1 else "each is added to C in turn"
+            return {
+                "conversion": "A, B and C are converted to f32",
+                "steps": f"no tensor core: a chain of fused multiply-adds over {chains}; {added}",
+                "rounding": "every operation to nearest even; an f16 result is rounded once more",
+                "zero": "as in IEEE 754",
+                "NaN": _NAN,
+            }
+        case FmaChain():
+            return {
+                "steps": "one fused multiply-add after another, starting from C, k ascending",
+                "rounding": "each operation in the rounding mode that the instruction names",
+                "zero": "as in IEEE 754",
+                "NaN": "keeps its payload and becomes quiet; of several, the first in the order "
+                f"{', '.join(rule.nans)} counts; 0xfff8000000000000 where no input is NaN",
+            }
+    raise TypeError(f"{type(rule).__name__} has no words; write them in ptxlab.views.models")
 
 
-@singledispatch
-def _words(rule: object) -> dict[str, str]:
-    raise TypeError(f"{type(rule).__name__} has no words; register them in ptxlab.views.models")
-
-
-@_words.register
-def _(rule: Exact) -> dict[str, str]:
-    return {
-        "steps": "all products at once, exactly",
-        "rounding": "wrapped to 32 bits, or clamped: .satfinite; of tcgen05 the descriptor's saturate bit",
-    }
-
-
-@_words.register
-def _(rule: Fused) -> dict[str, str]:
+def _fused_words(rule: Fused) -> dict[str, str]:
     steps = "one step over all of K"
     if rule.depth is not None:
         steps = f"steps of {rule.depth} products, k ascending; the result of one step is C of the next"
@@ -62,41 +80,6 @@ def _(rule: Fused) -> dict[str, str]:
         "rounding": f"{f32}, f16 is rounded to nearest even",
         "zero": "+0",
         "NaN": _NAN,
-    }
-
-
-@_words.register
-def _(rule: EmulatedThroughF16) -> dict[str, str]:
-    halves = "k with k mod 4 = 0 or 1, then the others"
-    return {
-        "conversion": "A and B are converted to f16",
-        **_words(rule.step),
-        "steps": f"two, starting from zero: {halves}; then C is added, rounded to nearest even",
-    }
-
-
-@_words.register
-def _(rule: FmaGroups) -> dict[str, str]:
-    chains = " and another over ".join(f"k {', '.join(map(str, group))}" for group in rule.groups)
-    added = "it is added to C" if len(rule.groups) == 1 else "each is added to C in turn"
-    return {
-        "conversion": "A, B and C are converted to f32",
-        "steps": f"no tensor core: a chain of fused multiply-adds over {chains}; {added}",
-        "rounding": "every operation to nearest even; an f16 result is rounded once more",
-        "zero": "as in IEEE 754",
-        "NaN": _NAN,
-    }
-
-
-@_words.register
-def _(rule: FmaChain) -> dict[str, str]:
-    order = ", ".join(rule.nans)
-    return {
-        "steps": "one fused multiply-add after another, starting from C, k ascending",
-        "rounding": "each operation in the rounding mode that the instruction names",
-        "zero": "as in IEEE 754",
-        "NaN": f"keeps its payload and becomes quiet; of several, the first in the order {order} counts; "
-        "0xfff8000000000000 where no input is NaN",
     }
 
 

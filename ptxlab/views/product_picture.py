@@ -24,8 +24,8 @@ from ..isa.tensor_memory import LANES, TensorOperand
 from ..numerics.emulate import emulate
 from .colours import Colour, colour_keys, colour_notes, lane_key, warp_tint
 from .fragment_pictures import fragment
-from .grid import Box, Cell, Grid, Header, Part, as_part, headers
-from .holders import as_product, form_name, holders_of, product_operand
+from .grid import Box, Cell, Grid, Header, Part, as_element, as_part, headers
+from .holders import as_product, form_name, holders_of, lane_count, product_operand
 from .labels import index_range
 from .matrix_pictures import (
     NOT_STORED,
@@ -121,10 +121,12 @@ def product(
         shown,
         colour,
         part=(as_part(rows, "rows", ins.d.shape[0]), as_part(columns, "columns", ins.d.shape[1])),
-        lane=None if lane is None else as_index(lane, "lane", _lane_count(ins)),
+        lane=None if lane is None else as_index(lane, "lane", lane_count(ins)),
         marked=None if marked is None else as_marks(marked, ins.d.shape, f"D of {ins.mnemonic}"),
-        element=None if element is None else _element(ins, element),
+        element=None if element is None else as_element(element, "element", " of D"),
     )
+    if options.element is not None:
+        ins.column_of_b(*options.element)  # refuses what D does not have
     if ins.mma_count > 1 and (rows is not None or columns is not None):
         raise PtxlabError(f"rows and columns: {ins.mnemonic} is {ins.mma_count} products; it is drawn whole")
     if codes is None and A is None and B is None:
@@ -170,9 +172,9 @@ def _with_numbers(ins: Product, matrices: dict[str, ValueMatrix], options: _Opti
     if colour == "auto":
         colour = "lane" if labelled else "value"
     tensor, tall = isinstance(ins, Tcgen05Mma), not labelled and len(options.part[0]) > _TALL
-    keys = [lane_key(_lane_count(ins), tensor=tensor)] if colour == "lane" else []
+    keys = [lane_key(lane_count(ins), tensor=tensor)] if colour == "lane" else []
     words = max(matrix.holders.word_count for matrix in matrices.values())
-    keys += colour_keys(colour, words, _lane_count(ins), tensor=tensor)
+    keys += colour_keys(colour, words, lane_count(ins), tensor=tensor)
     grids = [replace(key, spot=(0, 0)) for key in keys]
     for name in _DRAWN:
         if name not in matrices:
@@ -198,23 +200,8 @@ def _with_numbers(ins: Product, matrices: dict[str, ValueMatrix], options: _Opti
     if (len(rows), len(columns)) != ins.d.shape:
         down, across = index_range(rows.start, len(rows)), index_range(columns.start, len(columns))
         notes.append(f"rows {down} and columns {across} of D {ins.m}x{ins.n}")
-    notes += colour_notes(colour, _lane_count(ins), tensor=tensor)
+    notes += colour_notes(colour, lane_count(ins), tensor=tensor)
     return Picture(form_name(ins), tuple(notes), tuple(grids))
-
-
-def _lane_count(ins: Product) -> int:
-    """Lanes that hold D: of a warp, of a warpgroup, or of tensor memory."""
-    return LANES * ins.d.ctas if isinstance(ins, Tcgen05Mma) else ins.lanes
-
-
-def _element(ins: Product, element: object) -> tuple[int, int]:
-    """A row and a column of D."""
-    numbers = as_integers(element, "element")
-    if numbers.shape != (2,):
-        raise PtxlabError(f"element={quoted(element)}: it is a row and a column of D, such as (0, 0)")
-    row, column = numbers.tolist()
-    ins.column_of_b(row, column)  # refuses what D does not have
-    return row, column
 
 
 def _made_of(ins: Product, matrix: ValueMatrix, element: tuple[int, int]) -> tuple[Box, ...]:
@@ -387,15 +374,12 @@ def _shared_grid(ins: Product, op: Operand) -> Grid:
     for half in range(halves):
         row, column = (half * tall, 0) if op.name == "A" else (0, half * wide)
         where = "in shared memory" if halves == 1 else f"in shared memory of CTA {half}"
-        lines = _lines_for(f"{name}: {where}", columns > 2 * rows or columns > 64)
-        cells.append(Cell(row, column, tall, wide, lines, heat=0.0))
+        lines = [f"{name}: {where}"]
+        if columns <= min(2 * rows, 64):
+            lines = textwrap.wrap(lines[0], 12)
+        cells.append(Cell(row, column, tall, wide, tuple(lines), heat=0.0))
         hover[row : row + tall, column : column + wide] = f"{name} is {where}"
     return Grid(op.shape, tuple(cells), hover, headers(rows, 8), _spaced(columns), op.axes, name=op.name)
-
-
-def _lines_for(text: str, wide: bool) -> tuple[str, ...]:
-    """A text in one line, or in several where there is little room for it."""
-    return (text,) if wide else tuple(textwrap.wrap(text, 12))
 
 
 def _spaced(columns: int) -> tuple[Header, ...]:

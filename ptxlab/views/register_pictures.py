@@ -24,7 +24,7 @@ from ..isa.tensor_memory import LANES, TensorOperand
 from .bit_field_pictures import bit_fields
 from .fragment_pictures import operand_notes
 from .grid import Cell, Grid, Header, as_part
-from .holders import as_product, figures_of, form_name, product_operand
+from .holders import as_product, figures_of, form_name, lane_count, product_operand
 from .labels import bit_range, bit_span, index_range, number_text
 from .picture import Picture
 
@@ -92,7 +92,7 @@ def registers(ins: Product | str, lane: int, held: Mapping[str, ArrayLike] | Non
     """
     form = as_product(ins)
     tensor = isinstance(form, Tcgen05Mma)
-    lane = as_index(lane, "lane", LANES * form.d.ctas if isinstance(form, Tcgen05Mma) else form.lanes)
+    lane = as_index(lane, "lane", lane_count(form))
     if held is not None and not isinstance(held, Mapping):
         raise PtxlabError(
             f"held: found {quoted(held)}; it takes registers by operand, such as {{'A': registers}}"
@@ -121,14 +121,11 @@ def registers(ins: Product | str, lane: int, held: Mapping[str, ArrayLike] | Non
             f"lane {lane} holds nothing of {form_name(form)}; figures.tensor_memory shows which do"
         )
     notes += _tint_notes(dtypes)
-    return Picture(f"{_lane_title(form, lane)} of {form_name(form)}", tuple(notes), tuple(grids))
-
-
-def _lane_title(form: Product, lane: int) -> str:
-    if not isinstance(form, Tcgen05Mma):
-        return f"Lane {lane}"
-    pair = f"CTA {lane // LANES}, lane" if form.d.ctas > 1 else "Lane"
-    return f"{pair} {lane % LANES} of tensor memory"
+    which = f"Lane {lane}"
+    if isinstance(form, Tcgen05Mma):
+        pair = f"CTA {lane // LANES}, lane" if form.d.ctas > 1 else "Lane"
+        which = f"{pair} {lane % LANES} of tensor memory"
+    return Picture(f"{which} of {form_name(form)}", tuple(notes), tuple(grids))
 
 
 # -- tcgen05 ---------------------------------------------------------------------------------------------
@@ -321,19 +318,20 @@ def _word_grid(words: _Words, contents: NDArray[Any] | None) -> Grid:
     if words.noun == "column":
         hover[:] = "free"
     covered = np.zeros((words.count, words.bits), dtype=bool)
-    for at, part in _with_codes(words, contents):
-        whole = at.high - at.low + 1 == words.dtype.bits
+    for at in words.fields:
+        start, width = words.bits - 1 - at.high, at.high - at.low + 1
+        whole = width == words.dtype.bits
         fields = bit_fields(words.dtype)
         lines, tooltip = list(at.names), list(at.tooltip)
-        if part is not None and whole:
-            fields = bit_fields(words.dtype, part)
+        if contents is not None and whole:
+            code = int(contents[at.word]) >> at.low & (1 << width) - 1
+            fields = bit_fields(words.dtype, code)
             pattern = " ".join(field.text for field in fields if field.text)
-            value = number_text(words.dtype.decode(np.array(part, dtype=words.dtype.code_type)), 6)
+            value = number_text(words.dtype.decode(np.array(code, dtype=words.dtype.code_type)), 6)
             lines.append(pattern)
             if words.dtype.kind != "bits":
                 lines.append(value)
             tooltip.append(f"{pattern} = {value}")
-        start, width = words.bits - 1 - at.high, at.high - at.low + 1
         tinted = tuple(fields) if words.dtype.is_float and whole else ()
         cells.append(Cell(at.word, start, 1, width, tuple(lines), words.lane, fields=tinted))
         hover[at.word, start : start + width] = "\n".join(tooltip)
@@ -354,16 +352,6 @@ def _word_grid(words: _Words, contents: NDArray[Any] | None) -> Grid:
     )
     shape = words.count, words.bits
     return Grid(shape, tuple(cells), hover, tuple(rows), columns, ("", "bit"), name=words.name)
-
-
-def _with_codes(words: _Words, contents: NDArray[Any] | None) -> Iterator[tuple[_Field, int | None]]:
-    """Every field, with its bits out of the contents."""
-    for at in words.fields:
-        if contents is None:
-            yield at, None
-        else:
-            mask = (1 << (at.high - at.low + 1)) - 1
-            yield at, int(contents[at.word]) >> at.low & mask
 
 
 def _gaps(covered: NDArray[np.bool_], step: int) -> Iterator[tuple[int, int, int]]:

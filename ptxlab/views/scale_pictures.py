@@ -20,8 +20,8 @@ from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import LANES, TensorOperand
 from ..memory.scales import scale_offset
 from .colours import lanes_read
-from .grid import Cell, Grid, Header, State, as_part, headers
-from .holders import Holders, as_product, form_name, holders_of, k_headers, one_matrix, owners
+from .grid import Cell, Entry, Grid, Header, State, as_part, headers, named_headers, uniform_grid
+from .holders import Holders, as_product, form_name, holders_of, k_headings, one_matrix
 from .labels import bit_range, index_range, number_text
 from .picture import Picture
 from .tensor_pictures import tensor_memory
@@ -196,36 +196,33 @@ def _scale_grids(
     ins: MmaForm, op: Operand, byte: int, thread: int, scales: ArrayLike | None
 ) -> tuple[Grid, Grid]:
     """The scales of A or B, and the lanes that hold them."""
-    if op.layout is None or ins.scale_vec is None:
-        raise PtxlabError(f"{ins.mnemonic} has no block scales in registers")
-    matrix = "A" if op.name == "SFA" else "B"
-    register = f"scale-{matrix.lower()}-data"
+    of_a = op.name == "SFA"
+    blocks = op.shape[1] if of_a else op.shape[0]
+    length, register = ins.k // blocks, "scale-a-data" if of_a else "scale-b-data"
     values = None if scales is None else one_matrix(op, scales)
-    lanes, elements = owners(op.layout, thread * (4 // ins.scale_vec) + byte // ins.scale_vec)
-    length = ins.k // ins.scale_vec
-    cells, hover = [], np.empty(op.shape, dtype=object)
-    for row, column in np.ndindex(*op.shape):
-        lane, element = int(lanes[row, column]), int(elements[row, column])
+    holders = holders_of(op, thread * (4 // blocks) + byte // blocks)
+
+    def entry(row: int, column: int) -> Entry:
+        lane, element = int(holders.lanes[row, column]), int(holders.elements[row, column])
         place = op.place(lane, element)
         bits = bit_range(place.low, place.high)
-        scaled = f"A[{row}]" if matrix == "A" else f"column {column} of B"
-        block = index_range((column if matrix == "A" else row) * length, length)
+        scaled, block = (f"A[{row}]", column) if of_a else (f"column {column} of B", row)
         lines, by = [f"T{lane}: {bits}"], ""
         if values is not None:
             number = number_text(values[row, column], 6)
             lines.append(number)
             by = f" by {number}"
-        cells.append(Cell(row, column, 1, 1, tuple(lines), lane))
-        hover[row, column] = (
-            f"scales {scaled}, k {block}{by}\nlane {lane}, byte {element} (bits {bits}) of {register}"
-        )
-    blocks = k_headers("block", ins.scale_vec, length)
-    rows, columns, axes = blocks, headers(op.shape[1], 1), ("", "n")
-    if matrix == "A":
-        rows, columns, axes = headers(op.shape[0], 1), blocks, ("m", "")
-    title = f"{register}: byte-id {byte}, thread-id {thread}"
-    grid = Grid(op.shape, tuple(cells), hover, rows, columns, axes, title, op.name, new_line=matrix == "B")
-    return grid, lanes_read(lanes, f"lanes read for {matrix}")
+        what = f"scales {scaled}, k {index_range(block * length, length)}{by}"
+        where = f"lane {lane}, byte {element} (bits {bits}) of {register}"
+        return Entry(tuple(lines), lane, f"{what}\n{where}")
+
+    title, heads = f"{register}: byte-id {byte}, thread-id {thread}", k_headings("block", blocks, length)
+    if of_a:
+        grid = uniform_grid(op.shape, entry, 1, heads, ("m", ""), title, op.name)
+    else:
+        grid = uniform_grid(op.shape, entry, heads, 1, ("", "n"), title, op.name)
+    lanes = lanes_read(holders.lanes, f"lanes read for {'A' if of_a else 'B'}")
+    return replace(grid, new_line=not of_a), lanes
 
 
 def _tensor_scales(
@@ -310,7 +307,7 @@ def _block_scales(ins: Tcgen05Mma, op: TensorOperand, numbers: NDArray[Any] | No
     tips = np.empty((places, blocks), dtype=object)
     for at in np.ndindex(places, blocks):
         tips[at] = hover(*at)
-    along = k_headers("block", blocks, length)
+    along = named_headers(k_headings("block", blocks, length))
     across = tuple(Header(head.start // unit, head.size // unit, head.lines) for head in heads)
     title = f"{op.name}: scales of {'A' if of_a else 'B'}"
     if of_a:

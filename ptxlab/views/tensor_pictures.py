@@ -11,13 +11,12 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._util.arguments import as_array, as_index, as_int, as_integers, is_name
+from .._util.arguments import as_array, as_index, as_int, is_name
 from ..errors import PtxlabError, counted, listing, quoted
-from ..isa.parse import parse_any
 from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
 from ..isa.tensor_memory import DATA_PATHS, LANES, DataPath, TensorOperand
-from .grid import Box, Cell, Grid, Header, State, as_part
-from .holders import holders_of
+from .grid import Box, Cell, Grid, Header, State, as_element, as_part
+from .holders import as_tcgen05, holders_of
 from .labels import bit_range, index_range, number_text
 from .picture import Picture
 from .table import Table
@@ -60,9 +59,7 @@ def tensor_memory(
     >>> [grid.at(lane, 0).text for lane in (0, 16, 32)]   # layout F: every other 16 lanes
     ['m 0..15, n 0..31', 'free', 'm 16..31, n 0..31']
     """
-    form = parse_any(ins)
-    if not isinstance(form, Tcgen05Form):
-        raise PtxlabError(f"{form.mnemonic} does not work in tensor memory; tcgen05 does")
+    form = as_tcgen05(ins)
     if isinstance(form, Tcgen05Transfer) and form.operands:
         raise PtxlabError(
             f"{form.mnemonic} has no matrix of its own in tensor memory; figures.tensor_registers and "
@@ -73,9 +70,15 @@ def tensor_memory(
         raise PtxlabError(f"colour={quoted(colour)}: there are {listing(get_args(TensorColour))}")
     ctas = range(tensor.ctas) if cta is None else [as_index(cta, "cta", tensor.ctas)]
     lanes, columns = as_part(lanes, "lanes", LANES), as_part(columns, "columns", tensor.columns)
-    values = None if words is None else _values(tensor, words)
+    values = None
+    if words is not None:
+        array = as_array(words, "words")
+        if array.ndim != 2:
+            raise PtxlabError(f"words of shape {array.shape}: they are [lanes, columns] of one matrix")
+        values = tensor.unpack(array)
     if marked is not None:
-        marked = _element(tensor, marked)
+        marked = as_element(marked, "marked")
+        tensor.where(*marked)  # refuses what the matrix does not have
     windows = [
         _Window(tensor, colour, number, lanes, columns, marked, values, alone=len(ctas) == 1)
         for number in ctas
@@ -108,10 +111,7 @@ def tensor_blocks(ins: Tcgen05Form | str, operand: str = "D") -> Table:
     >>> tensor_blocks(ins, "D").records()[1]
     {'cta': 0, 'lanes': '32..47', 'columns': '0..31', 'bits': '31..0', 'm': '16..31', 'n': '0..31'}
     """
-    form = parse_any(ins)
-    if not isinstance(form, Tcgen05Form):
-        raise PtxlabError(f"{form.mnemonic} does not work in tensor memory; tcgen05 does")
-    tensor = form.tensor(operand)
+    tensor = as_tcgen05(ins).tensor(operand)
     rows = []
     for cta in range(tensor.ctas):
         window = _Window(tensor, "row", cta, range(LANES), range(tensor.columns), fine=True)
@@ -133,22 +133,6 @@ def tensor_blocks(ins: Tcgen05Form | str, operand: str = "D") -> Table:
                 )
             )
     return Table(("cta", "lanes", "columns", "bits", *tensor.axes), tuple(rows))
-
-
-def _element(tensor: TensorOperand, marked: object) -> tuple[int, int]:
-    numbers = as_integers(marked, "marked")
-    if numbers.shape != (2,):
-        raise PtxlabError(f"marked={quoted(marked)}: it is a row and a column, such as (0, 0)")
-    row, column = numbers.tolist()
-    tensor.where(row, column)  # refuses what the matrix does not have
-    return row, column
-
-
-def _values(tensor: TensorOperand, words: ArrayLike) -> NDArray[Any]:
-    array = as_array(words, "words")
-    if array.ndim != 2:
-        raise PtxlabError(f"words of shape {array.shape}: they are [lanes, columns] of one matrix")
-    return tensor.unpack(array)
 
 
 #: Row, or column, of the matrix in every lane and slot; -1 where it leaves them free.
@@ -260,7 +244,8 @@ class _Window:
         return groups * 4 + warps if self.colour == "warp" else groups
 
     def grid(self) -> Grid:
-        """The window as a grid: a cell for each block."""
+        """The window as a grid: a cell for each block, and outlines where cells hold several elements."""
+        marked = np.argwhere(self._is_marked()).tolist()
         return Grid(
             (len(self.lanes), len(self.slots) // self.step),
             tuple(self._cell(block) for block in self.blocks),
@@ -272,14 +257,8 @@ class _Window:
             name=self.tensor.name,
             row_rules=self._rules(),
             row_groups=self._warps() if self.cta == 0 or self.alone or self.coarse else (),
-            outlines=self._outlines(),
+            outlines=tuple((lane, slot, 1, 1) for lane, slot in marked if not self.detailed),
         )
-
-    def _outlines(self) -> tuple[Box, ...]:
-        """The places of the marked element, where cells hold several."""
-        if self.marked is None or self.detailed:
-            return ()
-        return tuple((int(lane), int(slot), 1, 1) for lane, slot in np.argwhere(self._is_marked()))
 
     def _is_marked(self) -> NDArray[np.bool_]:
         """Which lanes and slots hold the marked element."""
@@ -302,7 +281,8 @@ class _Window:
         state: State = "mark" if self.detailed and (row, column) == self.marked else "plain"
         tint = self._tint(row, column, self.lanes[lane])
         if self.detailed:
-            return Cell(*place, (self._element_text(row, column),), tint, state)
+            text = f"{row},{column}" if self.values is None else number_text(self.values[row, column], 6)
+            return Cell(*place, (text,), tint, state)
         if height < _LEAST_HEIGHT:
             return Cell(*place, (), tint)
         across, down = (height, width) if self.tensor.axes[0] == "block" else (width, height)
@@ -322,11 +302,6 @@ class _Window:
             return label
         blank = ("",) * (len(label) + 1)
         return (*blank, *label) if lanes[0] < height / 2 else (*label, *blank)
-
-    def _element_text(self, row: int, column: int) -> str:
-        if self.values is not None:
-            return number_text(self.values[row, column], 6)
-        return f"{row},{column}"
 
     def _tint(self, row: int, column: int, lane: int) -> int:
         """The lane whose colour stands for this part of the matrix."""

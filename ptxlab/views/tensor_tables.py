@@ -10,7 +10,6 @@ from ..errors import PtxlabError, counted, listing
 from ..gpu.codegen import declarations, ptx_line, statement
 from ..isa.instruction_descriptor import shapes_of
 from ..isa.operand import Operand
-from ..isa.parse import parse_any
 from ..isa.targets import check_target
 from ..isa.tcgen05 import Tcgen05Control, Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
 from ..isa.tcgen05.form import TYPES
@@ -18,6 +17,7 @@ from ..isa.tensor_memory import LANES, TensorOperand
 from ..memory.lookup_table import COLUMN_BYTES
 from ..memory.tcgen05_tiles import is_index, is_padded, shared_places, shared_source, shared_tile, stored_bits
 from .facts import emulator_facts, evidence, machine_code
+from .holders import as_tcgen05
 from .labels import index_range
 from .places import MemoryPlace, SparsePlaces, memory_place, sparse_places
 from .table import Table, Value
@@ -32,7 +32,7 @@ def tensor_facts(
     >>> tensor_facts(ptxlab.instruction("tcgen05.mma.cta_group::1.kind::tf32"))["descriptor"]
     '0x08400910: m128n256k8, A and B tf32, D f32.'
     """
-    form, run = _form(form), as_flag(run, "run")
+    form, run = as_tcgen05(form), as_flag(run, "run")
     if target is not None:
         check_target(target)
     facts: dict[str, str | list[str] | Table] = {"syntax": form.syntax}
@@ -69,13 +69,6 @@ def tensor_facts(
     return facts
 
 
-def _form(form: Tcgen05Form | str) -> Tcgen05Form:
-    parsed = parse_any(form)
-    if not isinstance(parsed, Tcgen05Form):
-        raise PtxlabError(f"{parsed.mnemonic} does not work in tensor memory; tcgen05 does")
-    return parsed
-
-
 def _shapes(form: Tcgen05Mma) -> list[str]:
     lines = []
     for rows in shapes_of(form.kind, form.sparse, form.ws, form.cta_group):
@@ -92,7 +85,7 @@ def tensor_layouts(form: Tcgen05Form | str) -> Table:
     >>> tensor_layouts(ptxlab.instruction("tcgen05.mma.ws.cta_group::1.kind::f16", m=64)).rows[-1]
     ('D', '64x256 f32', 'tensor memory, 128 columns', '(64,(128,2)):(1,(128,64))', 'PTX ISA and CUTLASS')
     """
-    form = _form(form)
+    form = as_tcgen05(form)
     rows: list[tuple[int | str, ...]] = []
     for operand in form.operands.values():
         size = f"{operand.shape[0]}x{operand.shape[1]} {operand.dtype}"
@@ -121,7 +114,7 @@ def tensor_where(
     >>> tensor_where(ptxlab.instruction("tcgen05.mma.cta_group::2.kind::f16"), "D", 130, 7).rows
     ((1, 2, 7, '[31..0]', '0x00020007'),)
     """
-    form, name = _form(form), as_text(name, "operand").upper()
+    form, name = as_tcgen05(form), as_text(name, "operand").upper()
     row, col = as_int(row, "row"), as_int(col, "column")
     if isinstance(form, Tcgen05Transfer) and name == "R":
         rows = tuple(
@@ -157,7 +150,7 @@ def tensor_sparse_where(
     >>> tensor_sparse_where(sparse, 3, 13).places.rows[0]
     ('0b0100', '12, 13', 7, 0, 3, 3, '[31..16]', '0x00030003')
     """
-    form = _form(form)
+    form = as_tcgen05(form)
     if not isinstance(form, Tcgen05Mma):
         raise PtxlabError(f"{form.mnemonic} has no sparse A")
     names = tensor_where(form, "A", 0, 0, swizzle, transposed).columns
@@ -183,7 +176,7 @@ def tensor_explain(
     >>> [record["where"] for record in tensor_explain(mxf4, 37, 5).records()][-1]
     'lanes 5, 37, 69, 101, column 0, bits [15..0]'
     """
-    form = _form(form)
+    form = as_tcgen05(form)
     if not isinstance(form, Tcgen05Mma):
         raise PtxlabError(f"{form.mnemonic} computes nothing; tcgen05.mma does")
     row, col = as_int(row, "row"), as_int(col, "column")
@@ -329,7 +322,7 @@ def tensor_holds(
     >>> tensor_holds(ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64), "D", 33, 5).rows
     ((5, 17, 5),)
     """
-    form, name = _form(form), as_text(name, "operand").upper()
+    form, name = as_tcgen05(form), as_text(name, "operand").upper()
     column = None if column is None else as_int(column, "column")
     if isinstance(form, Tcgen05Transfer) and name == "R":
         registers = range(form.registers) if column is None else (column,)
@@ -348,7 +341,7 @@ def tensor_elements(form: Tcgen05Form | str, name: str) -> Table:
     >>> tensor_elements(ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64), "D").records()[300]
     {'m': 1, 'n': 44, 'cta': 0, 'lane': 1, 'column': 44, 'low': 0, 'high': 31}
     """
-    form, name = _form(form), as_text(name, "operand").upper()
+    form, name = as_tcgen05(form), as_text(name, "operand").upper()
     rows: list[tuple[int | str, ...]] = []
     if isinstance(form, Tcgen05Transfer) and name == "R":
         rows += [

@@ -9,8 +9,7 @@ from ..errors import PtxlabError, listing, quoted
 from ..gpu.measurement import Measurement
 from ..gpu.records import Record, measured
 from ..isa.mma import MmaForm
-from .charts import bars
-from .line_chart import Line, LineChart
+from .charts import Line, LineChart, bars
 from .picture import Picture
 
 #: What a chart of measurements shows.

@@ -97,7 +97,7 @@ def test_source_in_a_notebook() -> None:
     page = result._repr_html_()
     assert "// &lt;b&gt;&amp;" in page and "+186" in page and "On an H200 at least" in page
     lines = margin(result)
-    assert [line.conflicts for line in lines] == [0, 0, 0, 186, 0, 186, 0]
+    assert [line.profile.conflicts for line in lines] == [0, 0, 0, 186, 0, 186, 0]
     assert "192 wavefronts where 6 would do" in " ".join(line_notes(lines[3]))
     assert [line.text for line in lines] == source.splitlines()
 
