@@ -69,7 +69,7 @@ class Command:
         --arg str ...               a text; may be repeated
         --on {emulator,gpu} -> to   one of these; the result has it as `to`
         | --cpp                     excludes the rows beside it that have a |, too
-        | --csv const -> format     the result has csv as `format`
+        formats csv json            how the answer can be printed; the result has csv or json as `format`
         tcgen05                     the options for the descriptor of a tcgen05.mma
     """
 
@@ -81,7 +81,7 @@ class Command:
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add what the rows declare to the parser of this command."""
         groups: dict[str, argparse._ActionsContainer] = {"": parser}
-        rows = self.arguments
+        rows = re.sub(r"  formats (.+)\n", _format_rows, self.arguments)
         for name, shared in _SHARED_ROWS.items():
             rows = rows.replace(name, shared)
         for row in re.sub(r"\n {6,}", " ", rows).splitlines():  # which joins the lines of a long help
@@ -93,6 +93,11 @@ class Command:
                 title = "only for tcgen05.mma, whose shape and types are in a descriptor"
                 groups[group] = parser.add_argument_group(title)
             groups[group].add_argument(name, **options)
+
+
+def _format_rows(names: re.Match[str]) -> str:
+    rows = [f"  | --{name} const -> format\n" for name in names[1].split()]
+    return "".join([*rows, "  --no-title\n"])
 
 
 def _argument(declaration: str, help: str) -> tuple[str, str, dict[str, Any]]:
@@ -226,13 +231,7 @@ show the fragment layout of an operand
   --swizzle int:BYTES = 0
   --transposed
   tcgen05
-  | --csv const -> format
-  | --markdown const -> format
-  | --json const -> format
-  | --svg const -> format
-  | --cute const -> format
-  | --formula const -> format
-  --no-title
+  formats csv markdown json svg cute formula
 examples:
   ptxlab layout mma.m16n8k64.s4 C
   ptxlab layout mma.m16n8k64.s4 C --formula            as the manual writes it
@@ -244,11 +243,7 @@ show which bits of which lane describe each chunk of a sparse A
   INSTRUCTION
   --selector int = 0
   tcgen05
-  | --csv const -> format
-  | --markdown const -> format
-  | --json const -> format
-  | --svg const -> format
-  --no-title
+  formats csv markdown json svg
 examples:
   ptxlab metadata mma.sp.m16n8k16.tf32 --selector 1
   ptxlab metadata mma.sp.m16n8k64.s4 --svg > e.svg
@@ -306,9 +301,7 @@ decode a descriptor of wgmma or tcgen05, say what is wrong with it, or list thos
   --operand str:OPERAND = B  which operand of that instruction: A or B (default: B)
   tcgen05
   --transposed               for wgmma: the operand is MN-major (imm-trans = 1)
-  | --json const -> format
-  | --svg const -> format
-  --no-title
+  formats json svg
 examples:
   ptxlab descriptor 0x4000004000010040
   ptxlab descriptor 0x4000002000010040 --tile bits=16,rows=64,k=64,swizzle=128
@@ -327,9 +320,7 @@ count the bank conflicts of one access to shared memory, and find a pitch or a s
   --column int:BYTES = 0     where it starts in its rows (default: 0)
   --lanes-per-row int:N = 1  for ld.shared and st.shared: lanes side by side in a row (default: 1)
   --colour {lane,wavefront} = lane  what the words are labelled with
-  | --json const -> format
-  | --svg const -> format
-  --no-title
+  formats json svg
 examples:
   ptxlab conflicts ldmatrix.sync.aligned.m8n8.x4.shared.b16 --pitch 128
   ptxlab conflicts ldmatrix.sync.aligned.m8n8.x4.shared.b16 --pitch 80 --swizzle 64
@@ -339,10 +330,7 @@ repack = memory.repack_plan
 find the conversions, shuffles and permutes from one operand's registers to another's
   SOURCE  INSTRUCTION:OPERAND, e.g. mma.m16n8k16.f32.f16:D (default: D, or R of ldmatrix)
   TARGET  INSTRUCTION:OPERAND (default: A, or R of stmatrix); the smaller side is repeated to fit
-  | --json const -> format
-  | --cuda const -> format
-  | --svg const -> format
-  --no-title
+  formats json cuda svg
 examples:
   ptxlab repack wgmma.m64n32k32.f32.e4m3:D wgmma.m64n32k32.f32.e4m3:A
   ptxlab repack mma.m16n8k16.f32.f16 mma.m16n8k16.f32.f16 --cuda    device function
@@ -385,9 +373,7 @@ explain the bits of an element of D: products, alignment, lost bits, sum, roundi
   --b str:FILE.npy     B from a file written by np.save
   --c str:FILE.npy     C from a file written by np.save
   tcgen05 size
-  | --json const -> format
-  | --svg const -> format
-  --no-title
+  formats json svg
 examples:
   ptxlab trace mma.m16n8k16.f32.f16 3 5
   ptxlab trace mma.m16n8k64.s4 6 7 --category edges       sums that wrap around

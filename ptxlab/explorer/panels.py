@@ -14,6 +14,7 @@ from .. import views
 from ..errors import PtxlabError
 from ..isa.catalog import Product
 from ..isa.tcgen05 import Tcgen05Mma
+from .differences import trace_columns
 from .export import gpu_note
 from .memory_descriptor import set_field
 from .memory_view import MemoryLayout, lay_out, memory_data, memory_layout
@@ -23,7 +24,6 @@ from .serialise import picture_data
 from .state import ExplorerState, LoadRequest, MemoryRequest
 from .stepper import dot_product_steps
 from .tensor_view import Load, find_load, load_data
-from .trace_columns import trace_columns
 from .traits import Observers
 from .view import View
 
