@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..errors import PtxlabError
 
-_FRONT = Path(__file__).parent / "front"
+_FRONT = Path(__file__).resolve().parent / "front"
 _STYLES = (
     "base",
     "toolbar",
@@ -26,12 +26,7 @@ _STYLES = (
     "motion",
 )
 _COMMENT = re.compile(r"^[ \t]*(?://.*|/\*(?:[^*]|\*(?!/))*\*/[ \t]*)\n", re.MULTILINE)
-_IMPORT = re.compile(r'^import \{[^}]*\} from "\./(\w+)\.js";\n', re.MULTILINE)
-
-
-def source(file: str) -> str:
-    """A file of the front end as it is written."""
-    return (_FRONT / file).read_text(encoding="utf-8")
+_IMPORT = re.compile(r'^import \{[^}]*\} from "(\.[\w./]+)";\n', re.MULTILINE)
 
 
 @lru_cache
@@ -41,32 +36,31 @@ def script(first: str = "main") -> str:
     >>> script().count("\\nexport "), "import " in script()
     (1, False)
     """
-    joined: list[str] = []
-    seen: list[str] = []
+    joined: dict[Path, str] = {}  # empty while a module's imports are added
 
-    def add(name: str) -> None:
-        if name in seen:
-            if name not in done:
-                raise PtxlabError(f"front/{name}.js imports itself by way of {seen[-1]}.js")
+    def add(path: Path) -> None:
+        if path in joined:
+            if not joined[path]:
+                raise PtxlabError(f"front/{path.relative_to(_FRONT)} imports itself by way of other modules")
             return
-        seen.append(name)
-        text = source(f"{name}.js")
+        joined[path] = ""
+        text = path.read_text(encoding="utf-8")
         for other in _IMPORT.findall(text):
-            add(other)
-        done.add(name)
+            add((path.parent / other).resolve())
         code = _COMMENT.sub("", _IMPORT.sub("", text))  # comments are for those who read the files
-        joined.append(re.sub(r"^export (?!default)", "", code, flags=re.MULTILINE).strip())
+        del joined[path]  # it stands after what it imports
+        joined[path] = re.sub(r"^export (?!default)", "", code, flags=re.MULTILINE).strip()
 
-    done: set[str] = set()
-    add(first)
-    return "\n\n".join(joined) + "\n"
+    add(_FRONT / f"{first}.js")
+    return "\n\n".join(joined.values()) + "\n"
 
 
-@lru_cache(maxsize=1)
-def style() -> str:
-    """The style sheet, joined from one for each part of the view.
+@lru_cache
+def style(*more: str) -> str:
+    """The style sheet, joined from one for each part of the view, and from `more` of them.
 
     >>> ".ptx-explorer" in style()
     True
     """
-    return "\n".join(source(f"{part}.css") for part in _STYLES)
+    sheets = (_FRONT / "styles" / f"{part}.css" for part in (*_STYLES, *more))
+    return "\n".join(sheet.read_text(encoding="utf-8") for sheet in sheets)

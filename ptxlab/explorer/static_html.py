@@ -25,7 +25,7 @@ from ..errors import PtxlabError, quoted
 from ..isa.form import Form
 from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
 from ..isa.tcgen05.transfer import LOAD_SHAPES
-from .bundle import script, source, style
+from .bundle import script, style
 from .instruction_info import threads
 from .masks import MASKS, mask_text
 from .memory_view import has_memory_view, lay_out, memory_data
@@ -256,15 +256,15 @@ def columns(lanes: Sequence[Mapping[str, Sequence[Mapping[str, Any]]]]) -> dict[
 
 
 def write_page(path: str | Path, title: str, name: str, saved: Mapping[str, Any]) -> Path:
-    """Write the page; front/static.js opens what is `saved`. Without a title the window shows the name."""
+    """Write the page; front/saved_page.js opens what is `saved`. Without a title the window shows the name."""
     target = check_path(path)
-    code = script("static")
+    code = script("saved_page")
     page = FRAME.substitute(
         policy=POLICY.format(base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()),
         generator=f"ptxlab {__version__}",
         title=html.escape(title or name),
         heading=html.escape(title),
-        style=style() + source("static.css"),
+        style=style("saved_page"),
         saved=_escape_json(json.dumps(_pack(saved), separators=(",", ":"), allow_nan=False)),
         script=code,
     )

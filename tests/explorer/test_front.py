@@ -14,11 +14,11 @@ from ptxlab.explorer import bundle
 from tests.cases import each
 
 FRONT = Path(ptxlab.__file__).parent / "explorer" / "front"
-FILES = sorted(FRONT.glob("*.js"))
-IMPORT = r'^import \{([^}]*)\} from "\./(\w+)\.js";$'
+FILES = sorted(FRONT.rglob("*.js"))
+IMPORT = r'^import \{([^}]*)\} from "(\.[\w./]+)";$'
 
 
-@each("file", FILES, ids=lambda file: file.stem)
+@each("file", FILES, ids=lambda file: str(file.relative_to(FRONT)))
 def test_every_module_says_what_it_is_and_uses_what_it_imports(file: Path) -> None:
     text = file.read_text(encoding="utf-8")
     assert text.startswith("// ")
@@ -27,11 +27,11 @@ def test_every_module_says_what_it_is_and_uses_what_it_imports(file: Path) -> No
     for names, other in imports:
         exported = re.findall(
             r"^export (?:async )?(?:const|function|class) (\w+)",
-            (FRONT / f"{other}.js").read_text(encoding="utf-8"),
+            (file.parent / other).read_text(encoding="utf-8"),
             flags=re.M,
         )
         for name in re.findall(r"\w+", names):
-            assert name in exported, f"{file.name} imports {name}, which {other}.js does not export"
+            assert name in exported, f"{file.name} imports {name}, which {other} does not export"
             assert re.search(rf"\b{name}\b", body), f"{file.name} imports {name} and does not use it"
     assert text.count("\nimport ") == len(imports), "an import that the joining does not know"
 

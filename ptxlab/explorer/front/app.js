@@ -1,36 +1,36 @@
 // The whole view: it draws what Python sends, and sends messages for what is typed.
 // Which lane holds what, what a code means and what D is: all of that is decided in Python.
 
-import { make, afterPaint, clamp, write } from "./util.js";
-import { MATRICES, indexOfCell, readMatrix, lanesOf } from "./matrix.js";
-import { cellFacts, describeContribution, describeLine } from "./describe.js";
-import { moveHint } from "./move.js";
-import { contributionsTo, relatedCells } from "./related.js";
-import { labelSize } from "./label.js";
-import { FADE } from "./pane_edges.js";
-import { painter, readTheme } from "./colours.js";
-import { arrange, scrollers, viewHeight } from "./layout.js";
-import { Toolbar } from "./toolbar.js";
-import { Picker } from "./picker.js";
-import { Pane } from "./pane.js";
-import { Header } from "./header.js";
-import { HelpSheet } from "./help_sheet.js";
-import { Tooltip } from "./tooltip.js";
-import { Stepper } from "./stepper.js";
-import { Panel } from "./panel.js";
-import { Problem } from "./problem.js";
-import { Selection } from "./selection.js";
-import { shownLanes } from "./lanes.js";
-import { TracePanel } from "./trace_panel.js";
-import { Differences } from "./differences.js";
-import { flashChanges } from "./flash.js";
-import { listenForTaps, listenForUndo } from "./app_input.js";
-import { AXES, anchorsOf, holdAnchors, listenForZoom, scrollToAnchor } from "./zoom.js";
-import { Quiz } from "./quiz.js";
-import { Motion } from "./motion.js";
-import { MemoryView } from "./memory_view.js";
-import { TensorView } from "./tensor_view.js";
-import { Descriptor } from "./descriptor.js";
+import { make, afterPaint, clamp, write, isTouch } from "./common/util.js";
+import { MATRICES, indexOfCell, readMatrix, lanesOf, labelSize } from "./matrix/matrix.js";
+import {
+  cellFacts,
+  describeContribution,
+  describeLine,
+  contributionsTo,
+  relatedCells,
+} from "./matrix/describe.js";
+import { moveHint } from "./tensor/move.js";
+import { FADE } from "./pane/edges.js";
+import { painter, readTheme } from "./matrix/colours.js";
+import { arrange, scrollers, viewHeight } from "./pane/layout.js";
+import { Toolbar } from "./toolbar/toolbar.js";
+import { Picker } from "./picker/picker.js";
+import { Pane } from "./pane/pane.js";
+import { Header } from "./toolbar/header.js";
+import { HelpSheet } from "./toolbar/help.js";
+import { Tooltip } from "./common/tooltip.js";
+import { Stepper, TracePanel } from "./trace/trace.js";
+import { Panel, shownLanes } from "./registers/panel.js";
+import { Problem } from "./common/problem.js";
+import { Selection } from "./matrix/selection.js";
+import { Differences } from "./trace/differences.js";
+import { flashChanges, Motion } from "./common/motion.js";
+import { AXES, anchorsOf, holdAnchors, listenForZoom, scrollToAnchor } from "./pane/zoom.js";
+import { Quiz } from "./quiz/quiz.js";
+import { MemoryView } from "./memory/view.js";
+import { TensorView } from "./tensor/view.js";
+import { Descriptor } from "./memory/descriptor.js";
 
 /** @type {{ [name in Name]?: Name[] }} */
 const INSIDE = { A: ["SFA"], B: ["SFB"], stored: ["E"] }; // what is shown between the cells of a matrix
@@ -631,4 +631,59 @@ export class App {
     const pane = /** @type {Pane} */ (this.paneOf(name));
     return pane.onPage(pane.rect(name, row, column));
   }
+}
+
+// -- What the whole Explorer listens to, wherever the focus is: taps, and the keys of undo and redo.
+
+// What a tap shows stays until the next tap, wherever that is. Returns a function that stops listening.
+/** @param {App} app */
+export function listenForTaps(app) {
+  /** @param {PointerEvent} event */
+  const forget = (event) => {
+    if (!isTouch(event)) return;
+    app.hover(null);
+    app.hoverLine(null);
+  };
+  document.addEventListener("pointerdown", forget, true);
+  return () => document.removeEventListener("pointerdown", forget, true);
+}
+
+// Ctrl+Z, Ctrl+Shift+Z and Ctrl+Y (Cmd on macOS), wherever the focus is: they are taken on the way down,
+// before fields and lists stop them. Text being typed has its own undo until it is committed, and so has the
+// picker's search.
+/** @param {App} app */
+export function listenForUndo(app) {
+  let typing = /** @type {EventTarget | null} */ (null);
+  app.root.addEventListener("input", ({ target }) => {
+    // a cell has its own flag for this: pane.editing
+    const isText = target instanceof HTMLInputElement && target.type === "text";
+    typing = isText && !target.matches(".ptx-cell") ? target : null;
+  });
+  for (const committed of ["change", "focusout"])
+    app.root.addEventListener(committed, () => {
+      typing = null;
+    });
+  app.root.addEventListener(
+    "keydown",
+    (event) => {
+      if (event.key === "Enter" || event.key === "Escape") typing = null;
+      const letter = undoLetter(event);
+      if (!letter || typing === event.target || app.picker.opened || app.isStatic) return;
+      if (app.panes.some((pane) => pane.editing && pane.input === event.target)) return;
+      event.preventDefault();
+      event.stopPropagation();
+      app.send({ type: event.shiftKey || letter === "y" ? "redo" : "undo" });
+    },
+    true,
+  );
+}
+
+// "z", "y" or "". On a keyboard without Latin letters the key is recognised by its position.
+/** @param {KeyboardEvent} event */
+function undoLetter(event) {
+  if (!(event.ctrlKey || event.metaKey) || event.altKey) return "";
+  const letter = /^[\x20-\x7e]$/.test(event.key)
+    ? event.key.toLowerCase()
+    : event.code.replace("Key", "").toLowerCase();
+  return letter === "z" || letter === "y" ? letter : "";
 }

@@ -2,11 +2,11 @@
 // for readers. Nothing loads this file.
 
 type App = import("./app.js").App;
-type Header = import("./header.js").Header;
-type MemoryView = import("./memory_view.js").MemoryView;
-type Pane = import("./pane.js").Pane;
-type Picker = import("./picker.js").Picker;
-type TensorView = import("./tensor_view.js").TensorView;
+type Header = import("./toolbar/header.js").Header;
+type MemoryView = import("./memory/view.js").MemoryView;
+type Pane = import("./pane/pane.js").Pane;
+type Picker = import("./picker/picker.js").Picker;
+type TensorView = import("./tensor/view.js").TensorView;
 
 // -- the model --
 

@@ -1,0 +1,266 @@
+// What changed is seen: cells, bits and lines of the tip are lit for a moment after an edit. They fade; where
+// the system asks for less motion they are marked a little longer, and do not.
+
+import { make, afterPaint, reducedMotion, attribute, clamp, hasModifier } from "./util.js";
+import { GUTTER } from "../pane/edges.js";
+import { resizeCanvas } from "./scroll_area.js";
+import { changedCells } from "../matrix/matrix.js";
+import { cellBox, drawLayer } from "../pane/draw.js";
+
+const FADING = 600; // milliseconds
+const STEADY = 1500; // without motion
+
+// Cells whose content differs from the one that was drawn before. Another instruction has other cells.
+/** @param {App} app @param {Partial<Matrices>} before */
+export function flashChanges(app, before) {
+  for (const pane of app.panes.filter(({ node }) => node.isConnected)) {
+    const changes = pane.layers.map((layer) => {
+      const [earlier, matrix] = [before[layer.name], app.matrices[layer.name]];
+      return { layer, cells: matrix && earlier?.info === matrix.info ? changedCells(earlier, matrix) : [] };
+    });
+    if (changes.some(({ cells }) => cells.length)) flashCells(pane, changes);
+  }
+}
+
+// One canvas, drawn once; the browser fades it without drawing anything again. It scrolls with the cells.
+/** @param {Pane} pane @param {{ layer: Layer, cells: number[] }[]} changes */
+function flashCells(pane, changes) {
+  const { app, width, height } = pane;
+  pane.endFlash();
+  const canvas = make("canvas", "ptx-flash", pane.space, { "aria-hidden": "true" });
+  resizeCanvas(canvas, width, height, app.ratio);
+  canvas.style.left = `${pane.at.x}px`;
+  canvas.style.top = `${pane.at.y}px`;
+  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+  context.setTransform(app.ratio, 0, 0, app.ratio, -GUTTER.left * app.ratio, -GUTTER.top * app.ratio);
+  for (const { layer, cells } of changes) {
+    drawLayer(pane, context, layer, cells, [app.ink.flash, "#000000"]);
+    if (!layer.digits) continue;
+    context.strokeStyle = app.ink.text; // seen on every colour, whoever looks
+    context.lineWidth = 1.5;
+    for (const index of cells) {
+      const cell = cellBox(pane, layer, index);
+      if (cell) context.strokeRect(cell.x + 0.25, cell.y + 0.25, cell.width - 1.5, cell.height - 1.5);
+    }
+  }
+  pane.flash = canvas;
+  const end = () => {
+    if (pane.flash === canvas) pane.endFlash();
+  };
+  if (reducedMotion.matches) {
+    window.setTimeout(end, STEADY);
+    return;
+  }
+  canvas.animate([{ opacity: 1 }, { opacity: 1, offset: 0.3 }, { opacity: 0 }], FADING).onfinish = end;
+}
+
+// Fades out a mark over what changed, and removes it.
+/** @param {HTMLElement} node */
+export function fadeOut(node) {
+  if (reducedMotion.matches) window.setTimeout(() => node.remove(), STEADY);
+  else
+    node.animate([{ opacity: 1 }, { opacity: 1, offset: 0.3 }, { opacity: 0 }], FADING).onfinish = () =>
+      node.remove();
+}
+
+// After the change is on the screen: starting an animation takes longer than drawing a bit.
+/** @param {App} app @param {HTMLElement[]} nodes */
+export function flashNodes(app, nodes) {
+  if (!nodes.length) return;
+  afterPaint(() => {
+    if (reducedMotion.matches) {
+      for (const node of nodes) node.classList.add("ptx-changed");
+      window.setTimeout(() => nodes.forEach((node) => node.classList.remove("ptx-changed")), STEADY);
+      return;
+    }
+    const lit = { backgroundColor: app.ink.flash, color: "#000000" };
+    for (const node of nodes) node.animate([lit, { ...lit, offset: 0.3 }, {}], FADING);
+  });
+}
+
+// -- Motion: the elements in the registers of a lane fly to their cells and back. Where the system asks for less
+// motion, registers and their cells are lit one after the other instead.
+
+const FLIGHT = 800; // milliseconds to the cells, and back
+const STAY = 700; // at the cells
+const STEP = 600; // for each register, without motion
+const MANY = 12; // registers, from which those of an operand are lit together
+
+export class Motion {
+  /** @param {App} app */
+  constructor(app) {
+    this.app = app;
+    this.layer = /** @type {HTMLElement | null} */ (null); // over everything, while it plays
+    this.animations = /** @type {Animation[]} */ ([]);
+    this.timer = 0;
+    this.button = make("button", "ptx-pin ptx-fly", app.panel.lanes.title, {
+      type: "button",
+      title: "Show this lane's registers flying to their cells and back (F)",
+      "aria-pressed": "false",
+    });
+    this.button.textContent = "fly";
+    this.button.addEventListener("click", () => this.toggle());
+    const { root } = app;
+    root.addEventListener("keydown", (event) => this.key(event));
+    root.addEventListener("scroll", () => this.stop(), true);
+    root.addEventListener(
+      "pointerdown",
+      ({ target }) => {
+        if (target !== this.button) this.stop();
+      },
+      true,
+    );
+    for (const name of ["lane", "pinned", "instruction", "zoom"])
+      app.model.on(`change:${name}`, () => this.stop());
+  }
+
+  get playing() {
+    return this.layer !== null;
+  }
+
+  /** @param {KeyboardEvent} event */
+  key(event) {
+    const target = /** @type {Element} */ (event.target);
+    if (event.key === "Escape" && this.playing) this.stop();
+    const isField = target.matches("input, select, textarea");
+    if (isField || hasModifier(event) || event.key.toLowerCase() !== "f") return;
+    event.preventDefault();
+    this.toggle();
+  }
+
+  toggle() {
+    if (this.playing) this.stop();
+    else if (!this.app.quiz.open) this.play();
+  }
+
+  stop() {
+    window.clearTimeout(this.timer);
+    for (const animation of this.animations) animation.cancel();
+    this.animations = [];
+    this.layer?.remove();
+    this.layer = null;
+    attribute(this.button, "aria-pressed", false);
+  }
+
+  play() {
+    const flights = this.flights();
+    if (!flights.length) return;
+    this.layer = make("div", "ptx-flight", this.app.root, {
+      "aria-hidden": "true",
+      "data-lane": this.app.lane,
+    });
+    attribute(this.button, "aria-pressed", true);
+    if (reducedMotion.matches) this.lightInSteps(flights);
+    else this.fly(flights);
+  }
+
+  // Every element of the lane: where it is in the registers, and the cells that it stands for.
+  /** @returns {Flight[]} */
+  flights() {
+    const { app } = this;
+    const registers = app.model.get("lane_registers")[app.lane];
+    if (!registers) return [];
+    const box = app.root.getBoundingClientRect();
+    const nodes = /** @type {Map<string, HTMLElement[]>} */ (new Map());
+    for (const { node, cell } of app.panel.fields) {
+      const at = cell();
+      if (!at) continue;
+      const key = `${at.name} ${at.row} ${at.column}`;
+      nodes.set(key, [...(nodes.get(key) ?? []), node]);
+    }
+    const flights = /** @type {Flight[]} */ ([]);
+    for (const [operand, words] of /** @type {[Name, Register[]][]} */ (Object.entries(registers))) {
+      const name = operand === "A" && app.matrices.stored ? "stored" : operand;
+      const matrix = app.matrices[name];
+      if (!app.paneOf(name)) continue;
+      // registers on another page start at the heading of their block
+      const head = app.panel.registers.querySelector(`[data-operand=${operand}] .ptx-block-head`);
+      words.forEach(({ fields }, register) => {
+        for (const { row, column, text } of fields) {
+          const index = row * matrix.columns + column;
+          // of metadata and scale factors a lane may hold copies that are not read
+          if (["E", "SFA", "SFB"].includes(name) && matrix.lane?.[index] !== app.lane) continue;
+          const origin = nodes.get(`${name} ${row} ${column}`)?.shift() ?? head;
+          if (!origin) continue;
+          const start = origin.getBoundingClientRect();
+          const from = {
+            x: start.left - box.left,
+            y: start.top - box.top,
+            width: start.width,
+            height: start.height,
+          };
+          const cells = [this.target({ name, row, column }, box)];
+          if (name === "stored" && matrix.counterpart)
+            cells.push(this.target({ name: "A", row, column: matrix.counterpart[index] }, box));
+          flights.push({ operand, register, text, from, cells });
+        }
+      });
+    }
+    return flights;
+  }
+
+  // Where a cell is; the nearest point of its pane's edge if it is scrolled out of view.
+  /** @param {Cell} cell @param {DOMRect} box @returns {Place & { seen: boolean }} */
+  target({ name, row, column }, box) {
+    const { app } = this;
+    const pane = /** @type {Pane} */ (app.paneOf(name));
+    const { x, y, width, height } = app.cellRect(name, row, column);
+    const frame = pane.scroller.getBoundingClientRect();
+    const left = clamp(x, frame.left, Math.max(frame.left, frame.left + pane.width - width));
+    const top = clamp(y, frame.top, Math.max(frame.top, frame.top + pane.height - height));
+    const seen = Math.abs(left - x) < width / 2 && Math.abs(top - y) < height / 2;
+    return { x: left - box.left, y: top - box.top, width, height, seen };
+  }
+
+  /** @param {Flight[]} flights */
+  fly(flights) {
+    const { app } = this;
+    const [fill, ink] = app.colours[app.lane % 32];
+    const total = 2 * FLIGHT + STAY;
+    for (const { text, from, cells } of flights) {
+      const last = cells[cells.length - 1];
+      const size = { width: clamp(last.width, 7, 40), height: clamp(last.height, 7, 18) };
+      const tile = make("div", "ptx-tile", this.layer);
+      tile.style.cssText = `width:${size.width}px;height:${size.height}px;background:${fill};color:${ink}`;
+      if (size.width >= 12 && size.height >= 9) tile.textContent = text;
+      /** @param {Place} place */
+      const at = ({ x, y, width, height }) =>
+        `translate(${x + (width - size.width) / 2}px, ${y + (height - size.height) / 2}px)`;
+      const steps = [from, ...cells];
+      /** @type {Keyframe[]} */
+      const out = steps.map((place, index) => ({
+        transform: at(place),
+        opacity: index === steps.length - 1 && !last.seen ? 0.25 : 1,
+        offset: (FLIGHT / total) * (index / (steps.length - 1)),
+        easing: "ease-in-out",
+      }));
+      const back = [...out].reverse().map((frame) => ({ ...frame, offset: 1 - Number(frame.offset) }));
+      this.animations.push(tile.animate([...out, ...back], { duration: total, fill: "both" }));
+    }
+    this.timer = window.setTimeout(() => this.stop(), total);
+  }
+
+  /** @param {Flight[]} flights */
+  lightInSteps(flights) {
+    const groups = /** @type {Map<string, Flight[]>} */ (new Map());
+    const registers = new Set(flights.map(({ operand, register }) => `${operand} ${register}`));
+    for (const flight of flights) {
+      const key = registers.size > MANY ? flight.operand : `${flight.operand} ${flight.register}`;
+      groups.set(key, [...(groups.get(key) ?? []), flight]);
+    }
+    const steps = [...groups.values()];
+    const show = (/** @type {number} */ index) => {
+      if (index === steps.length) {
+        this.stop();
+        return;
+      }
+      this.layer?.replaceChildren();
+      for (const { from, cells } of steps[index])
+        for (const { x, y, width, height } of [from, ...cells.filter(({ seen }) => seen)])
+          make("div", "ptx-tile still", this.layer).style.cssText =
+            `width:${width}px;height:${height}px;transform:translate(${x}px, ${y}px)`;
+      this.timer = window.setTimeout(() => show(index + 1), STEP);
+    };
+    show(0);
+  }
+}

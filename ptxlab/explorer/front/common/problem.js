@@ -1,0 +1,158 @@
+// What went wrong, beside the field that it is about. It lies over the page, so that nothing moves; Escape
+// clears it, and what was typed stays in the field until then.
+
+import { make, write } from "./util.js";
+import { GUTTER } from "../pane/edges.js";
+import { openEditor } from "../pane/input.js";
+
+const GAP_BELOW = 5;
+let count = 0; // of boxes on the page, for their ids
+
+export class Problem {
+  /** @param {App} app @param {HTMLElement} parent */
+  constructor(app, parent) {
+    this.app = app;
+    this.origin = /** @type {MessageOrigin | null} */ (null); // of the last message
+    this.field = /** @type {MessageOrigin | null} */ (null); // the one beside which the sentence stands
+    this.box = make("div", "ptx-problem-box", parent);
+    this.node = make("div", "ptx-problem", this.box, {
+      role: "alert",
+      "data-testid": "problem",
+      id: `ptx-problem-${(count += 1)}`,
+    });
+    this.button = make("button", "ptx-dismiss", this.box, {
+      type: "button",
+      "aria-label": "dismiss the message",
+      title: "Dismiss (Escape)",
+    });
+    this.button.addEventListener("click", () => this.dismiss());
+    app.root.addEventListener("keydown", (event) => {
+      if (event.key === "Escape" && !event.defaultPrevented && this.dismiss()) event.stopPropagation();
+    });
+  }
+
+  // True if there was something to dismiss.
+  dismiss() {
+    if (!this.node.textContent) return false;
+    this.app.send({ type: "dismiss_refusal" });
+    this.show(""); // also if the kernel is gone
+    return true;
+  }
+
+  // Whether the refusal of an edit is shown beside the register that was typed into, and not at its cell.
+  isAtField() {
+    return Boolean(this.field?.markInvalid) && !this.app.model.get("refusal")?.prune;
+  }
+
+  update() {
+    this.show(this.app.model.get("problem") ?? "");
+  }
+
+  /** @param {string} sentence */
+  show(sentence) {
+    if (sentence === this.node.textContent) {
+      if (sentence) this.place();
+      return;
+    }
+    write(this.node, sentence);
+    this.field?.clearInvalid?.();
+    this.field = sentence ? this.origin : null;
+    this.origin = null;
+    this.field?.markInvalid?.(this.node.id);
+    if (sentence) this.place();
+  }
+
+  // Below the field, or above it where there is no room; below the toolbar if the field is gone.
+  place() {
+    const { root, toolbar } = this.app;
+    const node = this.field?.node;
+    const isThere = node?.isConnected && root.contains(node) && node.getClientRects().length > 0;
+    const at = (isThere ? node : toolbar.node).getBoundingClientRect();
+    const view = root.getBoundingClientRect();
+    const [wide, high] = [this.box.offsetWidth, this.box.offsetHeight];
+    const below = at.bottom - view.top + GAP_BELOW;
+    const top = below + high <= view.height ? below : Math.max(0, at.top - view.top - high - GAP_BELOW);
+    const left = Math.max(0, Math.min(at.left - view.left, view.width - wide - 4));
+    this.box.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
+  }
+}
+
+// -- A refused edit, shown at the cells at fault: the sentence, and what can be done instead.
+
+// The box is in the pane of the matrix, after its cells, so that Tab leads from the cell to the buttons.
+/** @param {Pane} pane */
+export function showRefusal(pane) {
+  const { app } = pane;
+  const refusal = app.model.get("refusal");
+  const isHere = refusal?.sentence && pane.has(refusal.name) && !app.problem.isAtField();
+  const here = isHere ? refusal : null;
+  const fresh = here !== pane.shownRefusal;
+  if (fresh) {
+    pane.shownRefusal = here;
+    pane.refusalBox?.remove();
+    pane.refusalBox = here && refusalBox(pane, here);
+    if (here) app.reveal([{ name: here.name, row: here.cells[0][0], column: here.cells[0][1] }]);
+  }
+  if (!here || !pane.refusalBox) return;
+  placeRefusal(pane, pane.refusalBox, here);
+  if (fresh) pane.refusalBox.scrollIntoView({ block: "nearest", inline: "nearest" });
+}
+
+/** @param {Pane} pane @param {Refusal} refusal */
+function refusalBox(pane, refusal) {
+  const { app } = pane;
+  const node = make("div", "ptx-refusal", pane.frame, { role: "group", "aria-label": "edit refused" });
+  make("p", "", node).textContent = refusal.sentence;
+  if (refusal.preview) make("p", "ptx-refusal-preview", node).textContent = refusal.preview;
+  const row = make("div", "ptx-refusal-row", node);
+  /** @param {string} text @param {string} hint @param {() => void} act */
+  const button = (text, hint, act) => {
+    const made = make("button", "", row, { type: "button", title: hint });
+    made.textContent = text;
+    made.addEventListener("click", () => {
+      pane.input.focus({ preventScroll: true });
+      act();
+    });
+    return made;
+  };
+  const dismiss = () => app.send({ type: "dismiss_refusal" });
+  if (refusal.prune)
+    button(refusal.prune, "Keep what you typed, then the largest values; the rest becomes 0", () =>
+      app.send({ type: "prune_chunks" }),
+    ).classList.add("first");
+  if (refusal.text) {
+    button("Edit again", `Open the cell with ${refusal.text}`, () => {
+      dismiss();
+      app.selection.select({ name: refusal.name, row: refusal.typed_at[0], column: refusal.typed_at[1] });
+      openEditor(pane, refusal.text);
+    });
+  }
+  button("Discard", "Keep the cells as they were (Escape)", dismiss);
+  node.addEventListener("keydown", (event) => {
+    event.stopPropagation();
+    if (event.key !== "Escape") return;
+    event.preventDefault();
+    pane.input.focus({ preventScroll: true });
+    dismiss();
+  });
+  return node;
+}
+
+// Above the cells at fault, so that the next cell stays visible;
+// below them if there is no room. Always inside the view.
+/** @param {Pane} pane @param {HTMLElement} node @param {Refusal} refusal */
+function placeRefusal(pane, node, refusal) {
+  const { app, scroller } = pane;
+  const [row, first, last] = refusal.cells[0];
+  const [from, to] = [pane.rect(refusal.name, row, first), pane.rect(refusal.name, row, last)];
+  const [root, frame] = [app.root.getBoundingClientRect(), pane.frame.getBoundingClientRect()];
+  const [wide, high] = [node.offsetWidth, node.offsetHeight];
+  /** @param {number} value @param {number} most */
+  const inside = (value, most) => Math.max(0, Math.min(value, most));
+  const y = GUTTER.top + inside(from.y - scroller.scrollTop, pane.height - from.height);
+  const x = GUTTER.left + inside((from.x + to.x + to.width) / 2 - scroller.scrollLeft, pane.width) - wide / 2;
+  const above = frame.top - root.top + y - high - 8 >= 0;
+  const offset = frame.left - root.left;
+  node.style.left = `${Math.max(4, Math.min(offset + x, root.width - wide - 4)) - offset}px`;
+  node.style.top = `${above ? y - high - 7 : y + from.height + 7}px`;
+}

@@ -1,0 +1,162 @@
+// What is under the pointer, in words beside it; with a magnifier where cells are too small to read.
+
+import { make, write, clamp } from "./util.js";
+import { LETTER, cellLines, indexOfCell } from "../matrix/matrix.js";
+import { resizeCanvas } from "./scroll_area.js";
+import { flashNodes } from "./motion.js";
+import { drawDifference } from "../pane/draw.js";
+
+const LINES = 10;
+const LETTER_SIZE = 11; // in the magnifier
+const MARGIN = { left: 24, top: 14 };
+const EDGE = 4; // between the tip and the edge of the window
+
+export class Tooltip {
+  /** @param {App} app @param {HTMLElement} parent */
+  constructor(app, parent) {
+    this.app = app;
+    // a popover is above the whole page: neither the Explorer nor a notebook's output can clip it
+    this.node = make("div", "ptx-tooltip", parent, { "aria-hidden": "true", popover: "manual" });
+    this.lens = make("canvas", "ptx-lens");
+    this.lines = /** @type {HTMLElement[]} */ ([make("b", "", this.node)]);
+    this.source = () => /** @type {string[]} */ ([]);
+    this.next = /** @type {TipPlace | null | undefined} */ (undefined); // where it will be shown, if that changes
+    this.last = /** @type {TipPlace | null} */ (null); // where it is shown
+    this.flashes = false; // whether lines that change are lit
+  }
+
+  /** @param {string[]} lines */
+  write(lines) {
+    const shownLines = lines.slice(0, LINES);
+    while (this.lines.length < shownLines.length) this.lines.push(make("span", "", this.node));
+    while (this.lines.length > shownLines.length) this.lines.pop()?.remove();
+    shownLines.forEach((line, index) => write(this.lines[index], line));
+  }
+
+  /** @param {ClientPoint} event @param {() => string[]} source @param {Cell | null} small */
+  show(event, source, small = null) {
+    this.source = source;
+    this.next = { x: event.clientX, y: event.clientY, small };
+    this.app.point();
+  }
+
+  // What is pointed at may have changed.
+  change() {
+    if (!this.last) return;
+    this.flashes = true;
+    if (this.next === undefined) this.next = this.last;
+    this.app.drawMarksSoon();
+  }
+
+  hide() {
+    this.next = null;
+    this.app.point();
+  }
+
+  /** @param {boolean} open */
+  open(open) {
+    this.node.classList.toggle("on", open);
+    if (this.node.isConnected) this.node.togglePopover?.(open);
+  }
+
+  // After everything else, so that the page is measured once.
+  draw() {
+    const { next: place, last, flashes } = this;
+    if (place === undefined) return;
+    this.next = undefined;
+    this.last = place;
+    this.flashes = false;
+    if (!place) {
+      if (last) this.open(false);
+      return;
+    }
+    const before = this.lines.map((line) => line.textContent);
+    this.write(this.source());
+    const changed = this.lines.filter((line) => !before.includes(line.textContent));
+    if (flashes) flashNodes(this.app, changed);
+    if (place.small && !this.lens.isConnected) this.node.prepend(this.lens);
+    else if (!place.small && this.lens.isConnected) this.lens.remove();
+    if (!last) this.open(true);
+    if (place.small) drawLens(this.app, this.lens, place.small);
+    const { clientWidth, clientHeight } = document.documentElement;
+    const [wide, high] = [this.node.offsetWidth, this.node.offsetHeight];
+    const { right, bottom } = this.app.root.getBoundingClientRect();
+    const left = placeBeside(place.x, wide, clientWidth, right, 16);
+    const top = placeBeside(place.y, high, Math.min(clientHeight, window.innerHeight), bottom, 14);
+    this.node.style.transform = `translate(${left}px, ${top}px)`;
+  }
+}
+
+// Where a tip of this size begins: after the pointer; before it, if it would not fit into the Explorer or the
+// window there; always inside the window.
+/** @param {number} at @param {number} size @param {number} view @param {number} end @param {number} gap */
+function placeBeside(at, size, view, end, gap) {
+  const [after, before] = [at + gap, at - size - gap + 4];
+  const fits = after + size <= Math.min(view - EDGE, end);
+  const start = fits || (before < EDGE && after + size <= view - EDGE) ? after : before;
+  return Math.round(clamp(start, EDGE, Math.max(EDGE, view - size - EDGE)));
+}
+
+// The cells around the pointer, large, in the colours of the pane.
+/** @param {App} app @param {HTMLCanvasElement} canvas @param {Cell} cell */
+function drawLens(app, canvas, { name, row, column }) {
+  const matrix = app.matrices[name];
+  const { letters, lines } = app.labelSize(matrix);
+  const width = Math.ceil(letters * LETTER_SIZE * LETTER + 7);
+  const height = lines * (LETTER_SIZE + 1) + 5;
+  const across = Math.min(matrix.columns, width * 7 <= 330 ? 7 : 5);
+  const down = Math.min(matrix.rows, 5);
+  const first = clamp(row - 2, 0, matrix.rows - down);
+  const from = clamp(column - Math.floor(across / 2), 0, matrix.columns - across);
+  /** @param {number} r @param {number} c @returns {Place} */
+  const placeOfCell = (r, c) => ({
+    x: MARGIN.left + (c - from) * width,
+    y: MARGIN.top + (r - first) * height,
+    width,
+    height,
+  });
+  resizeCanvas(canvas, MARGIN.left + across * width, MARGIN.top + down * height, app.ratio);
+  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+  context.setTransform(app.ratio, 0, 0, app.ratio, 0, 0);
+  context.textBaseline = "middle";
+  /** @param {number} number @param {boolean} isHere @param {number} x @param {number} y */
+  const drawHeading = (number, isHere, x, y) => {
+    context.font = `${isHere ? "bold " : ""}9px ${app.ink.mono}`;
+    context.fillStyle = isHere ? app.ink.text : app.ink.faint;
+    context.fillText(String(number), x, y);
+  };
+  context.textAlign = "right";
+  for (let r = first; r < first + down; r += 1)
+    drawHeading(r, r === row, MARGIN.left - 4, placeOfCell(r, from).y + height / 2);
+  context.textAlign = "center";
+  for (let c = from; c < from + across; c += 1)
+    drawHeading(c, c === column, placeOfCell(first, c).x + width / 2, MARGIN.top - 7);
+  for (let r = first; r < first + down; r += 1)
+    for (let c = from; c < from + across; c += 1)
+      drawLensCell(app, context, { name, row: r, column: c }, placeOfCell(r, c));
+  const here = placeOfCell(row, column);
+  context.strokeStyle = app.ink.text;
+  context.lineWidth = 2;
+  context.strokeRect(here.x - 0.5, here.y - 0.5, width, height);
+}
+
+/** @param {App} app @param {CanvasRenderingContext2D} context @param {Cell} cell @param {Place} place */
+function drawLensCell(app, context, cell, { x, y, width, height }) {
+  const { ink, quiz, matrices } = app;
+  const matrix = matrices[cell.name];
+  const index = indexOfCell(matrix, cell);
+  const [fill, text] = app.painter(matrix)(index);
+  const isGhost = matrix.name === "A" && matrix.counterpart && matrix.counterpart[index] < 0;
+  context.globalAlpha = isGhost ? 0.22 : 1;
+  context.fillStyle = fill;
+  context.fillRect(x, y, width - 1, height - 1);
+  context.globalAlpha = 1;
+  if (matrix.differ?.[index]) drawDifference(context, ink, { x, y, width: width - 1, height: height - 1 });
+  context.font = `${LETTER_SIZE}px ${ink.mono}`;
+  context.fillStyle = isGhost ? ink.faint : text;
+  const isMasked = quiz.masks(cell.name, cell.row, cell.column);
+  const lines = isMasked ? ["?"] : cellLines(matrices, matrix, index, quiz.display("label"));
+  lines.forEach((line, at) => {
+    context.fillText(line, x + (width - 1) / 2, y + 3 + (at + 0.5) * (LETTER_SIZE + 1), width - 3);
+  });
+}

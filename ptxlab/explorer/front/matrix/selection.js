@@ -1,0 +1,154 @@
+// What is selected: a cell or a range of cells, and the text box on the cell.
+
+import { clamp } from "../common/util.js";
+import { blockText, editText, holderOf, indexOfCell } from "./matrix.js";
+
+const SAVE_DELAY = 300; // milliseconds
+
+export class Selection {
+  /** @param {App} app */
+  constructor(app) {
+    this.app = app;
+    this.mark = /** @type {Mark | null} */ (null);
+    this.saveTimer = 0; // runs until Python hears of the selection
+  }
+
+  // Selecting a cell chooses its lane, except when Enter or Tab moves on: the edited lane stays in view.
+  /** @param {Mark} mark */
+  select(mark, focus = true, chooseLane = true, soon = false) {
+    const { app } = this;
+    const follows = chooseLane && !app.quiz.open;
+    const matrix = app.matrices[mark.name];
+    const [holder, at] = holderOf(app.matrices, matrix, indexOfCell(matrix, mark));
+    const lane = holder.lane?.[at];
+    this.mark = mark;
+    if (follows || (!app.quiz.open && app.shownLanes().some((shown) => shown.lane === lane)))
+      app.panel.follow(mark);
+    app.toolbar.follow(mark.name);
+    if (follows && lane !== undefined && lane >= 0 && lane !== app.lane) {
+      this.putIntoModel();
+      app.chooseLane(lane); // which saves both
+    } else {
+      if (soon) this.saveSoon();
+      else this.save();
+      app.panel.drawRegisters();
+    }
+    this.show(focus);
+  }
+
+  // Saves the selection now, if it is still to be saved.
+  savePending() {
+    if (this.saveTimer) this.save();
+  }
+
+  putIntoModel() {
+    window.clearTimeout(this.saveTimer);
+    this.saveTimer = 0;
+    if (!this.mark) return;
+    const { name, row, column } = this.mark;
+    this.app.model.set("selected", { name, row, column });
+  }
+
+  save() {
+    this.putIntoModel();
+    this.app.model.save_changes();
+  }
+
+  // Enter and Tab move on to another cell. Python hears of that only after the edit is on the screen, because
+  // every message costs the kernel and the notebook several more. Other messages are sent after it all the
+  // same.
+  saveSoon() {
+    if (this.app.isStatic) return this.save();
+    window.clearTimeout(this.saveTimer);
+    this.saveTimer = window.setTimeout(() => this.save(), SAVE_DELAY);
+  }
+
+  /** @param {Line} line */
+  selectLine({ name, row, column }) {
+    const { rows, columns } = this.app.matrices[name];
+    if (row === undefined)
+      this.select({ name, row: 0, column, row2: rows - 1, column2: column }, true, false);
+    else this.select({ name, row, column: 0, row2: row, column2: columns - 1 }, true, false);
+  }
+
+  // A cell that was selected elsewhere: from Python, or in another view.
+  followModel() {
+    const selected = this.app.model.get("selected");
+    if (this.saveTimer) return; // what the model has is older
+    if (!selected?.name || !this.app.matrices[selected.name]) return;
+    const { name, row, column } = selected;
+    if (this.mark?.name === name && this.mark.row === row && this.mark.column === column) return;
+    this.mark = { name, row, column };
+    this.app.panel.follow(this.mark);
+    this.app.panel.drawRegisters();
+    this.show();
+  }
+
+  // Another instruction may not have these cells.
+  dropIfGone() {
+    const matrix = this.mark && this.app.matrices[this.mark.name];
+    if (this.mark && (!matrix || this.range().bottom >= matrix.rows || this.range().right >= matrix.columns))
+      this.mark = null;
+  }
+
+  show(focus = false) {
+    this.placeInput(focus);
+    this.app.updateStatus();
+    this.app.drawMarksSoon();
+  }
+
+  placeInput(focus = false) {
+    const { app, mark } = this;
+    const pane = mark && app.paneOf(mark.name);
+    if (!pane) return;
+    pane.placeTextBox(pane.rect(mark.name, mark.row, mark.column));
+    if (focus) {
+      pane.input.focus({ preventScroll: true });
+      app.reveal([mark]);
+    }
+    pane.input.setAttribute("aria-label", app.facts(mark).join(" · "));
+  }
+
+  /** @param {number} down @param {number} right */
+  move(down, right, extend = false, chooseLane = true) {
+    if (!this.mark) return;
+    const { name, row, column, row2 = row, column2 = column } = this.mark;
+    const { rows, columns } = this.app.matrices[name];
+    const [fromRow, fromColumn] = extend ? [row2, column2] : [row, column];
+    const [toRow, toColumn] = [clamp(fromRow + down, 0, rows - 1), clamp(fromColumn + right, 0, columns - 1)];
+    const mark = extend
+      ? { name, row, column, row2: toRow, column2: toColumn }
+      : { name, row: toRow, column: toColumn };
+    this.select(mark, true, chooseLane, !chooseLane);
+  }
+
+  /** @returns {CellRange} */
+  range() {
+    const { name, row, column, row2 = row, column2 = column } = /** @type {Mark} */ (this.mark);
+    return {
+      name,
+      top: Math.min(row, row2),
+      left: Math.min(column, column2),
+      bottom: Math.max(row, row2),
+      right: Math.max(column, column2),
+    };
+  }
+
+  // The row or column that is completely selected.
+  /** @returns {Line | null} */
+  line() {
+    if (!this.mark) return null;
+    const { name, row, column } = this.mark;
+    const { top, left, bottom, right } = this.range();
+    const { rows, columns } = this.app.matrices[name];
+    if (top === bottom && left === 0 && right === columns - 1 && columns > 1) return { name, row };
+    return left === right && top === 0 && bottom === rows - 1 && rows > 1 ? { name, column } : null;
+  }
+
+  // As a spreadsheet copies it.
+  text() {
+    const range = this.range();
+    const matrix = this.app.matrices[range.name];
+    return blockText(range, (row, column) => editText(matrix, indexOfCell(matrix, { row, column })));
+  }
+}

@@ -1,0 +1,374 @@
+// A matrix in shared memory: which byte holds which cell. Places and wavefronts come from Python; what is in
+// the bytes follows from the codes of the matrix, so that an edit sends nothing about memory.
+
+import { typed, hex, clamp } from "../common/util.js";
+import { cellText, indexOfCell, LETTER } from "../matrix/matrix.js";
+
+export const LINE = 128; // bytes of all banks
+export const WORD = 4; // bytes of a bank
+
+/** @type {WeakMap<object, MemoryMap>} */
+const memoryMaps = new WeakMap();
+
+// Computed once for each message from Python.
+/** @param {MemoryData} data @returns {MemoryMap} */
+export function memoryMap(data) {
+  const cached = memoryMaps.get(data);
+  if (cached) return cached;
+  const byte = typed(Int32Array, data.byte);
+  const low = typed(Int8Array, data.low);
+  const wavefront = typed(Int16Array, data.wavefront);
+  const unit = Math.max(1, data.bits / 8);
+  const cellAt = new Int32Array(data.size).fill(-1);
+  // from the last on, so that of several cells in a byte the lowest is found first
+  for (let index = byte.length - 1; index >= 0; index -= 1)
+    for (let each = 0; each < unit; each += 1) {
+      const at = byte[index] + each;
+      if (cellAt[at] < 0 || !low || low[index] < low[cellAt[at]]) cellAt[at] = index;
+    }
+  const supplier = new Map(data.suppliers.map(([address, lane, matrix]) => [address, { lane, matrix }]));
+  const map = {
+    byte,
+    low,
+    wavefront,
+    unit,
+    cellAt,
+    supplier,
+    perByte: Math.max(1, Math.floor(8 / data.bits)),
+  };
+  memoryMaps.set(data, map);
+  return map;
+}
+
+// The cells in some bytes, in the order of their addresses.
+/** @param {MemoryMap} map @param {MemoryData} data @param {Matrix} matrix @param {number} address @param {number} size */
+export function cellsIn(map, data, matrix, address, size) {
+  const cells = /** @type {number[]} */ ([]);
+  for (let at = address; at < address + size; at += 1) {
+    const first = map.cellAt[at];
+    if (first < 0 || cells.at(-1) === first) continue;
+    const step = data.major === "row" ? 1 : matrix.columns;
+    for (let each = 0; each < map.perByte; each += 1) cells.push(first + each * step);
+  }
+  return cells;
+}
+
+// The number in some bytes; null where there is no cell.
+/** @param {MemoryMap} map @param {MemoryData} data @param {Matrix} matrix @param {number} address @param {number} size */
+export function numberAt(map, data, matrix, address, size) {
+  let number = 0n;
+  const cells = cellsIn(map, data, matrix, address, size);
+  for (const index of cells) {
+    const shift = BigInt((map.byte[index] - address) * 8 + (map.low?.[index] ?? 0));
+    const code = BigInt(matrix.codes[index]);
+    number |= shift >= 0n ? code << shift : code >> -shift;
+  }
+  return cells.length ? BigInt.asUintN(8 * size, number) : null;
+}
+
+/** @param {number} address */
+export const bankOf = (address) => Math.floor((address % LINE) / WORD);
+
+/** @param {number} address */
+export const byteName = (address) => `byte ${hex(address, 12)}, bank ${bankOf(address)}`;
+
+// Where a cell is in memory, and when it is moved.
+/** @param {MemoryData} data @param {number} index */
+export function memoryFacts(data, index) {
+  const map = memoryMap(data);
+  const address = map.byte[index];
+  const bit = map.low && map.perByte > 1 ? `, bit ${map.low[index]}` : "";
+  const facts = [
+    `${byteName(address)}${bit} of shared memory`,
+    `wavefront ${map.wavefront[index] + 1} of ${data.wavefronts}`,
+  ];
+  const supplier = map.supplier.get(address - (address % 16));
+  if (supplier)
+    facts.push(`in a row of matrix ${supplier.matrix}, whose address lane ${supplier.lane} supplies`);
+  return facts;
+}
+
+// Cells as few rectangles: runs of a row, joined where rows below have the same.
+/** @param {Name} name @param {number} columns @param {number[]} cells @returns {Mark[]} */
+export function asMarks(name, columns, cells) {
+  const marks = /** @type {Required<Mark>[]} */ ([]);
+  const runs = /** @type {Required<Mark>[]} */ ([]);
+  for (const index of [...cells].sort((first, second) => first - second)) {
+    const [row, column] = [Math.floor(index / columns), index % columns];
+    const last = runs.at(-1);
+    if (last && last.row === row && last.column2 === column - 1) last.column2 = column;
+    else runs.push({ name, row, column, row2: row, column2: column });
+  }
+  for (const run of runs) {
+    const above = marks.find(
+      (mark) => mark.row2 === run.row - 1 && mark.column === run.column && mark.column2 === run.column2,
+    );
+    if (above) above.row2 = run.row;
+    else marks.push(run);
+  }
+  return marks;
+}
+
+// -- What the memory view looks like: a line for every 128 bytes, a column for every bank.
+
+export const MEMORY_HEAD = { left: 46, top: 15 };
+const BANKS = LINE / WORD;
+
+// One of 32 colours: neighbours differ in hue, every eighth in shade.
+/** @param {number} number */
+export const tint = (number) => (number % 8) * 4 + (Math.floor(number / 8) % 4);
+
+// What the cells look like, by what the colours mean.
+/** @param {MemoryView} view @param {Matrix} matrix @returns {Painter} */
+function bytePainter({ app, map, controls: { colour } }, matrix) {
+  const { colours } = app;
+  const { columns, lane } = matrix;
+  if (colour === "row") return (index) => colours[tint(Math.floor(index / columns))];
+  if (colour === "column") return (index) => colours[tint(index % columns)];
+  if (colour === "wavefront" || !lane) return (index) => colours[tint(map.wavefront[index])];
+  return (index) => colours[lane[index] % 32];
+}
+
+// Where some bytes of one line are, in the pixels of what scrolls.
+/** @param {MemoryView} view @param {number} address @param {number} size @returns {Place} */
+export function bytesPlace({ word, row, app }, address, size) {
+  /** @param {number} at */
+  const x = (at) => Math.round((at / WORD) * word * app.ratio) / app.ratio;
+  const [line, at] = [Math.floor(address / LINE), address % LINE];
+  return { x: x(at), y: line * row, width: x(at + size) - x(at), height: row };
+}
+
+/** @param {MemoryView} view */
+function visibleLines({ scroller, row, height, data }) {
+  const first = Math.floor(scroller.scrollTop / row);
+  const last = Math.min(data.size / LINE - 1, Math.floor((scroller.scrollTop + height) / row));
+  return [first, last];
+}
+
+/** @param {MemoryView} view @param {Matrix} matrix */
+export function drawMemory(view, matrix) {
+  const { app, base, map, row, word } = view;
+  const context = view.contextOf(base);
+  const paint = bytePainter(view, matrix);
+  const [first, last] = visibleLines(view);
+  view.clipAndScroll(context);
+  const label = app.quiz.display("label");
+  const unit = Math.min(map.unit, WORD);
+  const letters = Math.floor(((word / WORD) * unit - 1.5) / (8 * LETTER));
+  // either every cell has its label, or every word its number
+  const fits = map.perByte === 1 && map.unit <= WORD && unitLetters(app, matrix, label) <= letters;
+  const size = fits ? clamp(row - 5, 8, 10.5) : clamp(Math.min(row - 5, (word - 3) / 8 / LETTER), 6, 9);
+  const readable = row >= 10 && (fits || label === "lane" || 8 * size * LETTER <= word - 1);
+  context.font = `${size}px ${app.ink.mono}`;
+  context.textBaseline = "middle";
+  context.textAlign = "center";
+  /** @param {string} text @param {number} index @param {Place} place */
+  const put = (text, index, place) => {
+    context.fillStyle = paint(index)[1];
+    const wide = Math.max(1, place.width - 2);
+    context.fillText(text, place.x + (place.width - 1) / 2, place.y + row / 2, wide);
+  };
+  for (let line = first; line <= last; line += 1)
+    for (let bank = 0; bank < BANKS; bank += 1) {
+      const address = line * LINE + bank * WORD;
+      const place = bytesPlace(view, address, WORD);
+      if (map.cellAt[address] < 0) {
+        drawEmpty(context, app.ink, place);
+        continue;
+      }
+      for (let at = address; at < address + WORD; at += unit) {
+        const index = map.cellAt[at];
+        const part = bytesPlace(view, at, unit);
+        context.fillStyle = paint(index)[0];
+        context.fillRect(part.x, part.y, part.width - (part.width >= 8 ? 1 : 0), part.height - 1);
+        if (fits && readable) put(unitText(matrix, index, label), index, part);
+      }
+      if (!fits && readable) put(wordText(view, matrix, address, label), map.cellAt[address], place);
+    }
+  context.restore();
+  drawHeads(view, context, first, last);
+}
+
+/** @param {App} app @param {Matrix} matrix @param {Label} label */
+function unitLetters(app, matrix, label) {
+  if (label === "lane") return String(app.instruction.lanes).length;
+  return label === "value" ? app.labelSize(matrix).letters : Math.ceil(matrix.bits / 4);
+}
+
+/** @param {Matrix} matrix @param {number} index @param {Label} label */
+function unitText(matrix, index, label) {
+  if (label === "lane") return matrix.lane ? String(matrix.lane[index]) : "";
+  if (label === "value") return cellText(matrix, index);
+  return matrix.codes[index].toString(16).padStart(Math.ceil(matrix.bits / 4), "0");
+}
+
+/** @param {MemoryView} view @param {Matrix} matrix @param {number} address @param {Label} label */
+function wordText({ map, data }, matrix, address, label) {
+  if (label === "lane") return matrix.lane ? String(matrix.lane[map.cellAt[address]]) : "";
+  return hex(numberAt(map, data, matrix, address, WORD) ?? 0, 32).slice(2);
+}
+
+// Bytes that are not of this matrix.
+/** @param {CanvasRenderingContext2D} context @param {Ink} ink @param {Place} place */
+function drawEmpty(context, ink, { x, y, width, height }) {
+  context.globalAlpha = 0.4;
+  context.fillStyle = ink.plain;
+  context.fillRect(x, y, width - 1, height - 1);
+  context.globalAlpha = 1;
+}
+
+/** @param {MemoryView} view @param {CanvasRenderingContext2D} context @param {number} first @param {number} last */
+function drawHeads(view, context, first, last) {
+  const { app, row, word, scroller } = view;
+  context.font = `9px ${app.ink.mono}`;
+  context.fillStyle = app.ink.faint;
+  context.textBaseline = "middle";
+  context.textAlign = "right";
+  context.fillText("bank", MEMORY_HEAD.left - 5, MEMORY_HEAD.top - 6);
+  const each = Math.max(1, Math.ceil(10 / row));
+  for (let line = first; line <= last; line += 1) {
+    const y = MEMORY_HEAD.top + line * row - scroller.scrollTop + row / 2;
+    if (line % each || y < MEMORY_HEAD.top || y > MEMORY_HEAD.top + view.height - 3) continue;
+    context.fillText(hex(line * LINE, 12), MEMORY_HEAD.left - 5, y);
+  }
+  context.textAlign = "center";
+  for (let bank = 0; bank < BANKS; bank += word < 14 ? 4 : 1) {
+    const x = bank * word + word / 2 - scroller.scrollLeft;
+    if (x > 0 && x < view.width) context.fillText(String(bank), MEMORY_HEAD.left + x, MEMORY_HEAD.top - 6);
+  }
+}
+
+// Over the bytes: what is pointed at, lanes, the selection, and what the current wavefront moves.
+/** @param {MemoryView} view @param {Matrix} matrix */
+export function drawMemoryMarks(view, matrix) {
+  const { app, overlay, map } = view;
+  const context = view.contextOf(overlay);
+  view.clipAndScroll(context);
+  const { hovered } = app;
+  const moved = view.player.movedCells();
+  if (moved) dimOthers(view, context, moved);
+  const lane = app.hoveredLane();
+  if (matrix.lane && !moved) {
+    const laneOf = matrix.lane;
+    const colour = app.ink.text;
+    for (const { lane: by, line, dash } of app.shownLanes())
+      outlineBytes(view, context, (index) => laneOf[index] === by, { colour, line, dash });
+    if (lane >= 0) outlineBytes(view, context, (index) => laneOf[index] === lane, { colour, line: 1.25 });
+  }
+  for (const mark of app.related().filter(({ name }) => name === matrix.name))
+    for (const index of cellsOfMark(mark, matrix.columns))
+      washBytes(view, context, map.byte[index], app.ink.brand);
+  const { mark } = app.selection;
+  if (mark?.name === matrix.name)
+    boxAroundBytes(context, unitPlace(view, indexOfCell(matrix, mark)), app.ink.brand, 1.5);
+  if (hovered?.name === matrix.name)
+    boxAroundBytes(context, unitPlace(view, indexOfCell(matrix, hovered)), app.ink.text, 2);
+  if (document.activeElement === view.input)
+    boxAroundBytes(context, bytesPlace(view, view.at, WORD), app.ink.brand, 2.25);
+  if (view.pointed >= 0)
+    boxAroundBytes(context, bytesPlace(view, view.pointed - (view.pointed % WORD), WORD), app.ink.faint, 1);
+  context.restore();
+  const cell = hovered?.name === matrix.name ? indexOfCell(matrix, hovered) : -1;
+  if (cell >= 0) litHeads(view, context, map.byte[cell]);
+  else if (view.pointed >= 0) litHeads(view, context, view.pointed);
+}
+
+/** @param {MemoryView} view @param {number} index */
+function unitPlace(view, index) {
+  const { byte, unit } = view.map;
+  return bytesPlace(view, byte[index], unit);
+}
+
+/** @param {Mark} mark @param {number} columns */
+function cellsOfMark({ row, column, row2 = row, column2 = column }, columns) {
+  const cells = [];
+  for (let r = row; r <= row2; r += 1) for (let c = column; c <= column2; c += 1) cells.push(r * columns + c);
+  return cells;
+}
+
+/** @param {MemoryView} view @param {CanvasRenderingContext2D} context @param {number} address @param {string} colour */
+function washBytes(view, context, address, colour) {
+  const { x, y, width, height } = bytesPlace(view, address, view.map.unit);
+  context.globalAlpha = 0.3;
+  context.fillStyle = colour;
+  context.fillRect(x, y, width, height - 1);
+  context.globalAlpha = 1;
+}
+
+/** @param {CanvasRenderingContext2D} context @param {Place} place @param {string} colour @param {number} line */
+function boxAroundBytes(context, { x, y, width, height }, colour, line) {
+  context.strokeStyle = colour;
+  context.lineWidth = line;
+  context.strokeRect(x - 0.5, y - 0.5, width, height);
+}
+
+// A line around the bytes of some cells, none between neighbours in a line.
+/**
+ * @param {MemoryView} view
+ * @param {CanvasRenderingContext2D} context
+ * @param {(index: number) => boolean} inside
+ * @param {BoxStyle} style
+ */
+function outlineBytes(view, context, inside, { colour, line, dash = [] }) {
+  const { map } = view;
+  const [first, last] = visibleLines(view);
+  context.strokeStyle = colour;
+  context.lineWidth = line;
+  context.setLineDash(dash);
+  const step = Math.min(map.unit, WORD);
+  for (let address = first * LINE; address < (last + 1) * LINE; address += step) {
+    if (map.cellAt[address] < 0 || !inside(map.cellAt[address])) continue;
+    const start = address;
+    const end = Math.floor(address / LINE + 1) * LINE;
+    while (address + step < end && map.cellAt[address + step] >= 0 && inside(map.cellAt[address + step]))
+      address += step;
+    const { x, y, width, height } = bytesPlace(view, start, address + step - start);
+    context.strokeRect(x - 0.5, y - 0.5, width, height);
+  }
+  context.setLineDash([]);
+}
+
+// Dims everything but the cells of the current step.
+/** @param {MemoryView} view @param {CanvasRenderingContext2D} context @param {(index: number) => boolean} moved */
+function dimOthers(view, context, moved) {
+  const { app, map, scroller, width, height } = view;
+  context.globalAlpha = 0.72;
+  context.fillStyle = app.ink.paper;
+  context.fillRect(scroller.scrollLeft, scroller.scrollTop, width, height);
+  context.globalAlpha = 1;
+  const [first, last] = visibleLines(view);
+  const step = Math.min(map.unit, WORD);
+  for (let address = first * LINE; address < (last + 1) * LINE; address += step) {
+    const index = map.cellAt[address];
+    if (index < 0 || !moved(index)) continue;
+    const { x, y, width: wide, height: high } = bytesPlace(view, address, step);
+    context.clearRect(x, y, wide, high);
+  }
+  const waiting = view.player.waitingCells();
+  if (waiting) outlineBytes(view, context, waiting, { colour: app.ink.bad, line: 1.25, dash: [3, 2] });
+  outlineBytes(view, context, moved, { colour: app.ink.step, line: 2 });
+}
+
+// The headings of a byte's line and bank.
+/** @param {MemoryView} view @param {CanvasRenderingContext2D} context @param {number} address */
+function litHeads(view, context, address) {
+  const { app, row, word, scroller } = view;
+  const line = Math.floor(address / LINE);
+  const y = MEMORY_HEAD.top + line * row - scroller.scrollTop + row / 2;
+  const x = MEMORY_HEAD.left + bankOf(address) * word + word / 2 - scroller.scrollLeft;
+  context.font = `bold 9px ${app.ink.mono}`;
+  context.textBaseline = "middle";
+  /** @param {string} text @param {number} left @param {number} middle @param {CanvasTextAlign} align */
+  const write = (text, left, middle, align) => {
+    const wide = text.length * 9 * LETTER;
+    context.fillStyle = app.ink.paper;
+    context.fillRect(align === "right" ? left - wide - 1 : left - wide / 2 - 1, middle - 6, wide + 2, 12);
+    context.textAlign = align;
+    context.fillStyle = app.ink.text;
+    context.fillText(text, left, middle);
+  };
+  if (y > MEMORY_HEAD.top && y < MEMORY_HEAD.top + view.height)
+    write(hex(line * LINE, 12), MEMORY_HEAD.left - 5, y, "right");
+  if (x > MEMORY_HEAD.left && x < MEMORY_HEAD.left + view.width)
+    write(String(bankOf(address)), x, MEMORY_HEAD.top - 6, "center");
+}

@@ -1,0 +1,245 @@
+// A descriptor, its bits, and every field of them to change: the instruction descriptor of tcgen05.mma, and
+// the matrix descriptor of a tile in shared memory. What is typed or flipped becomes another descriptor, or a
+// sentence that says why there is none.
+
+import {
+  make,
+  fillSelect,
+  write,
+  attribute,
+  bitRange,
+  hasModifier,
+  isTouch,
+  plural,
+} from "../common/util.js";
+import { TextBox } from "../common/text_box.js";
+import { flashNodes } from "../common/motion.js";
+import { roveTabindex, nextInBar, nextInPlane } from "../common/roving_tabindex.js";
+
+export class Descriptor {
+  /** @param {App} app @param {HTMLElement} parent @param {DescriptorSource} source */
+  constructor(app, parent, source) {
+    this.app = app;
+    this.source = source;
+    this.built = "";
+    this.shown = /** @type {DescriptorInfo | undefined} */ (undefined);
+    this.dark = false;
+    this.updates = /** @type {((info: DescriptorInfo) => void)[]} */ ([]);
+    this.node = make("section", "ptx-descriptor", parent, {
+      "aria-label": source.title.toLowerCase(),
+      "data-testid": source.title.toLowerCase().replace(" ", "-"),
+    });
+    this.node.classList.toggle("wide", source.bits > 32);
+    this.node.hidden = true;
+    const head = make("div", "ptx-descriptor-head", this.node);
+    make("b", "", head).textContent = source.title;
+    this.hex = /** @type {TextBox<string>} */ (
+      new TextBox(app, head, {
+        classes: "ptx-hex",
+        send: (text, _, origin) => source.setCode(text, origin),
+      })
+    );
+    this.sentence = make("span", "", head);
+    this.problems = make("div", "ptx-descriptor-problems", this.node, { role: "status" });
+    this.strip = make("div", "ptx-descriptor-bits", this.node, {
+      role: "group",
+      "aria-label": `bits of ${source.called}; arrow keys move inside`,
+    });
+    this.fields = make("div", "ptx-descriptor-fields", this.node, {
+      role: "group",
+      "aria-label": `fields of ${source.called}`,
+    });
+    this.bits = /** @type {HTMLElement[]} */ ([]);
+    this.updateBits = roveTabindex(this.strip, ".ptx-descriptor-bit", nextInBar);
+    this.updateStops = roveTabindex(this.fields, "select, input", nextInPlane);
+  }
+
+  get info() {
+    return this.source.info();
+  }
+
+  /** @param {number} bit */
+  makeBit(bit) {
+    const node = make("span", "ptx-descriptor-bit", this.strip, {
+      role: "checkbox",
+      tabindex: "-1",
+      "data-bit": bit,
+    });
+    node.addEventListener("click", (event) => this.flip(bit, node, isTouch(event)));
+    node.addEventListener("keydown", (event) => {
+      if (hasModifier(event)) return;
+      const isDigit = event.key === "0" || event.key === "1";
+      if (!isDigit && event.key !== " " && event.key !== "Enter") return;
+      event.preventDefault();
+      if (!isDigit || node.textContent !== event.key) this.flip(bit, node);
+    });
+    node.addEventListener("pointermove", (event) => {
+      if (!isTouch(event)) this.app.tooltip.show(event, () => this.bitFacts(bit));
+      this.highlight(this.fieldAt(bit)?.name ?? "");
+    });
+    node.addEventListener("pointerleave", (event) => {
+      if (!isTouch(event)) this.app.tooltip.hide();
+      this.highlight("");
+    });
+    node.addEventListener("focus", () => this.highlight(this.fieldAt(bit)?.name ?? ""));
+    node.addEventListener("blur", () => this.highlight(""));
+    return node;
+  }
+
+  // By touch the first tap shows which bit it is, the second flips it.
+  /** @param {number} bit @param {HTMLElement} node @param {boolean} byTouch */
+  flip(bit, node, byTouch = false) {
+    const { app, info } = this;
+    if (!info) return;
+    if (byTouch && app.tapped !== node) {
+      app.tapped = node;
+      const { left, bottom } = node.getBoundingClientRect();
+      app.tooltip.show({ clientX: left, clientY: bottom }, () => this.bitFacts(bit));
+      return;
+    }
+    const code = BigInt(info.hex) ^ (1n << BigInt(bit));
+    this.source.setCode(`0x${code.toString(16).padStart(this.source.bits / 4, "0")}`, { node });
+  }
+
+  /** @param {number} bit */
+  fieldAt(bit) {
+    return this.info?.fields.find(({ low, bits }) => bit >= low && bit < low + bits);
+  }
+
+  /** @param {number} bit */
+  bitFacts(bit) {
+    const field = this.fieldAt(bit);
+    if (!field) return [`bit ${bit} is reserved`, "it must be 0"];
+    const { name, low, bits, text } = field;
+    const range = `${plural(bits, "bit")} ${bitRange(low, bits)}`;
+    return [`${name}, ${range} = ${text}`, field.meaning, `code ${field.code}`, "click to flip this bit"];
+  }
+
+  // Highlights a field and its bits.
+  /** @param {string} name */
+  highlight(name) {
+    for (const node of this.node.querySelectorAll("[data-field]"))
+      node.classList.toggle("lit", name !== "" && /** @type {HTMLElement} */ (node).dataset.field === name);
+  }
+
+  update() {
+    const { app, info } = this;
+    if (info === this.shown && app.dark === this.dark) return;
+    [this.shown, this.dark] = [info, app.dark];
+    this.node.hidden = !info;
+    if (!info) return;
+    const key = JSON.stringify([info.fields.map(({ name, low, bits }) => [name, low, bits]), app.dark]);
+    if (key !== this.built) this.build(info);
+    this.built = key;
+    const { title } = this.source;
+    this.hex.show(info.hex, `${title.toLowerCase()}, hexadecimal`, info.hex);
+    write(this.problems, (info.problems ?? []).join("; "));
+    write(this.sentence, info.sentence);
+    this.sentence.title = info.sentence;
+    const code = BigInt(info.hex);
+    const flipped = /** @type {HTMLElement[]} */ ([]);
+    this.bits.forEach((node, index) => {
+      const bit = this.source.bits - 1 - index;
+      const digit = String((code >> BigInt(bit)) & 1n);
+      if (node.textContent && node.textContent !== digit) flipped.push(node);
+      write(node, digit);
+      attribute(node, "aria-checked", digit === "1");
+      const field = this.fieldAt(bit);
+      attribute(node, "aria-label", `bit ${bit}, ${field ? `${field.name}: ${field.text}` : "reserved"}`);
+    });
+    flashNodes(app, flipped);
+    for (const update of this.updates) update(info);
+    this.updateBits();
+    this.updateStops();
+  }
+
+  /** @param {DescriptorInfo} info */
+  build(info) {
+    const { app } = this;
+    this.updates = [];
+    const { bits } = this.source;
+    if (!this.bits.length)
+      this.bits = Array.from({ length: bits }, (_, index) => this.makeBit(bits - 1 - index));
+    for (const node of this.bits) {
+      const field = this.fieldAt(Number(node.dataset.bit));
+      const place = field ? info.fields.indexOf(field) : -1;
+      node.dataset.field = field?.name ?? "";
+      node.classList.toggle("reserved", !field);
+      node.classList.toggle("first", Boolean(field) && Number(node.dataset.bit) === (field?.low ?? 0));
+      [node.style.background, node.style.color] = field ? this.colour(place) : ["", ""];
+    }
+    this.fields.replaceChildren();
+    [...info.fields].reverse().forEach((field) => this.makeField(field, info.fields.indexOf(field)));
+    app.tooltip.hide();
+  }
+
+  /** @param {number} place @returns {Colour} */
+  colour(place) {
+    return this.app.colours[(place % 8) * 4 + (place > 7 ? 2 : 0)];
+  }
+
+  /** @param {DescriptorField} field @param {number} place */
+  makeField(field, place) {
+    const { name } = field;
+    const node = make("label", "ptx-descriptor-field", this.fields, { "data-field": name });
+    const text = make("span", "ptx-descriptor-name", node);
+    text.textContent = name;
+    [text.style.background, text.style.color] = this.colour(place);
+    make("span", "ptx-descriptor-range", node).textContent = bitRange(field.low, field.bits);
+    node.title = field.meaning;
+    node.addEventListener("pointerenter", () => this.highlight(name));
+    node.addEventListener("pointerleave", () => this.highlight(""));
+    node.addEventListener("focusin", () => this.highlight(name));
+    node.addEventListener("focusout", () => this.highlight(""));
+    if (field.typed) this.addTextBox(node, field);
+    else this.addSelect(node, field);
+  }
+
+  /** @param {HTMLElement} node @param {DescriptorField} field */
+  addTextBox(node, { name }) {
+    const box = /** @type {TextBox<string>} */ (
+      new TextBox(this.app, node, {
+        classes: "ptx-value",
+        send: (text, _, origin) => this.source.setField(name, text, origin),
+      })
+    );
+    this.onUpdate(name, ({ text, meaning }) => {
+      box.show(text, `${name} of ${this.source.called}`, name);
+      node.title = meaning;
+    });
+  }
+
+  /** @param {HTMLElement} node @param {DescriptorField} field */
+  addSelect(node, { name }) {
+    const { app } = this;
+    const select = make("select", "", node, { "aria-label": `${name} of ${this.source.called}` });
+    let shown = "";
+    select.addEventListener("change", () => {
+      const value = select.value;
+      select.value = shown; // until Python agrees
+      this.source.setField(name, value, { node: select });
+    });
+    this.onUpdate(name, ({ text, meaning, choices }) => {
+      const key = JSON.stringify(choices);
+      if (select.dataset.choices !== key) {
+        select.dataset.choices = key;
+        fillSelect(select, choices);
+      }
+      shown = text;
+      select.value = text;
+      const possible = choices.filter(([, obstacle]) => !obstacle);
+      select.disabled = possible.length < 2 || app.isStatic;
+      const other = choices.find(([value, obstacle]) => obstacle && value !== text);
+      node.title = select.disabled && other ? `${meaning}. ${other[1]}` : meaning;
+    });
+  }
+
+  // Calls back with a field whenever Python sends the descriptor.
+  /** @param {string} name @param {(field: DescriptorField) => void} show */
+  onUpdate(name, show) {
+    this.updates.push(({ fields }) => {
+      const field = fields.find((each) => each.name === name);
+      if (field) show(field);
+    });
+  }
+}

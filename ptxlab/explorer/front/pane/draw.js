@@ -1,0 +1,462 @@
+// What a pane looks like: its cells, and over them outlines of lanes, related cells and the selection.
+
+import { binary, clamp } from "../common/util.js";
+import {
+  cellOfIndex,
+  cellsOf,
+  largest,
+  repaintedCells,
+  LETTER,
+  cellLines,
+  roomFor,
+} from "../matrix/matrix.js";
+import { GUTTER, drawEdges, drawHeadings, drawLitHeadings, drawProductNames } from "./edges.js";
+import { isTinted } from "../matrix/colours.js";
+import { filledRange } from "./fill_handle.js";
+
+// Visible cells of a layer: call(row, column, index, x, y, width) in canvas pixels.
+/** @param {Pane} pane @param {Layer} layer @param {DrawCell} call */
+function eachVisible(pane, layer, call) {
+  const matrix = pane.app.matrices[layer.name];
+  const { x: scrollLeft, y: scrollTop } = pane.at;
+  const [first, last] = [pane.rowAt(layer, scrollTop), pane.rowAt(layer, scrollTop + pane.height)];
+  const [from, to] = layer.shift
+    ? [0, matrix.columns - 1]
+    : [pane.columnAt(layer, scrollLeft, 0), pane.columnAt(layer, scrollLeft + pane.width, 0)];
+  for (let column = from; column <= to; column += 1) {
+    const left = GUTTER.left + pane.x(layer, column) - scrollLeft;
+    const width = GUTTER.left + pane.x(layer, column, 1) - scrollLeft - left;
+    for (let row = first; row <= last; row += 1) {
+      const x = layer.shift ? GUTTER.left + pane.x(layer, column, 0, row) - scrollLeft : left;
+      call(row, column, row * matrix.columns + column, x, GUTTER.top + pane.y(layer, row) - scrollTop, width);
+    }
+  }
+}
+
+// If only numbers changed, only their cells are drawn again.
+/** @param {Pane} pane */
+export function drawPane(pane) {
+  if (!pane.layers.length) return;
+  const { app, layers } = pane;
+  const matrices = layers.map((layer) => app.matrices[layer.name]);
+  // the shade of these cells, and of cells in no lane, depends on the largest value
+  const byValue = app.quiz.display("colour_by") === "value";
+  const drawn = JSON.stringify([
+    app.look,
+    pane.at,
+    matrices.map((matrix) => [app.labelSize(matrix), byValue || !matrix.lane ? largest(matrix) : 0]),
+  ]);
+  const sharp = [app.ratio, pane.at.x, pane.at.y].every(Number.isInteger); // cells end where pixels do
+  const kept =
+    sharp &&
+    drawn === pane.drawn &&
+    matrices.every((matrix, index) => matrix.info === pane.painted[index].info);
+  const changes = layers.map((_, index) =>
+    kept ? repaintedCells(pane.painted[index], matrices[index]) : null,
+  );
+  [pane.drawn, pane.painted] = [drawn, matrices];
+  app.drawMarksSoon();
+  if (changes.every((cells) => cells?.length === 0)) return;
+  const context = pane.contextOf(pane.base, !kept);
+  pane.clip(context);
+  layers.forEach((layer, index) => drawLayer(pane, context, layer, changes[index]));
+  if (!kept) drawProductNames(pane, context);
+  context.restore();
+  if (!kept) drawHeadings(pane, context);
+}
+
+// How the cells of a layer are drawn: what is written into them, how large, and with how much space around
+// it.
+/** @param {Pane} pane @param {Layer} layer @returns {LayerStyle} */
+function layerStyle({ app }, layer) {
+  const matrix = app.matrices[layer.name];
+  const { width } = layer;
+  const high = layer.down.size;
+  const isNibble = layer.name === "E";
+  let label = app.quiz.display("label");
+  let { letters: most, lines } = app.labelSize(matrix);
+  const fits = () => roomFor(width) >= most && high >= 8.5 * lines;
+  if (isNibble && label !== "value" && !fits()) [label, most, lines] = ["value", 4, 1];
+  const size = clamp(Math.min((high - (lines > 1 ? 1 : 3)) / lines, (width - 2.5) / most / LETTER), 8, 12);
+  const letters = Math.floor((width - 1) / (size * LETTER));
+  const fitsValue = high >= 9 && letters >= (isNibble ? 1 : Math.min(most, 3));
+  const digits = label === "value" ? fitsValue : fits();
+  const inset = insetOf(width, high);
+  const wide = Math.min(letters, most) * size * LETTER;
+  const narrow = clamp((width - inset - 3.5) / wide, 0.8, 1); // narrower letters keep neighbouring cells apart
+  const pad = Math.max(1.5, (width - inset - wide * narrow) / 2);
+  const isShaded = !digits && !isTinted(app, matrix) && app.quiz.display("colour_by") !== "value";
+  const grey = isShaded ? largest(matrix) : 0;
+  return { label, lines, high, size, letters, digits, inset, narrow, pad, grey };
+}
+
+// The gap between cells.
+/** @param {number} width @param {number} high */
+function insetOf(width, high) {
+  if (width >= 8 && high >= 8) return 1;
+  return width >= 5 && high >= 5 ? 0.5 : 0;
+}
+
+// All cells of a layer, or only some; in their colours, or in one.
+/**
+ * @param {Pane} pane
+ * @param {CanvasRenderingContext2D} context
+ * @param {Layer} layer
+ * @param {number[] | null} some
+ * @param {Colour | null} colour
+ */
+export function drawLayer(pane, context, layer, some, colour = null) {
+  const { app } = pane;
+  const { ink } = app;
+  const matrix = app.matrices[layer.name];
+  const style = layerStyle(pane, layer);
+  const { size, digits, inset, high, grey } = style;
+  layer.digits = digits;
+  const isBetween = layer.name === "E" || layer.name.startsWith("SF"); // the cells of another matrix
+  const paint = app.painter(matrix);
+  context.font = `${size}px ${ink.mono}`;
+  context.textAlign = "right";
+  context.textBaseline = "middle";
+  /** @param {number} index @param {boolean} isGhost */
+  const opacity = (index, isGhost) => {
+    if (grey) return 0.12 + 0.75 * Math.min(1, Math.abs(matrix.values[index]) / grey);
+    if (isGhost || matrix.unknown || (!digits && !isBetween && matrix.values[index] === 0)) return 0.22;
+    return isBetween ? 0.4 : 1;
+  };
+  /** @type {DrawCell} */
+  const drawCell = (row, column, index, x, y, width) => {
+    const place = { x, y, width: width - inset, height: high - inset };
+    const [fill, text] = colour ?? paint(index);
+    const isGhost = countsAsZero(app, matrix, index, column);
+    context.globalAlpha = colour ? 1 : opacity(index, isGhost);
+    context.fillStyle = grey && !colour ? ink.faint : fill;
+    context.fillRect(place.x, place.y, place.width, place.height);
+    context.globalAlpha = 1;
+    if (matrix.differ?.[index]) drawDifference(context, ink, place);
+    const isMasked = app.quiz.masks(layer.name, row, column);
+    if (digits) {
+      const plain = isGhost ? ink.faint : ink.text;
+      context.fillStyle = !colour && (isGhost || isBetween) ? plain : text;
+      drawLines(context, isMasked ? ["?"] : linesThatFit(app, matrix, index, style), place, style);
+    } else if (layer.name === "E" && !isMasked) {
+      context.fillStyle = ink.text;
+      drawNibble(context, binary(matrix.codes[index], 4), place, pane.row);
+    }
+  };
+  if (!some) eachVisible(pane, layer, drawCell);
+  for (const index of some ?? []) {
+    const cell = cellBox(pane, layer, index);
+    if (!cell) continue;
+    context.clearRect(cell.x, cell.y, cell.width, cell.height);
+    drawCell(cell.row, cell.column, index, cell.x, cell.y, cell.width);
+  }
+}
+
+// Cells of dense A that are not stored, and columns of B that a mask makes zero.
+/** @param {App} app @param {Matrix} matrix @param {number} index @param {number} column */
+function countsAsZero({ instruction }, { name, counterpart }, index, column) {
+  if (name === "A") return counterpart !== null && counterpart[index] < 0;
+  const { zero_columns: zeros, column_shift: shift = 0 } = instruction;
+  return name === "B" && Boolean(zeros?.includes(column - shift));
+}
+
+// The label of a cell, with fewer digits if it is too long for the cell.
+/** @param {App} app @param {Matrix} matrix @param {number} index @param {LayerStyle} style */
+function linesThatFit({ matrices }, matrix, index, { label, letters }) {
+  let lines = cellLines(matrices, matrix, index, label);
+  for (const digits of [2, 1])
+    if (lines[0].length > letters && matrix.kind === "float")
+      lines = cellLines(matrices, matrix, index, label, digits);
+  if (lines[0].length <= letters) return lines;
+  return matrix.name === "E" && letters ? [matrix.codes[index].toString(16)] : ["…"];
+}
+
+/** @param {CanvasRenderingContext2D} context @param {string[]} lines @param {Place} place @param {LayerStyle} style */
+function drawLines(context, lines, { x, y, width, height }, style) {
+  const { size, narrow, pad, high } = style;
+  const step = Math.min(size + 1, high / style.lines);
+  lines.forEach((line, index) => {
+    const middle = y + height / 2 + 0.5 + (index - (lines.length - 1) / 2) * step;
+    context.fillText(line, x + width - pad, middle, Math.max(1, line.length * size * LETTER * narrow));
+  });
+}
+
+// Marks a cell in which two chips differ: a frame with a filled corner, which can be told without its colour.
+// A small cell becomes a dot.
+/** @param {CanvasRenderingContext2D} context @param {Ink} ink @param {Place} cell */
+export function drawDifference(context, ink, { x, y, width, height }) {
+  const least = Math.min(width, height);
+  if (least < 8) {
+    const edge = least < 3 ? 0 : Math.max(1, least / 4);
+    context.fillStyle = ink.paper;
+    context.fillRect(x, y, width, height);
+    context.fillStyle = ink.bad;
+    context.fillRect(x + edge, y + edge, width - 2 * edge, height - 2 * edge);
+    return;
+  }
+  context.strokeStyle = ink.bad;
+  context.lineWidth = 1.5;
+  context.strokeRect(x + 0.75, y + 0.75, width - 1.5, height - 1.5);
+  const corner = clamp(least * 0.4, 4, 7);
+  context.beginPath();
+  context.moveTo(x, y);
+  context.lineTo(x + corner, y);
+  context.lineTo(x, y + corner);
+  context.closePath();
+  context.fillStyle = ink.bad;
+  context.fill();
+  context.beginPath();
+  context.moveTo(x + corner, y);
+  context.lineTo(x, y + corner);
+  context.strokeStyle = ink.paper;
+  context.lineWidth = 1;
+  context.stroke();
+}
+
+// A nibble without room for a digit: four bars, tall for 1, low for 0.
+/** @param {CanvasRenderingContext2D} context @param {string} bits @param {Place} place @param {number} row */
+function drawNibble(context, bits, { x, y, width }, row) {
+  const bar = width >= 9 ? Math.floor((width - 1) / 4) : width / 4;
+  const tall = row - 1;
+  [...bits].forEach((bit, index) => {
+    const high = bit === "1" ? tall - 1 : 1;
+    const left = x + (width - 4 * bar) / 2 + index * bar;
+    context.fillRect(left, y + tall - high, Math.max(bar - 0.75, 0.75), high);
+  });
+}
+
+// Everything that is marked in a pane, as plain data: if it is the same as before, nothing is drawn.
+/** @param {Pane} pane */
+function marksOf(pane) {
+  const { app } = pane;
+  const { hovered } = app;
+  const { mark: selection } = app.selection;
+  const here = (/** @type {{ name: Name }} */ mark) => pane.has(mark.name);
+  const inLanes = pane.layers.some(({ name }) => app.matrices[name].lane);
+  const refusal = app.model.get("refusal");
+  const related = app.related().filter(here);
+  return {
+    lanes: inLanes && !app.quiz.open ? app.shownLanes() : [],
+    lane: inLanes ? app.hoveredLane() : -1,
+    related,
+    headings: litHeadings(app.line && here(app.line) ? app.line : null, [
+      ...(hovered?.name && here(hovered) ? [hovered] : []),
+      ...related,
+    ]),
+    steps: app.stepper.marks().filter(here),
+    moved: app.memory.player.marks().filter(here),
+    quiz: Object.entries(app.quiz.marks()).map(([what, cells]) => ({ what, cells: cells.filter(here) })),
+    hovered: hovered?.name && here(hovered) ? hovered : null,
+    selected: selection && here(selection) ? app.selection.range() : null,
+    focused: document.activeElement === pane.input,
+    filling: pane.handle.filling?.to && filledRange(app, pane.handle.filling.to),
+    refused:
+      refusal?.name && pane.has(refusal.name)
+        ? refusal.cells.map(([row, column, column2]) => ({ name: refusal.name, row, column, column2 }))
+        : [],
+  };
+}
+
+// The headings of what is pointed at: of a row or column, of a cell and of the cells related to it.
+/** @param {Line | null} line @param {Mark[]} cells @returns {Line[]} */
+function litHeadings(line, cells) {
+  if (line) return [line];
+  const lines = /** @type {Line[]} */ ([]);
+  for (const { name, row, column, row2 = row, column2 = column } of cells) {
+    if (row === row2) lines.push({ name, row });
+    if (column === column2) lines.push({ name, column, row: undefined });
+  }
+  return lines;
+}
+
+/** @param {Pane} pane */
+export function drawPaneMarks(pane) {
+  const { app } = pane;
+  const { ink } = app;
+  const marks = marksOf(pane);
+  const marked = JSON.stringify([marks, pane.at, app.look, pane.layers.map(({ digits }) => digits)]);
+  if (marked === pane.marked) return;
+  pane.marked = marked;
+  const context = pane.contextOf(pane.overlay);
+  pane.clip(context);
+  spotlight(pane, context, marks.lane);
+  outlineLanes(pane, context, marks);
+  context.translate(GUTTER.left - pane.at.x, GUTTER.top - pane.at.y);
+  for (const mark of marks.related)
+    boxAround(pane, context, mark, { colour: ink.brand, line: 1.5, wash: 0.1 });
+  for (const mark of marks.steps) bracketAround(pane, context, mark);
+  for (const mark of marks.moved)
+    boxAround(pane, context, mark, { colour: ink.step, line: 2, wash: 0.12, halo: 4 });
+  drawQuizMarks(pane, context, marks.quiz);
+  if (marks.hovered) boxAround(pane, context, marks.hovered, { colour: ink.text, line: 2 });
+  drawSelection(pane, context, marks);
+  for (const mark of marks.refused)
+    boxAround(pane, context, mark, { colour: ink.bad, line: 2.25, wash: 0.12, dash: [4, 3], halo: 4.5 });
+  context.restore();
+  drawEdges(pane, context);
+  drawLitHeadings(pane, context, marks.headings, marks.hovered?.row ?? 0);
+}
+
+// The cells of the lanes that are shown, and of the one under the pointer.
+/** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {ReturnType<typeof marksOf>} marks */
+function outlineLanes(pane, context, { lane, lanes }) {
+  const isShown = lane < 0 || lanes.some((each) => each.lane === lane);
+  const outlined = isShown ? lanes : [...lanes, { lane, line: 0.75, dash: [] }];
+  for (const layer of pane.layers) for (const each of outlined) outlineLane(pane, context, layer, each);
+}
+
+/** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {ReturnType<typeof marksOf>["quiz"]} marks */
+function drawQuizMarks(pane, context, marks) {
+  const { ink } = pane.app;
+  for (const { what, cells } of marks)
+    for (const cell of cells) {
+      const colour = what === "asked" ? ink.step : ink.brand;
+      const plain = { colour, line: 2.5, halo: 5 };
+      const wrong = { colour: ink.bad, line: 2.5, halo: 5, wash: 0.1, dash: [4, 3] };
+      boxAround(pane, context, cell, what === "wrong" ? wrong : plain);
+    }
+}
+
+// The selected cells, and those that the fill handle adds to them.
+/** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {ReturnType<typeof marksOf>} marks */
+function drawSelection(pane, context, { selected, focused, filling }) {
+  if (!selected) return;
+  const { name, top, left, bottom, right } = selected;
+  const colour = pane.app.ink.brand;
+  const wash = top !== bottom || left !== right ? 0.14 : 0;
+  const mark = { name, row: top, column: left, row2: bottom, column2: right };
+  boxAround(pane, context, mark, { colour, line: focused ? 2.25 : 1.25, wash });
+  if (filling)
+    boxAround(pane, context, { name, ...filling }, { colour, line: 1.5, wash: 0.07, dash: [5, 3] });
+}
+
+// A box around cells; with a halo, a wider one in the colour of the page is below it.
+/** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {Mark} mark @param {BoxStyle} style */
+function boxAround(pane, context, { name, row, column, row2 = row, column2 = column }, style) {
+  const layer = pane.layer(name);
+  const end = layer.shift
+    ? Math.min(row2, (Math.floor(row / layer.down.per) + 1) * layer.down.per - 1)
+    : row2; // a box for each product
+  if (end < row2) boxAround(pane, context, { name, row: end + 1, column, row2, column2 }, style);
+  const from = pane.rect(name, row, column);
+  const to = pane.rect(name, end, column2);
+  const [width, height] = [to.x + to.width - from.x - 0.5, to.y + to.height - from.y - 0.5];
+  const { colour, line, wash = 0, dash = [], halo = 0 } = style;
+  if (halo) {
+    context.strokeStyle = pane.app.ink.paper;
+    context.lineWidth = halo;
+    context.strokeRect(from.x - 0.25, from.y - 0.25, width, height);
+  }
+  if (wash) {
+    context.globalAlpha = wash;
+    context.fillStyle = colour;
+    context.fillRect(from.x, from.y, width, height);
+    context.globalAlpha = 1;
+  }
+  context.strokeStyle = colour;
+  context.lineWidth = line;
+  context.setLineDash(dash);
+  context.strokeRect(from.x - 0.25, from.y - 0.25, width, height);
+  context.setLineDash([]);
+}
+
+// The stepper's mark: four corners around the cells, which stand off a little, unlike the selection's box.
+/** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {Mark} mark */
+function bracketAround(pane, context, { name, row, column, row2 = row, column2 = column }) {
+  const [from, to] = [pane.rect(name, row, column), pane.rect(name, row2, column2)];
+  const [left, top] = [from.x - 1.5, from.y - 1.5];
+  const [right, bottom] = [to.x + to.width + 0.5, to.y + to.height + 0.5];
+  const arm = clamp(Math.min(right - left, bottom - top) * 0.36, 2, 9);
+  context.lineCap = "square";
+  context.beginPath();
+  for (const [x, y, across, down] of [
+    [left, top, arm, arm],
+    [right, top, -arm, arm],
+    [right, bottom, -arm, -arm],
+    [left, bottom, arm, -arm],
+  ]) {
+    context.moveTo(x + across, y);
+    context.lineTo(x, y);
+    context.lineTo(x, y + down);
+  }
+  const { paper, step } = pane.app.ink;
+  [context.strokeStyle, context.lineWidth] = [paper, 6];
+  context.stroke();
+  [context.strokeStyle, context.lineWidth] = [step, 3];
+  context.stroke();
+  context.lineCap = "butt";
+}
+
+// Where a cell is drawn; null out of view.
+/** @param {Pane} pane @param {Layer} layer @param {number} index */
+export function cellBox(pane, layer, index) {
+  const { row, column } = cellOfIndex(pane.app.matrices[layer.name], index);
+  const start = pane.x(layer, column, 0, row);
+  const height = layer.down.size;
+  const [x, y] = [GUTTER.left + start - pane.at.x, GUTTER.top + pane.y(layer, row) - pane.at.y];
+  const width = pane.x(layer, column, 1, row) - start;
+  if (
+    x + width < GUTTER.left ||
+    x > GUTTER.left + pane.width ||
+    y + height < GUTTER.top ||
+    y > GUTTER.top + pane.height
+  )
+    return null;
+  return { row, column, x, y, width, height };
+}
+
+// A line around the cells of a lane, none between those that touch.
+/** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {Layer} layer @param {LaneOutline} outline */
+function outlineLane(pane, context, layer, { lane, line, dash }) {
+  const matrix = pane.app.matrices[layer.name];
+  const { columns, lane: laneOf } = matrix;
+  if (!laneOf) return;
+  context.strokeStyle = pane.app.ink.text;
+  context.lineWidth = line;
+  context.setLineDash(dash);
+  // edges in one line are one stroke, so that dashes continue
+  const sides = Array.from({ length: 4 }, () => ({ path: new Path2D(), end: [NaN, NaN] }));
+  /** @param {number} side @param {[number, number]} from @param {[number, number]} to */
+  const edge = (side, [x1, y1], [x2, y2]) => {
+    const { path, end } = sides[side];
+    if (end[0] !== x1 || end[1] !== y1) path.moveTo(x1, y1);
+    path.lineTo(x2, y2);
+    sides[side].end = [x2, y2];
+  };
+  for (const index of cellsOf(matrix, lane)) {
+    const cell = cellBox(pane, layer, index);
+    if (!cell) continue;
+    const [left, top] = [cell.x - 0.5, cell.y - 0.5];
+    const [right, bottom] = [cell.x + cell.width - 0.5, cell.y + cell.height - 0.5];
+    const [across, down] = [cell.column % layer.per, cell.row % layer.down.per];
+    if (down === 0 || laneOf[index - columns] !== lane) edge(0, [left, top], [right, top]);
+    if (down === layer.down.per - 1 || laneOf[index + columns] !== lane)
+      edge(1, [left, bottom], [right, bottom]);
+    if (across === 0 || laneOf[index - 1] !== lane) edge(2, [left, top], [left, bottom]);
+    if (across === layer.per - 1 || laneOf[index + 1] !== lane) edge(3, [right, top], [right, bottom]);
+  }
+  for (const { path } of sides) context.stroke(path);
+  context.setLineDash([]);
+}
+
+// Where cells are pixels, all but those of a lane are dimmed.
+/** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {number} lane */
+function spotlight(pane, context, lane) {
+  if (
+    lane < 0 ||
+    pane.app.instruction.tensor || // where rows of D are lanes, and the next lane is another row
+    !pane.layers.some((layer) => pane.app.matrices[layer.name].lane && (layer.width < 8 || pane.row < 8))
+  )
+    return;
+  context.globalAlpha = 0.6;
+  context.fillStyle = pane.app.ink.paper;
+  context.fillRect(GUTTER.left, GUTTER.top, pane.width, pane.height);
+  context.globalAlpha = 1;
+  for (const layer of pane.layers) {
+    const matrix = pane.app.matrices[layer.name];
+    for (const index of matrix.lane ? cellsOf(matrix, lane) : []) {
+      const cell = cellBox(pane, layer, index);
+      if (cell) context.clearRect(cell.x, cell.y, cell.width, cell.height);
+    }
+  }
+}

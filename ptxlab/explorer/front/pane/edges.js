@@ -1,0 +1,224 @@
+// Around a pane: headings, and edges that show that there is more to scroll to.
+
+import { clamp, plural, step } from "../common/util.js";
+import { LETTER } from "../matrix/matrix.js";
+import { warpColours } from "../matrix/colours.js";
+import { productNames } from "../matrix/describe.js";
+
+export const GUTTER = { left: 26, top: 15 };
+export const FADE = 22; // height of the fade at an edge with more to scroll to
+
+// Where the heading of a column is: in its middle, near the left edge of a wide one.
+/** @param {Pane} pane @param {Layer} layer @param {number} column @param {number} row @param {number} wide */
+function headingMiddle(pane, layer, column, row, wide) {
+  const half = Math.min(layer.width, 40) / 2;
+  return pane.x(layer, column, 0, row) + (layer.name === "E" ? Math.max(half - 2, wide / 2) : half);
+}
+
+// Where the number of a row is, below the row's upper edge.
+/** @param {number} high */
+const rowMiddle = (high) => Math.min(high, 12) / 2 + 0.5;
+
+// Column headings, with as many left out that none touch: {text, middle, width} in the pane's pixels.
+/** @param {Pane} pane */
+export function headings(pane) {
+  const { app } = pane;
+  /** @param {string | number} text */
+  const wide = (text) => String(text).length * 9 * LETTER;
+  const chunked = pane.layers.find((layer) => layer.name === "E");
+  const texts = /** @type {{ text: string, middle: number, width: number }[]} */ ([]);
+  for (const layer of pane.layers) {
+    const { columns } = app.matrices[layer.name];
+    const last = wide(layer.name === "E" ? `ch${columns - 1}` : columns - 1);
+    let each = layer.name === "SFA" ? 1 : step(layer.width, last + 4);
+    if (layer.name === "SFB") continue;
+    if (chunked) {
+      const named = wide(`ch${app.matrices.E.columns - 1}`);
+      const roomy = named <= chunked.width;
+      if (layer === chunked) each = roomy ? 1 : step(layer.period, named + 5);
+      else if (!roomy) continue;
+      else each = layer.width >= last + 3 ? 1 : layer.per;
+    }
+    for (let column = 0; column < columns; column += each) {
+      const text = layer.name === "E" ? `ch${column}` : layer.name === "SFA" ? `sf${column}` : String(column);
+      const middle = headingMiddle(pane, layer, column, 0, wide(text));
+      const count = layer.shift ? (app.matrices[layer.name].products?.count ?? 1) : 1;
+      for (let product = 0; product < count; product += 1)
+        texts.push({
+          text,
+          middle: middle + (layer.shift?.(product * layer.down.per) ?? 0),
+          width: wide(text),
+        });
+    }
+  }
+  return texts;
+}
+
+// Row and column numbers; a bar along each warp's rows where colours mean warps.
+/** @param {Pane} pane @param {CanvasRenderingContext2D} context */
+export function drawHeadings(pane, context) {
+  const { app } = pane;
+  context.textBaseline = "middle";
+  if (app.quiz.display("colour_by") === "warp" && app.instruction.lanes > 32) drawWarps(pane, context);
+  context.font = `9px ${app.ink.mono}`;
+  context.fillStyle = app.ink.faint;
+  context.textAlign = "right";
+  for (const [layer, prefix, each] of rowNumbers(pane))
+    for (let row = 0; row < app.matrices[layer.name].rows; row += each) {
+      const y = pane.y(layer, row) - pane.at.y;
+      if (y < -1 || y > pane.height - 4) continue;
+      const middle = prefix ? layer.down.size / 2 + 0.5 : rowMiddle(pane.row);
+      context.fillText(`${prefix}${row}`, GUTTER.left - 5, GUTTER.top + y + middle);
+    }
+  context.textAlign = "center";
+  for (const { text, middle } of headings(pane)) {
+    const x = middle - pane.at.x;
+    if (x > 0 && x < pane.width) context.fillText(text, GUTTER.left + x, GUTTER.top - 6);
+  }
+}
+
+// Of the matrix as many as there is room for; of scale factors of B every one.
+/** @param {Pane} pane @returns {[layer: Layer, prefix: string, each: number][]} */
+function rowNumbers({ layers, row }) {
+  const factors = layers.find((layer) => layer.name === "SFB");
+  return [
+    [layers[0], "", step(row, 10)],
+    ...(factors ? [/** @type {[Layer, string, number]} */ ([factors, "sf", 1])] : []),
+  ];
+}
+
+/** @param {Pane} pane @param {CanvasRenderingContext2D} context */
+function drawWarps(pane, context) {
+  const { app, layers } = pane;
+  const { lane, rows, columns } = app.matrices[layers[0].name];
+  if (!lane) return;
+  /** @param {number} row */
+  const warpOf = (row) => Math.max(0, Math.floor(lane[row * columns] / 32) % 4);
+  /** @param {number} row */
+  const top = (row) => pane.y(layers[0], row) - pane.at.y;
+  let first = 0; // of the rows of a warp
+  for (let row = 0; row < rows; row += 1) {
+    if (top(row) >= -1 && top(row) <= pane.height - 4) {
+      context.fillStyle = warpColours(app, warpOf(row))[0];
+      context.fillRect(GUTTER.left - 4, GUTTER.top + top(row), 3, pane.row);
+    }
+    if (row + 1 < rows && warpOf(row + 1) === warpOf(row)) continue;
+    const [from, to] = [Math.max(0, top(first)), Math.min(pane.height, top(row + 1))];
+    if (to - from >= 36) drawUpwards(context, app.ink, `warp ${warpOf(row)}`, GUTTER.top + (from + to) / 2);
+    first = row + 1;
+  }
+}
+
+// Along the rows, on the left of their numbers.
+/** @param {CanvasRenderingContext2D} context @param {Ink} ink @param {string} text @param {number} middle */
+function drawUpwards(context, ink, text, middle) {
+  context.save();
+  context.translate(5, middle);
+  context.rotate(-Math.PI / 2);
+  context.font = `600 9px ${ink.mono}`;
+  context.textAlign = "center";
+  context.fillStyle = ink.text;
+  context.fillText(text, 0, 0);
+  context.restore();
+}
+
+// The quad pair and lanes of each product, beside it.
+/** @param {Pane} pane @param {CanvasRenderingContext2D} context */
+export function drawProductNames(pane, context) {
+  const { app } = pane;
+  const [layer] = pane.layers;
+  const { products, rows, columns } = app.matrices[layer.name];
+  if (!layer.shift || !products) return;
+  const { x: scrollLeft, y: scrollTop } = pane.at;
+  context.font = `10px ${app.ink.mono}`;
+  context.textBaseline = "middle";
+  context.fillStyle = app.ink.faint;
+  for (let product = 0; product < products.count; product += 1) {
+    const row = (product * rows) / products.count;
+    const last = product === products.count - 1;
+    const x = last ? pane.x(layer, 0, 0, row) - 8 : pane.x(layer, columns - 1, 1, row) + 8;
+    const y = GUTTER.top - scrollTop + pane.y(layer, row) + layer.down.size / 2;
+    context.textAlign = last ? "right" : "left";
+    productNames(app.instruction, product).forEach((line, index) => {
+      context.fillText(line, GUTTER.left - scrollLeft + x, y + index * 13);
+    });
+  }
+}
+
+// The headings of the row and the column under the pointer, over the others: also those that are left out.
+/** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {Line[]} lines @param {number} row */
+export function drawLitHeadings(pane, context, lines, row) {
+  const { app } = pane;
+  const { x: scrollLeft, y: scrollTop } = pane.at;
+  context.font = `bold 9px ${app.ink.mono}`;
+  context.textBaseline = "middle";
+  context.textAlign = "center";
+  for (const line of lines) {
+    const layer = pane.layer(line.name);
+    const prefix = { E: "ch", SFA: "sf", SFB: "sf" }[/** @type {string} */ (line.name)] ?? "";
+    const across = line.row === undefined;
+    const text = `${across === (line.name === "SFB") ? "" : prefix}${across ? line.column : line.row}`;
+    const wide = text.length * 9 * LETTER + 4;
+    let [x, y] = [GUTTER.left - 3 - wide / 2, GUTTER.top - 7];
+    if (across) {
+      x = GUTTER.left - scrollLeft + headingMiddle(pane, layer, line.column, row, wide - 4);
+      if (x < GUTTER.left || x > GUTTER.left + pane.width) continue;
+      x = clamp(x, wide / 2, GUTTER.left + pane.width - wide / 2);
+    } else {
+      y = GUTTER.top - scrollTop + pane.y(layer, line.row) + rowMiddle(layer.down.size);
+      if (y < GUTTER.top || y > GUTTER.top + pane.height) continue;
+      y = clamp(y, 6, GUTTER.top + pane.height - 6);
+    }
+    context.fillStyle = app.ink.text;
+    context.fillRect(x - wide / 2, y - 6, wide, 12);
+    context.fillStyle = app.ink.paper;
+    context.fillText(text, x, y + 0.5);
+  }
+}
+
+// Scroll bars may be invisible: an edge with more to scroll to fades, and says how much there is.
+/** @param {Pane} pane @param {CanvasRenderingContext2D} context */
+export function drawEdges(pane, context) {
+  const { x: scrollLeft, y: scrollTop } = pane.at;
+  const { width, height, total, app } = pane;
+  const [left, top] = [GUTTER.left, GUTTER.top];
+  const above = pane.rowsIn(scrollTop);
+  const below = pane.rowsIn(total.height - height - scrollTop);
+  /** @param {number} pixels */
+  const columns = (pixels) => Math.round((pixels / pane.layers[0].period) * pane.layers[0].per);
+  const before = columns(scrollLeft);
+  const after = columns(total.width - width - scrollLeft);
+  /** @param {number} right @param {number} down */
+  const fade = (right, down) => {
+    // strips in the colour of the page, denser towards the edge
+    context.fillStyle = app.ink.paper;
+    for (let away = 0; away < FADE; away += 1) {
+      context.globalAlpha = Math.min(0.94, 1.7 * (1 - away / FADE));
+      const [x, y] = [right > 0 ? width - away - 1 : away, down > 0 ? height - away - 1 : away];
+      if (down) context.fillRect(left, top + y, width, 1);
+      else context.fillRect(left + x, top, 1, height);
+    }
+    context.globalAlpha = 1;
+  };
+  /** @param {string} text @param {number} x @param {number} y @param {"left" | "center" | "right"} align */
+  const drawText = (text, x, y, align) => {
+    context.font = `10px ${app.ink.mono}`;
+    context.textAlign = align;
+    context.textBaseline = "middle";
+    const long = context.measureText(text).width + 8;
+    context.fillStyle = app.ink.paper;
+    context.fillRect(x - long * { left: 0, center: 0.5, right: 1 }[align], y - 7, long, 14);
+    context.fillStyle = app.ink.text;
+    context.fillText(text, x + { left: 4, center: 0, right: -4 }[align], y);
+  };
+  if (below > 0) fade(0, 1);
+  if (above > 0) fade(0, -1);
+  if (after > 0) fade(1, 0);
+  if (before > 0) fade(-1, 0);
+  /** @param {number} count */
+  const rows = (count) => `${count} more ${plural(count, "row")}`;
+  if (below > 0) drawText(`▾ ${rows(below)}`, left + width / 2, top + height - 6, "center");
+  if (above > 0) drawText(`▴ ${rows(above)}`, left + width / 2, top + 6, "center");
+  if (after > 0) drawText(`${after} more ▸`, left + width, top + height / 2, "right");
+  if (before > 0) drawText(`◂ ${before} more`, left, top + height / 2, "left");
+}

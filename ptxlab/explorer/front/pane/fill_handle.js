@@ -1,0 +1,217 @@
+// The fill handle: a small square at the corner of the selection. Dragging it extends the cells; Ctrl+D and
+// Ctrl+R fill inside a range. Python decides on the numbers.
+
+import { make, write } from "../common/util.js";
+
+const HANDLE = 9;
+const KEYS = /** @type {const} */ (["keydown", "keyup"]);
+
+/** @param {MouseEvent | KeyboardEvent} event */
+const withCtrl = (event) => event.ctrlKey || event.metaKey || event.altKey;
+
+export class FillHandle {
+  /** @param {Pane} pane */
+  constructor(pane) {
+    this.pane = pane;
+    this.filling = /** @type {Filling | null} */ (null); // while it is dragged
+    this.node = make("div", "ptx-handle", pane.space, {
+      "aria-hidden": "true",
+      title:
+        "Drag to fill; double-click to fill to the last row; Ctrl copies a series, or counts from one cell",
+    });
+    this.press = this.press.bind(this);
+    const { node } = this;
+    node.addEventListener("pointerdown", (event) => this.start(event));
+    node.addEventListener("pointermove", (event) => {
+      if (this.filling) this.drag(event);
+    });
+    node.addEventListener("pointercancel", () => {
+      if (this.filling) this.stop();
+    });
+    node.addEventListener("pointerup", () => {
+      const finished = this.filling && this.stop();
+      if (finished?.to) extendTo(pane.app, finished.to, finished.other);
+    });
+    node.addEventListener("dblclick", (event) => this.fillToLastRow(event));
+  }
+
+  /** @param {PointerEvent} event */
+  start(event) {
+    // with Shift the range is extended to the cell below the handle
+    if (event.button !== 0 || event.shiftKey) return;
+    event.preventDefault();
+    event.stopPropagation();
+    this.node.setPointerCapture(event.pointerId);
+    this.filling = { to: null, other: withCtrl(event) };
+    for (const type of KEYS) window.addEventListener(type, this.press, true);
+  }
+
+  /** @param {PointerEvent} event */
+  drag(event) {
+    const { app } = this.pane;
+    event.stopPropagation();
+    app.hover(null);
+    const to = fillTarget(this.pane, event);
+    this.update(withCtrl(event), to);
+    if (to) app.reveal([{ name: app.selection.range().name, row: to.to_row, column: to.to_column }]);
+  }
+
+  /** @param {boolean} other @param {Corner | null} to */
+  update(other, to) {
+    const { app } = this.pane;
+    this.filling = { other, to };
+    if (to) write(app.statusText, describeFill(app, to, other));
+    else app.updateStatus();
+    this.pane.drawMarks();
+  }
+
+  // Ctrl changes what is filled in, Escape ends it.
+  /** @param {KeyboardEvent} event */
+  press(event) {
+    if (event.key === "Escape") {
+      event.preventDefault();
+      event.stopPropagation();
+      this.stop();
+    } else if (this.filling) this.update(withCtrl(event), this.filling.to);
+  }
+
+  stop() {
+    const finished = this.filling;
+    this.filling = null;
+    for (const type of KEYS) window.removeEventListener(type, this.press, true);
+    this.pane.app.updateStatus();
+    this.pane.drawMarks();
+    return finished;
+  }
+
+  /** @param {MouseEvent} event */
+  fillToLastRow(event) {
+    const { app } = this.pane;
+    event.stopPropagation();
+    const { name, bottom, left } = app.selection.range();
+    const { rows } = app.matrices[name];
+    if (bottom < rows - 1) extendTo(app, { to_row: rows - 1, to_column: left }, withCtrl(event));
+  }
+
+  // At the corner of the selection, if the matrix can be edited and there is room for it.
+  place() {
+    const { node, pane } = this;
+    const { app } = pane;
+    const name = app.selection.mark?.name;
+    const isHere = name && pane.has(name) && app.matrices[name].editable && !pane.editing && !app.isStatic;
+    const box = isHere ? boxOf(pane, app.selection.range()) : null;
+    const shown = box !== null && box.right - box.left >= 12 && box.bottom - box.top >= 10;
+    if (node.hidden === shown) node.hidden = !shown;
+    if (!shown) return;
+    const roomy = box.cell[0] >= 24 && box.cell[1] >= 16;
+    if (node.classList.contains("roomy") !== roomy) node.classList.toggle("roomy", roomy);
+    const left = Math.min(box.right - HANDLE / 2 - 1, pane.total.width - HANDLE);
+    const top = Math.min(box.bottom - HANDLE / 2 - 1, pane.total.height - HANDLE);
+    if (node.style.left !== `${left}px`) node.style.left = `${left}px`;
+    if (node.style.top !== `${top}px`) node.style.top = `${top}px`;
+  }
+}
+
+// A range in pixels, and how large a cell of it is.
+/** @param {Pane} pane @param {CellRange} range */
+function boxOf(pane, { name, top, left, bottom, right }) {
+  const [from, to] = [pane.rect(name, top, left), pane.rect(name, bottom, right)];
+  return {
+    left: from.x,
+    top: from.y,
+    right: to.x + to.width,
+    bottom: to.y + to.height,
+    cell: [pane.layer(name).width, to.height],
+  };
+}
+
+// The row or column up to which the pointer fills, along the
+// axis on which it is farther away; null inside the range.
+/** @param {Pane} pane @param {MouseEvent} event @returns {Corner | null} */
+function fillTarget(pane, event) {
+  const { name, top, left, bottom, right } = pane.app.selection.range();
+  const layer = pane.layer(name);
+  const at = pane.nearest(name, event);
+  const down = Math.max(at.row - bottom, top - at.row) * layer.down.size;
+  const along = Math.max(at.column - right, left - at.column) * layer.width;
+  if (down <= 0 && along <= 0) return null;
+  return down >= along ? { to_row: at.row, to_column: left } : { to_row: top, to_column: at.column };
+}
+
+// Several cells in the direction of the fill make a series,
+// a single one is copied; `other` does the opposite.
+/** @param {CellRange} range @param {Corner} to */
+const alongSeveral = ({ top, left, bottom, right }, { to_row: row }) =>
+  row < top || row > bottom ? bottom > top : right > left;
+
+// The range with the cells that are added to it.
+/** @param {App} app @param {Corner} to */
+export function filledRange(app, { to_row: row, to_column: column }) {
+  const { top, left, bottom, right } = app.selection.range();
+  return {
+    row: Math.min(top, row),
+    column: Math.min(left, column),
+    row2: Math.max(bottom, row),
+    column2: Math.max(right, column),
+  };
+}
+
+// What will be filled in, in words, while the handle is dragged.
+/** @param {App} app @param {Corner} to @param {boolean} other */
+function describeFill(app, to, other) {
+  const { name, top, left, bottom, right } = app.selection.range();
+  const { label } = app.matrices[name];
+  const all = filledRange(app, to);
+  /** @param {number} first @param {number} last */
+  const span = (first, last) => `[${first === last ? first : `${first}..${last}`}]`;
+  const [from, over] = [
+    `${label}${span(top, bottom)}${span(left, right)}`,
+    `fill ${label}${span(all.row, all.row2)}${span(all.column, all.column2)}`,
+  ];
+  if (alongSeveral(app.selection.range(), to))
+    return other
+      ? `${over}: repeat ${from} · without Ctrl: continue its series`
+      : `${over}: continue ${from} if its steps are equal, else repeat it · with Ctrl: repeat it`;
+  return other
+    ? `${over}: count from ${from} in steps of 1 · without Ctrl: copy it`
+    : `${over}: copy ${from} · with Ctrl: count from it in steps of 1`;
+}
+
+/** @param {App} app @param {Corner} to @param {boolean} other */
+function extendTo(app, to, other) {
+  const { name, top, left, bottom, right } = app.selection.range();
+  const series = alongSeveral(app.selection.range(), to) !== other;
+  const all = filledRange(app, to);
+  app.send({
+    type: "extend_cells",
+    name,
+    row: top,
+    column: left,
+    row2: bottom,
+    column2: right,
+    ...to,
+    series,
+  });
+  app.selection.select({ name, ...all }, true, false);
+}
+
+// Ctrl+D and Ctrl+R: copy the first row (or column) of the
+// range over the others; a single one takes the one before it.
+/** @param {App} app @param {boolean} down */
+export function fillWithin(app, down) {
+  const { name, top, left, bottom, right } = app.selection.range();
+  const [first, last] = down ? [top, bottom] : [left, right];
+  const from = first === last ? first - 1 : first;
+  if (from < 0) return;
+  const source = down
+    ? { row: from, row2: from, column: left, column2: right }
+    : { row: top, row2: bottom, column: from, column2: from };
+  app.send({
+    type: "extend_cells",
+    name,
+    ...source,
+    to_row: down ? last : top,
+    to_column: down ? left : last,
+    series: false,
+  });
+}

@@ -1,0 +1,265 @@
+// Pointer, keyboard and clipboard on a pane: selecting cells, typing into them, copying and pasting.
+
+import { editText, indexOfCell } from "../matrix/matrix.js";
+import { fillWithin } from "./fill_handle.js";
+import { isTouch } from "../common/util.js";
+
+/** @type {Record<string, [number, number]>} */
+const ARROWS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+const FAR = 1e6; // beyond every edge
+
+/** @param {Pane} pane */
+export function listenToPane(pane) {
+  listenToCells(pane);
+  listenToHeadings(pane);
+  listenToInput(pane);
+}
+
+/** @param {Pane} pane */
+function listenToCells(pane) {
+  const { app, scroller } = pane;
+  scroller.addEventListener("scroll", () => app.scrolled(pane));
+  scroller.addEventListener("pointermove", (event) => {
+    if (isTouch(event)) return; // a finger scrolls
+    const hit = pane.hit(event);
+    app.pointer = { x: event.clientX, y: event.clientY };
+    app.hover(hit, event);
+    const { mark } = app.selection;
+    if (hit && pane.dragging && hit.name === mark?.name)
+      app.selection.select({ ...mark, row2: hit.row, column2: hit.column }, false);
+  });
+  scroller.addEventListener("pointerleave", (event) => {
+    app.pointer = null;
+    if (!isTouch(event)) app.hover(null);
+  });
+  scroller.addEventListener("pointerdown", (event) => {
+    if ((event.target === pane.input && pane.editing) || isTouch(event)) return;
+    const hit = pane.hit(event);
+    if (!hit || event.button !== 0) return;
+    event.preventDefault();
+    pane.dragging = true;
+    const stop = () => {
+      pane.dragging = false;
+    };
+    window.addEventListener("pointerup", stop, { once: true });
+    const { mark } = app.selection;
+    const isExtended = event.shiftKey && mark?.name === hit.name;
+    app.selection.select(isExtended ? { ...mark, row2: hit.row, column2: hit.column } : hit);
+  });
+  scroller.addEventListener("dblclick", () => openEditor(pane));
+}
+
+// Row and column numbers. A tap on the frame is one on a cell if it is not on a number.
+/** @param {Pane} pane */
+function listenToHeadings(pane) {
+  const { app, frame } = pane;
+  /** @param {MouseEvent} event */
+  const lineAt = (event) => (event.target === frame ? pane.heading(event) : null);
+  frame.addEventListener("pointermove", (event) => {
+    if (!isTouch(event)) app.hoverLine(lineAt(event), event);
+  });
+  frame.addEventListener("pointerleave", (event) => {
+    if (!isTouch(event)) app.hoverLine(null);
+  });
+  frame.addEventListener("pointerdown", (event) => {
+    const line = event.button === 0 && lineAt(event);
+    if (!line || isTouch(event)) return;
+    event.preventDefault();
+    app.selection.selectLine(line);
+  });
+  frame.addEventListener("click", (event) => {
+    if (!isTouch(event)) return;
+    const line = lineAt(event);
+    if (!line) tapCell(pane, event);
+    else {
+      app.selection.selectLine(line);
+      app.hoverLine(line, event);
+    }
+  });
+}
+
+// A tap shows what pointing shows and selects the cell; a second one opens it, and only then a keyboard
+// appears.
+/** @param {Pane} pane @param {MouseEvent} event */
+function tapCell(pane, event) {
+  const { app } = pane;
+  const hit = pane.hit(event);
+  if (!hit || pane.editing) return;
+  const { mark } = app.selection;
+  const isAgain =
+    pane.tapped && mark?.name === hit.name && mark.row === hit.row && mark.column === hit.column;
+  pane.tapped = true;
+  if (isAgain && app.matrices[hit.name].editable) {
+    app.hover(null);
+    pane.input.inputMode = "text";
+    pane.input.blur(); // a keyboard appears only for a field that gets the focus
+    pane.input.focus({ preventScroll: true });
+    openEditor(pane);
+    return;
+  }
+  pane.input.inputMode = "none";
+  app.selection.select(hit);
+  app.hover(hit, event);
+}
+
+/** @param {Pane} pane */
+function listenToInput(pane) {
+  const { app, input } = pane;
+  input.addEventListener("focus", () => {
+    if (!app.selection.mark || !pane.names.includes(app.selection.mark.name))
+      app.selection.select(pane.left ?? { name: pane.names[0], row: 0, column: 0 });
+    else app.drawMarksSoon();
+  });
+  input.addEventListener("blur", () => {
+    if (app.selection.mark && pane.names.includes(app.selection.mark.name))
+      pane.left = { ...app.selection.mark };
+    commitTyping(pane);
+    pane.tapped = false;
+    app.drawMarksSoon();
+  });
+  input.addEventListener("input", () => beginTyping(pane));
+  input.addEventListener("keydown", (event) => {
+    if (pane.editing ? keyWhileTyping(pane, event) : keyOnCells(pane, event)) {
+      event.preventDefault();
+      event.stopPropagation();
+    }
+  });
+  /** @param {ClipboardEvent} event */
+  const copy = (event) => {
+    if (pane.editing || !app.selection.mark || !event.clipboardData) return false;
+    event.preventDefault();
+    event.clipboardData.setData("text/plain", app.selection.text());
+    return true;
+  };
+  input.addEventListener("copy", copy);
+  input.addEventListener("cut", (event) => {
+    if (copy(event)) clearCells(pane);
+  });
+  input.addEventListener("paste", (event) => {
+    const text = event.clipboardData?.getData("text/plain");
+    if (text === undefined || (pane.editing && !/[\t\n]/.test(text))) return;
+    event.preventDefault();
+    stopTyping(pane);
+    app.send({ type: "paste", ...selectedRange(app), text });
+  });
+}
+
+// The selected range, as Python takes it.
+/** @param {App} app @returns {Required<Mark>} */
+function selectedRange(app) {
+  const { name, top, left, bottom, right } = app.selection.range();
+  return { name, row: top, column: left, row2: bottom, column2: right };
+}
+
+/** @param {Pane} pane */
+function clearCells(pane) {
+  pane.app.send({ type: "clear_cells", ...selectedRange(pane.app) });
+}
+
+// -- typing --
+
+/** @param {Pane} pane */
+function beginTyping(pane) {
+  const { matrices } = pane.app;
+  const { mark: selection } = pane.app.selection;
+  if (!selection || !matrices[selection.name].editable) {
+    pane.input.value = "";
+    return;
+  }
+  pane.input.classList.add("editing");
+  pane.app.drawMarksSoon();
+}
+
+// Opens the selected cell with what is in it, or with a text that was refused.
+/** @param {Pane} pane @param {string | null} text */
+export function openEditor(pane, text = null) {
+  const { app } = pane;
+  const { mark: selection } = app.selection;
+  if (!selection || !pane.names.includes(selection.name) || pane.editing) return;
+  const matrix = app.matrices[selection.name];
+  if (!matrix.editable) return;
+  pane.input.value = text ?? editText(matrix, indexOfCell(matrix, selection));
+  beginTyping(pane);
+  pane.input.select();
+}
+
+/** @param {Pane} pane */
+function stopTyping(pane) {
+  pane.closeTextBox();
+  pane.app.drawMarksSoon();
+}
+
+/** @param {Pane} pane */
+function commitTyping(pane) {
+  if (!pane.editing) return;
+  const text = pane.input.value.trim();
+  const { mark: selection } = pane.app.selection; // none if another instruction was chosen in the meantime
+  if (text && selection)
+    pane.app.send({
+      type: "set_cell",
+      name: selection.name,
+      row: selection.row,
+      column: selection.column,
+      text,
+    });
+  stopTyping(pane);
+}
+
+// -- keys: true for those that are handled --
+
+/** @param {Pane} pane @param {KeyboardEvent} event */
+function keyWhileTyping(pane, event) {
+  const { app } = pane;
+  const move = ARROWS[event.key];
+  if (event.key === "Enter") {
+    commitTyping(pane);
+    app.selection.move(event.shiftKey ? -1 : 1, 0, false, false);
+  } else if (event.key === "Tab") {
+    commitTyping(pane);
+    app.selection.move(0, event.shiftKey ? -1 : 1, false, false);
+  } else if (event.key === "Escape") stopTyping(pane);
+  else if (move?.[0]) {
+    commitTyping(pane);
+    app.selection.move(...move);
+  } else return false;
+  return true;
+}
+
+/** @param {Pane} pane @param {KeyboardEvent} event */
+function keyOnCells(pane, event) {
+  const { app } = pane;
+  if (!app.selection.mark) return false;
+  const ctrl = event.ctrlKey || event.metaKey;
+  const letter = ctrl && !event.altKey ? event.key.toLowerCase() : "";
+  const move = movement(pane, event.key, ctrl);
+  const { name, row, column } = app.selection.mark;
+  if (letter === "a")
+    app.selection.select(
+      { name, row: 0, column: 0, row2: app.matrices[name].rows - 1, column2: app.matrices[name].columns - 1 },
+      true,
+      false,
+    );
+  else if (letter === "d" || letter === "r") fillWithin(app, letter === "d");
+  else if (move) app.selection.move(...move, event.shiftKey);
+  else if (event.key === "Enter" || event.key === "F2") openEditor(pane);
+  else if (event.key === " " && (event.shiftKey || ctrl))
+    // as in a spreadsheet: selects the whole row or column
+    app.selection.selectLine(event.shiftKey ? { name, row } : { name, column });
+  else if (event.key === "Delete" || event.key === "Backspace") clearCells(pane);
+  else if (event.key === "Escape") {
+    if (!app.problem.dismiss()) app.selection.select({ name, row, column });
+  } else return false; // such as Tab, which leaves the matrix
+  return true;
+}
+
+// How far a key moves: rows down, columns to the right.
+/** @param {Pane} pane @param {string} key @param {boolean} ctrl @returns {[number, number] | null} */
+function movement(pane, key, ctrl) {
+  const arrow = ARROWS[key];
+  if (arrow) return ctrl ? [arrow[0] * FAR, arrow[1] * FAR] : arrow;
+  if (key === "Home") return [ctrl ? -FAR : 0, -FAR];
+  if (key === "End") return [ctrl ? FAR : 0, FAR];
+  const page = Math.max(1, pane.rowsIn(pane.height) - 1);
+  if (key === "PageUp" || key === "PageDown") return [key === "PageUp" ? -page : page, 0];
+  return null;
+}

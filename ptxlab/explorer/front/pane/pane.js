@@ -1,0 +1,379 @@
+// A pane: one or two matrices on a canvas, with a scroller and an input above it.
+
+import { make, clamp, write } from "../common/util.js";
+import { legendOf } from "../matrix/colours.js";
+import { GUTTER, headings } from "./edges.js";
+import { ScrollArea } from "../common/scroll_area.js";
+import { drawPane, drawPaneMarks } from "./draw.js";
+import { FillHandle } from "./fill_handle.js";
+import { showRefusal } from "../common/problem.js";
+import { listenToPane } from "./input.js";
+
+// The index at a distance in pixels, where every `per` indices a new period begins.
+/** @param {Along & { count: number }} along @param {number} pixels @param {boolean} sharp */
+function indexAt({ per, period, offset, size, count }, pixels, sharp) {
+  const turn = Math.floor(pixels / period);
+  const inside = Math.floor((pixels - turn * period - offset) / size);
+  const index = turn * per + clamp(inside, 0, per - 1);
+  if (sharp && (inside < 0 || inside >= per || index < 0 || index >= count)) return -1;
+  return clamp(index, 0, count - 1);
+}
+
+export class Pane extends ScrollArea {
+  /** @param {App} app @param {HTMLElement} parent @param {Name[]} names @param {Axis[]} axes */
+  constructor(app, parent, names, axes) {
+    super(app, {
+      head: GUTTER,
+      frame: "ptx-frame",
+      input: "ptx-cell",
+      attributes: { "data-matrix": names[0] },
+    });
+    this.names = names;
+    this.axes = axes;
+    this.layers = /** @type {Layer[]} */ ([]);
+    this.row = 0;
+    this.total = { width: 0, height: 0 };
+    this.captionKey = this.drawn = this.marked = ""; // what the caption and the canvases show
+    this.painted = /** @type {Matrix[]} */ ([]);
+    this.at = { x: 0, y: 0 }; // how far it is scrolled,
+    this.farthest = { x: 0, y: 0 }; // and how far it can be
+    this.foldable = this.dragging = this.tapped = false;
+    this.node = make("figure", "ptx-pane", parent, { "data-pane": names[0] });
+    this.caption = make("figcaption", "ptx-caption", this.node);
+    this.node.append(this.frame);
+    this.handle = new FillHandle(this);
+    this.flash = /** @type {HTMLElement | null} */ (null); // over the cells that just changed
+    this.left = /** @type {Mark | null} */ (null); // what was selected when the focus left
+    this.refusalBox = /** @type {HTMLElement | null} */ (null);
+    this.unknown = /** @type {HTMLElement | null} */ (null); // why it is empty
+    this.shownRefusal = /** @type {Refusal | null} */ (null);
+    listenToPane(this);
+  }
+
+  // Geometry: layers repeat in periods, so that compressed cells and nibbles share the width of a chunk.
+  /** @param {Plan[]} layers @param {number} row @param {number} viewWidth @param {number} viewHeight */
+  arrange(layers, row, viewWidth, viewHeight) {
+    const { app } = this;
+    const main = app.matrices[this.names[0]];
+    const plain = { per: main.rows, period: main.rows * row, offset: 0, size: row };
+    this.layers = layers
+      .filter((layer) => app.matrices[layer.name])
+      .map((layer) => ({ down: plain, ...layer }));
+    this.row = row;
+    const [{ per, period, wide, down }] = this.layers;
+    this.total = {
+      width: wide ?? period * Math.ceil(main.columns / per),
+      height: down.period * Math.ceil(main.rows / down.per),
+    };
+    this.resize({ width: viewWidth, height: viewHeight }, this.total);
+    // overlay scroll bars take no room, and what is left lets the last cells scroll out from under them
+    const { clientWidth, clientHeight } = this.scroller;
+    this.space.style.cssText =
+      `width:${this.total.width + Math.max(0, clientWidth - this.width)}px` +
+      `;height:${this.total.height + Math.max(0, clientHeight - this.height)}px`;
+    this.farthest = {
+      x: Math.max(0, this.total.width - Math.min(clientWidth, this.width)),
+      y: Math.max(0, this.total.height - Math.min(clientHeight, this.height)),
+    };
+    this.endFlash();
+    this.drawn = this.marked = ""; // resizing a canvas clears it
+    this.updateCaption();
+  }
+
+  // Kept, because reading it makes the browser lay out everything that was written since.
+  readScroll() {
+    this.at = { x: this.scroller.scrollLeft, y: this.scroller.scrollTop };
+  }
+
+  updateCaption() {
+    const { app } = this;
+    const parts = this.names.map((name) => app.matrices[name]).filter(Boolean);
+    const here =
+      app.selection.mark && this.names.includes(app.selection.mark.name) ? app.selection.mark : null;
+    this.input.setAttribute(
+      "aria-label",
+      here ? app.facts(here).join(" · ") : `${parts.map(({ label }) => label).join(" and ")}, cell`,
+    );
+    this.showUnknown();
+    const key = this.captionContent(parts);
+    if (key !== this.captionKey) this.drawCaption(parts);
+    this.captionKey = key;
+  }
+
+  // What the caption depends on.
+  /** @param {Matrix[]} parts */
+  captionContent(parts) {
+    const { app } = this;
+    return JSON.stringify([
+      parts.map(({ label, type, rows, columns, differCount, chips }) => [
+        label,
+        type,
+        rows,
+        columns,
+        differCount,
+        chips,
+      ]),
+      this.total,
+      this.height,
+      app.unfolded,
+      app.look,
+      app.memory.sent.name,
+      app.tensor.isOpen,
+    ]);
+  }
+
+  /** @param {Matrix[]} parts */
+  drawCaption(parts) {
+    const { app } = this;
+    const focused = /** @type {HTMLElement | null} */ (app.focused());
+    const hadFocus = this.caption.contains(focused) && focused?.dataset.memory !== undefined;
+    this.caption.replaceChildren();
+    for (const matrix of parts) {
+      make("b", "", this.caption).textContent = matrix.label;
+      const size = `${matrix.rows} × ${matrix.columns} ${matrix.name === "E" ? "nibbles" : matrix.type}`;
+      make("span", "ptx-caption-size", this.caption).textContent = matrix.name.startsWith("SF")
+        ? "   "
+        : ` ${size}   `;
+    }
+    const [main] = parts;
+    if (main?.differ) {
+      this.caption.append(app.differences.node);
+      app.differences.update();
+    }
+    if (main?.name === "D") this.caption.append(app.tracePanel.ask);
+    this.addShowAll(main);
+    if (main) this.addMemory(main, hadFocus);
+    if (main?.name === "D" && main.place) this.addTensor();
+    if (main) this.addLegend(main);
+    this.fitCaption();
+  }
+
+  // Says why D is empty, where no model computes it.
+  showUnknown() {
+    const sentence = this.app.matrices[this.names[0]]?.unknown ?? "";
+    if (sentence) this.unknown ??= make("p", "ptx-unknown", this.frame, { role: "note" });
+    if (this.unknown) write(this.unknown, sentence);
+    if (sentence) return;
+    this.unknown?.remove();
+    this.unknown = null;
+  }
+
+  // Over a narrow pane the caption leaves out the size, then less important words.
+  fitCaption() {
+    const { caption } = this;
+    const { width } = caption.getBoundingClientRect();
+    for (const length of ["", "ptx-short", "ptx-shorter", "ptx-shorter ptx-shortest"]) {
+      caption.className = `ptx-caption ${length}`;
+      const boxes = [...caption.children]
+        .map((node) => node.getBoundingClientRect())
+        .filter((box) => box.width);
+      const long = Math.max(...boxes.map((box) => box.right)) - Math.min(...boxes.map((box) => box.left));
+      if (long <= width - GUTTER.left) return;
+    }
+  }
+
+  // The button of the memory view.
+  /** @param {Matrix} matrix @param {boolean} focus */
+  addMemory(matrix, focus) {
+    const { app } = this;
+    if (!matrix.in_memory) return;
+    const open = app.memory.sent.name === matrix.name;
+    const button = make("button", "ptx-show-memory", this.caption, {
+      type: "button",
+      "aria-pressed": String(open),
+      "aria-label": `${matrix.label} in shared memory`,
+      tabindex: "-1", // Alt+M does the same on its cells: A, B and D stay one stop each
+      title: open
+        ? "Close the memory view (Alt+M)"
+        : `See ${matrix.label} in shared memory: its banks, and how it gets into registers (Alt+M on a cell)`,
+      "data-memory": matrix.name,
+    });
+    button.textContent = "memory";
+    button.addEventListener("click", () => app.memory.toggle(matrix.name));
+    if (focus) button.focus({ preventScroll: true });
+  }
+
+  // The button of tensor memory.
+  addTensor() {
+    const { tensor } = this.app;
+    const button = make("button", "ptx-show-memory", this.caption, {
+      type: "button",
+      "aria-pressed": String(tensor.isOpen),
+      tabindex: "-1",
+      title: tensor.isOpen ? "Close tensor memory (Alt+T)" : "See D in tensor memory (Alt+T)",
+      "data-tensor": "D",
+    });
+    button.textContent = "tensor memory";
+    button.addEventListener("click", () => tensor.toggle());
+  }
+
+  // What the colours mean, beside the name of the matrix.
+  /** @param {Matrix} matrix */
+  addLegend(matrix) {
+    const legend = legendOf(this.app, matrix);
+    if (!legend) return;
+    const node = make("span", "ptx-legend", this.caption, { role: "group", "aria-label": "colours" });
+    make("span", "", node).textContent = legend.title;
+    for (const [text, tint, title] of legend.cells) {
+      const key = make("span", "ptx-key", node, { title });
+      [key.style.background, key.style.color] = this.app.colours[tint];
+      key.textContent = text;
+    }
+  }
+
+  // A pane that is too high shows some of its rows; a button here shows them all.
+  /** @param {Matrix | undefined} matrix */
+  addShowAll(matrix) {
+    const { app } = this;
+    const folded = this.total.height > this.height + 1;
+    if (!matrix || !(folded || (app.unfolded && this.foldable))) return;
+    this.foldable = true;
+    const button = make("button", "ptx-show-all", this.caption, {
+      "aria-label": folded
+        ? `show all ${matrix.rows} rows of ${matrix.label}`
+        : `show fewer rows of ${matrix.label}`,
+    });
+    button.textContent = folded ? "all" : "fewer";
+    button.title = folded
+      ? `${this.rowsIn(this.height)} of ${matrix.rows} rows are visible: scroll, or show all`
+      : "Show only as many rows as fit";
+    button.addEventListener("click", () => {
+      app.unfolded = !app.unfolded;
+      app.layout();
+    });
+  }
+
+  /** @param {Name | undefined} name */
+  has(name) {
+    return this.layers.some((layer) => layer.name === name);
+  }
+
+  // The layer of a matrix that the pane has.
+  /** @param {Name} name */
+  layer(name) {
+    return /** @type {Layer} */ (this.layers.find((layer) => layer.name === name));
+  }
+
+  // Left edge of a column, on a whole pixel; `end` gives its
+  // right edge. Later products are farther to the right.
+  /** @param {Layer} layer @param {number} column */
+  x(layer, column, end = 0, row = 0) {
+    const start =
+      Math.floor(column / layer.per) * layer.period +
+      layer.offset +
+      ((column % layer.per) + end) * layer.width +
+      (layer.shift?.(row) ?? 0);
+    return Math.round(start * this.app.ratio) / this.app.ratio;
+  }
+
+  // Upper edge of a row.
+  /** @param {Layer} layer @param {number} row */
+  y({ down }, row) {
+    return Math.floor(row / down.per) * down.period + down.offset + (row % down.per) * down.size;
+  }
+
+  // The row, or the column in that row, at a distance in
+  // pixels; in a gap the nearest one, or none if `sharp`.
+  /** @param {Layer} layer @param {number} py */
+  rowAt({ name, down }, py, sharp = false) {
+    return indexAt({ ...down, count: this.app.matrices[name].rows }, py, sharp);
+  }
+
+  /** @param {Layer} layer @param {number} px @param {number} row */
+  columnAt(layer, px, row, sharp = false) {
+    return indexAt(
+      { ...layer, size: layer.width, count: this.app.matrices[layer.name].columns },
+      px - (layer.shift?.(row) ?? 0),
+      sharp,
+    );
+  }
+
+  // How many rows a distance in pixels is.
+  /** @param {number} pixels */
+  rowsIn(pixels) {
+    return Math.round((pixels / this.total.height) * this.app.matrices[this.names[0]].rows);
+  }
+
+  /** @param {Name} name @param {number} row @param {number} column @returns {Place} */
+  rect(name, row, column) {
+    const layer = this.layer(name);
+    const x = this.x(layer, column, 0, row);
+    return { x, y: this.y(layer, row), width: this.x(layer, column, 1, row) - x, height: layer.down.size };
+  }
+
+  /** @param {ClientPoint} event @returns {Cell | null} */
+  hit(event) {
+    const { x, y } = this.pointUnder(event);
+    for (const layer of this.layers) {
+      const row = this.rowAt(layer, y, true);
+      const column = this.columnAt(layer, x, row, true);
+      if (row >= 0 && column >= 0) return { name: layer.name, row, column };
+    }
+    return null;
+  }
+
+  // The cell of a matrix that is nearest to the pointer.
+  /** @param {Name} name @param {ClientPoint} event @returns {Cell} */
+  nearest(name, event) {
+    const { x, y } = this.pointUnder(event);
+    const layer = this.layer(name);
+    const row = this.rowAt(layer, y);
+    return { name, row, column: this.columnAt(layer, x, row) };
+  }
+
+  // The cell at a point of the page, and how far into it the point is, from 0 to 1.
+  /** @param {Point} point @returns {{ cell: Cell, right: number, down: number }} */
+  pointAt({ x: clientX, y: clientY }) {
+    const cell = this.hit({ clientX, clientY }) ?? this.nearest(this.names[0], { clientX, clientY });
+    const { x, y, width, height } = this.rect(cell.name, cell.row, cell.column);
+    const point = this.pointUnder({ clientX, clientY });
+    return {
+      cell,
+      right: clamp((point.x - x) / width, 0, 1),
+      down: clamp((point.y - y) / height, 0, 1),
+    };
+  }
+
+  // The row or column whose heading is under the pointer.
+  /** @param {MouseEvent} event @returns {Line | null} */
+  heading(event) {
+    const box = this.scroller.getBoundingClientRect();
+    const [x, y] = [event.clientX - box.left, event.clientY - box.top];
+    const layer = this.layers[0];
+    if (x < 0 && y >= 0 && y < this.height)
+      return { name: layer.name, row: this.rowAt(layer, y + this.scroller.scrollTop) };
+    const px = x + this.scroller.scrollLeft;
+    return y < 0 && x >= 0 && x < this.width
+      ? {
+          name: layer.name,
+          column: this.columnAt(layer, layer.shift ? px % layer.shift(layer.down.per) : px, 0),
+        }
+      : null;
+  }
+
+  // Moves a pane that is smaller than its room, so that zooming keeps a point in its place.
+  move() {
+    const [across, down] = this.axes.map((axis) => this.app.shift[axis]);
+    this.node.style.transform = across || down ? `translate(${across}px, ${down}px)` : "";
+  }
+
+  draw() {
+    drawPane(this);
+  }
+
+  drawMarks() {
+    if (!this.layers.length) return;
+    drawPaneMarks(this);
+    this.handle.place();
+    showRefusal(this);
+  }
+
+  endFlash() {
+    this.flash?.remove();
+    this.flash = null;
+  }
+
+  headings() {
+    return headings(this);
+  }
+}

@@ -1,0 +1,581 @@
+// The picker: find an instruction by words or by family, shape, types, qualifiers and target.
+
+import { make, clamp, hasModifier, revealInList, plural } from "../common/util.js";
+import { COLUMNS, Search, appendBreakable, marksIn } from "./search.js";
+
+/** @type {Record<string, string>} */
+const HEADINGS = {
+  family: "family",
+  shape: "shape",
+  types: "types D.A.B.C",
+  qualifiers: "qualifiers",
+  target: "target",
+};
+const DRAWN = 50; // lines of matches at most
+
+// What is not a search: a line of PTX with operands, an asm statement, an atom of CUTLASS.
+const PASTED = /["{;]|\b(?:mma|wmma|wgmma)\.\S*sync|\btcgen05\.|SM\d+_|\d+x\d+x\d+_/;
+
+export class Picker {
+  static made = 0;
+
+  /** @param {App} app @param {HTMLElement} parent */
+  constructor(app, parent) {
+    this.app = app;
+    this.id = `ptx-picker-${(Picker.made += 1)}`;
+    this.search = /** @type {Search | null} */ (null);
+    this.choice = this.nothing();
+    this.active = 0; // the line that Enter chooses
+    this.lines = /** @type {Match[]} */ ([]);
+    this.space = /** @type {Space} */ ("register");
+    this.focusedBefore = /** @type {HTMLElement | null} */ (null); // what had the focus
+    this.scrolled = false;
+    this.node = make("section", "ptx-picker", null, {
+      id: this.id,
+      role: "search",
+      "aria-label": "choose an instruction",
+    });
+    this.node.hidden = true;
+    const top = make("div", "ptx-search-row", this.node);
+    this.input = this.makeSearchBox(top);
+    this.count = make("span", "ptx-count", top, { role: "status" });
+    this.reset = make("button", "ptx-copy", top, { type: "button" });
+    this.reset.textContent = "clear";
+    const close = make("button", "ptx-copy ptx-close", top, {
+      type: "button",
+      "aria-label": "close the picker",
+      title: "Close (Escape)",
+    });
+    close.textContent = "✕";
+    close.addEventListener("click", () => this.close());
+    const columns = make("div", "ptx-picker-columns", this.node);
+    this.columns = [...COLUMNS, "target"].map(
+      (name) => /** @type {OptionList<number>} */ (new OptionList(this, columns, name, HEADINGS[name])),
+    );
+    this.more = make("div", "ptx-wgmma", this.node);
+    this.sizes = /** @type {OptionList<number>} */ (new OptionList(this, this.more, "n", "N", 16));
+    this.spaces = /** @type {OptionList<Space>} */ (new OptionList(this, this.more, "space", "A in", 2));
+    this.list = make("div", "ptx-matches", this.node, {
+      id: `${this.id}-matches`,
+      role: "listbox",
+      tabindex: "0",
+      "aria-label": "instructions that match",
+    });
+    this.help = make("div", "ptx-picker-help", this.node);
+    // static pages have no other instruction
+    if (app.isStatic || app.model.get("picker_index") === undefined) return;
+    parent.append(this.node);
+    app.header.addChangeButton(this, this.id);
+    this.listen();
+  }
+
+  /** @param {HTMLElement} parent */
+  makeSearchBox(parent) {
+    return make("input", "ptx-search", parent, {
+      type: "text",
+      placeholder: "m16n8k64 s4 sparse",
+      spellcheck: "false",
+      autocomplete: "off",
+      autocapitalize: "off",
+      role: "combobox",
+      "aria-autocomplete": "list",
+      "aria-expanded": "true",
+      "aria-controls": `${this.id}-matches`,
+      "aria-label": "search by shape, types and words such as sparse, fp8, hopper",
+    });
+  }
+
+  listen() {
+    this.app.root.addEventListener("keydown", (event) => this.shortcut(event));
+    this.input.addEventListener("input", () => {
+      this.active = 0;
+      this.draw();
+      this.reveal();
+    });
+    this.input.addEventListener("keydown", (event) => this.keyInMatches(event));
+    this.list.addEventListener("keydown", (event) => this.keyInMatches(event));
+    this.list.addEventListener("scroll", () => {
+      this.scrolled = true;
+    });
+    this.reset.addEventListener("click", () => {
+      this.clear();
+      this.input.value = "";
+      this.draw();
+      this.input.focus();
+    });
+    this.node.addEventListener("keydown", (event) => this.press(event));
+  }
+
+  /** @returns {Choices} */
+  nothing() {
+    return { at: COLUMNS.map(() => null), target: null, n: null };
+  }
+
+  clear() {
+    this.choice = this.nothing();
+    this.active = 0;
+    this.lines = [];
+  }
+
+  // -- opening and closing --
+
+  get opened() {
+    return !this.node.hidden;
+  }
+
+  open() {
+    const { change } = this.app.header;
+    if (!change) return;
+    if (!this.opened) {
+      const focused = /** @type {HTMLElement | null} */ (
+        /** @type {Document | ShadowRoot} */ (this.app.root.getRootNode()).activeElement
+      );
+      this.focusedBefore =
+        this.app.root.contains(focused) && focused !== this.app.header.text ? focused : null;
+      this.node.hidden = false;
+      change.setAttribute("aria-expanded", "true");
+      this.clear();
+      this.input.value = "";
+      this.space = this.spaceNow();
+      if (!this.app.model.get("picker_index")?.rows) this.app.send({ type: "request_picker_index" });
+      this.update();
+      this.reveal();
+    }
+    this.input.focus({ preventScroll: true });
+    this.node.scrollIntoView({ block: "nearest" });
+  }
+
+  close() {
+    const { change } = this.app.header;
+    if (!this.opened || !change) return;
+    this.node.hidden = true;
+    change.setAttribute("aria-expanded", "false");
+    (this.focusedBefore?.isConnected ? this.focusedBefore : change).focus({ preventScroll: true });
+  }
+
+  toggle() {
+    if (this.opened) this.close();
+    else this.open();
+  }
+
+  // "/" or Ctrl+K, wherever the focus is in the Explorer, unless text is being typed.
+  /** @param {KeyboardEvent} event */
+  shortcut(event) {
+    const { key } = event;
+    const target = /** @type {Element} */ (event.target);
+    const command =
+      (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && key.toLowerCase() === "k";
+    const slash = key === "/" && !hasModifier(event);
+    const box = target.matches("input:not([type=range]), textarea, select, [contenteditable=true]");
+    const cell = target.matches(".ptx-cell:not(.editing)");
+    if (event.defaultPrevented || !(command ? !box || cell : slash && !box)) return;
+    event.preventDefault();
+    this.open();
+  }
+
+  // -- drawing --
+
+  update() {
+    if (!this.opened) return;
+    const index = this.app.model.get("picker_index");
+    if (!index?.rows) {
+      this.count.textContent = "loading the catalogue …";
+      return;
+    }
+    const first = this.search?.index !== index;
+    if (first) this.search = new Search(index);
+    this.draw();
+    if (first) this.reveal();
+  }
+
+  get current() {
+    return this.search?.items[this.search.byMnemonic.get(this.app.instruction.mnemonic) ?? -1] ?? null;
+  }
+
+  draw() {
+    const { search, choice, current } = this;
+    if (!search) return;
+    const { words, matching } = search.search(this.input.value);
+    const { targets } = search.index;
+    COLUMNS.forEach((_, column) => {
+      const options = search.options(column, choice, matching).map(([value, count]) => ({
+        value,
+        count,
+        text: search.names[column][value],
+        chosen: choice.at[column] === value,
+        current: current?.at[column] === value,
+      }));
+      this.columns[column].show(options, (value) =>
+        this.narrow(search.choose(choice, column, value, matching), column),
+      );
+    });
+    const options = search.targetOptions(choice, matching).map(([value, count]) => ({
+      value,
+      count,
+      text: targets[value][0],
+      more: targets[value][1],
+      chosen: choice.target === value,
+      current: false,
+    }));
+    this.columns[COLUMNS.length].show(options, (value) => this.narrow({ ...choice, target: value }));
+    const matches = search.matches(choice, matching);
+    this.drawMore(search, matches, matching);
+    const asked = words.length > 0 || choice.at.some((each) => each !== null) || choice.target !== null;
+    this.reset.hidden = !asked;
+    this.drawMatches(search, matches, words, asked);
+  }
+
+  // After a choice in a column, the columns to its right show what is left.
+  /** @param {Choices} choice */
+  narrow(choice, column = COLUMNS.length) {
+    this.choice = choice;
+    this.active = 0;
+    this.draw();
+    this.reveal(column + 1);
+  }
+
+  reveal(from = 0) {
+    for (const column of this.columns.slice(from)) column.reveal();
+  }
+
+  // Where A of the current instruction is.
+  /** @returns {Space} */
+  spaceNow() {
+    const { registers, tensor, move } = this.app.instruction ?? {};
+    if (move) return "shared";
+    if (tensor) return tensor.places.A ? "tensor" : "shared";
+    return registers?.A ? "register" : "shared";
+  }
+
+  // N, and where A is: for warpgroup instructions; for tcgen05 only the latter, since its descriptor has N.
+  /** @param {Search} search @param {Item[]} matches @param {boolean[]} matching */
+  drawMore(search, matches, matching) {
+    const { choice, current } = this;
+    const wide = matches.length > 0 && matches.every(({ many }) => many);
+    const tensor = matches.length > 0 && matches.every(({ space }) => space === 2);
+    this.more.hidden = !wide && !tensor;
+    this.sizes.node.hidden = !wide;
+    if (this.more.hidden) return;
+    const sizes = search.sizes(choice, matching).map(([value, count]) => ({
+      value,
+      count,
+      text: String(value),
+      chosen: choice.n === value,
+      current: current !== null && current.many && current.n === value,
+    }));
+    this.sizes.show(sizes, (n) => this.narrow({ ...choice, n }));
+    const now = this.spaceNow();
+    const chosen = this.spaceFor(matches[0]);
+    const spaces = /** @type {[Space, string][]} */ ([
+      tensor ? ["tensor", "tensor memory"] : ["register", "registers"],
+      ["shared", "shared memory"],
+    ]).map(([value, text]) => ({
+      value,
+      text,
+      count: matches.length,
+      chosen: chosen === value,
+      current: Boolean(current && current.space === matches[0].space) && now === value,
+    }));
+    this.spaces.show(spaces, (value) => {
+      this.space = value ?? this.space;
+      this.draw();
+    });
+  }
+
+  // Where A will be, as chosen: wgmma may have it in registers or shared memory (1), tcgen05 in shared or
+  // tensor memory (2), the others in one place only (0).
+  /** @param {Item} item @returns {Space} */
+  spaceFor({ space }) {
+    if (space === 2) return this.space === "tensor" ? "tensor" : "shared";
+    return space === 1 && this.space !== "tensor" ? this.space : "register";
+  }
+
+  /** @param {Search} search @param {Item[]} matches @param {SearchWord[]} words @param {boolean} asked */
+  drawMatches(search, matches, words, asked) {
+    const { current } = this;
+    const text = this.input.value.trim().toLowerCase();
+    let lines = search.lines(matches, this.choice.n ?? current?.n ?? 8);
+    if (current && !words.length)
+      lines = lines
+        .map((line) => ({ ...line, like: search.likeness(line.item, current) }))
+        .sort((first, second) => second.like - first.like);
+    lines.sort(
+      (first, second) => Number(second.item.mnemonic === text) - Number(first.item.mnemonic === text),
+    );
+    this.count.textContent = asked
+      ? `${matches.length.toLocaleString("en")} of ${counted(search.items.length, "instruction")} match`
+      : counted(search.items.length, "instruction");
+    this.lines = lines.slice(0, DRAWN);
+    this.active = clamp(this.active, 0, Math.max(0, this.lines.length - 1));
+    this.list.replaceChildren();
+    if (this.scrolled) this.list.scrollTop = 0; // reading it would force a layout
+    this.scrolled = false;
+    this.lines.forEach((line, index) => this.drawLine(search, line, index, words));
+    this.list.hidden = !lines.length;
+    this.help.textContent = this.helpText(matches, lines, words);
+    this.highlight(this.active > 0);
+  }
+
+  /** @param {Item[]} matches @param {Match[]} lines @param {SearchWord[]} words */
+  helpText(matches, lines, words) {
+    if (!matches.length) {
+      const unknown = words.filter(({ fits }) => !fits.size).map(({ word }) => word);
+      if (PASTED.test(this.input.value)) return "Press Enter to look this up as PTX or as a CUTLASS atom.";
+      if (unknown.length) return `No instruction has ${unknown.join(" or ")}.`;
+      return "Nothing matches: remove a word, or a choice in a column.";
+    }
+    const hidden = lines.slice(DRAWN).reduce((sum, { items }) => sum + items.length, 0);
+    const more = hidden ? `and ${hidden.toLocaleString("en")} more · ` : "";
+    return `${more}↑ ↓ to move, Enter to choose, Tab for the columns, Escape to close`;
+  }
+
+  /** @param {Search} search @param {Match} line @param {number} index @param {SearchWord[]} words */
+  drawLine(search, { item, items }, index, words) {
+    const { index: data } = search;
+    const node = make("div", "ptx-match", this.list, {
+      role: "option",
+      id: `${this.id}-match-${index}`,
+      "data-mnemonic": item.mnemonic,
+    });
+    const name = make("code", "ptx-match-name", node);
+    let seen = this.appendMarked(name, item.mnemonic, words);
+    const tags = make("span", "ptx-match-tags", node);
+    if (item === this.current) {
+      node.setAttribute("aria-current", "true");
+      make("span", "ptx-tag ptx-tag-current", tags).textContent = "current";
+    }
+    if (items.length > 1)
+      make("span", "ptx-tag", tags).textContent = `N ${items[0].n} … ${items[items.length - 1].n}`;
+    const everyday = data.word_sets[item.wordSet];
+    const facts = [
+      // each with the words that mean it
+      [everyday[0] === "sparse" ? `sparse ${everyday[1]}` : everyday[0]],
+      [item.lanes > 1 ? `${item.lanes} lanes` : "1 thread", "warp", "warpgroup", "thread"],
+      [data.target_sets[item.targetSet][0], ...search.targetWords[item.targetSet]],
+    ];
+    for (const [place, [fact, ...spoken]] of facts.entries()) {
+      const part = make("span", place === 1 ? "ptx-match-fact ptx-match-lanes" : "ptx-match-fact", node);
+      const left = words.filter(({ word }) => !seen.has(word));
+      seen = new Set([...seen, ...this.appendMarked(part, fact, left, spoken)]);
+    }
+    const [, places, ptxVersion] = data.target_sets[item.targetSet];
+    const names = places.map((place) => data.targets[place][0]).join(", ");
+    node.title = `${names}; PTX ISA ${ptxVersion} and later`;
+    for (const { word, known } of words) {
+      // an everyday word that is nowhere in the line
+      const reason = seen.has(word)
+        ? null
+        : known.find((each) => search.vocabulary.get(each)?.has(search.byMnemonic.get(item.mnemonic) ?? -1));
+      if (reason) make("mark", "ptx-tag", tags).textContent = reason;
+    }
+    node.addEventListener("click", () => this.choose(index));
+    node.addEventListener("pointermove", () => {
+      if (this.active !== index) {
+        this.active = index;
+        this.highlight(false);
+      }
+    });
+  }
+
+  /** @param {Element} node @param {string} text @param {SearchWord[]} words @param {string[]} whole */
+  appendMarked(node, text, words, whole = []) {
+    const { ranges, seen } = marksIn(text, words, this.search?.index.parts_of_words ?? {}, whole);
+    let at = 0;
+    for (const [start, end] of ranges) {
+      if (end <= at) continue;
+      appendBreakable(node, text.slice(at, Math.max(at, start)));
+      appendBreakable(make("mark", "", node), text.slice(Math.max(at, start), end));
+      at = end;
+    }
+    appendBreakable(node, text.slice(at));
+    return seen;
+  }
+
+  // Shows which match Enter chooses.
+  highlight(reveal = true) {
+    [...this.list.children].forEach((node, index) =>
+      node.setAttribute("aria-selected", String(index === this.active)),
+    );
+    const node = /** @type {HTMLElement | undefined} */ (this.list.children[this.active]);
+    for (const owner of [this.input, this.list]) {
+      if (node) owner.setAttribute("aria-activedescendant", node.id);
+      else owner.removeAttribute("aria-activedescendant");
+    }
+    if (node && reveal) revealInList(this.list, node);
+  }
+
+  // -- keys --
+
+  // In the search box and in the list of matches.
+  /** @param {KeyboardEvent} event */
+  keyInMatches(event) {
+    if (event.isComposing) return;
+    /** @type {Record<string, number>} */
+    const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: 8, PageUp: -8 };
+    if (event.key in steps)
+      this.active = clamp(this.active + steps[event.key], 0, Math.max(0, this.lines.length - 1));
+    else if (event.key === "Enter") this.choose(this.active);
+    else return;
+    event.preventDefault();
+    if (this.opened) this.highlight();
+  }
+
+  // Anywhere in the picker. Text typed outside of the search box goes into it.
+  /** @param {KeyboardEvent} event */
+  press(event) {
+    event.stopPropagation();
+    if (event.key === "Escape") {
+      event.preventDefault();
+      this.close();
+      return;
+    }
+    const isLetter = event.key.length === 1 && event.key !== " " && !hasModifier(event);
+    if (isLetter && event.target !== this.input) this.input.focus();
+  }
+
+  /** @param {object} column @param {number} step */
+  focusBeside(column, step) {
+    const lists = [...this.columns, ...(this.more.hidden ? [] : [this.sizes, this.spaces])];
+    lists[lists.findIndex((each) => each === column) + step]?.focus();
+  }
+
+  /** @param {number} index */
+  choose(index) {
+    const item = this.lines[index]?.item;
+    const text = this.input.value.trim();
+    if (!item && !PASTED.test(text)) return;
+    this.focusedBefore = null;
+    this.close();
+    if (item) {
+      const space = item.space ? this.spaceFor(item) : "as named";
+      this.app.send({ type: "choose_instruction", mnemonic: item.mnemonic, a_space: space });
+    } else this.app.send({ type: "choose_instruction", mnemonic: text, a_space: "as named" }); // pasted code
+  }
+}
+
+// -- A column of the picker: a list box in which one option has the focus and arrow keys move it.
+
+/** @param {number} count @param {string} noun */
+export const counted = (count, noun) => `${count.toLocaleString("en")} ${plural(count, noun)}`;
+
+/** @template T */
+export class OptionList {
+  /** @param {Picker} picker @param {HTMLElement} parent @param {string} name @param {string} heading */
+  constructor(picker, parent, name, heading, columns = 1) {
+    this.picker = picker;
+    this.columns = columns;
+    this.options = /** @type {OptionNode<T>[]} */ ([]);
+    this.choose = /** @type {(value: T | null) => void} */ (() => {});
+    this.values = "";
+    const id = `${picker.id}-${name}`;
+    this.node = make("div", `ptx-column ptx-list-${name}`, parent);
+    make("div", "ptx-column-name", this.node, { id }).textContent = heading;
+    this.list = make("div", "ptx-options", this.node, { role: "listbox", "aria-labelledby": id });
+    if (columns > 1) this.list.setAttribute("aria-orientation", "horizontal");
+    this.list.addEventListener("keydown", (event) => this.press(event));
+  }
+
+  // `options`: {value, text, more, count, chosen, current} of each, in order.
+  /** @param {PickerOption<T>[]} options @param {(value: T | null) => void} choose */
+  show(options, choose) {
+    this.choose = choose;
+    const values = JSON.stringify(options.map(({ value }) => value));
+    if (values !== this.values) this.build(options);
+    this.values = values;
+    options.forEach((shown, index) => {
+      const option = this.options[index];
+      Object.assign(option, shown);
+      option.node.setAttribute("aria-selected", String(shown.chosen));
+      option.node.setAttribute("aria-disabled", String(!shown.count));
+      option.node.toggleAttribute("data-current", shown.current);
+      option.number.textContent = shown.count ? shown.count.toLocaleString("en") : "";
+      const name = shown.more ? `${shown.text} (${shown.more})` : shown.text;
+      const count = shown.count ? counted(shown.count, "instruction") : "no match";
+      option.node.title = `${name}: ${count}${shown.current ? "; current" : ""}`;
+    });
+    const stop =
+      this.options.find((option) => option.node === option.node.ownerDocument.activeElement) ?? this.entry();
+    for (const option of this.options) option.node.tabIndex = option === stop ? 0 : -1;
+  }
+
+  /** @param {PickerOption<T>[]} options */
+  build(options) {
+    this.list.replaceChildren();
+    this.options = options.map((shown) => {
+      const node = make("div", "ptx-option", this.list, { role: "option", "data-value": shown.text });
+      make("span", "ptx-option-name", node).textContent = shown.text;
+      if (shown.more) make("span", "ptx-option-more", node).textContent = shown.more;
+      const number = make("span", "ptx-option-count", node, { "aria-hidden": "true" });
+      const option = { ...shown, node, number };
+      node.addEventListener("click", () => this.pick(option));
+      return option;
+    });
+  }
+
+  // Where the focus enters: at what is chosen, else at the
+  // current instruction's option, else at the first with a match.
+  entry() {
+    const open = this.options.filter(({ count }) => count);
+    return (
+      this.options.find(({ chosen }) => chosen) ??
+      open.find(({ current }) => current) ??
+      open[0] ??
+      this.options[0]
+    );
+  }
+
+  /** @param {OptionNode<T>} option */
+  pick(option) {
+    if (!option.count && !option.chosen) return;
+    this.focus(option);
+    this.choose(option.chosen ? null : option.value);
+  }
+
+  /** @param {OptionNode<T>} option */
+  focus(option = this.entry()) {
+    if (!option) return;
+    for (const each of this.options) each.node.tabIndex = each === option ? 0 : -1;
+    option.node.focus({ preventScroll: true });
+    this.reveal(option, true);
+  }
+
+  // Scrolls its own list only, not the notebook. What was out of sight comes to the middle.
+  /** @param {OptionNode<T>} option */
+  reveal(option = this.entry(), nearest = false) {
+    if (!option) return;
+    const { offsetTop: top, offsetHeight: height } = option.node;
+    const [list, room] = [this.list, this.list.clientHeight - height];
+    const seen = clamp(list.scrollTop, top - room + 4, top - 4);
+    if (seen !== list.scrollTop) list.scrollTop = nearest ? seen : top - room / 2;
+  }
+
+  /** @param {KeyboardEvent} event */
+  press(event) {
+    const at = this.options.findIndex(({ node }) => node === event.target);
+    if (at < 0) return;
+    if (event.key === "Enter" || event.key === " ") this.pick(this.options[at]);
+    else if (event.key === "Home" || event.key === "End")
+      this.move(event.key === "Home" ? -1 : this.options.length, event.key === "Home" ? 1 : -1);
+    else if (event.key === "ArrowDown" || event.key === "ArrowUp")
+      this.move(at, event.key === "ArrowDown" ? 1 : -1, this.columns > 1);
+    else if (event.key === "ArrowRight" || event.key === "ArrowLeft")
+      this.move(at, event.key === "ArrowRight" ? 1 : -1, this.columns === 1);
+    else return;
+    event.preventDefault();
+  }
+
+  // To the next option with a match, or (`across`) to the next list.
+  /** @param {number} from @param {number} step */
+  move(from, step, across = false) {
+    if (across) {
+      this.picker.focusBeside(this, step);
+      return;
+    }
+    for (let at = from + step; at >= 0 && at < this.options.length; at += step) {
+      if (this.options[at].count || this.options[at].chosen) {
+        this.focus(this.options[at]);
+        return;
+      }
+    }
+  }
+}

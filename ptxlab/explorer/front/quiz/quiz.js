@@ -1,0 +1,352 @@
+// The quiz: a bar with the question, which is answered by pointing or by typing. While a question is open,
+// nothing else on the screen gives its answer away. Python asks, checks and counts.
+
+import { make, write, attribute, hasModifier } from "../common/util.js";
+
+// What may be sent while a question is open: edits would show which register a cell is in.
+const ALLOWED = [
+  "answer_question",
+  "skip_question",
+  "next_question",
+  "start_quiz",
+  "stop_quiz",
+  "choose_instruction",
+  "request_picker_index",
+  "export",
+  "resend_matrices",
+];
+const CLOSED = "Answer or skip the question first: nothing can be changed while it is open.";
+/** @type {Record<QuizQuestion["takes"], string>} */
+const ANSWER_EXAMPLES = {
+  register: "lane … register …",
+  cell: "D[row][column]",
+  text: "number or bits",
+  numbers: "numbers",
+  words: "number or type",
+};
+
+/** @param {Cell} cell */
+const cellKey = ({ name, row, column }) => `${name} ${row} ${column}`;
+
+// A cell as an answer names it.
+/** @param {Cell} cell */
+function cellName({ name, row, column }) {
+  if (name === "E") return `E[${row}] chunk ${column}`;
+  return `${name === "stored" ? "compressed A" : name}[${row}][${column}]`;
+}
+
+export class Quiz {
+  /** @param {App} app @param {HTMLElement} parent */
+  constructor(app, parent) {
+    this.app = app;
+    this.data = /** @type {QuizData | null} */ (null);
+    this.sent = /** @type {Traits["quiz"] | null} */ (null);
+    this.asked = ""; // the question that is shown, to tell when another one comes
+    this.masked = /** @type {Set<string>} */ (new Set());
+    this.high = 0; // pixels that the bar takes
+    this.pressed = ""; // the cell on which the pointer went down
+    this.began = false; // whether this view began the quiz, and so takes the focus
+    this.start = make("button", "ptx-copy ptx-quiz-start", null, {
+      type: "button",
+      title: "Answer questions about this instruction: where cells are, what lanes hold",
+    });
+    this.start.textContent = "Quiz me";
+    this.start.addEventListener("click", () => this.send({ type: "start_quiz" }));
+    app.header.fullScreen.before(this.start);
+    this.node = make("section", "ptx-quiz", parent, { "aria-label": "quiz", "data-testid": "quiz" });
+    this.node.hidden = true;
+    const line = make("div", "ptx-quiz-line", this.node);
+    this.number = make("span", "ptx-quiz-number", line);
+    this.text = make("b", "ptx-quiz-text", line, { "aria-live": "polite" });
+    this.input = this.makeAnswer(line);
+    /** @param {string} text @param {() => void} act */
+    const button = (text, act) => {
+      const node = make("button", "ptx-tool", line, { type: "button" });
+      node.textContent = text;
+      node.addEventListener("click", act);
+      return node;
+    };
+    this.check = button("Check", () => this.submit());
+    this.skip = button("Skip", () => this.send({ type: "skip_question" }));
+    this.next = button("Next", () => this.send({ type: "next_question" }));
+    this.again = button("Again", () => this.send({ type: "start_quiz" }));
+    this.score = make("span", "ptx-quiz-score", line);
+    this.stop = button("Stop", () => {
+      app.send({ type: "stop_quiz" });
+      this.start.focus();
+    });
+    this.result = make("p", "ptx-quiz-result", this.node, { role: "status" });
+    this.listen();
+  }
+
+  /** @param {HTMLElement} parent */
+  makeAnswer(parent) {
+    const input = make("input", "ptx-quiz-answer", parent, {
+      type: "text",
+      spellcheck: "false",
+      autocomplete: "off",
+      "aria-label": "your answer",
+    });
+    input.addEventListener("keydown", (event) => {
+      event.stopPropagation();
+      if (event.key === "Enter") {
+        event.preventDefault(); // the focus goes to a button, which would take the same key
+        this.submit();
+      }
+      if (event.key === "Escape") input.value = "";
+    });
+    return input;
+  }
+
+  /** @param {Message} message */
+  send(message) {
+    this.began = true;
+    this.app.send(message);
+  }
+
+  /** @returns {QuizQuestion | null} */
+  get question() {
+    const question = this.data?.question;
+    return question?.text ? question : null;
+  }
+
+  /** @returns {QuizVerdict | null} */
+  get verdict() {
+    const verdict = this.data?.verdict;
+    return verdict?.sentence ? verdict : null;
+  }
+
+  // Whether a question waits for its answer: then everything is hidden that would give it away.
+  get open() {
+    return this.question !== null && this.verdict === null;
+  }
+
+  // What the drawing depends on.
+  get look() {
+    return this.open ? `open ${[...this.masked].join()}` : "";
+  }
+
+  // How cells are shown: colours and labels that tell lanes or codes wait for the answer.
+  /** @template {"colour_by" | "label"} K @param {K} trait @returns {Traits[K]} */
+  display(trait) {
+    const chosen = this.app.model.get(trait);
+    if (!this.open || chosen === "value") return chosen;
+    return /** @type {Traits[K]} */ (trait === "label" ? "value" : "nothing");
+  }
+
+  /** @param {Name} name @param {number} row @param {number} column */
+  masks(name, row, column) {
+    return this.open && this.masked.size > 0 && this.masked.has(cellKey({ name, row, column }));
+  }
+
+  // Cells to mark: what the question is about; then what is right, and what was answered instead.
+  /** @returns {{ asked: Cell[], right: Cell[], wrong: Cell[] }} */
+  marks() {
+    const { question, verdict } = this;
+    if (verdict) return { asked: [], right: verdict.cells, wrong: verdict.chosen };
+    return { asked: question?.marked ?? [], right: [], wrong: [] };
+  }
+
+  // Edits are refused while a question is open; the bar says so.
+  /** @param {Message} message */
+  refuses(message) {
+    if (!this.open || ALLOWED.includes(message.type)) return false;
+    write(this.result, CLOSED);
+    return true;
+  }
+
+  submit() {
+    const text = this.input.value.trim();
+    if (text) this.answer(text);
+  }
+
+  /** @param {string} text */
+  answer(text) {
+    this.send({ type: "answer_question", text });
+  }
+
+  // What Python sent last, as soon as there is something to show it on.
+  follow() {
+    const sent = this.app.model.get("quiz");
+    if (sent === this.sent || (!this.app.panes.length && !this.app.instruction.move)) return;
+    this.sent = sent;
+    this.update(sent);
+  }
+
+  /** @param {Traits["quiz"]} sent */
+  update(sent) {
+    const { app } = this;
+    const wasOpen = this.open;
+    const before = this.verdict;
+    this.data = sent?.count ? sent : null;
+    const { question, verdict } = this;
+    this.masked = new Set((question?.masked ?? []).map(cellKey));
+    app.root.classList.toggle("ptx-quiz-on", this.data !== null);
+    app.root.classList.toggle("ptx-quizzing", this.open);
+    attribute(app.root, "data-quiz", this.open ? (question?.takes ?? "") : "");
+    app.header.nameBox.input.disabled = this.open;
+    this.show();
+    const asked = this.data && question ? `${this.data.number} ${question.text}` : "";
+    const isNew = asked !== this.asked;
+    this.asked = asked;
+    if (question && isNew) this.ask(question);
+    const high = this.node.offsetHeight;
+    if (high !== this.high) app.layout(); // the matrices fit below it
+    this.high = high;
+    if (wasOpen !== this.open || isNew) {
+      app.hover(null);
+      app.refresh();
+    }
+    if (verdict && !before) this.showAnswer(verdict);
+    this.takeFocus(isNew);
+    app.drawMarksSoon();
+  }
+
+  // There are no questions about moves.
+  showStart() {
+    this.start.hidden = this.data !== null || Boolean(this.app.instruction.move);
+  }
+
+  // What is in the bar.
+  show() {
+    const { data, question, verdict } = this;
+    this.node.hidden = data === null;
+    this.showStart();
+    if (!data) return;
+    write(this.number, question ? `${data.number} of ${data.count}` : "");
+    const total = `${data.right} of ${data.answered}`;
+    write(this.text, question ? question.text : `Quiz finished: ${total} right.`);
+    write(this.score, data.answered && question ? `${total} right` : "");
+    const isOpen = this.open;
+    for (const node of [this.input, this.check, this.skip]) node.hidden = !isOpen;
+    this.next.hidden = !verdict;
+    this.again.hidden = question !== null;
+    write(this.stop, question ? "Stop" : "Close");
+    if (question) attribute(this.input, "placeholder", question.example || ANSWER_EXAMPLES[question.takes]);
+    if (question) write(this.next, data.number < data.count ? "Next" : "Finish");
+    write(this.result, verdict?.sentence ?? (data.problem || (question?.hint ?? "")));
+    this.result.classList.toggle("right", verdict?.right === true);
+    this.result.classList.toggle("wrong", verdict !== null && !verdict.right && !verdict.skipped);
+    this.result.classList.toggle("bad", isOpen && data.problem !== "");
+    attribute(this.input, "aria-invalid", isOpen && data.problem !== "");
+  }
+
+  // Brings what the question is about into view.
+  /** @param {QuizQuestion} question */
+  ask(question) {
+    const { app } = this;
+    this.input.value = "";
+    app.motion.stop();
+    app.reveal(question.marked);
+    if (question.lane < 0) return;
+    if (question.lane !== app.lane) app.chooseLane(question.lane);
+    const [, letters, element] = /^([a-z]+)(\d+)$/.exec(question.element) ?? [];
+    const name = /** @type {Name} */ (letters?.toUpperCase());
+    const [lane] = Object.values(app.model.get("lane_registers")); // all lanes have the same elements
+    const registers = lane?.[name] ?? [];
+    const register = registers.findIndex(({ fields }) =>
+      fields.some((field) => field.element === Number(element)),
+    );
+    if (register >= 0) app.panel.turnTo(name, register);
+  }
+
+  // The right place: its cell is selected, which chooses the lane and turns to the register.
+  /** @param {QuizVerdict} verdict */
+  showAnswer({ cells }) {
+    const { app } = this;
+    const [cell] = cells;
+    if (!cell || !app.paneOf(cell.name)) return;
+    app.selection.select(cell, false);
+    app.reveal(cells);
+  }
+
+  // For the answer, or for Enter to go on; but not while the reader works elsewhere on the page.
+  /** @param {boolean} isNew */
+  takeFocus(isNew) {
+    if (!this.began || !this.data) return;
+    const options = { preventScroll: true };
+    if (this.verdict) this.next.focus(options);
+    else if (!this.question) this.again.focus(options);
+    else if (isNew) this.input.focus(options);
+  }
+
+  // The element that the question names, among those in the registers.
+  markFields() {
+    const { app, question } = this;
+    const wanted = this.open && question?.lane === app.lane ? question.element : "";
+    for (const { node } of app.panel.fields)
+      node.classList.toggle("asked", wanted !== "" && node.dataset.element === wanted);
+  }
+
+  // -- answers by pointing, taken before anything else sees them --
+
+  listen() {
+    const { root } = this.app;
+    root.addEventListener("pointerdown", (event) => this.press(event), true);
+    root.addEventListener("click", (event) => this.click(event), true);
+    root.addEventListener(
+      "dblclick",
+      (event) => {
+        if (this.open && this.paneAt(event)) event.stopPropagation();
+      },
+      true,
+    );
+    root.addEventListener("keydown", (event) => this.key(event), true);
+  }
+
+  /** @param {MouseEvent} event */
+  paneAt(event) {
+    return this.app.panes.find((pane) => pane.frame.contains(/** @type {Node} */ (event.target)));
+  }
+
+  // The cell under the pointer; none on a scroll bar.
+  /** @param {MouseEvent} event @returns {Cell | null} */
+  cellAt(event) {
+    const pane = this.paneAt(event);
+    if (!pane) return null;
+    const box = pane.scroller.getBoundingClientRect();
+    const [x, y] = [event.clientX - box.left, event.clientY - box.top];
+    const inside = x >= 0 && y >= 0 && x < pane.scroller.clientWidth && y < pane.scroller.clientHeight;
+    return inside ? pane.hit(event) : null;
+  }
+
+  /** @param {PointerEvent} event */
+  press(event) {
+    if (!this.open || !this.paneAt(event)) return;
+    event.stopPropagation(); // the cell is not selected: its lane would be, too
+    const cell = this.cellAt(event);
+    this.pressed = cell ? cellKey(cell) : "";
+  }
+
+  /** @param {MouseEvent} event */
+  click(event) {
+    if (!this.open) return;
+    if (this.paneAt(event)) {
+      event.stopPropagation();
+      const cell = this.cellAt(event);
+      if (cell && this.question?.takes === "cell" && cellKey(cell) === this.pressed)
+        this.answer(cellName(cell));
+      return;
+    }
+    const target = /** @type {Element} */ (event.target);
+    const { operand, lane, register } =
+      /** @type {HTMLElement | null} */ (target.closest(".ptx-register")?.querySelector(".ptx-hex"))
+        ?.dataset ?? {};
+    if (operand === undefined) return;
+    event.stopPropagation();
+    if (this.question?.takes === "register") this.answer(`lane ${lane} ${operand} register ${register}`);
+  }
+
+  // Arrows move through the cells, Enter answers with one; nothing can be typed into it.
+  /** @param {KeyboardEvent} event */
+  key(event) {
+    const target = /** @type {Element} */ (event.target);
+    if (!this.open || !target.matches(".ptx-cell")) return;
+    const { mark } = this.app.selection;
+    const types = event.key.length === 1 || ["Enter", "F2", "Delete", "Backspace"].includes(event.key);
+    if (!types || hasModifier(event)) return;
+    event.preventDefault();
+    event.stopPropagation();
+    if (event.key === "Enter" && mark && this.question?.takes === "cell") this.answer(cellName(mark));
+  }
+}

@@ -1,0 +1,473 @@
+// Lanes and registers: those of the chosen lane in full or, where there is little room, as cards of a
+// few lines; those of several lanes side by side.
+
+import { make, clamp, write, attribute, isTouch, plural } from "../common/util.js";
+import { bitsHolder, cellOfIndex, holderOf, indexOfCell } from "../matrix/matrix.js";
+import { drawRegister } from "./register.js";
+import { roveTabindex, nextInBar, nextInPlane } from "../common/roving_tabindex.js";
+import { lineName } from "../matrix/describe.js";
+
+const PAGE = 4; // registers shown at once of an operand that has more than eight
+
+const COLUMN_GAP = 16; // as the style says
+
+// Things of these sizes in so many columns, in order, the highest as low as possible: the indices in each.
+/** @param {number[]} sizes @param {number} count @returns {number[][]} */
+function inColumns(sizes, count) {
+  /** @param {number} most */
+  const fill = (most) => {
+    const columns = /** @type {number[][]} */ ([[]]);
+    let high = 0;
+    sizes.forEach((size, index) => {
+      if (high && high + size > most) {
+        columns.push([]);
+        high = 0;
+      }
+      columns[columns.length - 1].push(index);
+      high += size;
+    });
+    return columns;
+  };
+  let most = Math.max(...sizes);
+  while (fill(most).length > count) most += 1;
+  const columns = fill(most);
+  while (columns.length < count) columns.push([]);
+  return columns;
+}
+
+export class Panel {
+  /** @param {App} app @param {HTMLElement} parent */
+  constructor(app, parent) {
+    this.app = app;
+    /** @type {Record<string, number>} */
+    this.pages = {};
+    this.built = "";
+    this.dense = false; // whether registers are cards
+    /** @type {((registers: Traits["lane_registers"], lanes: number[]) => void)[]} */
+    this.updates = [];
+    this.fields = /** @type {FieldNode[]} */ ([]); // the elements that are shown
+    this.lit = "";
+    this.node = make("section", "ptx-panel", parent, { "aria-label": "lanes and registers" });
+    this.lanes = new Lanes(app, this.node);
+    this.registers = make("div", "ptx-registers", this.node);
+  }
+
+  update() {
+    this.node.hidden = Boolean(this.app.instruction.tensor);
+    if (this.node.hidden) return;
+    this.lanes.update();
+    this.drawRegisters();
+  }
+
+  /** @param {boolean} dense */
+  setDense(dense) {
+    if (dense === this.dense) return;
+    this.dense = dense;
+    this.app.grid.classList.toggle("ptx-dense", dense);
+    this.drawRegisters();
+  }
+
+  /** @param {number[] | null} lanes @param {Contribution[]} contributions */
+  outline(lanes, contributions) {
+    this.lanes.outline(lanes, contributions);
+  }
+
+  // Turns to the page with the register that holds a cell.
+  /** @param {Cell} cell */
+  follow(cell) {
+    const { matrices } = this.app;
+    const matrix = matrices[cell.name];
+    const [holder, at] = holderOf(matrices, matrix, indexOfCell(matrix, cell));
+    if (at >= 0 && holder.registerOf) this.pages[holder.operand] = Math.floor(holder.registerOf[at] / PAGE);
+  }
+
+  /** @param {Name} name @param {number} register */
+  turnTo(name, register) {
+    this.pages[name] = Math.floor(register / PAGE);
+    this.drawRegisters();
+  }
+
+  // The bits of the cell under the pointer, in every lane that is shown.
+  /** @param {Hovered | null} hovered */
+  highlight(hovered) {
+    const cells = hovered?.name ? [bitsHolder(this.app.matrices, hovered)] : this.movedCells();
+    const named = new Set(cells.map(({ name, row, column }) => `${name} ${row} ${column}`));
+    const key = [...named].join();
+    if (key === this.lit) return;
+    this.lit = key;
+    for (const field of this.fields) {
+      const cell = field.cell();
+      const lit = cell !== null && named.has(`${cell.name} ${cell.row} ${cell.column}`);
+      if (lit !== field.node.classList.contains("lit")) field.node.classList.toggle("lit", lit);
+    }
+  }
+
+  // Those that the memory view moves in its current step.
+  /** @returns {Cell[]} */
+  movedCells() {
+    const { memory } = this.app;
+    const { matrix } = memory;
+    return matrix ? memory.player.moved().map((index) => cellOfIndex(matrix, index)) : [];
+  }
+
+  // Registers keep their nodes while only their content changes, so that text being typed is not lost.
+  drawRegisters() {
+    const { app } = this;
+    if (app.instruction.tensor) return;
+    const byLane = app.model.get("lane_registers");
+    const lanes = app.shownLanes().map(({ lane }) => lane);
+    if (!lanes.every((lane) => byLane[lane])) return; // still on their way
+    /** @param {Name} name */
+    const wanted = (name) => byLane[lanes[0]][name]?.length && (name !== "C" || app.model.get("show_c"));
+    const shown = /** @type {[Name, number][]} */ (Object.entries(app.instruction.registers))
+      .filter(([name]) => wanted(name))
+      .map(([name, count]) => {
+        const page = count > 8 ? clamp(this.pages[name] ?? 0, 0, Math.ceil(count / PAGE) - 1) : 0;
+        return {
+          name,
+          count,
+          page,
+          from: page * PAGE,
+          to: count > 8 ? Math.min(count, (page + 1) * PAGE) : count,
+        };
+      });
+    const key = JSON.stringify([app.instruction.mnemonic, shown, lanes.length, app.dark, this.dense]);
+    if (key !== this.built) this.build(shown, byLane[lanes[0]], lanes.length);
+    this.built = key;
+    for (const update of this.updates) update(byLane, lanes);
+    this.lit = ""; // fields may hold other cells now
+    this.highlight(app.quiz.open ? null : app.hovered);
+    app.quiz.markFields();
+  }
+
+  /** @param {Block[]} shown @param {Registers} registers @param {number} columns */
+  build(shown, registers, columns) {
+    const { app } = this;
+    const side = columns > 1;
+    [this.updates, this.fields] = [[], []];
+    this.registers.replaceChildren();
+    this.registers.className = `ptx-registers ${side ? "" : this.dense ? "ptx-cards" : "ptx-columns"}`;
+    this.registers.classList.toggle("ptx-wide", app.matrices.D.bits === 64);
+    this.registers.style.setProperty("--lanes", String(columns));
+    // side by side if there is room
+    this.registers.style.setProperty("--groups", columns > 3 ? "1" : "2");
+    const floats = shown.filter(({ name }) => app.matrices[name].kind === "float"); // whose values are longer
+    const least = floats.some(({ name }) => registers[name][0].fields.length === 8)
+      ? 164
+      : floats.length
+        ? 118
+        : 96;
+    this.registers.style.setProperty("--least", `${least}px`);
+    if (!side) {
+      for (const block of shown) this.drawBlock(this.registers, block, registers[block.name], 1);
+      this.distribute();
+      return;
+    }
+    const groups = app.instruction.registers.B
+      ? [
+          ["A", "E", "SFA", "C"],
+          ["B", "SFB", "D"],
+        ]
+      : [
+          ["A", "E"],
+          ["C", "D"],
+        ];
+    for (const group of groups) {
+      const blocks = shown.filter(({ name }) => group.includes(name));
+      if (!blocks.length) continue;
+      const place = make("div", "ptx-side", this.registers);
+      this.drawHeads(place, columns, group === groups[0]);
+      roveTabindex(place, ".ptx-side-head button", nextInBar)();
+      for (const block of blocks) this.drawBlock(place, block, registers[block.name], columns);
+    }
+  }
+
+  // Blocks of the chosen lane, in as many columns as fit, each as high as the others as far as possible. Not
+  // in columns of CSS: browsers lay those out completely whenever a bit in them changes.
+  distribute() {
+    if (!this.registers.classList.contains("ptx-columns") || !this.registers.clientWidth) return;
+    const least = Number(getComputedStyle(this.registers).getPropertyValue("--column"));
+    const count = Math.max(1, Math.floor((this.registers.clientWidth + COLUMN_GAP) / (least + COLUMN_GAP)));
+    const blocks = /** @type {HTMLElement[]} */ ([...this.registers.querySelectorAll(".ptx-block")]);
+    const sizes = blocks.map((block) => 1 + 2 * block.querySelectorAll(".ptx-register").length);
+    const columns = inColumns(sizes, count);
+    const placed = [...this.registers.children].map((column) => column.children.length).join();
+    if (
+      this.registers.querySelector(".ptx-register-column") &&
+      placed === columns.map((each) => each.length).join()
+    )
+      return;
+    const focused = this.app.focused();
+    this.registers.replaceChildren(
+      ...columns.map((indices) => {
+        const column = make("div", "ptx-register-column");
+        column.append(...indices.map((index) => blocks[index]));
+        return column;
+      }),
+    );
+    if (focused instanceof HTMLElement && this.registers.contains(focused))
+      focused.focus({ preventScroll: true });
+  }
+
+  // Above each column its lane, in the colours of the lane; a click chooses it.
+  /** @param {HTMLElement} place @param {number} columns @param {boolean} first */
+  drawHeads(place, columns, first) {
+    const { app } = this;
+    place.style.gridTemplateColumns = `14px repeat(${columns}, var(--wide))`;
+    make("span", "", place);
+    const heads = Array.from({ length: columns }, () => {
+      const head = make("div", "ptx-side-head", place);
+      const name = make("button", "ptx-side-lane", head);
+      const unpin = first ? make("button", "ptx-unpin", head) : null;
+      if (unpin) unpin.textContent = "×";
+      let lane = 0;
+      name.addEventListener("click", () => app.chooseLane(lane));
+      name.addEventListener("pointerenter", () => app.hover({ lane }));
+      name.addEventListener("pointerleave", (event) => {
+        if (!isTouch(event)) app.hover(null);
+      });
+      unpin?.addEventListener("click", () => {
+        this.lanes.toggle(lane);
+        this.lanes.focus();
+      });
+      /** @param {number} now */
+      return (now) => {
+        lane = now;
+        write(name, `lane ${lane}`);
+        [name.style.background, name.style.color] = app.colours[lane % 32];
+        attribute(name, "aria-pressed", lane === app.lane);
+        if (!unpin) return;
+        unpin.hidden = !this.lanes.pinned.includes(lane);
+        attribute(unpin, "aria-label", `unpin lane ${lane}`);
+      };
+    });
+    this.updates.push((_, lanes) => heads.forEach((head, index) => head(lanes[index])));
+  }
+
+  /** @param {HTMLElement} place @param {Block} block @param {Register[]} registers @param {number} columns */
+  drawBlock(place, { name, count, page, from, to }, registers, columns) {
+    const { app } = this;
+    const matrix = app.matrices[name === "A" && app.matrices.stored ? "stored" : name];
+    const block = make("section", "ptx-block", place, {
+      "data-operand": name,
+      role: "group",
+      "aria-label": `registers of ${name}; arrow keys move inside`,
+    });
+    const head = make("div", "ptx-block-head", block);
+    make("b", "", head, { title: matrix.label }).textContent =
+      this.dense && columns === 1 ? name : matrix.label;
+    make("span", "", head).textContent =
+      `${count} ${plural(count, "register")} of ${name === "E" ? "8 nibbles" : matrix.type}`;
+    if (count > 8) this.addPager(head, { name, count, page, from, to });
+    for (let register = from; register < to; register += 1) {
+      if (columns > 1) make("label", "", block).textContent = String(register);
+      const small = columns > 1 || this.dense;
+      const info = { name, register, matrix, count: registers[register].fields.length, small };
+      const updates = Array.from({ length: columns }, () => drawRegister(app, block, info));
+      this.updates.push((now, lanes) =>
+        updates.forEach((update, index) => update(now[lanes[index]][name][register], lanes[index])),
+      );
+    }
+    roveTabindex(block, ".ptx-hex, .ptx-bit, .ptx-value, .ptx-page-button", nextInPlane)();
+  }
+
+  /** @param {HTMLElement} head @param {Block} block */
+  addPager(head, { name, count, page, from, to }) {
+    /** @param {string} text @param {string} label @param {number} by */
+    const turn = (text, label, by) => {
+      const button = make("button", "ptx-page-button", head, { "aria-label": label });
+      button.textContent = text;
+      button.addEventListener("click", () => {
+        this.pages[name] = clamp(page + by, 0, Math.ceil(count / PAGE) - 1);
+        this.drawRegisters();
+        // it was built again
+        /** @type {HTMLElement | null} */ (this.registers.querySelector(`[aria-label="${label}"]`))?.focus();
+      });
+    };
+    turn("‹", `earlier registers of ${name}`, -1);
+    make("span", "ptx-range", head).textContent = `${from}..${to - 1}`;
+    turn("›", `later registers of ${name}`, 1);
+  }
+}
+
+// -- The grid of lanes: one is chosen, others can be pinned beside it.
+
+const MAX_PINNED = 4; // lanes beside the chosen one
+const DASHES = [
+  [4, 2],
+  [1.5, 1.5],
+  [6, 2, 1.5, 2],
+  [3, 4],
+]; // their outlines in the panes
+
+// The lanes whose registers are shown, and how each is outlined: the chosen one, and those that are pinned.
+/** @param {number} lane @param {number[]} pinned */
+export function shownLanes(lane, pinned) {
+  const others = pinned.filter((each) => each !== lane);
+  /** @param {number} each */
+  const style = (each) =>
+    each === lane
+      ? { lane: each, line: 1.25, dash: [] }
+      : { lane: each, line: 1.25, dash: DASHES[others.indexOf(each) % DASHES.length] };
+  return (pinned.includes(lane) ? pinned : [lane, ...pinned]).map(style);
+}
+
+// The pinned lanes with one added or removed; if there are too many, the oldest is removed.
+/** @param {number[]} pinned @param {number} lane */
+function pinnedWith(pinned, lane) {
+  return pinned.includes(lane)
+    ? pinned.filter((each) => each !== lane)
+    : [...pinned, lane].slice(-MAX_PINNED);
+}
+
+export class Lanes {
+  /** @param {App} app @param {HTMLElement} parent */
+  constructor(app, parent) {
+    this.app = app;
+    this.key = "";
+    this.following = false; // whether the focus goes to the lane that is chosen next
+    this.title = make("div", "ptx-lane-title", parent);
+    this.name = make("b", "", this.title);
+    this.group = make("span", "", this.title);
+    this.pin = make("button", "ptx-pin", this.title, {
+      title: "Keep this lane in view beside the next one you choose (on a lane: Ctrl+click or Space)",
+    });
+    this.pin.addEventListener("click", () => this.toggle(app.lane));
+    this.warps = make("div", "ptx-warps", parent, { role: "group", "aria-label": "warp" });
+    this.updateWarps = roveTabindex(this.warps, "button", nextInBar);
+    this.node = make("div", "ptx-lanes", parent, { role: "group", "aria-label": "lane" });
+    this.node.addEventListener("keydown", (event) => this.press(event));
+    this.node.addEventListener("keyup", (event) => {
+      if (event.key === " ") event.preventDefault();
+    });
+  }
+
+  get pinned() {
+    return this.app.model.get("pinned") ?? [];
+  }
+
+  /** @param {number} lane */
+  toggle(lane) {
+    this.app.model.set("pinned", pinnedWith(this.pinned, lane));
+    this.app.model.save_changes();
+  }
+
+  focus() {
+    /** @type {HTMLElement | null} */ (this.node.querySelector("[aria-pressed=true]"))?.focus();
+  }
+
+  // A click chooses a lane; with Ctrl, Cmd or Shift it pins one beside the chosen.
+  /** @param {MouseEvent} event @param {number} lane */
+  click(event, lane) {
+    if (event.ctrlKey || event.metaKey || event.shiftKey) this.toggle(lane);
+    else this.app.chooseLane(lane);
+  }
+
+  /** @param {KeyboardEvent} event */
+  press(event) {
+    const { app } = this;
+    const lane = Number(/** @type {HTMLElement} */ (event.target).dataset.lane);
+    if (event.key === " " && !Number.isNaN(lane)) {
+      event.preventDefault();
+      this.toggle(lane);
+      return;
+    }
+    const [first, last] = /** @type {HTMLElement[]} */ ([this.node.firstChild, this.node.lastChild]);
+    const across = first.offsetTop === last.offsetTop ? 4 : 8;
+    const by = /** @type {Record<string, number>} */ ({
+      ArrowLeft: -1,
+      ArrowRight: 1,
+      ArrowUp: -across,
+      ArrowDown: across,
+    })[event.key];
+    if (!by) return;
+    event.preventDefault();
+    const to = clamp(app.lane + by, 0, app.instruction.lanes - 1);
+    if (to === app.lane) return;
+    this.following = true;
+    app.chooseLane(to);
+  }
+
+  update() {
+    const { app, pinned } = this;
+    const { lane, instruction } = app;
+    const warp = Math.floor(lane / 32);
+    const inWarp = instruction.lanes > 32 ? `warp ${warp}, ` : "";
+    write(this.name, `Lane ${lane}`);
+    write(this.group, `${inWarp}group ${Math.floor((lane % 32) / 4)}, thread ${lane % 4}`);
+    write(this.pin, pinned.includes(lane) ? "pinned" : "pin");
+    attribute(this.pin, "aria-pressed", pinned.includes(lane));
+    attribute(this.pin, "aria-label", `${pinned.includes(lane) ? "unpin" : "pin"} lane ${lane}`);
+    const key = `${instruction.lanes} ${warp} ${app.dark}`;
+    if (key !== this.key) this.build(warp);
+    this.key = key;
+    for (const button of this.node.querySelectorAll("button")) {
+      const each = Number(button.dataset.lane);
+      attribute(button, "aria-pressed", each === lane);
+      attribute(button, "aria-label", `lane ${each}${pinned.includes(each) ? ", pinned" : ""}`);
+      button.classList.toggle("pinned", pinned.includes(each));
+      attribute(button, "tabindex", each === lane ? 0 : -1);
+    }
+    if (this.following) this.focus();
+    this.following = false;
+    for (const button of this.warps.querySelectorAll("button")) {
+      button.classList.toggle(
+        "pinned",
+        pinned.some((each) => Math.floor(each / 32) === Number(button.dataset.warp)),
+      );
+    }
+  }
+
+  /** @param {number} warp */
+  build(warp) {
+    const { app } = this;
+    this.warps.replaceChildren();
+    for (let each = 0; app.instruction.lanes > 32 && each < app.instruction.lanes / 32; each += 1) {
+      const button = make("button", "ptx-warp", this.warps, {
+        "aria-pressed": String(each === warp),
+        "data-warp": each,
+      });
+      button.textContent = `warp ${each}`;
+      button.addEventListener("click", () => app.chooseLane(each * 32 + (app.lane % 32)));
+    }
+    this.updateWarps();
+    this.node.replaceChildren();
+    this.node.classList.toggle("ptx-long-numbers", app.instruction.lanes > 100);
+    for (let group = 0; group < 8; group += 1) {
+      const box = make("div", "ptx-group", this.node);
+      for (let thread = 0; thread < 4; thread += 1) {
+        const lane = warp * 32 + group * 4 + thread;
+        const button = make("button", "ptx-lane", box, { "data-lane": lane });
+        [button.style.background, button.style.color] = app.colours[lane % 32];
+        button.textContent = String(lane);
+        button.addEventListener("click", (event) => this.click(event, lane));
+        button.addEventListener("pointerenter", () => app.hover({ lane }));
+        button.addEventListener("pointerleave", (event) => {
+          if (!isTouch(event)) app.hover(null);
+        });
+      }
+    }
+  }
+
+  // Lanes that hold the row or column in question, or else contribute to the selected cell of D, and the
+  // warps they are in. Lanes that contribute nothing lose their colour.
+  /** @param {number[] | null} lanes @param {Contribution[]} contributions */
+  outline(lanes, contributions) {
+    const parts = lanes ? [] : contributions;
+    const holders = new Set(lanes ?? parts.flatMap((part) => part.lanes));
+    for (const button of this.node.querySelectorAll("button")) {
+      const lane = Number(button.dataset.lane);
+      const names = parts
+        .filter((part) => part.lanes.includes(lane))
+        .map(({ line }) => lineName(line, line.name));
+      button.classList.toggle("holds", lanes !== null && holders.has(lane));
+      button.classList.toggle("contributes", names.length > 0);
+      button.classList.toggle("aside", !lanes && holders.size > 0 && !names.length && lane !== this.app.lane);
+      if (names.length) attribute(button, "title", `holds ${names.join(" and ")}`);
+      else button.removeAttribute("title");
+    }
+    const warps = new Set([...holders].map((lane) => String(Math.floor(lane / 32))));
+    for (const button of this.warps.querySelectorAll("button"))
+      button.classList.toggle("holds", warps.has(button.dataset.warp ?? ""));
+  }
+}

@@ -1,0 +1,233 @@
+// One register of one lane: hexadecimal, the bits of every element, their values. All of it can be edited,
+// except in D.
+
+import { make, attribute, write, hasModifier, isTouch } from "../common/util.js";
+import { flashNodes } from "../common/motion.js";
+import { TextBox } from "../common/text_box.js";
+
+const WHERE = /** @type {const} */ (["element", "row", "column", "low"]);
+const NO_FIELD = { bits: "", low: -1, element: -1, row: -1, column: -1, text: "" };
+
+// Draws a register and returns a function that shows its content: {hex, fields} of a lane.
+/**
+ * @param {App} app
+ * @param {HTMLElement} parent
+ * @param {RegisterInfo} info
+ * @returns {(content: Register, lane: number) => void}
+ */
+export function drawRegister(app, parent, info) {
+  const { name, register, matrix, count, small } = info;
+  const line = make("div", small ? "ptx-register small" : "ptx-register", parent);
+  if (!small) make("label", "", line).textContent = String(register);
+  const word = small ? line : make("div", "ptx-word", line);
+  const box = /** @type {TextBox<number>} */ (
+    new TextBox(app, word, {
+      classes: "ptx-hex",
+      readOnly: name === "D",
+      send: (text, lane, origin) => app.send({ type: "set_register", name, lane, register, text }, origin),
+    })
+  );
+  Object.assign(box.node.dataset, { operand: name, register });
+  const place = small ? null : make("span", "ptx-where", word);
+  const strip = make("div", `ptx-fields of-${count}`, line);
+  const fields = Array.from({ length: count }, () => new RegisterField(app, strip, info));
+  return (content, lane) => {
+    attribute(box.node, "data-lane", lane);
+    box.show(content.hex, `${name}, lane ${lane}, register ${register}, hexadecimal`, lane);
+    if (place) write(place, placeOf(matrix, content.fields));
+    fields.forEach((field, index) => field.show(content.fields[index], lane));
+  };
+}
+
+// The cells of a register: ``[0][8..9]``, or the first and the last if they are not in one row or column.
+/** @param {Matrix} matrix @param {Field[]} fields */
+function placeOf(matrix, fields) {
+  /** @param {"row" | "column"} axis */
+  const run = (axis) => {
+    const indices = fields.map((field) => field[axis]);
+    const [low, high] = [Math.min(...indices), Math.max(...indices)];
+    const steady =
+      low === high || (high - low === fields.length - 1 && new Set(indices).size === fields.length);
+    return steady ? { one: low === high, text: low === high ? `[${low}]` : `[${low}..${high}]` } : null;
+  };
+  const [row, column] = [run("row"), run("column")];
+  const name = matrix.name === "stored" ? "" : matrix.name; // its head says "compressed A"
+  if (row && column && (row.one || column.one)) return `${name}${row.text}${column.text}`;
+  const [first, last] = [fields[0], fields[fields.length - 1]];
+  return `${name}[${last.row}][${last.column}] … [${first.row}][${first.column}]`;
+}
+
+/** @param {Event} event */
+const bitAt = ({ target }) => (target instanceof HTMLElement && target.dataset.bit ? target : null);
+
+// One element: its bits (a click flips one), its value, and its cell.
+class RegisterField {
+  /** @param {App} app @param {HTMLElement} strip @param {RegisterInfo} info */
+  constructor(app, strip, info) {
+    const { name, count } = info;
+    this.app = app;
+    this.info = info;
+    this.isResult = name === "D";
+    this.cell = /** @type {Cell | null} */ (null);
+    this.lane = 0;
+    this.field = NO_FIELD; // what is shown
+    this.node = make("div", "ptx-field", strip);
+    this.row = make("div", "ptx-bits", this.node, { title: "" });
+    this.roles = /** @type {WeakMap<EventTarget, string>} */ (new WeakMap());
+    this.bits = this.makeBits();
+    const hasValue = count <= 8 && name !== "E";
+    this.value = hasValue ? this.makeValue() : null;
+    app.panel.fields.push({ node: this.node, cell: () => this.cell });
+    this.listen();
+    this.listenToBits();
+  }
+
+  makeBits() {
+    return this.info.matrix.parts.flatMap(([role, length]) =>
+      Array.from({ length }, () => {
+        const bit = make("span", `ptx-bit ${role}`, this.row, { role: "checkbox", tabindex: "-1" });
+        if (this.isResult) bit.setAttribute("aria-readonly", "true");
+        this.roles.set(bit, role);
+        return bit;
+      }),
+    );
+  }
+
+  makeValue() {
+    const { app } = this;
+    return /** @type {TextBox<Cell>} */ (
+      new TextBox(app, this.node, {
+        classes: "ptx-value",
+        readOnly: this.isResult,
+        send: (text, cell, origin) => app.send({ type: "set_cell", ...cell, text }, origin),
+      })
+    );
+  }
+
+  listen() {
+    const { app, node } = this;
+    node.addEventListener("pointerenter", (event) => {
+      if (!isTouch(event)) app.hover(this.cell);
+    });
+    node.addEventListener("pointerleave", (event) => {
+      if (!isTouch(event)) app.hover(null);
+    });
+    node.addEventListener("click", (event) => {
+      if (isTouch(event)) app.hover(this.cell, event);
+    });
+  }
+
+  listenToBits() {
+    const { app, row } = this;
+    row.addEventListener("click", (event) => this.click(event));
+    row.addEventListener("pointermove", (event) => {
+      const bit = bitAt(event);
+      if (bit && !isTouch(event)) this.showTip(bit, event);
+    });
+    row.addEventListener("pointerleave", (event) => {
+      if (!isTouch(event)) app.tooltip.hide();
+    });
+    row.addEventListener("focusin", (event) => {
+      const bit = bitAt(event);
+      if (!bit?.matches(":focus-visible")) return;
+      const { left, bottom } = bit.getBoundingClientRect();
+      app.hover(this.cell);
+      this.showTip(bit, { clientX: left - 10, clientY: bottom - 8 });
+    });
+    row.addEventListener("focusout", () => app.hover(null));
+    row.addEventListener("keydown", (event) => {
+      const bit = bitAt(event);
+      if (!bit || hasModifier(event) || !["0", "1", " ", "Enter"].includes(event.key)) return;
+      event.preventDefault();
+      const isDigit = event.key === "0" || event.key === "1";
+      if (!(isDigit && bit.textContent === event.key)) this.flip(bit);
+    });
+  }
+
+  // By touch the first tap shows which bit it is, the second flips it.
+  /** @param {MouseEvent} event */
+  click(event) {
+    const { app } = this;
+    const bit = bitAt(event);
+    if (!bit) return;
+    const byTouch = isTouch(event);
+    if (!byTouch || app.tapped === bit) this.flip(bit);
+    app.tapped = byTouch ? bit : null;
+    if (!byTouch) return;
+    event.stopPropagation();
+    app.hover(this.cell);
+    this.showTip(bit, event, true);
+  }
+
+  /** @param {HTMLElement} bit */
+  flip(bit) {
+    const { name, register } = this.info;
+    if (this.isResult) return;
+    this.app.send({ type: "flip_bit", name, lane: this.lane, register, bit: Number(bit.dataset.bit) });
+  }
+
+  /** @param {HTMLElement} bit @param {ClientPoint} at */
+  showTip(bit, at, byTouch = false) {
+    this.app.tooltip.show(at, () => this.bitFacts(bit, byTouch));
+  }
+
+  /** @param {HTMLElement} bit @param {boolean} byTouch */
+  bitFacts(bit, byTouch) {
+    const { name, register } = this.info;
+    const { low, text, bits } = this.field;
+    const role = this.roles.get(bit) ?? "value";
+    const inElement = Number(bit.dataset.bit) - low;
+    const change = byTouch ? "tap it again to flip it" : "click it, or press Space, to flip it";
+    return [
+      `bit ${bit.dataset.bit} of register ${register} of ${name} = ${bit.textContent}`,
+      `lane ${this.lane}, ${this.node.dataset.element}: bit ${inElement}${role === "value" ? "" : `, ${role}`}`,
+      `${this.node.title} = ${text || bits}`,
+      this.isResult ? "D is the result and cannot be changed" : change,
+    ];
+  }
+
+  /** @param {Field} field @param {number} lane */
+  show(field, lane) {
+    const { app, node } = this;
+    const { matrix, small } = this.info;
+    const { mark } = app.selection;
+    const isHere = mark?.name === matrix.name && mark.row === field.row && mark.column === field.column;
+    node.classList.toggle("here", isHere);
+    if (field === this.field && lane === this.lane) return;
+    const moved = WHERE.some((key) => field[key] !== this.field[key]);
+    if (moved || !this.cell) this.cell = { name: matrix.name, row: field.row, column: field.column };
+    if (moved) this.numberBits(field);
+    const flipped = this.showBits(field.bits);
+    if (!moved && lane === this.lane) flashNodes(app, flipped); // an edit, and not another lane
+    [this.field, this.lane] = [field, lane];
+    const element = `${matrix.element}${field.element}`;
+    const where = `${matrix.label} row ${field.row} column ${field.column}`;
+    this.value?.show(field.text, `${element}, ${where}${small ? `, lane ${lane}` : ""}`, this.cell);
+    if (!moved) return;
+    node.dataset.element = element;
+    node.title = `${element} is ${matrix.label}[${field.row}][${field.column}]`;
+  }
+
+  /** @param {Field} field */
+  numberBits({ low, bits }) {
+    const { name, register } = this.info;
+    this.bits.forEach((bit, index) => {
+      const number = low + bits.length - 1 - index;
+      bit.dataset.bit = String(number);
+      attribute(bit, "aria-label", `bit ${number} of register ${register} of ${name}`);
+    });
+  }
+
+  // Returns those that changed.
+  /** @param {string} digits */
+  showBits(digits) {
+    return this.bits.filter((bit, index) => {
+      const digit = digits[index];
+      if (digit === this.field.bits[index]) return false;
+      write(bit, digit);
+      bit.setAttribute("aria-checked", String(digit === "1"));
+      bit.classList.toggle("one", digit === "1");
+      return true;
+    });
+  }
+}

@@ -1,0 +1,167 @@
+// The bar above tensor memory: what colours mean, D before or after the instruction, zoom, and a summary.
+
+import { make, makeSelect, attribute, write } from "../common/util.js";
+import { tint } from "../memory/bytes.js";
+import { MoveControls } from "./move.js";
+import { roveTabindex, nextInBar } from "../common/roving_tabindex.js";
+import { operandColour } from "./draw.js";
+
+export const ZOOMS = 6; // steps from all of it to words that can be read
+
+const TENSOR_COLOURS = /** @type {Choice<TensorColour>[]} */ ([
+  ["matrix", "operand"],
+  ["row", "row"],
+  ["column", "column"],
+  ["scale", "scale"],
+  ["thread", "thread"],
+  ["value", "value"],
+]);
+
+export class TensorControls {
+  /** @param {TensorView} view @param {HTMLElement} parent */
+  constructor(view, parent) {
+    this.view = view;
+    this.bar = make("div", "ptx-memory-bar", parent, { role: "toolbar", "aria-label": "tensor memory" });
+    this.title = make("b", "", this.bar);
+    this.title.textContent = "Tensor memory";
+    this.moveControls = new MoveControls(view.app, this.bar);
+    const controls = make("span", "ptx-memory-controls", this.bar);
+    this.colours = this.makeColours(controls);
+    this.times = this.makeTimes(controls);
+    const zoom = make("span", "ptx-tensor-zoom", controls, {
+      role: "group",
+      "aria-label": "zoom of tensor memory",
+    });
+    this.zoomOut = this.button(zoom, "−", "Smaller words", () => view.zoomBy(-1));
+    this.zoomIn = this.button(zoom, "+", "Larger words (Ctrl and the wheel)", () => view.zoomBy(1));
+    this.legend = make("span", "ptx-legend ptx-tensor-legend", this.bar, {
+      role: "group",
+      "aria-label": "colours",
+    });
+    this.summary = make("span", "ptx-memory-summary", this.bar, { role: "status" });
+    this.close = this.button(this.bar, "×", "Close tensor memory (Alt+T)", () => view.toggle());
+    this.updateStops = roveTabindex(this.bar, "button, select", nextInBar);
+  }
+
+  /** @param {HTMLElement} parent */
+  makeColours(parent) {
+    const { view } = this;
+    const select = makeSelect(parent, "Colour", { title: "What the colours mean" });
+    select.addEventListener("change", () => {
+      view.colour = /** @type {TensorColour} */ (select.value);
+      view.draw();
+      this.update();
+    });
+    return select;
+  }
+
+  /** @param {HTMLElement} parent */
+  makeTimes(parent) {
+    const { view } = this;
+    const hint = "D after the instruction, or before it: then it is C";
+    const select = makeSelect(parent, "D", { title: hint });
+    make("option", "", select, { value: "after" }).textContent = "after";
+    make("option", "", select, { value: "before" }).textContent = "before (C)";
+    select.addEventListener("change", () => {
+      view.before = select.value === "before";
+      view.draw();
+      view.thread.update();
+    });
+    return select;
+  }
+
+  /** @param {HTMLElement} parent @param {string} text @param {string} title @param {() => void} press */
+  button(parent, text, title, press) {
+    const name = title.replace(/ \(.*/, "").toLowerCase();
+    const node = make("button", "ptx-tool ptx-icon", parent, { type: "button", title, "aria-label": name });
+    node.textContent = text;
+    node.addEventListener("click", press);
+    return node;
+  }
+
+  update() {
+    const { view } = this;
+    const { tensor, app } = view;
+    const { move } = app.instruction;
+    this.title.hidden = this.close.hidden = Boolean(move);
+    this.moveControls.update();
+    this.updateTimes(move);
+    this.updateColours(move);
+    write(this.summary, tensor.summary);
+    attribute(this.summary, "title", tensor.note);
+    this.zoomOut.disabled = view.zoom === 0;
+    this.zoomIn.disabled = view.zoom === ZOOMS;
+    this.showLegend();
+    this.updateStops();
+  }
+
+  /** @param {MoveInfo | undefined} move */
+  updateTimes(move) {
+    const { app, before } = this.view;
+    const [after, earlier] = this.times.options;
+    const holder = this.times.parentElement;
+    if (holder) holder.hidden = Boolean(move) && !app.matrices.C;
+    if (holder?.firstElementChild) write(holder.firstElementChild, app.matrices.D?.label ?? "D");
+    write(earlier, move ? "before" : "before (C)");
+    this.times.value = before ? earlier.value : after.value;
+  }
+
+  /** @param {MoveInfo | undefined} move */
+  updateColours(move) {
+    const { view } = this;
+    const colours = move
+      ? this.moveColours(move)
+      : TENSOR_COLOURS.filter(([, value]) => value !== "scale" || view.tensor.places.SFA);
+    if (move && !colours.some(([, value]) => value === view.colour)) view.colour = "row";
+    const key = colours.map(([text]) => text).join();
+    if (this.colours.dataset.key !== key) {
+      this.colours.dataset.key = key;
+      this.colours.replaceChildren();
+      for (const [text, value] of colours) make("option", "", this.colours, { value }).textContent = text;
+    }
+    this.colours.value = view.colour;
+  }
+
+  // Words have the colours of the registers, or else of what is read; colours by value only where there are
+  // numbers.
+  /** @param {MoveInfo} move @returns {Choice<TensorColour>[]} */
+  moveColours({ by }) {
+    const { axes, kind } = this.view.app.matrices[by];
+    const [row, column] = axes ?? ["row", "column"];
+    const colours = /** @type {Choice<TensorColour>[]} */ ([
+      [row, "row"],
+      [column, "column"],
+    ]);
+    return kind === "bits" ? colours : [...colours, ["value", "value"]];
+  }
+
+  // Operands by name, or blocks of K, in their colours; other colours need no legend.
+  showLegend() {
+    const { view } = this;
+    this.legend.replaceChildren();
+    if (view.colour === "scale") this.showScaleLegend();
+    if (view.colour !== "operand") return;
+    Object.entries(view.tensor.places).forEach(([name, { text, source }], index) => {
+      this.addKey(name, `${text}; ${source}`, operandColour(view, index));
+    });
+  }
+
+  // The blocks of K that share a scale.
+  showScaleLegend() {
+    const { app } = this.view;
+    const { k, scale_blocks: blocks } = app.instruction;
+    const long = k / blocks;
+    make("span", "", this.legend).textContent = "k";
+    for (let block = 0; block < blocks; block += 1) {
+      const range = `${block * long}..${(block + 1) * long - 1}`;
+      this.addKey(range, `block ${block} of K`, app.colours[tint(block) + 1]);
+    }
+  }
+
+  /** @param {string} text @param {string} title @param {Colour} colour */
+  addKey(text, title, colour) {
+    const key = make("span", "ptx-key", this.legend, { title });
+    [key.style.background, key.style.color] = colour;
+    key.textContent = text;
+  }
+}

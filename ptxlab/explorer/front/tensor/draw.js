@@ -1,0 +1,590 @@
+// What tensor memory looks like: a row for every lane, a column for every 32 bits, the CTAs side by side.
+
+import { clamp } from "../common/util.js";
+import { cellText, indexOfCell, LETTER } from "../matrix/matrix.js";
+import { valuePainter, warpColours } from "../matrix/colours.js";
+import { tint } from "../memory/bytes.js";
+import { LANES, WARP, columnsOf, loadMap, slotOf, slotsOf } from "./map.js";
+import { linkedWords, movePainter } from "./move.js";
+
+export const TENSOR_HEAD = { left: 58, top: 30 };
+export const CTA_GAP = 26; // between the CTAs of a pair
+
+// Left edge of a column of a CTA, in the pixels of what scrolls.
+/** @param {TensorView} view @param {number} cta @param {number} column */
+export function columnEdge({ app, cell, tensor }, cta, column) {
+  let before = 0;
+  for (let each = 0; each < cta; each += 1) before += columnsOf(tensor, each);
+  const x = (before + column) * cell.width + cta * CTA_GAP;
+  return Math.round(x * app.ratio) / app.ratio;
+}
+
+// Where some words of a lane are.
+/** @param {TensorView} view @param {number} lane @param {number} column @returns {Place} */
+export function wordsPlace(view, lane, column, count = 1) {
+  const cta = Math.floor(lane / LANES);
+  const x = columnEdge(view, cta, column);
+  const { height } = view.cell;
+  return { x, y: (lane % LANES) * height, width: columnEdge(view, cta, column + count) - x, height };
+}
+
+/** @param {TensorView} view @param {number} index @returns {Colour} */
+export const operandColour = ({ app }, index) => app.colours[[2, 30, 26, 14, 18][index % 5]];
+
+// The colour of a cell, by what colours mean.
+/** @param {TensorView} view @param {TensorName} name @param {number} place @returns {(index: number) => Colour} */
+function wordPainter(view, name, place) {
+  const { app, colour } = view;
+  const { colours, ink } = app;
+  const matrix = app.matrices[view.matrixName(name)];
+  const plain = /** @type {Colour} */ ([ink.plain, ink.text]);
+  const { columns } = matrix;
+  if (app.instruction.move && colour !== "value") return movePainter(view, name);
+  if (colour === "operand") return () => operandColour(view, place);
+  if (colour === "row")
+    return name === "SFB" ? () => plain : (index) => colours[Math.floor(index / columns) % 32];
+  if (colour === "column")
+    return name === "SFA" || name === "E" ? () => plain : (index) => colours[(index % columns) % 32];
+  if (colour === "scale") return scalePainter(view, name, columns, plain);
+  if (colour === "thread") {
+    const { load } = view;
+    const { place: at } = matrix;
+    return (index) => {
+      const slot = load && at && slotOf(load, at.lane[index], at.column[index]);
+      return slot ? colours[slot.thread % 32] : plain;
+    };
+  }
+  return valuePainter(app, matrix);
+}
+
+// Scale factors by the block of K that they scale, and A by the same blocks; D has none.
+/** @param {TensorView} view @param {TensorName} name @param {number} columns @param {Colour} plain @returns {(index: number) => Colour} */
+function scalePainter({ app }, name, columns, plain) {
+  /** @type {AnyMatrices} */
+  const { A, SFA } = app.matrices;
+  const { colours } = app;
+  if (!SFA || name === "D" || name === "E") return () => plain;
+  const long = name === "A" ? A.columns / SFA.columns : 1;
+  if (name === "SFB") return (index) => colours[tint(Math.floor(index / columns)) + 1];
+  return (index) => colours[tint(Math.floor((index % columns) / long)) + 1];
+}
+
+// A picture with a pixel for every element of a word, of each CTA: drawn once, then only enlarged.
+/** @param {TensorView} view */
+function wordPictures(view) {
+  const { app, tensor } = view;
+  const key = [
+    app.look,
+    view.colour,
+    view.before,
+    view.version,
+    view.load?.mnemonic,
+    view.load?.column,
+    view.load?.lane,
+  ].join();
+  const current = view.colour === "value" || app.instruction.move ? view.shownMatrices() : [];
+  if (key === view.pictured && current.every((matrix, index) => matrix === view.painted[index]))
+    return view.pictures;
+  view.pictured = key;
+  view.pictures = Array.from({ length: tensor.ctas }, (_, cta) => paintPicture(view, cta));
+  return view.pictures;
+}
+
+// Opaque, as the bytes of a picture have it: red is the lowest.
+/** @param {string} colour */
+function pixel(colour) {
+  const [red, green, blue] = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
+  return (0xff000000 | (blue << 16) | (green << 8) | red) >>> 0;
+}
+
+/** @param {TensorView} view @param {number} cta */
+function paintPicture(view, cta) {
+  const { app, tensor } = view;
+  const canvas = document.createElement("canvas");
+  const slots = slotsOf(tensor, app.matrices);
+  const fine = slots.reduce((most, { parts }) => Math.max(most, parts), 1); // pixels of a word
+  [canvas.width, canvas.height] = [columnsOf(tensor, cta) * fine, LANES];
+  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+  const image = context.createImageData(canvas.width, LANES);
+  const pixels = new Uint32Array(image.data.buffer);
+  const known = /** @type {Map<string, number>} */ (new Map());
+  slots.forEach(({ name, info, parts, cells }, place) => {
+    if (info.block !== undefined && info.block !== cta) return;
+    const paint = wordPainter(view, name, place);
+    const wide = fine / parts;
+    for (let lane = 0; lane < LANES; lane += 1)
+      for (let column = 0; column < info.columns; column += 1) {
+        const at = ((cta * LANES + lane) * info.columns + column) * parts;
+        const start = lane * canvas.width + (info.first + column) * fine;
+        for (let part = 0; part < parts; part += 1) {
+          const index = cells[at + part];
+          if (index < 0) continue;
+          const [fill] = paint(index);
+          let content = known.get(fill);
+          if (content === undefined) known.set(fill, (content = pixel(fill)));
+          const from = start + (parts - 1 - part) * wide; // the lowest bits are on the right
+          pixels.fill(content, from, from + wide);
+        }
+      }
+  });
+  context.putImageData(image, 0, 0);
+  return canvas;
+}
+
+// Stripes for what no matrix uses.
+/** @param {TensorView} view @param {CanvasRenderingContext2D} context */
+function freePattern({ app }, context) {
+  const tile = document.createElement("canvas");
+  const size = 6 * app.ratio;
+  [tile.width, tile.height] = [size, size];
+  const pen = /** @type {CanvasRenderingContext2D} */ (tile.getContext("2d"));
+  pen.globalAlpha = 0.55;
+  pen.fillStyle = app.ink.plain;
+  pen.fillRect(0, 0, size, size);
+  pen.globalAlpha = 0.28;
+  pen.strokeStyle = app.ink.faint;
+  pen.lineWidth = app.ratio;
+  pen.beginPath();
+  for (const shift of [-size, 0, size]) {
+    pen.moveTo(shift, size);
+    pen.lineTo(shift + size, 0);
+  }
+  pen.stroke();
+  const pattern = /** @type {CanvasPattern} */ (context.createPattern(tile, "repeat"));
+  pattern.setTransform(new DOMMatrix().scale(1 / app.ratio));
+  return pattern;
+}
+
+/** @param {TensorView} view */
+export function drawTensor(view) {
+  const { base, tensor, cell } = view;
+  const context = view.contextOf(base);
+  view.clipAndScroll(context);
+  const free = freePattern(view, context);
+  context.imageSmoothingEnabled = false;
+  wordPictures(view).forEach((picture, cta) => {
+    const [x, end] = [columnEdge(view, cta, 0), columnEdge(view, cta, columnsOf(tensor, cta))];
+    context.fillStyle = free;
+    context.fillRect(x, 0, end - x, LANES * cell.height);
+    context.drawImage(picture, x, 0, end - x, LANES * cell.height);
+  });
+  if (cell.width >= 7) drawWords(view, context);
+  drawDisabled(view, context, free);
+  drawWarpLines(view, context);
+  context.restore();
+  drawTensorHeads(view, context);
+}
+
+// Lanes of D that disable-output-lane leaves as they were.
+/** @param {TensorView} view @param {CanvasRenderingContext2D} context @param {CanvasPattern} free */
+function drawDisabled(view, context, free) {
+  const { app, cell, tensor, before } = view;
+  const { D } = tensor.places;
+  if (!D || before) return;
+  context.fillStyle = free;
+  for (const lane of app.instruction.disabled_lanes ?? []) {
+    const cta = Math.floor(lane / LANES);
+    const [x, end] = [columnEdge(view, cta, D.first), columnEdge(view, cta, D.first + D.columns)];
+    context.fillRect(x, (lane % LANES) * cell.height, end - x, cell.height);
+  }
+}
+
+// The lines between the lanes of two warps, none of which reads those of another.
+/** @param {TensorView} view @param {CanvasRenderingContext2D} context */
+function drawWarpLines(view, context) {
+  const { app, cell, tensor } = view;
+  context.strokeStyle = app.ink.paper;
+  context.lineWidth = 1.5;
+  for (let cta = 0; cta < tensor.ctas; cta += 1)
+    for (let lane = WARP; lane < (tensor.blocks?.[cta].rows ?? LANES); lane += WARP) {
+      context.beginPath();
+      context.moveTo(columnEdge(view, cta, 0), lane * cell.height);
+      context.lineTo(columnEdge(view, cta, columnsOf(tensor, cta)), lane * cell.height);
+      context.stroke();
+    }
+}
+
+// The words that are in view: their elements apart, and with numbers where those fit.
+/** @param {TensorView} view @param {CanvasRenderingContext2D} context */
+function drawWords(view, context) {
+  const { app, cell, tensor, scroller } = view;
+  const { ink } = app;
+  const gap = cell.height >= 6 ? 1 : 0.5;
+  const gapBelow = cell.height >= 4 ? gap : 0;
+  const size = clamp(Math.min(cell.height - 4, 10.5), 7, 10.5);
+  context.font = `${size}px ${ink.mono}`;
+  context.textBaseline = "middle";
+  context.textAlign = "center";
+  const [top, bottom] = [scroller.scrollTop, scroller.scrollTop + view.height];
+  const [left, right] = [scroller.scrollLeft, scroller.scrollLeft + view.width];
+  const first = Math.max(0, Math.floor(top / cell.height));
+  const last = Math.min(LANES - 1, Math.floor(bottom / cell.height));
+  slotsOf(tensor, app.matrices).forEach(({ name, info, parts, cells }, place) => {
+    const matrix = app.matrices[view.matrixName(name)];
+    const paint = wordPainter(view, name, place);
+    for (let cta = info.block ?? 0; cta < (info.block ?? tensor.ctas - 1) + 1; cta += 1)
+      for (let column = 0; column < info.columns; column += 1) {
+        const x = columnEdge(view, cta, info.first + column);
+        const end = columnEdge(view, cta, info.first + column + 1);
+        if (end < left || x > right) continue;
+        for (let lane = first; lane <= last; lane += 1) {
+          const y = lane * cell.height;
+          const wide = (end - x) / parts;
+          let used = false;
+          for (let part = 0; part < parts; part += 1) {
+            const index = cells[((cta * LANES + lane) * info.columns + column) * parts + part];
+            const from = x + (parts - 1 - part) * wide; // the lowest bits are on the right
+            if (index < 0) continue;
+            if (!used) context.clearRect(x, y, end - x, cell.height);
+            used = true;
+            const [fill, text] = paint(index);
+            context.fillStyle = fill;
+            context.fillRect(from, y, wide - (wide >= 5 ? gap : 0), cell.height - gapBelow);
+            const word = cellText(matrix, index, 3);
+            if (cell.height < 10 || word.length * size * LETTER > wide - 1) continue;
+            context.fillStyle = text;
+            context.fillText(word, from + (wide - gap) / 2, y + (cell.height - gap) / 2 + 0.5);
+          }
+        }
+      }
+  });
+}
+
+// Lanes and warps on the left; above, the columns and the matrices in them.
+/** @param {TensorView} view @param {CanvasRenderingContext2D} context */
+function drawTensorHeads(view, context) {
+  const { app, cell, tensor, scroller } = view;
+  const { left, top } = TENSOR_HEAD;
+  const { ink } = app;
+  context.textBaseline = "middle";
+  const each = [1, 2, 4, 8, 16, 32].find((count) => count * cell.height >= 11) ?? 32;
+  context.font = `9px ${ink.mono}`;
+  context.textAlign = "right";
+  context.fillStyle = ink.faint;
+  context.fillText(tensor.blocks?.[0].axes[0] ?? "lane", left - 5, top - 6);
+  for (let lane = 0; lane < LANES; lane += each) {
+    const y = top + lane * cell.height - scroller.scrollTop;
+    if (y < top - 1 || y > top + view.height - 6) continue;
+    context.fillText(String(lane), left - 5, y + Math.max(4.5, cell.height / 2));
+  }
+  for (let warp = 0; warp < LANES / WARP; warp += 1) {
+    const from = clamp(warp * WARP * cell.height - scroller.scrollTop, 0, view.height);
+    const to = clamp((warp + 1) * WARP * cell.height - scroller.scrollTop, 0, view.height);
+    if (to - from < 4) continue;
+    [context.fillStyle] = warpColours(app, warp);
+    context.fillRect(2, top + from + 1, 14, to - from - 2);
+    if (to - from < 40) continue;
+    context.save();
+    context.translate(9, top + (from + to) / 2);
+    context.rotate(-Math.PI / 2);
+    context.font = `600 9px ${ink.mono}`;
+    context.textAlign = "center";
+    [, context.fillStyle] = warpColours(app, warp);
+    context.fillText(`warp ${warp}`, 0, 0.5);
+    context.restore();
+  }
+  context.save();
+  context.beginPath();
+  context.rect(left - 4, 0, view.width + 8, top);
+  context.clip();
+  context.translate(left - scroller.scrollLeft, 0);
+  for (let cta = 0; cta < tensor.ctas; cta += 1) drawColumnHeads(view, context, cta);
+  context.restore();
+}
+
+/** @param {TensorView} view @param {CanvasRenderingContext2D} context @param {number} cta */
+function drawColumnHeads(view, context, cta) {
+  const { app, cell, tensor } = view;
+  const { top } = TENSOR_HEAD;
+  const { ink } = app;
+  const every = [1, 2, 4, 8, 16, 32, 64].find((count) => count * cell.width >= 24) ?? 64;
+  context.font = `9px ${ink.mono}`;
+  context.textAlign = "center";
+  context.fillStyle = ink.faint;
+  const block = tensor.blocks?.[cta];
+  for (let column = 0; column < columnsOf(tensor, cta); column += every)
+    context.fillText(
+      columnHead(tensor, cta, column),
+      columnEdge(view, cta, column) + Math.min(cell.width, 20) / 2,
+      top - 6,
+    );
+  const names = /** @type {{ text: string, wide: number, middle: number }[]} */ ([]);
+  let clear = -Infinity; // where the last name ends
+  for (const [name, { first, columns, block: only }] of Object.entries(tensor.places)) {
+    if (only !== undefined && only !== cta) continue;
+    const [from, to] = [columnEdge(view, cta, first), columnEdge(view, cta, first + columns)];
+    context.strokeStyle = ink.text;
+    context.lineWidth = 1.25;
+    context.beginPath();
+    context.moveTo(from + 0.5, top - 14);
+    context.lineTo(from + 0.5, top - 17.5);
+    context.lineTo(Math.max(from + 1, to - 1), top - 17.5);
+    context.lineTo(Math.max(from + 1, to - 1), top - 14);
+    context.stroke();
+    const label = name === "D" && view.before ? "C" : name;
+    const text = block ? blockTitle(view, block, to - from) : inPair(tensor, label, cta, to - from);
+    const wide = text.length * 10 * LETTER;
+    const middle = Math.max((from + to) / 2, clear + wide / 2 + 5);
+    names.push({ text, wide, middle });
+    clear = middle + wide / 2;
+  }
+  context.font = `600 10px ${ink.mono}`;
+  context.fillStyle = ink.text;
+  let end = columnEdge(view, cta, columnsOf(tensor, cta)); // the last names move left to be seen whole
+  for (const { text, wide, middle } of names.reverse()) {
+    const at = Math.min(middle, end - wide / 2);
+    context.fillText(text, at, top - 24);
+    end = at - wide / 2 - 5;
+  }
+}
+
+// A column by its number; registers that have names by those, in few letters.
+/** @param {TensorInfo} tensor @param {number} cta @param {number} column */
+function columnHead({ blocks }, cta, column) {
+  const name = blocks?.[cta].names[column];
+  return name?.replace(/^r(?=\d)|val$|data/, "") ?? String(column);
+}
+
+/** @param {TensorInfo} tensor @param {string} label @param {number} cta @param {number} wide */
+const inPair = ({ ctas }, label, cta, wide) => (ctas > 1 && wide > 80 ? `${label} of CTA ${cta}` : label);
+
+// "Tensor memory T: lane × column"; what fits.
+/** @param {TensorView} view @param {TensorBlock} block @param {number} wide */
+function blockTitle({ before, app }, { title, label, axes }, wide) {
+  const time = before && app.matrices.C?.label === label ? " before" : "";
+  const texts = [`${title}${time}: ${axes[0]} × ${axes[1]}`, `${title}${time}`, label];
+  return texts.find((text) => text.length * 10 * LETTER <= wide + 8) ?? label;
+}
+
+// -- marks --
+
+// Over the words: what the load reads, what the chosen thread gets, what is pointed at and selected.
+/** @param {TensorView} view */
+export function drawTensorMarks(view) {
+  const { app, overlay, load } = view;
+  const { hovered } = app;
+  const { mark } = app.selection;
+  const related = app.related().filter(({ name }) => app.matrices[name]?.place);
+  const key = JSON.stringify([
+    hovered,
+    mark,
+    related,
+    view.pointed,
+    app.lane,
+    view.at,
+    document.activeElement === view.input,
+    load?.mnemonic,
+    load?.column,
+    load?.lane,
+    view.drawn,
+  ]);
+  if (key === view.marked) return;
+  view.marked = key;
+  const context = view.contextOf(overlay);
+  view.clipAndScroll(context);
+  if (load) drawLoad(view, context, load);
+  if (app.instruction.move) drawMove(view, context);
+  for (const cells of related) washCells(view, context, cells);
+  if (mark && app.matrices[mark.name]?.place) boxCell(view, context, mark, app.ink.brand, 1.5);
+  if (hovered?.name && app.matrices[hovered.name]?.place) boxCell(view, context, hovered, app.ink.text, 2);
+  if (document.activeElement === view.input)
+    boxWords(context, wordsPlace(view, view.at.lane, view.at.column), app.ink.brand, 2.25, app.ink.paper);
+  if (view.pointed)
+    boxWords(
+      context,
+      wordsPlace(view, view.pointed.lane, view.pointed.column),
+      app.ink.faint,
+      1,
+      app.ink.paper,
+    );
+  context.restore();
+  const place = hovered?.name ? app.matrices[hovered.name]?.place : null;
+  const index = hovered?.name && place ? indexOfCell(app.matrices[hovered.name], hovered) : -1;
+  if (place && index >= 0) litTensorHeads(view, context, place.lane[index], place.column[index]);
+  else if (view.pointed) litTensorHeads(view, context, view.pointed.lane, view.pointed.column);
+}
+
+// The part of each warp's lanes that a load reads, and the words that the chosen thread gets.
+/** @param {TensorView} view @param {CanvasRenderingContext2D} context @param {LoadData} load */
+function drawLoad(view, context, load) {
+  const { app, cell, tensor } = view;
+  const { lanes, columns, elements } = loadMap(load);
+  const [low, high] = [lanes.reduce((a, b) => Math.min(a, b)), lanes.reduce((a, b) => Math.max(a, b))];
+  const [from, to] = [columns.reduce((a, b) => Math.min(a, b)), columns.reduce((a, b) => Math.max(a, b))];
+  context.setLineDash([4, 3]);
+  for (let warp = 0; warp < tensor.ctas * 4; warp += 1) {
+    const cta = Math.floor(warp / 4);
+    const y = ((warp % 4) * WARP + low) * cell.height;
+    const [x, end] = [columnEdge(view, cta, from), columnEdge(view, cta, Math.min(to + 1, tensor.columns))];
+    const chosen = warp === Math.floor(app.lane / WARP);
+    for (const [colour, line] of /** @type {[string, number][]} */ ([
+      [app.ink.paper, chosen ? 3 : 2],
+      [app.ink.text, chosen ? 1.5 : 0.75],
+    ])) {
+      context.strokeStyle = colour;
+      context.lineWidth = line;
+      context.strokeRect(x + 0.5, y + 0.5, end - x - 1, (high - low + 1) * cell.height - 1);
+    }
+  }
+  context.setLineDash([]);
+  const first = (app.lane % WARP) * elements;
+  const words = Array.from({ length: elements }, (_, element) => ({
+    lane: app.lane - (app.lane % WARP) + lanes[first + element],
+    column: columns[first + element],
+  })).sort((one, other) => one.lane - other.lane || one.column - other.column);
+  boxRuns(view, context, words);
+}
+
+// Neighbouring words in one box each.
+/** @param {TensorView} view @param {CanvasRenderingContext2D} context @param {{ lane: number, column: number }[]} words */
+function boxRuns(view, context, words) {
+  const { app, tensor } = view;
+  for (let start = 0; start < words.length;) {
+    let end = start + 1;
+    while (
+      end < words.length &&
+      words[end].lane === words[start].lane &&
+      words[end].column === words[end - 1].column + 1
+    )
+      end += 1;
+    const { lane, column } = words[start];
+    const count = Math.min(end - start, columnsOf(tensor, Math.floor(lane / LANES)) - column);
+    if (count > 0)
+      boxWords(context, wordsPlace(view, lane, column, count), app.ink.step, 1.75, app.ink.paper);
+    start = end;
+  }
+}
+
+// Of words that are moved: those of the chosen thread, and the way of what is pointed at or selected.
+/** @param {TensorView} view @param {CanvasRenderingContext2D} context */
+function drawMove(view, context) {
+  const { app } = view;
+  const { A, D } = app.matrices;
+  for (const { lane, place, columns } of [A, D].filter((matrix) => matrix?.lane)) {
+    if (!lane || !place || (view.before && place === D.place)) continue;
+    const words = [];
+    for (let index = 0; index < lane.length; index += 1)
+      if (lane[index] === app.lane) words.push({ lane: place.lane[index], column: index % columns });
+    boxRuns(view, context, words);
+  }
+  const { hovered, selection } = app;
+  const cell = hovered?.name ? hovered : selection.mark;
+  if (!cell || (view.before && cell.name !== "A")) return;
+  const others = linkedWords(app.matrices, cell);
+  context.strokeStyle = app.ink.text;
+  context.globalAlpha = 0.7;
+  context.lineWidth = 1.25;
+  for (const other of others) {
+    const [from, to] = (cell.name === "A" ? [cell, other] : [other, cell]).map(({ name, row, column }) => {
+      const { place, columns } = app.matrices[name];
+      return wordsPlace(view, place?.lane[row * columns + column] ?? 0, column);
+    });
+    const [x, y] = [from.x + from.width, from.y + from.height / 2];
+    const [endX, endY] = [to.x, to.y + to.height / 2];
+    const bend = Math.max(18, (endX - x) / 2);
+    context.beginPath();
+    context.moveTo(x, y);
+    context.bezierCurveTo(x + bend, y, endX - bend, endY, endX - 1, endY);
+    context.stroke();
+    context.beginPath();
+    context.moveTo(endX, endY);
+    context.lineTo(endX - 6, endY - 3.5);
+    context.lineTo(endX - 6, endY + 3.5);
+    context.fillStyle = app.ink.text;
+    context.fill();
+  }
+  context.globalAlpha = 1;
+  if (cell === selection.mark) for (const other of others) boxCell(view, context, other, app.ink.brand, 1.25);
+}
+
+/** @param {CanvasRenderingContext2D} context @param {Place} place @param {string} colour @param {number} line @param {string} halo */
+function boxWords(context, { x, y, width, height }, colour, line, halo, dash = /** @type {number[]} */ ([])) {
+  context.setLineDash(dash);
+  const around = Math.max(0, (5 - Math.min(width, height)) / 2); // a small word stays visible inside
+  const frame = /** @type {[number, number, number, number]} */ ([
+    x - 0.5 - around,
+    y - 0.5 - around,
+    width + 2 * around,
+    height + 2 * around,
+  ]);
+  context.strokeStyle = halo;
+  context.lineWidth = line + 2;
+  context.strokeRect(...frame);
+  context.strokeStyle = colour;
+  context.lineWidth = line;
+  context.strokeRect(...frame);
+  context.setLineDash([]);
+}
+
+// A cell where the instruction reads it; its copies in thin, dashed boxes.
+/** @param {TensorView} view @param {CanvasRenderingContext2D} context @param {Cell} cell @param {string} colour @param {number} line */
+function boxCell(view, context, { name, row, column }, colour, line) {
+  const { app } = view;
+  const matrix = app.matrices[name];
+  const { place } = matrix;
+  if (!place) return;
+  const index = indexOfCell(matrix, { row, column });
+  place.copies.forEach(([lane, bit], copy) => {
+    const bits = place.column[index] * 32 + place.low[index] + bit;
+    const word = wordsPlace(view, place.lane[index] + lane, bits >> 5);
+    const wide = (word.width * place.info.width) / 32;
+    const part = Math.floor((bits & 31) / place.info.width);
+    const x = word.width >= 8 ? word.x + word.width - (part + 1) * wide : word.x;
+    const at = { ...word, x, width: word.width >= 8 ? wide : word.width };
+    const dash = copy && at.width >= 12 ? [3, 2] : []; // around a small word it would be dust
+    boxWords(context, at, colour, copy ? Math.min(line, 1) : line, app.ink.paper, dash);
+  });
+}
+
+// Cells that belong to what is pointed at.
+/** @param {TensorView} view @param {CanvasRenderingContext2D} context @param {Mark} mark */
+function washCells(view, context, { name, row, column, row2 = row, column2 = column }) {
+  const matrix = view.app.matrices[name];
+  const { place } = matrix;
+  if (!place) return;
+  context.fillStyle = view.app.ink.brand;
+  context.globalAlpha = 0.55;
+  const drawn = new Set();
+  for (let r = row; r <= row2; r += 1)
+    for (let c = column; c <= column2; c += 1) {
+      const index = r * matrix.columns + c;
+      for (const [lane, bit] of place.copies) {
+        const at = (place.column[index] * 32 + place.low[index] + bit) >> 5;
+        const key = (place.lane[index] + lane) * 1024 + at;
+        if (drawn.has(key)) continue;
+        drawn.add(key);
+        const { x, y, width, height } = wordsPlace(view, place.lane[index] + lane, at);
+        context.fillRect(x, y, Math.max(2, width), Math.max(2, height));
+      }
+    }
+  context.globalAlpha = 1;
+}
+
+// The headings of a word's lane and column.
+/** @param {TensorView} view @param {CanvasRenderingContext2D} context @param {number} lane @param {number} column */
+function litTensorHeads(view, context, lane, column) {
+  const { app, scroller } = view;
+  const { left, top } = TENSOR_HEAD;
+  const { x, y, width, height } = wordsPlace(view, lane, column);
+  context.font = `bold 9px ${app.ink.mono}`;
+  context.textBaseline = "middle";
+  context.textAlign = "center";
+  /** @param {string} text @param {number} middle @param {number} level */
+  const write = (text, middle, level) => {
+    const wide = text.length * 9 * LETTER + 4;
+    context.fillStyle = app.ink.text;
+    context.fillRect(middle - wide / 2, level - 6, wide, 12);
+    context.fillStyle = app.ink.paper;
+    context.fillText(text, middle, level + 0.5);
+  };
+  const level = top + y + height / 2 - scroller.scrollTop;
+  const middle = left + x + width / 2 - scroller.scrollLeft;
+  if (level > top - 4 && level < top + view.height + 4)
+    write(String(lane % LANES), left - 13, clamp(level, top + 5, top + view.height - 5));
+  if (middle > left - 4 && middle < left + view.width + 4)
+    write(
+      columnHead(view.tensor, Math.floor(lane / LANES), column),
+      clamp(middle, left + 8, left + view.width - 8),
+      top - 6,
+    );
+}

@@ -1,0 +1,193 @@
+// tcgen05.ld, .st, .cp and .shift: which word goes where, in words and in colours, and what can be chosen.
+
+import { make, makeNumberInput, makeSelect, attribute, hex, typed } from "../common/util.js";
+import { cellOfIndex, cellText, indexOfCell } from "../matrix/matrix.js";
+
+/** @type {WeakMap<Int32Array, MoveLinks>} */
+const known = new WeakMap();
+
+// Words of A that a word of D comes from, and back.
+/** @param {Pick<Matrices, "A" | "D">} matrices @returns {MoveLinks | null} */
+function linksOf({ A, D }) {
+  const from = D?.counterpart;
+  if (!A || !from) return null;
+  const cached = known.get(from);
+  if (cached) return cached;
+  const parts = from.length / D.codes.length;
+  const targets = /** @type {number[][]} */ ([]);
+  const sources = Array.from({ length: D.codes.length }, (_, index) => {
+    const each = /** @type {number[]} */ ([]);
+    for (let part = 0; part < parts; part += 1) {
+      const source = from[index * parts + part];
+      if (source < 0) continue;
+      each.push(source);
+      (targets[source] ??= []).push(index);
+    }
+    return each;
+  });
+  const links = { sources, targets };
+  known.set(from, links);
+  return links;
+}
+
+// The words that a word comes from or goes to.
+/** @param {Matrices} matrices @param {Cell} cell @returns {Cell[]} */
+export function linkedWords(matrices, { name, row, column }) {
+  const links = linksOf(matrices);
+  if (!links || (name !== "A" && name !== "D")) return [];
+  const index = indexOfCell(matrices[name], { row, column });
+  const [other, partners] = name === "A" ? [matrices.D, links.targets] : [matrices.A, links.sources];
+  return (partners[index] ?? []).map((at) => cellOfIndex(other, at));
+}
+
+/** @param {Matrix} matrix @param {number} column */
+export const columnName = ({ column_names: names }, column) => names?.[column] ?? String(column);
+
+// Registers are named by register and thread, since "R[37][r3]" is no PTX; other words as elements of a
+// matrix.
+/** @param {Matrices} matrices @param {Cell} cell */
+export function nameOf(matrices, { name, row, column }) {
+  const matrix = matrices[name];
+  const [across, down] = matrix.axes ?? ["row", "column"];
+  if (across !== "thread") return `${matrix.label}[${row}][${column}]`;
+  const register = matrix.column_names?.[column] ?? `${down === "register" ? "r" : ""}${column}`;
+  return `${register} of thread ${row}`;
+}
+
+// A word as a line of text: what it is, and where it comes from or goes to.
+/** @param {Matrices} matrices @param {InstructionInfo} instruction @param {Cell} cell */
+export function moveFacts(matrices, { move, mnemonic }, cell) {
+  const matrix = matrices[cell.name];
+  const index = indexOfCell(matrix, cell);
+  const content = cellText(matrix, index, 9);
+  const bits = hex(matrix.codes[index], 32);
+  const value = matrix.kind === "bits" ? bits : `${content} (${bits})`;
+  const [across, down] = matrix.axes ?? ["row", "column"];
+  const facts = [`${nameOf(matrices, cell)} = ${value}`];
+  if (across !== "thread") facts.push(`${across} ${cell.row}, ${down} ${cell.column}`);
+  const bytes = typed(Int16Array, matrix.byte_map);
+  if (bytes) facts.push(`byte ${bytes[index]} (${hex(bytes[index], 12)})`);
+  const linked = linkedWords(matrices, cell);
+  const family = move?.family ?? mnemonic;
+  if (cell.name === "C") return [...facts, `before ${family}`];
+  if (linked.length) {
+    facts.push(wayOf(matrices, move, cell, linked));
+  } else if (cell.name === "A") {
+    const isRead = Boolean(matrix.lane && matrix.lane[index] >= 0);
+    facts.push(
+      isRead ? `${family} reads it, but its result comes from other words` : `${family} does not read it`,
+    );
+  } else facts.push(matrix.column_names?.length ? "computed from the loaded words" : "stays as it was");
+  return facts;
+}
+
+// "goes to T[41][3]"; for halves, and for elements that become bytes, which ones.
+/** @param {Matrices} matrices @param {MoveInfo | undefined} move @param {Cell} cell @param {Cell[]} linked */
+function wayOf(matrices, move, cell, linked) {
+  const names = linked.slice(0, 4).map((each) => nameOf(matrices, each));
+  const all = names.join(", ") + (linked.length > 4 ? ` and ${linked.length - 4} more` : "");
+  if (move?.element_bits) {
+    const elements = `elements of ${move.element_bits} bits`;
+    return cell.name === "A"
+      ? `its ${elements} become bytes of ${all}`
+      : `four ${elements} of ${all}, each in a byte`;
+  }
+  if (!move?.halves) return `${cell.name === "A" ? "goes to" : "comes from"} ${all}`;
+  const isLoad = move.registers === "D";
+  if ((cell.name === "D") === isLoad)
+    return isLoad ? `the lower halves of ${all}` : `its halves go to ${all}, the lower one first`;
+  const [register] = linked; // which of its two words this one is
+  const isUpper = linkedWords(matrices, register).findIndex(
+    ({ row, column }) => row === cell.row && column === cell.column,
+  );
+  const half = `the ${isUpper ? "upper" : "lower"} half of ${all}`;
+  return isLoad ? `its lower half goes to ${half}` : `its lower half is ${half}; the upper is 0`;
+}
+
+// What the reader can do, and what is assumed about an instruction that no GPU here has run.
+/** @param {InstructionInfo} instruction @param {boolean} isSaved */
+export function moveHint({ tensor }, isSaved = false) {
+  const edit = isSaved ? "" : "; type to change it";
+  const hint = `Point at a word to see where it goes or comes from; click to select it${edit}.`;
+  const note = tensor?.note ?? "";
+  return note ? `${hint} ${note[0].toUpperCase()}${note.slice(1)}.` : hint;
+}
+
+// The colour of a word: that of the row or column of what is in registers, or of what is read.
+/** @param {TensorView} view @param {TensorName} name @returns {(index: number) => Colour} */
+export function movePainter({ app, colour, before }, name) {
+  const { matrices, colours, ink, instruction } = app;
+  const plain = /** @type {Colour} */ ([ink.plain, ink.text]);
+  const links = linksOf(matrices);
+  const by = instruction.move?.by ?? "A";
+  if (!links || (name === "D" && before)) return () => plain;
+  const { columns } = matrices[by];
+  const partners = name === "A" ? links.targets : links.sources;
+  return (index) => {
+    const linked = partners[index];
+    if (!linked?.length) return plain;
+    const at = name === by ? index : linked[0];
+    return colours[(colour === "row" ? Math.floor(at / columns) : at % columns) % 32];
+  };
+}
+
+// What can be chosen: lists, and numbers that are typed. What is shown stays until Python agrees.
+export class MoveControls {
+  /** @param {App} app @param {HTMLElement} parent */
+  constructor(app, parent) {
+    this.app = app;
+    this.built = "";
+    this.node = make("span", "ptx-memory-controls ptx-move-controls", parent, {
+      "data-testid": "move-controls",
+    });
+    this.nodes = /** @type {(HTMLSelectElement | HTMLInputElement)[]} */ ([]);
+  }
+
+  update() {
+    const { app } = this;
+    const controls = app.instruction.move?.controls ?? [];
+    this.node.hidden = !controls.length;
+    const key = JSON.stringify(controls.map(({ name, options }) => [name, options]));
+    if (key !== this.built) this.build(controls);
+    this.built = key;
+    const isStatic = app.isStatic;
+    controls.forEach(({ value, most }, index) => {
+      const node = this.nodes[index];
+      if (node.value !== value) node.value = value;
+      if (most !== undefined) attribute(node, "max", most);
+      node.disabled = isStatic;
+    });
+  }
+
+  /** @param {MoveControl[]} controls */
+  build(controls) {
+    const focused = this.nodes.findIndex((node) => node === this.app.focused());
+    const name = this.nodes[focused]?.dataset.move;
+    this.node.replaceChildren();
+    this.nodes = controls.map((control) => this.make(control));
+    if (name) this.nodes.find((node) => node.dataset.move === name)?.focus({ preventScroll: true });
+  }
+
+  /** @param {MoveControl} control */
+  make({ name, label, hint, options, most }) {
+    const shared = { title: hint, "aria-label": label || name, "data-move": name };
+    if (options) {
+      const node = makeSelect(this.node, label, shared);
+      for (const [text, value] of options) make("option", "", node, { value }).textContent = text;
+      node.addEventListener("change", () => this.choose(name, node));
+      return node;
+    }
+    const node = makeNumberInput(this.node, label, { ...shared, min: 0, max: most ?? 0 });
+    node.addEventListener("change", () => this.choose(name, node));
+    node.addEventListener("keydown", (event) => event.stopPropagation());
+    return node;
+  }
+
+  /** @param {string} name @param {HTMLSelectElement | HTMLInputElement} node */
+  choose(name, node) {
+    const text = node.value;
+    this.app.send({ type: "set_move", name, text }, { node });
+    const now = this.app.instruction.move?.controls.find((each) => each.name === name)?.value;
+    if (now !== undefined) node.value = now;
+  }
+}

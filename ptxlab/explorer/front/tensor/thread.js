@@ -1,0 +1,360 @@
+// The registers of one thread after a tcgen05.ld: which load, which thread, and what each register holds.
+
+import {
+  make,
+  makeNumberInput,
+  fillSelect,
+  write,
+  attribute,
+  clamp,
+  hex,
+  isTouch,
+  revealInList,
+} from "../common/util.js";
+import { cellText, indexOfCell } from "../matrix/matrix.js";
+import { warpColours } from "../matrix/colours.js";
+import { roveTabindex, nextInBar } from "../common/roving_tabindex.js";
+import { LANES, loadMap } from "./map.js";
+import { columnName, linkedWords, nameOf } from "./move.js";
+
+const ONE_LOAD = "A saved page has the loads that it was saved with; a notebook has all of them";
+
+export class ThreadRegisters {
+  /** @param {TensorView} view @param {HTMLElement} parent */
+  constructor(view, parent) {
+    this.view = view;
+    this.built = "";
+    this.lines = /** @type {HTMLElement[]} */ ([]);
+    this.node = make("section", "ptx-thread", parent, {
+      "aria-label": "registers of a thread after tcgen05.ld",
+      "data-testid": "thread",
+    });
+    const head = make("div", "ptx-thread-head", this.node);
+    make("span", "", head).textContent = "Thread";
+    this.number = make("input", "ptx-number", head, {
+      type: "number",
+      min: 0,
+      step: 1,
+      "aria-label": "thread",
+      "data-testid": "thread-number",
+    });
+    this.place = make("span", "", head);
+    this.warps = make("span", "ptx-thread-warps", head, { role: "group", "aria-label": "warp" });
+    this.updateWarps = roveTabindex(this.warps, "button", nextInBar);
+    this.mnemonic = make("code", "ptx-thread-mnemonic", this.node);
+    this.load = make("div", "ptx-thread-load", this.node);
+    this.shape = this.select(this.load, "shape of the load", "shape");
+    this.count = this.select(this.load, "number of repetitions", "count");
+    this.lane = this.select(this.load, "first of each warp's 32 lanes", "lane");
+    this.column = makeNumberInput(this.load, "column", { min: 0, step: 1, "aria-label": "first column" });
+    const pack = make("label", "ptx-choice", this.load, {
+      title: ".pack::16b: the lower halves of two columns in one register",
+    });
+    this.pack = make("input", "", pack, { type: "checkbox" });
+    make("span", "", pack).textContent = "pack";
+    this.list = make("div", "ptx-thread-registers", this.node, {
+      role: "list",
+      tabindex: "0",
+      "aria-label": "registers",
+    });
+    this.listen();
+  }
+
+  /** @param {HTMLElement} parent @param {string} label @param {string} option */
+  select(parent, label, option) {
+    return make("select", "", parent, { "aria-label": label, title: label, "data-option": option });
+  }
+
+  listen() {
+    const { view } = this;
+    const { app } = view;
+    this.number.addEventListener("change", () => {
+      const thread = Number(this.number.value);
+      if (this.number.value !== "" && Number.isInteger(thread))
+        app.chooseLane(clamp(thread, 0, this.ctas * LANES - 1));
+      this.update();
+    });
+    for (const input of [this.number, this.column])
+      input.addEventListener("keydown", (event) => event.stopPropagation());
+    this.shape.addEventListener("change", () =>
+      this.choose({ shape: this.shape.value, count: null, lane: null }),
+    );
+    this.count.addEventListener("change", () => this.choose({ count: Number(this.count.value) }));
+    this.lane.addEventListener("change", () => this.choose({ lane: Number(this.lane.value) }));
+    this.pack.addEventListener("change", () => this.choose({ pack: this.pack.checked, count: null }));
+    this.column.addEventListener("change", () => {
+      const column = Number(this.column.value);
+      if (this.column.value !== "" && Number.isInteger(column)) this.choose({ column });
+      else this.update();
+    });
+    this.list.addEventListener("pointermove", (event) => {
+      if (isTouch(event)) return;
+      const word = this.wordAt(event.target);
+      const [element] = word ? view.elements(word.lane, word.column) : [];
+      view.pointed = word && !element ? word : null;
+      app.hover(element ? view.cellOf(element) : null);
+      if (word) app.tooltip.show(event, () => this.facts(word));
+    });
+    this.list.addEventListener("pointerleave", () => {
+      view.pointed = null;
+      app.hover(null);
+    });
+    this.list.addEventListener("click", (event) => {
+      const word = this.wordAt(event.target);
+      if (!word) return;
+      const [element] = view.elements(word.lane, word.column);
+      if (element) app.selection.select(view.cellOf(element), false);
+      view.goTo(word.lane, word.column, Boolean(this.moved?.editable)); // then it can be typed over
+    });
+  }
+
+  // The registers that tcgen05.ld fills, or tcgen05.st stores; null for the load beside a tcgen05.mma.
+  /** @returns {Matrix | null} */
+  get moved() {
+    const { instruction, matrices } = this.view.app;
+    return instruction.move?.registers ? matrices[instruction.move.registers] : null;
+  }
+
+  get ctas() {
+    return this.moved ? 1 : this.view.tensor.ctas;
+  }
+
+  // The same load with one thing changed; what is shown stays until Python agrees.
+  /** @param {{ shape?: string, count?: number | null, lane?: number | null, column?: number, pack?: boolean }} change */
+  choose(change) {
+    const { load, app } = this.view;
+    if (!load) return;
+    const { shape, column, pack } = { ...load, ...change };
+    const count = change.count === undefined ? load.count : change.count;
+    const lane = change.lane === undefined ? load.lane : change.lane;
+    const focused = app.focused();
+    app.send({ type: "show_load", shape, count, lane, column, pack }, focused ? { node: focused } : null);
+    this.built = ""; // shows the load again, if it stays
+    this.showLoad();
+  }
+
+  /** @param {EventTarget | null} target */
+  wordAt(target) {
+    const line = target instanceof Element ? target.closest("[data-register]") : null;
+    if (!(line instanceof HTMLElement)) return null;
+    return this.word(Number(line.dataset.register), 0);
+  }
+
+  // The word that a part of a register comes from.
+  /** @param {number} register @param {number} part */
+  word(register, part) {
+    const { moved } = this;
+    if (moved) return { lane: (moved.place?.lane[0] ?? 0) + this.view.app.lane, column: register };
+    const load = /** @type {LoadData} */ (this.view.load);
+    const { lanes, columns, elements } = loadMap(load);
+    const thread = this.view.app.lane;
+    const index = (thread % 32) * elements + register * load.parts + part;
+    return { lane: thread - (thread % 32) + lanes[index], column: columns[index] };
+  }
+
+  /** @param {{ lane: number, column: number }} word */
+  facts({ lane, column }) {
+    const { view } = this;
+    const [first, ...rest] = view.wordFacts(lane, column);
+    return [...rest, first].filter(Boolean);
+  }
+
+  // -- drawing --
+
+  /** @param {number} height */
+  layout(height) {
+    this.node.style.height = this.view.node.classList.contains("ptx-tensor-narrow") ? "" : `${height}px`;
+    this.update();
+  }
+
+  update() {
+    const { view } = this;
+    const { load, app } = view;
+    const { moved, ctas } = this;
+    this.node.hidden = !load && !moved;
+    if (this.node.hidden || !view.isOpen) return;
+    const thread = app.lane;
+    this.load.hidden = this.mnemonic.hidden = Boolean(moved);
+    attribute(
+      this.node,
+      "aria-label",
+      moved ? "registers of a thread" : "registers of a thread after tcgen05.ld",
+    );
+    attribute(this.number, "max", ctas * LANES - 1);
+    if (document.activeElement !== this.number || Number(this.number.value) !== thread)
+      this.number.value = String(thread);
+    const cta = ctas > 1 ? `CTA ${Math.floor(thread / LANES)}, ` : "";
+    const warp = `${cta}warp ${Math.floor(thread / 32) % 4}`;
+    write(this.place, moved ? `lane ${thread % 32} of ${warp}` : `${warp}, after`);
+    this.showWarps(ctas, thread);
+    if (moved) this.showMoved(moved);
+    if (moved || !load) return;
+    this.showLoad();
+    this.showRegisters(load);
+  }
+
+  /** @param {number} ctas @param {number} thread */
+  showWarps(ctas, thread) {
+    const { app } = this.view;
+    const key = `${ctas} ${app.dark}`;
+    if (this.warps.dataset.key !== key) {
+      this.warps.dataset.key = key;
+      this.warps.replaceChildren();
+      for (let warp = 0; warp < 4 * ctas; warp += 1) {
+        const button = make("button", "ptx-warp", this.warps, {
+          type: "button",
+          "data-warp": warp,
+          "aria-label": `warp ${warp % 4}${ctas > 1 ? ` of CTA ${Math.floor(warp / 4)}` : ""}`,
+          title: `Warp ${warp % 4}: it can read only lanes ${(warp % 4) * 32} to ${(warp % 4) * 32 + 31}`,
+        });
+        button.textContent = String(warp % 4);
+        [button.style.background, button.style.color] = warpColours(app, warp % 4);
+        button.addEventListener("click", () => app.chooseLane(warp * 32 + (app.lane % 32)));
+      }
+      this.updateWarps();
+    }
+    for (const button of this.warps.querySelectorAll("button"))
+      attribute(button, "aria-pressed", Number(button.dataset.warp) === Math.floor(thread / 32));
+  }
+
+  showLoad() {
+    const { load, app } = this.view;
+    const isStatic = app.isStatic;
+    if (!load || load.mnemonic + load.column + load.lane === this.built) return;
+    this.built = load.mnemonic + load.column + load.lane;
+    const { shape, count, lane, most_column: most } = load.controls;
+    fillSelect(this.shape, shape, ".");
+    fillSelect(this.count, count, ".x");
+    fillSelect(
+      this.lane,
+      lane.map((each) => [each, ""]),
+      "lane ",
+    );
+    this.shape.value = load.shape;
+    this.count.value = String(load.count);
+    this.lane.value = String(load.lane);
+    this.lane.hidden = lane.length < 2;
+    this.count.disabled = this.column.disabled = this.pack.disabled = isStatic;
+    if (isStatic) this.count.title = ONE_LOAD;
+    attribute(this.column, "max", most);
+    this.column.value = String(load.column);
+    this.pack.checked = load.pack;
+    write(this.mnemonic, load.mnemonic);
+    attribute(this.mnemonic, "title", load.summary);
+  }
+
+  // A line for each register.
+  /** @param {number} count */
+  makeLines(count) {
+    while (this.lines.length < count) {
+      const line = make("div", "ptx-thread-register", this.list, {
+        role: "listitem",
+        "data-register": this.lines.length,
+      });
+      for (const name of ["number", "hex", "cell", "value"]) make("span", `ptx-thread-${name}`, line);
+      this.lines.push(line);
+    }
+    while (this.lines.length > count) this.lines.pop()?.remove();
+  }
+
+  // Each register of tcgen05.ld or .st, and the words of tensor memory that it comes from or goes to.
+  /** @param {Matrix} moved */
+  showMoved(moved) {
+    const { app } = this.view;
+    const { matrices, selection } = app;
+    this.makeLines(moved.columns);
+    this.lines.forEach((line, column) => {
+      const [number, word, name, value] = line.children;
+      const cell = { name: moved.name, row: app.lane, column };
+      const index = app.lane * moved.columns + column;
+      const linked = linkedWords(matrices, cell).map((each) => nameOf(matrices, each));
+      const own = moved.column_names?.length ? columnName(moved, column) : `r${column}`;
+      const arrow = moved.name === "D" ? "←" : "→";
+      write(number, own);
+      write(word, hex(moved.codes[index], 32));
+      write(name, linked.length ? `${arrow} ${firstAndLast(linked)}` : "");
+      const isNumber = moved.kind !== "bits" && !own.startsWith("mdata");
+      write(value, isNumber ? cellText(moved, index) : "");
+      line.classList.remove("free");
+      const { mark } = selection;
+      line.classList.toggle(
+        "here",
+        mark?.name === moved.name && mark.row === app.lane && mark.column === column,
+      );
+    });
+    this.list.classList.toggle(
+      "ptx-long-names",
+      this.lines.some((_, column) => columnName(moved, column).length > 4),
+    );
+  }
+
+  /** @param {LoadData} load */
+  showRegisters(load) {
+    this.makeLines(load.registers);
+    this.list.classList.remove("ptx-long-names");
+    const { view } = this;
+    const { matrices, selection } = view.app;
+    this.lines.forEach((line, register) => {
+      const [number, word, name, value] = line.children;
+      let content = 0;
+      const cells = /** @type {string[]} */ ([]);
+      const values = /** @type {string[]} */ ([]);
+      let known = true;
+      let here = false;
+      for (let part = 0; part < load.parts; part += 1) {
+        const { lane, column } = this.word(register, part);
+        const elements = view.elements(lane, column).filter(({ low }) => !load.pack || low < 16);
+        for (const { name: each, index, low } of elements) {
+          const matrix = matrices[each];
+          content +=
+            ((Number(matrix.codes[index]) * 2 ** low) % 2 ** (load.pack ? 16 : 32)) * 2 ** (16 * part);
+          const cell = view.cellOf({ name: each, index });
+          cells.push(`${matrix.label}[${cell.row}][${cell.column}]`);
+          values.push(cellText(matrix, index));
+          known &&= !matrix.unknown;
+          const mark = selection.mark;
+          here ||= mark?.name === each && mark.row === cell.row && mark.column === cell.column;
+        }
+      }
+      write(number, `r${register}`);
+      write(word, cells.length ? (known ? hex(content, 32) : "?") : "free");
+      write(name, firstAndLast(cells));
+      write(value, firstAndLast(values));
+      line.classList.toggle("free", !cells.length);
+      line.classList.toggle("here", here);
+    });
+  }
+
+  // The register of the chosen thread that a word is in, comes from or goes to; -1 for none.
+  /** @param {Cell} cell */
+  movedColumn(cell) {
+    const { app } = this.view;
+    const { registers } = app.instruction.move ?? {};
+    const cells = [cell, ...linkedWords(app.matrices, cell)];
+    return cells.find(({ name, row }) => name === registers && row === app.lane)?.column ?? -1;
+  }
+
+  // The register that holds what is pointed at.
+  highlight() {
+    const { view } = this;
+    const { app, load } = view;
+    const { moved } = this;
+    if ((!load && !moved) || !view.isOpen) return;
+    const { hovered } = app;
+    const matrix = hovered?.name ? app.matrices[hovered.name] : null;
+    const index = hovered?.name && matrix ? indexOfCell(matrix, hovered) : -1;
+    const own = matrix?.lane && matrix.lane[index] === app.lane ? matrix.registerOf[index] : -1;
+    const shown = moved && hovered?.name ? this.movedColumn(hovered) : own;
+    this.lines.forEach((line, register) => line.classList.toggle("lit", register === shown));
+    const line = this.lines[shown];
+    if (!line || this.list.matches(":hover")) return;
+    revealInList(this.list, line);
+  }
+}
+
+// The first and the last of several.
+/** @param {string[]} texts */
+function firstAndLast(texts) {
+  if (texts.length < 3) return texts.join(", ");
+  return `${texts[0]} … ${texts[texts.length - 1]}`;
+}

@@ -1,0 +1,554 @@
+// Tensor memory: 128 lanes by the columns that the instruction uses, of one CTA or of both, and what a
+// tcgen05.ld makes of it. It lies below the matrices of tcgen05, which point to each other.
+
+import { make, attribute, clamp, hasModifier, hex, isTouch } from "../common/util.js";
+import { cellOfIndex, cellText, changedCells, editText, indexOfCell } from "../matrix/matrix.js";
+import { viewHeight } from "../pane/layout.js";
+import { SCROLLBAR, ScrollArea, listenToWords } from "../common/scroll_area.js";
+import { fadeOut } from "../common/motion.js";
+import { listenForWheel } from "../pane/zoom.js";
+import { LANES, columnsOf, elementsIn, matrixOf, operandAt, slotOf, wordName, wordNumber } from "./map.js";
+import { CTA_GAP, TENSOR_HEAD, columnEdge, drawTensor, drawTensorMarks, wordsPlace } from "./draw.js";
+import { TensorControls, ZOOMS } from "./controls.js";
+import { ThreadRegisters } from "./thread.js";
+
+const TENSOR_SHARE = 0.3; // of the view, that the lanes may take
+const LEAST_LANES = 128; // pixels
+const READABLE = { width: 46, height: 14 }; // a word at the largest zoom
+const READABLE_HEX = 58; // the width of one in hexadecimal
+const LEAST_MOVE = 180; // pixels for the lanes of words that are moved
+const MOST_MOVED = 44; // width of such a word before any zoom
+const NARROW_SHARE = 0.5; // of a narrow view, where registers are below
+const MOST_RUNS_LIT = 128; // of neighbouring words that an edit changed
+const THREAD_PANEL = 356; // width of the registers beside it
+
+export class TensorView extends ScrollArea {
+  /** @param {App} app @param {HTMLElement} parent */
+  constructor(app, parent) {
+    super(app, {
+      head: TENSOR_HEAD,
+      frame: "ptx-memory-frame",
+      input: "ptx-memory-word",
+      attributes: { "data-testid": "tensor-word" },
+    });
+    this.version = 0; // how often it opened, closed, or was zoomed
+    this.closed = false;
+    this.before = false; // whether C is shown, which is D before the instruction
+    this.colour = /** @type {TensorColour} */ ("row");
+    this.zoom = 0; // steps
+    this.cell = { width: 0, height: 0 }; // of a word, in pixels
+    this.at = { lane: 0, column: 0 }; // the word that keys move
+    this.pointed = /** @type {{ lane: number, column: number } | null} */ (null); // a free word
+    this.drawn = this.marked = ""; // what the canvases show
+    this.painted = /** @type {(Matrix | undefined)[]} */ ([]);
+    this.info = /** @type {TensorInfo | undefined} */ (undefined);
+    this.loaded = /** @type {Sent<LoadData> | null} */ (null);
+    this.pictures = /** @type {HTMLCanvasElement[]} */ ([]); // a pixel for every word, of each CTA
+    this.pictured = "";
+    this.node = make("section", "ptx-tensor", parent, {
+      "aria-label": "tensor memory",
+      "data-testid": "tensor",
+    });
+    this.node.hidden = true;
+    this.controls = new TensorControls(this, this.node);
+    const body = make("div", "ptx-tensor-body", this.node);
+    body.append(this.frame);
+    this.thread = new ThreadRegisters(this, body);
+    this.listen();
+  }
+
+  // -- what is shown --
+
+  get isOpen() {
+    const { app } = this;
+    // the verdict of a question is seen in it
+    if (app.instruction.move) return true;
+    return Boolean(app.instruction.tensor && !this.closed && !app.memory.isOpen && !app.quiz.open);
+  }
+
+  // Only while the view is open.
+  get tensor() {
+    return /** @type {TensorInfo} */ (this.app.instruction.tensor);
+  }
+
+  /** @returns {LoadData | null} */
+  get load() {
+    const load = this.app.model.get("load");
+    return load?.mnemonic ? /** @type {LoadData} */ (load) : null;
+  }
+
+  // Closes shared memory, if that is open.
+  toggle() {
+    const { app } = this;
+    if (app.memory.isOpen) app.send({ type: "hide_memory" });
+    this.closed = this.isOpen;
+    this.version += 1;
+    app.refresh();
+    if (this.isOpen) this.input.focus({ preventScroll: true });
+    else app.paneOf("D")?.input.focus({ preventScroll: true });
+  }
+
+  // Another instruction has other columns.
+  follow() {
+    const { tensor } = this.app.instruction;
+    const load = this.app.model.get("load") ?? null;
+    if (tensor === this.info && load === this.loaded) return;
+    if (tensor !== this.info) {
+      this.version += 1;
+      this.pointed = null;
+      this.at = { lane: 0, column: 0 };
+      if (!tensor?.places.SFA && this.colour === "scale") this.colour = "row";
+      if (tensor?.blocks && !this.info?.blocks) this.zoom = 0;
+      if (tensor?.blocks && !["row", "column", "value"].includes(this.colour)) this.colour = "row";
+      if (tensor?.blocks && !this.app.instruction.matrices.C) this.before = false;
+      if (!this.info && tensor) [this.zoom, this.closed] = [0, false];
+    }
+    [this.info, this.loaded] = [tensor, load];
+    this.drawn = this.marked = "";
+  }
+
+  // -- layout: the lanes take a part of the view, all columns its width --
+
+  // The height that it takes from the matrices.
+  layout() {
+    this.node.hidden = !this.isOpen;
+    if (!this.isOpen) return 0;
+    const { app } = this;
+    this.controls.update();
+    const { move } = app.instruction;
+    const beside = app.layoutWidth >= 900;
+    const withThread = !move || Boolean(move.registers);
+    this.node.classList.toggle("ptx-tensor-narrow", !beside);
+    const panel = beside && withThread ? THREAD_PANEL + 14 : 0;
+    const wide = app.layoutWidth - TENSOR_HEAD.left - panel - SCROLLBAR - 4 - this.gaps;
+    const high = move
+      ? this.roomForMove(beside || !withThread)
+      : Math.max(LEAST_LANES, TENSOR_SHARE * viewHeight(app));
+    const columns = this.allColumns;
+    const fit = {
+      width: Math.min(wide / columns, move ? MOST_MOVED : 30),
+      height: Math.max(1, Math.floor((high / LANES) * 2) / 2),
+    };
+    this.cell = this.zoomedCell(fit, move ? READABLE_HEX : READABLE.width);
+    const view = { width: wide + this.gaps, height: LANES * fit.height };
+    this.resize(view, {
+      width: columns * this.cell.width + this.gaps,
+      height: LANES * this.cell.height,
+    });
+    this.frame.style.height = `${TENSOR_HEAD.top + view.height + SCROLLBAR}px`; // the same for every zoom
+    this.drawn = this.marked = "";
+    this.thread.layout(TENSOR_HEAD.top + this.height);
+    this.placeInput();
+    return this.node.offsetHeight + 14;
+  }
+
+  // From a size at which all words fit to one at which they can be read.
+  /** @param {Size} fit @param {number} readable */
+  zoomedCell(fit, readable) {
+    if (!this.zoom) return { width: Math.floor(fit.width * 64) / 64, height: fit.height };
+    /** @param {number} from @param {number} to */
+    const ease = (from, to) => from * (Math.max(from, to) / from) ** (this.zoom / ZOOMS);
+    return {
+      width: Math.round(ease(fit.width, readable) * 4) / 4,
+      height: Math.round(ease(fit.height, READABLE.height)),
+    };
+  }
+
+  // Of all CTAs, or of both grids of words.
+  get allColumns() {
+    let columns = 0;
+    for (let cta = 0; cta < this.tensor.ctas; cta += 1) columns += columnsOf(this.tensor, cta);
+    return columns;
+  }
+
+  // All of the view that is left, or half of it where registers stand below.
+  /** @param {boolean} whole */
+  roomForMove(whole) {
+    const { app } = this;
+    const above = this.frame.getBoundingClientRect().top - app.root.getBoundingClientRect().top;
+    const below = TENSOR_HEAD.top + SCROLLBAR + app.status.offsetHeight + 24;
+    // a saved page has lines above it, which cannot be scrolled away
+    const notes = app.isStatic ? app.root.getBoundingClientRect().top + window.scrollY : 0;
+    const room = whole ? viewHeight(app) - above - below - notes : NARROW_SHARE * viewHeight(app);
+    return Math.max(LEAST_MOVE, room);
+  }
+
+  get gaps() {
+    return (this.tensor.ctas - 1) * CTA_GAP;
+  }
+
+  // -- zoom: around the word under the pointer, or else the chosen one --
+
+  /** @param {number} by @param {ClientPoint | null} point */
+  zoomBy(by, point = null) {
+    const zoom = clamp(this.zoom + by, 0, ZOOMS);
+    if (zoom === this.zoom) return;
+    const area = this.scroller.getBoundingClientRect();
+    const spot = (point && this.wordUnder(point)) ?? this.selected() ?? this.at;
+    const before = wordsPlace(this, spot.lane, spot.column);
+    const offset = point
+      ? { x: point.clientX - area.left, y: point.clientY - area.top }
+      : {
+          x: clamp(before.x - this.scroller.scrollLeft, 0, this.width),
+          y: clamp(before.y - this.scroller.scrollTop, 0, this.height),
+        };
+    this.zoom = zoom;
+    this.app.layout();
+    const after = wordsPlace(this, spot.lane, spot.column);
+    const inside = point ? 0.5 : 0; // without a pointer its corner stays
+    this.scroller.scrollLeft = after.x + after.width * inside - offset.x;
+    this.scroller.scrollTop = after.y + after.height * inside - offset.y;
+    this.draw();
+  }
+
+  // The word of the selected cell.
+  selected() {
+    const { matrices, selection } = this.app;
+    const { mark } = selection;
+    const matrix = mark && matrices[mark.name];
+    if (!mark || !matrix?.place) return null;
+    const index = indexOfCell(matrix, mark);
+    return { lane: matrix.place.lane[index], column: matrix.place.column[index] };
+  }
+
+  // -- drawing --
+
+  // The words are drawn again only if they, or how they look, changed.
+  draw() {
+    const { app } = this;
+    if (!this.isOpen || !this.cell.width) return;
+    const { scrollLeft, scrollTop } = this.scroller;
+    const matrices = this.shownMatrices();
+    const drawn = [
+      app.look,
+      this.colour,
+      this.before,
+      this.version,
+      scrollLeft,
+      scrollTop,
+      this.cell.width,
+      this.cell.height,
+      this.width,
+      this.height,
+    ].join();
+    const changed = matrices.some((matrix, index) => matrix !== this.painted[index]);
+    if (drawn !== this.drawn || changed) drawTensor(this);
+    if (drawn === this.drawn)
+      matrices.forEach((matrix, index) => {
+        const earlier = this.painted[index];
+        if (matrix && earlier?.info === matrix.info) this.flash(earlier, matrix);
+      });
+    [this.drawn, this.painted] = [drawn, matrices];
+    this.thread.update();
+    this.placeInput();
+    this.drawMarks();
+  }
+
+  /** @returns {(Matrix | undefined)[]} */
+  shownMatrices() {
+    const { matrices } = this.app;
+    const names = /** @type {TensorName[]} */ (Object.keys(this.tensor.places));
+    return names.map((name) => matrices[this.matrixName(name)]);
+  }
+
+  /** @param {TensorName} name @returns {Name} */
+  matrixName(name) {
+    return matrixOf(this.app.matrices, name, this.before);
+  }
+
+  // What an edit changed is seen for a moment, as in the matrices.
+  /** @param {Matrix} before @param {Matrix} matrix */
+  flash(before, matrix) {
+    const { place } = matrix;
+    if (!place) return;
+    const words = changedCells(before, matrix).map((index) => place.lane[index] * 1024 + place.column[index]);
+    const sorted = [...new Set(words)].sort((one, other) => one - other);
+    const starts = sorted.filter((word, index) => sorted[index - 1] !== word - 1).slice(0, MOST_RUNS_LIT);
+    for (const start of starts) {
+      let count = 1; // neighbours are lit together
+      while (sorted[sorted.indexOf(start) + count] === start + count) count += 1;
+      const { x, y, width, height } = wordsPlace(this, start >> 10, start & 1023, count);
+      const node = make("div", "ptx-flash ptx-memory-flash", this.space, { "aria-hidden": "true" });
+      node.style.cssText = `left:${x}px;top:${y}px;width:${Math.max(3, width)}px;height:${Math.max(3, height)}px`;
+      fadeOut(node);
+    }
+  }
+
+  drawMarks() {
+    if (this.isOpen && this.cell.width) drawTensorMarks(this);
+  }
+
+  // -- pointing --
+
+  /** @param {ClientPoint} event */
+  wordUnder(event) {
+    const { x, y } = this.pointUnder(event);
+    const lane = Math.floor(y / this.cell.height);
+    if (lane < 0 || lane >= LANES) return null;
+    for (let cta = 0; cta < this.tensor.ctas; cta += 1) {
+      const column = Math.floor((x - columnEdge(this, cta, 0)) / this.cell.width);
+      if (column >= 0 && column < columnsOf(this.tensor, cta)) return { lane: cta * LANES + lane, column };
+    }
+    return null;
+  }
+
+  // The elements of a word.
+  /** @param {number} lane @param {number} column */
+  elements(lane, column) {
+    return elementsIn(this.tensor, this.app.matrices, lane, column, this.before);
+  }
+
+  // The element under the pointer: the highest bits of a word are on the left.
+  /** @param {ClientPoint} event @returns {Cell | null} */
+  cellUnder(event) {
+    const word = this.wordUnder(event);
+    if (!word) return null;
+    const elements = this.elements(word.lane, word.column);
+    if (!elements.length) return null;
+    const { x, width } = wordsPlace(this, word.lane, word.column);
+    const inside = clamp((this.pointUnder(event).x - x) / width, 0, 0.999);
+    const bit = Math.floor((1 - inside) * 32);
+    const at = [...elements].reverse().find(({ low }) => low <= bit) ?? elements[0];
+    return this.cellOf(at);
+  }
+
+  /** @param {{ name: Name, index: number }} element @returns {Cell} */
+  cellOf({ name, index }) {
+    return cellOfIndex(this.app.matrices[name], index);
+  }
+
+  /** @param {MouseEvent} event */
+  point(event) {
+    const { app } = this;
+    const word = this.wordUnder(event);
+    const cell = this.cellUnder(event);
+    const before = JSON.stringify(this.pointed);
+    this.pointed = cell ? null : word;
+    app.hover(cell);
+    if (cell) app.tooltip.show(event, () => app.facts(cell));
+    else if (word) app.tooltip.show(event, () => this.freeFacts(word.lane, word.column));
+    if (before !== JSON.stringify(this.pointed)) app.drawMarksSoon();
+  }
+
+  /** @param {number} lane @param {number} column */
+  freeFacts(lane, column) {
+    const { tensor } = this;
+    if (tensor.blocks) {
+      const { rows } = tensor.blocks[Math.floor(lane / LANES)];
+      return [wordName(tensor, lane, column), `free: the instruction uses rows 0 to ${rows - 1}`];
+    }
+    const name = operandAt(tensor, column, lane);
+    const why = name
+      ? `free: layout ${tensor.path} does not use this lane for ${name}`
+      : "free: no matrix is in this column";
+    return [wordName(tensor, lane, column), why];
+  }
+
+  listen() {
+    const { app, scroller } = this;
+    app.root.addEventListener("keydown", (event) => this.shortcut(event));
+    listenToWords(this);
+    scroller.addEventListener("click", (event) => {
+      if (!isTouch(event) || this.editing) return;
+      this.press(event);
+      this.point(event);
+    });
+    listenForWheel(scroller, (event) => this.zoomBy(event.deltaY < 0 ? 1 : -1, event));
+  }
+
+  leave() {
+    this.pointed = null;
+  }
+
+  // Alt+T opens and closes it.
+  /** @param {KeyboardEvent} event */
+  shortcut(event) {
+    if (!event.altKey || event.ctrlKey || event.metaKey || event.code !== "KeyT") return;
+    if (!this.app.instruction.tensor || this.app.instruction.move || this.app.quiz.data) return;
+    event.preventDefault();
+    event.stopPropagation();
+    this.toggle();
+  }
+
+  /** @param {ClientPoint} event */
+  press(event) {
+    const word = this.wordUnder(event);
+    if (!word) return;
+    const cell = this.cellUnder(event);
+    this.chooseThread(word.lane, word.column);
+    if (cell) this.app.selection.select(cell, false);
+    this.goTo(word.lane, word.column);
+  }
+
+  // The thread that gets a word.
+  /** @param {number} lane @param {number} column */
+  chooseThread(lane, column) {
+    const slot = this.load && slotOf(this.load, lane, column);
+    if (slot && slot.thread !== this.app.lane) this.app.chooseLane(slot.thread);
+  }
+
+  // Where a word is on the page.
+  /** @param {number} lane @param {number} column @returns {Place} */
+  rect(lane, column) {
+    return this.onPage(wordsPlace(this, lane, column));
+  }
+
+  // -- words: keys and typing --
+
+  /** @param {number} lane @param {number} column */
+  goTo(lane, column, focus = true) {
+    const { tensor } = this;
+    const row = clamp(lane, 0, tensor.ctas * LANES - 1);
+    this.at = { lane: row, column: clamp(column, 0, columnsOf(tensor, Math.floor(row / LANES)) - 1) };
+    this.scrollTo(wordsPlace(this, this.at.lane, this.at.column));
+    this.placeInput();
+    if (focus) this.input.focus({ preventScroll: true });
+    this.app.drawMarksSoon();
+  }
+
+  // Goes to a word that is moved.
+  /** @param {Cell} cell */
+  reveal({ name, row, column }) {
+    const { place, columns } = this.app.matrices[name];
+    if (name === "C") this.before = true;
+    if (name === "D") this.before = false;
+    this.controls.update();
+    this.draw();
+    this.goTo(place?.lane[row * columns + column] ?? 0, column);
+  }
+
+  placeInput() {
+    if (!this.isOpen || !this.cell.width) return;
+    this.placeTextBox(wordsPlace(this, this.at.lane, this.at.column));
+    attribute(this.input, "aria-label", this.wordFacts(this.at.lane, this.at.column).join(" · "));
+  }
+
+  /** @param {number} lane @param {number} column */
+  wordFacts(lane, column) {
+    const { app, tensor } = this;
+    const elements = this.elements(lane, column);
+    const number = wordNumber(app.matrices, elements);
+    if (number === null) return this.freeFacts(lane, column);
+    if (app.instruction.move) return app.cellFacts(this.cellOf(elements[0]));
+    const names = elements.map((element) => {
+      const { row, column: at } = this.cellOf(element);
+      const matrix = app.matrices[element.name];
+      return `${matrix.label}[${row}][${at}] = ${cellText(matrix, element.index)}`;
+    });
+    const unknown = elements.map(({ name }) => app.matrices[name].unknown).find(Boolean);
+    return [wordName(tensor, lane, column), unknown ?? hex(number, 32), ...names];
+  }
+
+  // What is in the chosen word, if it can be changed.
+  target() {
+    const { lane, column } = this.at;
+    const [element] = this.elements(lane, column);
+    const matrix = element && this.app.matrices[element.name];
+    const name = operandAt(this.tensor, column, lane);
+    if (!matrix || !name) return null;
+    const first = this.tensor.places[name]?.first ?? 0;
+    const row = this.tensor.blocks ? lane % LANES : lane;
+    return { matrix, name: matrix.operand, lane: row, register: column - first };
+  }
+
+  beginTyping() {
+    if (!this.target()?.matrix.editable) {
+      this.input.value = "";
+      return;
+    }
+    this.input.classList.add("editing");
+    this.app.tooltip.hide();
+  }
+
+  edit() {
+    if (this.editing || !this.target()?.matrix.editable) return;
+    const [element] = this.elements(this.at.lane, this.at.column);
+    const number = wordNumber(this.app.matrices, this.elements(this.at.lane, this.at.column));
+    const isMoved = this.app.instruction.move && element;
+    this.input.value = isMoved
+      ? editText(this.app.matrices[element.name], element.index)
+      : hex(number ?? 0, 32);
+    this.beginTyping();
+    this.input.select();
+  }
+
+  commit() {
+    if (!this.editing) return;
+    const text = this.input.value.trim();
+    const target = this.target();
+    this.closeTextBox();
+    if (text && target) this.write(text, target);
+  }
+
+  /** @param {string} text @param {{ name: Name, lane: number, register: number }} target */
+  write(text, { name, lane, register }) {
+    this.app.send({ type: "set_register", name, lane, register, text }, { node: this.input });
+  }
+
+  /** @param {KeyboardEvent} event */
+  keyWhileTyping(event) {
+    if (event.key === "Escape") this.closeTextBox();
+    else if (event.key === "Enter") {
+      this.commit();
+      this.goTo(this.within(this.at.lane, event.shiftKey ? -1 : 1), this.at.column);
+    } else return false;
+    return true;
+  }
+
+  // A lane so many rows further down, in the same grid of words.
+  /** @param {number} lane @param {number} by */
+  within(lane, by) {
+    const { blocks } = this.tensor;
+    if (!blocks) return lane + by;
+    const block = Math.floor(lane / LANES);
+    return block * LANES + clamp((lane % LANES) + by, 0, blocks[block].rows - 1);
+  }
+
+  // Left and right go on from one grid of words to the other.
+  /** @param {[number, number]} move */
+  step([down, right]) {
+    const { lane, column } = this.at;
+    const { blocks } = this.tensor;
+    if (!blocks) return;
+    const block = Math.floor(lane / LANES);
+    const row = lane % LANES;
+    if (right === 1 && block === 0 && column === blocks[0].columns - 1 && row < blocks[1].rows)
+      this.goTo(LANES + row, 0);
+    else if (right === -1 && block === 1 && column === 0 && row < blocks[0].rows)
+      this.goTo(row, blocks[0].columns - 1);
+    else this.goTo(this.within(lane, down), column + right);
+  }
+
+  /** @param {KeyboardEvent} event */
+  keyOnWords(event) {
+    if (hasModifier(event)) return false;
+    const { lane, column } = this.at;
+    const page = Math.max(1, Math.floor(this.height / this.cell.height) - 1);
+    const moves = /** @type {Record<string, [number, number]>} */ ({
+      ArrowLeft: [0, -1],
+      ArrowRight: [0, 1],
+      ArrowUp: [-1, 0],
+      ArrowDown: [1, 0],
+      PageUp: [-page, 0],
+      PageDown: [page, 0],
+      Home: [0, -column],
+      End: [0, this.tensor.columns],
+    });
+    const move = moves[event.key];
+    if (move) {
+      if (this.tensor.blocks) this.step(move);
+      else this.goTo(lane + move[0], column + move[1]);
+      this.chooseThread(this.at.lane, this.at.column);
+      const [element] = this.elements(this.at.lane, this.at.column);
+      if (element) this.app.selection.select(this.cellOf(element), false, true, true);
+    } else if (event.key === "Enter" || event.key === "F2") this.edit();
+    else if (event.key === "+" || event.key === "-") this.zoomBy(event.key === "+" ? 1 : -1);
+    else if (event.key === "Delete" || event.key === "Backspace") {
+      const target = this.target();
+      if (!target?.matrix.editable) return false;
+      this.write("0", target);
+    } else if (event.key === "Escape") return this.app.problem.dismiss();
+    else return false;
+    return true;
+  }
+}

@@ -1,0 +1,274 @@
+// The mnemonic, a button that copies it, and one that opens the picker.
+
+import { make, copyText, write } from "../common/util.js";
+import { appendBreakable } from "../picker/search.js";
+import { roveTabindex, nextInBar } from "../common/roving_tabindex.js";
+import { MATRICES, cellOfIndex, cellsOf } from "../matrix/matrix.js";
+
+export class Header {
+  /** @param {App} app @param {HTMLElement} parent */
+  constructor(app, parent) {
+    this.app = app;
+    this.node = make("div", "ptx-header", parent);
+    this.text = make("code", "ptx-mnemonic", this.node);
+    this.shape = make("code", "ptx-shape", this.node);
+    this.shape.hidden = true;
+    this.button = make("button", "ptx-copy", this.node, {
+      type: "button",
+      "aria-label": "copy the mnemonic",
+      "aria-live": "polite",
+      title: "Copy the mnemonic",
+    });
+    this.button.textContent = "copy";
+    this.button.addEventListener("click", () => this.copy());
+    this.change = /** @type {HTMLElement | null} */ (null);
+    this.timer = 0;
+    this.fullScreen = this.makeFullScreenButton();
+    this.help = this.makeHelpButton();
+    this.nameBox = new NameBox(app, this.node);
+    this.updateStops = roveTabindex(this.node, "button:not(.ptx-name-box *)", nextInBar);
+    this.updateStops();
+  }
+
+  makeHelpButton() {
+    const button = make("button", "ptx-copy ptx-help", this.node, {
+      type: "button",
+      "aria-haspopup": "dialog",
+      title: "Keys, mouse and touch (?)",
+      "aria-label": "keys, mouse and touch",
+    });
+    button.textContent = "?";
+    button.addEventListener("click", () => this.app.helpSheet.open());
+    return button;
+  }
+
+  // Shown where the page may use the full screen.
+  makeFullScreenButton() {
+    const { root } = this.app;
+    const button = make("button", "ptx-copy ptx-full-screen", this.node, {
+      type: "button",
+      "aria-pressed": "false",
+      title: "Full screen (Escape to leave)",
+      "aria-label": "full screen",
+    });
+    button.textContent = "⤢";
+    button.hidden = !document.fullscreenEnabled;
+    button.addEventListener("click", () =>
+      document.fullscreenElement === root ? document.exitFullscreen() : root.requestFullscreen(),
+    );
+    root.addEventListener("fullscreenchange", () => {
+      button.setAttribute("aria-pressed", String(document.fullscreenElement === root));
+      this.app.layout();
+    });
+    return button;
+  }
+
+  // The picker adds its button: static pages have none.
+  /** @param {Picker} picker @param {string} id */
+  addChangeButton(picker, id) {
+    const change = make("button", "ptx-copy ptx-change", this.node, {
+      type: "button",
+      "aria-expanded": "false",
+      "aria-controls": id,
+      title: "Choose another instruction (/)",
+    });
+    change.textContent = "change";
+    this.fullScreen.before(change);
+    change.addEventListener("click", () => picker.toggle());
+    this.change = change;
+    this.updateStops();
+    this.text.classList.add("ptx-clickable");
+    this.text.title = "Choose another instruction";
+    this.text.addEventListener("click", () => {
+      if (getSelection()?.isCollapsed ?? true) picker.open();
+    }); // but not if a part of it was selected
+  }
+
+  // The mnemonic of tcgen05.mma has no shape; the one in its descriptor is shown beside it.
+  /** @param {string} mnemonic @param {string} shape */
+  show(mnemonic, shape = "") {
+    write(this.shape, shape);
+    this.shape.hidden = !shape;
+    if (this.text.textContent === mnemonic) return;
+    this.text.replaceChildren();
+    appendBreakable(this.text, mnemonic);
+    this.app.picker?.update();
+  }
+
+  async copy() {
+    const done = await copyText(this.text.textContent ?? "");
+    if (!done) getSelection()?.selectAllChildren(this.text);
+    this.button.textContent = done ? "copied" : "press Ctrl+C";
+    this.button.setAttribute("aria-label", done ? "copied" : "the mnemonic is selected: press Ctrl+C");
+    window.clearTimeout(this.timer);
+    this.timer = window.setTimeout(() => {
+      this.button.textContent = "copy";
+      this.button.setAttribute("aria-label", "copy the mnemonic");
+    }, 1600);
+  }
+}
+
+// -- A box that takes the name of a cell, a row, a lane or an element, and goes there: "D[40][200]", "lane 14
+// d3", "E[9] chunk 4", in any case and spacing.
+
+const EXAMPLES = "write a cell such as D[3][5], a row such as A[9], or a lane such as lane 14 or lane 14 d3";
+const LANE = /^lane\s*(-?\d+)(?:\W*([a-z]+)\W*(\d+)\W*)?$/;
+const ELEMENT = /^([a-z]+)\s*(\d+)$/; // of the chosen lane
+const BRACKETS = "[\\s\\[\\](),;:]*";
+const CELL = new RegExp(
+  `^(compressed a|[a-z]+)${BRACKETS}(?:row)?${BRACKETS}(-?\\d+)${BRACKETS}` +
+    `(?:(chunk|column|col)${BRACKETS})?(-?\\d+)?${BRACKETS}$`,
+);
+/** @type {Record<string, Name>} */
+const ALIASES = { "compressed a": "stored", stored: "stored", metadata: "E" };
+
+export class NameBox {
+  /** @param {App} app @param {HTMLElement} parent */
+  constructor(app, parent) {
+    this.app = app;
+    this.node = make("span", "ptx-name-box", parent);
+    this.input = make("input", "ptx-name", this.node, {
+      type: "text",
+      spellcheck: "false",
+      autocomplete: "off",
+      placeholder: "go to D[3][5]",
+      "aria-label": "go to a cell, a row, a lane or an element",
+      title:
+        "Type a place and press Enter: D[3][5], A[9], lane 14, lane 14 d3, d3 (of the chosen lane), E[9] chunk 4",
+    });
+    this.problem = make("span", "ptx-name-problem", this.node, { role: "alert" });
+    this.input.addEventListener("focus", () => this.input.select());
+    this.input.addEventListener("input", () => this.report(""));
+    this.input.addEventListener("keydown", (event) => {
+      if (event.key !== "?" || this.input.value) event.stopPropagation();
+      if (event.key === "Enter") this.go();
+      if (event.key !== "Escape") return;
+      this.input.value = "";
+      this.report("");
+    });
+  }
+
+  // Suggests a name that this instruction has.
+  suggest() {
+    const { D, A } = this.app.matrices;
+    const named = this.app.instruction.move ? `${(A ?? D).label}[3][1]` : "D[3][5]";
+    this.input.placeholder = `go to ${named}`;
+  }
+
+  /** @param {string} sentence */
+  report(sentence) {
+    write(this.problem, sentence);
+    this.input.setAttribute("aria-invalid", String(sentence !== ""));
+  }
+
+  go() {
+    const { app } = this;
+    if (!this.input.value.trim() || !app.matrices.D) return;
+    const place = placeNamed(app, this.input.value);
+    this.report(place.problem ?? "");
+    if (place.lane !== undefined) app.chooseLane(place.lane);
+    const name = place.cell?.name ?? place.line?.name;
+    if (!name) return;
+    const select = () => {
+      if (place.cell) app.selection.select(place.cell);
+      if (place.line) app.selection.selectLine(place.line);
+      app.paneOf(name)?.node.scrollIntoView({ block: "nearest" });
+    };
+    if (app.instruction.move && place.cell) {
+      app.selection.select(place.cell, false);
+      app.tensor.reveal(place.cell);
+    } else if (app.paneOf(name)) select();
+    else {
+      app.model.set("show_c", true); // only C is not always shown
+      app.model.save_changes();
+      window.setTimeout(select);
+    }
+  }
+}
+
+/** @param {string} word @returns {Name | undefined} */
+const matrixName = (word) => ALIASES[word] ?? MATRICES.find((name) => name === word.toUpperCase());
+
+// The words of tcgen05.ld, .st, .cp and .shift are named T, R and S.
+/** @param {App} app @param {string} word @returns {Name | undefined} */
+function movedName({ instruction, matrices }, word) {
+  if (!instruction.move) return undefined;
+  return /** @type {Name[]} */ (["A", "D"]).find((name) => matrices[name].label === word.toUpperCase());
+}
+
+// The place, or a sentence that says what is wrong.
+/** @param {App} app @param {string} text @returns {Destination} */
+function placeNamed(app, text) {
+  const name = text.trim().toLowerCase().replace(/\s+/g, " ");
+  const lane = LANE.exec(name);
+  if (lane) return placeInLane(app, Number(lane[1]), lane[2], Number(lane[3]));
+  const element = ELEMENT.exec(name);
+  if (element) return placeInLane(app, app.lane, element[1], Number(element[2]));
+  const cell = CELL.exec(name);
+  if (!cell) return { problem: `"${text.trim()}" is not the name of a cell or lane: ${EXAMPLES}.` };
+  const [, word, row, unit, column] = cell;
+  return placeInMatrix(app, word, Number(row), column === undefined ? undefined : Number(column), unit);
+}
+
+/** @param {App} app @param {string} word @returns {Destination} */
+function unknownMatrix({ matrices }, word) {
+  const labels = MATRICES.filter((name) => matrices[name]).map((name) => matrices[name].label);
+  return { problem: `This instruction has no matrix ${word.toUpperCase()}: it has ${labels.join(", ")}.` };
+}
+
+/**
+ * @param {App} app
+ * @param {string} word
+ * @param {number} row
+ * @param {number | undefined} column
+ * @param {string | undefined} unit
+ * @returns {Destination}
+ */
+function placeInMatrix(app, word, row, column, unit) {
+  const name = movedName(app, word) ?? matrixName(word);
+  const matrix = name && app.matrices[name];
+  if (!matrix) return unknownMatrix(app, word);
+  const { label, rows, columns } = matrix;
+  if (unit === "chunk" && name !== "E")
+    return { problem: `Only metadata has chunks: write ${label}[${row}][column].` };
+  if (row < 0 || row >= rows)
+    return { problem: `${label} has rows 0 to ${rows - 1}: there is no row ${row}.` };
+  if (column === undefined) return { line: { name, row } };
+  if (column < 0 || column >= columns) {
+    const what = name === "E" ? "chunk" : "column";
+    return { problem: `${label} has ${what}s 0 to ${columns - 1}: there is no ${what} ${column}.` };
+  }
+  return { cell: { name, row, column } };
+}
+
+/**
+ * @param {App} app
+ * @param {number} lane
+ * @param {string | undefined} letters
+ * @param {number} element
+ * @returns {Destination}
+ */
+function placeInLane(app, lane, letters, element) {
+  const { lanes } = app.instruction;
+  if (lane < 0 || lane >= lanes) return { problem: `Lanes are 0 to ${lanes - 1}: there is no lane ${lane}.` };
+  if (!letters) return { lane };
+  /** @type {AnyMatrices} */
+  const matrices = app.matrices;
+  const name = letters === "a" && matrices.stored ? "stored" : matrixName(letters);
+  const matrix = name && matrices[name];
+  if (!matrix) return unknownMatrix(app, letters);
+  if (!matrix.lane) {
+    const where = matrix.place ? "tensor" : "shared";
+    return { problem: `${matrix.label} is in ${where} memory: no thread holds its elements.` };
+  }
+  const { label, elementOf } = matrix;
+  const cells = cellsOf(matrix, lane);
+  const index = cells.find((each) => elementOf[each] === element);
+  if (index !== undefined) return { cell: cellOfIndex(matrix, index) };
+  const elements = cells.map((each) => elementOf[each]);
+  if (!elements.length)
+    return { problem: `Lane ${lane} holds no element of ${label} that the instruction reads.` };
+  const letter = matrix.element;
+  const range = `${letter}${Math.min(...elements)} to ${letter}${Math.max(...elements)}`;
+  return { problem: `Lane ${lane} holds ${range}: there is no ${letter}${element}.` };
+}

@@ -1,0 +1,419 @@
+// The toolbar above the matrices: undo, fills, what is shown and how, the chip
+// that computes D, and exports. Python sends what can be chosen (`toolbar`);
+// choices go back as messages, or as traits if they only change the display.
+
+import { make, makeLabel, makeSelect, copyText, write } from "../common/util.js";
+import { STACKED } from "../pane/layout.js";
+import { roveTabindex, nextInBar } from "../common/roving_tabindex.js";
+
+/** @type {[format: "code" | "link" | "page", text: string, hint: string][]} */
+const EXPORTS = [
+  ["code", "Copy Python", "Copy Python code that computes this D"],
+  ["link", "Copy link", "Copy a link: ptxlab.explore(link) opens what is on the screen"],
+  ["page", "Save page", "Save an HTML page that needs no notebook"],
+];
+
+/** @param {ToolbarData} toolbar @param {string} name */
+const modifierOf = ({ options }, name) =>
+  /** @type {ToolbarData["options"][0]} */ (options.find((each) => each.name === name));
+
+export class Toolbar {
+  /** @param {App} app @param {HTMLElement} parent */
+  constructor(app, parent) {
+    this.app = app;
+    this.built = "";
+    this.updates = /** @type {((toolbar: ToolbarData) => void)[]} */ ([]);
+    this.target = /** @type {Name} */ ("A");
+    this.pattern = "random";
+    this.exportGroup = /** @type {HTMLElement | null} */ (null);
+    this.node = make("div", "ptx-toolbar", parent, { role: "toolbar", "aria-label": "Explorer toolbar" });
+    this.groups = /** @type {HTMLElement[]} */ ([]); // in the order in which they keep their place
+    this.more = this.makeMore();
+    this.updateStops = roveTabindex(this.node, "button, select", nextInBar);
+    this.notice = make("div", "ptx-notice", parent, { role: "status", "data-testid": "notice" });
+  }
+
+  // The groups that do not fit into one line are in a box that a button opens.
+  makeMore() {
+    const place = make("div", "ptx-more", null);
+    const button = make("button", "ptx-tool", place, {
+      type: "button",
+      "aria-expanded": "false",
+      title: "More tools",
+      "data-tool": "more",
+    });
+    button.textContent = "More ▾";
+    const box = make("div", "ptx-more-box", place);
+    box.hidden = true;
+    /** @param {boolean} open */
+    const show = (open) => {
+      box.hidden = !open;
+      button.setAttribute("aria-expanded", String(open));
+      this.updateStops();
+    };
+    button.addEventListener("click", () => show(Boolean(box.hidden)));
+    place.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape" || box.hidden) return;
+      event.stopPropagation();
+      show(false);
+      button.focus();
+    });
+    this.app.root.addEventListener("pointerdown", (event) => {
+      if (!place.contains(/** @type {Node} */ (event.target))) show(false);
+    });
+    return { place, box };
+  }
+
+  // One line: what does not fit goes into the box, the last group first.
+  fit() {
+    const { place, box } = this.more;
+    const groups = this.exportGroup ? [...this.groups, this.exportGroup] : this.groups;
+    for (const group of this.groups) this.node.append(group);
+    if (this.exportGroup) this.app.header.node.append(this.exportGroup);
+    place.remove();
+    const header = this.app.header.node;
+    const wraps = (/** @type {HTMLElement} */ line) => {
+      const nodes = /** @type {HTMLElement[]} */ ([...line.children]).filter((node) => node.offsetParent);
+      const [first, last] = [nodes[0], nodes[nodes.length - 1]];
+      return Boolean(first && last && last.offsetTop > first.offsetTop + first.offsetHeight / 2);
+    };
+    const moved = /** @type {HTMLElement[]} */ ([]);
+    if (this.exportGroup && (wraps(header) || this.app.layoutWidth < STACKED)) moved.push(this.exportGroup);
+    if (moved.length) this.node.append(place);
+    for (const group of [...this.groups].reverse()) {
+      for (const each of moved) box.append(each);
+      if (!wraps(this.node)) break;
+      this.node.append(place);
+      moved.push(group);
+    }
+    for (const group of groups) if (moved.includes(group)) box.append(group);
+    this.updateStops();
+    this.app.header.updateStops();
+  }
+
+  // What can be chosen; Python sends it before anything is shown.
+  get data() {
+    return /** @type {ToolbarData} */ (this.app.model.get("toolbar"));
+  }
+
+  update() {
+    const { model } = this.app;
+    const toolbar = model.get("toolbar");
+    if (!toolbar?.controls) return;
+    const key = JSON.stringify([
+      toolbar.static,
+      toolbar.chips,
+      toolbar.patterns,
+      toolbar.options.map(({ name, options }) => [name, options]),
+    ]);
+    if (key !== this.built) this.build(toolbar);
+    this.built = key;
+    for (const update of this.updates) update(toolbar);
+    this.updateStops();
+    write(this.notice, model.get("notice") ?? "");
+  }
+
+  // Nodes are built again only if the choices change, so that the focus stays.
+  /** @param {ToolbarData} toolbar */
+  build(toolbar) {
+    this.updates = [];
+    this.groups = [];
+    this.node.replaceChildren();
+    this.more.box.replaceChildren();
+    if (!toolbar.static) {
+      const edit = this.group("edit");
+      this.button(edit, "↶", "Undo (Ctrl+Z)", { type: "undo" }, ({ undo }) => undo, "ptx-icon");
+      this.button(edit, "↷", "Redo (Ctrl+Shift+Z)", { type: "redo" }, ({ redo }) => redo, "ptx-icon");
+      this.fills(this.group("fill"));
+    }
+    const zoom = this.group("zoom");
+    if (toolbar.options.length) {
+      const options = this.group("modifiers");
+      for (const { name, options: values } of toolbar.options)
+        if (values.length) this.option(options, name);
+        else this.mask(options, name);
+    }
+    if (!toolbar.static && toolbar.chips.length) this.chips(this.group("result"));
+    const display = this.group("display");
+    for (const each of toolbar.controls) this.control(each.range ? zoom : display, each);
+    if (toolbar.static) return;
+    if (toolbar.chips.length) this.gpu(this.group("GPU"));
+    this.exportGroup?.remove();
+    this.exportGroup = make("div", "ptx-tool-group ptx-export", this.app.header.node, {
+      role: "group",
+      "aria-label": "export",
+    });
+    for (const [format, text, hint] of EXPORTS) {
+      const button = this.button(this.exportGroup, text, hint, { type: "export", format });
+      button.dataset.export = format;
+    }
+    if (this.app.layoutWidth) this.fit();
+  }
+
+  /** @param {string} name */
+  group(name) {
+    const group = make("div", "ptx-tool-group", this.node, { role: "group", "aria-label": name });
+    this.groups.push(group);
+    return group;
+  }
+
+  /**
+   * @param {HTMLElement} parent
+   * @param {string} text
+   * @param {string} hint
+   * @param {Message} message
+   * @param {((toolbar: ToolbarData) => boolean) | null} enabled
+   */
+  button(parent, text, hint, message, enabled = null, classes = "") {
+    const node = make("button", `ptx-tool ${classes}`, parent, { type: "button", title: hint });
+    if (classes) node.setAttribute("aria-label", hint);
+    node.textContent = text;
+    node.addEventListener("click", () => this.app.send(message));
+    if (enabled)
+      this.updates.push((toolbar) => {
+        node.disabled = !enabled(toolbar);
+      });
+    return node;
+  }
+
+  // A label and a drop-down list, updated with everything that Python sends.
+  /**
+   * @template T
+   * @param {HTMLElement} parent
+   * @param {string} label
+   * @param {string} hint
+   * @param {ChoiceList<T>} list
+   */
+  choice(parent, label, hint, { options, value, choose }) {
+    const node = makeSelect(parent, label, { title: hint });
+    let drawn = "";
+    node.addEventListener("change", () => choose(options(this.data)[node.selectedIndex][1]));
+    this.updates.push((toolbar) => {
+      const available = options(toolbar);
+      const key = JSON.stringify(available);
+      if (key !== drawn) {
+        drawn = key;
+        node.replaceChildren();
+        for (const [text] of available) make("option", "", node).textContent = text;
+      }
+      const place = available.findIndex(([, each]) => each === value(toolbar));
+      if (node.selectedIndex !== place) node.selectedIndex = place;
+    });
+    return node;
+  }
+
+  /** @param {HTMLElement} parent @param {DisplayControl} control */
+  control(parent, { trait, label, hint, options, range }) {
+    const { model } = this.app;
+    const set = (/** @type {Traits[DisplayControl["trait"]]} */ value) => {
+      model.set(trait, value);
+      model.save_changes();
+    };
+    if (options) {
+      this.choice(parent, label, hint, {
+        options: () =>
+          options
+            .filter(([, value]) => this.isOffered(value) || value === model.get(trait))
+            .map(([text, value]) => [this.optionText(text, value), value]),
+        value: () => model.get(trait),
+        choose: set,
+      }).dataset.trait = trait;
+    } else if (range) {
+      const box = make("span", "ptx-zoom", parent, { role: "group", "aria-label": hint, title: hint });
+      /** @param {string} text @param {string} name @param {number} by */
+      const step = (text, name, by) => {
+        const node = make("button", "ptx-tool ptx-icon", box, { type: "button", "aria-label": name });
+        node.textContent = text;
+        node.addEventListener("click", () => this.app.zoomBy(by));
+        this.updates.push(() => {
+          node.disabled = by < 0 ? model.get(trait) <= range.min : model.get(trait) >= range.max;
+        });
+      };
+      step("−", "smaller cells", -range.step);
+      const now = make("button", "ptx-tool ptx-percent", box, {
+        type: "button",
+        "aria-label": "fit cells to the page",
+        "data-trait": trait,
+      });
+      now.addEventListener("click", () => this.app.zoomBy(100 - model.get(trait)));
+      this.updates.push(() => write(now, `${model.get(trait)} %`));
+      step("+", "larger cells", range.step);
+    } else {
+      const node = make("button", "ptx-tool", parent, { type: "button", title: hint, "data-trait": trait });
+      node.textContent = label;
+      node.addEventListener("click", () => set(!model.get(trait)));
+      this.updates.push(() => node.setAttribute("aria-pressed", String(model.get(trait))));
+    }
+  }
+
+  // In tensor memory elements are in lanes and columns, and in registers after tcgen05.ld only.
+  /** @param {string} text @param {Label | Traits["colour_by"]} value */
+  optionText(text, value) {
+    if (!this.app.instruction.tensor) return text;
+    if (text === "lane·element") return "lane·column";
+    return value === "register" ? "thread after ld" : text;
+  }
+
+  // Warps and banks are colours only where there are several warps, or operands in shared memory.
+  /** @param {Label | Traits["colour_by"]} value */
+  isOffered(value) {
+    const { instruction } = this.app;
+    if (value === "warp") return instruction.lanes > 32;
+    if (value !== "bank") return true;
+    return Object.values(instruction.matrices ?? {}).some(({ byte }) => byte);
+  }
+
+  /** @param {HTMLElement} parent */
+  fills(parent) {
+    const { app } = this;
+    const target = this.choice(parent, "Fill", "The matrix to fill", {
+      options: ({ patterns }) =>
+        /** @type {Name[]} */ (Object.keys(patterns)).map((name) => [
+          app.matrices[name]?.label ?? name,
+          name,
+        ]),
+      value: ({ patterns }) => (this.target in patterns ? this.target : "A"),
+      choose: (name) => {
+        this.target = name;
+        this.update();
+      },
+    });
+    target.dataset.tool = "fill";
+    const legal = (/** @type {ToolbarData} */ { patterns }) => patterns[this.target] ?? patterns.A ?? [];
+    const pattern = this.choice(parent, "with", "The pattern to fill it with", {
+      options: (toolbar) => legal(toolbar).map((each) => [each, each]),
+      value: (toolbar) =>
+        legal(toolbar).includes(this.pattern) ? this.pattern : (legal(toolbar).at(-1) ?? ""),
+      choose: (each) => {
+        this.pattern = each;
+        this.update();
+      },
+    });
+    pattern.dataset.tool = "pattern";
+    const go = make("button", "ptx-tool", parent, {
+      type: "button",
+      title: "Fill the matrix (one-hot puts its 1 at the selected cell)",
+      "data-tool": "go",
+    });
+    go.textContent = "Fill";
+    go.addEventListener("click", () => {
+      const name = target.value && this.target in this.data.patterns ? this.target : "A";
+      const at = app.selection.mark?.name === name ? app.selection.mark : { row: 0, column: 0 };
+      app.send({ type: "fill_matrix", name, pattern: pattern.value, row: at.row, column: at.column });
+    });
+  }
+
+  // The matrix in which a cell is selected is the one to fill.
+  /** @param {Name} name */
+  follow(name) {
+    const toolbar = this.app.model.get("toolbar");
+    if (!toolbar?.patterns?.[name] || name === this.target) return;
+    this.target = name;
+    this.update();
+  }
+
+  /** @param {HTMLElement} parent */
+  chips(parent) {
+    const { app } = this;
+    const send = (/** @type {"chip" | "against"} */ which) => (/** @type {string | null} */ value) => {
+      const { chip, against } = this.data;
+      app.send({ type: "set_chips", chip, against, [which]: value });
+    };
+    this.choice(parent, "Chip", "The chip whose arithmetic computes D", {
+      options: (toolbar) => toolbar.chips,
+      value: (toolbar) => toolbar.chip,
+      choose: send("chip"),
+    }).dataset.tool = "chip";
+    this.choice(parent, "Compare with", "A second chip: cells of D in which the two differ are marked", {
+      options: (toolbar) => [["none", null], ...toolbar.chips.filter(([, chip]) => chip)],
+      value: (toolbar) => toolbar.against,
+      choose: send("against"),
+    }).dataset.tool = "against";
+  }
+
+  /** @param {HTMLElement} parent @param {string} name */
+  option(parent, name) {
+    const { label, hint } = modifierOf(this.data, name);
+    const node = this.choice(parent, label, hint, {
+      options: (toolbar) => modifierOf(toolbar, name).options,
+      value: (toolbar) => modifierOf(toolbar, name).value,
+      choose: (value) => this.app.send({ type: "set_option", name, value }),
+    });
+    node.dataset.option = name;
+    this.updates.push((toolbar) => {
+      node.disabled = Boolean(toolbar.static);
+    });
+  }
+
+  // A mask is typed: lanes, or runs of columns.
+  /** @param {HTMLElement} parent @param {string} name */
+  mask(parent, name) {
+    const { label, hint } = modifierOf(this.data, name);
+    const node = make("input", "ptx-mask", makeLabel(parent, label), {
+      type: "text",
+      spellcheck: "false",
+      autocomplete: "off",
+      placeholder: "none",
+      title: hint,
+      "data-option": name,
+    });
+    const show = () => {
+      node.value = modifierOf(this.data, name).text;
+    };
+    node.addEventListener("change", () => {
+      const { value } = node;
+      show(); // until Python agrees
+      this.app.send({ type: "set_mask", name, text: value }, { node });
+    });
+    node.addEventListener("keydown", (event) => {
+      event.stopPropagation();
+      if (event.key === "Enter") node.blur();
+      if (event.key === "Escape") show();
+    });
+    this.updates.push((toolbar) => {
+      node.disabled = Boolean(toolbar.static);
+      if (document.activeElement !== node) node.value = modifierOf(toolbar, name).text;
+    });
+  }
+
+  /** @param {HTMLElement} parent */
+  gpu(parent) {
+    const hint = "Also compute D on the GPU, and mark the cells that differ";
+    const node = this.button(
+      parent,
+      "Run on the GPU",
+      hint,
+      { type: "run_on_gpu" },
+      ({ gpu }) => gpu.available && !gpu.busy,
+    );
+    node.dataset.tool = "gpu";
+    const status = make("span", "ptx-gpu", parent, { role: "status" });
+    this.updates.push(({ gpu }) => {
+      write(status, gpu.available ? gpu.status : "no GPU: emulated");
+      status.title = gpu.status;
+      node.classList.toggle("busy", gpu.busy);
+      node.title = gpu.available ? hint : gpu.status;
+    });
+  }
+
+  // The answer to an export: a text for the clipboard, or a page to save.
+  /** @param {ExportAnswer} message */
+  async receiveExport({ export: format, text, name }) {
+    const button = this.exportGroup?.querySelector(`[data-export="${CSS.escape(format ?? "")}"]`);
+    if (!button || typeof text !== "string") return;
+    const label = button.textContent;
+    let done = "saved";
+    if (format === "page") {
+      const link = make("a", "", null, {
+        download: name ?? "",
+        href: URL.createObjectURL(new Blob([text], { type: "text/html" })),
+      });
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+    } else done = (await copyText(text)) ? "copied" : "not copied";
+    button.textContent = done;
+    window.setTimeout(() => {
+      button.textContent = label;
+    }, 1600);
+  }
+}

@@ -1,0 +1,106 @@
+// Cells of D in which two chips differ: how many there are, the way from one to the next, and, where there
+// are none, the search for inputs that have one. Python searches.
+
+import { make, write } from "../common/util.js";
+import { cellOfIndex, differing, indexOfCell } from "../matrix/matrix.js";
+
+export class Differences {
+  /** @param {App} app */
+  constructor(app) {
+    this.app = app;
+    this.busy = false; // while Python searches
+    this.node = make("span", "ptx-differences", null, { "data-testid": "differences" });
+    this.count = make("em", "", this.node);
+    this.arrows = make("span", "ptx-arrows", this.node, { role: "group", "aria-label": "differences" });
+    this.addStep("‹", "Previous difference (Shift+F8)", -1);
+    this.addStep("›", "Next difference (F8)", 1);
+    this.search = make("button", "ptx-tool ptx-find", this.node, {
+      type: "button",
+      title: "Fill in inputs on which the two chips give different bits; undo restores yours",
+      "data-tool": "find",
+    });
+    this.search.addEventListener("click", () => {
+      if (this.busy) return;
+      this.setBusy(true);
+      app.send({ type: "find_difference" });
+    });
+    this.setBusy(false);
+    app.root.addEventListener("keydown", (event) => {
+      if (event.key !== "F8" || !this.indices().length) return;
+      event.preventDefault();
+      event.stopPropagation();
+      this.go(event.shiftKey ? -1 : 1);
+    });
+  }
+
+  /** @param {string} text @param {string} title @param {number} by */
+  addStep(text, title, by) {
+    const button = make("button", "ptx-tool", this.arrows, {
+      type: "button",
+      title,
+      "aria-label": title.replace(/ \(.*/, "").toLowerCase(),
+    });
+    button.textContent = text;
+    button.addEventListener("click", () => this.go(by));
+  }
+
+  // aria-disabled instead of disabled: a disabled button loses the focus, and Ctrl+Z would go elsewhere.
+  /** @param {boolean} busy */
+  setBusy(busy) {
+    this.busy = busy;
+    this.search.setAttribute("aria-disabled", String(busy));
+    this.search.textContent = busy ? "searching …" : "find";
+    if (!busy) make("span", "", this.search).textContent = " a difference"; // where there is room
+  }
+
+  // Cells of D that differ, by their index.
+  indices() {
+    const { D } = this.app.matrices;
+    return D?.differ ? differing(D) : [];
+  }
+
+  // Where the selected cell is among those that differ, from 1 on; 0 if it does not differ.
+  selected() {
+    const { mark } = this.app.selection;
+    if (mark?.name !== "D" || mark.row2 !== undefined) return 0;
+    return this.indices().indexOf(indexOfCell(this.app.matrices.D, mark)) + 1;
+  }
+
+  // Selects the next difference after the selected cell, or the previous one; wraps around.
+  /** @param {number} by */
+  go(by) {
+    const { mark } = this.app.selection;
+    const { D } = this.app.matrices;
+    const indices = this.indices();
+    const outside = by > 0 ? -1 : Infinity;
+    const at = mark?.name === "D" ? indexOfCell(D, mark) : outside;
+    const after = indices.filter((index) => (by > 0 ? index > at : index < at));
+    const among = after.length ? after : indices;
+    const cell = cellOfIndex(D, among[by > 0 ? 0 : among.length - 1]);
+    this.app.selection.select(cell, false);
+    this.app.reveal([cell]);
+  }
+
+  // In the caption of D, where D is compared.
+  update() {
+    const { D } = this.app.matrices;
+    if (!D?.differ) return;
+    const count = D.differCount;
+    const cells = count > 1 ? `${count} cells` : "1 cell";
+    const at = this.selected();
+    this.count.className = count ? "bad" : "";
+    this.count.title = `${D.chips.join(" and ")} ${count ? `differ in ${cells}` : "agree"}`;
+    const differ = count > 1 ? "differ" : "differs";
+    write(this.count, count ? `${at ? `${at} of ` : ""}${count} ${differ}` : "all agree");
+    this.arrows.hidden = !count;
+    const hadFocus = this.app.focused() === this.search;
+    this.search.hidden = Boolean(count) || this.app.isStatic;
+    if (hadFocus && this.search.hidden) this.app.paneOf("D")?.input.focus({ preventScroll: true });
+  }
+
+  // For the line about the selected cell.
+  words() {
+    const at = this.selected();
+    return at ? [`difference ${at} of ${this.indices().length}`] : [];
+  }
+}

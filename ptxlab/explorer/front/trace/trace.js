@@ -1,0 +1,259 @@
+// Why the selected cell of D has its bits: on one chip, or on two side by side.
+
+import { make, write } from "../common/util.js";
+import { cellText, indexOfCell } from "../matrix/matrix.js";
+import { makePlayControls } from "../common/player.js";
+
+export class TracePanel {
+  /** @param {App} app @param {HTMLElement} parent */
+  constructor(app, parent) {
+    this.app = app;
+    this.drawn = /** @type {Sent<Trace> | null} */ (null);
+    this.justOpened = false; // and not yet scrolled into view
+    this.node = make("section", "ptx-trace", parent, {
+      "aria-label": "why D has these bits",
+      "data-testid": "trace",
+    });
+    this.button = make("button", "ptx-trace-fold", this.node);
+    this.body = make("div", "ptx-trace-body", this.node, { tabindex: "0", role: "group" });
+    this.button.addEventListener("click", () => this.open(!app.model.get("tracing")));
+    // the panel may be below the fold: this one stands beside D
+    this.ask = make("button", "ptx-tool ptx-why", null, {
+      type: "button",
+      title: "Why the selected cell of D has these bits",
+      "aria-label": "why the selected cell has these bits",
+      "data-tool": "why",
+    });
+    this.ask.textContent = "why?";
+    this.ask.addEventListener("click", () => {
+      if (app.model.get("tracing")) this.node.scrollIntoView({ block: "nearest" });
+      else this.open(true);
+    });
+  }
+
+  /** @param {boolean} open */
+  open(open) {
+    this.justOpened = open;
+    this.app.model.set("tracing", open);
+    this.app.model.save_changes();
+  }
+
+  update() {
+    const { model, matrices } = this.app;
+    const [trace, open] = [model.get("trace"), model.get("tracing")];
+    const chosen = matrices.D && trace?.row !== undefined;
+    const title = chosen
+      ? `Why ${whatIsExplained(matrices.D, trace.row, trace.column)}`
+      : matrices.D?.unknown || "Why these bits? Select a cell of D";
+    write(this.button, `${open ? "▾" : "▸"} ${title}`);
+    this.button.setAttribute("aria-expanded", String(open));
+    this.body.hidden = !open || !chosen;
+    this.ask.hidden = !chosen;
+    if (!open || !chosen || !trace.grids) return;
+    if (this.drawn !== trace) this.draw(trace);
+    if (this.justOpened) this.node.scrollIntoView({ block: "nearest" });
+    this.justOpened = false;
+  }
+
+  /** @param {Sent<Trace>} trace */
+  draw(trace) {
+    this.drawn = trace;
+    this.body.setAttribute("aria-label", trace.title ?? "");
+    this.body.replaceChildren();
+    if (trace.lead) make("p", "ptx-trace-lead", this.body).textContent = trace.lead;
+    this.drawNotes(this.body, trace.notes ?? []);
+    for (const grid of trace.grids ?? []) drawGrid(this.body, grid);
+    if (!trace.columns?.length) return;
+    const columns = make("div", "ptx-trace-columns", this.body);
+    for (const column of trace.columns) this.drawColumn(columns, column);
+  }
+
+  /** @param {HTMLElement} parent @param {string[]} notes */
+  drawNotes(parent, notes) {
+    const node = make("div", "ptx-trace-notes", parent);
+    for (const note of notes) make("span", "", node).textContent = note;
+  }
+
+  // A chip: the steps before the one at which the two part are folded.
+  /** @param {HTMLElement} parent @param {TraceColumn} column */
+  drawColumn(parent, { heading, notes, grids, parts: [step = -1, row = null] }) {
+    const node = make("section", "ptx-trace-column", parent, { "aria-label": heading, tabindex: "0" });
+    make("h4", "", node).textContent = heading;
+    this.drawNotes(node, notes);
+    grids.forEach((grid, index) => {
+      if (index < step) {
+        const fold = make("details", "ptx-trace-same", node);
+        make("summary", "", fold).textContent = `${grid.title}; no difference yet`;
+        drawGrid(fold, grid, null, "");
+        return;
+      }
+      if (index !== step) drawGrid(node, grid);
+      else drawGrid(make("div", "ptx-trace-part", node), grid, row);
+    });
+  }
+}
+
+/** @param {Matrix} D @param {number} row @param {number} column */
+function whatIsExplained(D, row, column) {
+  const index = indexOfCell(D, { row, column });
+  const [cell, value] = [`D[${row}][${column}]`, cellText(D, index, 7)];
+  if (!D.differ?.[index]) return `${cell} = ${value} has these bits`;
+  const other = cellText({ ...D, values: D.otherValues }, index, 9);
+  return `${cell} is ${cellText(D, index, 9)} on ${D.chips[0]} and ${other} on ${D.chips[1]}`;
+}
+
+/** @param {HTMLElement} parent @param {Grid} grid @param {number | null} part the row at which two chips part */
+function drawGrid(parent, grid, part = null, heading = grid.title) {
+  const { size, axes, rows, columns, cells, row_rules: across, column_rules: down } = grid;
+  if (heading) make("div", "ptx-trace-title", parent).textContent = heading;
+  const table = make("div", "ptx-trace-grid", parent);
+  table.style.setProperty("--columns", String(size[1]));
+  /**
+   * @param {"span" | "i"} tag
+   * @param {string} classes
+   * @param {string} text
+   * @param {number} row
+   * @param {number} column
+   */
+  const put = (tag, classes, text, row, column, width = 1) => {
+    const node = make(tag, classes, table);
+    node.style.gridArea = `${row + 2} / ${column + 2} / span 1 / span ${width}`;
+    node.textContent = text;
+    return node;
+  };
+  if (axes[0]) put("span", "ptx-trace-label", `${axes[0]} `, -1, -1).classList.add("right");
+  for (const [row, text] of rows) put("span", "ptx-trace-label", text, row, -1);
+  for (const [start, width, text] of columns) {
+    const head = put("span", "ptx-trace-head", text, -1, start, width);
+    const [first, ...rest] = text.split("..");
+    if (!rest.length) continue;
+    head.replaceChildren(first); // beside another chip there is room for the first number only
+    make("span", "ptx-trace-to", head).textContent = `..${rest.join("..")}`;
+  }
+  for (const [row, column, width, text, classes, hover] of cells) {
+    const digit = text === "0" ? " zero" : text === "1" ? " one" : "";
+    put("span", `ptx-trace-cell ${classes}${digit}`, text, row, column, width).title = hover;
+  }
+  for (const row of across) put("i", "ptx-trace-rule", "", row, 0, size[1]);
+  for (const [column, first, stop] of down)
+    put("i", "ptx-trace-cut", "", first, column).style.gridRowEnd = String(stop + 2);
+  if (part !== null) put("i", "ptx-trace-here", "", part, -1, size[1] + 1);
+}
+
+// -- The dot product of the selected cell of D, summand by summand. Products and sums come from Python.
+
+const PACE = 250; // milliseconds per summand
+
+export class Stepper {
+  /** @param {App} app @param {HTMLElement} parent */
+  constructor(app, parent) {
+    this.app = app;
+    this.steps = /** @type {SumStep[]} */ ([]);
+    this.trace = /** @type {Sent<Trace> | null} */ (null);
+    this.at = 0;
+    this.timer = 0;
+    this.cell = "";
+    this.node = make("section", "ptx-stepper", parent, {
+      "aria-label": "the dot product, step by step",
+      "data-testid": "stepper",
+    });
+    const { button, slider } = makePlayControls(this.node, "summand", this);
+    this.button = button;
+    this.slider = slider;
+    this.text = make("output", "ptx-stepper-text", this.node);
+    this.operation = make("span", "ptx-stepper-step", this.node);
+    this.updateButton();
+  }
+
+  update() {
+    const trace = this.app.model.get("trace");
+    const dotProduct = trace?.dot_product;
+    const cell = dotProduct ? `${this.app.instruction?.mnemonic} ${trace.row} ${trace.column}` : "";
+    this.node.hidden = !dotProduct;
+    [this.trace, this.steps] = [trace, dotProduct?.steps ?? []];
+    if (cell !== this.cell) {
+      this.cell = cell;
+      this.pause();
+      this.at = 0;
+    }
+    this.slider.max = String(this.steps.length);
+    this.go(Math.min(this.at, this.steps.length), false);
+  }
+
+  updateButton() {
+    this.button.textContent = this.timer ? "❚❚" : "▶";
+    this.button.setAttribute("aria-label", this.timer ? "pause" : "play the dot product");
+    this.text.setAttribute("aria-live", this.timer ? "off" : "polite");
+  }
+
+  play() {
+    if (this.at >= this.steps.length) this.at = 0;
+    this.timer = window.setInterval(() => {
+      this.go(this.at + 1);
+      if (this.at >= this.steps.length) this.pause();
+    }, PACE);
+    this.go(this.at + 1);
+    this.updateButton();
+  }
+
+  pause() {
+    window.clearInterval(this.timer);
+    this.timer = 0;
+    this.updateButton();
+  }
+
+  /** @param {number} at */
+  go(at, follow = true) {
+    this.at = at;
+    this.slider.value = String(at);
+    const step = this.steps[at - 1];
+    const text = step ? step[3] : (this.trace?.dot_product?.summary ?? "");
+    this.text.textContent = text;
+    this.operation.textContent = step ? step[2] : "";
+    this.slider.setAttribute("aria-valuetext", text);
+    this.node.dataset.at = String(at);
+    if (follow) this.app.reveal(this.marks());
+    this.app.drawMarksSoon();
+  }
+
+  // The cells of a step: of A and B, compressed cells and nibbles of sparse A, C, or the cell of D itself.
+  /** @returns {Mark[]} */
+  marks() {
+    const step = this.steps[this.at - 1];
+    const { trace } = this;
+    if (!step || !trace?.dot_product) return [];
+    const {
+      row,
+      column,
+      dot_product: { column_of_b: columnOfB },
+    } = trace;
+    const [first, last, , text] = step;
+    /** @type {Mark} */
+    const cell = { name: "D", row, column };
+    if (first === null) return text.startsWith("C[") ? [cell, { name: "C", row, column }] : [cell];
+    /** @type {Mark[]} */
+    const marks = [
+      { name: "A", row, column: first, column2: last },
+      { name: "B", row: first, row2: last, column: columnOfB },
+      cell,
+    ];
+    /** @type {AnyMatrices} */
+    const { A, SFA, stored } = this.app.matrices;
+    if (SFA) {
+      const block = Math.floor((first * SFA.columns) / A.columns);
+      marks.push({ name: "SFA", row, column: block }, { name: "SFB", row: block, column: columnOfB });
+    }
+    if (!stored) return marks;
+    const columns = [];
+    for (let k = first; k <= last; k += 1)
+      if (A.counterpart && A.counterpart[row * A.columns + k] >= 0)
+        columns.push(A.counterpart[row * A.columns + k] % stored.columns);
+    /** @param {number} k */
+    const chunk = (k) => Math.floor(k / this.app.instruction.chunk);
+    return [
+      ...marks,
+      { name: "stored", row, column: Math.min(...columns), column2: Math.max(...columns) },
+      { name: "E", row, column: chunk(first), column2: chunk(last) },
+    ];
+  }
+}
