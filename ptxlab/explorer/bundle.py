@@ -62,5 +62,9 @@ def style(*more: str) -> str:
     >>> ".ptx-explorer" in style()
     True
     """
-    sheets = (_FRONT / "styles" / f"{part}.css" for part in (*_STYLES, *more))
-    return "\n".join(sheet.read_text(encoding="utf-8") for sheet in sheets)
+    return "\n".join(sheet(part) for part in (*_STYLES, *more))
+
+
+def sheet(name: str) -> str:
+    """One style sheet."""
+    return (_FRONT / "styles" / f"{name}.css").read_text(encoding="utf-8")

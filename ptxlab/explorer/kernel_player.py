@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import anywidget
@@ -13,8 +12,7 @@ from ..views.kernel_profile import profile_css, profile_html
 from ..views.kernel_step import shown_line, step_view
 from ..views.palette import DARK, LIGHT
 from ..views.svg import DARK_PAGES
-
-_FOLDER = Path(__file__).parent
+from .bundle import script, sheet
 
 
 def _lanes(colours: tuple[str, ...]) -> str:
@@ -22,11 +20,10 @@ def _lanes(colours: tuple[str, ...]) -> str:
 
 
 def _style() -> str:
-    sheet = (_FOLDER / "kernel_player.css").read_text(encoding="utf-8")
     lanes = (
         f".ptx-player {{ {_lanes(LIGHT.lanes)} }}\n:is({DARK_PAGES}) .ptx-player {{ {_lanes(DARK.lanes)} }}"
     )
-    return f"{profile_css()}\n{lanes}\n{sheet}"
+    return f"{profile_css()}\n{lanes}\n{sheet('kernel_player')}"
 
 
 class KernelPlayer(anywidget.AnyWidget):
@@ -42,7 +39,7 @@ class KernelPlayer(anywidget.AnyWidget):
     ['0', '2', '4']
     """
 
-    _esm = (_FOLDER / "kernel_player.js").read_text(encoding="utf-8")
+    _esm = script("kernel_player")
     _css = _style()
     page = traitlets.Unicode().tag(sync=True)
     title = traitlets.Unicode().tag(sync=True)

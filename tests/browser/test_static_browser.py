@@ -523,7 +523,6 @@ def test_less_motion(page: Any, tmp_path: Path) -> None:
 PLAYER = """<!doctype html><html lang="en"><head><title>t</title><style>{css}</style></head><body>
 <main id="place"></main><script type="module">
 {script}
-const widget = {{ render }};
 const calls = {{}};
 let traits = {{}};
 const take = (sent) => {{
@@ -561,7 +560,7 @@ def test_a_warp_can_be_followed_through_time(page: Any, tmp_path: Path) -> None:
         return {**state, "words": list(player.words), "states": list(player.states)}
 
     page.expose_function("step_of", answer)
-    script = player._esm.replace("export default { render };", "")
+    script = player._esm.replace("export default {", "const widget = {")
     path = tmp_path / "player.html"
     path.write_text(PLAYER.format(css=player._css, script=script), encoding="utf-8")
     page.goto(path.as_uri())

@@ -115,7 +115,8 @@ export class App {
     Object.assign(this.root, {
       cellRect: this.cellRect.bind(this),
       headings: () => this.panes.map((pane) => pane.headings()),
-      wordRect: (/** @type {number} */ lane, /** @type {number} */ column) => this.tensor.rect(lane, column),
+      wordRect: (/** @type {number} */ lane, /** @type {number} */ column) =>
+        this.tensor.onPage(this.tensor.placeOf({ lane, column })),
     });
     listenForUndo(this);
     listenForZoom(this);
@@ -184,7 +185,7 @@ export class App {
     for (const name of ["trace", "tracing"])
       model.on(`change:${name}`, () => {
         this.tracePanel.update();
-        this.stepper.update();
+        this.stepper.follow();
       });
   }
 
@@ -263,7 +264,7 @@ export class App {
     afterPaint(() => flashChanges(this, before)); // D is on the screen first
     this.tooltip.change();
     this.problem.update();
-    this.stepper.update();
+    this.stepper.follow();
     this.selection.followModel();
     this.updateStatus();
     this.quiz.markFields();
@@ -547,14 +548,14 @@ export class App {
   updateStatus() {
     const { mark } = this.selection;
     if (this.quiz.open) {
-      this.panel.outline(null, []);
+      this.panel.lanes.outline(null, []);
       write(this.statusText, this.hovered?.name ? this.facts(this.hovered).join() : "");
       return;
     }
     const line = this.line ?? this.selection.line();
     const contributions = this.contributions();
     const holders = line ? lanesOf(this.matrices, line) : this.memory.player.lanes();
-    this.panel.outline(holders, contributions);
+    this.panel.lanes.outline(holders, contributions);
     this.differences.update();
     if (line && !this.instruction.move && (this.line || !this.hovered?.name)) {
       write(this.statusText, describeLine(this.matrices, line));
@@ -588,10 +589,16 @@ export class App {
     return shownLanes(this.lane, this.model.get("pinned") ?? []);
   }
 
+  // A trait that the page may change, in Python as well.
+  /** @template {keyof Traits} K @param {K} name @param {Traits[K]} value */
+  set(name, value) {
+    this.model.set(name, value);
+    this.model.save_changes();
+  }
+
   /** @param {number} lane */
   chooseLane(lane) {
-    this.model.set("lane", lane);
-    this.model.save_changes();
+    this.set("lane", lane);
   }
 
   /** @param {number} percent @param {Point | null} point */
@@ -605,8 +612,7 @@ export class App {
     const range = this.toolbar.data.controls.find(({ trait }) => trait === "zoom")?.range;
     if (!range) return;
     this.zoomPoint = point;
-    this.model.set("zoom", clamp(percent, range.min, range.max));
-    this.model.save_changes();
+    this.set("zoom", clamp(percent, range.min, range.max));
   }
 
   // If the kernel is gone (restarted or closed), what was typed is shown, so that it can be typed again. A

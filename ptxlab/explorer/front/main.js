@@ -3,13 +3,14 @@
 import { App } from "./app.js";
 import { MATRICES } from "./matrix/matrix.js";
 
-/** @param {{ model: Model, el: HTMLElement }} widget */
-function render({ model, el }) {
-  const app = new App(model, el);
-  return () => app.stop();
-}
-
-export default { initialize: (/** @type {{ model: Model }} */ { model }) => followDeltas(model), render };
+export default {
+  initialize: (/** @type {{ model: Model }} */ { model }) => followDeltas(model),
+  /** @param {{ model: Model, el: HTMLElement }} widget */
+  render({ model, el }) {
+    const app = new App(model, el);
+    return () => app.stop();
+  },
+};
 
 // -- Python sends large traits whole once, then what changed in them. Here the model gets the whole again, so
 // that views, also those that open later, and saved notebooks need to know nothing about changes.

@@ -504,13 +504,33 @@ interface MemoryMap {
   supplier: Map<number, { lane: number; matrix: number }>;
 }
 
-/** What play controls steer: `timer` is 0 while it pauses. */
-interface Player {
-  timer: number;
-  play(): void;
-  pause(): void;
-  go(step: number): void;
-}
+/** What the slider chooses, and, of something that plays, what its button does and the milliseconds of a step. */
+type PlayerParts = { label: string; name?: string; pace?: number };
+
+/** A view of words of memory, and what it says about them to what all such views do. */
+type WordView<Word> = import("./common/scroll_area.js").WordArea<Word> & {
+  readonly isOpen: boolean;
+  /** Whether the chosen word can be changed, and its text; "" if there is nothing in it. */
+  readonly editable: boolean;
+  wordText(): string;
+  /** How far keys go: rows of a page, and words to the ends of a row. */
+  readonly reach: { page: number; home: number; end: number };
+  draw(): void;
+  wordUnder(event: ClientPoint): Word | null;
+  cellUnder(event: ClientPoint): Cell | null;
+  wordFacts(word: Word): string[];
+  freeFacts(word: Word): string[];
+  placeOf(word: Word): Place;
+  /** The nearest word that there is. */
+  limited(word: Word): Word;
+  below(rows: number): Word;
+  step(down: number, right: number): void;
+  chooseThread(word: Word): void;
+  /** Sends what was typed; returns whether the word can be changed. */
+  write(text: string): boolean;
+};
+/** A word of tensor memory. */
+type TensorWord = { lane: number; column: number };
 
 // -- tensor memory: tensor_view.py --
 
@@ -708,17 +728,16 @@ type Choices = { at: (number | null)[]; target: number | null; n: number | null 
 /** A word of the search, and how it was understood. */
 type SearchWord = { word: string; level: number; known: string[]; fits: Set<number> };
 type Match = { item: Item; items: Item[]; like?: number };
-/** An option of a list. */
-type PickerOption<T> = {
+/** An option of a list: how many instructions it leaves, its node, and the node of that number. */
+type OptionNode<T> = {
   value: T;
-  text: string;
-  more?: string;
   count: number;
+  name: string;
   chosen: boolean;
   current: boolean;
+  node: HTMLElement;
+  number: HTMLElement;
 };
-
-type OptionNode<T> = PickerOption<T> & { node: HTMLElement; number: HTMLElement };
 
 // -- a static page: static_html.py --
 

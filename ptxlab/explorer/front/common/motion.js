@@ -1,9 +1,8 @@
 // What changed is seen: cells, bits and lines of the tip are lit for a moment after an edit. They fade; where
 // the system asks for less motion they are marked a little longer, and do not.
 
-import { make, afterPaint, reducedMotion, attribute, clamp, hasModifier } from "./util.js";
+import { make, afterPaint, reducedMotion, attribute, clamp, hasModifier, resizeCanvas } from "./util.js";
 import { GUTTER } from "../pane/edges.js";
-import { resizeCanvas } from "./scroll_area.js";
 import { changedCells } from "../matrix/matrix.js";
 import { cellBox, drawLayer } from "../pane/draw.js";
 

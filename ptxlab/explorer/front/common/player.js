@@ -1,30 +1,97 @@
-// The button and the slider of something that plays in steps.
+// Something that goes step by step: played, dragged, or by keys. What a step looks like is its owner's.
 
-import { make } from "./util.js";
+import { attribute, clamp, make, makeButton, write } from "./util.js";
 
-// Space and Enter on the slider press the button, Escape goes back to the start.
-/** @param {HTMLElement} parent @param {string} label @param {Player} player */
-export function makePlayControls(parent, label, player) {
-  const button = make("button", "ptx-play", parent, { type: "button" });
-  const slider = make("input", "ptx-slider", parent, {
-    type: "range",
-    min: "0",
-    step: "1",
-    "aria-label": label,
-  });
-  /** @param {number} step */
-  const goTo = (step) => {
-    player.pause();
-    player.go(step);
-  };
-  button.addEventListener("click", () => (player.timer ? player.pause() : player.play()));
-  slider.addEventListener("input", () => goTo(Number(slider.value)));
-  slider.addEventListener("keydown", (event) => {
+export class Player {
+  /** @param {HTMLElement} parent @param {PlayerParts} parts */
+  constructor(parent, { label, name = "", pace = 0 }) {
+    this.at = 0; // the step
+    this.timer = 0; // 0 while it pauses
+    this.name = name;
+    this.pace = pace;
+    this.button = name ? makeButton(parent, "ptx-play", "", () => this.toggle()) : null;
+    this.slider = make("input", "ptx-slider", parent, {
+      type: "range",
+      min: 0,
+      step: 1,
+      "aria-label": label,
+    });
+    this.slider.addEventListener("input", () => this.jump(Number(this.slider.value)));
+    this.slider.addEventListener("keydown", (event) => this.press(event));
+  }
+
+  // The last step.
+  get last() {
+    return 0;
+  }
+
+  // Shows the step that it is at; `played` if that follows the one before.
+  /** @param {boolean} _played */
+  show(_played) {}
+
+  // Space and Enter on the slider press the button, Escape goes back to the start.
+  /** @param {KeyboardEvent} event */
+  press(event) {
     if (!event.altKey) event.stopPropagation();
-    if (event.key === "Escape") goTo(0);
+    if (event.key === "Escape") this.jump(0);
     if (event.key !== " " && event.key !== "Enter") return;
     event.preventDefault();
-    button.click();
-  });
-  return { button, slider };
+    this.button?.click();
+  }
+
+  toggle() {
+    if (this.timer) this.pause();
+    else this.play();
+  }
+
+  play() {
+    if (this.at >= this.last) this.at = 0;
+    this.timer = window.setInterval(() => {
+      if (this.at >= this.last) this.pause();
+      else this.go(this.at + 1, true);
+    }, this.pace);
+    this.go(this.at + 1, true);
+  }
+
+  pause() {
+    window.clearInterval(this.timer);
+    this.timer = 0;
+    this.update("");
+  }
+
+  // Starts anew, with other steps.
+  reset() {
+    this.pause();
+    this.at = 0;
+  }
+
+  // There may be fewer steps now.
+  limit() {
+    this.at = Math.min(this.at, this.last);
+  }
+
+  // Goes to a step and stays there.
+  /** @param {number} step */
+  jump(step) {
+    if (this.timer) this.pause();
+    this.go(step);
+  }
+
+  /** @param {number} step */
+  go(step, played = false) {
+    this.at = clamp(step, 0, this.last);
+    this.show(played);
+  }
+
+  // The button and the slider; the slider says `text`.
+  /** @param {string} text */
+  update(text) {
+    const { button, slider } = this;
+    slider.max = String(this.last);
+    slider.value = String(this.at);
+    if (text) attribute(slider, "aria-valuetext", text);
+    if (!button) return;
+    write(button, this.timer ? "❚❚" : "▶");
+    attribute(button, "aria-label", this.timer ? "pause" : this.name);
+  }
 }

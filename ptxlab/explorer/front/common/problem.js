@@ -1,7 +1,7 @@
 // What went wrong, beside the field that it is about. It lies over the page, so that nothing moves; Escape
 // clears it, and what was typed stays in the field until then.
 
-import { make, write } from "./util.js";
+import { clamp, focusOn, make, makeButton, write } from "./util.js";
 import { GUTTER } from "../pane/edges.js";
 import { openEditor } from "../pane/input.js";
 
@@ -20,12 +20,10 @@ export class Problem {
       "data-testid": "problem",
       id: `ptx-problem-${(count += 1)}`,
     });
-    this.button = make("button", "ptx-dismiss", this.box, {
-      type: "button",
+    makeButton(this.box, "ptx-dismiss", "", () => this.dismiss(), {
       "aria-label": "dismiss the message",
       title: "Dismiss (Escape)",
     });
-    this.button.addEventListener("click", () => this.dismiss());
     app.root.addEventListener("keydown", (event) => {
       if (event.key === "Escape" && !event.defaultPrevented && this.dismiss()) event.stopPropagation();
     });
@@ -72,7 +70,7 @@ export class Problem {
     const [wide, high] = [this.box.offsetWidth, this.box.offsetHeight];
     const below = at.bottom - view.top + GAP_BELOW;
     const top = below + high <= view.height ? below : Math.max(0, at.top - view.top - high - GAP_BELOW);
-    const left = Math.max(0, Math.min(at.left - view.left, view.width - wide - 4));
+    const left = clamp(at.left - view.left, 0, view.width - wide - 4);
     this.box.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
   }
 }
@@ -102,24 +100,25 @@ export function showRefusal(pane) {
 function refusalBox(pane, refusal) {
   const { app } = pane;
   const node = make("div", "ptx-refusal", pane.frame, { role: "group", "aria-label": "edit refused" });
-  make("p", "", node).textContent = refusal.sentence;
-  if (refusal.preview) make("p", "ptx-refusal-preview", node).textContent = refusal.preview;
+  make("p", "", node, { text: refusal.sentence });
+  if (refusal.preview) make("p", "ptx-refusal-preview", node, { text: refusal.preview });
   const row = make("div", "ptx-refusal-row", node);
   /** @param {string} text @param {string} hint @param {() => void} act */
-  const button = (text, hint, act) => {
-    const made = make("button", "", row, { type: "button", title: hint });
-    made.textContent = text;
-    made.addEventListener("click", () => {
-      pane.input.focus({ preventScroll: true });
+  const button = (text, hint, act, classes = "") => {
+    const press = () => {
+      focusOn(pane.input);
       act();
-    });
-    return made;
+    };
+    makeButton(row, classes, text, press, { title: hint });
   };
   const dismiss = () => app.send({ type: "dismiss_refusal" });
   if (refusal.prune)
-    button(refusal.prune, "Keep what you typed, then the largest values; the rest becomes 0", () =>
-      app.send({ type: "prune_chunks" }),
-    ).classList.add("first");
+    button(
+      refusal.prune,
+      "Keep what you typed, then the largest values; the rest becomes 0",
+      () => app.send({ type: "prune_chunks" }),
+      "first",
+    );
   if (refusal.text) {
     button("Edit again", `Open the cell with ${refusal.text}`, () => {
       dismiss();
@@ -132,7 +131,7 @@ function refusalBox(pane, refusal) {
     event.stopPropagation();
     if (event.key !== "Escape") return;
     event.preventDefault();
-    pane.input.focus({ preventScroll: true });
+    focusOn(pane.input);
     dismiss();
   });
   return node;
@@ -147,12 +146,11 @@ function placeRefusal(pane, node, refusal) {
   const [from, to] = [pane.rect(refusal.name, row, first), pane.rect(refusal.name, row, last)];
   const [root, frame] = [app.root.getBoundingClientRect(), pane.frame.getBoundingClientRect()];
   const [wide, high] = [node.offsetWidth, node.offsetHeight];
-  /** @param {number} value @param {number} most */
-  const inside = (value, most) => Math.max(0, Math.min(value, most));
-  const y = GUTTER.top + inside(from.y - scroller.scrollTop, pane.height - from.height);
-  const x = GUTTER.left + inside((from.x + to.x + to.width) / 2 - scroller.scrollLeft, pane.width) - wide / 2;
+  const y = GUTTER.top + clamp(from.y - scroller.scrollTop, 0, pane.height - from.height);
+  const x =
+    GUTTER.left + clamp((from.x + to.x + to.width) / 2 - scroller.scrollLeft, 0, pane.width) - wide / 2;
   const above = frame.top - root.top + y - high - 8 >= 0;
   const offset = frame.left - root.left;
-  node.style.left = `${Math.max(4, Math.min(offset + x, root.width - wide - 4)) - offset}px`;
+  node.style.left = `${clamp(offset + x, 4, root.width - wide - 4) - offset}px`;
   node.style.top = `${above ? y - high - 7 : y + from.height + 7}px`;
 }

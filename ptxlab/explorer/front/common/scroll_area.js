@@ -1,16 +1,22 @@
 // What panes and the views of memory are made of: two canvases behind something that scrolls, and a text box
 // on it.
 
-import { make, clamp, isTouch } from "./util.js";
+import {
+  ARROWS,
+  attribute,
+  clamp,
+  consume,
+  focusOn,
+  hasModifier,
+  isTouch,
+  make,
+  makeTextInput,
+  onMouse,
+  resizeCanvas,
+} from "./util.js";
+import { fadeOut } from "./motion.js";
 
 export const SCROLLBAR = 10; // the room that is left for one
-
-/** @param {HTMLCanvasElement} canvas @param {number} width @param {number} height @param {number} ratio */
-export function resizeCanvas(canvas, width, height, ratio) {
-  canvas.width = Math.round(width * ratio);
-  canvas.height = Math.round(height * ratio);
-  canvas.style.cssText = `width:${width}px;height:${height}px`;
-}
 
 export class ScrollArea {
   /** @param {App} app @param {ScrollAreaParts} parts */
@@ -24,12 +30,7 @@ export class ScrollArea {
     this.overlay = make("canvas", "", this.frame, { "aria-hidden": "true" }); // and marks over it
     this.scroller = make("div", "ptx-scroller", this.frame);
     this.space = make("div", "ptx-space", this.scroller);
-    this.input = make("input", input, this.space, {
-      type: "text",
-      spellcheck: "false",
-      autocomplete: "off",
-      ...attributes,
-    });
+    this.input = makeTextInput(this.space, input, attributes);
   }
 
   // Shows a part of so many pixels of what scrolls, or all of it; returns the part's size with its scroll
@@ -122,39 +123,186 @@ export class ScrollArea {
   }
 }
 
-// -- What shared and tensor memory have in common: words to point at and to choose, and a text box over the
-// chosen one.
+// Shared or tensor memory: words to point at and to choose, and a text box over the chosen one. A subclass says
+// where words are, what is in them, and what is sent when one is typed over.
+/** @template Word */
+export class WordArea extends ScrollArea {
+  /** @param {App} app @param {{ left: number, top: number }} head @param {string} id @param {Word} first */
+  constructor(app, head, id, first) {
+    super(app, {
+      head,
+      frame: "ptx-memory-frame",
+      input: "ptx-memory-word",
+      attributes: { "data-testid": id },
+    });
+    this.at = first; // the word that keys move
+    this.pointed = /** @type {Word | null} */ (null); // a word without a cell
+    this.version = 0; // how often something else was shown
+    this.drawn = ""; // what the canvas shows
+  }
 
-/** @param {MemoryView | TensorView} view */
-export function listenToWords(view) {
-  const { app, scroller, input } = view;
-  scroller.addEventListener("scroll", () => view.draw());
-  scroller.addEventListener("pointermove", (event) => {
-    if (!isTouch(event)) view.point(event);
-  });
-  scroller.addEventListener("pointerleave", (event) => {
-    if (isTouch(event)) return;
-    view.leave();
-    app.hover(null);
-  });
-  scroller.addEventListener("pointerdown", (event) => {
-    if (event.button !== 0 || isTouch(event) || (event.target === input && view.editing)) return;
-    event.preventDefault();
-    view.press(event);
-  });
-  scroller.addEventListener("dblclick", () => view.edit());
-  input.addEventListener("focus", () => {
-    view.placeInput();
-    app.drawMarksSoon();
-  });
-  input.addEventListener("blur", () => {
-    view.commit();
-    app.drawMarksSoon();
-  });
-  input.addEventListener("input", () => view.beginTyping());
-  input.addEventListener("keydown", (event) => {
-    if (!(view.editing ? view.keyWhileTyping(event) : view.keyOnWords(event))) return;
-    event.preventDefault();
-    event.stopPropagation();
-  });
+  /** @this {WordView<Word>} */
+  listenToWords() {
+    const { app, scroller, input } = this;
+    scroller.addEventListener("scroll", () => this.draw());
+    onMouse(scroller, "pointermove", (event) => this.point(event));
+    onMouse(scroller, "pointerleave", () => {
+      this.pointed = null;
+      app.hover(null);
+    });
+    scroller.addEventListener("pointerdown", (event) => {
+      if (event.button !== 0 || isTouch(event) || (event.target === input && this.editing)) return;
+      event.preventDefault();
+      this.press(event);
+    });
+    scroller.addEventListener("click", (event) => {
+      if (isTouch(event) && !this.editing) this.tap(event);
+    });
+    scroller.addEventListener("dblclick", () => this.edit());
+    input.addEventListener("focus", () => {
+      this.placeInput();
+      app.drawMarksSoon();
+    });
+    input.addEventListener("blur", () => {
+      this.commit();
+      app.drawMarksSoon();
+    });
+    input.addEventListener("input", () => this.beginTyping());
+    input.addEventListener("keydown", (event) => {
+      if (this.editing ? this.keyWhileTyping(event) : this.keyOnWords(event)) consume(event);
+    });
+  }
+
+  // What is under the pointer: its cell, or a word that is free.
+  /** @this {WordView<Word>} @param {MouseEvent} event */
+  point(event) {
+    const { app } = this;
+    const [word, cell] = [this.wordUnder(event), this.cellUnder(event)];
+    const before = JSON.stringify(this.pointed);
+    this.pointed = cell ? null : word;
+    app.hover(cell);
+    if (cell) app.tooltip.show(event, () => app.facts(cell));
+    else if (word !== null) app.tooltip.show(event, () => this.freeFacts(word));
+    if (before !== JSON.stringify(this.pointed)) app.drawMarksSoon();
+  }
+
+  /** @this {WordView<Word>} @param {ClientPoint} event */
+  press(event) {
+    const word = this.wordUnder(event);
+    if (word === null) return;
+    const cell = this.cellUnder(event);
+    this.chooseThread(word);
+    if (cell) this.app.selection.select(cell, false);
+    this.goTo(word);
+  }
+
+  // The second tap on a word opens it.
+  /** @this {WordView<Word>} @param {MouseEvent} event */
+  tap(event) {
+    const { input } = this;
+    const word = this.wordUnder(event);
+    const isAgain =
+      document.activeElement === input &&
+      word !== null &&
+      JSON.stringify(this.at) === JSON.stringify(this.limited(word));
+    input.inputMode = isAgain ? "text" : "none";
+    if (isAgain) {
+      input.blur(); // a keyboard appears only for a field that gets the focus
+      focusOn(input);
+      this.edit();
+    } else {
+      this.press(event);
+      this.point(event);
+    }
+  }
+
+  /** @this {WordView<Word>} @param {Word} word */
+  choose(word) {
+    this.at = this.limited(word);
+  }
+
+  // Chooses a word, and shows it.
+  /** @this {WordView<Word>} @param {Word} word */
+  goTo(word, focus = true) {
+    this.choose(word);
+    this.scrollTo(this.placeOf(this.at));
+    this.placeInput();
+    if (focus) focusOn(this.input);
+    this.app.drawMarksSoon();
+  }
+
+  /** @this {WordView<Word>} */
+  placeInput() {
+    if (!this.isOpen || !this.width) return;
+    this.placeTextBox(this.placeOf(this.at));
+    attribute(this.input, "aria-label", this.wordFacts(this.at).join(" · "));
+  }
+
+  // A mark over a place that changed, for a moment, as in the matrices.
+  /** @param {Place} place */
+  flashPlace({ x, y, width, height }) {
+    const node = make("div", "ptx-flash ptx-memory-flash", this.space, { "aria-hidden": "true" });
+    node.style.cssText = `left:${x}px;top:${y}px;width:${width}px;height:${height}px`;
+    fadeOut(node);
+  }
+
+  // -- typing --
+
+  /** @this {WordView<Word>} */
+  beginTyping() {
+    if (!this.editable) {
+      this.input.value = "";
+      return;
+    }
+    this.input.classList.add("editing");
+    this.app.tooltip.hide();
+  }
+
+  /** @this {WordView<Word>} */
+  edit() {
+    const text = this.editable && !this.editing ? this.wordText() : "";
+    if (!text) return;
+    this.input.value = text;
+    this.beginTyping();
+    this.input.select();
+  }
+
+  /** @this {WordView<Word>} */
+  commit() {
+    if (!this.editing) return;
+    const text = this.input.value.trim();
+    this.closeTextBox();
+    if (text) this.write(text);
+  }
+
+  // -- keys: true for those that are handled --
+
+  /** @this {WordView<Word>} @param {KeyboardEvent} event */
+  keyWhileTyping(event) {
+    if (event.key === "Escape") this.closeTextBox();
+    else if (event.key === "Enter") {
+      this.commit();
+      this.goTo(this.below(event.shiftKey ? -1 : 1));
+    } else return false;
+    return true;
+  }
+
+  /** @this {WordView<Word>} @param {KeyboardEvent} event */
+  keyOnWords(event) {
+    if (hasModifier(event)) return false;
+    const { page, home, end } = this.reach;
+    const move = /** @type {Record<string, [down: number, right: number]>} */ ({
+      ...ARROWS,
+      PageUp: [-page, 0],
+      PageDown: [page, 0],
+      Home: [0, home],
+      End: [0, end],
+    })[event.key];
+    if (move) this.step(...move);
+    else if (event.key === "Enter" || event.key === "F2") this.edit();
+    else if (event.key === "Delete" || event.key === "Backspace") return this.write("0");
+    else if (event.key === "Escape") return this.app.problem.dismiss();
+    else return false;
+    return true;
+  }
 }

@@ -1,6 +1,6 @@
-// A text box that sends its text on Enter or when it loses the focus, and shows what Python has.
+// What Python has, to be changed: a text box that sends its text on Enter or when it loses the focus, and bits.
 
-import { make, attribute } from "./util.js";
+import { attribute, hasModifier, makeTextInput } from "./util.js";
 import { isEditingText } from "./roving_tabindex.js";
 
 // The text goes to the target it was typed for (a lane, a cell), even if the box shows another one by then. A
@@ -14,7 +14,7 @@ export class TextBox {
     this.shown = ""; // what Python has
     this.target = /** @type {T | null} */ (null);
     this.refused = /** @type {string | null} */ (null);
-    this.node = make("input", classes, parent, { type: "text", spellcheck: "false", autocomplete: "off" });
+    this.node = makeTextInput(parent, classes);
     this.node.readOnly = readOnly;
     this.node.addEventListener("focus", () => this.node.select());
     this.node.addEventListener("blur", () => {
@@ -85,4 +85,13 @@ export class TextBox {
       node.select();
     }
   }
+}
+
+// On a bit: 0 and 1 set it, Space and Enter flip it.
+/** @param {KeyboardEvent} event @param {HTMLElement} bit @param {() => void} flip */
+export function flipByKey(event, bit, flip) {
+  const isDigit = event.key === "0" || event.key === "1";
+  if (hasModifier(event) || (!isDigit && event.key !== " " && event.key !== "Enter")) return;
+  event.preventDefault();
+  if (!isDigit || bit.textContent !== event.key) flip();
 }

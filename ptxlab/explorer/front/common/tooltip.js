@@ -1,8 +1,7 @@
 // What is under the pointer, in words beside it; with a magnifier where cells are too small to read.
 
-import { make, write, clamp } from "./util.js";
+import { make, write, clamp, resizeCanvas } from "./util.js";
 import { LETTER, cellLines, indexOfCell } from "../matrix/matrix.js";
-import { resizeCanvas } from "./scroll_area.js";
 import { flashNodes } from "./motion.js";
 import { drawDifference } from "../pane/draw.js";
 

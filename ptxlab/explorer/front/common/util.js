@@ -1,18 +1,89 @@
 // Small helpers: nodes, events, numbers as text.
 
+// A node; `text` among its attributes is what it says.
 /**
  * @template {keyof HTMLElementTagNameMap} T
  * @param {T} tag
  * @param {string} classes
  * @param {Element | null} [parent]
- * @param {Record<string, string | number>} [attributes]
+ * @param {Record<string, string | number | boolean>} [attributes]
  */
 export function make(tag, classes, parent, attributes = {}) {
   const node = document.createElement(tag);
   if (classes) node.className = classes;
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, String(value));
+  for (const [name, value] of Object.entries(attributes))
+    if (name === "text") node.textContent = String(value);
+    else node.setAttribute(name, String(value));
   parent?.append(node);
   return node;
+}
+
+/**
+ * @param {Element | null} parent
+ * @param {string} classes
+ * @param {string} text
+ * @param {(event: MouseEvent) => void} press
+ * @param {Record<string, string | number | boolean>} attributes
+ */
+export function makeButton(parent, classes, text, press, attributes = {}) {
+  const button = make("button", classes, parent, { type: "button", text, ...attributes });
+  button.addEventListener("click", press);
+  return button;
+}
+
+// A button that shows only a sign: its tip, without the keys in brackets, is its name.
+/** @param {Element} parent @param {string} text @param {string} title @param {() => void} press */
+export function makeIcon(parent, text, title, press, classes = "ptx-tool ptx-icon") {
+  const label = title.replace(/ \(.*/, "").toLowerCase();
+  return makeButton(parent, classes, text, press, { title, "aria-label": label });
+}
+
+// A part of the view, which tests find by its id.
+/** @param {Element} parent @param {string} classes @param {string} label @param {string} id */
+export function makeSection(parent, classes, label, id) {
+  return make("section", classes, parent, { "aria-label": label, "data-testid": id });
+}
+
+// A field for text, in which the browser corrects nothing.
+/** @param {Element} parent @param {string} classes @param {Record<string, string | number>} attributes */
+export function makeTextInput(parent, classes, attributes = {}) {
+  return make("input", classes, parent, {
+    type: "text",
+    spellcheck: false,
+    autocomplete: "off",
+    ...attributes,
+  });
+}
+
+// What the key or pointer means is dealt with here.
+/** @param {Event} event */
+export function consume(event) {
+  event.preventDefault();
+  event.stopPropagation();
+}
+
+// Calls back unless a finger did it: that scrolls, and taps are heard as clicks.
+/**
+ * @param {HTMLElement} node
+ * @param {"pointermove" | "pointerenter" | "pointerleave"} type
+ * @param {(event: PointerEvent) => void} call
+ */
+export function onMouse(node, type, call) {
+  node.addEventListener(type, (event) => {
+    if (!isTouch(event)) call(event);
+  });
+}
+
+// The focus, without scrolling the page.
+/** @param {Element | null | undefined} node */
+export const focusOn = (node) =>
+  /** @type {HTMLElement | null | undefined} */ (node)?.focus({ preventScroll: true });
+
+// A colour of the palette: of the background, and of the text on it.
+/** @param {HTMLElement} node @param {Colour} colour */
+export function paint(node, [background, text]) {
+  node.style.background = background;
+  node.style.color = text;
 }
 
 // A list, or an input, with its label before it.
@@ -30,7 +101,7 @@ export function makeNumberInput(parent, label, attributes) {
 /** @param {HTMLElement} parent @param {string} text */
 export function makeLabel(parent, text) {
   const label = make("label", "ptx-choice", parent);
-  if (text) make("span", "", label).textContent = text;
+  if (text) make("span", "", label, { text });
   return label;
 }
 
@@ -142,3 +213,14 @@ export async function copyText(text) {
     return done;
   }
 }
+
+/** @param {HTMLCanvasElement} canvas @param {number} width @param {number} height @param {number} ratio */
+export function resizeCanvas(canvas, width, height, ratio) {
+  canvas.width = Math.round(width * ratio);
+  canvas.height = Math.round(height * ratio);
+  canvas.style.cssText = `width:${width}px;height:${height}px`;
+}
+
+// Rows down and columns to the right.
+/** @type {Record<string, [down: number, right: number]>} */
+export const ARROWS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };

@@ -265,12 +265,12 @@ export function drawMemoryMarks(view, matrix) {
     boxAroundBytes(context, unitPlace(view, indexOfCell(matrix, hovered)), app.ink.text, 2);
   if (document.activeElement === view.input)
     boxAroundBytes(context, bytesPlace(view, view.at, WORD), app.ink.brand, 2.25);
-  if (view.pointed >= 0)
+  if (view.pointed !== null)
     boxAroundBytes(context, bytesPlace(view, view.pointed - (view.pointed % WORD), WORD), app.ink.faint, 1);
   context.restore();
   const cell = hovered?.name === matrix.name ? indexOfCell(matrix, hovered) : -1;
   if (cell >= 0) litHeads(view, context, map.byte[cell]);
-  else if (view.pointed >= 0) litHeads(view, context, view.pointed);
+  else if (view.pointed !== null) litHeads(view, context, view.pointed);
 }
 
 /** @param {MemoryView} view @param {number} index */

@@ -3,16 +3,17 @@
 // sentence that says why there is none.
 
 import {
-  make,
-  fillSelect,
-  write,
   attribute,
   bitRange,
-  hasModifier,
+  fillSelect,
   isTouch,
+  make,
+  onMouse,
+  paint,
   plural,
+  write,
 } from "../common/util.js";
-import { TextBox } from "../common/text_box.js";
+import { TextBox, flipByKey } from "../common/text_box.js";
 import { flashNodes } from "../common/motion.js";
 import { roveTabindex, nextInBar, nextInPlane } from "../common/roving_tabindex.js";
 
@@ -32,7 +33,7 @@ export class Descriptor {
     this.node.classList.toggle("wide", source.bits > 32);
     this.node.hidden = true;
     const head = make("div", "ptx-descriptor-head", this.node);
-    make("b", "", head).textContent = source.title;
+    make("b", "", head, { text: source.title });
     this.hex = /** @type {TextBox<string>} */ (
       new TextBox(app, head, {
         classes: "ptx-hex",
@@ -62,27 +63,14 @@ export class Descriptor {
   makeBit(bit) {
     const node = make("span", "ptx-descriptor-bit", this.strip, {
       role: "checkbox",
-      tabindex: "-1",
+      tabindex: -1,
       "data-bit": bit,
     });
     node.addEventListener("click", (event) => this.flip(bit, node, isTouch(event)));
-    node.addEventListener("keydown", (event) => {
-      if (hasModifier(event)) return;
-      const isDigit = event.key === "0" || event.key === "1";
-      if (!isDigit && event.key !== " " && event.key !== "Enter") return;
-      event.preventDefault();
-      if (!isDigit || node.textContent !== event.key) this.flip(bit, node);
-    });
-    node.addEventListener("pointermove", (event) => {
-      if (!isTouch(event)) this.app.tooltip.show(event, () => this.bitFacts(bit));
-      this.highlight(this.fieldAt(bit)?.name ?? "");
-    });
-    node.addEventListener("pointerleave", (event) => {
-      if (!isTouch(event)) this.app.tooltip.hide();
-      this.highlight("");
-    });
-    node.addEventListener("focus", () => this.highlight(this.fieldAt(bit)?.name ?? ""));
-    node.addEventListener("blur", () => this.highlight(""));
+    node.addEventListener("keydown", (event) => flipByKey(event, node, () => this.flip(bit, node)));
+    onMouse(node, "pointermove", (event) => this.app.tooltip.show(event, () => this.bitFacts(bit)));
+    onMouse(node, "pointerleave", () => this.app.tooltip.hide());
+    this.highlightWith(node, () => this.fieldAt(bit)?.name ?? "");
     return node;
   }
 
@@ -113,6 +101,13 @@ export class Descriptor {
     const { name, low, bits, text } = field;
     const range = `${plural(bits, "bit")} ${bitRange(low, bits)}`;
     return [`${name}, ${range} = ${text}`, field.meaning, `code ${field.code}`, "click to flip this bit"];
+  }
+
+  // Highlights a field while the pointer or the focus is on a node of it.
+  /** @param {HTMLElement} node @param {() => string} name */
+  highlightWith(node, name) {
+    for (const type of ["pointerenter", "focusin"]) node.addEventListener(type, () => this.highlight(name()));
+    for (const type of ["pointerleave", "focusout"]) node.addEventListener(type, () => this.highlight(""));
   }
 
   // Highlights a field and its bits.
@@ -166,7 +161,7 @@ export class Descriptor {
       node.dataset.field = field?.name ?? "";
       node.classList.toggle("reserved", !field);
       node.classList.toggle("first", Boolean(field) && Number(node.dataset.bit) === (field?.low ?? 0));
-      [node.style.background, node.style.color] = field ? this.colour(place) : ["", ""];
+      paint(node, field ? this.colour(place) : ["", ""]);
     }
     this.fields.replaceChildren();
     [...info.fields].reverse().forEach((field) => this.makeField(field, info.fields.indexOf(field)));
@@ -182,15 +177,10 @@ export class Descriptor {
   makeField(field, place) {
     const { name } = field;
     const node = make("label", "ptx-descriptor-field", this.fields, { "data-field": name });
-    const text = make("span", "ptx-descriptor-name", node);
-    text.textContent = name;
-    [text.style.background, text.style.color] = this.colour(place);
-    make("span", "ptx-descriptor-range", node).textContent = bitRange(field.low, field.bits);
+    paint(make("span", "ptx-descriptor-name", node, { text: name }), this.colour(place));
+    make("span", "ptx-descriptor-range", node, { text: bitRange(field.low, field.bits) });
     node.title = field.meaning;
-    node.addEventListener("pointerenter", () => this.highlight(name));
-    node.addEventListener("pointerleave", () => this.highlight(""));
-    node.addEventListener("focusin", () => this.highlight(name));
-    node.addEventListener("focusout", () => this.highlight(""));
+    this.highlightWith(node, () => name);
     if (field.typed) this.addTextBox(node, field);
     else this.addSelect(node, field);
   }

@@ -1,95 +1,75 @@
 // The access of the memory view, step by step: wavefronts, registers, and the instruction that reads them.
 
-import { make, clamp, write, attribute, reducedMotion } from "../common/util.js";
+import { attribute, clamp, make, paint, reducedMotion, write } from "../common/util.js";
 import { WORD, asMarks, bankOf, bytesPlace } from "./bytes.js";
-import { makePlayControls } from "../common/player.js";
+import { Player } from "../common/player.js";
 
 const WAVEFRONT_PACE = 900; // milliseconds per wavefront
 const WORD_FLIGHT = 600; // of which words fly to their lanes
 
-export class MemoryPlayer {
+export class MemoryPlayer extends Player {
   /** @param {MemoryView} view @param {HTMLElement} parent */
   constructor(view, parent) {
+    const node = make("div", "ptx-memory-player", parent);
+    super(node, { label: "wavefront", name: "play the access", pace: WAVEFRONT_PACE });
     this.view = view;
-    this.step = 0; // 0 shows all of it, n the n-th step
-    this.timer = 0;
     this.flight = /** @type {HTMLElement | null} */ (null);
-    this.node = make("div", "ptx-memory-player", parent);
-    const { button, slider } = makePlayControls(this.node, "wavefront", this);
-    this.button = button;
-    this.slider = slider;
-    this.text = make("output", "ptx-memory-text", this.node);
+    this.text = make("output", "ptx-memory-text", node);
   }
 
-  update() {
-    const { button, slider, text } = this;
-    const { steps, facts } = this.view.data;
-    slider.max = String(steps.length);
-    slider.value = String(this.step);
-    const step = this.current();
-    const overview = `${facts.join(" · ")}; play or drag to follow it wavefront by wavefront`;
-    write(text, step ? step.text : overview);
-    attribute(slider, "aria-valuetext", text.textContent ?? "");
-    attribute(text, "aria-live", this.timer ? "off" : "polite");
-    write(button, this.timer ? "❚❚" : "▶");
-    attribute(button, "aria-label", this.timer ? "pause" : "play the access");
-    attribute(this.view.node, "data-step", this.step);
+  get last() {
+    return this.view.sent.steps?.length ?? 0;
   }
 
-  /** @returns {MemoryStep | undefined} */
-  current() {
-    return this.view.sent.steps?.[this.step - 1];
+  /** @returns {MemoryStep | undefined} of which step 0 shows all, and n the n-th */
+  get current() {
+    return this.view.sent.steps?.[this.at - 1];
   }
 
-  play() {
-    if (this.step >= this.view.data.steps.length) this.step = 0;
-    this.timer = window.setInterval(() => {
-      if (this.step >= this.view.data.steps.length) this.pause();
-      else this.go(this.step + 1, true);
-    }, WAVEFRONT_PACE);
-    this.go(this.step + 1, true);
+  write() {
+    const { sent, node } = this.view;
+    const overview = `${sent.facts?.join(" · ")}; play or drag to follow it wavefront by wavefront`;
+    const text = this.current?.text ?? overview;
+    write(this.text, text);
+    attribute(this.text, "aria-live", this.timer ? "off" : "polite");
+    attribute(node, "data-step", this.at);
+    this.update(text);
   }
 
   pause() {
-    window.clearInterval(this.timer);
-    this.timer = 0;
+    super.pause();
     this.flight?.remove();
     this.flight = null;
-    if (this.view.sent.steps) this.update();
+    if (this.view.sent.steps) this.write();
   }
 
-  /** @param {number} step */
-  go(step, flies = false) {
-    this.step = step;
-    this.update();
+  /** @param {boolean} played */
+  show(played) {
+    this.write();
+    const { app } = this.view;
     const moved = this.movedCells();
-    if (moved && this.current()?.kind === "wavefront") this.reveal(moved);
-    this.view.app.panel.highlight(this.view.app.hovered);
-    this.view.app.updateStatus();
-    this.view.app.drawMarksSoon();
-    if (flies && moved) this.fly(moved);
+    if (moved && this.current?.kind === "wavefront") this.reveal(moved);
+    app.panel.highlight(app.hovered);
+    app.updateStatus();
+    app.drawMarksSoon();
+    if (played && moved) this.fly(moved);
   }
 
   // Scrolls to the first byte that is moved.
   /** @param {(index: number) => boolean} moved */
   reveal(moved) {
     const { byte } = this.view.map;
-    let first = Infinity;
-    for (let index = 0; index < byte.length; index += 1)
-      if (moved(index) && byte[index] < first) first = byte[index];
+    const first = byte.reduce((least, at, index) => (moved(index) ? Math.min(least, at) : least), Infinity);
     if (first === Infinity) return;
+    const { scroller, row, height } = this.view;
     const { y } = bytesPlace(this.view, first, WORD);
-    this.view.scroller.scrollTop = clamp(
-      this.view.scroller.scrollTop,
-      y + this.view.row - this.view.height,
-      y,
-    );
+    scroller.scrollTop = clamp(scroller.scrollTop, y + row - height, y);
   }
 
   // Whether a cell is moved in the current step; null if all are shown.
   /** @returns {((index: number) => boolean) | null} */
   movedCells() {
-    const step = this.view.isOpen ? this.current() : undefined;
+    const step = this.view.isOpen ? this.current : undefined;
     const { matrix } = this.view;
     if (!step || !matrix) return null;
     const { lane, registerOf } = matrix;
@@ -103,7 +83,7 @@ export class MemoryPlayer {
   // Whether a cell waits: it is in a bank that the current wavefront takes another word from.
   /** @returns {((index: number) => boolean) | null} */
   waitingCells() {
-    const step = this.view.isOpen ? this.current() : undefined;
+    const step = this.view.isOpen ? this.current : undefined;
     if (!step || step.group.length < 2 || step.group[1] - step.group[0] < 2) return null;
     const [first, stop] = step.group;
     const { byte, wavefront } = this.view.map;
@@ -128,7 +108,7 @@ export class MemoryPlayer {
   /** @returns {Mark[]} */
   marks() {
     const { matrix } = this.view;
-    const step = this.view.isOpen ? this.current() : undefined;
+    const step = this.view.isOpen ? this.current : undefined;
     if (!step || !matrix) return [];
     const marks = asMarks(matrix.name, matrix.columns, this.moved());
     if (step.kind !== "mma" || matrix.name === "D") return marks;
@@ -139,7 +119,7 @@ export class MemoryPlayer {
   // The lanes that take part in the current step.
   lanes() {
     const { matrix } = this.view;
-    if (!matrix?.lane || !this.current()) return null;
+    if (!matrix?.lane || !this.current) return null;
     const laneOf = matrix.lane;
     return [...new Set(this.moved().map((index) => laneOf[index]))].sort((first, second) => first - second);
   }
@@ -149,39 +129,32 @@ export class MemoryPlayer {
   fly(moved) {
     this.flight?.remove();
     this.flight = null;
-    const { app, matrix, map } = this.view;
-    if (!matrix?.lane || this.current()?.kind !== "wavefront") return;
-    if (reducedMotion.matches) return;
+    const { app, matrix, map, scroller } = this.view;
+    if (!matrix?.lane || this.current?.kind !== "wavefront" || reducedMotion.matches) return;
+    const laneOf = matrix.lane;
     const frame = app.root.getBoundingClientRect();
-    const area = this.view.scroller.getBoundingClientRect();
+    const area = scroller.getBoundingClientRect();
     const layer = make("div", "ptx-flight", app.root, { "aria-hidden": "true" });
     this.flight = layer;
     const seen = new Set();
     map.byte.forEach((address, index) => {
-      if (!moved(index) || !matrix.lane) return;
-      const lane = matrix.lane[index];
+      if (!moved(index)) return;
+      const lane = laneOf[index];
       const key = `${lane} ${Math.floor(address / WORD)}`;
       const button = app.panel.lanes.node.querySelector(`[data-lane="${lane}"]`);
       if (seen.has(key) || !button) return;
       seen.add(key);
-      const { x, y, width, height } = bytesPlace(this.view, address, Math.min(map.unit, WORD));
-      const to = button.getBoundingClientRect();
-      const [left, top] = [
-        x - this.view.scroller.scrollLeft + area.left,
-        y - this.view.scroller.scrollTop + area.top,
-      ];
-      if (top < area.top || top > area.bottom) return;
+      const from = this.view.onPage(bytesPlace(this.view, address, Math.min(map.unit, WORD)));
+      if (from.y < area.top || from.y > area.bottom) return;
       const tile = make("div", "ptx-tile", layer);
-      const [fill, ink] = app.colours[lane % 32];
-      tile.style.cssText = `width:${width - 1}px;height:${height - 1}px;background:${fill};color:${ink}`;
-      const path = [
-        { transform: `translate(${left - frame.left}px, ${top - frame.top}px)`, opacity: 1 },
-        {
-          transform: `translate(${to.left - frame.left}px, ${to.top - frame.top}px)`,
-          opacity: 0.85,
-          easing: "ease-in-out",
-        },
-      ];
+      tile.style.cssText = `width:${from.width - 1}px;height:${from.height - 1}px`;
+      paint(tile, app.colours[lane % 32]);
+      /** @param {Point} point @param {number} opacity */
+      const frameAt = ({ x, y }, opacity) => ({
+        transform: `translate(${x - frame.left}px, ${y - frame.top}px)`,
+        opacity,
+      });
+      const path = [frameAt(from, 1), frameAt(button.getBoundingClientRect(), 0.85)];
       if (matrix.name === "D") path.reverse();
       tile.animate(path, { duration: WORD_FLIGHT, fill: "both", easing: "ease-in-out" });
     });

@@ -2,67 +2,57 @@
 // wavefront.
 
 import {
-  make,
   attribute,
   clamp,
-  hasModifier,
+  consume,
+  focusOn,
   hex,
-  isTouch,
-  plural,
+  make,
+  makeIcon,
   makeNumberInput,
+  makeSection,
   makeSelect,
+  plural,
   write,
 } from "../common/util.js";
+import { nextInBar, roveTabindex } from "../common/roving_tabindex.js";
+import { SCROLLBAR, WordArea } from "../common/scroll_area.js";
 import { cellOfIndex, cellText, changedCells, holderOf } from "../matrix/matrix.js";
-import { fadeOut } from "../common/motion.js";
 import { viewHeight } from "../pane/layout.js";
-import { SCROLLBAR, ScrollArea, listenToWords } from "../common/scroll_area.js";
 import {
   LINE,
+  MEMORY_HEAD,
   WORD,
   byteName,
+  bytesPlace,
   cellsIn,
+  drawMemory,
+  drawMemoryMarks,
   memoryFacts,
   memoryMap,
   numberAt,
-  MEMORY_HEAD,
-  drawMemory,
-  drawMemoryMarks,
-  bytesPlace,
 } from "./bytes.js";
-import { MemoryPlayer } from "./player.js";
 import { Descriptor } from "./descriptor.js";
-import { roveTabindex, nextInBar } from "../common/roving_tabindex.js";
+import { MemoryPlayer } from "./player.js";
 
 const WORD_WIDTH = { least: 18, most: 46 }; // of a word, in pixels
 const LINE_HEIGHT = { least: 11, most: 17 }; // of a line
 const MOST_FLASHES = 128; // cells that are lit after an edit
 const MEMORY_SHARE = 0.28; // of the view, that the bytes may take
 
-export class MemoryView extends ScrollArea {
+/** @extends {WordArea<number>} */
+export class MemoryView extends WordArea {
   /** @param {App} app @param {HTMLElement} parent */
   constructor(app, parent) {
-    super(app, {
-      head: MEMORY_HEAD,
-      frame: "ptx-memory-frame",
-      input: "ptx-memory-word",
-      attributes: { "data-testid": "word" },
-    });
+    super(app, MEMORY_HEAD, "word", 0);
     this.sent = /** @type {Sent<MemoryData>} */ ({});
-    this.version = 0; // how often something else was shown
     this.wantsFocus = false; // when it has opened
-    this.at = 0; // the word that keys move
     this.first = 0; // the first byte of the matrix
     this.moved = false; // whether that is to be scrolled to
-    this.pointed = -1; // a byte that belongs to no cell
-    this.drawn = ""; // what the canvas shows
     this.painted = /** @type {Matrix | null} */ (null);
     this.word = 0; // the width of a word in pixels,
     this.row = 0; // and the height of a line
-    this.node = make("section", "ptx-memory", parent, {
-      "aria-label": "shared memory",
-      "data-testid": "memory",
-    });
+    this.node = makeSection(parent, "ptx-memory", "shared memory", "memory");
     this.node.hidden = true;
     this.controls = new MemoryControls(this, this.node);
     this.descriptor = new Descriptor(app, this.node, {
@@ -76,7 +66,8 @@ export class MemoryView extends ScrollArea {
     });
     this.node.append(this.frame);
     this.player = new MemoryPlayer(this, this.node);
-    this.listen();
+    app.root.addEventListener("keydown", (event) => this.shortcut(event));
+    this.listenToWords();
   }
 
   // -- what is shown --
@@ -103,8 +94,7 @@ export class MemoryView extends ScrollArea {
   /** @param {Name} name */
   toggle(name) {
     if (this.sent.name === name) {
-      const button = this.app.paneOf(name)?.caption.querySelector("[data-memory]");
-      /** @type {HTMLElement | null | undefined} */ (button)?.focus({ preventScroll: true });
+      focusOn(this.app.paneOf(name)?.caption.querySelector("[data-memory]"));
       this.app.send({ type: "hide_memory" });
     } else this.app.send({ type: "show_memory", name });
   }
@@ -116,15 +106,14 @@ export class MemoryView extends ScrollArea {
     const other = sent.name !== this.sent.name;
     this.sent = sent;
     this.version += 1;
-    this.player.pause();
-    this.player.step = 0;
+    this.player.reset();
     this.drawn = "";
-    this.pointed = -1;
+    this.pointed = null;
     if (other) this.controls.colour = this.matrix?.lane ? "lane" : "wavefront";
     const first = sent.byte ? this.map.byte.reduce((least, byte) => Math.min(least, byte), Infinity) : 0;
     this.moved ||= other || first !== this.first;
     this.first = first;
-    this.at = this.moved ? first - (first % WORD) : Math.min(this.at, (sent.size ?? WORD) - WORD);
+    if (sent.size) this.choose(this.moved ? first : this.at);
   }
 
   // -- layout: it takes what it needs of the view, and the bytes a part of it --
@@ -136,7 +125,7 @@ export class MemoryView extends ScrollArea {
     const { app, data } = this;
     this.controls.update();
     this.descriptor.update();
-    this.player.update();
+    this.player.write();
     const lines = data.size / LINE;
     const room = Math.max(120, MEMORY_SHARE * viewHeight(app));
     this.row = clamp(Math.floor(room / lines), LINE_HEIGHT.least, LINE_HEIGHT.most);
@@ -149,7 +138,7 @@ export class MemoryView extends ScrollArea {
     this.moved = false;
     this.drawn = "";
     this.placeInput();
-    if (this.wantsFocus) this.input.focus({ preventScroll: true });
+    if (this.wantsFocus) focusOn(this.input);
     this.wantsFocus = false;
     return this.node.offsetHeight + 6;
   }
@@ -171,9 +160,7 @@ export class MemoryView extends ScrollArea {
   flash(before, matrix) {
     for (const index of changedCells(before, matrix).slice(0, MOST_FLASHES)) {
       const { x, y, width, height } = bytesPlace(this, this.map.byte[index], this.map.unit);
-      const node = make("div", "ptx-flash ptx-memory-flash", this.space, { "aria-hidden": "true" });
-      node.style.cssText = `left:${x}px;top:${y}px;width:${width - 1}px;height:${height - 1}px`;
-      fadeOut(node);
+      this.flashPlace({ x, y, width: width - 1, height: height - 1 });
     }
   }
 
@@ -183,74 +170,39 @@ export class MemoryView extends ScrollArea {
 
   // -- pointing --
 
+  // The byte, which names its word as well.
   /** @param {ClientPoint} event */
-  byteUnder(event) {
+  wordUnder(event) {
     const { x, y } = this.pointUnder(event);
     const [line, at] = [Math.floor(y / this.row), Math.floor((x / this.word) * WORD)];
-    return at >= 0 && at < LINE && line >= 0 && line < this.data.size / LINE ? line * LINE + at : -1;
+    return at >= 0 && at < LINE && line >= 0 && line < this.data.size / LINE ? line * LINE + at : null;
+  }
+
+  /** @param {ClientPoint} event */
+  cellUnder(event) {
+    const address = this.wordUnder(event);
+    const at = (this.pointUnder(event).x / this.word) * WORD;
+    return address === null ? null : this.cellIn(address, clamp(at - Math.floor(at), 0, 0.999));
   }
 
   // The cell in a byte: of several in it, the one under the pointer.
   /** @param {number} address @param {number} inside from 0 to 1 @returns {Cell | null} */
   cellIn(address, inside = 0) {
     const { map, matrix } = this;
-    if (address < 0 || map.cellAt[address] < 0 || !matrix) return null;
+    if (map.cellAt[address] < 0 || !matrix) return null;
     const step = this.data.major === "row" ? 1 : matrix.columns;
-    const index = map.cellAt[address] + Math.floor(inside * map.perByte) * step;
-    return cellOfIndex(matrix, index);
+    return cellOfIndex(matrix, map.cellAt[address] + Math.floor(inside * map.perByte) * step);
   }
 
-  /** @param {MouseEvent} event */
-  point(event) {
-    const { app } = this;
-    const address = this.byteUnder(event);
-    const cell = this.cellIn(address, this.insideByte(event));
-    const before = this.pointed;
-    this.pointed = cell ? -1 : address;
-    app.hover(cell);
-    if (cell) app.tooltip.show(event, () => app.facts(cell));
-    else if (address >= 0)
-      app.tooltip.show(event, () => [
-        byteName(address),
-        `not part of ${this.matrix?.label}: padding, or other data`,
-      ]);
-    if (before !== this.pointed) app.drawMarksSoon();
-  }
-
-  /** @param {ClientPoint} event */
-  insideByte(event) {
-    const at = (this.pointUnder(event).x / this.word) * WORD;
-    return clamp(at - Math.floor(at), 0, 0.999);
+  /** @param {number} address */
+  freeFacts(address) {
+    return [byteName(address), `not part of ${this.matrix?.label}: padding, or other data`];
   }
 
   // Where memory has a cell, in words; null where memory does not show it.
   /** @param {Name} name @param {number} index */
   facts(name, index) {
     return this.isOpen && name === this.sent.name ? memoryFacts(this.data, index) : null;
-  }
-
-  listen() {
-    const { app, scroller, input } = this;
-    app.root.addEventListener("keydown", (event) => this.shortcut(event));
-    listenToWords(this);
-    scroller.addEventListener("click", (event) => {
-      if (!isTouch(event) || this.editing) return;
-      const address = this.byteUnder(event);
-      const again = document.activeElement === input && this.at === address - (address % WORD);
-      input.inputMode = again ? "text" : "none";
-      if (again) {
-        input.blur(); // a keyboard appears only for a field that gets the focus
-        input.focus({ preventScroll: true });
-        this.edit();
-      } else {
-        this.press(event);
-        this.point(event);
-      }
-    });
-  }
-
-  leave() {
-    this.pointed = -1;
   }
 
   // Alt+M: the matrix of the selected cell, or else A; again, and it closes. The focus goes to its bytes and
@@ -265,43 +217,48 @@ export class MemoryView extends ScrollArea {
       (name) => app.matrices[name]?.in_memory,
     );
     if (!shown) return;
-    event.preventDefault();
-    event.stopPropagation();
+    consume(event);
     this.wantsFocus = this.sent.name !== shown;
-    if (!this.wantsFocus) app.paneOf(shown)?.input.focus({ preventScroll: true });
-    if (this.wantsFocus) app.send({ type: "show_memory", name: shown });
-    else app.send({ type: "hide_memory" });
-  }
-
-  /** @param {ClientPoint} event */
-  press(event) {
-    const address = this.byteUnder(event);
-    if (address < 0) return;
-    const cell = this.cellIn(address, this.insideByte(event));
-    if (cell) this.app.selection.select(cell, false);
-    this.goTo(address - (address % WORD));
+    if (!this.wantsFocus) focusOn(app.paneOf(shown)?.input);
+    app.send(this.wantsFocus ? { type: "show_memory", name: shown } : { type: "hide_memory" });
   }
 
   // -- words: keys and typing --
 
-  // Chooses a word, and shows it.
   /** @param {number} address */
-  goTo(address, focus = true) {
-    this.at = clamp(address, 0, this.data.size - WORD);
-    this.scrollTo(bytesPlace(this, this.at, WORD));
-    this.placeInput();
-    if (focus) this.input.focus({ preventScroll: true });
-    this.app.drawMarksSoon();
+  placeOf(address) {
+    return bytesPlace(this, address, WORD);
   }
 
-  placeInput() {
-    if (!this.isOpen || !this.word) return;
-    this.placeTextBox(bytesPlace(this, this.at, WORD));
-    attribute(this.input, "aria-label", this.wordFacts().join(" · "));
+  /** @param {number} address */
+  limited(address) {
+    return clamp(address - (address % WORD), 0, this.data.size - WORD);
   }
 
-  wordFacts() {
-    const { app, data, map, matrix, at } = this;
+  /** @param {number} lines */
+  below(lines) {
+    return this.at + lines * LINE;
+  }
+
+  get reach() {
+    const inLine = this.at % LINE;
+    const page = Math.max(1, Math.floor(this.height / this.row) - 1);
+    return { page, home: -inLine / WORD, end: (LINE - WORD - inLine) / WORD };
+  }
+
+  /** @param {number} down @param {number} right */
+  step(down, right) {
+    const to = this.at + down * LINE + right * WORD;
+    if (to >= 0 && to < this.data.size) this.goTo(to);
+    const cell = this.cellIn(this.at);
+    if (cell) this.app.selection.select(cell, false);
+  }
+
+  chooseThread() {} // no thread has a place of its own in shared memory
+
+  /** @param {number} at */
+  wordFacts(at) {
+    const { app, data, map, matrix } = this;
     if (!matrix) return [];
     const cells = cellsIn(map, data, matrix, at, WORD);
     const number = numberAt(map, data, matrix, at, WORD);
@@ -315,68 +272,18 @@ export class MemoryView extends ScrollArea {
     return [byteName(at), hex(number, 32), ...names, ...holders, `wavefront ${map.wavefront[cells[0]] + 1}`];
   }
 
-  beginTyping() {
-    if (!this.matrix?.editable) {
-      this.input.value = "";
-      return;
-    }
-    this.input.classList.add("editing");
-    this.app.tooltip.hide();
+  get editable() {
+    return Boolean(this.matrix?.editable);
   }
 
-  /** @param {string | null} text */
-  edit(text = null) {
-    const { data, map, matrix, at } = this;
-    if (!matrix?.editable || this.editing) return;
-    const number = numberAt(map, data, matrix, at, WORD);
-    if (number === null) return;
-    this.input.value = text ?? hex(number, 32);
-    this.beginTyping();
-    this.input.select();
+  wordText() {
+    const number = this.matrix ? numberAt(this.map, this.data, this.matrix, this.at, WORD) : null;
+    return number === null ? "" : hex(number, 32);
   }
 
-  commit() {
-    if (!this.editing) return;
-    const text = this.input.value.trim();
-    this.closeTextBox();
-    if (text) this.app.send({ type: "set_word", address: this.at, size: WORD, text }, { node: this.input });
-  }
-
-  /** @param {KeyboardEvent} event */
-  keyWhileTyping(event) {
-    if (event.key === "Escape") this.closeTextBox();
-    else if (event.key === "Enter") {
-      this.commit();
-      this.goTo(this.at + (event.shiftKey ? -LINE : LINE));
-    } else return false;
-    return true;
-  }
-
-  /** @param {KeyboardEvent} event */
-  keyOnWords(event) {
-    if (hasModifier(event)) return false;
-    const page = Math.max(1, Math.floor(this.height / this.row) - 1) * LINE;
-    const inLine = this.at % LINE;
-    const by = /** @type {Record<string, number>} */ ({
-      ArrowLeft: -WORD,
-      ArrowRight: WORD,
-      ArrowUp: -LINE,
-      ArrowDown: LINE,
-      PageUp: -page,
-      PageDown: page,
-      Home: -inLine,
-      End: LINE - WORD - inLine,
-    })[event.key];
-    if (by !== undefined) {
-      const to = this.at + by;
-      if (to >= 0 && to < this.data.size) this.goTo(to);
-      const cell = this.cellIn(this.at);
-      if (cell) this.app.selection.select(cell, false);
-    } else if (event.key === "Enter" || event.key === "F2") this.edit();
-    else if (event.key === "Delete" || event.key === "Backspace")
-      this.app.send({ type: "set_word", address: this.at, size: WORD, text: "0" }, { node: this.input });
-    else if (event.key === "Escape") return this.app.problem.dismiss();
-    else return false;
+  /** @param {string} text */
+  write(text) {
+    this.app.send({ type: "set_word", address: this.at, size: WORD, text }, { node: this.input });
     return true;
   }
 }
@@ -403,13 +310,7 @@ export class MemoryControls {
     this.title = make("b", "", this.bar);
     this.node = make("span", "ptx-memory-controls", this.bar);
     this.summary = make("span", "ptx-memory-summary", this.bar, { role: "status" });
-    const shut = make("button", "ptx-tool ptx-icon", this.bar, {
-      type: "button",
-      "aria-label": "close the memory view",
-      title: "Close the memory view (Alt+M)",
-    });
-    shut.textContent = "×";
-    shut.addEventListener("click", () => view.toggle(view.data.name));
+    makeIcon(this.bar, "×", "Close the memory view (Alt+M)", () => view.toggle(view.data.name));
     this.updateStops = roveTabindex(this.bar, "button, select", nextInBar);
   }
 

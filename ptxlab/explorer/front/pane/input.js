@@ -2,10 +2,8 @@
 
 import { editText, indexOfCell } from "../matrix/matrix.js";
 import { fillWithin } from "./fill_handle.js";
-import { isTouch } from "../common/util.js";
+import { ARROWS, consume, focusOn, isTouch, onMouse } from "../common/util.js";
 
-/** @type {Record<string, [number, number]>} */
-const ARROWS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 const FAR = 1e6; // beyond every edge
 
 /** @param {Pane} pane */
@@ -19,8 +17,7 @@ export function listenToPane(pane) {
 function listenToCells(pane) {
   const { app, scroller } = pane;
   scroller.addEventListener("scroll", () => app.scrolled(pane));
-  scroller.addEventListener("pointermove", (event) => {
-    if (isTouch(event)) return; // a finger scrolls
+  onMouse(scroller, "pointermove", (event) => {
     const hit = pane.hit(event);
     app.pointer = { x: event.clientX, y: event.clientY };
     app.hover(hit, event);
@@ -38,10 +35,7 @@ function listenToCells(pane) {
     if (!hit || event.button !== 0) return;
     event.preventDefault();
     pane.dragging = true;
-    const stop = () => {
-      pane.dragging = false;
-    };
-    window.addEventListener("pointerup", stop, { once: true });
+    window.addEventListener("pointerup", () => (pane.dragging = false), { once: true });
     const { mark } = app.selection;
     const isExtended = event.shiftKey && mark?.name === hit.name;
     app.selection.select(isExtended ? { ...mark, row2: hit.row, column2: hit.column } : hit);
@@ -55,12 +49,8 @@ function listenToHeadings(pane) {
   const { app, frame } = pane;
   /** @param {MouseEvent} event */
   const lineAt = (event) => (event.target === frame ? pane.heading(event) : null);
-  frame.addEventListener("pointermove", (event) => {
-    if (!isTouch(event)) app.hoverLine(lineAt(event), event);
-  });
-  frame.addEventListener("pointerleave", (event) => {
-    if (!isTouch(event)) app.hoverLine(null);
-  });
+  onMouse(frame, "pointermove", (event) => app.hoverLine(lineAt(event), event));
+  onMouse(frame, "pointerleave", () => app.hoverLine(null));
   frame.addEventListener("pointerdown", (event) => {
     const line = event.button === 0 && lineAt(event);
     if (!line || isTouch(event)) return;
@@ -93,7 +83,7 @@ function tapCell(pane, event) {
     app.hover(null);
     pane.input.inputMode = "text";
     pane.input.blur(); // a keyboard appears only for a field that gets the focus
-    pane.input.focus({ preventScroll: true });
+    focusOn(pane.input);
     openEditor(pane);
     return;
   }
@@ -119,10 +109,7 @@ function listenToInput(pane) {
   });
   input.addEventListener("input", () => beginTyping(pane));
   input.addEventListener("keydown", (event) => {
-    if (pane.editing ? keyWhileTyping(pane, event) : keyOnCells(pane, event)) {
-      event.preventDefault();
-      event.stopPropagation();
-    }
+    if (pane.editing ? keyWhileTyping(pane, event) : keyOnCells(pane, event)) consume(event);
   });
   /** @param {ClipboardEvent} event */
   const copy = (event) => {
@@ -193,15 +180,9 @@ function stopTyping(pane) {
 function commitTyping(pane) {
   if (!pane.editing) return;
   const text = pane.input.value.trim();
-  const { mark: selection } = pane.app.selection; // none if another instruction was chosen in the meantime
-  if (text && selection)
-    pane.app.send({
-      type: "set_cell",
-      name: selection.name,
-      row: selection.row,
-      column: selection.column,
-      text,
-    });
+  const { mark } = pane.app.selection; // none if another instruction was chosen in the meantime
+  if (text && mark)
+    pane.app.send({ type: "set_cell", name: mark.name, row: mark.row, column: mark.column, text });
   stopTyping(pane);
 }
 

@@ -1,6 +1,6 @@
 // A pane: one or two matrices on a canvas, with a scroller and an input above it.
 
-import { make, clamp, write } from "../common/util.js";
+import { clamp, focusOn, make, makeButton, paint, write } from "../common/util.js";
 import { legendOf } from "../matrix/colours.js";
 import { GUTTER, headings } from "./edges.js";
 import { ScrollArea } from "../common/scroll_area.js";
@@ -105,20 +105,8 @@ export class Pane extends ScrollArea {
   captionContent(parts) {
     const { app } = this;
     return JSON.stringify([
-      parts.map(({ label, type, rows, columns, differCount, chips }) => [
-        label,
-        type,
-        rows,
-        columns,
-        differCount,
-        chips,
-      ]),
-      this.total,
-      this.height,
-      app.unfolded,
-      app.look,
-      app.memory.sent.name,
-      app.tensor.isOpen,
+      parts.map(({ info, differCount, chips }) => [info.label, info.type, differCount, chips]),
+      [this.total, this.height, app.unfolded, app.look, app.memory.sent.name, app.tensor.isOpen],
     ]);
   }
 
@@ -129,11 +117,10 @@ export class Pane extends ScrollArea {
     const hadFocus = this.caption.contains(focused) && focused?.dataset.memory !== undefined;
     this.caption.replaceChildren();
     for (const matrix of parts) {
-      make("b", "", this.caption).textContent = matrix.label;
-      const size = `${matrix.rows} × ${matrix.columns} ${matrix.name === "E" ? "nibbles" : matrix.type}`;
-      make("span", "ptx-caption-size", this.caption).textContent = matrix.name.startsWith("SF")
-        ? "   "
-        : ` ${size}   `;
+      const { label, rows, columns, name, type } = matrix;
+      make("b", "", this.caption, { text: label });
+      const size = ` ${rows} × ${columns} ${name === "E" ? "nibbles" : type}`;
+      make("span", "ptx-caption-size", this.caption, { text: `${name.startsWith("SF") ? "" : size}   ` });
     }
     const [main] = parts;
     if (main?.differ) {
@@ -178,9 +165,9 @@ export class Pane extends ScrollArea {
     const { app } = this;
     if (!matrix.in_memory) return;
     const open = app.memory.sent.name === matrix.name;
-    const button = make("button", "ptx-show-memory", this.caption, {
-      type: "button",
-      "aria-pressed": String(open),
+    const toggle = () => app.memory.toggle(matrix.name);
+    const button = makeButton(this.caption, "ptx-show-memory", "memory", toggle, {
+      "aria-pressed": open,
       "aria-label": `${matrix.label} in shared memory`,
       tabindex: "-1", // Alt+M does the same on its cells: A, B and D stay one stop each
       title: open
@@ -188,23 +175,18 @@ export class Pane extends ScrollArea {
         : `See ${matrix.label} in shared memory: its banks, and how it gets into registers (Alt+M on a cell)`,
       "data-memory": matrix.name,
     });
-    button.textContent = "memory";
-    button.addEventListener("click", () => app.memory.toggle(matrix.name));
-    if (focus) button.focus({ preventScroll: true });
+    if (focus) focusOn(button);
   }
 
   // The button of tensor memory.
   addTensor() {
     const { tensor } = this.app;
-    const button = make("button", "ptx-show-memory", this.caption, {
-      type: "button",
-      "aria-pressed": String(tensor.isOpen),
-      tabindex: "-1",
+    makeButton(this.caption, "ptx-show-memory", "tensor memory", () => tensor.toggle(), {
+      "aria-pressed": tensor.isOpen,
+      tabindex: -1,
       title: tensor.isOpen ? "Close tensor memory (Alt+T)" : "See D in tensor memory (Alt+T)",
       "data-tensor": "D",
     });
-    button.textContent = "tensor memory";
-    button.addEventListener("click", () => tensor.toggle());
   }
 
   // What the colours mean, beside the name of the matrix.
@@ -213,12 +195,9 @@ export class Pane extends ScrollArea {
     const legend = legendOf(this.app, matrix);
     if (!legend) return;
     const node = make("span", "ptx-legend", this.caption, { role: "group", "aria-label": "colours" });
-    make("span", "", node).textContent = legend.title;
-    for (const [text, tint, title] of legend.cells) {
-      const key = make("span", "ptx-key", node, { title });
-      [key.style.background, key.style.color] = this.app.colours[tint];
-      key.textContent = text;
-    }
+    make("span", "", node, { text: legend.title });
+    for (const [text, tint, title] of legend.cells)
+      paint(make("span", "ptx-key", node, { title, text }), this.app.colours[tint]);
   }
 
   // A pane that is too high shows some of its rows; a button here shows them all.
@@ -228,18 +207,17 @@ export class Pane extends ScrollArea {
     const folded = this.total.height > this.height + 1;
     if (!matrix || !(folded || (app.unfolded && this.foldable))) return;
     this.foldable = true;
-    const button = make("button", "ptx-show-all", this.caption, {
-      "aria-label": folded
-        ? `show all ${matrix.rows} rows of ${matrix.label}`
-        : `show fewer rows of ${matrix.label}`,
-    });
-    button.textContent = folded ? "all" : "fewer";
-    button.title = folded
-      ? `${this.rowsIn(this.height)} of ${matrix.rows} rows are visible: scroll, or show all`
-      : "Show only as many rows as fit";
-    button.addEventListener("click", () => {
+    const { rows, label } = matrix;
+    const seen = this.rowsIn(this.height);
+    const fold = () => {
       app.unfolded = !app.unfolded;
       app.layout();
+    };
+    makeButton(this.caption, "ptx-show-all", folded ? "all" : "fewer", fold, {
+      "aria-label": folded ? `show all ${rows} rows of ${label}` : `show fewer rows of ${label}`,
+      title: folded
+        ? `${seen} of ${rows} rows are visible: scroll, or show all`
+        : "Show only as many rows as fit",
     });
   }
 
@@ -343,12 +321,9 @@ export class Pane extends ScrollArea {
     if (x < 0 && y >= 0 && y < this.height)
       return { name: layer.name, row: this.rowAt(layer, y + this.scroller.scrollTop) };
     const px = x + this.scroller.scrollLeft;
-    return y < 0 && x >= 0 && x < this.width
-      ? {
-          name: layer.name,
-          column: this.columnAt(layer, layer.shift ? px % layer.shift(layer.down.per) : px, 0),
-        }
-      : null;
+    if (y >= 0 || x < 0 || x >= this.width) return null;
+    const inProduct = layer.shift ? px % layer.shift(layer.down.per) : px;
+    return { name: layer.name, column: this.columnAt(layer, inProduct, 0) };
   }
 
   // Moves a pane that is smaller than its room, so that zooming keeps a point in its place.

@@ -1,7 +1,20 @@
 // The picker: find an instruction by words or by family, shape, types, qualifiers and target.
 
-import { make, clamp, hasModifier, revealInList, plural } from "../common/util.js";
+import {
+  ARROWS,
+  clamp,
+  focusOn,
+  hasModifier,
+  make,
+  makeButton,
+  makeTextInput,
+  plural,
+  revealInList,
+} from "../common/util.js";
 import { COLUMNS, Search, appendBreakable, marksIn } from "./search.js";
+
+/** @param {number} count @param {string} noun */
+const counted = (count, noun) => `${count.toLocaleString("en")} ${plural(count, noun)}`;
 
 /** @type {Record<string, string>} */
 const HEADINGS = {
@@ -28,7 +41,7 @@ export class Picker {
     this.active = 0; // the line that Enter chooses
     this.lines = /** @type {Match[]} */ ([]);
     this.space = /** @type {Space} */ ("register");
-    this.focusedBefore = /** @type {HTMLElement | null} */ (null); // what had the focus
+    this.focusedBefore = /** @type {Element | null} */ (null); // what had the focus
     this.scrolled = false;
     this.node = make("section", "ptx-picker", null, {
       id: this.id,
@@ -37,17 +50,25 @@ export class Picker {
     });
     this.node.hidden = true;
     const top = make("div", "ptx-search-row", this.node);
-    this.input = this.makeSearchBox(top);
+    this.input = makeTextInput(top, "ptx-search", {
+      placeholder: "m16n8k64 s4 sparse",
+      autocapitalize: "off",
+      role: "combobox",
+      "aria-autocomplete": "list",
+      "aria-expanded": "true",
+      "aria-controls": `${this.id}-matches`,
+      "aria-label": "search by shape, types and words such as sparse, fp8, hopper",
+    });
     this.count = make("span", "ptx-count", top, { role: "status" });
-    this.reset = make("button", "ptx-copy", top, { type: "button" });
-    this.reset.textContent = "clear";
-    const close = make("button", "ptx-copy ptx-close", top, {
-      type: "button",
+    this.reset = makeButton(top, "ptx-copy", "clear", () => {
+      this.clear();
+      this.draw();
+      this.input.focus();
+    });
+    makeButton(top, "ptx-copy ptx-close", "✕", () => this.close(), {
       "aria-label": "close the picker",
       title: "Close (Escape)",
     });
-    close.textContent = "✕";
-    close.addEventListener("click", () => this.close());
     const columns = make("div", "ptx-picker-columns", this.node);
     this.columns = [...COLUMNS, "target"].map(
       (name) => /** @type {OptionList<number>} */ (new OptionList(this, columns, name, HEADINGS[name])),
@@ -69,22 +90,6 @@ export class Picker {
     this.listen();
   }
 
-  /** @param {HTMLElement} parent */
-  makeSearchBox(parent) {
-    return make("input", "ptx-search", parent, {
-      type: "text",
-      placeholder: "m16n8k64 s4 sparse",
-      spellcheck: "false",
-      autocomplete: "off",
-      autocapitalize: "off",
-      role: "combobox",
-      "aria-autocomplete": "list",
-      "aria-expanded": "true",
-      "aria-controls": `${this.id}-matches`,
-      "aria-label": "search by shape, types and words such as sparse, fp8, hopper",
-    });
-  }
-
   listen() {
     this.app.root.addEventListener("keydown", (event) => this.shortcut(event));
     this.input.addEventListener("input", () => {
@@ -96,12 +101,6 @@ export class Picker {
     this.list.addEventListener("keydown", (event) => this.keyInMatches(event));
     this.list.addEventListener("scroll", () => {
       this.scrolled = true;
-    });
-    this.reset.addEventListener("click", () => {
-      this.clear();
-      this.input.value = "";
-      this.draw();
-      this.input.focus();
     });
     this.node.addEventListener("keydown", (event) => this.press(event));
   }
@@ -115,6 +114,7 @@ export class Picker {
     this.choice = this.nothing();
     this.active = 0;
     this.lines = [];
+    this.input.value = "";
   }
 
   // -- opening and closing --
@@ -127,21 +127,16 @@ export class Picker {
     const { change } = this.app.header;
     if (!change) return;
     if (!this.opened) {
-      const focused = /** @type {HTMLElement | null} */ (
-        /** @type {Document | ShadowRoot} */ (this.app.root.getRootNode()).activeElement
-      );
-      this.focusedBefore =
-        this.app.root.contains(focused) && focused !== this.app.header.text ? focused : null;
+      this.focusedBefore = this.app.focused();
       this.node.hidden = false;
       change.setAttribute("aria-expanded", "true");
       this.clear();
-      this.input.value = "";
       this.space = this.spaceNow();
       if (!this.app.model.get("picker_index")?.rows) this.app.send({ type: "request_picker_index" });
       this.update();
       this.reveal();
     }
-    this.input.focus({ preventScroll: true });
+    focusOn(this.input);
     this.node.scrollIntoView({ block: "nearest" });
   }
 
@@ -150,7 +145,7 @@ export class Picker {
     if (!this.opened || !change) return;
     this.node.hidden = true;
     change.setAttribute("aria-expanded", "false");
-    (this.focusedBefore?.isConnected ? this.focusedBefore : change).focus({ preventScroll: true });
+    focusOn(this.focusedBefore?.isConnected ? this.focusedBefore : change);
   }
 
   toggle() {
@@ -198,26 +193,19 @@ export class Picker {
     const { words, matching } = search.search(this.input.value);
     const { targets } = search.index;
     COLUMNS.forEach((_, column) => {
-      const options = search.options(column, choice, matching).map(([value, count]) => ({
-        value,
-        count,
-        text: search.names[column][value],
-        chosen: choice.at[column] === value,
-        current: current?.at[column] === value,
-      }));
-      this.columns[column].show(options, (value) =>
-        this.narrow(search.choose(choice, column, value, matching), column),
+      this.columns[column].show(
+        search.options(column, choice, matching),
+        (value) => [search.names[column][value]],
+        { chosen: choice.at[column], current: current?.at[column] },
+        (value) => this.narrow(search.choose(choice, column, value, matching), column),
       );
     });
-    const options = search.targetOptions(choice, matching).map(([value, count]) => ({
-      value,
-      count,
-      text: targets[value][0],
-      more: targets[value][1],
-      chosen: choice.target === value,
-      current: false,
-    }));
-    this.columns[COLUMNS.length].show(options, (value) => this.narrow({ ...choice, target: value }));
+    this.columns[COLUMNS.length].show(
+      search.targetOptions(choice, matching),
+      (value) => [targets[value][0], targets[value][1]],
+      { chosen: choice.target, current: null },
+      (value) => this.narrow({ ...choice, target: value }),
+    );
     const matches = search.matches(choice, matching);
     this.drawMore(search, matches, matching);
     const asked = words.length > 0 || choice.at.some((each) => each !== null) || choice.target !== null;
@@ -256,30 +244,25 @@ export class Picker {
     this.more.hidden = !wide && !tensor;
     this.sizes.node.hidden = !wide;
     if (this.more.hidden) return;
-    const sizes = search.sizes(choice, matching).map(([value, count]) => ({
-      value,
-      count,
-      text: String(value),
-      chosen: choice.n === value,
-      current: current !== null && current.many && current.n === value,
-    }));
-    this.sizes.show(sizes, (n) => this.narrow({ ...choice, n }));
-    const now = this.spaceNow();
-    const chosen = this.spaceFor(matches[0]);
-    const spaces = /** @type {[Space, string][]} */ ([
-      tensor ? ["tensor", "tensor memory"] : ["register", "registers"],
-      ["shared", "shared memory"],
-    ]).map(([value, text]) => ({
-      value,
-      text,
-      count: matches.length,
-      chosen: chosen === value,
-      current: Boolean(current && current.space === matches[0].space) && now === value,
-    }));
-    this.spaces.show(spaces, (value) => {
-      this.space = value ?? this.space;
-      this.draw();
-    });
+    this.sizes.show(
+      search.sizes(choice, matching),
+      (value) => [String(value)],
+      { chosen: choice.n, current: current?.many ? current.n : null },
+      (n) => this.narrow({ ...choice, n }),
+    );
+    const isLike = current?.space === matches[0].space;
+    this.spaces.show(
+      [
+        [tensor ? "tensor" : "register", matches.length],
+        ["shared", matches.length],
+      ],
+      (value) => [value === "register" ? "registers" : `${value} memory`],
+      { chosen: this.spaceFor(matches[0]), current: isLike ? this.spaceNow() : null },
+      (value) => {
+        this.space = value ?? this.space;
+        this.draw();
+      },
+    );
   }
 
   // Where A will be, as chosen: wgmma may have it in registers or shared memory (1), tcgen05 in shared or
@@ -342,10 +325,10 @@ export class Picker {
     const tags = make("span", "ptx-match-tags", node);
     if (item === this.current) {
       node.setAttribute("aria-current", "true");
-      make("span", "ptx-tag ptx-tag-current", tags).textContent = "current";
+      make("span", "ptx-tag ptx-tag-current", tags, { text: "current" });
     }
     if (items.length > 1)
-      make("span", "ptx-tag", tags).textContent = `N ${items[0].n} … ${items[items.length - 1].n}`;
+      make("span", "ptx-tag", tags, { text: `N ${items[0].n} … ${items[items.length - 1].n}` });
     const everyday = data.word_sets[item.wordSet];
     const facts = [
       // each with the words that mean it
@@ -366,14 +349,13 @@ export class Picker {
       const reason = seen.has(word)
         ? null
         : known.find((each) => search.vocabulary.get(each)?.has(search.byMnemonic.get(item.mnemonic) ?? -1));
-      if (reason) make("mark", "ptx-tag", tags).textContent = reason;
+      if (reason) make("mark", "ptx-tag", tags, { text: reason });
     }
     node.addEventListener("click", () => this.choose(index));
     node.addEventListener("pointermove", () => {
-      if (this.active !== index) {
-        this.active = index;
-        this.highlight(false);
-      }
+      if (this.active === index) return;
+      this.active = index;
+      this.highlight(false);
     });
   }
 
@@ -446,20 +428,15 @@ export class Picker {
     if (!item && !PASTED.test(text)) return;
     this.focusedBefore = null;
     this.close();
-    if (item) {
-      const space = item.space ? this.spaceFor(item) : "as named";
-      this.app.send({ type: "choose_instruction", mnemonic: item.mnemonic, a_space: space });
-    } else this.app.send({ type: "choose_instruction", mnemonic: text, a_space: "as named" }); // pasted code
+    const space = item?.space ? this.spaceFor(item) : "as named";
+    const mnemonic = item ? item.mnemonic : text; // or pasted code
+    this.app.send({ type: "choose_instruction", mnemonic, a_space: space });
   }
 }
 
-// -- A column of the picker: a list box in which one option has the focus and arrow keys move it.
-
-/** @param {number} count @param {string} noun */
-export const counted = (count, noun) => `${count.toLocaleString("en")} ${plural(count, noun)}`;
-
+// A column of the picker: a list box in which one option has the focus and arrow keys move it.
 /** @template T */
-export class OptionList {
+class OptionList {
   /** @param {Picker} picker @param {HTMLElement} parent @param {string} name @param {string} heading */
   constructor(picker, parent, name, heading, columns = 1) {
     this.picker = picker;
@@ -469,58 +446,69 @@ export class OptionList {
     this.values = "";
     const id = `${picker.id}-${name}`;
     this.node = make("div", `ptx-column ptx-list-${name}`, parent);
-    make("div", "ptx-column-name", this.node, { id }).textContent = heading;
+    make("div", "ptx-column-name", this.node, { id, text: heading });
     this.list = make("div", "ptx-options", this.node, { role: "listbox", "aria-labelledby": id });
     if (columns > 1) this.list.setAttribute("aria-orientation", "horizontal");
     this.list.addEventListener("keydown", (event) => this.press(event));
   }
 
-  // `options`: {value, text, more, count, chosen, current} of each, in order.
-  /** @param {PickerOption<T>[]} options @param {(value: T | null) => void} choose */
-  show(options, choose) {
+  // Options with the number of instructions that each leaves, in order; what is chosen, and what the current
+  // instruction has.
+  /**
+   * @param {[value: T, count: number][]} rows
+   * @param {(value: T) => string[]} names what it is called, and what it means
+   * @param {{ chosen: T | null | undefined, current: T | null | undefined }} marked
+   * @param {(value: T | null) => void} choose
+   */
+  show(rows, names, marked, choose) {
     this.choose = choose;
-    const values = JSON.stringify(options.map(({ value }) => value));
-    if (values !== this.values) this.build(options);
+    const values = JSON.stringify(rows.map(([value]) => value));
+    if (values !== this.values) this.build(rows, names);
     this.values = values;
-    options.forEach((shown, index) => {
+    rows.forEach(([value, count], index) => {
       const option = this.options[index];
-      Object.assign(option, shown);
-      option.node.setAttribute("aria-selected", String(shown.chosen));
-      option.node.setAttribute("aria-disabled", String(!shown.count));
-      option.node.toggleAttribute("data-current", shown.current);
-      option.number.textContent = shown.count ? shown.count.toLocaleString("en") : "";
-      const name = shown.more ? `${shown.text} (${shown.more})` : shown.text;
-      const count = shown.count ? counted(shown.count, "instruction") : "no match";
-      option.node.title = `${name}: ${count}${shown.current ? "; current" : ""}`;
+      Object.assign(option, { count, chosen: value === marked.chosen, current: value === marked.current });
+      const { node, number, name, chosen, current } = option;
+      node.setAttribute("aria-selected", String(chosen));
+      node.setAttribute("aria-disabled", String(!count));
+      node.toggleAttribute("data-current", current);
+      number.textContent = count ? count.toLocaleString("en") : "";
+      const matches = count ? counted(count, "instruction") : "no match";
+      node.title = `${name}: ${matches}${current ? "; current" : ""}`;
     });
-    const stop =
-      this.options.find((option) => option.node === option.node.ownerDocument.activeElement) ?? this.entry();
-    for (const option of this.options) option.node.tabIndex = option === stop ? 0 : -1;
+    this.moveStop(this.options.find(({ node }) => node === document.activeElement) ?? this.entry());
   }
 
-  /** @param {PickerOption<T>[]} options */
-  build(options) {
+  /** @param {[value: T, count: number][]} rows @param {(value: T) => string[]} names */
+  build(rows, names) {
     this.list.replaceChildren();
-    this.options = options.map((shown) => {
-      const node = make("div", "ptx-option", this.list, { role: "option", "data-value": shown.text });
-      make("span", "ptx-option-name", node).textContent = shown.text;
-      if (shown.more) make("span", "ptx-option-more", node).textContent = shown.more;
+    this.options = rows.map(([value, count]) => {
+      const [text, more] = names(value);
+      const node = make("div", "ptx-option", this.list, { role: "option", "data-value": text });
+      make("span", "ptx-option-name", node, { text });
+      if (more) make("span", "ptx-option-more", node, { text: more });
       const number = make("span", "ptx-option-count", node, { "aria-hidden": "true" });
-      const option = { ...shown, node, number };
+      const name = more ? `${text} (${more})` : text;
+      const option = { value, count, name, node, number, chosen: false, current: false };
       node.addEventListener("click", () => this.pick(option));
       return option;
     });
   }
 
+  /** @param {OptionNode<T> | undefined} stop */
+  moveStop(stop) {
+    for (const option of this.options) option.node.tabIndex = option === stop ? 0 : -1;
+  }
+
   // Where the focus enters: at what is chosen, else at the
   // current instruction's option, else at the first with a match.
   entry() {
-    const open = this.options.filter(({ count }) => count);
+    const { options } = this;
     return (
-      this.options.find(({ chosen }) => chosen) ??
-      open.find(({ current }) => current) ??
-      open[0] ??
-      this.options[0]
+      options.find(({ chosen }) => chosen) ??
+      options.find(({ count, current }) => count && current) ??
+      options.find(({ count }) => count) ??
+      options[0]
     );
   }
 
@@ -534,8 +522,8 @@ export class OptionList {
   /** @param {OptionNode<T>} option */
   focus(option = this.entry()) {
     if (!option) return;
-    for (const each of this.options) each.node.tabIndex = each === option ? 0 : -1;
-    option.node.focus({ preventScroll: true });
+    this.moveStop(option);
+    focusOn(option.node);
     this.reveal(option, true);
   }
 
@@ -549,33 +537,28 @@ export class OptionList {
     if (seen !== list.scrollTop) list.scrollTop = nearest ? seen : top - room / 2;
   }
 
+  // Keys across the list go to the list beside it.
   /** @param {KeyboardEvent} event */
   press(event) {
+    const { key } = event;
     const at = this.options.findIndex(({ node }) => node === event.target);
+    const [down, right] = ARROWS[key] ?? [0, 0];
+    const [along, across] = this.columns > 1 ? [right, down] : [down, right];
     if (at < 0) return;
-    if (event.key === "Enter" || event.key === " ") this.pick(this.options[at]);
-    else if (event.key === "Home" || event.key === "End")
-      this.move(event.key === "Home" ? -1 : this.options.length, event.key === "Home" ? 1 : -1);
-    else if (event.key === "ArrowDown" || event.key === "ArrowUp")
-      this.move(at, event.key === "ArrowDown" ? 1 : -1, this.columns > 1);
-    else if (event.key === "ArrowRight" || event.key === "ArrowLeft")
-      this.move(at, event.key === "ArrowRight" ? 1 : -1, this.columns === 1);
+    if (key === "Enter" || key === " ") this.pick(this.options[at]);
+    else if (key === "Home") this.move(-1, 1);
+    else if (key === "End") this.move(this.options.length, -1);
+    else if (along) this.move(at, along);
+    else if (across) this.picker.focusBeside(this, across);
     else return;
     event.preventDefault();
   }
 
-  // To the next option with a match, or (`across`) to the next list.
+  // To the next option with a match.
   /** @param {number} from @param {number} step */
-  move(from, step, across = false) {
-    if (across) {
-      this.picker.focusBeside(this, step);
-      return;
-    }
-    for (let at = from + step; at >= 0 && at < this.options.length; at += step) {
-      if (this.options[at].count || this.options[at].chosen) {
-        this.focus(this.options[at]);
-        return;
-      }
-    }
+  move(from, step) {
+    let at = from + step;
+    while (this.options[at] && !this.options[at].count && !this.options[at].chosen) at += step;
+    if (this.options[at]) this.focus(this.options[at]);
   }
 }

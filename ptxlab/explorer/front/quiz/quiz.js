@@ -1,7 +1,17 @@
 // The quiz: a bar with the question, which is answered by pointing or by typing. While a question is open,
 // nothing else on the screen gives its answer away. Python asks, checks and counts.
 
-import { make, write, attribute, hasModifier } from "../common/util.js";
+import {
+  attribute,
+  consume,
+  focusOn,
+  hasModifier,
+  make,
+  makeButton,
+  makeSection,
+  makeTextInput,
+  write,
+} from "../common/util.js";
 
 // What may be sent while a question is open: edits would show which register a cell is in.
 const ALLOWED = [
@@ -46,30 +56,23 @@ export class Quiz {
     this.high = 0; // pixels that the bar takes
     this.pressed = ""; // the cell on which the pointer went down
     this.began = false; // whether this view began the quiz, and so takes the focus
-    this.start = make("button", "ptx-copy ptx-quiz-start", null, {
-      type: "button",
+    const start = () => this.send({ type: "start_quiz" });
+    this.start = makeButton(null, "ptx-copy ptx-quiz-start", "Quiz me", start, {
       title: "Answer questions about this instruction: where cells are, what lanes hold",
     });
-    this.start.textContent = "Quiz me";
-    this.start.addEventListener("click", () => this.send({ type: "start_quiz" }));
     app.header.fullScreen.before(this.start);
-    this.node = make("section", "ptx-quiz", parent, { "aria-label": "quiz", "data-testid": "quiz" });
+    this.node = makeSection(parent, "ptx-quiz", "quiz", "quiz");
     this.node.hidden = true;
     const line = make("div", "ptx-quiz-line", this.node);
     this.number = make("span", "ptx-quiz-number", line);
     this.text = make("b", "ptx-quiz-text", line, { "aria-live": "polite" });
     this.input = this.makeAnswer(line);
     /** @param {string} text @param {() => void} act */
-    const button = (text, act) => {
-      const node = make("button", "ptx-tool", line, { type: "button" });
-      node.textContent = text;
-      node.addEventListener("click", act);
-      return node;
-    };
+    const button = (text, act) => makeButton(line, "ptx-tool", text, act);
     this.check = button("Check", () => this.submit());
     this.skip = button("Skip", () => this.send({ type: "skip_question" }));
     this.next = button("Next", () => this.send({ type: "next_question" }));
-    this.again = button("Again", () => this.send({ type: "start_quiz" }));
+    this.again = button("Again", start);
     this.score = make("span", "ptx-quiz-score", line);
     this.stop = button("Stop", () => {
       app.send({ type: "stop_quiz" });
@@ -81,12 +84,7 @@ export class Quiz {
 
   /** @param {HTMLElement} parent */
   makeAnswer(parent) {
-    const input = make("input", "ptx-quiz-answer", parent, {
-      type: "text",
-      spellcheck: "false",
-      autocomplete: "off",
-      "aria-label": "your answer",
-    });
+    const input = makeTextInput(parent, "ptx-quiz-answer", { "aria-label": "your answer" });
     input.addEventListener("keydown", (event) => {
       event.stopPropagation();
       if (event.key === "Enter") {
@@ -264,10 +262,9 @@ export class Quiz {
   /** @param {boolean} isNew */
   takeFocus(isNew) {
     if (!this.began || !this.data) return;
-    const options = { preventScroll: true };
-    if (this.verdict) this.next.focus(options);
-    else if (!this.question) this.again.focus(options);
-    else if (isNew) this.input.focus(options);
+    if (this.verdict) focusOn(this.next);
+    else if (!this.question) focusOn(this.again);
+    else if (isNew) focusOn(this.input);
   }
 
   // The element that the question names, among those in the registers.
@@ -284,13 +281,9 @@ export class Quiz {
     const { root } = this.app;
     root.addEventListener("pointerdown", (event) => this.press(event), true);
     root.addEventListener("click", (event) => this.click(event), true);
-    root.addEventListener(
-      "dblclick",
-      (event) => {
-        if (this.open && this.paneAt(event)) event.stopPropagation();
-      },
-      true,
-    );
+    /** @param {MouseEvent} event */
+    const ignore = (event) => this.open && this.paneAt(event) && event.stopPropagation();
+    root.addEventListener("dblclick", ignore, true);
     root.addEventListener("keydown", (event) => this.key(event), true);
   }
 
@@ -345,8 +338,7 @@ export class Quiz {
     const { mark } = this.app.selection;
     const types = event.key.length === 1 || ["Enter", "F2", "Delete", "Backspace"].includes(event.key);
     if (!types || hasModifier(event)) return;
-    event.preventDefault();
-    event.stopPropagation();
+    consume(event);
     if (event.key === "Enter" && mark && this.question?.takes === "cell") this.answer(cellName(mark));
   }
 }

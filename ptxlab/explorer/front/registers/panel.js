@@ -1,7 +1,7 @@
 // Lanes and registers: those of the chosen lane in full or, where there is little room, as cards of a
 // few lines; those of several lanes side by side.
 
-import { make, clamp, write, attribute, isTouch, plural } from "../common/util.js";
+import { ARROWS, attribute, clamp, make, makeButton, onMouse, paint, plural, write } from "../common/util.js";
 import { bitsHolder, cellOfIndex, holderOf, indexOfCell } from "../matrix/matrix.js";
 import { drawRegister } from "./register.js";
 import { roveTabindex, nextInBar, nextInPlane } from "../common/roving_tabindex.js";
@@ -67,11 +67,6 @@ export class Panel {
     this.drawRegisters();
   }
 
-  /** @param {number[] | null} lanes @param {Contribution[]} contributions */
-  outline(lanes, contributions) {
-    this.lanes.outline(lanes, contributions);
-  }
-
   // Turns to the page with the register that holds a cell.
   /** @param {Cell} cell */
   follow(cell) {
@@ -122,14 +117,9 @@ export class Panel {
     const shown = /** @type {[Name, number][]} */ (Object.entries(app.instruction.registers))
       .filter(([name]) => wanted(name))
       .map(([name, count]) => {
-        const page = count > 8 ? clamp(this.pages[name] ?? 0, 0, Math.ceil(count / PAGE) - 1) : 0;
-        return {
-          name,
-          count,
-          page,
-          from: page * PAGE,
-          to: count > 8 ? Math.min(count, (page + 1) * PAGE) : count,
-        };
+        if (count <= 8) return { name, count, page: 0, from: 0, to: count };
+        const page = clamp(this.pages[name] ?? 0, 0, Math.ceil(count / PAGE) - 1);
+        return { name, count, page, from: page * PAGE, to: Math.min(count, (page + 1) * PAGE) };
       });
     const key = JSON.stringify([app.instruction.mnemonic, shown, lanes.length, app.dark, this.dense]);
     if (key !== this.built) this.build(shown, byLane[lanes[0]], lanes.length);
@@ -163,20 +153,12 @@ export class Panel {
       this.distribute();
       return;
     }
-    const groups = app.instruction.registers.B
-      ? [
-          ["A", "E", "SFA", "C"],
-          ["B", "SFB", "D"],
-        ]
-      : [
-          ["A", "E"],
-          ["C", "D"],
-        ];
-    for (const group of groups) {
-      const blocks = shown.filter(({ name }) => group.includes(name));
+    const inFirst = app.instruction.registers.B ? ["A", "E", "SFA", "C"] : ["A", "E"];
+    for (const isFirst of [true, false]) {
+      const blocks = shown.filter(({ name }) => inFirst.includes(name) === isFirst);
       if (!blocks.length) continue;
       const place = make("div", "ptx-side", this.registers);
-      this.drawHeads(place, columns, group === groups[0]);
+      this.drawHeads(place, columns, isFirst);
       roveTabindex(place, ".ptx-side-head button", nextInBar)();
       for (const block of blocks) this.drawBlock(place, block, registers[block.name], columns);
     }
@@ -217,24 +199,20 @@ export class Panel {
     make("span", "", place);
     const heads = Array.from({ length: columns }, () => {
       const head = make("div", "ptx-side-head", place);
-      const name = make("button", "ptx-side-lane", head);
-      const unpin = first ? make("button", "ptx-unpin", head) : null;
-      if (unpin) unpin.textContent = "×";
       let lane = 0;
-      name.addEventListener("click", () => app.chooseLane(lane));
-      name.addEventListener("pointerenter", () => app.hover({ lane }));
-      name.addEventListener("pointerleave", (event) => {
-        if (!isTouch(event)) app.hover(null);
-      });
-      unpin?.addEventListener("click", () => {
+      const name = makeButton(head, "ptx-side-lane", "", () => app.chooseLane(lane));
+      const drop = () => {
         this.lanes.toggle(lane);
         this.lanes.focus();
-      });
+      };
+      const unpin = first ? makeButton(head, "ptx-unpin", "×", drop) : null;
+      name.addEventListener("pointerenter", () => app.hover({ lane }));
+      onMouse(name, "pointerleave", () => app.hover(null));
       /** @param {number} now */
       return (now) => {
         lane = now;
         write(name, `lane ${lane}`);
-        [name.style.background, name.style.color] = app.colours[lane % 32];
+        paint(name, app.colours[lane % 32]);
         attribute(name, "aria-pressed", lane === app.lane);
         if (!unpin) return;
         unpin.hidden = !this.lanes.pinned.includes(lane);
@@ -254,10 +232,10 @@ export class Panel {
       "aria-label": `registers of ${name}; arrow keys move inside`,
     });
     const head = make("div", "ptx-block-head", block);
-    make("b", "", head, { title: matrix.label }).textContent =
-      this.dense && columns === 1 ? name : matrix.label;
-    make("span", "", head).textContent =
-      `${count} ${plural(count, "register")} of ${name === "E" ? "8 nibbles" : matrix.type}`;
+    const { label: title, type } = matrix;
+    make("b", "", head, { title, text: this.dense && columns === 1 ? name : title });
+    const text = `${count} ${plural(count, "register")} of ${name === "E" ? "8 nibbles" : type}`;
+    make("span", "", head, { text });
     if (count > 8) this.addPager(head, { name, count, page, from, to });
     for (let register = from; register < to; register += 1) {
       if (columns > 1) make("label", "", block).textContent = String(register);
@@ -275,14 +253,13 @@ export class Panel {
   addPager(head, { name, count, page, from, to }) {
     /** @param {string} text @param {string} label @param {number} by */
     const turn = (text, label, by) => {
-      const button = make("button", "ptx-page-button", head, { "aria-label": label });
-      button.textContent = text;
-      button.addEventListener("click", () => {
+      const press = () => {
         this.pages[name] = clamp(page + by, 0, Math.ceil(count / PAGE) - 1);
         this.drawRegisters();
         // it was built again
         /** @type {HTMLElement | null} */ (this.registers.querySelector(`[aria-label="${label}"]`))?.focus();
-      });
+      };
+      makeButton(head, "ptx-page-button", text, press, { "aria-label": label });
     };
     turn("‹", `earlier registers of ${name}`, -1);
     make("span", "ptx-range", head).textContent = `${from}..${to - 1}`;
@@ -304,20 +281,11 @@ const DASHES = [
 /** @param {number} lane @param {number[]} pinned */
 export function shownLanes(lane, pinned) {
   const others = pinned.filter((each) => each !== lane);
-  /** @param {number} each */
-  const style = (each) =>
-    each === lane
-      ? { lane: each, line: 1.25, dash: [] }
-      : { lane: each, line: 1.25, dash: DASHES[others.indexOf(each) % DASHES.length] };
-  return (pinned.includes(lane) ? pinned : [lane, ...pinned]).map(style);
-}
-
-// The pinned lanes with one added or removed; if there are too many, the oldest is removed.
-/** @param {number[]} pinned @param {number} lane */
-function pinnedWith(pinned, lane) {
-  return pinned.includes(lane)
-    ? pinned.filter((each) => each !== lane)
-    : [...pinned, lane].slice(-MAX_PINNED);
+  return (pinned.includes(lane) ? pinned : [lane, ...pinned]).map((each) => ({
+    lane: each,
+    line: 1.25,
+    dash: each === lane ? [] : DASHES[others.indexOf(each) % DASHES.length],
+  }));
 }
 
 export class Lanes {
@@ -329,10 +297,9 @@ export class Lanes {
     this.title = make("div", "ptx-lane-title", parent);
     this.name = make("b", "", this.title);
     this.group = make("span", "", this.title);
-    this.pin = make("button", "ptx-pin", this.title, {
+    this.pin = makeButton(this.title, "ptx-pin", "", () => this.toggle(app.lane), {
       title: "Keep this lane in view beside the next one you choose (on a lane: Ctrl+click or Space)",
     });
-    this.pin.addEventListener("click", () => this.toggle(app.lane));
     this.warps = make("div", "ptx-warps", parent, { role: "group", "aria-label": "warp" });
     this.updateWarps = roveTabindex(this.warps, "button", nextInBar);
     this.node = make("div", "ptx-lanes", parent, { role: "group", "aria-label": "lane" });
@@ -348,8 +315,10 @@ export class Lanes {
 
   /** @param {number} lane */
   toggle(lane) {
-    this.app.model.set("pinned", pinnedWith(this.pinned, lane));
-    this.app.model.save_changes();
+    const { pinned } = this;
+    const others = pinned.filter((each) => each !== lane);
+    // if there are too many, the oldest is removed
+    this.app.set("pinned", pinned.includes(lane) ? others : [...pinned, lane].slice(-MAX_PINNED));
   }
 
   focus() {
@@ -374,15 +343,10 @@ export class Lanes {
     }
     const [first, last] = /** @type {HTMLElement[]} */ ([this.node.firstChild, this.node.lastChild]);
     const across = first.offsetTop === last.offsetTop ? 4 : 8;
-    const by = /** @type {Record<string, number>} */ ({
-      ArrowLeft: -1,
-      ArrowRight: 1,
-      ArrowUp: -across,
-      ArrowDown: across,
-    })[event.key];
-    if (!by) return;
+    const arrow = ARROWS[event.key];
+    if (!arrow) return;
     event.preventDefault();
-    const to = clamp(app.lane + by, 0, app.instruction.lanes - 1);
+    const to = clamp(app.lane + arrow[0] * across + arrow[1], 0, app.instruction.lanes - 1);
     if (to === app.lane) return;
     this.following = true;
     app.chooseLane(to);
@@ -423,12 +387,10 @@ export class Lanes {
     const { app } = this;
     this.warps.replaceChildren();
     for (let each = 0; app.instruction.lanes > 32 && each < app.instruction.lanes / 32; each += 1) {
-      const button = make("button", "ptx-warp", this.warps, {
-        "aria-pressed": String(each === warp),
+      makeButton(this.warps, "ptx-warp", `warp ${each}`, () => app.chooseLane(each * 32 + (app.lane % 32)), {
+        "aria-pressed": each === warp,
         "data-warp": each,
       });
-      button.textContent = `warp ${each}`;
-      button.addEventListener("click", () => app.chooseLane(each * 32 + (app.lane % 32)));
     }
     this.updateWarps();
     this.node.replaceChildren();
@@ -437,14 +399,11 @@ export class Lanes {
       const box = make("div", "ptx-group", this.node);
       for (let thread = 0; thread < 4; thread += 1) {
         const lane = warp * 32 + group * 4 + thread;
-        const button = make("button", "ptx-lane", box, { "data-lane": lane });
-        [button.style.background, button.style.color] = app.colours[lane % 32];
-        button.textContent = String(lane);
-        button.addEventListener("click", (event) => this.click(event, lane));
+        const press = (/** @type {MouseEvent} */ event) => this.click(event, lane);
+        const button = makeButton(box, "ptx-lane", String(lane), press, { "data-lane": lane });
+        paint(button, app.colours[lane % 32]);
         button.addEventListener("pointerenter", () => app.hover({ lane }));
-        button.addEventListener("pointerleave", (event) => {
-          if (!isTouch(event)) app.hover(null);
-        });
+        onMouse(button, "pointerleave", () => app.hover(null));
       }
     }
   }

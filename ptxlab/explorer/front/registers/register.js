@@ -1,9 +1,9 @@
 // One register of one lane: hexadecimal, the bits of every element, their values. All of it can be edited,
 // except in D.
 
-import { make, attribute, write, hasModifier, isTouch } from "../common/util.js";
+import { make, attribute, write, isTouch, onMouse } from "../common/util.js";
 import { flashNodes } from "../common/motion.js";
-import { TextBox } from "../common/text_box.js";
+import { TextBox, flipByKey } from "../common/text_box.js";
 
 const WHERE = /** @type {const} */ (["element", "row", "column", "low"]);
 const NO_FIELD = { bits: "", low: -1, element: -1, row: -1, column: -1, text: "" };
@@ -18,7 +18,7 @@ const NO_FIELD = { bits: "", low: -1, element: -1, row: -1, column: -1, text: ""
 export function drawRegister(app, parent, info) {
   const { name, register, matrix, count, small } = info;
   const line = make("div", small ? "ptx-register small" : "ptx-register", parent);
-  if (!small) make("label", "", line).textContent = String(register);
+  if (!small) make("label", "", line, { text: register });
   const word = small ? line : make("div", "ptx-word", line);
   const box = /** @type {TextBox<number>} */ (
     new TextBox(app, word, {
@@ -106,12 +106,8 @@ class RegisterField {
 
   listen() {
     const { app, node } = this;
-    node.addEventListener("pointerenter", (event) => {
-      if (!isTouch(event)) app.hover(this.cell);
-    });
-    node.addEventListener("pointerleave", (event) => {
-      if (!isTouch(event)) app.hover(null);
-    });
+    onMouse(node, "pointerenter", () => app.hover(this.cell));
+    onMouse(node, "pointerleave", () => app.hover(null));
     node.addEventListener("click", (event) => {
       if (isTouch(event)) app.hover(this.cell, event);
     });
@@ -120,13 +116,11 @@ class RegisterField {
   listenToBits() {
     const { app, row } = this;
     row.addEventListener("click", (event) => this.click(event));
-    row.addEventListener("pointermove", (event) => {
+    onMouse(row, "pointermove", (event) => {
       const bit = bitAt(event);
-      if (bit && !isTouch(event)) this.showTip(bit, event);
+      if (bit) this.showTip(bit, event);
     });
-    row.addEventListener("pointerleave", (event) => {
-      if (!isTouch(event)) app.tooltip.hide();
-    });
+    onMouse(row, "pointerleave", () => app.tooltip.hide());
     row.addEventListener("focusin", (event) => {
       const bit = bitAt(event);
       if (!bit?.matches(":focus-visible")) return;
@@ -137,10 +131,7 @@ class RegisterField {
     row.addEventListener("focusout", () => app.hover(null));
     row.addEventListener("keydown", (event) => {
       const bit = bitAt(event);
-      if (!bit || hasModifier(event) || !["0", "1", " ", "Enter"].includes(event.key)) return;
-      event.preventDefault();
-      const isDigit = event.key === "0" || event.key === "1";
-      if (!(isDigit && bit.textContent === event.key)) this.flip(bit);
+      if (bit) flipByKey(event, bit, () => this.flip(bit));
     });
   }
 

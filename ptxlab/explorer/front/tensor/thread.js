@@ -90,7 +90,7 @@ export class ThreadRegisters {
     this.list.addEventListener("pointermove", (event) => {
       if (isTouch(event)) return;
       const word = this.wordAt(event.target);
-      const [element] = word ? view.elements(word.lane, word.column) : [];
+      const [element] = word ? view.elements(word) : [];
       view.pointed = word && !element ? word : null;
       app.hover(element ? view.cellOf(element) : null);
       if (word) app.tooltip.show(event, () => this.facts(word));
@@ -102,9 +102,9 @@ export class ThreadRegisters {
     this.list.addEventListener("click", (event) => {
       const word = this.wordAt(event.target);
       if (!word) return;
-      const [element] = view.elements(word.lane, word.column);
+      const [element] = view.elements(word);
       if (element) app.selection.select(view.cellOf(element), false);
-      view.goTo(word.lane, word.column, Boolean(this.moved?.editable)); // then it can be typed over
+      view.goTo(word, Boolean(this.moved?.editable)); // then it can be typed over
     });
   }
 
@@ -152,10 +152,9 @@ export class ThreadRegisters {
     return { lane: thread - (thread % 32) + lanes[index], column: columns[index] };
   }
 
-  /** @param {{ lane: number, column: number }} word */
-  facts({ lane, column }) {
-    const { view } = this;
-    const [first, ...rest] = view.wordFacts(lane, column);
+  /** @param {TensorWord} word */
+  facts(word) {
+    const [first, ...rest] = this.view.wordFacts(word);
     return [...rest, first].filter(Boolean);
   }
 
@@ -302,8 +301,7 @@ export class ThreadRegisters {
       let known = true;
       let here = false;
       for (let part = 0; part < load.parts; part += 1) {
-        const { lane, column } = this.word(register, part);
-        const elements = view.elements(lane, column).filter(({ low }) => !load.pack || low < 16);
+        const elements = view.elements(this.word(register, part)).filter(({ low }) => !load.pack || low < 16);
         for (const { name: each, index, low } of elements) {
           const matrix = matrices[each];
           content +=

@@ -1,11 +1,10 @@
 // Tensor memory: 128 lanes by the columns that the instruction uses, of one CTA or of both, and what a
 // tcgen05.ld makes of it. It lies below the matrices of tcgen05, which point to each other.
 
-import { make, attribute, clamp, hasModifier, hex, isTouch } from "../common/util.js";
+import { clamp, consume, focusOn, hasModifier, hex, make, makeSection } from "../common/util.js";
+import { SCROLLBAR, WordArea } from "../common/scroll_area.js";
 import { cellOfIndex, cellText, changedCells, editText, indexOfCell } from "../matrix/matrix.js";
 import { viewHeight } from "../pane/layout.js";
-import { SCROLLBAR, ScrollArea, listenToWords } from "../common/scroll_area.js";
-import { fadeOut } from "../common/motion.js";
 import { listenForWheel } from "../pane/zoom.js";
 import { LANES, columnsOf, elementsIn, matrixOf, operandAt, slotOf, wordName, wordNumber } from "./map.js";
 import { CTA_GAP, TENSOR_HEAD, columnEdge, drawTensor, drawTensorMarks, wordsPlace } from "./draw.js";
@@ -22,39 +21,31 @@ const NARROW_SHARE = 0.5; // of a narrow view, where registers are below
 const MOST_RUNS_LIT = 128; // of neighbouring words that an edit changed
 const THREAD_PANEL = 356; // width of the registers beside it
 
-export class TensorView extends ScrollArea {
+/** @extends {WordArea<TensorWord>} */
+export class TensorView extends WordArea {
   /** @param {App} app @param {HTMLElement} parent */
   constructor(app, parent) {
-    super(app, {
-      head: TENSOR_HEAD,
-      frame: "ptx-memory-frame",
-      input: "ptx-memory-word",
-      attributes: { "data-testid": "tensor-word" },
-    });
-    this.version = 0; // how often it opened, closed, or was zoomed
+    super(app, TENSOR_HEAD, "tensor-word", { lane: 0, column: 0 });
     this.closed = false;
     this.before = false; // whether C is shown, which is D before the instruction
     this.colour = /** @type {TensorColour} */ ("row");
     this.zoom = 0; // steps
     this.cell = { width: 0, height: 0 }; // of a word, in pixels
-    this.at = { lane: 0, column: 0 }; // the word that keys move
-    this.pointed = /** @type {{ lane: number, column: number } | null} */ (null); // a free word
-    this.drawn = this.marked = ""; // what the canvases show
+    this.marked = ""; // what the canvas of marks shows
     this.painted = /** @type {(Matrix | undefined)[]} */ ([]);
     this.info = /** @type {TensorInfo | undefined} */ (undefined);
     this.loaded = /** @type {Sent<LoadData> | null} */ (null);
     this.pictures = /** @type {HTMLCanvasElement[]} */ ([]); // a pixel for every word, of each CTA
     this.pictured = "";
-    this.node = make("section", "ptx-tensor", parent, {
-      "aria-label": "tensor memory",
-      "data-testid": "tensor",
-    });
+    this.node = makeSection(parent, "ptx-tensor", "tensor memory", "tensor");
     this.node.hidden = true;
     this.controls = new TensorControls(this, this.node);
     const body = make("div", "ptx-tensor-body", this.node);
     body.append(this.frame);
     this.thread = new ThreadRegisters(this, body);
-    this.listen();
+    app.root.addEventListener("keydown", (event) => this.shortcut(event));
+    this.listenToWords();
+    listenForWheel(this.scroller, (event) => this.zoomBy(event.deltaY < 0 ? 1 : -1, event));
   }
 
   // -- what is shown --
@@ -84,8 +75,7 @@ export class TensorView extends ScrollArea {
     this.closed = this.isOpen;
     this.version += 1;
     app.refresh();
-    if (this.isOpen) this.input.focus({ preventScroll: true });
-    else app.paneOf("D")?.input.focus({ preventScroll: true });
+    focusOn(this.isOpen ? this.input : app.paneOf("D")?.input);
   }
 
   // Another instruction has other columns.
@@ -185,7 +175,7 @@ export class TensorView extends ScrollArea {
     if (zoom === this.zoom) return;
     const area = this.scroller.getBoundingClientRect();
     const spot = (point && this.wordUnder(point)) ?? this.selected() ?? this.at;
-    const before = wordsPlace(this, spot.lane, spot.column);
+    const before = this.placeOf(spot);
     const offset = point
       ? { x: point.clientX - area.left, y: point.clientY - area.top }
       : {
@@ -194,7 +184,7 @@ export class TensorView extends ScrollArea {
         };
     this.zoom = zoom;
     this.app.layout();
-    const after = wordsPlace(this, spot.lane, spot.column);
+    const after = this.placeOf(spot);
     const inside = point ? 0.5 : 0; // without a pointer its corner stays
     this.scroller.scrollLeft = after.x + after.width * inside - offset.x;
     this.scroller.scrollTop = after.y + after.height * inside - offset.y;
@@ -268,9 +258,7 @@ export class TensorView extends ScrollArea {
       let count = 1; // neighbours are lit together
       while (sorted[sorted.indexOf(start) + count] === start + count) count += 1;
       const { x, y, width, height } = wordsPlace(this, start >> 10, start & 1023, count);
-      const node = make("div", "ptx-flash ptx-memory-flash", this.space, { "aria-hidden": "true" });
-      node.style.cssText = `left:${x}px;top:${y}px;width:${Math.max(3, width)}px;height:${Math.max(3, height)}px`;
-      fadeOut(node);
+      this.flashPlace({ x, y, width: Math.max(3, width), height: Math.max(3, height) });
     }
   }
 
@@ -293,8 +281,8 @@ export class TensorView extends ScrollArea {
   }
 
   // The elements of a word.
-  /** @param {number} lane @param {number} column */
-  elements(lane, column) {
+  /** @param {TensorWord} word */
+  elements({ lane, column }) {
     return elementsIn(this.tensor, this.app.matrices, lane, column, this.before);
   }
 
@@ -302,14 +290,12 @@ export class TensorView extends ScrollArea {
   /** @param {ClientPoint} event @returns {Cell | null} */
   cellUnder(event) {
     const word = this.wordUnder(event);
-    if (!word) return null;
-    const elements = this.elements(word.lane, word.column);
-    if (!elements.length) return null;
-    const { x, width } = wordsPlace(this, word.lane, word.column);
+    const elements = word ? this.elements(word) : [];
+    if (!word || !elements.length) return null;
+    const { x, width } = this.placeOf(word);
     const inside = clamp((this.pointUnder(event).x - x) / width, 0, 0.999);
     const bit = Math.floor((1 - inside) * 32);
-    const at = [...elements].reverse().find(({ low }) => low <= bit) ?? elements[0];
-    return this.cellOf(at);
+    return this.cellOf([...elements].reverse().find(({ low }) => low <= bit) ?? elements[0]);
   }
 
   /** @param {{ name: Name, index: number }} element @returns {Cell} */
@@ -317,47 +303,15 @@ export class TensorView extends ScrollArea {
     return cellOfIndex(this.app.matrices[name], index);
   }
 
-  /** @param {MouseEvent} event */
-  point(event) {
-    const { app } = this;
-    const word = this.wordUnder(event);
-    const cell = this.cellUnder(event);
-    const before = JSON.stringify(this.pointed);
-    this.pointed = cell ? null : word;
-    app.hover(cell);
-    if (cell) app.tooltip.show(event, () => app.facts(cell));
-    else if (word) app.tooltip.show(event, () => this.freeFacts(word.lane, word.column));
-    if (before !== JSON.stringify(this.pointed)) app.drawMarksSoon();
-  }
-
-  /** @param {number} lane @param {number} column */
-  freeFacts(lane, column) {
+  /** @param {TensorWord} word */
+  freeFacts({ lane, column }) {
     const { tensor } = this;
-    if (tensor.blocks) {
-      const { rows } = tensor.blocks[Math.floor(lane / LANES)];
-      return [wordName(tensor, lane, column), `free: the instruction uses rows 0 to ${rows - 1}`];
-    }
     const name = operandAt(tensor, column, lane);
-    const why = name
-      ? `free: layout ${tensor.path} does not use this lane for ${name}`
-      : "free: no matrix is in this column";
+    const rows = tensor.blocks?.[Math.floor(lane / LANES)].rows;
+    let why = "free: no matrix is in this column";
+    if (rows !== undefined) why = `free: the instruction uses rows 0 to ${rows - 1}`;
+    else if (name) why = `free: layout ${tensor.path} does not use this lane for ${name}`;
     return [wordName(tensor, lane, column), why];
-  }
-
-  listen() {
-    const { app, scroller } = this;
-    app.root.addEventListener("keydown", (event) => this.shortcut(event));
-    listenToWords(this);
-    scroller.addEventListener("click", (event) => {
-      if (!isTouch(event) || this.editing) return;
-      this.press(event);
-      this.point(event);
-    });
-    listenForWheel(scroller, (event) => this.zoomBy(event.deltaY < 0 ? 1 : -1, event));
-  }
-
-  leave() {
-    this.pointed = null;
   }
 
   // Alt+T opens and closes it.
@@ -365,190 +319,129 @@ export class TensorView extends ScrollArea {
   shortcut(event) {
     if (!event.altKey || event.ctrlKey || event.metaKey || event.code !== "KeyT") return;
     if (!this.app.instruction.tensor || this.app.instruction.move || this.app.quiz.data) return;
-    event.preventDefault();
-    event.stopPropagation();
+    consume(event);
     this.toggle();
   }
 
-  /** @param {ClientPoint} event */
-  press(event) {
-    const word = this.wordUnder(event);
-    if (!word) return;
-    const cell = this.cellUnder(event);
-    this.chooseThread(word.lane, word.column);
-    if (cell) this.app.selection.select(cell, false);
-    this.goTo(word.lane, word.column);
-  }
-
   // The thread that gets a word.
-  /** @param {number} lane @param {number} column */
-  chooseThread(lane, column) {
+  /** @param {TensorWord} word */
+  chooseThread({ lane, column }) {
     const slot = this.load && slotOf(this.load, lane, column);
     if (slot && slot.thread !== this.app.lane) this.app.chooseLane(slot.thread);
   }
 
-  // Where a word is on the page.
-  /** @param {number} lane @param {number} column @returns {Place} */
-  rect(lane, column) {
-    return this.onPage(wordsPlace(this, lane, column));
-  }
-
   // -- words: keys and typing --
 
-  /** @param {number} lane @param {number} column */
-  goTo(lane, column, focus = true) {
+  /** @param {TensorWord} word */
+  placeOf({ lane, column }) {
+    return wordsPlace(this, lane, column);
+  }
+
+  /** @param {TensorWord} word */
+  limited({ lane, column }) {
     const { tensor } = this;
     const row = clamp(lane, 0, tensor.ctas * LANES - 1);
-    this.at = { lane: row, column: clamp(column, 0, columnsOf(tensor, Math.floor(row / LANES)) - 1) };
-    this.scrollTo(wordsPlace(this, this.at.lane, this.at.column));
-    this.placeInput();
-    if (focus) this.input.focus({ preventScroll: true });
-    this.app.drawMarksSoon();
+    return { lane: row, column: clamp(column, 0, columnsOf(tensor, Math.floor(row / LANES)) - 1) };
   }
 
   // Goes to a word that is moved.
   /** @param {Cell} cell */
   reveal({ name, row, column }) {
     const { place, columns } = this.app.matrices[name];
-    if (name === "C") this.before = true;
-    if (name === "D") this.before = false;
+    if (name === "C" || name === "D") this.before = name === "C";
     this.controls.update();
     this.draw();
-    this.goTo(place?.lane[row * columns + column] ?? 0, column);
+    this.goTo({ lane: place?.lane[row * columns + column] ?? 0, column });
   }
 
-  placeInput() {
-    if (!this.isOpen || !this.cell.width) return;
-    this.placeTextBox(wordsPlace(this, this.at.lane, this.at.column));
-    attribute(this.input, "aria-label", this.wordFacts(this.at.lane, this.at.column).join(" · "));
-  }
-
-  /** @param {number} lane @param {number} column */
-  wordFacts(lane, column) {
+  /** @param {TensorWord} word */
+  wordFacts(word) {
     const { app, tensor } = this;
-    const elements = this.elements(lane, column);
+    const elements = this.elements(word);
     const number = wordNumber(app.matrices, elements);
-    if (number === null) return this.freeFacts(lane, column);
+    if (number === null) return this.freeFacts(word);
     if (app.instruction.move) return app.cellFacts(this.cellOf(elements[0]));
     const names = elements.map((element) => {
-      const { row, column: at } = this.cellOf(element);
+      const { row, column } = this.cellOf(element);
       const matrix = app.matrices[element.name];
-      return `${matrix.label}[${row}][${at}] = ${cellText(matrix, element.index)}`;
+      return `${matrix.label}[${row}][${column}] = ${cellText(matrix, element.index)}`;
     });
     const unknown = elements.map(({ name }) => app.matrices[name].unknown).find(Boolean);
-    return [wordName(tensor, lane, column), unknown ?? hex(number, 32), ...names];
+    return [wordName(tensor, word.lane, word.column), unknown ?? hex(number, 32), ...names];
   }
 
-  // What is in the chosen word, if it can be changed.
-  target() {
+  // The matrix in the chosen word.
+  get chosen() {
+    const [element] = this.elements(this.at);
+    return element && this.app.matrices[element.name];
+  }
+
+  get editable() {
+    return Boolean(this.chosen?.editable);
+  }
+
+  wordText() {
+    const elements = this.elements(this.at);
+    const { matrices, instruction } = this.app;
+    if (instruction.move) return editText(matrices[elements[0].name], elements[0].index);
+    return hex(wordNumber(matrices, elements) ?? 0, 32);
+  }
+
+  /** @param {string} text */
+  write(text) {
     const { lane, column } = this.at;
-    const [element] = this.elements(lane, column);
-    const matrix = element && this.app.matrices[element.name];
-    const name = operandAt(this.tensor, column, lane);
-    if (!matrix || !name) return null;
-    const first = this.tensor.places[name]?.first ?? 0;
+    const operand = operandAt(this.tensor, column, lane);
+    if (!this.editable || !operand) return false;
+    const register = column - (this.tensor.places[operand]?.first ?? 0);
     const row = this.tensor.blocks ? lane % LANES : lane;
-    return { matrix, name: matrix.operand, lane: row, register: column - first };
-  }
-
-  beginTyping() {
-    if (!this.target()?.matrix.editable) {
-      this.input.value = "";
-      return;
-    }
-    this.input.classList.add("editing");
-    this.app.tooltip.hide();
-  }
-
-  edit() {
-    if (this.editing || !this.target()?.matrix.editable) return;
-    const [element] = this.elements(this.at.lane, this.at.column);
-    const number = wordNumber(this.app.matrices, this.elements(this.at.lane, this.at.column));
-    const isMoved = this.app.instruction.move && element;
-    this.input.value = isMoved
-      ? editText(this.app.matrices[element.name], element.index)
-      : hex(number ?? 0, 32);
-    this.beginTyping();
-    this.input.select();
-  }
-
-  commit() {
-    if (!this.editing) return;
-    const text = this.input.value.trim();
-    const target = this.target();
-    this.closeTextBox();
-    if (text && target) this.write(text, target);
-  }
-
-  /** @param {string} text @param {{ name: Name, lane: number, register: number }} target */
-  write(text, { name, lane, register }) {
-    this.app.send({ type: "set_register", name, lane, register, text }, { node: this.input });
-  }
-
-  /** @param {KeyboardEvent} event */
-  keyWhileTyping(event) {
-    if (event.key === "Escape") this.closeTextBox();
-    else if (event.key === "Enter") {
-      this.commit();
-      this.goTo(this.within(this.at.lane, event.shiftKey ? -1 : 1), this.at.column);
-    } else return false;
+    this.app.send(
+      { type: "set_register", name: this.chosen.operand, lane: row, register, text },
+      { node: this.input },
+    );
     return true;
   }
 
   // A lane so many rows further down, in the same grid of words.
-  /** @param {number} lane @param {number} by */
-  within(lane, by) {
+  /** @param {number} rows */
+  below(rows) {
+    const { lane, column } = this.at;
     const { blocks } = this.tensor;
-    if (!blocks) return lane + by;
+    if (!blocks) return { lane: lane + rows, column };
     const block = Math.floor(lane / LANES);
-    return block * LANES + clamp((lane % LANES) + by, 0, blocks[block].rows - 1);
+    return { lane: block * LANES + clamp((lane % LANES) + rows, 0, blocks[block].rows - 1), column };
+  }
+
+  get reach() {
+    const page = Math.max(1, Math.floor(this.height / this.cell.height) - 1);
+    return { page, home: -this.at.column, end: this.tensor.columns };
+  }
+
+  /** @param {number} down @param {number} right */
+  step(down, right) {
+    const { lane, column } = this.below(down);
+    this.goTo(this.inOtherGrid(right) ?? { lane, column: column + right });
+    this.chooseThread(this.at);
+    const [element] = this.elements(this.at);
+    if (element) this.app.selection.select(this.cellOf(element), false, true, true);
   }
 
   // Left and right go on from one grid of words to the other.
-  /** @param {[number, number]} move */
-  step([down, right]) {
+  /** @param {number} right */
+  inOtherGrid(right) {
     const { lane, column } = this.at;
     const { blocks } = this.tensor;
-    if (!blocks) return;
-    const block = Math.floor(lane / LANES);
     const row = lane % LANES;
-    if (right === 1 && block === 0 && column === blocks[0].columns - 1 && row < blocks[1].rows)
-      this.goTo(LANES + row, 0);
-    else if (right === -1 && block === 1 && column === 0 && row < blocks[0].rows)
-      this.goTo(row, blocks[0].columns - 1);
-    else this.goTo(this.within(lane, down), column + right);
+    if (!blocks) return null;
+    if (right === 1 && lane < LANES && column === blocks[0].columns - 1 && row < blocks[1].rows)
+      return { lane: LANES + row, column: 0 };
+    const isFirst = right === -1 && lane >= LANES && column === 0 && row < blocks[0].rows;
+    return isFirst ? { lane: row, column: blocks[0].columns - 1 } : null;
   }
 
   /** @param {KeyboardEvent} event */
   keyOnWords(event) {
-    if (hasModifier(event)) return false;
-    const { lane, column } = this.at;
-    const page = Math.max(1, Math.floor(this.height / this.cell.height) - 1);
-    const moves = /** @type {Record<string, [number, number]>} */ ({
-      ArrowLeft: [0, -1],
-      ArrowRight: [0, 1],
-      ArrowUp: [-1, 0],
-      ArrowDown: [1, 0],
-      PageUp: [-page, 0],
-      PageDown: [page, 0],
-      Home: [0, -column],
-      End: [0, this.tensor.columns],
-    });
-    const move = moves[event.key];
-    if (move) {
-      if (this.tensor.blocks) this.step(move);
-      else this.goTo(lane + move[0], column + move[1]);
-      this.chooseThread(this.at.lane, this.at.column);
-      const [element] = this.elements(this.at.lane, this.at.column);
-      if (element) this.app.selection.select(this.cellOf(element), false, true, true);
-    } else if (event.key === "Enter" || event.key === "F2") this.edit();
-    else if (event.key === "+" || event.key === "-") this.zoomBy(event.key === "+" ? 1 : -1);
-    else if (event.key === "Delete" || event.key === "Backspace") {
-      const target = this.target();
-      if (!target?.matrix.editable) return false;
-      this.write("0", target);
-    } else if (event.key === "Escape") return this.app.problem.dismiss();
-    else return false;
+    if (!["+", "-"].includes(event.key) || hasModifier(event)) return super.keyOnWords(event);
+    this.zoomBy(event.key === "+" ? 1 : -1);
     return true;
   }
 }

@@ -1,6 +1,6 @@
 // The mnemonic, a button that copies it, and one that opens the picker.
 
-import { make, copyText, write } from "../common/util.js";
+import { attribute, copyText, make, makeButton, makeTextInput, write } from "../common/util.js";
 import { appendBreakable } from "../picker/search.js";
 import { roveTabindex, nextInBar } from "../common/roving_tabindex.js";
 import { MATRICES, cellOfIndex, cellsOf } from "../matrix/matrix.js";
@@ -13,51 +13,37 @@ export class Header {
     this.text = make("code", "ptx-mnemonic", this.node);
     this.shape = make("code", "ptx-shape", this.node);
     this.shape.hidden = true;
-    this.button = make("button", "ptx-copy", this.node, {
-      type: "button",
+    this.button = makeButton(this.node, "ptx-copy", "copy", () => this.copy(), {
       "aria-label": "copy the mnemonic",
       "aria-live": "polite",
       title: "Copy the mnemonic",
     });
-    this.button.textContent = "copy";
-    this.button.addEventListener("click", () => this.copy());
     this.change = /** @type {HTMLElement | null} */ (null);
     this.timer = 0;
     this.fullScreen = this.makeFullScreenButton();
-    this.help = this.makeHelpButton();
+    makeButton(this.node, "ptx-copy ptx-help", "?", () => app.helpSheet.open(), {
+      "aria-haspopup": "dialog",
+      title: "Keys, mouse and touch (?)",
+      "aria-label": "keys, mouse and touch",
+    });
     this.nameBox = new NameBox(app, this.node);
     this.updateStops = roveTabindex(this.node, "button:not(.ptx-name-box *)", nextInBar);
     this.updateStops();
   }
 
-  makeHelpButton() {
-    const button = make("button", "ptx-copy ptx-help", this.node, {
-      type: "button",
-      "aria-haspopup": "dialog",
-      title: "Keys, mouse and touch (?)",
-      "aria-label": "keys, mouse and touch",
-    });
-    button.textContent = "?";
-    button.addEventListener("click", () => this.app.helpSheet.open());
-    return button;
-  }
-
   // Shown where the page may use the full screen.
   makeFullScreenButton() {
     const { root } = this.app;
-    const button = make("button", "ptx-copy ptx-full-screen", this.node, {
-      type: "button",
-      "aria-pressed": "false",
+    const isFull = () => document.fullscreenElement === root;
+    const toggle = () => (isFull() ? document.exitFullscreen() : root.requestFullscreen());
+    const button = makeButton(this.node, "ptx-copy ptx-full-screen", "⤢", toggle, {
+      "aria-pressed": false,
       title: "Full screen (Escape to leave)",
       "aria-label": "full screen",
     });
-    button.textContent = "⤢";
     button.hidden = !document.fullscreenEnabled;
-    button.addEventListener("click", () =>
-      document.fullscreenElement === root ? document.exitFullscreen() : root.requestFullscreen(),
-    );
     root.addEventListener("fullscreenchange", () => {
-      button.setAttribute("aria-pressed", String(document.fullscreenElement === root));
+      attribute(button, "aria-pressed", isFull());
       this.app.layout();
     });
     return button;
@@ -66,16 +52,12 @@ export class Header {
   // The picker adds its button: static pages have none.
   /** @param {Picker} picker @param {string} id */
   addChangeButton(picker, id) {
-    const change = make("button", "ptx-copy ptx-change", this.node, {
-      type: "button",
-      "aria-expanded": "false",
+    this.change = makeButton(null, "ptx-copy ptx-change", "change", () => picker.toggle(), {
+      "aria-expanded": false,
       "aria-controls": id,
       title: "Choose another instruction (/)",
     });
-    change.textContent = "change";
-    this.fullScreen.before(change);
-    change.addEventListener("click", () => picker.toggle());
-    this.change = change;
+    this.fullScreen.before(this.change);
     this.updateStops();
     this.text.classList.add("ptx-clickable");
     this.text.title = "Choose another instruction";
@@ -98,13 +80,15 @@ export class Header {
   async copy() {
     const done = await copyText(this.text.textContent ?? "");
     if (!done) getSelection()?.selectAllChildren(this.text);
-    this.button.textContent = done ? "copied" : "press Ctrl+C";
-    this.button.setAttribute("aria-label", done ? "copied" : "the mnemonic is selected: press Ctrl+C");
+    /** @param {string} text @param {string} label */
+    const show = (text, label) => {
+      this.button.textContent = text;
+      this.button.setAttribute("aria-label", label);
+    };
+    if (done) show("copied", "copied");
+    else show("press Ctrl+C", "the mnemonic is selected: press Ctrl+C");
     window.clearTimeout(this.timer);
-    this.timer = window.setTimeout(() => {
-      this.button.textContent = "copy";
-      this.button.setAttribute("aria-label", "copy the mnemonic");
-    }, 1600);
+    this.timer = window.setTimeout(() => show("copy", "copy the mnemonic"), 1600);
   }
 }
 
@@ -127,10 +111,7 @@ export class NameBox {
   constructor(app, parent) {
     this.app = app;
     this.node = make("span", "ptx-name-box", parent);
-    this.input = make("input", "ptx-name", this.node, {
-      type: "text",
-      spellcheck: "false",
-      autocomplete: "off",
+    this.input = makeTextInput(this.node, "ptx-name", {
       placeholder: "go to D[3][5]",
       "aria-label": "go to a cell, a row, a lane or an element",
       title:
@@ -179,8 +160,7 @@ export class NameBox {
       app.tensor.reveal(place.cell);
     } else if (app.paneOf(name)) select();
     else {
-      app.model.set("show_c", true); // only C is not always shown
-      app.model.save_changes();
+      app.set("show_c", true); // only C is not always shown
       window.setTimeout(select);
     }
   }

@@ -1,100 +1,61 @@
 // The sheet that "?" opens: every key, and what mouse and fingers do.
 
-import { make } from "../common/util.js";
+import { focusOn, make, makeButton } from "../common/util.js";
 
-/** @type {[title: string, rows: [how: string, what: string][]][]} */
-const SECTIONS = [
-  [
-    "Everywhere",
-    [
-      ["Tab, Shift+Tab", "next or previous part: header, toolbar, A, B, D, lanes, registers"],
-      ["Arrow keys", "move inside a part"],
-      ["Ctrl+Z, Ctrl+Shift+Z", "undo, redo"],
-      ["Alt++, Alt+-, Alt+0", "zoom in, zoom out, fit"],
-      ["F8, Shift+F8", "next, previous cell where two chips differ"],
-      ["/ or Ctrl+K", "choose another instruction"],
-      ["Escape", "discard what is typed; dismiss a message"],
-      ["?", "show this help"],
-    ],
-  ],
-  [
-    "On a cell",
-    [
-      ["Type a number, Enter", "change the cell: 3, -0.5, 1e-3, 0x3c00, 0b0110, inf, nan"],
-      ["Enter or F2", "edit what is there"],
-      [
-        "Arrows, Home, End, Page Up, Page Down",
-        "move; with Ctrl to the edge, with Shift extend the selection",
-      ],
-      ["Shift+Space, Ctrl+Space", "select the row, the column"],
-      ["Ctrl+A", "select the whole matrix"],
-      ["Ctrl+C, Ctrl+X, Ctrl+V", "copy, cut, paste (tabs, commas, spaces, NumPy)"],
-      ["Ctrl+D, Ctrl+R", "fill down, fill right"],
-      ["Delete", "set to zero"],
-    ],
-  ],
-  [
-    "In registers",
-    [
-      ["Arrow keys", "from the hexadecimal number to the bits and the values"],
-      ["Space, 0, 1", "on a bit: flip it, clear it, set it"],
-      ["Type, Enter", "on a number: change it"],
-      ["F2", "put the caret into the text"],
-    ],
-  ],
-  [
-    "On lanes",
-    [
-      ["Arrow keys", "choose a lane"],
-      ["Space", "pin the lane beside the next one you choose"],
-      ["F", "show its registers flying to their cells and back; F again or Escape stops them"],
-    ],
-  ],
-  [
-    "In shared memory",
-    [
-      ["Alt+M, or “memory”", "on a matrix: see its bytes and banks, and how it gets into registers"],
-      ["Arrow keys", "from word to word"],
-      ["Type, Enter", "change a word: 0x3c004000"],
-      ["Arrow keys on the slider", "one wavefront forward or back; Space plays, Escape shows all of them"],
-    ],
-  ],
-  [
-    "In tensor memory",
-    [
-      [
-        "Alt+T, or “tensor memory”",
-        "with tcgen05: see where D, A, scale factors and metadata are; again to close it",
-      ],
-      ["Arrow keys", "from word to word; this chooses the thread that tcgen05.ld loads it into"],
-      ["Type, Enter", "change a word of A, scale factors, metadata, or D before the instruction"],
-      ["+, -", "larger and smaller words; Ctrl+wheel does the same"],
-      ["Left, Right at an edge", "with tcgen05.ld, .st, .cp and .shift: go to the other grid"],
-    ],
-  ],
-  [
-    "Mouse",
-    [
-      ["Point at a cell or a bit", "see which lane and which bits hold it"],
-      ["Click, drag", "select cells; a click on a row or column number selects all of it"],
-      ["Double-click", "edit a cell"],
-      ["Click a bit", "flip it"],
-      ["Click a cell of D", "see the lanes that contribute, and the sum step by step"],
-      ["Drag the small square", "fill the neighbouring cells"],
-      ["Ctrl+wheel", "zoom where the pointer is"],
-      ["Ctrl+click a lane", "pin it"],
-    ],
-  ],
-  [
-    "Touch",
-    [
-      ["Tap a cell or a bit", "select it, and see what pointing shows"],
-      ["Tap it again", "edit the cell, flip the bit"],
-      ["Swipe", "scroll"],
-      ["Pinch", "zoom where the fingers are"],
-    ],
-  ],
-];
+// A part of the sheet begins with its title; then, indented, what one does and what that does.
+const SHEET = `\
+Everywhere
+  Tab, Shift+Tab | next or previous part: header, toolbar, A, B, D, lanes, registers
+  Arrow keys | move inside a part
+  Ctrl+Z, Ctrl+Shift+Z | undo, redo
+  Alt++, Alt+-, Alt+0 | zoom in, zoom out, fit
+  F8, Shift+F8 | next, previous cell where two chips differ
+  / or Ctrl+K | choose another instruction
+  Escape | discard what is typed; dismiss a message
+  ? | show this help
+On a cell
+  Type a number, Enter | change the cell: 3, -0.5, 1e-3, 0x3c00, 0b0110, inf, nan
+  Enter or F2 | edit what is there
+  Arrows, Home, End, Page Up, Page Down | move; with Ctrl to the edge, with Shift extend the selection
+  Shift+Space, Ctrl+Space | select the row, the column
+  Ctrl+A | select the whole matrix
+  Ctrl+C, Ctrl+X, Ctrl+V | copy, cut, paste (tabs, commas, spaces, NumPy)
+  Ctrl+D, Ctrl+R | fill down, fill right
+  Delete | set to zero
+In registers
+  Arrow keys | from the hexadecimal number to the bits and the values
+  Space, 0, 1 | on a bit: flip it, clear it, set it
+  Type, Enter | on a number: change it
+  F2 | put the caret into the text
+On lanes
+  Arrow keys | choose a lane
+  Space | pin the lane beside the next one you choose
+  F | show its registers flying to their cells and back; F again or Escape stops them
+In shared memory
+  Alt+M, or “memory” | on a matrix: see its bytes and banks, and how it gets into registers
+  Arrow keys | from word to word
+  Type, Enter | change a word: 0x3c004000
+  Arrow keys on the slider | one wavefront forward or back; Space plays, Escape shows all of them
+In tensor memory
+  Alt+T, or “tensor memory” | with tcgen05: see where D, A, scale factors and metadata are; again to close it
+  Arrow keys | from word to word; this chooses the thread that tcgen05.ld loads it into
+  Type, Enter | change a word of A, scale factors, metadata, or D before the instruction
+  +, - | larger and smaller words; Ctrl+wheel does the same
+  Left, Right at an edge | with tcgen05.ld, .st, .cp and .shift: go to the other grid
+Mouse
+  Point at a cell or a bit | see which lane and which bits hold it
+  Click, drag | select cells; a click on a row or column number selects all of it
+  Double-click | edit a cell
+  Click a bit | flip it
+  Click a cell of D | see the lanes that contribute, and the sum step by step
+  Drag the small square | fill the neighbouring cells
+  Ctrl+wheel | zoom where the pointer is
+  Ctrl+click a lane | pin it
+Touch
+  Tap a cell or a bit | select it, and see what pointing shows
+  Tap it again | edit the cell, flip the bit
+  Swipe | scroll
+  Pinch | zoom where the fingers are`;
 
 export class HelpSheet {
   /** @param {App} app @param {HTMLElement} parent */
@@ -102,7 +63,7 @@ export class HelpSheet {
     this.app = app;
     this.node = make("dialog", "ptx-sheet", parent, { "aria-label": "keys, mouse and touch" });
     this.caller = /** @type {HTMLElement | null} */ (null);
-    this.node.addEventListener("close", () => this.caller?.focus({ preventScroll: true }));
+    this.node.addEventListener("close", () => focusOn(this.caller));
     this.node.addEventListener("click", (event) => {
       if (event.target === this.node) this.node.close(); // beside the sheet
     });
@@ -121,18 +82,18 @@ export class HelpSheet {
   build() {
     const page = make("div", "ptx-sheet-page", this.node, { tabindex: "0", role: "document" });
     const head = make("div", "ptx-sheet-head", page);
-    make("h2", "", head).textContent = "Keys, mouse and touch";
-    const shut = make("button", "ptx-tool", head, { type: "button" });
-    shut.textContent = "Close";
-    shut.addEventListener("click", () => this.node.close());
+    make("h2", "", head, { text: "Keys, mouse and touch" });
+    makeButton(head, "ptx-tool", "Close", () => this.node.close());
     const columns = make("div", "ptx-sheet-columns", page);
-    for (const [title, rows] of SECTIONS) {
+    for (const part of SHEET.split(/\n(?! )/)) {
+      const [title, ...rows] = part.split("\n");
       const section = make("section", "", columns);
-      make("h3", "", section).textContent = title;
+      make("h3", "", section, { text: title });
       const list = make("dl", "", section);
-      for (const [how, what] of rows) {
-        make("dt", "", list).textContent = how;
-        make("dd", "", list).textContent = what;
+      for (const row of rows) {
+        const [how, what] = row.trim().split(" | ");
+        make("dt", "", list, { text: how });
+        make("dd", "", list, { text: what });
       }
     }
   }

@@ -1,7 +1,7 @@
 // Cells of D in which two chips differ: how many there are, the way from one to the next, and, where there
 // are none, the search for inputs that have one. Python searches.
 
-import { make, write } from "../common/util.js";
+import { consume, focusOn, make, makeButton, makeIcon, write } from "../common/util.js";
 import { cellOfIndex, differing, indexOfCell } from "../matrix/matrix.js";
 
 export class Differences {
@@ -12,36 +12,23 @@ export class Differences {
     this.node = make("span", "ptx-differences", null, { "data-testid": "differences" });
     this.count = make("em", "", this.node);
     this.arrows = make("span", "ptx-arrows", this.node, { role: "group", "aria-label": "differences" });
-    this.addStep("‹", "Previous difference (Shift+F8)", -1);
-    this.addStep("›", "Next difference (F8)", 1);
-    this.search = make("button", "ptx-tool ptx-find", this.node, {
-      type: "button",
-      title: "Fill in inputs on which the two chips give different bits; undo restores yours",
-      "data-tool": "find",
-    });
-    this.search.addEventListener("click", () => {
+    makeIcon(this.arrows, "‹", "Previous difference (Shift+F8)", () => this.go(-1), "ptx-tool");
+    makeIcon(this.arrows, "›", "Next difference (F8)", () => this.go(1), "ptx-tool");
+    const find = () => {
       if (this.busy) return;
       this.setBusy(true);
       app.send({ type: "find_difference" });
+    };
+    this.search = makeButton(this.node, "ptx-tool ptx-find", "", find, {
+      title: "Fill in inputs on which the two chips give different bits; undo restores yours",
+      "data-tool": "find",
     });
     this.setBusy(false);
     app.root.addEventListener("keydown", (event) => {
       if (event.key !== "F8" || !this.indices().length) return;
-      event.preventDefault();
-      event.stopPropagation();
+      consume(event);
       this.go(event.shiftKey ? -1 : 1);
     });
-  }
-
-  /** @param {string} text @param {string} title @param {number} by */
-  addStep(text, title, by) {
-    const button = make("button", "ptx-tool", this.arrows, {
-      type: "button",
-      title,
-      "aria-label": title.replace(/ \(.*/, "").toLowerCase(),
-    });
-    button.textContent = text;
-    button.addEventListener("click", () => this.go(by));
   }
 
   // aria-disabled instead of disabled: a disabled button loses the focus, and Ctrl+Z would go elsewhere.
@@ -50,7 +37,7 @@ export class Differences {
     this.busy = busy;
     this.search.setAttribute("aria-disabled", String(busy));
     this.search.textContent = busy ? "searching …" : "find";
-    if (!busy) make("span", "", this.search).textContent = " a difference"; // where there is room
+    if (!busy) make("span", "", this.search, { text: " a difference" }); // where there is room
   }
 
   // Cells of D that differ, by their index.
@@ -95,7 +82,7 @@ export class Differences {
     this.arrows.hidden = !count;
     const hadFocus = this.app.focused() === this.search;
     this.search.hidden = Boolean(count) || this.app.isStatic;
-    if (hadFocus && this.search.hidden) this.app.paneOf("D")?.input.focus({ preventScroll: true });
+    if (hadFocus && this.search.hidden) focusOn(this.app.paneOf("D")?.input);
   }
 
   // For the line about the selected cell.

@@ -1,8 +1,8 @@
 // Why the selected cell of D has its bits: on one chip, or on two side by side.
 
-import { make, write } from "../common/util.js";
+import { make, makeButton, makeSection, write } from "../common/util.js";
+import { Player } from "../common/player.js";
 import { cellText, indexOfCell } from "../matrix/matrix.js";
-import { makePlayControls } from "../common/player.js";
 
 export class TracePanel {
   /** @param {App} app @param {HTMLElement} parent */
@@ -10,32 +10,25 @@ export class TracePanel {
     this.app = app;
     this.drawn = /** @type {Sent<Trace> | null} */ (null);
     this.justOpened = false; // and not yet scrolled into view
-    this.node = make("section", "ptx-trace", parent, {
-      "aria-label": "why D has these bits",
-      "data-testid": "trace",
-    });
-    this.button = make("button", "ptx-trace-fold", this.node);
+    this.node = makeSection(parent, "ptx-trace", "why D has these bits", "trace");
+    this.button = makeButton(this.node, "ptx-trace-fold", "", () => this.open(!app.model.get("tracing")));
     this.body = make("div", "ptx-trace-body", this.node, { tabindex: "0", role: "group" });
-    this.button.addEventListener("click", () => this.open(!app.model.get("tracing")));
     // the panel may be below the fold: this one stands beside D
-    this.ask = make("button", "ptx-tool ptx-why", null, {
-      type: "button",
+    const show = () => {
+      if (app.model.get("tracing")) this.node.scrollIntoView({ block: "nearest" });
+      else this.open(true);
+    };
+    this.ask = makeButton(null, "ptx-tool ptx-why", "why?", show, {
       title: "Why the selected cell of D has these bits",
       "aria-label": "why the selected cell has these bits",
       "data-tool": "why",
-    });
-    this.ask.textContent = "why?";
-    this.ask.addEventListener("click", () => {
-      if (app.model.get("tracing")) this.node.scrollIntoView({ block: "nearest" });
-      else this.open(true);
     });
   }
 
   /** @param {boolean} open */
   open(open) {
     this.justOpened = open;
-    this.app.model.set("tracing", open);
-    this.app.model.save_changes();
+    this.app.set("tracing", open);
   }
 
   update() {
@@ -60,7 +53,7 @@ export class TracePanel {
     this.drawn = trace;
     this.body.setAttribute("aria-label", trace.title ?? "");
     this.body.replaceChildren();
-    if (trace.lead) make("p", "ptx-trace-lead", this.body).textContent = trace.lead;
+    if (trace.lead) make("p", "ptx-trace-lead", this.body, { text: trace.lead });
     this.drawNotes(this.body, trace.notes ?? []);
     for (const grid of trace.grids ?? []) drawGrid(this.body, grid);
     if (!trace.columns?.length) return;
@@ -71,7 +64,7 @@ export class TracePanel {
   /** @param {HTMLElement} parent @param {string[]} notes */
   drawNotes(parent, notes) {
     const node = make("div", "ptx-trace-notes", parent);
-    for (const note of notes) make("span", "", node).textContent = note;
+    for (const text of notes) make("span", "", node, { text });
   }
 
   // A chip: the steps before the one at which the two part are folded.
@@ -144,28 +137,25 @@ function drawGrid(parent, grid, part = null, heading = grid.title) {
 
 const PACE = 250; // milliseconds per summand
 
-export class Stepper {
+export class Stepper extends Player {
   /** @param {App} app @param {HTMLElement} parent */
   constructor(app, parent) {
+    const node = makeSection(parent, "ptx-stepper", "the dot product, step by step", "stepper");
+    super(node, { label: "summand", name: "play the dot product", pace: PACE });
     this.app = app;
+    this.node = node;
     this.steps = /** @type {SumStep[]} */ ([]);
     this.trace = /** @type {Sent<Trace> | null} */ (null);
-    this.at = 0;
-    this.timer = 0;
     this.cell = "";
-    this.node = make("section", "ptx-stepper", parent, {
-      "aria-label": "the dot product, step by step",
-      "data-testid": "stepper",
-    });
-    const { button, slider } = makePlayControls(this.node, "summand", this);
-    this.button = button;
-    this.slider = slider;
     this.text = make("output", "ptx-stepper-text", this.node);
     this.operation = make("span", "ptx-stepper-step", this.node);
-    this.updateButton();
   }
 
-  update() {
+  get last() {
+    return this.steps.length;
+  }
+
+  follow() {
     const trace = this.app.model.get("trace");
     const dotProduct = trace?.dot_product;
     const cell = dotProduct ? `${this.app.instruction?.mnemonic} ${trace.row} ${trace.column}` : "";
@@ -173,47 +163,31 @@ export class Stepper {
     [this.trace, this.steps] = [trace, dotProduct?.steps ?? []];
     if (cell !== this.cell) {
       this.cell = cell;
-      this.pause();
-      this.at = 0;
+      this.reset();
     }
-    this.slider.max = String(this.steps.length);
-    this.go(Math.min(this.at, this.steps.length), false);
+    this.limit();
+    this.write();
   }
 
-  updateButton() {
-    this.button.textContent = this.timer ? "❚❚" : "▶";
-    this.button.setAttribute("aria-label", this.timer ? "pause" : "play the dot product");
-    this.text.setAttribute("aria-live", this.timer ? "off" : "polite");
+  show() {
+    this.write();
+    this.app.reveal(this.marks());
   }
 
-  play() {
-    if (this.at >= this.steps.length) this.at = 0;
-    this.timer = window.setInterval(() => {
-      this.go(this.at + 1);
-      if (this.at >= this.steps.length) this.pause();
-    }, PACE);
-    this.go(this.at + 1);
-    this.updateButton();
-  }
-
-  pause() {
-    window.clearInterval(this.timer);
-    this.timer = 0;
-    this.updateButton();
-  }
-
-  /** @param {number} at */
-  go(at, follow = true) {
-    this.at = at;
-    this.slider.value = String(at);
-    const step = this.steps[at - 1];
+  write() {
+    const step = this.steps[this.at - 1];
     const text = step ? step[3] : (this.trace?.dot_product?.summary ?? "");
     this.text.textContent = text;
     this.operation.textContent = step ? step[2] : "";
-    this.slider.setAttribute("aria-valuetext", text);
-    this.node.dataset.at = String(at);
-    if (follow) this.app.reveal(this.marks());
+    this.node.dataset.at = String(this.at);
+    this.update(text);
     this.app.drawMarksSoon();
+  }
+
+  /** @param {string} text */
+  update(text) {
+    super.update(text);
+    this.text.setAttribute("aria-live", this.timer ? "off" : "polite");
   }
 
   // The cells of a step: of A and B, compressed cells and nibbles of sparse A, C, or the cell of D itself.

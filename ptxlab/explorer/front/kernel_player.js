@@ -1,5 +1,8 @@
 // A simulated kernel with a slider through time. Python sends what a step shows; the page asks for steps.
 
+import { hex, make, makeIcon, write, resizeCanvas } from "./common/util.js";
+import { Player } from "./common/player.js";
+
 /**
  * @typedef {{ name: string, role: "read" | "written", values: string[] }} LaneRegister
  * @typedef {{ number: number, line: number, ptxLine: number, text: string, lanes: number,
@@ -24,51 +27,35 @@ const STATES = [
   ["--hazard-edge", "written by this warp now"],
 ];
 
-/**
- * @template {keyof HTMLElementTagNameMap} Tag
- * @param {Tag} tag
- * @param {string} className
- * @param {string} [text]
- * @returns {HTMLElementTagNameMap[Tag]}
- */
-function make(tag, className, text = "") {
-  const element = document.createElement(tag);
-  element.className = className;
-  element.textContent = text;
-  return element;
-}
-
 /** @param {DataView} view */
 const bytesOf = ({ buffer, byteOffset, byteLength }) => new Uint8Array(buffer, byteOffset, byteLength);
 
-class KernelPlayer {
+class KernelPlayer extends Player {
   /** @param {PlayerModel} model @param {HTMLElement} el */
   constructor(model, el) {
+    const bar = make("div", "bar-of-time");
+    super(bar, { label: "step" });
     this.model = model;
     this.profile = make("div", "profile");
     this.profile.innerHTML = model.get("page"); // oxlint-disable-line no-restricted-properties -- Python escaped it
     this.panel = make("section", "panel");
-    this.slider = make("input", "");
     this.place = make("span", "place");
-    this.instruction = make("div", "instruction");
-    this.notes = make("div", "notes");
-    this.registers = makeRegion("registers", "registers");
-    this.memory = make("div", "memory");
-    this.memoryHead = make("div", "memory-head");
-    this.canvas = make("canvas", "");
-    const memoryBox = makeRegion("memory-box", "shared memory");
-    memoryBox.append(this.canvas);
-    this.memory.append(this.memoryHead, memoryBox);
-    this.panel.append(this.makeBar(), this.instruction, this.notes, this.registers, this.memory);
-    const root = make("div", "ptx-player");
+    this.fillBar(bar);
+    this.panel.append(bar);
+    this.instruction = make("div", "instruction", this.panel);
+    this.notes = make("div", "notes", this.panel);
+    this.registers = makeRegion(this.panel, "registers", "registers");
+    this.memory = make("div", "memory", this.panel);
+    this.memoryHead = make("div", "memory-head", this.memory);
+    this.canvas = make("canvas", "", makeRegion(this.memory, "memory-box", "shared memory"));
+    const root = make("div", "ptx-player", el);
     root.append(this.profile, this.panel);
     this.profile.querySelector(".ptx-profile footer")?.before(this.panel);
-    el.append(root);
     this.canvas.addEventListener("pointermove", (event) => this.point(event));
-    this.show = this.show.bind(this);
-    model.on("change:shown", this.show);
-    this.show();
-    requestAnimationFrame(this.show); // colours and places are known once the page has it
+    this.showStep = this.showStep.bind(this);
+    model.on("change:shown", this.showStep);
+    this.showStep();
+    requestAnimationFrame(this.showStep); // colours and places are known once the page has it
     this.theme = new MutationObserver(() => this.showMemory());
     this.theme.observe(document.body, {
       attributes: true,
@@ -77,52 +64,51 @@ class KernelPlayer {
   }
 
   stop() {
-    this.model.off("change:shown", this.show);
+    this.model.off("change:shown", this.showStep);
     this.theme.disconnect();
   }
 
-  makeBar() {
-    const { model, slider } = this;
-    slider.type = "range";
-    slider.min = "0";
-    slider.setAttribute("aria-label", "step");
-    slider.addEventListener("input", () => this.go(Number(slider.value)));
-    const back = makeButton("◀", "one step back", () => this.go(model.get("step") - 1));
-    const forward = makeButton("▶", "one step forward", () => this.go(model.get("step") + 1));
-    const next = makeButton("next line", "next line of the source", () => this.goToNextLine());
-    const bar = make("div", "bar-of-time");
-    bar.append(make("b", "", model.get("title")), back, slider, forward, next, this.place);
-    return bar;
+  get last() {
+    return this.model.get("count") - 1;
   }
 
-  /** @param {number} number */
-  go(number) {
-    const step = Math.min(Math.max(number, 0), this.model.get("count") - 1);
-    this.slider.value = String(step);
-    this.model.set("step", step);
+  /** @param {HTMLElement} bar */
+  fillBar(bar) {
+    /** @param {string} text @param {string} name @param {() => void} press */
+    const button = (text, name, press) => makeIcon(bar, text, name, press, "turn");
+    const back = button("◀", "one step back", () => this.go(this.at - 1));
+    bar.prepend(make("b", "", null, { text: this.model.get("title") }), back);
+    button("▶", "one step forward", () => this.go(this.at + 1));
+    button("next line", "next line of the source", () => this.goToNextLine());
+    bar.append(this.place);
+  }
+
+  // Python sends what a step shows.
+  show() {
+    this.slider.value = String(this.at);
+    this.model.set("step", this.at);
     this.model.save_changes();
   }
 
   goToNextLine() {
     const lines = this.model.get("lines");
-    let step = this.model.get("step");
+    let step = this.at;
     const line = lines[step];
     while (step < lines.length - 1 && (lines[step] === line || lines[step] === 0)) step += 1;
     this.go(step);
   }
 
-  show() {
+  showStep() {
     const shown = this.model.get("shown");
-    const count = this.model.get("count");
-    this.slider.max = String(count - 1);
-    this.slider.value = String(shown.number);
-    this.place.textContent = `step ${shown.number + 1} of ${count}`;
+    this.at = shown.number;
+    this.update("");
+    write(this.place, `step ${shown.number + 1} of ${this.model.get("count")}`);
     const line = shown.line === 0 ? "" : `line ${shown.line}, `;
-    this.instruction.replaceChildren(
-      make("span", "where", `${line}PTX ${shown.ptxLine}`),
-      make("code", "", shown.text),
-    );
-    this.notes.replaceChildren(...shown.notes.map((note) => make("div", "", note)));
+    this.instruction.replaceChildren();
+    make("span", "where", this.instruction, { text: `${line}PTX ${shown.ptxLine}` });
+    make("code", "", this.instruction, { text: shown.text });
+    this.notes.replaceChildren();
+    for (const text of shown.notes) make("div", "", this.notes, { text });
     this.showLine(shown.line);
     this.showRegisters(shown);
     this.showMemory();
@@ -143,28 +129,21 @@ class KernelPlayer {
 
   /** @param {ShownStep} shown */
   showRegisters({ registers, lanes, hidden }) {
-    const table = make("div", "lanes");
-    const head = make("div", "lane-row lane-head");
-    head.append(make("i", "", "lane"));
-    for (let lane = 0; lane < 32; lane += 1) {
-      const cell = make("i", "", String(lane));
-      cell.style.background = `var(--lane${lane})`;
-      head.append(cell);
-    }
-    table.append(head);
+    this.registers.replaceChildren();
+    const table = make("div", "lanes", this.registers);
+    const head = make("div", "lane-row lane-head", table);
+    make("i", "", head, { text: "lane" });
+    for (let lane = 0; lane < 32; lane += 1)
+      make("i", "", head, { text: lane }).style.background = `var(--lane${lane})`;
     for (const { name, role, values } of registers) {
-      const row = make("div", `lane-row ${role}`);
-      const label = make("i", "", `${role === "written" ? "→ " : ""}${name}`);
-      label.title = role;
-      row.append(label);
-      values.forEach((value, lane) => {
+      const row = make("div", `lane-row ${role}`, table);
+      make("i", "", row, { text: `${role === "written" ? "→ " : ""}${name}`, title: role });
+      values.forEach((text, lane) => {
         const isActive = ((lanes >>> lane) & 1) === 1;
-        row.append(make("i", isActive ? "value" : "value absent", value));
+        make("i", isActive ? "value" : "value absent", row, { text });
       });
-      table.append(row);
     }
-    this.registers.replaceChildren(table);
-    if (hidden > 0) this.registers.append(make("div", "notes", `${hidden} more registers`));
+    if (hidden > 0) make("div", "notes", this.registers, { text: `${hidden} more registers` });
   }
 
   showMemory() {
@@ -172,18 +151,15 @@ class KernelPlayer {
     this.memory.hidden = states.length === 0;
     if (this.memory.hidden) return;
     this.drawMemory(states);
-    this.memoryHead.replaceChildren(
-      make("b", "", "shared memory"),
-      make("span", "", "32 banks across; a row is 128 bytes"),
-    );
+    this.memoryHead.replaceChildren();
+    make("b", "", this.memoryHead, { text: "shared memory" });
+    make("span", "", this.memoryHead, { text: "32 banks across; a row is 128 bytes" });
     for (const [colour, meaning] of STATES.slice(1)) {
-      const key = make("span", "", meaning);
-      const mark = make("i", "mark");
-      mark.style.background = `var(${colour})`;
-      key.prepend(mark);
-      this.memoryHead.append(key);
+      const key = make("span", "", this.memoryHead);
+      make("i", "mark", key).style.background = `var(${colour})`;
+      key.append(meaning);
     }
-    this.memoryHead.append(make("span", "under"));
+    make("span", "under", this.memoryHead);
   }
 
   // A rectangle for every word that was written, a dot for the others; rows at the end without any are left
@@ -196,12 +172,8 @@ class KernelPlayer {
     const style = getComputedStyle(this.panel);
     const fills = STATES.map(([colour]) => style.getPropertyValue(colour));
     const scale = window.devicePixelRatio || 1;
-    canvas.width = ROW_WORDS * CELL.width * scale;
-    canvas.height = rows * CELL.height * scale;
-    canvas.style.width = `${ROW_WORDS * CELL.width}px`;
-    canvas.style.height = `${rows * CELL.height}px`;
-    const context = canvas.getContext("2d");
-    if (context === null) return;
+    resizeCanvas(canvas, ROW_WORDS * CELL.width, rows * CELL.height, scale);
+    const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
     context.scale(scale, scale);
     states.subarray(0, rows * ROW_WORDS).forEach((state, word) => {
       const x = (word % ROW_WORDS) * CELL.width;
@@ -219,39 +191,21 @@ class KernelPlayer {
     const words = this.model.get("words");
     const under = this.memoryHead.querySelector(".under");
     if (under === null || 4 * word + 4 > words.byteLength) return;
-    const hex = words
-      .getUint32(4 * word, true)
-      .toString(16)
-      .padStart(8, "0");
+    const bits = hex(words.getUint32(4 * word, true), 32);
     const float = words.getFloat32(4 * word, true).toPrecision(5);
-    under.textContent = `byte ${4 * word}, bank ${word % 32}: 0x${hex}, as f32 ${float}`;
+    under.textContent = `byte ${4 * word}, bank ${word % 32}: ${bits}, as f32 ${float}`;
   }
 }
 
-/** @param {string} text @param {string} name @param {() => void} press */
-function makeButton(text, name, press) {
-  const button = make("button", "turn", text);
-  button.type = "button";
-  button.title = name;
-  button.setAttribute("aria-label", name);
-  button.addEventListener("click", press);
-  return button;
-}
-
 // Something that scrolls, which keys can reach.
-/** @param {string} className @param {string} label */
-function makeRegion(className, label) {
-  const region = make("div", className);
-  region.tabIndex = 0;
-  region.setAttribute("role", "group");
-  region.setAttribute("aria-label", label);
-  return region;
-}
+/** @param {HTMLElement} parent @param {string} classes @param {string} label */
+const makeRegion = (parent, classes, label) =>
+  make("div", classes, parent, { tabindex: 0, role: "group", "aria-label": label });
 
-/** @param {{ model: PlayerModel, el: HTMLElement }} widget */
-function render({ model, el }) {
-  const player = new KernelPlayer(model, el);
-  return () => player.stop();
-}
-
-export default { render };
+export default {
+  /** @param {{ model: PlayerModel, el: HTMLElement }} widget */
+  render({ model, el }) {
+    const player = new KernelPlayer(model, el);
+    return () => player.stop();
+  },
+};
