@@ -1,7 +1,8 @@
 // What is under the pointer, in words beside it; with a magnifier where cells are too small to read.
 
+import { LETTER, fillBox, setFont, strokeBox } from "./canvas.js";
 import { make, write, clamp, resizeCanvas } from "./util.js";
-import { LETTER, cellLines, indexOfCell } from "../matrix/matrix.js";
+import { cellLines, indexOfCell } from "../matrix/matrix.js";
 import { flashNodes } from "./motion.js";
 import { drawDifference } from "../pane/draw.js";
 
@@ -117,26 +118,21 @@ function drawLens(app, canvas, { name, row, column }) {
   resizeCanvas(canvas, MARGIN.left + across * width, MARGIN.top + down * height, app.ratio);
   const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
   context.setTransform(app.ratio, 0, 0, app.ratio, 0, 0);
-  context.textBaseline = "middle";
-  /** @param {number} number @param {boolean} isHere @param {number} x @param {number} y */
-  const drawHeading = (number, isHere, x, y) => {
-    context.font = `${isHere ? "bold " : ""}9px ${app.ink.mono}`;
-    context.fillStyle = isHere ? app.ink.text : app.ink.faint;
+  /** @param {number} number @param {boolean} isHere @param {Point} at @param {CanvasTextAlign} align */
+  const drawHeading = (number, isHere, { x, y }, align) => {
+    const font = `${isHere ? "bold " : ""}9px ${app.ink.mono}`;
+    setFont(context, font, isHere ? app.ink.text : app.ink.faint, align);
     context.fillText(String(number), x, y);
   };
-  context.textAlign = "right";
   for (let r = first; r < first + down; r += 1)
-    drawHeading(r, r === row, MARGIN.left - 4, placeOfCell(r, from).y + height / 2);
-  context.textAlign = "center";
+    drawHeading(r, r === row, { x: MARGIN.left - 4, y: placeOfCell(r, from).y + height / 2 }, "right");
   for (let c = from; c < from + across; c += 1)
-    drawHeading(c, c === column, placeOfCell(first, c).x + width / 2, MARGIN.top - 7);
+    drawHeading(c, c === column, { x: placeOfCell(first, c).x + width / 2, y: MARGIN.top - 7 }, "center");
   for (let r = first; r < first + down; r += 1)
     for (let c = from; c < from + across; c += 1)
       drawLensCell(app, context, { name, row: r, column: c }, placeOfCell(r, c));
   const here = placeOfCell(row, column);
-  context.strokeStyle = app.ink.text;
-  context.lineWidth = 2;
-  context.strokeRect(here.x - 0.5, here.y - 0.5, width, height);
+  strokeBox(context, { ...here, x: here.x - 0.5, y: here.y - 0.5 }, app.ink.text, 2);
 }
 
 /** @param {App} app @param {CanvasRenderingContext2D} context @param {Cell} cell @param {Place} place */
@@ -146,13 +142,10 @@ function drawLensCell(app, context, cell, { x, y, width, height }) {
   const index = indexOfCell(matrix, cell);
   const [fill, text] = app.painter(matrix)(index);
   const isGhost = matrix.name === "A" && matrix.counterpart && matrix.counterpart[index] < 0;
-  context.globalAlpha = isGhost ? 0.22 : 1;
-  context.fillStyle = fill;
-  context.fillRect(x, y, width - 1, height - 1);
-  context.globalAlpha = 1;
-  if (matrix.differ?.[index]) drawDifference(context, ink, { x, y, width: width - 1, height: height - 1 });
-  context.font = `${LETTER_SIZE}px ${ink.mono}`;
-  context.fillStyle = isGhost ? ink.faint : text;
+  const inside = { x, y, width: width - 1, height: height - 1 };
+  fillBox(context, inside, fill, isGhost ? 0.22 : 1);
+  if (matrix.differ?.[index]) drawDifference(context, ink, inside);
+  setFont(context, `${LETTER_SIZE}px ${ink.mono}`, isGhost ? ink.faint : text);
   const isMasked = quiz.masks(cell.name, cell.row, cell.column);
   const lines = isMasked ? ["?"] : cellLines(matrices, matrix, index, quiz.display("label"));
   lines.forEach((line, at) => {

@@ -92,11 +92,19 @@ export function makeSelect(parent, label, attributes) {
   return make("select", "", makeLabel(parent, label), { "aria-label": label, ...attributes });
 }
 
+// Its keys are its own.
 /** @param {HTMLElement} parent @param {string} label @param {Record<string, string | number>} attributes */
 export function makeNumberInput(parent, label, attributes) {
   const box = makeLabel(parent, label);
-  return make("input", "ptx-number", box, { type: "number", "aria-label": label, ...attributes });
+  const node = make("input", "ptx-number", box, { type: "number", "aria-label": label, ...attributes });
+  node.addEventListener("keydown", (event) => event.stopPropagation());
+  return node;
 }
+
+// The whole number in an input; null if there is none.
+/** @param {HTMLInputElement} node */
+export const wholeNumber = ({ value }) =>
+  value !== "" && Number.isInteger(Number(value)) ? Number(value) : null;
 
 /** @param {HTMLElement} parent @param {string} text */
 export function makeLabel(parent, text) {
@@ -110,8 +118,7 @@ export function makeLabel(parent, text) {
 export function fillSelect(select, choices, prefix = "") {
   select.replaceChildren();
   for (const [value, obstacle] of choices) {
-    const option = make("option", "", select, { value });
-    option.textContent = `${prefix}${value}`;
+    const option = make("option", "", select, { value, text: `${prefix}${value}` });
     option.disabled = obstacle !== "";
     if (obstacle) option.title = obstacle;
   }

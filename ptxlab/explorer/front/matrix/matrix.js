@@ -1,6 +1,7 @@
 // One object for every matrix, as Python described and sent it.
 
 import { typed, short, exact, binary, hex } from "../common/util.js";
+import { LETTER } from "../common/canvas.js";
 import { placesOf, threadsOf, LANES } from "../tensor/map.js";
 
 /** @type {Name[]} */
@@ -243,8 +244,6 @@ export function blockText({ top, left, bottom, right }, text) {
 }
 
 // -- The text of a cell: its value, its code in hexadecimal or binary, or the lane and element that hold it.
-
-export const LETTER = 0.602; // width of a letter of the monospaced font, relative to its size
 
 // How many letters of the smallest size fit a cell of this width.
 /** @param {number} width */

@@ -1,6 +1,6 @@
 // What is selected: a cell or a range of cells, and the text box on the cell.
 
-import { clamp } from "../common/util.js";
+import { clamp, focusOn } from "../common/util.js";
 import { blockText, editText, holderOf, indexOfCell } from "./matrix.js";
 
 const SAVE_DELAY = 300; // milliseconds
@@ -34,6 +34,12 @@ export class Selection {
       app.panel.drawRegisters();
     }
     this.show(focus);
+  }
+
+  // Whether a cell is the selected one, or where the selection began.
+  /** @param {Cell} cell */
+  isAt({ name, row, column }) {
+    return this.mark?.name === name && this.mark.row === row && this.mark.column === column;
   }
 
   // Saves the selection now, if it is still to be saved.
@@ -77,7 +83,7 @@ export class Selection {
     if (this.saveTimer) return; // what the model has is older
     if (!selected?.name || !this.app.matrices[selected.name]) return;
     const { name, row, column } = selected;
-    if (this.mark?.name === name && this.mark.row === row && this.mark.column === column) return;
+    if (this.isAt(selected)) return;
     this.mark = { name, row, column };
     this.app.panel.follow(this.mark);
     this.app.panel.drawRegisters();
@@ -103,7 +109,7 @@ export class Selection {
     if (!pane) return;
     pane.placeTextBox(pane.rect(mark.name, mark.row, mark.column));
     if (focus) {
-      pane.input.focus({ preventScroll: true });
+      focusOn(pane.input);
       app.reveal([mark]);
     }
     pane.input.setAttribute("aria-label", app.facts(mark).join(" · "));

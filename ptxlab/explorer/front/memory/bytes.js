@@ -1,8 +1,9 @@
 // A matrix in shared memory: which byte holds which cell. Places and wavefronts come from Python; what is in
 // the bytes follows from the codes of the matrix, so that an edit sends nothing about memory.
 
+import { LETTER, fillBox, setFont, strokeBox } from "../common/canvas.js";
 import { typed, hex, clamp } from "../common/util.js";
-import { cellText, indexOfCell, LETTER } from "../matrix/matrix.js";
+import { cellText, indexOfCell } from "../matrix/matrix.js";
 
 export const LINE = 128; // bytes of all banks
 export const WORD = 4; // bytes of a bank
@@ -159,9 +160,7 @@ export function drawMemory(view, matrix) {
   const fits = map.perByte === 1 && map.unit <= WORD && unitLetters(app, matrix, label) <= letters;
   const size = fits ? clamp(row - 5, 8, 10.5) : clamp(Math.min(row - 5, (word - 3) / 8 / LETTER), 6, 9);
   const readable = row >= 10 && (fits || label === "lane" || 8 * size * LETTER <= word - 1);
-  context.font = `${size}px ${app.ink.mono}`;
-  context.textBaseline = "middle";
-  context.textAlign = "center";
+  setFont(context, `${size}px ${app.ink.mono}`, app.ink.text);
   /** @param {string} text @param {number} index @param {Place} place */
   const put = (text, index, place) => {
     context.fillStyle = paint(index)[1];
@@ -173,14 +172,15 @@ export function drawMemory(view, matrix) {
       const address = line * LINE + bank * WORD;
       const place = bytesPlace(view, address, WORD);
       if (map.cellAt[address] < 0) {
-        drawEmpty(context, app.ink, place);
+        // bytes that are not of this matrix
+        fillBox(context, { ...place, width: place.width - 1, height: row - 1 }, app.ink.plain, 0.4);
         continue;
       }
       for (let at = address; at < address + WORD; at += unit) {
         const index = map.cellAt[at];
         const part = bytesPlace(view, at, unit);
-        context.fillStyle = paint(index)[0];
-        context.fillRect(part.x, part.y, part.width - (part.width >= 8 ? 1 : 0), part.height - 1);
+        const width = part.width - (part.width >= 8 ? 1 : 0);
+        fillBox(context, { ...part, width, height: row - 1 }, paint(index)[0]);
         if (fits && readable) put(unitText(matrix, index, label), index, part);
       }
       if (!fits && readable) put(wordText(view, matrix, address, label), map.cellAt[address], place);
@@ -208,22 +208,10 @@ function wordText({ map, data }, matrix, address, label) {
   return hex(numberAt(map, data, matrix, address, WORD) ?? 0, 32).slice(2);
 }
 
-// Bytes that are not of this matrix.
-/** @param {CanvasRenderingContext2D} context @param {Ink} ink @param {Place} place */
-function drawEmpty(context, ink, { x, y, width, height }) {
-  context.globalAlpha = 0.4;
-  context.fillStyle = ink.plain;
-  context.fillRect(x, y, width - 1, height - 1);
-  context.globalAlpha = 1;
-}
-
 /** @param {MemoryView} view @param {CanvasRenderingContext2D} context @param {number} first @param {number} last */
 function drawHeads(view, context, first, last) {
   const { app, row, word, scroller } = view;
-  context.font = `9px ${app.ink.mono}`;
-  context.fillStyle = app.ink.faint;
-  context.textBaseline = "middle";
-  context.textAlign = "right";
+  setFont(context, `9px ${app.ink.mono}`, app.ink.faint, "right");
   context.fillText("bank", MEMORY_HEAD.left - 5, MEMORY_HEAD.top - 6);
   const each = Math.max(1, Math.ceil(10 / row));
   for (let line = first; line <= last; line += 1) {
@@ -256,17 +244,18 @@ export function drawMemoryMarks(view, matrix) {
     if (lane >= 0) outlineBytes(view, context, (index) => laneOf[index] === lane, { colour, line: 1.25 });
   }
   for (const mark of app.related().filter(({ name }) => name === matrix.name))
-    for (const index of cellsOfMark(mark, matrix.columns))
-      washBytes(view, context, map.byte[index], app.ink.brand);
+    for (const index of cellsOfMark(mark, matrix.columns)) {
+      const place = unitPlace(view, index);
+      fillBox(context, { ...place, height: place.height - 1 }, app.ink.brand, 0.3);
+    }
   const { mark } = app.selection;
-  if (mark?.name === matrix.name)
-    boxAroundBytes(context, unitPlace(view, indexOfCell(matrix, mark)), app.ink.brand, 1.5);
-  if (hovered?.name === matrix.name)
-    boxAroundBytes(context, unitPlace(view, indexOfCell(matrix, hovered)), app.ink.text, 2);
-  if (document.activeElement === view.input)
-    boxAroundBytes(context, bytesPlace(view, view.at, WORD), app.ink.brand, 2.25);
-  if (view.pointed !== null)
-    boxAroundBytes(context, bytesPlace(view, view.pointed - (view.pointed % WORD), WORD), app.ink.faint, 1);
+  /** @param {Place} place @param {string} colour @param {number} line */
+  const box = (place, colour, line) =>
+    strokeBox(context, { ...place, x: place.x - 0.5, y: place.y - 0.5 }, colour, line);
+  if (mark?.name === matrix.name) box(unitPlace(view, indexOfCell(matrix, mark)), app.ink.brand, 1.5);
+  if (hovered?.name === matrix.name) box(unitPlace(view, indexOfCell(matrix, hovered)), app.ink.text, 2);
+  if (document.activeElement === view.input) box(view.placeOf(view.at), app.ink.brand, 2.25);
+  if (view.pointed !== null) box(view.placeOf(view.limited(view.pointed)), app.ink.faint, 1);
   context.restore();
   const cell = hovered?.name === matrix.name ? indexOfCell(matrix, hovered) : -1;
   if (cell >= 0) litHeads(view, context, map.byte[cell]);
@@ -286,22 +275,6 @@ function cellsOfMark({ row, column, row2 = row, column2 = column }, columns) {
   return cells;
 }
 
-/** @param {MemoryView} view @param {CanvasRenderingContext2D} context @param {number} address @param {string} colour */
-function washBytes(view, context, address, colour) {
-  const { x, y, width, height } = bytesPlace(view, address, view.map.unit);
-  context.globalAlpha = 0.3;
-  context.fillStyle = colour;
-  context.fillRect(x, y, width, height - 1);
-  context.globalAlpha = 1;
-}
-
-/** @param {CanvasRenderingContext2D} context @param {Place} place @param {string} colour @param {number} line */
-function boxAroundBytes(context, { x, y, width, height }, colour, line) {
-  context.strokeStyle = colour;
-  context.lineWidth = line;
-  context.strokeRect(x - 0.5, y - 0.5, width, height);
-}
-
 // A line around the bytes of some cells, none between neighbours in a line.
 /**
  * @param {MemoryView} view
@@ -312,9 +285,6 @@ function boxAroundBytes(context, { x, y, width, height }, colour, line) {
 function outlineBytes(view, context, inside, { colour, line, dash = [] }) {
   const { map } = view;
   const [first, last] = visibleLines(view);
-  context.strokeStyle = colour;
-  context.lineWidth = line;
-  context.setLineDash(dash);
   const step = Math.min(map.unit, WORD);
   for (let address = first * LINE; address < (last + 1) * LINE; address += step) {
     if (map.cellAt[address] < 0 || !inside(map.cellAt[address])) continue;
@@ -322,20 +292,16 @@ function outlineBytes(view, context, inside, { colour, line, dash = [] }) {
     const end = Math.floor(address / LINE + 1) * LINE;
     while (address + step < end && map.cellAt[address + step] >= 0 && inside(map.cellAt[address + step]))
       address += step;
-    const { x, y, width, height } = bytesPlace(view, start, address + step - start);
-    context.strokeRect(x - 0.5, y - 0.5, width, height);
+    const place = bytesPlace(view, start, address + step - start);
+    strokeBox(context, { ...place, x: place.x - 0.5, y: place.y - 0.5 }, colour, line, dash);
   }
-  context.setLineDash([]);
 }
 
 // Dims everything but the cells of the current step.
 /** @param {MemoryView} view @param {CanvasRenderingContext2D} context @param {(index: number) => boolean} moved */
 function dimOthers(view, context, moved) {
   const { app, map, scroller, width, height } = view;
-  context.globalAlpha = 0.72;
-  context.fillStyle = app.ink.paper;
-  context.fillRect(scroller.scrollLeft, scroller.scrollTop, width, height);
-  context.globalAlpha = 1;
+  fillBox(context, { x: scroller.scrollLeft, y: scroller.scrollTop, width, height }, app.ink.paper, 0.72);
   const [first, last] = visibleLines(view);
   const step = Math.min(map.unit, WORD);
   for (let address = first * LINE; address < (last + 1) * LINE; address += step) {
@@ -356,15 +322,12 @@ function litHeads(view, context, address) {
   const line = Math.floor(address / LINE);
   const y = MEMORY_HEAD.top + line * row - scroller.scrollTop + row / 2;
   const x = MEMORY_HEAD.left + bankOf(address) * word + word / 2 - scroller.scrollLeft;
-  context.font = `bold 9px ${app.ink.mono}`;
-  context.textBaseline = "middle";
   /** @param {string} text @param {number} left @param {number} middle @param {CanvasTextAlign} align */
   const write = (text, left, middle, align) => {
-    const wide = text.length * 9 * LETTER;
-    context.fillStyle = app.ink.paper;
-    context.fillRect(align === "right" ? left - wide - 1 : left - wide / 2 - 1, middle - 6, wide + 2, 12);
-    context.textAlign = align;
-    context.fillStyle = app.ink.text;
+    const width = text.length * 9 * LETTER + 2;
+    const start = align === "right" ? left - width + 1 : left - width / 2;
+    fillBox(context, { x: start, y: middle - 6, width, height: 12 }, app.ink.paper);
+    setFont(context, `bold 9px ${app.ink.mono}`, app.ink.text, align);
     context.fillText(text, left, middle);
   };
   if (y > MEMORY_HEAD.top && y < MEMORY_HEAD.top + view.height)

@@ -13,6 +13,7 @@ import {
   makeSection,
   makeSelect,
   plural,
+  wholeNumber,
   write,
 } from "../common/util.js";
 import { nextInBar, roveTabindex } from "../common/roving_tabindex.js";
@@ -349,13 +350,10 @@ export class MemoryControls {
     const { option, choices, value, modifier } = control;
     const node = this.select(control, (chosen) => {
       node.value = String(choices.findIndex(([, each]) => each === value)); // until Python agrees
-      if (modifier && option === "major")
-        this.view.app.send({
-          type: "set_option",
-          name: modifier.name,
-          value: modifier[/** @type {"row" | "column"} */ (chosen)],
-        });
-      else this.choose({ [option]: chosen });
+      if (modifier && option === "major") {
+        const value = modifier[/** @type {"row" | "column"} */ (chosen)];
+        this.view.app.send({ type: "set_option", name: modifier.name, value });
+      } else this.choose({ [option]: chosen });
     });
     node.disabled = isStatic || choices.length < 2;
   }
@@ -364,8 +362,7 @@ export class MemoryControls {
   select({ option, label, hint, choices, value }, choose) {
     const node = makeSelect(this.node, label, { title: hint, "data-option": option });
     choices.forEach(([text, , obstacle], index) => {
-      const each = make("option", "", node, { value: index });
-      each.textContent = text;
+      const each = make("option", "", node, { value: index, text });
       if (!obstacle) return;
       each.disabled = true;
       each.title = obstacle;
@@ -377,22 +374,16 @@ export class MemoryControls {
 
   /** @param {Exclude<MemoryControl, { choices: unknown }>} control @param {boolean} isStatic */
   number({ option, label, hint, least, most, step, value }, isStatic) {
-    const node = makeNumberInput(this.node, label, {
-      min: least,
-      max: most,
-      step,
-      title: hint,
-      "data-option": option,
-    });
+    const range = { min: least, max: most, step };
+    const node = makeNumberInput(this.node, label, { ...range, title: hint, "data-option": option });
     node.value = String(value);
     node.disabled = isStatic;
     node.addEventListener("change", () => {
-      if (node.value !== "" && Number.isInteger(Number(node.value)))
-        this.choose({ [option]: Number(node.value) });
-      else node.value = String(value);
+      const number = wholeNumber(node);
+      if (number === null) node.value = String(value);
+      else this.choose({ [option]: number });
     });
     node.addEventListener("keydown", (event) => {
-      event.stopPropagation();
       if (event.key === "Escape") node.value = String(value);
     });
   }

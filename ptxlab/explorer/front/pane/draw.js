@@ -1,15 +1,8 @@
 // What a pane looks like: its cells, and over them outlines of lanes, related cells and the selection.
 
+import { LETTER, fillBox, setFont, strokeBox, tracePath } from "../common/canvas.js";
 import { binary, clamp } from "../common/util.js";
-import {
-  cellOfIndex,
-  cellsOf,
-  largest,
-  repaintedCells,
-  LETTER,
-  cellLines,
-  roomFor,
-} from "../matrix/matrix.js";
+import { cellOfIndex, cellsOf, largest, repaintedCells, cellLines, roomFor } from "../matrix/matrix.js";
 import { GUTTER, drawEdges, drawHeadings, drawLitHeadings, drawProductNames } from "./edges.js";
 import { isTinted } from "../matrix/colours.js";
 import { filledRange } from "./fill_handle.js";
@@ -114,9 +107,7 @@ export function drawLayer(pane, context, layer, some, colour = null) {
   layer.digits = digits;
   const isBetween = layer.name === "E" || layer.name.startsWith("SF"); // the cells of another matrix
   const paint = app.painter(matrix);
-  context.font = `${size}px ${ink.mono}`;
-  context.textAlign = "right";
-  context.textBaseline = "middle";
+  setFont(context, `${size}px ${ink.mono}`, ink.text, "right");
   /** @param {number} index @param {boolean} isGhost */
   const opacity = (index, isGhost) => {
     if (grey) return 0.12 + 0.75 * Math.min(1, Math.abs(matrix.values[index]) / grey);
@@ -128,10 +119,7 @@ export function drawLayer(pane, context, layer, some, colour = null) {
     const place = { x, y, width: width - inset, height: high - inset };
     const [fill, text] = colour ?? paint(index);
     const isGhost = countsAsZero(app, matrix, index, column);
-    context.globalAlpha = colour ? 1 : opacity(index, isGhost);
-    context.fillStyle = grey && !colour ? ink.faint : fill;
-    context.fillRect(place.x, place.y, place.width, place.height);
-    context.globalAlpha = 1;
+    fillBox(context, place, grey && !colour ? ink.faint : fill, colour ? 1 : opacity(index, isGhost));
     if (matrix.differ?.[index]) drawDifference(context, ink, place);
     const isMasked = app.quiz.masks(layer.name, row, column);
     if (digits) {
@@ -188,26 +176,21 @@ export function drawDifference(context, ink, { x, y, width, height }) {
   const least = Math.min(width, height);
   if (least < 8) {
     const edge = least < 3 ? 0 : Math.max(1, least / 4);
-    context.fillStyle = ink.paper;
-    context.fillRect(x, y, width, height);
-    context.fillStyle = ink.bad;
-    context.fillRect(x + edge, y + edge, width - 2 * edge, height - 2 * edge);
+    const dot = { x: x + edge, y: y + edge, width: width - 2 * edge, height: height - 2 * edge };
+    fillBox(context, { x, y, width, height }, ink.paper);
+    fillBox(context, dot, ink.bad);
     return;
   }
-  context.strokeStyle = ink.bad;
-  context.lineWidth = 1.5;
-  context.strokeRect(x + 0.75, y + 0.75, width - 1.5, height - 1.5);
+  strokeBox(context, { x: x + 0.75, y: y + 0.75, width: width - 1.5, height: height - 1.5 }, ink.bad, 1.5);
   const corner = clamp(least * 0.4, 4, 7);
-  context.beginPath();
-  context.moveTo(x, y);
-  context.lineTo(x + corner, y);
-  context.lineTo(x, y + corner);
-  context.closePath();
+  const [right, below] = /** @type {[number, number][]} */ ([
+    [x + corner, y],
+    [x, y + corner],
+  ]);
+  tracePath(context, [[x, y], right, below]);
   context.fillStyle = ink.bad;
   context.fill();
-  context.beginPath();
-  context.moveTo(x + corner, y);
-  context.lineTo(x, y + corner);
+  tracePath(context, [right, below]);
   context.strokeStyle = ink.paper;
   context.lineWidth = 1;
   context.stroke();
@@ -342,22 +325,10 @@ function boxAround(pane, context, { name, row, column, row2 = row, column2 = col
   const to = pane.rect(name, end, column2);
   const [width, height] = [to.x + to.width - from.x - 0.5, to.y + to.height - from.y - 0.5];
   const { colour, line, wash = 0, dash = [], halo = 0 } = style;
-  if (halo) {
-    context.strokeStyle = pane.app.ink.paper;
-    context.lineWidth = halo;
-    context.strokeRect(from.x - 0.25, from.y - 0.25, width, height);
-  }
-  if (wash) {
-    context.globalAlpha = wash;
-    context.fillStyle = colour;
-    context.fillRect(from.x, from.y, width, height);
-    context.globalAlpha = 1;
-  }
-  context.strokeStyle = colour;
-  context.lineWidth = line;
-  context.setLineDash(dash);
-  context.strokeRect(from.x - 0.25, from.y - 0.25, width, height);
-  context.setLineDash([]);
+  const box = { x: from.x - 0.25, y: from.y - 0.25, width, height };
+  if (halo) strokeBox(context, box, pane.app.ink.paper, halo);
+  if (wash) fillBox(context, { ...from, width, height }, colour, wash);
+  strokeBox(context, box, colour, line, dash);
 }
 
 // The stepper's mark: four corners around the cells, which stand off a little, unlike the selection's box.
@@ -448,10 +419,8 @@ function spotlight(pane, context, lane) {
     !pane.layers.some((layer) => pane.app.matrices[layer.name].lane && (layer.width < 8 || pane.row < 8))
   )
     return;
-  context.globalAlpha = 0.6;
-  context.fillStyle = pane.app.ink.paper;
-  context.fillRect(GUTTER.left, GUTTER.top, pane.width, pane.height);
-  context.globalAlpha = 1;
+  const { width, height } = pane;
+  fillBox(context, { x: GUTTER.left, y: GUTTER.top, width, height }, pane.app.ink.paper, 0.6);
   for (const layer of pane.layers) {
     const matrix = pane.app.matrices[layer.name];
     for (const index of matrix.lane ? cellsOf(matrix, lane) : []) {

@@ -1,7 +1,8 @@
 // Around a pane: headings, and edges that show that there is more to scroll to.
 
+import { LETTER, drawTag, drawUpwards, fillBox, setFont } from "../common/canvas.js";
 import { clamp, plural, step } from "../common/util.js";
-import { LETTER } from "../matrix/matrix.js";
+import {} from "../matrix/matrix.js";
 import { warpColours } from "../matrix/colours.js";
 import { productNames } from "../matrix/describe.js";
 
@@ -58,11 +59,8 @@ export function headings(pane) {
 /** @param {Pane} pane @param {CanvasRenderingContext2D} context */
 export function drawHeadings(pane, context) {
   const { app } = pane;
-  context.textBaseline = "middle";
   if (app.quiz.display("colour_by") === "warp" && app.instruction.lanes > 32) drawWarps(pane, context);
-  context.font = `9px ${app.ink.mono}`;
-  context.fillStyle = app.ink.faint;
-  context.textAlign = "right";
+  setFont(context, `9px ${app.ink.mono}`, app.ink.faint, "right");
   for (const [layer, prefix, each] of rowNumbers(pane))
     for (let row = 0; row < app.matrices[layer.name].rows; row += each) {
       const y = pane.y(layer, row) - pane.at.y;
@@ -99,27 +97,16 @@ function drawWarps(pane, context) {
   let first = 0; // of the rows of a warp
   for (let row = 0; row < rows; row += 1) {
     if (top(row) >= -1 && top(row) <= pane.height - 4) {
-      context.fillStyle = warpColours(app, warpOf(row))[0];
-      context.fillRect(GUTTER.left - 4, GUTTER.top + top(row), 3, pane.row);
+      const bar = { x: GUTTER.left - 4, y: GUTTER.top + top(row), width: 3, height: pane.row };
+      fillBox(context, bar, warpColours(app, warpOf(row))[0]);
     }
     if (row + 1 < rows && warpOf(row + 1) === warpOf(row)) continue;
     const [from, to] = [Math.max(0, top(first)), Math.min(pane.height, top(row + 1))];
-    if (to - from >= 36) drawUpwards(context, app.ink, `warp ${warpOf(row)}`, GUTTER.top + (from + to) / 2);
+    setFont(context, `600 9px ${app.ink.mono}`, app.ink.text);
+    if (to - from >= 36)
+      drawUpwards(context, `warp ${warpOf(row)}`, { x: 5, y: GUTTER.top + (from + to) / 2 });
     first = row + 1;
   }
-}
-
-// Along the rows, on the left of their numbers.
-/** @param {CanvasRenderingContext2D} context @param {Ink} ink @param {string} text @param {number} middle */
-function drawUpwards(context, ink, text, middle) {
-  context.save();
-  context.translate(5, middle);
-  context.rotate(-Math.PI / 2);
-  context.font = `600 9px ${ink.mono}`;
-  context.textAlign = "center";
-  context.fillStyle = ink.text;
-  context.fillText(text, 0, 0);
-  context.restore();
 }
 
 // The quad pair and lanes of each product, beside it.
@@ -130,9 +117,7 @@ export function drawProductNames(pane, context) {
   const { products, rows, columns } = app.matrices[layer.name];
   if (!layer.shift || !products) return;
   const { x: scrollLeft, y: scrollTop } = pane.at;
-  context.font = `10px ${app.ink.mono}`;
-  context.textBaseline = "middle";
-  context.fillStyle = app.ink.faint;
+  setFont(context, `10px ${app.ink.mono}`, app.ink.faint);
   for (let product = 0; product < products.count; product += 1) {
     const row = (product * rows) / products.count;
     const last = product === products.count - 1;
@@ -150,9 +135,6 @@ export function drawProductNames(pane, context) {
 export function drawLitHeadings(pane, context, lines, row) {
   const { app } = pane;
   const { x: scrollLeft, y: scrollTop } = pane.at;
-  context.font = `bold 9px ${app.ink.mono}`;
-  context.textBaseline = "middle";
-  context.textAlign = "center";
   for (const line of lines) {
     const layer = pane.layer(line.name);
     const prefix = { E: "ch", SFA: "sf", SFB: "sf" }[/** @type {string} */ (line.name)] ?? "";
@@ -169,10 +151,7 @@ export function drawLitHeadings(pane, context, lines, row) {
       if (y < GUTTER.top || y > GUTTER.top + pane.height) continue;
       y = clamp(y, 6, GUTTER.top + pane.height - 6);
     }
-    context.fillStyle = app.ink.text;
-    context.fillRect(x - wide / 2, y - 6, wide, 12);
-    context.fillStyle = app.ink.paper;
-    context.fillText(text, x, y + 0.5);
+    drawTag(context, app.ink, text, { x, y });
   }
 }
 
@@ -202,12 +181,10 @@ export function drawEdges(pane, context) {
   };
   /** @param {string} text @param {number} x @param {number} y @param {"left" | "center" | "right"} align */
   const drawText = (text, x, y, align) => {
-    context.font = `10px ${app.ink.mono}`;
-    context.textAlign = align;
-    context.textBaseline = "middle";
-    const long = context.measureText(text).width + 8;
-    context.fillStyle = app.ink.paper;
-    context.fillRect(x - long * { left: 0, center: 0.5, right: 1 }[align], y - 7, long, 14);
+    setFont(context, `10px ${app.ink.mono}`, app.ink.text, align);
+    const width = context.measureText(text).width + 8;
+    const start = x - width * { left: 0, center: 0.5, right: 1 }[align];
+    fillBox(context, { x: start, y: y - 7, width, height: 14 }, app.ink.paper);
     context.fillStyle = app.ink.text;
     context.fillText(text, x + { left: 4, center: 0, right: -4 }[align], y);
   };

@@ -75,9 +75,7 @@ function tapCell(pane, event) {
   const { app } = pane;
   const hit = pane.hit(event);
   if (!hit || pane.editing) return;
-  const { mark } = app.selection;
-  const isAgain =
-    pane.tapped && mark?.name === hit.name && mark.row === hit.row && mark.column === hit.column;
+  const isAgain = pane.tapped && app.selection.isAt(hit);
   pane.tapped = true;
   if (isAgain && app.matrices[hit.name].editable) {
     app.hover(null);

@@ -181,22 +181,21 @@ class RegisterField {
   show(field, lane) {
     const { app, node } = this;
     const { matrix, small } = this.info;
-    const { mark } = app.selection;
-    const isHere = mark?.name === matrix.name && mark.row === field.row && mark.column === field.column;
-    node.classList.toggle("here", isHere);
+    const { row, column } = field;
+    node.classList.toggle("here", app.selection.isAt({ name: matrix.name, row, column }));
     if (field === this.field && lane === this.lane) return;
     const moved = WHERE.some((key) => field[key] !== this.field[key]);
-    if (moved || !this.cell) this.cell = { name: matrix.name, row: field.row, column: field.column };
+    if (moved || !this.cell) this.cell = { name: matrix.name, row, column };
     if (moved) this.numberBits(field);
     const flipped = this.showBits(field.bits);
     if (!moved && lane === this.lane) flashNodes(app, flipped); // an edit, and not another lane
     [this.field, this.lane] = [field, lane];
     const element = `${matrix.element}${field.element}`;
-    const where = `${matrix.label} row ${field.row} column ${field.column}`;
+    const where = `${matrix.label} row ${row} column ${column}`;
     this.value?.show(field.text, `${element}, ${where}${small ? `, lane ${lane}` : ""}`, this.cell);
     if (!moved) return;
     node.dataset.element = element;
-    node.title = `${element} is ${matrix.label}[${field.row}][${field.column}]`;
+    node.title = `${element} is ${matrix.label}[${row}][${column}]`;
   }
 
   /** @param {Field} field */

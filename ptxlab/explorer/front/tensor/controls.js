@@ -1,6 +1,6 @@
 // The bar above tensor memory: what colours mean, D before or after the instruction, zoom, and a summary.
 
-import { make, makeSelect, attribute, write } from "../common/util.js";
+import { attribute, make, makeIcon, makeSelect, paint, write } from "../common/util.js";
 import { tint } from "../memory/bytes.js";
 import { MoveControls } from "./move.js";
 import { roveTabindex, nextInBar } from "../common/roving_tabindex.js";
@@ -22,61 +22,36 @@ export class TensorControls {
   constructor(view, parent) {
     this.view = view;
     this.bar = make("div", "ptx-memory-bar", parent, { role: "toolbar", "aria-label": "tensor memory" });
-    this.title = make("b", "", this.bar);
-    this.title.textContent = "Tensor memory";
+    this.title = make("b", "", this.bar, { text: "Tensor memory" });
     this.moveControls = new MoveControls(view.app, this.bar);
     const controls = make("span", "ptx-memory-controls", this.bar);
-    this.colours = this.makeColours(controls);
-    this.times = this.makeTimes(controls);
+    this.colours = makeSelect(controls, "Colour", { title: "What the colours mean" });
+    this.colours.addEventListener("change", () => {
+      view.colour = /** @type {TensorColour} */ (this.colours.value);
+      view.draw();
+      this.update();
+    });
+    this.times = makeSelect(controls, "D", { title: "D after the instruction, or before it: then it is C" });
+    make("option", "", this.times, { value: "after", text: "after" });
+    make("option", "", this.times, { value: "before" });
+    this.times.addEventListener("change", () => {
+      view.before = this.times.value === "before";
+      view.draw();
+      view.thread.update();
+    });
     const zoom = make("span", "ptx-tensor-zoom", controls, {
       role: "group",
       "aria-label": "zoom of tensor memory",
     });
-    this.zoomOut = this.button(zoom, "−", "Smaller words", () => view.zoomBy(-1));
-    this.zoomIn = this.button(zoom, "+", "Larger words (Ctrl and the wheel)", () => view.zoomBy(1));
+    this.zoomOut = makeIcon(zoom, "−", "Smaller words", () => view.zoomBy(-1));
+    this.zoomIn = makeIcon(zoom, "+", "Larger words (Ctrl and the wheel)", () => view.zoomBy(1));
     this.legend = make("span", "ptx-legend ptx-tensor-legend", this.bar, {
       role: "group",
       "aria-label": "colours",
     });
     this.summary = make("span", "ptx-memory-summary", this.bar, { role: "status" });
-    this.close = this.button(this.bar, "×", "Close tensor memory (Alt+T)", () => view.toggle());
+    this.close = makeIcon(this.bar, "×", "Close tensor memory (Alt+T)", () => view.toggle());
     this.updateStops = roveTabindex(this.bar, "button, select", nextInBar);
-  }
-
-  /** @param {HTMLElement} parent */
-  makeColours(parent) {
-    const { view } = this;
-    const select = makeSelect(parent, "Colour", { title: "What the colours mean" });
-    select.addEventListener("change", () => {
-      view.colour = /** @type {TensorColour} */ (select.value);
-      view.draw();
-      this.update();
-    });
-    return select;
-  }
-
-  /** @param {HTMLElement} parent */
-  makeTimes(parent) {
-    const { view } = this;
-    const hint = "D after the instruction, or before it: then it is C";
-    const select = makeSelect(parent, "D", { title: hint });
-    make("option", "", select, { value: "after" }).textContent = "after";
-    make("option", "", select, { value: "before" }).textContent = "before (C)";
-    select.addEventListener("change", () => {
-      view.before = select.value === "before";
-      view.draw();
-      view.thread.update();
-    });
-    return select;
-  }
-
-  /** @param {HTMLElement} parent @param {string} text @param {string} title @param {() => void} press */
-  button(parent, text, title, press) {
-    const name = title.replace(/ \(.*/, "").toLowerCase();
-    const node = make("button", "ptx-tool ptx-icon", parent, { type: "button", title, "aria-label": name });
-    node.textContent = text;
-    node.addEventListener("click", press);
-    return node;
   }
 
   update() {
@@ -98,12 +73,11 @@ export class TensorControls {
   /** @param {MoveInfo | undefined} move */
   updateTimes(move) {
     const { app, before } = this.view;
-    const [after, earlier] = this.times.options;
-    const holder = this.times.parentElement;
-    if (holder) holder.hidden = Boolean(move) && !app.matrices.C;
-    if (holder?.firstElementChild) write(holder.firstElementChild, app.matrices.D?.label ?? "D");
-    write(earlier, move ? "before" : "before (C)");
-    this.times.value = before ? earlier.value : after.value;
+    const label = /** @type {HTMLElement} */ (this.times.parentElement);
+    label.hidden = Boolean(move) && !app.matrices.C;
+    write(/** @type {Element} */ (label.firstElementChild), app.matrices.D?.label ?? "D");
+    write(this.times.options[1], move ? "before" : "before (C)");
+    this.times.value = before ? "before" : "after";
   }
 
   /** @param {MoveInfo | undefined} move */
@@ -117,7 +91,7 @@ export class TensorControls {
     if (this.colours.dataset.key !== key) {
       this.colours.dataset.key = key;
       this.colours.replaceChildren();
-      for (const [text, value] of colours) make("option", "", this.colours, { value }).textContent = text;
+      for (const [text, value] of colours) make("option", "", this.colours, { value, text });
     }
     this.colours.value = view.colour;
   }
@@ -151,7 +125,7 @@ export class TensorControls {
     const { app } = this.view;
     const { k, scale_blocks: blocks } = app.instruction;
     const long = k / blocks;
-    make("span", "", this.legend).textContent = "k";
+    make("span", "", this.legend, { text: "k" });
     for (let block = 0; block < blocks; block += 1) {
       const range = `${block * long}..${(block + 1) * long - 1}`;
       this.addKey(range, `block ${block} of K`, app.colours[tint(block) + 1]);
@@ -160,8 +134,6 @@ export class TensorControls {
 
   /** @param {string} text @param {string} title @param {Colour} colour */
   addKey(text, title, colour) {
-    const key = make("span", "ptx-key", this.legend, { title });
-    [key.style.background, key.style.color] = colour;
-    key.textContent = text;
+    paint(make("span", "ptx-key", this.legend, { title, text }), colour);
   }
 }

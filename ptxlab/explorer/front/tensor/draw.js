@@ -1,7 +1,8 @@
 // What tensor memory looks like: a row for every lane, a column for every 32 bits, the CTAs side by side.
 
-import { clamp } from "../common/util.js";
-import { cellText, indexOfCell, LETTER } from "../matrix/matrix.js";
+import { LETTER, drawTag, drawUpwards, fillBox, setFont, strokeBox, tracePath } from "../common/canvas.js";
+import { clamp, step } from "../common/util.js";
+import { cellText, indexOfCell } from "../matrix/matrix.js";
 import { valuePainter, warpColours } from "../matrix/colours.js";
 import { tint } from "../memory/bytes.js";
 import { LANES, WARP, columnsOf, loadMap, slotOf, slotsOf } from "./map.js";
@@ -197,9 +198,11 @@ function drawWarpLines(view, context) {
   context.lineWidth = 1.5;
   for (let cta = 0; cta < tensor.ctas; cta += 1)
     for (let lane = WARP; lane < (tensor.blocks?.[cta].rows ?? LANES); lane += WARP) {
-      context.beginPath();
-      context.moveTo(columnEdge(view, cta, 0), lane * cell.height);
-      context.lineTo(columnEdge(view, cta, columnsOf(tensor, cta)), lane * cell.height);
+      const y = lane * cell.height;
+      tracePath(context, [
+        [columnEdge(view, cta, 0), y],
+        [columnEdge(view, cta, columnsOf(tensor, cta)), y],
+      ]);
       context.stroke();
     }
 }
@@ -212,9 +215,7 @@ function drawWords(view, context) {
   const gap = cell.height >= 6 ? 1 : 0.5;
   const gapBelow = cell.height >= 4 ? gap : 0;
   const size = clamp(Math.min(cell.height - 4, 10.5), 7, 10.5);
-  context.font = `${size}px ${ink.mono}`;
-  context.textBaseline = "middle";
-  context.textAlign = "center";
+  setFont(context, `${size}px ${ink.mono}`, ink.text);
   const [top, bottom] = [scroller.scrollTop, scroller.scrollTop + view.height];
   const [left, right] = [scroller.scrollLeft, scroller.scrollLeft + view.width];
   const first = Math.max(0, Math.floor(top / cell.height));
@@ -238,8 +239,8 @@ function drawWords(view, context) {
             if (!used) context.clearRect(x, y, end - x, cell.height);
             used = true;
             const [fill, text] = paint(index);
-            context.fillStyle = fill;
-            context.fillRect(from, y, wide - (wide >= 5 ? gap : 0), cell.height - gapBelow);
+            const width = wide - (wide >= 5 ? gap : 0);
+            fillBox(context, { x: from, y, width, height: cell.height - gapBelow }, fill);
             const word = cellText(matrix, index, 3);
             if (cell.height < 10 || word.length * size * LETTER > wide - 1) continue;
             context.fillStyle = text;
@@ -256,11 +257,8 @@ function drawTensorHeads(view, context) {
   const { app, cell, tensor, scroller } = view;
   const { left, top } = TENSOR_HEAD;
   const { ink } = app;
-  context.textBaseline = "middle";
-  const each = [1, 2, 4, 8, 16, 32].find((count) => count * cell.height >= 11) ?? 32;
-  context.font = `9px ${ink.mono}`;
-  context.textAlign = "right";
-  context.fillStyle = ink.faint;
+  const each = Math.min(32, step(cell.height, 11));
+  setFont(context, `9px ${ink.mono}`, ink.faint, "right");
   context.fillText(tensor.blocks?.[0].axes[0] ?? "lane", left - 5, top - 6);
   for (let lane = 0; lane < LANES; lane += each) {
     const y = top + lane * cell.height - scroller.scrollTop;
@@ -271,17 +269,11 @@ function drawTensorHeads(view, context) {
     const from = clamp(warp * WARP * cell.height - scroller.scrollTop, 0, view.height);
     const to = clamp((warp + 1) * WARP * cell.height - scroller.scrollTop, 0, view.height);
     if (to - from < 4) continue;
-    [context.fillStyle] = warpColours(app, warp);
-    context.fillRect(2, top + from + 1, 14, to - from - 2);
+    const [fill, text] = warpColours(app, warp);
+    fillBox(context, { x: 2, y: top + from + 1, width: 14, height: to - from - 2 }, fill);
     if (to - from < 40) continue;
-    context.save();
-    context.translate(9, top + (from + to) / 2);
-    context.rotate(-Math.PI / 2);
-    context.font = `600 9px ${ink.mono}`;
-    context.textAlign = "center";
-    [, context.fillStyle] = warpColours(app, warp);
-    context.fillText(`warp ${warp}`, 0, 0.5);
-    context.restore();
+    setFont(context, `600 9px ${ink.mono}`, text);
+    drawUpwards(context, `warp ${warp}`, { x: 9.5, y: top + (from + to) / 2 });
   }
   context.save();
   context.beginPath();
@@ -297,10 +289,8 @@ function drawColumnHeads(view, context, cta) {
   const { app, cell, tensor } = view;
   const { top } = TENSOR_HEAD;
   const { ink } = app;
-  const every = [1, 2, 4, 8, 16, 32, 64].find((count) => count * cell.width >= 24) ?? 64;
-  context.font = `9px ${ink.mono}`;
-  context.textAlign = "center";
-  context.fillStyle = ink.faint;
+  const every = Math.min(64, step(cell.width, 24));
+  setFont(context, `9px ${ink.mono}`, ink.faint);
   const block = tensor.blocks?.[cta];
   for (let column = 0; column < columnsOf(tensor, cta); column += every)
     context.fillText(
@@ -315,11 +305,13 @@ function drawColumnHeads(view, context, cta) {
     const [from, to] = [columnEdge(view, cta, first), columnEdge(view, cta, first + columns)];
     context.strokeStyle = ink.text;
     context.lineWidth = 1.25;
-    context.beginPath();
-    context.moveTo(from + 0.5, top - 14);
-    context.lineTo(from + 0.5, top - 17.5);
-    context.lineTo(Math.max(from + 1, to - 1), top - 17.5);
-    context.lineTo(Math.max(from + 1, to - 1), top - 14);
+    const right = Math.max(from + 1, to - 1);
+    tracePath(context, [
+      [from + 0.5, top - 14],
+      [from + 0.5, top - 17.5],
+      [right, top - 17.5],
+      [right, top - 14],
+    ]);
     context.stroke();
     const label = name === "D" && view.before ? "C" : name;
     const text = block ? blockTitle(view, block, to - from) : inPair(tensor, label, cta, to - from);
@@ -328,8 +320,7 @@ function drawColumnHeads(view, context, cta) {
     names.push({ text, wide, middle });
     clear = middle + wide / 2;
   }
-  context.font = `600 10px ${ink.mono}`;
-  context.fillStyle = ink.text;
+  setFont(context, `600 10px ${ink.mono}`, ink.text);
   let end = columnEdge(view, cta, columnsOf(tensor, cta)); // the last names move left to be seen whole
   for (const { text, wide, middle } of names.reverse()) {
     const at = Math.min(middle, end - wide / 2);
@@ -388,15 +379,8 @@ export function drawTensorMarks(view) {
   if (mark && app.matrices[mark.name]?.place) boxCell(view, context, mark, app.ink.brand, 1.5);
   if (hovered?.name && app.matrices[hovered.name]?.place) boxCell(view, context, hovered, app.ink.text, 2);
   if (document.activeElement === view.input)
-    boxWords(context, wordsPlace(view, view.at.lane, view.at.column), app.ink.brand, 2.25, app.ink.paper);
-  if (view.pointed)
-    boxWords(
-      context,
-      wordsPlace(view, view.pointed.lane, view.pointed.column),
-      app.ink.faint,
-      1,
-      app.ink.paper,
-    );
+    boxWords(view, context, view.placeOf(view.at), app.ink.brand, 2.25);
+  if (view.pointed) boxWords(view, context, view.placeOf(view.pointed), app.ink.faint, 1);
   context.restore();
   const place = hovered?.name ? app.matrices[hovered.name]?.place : null;
   const index = hovered?.name && place ? indexOfCell(app.matrices[hovered.name], hovered) : -1;
@@ -411,22 +395,15 @@ function drawLoad(view, context, load) {
   const { lanes, columns, elements } = loadMap(load);
   const [low, high] = [lanes.reduce((a, b) => Math.min(a, b)), lanes.reduce((a, b) => Math.max(a, b))];
   const [from, to] = [columns.reduce((a, b) => Math.min(a, b)), columns.reduce((a, b) => Math.max(a, b))];
-  context.setLineDash([4, 3]);
   for (let warp = 0; warp < tensor.ctas * 4; warp += 1) {
     const cta = Math.floor(warp / 4);
     const y = ((warp % 4) * WARP + low) * cell.height;
     const [x, end] = [columnEdge(view, cta, from), columnEdge(view, cta, Math.min(to + 1, tensor.columns))];
     const chosen = warp === Math.floor(app.lane / WARP);
-    for (const [colour, line] of /** @type {[string, number][]} */ ([
-      [app.ink.paper, chosen ? 3 : 2],
-      [app.ink.text, chosen ? 1.5 : 0.75],
-    ])) {
-      context.strokeStyle = colour;
-      context.lineWidth = line;
-      context.strokeRect(x + 0.5, y + 0.5, end - x - 1, (high - low + 1) * cell.height - 1);
-    }
+    const box = { x: x + 0.5, y: y + 0.5, width: end - x - 1, height: (high - low + 1) * cell.height - 1 };
+    strokeBox(context, box, app.ink.paper, chosen ? 3 : 2, [4, 3]);
+    strokeBox(context, box, app.ink.text, chosen ? 1.5 : 0.75, [4, 3]);
   }
-  context.setLineDash([]);
   const first = (app.lane % WARP) * elements;
   const words = Array.from({ length: elements }, (_, element) => ({
     lane: app.lane - (app.lane % WARP) + lanes[first + element],
@@ -449,8 +426,7 @@ function boxRuns(view, context, words) {
       end += 1;
     const { lane, column } = words[start];
     const count = Math.min(end - start, columnsOf(tensor, Math.floor(lane / LANES)) - column);
-    if (count > 0)
-      boxWords(context, wordsPlace(view, lane, column, count), app.ink.step, 1.75, app.ink.paper);
+    if (count > 0) boxWords(view, context, wordsPlace(view, lane, column, count), app.ink.step, 1.75);
     start = end;
   }
 }
@@ -486,10 +462,11 @@ function drawMove(view, context) {
     context.moveTo(x, y);
     context.bezierCurveTo(x + bend, y, endX - bend, endY, endX - 1, endY);
     context.stroke();
-    context.beginPath();
-    context.moveTo(endX, endY);
-    context.lineTo(endX - 6, endY - 3.5);
-    context.lineTo(endX - 6, endY + 3.5);
+    tracePath(context, [
+      [endX, endY],
+      [endX - 6, endY - 3.5],
+      [endX - 6, endY + 3.5],
+    ]);
     context.fillStyle = app.ink.text;
     context.fill();
   }
@@ -497,23 +474,21 @@ function drawMove(view, context) {
   if (cell === selection.mark) for (const other of others) boxCell(view, context, other, app.ink.brand, 1.25);
 }
 
-/** @param {CanvasRenderingContext2D} context @param {Place} place @param {string} colour @param {number} line @param {string} halo */
-function boxWords(context, { x, y, width, height }, colour, line, halo, dash = /** @type {number[]} */ ([])) {
-  context.setLineDash(dash);
+// A box with a halo in the colour of the page.
+/**
+ * @param {TensorView} view
+ * @param {CanvasRenderingContext2D} context
+ * @param {Place} place
+ * @param {string} colour
+ * @param {number} line
+ * @param {number[]} dash
+ */
+function boxWords({ app }, context, { x, y, width, height }, colour, line, dash = []) {
   const around = Math.max(0, (5 - Math.min(width, height)) / 2); // a small word stays visible inside
-  const frame = /** @type {[number, number, number, number]} */ ([
-    x - 0.5 - around,
-    y - 0.5 - around,
-    width + 2 * around,
-    height + 2 * around,
-  ]);
-  context.strokeStyle = halo;
-  context.lineWidth = line + 2;
-  context.strokeRect(...frame);
-  context.strokeStyle = colour;
-  context.lineWidth = line;
-  context.strokeRect(...frame);
-  context.setLineDash([]);
+  const [left, top] = [x - 0.5 - around, y - 0.5 - around];
+  const box = { x: left, y: top, width: width + 2 * around, height: height + 2 * around };
+  strokeBox(context, box, app.ink.paper, line + 2, dash);
+  strokeBox(context, box, colour, line, dash);
 }
 
 // A cell where the instruction reads it; its copies in thin, dashed boxes.
@@ -532,7 +507,7 @@ function boxCell(view, context, { name, row, column }, colour, line) {
     const x = word.width >= 8 ? word.x + word.width - (part + 1) * wide : word.x;
     const at = { ...word, x, width: word.width >= 8 ? wide : word.width };
     const dash = copy && at.width >= 12 ? [3, 2] : []; // around a small word it would be dust
-    boxWords(context, at, colour, copy ? Math.min(line, 1) : line, app.ink.paper, dash);
+    boxWords(view, context, at, colour, copy ? Math.min(line, 1) : line, dash);
   });
 }
 
@@ -542,8 +517,6 @@ function washCells(view, context, { name, row, column, row2 = row, column2 = col
   const matrix = view.app.matrices[name];
   const { place } = matrix;
   if (!place) return;
-  context.fillStyle = view.app.ink.brand;
-  context.globalAlpha = 0.55;
   const drawn = new Set();
   for (let r = row; r <= row2; r += 1)
     for (let c = column; c <= column2; c += 1) {
@@ -554,10 +527,10 @@ function washCells(view, context, { name, row, column, row2 = row, column2 = col
         if (drawn.has(key)) continue;
         drawn.add(key);
         const { x, y, width, height } = wordsPlace(view, place.lane[index] + lane, at);
-        context.fillRect(x, y, Math.max(2, width), Math.max(2, height));
+        const box = { x, y, width: Math.max(2, width), height: Math.max(2, height) };
+        fillBox(context, box, view.app.ink.brand, 0.55);
       }
     }
-  context.globalAlpha = 1;
 }
 
 // The headings of a word's lane and column.
@@ -566,25 +539,14 @@ function litTensorHeads(view, context, lane, column) {
   const { app, scroller } = view;
   const { left, top } = TENSOR_HEAD;
   const { x, y, width, height } = wordsPlace(view, lane, column);
-  context.font = `bold 9px ${app.ink.mono}`;
-  context.textBaseline = "middle";
-  context.textAlign = "center";
-  /** @param {string} text @param {number} middle @param {number} level */
-  const write = (text, middle, level) => {
-    const wide = text.length * 9 * LETTER + 4;
-    context.fillStyle = app.ink.text;
-    context.fillRect(middle - wide / 2, level - 6, wide, 12);
-    context.fillStyle = app.ink.paper;
-    context.fillText(text, middle, level + 0.5);
-  };
   const level = top + y + height / 2 - scroller.scrollTop;
   const middle = left + x + width / 2 - scroller.scrollLeft;
-  if (level > top - 4 && level < top + view.height + 4)
-    write(String(lane % LANES), left - 13, clamp(level, top + 5, top + view.height - 5));
-  if (middle > left - 4 && middle < left + view.width + 4)
-    write(
-      columnHead(view.tensor, Math.floor(lane / LANES), column),
-      clamp(middle, left + 8, left + view.width - 8),
-      top - 6,
-    );
+  if (level > top - 4 && level < top + view.height + 4) {
+    const at = { x: left - 13, y: clamp(level, top + 5, top + view.height - 5) };
+    drawTag(context, app.ink, String(lane % LANES), at);
+  }
+  if (middle > left - 4 && middle < left + view.width + 4) {
+    const at = { x: clamp(middle, left + 8, left + view.width - 8), y: top - 6 };
+    drawTag(context, app.ink, columnHead(view.tensor, Math.floor(lane / LANES), column), at);
+  }
 }

@@ -173,13 +173,12 @@ export class MoveControls {
     const shared = { title: hint, "aria-label": label || name, "data-move": name };
     if (options) {
       const node = makeSelect(this.node, label, shared);
-      for (const [text, value] of options) make("option", "", node, { value }).textContent = text;
+      for (const [text, value] of options) make("option", "", node, { value, text });
       node.addEventListener("change", () => this.choose(name, node));
       return node;
     }
     const node = makeNumberInput(this.node, label, { ...shared, min: 0, max: most ?? 0 });
     node.addEventListener("change", () => this.choose(name, node));
-    node.addEventListener("keydown", (event) => event.stopPropagation());
     return node;
   }
 

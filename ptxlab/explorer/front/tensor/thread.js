@@ -1,15 +1,19 @@
 // The registers of one thread after a tcgen05.ld: which load, which thread, and what each register holds.
 
 import {
-  make,
-  makeNumberInput,
-  fillSelect,
-  write,
   attribute,
   clamp,
+  fillSelect,
   hex,
-  isTouch,
+  make,
+  makeButton,
+  makeNumberInput,
+  makeSection,
+  onMouse,
+  paint,
   revealInList,
+  wholeNumber,
+  write,
 } from "../common/util.js";
 import { cellText, indexOfCell } from "../matrix/matrix.js";
 import { warpColours } from "../matrix/colours.js";
@@ -25,12 +29,9 @@ export class ThreadRegisters {
     this.view = view;
     this.built = "";
     this.lines = /** @type {HTMLElement[]} */ ([]);
-    this.node = make("section", "ptx-thread", parent, {
-      "aria-label": "registers of a thread after tcgen05.ld",
-      "data-testid": "thread",
-    });
+    this.node = makeSection(parent, "ptx-thread", "registers of a thread after tcgen05.ld", "thread");
     const head = make("div", "ptx-thread-head", this.node);
-    make("span", "", head).textContent = "Thread";
+    make("span", "", head, { text: "Thread" });
     this.number = make("input", "ptx-number", head, {
       type: "number",
       min: 0,
@@ -51,7 +52,7 @@ export class ThreadRegisters {
       title: ".pack::16b: the lower halves of two columns in one register",
     });
     this.pack = make("input", "", pack, { type: "checkbox" });
-    make("span", "", pack).textContent = "pack";
+    make("span", "", pack, { text: "pack" });
     this.list = make("div", "ptx-thread-registers", this.node, {
       role: "list",
       tabindex: "0",
@@ -69,13 +70,11 @@ export class ThreadRegisters {
     const { view } = this;
     const { app } = view;
     this.number.addEventListener("change", () => {
-      const thread = Number(this.number.value);
-      if (this.number.value !== "" && Number.isInteger(thread))
-        app.chooseLane(clamp(thread, 0, this.ctas * LANES - 1));
+      const thread = wholeNumber(this.number);
+      if (thread !== null) app.chooseLane(clamp(thread, 0, this.ctas * LANES - 1));
       this.update();
     });
-    for (const input of [this.number, this.column])
-      input.addEventListener("keydown", (event) => event.stopPropagation());
+    this.number.addEventListener("keydown", (event) => event.stopPropagation());
     this.shape.addEventListener("change", () =>
       this.choose({ shape: this.shape.value, count: null, lane: null }),
     );
@@ -83,12 +82,11 @@ export class ThreadRegisters {
     this.lane.addEventListener("change", () => this.choose({ lane: Number(this.lane.value) }));
     this.pack.addEventListener("change", () => this.choose({ pack: this.pack.checked, count: null }));
     this.column.addEventListener("change", () => {
-      const column = Number(this.column.value);
-      if (this.column.value !== "" && Number.isInteger(column)) this.choose({ column });
-      else this.update();
+      const column = wholeNumber(this.column);
+      if (column === null) this.update();
+      else this.choose({ column });
     });
-    this.list.addEventListener("pointermove", (event) => {
-      if (isTouch(event)) return;
+    onMouse(this.list, "pointermove", (event) => {
       const word = this.wordAt(event.target);
       const [element] = word ? view.elements(word) : [];
       view.pointed = word && !element ? word : null;
@@ -174,11 +172,7 @@ export class ThreadRegisters {
     if (this.node.hidden || !view.isOpen) return;
     const thread = app.lane;
     this.load.hidden = this.mnemonic.hidden = Boolean(moved);
-    attribute(
-      this.node,
-      "aria-label",
-      moved ? "registers of a thread" : "registers of a thread after tcgen05.ld",
-    );
+    attribute(this.node, "aria-label", `registers of a thread${moved ? "" : " after tcgen05.ld"}`);
     attribute(this.number, "max", ctas * LANES - 1);
     if (document.activeElement !== this.number || Number(this.number.value) !== thread)
       this.number.value = String(thread);
@@ -200,15 +194,14 @@ export class ThreadRegisters {
       this.warps.dataset.key = key;
       this.warps.replaceChildren();
       for (let warp = 0; warp < 4 * ctas; warp += 1) {
-        const button = make("button", "ptx-warp", this.warps, {
-          type: "button",
+        const own = warp % 4;
+        const press = () => app.chooseLane(warp * 32 + (app.lane % 32));
+        const button = makeButton(this.warps, "ptx-warp", String(own), press, {
           "data-warp": warp,
-          "aria-label": `warp ${warp % 4}${ctas > 1 ? ` of CTA ${Math.floor(warp / 4)}` : ""}`,
-          title: `Warp ${warp % 4}: it can read only lanes ${(warp % 4) * 32} to ${(warp % 4) * 32 + 31}`,
+          "aria-label": `warp ${own}${ctas > 1 ? ` of CTA ${Math.floor(warp / 4)}` : ""}`,
+          title: `Warp ${own}: it can read only lanes ${own * 32} to ${own * 32 + 31}`,
         });
-        button.textContent = String(warp % 4);
-        [button.style.background, button.style.color] = warpColours(app, warp % 4);
-        button.addEventListener("click", () => app.chooseLane(warp * 32 + (app.lane % 32)));
+        paint(button, warpColours(app, own));
       }
       this.updateWarps();
     }
@@ -224,11 +217,8 @@ export class ThreadRegisters {
     const { shape, count, lane, most_column: most } = load.controls;
     fillSelect(this.shape, shape, ".");
     fillSelect(this.count, count, ".x");
-    fillSelect(
-      this.lane,
-      lane.map((each) => [each, ""]),
-      "lane ",
-    );
+    const lanes = /** @type {[number, string][]} */ (lane.map((each) => [each, ""]));
+    fillSelect(this.lane, lanes, "lane ");
     this.shape.value = load.shape;
     this.count.value = String(load.count);
     this.lane.value = String(load.lane);
@@ -275,16 +265,10 @@ export class ThreadRegisters {
       const isNumber = moved.kind !== "bits" && !own.startsWith("mdata");
       write(value, isNumber ? cellText(moved, index) : "");
       line.classList.remove("free");
-      const { mark } = selection;
-      line.classList.toggle(
-        "here",
-        mark?.name === moved.name && mark.row === app.lane && mark.column === column,
-      );
+      line.classList.toggle("here", selection.isAt(cell));
     });
-    this.list.classList.toggle(
-      "ptx-long-names",
-      this.lines.some((_, column) => columnName(moved, column).length > 4),
-    );
+    const isLong = this.lines.some((_, column) => columnName(moved, column).length > 4);
+    this.list.classList.toggle("ptx-long-names", isLong);
   }
 
   /** @param {LoadData} load */
@@ -310,8 +294,7 @@ export class ThreadRegisters {
           cells.push(`${matrix.label}[${cell.row}][${cell.column}]`);
           values.push(cellText(matrix, index));
           known &&= !matrix.unknown;
-          const mark = selection.mark;
-          here ||= mark?.name === each && mark.row === cell.row && mark.column === cell.column;
+          here ||= selection.isAt(cell);
         }
       }
       write(number, `r${register}`);

@@ -2,7 +2,16 @@
 // that computes D, and exports. Python sends what can be chosen (`toolbar`);
 // choices go back as messages, or as traits if they only change the display.
 
-import { make, makeLabel, makeSelect, copyText, write } from "../common/util.js";
+import {
+  attribute,
+  copyText,
+  make,
+  makeButton,
+  makeLabel,
+  makeSelect,
+  makeTextInput,
+  write,
+} from "../common/util.js";
 import { STACKED } from "../pane/layout.js";
 import { roveTabindex, nextInBar } from "../common/roving_tabindex.js";
 
@@ -16,6 +25,9 @@ const EXPORTS = [
 /** @param {ToolbarData} toolbar @param {string} name */
 const modifierOf = ({ options }, name) =>
   /** @type {ToolbarData["options"][0]} */ (options.find((each) => each.name === name));
+
+/** @param {ToolbarData["patterns"]} patterns */
+const namesIn = (patterns) => /** @type {Name[]} */ (Object.keys(patterns));
 
 export class Toolbar {
   /** @param {App} app @param {HTMLElement} parent */
@@ -36,22 +48,19 @@ export class Toolbar {
   // The groups that do not fit into one line are in a box that a button opens.
   makeMore() {
     const place = make("div", "ptx-more", null);
-    const button = make("button", "ptx-tool", place, {
-      type: "button",
-      "aria-expanded": "false",
-      title: "More tools",
-      "data-tool": "more",
-    });
-    button.textContent = "More ▾";
-    const box = make("div", "ptx-more-box", place);
-    box.hidden = true;
     /** @param {boolean} open */
     const show = (open) => {
       box.hidden = !open;
       button.setAttribute("aria-expanded", String(open));
       this.updateStops();
     };
-    button.addEventListener("click", () => show(Boolean(box.hidden)));
+    const button = makeButton(place, "ptx-tool", "More ▾", () => show(Boolean(box.hidden)), {
+      "aria-expanded": false,
+      title: "More tools",
+      "data-tool": "more",
+    });
+    const box = make("div", "ptx-more-box", place);
+    box.hidden = true;
     place.addEventListener("keydown", (event) => {
       if (event.key !== "Escape" || box.hidden) return;
       event.stopPropagation();
@@ -165,14 +174,10 @@ export class Toolbar {
    * @param {((toolbar: ToolbarData) => boolean) | null} enabled
    */
   button(parent, text, hint, message, enabled = null, classes = "") {
-    const node = make("button", `ptx-tool ${classes}`, parent, { type: "button", title: hint });
+    const press = () => this.app.send(message);
+    const node = makeButton(parent, `ptx-tool ${classes}`, text, press, { title: hint });
     if (classes) node.setAttribute("aria-label", hint);
-    node.textContent = text;
-    node.addEventListener("click", () => this.app.send(message));
-    if (enabled)
-      this.updates.push((toolbar) => {
-        node.disabled = !enabled(toolbar);
-      });
+    if (enabled) this.updates.push((toolbar) => (node.disabled = !enabled(toolbar)));
     return node;
   }
 
@@ -194,7 +199,7 @@ export class Toolbar {
       if (key !== drawn) {
         drawn = key;
         node.replaceChildren();
-        for (const [text] of available) make("option", "", node).textContent = text;
+        for (const [text] of available) make("option", "", node, { text });
       }
       const place = available.findIndex(([, each]) => each === value(toolbar));
       if (node.selectedIndex !== place) node.selectedIndex = place;
@@ -205,10 +210,7 @@ export class Toolbar {
   /** @param {HTMLElement} parent @param {DisplayControl} control */
   control(parent, { trait, label, hint, options, range }) {
     const { model } = this.app;
-    const set = (/** @type {Traits[DisplayControl["trait"]]} */ value) => {
-      model.set(trait, value);
-      model.save_changes();
-    };
+    const set = (/** @type {Traits[DisplayControl["trait"]]} */ value) => this.app.set(trait, value);
     if (options) {
       this.choice(parent, label, hint, {
         options: () =>
@@ -220,29 +222,22 @@ export class Toolbar {
       }).dataset.trait = trait;
     } else if (range) {
       const box = make("span", "ptx-zoom", parent, { role: "group", "aria-label": hint, title: hint });
-      /** @param {string} text @param {string} name @param {number} by */
-      const step = (text, name, by) => {
-        const node = make("button", "ptx-tool ptx-icon", box, { type: "button", "aria-label": name });
-        node.textContent = text;
-        node.addEventListener("click", () => this.app.zoomBy(by));
-        this.updates.push(() => {
-          node.disabled = by < 0 ? model.get(trait) <= range.min : model.get(trait) >= range.max;
-        });
-      };
-      step("−", "smaller cells", -range.step);
-      const now = make("button", "ptx-tool ptx-percent", box, {
-        type: "button",
-        "aria-label": "fit cells to the page",
-        "data-trait": trait,
+      /** @param {string} classes @param {string} text @param {string} name @param {() => number} by */
+      const button = (classes, text, name, by) =>
+        makeButton(box, `ptx-tool ${classes}`, text, () => this.app.zoomBy(by()), { "aria-label": name });
+      const less = button("ptx-icon", "−", "smaller cells", () => -range.step);
+      const now = button("ptx-percent", "", "fit cells to the page", () => 100 - model.get(trait));
+      const more = button("ptx-icon", "+", "larger cells", () => range.step);
+      now.dataset.trait = trait;
+      this.updates.push(() => {
+        const percent = model.get(trait);
+        write(now, `${percent} %`);
+        [less.disabled, more.disabled] = [percent <= range.min, percent >= range.max];
       });
-      now.addEventListener("click", () => this.app.zoomBy(100 - model.get(trait)));
-      this.updates.push(() => write(now, `${model.get(trait)} %`));
-      step("+", "larger cells", range.step);
     } else {
-      const node = make("button", "ptx-tool", parent, { type: "button", title: hint, "data-trait": trait });
-      node.textContent = label;
-      node.addEventListener("click", () => set(!model.get(trait)));
-      this.updates.push(() => node.setAttribute("aria-pressed", String(model.get(trait))));
+      const press = () => set(!model.get(trait));
+      const node = makeButton(parent, "ptx-tool", label, press, { title: hint, "data-trait": trait });
+      this.updates.push(() => attribute(node, "aria-pressed", model.get(trait)));
     }
   }
 
@@ -267,11 +262,7 @@ export class Toolbar {
   fills(parent) {
     const { app } = this;
     const target = this.choice(parent, "Fill", "The matrix to fill", {
-      options: ({ patterns }) =>
-        /** @type {Name[]} */ (Object.keys(patterns)).map((name) => [
-          app.matrices[name]?.label ?? name,
-          name,
-        ]),
+      options: ({ patterns }) => namesIn(patterns).map((name) => [app.matrices[name]?.label ?? name, name]),
       value: ({ patterns }) => (this.target in patterns ? this.target : "A"),
       choose: (name) => {
         this.target = name;
@@ -290,16 +281,14 @@ export class Toolbar {
       },
     });
     pattern.dataset.tool = "pattern";
-    const go = make("button", "ptx-tool", parent, {
-      type: "button",
+    const fill = () => {
+      const name = target.value && this.target in this.data.patterns ? this.target : "A";
+      const { row, column } = app.selection.mark?.name === name ? app.selection.mark : { row: 0, column: 0 };
+      app.send({ type: "fill_matrix", name, pattern: pattern.value, row, column });
+    };
+    makeButton(parent, "ptx-tool", "Fill", fill, {
       title: "Fill the matrix (one-hot puts its 1 at the selected cell)",
       "data-tool": "go",
-    });
-    go.textContent = "Fill";
-    go.addEventListener("click", () => {
-      const name = target.value && this.target in this.data.patterns ? this.target : "A";
-      const at = app.selection.mark?.name === name ? app.selection.mark : { row: 0, column: 0 };
-      app.send({ type: "fill_matrix", name, pattern: pattern.value, row: at.row, column: at.column });
     });
   }
 
@@ -340,26 +329,19 @@ export class Toolbar {
       choose: (value) => this.app.send({ type: "set_option", name, value }),
     });
     node.dataset.option = name;
-    this.updates.push((toolbar) => {
-      node.disabled = Boolean(toolbar.static);
-    });
+    this.updates.push((toolbar) => (node.disabled = Boolean(toolbar.static)));
   }
 
   // A mask is typed: lanes, or runs of columns.
   /** @param {HTMLElement} parent @param {string} name */
   mask(parent, name) {
     const { label, hint } = modifierOf(this.data, name);
-    const node = make("input", "ptx-mask", makeLabel(parent, label), {
-      type: "text",
-      spellcheck: "false",
-      autocomplete: "off",
+    const node = makeTextInput(makeLabel(parent, label), "ptx-mask", {
       placeholder: "none",
       title: hint,
       "data-option": name,
     });
-    const show = () => {
-      node.value = modifierOf(this.data, name).text;
-    };
+    const show = () => (node.value = modifierOf(this.data, name).text);
     node.addEventListener("change", () => {
       const { value } = node;
       show(); // until Python agrees
@@ -379,16 +361,11 @@ export class Toolbar {
   /** @param {HTMLElement} parent */
   gpu(parent) {
     const hint = "Also compute D on the GPU, and mark the cells that differ";
-    const node = this.button(
-      parent,
-      "Run on the GPU",
-      hint,
-      { type: "run_on_gpu" },
-      ({ gpu }) => gpu.available && !gpu.busy,
-    );
+    const node = this.button(parent, "Run on the GPU", hint, { type: "run_on_gpu" });
     node.dataset.tool = "gpu";
     const status = make("span", "ptx-gpu", parent, { role: "status" });
     this.updates.push(({ gpu }) => {
+      node.disabled = !gpu.available || gpu.busy;
       write(status, gpu.available ? gpu.status : "no GPU: emulated");
       status.title = gpu.status;
       node.classList.toggle("busy", gpu.busy);
@@ -412,8 +389,6 @@ export class Toolbar {
       setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
     } else done = (await copyText(text)) ? "copied" : "not copied";
     button.textContent = done;
-    window.setTimeout(() => {
-      button.textContent = label;
-    }, 1600);
+    window.setTimeout(() => (button.textContent = label), 1600);
   }
 }

@@ -1,0 +1,60 @@
+// What the pictures on canvases are made of: boxes and small texts.
+
+export const LETTER = 0.602; // width of a letter of the monospaced font, relative to its size
+
+/** @param {CanvasRenderingContext2D} context @param {Place} place @param {string} colour */
+export function fillBox(context, { x, y, width, height }, colour, opacity = 1) {
+  context.globalAlpha = opacity;
+  context.fillStyle = colour;
+  context.fillRect(x, y, width, height);
+  context.globalAlpha = 1;
+}
+
+/** @param {CanvasRenderingContext2D} context @param {Place} place @param {string} colour @param {number} line */
+export function strokeBox(
+  context,
+  { x, y, width, height },
+  colour,
+  line,
+  dash = /** @type {number[]} */ ([]),
+) {
+  context.strokeStyle = colour;
+  context.lineWidth = line;
+  context.setLineDash(dash);
+  context.strokeRect(x, y, width, height);
+  context.setLineDash([]);
+}
+
+/** @param {CanvasRenderingContext2D} context @param {string} font @param {string} colour @param {CanvasTextAlign} align */
+export function setFont(context, font, colour, align = "center") {
+  context.font = font;
+  context.fillStyle = colour;
+  context.textAlign = align;
+  context.textBaseline = "middle";
+}
+
+// A line through some points; its colour and width are those of the context.
+/** @param {CanvasRenderingContext2D} context @param {[x: number, y: number][]} points */
+export function tracePath(context, points) {
+  context.beginPath();
+  points.forEach(([x, y], index) => (index ? context.lineTo(x, y) : context.moveTo(x, y)));
+}
+
+// A heading over the others, for what is pointed at: in reverse, around its middle.
+/** @param {CanvasRenderingContext2D} context @param {Ink} ink @param {string} text @param {Point} middle */
+export function drawTag(context, ink, text, { x, y }) {
+  const width = text.length * 9 * LETTER + 4;
+  fillBox(context, { x: x - width / 2, y: y - 6, width, height: 12 }, ink.text);
+  setFont(context, `bold 9px ${ink.mono}`, ink.paper);
+  context.fillText(text, x, y + 0.5);
+}
+
+// A text that reads upwards.
+/** @param {CanvasRenderingContext2D} context @param {string} text @param {Point} middle */
+export function drawUpwards(context, text, { x, y }) {
+  context.save();
+  context.translate(x, y);
+  context.rotate(-Math.PI / 2);
+  context.fillText(text, 0, 0);
+  context.restore();
+}
