@@ -34,8 +34,9 @@ def bare() -> BarePage:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=30_000)  # as what waits for a page by itself
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(executable_path=chromium.find(), args=FLAGS)
         yield launched

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 import ptxlab
+from tests.browser.gestures import enter, press, starting, type_line
 from tests.sampling import some
 from tools.bare_page import BareBook, BarePage
 from tools.jupyter import Shown
@@ -124,9 +126,7 @@ def complaints(page: Any, part: str = ".ptx-explorer", *, contrast: bool = False
 def test_axe_has_nothing_to_say(book: Any, page: Any, dark: Any, form: str) -> None:
     """Roles, names and contrasts as axe-core checks them; with all that opens; light and dark."""
     book.run(1, f"ex.instruction = {FORMS[form]!r}; ex.view.tracing = True; ex.selection = 'D', 1, 2")
-    page.wait_for_function(
-        "name => document.querySelector('.ptx-mnemonic').innerText === name", arg=FORMS[form]
-    )
+    expect(page.locator(".ptx-mnemonic").first).to_have_text(FORMS[form])
     page.wait_for_selector(".ptx-trace-cell")
     if form != "sparse":  # that one is looked at in the dark
         assert complaints(page, contrast=form == "dense") == []
@@ -166,9 +166,7 @@ def test_axe_has_nothing_to_say(book: Any, page: Any, dark: Any, form: str) -> N
 def test_tab_reaches_all_parts_and_leaves(book: Any, page: Any) -> None:
     """Tab reaches header, toolbar, lanes, registers, matrices, stepper and trace, and leads out."""
     book.run(1, f"ex.instruction = {FORMS['sparse']!r}; ex.selection = 'D', 1, 2; ex.view.tracing = False")
-    page.wait_for_function(
-        "name => document.querySelector('.ptx-mnemonic').innerText === name", arg=FORMS["sparse"]
-    )
+    expect(page.locator(".ptx-mnemonic").first).to_have_text(FORMS["sparse"])
     page.locator(".ptx-header button[tabindex='0']").focus()
     seen: list[dict[str, Any]] = [page.evaluate(FOCUS)]
     for _ in range(150):
@@ -206,7 +204,7 @@ def test_from_the_start_to_an_edited_a_in_ten_keys(book: Any, page: Any) -> None
             f"ex.instruction = {name!r}; ex.A = np.zeros(ex.A.shape); ex.B = np.ones(ex.B.shape);"
             " ex.C = np.zeros(ex.C.shape); ex.selection = None"
         )
-        page.wait_for_function("name => document.querySelector('.ptx-mnemonic').innerText === name", arg=name)
+        expect(page.locator(".ptx-mnemonic").first).to_have_text(name)
         page.locator(".ptx-header button[tabindex='0']").focus()
         keys = 1  # the Tab that leads into the Explorer
         while page.evaluate(FOCUS)["part"] != "pane A":
@@ -215,8 +213,7 @@ def test_from_the_start_to_an_edited_a_in_ten_keys(book: Any, page: Any) -> None
             assert keys <= 8
         cell = page.locator("[data-pane=A] .ptx-cell").get_attribute("aria-label")
         row, column = cell.removeprefix("A[").split("] =")[0].split("][")
-        page.keyboard.press("3")
-        page.keyboard.press("Enter")
+        press(page, "3", "Enter")
         assert keys + 2 <= 10
         assert python(f"print(int(ex.A[{row}, {column}]), int(ex.D[{row}, 7]))") == "3 3"
 
@@ -224,15 +221,14 @@ def test_from_the_start_to_an_edited_a_in_ten_keys(book: Any, page: Any) -> None
 def test_a_bit_is_flipped_by_keyboard(book: Any, page: Any) -> None:
     python = lambda code: book.run(1, code)  # noqa: E731
     python(f"ex.instruction = {DENSE!r}; ex.A = np.zeros((16, 16)); ex.lane = 0; ex.selection = None")
-    page.wait_for_function("name => document.querySelector('.ptx-mnemonic').innerText === name", arg=DENSE)
+    expect(page.locator(".ptx-mnemonic").first).to_have_text(DENSE)
     page.locator("[data-operand=A] .ptx-hex").first.focus()
     page.keyboard.press("End")
     assert page.evaluate("() => document.activeElement.ariaLabel") == "bit 0 of register 0 of A"
     page.keyboard.press("Space")
     page.wait_for_function("() => document.activeElement.ariaChecked === 'true'")
     assert page.locator(".ptx-tooltip.on b").inner_text() == "bit 0 of register 0 of A = 1"
-    page.keyboard.press("ArrowLeft")
-    page.keyboard.press("1")
+    press(page, "ArrowLeft", "1")
     page.wait_for_function("() => document.activeElement.ariaChecked === 'true'")
     page.keyboard.press("1")  # is set already
     assert python("print(ex.registers['A'][0, 0])") == "3"
@@ -242,7 +238,7 @@ def test_an_error_stands_beside_its_field(book: Any, page: Any) -> None:
     """Of a register, of a value in it, of a cell: beside the field, nothing moves, Escape clears it."""
     python = lambda code: book.run(1, code)  # noqa: E731
     python(f"ex.instruction = {DENSE!r}; ex.A = np.zeros((16, 16)); ex.lane = 0; ex.selection = None")
-    page.wait_for_function("name => document.querySelector('.ptx-mnemonic').innerText === name", arg=DENSE)
+    expect(page.locator(".ptx-mnemonic").first).to_have_text(DENSE)
     tops = "() => [...document.querySelectorAll('.ptx-scroller')].map((n) => n.getBoundingClientRect().top)"
     sentence = page.locator(".ptx-problem")
     page.locator(".ptx-register .ptx-hex").first.focus()
@@ -250,9 +246,8 @@ def test_an_error_stands_beside_its_field(book: Any, page: Any) -> None:
     for selector in ("[data-operand=A] .ptx-hex", "[data-operand=B] .ptx-value"):
         field = page.locator(selector).first
         for _ in range(2):  # the same again is refused again
-            field.fill("wrong")
-            field.press("Enter")
-            page.wait_for_function("() => document.querySelector('.ptx-problem').innerText.includes('wrong')")
+            enter(field, "wrong")
+            expect(page.locator(".ptx-problem").first).to_contain_text("wrong")
             page.wait_for_function("node => node.ariaInvalid === 'true'", arg=field.element_handle())
             assert field.input_value() == "wrong"
             assert field.get_attribute("aria-describedby") == sentence.get_attribute("id")
@@ -260,11 +255,10 @@ def test_an_error_stands_beside_its_field(book: Any, page: Any) -> None:
             assert abs(box["x"] - at["x"]) < 60 and 0 <= box["y"] - at["y"] - at["height"] < 12
             assert page.evaluate(tops) == before
             field.press("Escape")
-            page.wait_for_function("() => document.querySelector('.ptx-problem').innerText === ''")
+            expect(page.locator(".ptx-problem").first).to_have_text("")
             assert field.input_value() != "wrong" and field.get_attribute("aria-invalid") is None
     page.locator("[data-pane=A] .ptx-cell").focus()
-    page.keyboard.type("wrong")
-    page.keyboard.press("Enter")
+    type_line(page, "wrong")
     page.wait_for_selector(".ptx-refusal")
     assert page.evaluate(tops) == before
     page.keyboard.press("Escape")
@@ -278,12 +272,11 @@ def test_all_of_it_by_keyboard(book: Any, page: Any) -> None:
         f"ex.instruction = {DENSE!r}; ex.A = np.zeros((16, 16)); ex.B = np.ones((16, 8));"
         " ex.C = np.zeros((16, 8)); ex.view.tracing = False"
     )
-    page.wait_for_function("name => document.querySelector('.ptx-mnemonic').innerText === name", arg=DENSE)
+    expect(page.locator(".ptx-mnemonic").first).to_have_text(DENSE)
     page.locator("[data-pane=A] .ptx-cell").focus()
     for key in ("Control+Home", "ArrowDown", "ArrowRight", "ArrowRight"):
         page.keyboard.press(key)
-    page.keyboard.type("2.5")
-    page.keyboard.press("Enter")
+    type_line(page, "2.5")
     page.wait_for_function(
         "() => document.querySelector('[data-pane=A] .ptx-cell').ariaLabel.startsWith('A[2][2]')"
     )
@@ -297,15 +290,11 @@ def test_all_of_it_by_keyboard(book: Any, page: Any) -> None:
     )
     box = page.locator(f".ptx-hex[data-operand=A][data-register='{place.register}']").first
     box.focus()
-    page.keyboard.type("0x40004000")
-    page.keyboard.press("Enter")
-    page.wait_for_function(
-        "() => document.querySelector('[data-testid=status]').innerText.startsWith('A[1][2] = 2 ')"
-    )
+    type_line(page, "0x40004000")
+    expect(page.locator("[data-testid=status]").first).to_have_text(starting("A[1][2] = 2 "))
     assert python("print(ex.A[1, 2], ex.A[1, 3], ex.D[1, 0])") == "2.0 2.0 4.0"
     page.locator("[data-pane=D] .ptx-cell").focus()
-    page.keyboard.press("Control+Home")
-    page.keyboard.press("ArrowDown")
+    press(page, "Control+Home", "ArrowDown")
     fold = "document.querySelector('.ptx-trace-fold')"
     page.wait_for_function(f"() => {fold}.innerText.includes('D[1][0] = 4')")
     page.locator(".ptx-trace-fold").focus()

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from tools.bare_page import BareBook, BarePage
 from tools.jupyter import Shown
@@ -40,9 +41,7 @@ class Sheet(Shown):
 
     def start(self, mnemonic: str) -> None:
         self.python(f"start({mnemonic!r})")
-        self.page.wait_for_function(
-            "name => document.querySelector('.ptx-mnemonic').textContent === name", arg=mnemonic
-        )
+        expect(self.page.locator(".ptx-mnemonic").first).to_have_text(mnemonic)
         self.page.wait_for_timeout(200)
 
     def python(self, code: str) -> str:

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 import ptxlab
+from tests.browser.gestures import enter, press, starting
 from tests.sampling import EXHAUSTIVE, some
 from tools.bare_page import BareBook, BarePage
 from tools.jupyter import Shown
@@ -32,11 +34,7 @@ class Screen(Shown):
         return self.page.locator(f".ptx-hex[data-operand={operand}][data-register='{index}']")
 
     def problem(self, part: str) -> str:
-        self.page.wait_for_function(
-            "part => document.querySelector('.ptx-problem').innerText.includes(part)",
-            arg=part,
-            timeout=10_000,
-        )
+        expect(self.page.locator(".ptx-problem").first).to_contain_text(part)
         return str(self.page.locator(".ptx-problem").inner_text())
 
 
@@ -65,7 +63,7 @@ def start(python: Any, page: Any, mnemonic: str, b: str) -> None:
     python(
         f"ex.instruction = {mnemonic!r}; ex.C = np.zeros(ex.C.shape); ex.B = {b}; ex.A = np.zeros(ex.A.shape)"
     )
-    page.wait_for_function("name => document.querySelector('.ptx-mnemonic').innerText === name", arg=mnemonic)
+    expect(page.locator(".ptx-mnemonic").first).to_have_text(mnemonic)
 
 
 def test_dense(screen: Screen, python: Any, page: Any) -> None:
@@ -82,9 +80,7 @@ def test_dense(screen: Screen, python: Any, page: Any) -> None:
         f" · register 3, bits {place.high}..{place.low} · code 0xd"
     )
     expected = f"0x{0xD << place.low:08x}"
-    page.wait_for_function(
-        "([box, hex]) => box.value === hex", arg=[screen.register("A", 3).element_handle(), expected]
-    )
+    expect(screen.register("A", 3)).to_have_value(expected)
     assert page.locator(".ptx-lane[aria-pressed=true]").inner_text() == "4"
     screen.reads("D", 9, 0, -3)
     assert (
@@ -93,24 +89,22 @@ def test_dense(screen: Screen, python: Any, page: Any) -> None:
     )
 
     # a register, typed: eight cells of A and D follow
-    screen.register("A", 3).fill("0x11111111")
-    screen.register("A", 3).press("Enter")
+    enter(screen.register("A", 3), "0x11111111")
     screen.reads("A", 9, 36, 1)
     screen.reads("D", 9, 0, 8)
     assert python('print(ex.A[9].sum(), hex(ex.registers["A"][4, 3]), ex.D[9, 0])') == "8 0x11111111 8"
 
     # one bit of it, and one element of it
     page.locator("[data-operand=A] .ptx-register").nth(3).locator("[data-bit='0']").click()
-    page.wait_for_function("box => box.value === '0x11111110'", arg=screen.register("A", 3).element_handle())
+    expect(screen.register("A", 3)).to_have_value("0x11111110")
     value = page.locator("[data-operand=A] .ptx-field[data-element=a25] .ptx-value")
-    value.fill("7")
-    value.press("Enter")
-    page.wait_for_function("box => box.value === '0x11111170'", arg=screen.register("A", 3).element_handle())
+    enter(value, "7")
+    expect(screen.register("A", 3)).to_have_value("0x11111170")
 
     # another lane
     page.locator(".ptx-lane[data-lane='31']").click()
-    page.wait_for_function("() => document.querySelector('.ptx-lane-title b').innerText === 'Lane 31'")
-    page.wait_for_function("box => box.value === '0x00000000'", arg=screen.register("A", 3).element_handle())
+    expect(page.locator(".ptx-lane-title b").first).to_have_text("Lane 31")
+    expect(screen.register("A", 3)).to_have_value("0x00000000")
 
 
 def test_paste_and_refusal(screen: Screen, python: Any, page: Any) -> None:
@@ -125,8 +119,7 @@ def test_paste_and_refusal(screen: Screen, python: Any, page: Any) -> None:
     screen.type("A", 0, 1, "9")
     assert screen.problem("A[0][1]") == "A[0][1]: found 9; s4 holds -8..7"
     screen.reads("A", 0, 1, 2)
-    screen.register("A", 0).fill("0xyz")
-    screen.register("A", 0).press("Enter")
+    enter(screen.register("A", 0), "0xyz")
     assert "hexadecimal" in screen.problem("register 0")
 
     # C, shown on demand; an edit that is taken ends the complaint
@@ -171,9 +164,7 @@ def test_keyboard(screen: Screen, python: Any, page: Any) -> None:
     screen.reads("A", 3, 5, 6)
     assert python("print(ex.A[2:4, 5:8].tolist())") == "[[1, 2, 3], [6, 4, 0]]"
     screen.click("A", 2, 5)
-    page.keyboard.press("Shift+ArrowDown")
-    page.keyboard.press("Shift+ArrowRight")
-    page.keyboard.press("Control+c")
+    press(page, "Shift+ArrowDown", "Shift+ArrowRight", "Control+c")
     assert page.evaluate("() => navigator.clipboard.readText()").splitlines() == ["1\t2", "6\t4"]
     page.keyboard.press("Delete")
     screen.reads("A", 3, 6, 0)
@@ -227,7 +218,7 @@ def test_toolbar(screen: Screen, python: Any, page: Any) -> None:
     toolbar.get_by_label("Undo").click()
     screen.reads("B", 4, 2, 1)
     toolbar.locator("[data-option=selector]").select_option("1")
-    page.wait_for_function("() => document.querySelector('[data-option=selector]').value === '1'")
+    expect(page.locator("[data-option=selector]").first).to_have_value("1")
     assert python("print(ex.B.sum(), ex.state.options['selector'])") == "512 1"
     screen.tool("[data-tool=against]").select_option("sm_80 Ampere")
     page.wait_for_selector(".ptx-caption em[title='sm_90 and sm_80 agree']:text('all agree')")
@@ -313,7 +304,7 @@ def narrow(page: Any) -> Iterator[Any]:
 
 def show(python: Any, page: Any, mnemonic: str) -> None:
     python(f"ex.instruction = {mnemonic!r}")
-    page.wait_for_function("name => document.querySelector('.ptx-mnemonic').innerText === name", arg=mnemonic)
+    expect(page.locator(".ptx-mnemonic").first).to_have_text(mnemonic)
     page.evaluate(DRAWN)
 
 
@@ -420,9 +411,7 @@ def test_why_a_cell_of_d_has_its_bits(screen: Screen, python: Any, page: Any) ->
     fold, body = page.locator(".ptx-trace-fold"), page.locator(".ptx-trace-body")
     assert fold.inner_text() == "▸ Why these bits? Select a cell of D"
     screen.click("D", 0, 0)
-    page.wait_for_function(
-        "node => node.innerText === '▸ Why D[0][0] = 1024 has these bits'", arg=fold.element_handle()
-    )
+    expect(fold).to_have_text("▸ Why D[0][0] = 1024 has these bits")
     assert body.is_hidden() and fold.get_attribute("aria-expanded") == "false"
     fold.focus()
     page.keyboard.press("Enter")
@@ -441,9 +430,7 @@ def test_why_a_cell_of_d_has_its_bits(screen: Screen, python: Any, page: Any) ->
     screen.hover("D", 5, 5)
     assert body.inner_text() == before
     screen.type("A", 0, 1, "1")
-    page.wait_for_function(
-        "node => node.innerText.startsWith('▾ Why D[0][0] = 1025 ')", arg=fold.element_handle()
-    )
+    expect(fold).to_have_text(starting("▾ Why D[0][0] = 1025 "))
     page.wait_for_function("node => !node.querySelector('.lost')", arg=body.element_handle())
 
     # the largest instruction, in a narrow column: nothing hangs over its edge
@@ -524,17 +511,13 @@ def test_stepping_through_the_dot_product(screen: Screen, python: Any, page: Any
     strip, text = page.locator(".ptx-stepper"), page.locator(".ptx-stepper-text")
     assert strip.is_hidden()
     screen.click("D", 9, 3)
-    page.wait_for_function(
-        "node => node.innerText === 'D[9][3] = 13 from C and 8 products; play or drag'",
-        arg=text.element_handle(),
-    )
+    expect(text).to_have_text("D[9][3] = 13 from C and 8 products; play or drag")
 
     # the keyboard: C, then products; Escape goes back
     page.get_by_label("summand", exact=True).focus()
     page.keyboard.press("ArrowRight")
     assert text.inner_text() == "C[9][3] = 1, sum so far 1"
-    page.keyboard.press("ArrowRight")
-    page.keyboard.press("ArrowRight")
+    press(page, "ArrowRight", "ArrowRight")
     assert text.inner_text() == "k = 1: A[9][1] · B[1][3] = 0.5 · 3 = 1.5, sum so far 4"
     assert strip.locator(".ptx-stepper-step").inner_text() == "fused sum"
     before = page.locator("[data-pane=B]").screenshot()
@@ -557,18 +540,14 @@ def test_stepping_through_the_dot_product(screen: Screen, python: Any, page: Any
     )
     assert strip.get_attribute("data-at") == at
     page.get_by_role("button", name="play the dot product").click()
-    page.wait_for_function(
-        "node => node.innerText === 'D[9][3] = 17.5, exact: 0x418c0000'",
-        arg=text.element_handle(),
-        timeout=10_000,
-    )
+    expect(text).to_have_text("D[9][3] = 17.5, exact: 0x418c0000")
     page.get_by_role("button", name="play the dot product").wait_for()
 
 
 def test_copying_the_mnemonic(screen: Screen, python: Any, page: Any) -> None:
     show(python, page, F16)
     page.get_by_role("button", name="copy the mnemonic").click()
-    page.wait_for_function("() => document.querySelector('.ptx-copy').innerText === 'copied'")
+    expect(page.locator(".ptx-copy").first).to_have_text("copied")
     assert page.evaluate("() => navigator.clipboard.readText()") == F16
     page.get_by_role("button", name="copy the mnemonic").wait_for(timeout=5_000)
 
@@ -589,15 +568,11 @@ def test_lanes_of_a_row(screen: Screen, python: Any, page: Any) -> None:
     x, y = screen.middle("A", 5, 0)
     left = page.locator("[data-pane=A] .ptx-scroller").bounding_box()["x"]
     page.mouse.move(left - 10, y)
-    page.wait_for_function(
-        "() => document.querySelector('.ptx-status').innerText === 'row 5 of A is held by lanes 20..23'"
-    )
+    expect(page.locator(".ptx-status").first).to_have_text("row 5 of A is held by lanes 20..23")
     assert outlined() == {place.lane for column in range(8) for place in ins.a.where(5, column)}
     x, y = screen.middle("B", 0, 6)
     page.mouse.move(x, page.locator("[data-pane=B] .ptx-scroller").bounding_box()["y"] - 5)
-    page.wait_for_function(
-        "() => document.querySelector('.ptx-status').innerText.startsWith('column 6 of B')"
-    )
+    expect(page.locator(".ptx-status").first).to_have_text(starting("column 6 of B"))
     assert outlined() == {place.lane for row in range(8) for place in ins.b.where(row, 6)}
     screen.click("D", 12, 1)
     page.mouse.move(5, 5)

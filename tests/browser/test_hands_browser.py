@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 import ptxlab
+from tests.browser.gestures import press, starting
 from tests.sampling import EXHAUSTIVE, some
 from tools.bare_page import saved_page
 from tools.jupyter import Shown
@@ -160,15 +162,11 @@ def test_a_block_of_registers_is_one_stop_and_every_bit_is_in_it(page: Any, fold
     assert page.evaluate(FOCUSED)["label"] == "a0, A row 0 column 0"
     page.keyboard.press("ArrowDown")
     assert page.evaluate(FOCUSED)["label"].endswith("of register 1 of A")
-    page.keyboard.press("Control+End")
-    page.keyboard.press("Tab")
+    press(page, "Control+End", "Tab")
     assert page.evaluate(FOCUSED)["block"] == "B"
-    page.keyboard.press("Tab")
-    page.keyboard.press("Tab")
+    press(page, "Tab", "Tab")
     assert page.evaluate(FOCUSED)["block"] == ""
-    page.keyboard.press("Shift+Tab")
-    page.keyboard.press("Shift+Tab")
-    page.keyboard.press("Shift+Tab")
+    press(page, "Shift+Tab", "Shift+Tab", "Shift+Tab")
     assert page.evaluate(FOCUSED)["label"] == "a24, A row 8 column 32"  # where it was left
     assert screen.root.locator("[data-operand=D] .ptx-bit[aria-readonly=true]").count() == 128
 
@@ -233,9 +231,7 @@ def test_a_tap_shows_and_a_second_one_edits(phone: Any, folder: Path) -> None:
     assert cell.get_attribute("inputmode") == "text"
     phone.keyboard.press("Escape")
     phone.touchscreen.tap(*screen.middle("D", 2, 1))
-    phone.wait_for_function(
-        "() => document.querySelector('.ptx-tooltip.on b').textContent.startsWith('D[2][1]')"
-    )
+    expect(phone.locator(".ptx-tooltip.on b").first).to_have_text(starting("D[2][1]"))
     phone.touchscreen.tap(8, 8)  # elsewhere
     phone.wait_for_selector(".ptx-tooltip.on", state="hidden")
     assert phone.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
@@ -253,9 +249,7 @@ def test_taps_on_bits_and_headings(phone: Any, folder: Path) -> None:
     phone.wait_for_function("() => document.querySelector('.ptx-problem').innerText !== ''")
     cell = screen.rect("A", 4, 0)
     phone.touchscreen.tap(cell["x"] - 10, cell["y"] + cell["height"] / 2)
-    phone.wait_for_function(
-        "() => document.querySelector('.ptx-tooltip.on b').textContent.startsWith('row 4 of A is held by')"
-    )
+    expect(phone.locator(".ptx-tooltip.on b").first).to_have_text(starting("row 4 of A is held by"))
 
 
 def test_two_fingers_zoom_where_they_are(phone: Any, folder: Path) -> None:
@@ -327,9 +321,7 @@ def test_operands_in_shared_memory_are_coloured(page: Any, folder: Path) -> None
         cell, swatch = colours(screen, "B", row, column, core)
         assert cell == swatch, (row, column)
     page.locator("[data-trait=colour_by]").select_option("bank")
-    page.wait_for_function(
-        "() => document.querySelector('[data-pane=B] .ptx-legend span').textContent === 'banks'"
-    )
+    expect(page.locator("[data-pane=B] .ptx-legend span").first).to_have_text("banks")
     assert legend(page, "B")[1] == [f"{bank}..{bank + 3}" for bank in range(0, 32, 4)]
     for row, column, key in ((0, 0, 0), (0, 1, 1), (3, 7, 7), (8, 0, 0), (5, 12, 4)):
         cell, swatch = colours(screen, "B", row, column, key)

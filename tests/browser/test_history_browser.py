@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
+from tests.browser.gestures import press, type_line
 from tools.bare_page import BareBook, BarePage
 from tools.jupyter import Shown
 
@@ -35,9 +37,7 @@ class History(Shown):
         )
 
     def shows(self, mnemonic: str) -> None:
-        self.page.wait_for_function(
-            "name => document.querySelector('.ptx-mnemonic').innerText === name", arg=mnemonic, timeout=10_000
-        )
+        expect(self.page.locator(".ptx-mnemonic").first).to_have_text(mnemonic)
 
     def fill(self, pattern: str) -> None:
         self.root.locator("[data-tool=pattern]").select_option(pattern)
@@ -94,8 +94,7 @@ def test_keys_undo_a_fill_wherever_the_focus_is(screen: History, page: Any) -> N
 def test_keys_undo_the_choice_of_an_instruction(screen: History, page: Any) -> None:
     """f16 with its values and its selection comes back, step by step, and goes forward again."""
     screen.click("A", 9, 13)
-    page.keyboard.type("0.25")
-    page.keyboard.press("Enter")
+    type_line(page, "0.25")
     screen.can("Undo", True)
     screen.fill("counting")
     before = screen.python("print(ex.A.tobytes().hex(), ex.lane, ex.selection)")
@@ -115,8 +114,7 @@ def test_keys_undo_the_choice_of_an_instruction(screen: History, page: Any) -> N
     screen.shows(SPARSE_FP8)
     page.keyboard.press("Control+z")
     screen.shows(HALF)
-    page.keyboard.press("Control+z")
-    page.keyboard.press("Control+z")
+    press(page, "Control+z", "Control+z")
     screen.can("Undo", False)
     assert screen.python(f"print((ex.A == ptxlab.explore({HALF!r}).A).all())") == "True"
 
@@ -126,18 +124,15 @@ def test_a_text_that_is_typed_has_its_own_undo(screen: History, page: Any) -> No
     screen.fill("ones")
     screen.click("A", 0, 0)
     page.keyboard.type("7")
-    page.keyboard.press("Control+z")
-    page.keyboard.press("Escape")
+    press(page, "Control+z", "Escape")
     register = screen.root.locator(".ptx-register .ptx-hex").first
     register.focus()
     page.keyboard.type("0x3c003c00")
-    page.keyboard.press("Control+z")
-    page.keyboard.press("Escape")
+    press(page, "Control+z", "Escape")
     assert screen.python("print((ex.A == 1).all(), ex.view.toolbar['redo'])") == "True False"
     register.focus()
-    page.keyboard.type("0x40004000")
-    page.keyboard.press("Enter")
-    page.wait_for_function("() => document.querySelector('.ptx-register .ptx-hex').value === '0x40004000'")
+    type_line(page, "0x40004000")
+    expect(page.locator(".ptx-register .ptx-hex").first).to_have_value("0x40004000")
     page.keyboard.press("Control+z")
     screen.can("Redo", True)
     assert screen.python("print((ex.A == 1).all())") == "True"

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from playwright.sync_api import expect
 
 import ptxlab
 from ptxlab import views as describe
 from ptxlab.memory import Tile
+from tests.browser.gestures import enter, press, starting, type_line
 from tools.bare_page import BareBook, BarePage
 from tools.jupyter import PANES, Shown
 
@@ -48,9 +50,7 @@ class Lanes(Shown):
 
     def start(self, mnemonic: str) -> None:
         self.python(f"ex.instruction = {mnemonic!r}; ex.lanes = [0]; ex.B = np.ones(ex.B.shape)")
-        self.page.wait_for_function(
-            "name => document.querySelector('.ptx-mnemonic').textContent === name", arg=mnemonic
-        )
+        expect(self.page.locator(".ptx-mnemonic").first).to_have_text(mnemonic)
         self.page.wait_for_timeout(200)
 
     def point(self, name: str, row: int, column: int) -> list[str]:
@@ -58,9 +58,7 @@ class Lanes(Shown):
         return self.hover(name, row, column).split(" · ")
 
     def says(self, start: str) -> None:
-        self.page.wait_for_function(
-            "([node, start]) => node.textContent.startsWith(start)", arg=[self.status.element_handle(), start]
-        )
+        expect(self.status).to_have_text(starting(start))
 
     def lit(self, name: str, row: int, column: int) -> bool:
         """Whether a cell is shaded, as one that belongs to what is pointed at."""
@@ -88,10 +86,7 @@ class Lanes(Shown):
         )
 
     def holds(self, operand: str, register: int, lane: int, text: str) -> None:
-        self.page.wait_for_function(
-            "([box, text]) => box.value === text",
-            arg=[self.hex(operand, register, lane).element_handle(), text],
-        )
+        expect(self.hex(operand, register, lane)).to_have_value(text)
 
 
 @pytest.fixture(scope="module")
@@ -119,8 +114,7 @@ def test_pinned_by_mouse_and_keyboard(screen: Lanes, page: Any) -> None:
 
     # the keyboard: Space pins the lane in focus, an arrow leads on
     screen.lane(5).focus()
-    page.keyboard.press(" ")
-    page.keyboard.press("ArrowRight")
+    press(page, " ", "ArrowRight")
     screen.columns(6, 9, 5)
     assert (
         screen.lane(9).get_attribute("aria-label") == "lane 9, pinned"
@@ -137,7 +131,7 @@ def test_pinned_by_mouse_and_keyboard(screen: Lanes, page: Any) -> None:
     page.wait_for_function("() => !document.querySelector('.ptx-side')")
     assert page.locator(".ptx-lane-title b").inner_text() == "Lane 9"
     page.get_by_role("button", name="unpin lane 9").click()
-    page.wait_for_function("() => document.querySelector('.ptx-pin').textContent === 'pin'")
+    expect(page.locator(".ptx-pin").first).to_have_text("pin")
     assert screen.python("print(ex.lanes, ex.view.pinned)") == "[9] []"
 
 
@@ -147,8 +141,7 @@ def test_edits_in_a_pinned_lane(screen: Lanes, page: Any) -> None:
     screen.columns(0, 5, 9)
     ins = ptxlab.instruction(F16)
     box = screen.hex("A", 0, 9)
-    box.fill("0x40003c00")  # a1 = 2, a0 = 1
-    box.press("Enter")
+    enter(box, "0x40003c00")  # a1 = 2, a0 = 1
     screen.holds("A", 0, 9, "0x40003c00")
     (_, row, column), (_, _, after) = ins.a.holds(9, 0)
     assert (
@@ -159,19 +152,15 @@ def test_edits_in_a_pinned_lane(screen: Lanes, page: Any) -> None:
 
     # an element, and a bit, of a lane that is not the chosen one
     value = page.get_by_label(f"a1, A row {row} column {after}, lane 9")
-    value.fill("-0.5")
-    value.press("Enter")
+    enter(value, "-0.5")
     screen.holds("A", 0, 9, "0xb8003c00")
     page.locator("[data-operand=A] .ptx-register").nth(2).locator("[data-bit='15']").click()
     screen.holds("A", 0, 9, "0xb800bc00")
     assert screen.python("print(ex.lane, ex.A.sum())") == "0 -1.5"
 
     # a refusal names the lane; pointing at a field finds its cell
-    box.fill("0xyz")
-    box.press("Enter")
-    page.wait_for_function(
-        "() => document.querySelector('.ptx-problem').innerText.startsWith('A, lane 9, register 0: ')"
-    )
+    enter(box, "0xyz")
+    expect(page.locator(".ptx-problem").first).to_have_text(starting("A, lane 9, register 0: "))
     # what was typed stays in the field, with the sentence beside it, until Escape discards it
     assert (box.input_value(), box.get_attribute("aria-invalid")) == ("0xyz", "true")
     at, sentence = box.bounding_box(), page.locator(".ptx-problem-box").bounding_box()
@@ -179,7 +168,7 @@ def test_edits_in_a_pinned_lane(screen: Lanes, page: Any) -> None:
     assert sentence["x"] <= at["x"] + 1
     assert screen.python("print(hex(ex.registers['A'][9, 0]))") == "0xb800bc00"
     box.press("Escape")
-    page.wait_for_function("() => document.querySelector('.ptx-problem').innerText === ''")
+    expect(page.locator(".ptx-problem").first).to_have_text("")
     screen.holds("A", 0, 9, "0xb800bc00")
     assert box.get_attribute("aria-invalid") is None
     page.locator("[data-operand=B] .ptx-register").nth(1).locator("[data-element=b0]").hover()
@@ -192,11 +181,11 @@ def test_typing_outlives_another_lane(screen: Lanes, page: Any) -> None:
     """What is typed into a register goes to the lane that it was typed for."""
     screen.start(F16)
     screen.python("ex.A = np.zeros((16, 16)); ex.lanes = [4]")
-    page.wait_for_function("() => document.querySelector('.ptx-lane-title b').innerText === 'Lane 4'")
+    expect(page.locator(".ptx-lane-title b").first).to_have_text("Lane 4")
     box = page.locator(".ptx-hex[data-operand=A][data-register='1']")
     box.fill("0x12345678")
     screen.python("ex.lane = 8")
-    page.wait_for_function("() => document.querySelector('.ptx-lane-title b').innerText === 'Lane 8'")
+    expect(page.locator(".ptx-lane-title b").first).to_have_text("Lane 8")
     box.press("Enter")
     page.wait_for_timeout(300)
     assert screen.python('print([hex(r) for r in ex.registers["A"][[4, 8], 1]])') == "['0x12345678', '0x0']"
@@ -352,8 +341,7 @@ def test_memory_is_pointed_at_edited_and_played(screen: Lanes, page: Any) -> Non
 
     # a word is changed like a cell, and undone
     page.mouse.click(*byte_at(page, address))
-    page.keyboard.type("0x40003c00")
-    page.keyboard.press("Enter")
+    type_line(page, "0x40003c00")
     screen.reads("A", 9, 5, 2)
     screen.reads("A", 9, 4, 1)
     page.keyboard.press("Control+z")
@@ -394,16 +382,14 @@ def test_memory_of_wgmma_by_keyboard(screen: Lanes, page: Any) -> None:
     shows(page, ".ptx-memory-text", "Swizzle<3,4,3>")
     word = page.get_by_test_id("word")
     word.focus()
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("ArrowRight")
+    press(page, "ArrowDown", "ArrowRight")
     offset = Tile.of(ptxlab.instruction(WGMMA).b, 128, transposed=True).offsets.T
     row, column = next(zip(*np.nonzero(offset == 132), strict=True))
     page.wait_for_function(
         "words => words.every((each) => document.querySelector('.ptx-memory-word').ariaLabel.includes(each))",
         arg=["byte 0x084, bank 1 · 0x3c003c00", f"B[{row}][{column}] = 1 "],
     )
-    page.keyboard.type("0x40000000")
-    page.keyboard.press("Enter")
+    type_line(page, "0x40000000")
     screen.reads("B", int(row), int(column), 0)
     page.keyboard.press("Alt+m")  # and the focus is back on the cells
     page.wait_for_selector(".ptx-memory", state="hidden")
@@ -435,8 +421,7 @@ def test_tensor_memory_is_pointed_at_edited_and_loaded(screen: Lanes, page: Any)
 
     # a word of A is changed like a cell, that of D is not
     page.mouse.click(*word_at(page, 35, 38))
-    page.keyboard.type("0x44004200")
-    page.keyboard.press("Enter")
+    type_line(page, "0x44004200")
     screen.reads("A", 19, 12, 3)
     screen.reads("D", 19, 13, 4)
     page.keyboard.press("Control+z")
@@ -445,37 +430,32 @@ def test_tensor_memory_is_pointed_at_edited_and_loaded(screen: Lanes, page: Any)
     # the registers of a thread: of the word that was chosen, and by another load
     shows(page, ".ptx-thread-mnemonic", "tcgen05.ld.sync.aligned.32x32b.x32.b32")
     page.mouse.click(*word_at(page, 35, 7))
-    page.wait_for_function("() => document.querySelector('.ptx-thread .ptx-number').value === '35'")
+    expect(page.locator(".ptx-thread .ptx-number").first).to_have_value("35")
     page.locator(".ptx-thread [data-option=shape]").select_option("16x256b")
     shows(page, ".ptx-thread-mnemonic", "tcgen05.ld.sync.aligned.16x256b.x4.b32")
     number = page.get_by_test_id("thread-number")
-    number.fill("38")
-    number.press("Enter")
+    enter(number, "38")
     shows(page, "[data-register='2'] .ptx-thread-cell", "D[25][4]")  # row 8 below that of register 0
     loaded = 'ptxlab.instruction(ex.view.load["mnemonic"]).emulate(ex.registers["D"])[38, 2]'
     shows(page, "[data-register='2'] .ptx-thread-hex", f"0x{int(screen.python(f'print({loaded})')):08x}")
 
     # a field of the descriptor: what is wrong stays where it was typed; what is right changes the form
     field = page.get_by_label("n of the descriptor")
-    field.fill("100")
-    field.press("Enter")
+    enter(field, "100")
     shows(page, ".ptx-problem", "n=100: the descriptor takes multiples of 8 up to 256")
     assert field.input_value() == "100"
     field.press("Escape")
-    field.fill("16")
-    field.press("Enter")
-    page.wait_for_function("() => document.querySelector('.ptx-shape').textContent.startsWith('m64n16k16')")
+    enter(field, "16")
+    expect(page.locator(".ptx-shape").first).to_have_text(starting("m64n16k16"))
     page.get_by_test_id("instruction-descriptor").locator("[data-bit='13']").click()  # negates A
     screen.reads("D", 1, 1, -(17 % 9))
-    page.keyboard.press("Control+z")
-    page.keyboard.press("Control+z")
-    page.wait_for_function("() => document.querySelector('.ptx-shape').textContent.startsWith('m64n32k16')")
+    press(page, "Control+z", "Control+z")
+    expect(page.locator(".ptx-shape").first).to_have_text(starting("m64n32k16"))
 
     # so does one of the matrix descriptor, by which B is read from shared memory
     page.locator("[data-memory=B]").click()
     field = page.get_by_label("stride of the matrix descriptor")
-    field.fill("128")
-    field.press("Enter")
+    enter(field, "128")
     shows(page, ".ptx-problem", "B[0][8] and B[8][0] would both be read from byte 0x80")
     assert field.input_value() == "128"
     field.press("Escape")
@@ -503,8 +483,7 @@ def test_words_that_are_moved_lead_to_each_other(screen: Lanes, page: Any) -> No
     page.mouse.move(*word_at(page, 37, 1))  # registers are on the left, tensor memory is on the right
     screen.says(f"r1 of thread 37 = 0x00250001 · goes to T[{lane}][{column}]")
     page.mouse.click(*word_at(page, 37, 1))
-    page.keyboard.type("0xcafe")
-    page.keyboard.press("Enter")
+    type_line(page, "0xcafe")
     page.mouse.move(*word_at(page, 128 + lane, column))
     screen.says(
         f"T[{lane}][{column}] = 0x0000cafe · lane {lane}, column {column} · comes from r1 of thread 37"
@@ -515,8 +494,7 @@ def test_words_that_are_moved_lead_to_each_other(screen: Lanes, page: Any) -> No
     page.keyboard.press("ArrowRight")  # past the edge
     screen.says("T[5][0] = 0x00140000 · lane 5, column 0 · comes from r0 of thread 20")
     number = page.get_by_test_id("thread-number")
-    number.fill("37")
-    number.press("Enter")
+    enter(number, "37")
     shows(page, "[data-register='1'] .ptx-thread-hex", "0x0000cafe")
     page.get_by_role("button", name="Undo (Ctrl+Z)").click()
     shows(page, "[data-register='1'] .ptx-thread-hex", "0x00250001")
@@ -524,8 +502,7 @@ def test_words_that_are_moved_lead_to_each_other(screen: Lanes, page: Any) -> No
     page.locator("[data-move=shape]").select_option("16x256b")
     shows(page, ".ptx-mnemonic", "tcgen05.st.sync.aligned.16x256b.x2.b32")
     field = page.locator("[data-move=column]")
-    field.fill("20")
-    field.press("Enter")
+    enter(field, "20")
     shows(page, ".ptx-problem", "it begins in column 0 to 16")
     page.keyboard.press("Escape")
     screen.python("ex.undo(); ex.undo()")  # back to what multiplied
@@ -557,12 +534,10 @@ def test_places_of_sparse_elements(screen: Lanes, page: Any) -> None:
 def test_masks_and_questions_of_tensor_memory(screen: Lanes, page: Any) -> None:
     screen.python(f"ex.instruction = ptxlab.instruction({TENSOR!r}, m=64, n=32)\nex.C = np.full((64, 32), 7)")
     mask = page.locator("[data-option=disable_output_lane]")
-    mask.fill("0..15")
-    mask.press("Enter")
+    enter(mask, "0..15")
     screen.reads("D", 3, 5, 7)
     assert "disable-output-lane: it keeps the value of C" in screen.point("D", 3, 5)
-    mask.fill("0..128")
-    mask.press("Enter")
+    enter(mask, "0..128")
     shows(page, ".ptx-problem", "type lanes from 0 to 127")
     assert mask.input_value() == "0..15"
 
@@ -571,8 +546,7 @@ def test_masks_and_questions_of_tensor_memory(screen: Lanes, page: Any) -> None:
     page.wait_for_selector(".ptx-tensor", state="hidden")
     answer = page.locator(".ptx-quiz-answer")
     assert answer.get_attribute("placeholder") == "lane … column …"
-    answer.fill("lane 36, column 3")
-    answer.press("Enter")
+    enter(answer, "lane 36, column 3")
     shows(page, ".ptx-quiz-result", "Right. D[20][3] is in lane 36, column 3")
     page.wait_for_selector(".ptx-tensor", state="visible")
 

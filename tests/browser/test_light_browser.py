@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 import ptxlab
+from tests.browser.gestures import enter
 from tests.sampling import EXHAUSTIVE, some
 from tools.bare_page import BareBook, BarePage, saved_page
 from tools.jupyter import PANES, Shown
@@ -101,9 +103,7 @@ def test_registers_follow_the_selection(page: Any, folder: Path) -> None:
     pane = page.locator("[data-pane=D] .ptx-scroller")
     pane.evaluate("node => { node.scrollTop = node.scrollHeight; }")
     screen.click("D", 40, 200)
-    page.wait_for_function(
-        "lane => document.querySelector('.ptx-lane-title b').innerText === lane", arg=f"Lane {place.lane}"
-    )
+    expect(page.locator(".ptx-lane-title b").first).to_have_text(f"Lane {place.lane}")
     here = page.locator(".ptx-field.here")
     assert here.count() == 1
     assert here.get_attribute("title") == f"d{place.element} is D[40][200]"
@@ -258,7 +258,7 @@ def test_what_changed_is_lit(book: BareBook, page: Any) -> None:
     screen.watch()
     page.locator("[data-pane=A] .ptx-cell").focus()
     page.keyboard.press("Control+z")
-    page.wait_for_function("() => document.querySelector('.ptx-tooltip b').textContent === 'D[0][1] = 0'")
+    expect(page.locator(".ptx-tooltip b").first).to_have_text("D[0][1] = 0")
     page.wait_for_function("() => flashed.canvases.A && flashed.canvases.D")
     assert screen.changed("A", 16, 16) == [[0, 1]] and screen.changed("D", 16, 8) == row
     tips = "() => flashed.nodes.filter((node) => node.closest('.ptx-tooltip')).map((b) => b.textContent)"
@@ -272,7 +272,7 @@ def test_what_changed_is_lit(book: BareBook, page: Any) -> None:
     assert len(screen.changed("A", 16, 16) or []) == 256
     screen.watch()
     screen.root.locator(".ptx-lane[data-lane='9']").click()
-    page.wait_for_function("() => document.querySelector('.ptx-lane-title b').innerText === 'Lane 9'")
+    expect(page.locator(".ptx-lane-title b").first).to_have_text("Lane 9")
     assert screen.bits() == [] and page.evaluate("() => Object.keys(flashed.canvases)") == []
 
 
@@ -405,8 +405,7 @@ def test_marks_of_the_stepper(page: Any, folder: Path) -> None:
 def go_to(page: Any, text: str) -> str:
     """Type a name into the box; what is wrong with it, or nothing."""
     box = page.locator(".ptx-name")
-    box.fill(text)
-    box.press("Enter")
+    enter(box, text)
     page.wait_for_timeout(60)
     return str(page.locator(".ptx-name-problem").inner_text())
 

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from ptxlab.explorer.picker import picker_index
+from tests.browser.gestures import enter, press, starting
 from tools.bare_page import BareBook, BarePage
 
 pytestmark = pytest.mark.browser
@@ -54,9 +56,7 @@ class Picking:
         return [str(node.get_attribute("data-mnemonic")) for node in self.matches.all()]
 
     def shows(self, mnemonic: str) -> None:
-        self.page.wait_for_function(
-            "name => document.querySelector('.ptx-mnemonic').innerText === name", arg=mnemonic, timeout=10_000
-        )
+        expect(self.page.locator(".ptx-mnemonic").first).to_have_text(mnemonic)
 
 
 @pytest.fixture(scope="module")
@@ -102,10 +102,7 @@ def test_by_keyboard_alone(picking: Picking, python: Any, page: Any) -> None:
     page.keyboard.type("sparse s4 m16n8k64")
     assert picking.count.inner_text() == f"12 of {everything()} match"
     assert picking.matches.first.locator("mark").all_inner_texts() == ["m16n8k64", "s4", "s4", "sparse"]
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("ArrowUp")
-    page.keyboard.press("ArrowUp")
+    press(page, "ArrowDown", "ArrowDown", "ArrowUp", "ArrowUp")
     assert picking.search.get_attribute("aria-activedescendant") == picking.matches.first.get_attribute("id")
     page.keyboard.press("Enter")
     picking.shows(SPARSE)
@@ -134,13 +131,11 @@ def test_columns_by_keyboard(picking: Picking, python: Any, page: Any) -> None:
         page.keyboard.press("Tab")
     focused = "() => document.activeElement.dataset.value"
     assert page.evaluate(focused) == "mma"
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("Enter")
+    press(page, "ArrowDown", "Enter")
     assert picking.option("family", "mma.sp").get_attribute("aria-selected") == "true"
     page.keyboard.press("ArrowRight")
     assert page.evaluate(focused) == "m16n8k64"
-    page.keyboard.press("Space")
-    page.keyboard.press("ArrowRight")
+    press(page, "Space", "ArrowRight")
     assert page.evaluate(focused) == "s32.s4.s4.s32"
     page.keyboard.press("Enter")
     assert picking.count.inner_text() == f"4 of {everything()} match"
@@ -205,19 +200,15 @@ def test_pasted_code_and_atoms_are_looked_up(picking: Picking, python: Any, page
     ]:
         picking.open()
         picking.search.fill(text)
-        page.wait_for_function(
-            "node => node.textContent.startsWith('Press Enter to look this up')",
-            arg=picking.panel.locator(".ptx-picker-help").element_handle(),
+        expect(picking.panel.locator(".ptx-picker-help")).to_have_text(
+            starting("Press Enter to look this up")
         )
         picking.search.press("Enter")
         picking.shows(mnemonic)
     assert python("print(ex.instruction.a_space)") == "shared"
     picking.open()
-    picking.search.fill("wgmma.fence.sync.aligned;")
-    picking.search.press("Enter")
-    page.wait_for_function(
-        "() => document.querySelector('.ptx-problem').textContent.includes('it multiplies nothing')"
-    )
+    enter(picking.search, "wgmma.fence.sync.aligned;")
+    expect(page.locator(".ptx-problem").first).to_contain_text("it multiplies nothing")
     python(f"ex.instruction = {DENSE!r}")
     picking.shows(DENSE)
 
@@ -225,7 +216,7 @@ def test_pasted_code_and_atoms_are_looked_up(picking: Picking, python: Any, page
 def test_copy(picking: Picking, python: Any, page: Any) -> None:
     start(python, picking)
     page.get_by_role("button", name="copy the mnemonic").click()
-    page.wait_for_function("() => document.querySelector('.ptx-copy').innerText === 'copied'")
+    expect(page.locator(".ptx-copy").first).to_have_text("copied")
     assert page.evaluate("() => navigator.clipboard.readText()") == DENSE
 
 

@@ -14,6 +14,7 @@ from playwright.sync_api import expect
 import ptxlab
 from ptxlab.explorer.edits import FillMatrix
 from ptxlab.explorer.serialise import lane_registers
+from tests.browser.gestures import enter, press, starting, type_line
 from tests.sampling import some
 from tools.jupyter import Shown
 
@@ -90,7 +91,7 @@ def test_saved(saved: Any, page: Any) -> None:
     before = hexes(page)
     assert before == [f"0x{word:08x}" for word in ex.registers["A"][0][: len(before)]]
     page.locator(".ptx-lane[data-lane='17']").click()
-    page.wait_for_function("() => document.querySelector('.ptx-lane-title b').innerText === 'Lane 17'")
+    expect(page.locator(".ptx-lane-title b").first).to_have_text("Lane 17")
     assert before != hexes(page) == [f"0x{word:08x}" for word in ex.registers["A"][17][: len(before)]]
     for lane in range(3, ins.lanes, ins.lanes // 4):
         assert page.evaluate(
@@ -119,7 +120,7 @@ def test_saved(saved: Any, page: Any) -> None:
     assert "D[1][2]" in page.locator(".ptx-trace-fold").inner_text()
     assert page.locator(".ptx-trace-cell").count() > 20
     page.mouse.click(*at(page, "D", 0, 0))
-    page.wait_for_function("() => document.querySelector('.ptx-trace-body').innerText.includes('only')")
+    expect(page.locator(".ptx-trace-body").first).to_contain_text("only")
     assert page.locator(".ptx-trace-cell").count() == 0
     assert page.locator("[data-testid=stepper]").is_visible() == (ins.n == 8), (
         "dot products of all cells of a small D"
@@ -140,21 +141,15 @@ def test_refused(saved: Any, page: Any) -> None:
     remedy = f'this page cannot be edited: open it in a notebook with ptxlab.explore("{mnemonic}")'
     page.mouse.click(*at(page, "A", 2, 3))
     before, look = page.evaluate(state), pixels(page, "A")
-    page.keyboard.type("1")
-    page.keyboard.press("Enter")
-    page.wait_for_function(
-        "problem => document.querySelector('.ptx-problem').innerText === problem", arg=remedy
-    )
+    type_line(page, "1")
+    expect(page.locator(".ptx-problem").first).to_have_text(remedy)
     assert (page.evaluate(state), pixels(page, "A")) == (before, look)
     page.mouse.click(*at(page, "A", 2, 3))
-    page.wait_for_function("() => document.querySelector('.ptx-problem').innerText === ''")
+    expect(page.locator(".ptx-problem").first).to_have_text("")
     box = page.locator(".ptx-hex[data-operand=A]").first
     content = box.input_value()
-    box.fill("0xffffffff")
-    box.press("Enter")
-    page.wait_for_function(
-        "problem => document.querySelector('.ptx-problem').innerText === problem", arg=remedy
-    )
+    enter(box, "0xffffffff")
+    expect(page.locator(".ptx-problem").first).to_have_text(remedy)
     assert box.input_value() == content
     page.evaluate("() => document.activeElement.blur()")
 
@@ -224,23 +219,23 @@ def test_the_fences_of_the_timeline_can_be_moved(page: Any, tmp_path: Path) -> N
 
     # left out and put back by buttons
     page.get_by_role("button", name="leave out wgmma.fence").click()
-    page.wait_for_function("() => document.querySelector('.verdict').innerText.includes('No wgmma.fence')")
+    expect(page.locator(".verdict").first).to_contain_text("No wgmma.fence")
     assert page.locator(".run.undefined").count() == 2  # at the product, and where d is read
     page.get_by_role("button", name="put back wgmma.fence").click()
-    page.wait_for_function("() => document.querySelector('.verdict').innerText.startsWith('✓')")
+    expect(page.locator(".verdict").first).to_have_text(starting("✓"))
 
     # moved by keyboard, twice: the button keeps the focus
     left = page.get_by_role("button", name="move left wgmma.commit_group")
     left.focus()
     left.press("Enter")
-    page.wait_for_function("() => document.querySelector('.verdict').innerText.includes('empty group')")
+    expect(page.locator(".verdict").first).to_contain_text("empty group")
     assert page.evaluate("document.activeElement.title") == "move left wgmma.commit_group"
     page.keyboard.press("Enter")
     page.wait_for_function(
         "() => document.querySelectorAll('.step')[4].innerText.startsWith('wgmma.\\ncommit')"
     )
     page.get_by_role("button", name="reset the program").click()
-    page.wait_for_function("() => document.querySelector('.verdict').innerText.startsWith('✓')")
+    expect(page.locator(".verdict").first).to_have_text(starting("✓"))
 
     # dragged: the wait to the end, where it waits too late
     wait, last = page.locator(".step.movable").last.bounding_box(), page.locator(".step").last.bounding_box()
@@ -249,7 +244,7 @@ def test_the_fences_of_the_timeline_can_be_moved(page: Any, tmp_path: Path) -> N
     page.mouse.move(last["x"] + last["width"] - 4, wait["y"] + 20, steps=6)
     assert page.locator(".step.after").count() == 1
     page.mouse.up()
-    page.wait_for_function("() => document.querySelector('.verdict').innerText.includes('after the read')")
+    expect(page.locator(".verdict").first).to_contain_text("after the read")
     assert widget.program[-1] == "wgmma.wait_group 0"
 
 
@@ -388,7 +383,7 @@ def test_quiz(page: Any, tmp_path: Path) -> None:
 
     # by pointing at the register of a lane
     page.locator(".ptx-lane[data-lane='5']").click()
-    page.wait_for_function("() => document.querySelector('.ptx-lane-title b').innerText === 'Lane 5'")
+    expect(page.locator(".ptx-lane-title b").first).to_have_text("Lane 5")
     page.locator(".ptx-block[data-operand=D] .ptx-register").nth(3).click()
     page.wait_for_function(f"() => ({RESULT})().startsWith('Right. D[9][3] is d3 of lane 5')")
     assert background(page, "D", 0, 0) != background(page, "D", 8, 4)
@@ -409,16 +404,14 @@ def test_quiz(page: Any, tmp_path: Path) -> None:
     bar.get_by_text("Which nibble of the metadata decides").wait_for()
     page.locator("[data-pane=stored] .ptx-cell").focus()
     page.evaluate(f"{MODEL}.set('selected', {{ name: 'E', row: 9, column: 3 }})")
-    page.keyboard.press("ArrowRight")
-    page.keyboard.press("Enter")
+    press(page, "ArrowRight", "Enter")
     page.wait_for_function(f"() => ({RESULT})().startsWith('Right. Column 37 is in chunk 4')")
 
     # typed: what is no answer does not count
     bar.get_by_role("button", name="Next").click()
     nibble = int(ex.metadata[0, 1])
     assert page.evaluate("() => document.activeElement.className") == "ptx-quiz-answer"
-    page.keyboard.type("columns")
-    page.keyboard.press("Enter")
+    type_line(page, "columns")
     page.wait_for_function("() => document.querySelector('.ptx-quiz-answer').ariaInvalid === 'true'")
     page.locator(".ptx-quiz-answer").fill(f"{nibble:04b}")
     page.keyboard.press("Enter")
