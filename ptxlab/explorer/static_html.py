@@ -256,7 +256,7 @@ def columns(lanes: Sequence[Mapping[str, Sequence[Mapping[str, Any]]]]) -> dict[
 
 
 def write_page(path: str | Path, title: str, name: str, saved: Mapping[str, Any]) -> Path:
-    """Write the page; front/saved_page.js opens what is `saved`. Without a title the window shows the name."""
+    """Write the page that front/saved_page.js opens. Without a title the window shows the name."""
     target = check_path(path)
     code = script("saved_page")
     page = FRAME.substitute(

@@ -15,7 +15,7 @@ import { Player } from "./common/player.js";
  */
 
 const ROW_WORDS = 32;
-const CELL = { width: 15, height: 11 };
+const WORD_CELL = { width: 15, height: 11 };
 const EMPTY = 0; // a word of shared memory that nothing has written
 
 // The colours of words, by their state, and what those mean.
@@ -172,22 +172,23 @@ class KernelPlayer extends Player {
     const style = getComputedStyle(this.panel);
     const fills = STATES.map(([colour]) => style.getPropertyValue(colour));
     const scale = window.devicePixelRatio || 1;
-    resizeCanvas(canvas, ROW_WORDS * CELL.width, rows * CELL.height, scale);
+    resizeCanvas(canvas, ROW_WORDS * WORD_CELL.width, rows * WORD_CELL.height, scale);
     const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
     context.scale(scale, scale);
     states.subarray(0, rows * ROW_WORDS).forEach((state, word) => {
-      const x = (word % ROW_WORDS) * CELL.width;
-      const y = Math.floor(word / ROW_WORDS) * CELL.height;
+      const x = (word % ROW_WORDS) * WORD_CELL.width;
+      const y = Math.floor(word / ROW_WORDS) * WORD_CELL.height;
       context.fillStyle = fills[state];
-      if (state === EMPTY) context.fillRect(x + 5, y + 4, CELL.width - 10, CELL.height - 8);
-      else context.fillRect(x, y, CELL.width - 1, CELL.height - 1);
+      if (state === EMPTY) context.fillRect(x + 5, y + 4, WORD_CELL.width - 10, WORD_CELL.height - 8);
+      else context.fillRect(x, y, WORD_CELL.width - 1, WORD_CELL.height - 1);
     });
   }
 
   // The word under the pointer.
   /** @param {MouseEvent} event */
   point(event) {
-    const word = Math.floor(event.offsetY / CELL.height) * ROW_WORDS + Math.floor(event.offsetX / CELL.width);
+    const word =
+      Math.floor(event.offsetY / WORD_CELL.height) * ROW_WORDS + Math.floor(event.offsetX / WORD_CELL.width);
     const words = this.model.get("words");
     const under = this.memoryHead.querySelector(".under");
     if (under === null || 4 * word + 4 > words.byteLength) return;
