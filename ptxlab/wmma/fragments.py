@@ -160,6 +160,12 @@ class fragment:
         return self.cpp.replace("wmma::", "")
 
 
+def check_fragment(frag: fragment, where: str) -> None:
+    """Refuse what is no fragment."""
+    if not isinstance(frag, fragment):
+        raise PtxlabError(f"{where}: found {type(frag).__name__} where a wmma.fragment belongs")
+
+
 def fill_fragment(frag: fragment, value: float) -> None:
     """Give every element the same value.
 
@@ -170,8 +176,7 @@ def fill_fragment(frag: fragment, value: float) -> None:
     >>> hex(a.registers[0, 0])
     '0xffffffff'
     """
-    if not isinstance(frag, fragment):
-        raise PtxlabError(f"fill_fragment: found {type(frag).__name__} where a wmma.fragment belongs")
+    check_fragment(frag, "fill_fragment")
     number = as_array(value, "fill_fragment: value")
     if number.ndim:
         raise PtxlabError(
@@ -242,10 +247,8 @@ def bmma_sync(
     element = _check("bmma_sync", d, a, b, c)
     if element is not precision.b1:
         raise PtxlabError(f"bmma_sync: found {element.name}; it takes b1, s4 and u4 take mma_sync")
-    if not is_a(accumulate, int, str) or accumulate not in (
-        bmmaAccumulateOpPOPC,
-        bmmaAccumulateOpPOPC.name,
-    ):
+    popc = bmmaAccumulateOpPOPC
+    if not is_a(accumulate, int, str) or accumulate not in (popc, popc.name):
         raise PtxlabError(
             f"bmma_sync: accumulate={spelling(accumulate)}; "
             "the accumulate operation is always bmmaAccumulateOpPOPC"

@@ -344,10 +344,16 @@ def run_buffers(
             )
     d = np.zeros_like(c)
     if face == "mirror":
-        for tile in range(len(a)):
+        for tile in range(tiles):
             _mirror(ins, (a[tile], b[tile], c[tile], d[tile]), strides, order)
-    elif len(a):
-        _launch(ins, face, [a, b, c], d, strides, order)
+    elif tiles:
+        if not gpu.available(ins):
+            raise PtxlabError(f"{gpu.status(ins)}; face='mirror' runs here")
+        source = (cpp_source if face == "cpp" else ptx_triple)(ins, layout=order)
+        arguments: list[Argument] = [a, b, c, gpu.Out(d)]
+        arguments += [np.uint32(number) for number in (*strides, tiles)]
+        grid = -(-tiles * 32 // _BLOCK)
+        gpu.launch(source, NAMES[face], arguments, grid=grid, block=_BLOCK, include_mma=face == "cpp")
     return d
 
 
@@ -363,27 +369,3 @@ def _mirror(
     else:
         mma_sync(c, a, b, c, ins.satfinite)
     store_matrix_sync(tile[3], c, strides[2], layout)
-
-
-def _launch(
-    ins: MmaForm,
-    face: Literal["cpp", "ptx"],
-    inputs: list[NDArray[Any]],
-    d: NDArray[Any],
-    strides: tuple[int, int, int],
-    layout: layout_t,
-) -> None:
-    if not gpu.available(ins):
-        raise PtxlabError(f"{gpu.status(ins)}; face='mirror' runs here")
-    make = cpp_source if face == "cpp" else ptx_triple
-    tiles = len(d)
-    arguments: list[Argument] = [*inputs, gpu.Out(d)]
-    arguments += [np.uint32(number) for number in (*strides, tiles)]
-    gpu.launch(
-        make(ins, layout=layout),
-        NAMES[face],
-        arguments,
-        grid=-(-tiles * 32 // _BLOCK),
-        block=_BLOCK,
-        include_mma=face == "cpp",
-    )

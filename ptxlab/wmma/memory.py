@@ -7,7 +7,7 @@ elements from one row (or column) to the next.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._util.arguments import as_array, as_int, as_shape, check_room
 from ..errors import PtxlabError, listing, quoted
 from ..isa.dtypes import DType
-from .fragments import fragment
+from .fragments import check_fragment, fragment
 from .types import (
     MemoryLayoutLike,
     Tag,
@@ -175,14 +175,9 @@ def load_matrix_sync(
     >>> hex(a.x[5, 0])
     '0x76543210'
     """
-    _check_fragment(frag, "load_matrix_sync")
-    lines = _lines(frag, layout, "load_matrix_sync")
-    where = f"load_matrix_sync({frag.use})"
-    ldm = check_ldm(ldm, lines.dtype, lines.length, where)
-    codes = _unpack_words(_pointer(buffer, lines.dtype, ldm, where), lines.dtype, where)
-    _check_size(codes.size, lines.number, lines.length, ldm, lines.dtype, where)
-    matrix = codes[_element_offsets(lines.number, lines.length, ldm)]
-    frag.registers[...] = frag.operand.pack_codes(matrix.T if lines.columns else matrix)
+    by_columns = _lies_by_columns(frag, layout, "load_matrix_sync")
+    _, codes, offsets = _memory_of(frag, buffer, ldm, by_columns, f"load_matrix_sync({frag.use})")
+    frag.registers[...] = frag.operand.pack_codes(codes[offsets])
 
 
 def store_matrix_sync(buffer: NDArray[Any], frag: fragment, ldm: int, layout: MemoryLayoutLike) -> None:
@@ -195,14 +190,10 @@ def store_matrix_sync(buffer: NDArray[Any], frag: fragment, ldm: int, layout: Me
     array([ 0,  8, 16, 24, 32, 40, 48, 56], dtype=int32)
     """
     where = "store_matrix_sync"
-    _check_fragment(frag, where)
+    check_fragment(frag, where)
     if frag.use is not accumulator:
         raise PtxlabError(f"{where}: found {frag}; only an accumulator can be stored")
-    lines = _lines(frag, layout, where)
-    ldm = check_ldm(ldm, lines.dtype, lines.length, where)
-    flat = _pointer(buffer, lines.dtype, ldm, where)
-    size = _unpack_words(flat, lines.dtype, where).size
-    _check_size(size, lines.number, lines.length, ldm, lines.dtype, where)
+    flat, _, offsets = _memory_of(frag, buffer, ldm, _lies_by_columns(frag, layout, where), where)
     if not flat.flags.writeable:
         raise PtxlabError(f"{where}: the buffer is read-only; give one that may be written")
     if frag.undefined:
@@ -210,39 +201,35 @@ def store_matrix_sync(buffer: NDArray[Any], frag: fragment, ldm: int, layout: Me
             f"{where}: the accumulator was never filled, loaded or computed, "
             "so C++ leaves its content undefined"
         )
-    values = frag.matrix
-    flat[_element_offsets(lines.number, lines.length, ldm)] = values.T if lines.columns else values
+    flat[offsets] = frag.matrix
 
 
-class _Lines(NamedTuple):
-    """A matrix as lines of memory: rows, or columns."""
-
-    dtype: DType
-    columns: bool
-    number: int
-    length: int
-
-
-def _check_fragment(frag: fragment, where: str) -> None:
-    if not isinstance(frag, fragment):
-        raise PtxlabError(f"{where}: found {type(frag).__name__} where a wmma.fragment belongs")
-
-
-def _lines(frag: fragment, layout: MemoryLayoutLike | None, where: str) -> _Lines:
+def _lies_by_columns(frag: fragment, layout: MemoryLayoutLike | None, where: str) -> bool:
+    """Whether the matrix of a fragment lies in memory by columns: of accumulators the argument says so."""
+    check_fragment(frag, where)
     if frag.layout is None:
         if layout is None:
             raise PtxlabError(f"{where}: an accumulator needs a layout, mem_row_major or mem_col_major")
-        columns = memory_layout(layout) is layout_t.mem_col_major
-    else:
-        if layout is not None:
-            raise PtxlabError(
-                f"{where}: {frag.use} has its layout in its type ({frag.layout}); leave the argument out"
-            )
-        columns = _by_columns(frag.layout)
-    rows, across = frag.operand.shape
-    if columns:
-        return _Lines(frag.operand.dtype, columns, across, rows)
-    return _Lines(frag.operand.dtype, columns, rows, across)
+        return memory_layout(layout) is layout_t.mem_col_major
+    if layout is not None:
+        raise PtxlabError(
+            f"{where}: {frag.use} has its layout in its type ({frag.layout}); leave the argument out"
+        )
+    return _by_columns(frag.layout)
+
+
+def _memory_of(
+    frag: fragment, buffer: NDArray[Any], ldm: int, by_columns: bool, where: str
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]]:
+    """The flat buffer, its codes, and where in these each element of the matrix is, [rows, columns]."""
+    dtype, shape = frag.operand.dtype, frag.operand.shape
+    count, length = shape[::-1] if by_columns else shape
+    ldm = check_ldm(ldm, dtype, length, where)
+    flat = _pointer(buffer, dtype, ldm, where)
+    codes = _unpack_words(flat, dtype, where)
+    _check_size(codes.size, count, length, ldm, dtype, where)
+    offsets = _element_offsets(count, length, ldm)
+    return flat, codes, offsets.T if by_columns else offsets
 
 
 def _pointer(buffer: NDArray[Any], dtype: DType, ldm: int, where: str) -> NDArray[Any]:

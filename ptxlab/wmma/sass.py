@@ -7,46 +7,37 @@ tests/wmma/test_wmma.py reads it again.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from ..errors import PtxlabError
 from ..isa.mma import MmaForm
 from ..isa.targets import TARGETS
 from .types import BitOpLike, FormLike, form
 
-
-class _Code(NamedTuple):
-    opcode: str
-    times: int
-    how: str = ""
-
-
 _UNPACKED = "its 4-bit elements are unpacked to 8 bits, C is added by ordinary integer instructions"
 _BITS_AS_BYTES = "its bits are unpacked to bytes"
 
-#: From this target until the next entry: what runs for an element type, or for a bit operation of b1.
-_GENERATIONS: dict[str, dict[str, _Code]] = {
+_BOTH_ANDS = "A with the complement of B, the complement of A with B, and both counts are added to C"
+
+#: From this target until the next entry: what runs for an element type, or for a bit operation of b1: the
+#: opcode, how often, and how if it is not the instruction itself.
+_GENERATIONS: dict[str, dict[str, tuple[str, int, str]]] = {
     "sm_75": {
-        "s4": _Code("IMMA.8832.S4.S4", 1),
-        "u4": _Code("IMMA.8832.U4.U4", 1),
-        "xor": _Code("BMMA.88128.XOR.POPC", 1),
-        "and": _Code("BMMA.88128.AND.POPC", 1),
+        "s4": ("IMMA.8832.S4.S4", 1, ""),
+        "u4": ("IMMA.8832.U4.U4", 1, ""),
+        "xor": ("BMMA.88128.XOR.POPC", 1, ""),
+        "and": ("BMMA.88128.AND.POPC", 1, ""),
     },
     "sm_90": {
-        "s4": _Code("IMMA.8816.S8.S8", 2, _UNPACKED),
-        "u4": _Code("IMMA.8816.U8.U8", 2, _UNPACKED),
-        "xor": _Code(
-            "BMMA.88128.AND.POPC",
-            2,
-            "A with the complement of B, the complement of A with B, and both counts are added to C",
-        ),
-        "and": _Code("BMMA.88128.AND.POPC", 1),
+        "s4": ("IMMA.8816.S8.S8", 2, _UNPACKED),
+        "u4": ("IMMA.8816.U8.U8", 2, _UNPACKED),
+        "xor": ("BMMA.88128.AND.POPC", 2, _BOTH_ANDS),
+        "and": ("BMMA.88128.AND.POPC", 1, ""),
     },
     "sm_100": {
-        "s4": _Code("IMMA.16816.S8.S8", 2, _UNPACKED),
-        "u4": _Code("IMMA.16816.U8.U8", 2, _UNPACKED),
-        "xor": _Code("IMMA.16832.U8.U8", 4, _BITS_AS_BYTES),
-        "and": _Code("IMMA.16832.U8.U8", 4, _BITS_AS_BYTES),
+        "s4": ("IMMA.16816.S8.S8", 2, _UNPACKED),
+        "u4": ("IMMA.16816.U8.U8", 2, _UNPACKED),
+        "xor": ("IMMA.16832.U8.U8", 4, _BITS_AS_BYTES),
+        "and": ("IMMA.16832.U8.U8", 4, _BITS_AS_BYTES),
     },
 }
 
