@@ -101,7 +101,7 @@ def _differing(state: ExplorerState, verb: str) -> Finding:
 # -- why a cell of D has its bits, on two chips side by side ------------------------------------------------
 
 
-def trace_columns(one: Trace, other: Trace) -> dict[str, Any]:
+def trace_columns(first: Trace, second: Trace) -> dict[str, Any]:
     """The pictures of two traces as two columns, with the step and the row at which they part.
 
     >>> import numpy as np, ptxlab
@@ -112,18 +112,18 @@ def trace_columns(one: Trace, other: Trace) -> dict[str, Any]:
     >>> [column["parts"] for column in data["columns"]], data["columns"][1]["heading"]
     ([[0, 3], [0, 3]], 'sm_80 Ampere: 0 = 0x00000000')
     """
-    divergence = find_divergence(one, other)
+    divergence = find_divergence(first, second)
     places = (None, None) if divergence is None else divergence.places
-    columns = [_column(trace, place) for trace, place in zip((one, other), places, strict=True)]
-    cell = f"D[{one.row}][{one.col}]"
+    columns = [_column(trace, place) for trace, place in zip((first, second), places, strict=True)]
+    cell = f"D[{first.row}][{first.col}]"
     shared = [
         f"{name}: {value}" + (f" ({remark})" if remark else "")
-        for name, value, remark in comparisons(one)
+        for name, value, remark in comparisons(first)
         if name != "error"
     ]
     return {
-        "title": f"{cell} on {one.chip} and {other.chip}",
-        "lead": divergence_text(one, other, divergence),
+        "title": f"{cell} on {first.chip} and {second.chip}",
+        "lead": divergence_text(first, second, divergence),
         "notes": [*shared, columns[0].pop("legend")],
         "grids": [],
         "columns": [{name: part for name, part in column.items() if name != "legend"} for column in columns],

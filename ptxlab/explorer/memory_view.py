@@ -441,16 +441,16 @@ def _remedy(layout: MemoryLayout) -> str:
         return ""
     step = max(_pitch_step(layout.by), 4)
     pitches = range(layout.pitch + step, layout.pitch + step * _MOST_PITCHES, step)
-    found = []
+    remedies = []
     for pitch in pitches:
         if pitch <= max(_MOST_PITCH, layout.pitch) and _is_free(layout, pitch, layout.swizzle):
-            found.append(f"pitch {pitch}")
+            remedies.append(f"pitch {pitch}")
             break
     for swizzle in () if layout.by.startswith("wmma") else sorted(SWIZZLES):
         if swizzle > layout.swizzle and _is_free(layout, layout.pitch, swizzle):
-            found.append(f"swizzle {swizzle}")
+            remedies.append(f"swizzle {swizzle}")
             break
-    return f": take {' or '.join(found)}" if found else ""
+    return f": take {' or '.join(remedies)}" if remedies else ""
 
 
 def _is_free(layout: MemoryLayout, pitch: int, swizzle: int) -> bool:

@@ -224,7 +224,7 @@ it can ask where, holds, change, code
     if questions is not None:
         if kinds is not None or count is not None:
             raise PtxlabError("quiz takes either questions, or kinds and a count of random ones")
-        return _given_questions(state, questions, random)
+        return _checked_questions(state, questions, random)
     number = QUESTIONS if count is None else as_int(count, "count")
     if not 1 <= number <= MOST_QUESTIONS:
         raise PtxlabError(f"count: found {quoted(number)}; a quiz has 1 to {MOST_QUESTIONS} questions")
@@ -242,21 +242,21 @@ it can ask where, holds, change, code
     return draw_questions(state, chosen, number, random)
 
 
-def _given_questions(
+def _checked_questions(
     state: ExplorerState, questions: object, random: np.random.Generator
 ) -> tuple[Question, ...]:
-    given: Sequence[object] = ()
+    entries: Sequence[object] = ()
     if isinstance(questions, str | Question):
-        given = [questions]
+        entries = [questions]
     elif isinstance(questions, list | tuple):
-        given = questions
-    if not 0 < len(given) <= MOST_QUESTIONS:
+        entries = questions
+    if not 0 < len(entries) <= MOST_QUESTIONS:
         raise PtxlabError(
             f"questions: found {quoted(questions)}; they are a list of up to {MOST_QUESTIONS} texts such as "
             "where A[9][37], holds lane 14 d3"
         )
     checked: list[Question] = []
-    for question in given:
+    for question in entries:
         if isinstance(question, Question):
             question.prompt(state)
             checked.append(question)

@@ -135,8 +135,8 @@ def _with_edits(state: ExplorerState, fills: tuple[Fill, ...]) -> Recipe:
     return Recipe(fills, edits, tuple(sorted(data)))
 
 
-def _difference(one: NDArray[Any], other: NDArray[Any]) -> int:
-    return int((one != other).sum())
+def _difference(registers: NDArray[Any], target: NDArray[Any]) -> int:
+    return int((registers != target).sum())
 
 
 def _constant_fills(state: ExplorerState, name: str) -> Iterator[Fill]:

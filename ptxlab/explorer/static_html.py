@@ -211,8 +211,8 @@ def check_path(path: str | Path) -> Path:
     except Exception:  # a path of somebody else's type may raise anything
         raise PtxlabError(f"a page is written to a path; found {quoted(path)}") from None
     if target.suffix.lower() not in (".html", ".htm"):
-        found = quoted(target.suffix or "no suffix")
-        raise PtxlabError(f"{_end_of(target.name)}: a page is written as .html, found {found}")
+        suffix = quoted(target.suffix or "no suffix")
+        raise PtxlabError(f"{_end_of(target.name)}: a page is written as .html, found {suffix}")
     try:
         has_folder = target.parent.is_dir() and "\0" not in str(target)
     except OSError:  # a name that is too long

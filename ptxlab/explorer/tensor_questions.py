@@ -47,10 +47,10 @@ def _in_tensor_memory(state: ExplorerState) -> tuple[str, ...]:
 
 def _numbers(answer: str, count: int, example: str) -> tuple[int, ...]:
     """The numbers of an answer, whatever words stand between them."""
-    found = re.findall(r"[0-9]+", answer)
-    if len(found) != count or not _WORDS.fullmatch(answer.lower()):
+    numbers = re.findall(r"[0-9]+", answer)
+    if len(numbers) != count or not _WORDS.fullmatch(answer.lower()):
         raise PtxlabError(f"found {quoted(answer.strip())}; type {example}")
-    return tuple(int(number[:9]) for number in found)
+    return tuple(int(number[:9]) for number in numbers)
 
 
 def _cta(operand: TensorOperand, cta: int) -> str:
@@ -159,13 +159,13 @@ class Thread(CellQuestion):
         ins, load = _form(state), _load(state)
         rows, columns = ins.d.shape
         for _ in range(200):  # most loads read most of what is shown
-            found = cls(int(random.integers(rows)), int(random.integers(columns)))
-            if _slot(ins, load, found.row, found.column) is not None:
-                return found
+            question = cls(int(random.integers(rows)), int(random.integers(columns)))
+            if _slot(ins, load, question.row, question.column) is not None:
+                return question
         row, column = _loaded(ins, load)
         return cls(row, column)
 
-    def _found(self, state: ExplorerState) -> tuple[int, int]:
+    def _thread_and_register(self, state: ExplorerState) -> tuple[int, int]:
         ins, load = _form(state), _load(state)
         slot = _slot(ins, load, self.row, self.column)
         if slot is None:
@@ -173,7 +173,7 @@ class Thread(CellQuestion):
         return slot
 
     def prompt(self, state: ExplorerState) -> Prompt:
-        self._found(state)
+        self._thread_and_register(state)
         load = _load(state)
         pair = "; the threads of CTA 1 count from 128" if _form(state).cta_group == 2 else ""
         lane = f", lane {load.lane}" if load.lane else ""
@@ -188,7 +188,7 @@ class Thread(CellQuestion):
 
     def solution(self, state: ExplorerState) -> Solution:
         ins, load = _form(state), _load(state)
-        thread, register = self._found(state)
+        thread, register = self._thread_and_register(state)
         place = ins.d.where(self.row, self.column)[0]
         warp = place.lane // _WARP
         words = (
@@ -203,7 +203,7 @@ class Thread(CellQuestion):
         thread, register = _numbers(answer, 2, "thread 49 register 1")
         as_index(thread, "thread", LANES * ins.cta_group, "this answer: ")
         as_index(register, "register", load.form.registers, "this answer: ")
-        if (thread, register) == self._found(state):
+        if (thread, register) == self._thread_and_register(state):
             return Reading(True)
         parts = load.form.layout.coords()[thread % _WARP].reshape(load.form.registers, -1, 2)
         lane, column = (parts[register, 0] + (load.lane, load.column)).tolist()
@@ -265,8 +265,8 @@ class Field(Question):
     def names(cls, state: ExplorerState) -> tuple[str, ...]:
         if not isinstance(state.ins, Tcgen05Mma):
             return ()
-        there = {row.name for row in state.ins.descriptor.bit_fields}
-        return tuple(name for name in cls._FIELDS if name in there and len(cls._choices(state.ins, name)) > 1)
+        known = {row.name for row in state.ins.descriptor.bit_fields}
+        return tuple(name for name in cls._FIELDS if name in known and len(cls._choices(state.ins, name)) > 1)
 
     @staticmethod
     def _choices(ins: Tcgen05Mma, name: str) -> Sequence[object]:
@@ -407,13 +407,13 @@ those of warps 2, 6.
     def _read(self, state: ExplorerState, answer: str) -> Reading:
         if not re.fullmatch(r"(warps?|and|[0-9]{1,2}|[\s,;])+", answer.lower()):
             raise PtxlabError(f"found {quoted(answer.strip())}; type numbers of warps, such as 0, 4")
-        found = [int(number) for number in re.findall(r"\d+", answer)]
-        for warp in found:
+        warps = [int(number) for number in re.findall(r"\d+", answer)]
+        for warp in warps:
             as_index(warp, "warp", self.warps, "this answer: ")
-        if not found:
+        if not warps:
             raise PtxlabError("found no number; type numbers of warps, such as 0, 4")
-        wrong = [warp for warp in found if warp not in self._warps(state)]
+        wrong = [warp for warp in warps if warp not in self._warps(state)]
         if not wrong:
-            return Reading(sorted(found) == self._warps(state), "there are more")
+            return Reading(sorted(warps) == self._warps(state), "there are more")
         first = wrong[0] % 4 * _WARP
         return Reading(False, f"warp {wrong[0]} reaches lanes {first} to {first + _WARP - 1}")
