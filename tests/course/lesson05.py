@@ -38,85 +38,72 @@ SOLUTIONS: dict[str, str] = {
     ),
 }
 
-#: Right answers, in all forms that a reader might give them.
-RIGHT: dict[str, list[Any]] = {
-    "05.1": [0b1101, 13, "0b1101", np.uint8(13)],
-    "05.2": [29, np.array(29)],
-    "05.3": [[2, 3, 6, 7], {7, 6, 3, 2}, (2, 3, 6, 7), np.array([2, 3, 6, 7])],
-    "05.4": [(15, 24, 27)],
-    "05.5": [
-        written,
-        lambda row: written(row, spare_last),
-        lambda row: np.uint32(written(list(row))),
-        lambda row: hex(written(row)),
-        lambda row: np.array(written(row), dtype=np.uint32).view(np.int32),
-    ],
-}
+#: Right answers beside the model solution.
+RIGHT: list[tuple[str, Any]] = [
+    ("05.3", {7, 6, 3, 2}),
+    ("05.5", written),
+    ("05.5", lambda row: written(row, spare_last)),
+    ("05.5", lambda row: np.uint32(written(list(row)))),
+    ("05.5", lambda row: hex(written(row))),
+    ("05.5", lambda row: np.array(written(row), dtype=np.uint32).view(np.int32)),
+]
 
 #: Wrong answers, with a word of the hint that fits the misconception.
-WRONG: dict[str, list[tuple[Any, str]]] = {
-    "05.1": [
-        (0b0111, "low"),
-        (0b1010, "one bit each"),
-        (77, "pairs"),
-        (1010, "Start it with"),
-        (0b1111, "equal"),
-        (0b0100, "other pairs"),
-        (0b0010, "four pairs"),
-    ],
-    "05.2": [
-        (13, "column of compressed A"),
-        (26, "Doubling"),
-        (31, "second pair"),
-        (27, "counts *pairs*"),
-        (28, "pair is right"),
-        (24, "chunk is right"),
-        (0, "Four columns"),
-    ],
-    "05.3": [
-        ([0, 1, 4, 5], "selector 0"),
-        ([2, 3], "own metadata lanes"),
-        ([2, 6], "two of every four"),
-        ([3, 7], "two of every four"),
-        ([4, 5, 6, 7], "within every group"),
-        ([1, 3, 5, 7], "odd"),
-        ([2, 3, 6, 7, 10], "lanes 0 to 7"),
-        ([0], "T2 and T3"),
-    ],
-    "05.4": [
-        ((13, 24, 27), "selector is 0"),
-        ((14, 24, 27), "eight higher"),
-        ((15, 4, 7), "from the top"),
-        ((15, 27, 24), "lowest bit before"),
-        ((15, 8, 11), "lane is right"),
-        ((31, 24, 27), "bits are right"),
-        ((45, 0, 3), "32 lanes"),
-        ((0, 0, 3), "groupID"),
-    ],
-    "05.5": [
-        (lambda row: 0, "equal"),
-        (lambda row: 2**32 - 1, "equal"),
-        (lambda row: 2**40, "32 bits"),
-        (lambda row: gathered(row[:8]), "nothing else"),
-        (lambda row: written(row[::-1].reshape(8, 8)[:, ::-1].ravel()), "reverse order"),
-        (
-            lambda row: written(row, lambda chunk: (gathered(chunk) & 3) << 2 | gathered(chunk) >> 2),
-            "descend",
-        ),
-        (lambda row: written(np.repeat(row.reshape(32, 2).all(axis=1), 2)), "one zero in it"),
-        (lambda row: 0x44444444, "does not keep all non-zero"),
-        (
-            lambda row: written(
-                row,
-                lambda chunk: (lambda kept: kept[0] | kept[1] << 2)(
-                    [p for p in range(4) if any(chunk[2 * p :][:2])]
-                ),
+WRONG: list[tuple[str, Any, str]] = [
+    ("05.1", 0b0111, "low"),
+    ("05.1", 0b1010, "one bit each"),
+    ("05.1", 77, "pairs"),
+    ("05.1", 1010, "Start it with"),
+    ("05.1", 0b1111, "equal"),
+    ("05.1", 0b0100, "other pairs"),
+    ("05.1", 0b0010, "four pairs"),
+    ("05.2", 13, "column of compressed A"),
+    ("05.2", 26, "Doubling"),
+    ("05.2", 31, "second pair"),
+    ("05.2", 27, "counts *pairs*"),
+    ("05.2", 28, "pair is right"),
+    ("05.2", 24, "chunk is right"),
+    ("05.2", 0, "Four columns"),
+    ("05.3", [0, 1, 4, 5], "selector 0"),
+    ("05.3", [2, 3], "own metadata lanes"),
+    ("05.3", [2, 6], "two of every four"),
+    ("05.3", [3, 7], "two of every four"),
+    ("05.3", [4, 5, 6, 7], "within every group"),
+    ("05.3", [1, 3, 5, 7], "odd"),
+    ("05.3", [2, 3, 6, 7, 10], "lanes 0 to 7"),
+    ("05.3", [0], "T2 and T3"),
+    ("05.4", (13, 24, 27), "selector is 0"),
+    ("05.4", (14, 24, 27), "eight higher"),
+    ("05.4", (15, 4, 7), "from the top"),
+    ("05.4", (15, 27, 24), "lowest bit before"),
+    ("05.4", (15, 8, 11), "lane is right"),
+    ("05.4", (31, 24, 27), "bits are right"),
+    ("05.4", (45, 0, 3), "32 lanes"),
+    ("05.4", (0, 0, 3), "groupID"),
+    ("05.5", lambda row: 0, "equal"),
+    ("05.5", lambda row: 2**32 - 1, "equal"),
+    ("05.5", lambda row: 2**40, "32 bits"),
+    ("05.5", lambda row: gathered(row[:8]), "nothing else"),
+    ("05.5", lambda row: written(row[::-1].reshape(8, 8)[:, ::-1].ravel()), "reverse order"),
+    (
+        "05.5",
+        lambda row: written(row, lambda chunk: (gathered(chunk) & 3) << 2 | gathered(chunk) >> 2),
+        "descend",
+    ),
+    ("05.5", lambda row: written(np.repeat(row.reshape(32, 2).all(axis=1), 2)), "one zero in it"),
+    ("05.5", lambda row: 0x44444444, "does not keep all non-zero"),
+    (
+        "05.5",
+        lambda row: written(
+            row,
+            lambda chunk: (lambda kept: kept[0] | kept[1] << 2)(
+                [p for p in range(4) if any(chunk[2 * p :][:2])]
             ),
-            "fewer than two non-zero pairs",
         ),
-        (lambda row: row.nothing, "raised AttributeError"),
-    ],
-}
+        "fewer than two non-zero pairs",
+    ),
+    ("05.5", lambda row: row.nothing, "raised AttributeError"),
+]
 
 #: What no hint may contain: the answer, or the part of it that is not in the task.
 SECRET: dict[str, str] = {

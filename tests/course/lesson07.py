@@ -49,110 +49,95 @@ SOLUTIONS: dict[str, str] = {
     ),
 }
 
-#: Right answers, in all forms that a reader might give them.
-RIGHT: dict[str, list[Any]] = {
-    "07.1": [(4, 4, 1), [4, 4, 1], np.array([4, 4, 1])],
-    "07.2": [(8, 8, 1), ["8", "8", "1"]],
-    "07.3": [(21, 3), np.array([21, 3])],
-    "07.4": [(23, 12, 15), [23, 12, 15]],
-    "07.5": [(4, 4, 1), (4.0, 4.0, 1.0)],
-    "07.6": [first_column, lambda bits, lane, i: np.int64(first_column(bits, lane, i))],
-    "07.7": [
-        metadata_lane,
-        lambda *at: np.array(metadata_lane(*at)),
-        lambda bits, k, row, column, selector: metadata_lane(bits, k, row, column, selector),
-    ],
-}
+#: Right answers beside the model solution.
+RIGHT: list[tuple[str, Any]] = [
+    ("07.6", first_column),
+    ("07.6", lambda bits, lane, i: np.int64(first_column(bits, lane, i))),
+    ("07.7", metadata_lane),
+    ("07.7", lambda *at: np.array(metadata_lane(*at))),
+    ("07.7", lambda bits, k, row, column, selector: metadata_lane(bits, k, row, column, selector)),
+]
 
 #: Wrong answers, with a word of the hint that fits the misconception.
-WRONG: dict[str, list[tuple[Any, str]]] = {
-    "07.1": [
-        ((2, 2, 2), "twice as wide"),
-        ((8, 4, 1), "Only half"),
-        ((4, 4, 2), "registers are right"),
-        ((4, 2, 1), "B is dense"),
-        ((4, 4, 0), "also a value"),
-        ((1, 1, 1), "Count bits"),
-    ],
-    "07.2": [
-        ((4, 4, 2), "K is twice"),
-        ((4, 4, 1), "with s8"),
-        ((8, 8, 2), "registers are right"),
-        ((8, 8, 0), "also a value"),
-        ((16, 8, 1), "Only half"),
-        ((2, 2, 1), "selectors are right"),
-        ((2, 2, 4), "two rows"),
-    ],
-    "07.3": [
-        ((21, 2), "eight higher"),
-        ((21, 1), "columns 0 to 31"),
-        ((21, 0), "left half of the columns"),
-        ((23, 3), "compressed"),
-        ((22, 3), "rule for s4"),
-        ((53, 3), "share the lanes"),
-        ((0, 0), "firstcol"),
-    ],
-    "07.4": [
-        ((22, 12, 15), "eight higher"),
-        ((21, 12, 15), "different lanes"),
-        ((23, 16, 19), "counted from the top"),
-        ((23, 15, 12), "lowest bit before"),
-        ((23, 8, 11), "lane is right"),
-        ((55, 12, 15), "share the lanes"),
-        ((3, 12, 15), "bits are right"),
-        ((0, 0, 3), "four columns wide"),
-    ],
-    "07.5": [
-        ((2, 8, 2), "with s4"),
-        ((4, 8, 1), "Pair-wise"),
-        ((2, 4, 1), "takes a byte"),
-        ((4, 4, 2), "first two are right"),
-        ((4, 4, 0), "also a value"),
-        ((8, 2, 1), "container"),
-    ],
-    "07.6": [
-        (lambda bits, lane, i: first_column(bits, lane, i) // 2, "compressed"),
-        (lambda bits, lane, i: lane % 4 * (64 // bits), "next pair"),
-        (lambda bits, lane, i: lane % 4 * (64 // bits) + i // (64 // bits) * (64 // bits), "next pair"),
-        (
-            lambda bits, lane, i: lane % 4 * (64 // bits) + i // (32 // bits) * (256 // bits),
-            "eight rows lower",
+WRONG: list[tuple[str, Any, str]] = [
+    ("07.1", (2, 2, 2), "twice as wide"),
+    ("07.1", (8, 4, 1), "Only half"),
+    ("07.1", (4, 4, 2), "registers are right"),
+    ("07.1", (4, 2, 1), "B is dense"),
+    ("07.1", (4, 4, 0), "also a value"),
+    ("07.1", (1, 1, 1), "Count bits"),
+    ("07.2", (4, 4, 2), "K is twice"),
+    ("07.2", (4, 4, 1), "with s8"),
+    ("07.2", (8, 8, 2), "registers are right"),
+    ("07.2", (8, 8, 0), "also a value"),
+    ("07.2", (16, 8, 1), "Only half"),
+    ("07.2", (2, 2, 1), "selectors are right"),
+    ("07.2", (2, 2, 4), "two rows"),
+    ("07.3", (21, 2), "eight higher"),
+    ("07.3", (21, 1), "columns 0 to 31"),
+    ("07.3", (21, 0), "left half of the columns"),
+    ("07.3", (23, 3), "compressed"),
+    ("07.3", (22, 3), "rule for s4"),
+    ("07.3", (53, 3), "share the lanes"),
+    ("07.3", (0, 0), "firstcol"),
+    ("07.4", (22, 12, 15), "eight higher"),
+    ("07.4", (21, 12, 15), "different lanes"),
+    ("07.4", (23, 16, 19), "counted from the top"),
+    ("07.4", (23, 15, 12), "lowest bit before"),
+    ("07.4", (23, 8, 11), "lane is right"),
+    ("07.4", (55, 12, 15), "share the lanes"),
+    ("07.4", (3, 12, 15), "bits are right"),
+    ("07.4", (0, 0, 3), "four columns wide"),
+    ("07.5", (2, 8, 2), "with s4"),
+    ("07.5", (4, 8, 1), "Pair-wise"),
+    ("07.5", (2, 4, 1), "takes a byte"),
+    ("07.5", (4, 4, 2), "first two are right"),
+    ("07.5", (4, 4, 0), "also a value"),
+    ("07.5", (8, 2, 1), "container"),
+    ("07.6", lambda bits, lane, i: first_column(bits, lane, i) // 2, "compressed"),
+    ("07.6", lambda bits, lane, i: lane % 4 * (64 // bits), "next pair"),
+    ("07.6", lambda bits, lane, i: lane % 4 * (64 // bits) + i // (64 // bits) * (64 // bits), "next pair"),
+    (
+        "07.6",
+        lambda bits, lane, i: lane % 4 * (64 // bits) + i // (32 // bits) * (256 // bits),
+        "eight rows lower",
+    ),
+    ("07.6", lambda bits, lane, i: lane * (64 // bits) + i // (64 // bits) * (256 // bits), "column 0 again"),
+    ("07.6", lambda bits, lane, i: lane * (64 // bits), "column 0 again"),
+    ("07.6", lambda bits, lane, i: lane % 4 * 8 + i // 8 * 32, "some widths"),
+    (
+        "07.6",
+        lambda bits, lane, i: first_column(bits, lane, i) + 2 * (i % (32 // bits)),
+        "same for all elements",
+    ),
+    ("07.6", lambda bits, lane, i: 999, "Start with s8"),
+    ("07.7", lambda bits, k, row, column, selector: metadata_lane(bits, k, row, column, 0), "selector 0"),
+    (
+        "07.7",
+        lambda bits, k, row, column, selector: row * 4 + metadata_lane(bits, k, 0, column, selector),
+        "32 lanes",
+    ),
+    (
+        "07.7",
+        lambda bits, k, row, column, selector: metadata_lane(bits, k, row, column * (bits >= 16), selector),
+        "sixteen chunks",
+    ),
+    (
+        "07.7",
+        lambda bits, k, row, column, selector: metadata_lane(bits, k, row, column * (bits < 16), selector),
+        "eight chunks",
+    ),
+    ("07.7", as_wide, "16 bits and more are right"),
+    ("07.7", as_narrow, "Narrow elements are right"),
+    (
+        "07.7",
+        lambda bits, k, row, column, selector: (
+            metadata_lane(bits, k, row, column, selector) if k != 8 and k != 128 else 0
         ),
-        (lambda bits, lane, i: lane * (64 // bits) + i // (64 // bits) * (256 // bits), "column 0 again"),
-        (lambda bits, lane, i: lane * (64 // bits), "column 0 again"),
-        (lambda bits, lane, i: lane % 4 * 8 + i // 8 * 32, "some widths"),
-        (lambda bits, lane, i: first_column(bits, lane, i) + 2 * (i % (32 // bits)), "same for all elements"),
-        (lambda bits, lane, i: 999, "Start with s8"),
-    ],
-    "07.7": [
-        (lambda bits, k, row, column, selector: metadata_lane(bits, k, row, column, 0), "selector 0"),
-        (
-            lambda bits, k, row, column, selector: row * 4 + metadata_lane(bits, k, 0, column, selector),
-            "32 lanes",
-        ),
-        (
-            lambda bits, k, row, column, selector: metadata_lane(
-                bits, k, row, column * (bits >= 16), selector
-            ),
-            "sixteen chunks",
-        ),
-        (
-            lambda bits, k, row, column, selector: metadata_lane(
-                bits, k, row, column * (bits < 16), selector
-            ),
-            "eight chunks",
-        ),
-        (as_wide, "16 bits and more are right"),
-        (as_narrow, "Narrow elements are right"),
-        (
-            lambda bits, k, row, column, selector: (
-                metadata_lane(bits, k, row, column, selector) if k != 8 and k != 128 else 0
-            ),
-            "shapes are right",
-        ),
-        (lambda bits, k, row, column, selector: -1, "First the chunk"),
-    ],
-}
+        "shapes are right",
+    ),
+    ("07.7", lambda bits, k, row, column, selector: -1, "First the chunk"),
+]
 
 #: What no hint may contain: the answer, or the part of it that is not in the task.
 SECRET: dict[str, str] = {

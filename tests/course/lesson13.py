@@ -51,88 +51,85 @@ SOLUTIONS: dict[str, str] = {
     "13.6": '["sm_90a"]',
 }
 
-#: Right answers, in all forms that a reader might give them.
-RIGHT: dict[str, list[Any]] = {
-    "13.1": [14, "R14", "r14", np.int64(14)],
-    "13.2": [4, sum(count for _, count in _RECORD[machine_code.WMMA.mnemonic, "sm_75"].tensor)],
-    "13.3": [[8, 10, 12, 14], {14, 12, 10, 8}, np.arange(8, 16, 2), range(8, 16, 2)],
-    "13.4": [chained, added, by_matrices],
-    "13.5": [_WORDS, tuple(word.upper() for word in _WORDS), np.array(_WORDS)],
-    "13.6": [["sm_90a"], {"sm_90a"}, "sm_90a", ("SM_90a",)],
-}
+#: Right answers beside the model solution.
+RIGHT: list[tuple[str, Any]] = [
+    ("13.1", "R14"),
+    ("13.1", "r14"),
+    ("13.3", {14, 12, 10, 8}),
+    ("13.3", range(8, 16, 2)),
+    ("13.4", chained),
+    ("13.4", added),
+    ("13.4", by_matrices),
+    ("13.5", tuple(word.upper() for word in _WORDS)),
+    ("13.6", {"sm_90a"}),
+    ("13.6", ("SM_90a",)),
+]
 
 #: Wrong answers, with a word of the hint that fits the misconception.
-WRONG: dict[str, list[tuple[Any, str]]] = {
-    "13.1": [
-        (12, "begins"),
-        (15, "One too far"),
-        (13, "c1"),
-        ("R6", "first two operands"),
-        (8, "third operand"),
-        (2, "within C"),
-        (99, "D, A, B, C"),
-    ],
-    "13.2": [
-        (2, "only one dimension"),
-        (1, "m16, n8, k8"),
-        (8, "all three"),
-        (16, "single 8 x 8 matrices"),
-        (3, "boxes"),
-    ],
-    "13.3": [
-        ([9, 11, 13, 15], "others"),
-        ([8, 9, 10, 11], "middle"),
-        ([12, 13, 14, 15], "middle"),
-        (range(8, 16), "masked away"),
-        ([0, 2, 4, 6], "numbers of the elements"),
-        ([8], "there are more"),
-        ([40, 42], "Two steps"),
-    ],
-    "13.4": [
-        (lambda a, b, c: U8.emulate(a & M, b & M, c), "low halves alone"),
-        (lambda a, b, c: U8.emulate(a >> 4 & M, b >> 4 & M, c), "high halves alone"),
-        (
-            lambda a, b, c: U8.emulate(a & M, b & M, _zero(c)) + U8.emulate(a >> 4 & M, b >> 4 & M, _zero(c)),
-            "C is not",
+WRONG: list[tuple[str, Any, str]] = [
+    ("13.1", 12, "begins"),
+    ("13.1", 15, "One too far"),
+    ("13.1", 13, "c1"),
+    ("13.1", "R6", "first two operands"),
+    ("13.1", 8, "third operand"),
+    ("13.1", 2, "within C"),
+    ("13.1", 99, "D, A, B, C"),
+    ("13.2", 2, "only one dimension"),
+    ("13.2", 1, "m16, n8, k8"),
+    ("13.2", 8, "all three"),
+    ("13.2", 16, "single 8 x 8 matrices"),
+    ("13.2", 3, "boxes"),
+    ("13.3", [9, 11, 13, 15], "others"),
+    ("13.3", [8, 9, 10, 11], "middle"),
+    ("13.3", [12, 13, 14, 15], "middle"),
+    ("13.3", range(8, 16), "masked away"),
+    ("13.3", [0, 2, 4, 6], "numbers of the elements"),
+    ("13.3", [8], "there are more"),
+    ("13.3", [40, 42], "Two steps"),
+    ("13.4", lambda a, b, c: U8.emulate(a & M, b & M, c), "low halves alone"),
+    ("13.4", lambda a, b, c: U8.emulate(a >> 4 & M, b >> 4 & M, c), "high halves alone"),
+    (
+        "13.4",
+        lambda a, b, c: U8.emulate(a & M, b & M, _zero(c)) + U8.emulate(a >> 4 & M, b >> 4 & M, _zero(c)),
+        "C is not",
+    ),
+    ("13.4", lambda a, b, c: U8.emulate(a & M, b & M, c) + U8.emulate(a >> 4 & M, b >> 4 & M, c), "twice"),
+    (
+        "13.4",
+        lambda a, b, c: U8.emulate(a & M, b & M, c) + U8.emulate(a & 0xF0F0F0F0, b & 0xF0F0F0F0, _zero(c)),
+        "shifted down",
+    ),
+    (
+        "13.4",
+        lambda a, b, c: (
+            U8.emulate(a & M, b & M, c) + U8.emulate(a & 0xF0F0F0F0 >> 4, b & 0xF0F0F0F0 >> 4, _zero(c))
         ),
-        (lambda a, b, c: U8.emulate(a & M, b & M, c) + U8.emulate(a >> 4 & M, b >> 4 & M, c), "twice"),
-        (
-            lambda a, b, c: (
-                U8.emulate(a & M, b & M, c) + U8.emulate(a & 0xF0F0F0F0, b & 0xF0F0F0F0, _zero(c))
-            ),
-            "shifted down",
-        ),
-        (
-            lambda a, b, c: (
-                U8.emulate(a & M, b & M, c) + U8.emulate(a & 0xF0F0F0F0 >> 4, b & 0xF0F0F0F0 >> 4, _zero(c))
-            ),
-            "shifts the mask",
-        ),
-        (lambda a, b, c: U8.emulate(a & M, b & M, c) + U8.emulate(a >> 4, b >> 4, _zero(c)), "Mask again"),
-        (lambda a, b, c: U8.emulate(a, b, c), "as they are"),
-        (lambda a, b, c: c, "Split A and B in the same way"),
-        (lambda a, b, c: None, "nothing"),
-        (lambda a, b, c: 1 // 0, "ZeroDivisionError"),
-        (lambda a, b, c: U4.d.unpack(c), "shape"),
-    ],
-    "13.5": [
-        (["native", "emulated", "split", "native", "native"], "around it"),
-        (["native", "split", "split", "emulated", "native"], "also other instructions"),
-        (["native", "emulated", "emulated", "emulated", "native"], "nothing but"),
-        (["native", "emulated", "native", "emulated", "native"], "count"),
-        (["split", "emulated", "split", "emulated", "native"], "nothing else"),
-        (["native", "native", "split", "emulated", "native"], "two questions"),
-        (["native", "split"], "five words"),
-    ],
-    "13.6": [
-        (["sm_90", "sm_90a"], "plain target"),
-        (["sm_90"], "plain target"),
-        (["sm_90a", "sm_100a", "sm_120a"], "of this chip alone"),
-        (["sm_80"], "Ampere"),
-        ([], "One of them"),
-        (["sm_75"], "out of"),
-    ],
-}
+        "shifts the mask",
+    ),
+    (
+        "13.4",
+        lambda a, b, c: U8.emulate(a & M, b & M, c) + U8.emulate(a >> 4, b >> 4, _zero(c)),
+        "Mask again",
+    ),
+    ("13.4", lambda a, b, c: U8.emulate(a, b, c), "as they are"),
+    ("13.4", lambda a, b, c: c, "Split A and B in the same way"),
+    ("13.4", lambda a, b, c: None, "nothing"),
+    ("13.4", lambda a, b, c: 1 // 0, "ZeroDivisionError"),
+    ("13.4", lambda a, b, c: U4.d.unpack(c), "shape"),
+    ("13.5", ["native", "emulated", "split", "native", "native"], "around it"),
+    ("13.5", ["native", "split", "split", "emulated", "native"], "also other instructions"),
+    ("13.5", ["native", "emulated", "emulated", "emulated", "native"], "nothing but"),
+    ("13.5", ["native", "emulated", "native", "emulated", "native"], "count"),
+    ("13.5", ["split", "emulated", "split", "emulated", "native"], "nothing else"),
+    ("13.5", ["native", "native", "split", "emulated", "native"], "two questions"),
+    ("13.5", ["native", "split"], "five words"),
+    ("13.6", ["sm_90", "sm_90a"], "plain target"),
+    ("13.6", ["sm_90"], "plain target"),
+    ("13.6", ["sm_90a", "sm_100a", "sm_120a"], "of this chip alone"),
+    ("13.6", ["sm_80"], "Ampere"),
+    ("13.6", [], "One of them"),
+    ("13.6", ["sm_75"], "out of"),
+]
 
 #: What no hint may contain: the answer, or the part of it that is not in the task.
 SECRET: dict[str, str] = {

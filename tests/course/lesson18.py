@@ -44,64 +44,61 @@ SOLUTIONS: dict[str, str] = {
     name: str(_LINES[name]) if name in _LINES else repr(_EDITS[name][0])[1:-1] for name in _NAMES
 }
 
-#: Right answers, in all forms that a reader might give them.
-RIGHT: dict[str, list[Any]] = {
-    name: [_LINES[name], [_LINES[name]], str(_LINES[name])] if name in _LINES else _EDITS[name]
-    for name in _NAMES
-}
+#: Right answers beside the model solution.
+RIGHT: list[tuple[str, Any]] = [(name, edit) for name, edits in _EDITS.items() for edit in edits[1:]]
 
 #: Wrong answers, with a word of the hint that fits the misconception.
-WRONG: dict[str, list[tuple[Any, str]]] = {
-    "18.1": [
-        ({9: ""}, "as well"),
-        ({11: "__syncwarp(); load_b(b, B + column * K + k, K);"}, "the `ldmatrix` of one turn"),
-        ({13: "}\n__syncthreads();"}, "in *every* turn"),
-        ({12: "mma(d, a, b); if (threadIdx.x < 64) __syncthreads();"}, "slow one"),
-        ({12: "mma(d, a, b)"}, "expected a"),
-        ({12: "mma(d, a, b);"}, "as it was"),
-        ({16: "__syncthreads();"}, "1 to 15"),
-        ({12: 5}, "into quotes"),
-        (12, "which lines change"),
-        ({10: "__syncthreads();"}, "never written"),
-    ],
-    "18.2": [
-        (6, "goes wrong"),
-        (7, "goes wrong"),
-        (3, "Which rows"),
-        (5, "threads leave"),
-        (8, "Follow it"),
-        (9, "8 lines"),
-    ],
-    "18.3": [(7, "before it"), (10, "The pictures show A"), (15, "d2 and d3"), (13, "told"), (4, "quarters")],
-    "18.4": [
-        ({5: "for (int k = 0; k < K; k += 16) { for (int r = 0; r < 4; r++) d[r] = 0;"}, "too often"),
-        ({3: "float d[4];"}, "nobody has written"),
-        ({4: f"{_COLUMNS} if (column == 0) d[0] = 0;"}, "still start"),
-        ({6: "load_a(a, A, K);"}, "start with"),
-    ],
-    "18.5": [
-        ({7: "if (thread == 1)"}, "do not come"),
-        (_TEN, "name them"),
-        ({4: "float m = 0;", **_TWENTY}, "largest"),
-        ({6: "", 5: _TWENTY[5]}, "all four lanes"),
-    ],
-    "18.6": [(13, "fewer are impossible"), (7, "sectors"), (8, "registers"), (2, "cost"), (5, "by line")],
-    "18.7": [
-        (16, "made sure"),
-        (12, "A group for every tile"),
-        (10, "beyond"),
-        (15, "visible"),
-        (9, "last turn"),
-    ],
-    "18.8": [
-        ({7: "mma(d, a, b); fence_proxy_async();"}, "have they stored"),
-        ({11: "cp_async_bulk(D, tile, sizeof(tile)); fence_proxy_async();"}, "Which threads"),
-        ({9: "fence_proxy_async();"}, "does not wait"),
-        ({8: "fence_proxy_async();"}, "nobody"),
-        ({9: "fence_async();"}, "undefined"),
-    ],
-    "18.9": [(14, "too late"), (11, "may start"), (10, "orders"), (8, "kernel 8"), (3, "asynchronous")],
-}
+WRONG: list[tuple[str, Any, str]] = [
+    ("18.1", {9: ""}, "as well"),
+    ("18.1", {11: "__syncwarp(); load_b(b, B + column * K + k, K);"}, "the `ldmatrix` of one turn"),
+    ("18.1", {13: "}\n__syncthreads();"}, "in *every* turn"),
+    ("18.1", {12: "mma(d, a, b); if (threadIdx.x < 64) __syncthreads();"}, "slow one"),
+    ("18.1", {12: "mma(d, a, b)"}, "expected a"),
+    ("18.1", {12: "mma(d, a, b);"}, "as it was"),
+    ("18.1", {16: "__syncthreads();"}, "1 to 15"),
+    ("18.1", {12: 5}, "into quotes"),
+    ("18.1", 12, "which lines change"),
+    ("18.1", {10: "__syncthreads();"}, "never written"),
+    ("18.2", 6, "goes wrong"),
+    ("18.2", 7, "goes wrong"),
+    ("18.2", 3, "Which rows"),
+    ("18.2", 5, "threads leave"),
+    ("18.2", 8, "Follow it"),
+    ("18.2", 9, "8 lines"),
+    ("18.3", 7, "before it"),
+    ("18.3", 10, "The pictures show A"),
+    ("18.3", 15, "d2 and d3"),
+    ("18.3", 13, "told"),
+    ("18.3", 4, "quarters"),
+    ("18.4", {5: "for (int k = 0; k < K; k += 16) { for (int r = 0; r < 4; r++) d[r] = 0;"}, "too often"),
+    ("18.4", {3: "float d[4];"}, "nobody has written"),
+    ("18.4", {4: f"{_COLUMNS} if (column == 0) d[0] = 0;"}, "still start"),
+    ("18.4", {6: "load_a(a, A, K);"}, "start with"),
+    ("18.5", {7: "if (thread == 1)"}, "do not come"),
+    ("18.5", _TEN, "name them"),
+    ("18.5", {4: "float m = 0;", **_TWENTY}, "largest"),
+    ("18.5", {6: "", 5: _TWENTY[5]}, "all four lanes"),
+    ("18.6", 13, "fewer are impossible"),
+    ("18.6", 7, "sectors"),
+    ("18.6", 8, "registers"),
+    ("18.6", 2, "cost"),
+    ("18.6", 5, "by line"),
+    ("18.7", 16, "made sure"),
+    ("18.7", 12, "A group for every tile"),
+    ("18.7", 10, "beyond"),
+    ("18.7", 15, "visible"),
+    ("18.7", 9, "last turn"),
+    ("18.8", {7: "mma(d, a, b); fence_proxy_async();"}, "have they stored"),
+    ("18.8", {11: "cp_async_bulk(D, tile, sizeof(tile)); fence_proxy_async();"}, "Which threads"),
+    ("18.8", {9: "fence_proxy_async();"}, "does not wait"),
+    ("18.8", {8: "fence_proxy_async();"}, "nobody"),
+    ("18.8", {9: "fence_async();"}, "undefined"),
+    ("18.9", 14, "too late"),
+    ("18.9", 11, "may start"),
+    ("18.9", 10, "orders"),
+    ("18.9", 8, "kernel 8"),
+    ("18.9", 3, "asynchronous"),
+]
 
 #: What no hint may contain: the answer, or the part of it that is not in the task.
 SECRET: dict[str, str] = {

@@ -34,72 +34,55 @@ SOLUTIONS: dict[str, str] = {
     "20.7": "(t := -(-M // block_m) * -(-N // block_n)) / (-(-t // sms) * sms)",
 }
 
-#: Right answers, in all forms that a reader might give them.
-RIGHT: dict[str, list[Any]] = {
-    "20.1": [blocks_times_reads],
-    "20.2": [[16, 128, 4, 16]],
-    "20.3": [(12.0, 16.0, 48.0, 32.0)],
-    "20.4": [(4, 32 * 1024, 7)],
-    "20.5": [_TURN.replace("STAGES - 2", "1")],
-    "20.6": [(49152, 32768, 49152)],
-    "20.7": [turns],
-}
+#: Right answers beside the model solution.
+RIGHT: list[tuple[str, Any]] = [
+    ("20.1", blocks_times_reads),
+    ("20.5", _TURN.replace("STAGES - 2", "1")),
+    ("20.7", turns),
+]
 
 #: Wrong answers, with a word of the hint that fits the misconception.
-WRONG: dict[str, list[tuple[Any, str]]] = {
-    "20.1": [
-        (lambda m, n, k, p, q: blocks_times_reads(m, n, k, p, q) // 2, "Those are elements"),
-        (lambda m, n, k, p, q: 2 * k * (p + q), "one block"),
-        (lambda m, n, k, p, q: 2 * k * (m + n), "A and B once"),
-        (lambda m, n, k, p, q: 2 * k * m * n, "not a product"),
-        (lambda m, n, k, p, q: 7, "Count the blocks"),
-    ],
-    "20.2": [
-        ((6, 48, 4, 16), "4 + 2"),
-        ((12, 96, 4, 16), "2 tiles of A with 4 words each"),
-        ((16, 16, 4, 16), "once around all banks"),
-        ((16, 32, 4, 16), "one after the other"),
-        ((16, 128, 16, 16), "what 4 loads did"),
-        ((16, 128, 4, 4), "four matrices"),
-    ],
-    "20.3": [
-        ((12, 8, 48, 16), "w rows of A"),
-        ((8, 16, 32, 32), "Each takes 1.5 cycles"),
-        ((16, 16, 64, 32), "Count the"),
-        ((12, 32, 48, 64), "128 bytes per cycle"),
-    ],
-    "20.4": [
-        ((3, 32768, 7), "is occupied, too"),
-        ((2, 32768, 7), "move the slider"),
-        ((9, 32768, 7), "Round up"),
-        ((4, 16384, 14), "rows of A and columns of B"),
-        ((4, 1000, 7), "128 + 128 rows"),
-        ((4, 32768, 8), "How often"),
-    ],
-    "20.5": [
-        (_TURN.replace("STAGES - 2", "0"), "nothing is left in flight"),
-        (_TURN.replace("cp_async_wait<STAGES - 2>();", ""), "Nobody waits"),
-        (_TURN.replace("__syncthreads();", ""), "those of the others"),
-        (_TURN.replace("load(i + STAGES - 1);", ""), "Where are the others"),
-        (_TURN.replace("i + STAGES - 1", "i + STAGES"), "hazard"),
-    ],
-    "20.6": [
-        ((98304, 32768, 49152), "128 rows of A"),
-        ((49152, 24576, 49152), "They share B only"),
-        ((49152, 40960, 49152), "half of B's columns"),
-        ((49152, 32768, 32768), "whoever loaded it"),
-    ],
-    "20.7": [
-        (lambda m, n, p, q, sms=132: ceil(m / p) * ceil(n / q) / sms, "number of turns"),
-        (
-            lambda m, n, p, q, sms=132: m * n / p / q / (sms * ceil(m * n / p / q / sms)),
-            "Right except at the edges",
-        ),
-        (lambda m, n, p, q, sms=132: 1 - turns(m, n, p, q, sms), "was lost"),
-        (lambda m, n, p, q, sms=132: 100 * turns(m, n, p, q, sms), "from 0 to 1"),
-        (lambda m, n, p, q, sms=132: 0.5, "Count the tiles"),
-    ],
-}
+WRONG: list[tuple[str, Any, str]] = [
+    ("20.1", lambda m, n, k, p, q: blocks_times_reads(m, n, k, p, q) // 2, "Those are elements"),
+    ("20.1", lambda m, n, k, p, q: 2 * k * (p + q), "one block"),
+    ("20.1", lambda m, n, k, p, q: 2 * k * (m + n), "A and B once"),
+    ("20.1", lambda m, n, k, p, q: 2 * k * m * n, "not a product"),
+    ("20.1", lambda m, n, k, p, q: 7, "Count the blocks"),
+    ("20.2", (6, 48, 4, 16), "4 + 2"),
+    ("20.2", (12, 96, 4, 16), "2 tiles of A with 4 words each"),
+    ("20.2", (16, 16, 4, 16), "once around all banks"),
+    ("20.2", (16, 32, 4, 16), "one after the other"),
+    ("20.2", (16, 128, 16, 16), "what 4 loads did"),
+    ("20.2", (16, 128, 4, 4), "four matrices"),
+    ("20.3", (12, 8, 48, 16), "w rows of A"),
+    ("20.3", (8, 16, 32, 32), "Each takes 1.5 cycles"),
+    ("20.3", (16, 16, 64, 32), "Count the"),
+    ("20.3", (12, 32, 48, 64), "128 bytes per cycle"),
+    ("20.4", (3, 32768, 7), "is occupied, too"),
+    ("20.4", (2, 32768, 7), "move the slider"),
+    ("20.4", (9, 32768, 7), "Round up"),
+    ("20.4", (4, 16384, 14), "rows of A and columns of B"),
+    ("20.4", (4, 1000, 7), "128 + 128 rows"),
+    ("20.4", (4, 32768, 8), "How often"),
+    ("20.5", _TURN.replace("STAGES - 2", "0"), "nothing is left in flight"),
+    ("20.5", _TURN.replace("cp_async_wait<STAGES - 2>();", ""), "Nobody waits"),
+    ("20.5", _TURN.replace("__syncthreads();", ""), "those of the others"),
+    ("20.5", _TURN.replace("load(i + STAGES - 1);", ""), "Where are the others"),
+    ("20.5", _TURN.replace("i + STAGES - 1", "i + STAGES"), "hazard"),
+    ("20.6", (98304, 32768, 49152), "128 rows of A"),
+    ("20.6", (49152, 24576, 49152), "They share B only"),
+    ("20.6", (49152, 40960, 49152), "half of B's columns"),
+    ("20.6", (49152, 32768, 32768), "whoever loaded it"),
+    ("20.7", lambda m, n, p, q, sms=132: ceil(m / p) * ceil(n / q) / sms, "number of turns"),
+    (
+        "20.7",
+        lambda m, n, p, q, sms=132: m * n / p / q / (sms * ceil(m * n / p / q / sms)),
+        "Right except at the edges",
+    ),
+    ("20.7", lambda m, n, p, q, sms=132: 1 - turns(m, n, p, q, sms), "was lost"),
+    ("20.7", lambda m, n, p, q, sms=132: 100 * turns(m, n, p, q, sms), "from 0 to 1"),
+    ("20.7", lambda m, n, p, q, sms=132: 0.5, "Count the tiles"),
+]
 
 #: What a hint must not give away.
 SECRET: dict[str, str] = {}

@@ -45,64 +45,51 @@ SOLUTIONS: dict[str, str] = {
     "21.6": "(1.39, 1.04)",
 }
 
-#: Right answers, in all forms that a reader might give them.
-RIGHT: dict[str, list[Any]] = {
-    "21.1": [lambda kept: sqrt(1 - kept)],
-    "21.2": [[1, 2, 4, 7, 6, 5, 3, 0]],
-    "21.3": [lambda m, k, bits: m * k * bits / 16 + m * k / 8],
-    "21.4": [[1, 1, 32 + 4 * 5 + 2, 16 + 4]],
-    "21.5": [share],
-    "21.6": [(1.386, 1.037)],
-}
+#: Right answers beside the model solution.
+RIGHT: list[tuple[str, Any]] = [
+    ("21.1", lambda kept: sqrt(1 - kept)),
+    ("21.2", [1, 2, 4, 7, 6, 5, 3, 0]),
+    ("21.3", lambda m, k, bits: m * k * bits / 16 + m * k / 8),
+    ("21.5", share),
+    ("21.6", (1.386, 1.037)),
+]
 
 #: Wrong answers, with a word of the hint that fits the misconception.
-WRONG: dict[str, list[tuple[Any, str]]] = {
-    "21.1": [
-        (lambda kept: 1 - kept, "a length"),
-        (lambda kept: sqrt(kept), "what remains"),
-        (lambda kept: 1 - sqrt(kept), "right angles"),
-        (lambda kept: 100 * sqrt(1 - kept), "not in percent"),
-        (lambda kept: 0.5, "The relative error is"),
-    ],
-    "21.2": [
-        ([0, 1, 2, 3, 4, 5, 6, 7], "original order"),
-        ([0, 0, 2, 3, 4, 5, 6, 7], "appears once"),
-        ([0, 1, 5, 4, 2, 3, 6, 7], "row 1 has 3"),
-    ],
-    "21.3": [
-        (lambda m, k, bits: m * k * bits // 16, "Metadata is missing"),
-        (lambda m, k, bits: m * k * bits // 16 + m * k // 4, "stored"),
-        (lambda m, k, bits: m * k * bits // 16 + m * k // 16, "one nibble"),
-        (lambda m, k, bits: m * k * bits // 2 + m * k, "Those are bits"),
-        (lambda m, k, bits: m * k * bits // 8, "dense A"),
-        (lambda m, k, bits: 7, "M K / 2"),
-    ],
-    "21.4": [
-        ((0, 1, 54, 20), "64 rows"),
-        ((1, 6, 54, 20), "A chunk has 4 columns"),
-        ((1, 0, 54, 20), "16 chunks"),
-        ((1, 1, 22, 20), "not in warp 0"),
-        ((1, 1, 86, 20), "in which warp"),
-        ((1, 1, 53, 20), "set the slider"),
-        ((1, 1, 54, 4), "low 16 bits"),
-    ],
-    "21.5": [
-        (_uncapped, "all of the time"),
-        (_reads_only, "TMA writes"),
-        (_b_once, "each reads all of B"),
-        (lambda m, n, sparse: share(m, n, False), "That is the dense kernel"),
-        (lambda m, n, sparse: 1 / share(m, n, sparse), "as long"),
-        (lambda m, n, sparse: 0.5, "at most 1"),
-    ],
-    "21.6": [
-        ((1.57, 1.44), "without pruning"),
-        ((1.48, 1.23), "compressing alone"),
-        ((1.46, 1.18), "pruning alone"),
-        ((1.472, 1.205), "2 bytes"),
-        ((0.72, 0.96), "as long"),
-        ((3, 3), "moved 2 + 1"),
-    ],
-}
+WRONG: list[tuple[str, Any, str]] = [
+    ("21.1", lambda kept: 1 - kept, "a length"),
+    ("21.1", lambda kept: sqrt(kept), "what remains"),
+    ("21.1", lambda kept: 1 - sqrt(kept), "right angles"),
+    ("21.1", lambda kept: 100 * sqrt(1 - kept), "not in percent"),
+    ("21.1", lambda kept: 0.5, "The relative error is"),
+    ("21.2", [0, 1, 2, 3, 4, 5, 6, 7], "original order"),
+    ("21.2", [0, 0, 2, 3, 4, 5, 6, 7], "appears once"),
+    ("21.2", [0, 1, 5, 4, 2, 3, 6, 7], "row 1 has 3"),
+    ("21.3", lambda m, k, bits: m * k * bits // 16, "Metadata is missing"),
+    ("21.3", lambda m, k, bits: m * k * bits // 16 + m * k // 4, "stored"),
+    ("21.3", lambda m, k, bits: m * k * bits // 16 + m * k // 16, "one nibble"),
+    ("21.3", lambda m, k, bits: m * k * bits // 2 + m * k, "Those are bits"),
+    ("21.3", lambda m, k, bits: m * k * bits // 8, "dense A"),
+    ("21.3", lambda m, k, bits: 7, "M K / 2"),
+    ("21.4", (0, 1, 54, 20), "64 rows"),
+    ("21.4", (1, 6, 54, 20), "A chunk has 4 columns"),
+    ("21.4", (1, 0, 54, 20), "16 chunks"),
+    ("21.4", (1, 1, 22, 20), "not in warp 0"),
+    ("21.4", (1, 1, 86, 20), "in which warp"),
+    ("21.4", (1, 1, 53, 20), "set the slider"),
+    ("21.4", (1, 1, 54, 4), "low 16 bits"),
+    ("21.5", _uncapped, "all of the time"),
+    ("21.5", _reads_only, "TMA writes"),
+    ("21.5", _b_once, "each reads all of B"),
+    ("21.5", lambda m, n, sparse: share(m, n, False), "That is the dense kernel"),
+    ("21.5", lambda m, n, sparse: 1 / share(m, n, sparse), "as long"),
+    ("21.5", lambda m, n, sparse: 0.5, "at most 1"),
+    ("21.6", (1.57, 1.44), "without pruning"),
+    ("21.6", (1.48, 1.23), "compressing alone"),
+    ("21.6", (1.46, 1.18), "pruning alone"),
+    ("21.6", (1.472, 1.205), "2 bytes"),
+    ("21.6", (0.72, 0.96), "as long"),
+    ("21.6", (3, 3), "moved 2 + 1"),
+]
 
 #: What a hint must not give away.
 SECRET: dict[str, str] = {}
