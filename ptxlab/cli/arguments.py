@@ -41,13 +41,10 @@ def find_operand(form: Form, name: str) -> Operand:
 
 
 def form_of(args: argparse.Namespace) -> MmaForm | TransferForm | Tcgen05Form:
-    """The form that the arguments name; options for a descriptor are an error without tcgen05."""
-    options = descriptor_options(args)
+    """The form that the arguments name."""
     if not names_tcgen05(args):
-        if options:
-            option = next(iter(options))
-            raise PtxlabError(f"{option} belongs to tcgen05.mma, found {quoted(args.instruction)}")
         return parse(args.instruction)
+    options = descriptor_options(args)
     code, parts = _descriptor(args.descriptor)
     parts |= {name: options[f"--{name}"] for name in _PARTS if f"--{name}" in options}
     form = parse_any(args.instruction, descriptor=code, **parts)
@@ -68,8 +65,12 @@ def descriptor_options(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def names_tcgen05(args: argparse.Namespace) -> bool:
-    """Whether the instruction is one of tcgen05, by the text that names it."""
-    return "tcgen05" in args.instruction or "SM100_" in args.instruction
+    """Whether the instruction is one of tcgen05, by its text; for others the options for it are an error."""
+    if "tcgen05" in args.instruction or "SM100_" in args.instruction:
+        return True
+    for option in descriptor_options(args):
+        raise PtxlabError(f"{option} belongs to tcgen05.mma, found {quoted(args.instruction)}")
+    return False
 
 
 def product_of(args: argparse.Namespace, refusal: str) -> Product:
