@@ -119,9 +119,11 @@ class SetCell(Edit):
     row: int
     column: int
     text: str
+    row2: ClassVar[None] = None  # where the range of `Paste` ends
+    column2: ClassVar[None] = None
 
     def apply(self, state: ExplorerState) -> None:
-        _write_text(state, Paste(self.name, self.row, self.column, self.text), parse_cells(self.text))
+        _write_text(state, self, parse_cells(self.text))
 
 
 @dataclass(frozen=True)
@@ -149,7 +151,7 @@ class Paste(Edit):
         _write_text(state, self, parse_block(self.text))
 
 
-def _write_text(state: ExplorerState, edit: Paste, words: list[list[str]]) -> None:
+def _write_text(state: ExplorerState, edit: SetCell | Paste, words: list[list[str]]) -> None:
     try:
         block = _paste(state.operation, edit, words)
         state.commit(with_codes(state.operation, edit.name, block.codes, typed=block.written))
@@ -600,7 +602,7 @@ def _repeats(size: int, block_size: int) -> int:
     return size // block_size if size % block_size == 0 else 1
 
 
-def _paste(operation: Operation, edit: Paste, words: list[list[str]]) -> _Block:
+def _paste(operation: Operation, edit: SetCell | Paste, words: list[list[str]]) -> _Block:
     """A block of text from a cell on, repeated over a range that it fits several times."""
     name = edit.name
     height, width = len(words), max(len(line) for line in words)

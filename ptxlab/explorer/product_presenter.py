@@ -23,7 +23,7 @@ from .instruction_info import instruction_info, threads
 from .panels import LoadPanel, MemoryPanel, QuizPanel, TracePanel
 from .presenter import Presenter
 from .refusals import RefusedEdit
-from .serialise import comparison_bytes, is_same, lane_registers, matrix_bytes, sources
+from .serialise import KnownRegisters, changed_parts, comparison_bytes, lane_registers, matrix_bytes, sources
 from .state import GPU, NOBODY, Comparison, ExplorerState, LoadRequest
 from .static_html import save_page
 from .tensor_view import thread_of
@@ -44,6 +44,8 @@ class ProductPresenter(Presenter):
         self.quiz = QuizPanel(state, view, observers)
         self._shown: Product | None = None  # the instruction that the view shows
         self._sent: dict[str, tuple[Any, ...]] = {}  # the sources of each part of the screen when it was sent
+        self._known_registers: KnownRegisters = {}
+        self._toolbar_sources: tuple[Any, ...] = ()  # what the toolbar was made from
         self._gpu_time = ""
         self._finding = ""  # what the search for a difference came to, until the next change
 
@@ -131,6 +133,7 @@ class ProductPresenter(Presenter):
             raise PtxlabError(gpu.status(ins))
         target, chips, toolbar_before = gpu.device_target(), results.available, self.view.toolbar
         try:
+            self._toolbar_sources = ()
             self.view.toolbar = toolbar(self.state, chips, f"compiling for {target} …")
             gpu.compile(codegen.source(ins, self.state.operation.modifiers), target)
             self.view.toolbar = toolbar(self.state, chips, f"running on {target} …")
@@ -166,7 +169,8 @@ class ProductPresenter(Presenter):
         self.view.pinned = [lane for lane in self.view.pinned if lane < self.threads]
         self.view.selected = {}
         self.trace.cell, self._gpu_time = None, ""
-        self._sent, self._shown = {}, self.state.ins
+        self._sent, self._shown, self._toolbar_sources = {}, self.state.ins, ()
+        self._known_registers = {}
 
     # -- the screen ---------------------------------------------------------------------------------------
 
@@ -179,11 +183,9 @@ class ProductPresenter(Presenter):
             chips = state.results.available
             comparison = self._comparison(chips)
             new_sources = sources(state, comparison)
-            changed = [
-                name for name, parts in new_sources.items() if not is_same(parts, self._sent.get(name))
-            ]
+            changed = changed_parts(new_sources, self._sent)
             self._sent = new_sources
-            view.toolbar = toolbar(state, chips, gpu_time=self._gpu_time)
+            self._show_toolbar(chips)
             view.notice = "; ".join(each for each in (*state.notices, self._finding) if each)
             if "instruction" in changed:
                 view.instruction = instruction_info(state)
@@ -202,6 +204,14 @@ class ProductPresenter(Presenter):
             else:
                 self.quiz.show()
         self._tell_observers(changed)
+
+    def _show_toolbar(self, chips: tuple[str, ...]) -> None:
+        state, results, history = self.state, self.state.results, self.state.history
+        chosen = (results.chip, results.against, bool(history.past_steps), bool(history.future_steps))
+        new_sources = (state.ins, state.operation.modifiers, chips, chosen, self._gpu_time)
+        if new_sources != self._toolbar_sources:
+            self.view.toolbar = toolbar(state, chips, gpu_time=self._gpu_time)
+        self._toolbar_sources = new_sources
 
     def _matrix_bytes(self, name: str, comparison: Comparison) -> dict[str, Any]:
         if name == "D":
@@ -231,7 +241,7 @@ class ProductPresenter(Presenter):
         state = self.state
         for name, trait in MATRIX_TRAITS.items():
             if name in changed:
-                is_there = name in state.operation.names and (name != "D" or state.results.is_known)
+                is_there = name in state.ins.matrices and (name != "D" or state.results.is_known)
                 self.observers.tell(trait, read_only(self.values(name)) if is_there else None)
         self.observers.tell_registers(state.operation.arrays)
 
@@ -260,7 +270,9 @@ class ProductPresenter(Presenter):
 
     def show_lanes(self) -> None:
         shown = (lane for lane in self.view.lanes if lane < self.threads)
-        self.view.lane_registers = {str(lane): lane_registers(self.state, lane) for lane in shown}
+        self.view.lane_registers = {
+            str(lane): lane_registers(self.state, lane, self._known_registers) for lane in shown
+        }
 
     def show_trace(self) -> None:
         self.trace.show()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._util.arguments import is_name
+from .._util.arguments import as_index
 from ..isa.tcgen05 import Tcgen05Mma
 from ..views import Grid, Picture
 from .parse_cell import format_value
@@ -22,16 +22,17 @@ def matrix_bytes(state: ExplorerState, name: str, codes: NDArray[Any] | None = N
 
     For sparse A also where each element is in the other form: dense A in the compressed one, and back.
     """
-    if not is_name(name, state.operation.names):
+    operand = state.ins.matrices.get(name)
+    if operand is None:
         return {}
-    operand = state.operation.operand(name)
-    codes = state.codes(name) if codes is None else codes
+    values = state.operation.matrix(name) if codes is None else operand.dtype.decode(codes)
+    codes = state.operation.codes(name) if codes is None else codes
     value_type: type[np.generic] = np.int32
     if operand.dtype.is_float:
         value_type = np.float64 if operand.dtype.bits == 64 else np.float32
     code_type = np.uint64 if operand.dtype.bits == 64 else np.uint32
     data: dict[str, Any] = {
-        "values": operand.dtype.decode(codes).astype(value_type).tobytes(),
+        "values": values.astype(value_type).tobytes(),
         "codes": codes.astype(code_type).tobytes(),
     }
     if state.ins.sparse and name in ("A", "stored"):
@@ -112,6 +113,15 @@ def sources(state: ExplorerState, comparison: Comparison) -> dict[str, tuple[Any
     }
 
 
+def changed_parts(new: dict[str, tuple[Any, ...]], sent: dict[str, tuple[Any, ...]]) -> list[str]:
+    """The parts of the screen that are computed from other objects than when they were sent."""
+    return [
+        name
+        for name, parts in new.items()
+        if name not in sent or any(mine is not yours for mine, yours in zip(parts, sent[name], strict=True))
+    ]
+
+
 def is_same(one: tuple[Any, ...], other: tuple[Any, ...] | None) -> bool:
     """Whether two things are computed from the same objects."""
     if other is None or len(one) != len(other):
@@ -149,31 +159,43 @@ def register_fields(state: ExplorerState, name: str, lane: int) -> list[tuple[st
     operand = state.ins.operand(name)
     if operand.layout is None:
         return []
-    operand.place(lane, 0)
-    registers = state.registers(name)[lane]
+    registers = state.registers(name)[as_index(lane, "lane", operand.lanes, f"operand {name}: ")]
     codes = operand.split(registers[None])[0]
-    values = operand.dtype.decode(codes)
+    values, coords = operand.dtype.decode(codes), operand.layout.coords()[lane]
     rows: list[tuple[str, list[RegisterField]]] = [
         (f"0x{int(register):0{operand.register_bits // 4}x}", []) for register in registers
     ]
-    for (place, row, column), code, value in zip(operand.holds(lane), codes, values, strict=True):
-        bits = f"{int(code):0{operand.dtype.bits}b}"
-        field = RegisterField(place.element, row, column, place.low, bits, format_value(value))
-        rows[place.register][1].insert(0, field)
+    for element, (code, value) in enumerate(zip(codes.tolist(), values, strict=True)):
+        register, slot = divmod(element, operand.elements_per_register)
+        (row, column), low = coords[element].tolist(), slot * operand.width + operand.padding
+        bits = f"{code:0{operand.dtype.bits}b}"
+        rows[register][1].insert(0, RegisterField(element, row, column, low, bits, format_value(value)))
     return rows
 
 
-def lane_registers(state: ExplorerState, lane: int) -> dict[str, Any]:
-    """Registers of a lane by operand, each in hexadecimal and with the elements in it."""
+#: The array that the registers of an operand in a lane were read from, and what the page gets of them.
+KnownRegisters = dict[tuple[str, int], tuple[NDArray[Any], list[dict[str, Any]]]]
+
+
+def lane_registers(state: ExplorerState, lane: int, known: KnownRegisters | None = None) -> dict[str, Any]:
+    """Registers of a lane by operand, each in hexadecimal and with the elements in it.
+
+    Those whose array is the same as before are taken from `known`, which remembers the others.
+    """
     if isinstance(state.ins, Tcgen05Mma):
         return {}
-    return {
-        name: [
-            {"hex": text, "fields": [dict(vars(field)) for field in elements]}
-            for text, elements in register_fields(state, name, lane)
-        ]
-        for name in state.ins.operands
-    }
+    known = {} if known is None else known
+    for name in state.ins.operands:
+        array = state.result() if name == "D" else state.operation.arrays[name]
+        if (name, lane) not in known or known[name, lane][0] is not array:
+            known[name, lane] = (
+                array,
+                [
+                    {"hex": text, "fields": [dict(vars(field)) for field in elements]}
+                    for text, elements in register_fields(state, name, lane)
+                ],
+            )
+    return {name: known[name, lane][1] for name in state.ins.operands}
 
 
 # -- the trace -------------------------------------------------------------------------------------------

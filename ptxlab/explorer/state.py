@@ -244,7 +244,9 @@ class ExplorerState:
 
     def values(self, name: str) -> NDArray[Any]:
         """Values of a matrix, D included."""
-        return self.operation.operand(name).dtype.decode(self.codes(name))
+        if is_name(name, ("D",)):
+            return self.ins.d.dtype.decode(self.result())
+        return self.operation.matrix(name)
 
     @property
     def options(self) -> dict[str, Any]:

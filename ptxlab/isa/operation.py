@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._util.arguments import as_array, as_index, as_int, broadcast, check_room, is_a
+from .._util.arguments import as_array, as_index, as_int, broadcast, check_room
 from ..errors import PtxlabError, listing, quoted
 from .layout import Layout
 from .mma import MmaForm
@@ -115,7 +115,11 @@ class Operation:
             if array is None:
                 raise PtxlabError(f"{name} is missing: {ins.mnemonic} needs {operand.describe()}")
             checked[name] = operand.check_registers(array)
-        return cls(ins, **checked, modifiers=_checked_modifiers(ins, modifiers))._with_room()
+        operation = cls(
+            ins, **checked, modifiers=ins.check_modifiers(Modifiers() if modifiers is None else modifiers)
+        )
+        check_room(operation.count * math.prod(ins.d.stored_shape), "batch of D")  # and it must broadcast
+        return operation
 
     @classmethod
     def from_matrices(
@@ -151,15 +155,13 @@ class Operation:
         codes["c"] = np.zeros(ins.c.shape, ins.c.dtype.code_type) if C is None else ins.c.encode(C)
         inputs = ins.inputs
         arrays = {name: inputs[name].to_registers(each) for name, each in codes.items()}
-        operation = cls(ins, **arrays, modifiers=_checked_modifiers(ins, modifiers))._with_room()
+        operation = cls(
+            ins, **arrays, modifiers=ins.check_modifiers(Modifiers() if modifiers is None else modifiers)
+        )
+        check_room(operation.count * math.prod(ins.d.stored_shape), "batch of D")  # and it must broadcast
         if ins.e is None and ins.scale_a is None:  # those that are in several copies depend on selectors
             operation._codes.update({inputs[name].name: each for name, each in codes.items()})
         return operation
-
-    def _with_room(self) -> Self:
-        """The same, if its batch axes broadcast and D fits into memory."""
-        check_room(self.count * math.prod(self.ins.d.stored_shape), "batch of D")
-        return self
 
     # -- the inputs ---------------------------------------------------------------------------------------
 
@@ -183,11 +185,12 @@ class Operation:
 
     def operand(self, name: str) -> AnyOperand:
         """The operand that a matrix shows."""
-        operand = self.ins.matrices.get(name) if is_a(name, str) else None
-        if operand is None:
+        try:
+            operand = self.ins.matrices[name]
+        except Exception:  # a __hash__ of somebody else's may raise anything
             raise PtxlabError(
                 f"{self.ins.mnemonic} has no matrix {quoted(name)}; it has {listing(self.names)}"
-            )
+            ) from None
         assert isinstance(operand, AnyOperand)
         return operand
 
@@ -206,10 +209,10 @@ class Operation:
 
     def registers(self, name: str) -> NDArray[Any]:
         """What the instruction reads: registers, words, or codes in shared memory; not to be written."""
-        array = self.arrays.get("A" if name == "stored" else name) if is_a(name, str) else None
-        if array is None:
-            raise self._no_registers(name)
-        return array
+        try:
+            return self.arrays["A" if name == "stored" else name]
+        except Exception:
+            raise self._no_registers(name) from None
 
     def _no_registers(self, name: object) -> PtxlabError:
         every = listing([*self.arrays, "D"])
@@ -217,15 +220,24 @@ class Operation:
 
     def codes(self, name: str) -> NDArray[Any]:
         """Element codes of a matrix, unpacked once; not to be written. D is not an input but a result."""
-        codes = self._codes.get(name) if is_a(name, str) else None
-        return self._unpack(name) if codes is None else codes
+        try:
+            return self._codes[name]
+        except Exception:
+            return self._unpack(name)
 
     def matrix(self, name: str) -> NDArray[Any]:
-        """Values of a matrix."""
-        return self.operand(name).dtype.decode(self.codes(name))
+        """Values of a matrix, decoded once; not to be written."""
+        operand = self.operand(name)
+        if name not in self._values:
+            self._values[name] = operand.dtype.decode(self.codes(name))
+        return self._values[name]
 
     @cached_property
     def _codes(self) -> dict[str, NDArray[Any]]:
+        return {}
+
+    @cached_property
+    def _values(self) -> dict[str, NDArray[Any]]:
         return {}
 
     @cached_property
@@ -382,6 +394,8 @@ class Operation:
             raise PtxlabError(
                 f"instructions {quoted(start)} to {quoted(stop)}: the batch has {self.count}, from 0 on"
             )
+        if not batch and start < stop:
+            return self._map(lambda array: array[None])
         return self._map(lambda array: _part(array, batch, start, stop))
 
     def select(self, which: ArrayLike) -> Self:
@@ -415,10 +429,6 @@ class Operation:
         other = replace(self, **changed)
         other._codes.update({name: change(codes) for name, codes in self._codes.items()})
         return other
-
-
-def _checked_modifiers(ins: ProductForm, modifiers: Modifiers | None) -> Modifiers:
-    return ins.check_modifiers(Modifiers() if modifiers is None else modifiers)
 
 
 def _without_repetition(array: NDArray[Any]) -> NDArray[Any]:

@@ -50,7 +50,7 @@ def emulate(
         )
     ins, count = operands.ins, operands.count
     check_room(count * math.prod(ins.d.stored_shape), "batch of D")
-    rule = model_of(ins, model).rule
+    rule = model_for(ins, _usual_chip(ins) if model is None else model).rule
     step = _step(ins, rule, count)
     if 0 < count <= step and executor is None:
         return rule.run(operands.part(0, count)).reshape(*operands.batch, *ins.d.stored_shape)

@@ -26,7 +26,7 @@ import ptxlab
 from ptxlab.errors import PtxlabError, quoted
 from ptxlab.explorer import ExplorerState, edits, export, parse_cell
 from ptxlab.explorer.protocol import decode_message
-from ptxlab.explorer.serialise import matrix_bytes, register_fields
+from ptxlab.explorer.serialise import register_fields
 
 pytest.importorskip("anywidget")
 
@@ -276,14 +276,16 @@ def test_the_parts_below_answer_or_refuse() -> None:
         "picture": lambda value: export.picture(state, value),
         "registers of a name": lambda value: register_fields(state, value, 0),
         "registers of a lane": lambda value: register_fields(state, "A", value),
-        "matrix_bytes": lambda value: matrix_bytes(state, value),
         "a cell": lambda value: parse_cell.parse(f16, value),
         "a register": lambda value: parse_cell.parse_register(value, 32),
         "a block": parse_cell.parse_cells,
         "trace": lambda value: state.trace(value, 0),
         "lane_of": lambda value: state.operation.lane_of("A", value, 0),
         "copy_index": state.operation.copy_index,
-        "codes of a chip": lambda value: state.results.codes(state.operation, value),
+        "codes": state.operation.codes,
+        "values": state.operation.matrix,
+        "registers": state.operation.registers,
+        "codes of a chip": state.result,
         "selection": lambda value: parse_selection(value, {"D": (16, 8)}),
         "set_state": ex.view.set_state,
     }
