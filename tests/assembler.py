@@ -22,8 +22,7 @@ import pytest
 
 from ptxlab import Instruction
 from ptxlab.isa.form import Form
-from ptxlab.isa.targets import TARGET_VERSIONS
-from ptxlab.isa.versions import PtxVersion
+from ptxlab.isa.targets import TARGET_VERSIONS, PtxVersion
 
 BITS = {
     "b1": 1, "s4": 4, "u4": 4, "e2m1": 4, "e3m2": 8, "e2m3": 8, "s8": 8, "u8": 8, "e4m3": 8, "e5m2": 8,

@@ -8,10 +8,9 @@ import numpy as np
 
 from ..errors import PtxlabError
 from ..instruction import instruction
-from ..isa.instruction_descriptor import InstructionDescriptor
+from ..isa.instruction_descriptor import InstructionDescriptor, ZeroColumnMask
 from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
 from ..isa.tensor_memory import COLUMNS, DATA_PATHS, LANES, DataPath, accessible_lanes
-from ..isa.zero_column_mask import ZeroColumnMask
 from ..views import Cell, Grid, Header, Picture, tensor_registers
 from ..views.charts import bars, table
 from ..views.colours import PIECE_HUES

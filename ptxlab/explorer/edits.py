@@ -21,8 +21,7 @@ from .._util.arguments import as_array, as_flag, as_index, as_int, is_name
 from ..errors import PtxlabError, listing, quoted
 from ..isa.catalog import Product
 from ..isa.dtypes import DType
-from ..isa.matrix_operand import MatrixOperand
-from ..isa.operand import Operand
+from ..isa.operand import MatrixOperand, Operand
 from ..isa.operation import Operation
 from ..isa.tcgen05 import Tcgen05Mma
 from .fills import start_code

@@ -18,10 +18,9 @@ from .. import views
 from .._util.arguments import is_name
 from ..errors import PtxlabError, listing, quoted
 from ..isa.catalog import Product
-from ..isa.matrix_operand import MatrixOperand
 from ..isa.mma import MmaForm
 from ..isa.modifiers import Modifiers
-from ..isa.operand import Operand
+from ..isa.operand import MatrixOperand, Operand
 from ..isa.parse import parse_any
 from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import LANES

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from .._util.arguments import is_name
 from ..errors import PtxlabError, listing, quoted
 from ..isa.dtypes import DType
-from ..isa.matrix_operand import MatrixOperand
+from ..isa.operand import MatrixOperand
 from ..isa.operation import Operation
 from .parse_cell import value_range
 

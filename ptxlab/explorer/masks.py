@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable
 
 from ..errors import PtxlabError, quoted
+from ..isa.instruction_descriptor import ZeroColumnMask
 from ..isa.product_form import ProductForm
 from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import LANES
-from ..isa.zero_column_mask import ZeroColumnMask
 
 MASKS = ("disable_output_lane", "zero_column_mask")
 

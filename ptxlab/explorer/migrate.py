@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from ..errors import PtxlabError, counted
 from ..isa.catalog import Product
 from ..isa.dtypes import DType
-from ..isa.matrix_operand import MatrixOperand
 from ..isa.modifiers import Modifiers
+from ..isa.operand import MatrixOperand
 from .masks import option_names
 from .parse_cell import value_range
 from .state import ExplorerState, with_option

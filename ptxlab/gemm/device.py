@@ -17,9 +17,8 @@ from ..gpu.compiler import compile_kernel
 from ..gpu.cuda_python import check, load
 from ..gpu.device import device_target
 from ..gpu.tensor_maps import encode_tensor_map
-from ..isa.matrix_operand import MatrixOperand
 from ..isa.mma import MmaForm
-from ..isa.operand import Operand
+from ..isa.operand import MatrixOperand, Operand
 from ..memory import TensorMap, tensor_map
 from ..memory.gpu_arrays import ArrayLayout, gpu_layout
 from .source import source_files

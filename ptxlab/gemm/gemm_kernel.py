@@ -17,8 +17,8 @@ from ..errors import PtxlabError, listing, quoted
 from ..gpu.compiler import compile_kernel
 from ..gpu.device import device_target
 from ..isa.dtypes import dtype
-from ..isa.matrix_operand import MatrixOperand
 from ..isa.mma import MmaForm
+from ..isa.operand import MatrixOperand
 from ..simulator import Result
 from ..simulator.kernel import Kernel, kernel
 from .source import RESULTS, compose

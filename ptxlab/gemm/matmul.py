@@ -20,8 +20,8 @@ from ..errors import PtxlabError, listing, quoted
 from ..gpu.arrays import GpuArray, GpuArrays, gpu_arrays
 from ..gpu.codegen.product import PRODUCT, product_source
 from ..gpu.device import check_device, device_target
-from ..isa.matrix_operand import MatrixOperand
 from ..isa.mma import MmaForm
+from ..isa.operand import MatrixOperand
 from ..isa.operation import Operation
 from ..isa.parse import parse_product
 from ..isa.product_form import ProductForm

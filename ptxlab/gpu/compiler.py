@@ -10,8 +10,7 @@ from typing import Literal
 from .._util.arguments import as_flag, as_text
 from ..errors import PtxlabError
 from ..isa.form import Form
-from ..isa.targets import TARGET_VERSIONS, check_target
-from ..isa.versions import PtxVersion, cuda_release, newest_of_cuda
+from ..isa.targets import TARGET_VERSIONS, PtxVersion, check_target, cuda_release, newest_of_cuda
 from .cache import key_of, read_entry, write_entry
 from .cuda_python import INSTALL, Program, load
 from .standard_headers import STANDARD_HEADERS

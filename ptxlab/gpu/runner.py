@@ -12,15 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._util.arguments import as_text, broadcast, check_room
 from ..errors import PtxlabError, listing, quoted
-from ..isa.matrix_operand import MatrixOperand
 from ..isa.modifiers import Modifiers
-from ..isa.operand import Operand
+from ..isa.operand import MatrixOperand, Operand
 from ..isa.operation import Operation
 from ..isa.product_form import ProductForm
 from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import TensorOperand
 from ..isa.transfer import TransferForm
-from ..memory.lookup_table import pack_lookup
+from ..memory.tcgen05_tiles import pack_lookup
 from ..numerics.transfer import TransferInputs
 from . import codegen
 from .arrays import GpuArray, GpuArrays, gpu_arrays

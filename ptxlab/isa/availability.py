@@ -3,17 +3,21 @@
 PTX ISA, "Target ISA Notes" and "PTX ISA Notes" of each instruction. Where the text and the assembler differ,
 the rows say what the assembler takes: `tests/isa/test_availability.py` asks it about every instruction and
 modifier. Matrix instructions and tcgen05 have their targets in the catalogue.
+
+Which types of registers an operand takes is in the PTX ISA's "Operand Type Checking Rules"; there, too, this
+is what the assembler takes.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-from .targets import TARGETS, chip_number
-from .versions import PtxVersion
+from .mma import MmaForm
+from .targets import TARGETS, PtxVersion, chip_number
 
 
 def _specific(*chips: int) -> tuple[str, ...]:
@@ -238,3 +242,53 @@ def _availability(opcode: str, others: frozenset[str]) -> Availability:
     types = [part for part in parts if part.startswith(_TYPE_STARTS) and any(map(str.isdigit, part))]
     dotted = ["." + "".join(f"{part}." for part in each) for each in (parts, types)]
     return Availability(tuple(row for row in _INDEX.of(name) if row.matches(dotted[0], dotted[1], others)))
+
+
+# -- which types of registers an operand takes ---------------------------------------------------------------
+
+
+#: First letters of the types of registers that an operand takes.
+_ANY_TYPE, _INTEGER_TYPES, _FLOAT_TYPES, _BIT_TYPES = "bsuf", "bsu", "bf", "b"
+
+
+def accepted(type_name: str) -> str:
+    """First letters of the types of registers that an operand of a PTX type takes, if it is as wide.
+
+    >>> accepted("b32"), accepted("s32"), accepted("f32"), accepted("bf16x2")
+    ('bsuf', 'bsu', 'bf', 'b')
+    """
+    if re.fullmatch(r"b\d+", type_name):
+        return _ANY_TYPE
+    if re.fullmatch(r"[su]\d+", type_name):
+        return _INTEGER_TYPES
+    return _FLOAT_TYPES if re.fullmatch(r"f\d+", type_name) else _BIT_TYPES
+
+
+def fits(register_type: str, letters: str) -> bool:
+    """Whether a register is of one of these types; `.f16x2` counts as bits.
+
+    >>> fits("f32", accepted("s32")), fits("u32", accepted("s32"))
+    (False, True)
+    """
+    return register_type[0] in letters or "x" in register_type or register_type == "pred"
+
+
+def matrix_registers(form: MmaForm, operand: str) -> str:
+    """First letters of the types of registers that A, B, C or D of a matrix instruction takes.
+
+    >>> from ptxlab.isa.parse import parse_mma
+    >>> form = parse_mma("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+    >>> matrix_registers(form, "a"), matrix_registers(form, "d")
+    ('b', 'bf')
+    """
+    half_or_more = form.a_type in ("f16", "bf16", "tf32")
+    if form.a_type == "f64" or (form.family == "mma.sp" and form.a_type in ("bf16", "tf32")):
+        return _ANY_TYPE
+    if operand in "cd":
+        type_name = form.d_type if operand == "d" else form.c_type
+        if form.family == "mma.sp" and half_or_more and type_name == "f32":
+            return _ANY_TYPE
+        return {"f16": _BIT_TYPES, "f32": _FLOAT_TYPES}.get(type_name, _INTEGER_TYPES)
+    if half_or_more or form.scale_a is not None or (form.family.startswith("wgmma") and "e" in form.a_type):
+        return _BIT_TYPES
+    return _INTEGER_TYPES if form.family == "wmma" else _ANY_TYPE

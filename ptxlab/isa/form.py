@@ -10,8 +10,7 @@ from typing import Any, Self
 from .._util.arguments import is_a
 from ..errors import PtxlabError, listing, quoted
 from .operand import Operand
-from .targets import TARGET_VERSIONS, check_target
-from .versions import PtxVersion
+from .targets import TARGET_VERSIONS, PtxVersion, check_target
 
 #: Module and name of the classes that users hold, with methods that need packages above, by the name of the
 #: class that declares the form: whoever parses or derives one gets these. `ptxlab.instruction` fills it.

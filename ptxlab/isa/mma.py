@@ -17,7 +17,7 @@ from .modifiers import DEFAULTS
 from .operand import Operand
 from .product_form import ProductForm, by_argument
 from .sparsity import STRUCTURES, Structure
-from .versions import PtxVersion
+from .targets import PtxVersion
 
 #: Where an element narrower than its 8-bit container sits: kind::f8f6f4 and kind::mxf8f6f4 pad it on top, and
 #: e2m1 also below.

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from .._util.arguments import as_index
 from ..errors import PtxlabError, listing, quoted
 from .form import Form
-from .matrix_operand import MatrixOperand
 from .modifiers import DEFAULTS, Modifiers
+from .operand import MatrixOperand
 from .sparsity import Structure
 
 _Operand = TypeVar("_Operand", bound=MatrixOperand)

@@ -1,12 +1,60 @@
-"""Targets of the assembler, the generations behind them, and NVIDIA's names for both."""
+"""Versions of the PTX ISA and targets of the assembler, the generations behind them, and NVIDIA's names."""
 
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from .._util.arguments import as_text
 from ..errors import PtxlabError, listing, quoted
-from .versions import PtxVersion
+
+
+class PtxVersion(NamedTuple):
+    """A version of the PTX ISA, as `.version` names it.
+
+    >>> str(PtxVersion(9, 4)), PtxVersion(9, 4) > PtxVersion(8, 8)
+    ('9.4', True)
+    """
+
+    major: int
+    minor: int
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}"
+
+
+#: The version that the catalogue covers.
+NEWEST = PtxVersion(9, 4)
+
+#: CUDA release -> the newest PTX ISA that its compiler knows ("PTX Release History").
+CUDA_RELEASES: dict[tuple[int, int], PtxVersion] = {
+    (12, 0): PtxVersion(8, 0), (12, 1): PtxVersion(8, 1), (12, 2): PtxVersion(8, 2),
+    (12, 3): PtxVersion(8, 3), (12, 4): PtxVersion(8, 4), (12, 5): PtxVersion(8, 5),
+    (12, 6): PtxVersion(8, 5), (12, 7): PtxVersion(8, 6), (12, 8): PtxVersion(8, 7),
+    (12, 9): PtxVersion(8, 8), (13, 0): PtxVersion(9, 0), (13, 1): PtxVersion(9, 1),
+    (13, 2): PtxVersion(9, 2), (13, 3): PtxVersion(9, 3), (13, 4): PtxVersion(9, 4),
+}  # fmt: skip
+
+
+def newest_of_cuda(release: tuple[int, int]) -> PtxVersion:
+    """The newest PTX ISA that a release's compiler knows; NEWEST for releases after those listed here.
+
+    >>> str(newest_of_cuda((13, 0))), str(newest_of_cuda((14, 2)))
+    ('9.0', '9.4')
+    """
+    known = [version for since, version in CUDA_RELEASES.items() if since <= release]
+    return max(known, default=PtxVersion(0, 0))
+
+
+def cuda_release(version: PtxVersion) -> str:
+    """The first CUDA release, of those since 12.0, whose compiler knows a version of PTX.
+
+    >>> cuda_release(PtxVersion(9, 4)), cuda_release(PtxVersion(7, 1))
+    ('13.4', '12.0')
+    """
+    major, minor = min(release for release, known in CUDA_RELEASES.items() if known >= version)
+    return f"{major}.{minor}"
+
 
 #: Every target of the newest assembler, in its spelling, and the PTX ISA that introduced it ("PTX Module
 #: Directives: .target"). The plain target of a chip comes first, then a (this chip only), f (family).
@@ -38,6 +86,7 @@ SM_75, SM_80, SM_89, SM_90 = (_since(first) for first in ("sm_75", "sm_80", "sm_
 SM_90A = ("sm_90a",)
 SM_100A = tuple(target for target in _since("sm_100") if target[-1] in "af")
 SM_120A = tuple(target for target in _since("sm_120") if target[-1] in "af")
+SM_107 = ("sm_107a", "sm_107f")
 SM_120A_WITHOUT_F = ("sm_120a", "sm_121a")
 
 #: The generation of each chip, in NVIDIA's words; a chip is what `model=` names.

@@ -24,7 +24,7 @@ from .._util.arguments import as_array, as_flag, as_index, as_int, as_text
 from ..errors import PtxlabError, counted, quoted
 from .dtypes import DType
 from .layout import Mode, mode_steps
-from .matrix_operand import MatrixOperand
+from .operand import MatrixOperand
 
 LANES, COLUMNS = 128, 512
 ALL_LANES = (1 << LANES) - 1  # a bit for each

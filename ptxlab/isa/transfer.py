@@ -17,7 +17,7 @@ from .dtypes import DType, dtype
 from .form import Form
 from .layout import Layout, fragment
 from .operand import Operand
-from .versions import PtxVersion
+from .targets import PtxVersion
 
 Family = Literal["ldmatrix", "stmatrix", "movmatrix", "wmma.load", "wmma.store"]
 

@@ -5,19 +5,22 @@ from __future__ import annotations
 from .banks import BANKS, Collision, Conflicts, conflicts
 from .descriptors import SWIZZLES, Descriptor, Tcgen05Descriptor, descriptor, encode_descriptor
 from .im2col import Im2colMap, im2col_map
-from .lookup_table import pack_lookup, unpack_lookup
-from .metadata import (
+from .stored import (
+    WeightOrder,
     metadata_from_registers,
     metadata_registers,
     pack_metadata,
     reorder_metadata,
     restore_metadata,
+    scale_offset,
+    tile_scales,
     unpack_metadata,
+    untile_scales,
+    weight_order,
 )
-from .scales import scale_offset, tile_scales, untile_scales
+from .tcgen05_tiles import pack_lookup, unpack_lookup
 from .tensor_maps import TensorMap, tensor_map
 from .tile import Judgement, Modes, Tile
-from .weights import WeightOrder, weight_order
 
 __all__ = [
     "BANKS",

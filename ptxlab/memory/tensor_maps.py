@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from .._util.arguments import as_array, as_int, is_a, is_name
 from ..errors import PtxlabError, counted, listing, quoted
-from ..isa.convert import convert
-from ..isa.dtypes import dtype
+from ..isa.dtypes import convert, dtype
 from ..isa.targets import check_target, chip_number
 from .descriptors import SWIZZLES, swizzled
 from .gpu_arrays import ArrayLayout, gpu_layout

@@ -9,10 +9,9 @@ from typing import Literal
 
 from .._util.arguments import as_text, is_a, is_name
 from ..errors import PtxlabError, listing, quoted
-from ..isa.instruction_descriptor import SM_107
 from ..isa.parse import parse_product
 from ..isa.product_form import ProductForm
-from ..isa.targets import CHIPS, GENERATIONS, chip_of_target
+from ..isa.targets import CHIPS, GENERATIONS, SM_107, chip_of_target
 from ..isa.tcgen05 import Tcgen05Mma
 from .rules import EmulatedThroughF16, Exact, FmaChain, FmaGroups, Fused, Rule
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PtxlabError
-from ..isa.registers import accepted
+from ..isa.availability import accepted
 from ..numerics.scalar import operation, video
 from ..numerics.scalar.approximations import DIVISIONS, division, division_factors
 from ..numerics.scalar.opcode import Opcode

@@ -12,8 +12,7 @@ import numpy as np
 from ..errors import PtxlabError, listing
 from ..isa.availability import availability
 from ..isa.parse import parse_any
-from ..isa.targets import TARGETS
-from ..isa.versions import PtxVersion
+from ..isa.targets import TARGETS, PtxVersion
 from . import arithmetic, asynchronous, control, loads, matrices, mbarriers, tcgen05, tma, warps, wgmma
 from .checks.registers import RegisterPlans
 from .machine import Frame, Machine, Program, Step

@@ -14,8 +14,7 @@ from ..gpu.arrays import GpuArray, as_gpu_array, launch_stream, stream_handle
 from ..gpu.compiler import SOURCE_NAME, compile_kernel, compile_ptx, compiler_version
 from ..gpu.device import device_target
 from ..gpu.kernel_launch import launch_kernel
-from ..isa.targets import GENERATIONS, TARGET_VERSIONS, TARGETS, assembles_for, check_target
-from ..isa.versions import PtxVersion
+from ..isa.targets import GENERATIONS, TARGET_VERSIONS, TARGETS, PtxVersion, assembles_for, check_target
 from ..memory import TensorMap
 from .arguments import Array, as_grid, check_arguments
 from .decode import Image

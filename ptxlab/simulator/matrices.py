@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PtxlabError
+from ..isa.availability import matrix_registers
 from ..isa.mma import MmaForm
 from ..isa.modifiers import Modifiers
 from ..isa.operand import Operand as MatrixOperand
 from ..isa.operation import Operation
 from ..isa.parse import parse
-from ..isa.registers import matrix_registers
 from ..isa.transfer import TransferForm
 from ..numerics.emulate import emulate
 from .deferred import RegisterOperands, Values

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PtxlabError
-from ..isa.registers import accepted, fits
+from ..isa.availability import accepted, fits
 from .machine import Frame, Machine, Step
 from .ptx.syntax import (
     Address,
@@ -75,7 +75,7 @@ def reader(
 ) -> Read:
     """What reads an operand as an array of so many bits; a wider register is cut off where PTX allows one.
 
-    `letters` are those of `isa.registers.accepted`, if they do not follow from the instruction's type.
+    `letters` are those of `isa.availability.accepted`, if they do not follow from the instruction's type.
     """
     if isinstance(operand, Register):
         check_type(operand, instruction, letters)

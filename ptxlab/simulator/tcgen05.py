@@ -21,8 +21,7 @@ from ..isa.parse import parse_any
 from ..isa.tcgen05 import Tcgen05Control, Tcgen05Mma, Tcgen05Transfer
 from ..isa.tensor_memory import ALL_LANES, COLUMNS, LANES, TensorOperand
 from ..memory.descriptors import Tcgen05Descriptor, descriptor
-from ..memory.lookup_table import COLUMN_BYTES, unpack_lookup
-from ..memory.tcgen05_tiles import is_padded, is_transposed, line_bits
+from ..memory.tcgen05_tiles import COLUMN_BYTES, is_padded, is_transposed, line_bits, unpack_lookup
 from ..numerics import has, tensor_memory
 from ..numerics.emulate import emulate
 from .events import TensorAccess

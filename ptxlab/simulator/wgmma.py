@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PtxlabError
+from ..isa.availability import matrix_registers
 from ..isa.mma import MmaForm
 from ..isa.modifiers import Modifiers
 from ..isa.operand import Operand as MatrixOperand
-from ..isa.registers import matrix_registers
 from ..memory.descriptors import descriptor
 from ..numerics.emulate import emulate
 from .deferred import Deferred, Values, WarpgroupOperands, values_of

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..isa.dtypes import DType
-from ..isa.matrix_operand import MatrixOperand
+from ..isa.operand import MatrixOperand
 from ..isa.product_form import ProductForm
 from . import sampling
 from .sampling import Stream

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from .._util.arguments import as_flag, as_int, check_room, is_name
 from ..errors import PtxlabError, listing, quoted
-from ..isa.matrix_operand import MatrixOperand
 from ..isa.modifiers import Modifiers
-from ..isa.operand import Operand
+from ..isa.operand import MatrixOperand, Operand
 from ..isa.operation import Operation
 from ..isa.parse import parse_product
 from ..isa.product_form import ProductForm

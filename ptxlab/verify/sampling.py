@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ..isa.dtypes import DType
-from ..isa.matrix_operand import MatrixOperand
+from ..isa.operand import MatrixOperand
 from ..isa.product_form import ProductForm
 
 INTEGER = ("bits", "extremes", "halves", "edges")

@@ -14,8 +14,15 @@ from ..isa.targets import check_target
 from ..isa.tcgen05 import Tcgen05Control, Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
 from ..isa.tcgen05.form import TYPES
 from ..isa.tensor_memory import LANES, TensorOperand
-from ..memory.lookup_table import COLUMN_BYTES
-from ..memory.tcgen05_tiles import is_index, is_padded, shared_places, shared_source, shared_tile, stored_bits
+from ..memory.tcgen05_tiles import (
+    COLUMN_BYTES,
+    is_index,
+    is_padded,
+    shared_places,
+    shared_source,
+    shared_tile,
+    stored_bits,
+)
 from .facts import emulator_facts, evidence, machine_code
 from .holders import as_tcgen05
 from .labels import index_range

@@ -16,7 +16,7 @@ import numpy as np
 import ptxlab
 from ptxlab import figures, gemm, gpu, inputs, lessons, memory, sparsity, views, wmma
 from ptxlab.isa.dtypes import DType
-from ptxlab.isa.instruction_descriptor import InstructionDescriptor
+from ptxlab.isa.instruction_descriptor import InstructionDescriptor, ZeroColumnMask
 from ptxlab.isa.layout import Layout
 from ptxlab.isa.layout import fragment as fragment_layout
 from ptxlab.isa.modifiers import Modifiers
@@ -25,7 +25,6 @@ from ptxlab.isa.operation import Operation
 from ptxlab.isa.targets import check_target, chip_of_target, generation
 from ptxlab.isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
 from ptxlab.isa.tensor_memory import TensorLayout, TensorOperand, accessible_lanes, data_path
-from ptxlab.isa.zero_column_mask import ZeroColumnMask
 from ptxlab.numerics import has, model_for
 from ptxlab.verify.hunt import configurations
 

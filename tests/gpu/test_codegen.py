@@ -15,8 +15,7 @@ from ptxlab.gpu import codegen as kernel
 from ptxlab.gpu import compiler
 from ptxlab.instruction import mma_instructions, register_instructions
 from ptxlab.isa.modifiers import Modifiers
-from ptxlab.isa.targets import TARGET_VERSIONS
-from ptxlab.isa.versions import PtxVersion, newest_of_cuda
+from ptxlab.isa.targets import TARGET_VERSIONS, PtxVersion, newest_of_cuda
 from ptxlab.memory import SWIZZLES, Tile
 from tests import assembler
 from tests.cases import each

@@ -20,7 +20,7 @@ from ptxlab.gpu import codegen, compiler, device, sass
 from ptxlab.instruction import register_instructions
 from ptxlab.isa.modifiers import Modifiers
 from ptxlab.isa.parse import parse
-from ptxlab.isa.versions import newest_of_cuda
+from ptxlab.isa.targets import newest_of_cuda
 from tests.sampling import one_in, some
 
 S4 = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"

@@ -18,8 +18,8 @@ from ptxlab.gpu.codegen import tensor_mma, tensor_transfer
 from ptxlab.gpu.sass import nvdisasm, survey
 from ptxlab.isa.modifiers import Modifiers
 from ptxlab.isa.operand import Operand
+from ptxlab.isa.targets import newest_of_cuda
 from ptxlab.isa.tcgen05 import Tcgen05Form, Tcgen05Mma
-from ptxlab.isa.versions import newest_of_cuda
 from ptxlab.memory.tcgen05_tiles import SharedPlace, shared_places, shared_tile
 from ptxlab.numerics.emulate import emulate
 from ptxlab.verify import inputs

@@ -10,10 +10,8 @@ import pytest
 
 import ptxlab
 from ptxlab import Instruction, PtxlabError
-from ptxlab.isa.availability import ROWS, Availability, availability
-from ptxlab.isa.registers import accepted, matrix_registers
-from ptxlab.isa.targets import TARGET_VERSIONS, TARGETS, assembles_for
-from ptxlab.isa.versions import CUDA_RELEASES, PtxVersion
+from ptxlab.isa.availability import ROWS, Availability, accepted, availability, matrix_registers
+from ptxlab.isa.targets import CUDA_RELEASES, TARGET_VERSIONS, TARGETS, PtxVersion, assembles_for
 from ptxlab.numerics.scalar import operation
 from tests.assembler import NEWEST
 from tests.assembler import line as assembler_line

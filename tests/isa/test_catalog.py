@@ -13,9 +13,8 @@ import ptxlab
 from ptxlab import TARGETS, Instruction, PtxlabError, catalog, instruction
 from ptxlab.instruction import mma_instructions, register_instructions
 from ptxlab.isa.catalog import FAMILIES, REGISTER_FAMILIES, transfer_forms
-from ptxlab.isa.targets import TARGET_VERSIONS
+from ptxlab.isa.targets import NEWEST, TARGET_VERSIONS, PtxVersion
 from ptxlab.isa.transfer import TransferForm
-from ptxlab.isa.versions import NEWEST, PtxVersion
 from tests import assembler
 from tests.cases import each
 from tests.isa.test_transfer import line as transfer_line

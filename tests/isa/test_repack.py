@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 import ptxlab
 from ptxlab import PtxlabError, cli, gpu, views
 from ptxlab.instruction import register_instructions
-from ptxlab.isa.convert import CONVERSIONS, convert
-from ptxlab.isa.dtypes import dtype
+from ptxlab.isa.dtypes import CONVERSIONS, convert, dtype
 from ptxlab.isa.operand import Operand
 from ptxlab.isa.repack import Convert, Permute, Rename, Repack, Select, Shuffle, Transpose, repack
 from ptxlab.memory import weight_order

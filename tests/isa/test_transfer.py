@@ -16,8 +16,8 @@ from ptxlab.gpu.codegen.transfer import kernel_name, source
 from ptxlab.gpu.compiler import compiler_version
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.catalog.transfer import rows, wmma_rows
+from ptxlab.isa.targets import newest_of_cuda
 from ptxlab.isa.transfer import FAMILIES
-from ptxlab.isa.versions import newest_of_cuda
 from tests import assembler
 from tests.cases import each
 from tests.sampling import every_third, one_in

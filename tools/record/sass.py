@@ -19,9 +19,8 @@ from ptxlab._util.files import write_atomically
 from ptxlab._util.progress import bar
 from ptxlab.gpu.sass import Sass, survey
 from ptxlab.instruction import register_instructions
-from ptxlab.isa.targets import CHIPS
+from ptxlab.isa.targets import CHIPS, newest_of_cuda
 from ptxlab.isa.tcgen05 import Tcgen05Form, Tcgen05Transfer
-from ptxlab.isa.versions import newest_of_cuda
 
 __all__ = [
     "FILE", "TARGETS", "TENSOR_TARGETS", "UNPRINTED", "Key", "Run", "compiler", "folded", "forms", "is_newer",

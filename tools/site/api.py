@@ -86,7 +86,7 @@ PAGES = (
             ("ptxlab.isa.transfer", ("TransferForm",)),
             ("ptxlab.isa.tcgen05", ("Tcgen05Form", "Tcgen05Mma", "Tcgen05Transfer", "Tcgen05Control")),
             ("ptxlab.isa.instruction_descriptor", ("InstructionDescriptor",)),
-            ("ptxlab.isa.zero_column_mask", ("ZeroColumnMask",)),
+            ("ptxlab.isa.instruction_descriptor", ("ZeroColumnMask",)),
             ("ptxlab.isa.modifiers", ("Modifiers",)),
         ),
     ),
@@ -96,7 +96,7 @@ PAGES = (
         "ptxlab.isa.operand",
         ("Operand",),
         (
-            ("ptxlab.isa.matrix_operand", ("MatrixOperand",)),
+            ("ptxlab.isa.operand", ("MatrixOperand",)),
             ("ptxlab.isa.tensor_memory", ("TensorOperand", "TensorLayout", "TensorPlace")),
             ("ptxlab.isa.layout", ("Layout",)),
             ("ptxlab.isa.dtypes", ("DType",)),

@@ -12,8 +12,7 @@ from ...isa.tcgen05 import Tcgen05Mma
 from ...isa.tcgen05.form import TYPES
 from ...isa.tensor_memory import LANES, TensorLayout, TensorOperand
 from ...memory import Tile
-from ...memory.lookup_table import COLUMN_BYTES
-from ...memory.tcgen05_tiles import is_index, is_padded, shared_tile
+from ...memory.tcgen05_tiles import COLUMN_BYTES, is_index, is_padded, shared_tile
 from . import cpp
 from .tensor_memory import FENCE_SHARED, HAND_OVER, Frame, asm, indented, load_words, store_words
 from .tensor_ptx import line_parts, operands

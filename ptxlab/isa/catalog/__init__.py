@@ -20,7 +20,7 @@ from ..tcgen05 import FAMILIES as TCGEN05_FAMILIES
 from ..tcgen05 import AnyTcgen05
 from ..transfer import FAMILIES as TRANSFER_FAMILIES
 from ..transfer import TransferForm
-from . import mma, transfer, wgmma, wmma
+from . import mma, transfer
 
 if TYPE_CHECKING:
     from ..tcgen05 import Tcgen05Mma
@@ -47,7 +47,8 @@ def __getattr__(name: str) -> object:
 
 
 _MMA_ROWS: dict[str, Callable[[], Iterable[MmaForm]]] = {
-    "mma": mma.dense, "mma.sp": mma.sparse, "wmma": wmma.rows, "wgmma": wgmma.dense, "wgmma.sp": wgmma.sparse,
+    "mma": mma.dense, "mma.sp": mma.sparse, "wmma": mma.wmma_rows, "wgmma": mma.wgmma_dense,
+    "wgmma.sp": mma.wgmma_sparse,
 }  # fmt: skip
 
 

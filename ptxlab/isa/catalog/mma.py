@@ -1,7 +1,8 @@
-"""Rows of mma and mma.sp.
+"""Rows of mma, mma.sp, wgmma, wgmma.sp and wmma.
 
 PTX ISA, "Multiply-and-Accumulate Instruction: mma" and "Multiply-and-Accumulate Instruction: mma.sp /
-mma.sp::ordered_metadata".
+mma.sp::ordered_metadata", "Asynchronous warpgroup-level matrix instructions", "Warp-level Matrix
+Multiply-and-Accumulate Instruction: wmma.mma".
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from itertools import product
 from typing import Literal
 
 from ..mma import MmaForm
-from ..targets import SM_75, SM_80, SM_89, SM_90, SM_100A, SM_120A, SM_120A_WITHOUT_F
+from ..targets import SM_75, SM_80, SM_89, SM_90, SM_90A, SM_100A, SM_120A, SM_120A_WITHOUT_F
 
 INT4 = ("s4", "u4")
 INT8 = ("s8", "u8")
@@ -117,3 +118,82 @@ def sparse() -> Iterator[MmaForm]:
             "mma.sp", 16, 8, 128, *_FP4, SM_120A_WITHOUT_F,
             ordered=True, kind=kind, scale_vec=vec, scale_type=scale,
         )  # fmt: skip
+
+
+# -- wgmma ---------------------------------------------------------------------------------------------------
+
+
+_WGMMA_N = tuple(range(8, 257, 8))
+#: The manual's list for dense s8 ends at 224; the assembler takes 240 and 256, which the other integer forms
+#: also have.
+_WGMMA_N_INTEGER = (8, 16, 24, 32, *range(48, 257, 16))
+
+#: type -> results, and k of the dense form; the sparse one is twice as deep.
+_WGMMA_FLOATS = {"f16": (("f16", "f32"), 16), "bf16": (("f32",), 16), "tf32": (("f32",), 8)}
+
+
+def _wgmma_rows(family: Literal["wgmma", "wgmma.sp"], deep: int) -> Iterator[MmaForm]:
+    for factor, (results, k) in _WGMMA_FLOATS.items():
+        for n, d in product(_WGMMA_N, results):
+            yield MmaForm(family, 64, n, deep * k, d, factor, factor, d, SM_90A)
+    for n, d, a, b in product(_WGMMA_N, ("f16", "f32"), FP8, FP8):
+        yield MmaForm(family, 64, n, deep * 32, d, a, b, d, SM_90A)
+    for n, a, b, sat in product(_WGMMA_N_INTEGER, INT8, INT8, PLAIN_OR_SAT):
+        yield MmaForm(family, 64, n, deep * 32, "s32", a, b, "s32", SM_90A, satfinite=sat)
+
+
+def wgmma_dense() -> Iterator[MmaForm]:
+    """Every form of wgmma.mma_async.
+
+    >>> sum(1 for _ in wgmma_dense())
+    546
+    """
+    yield from _wgmma_rows("wgmma", 1)
+    for n in _WGMMA_N_INTEGER:
+        yield MmaForm("wgmma", 64, n, 256, "s32", "b1", "b1", "s32", SM_90A, bit_op="and")
+
+
+def wgmma_sparse() -> Iterator[MmaForm]:
+    """Every form of wgmma.mma_async.sp: twice as deep, and none of single bits."""
+    yield from _wgmma_rows("wgmma.sp", 2)
+
+
+# -- wmma ----------------------------------------------------------------------------------------------------
+
+
+_WMMA_ORDERS = tuple(product(LAYOUTS, LAYOUTS))
+_WMMA_SHAPES = ((16, 16, 16), (32, 8, 16), (8, 32, 16))
+
+
+def wmma_rows() -> Iterator[MmaForm]:
+    """Every form of wmma.mma.
+
+    >>> next(wmma_rows())
+    <wmma.mma.sync.aligned.row.row.m16n16k16.f16.f16>
+    """
+    for shape, (a_layout, b_layout), d, c in product(
+        _WMMA_SHAPES, _WMMA_ORDERS, ("f16", "f32"), ("f16", "f32")
+    ):
+        yield MmaForm("wmma", *shape, d, "f16", "f16", c, SM_75, a_layout=a_layout, b_layout=b_layout)
+    for shape, (a_layout, b_layout) in product(_WMMA_SHAPES, _WMMA_ORDERS):
+        yield MmaForm(
+            "wmma", *shape, "f32", "bf16", "bf16", "f32", SM_80, a_layout=a_layout, b_layout=b_layout
+        )
+    for a_layout, b_layout in _WMMA_ORDERS:
+        yield MmaForm(
+            "wmma", 16, 16, 8, "f32", "tf32", "tf32", "f32", SM_80, a_layout=a_layout, b_layout=b_layout
+        )
+    for (a_layout, b_layout), rounding in product(_WMMA_ORDERS, ROUNDINGS):
+        yield MmaForm(
+            "wmma", 8, 8, 4, "f64", "f64", "f64", "f64", SM_80,
+            rounding=rounding, a_layout=a_layout, b_layout=b_layout,
+        )  # fmt: skip
+    # A and B have one type: there are no mixed pairs.
+    for shape, (a_layout, b_layout), ab, sat in product(_WMMA_SHAPES, _WMMA_ORDERS, INT8, PLAIN_OR_SAT):
+        yield MmaForm(
+            "wmma", *shape, "s32", ab, ab, "s32", SM_75, satfinite=sat, a_layout=a_layout, b_layout=b_layout
+        )
+    for ab, sat in product(INT4, PLAIN_OR_SAT):
+        yield MmaForm("wmma", 8, 8, 32, "s32", ab, ab, "s32", SM_75, satfinite=sat)
+    yield MmaForm("wmma", 8, 8, 128, "s32", "b1", "b1", "s32", SM_75, bit_op="xor")
+    yield MmaForm("wmma", 8, 8, 128, "s32", "b1", "b1", "s32", SM_80, bit_op="and")

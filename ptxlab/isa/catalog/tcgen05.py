@@ -11,8 +11,8 @@ from functools import lru_cache
 from itertools import product
 from typing import Literal
 
-from ..instruction_descriptor import KINDS, SM_107, InstructionDescriptor, shapes_of
-from ..targets import TARGETS
+from ..instruction_descriptor import KINDS, InstructionDescriptor, shapes_of
+from ..targets import SM_107, TARGETS
 from ..tcgen05 import (
     CONTROL_FAMILIES,
     COPY_SHAPES,

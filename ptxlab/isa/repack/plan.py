@@ -15,8 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..._util.arguments import as_array, check_room
 from ..._util.threads import for_each
 from ...errors import PtxlabError, counted, listing
-from ..convert import CONVERSIONS, convert
-from ..dtypes import DType
+from ..dtypes import CONVERSIONS, DType, convert
 from ..operand import Operand
 from .cuda import repack_source
 from .planner import Task

@@ -9,10 +9,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from .form import CONTROL_FAMILIES, FAMILIES, MMA_FAMILIES, TRANSFER_FAMILIES, Tcgen05Form
+from .form import CONTROL_FAMILIES, FAMILIES, MMA_FAMILIES, TRANSFER_FAMILIES, Tcgen05Control, Tcgen05Form
 
 if TYPE_CHECKING:
-    from .control import Tcgen05Control
     from .mma import COLLECTOR_OPERATIONS, Tcgen05Mma
     from .transfer import COPY_SHAPES, LOAD_SHAPES, MOST_REGISTERS, UNPACKED, Slot, Tcgen05Transfer
 
@@ -27,7 +26,7 @@ AnyTcgen05: TypeAlias = "Tcgen05Mma | Tcgen05Transfer | Tcgen05Control"
 
 
 def __getattr__(name: str) -> Any:
-    for module in ("mma", "transfer", "control") if name in __all__ else ():
+    for module in ("mma", "transfer") if name in __all__ else ():
         loaded = import_module(f".{module}", __name__)
         if name in vars(loaded):
             return vars(loaded)[name]

@@ -14,10 +14,10 @@ from ...errors import PtxlabError, listing, quoted
 from ..dtypes import DType, dtype
 from ..instruction_descriptor import (
     KINDS,
-    SM_107,
     InstructionDescriptor,
     Kind,
     Shapes,
+    ZeroColumnMask,
     scales_per_row,
     shapes_of,
 )
@@ -26,7 +26,7 @@ from ..modifiers import DEFAULTS, Modifiers
 from ..operand import Operand
 from ..product_form import ProductForm, by_argument
 from ..sparsity import STRUCTURES, Structure, check_nibbles
-from ..targets import check_target
+from ..targets import SM_107, PtxVersion, check_target
 from ..tensor_memory import (
     LANES,
     DataPath,
@@ -36,8 +36,6 @@ from ..tensor_memory import (
     scale_layout,
     transposed,
 )
-from ..versions import PtxVersion
-from ..zero_column_mask import ZeroColumnMask
 from .form import Tcgen05Form, dotted, element_type
 
 #: What an instruction may ask of the collector, the buffer that keeps A or B for the next instruction.

@@ -11,8 +11,8 @@ from ..._util.arguments import as_index, as_int
 from ...errors import PtxlabError, quoted
 from ..layout import Layout, Mode, merged_modes
 from ..operand import Operand
+from ..targets import PtxVersion
 from ..tensor_memory import LANES, TensorLayout, TensorOperand
-from ..versions import PtxVersion
 from .form import TYPES, Tcgen05Form, dotted
 
 #: Lanes of a shape of ld and st, and columns and registers at count 1.

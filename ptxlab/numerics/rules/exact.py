@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...isa.matrix_operand import MatrixOperand
+from ...isa.operand import MatrixOperand
 from ...isa.operation import Operation
 from ..element import Element, codes_of_c, negated, nibbles_of, used_columns, zero_columns
 from ..products import exact_product
