@@ -13,18 +13,15 @@ First come plain data (`Table`, `Picture`), then whoever shows them: a notebook,
 from .bank_pictures import banks
 from .bit_field_pictures import descriptor, formats, instruction_descriptor
 from .catalog_tables import counts, forms, types
-from .explain import explain
-from .facts import cpp, cute, evidence, facts, target_of
+from .facts import cpp, cute, evidence, facts, model_table, model_words, rule_words, target_of
 from .fragment_pictures import fragment, runs, tensor_registers
 from .grid import Cell, Grid, Header
 from .matrix_pictures import values
 from .metadata_picture import metadata, nibble
-from .models import model_table, model_words, rule_words
 from .picture import Picture
-from .places import copies_note, holds, layout, offsets, sparse_where, where
+from .places import copies_note, explain, holds, layout, offsets, sparse_where, where
 from .product_picture import product
-from .register_pictures import lane, registers
-from .repack_picture import repack
+from .register_pictures import lane, registers, repack
 from .scale_pictures import scale_tile, scales
 from .shared_memory_pictures import box, bytes_read
 from .table import Table, grid_table

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import textwrap
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -117,20 +117,19 @@ def product(
         raise PtxlabError(
             f"copies: found {quoted(copies)}; it takes the copy to show by matrix, such as {{'E': 1}}"
         )
-    options = _Options(
-        shown,
+    look = Look(
         colour,
-        part=(as_part(rows, "rows", ins.d.shape[0]), as_part(columns, "columns", ins.d.shape[1])),
-        lane=None if lane is None else as_index(lane, "lane", lane_count(ins)),
-        marked=None if marked is None else as_marks(marked, ins.d.shape, f"D of {ins.mnemonic}"),
-        element=None if element is None else as_element(element, "element", " of D"),
+        (as_part(rows, "rows", ins.d.shape[0]), as_part(columns, "columns", ins.d.shape[1])),
+        None if lane is None else as_index(lane, "lane", lane_count(ins)),
+        None if marked is None else as_marks(marked, ins.d.shape, f"D of {ins.mnemonic}"),
     )
-    if options.element is not None:
-        ins.column_of_b(*options.element)  # refuses what D does not have
+    if element is not None:
+        element = as_element(element, "element", " of D")
+        ins.column_of_b(*element)  # refuses what D does not have
     if ins.mma_count > 1 and (rows is not None or columns is not None):
         raise PtxlabError(f"rows and columns: {ins.mnemonic} is {ins.mma_count} products; it is drawn whole")
     if codes is None and A is None and B is None:
-        return _without_numbers(ins, options.lane).with_title(title)
+        return _without_numbers(ins, look.lane).with_title(title)
     if codes is None:
         if A is None or B is None:
             only = "B" if A is None else "A"
@@ -146,61 +145,53 @@ def product(
         name: value_matrix(ins, name, content, checked.get("E"), (copies or {}).get(name, 0))
         for name, content in checked.items()
     }
-    return _with_numbers(ins, matrices, options).with_title(title)
+    return _with_numbers(ins, matrices, shown, look, element).with_title(title)
 
 
-@dataclass(frozen=True)
-class _Options:
-    """How a product is drawn."""
+def _with_numbers(
+    ins: Product,
+    matrices: dict[str, ValueMatrix],
+    shown: Shown,
+    look: Look,
+    element: tuple[int, int] | None,
+) -> Picture:
+    """All matrices with their numbers, or as heat maps where there is no room for them.
 
-    shown: Shown
-    colour: Colour
-    part: Part  # rows and columns of D
-    lane: int | None  # in focus
-    marked: NDArray[np.bool_] | None  # cells of D with an outline
-    element: tuple[int, int] | None  # of D, which is outlined with what it is made of
-
-
-def _with_numbers(ins: Product, matrices: dict[str, ValueMatrix], options: _Options) -> Picture:
-    """All matrices with their numbers, or as heat maps where there is no room for them."""
-    parts = {name: _part_of(matrix, options.part) for name, matrix in matrices.items()}
-    labels = _labels(ins, matrices, parts, options.shown)
+    The look is that of D; an element of D is outlined with what it is made of.
+    """
+    parts = {name: _part_of(matrix, look.part) for name, matrix in matrices.items()}
+    labels = _labels(ins, matrices, parts, shown)
     labelled = "A" in labels
-    if options.shown == "lane" and not labelled:
-        return _without_numbers(ins, options.lane)
-    colour = options.colour
+    if shown == "lane" and not labelled:
+        return _without_numbers(ins, look.lane)
+    colour = look.colour
     if colour == "auto":
         colour = "lane" if labelled else "value"
-    tensor, tall = isinstance(ins, Tcgen05Mma), not labelled and len(options.part[0]) > _TALL
-    keys = [lane_key(lane_count(ins), tensor=tensor)] if colour == "lane" else []
+    rows, columns = look.part
+    tensor, tall = isinstance(ins, Tcgen05Mma), not labelled and len(rows) > _TALL
+    lanes = lane_count(ins)
+    keys = [lane_key(lanes, tensor=tensor)] if colour == "lane" else []
     words = max(matrix.holders.word_count for matrix in matrices.values())
-    keys += colour_keys(colour, words, lane_count(ins), tensor=tensor)
+    keys += colour_keys(colour, words, lanes, tensor=tensor)
     grids = [replace(key, spot=(0, 0)) for key in keys]
     for name in _DRAWN:
         if name not in matrices:
             continue
         matrix = matrices[name]
-        look = Look(
-            colour,
-            parts[name],
-            lane=options.lane,
-            marked=options.marked if name == "D" else None,
-            outlines=() if options.element is None else _made_of(ins, matrix, options.element),
-            spread=_spread(matrix, tall),
-        )
-        grid = _placed(matrix, labels.get(name), look, tall)
+        outlines = () if element is None else _made_of(ins, matrix, element)
+        marked = look.marked if name == "D" else None
+        own = Look(colour, parts[name], look.lane, marked, outlines, _spread(matrix, tall))
+        grid = _placed(matrix, labels.get(name), own, tall)
         grids.append(_diagonal(ins, grid) if ins.mma_count > 1 and name in ("C", "D") else grid)
     notes = _notes(ins, "C" in matrices)
     if ins.sparse and labelled and ins.a.layout is not None:
         notes.append(f"{NOT_STORED}: a zero of A that is not stored")
-    if options.element is not None:
-        row, column = options.element
-        notes.append(f"outlined: D[{row}][{column}] and what it is made of")
-    rows, columns = options.part
+    if element is not None:
+        notes.append(f"outlined: D[{element[0]}][{element[1]}] and what it is made of")
     if (len(rows), len(columns)) != ins.d.shape:
         down, across = index_range(rows.start, len(rows)), index_range(columns.start, len(columns))
         notes.append(f"rows {down} and columns {across} of D {ins.m}x{ins.n}")
-    notes += colour_notes(colour, lane_count(ins), tensor=tensor)
+    notes += colour_notes(colour, lanes, tensor=tensor)
     return Picture(form_name(ins), tuple(notes), tuple(grids))
 
 

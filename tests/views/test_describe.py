@@ -17,17 +17,13 @@ from ptxlab.memory import Descriptor, Tile, tensor_map
 from ptxlab.numerics.steps import Trace
 from ptxlab.numerics.trace import trace
 from ptxlab.views.charts import bars, table
-from ptxlab.views.explain import BytePlace, RegisterPlace
 from ptxlab.views.labels import element_names
+from ptxlab.views.places import BytePlace, RegisterPlace
 from tests.cases import each
 from tests.sampling import one_in
+from tests.views.forms import B1, EVERY_SCALED, S4, SP_S4, SP_TF32, WGMMA
 
-S4 = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
-SP_S4 = ptxlab.instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
-SP_TF32 = ptxlab.instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32")
-B1 = ptxlab.instruction("wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32")
-WGMMA = ptxlab.instruction("wgmma.mma_async.sp.sync.aligned.m64n24k64.f32.e4m3.e4m3")
-SCALED = list({(ins.kind, ins.scale_vec): ins for ins in mma_instructions("mma") if ins.scale_vec}.values())
+SCALED = list(EVERY_SCALED.values())
 SPARSE = [SP_S4, ptxlab.instruction(SP_S4.mnemonic.replace("::ordered_metadata", "")), SP_TF32, WGMMA]
 
 #: One instruction for every set of layouts.
@@ -644,10 +640,8 @@ def test_explain_names_every_block_scale() -> None:
     ins = next(ins for ins in SCALED if ins.scale_vec == 2)
     explanation = views.explain(ins, 9, 3)
     assert [entry.k for entry in explanation.scale_a] == [(0, 31), (32, 63)]
-    assert {place.lane for entry in explanation.scale_a for place in entry.places} == {
-        5,
-        7,
-    }  # row 9: lane 4 * 1 + 1, thread-id 0 and 1
+    lanes = {place.lane for entry in explanation.scale_a for place in entry.places}
+    assert lanes == {5, 7}  # row 9: lane 4 * 1 + 1, thread-id 0 and 1
     assert {place.lane for entry in explanation.scale_b for place in entry.places} == {12, 13, 14, 15}
     assert "SFA[9][k / 32]" in explanation.formula
 
@@ -793,13 +787,8 @@ def test_what_lies_far_behind_the_cut_takes_no_columns() -> None:
     grid = views.trace(ins.trace(A, np.ones((8, 8)), None, 0, 0)).grids[0]
     assert grid.shape[1] < 45
     assert [cell.text for cell in grid.cells if cell.row == 2 and cell.role == "lost"] == ["from 2^-100"]
-    assert [head.text.split("\N{NO-BREAK SPACE}")[0] for head in grid.rows][3:] == [
-        "6",
-        "sum",
-        "D",
-        "exact",
-        "float32",
-    ]
+    names = [head.text.split("\N{NO-BREAK SPACE}")[0] for head in grid.rows]
+    assert names[3:] == ["6", "sum", "D", "exact", "float32"]
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -25,18 +25,14 @@ from ptxlab.views.charts import bars, table
 from ptxlab.views.drawing import Tint, fill, ink, paint, tint_fill, word_colour
 from tests.cases import each
 from tests.sampling import EXHAUSTIVE, one_in
+from tests.views.forms import B1, F16, F64, S4, SCALED, SP_S4, SP_TF32, WGMMA
 
-S4 = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
-SP_S4 = ptxlab.instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
-SP_TF32 = ptxlab.instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32")
-B1 = ptxlab.instruction("wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32")
-WGMMA = ptxlab.instruction("wgmma.mma_async.sp.sync.aligned.m64n24k64.f32.e4m3.e4m3")
 LARGE = ptxlab.instruction("wgmma.mma_async.sp.sync.aligned.m64n256k64.f32.e4m3.e4m3")
-F16 = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
-F64 = ptxlab.instruction("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64")
-SCALED = next(ins for ins in mma_instructions("mma") if ins.scale_vec == 4)
 
 TCGEN05 = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=32)
+
+
+THEMES = pytest.mark.parametrize("theme", [palette.LIGHT, palette.DARK], ids=["light", "dark"])
 
 
 @cache
@@ -135,6 +131,16 @@ def a_sixth() -> Sequence[Any]:
 
 def a_third() -> Sequence[Any]:
     return one_in(6, shown())
+
+
+@pytest.fixture
+def displayed(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What a notebook is given to show."""
+    display, renderers = pytest.importorskip("IPython.display"), pytest.importorskip("plotly.io").renderers
+    monkeypatch.setattr(renderers, "default", "plotly_mimetype")
+    shown: list[Any] = []
+    monkeypatch.setattr(display, "display", lambda *what, **_: shown.extend(what))
+    return shown
 
 
 #: Hues of the bits of a trace; what is lost or rounded off is grey.
@@ -396,18 +402,8 @@ def test_the_bits_of_a_trace_can_be_read_on_their_colours() -> None:
         for grid in picture.grids
         for cell in grid.cells
     ]
-    assert {cell.role for cell in cells} >= {
-        "sign",
-        "kept",
-        "lost",
-        "sum",
-        "rounded",
-        "result",
-        "exact",
-        "other",
-        "exponent",
-        "blank",
-    }
+    roles = {"sign", "kept", "lost", "sum", "rounded", "result", "exact", "other", "exponent", "blank"}
+    assert {cell.role for cell in cells} >= roles
     assert min(palette.contrast(ink(cell), fill(cell)) for cell in cells) >= 4.5
 
 
@@ -459,13 +455,9 @@ def test_matrix(shape: tuple[int, int], lettered: bool, rng: np.random.Generator
     "make", [lambda: figures.fragment(S4, "C"), lambda: figures.matrix([[1, -2]])], ids=["fragment", "matrix"]
 )
 def test_a_notebook_gets_a_style_for_dark_themes_that_touches_no_other_figure(
-    make: Any, monkeypatch: pytest.MonkeyPatch
+    make: Any, displayed: list[Any]
 ) -> None:
     """The style asks for a class that Plotly makes of a trace's `uid`; only what is shown has it."""
-    display, renderers = pytest.importorskip("IPython.display"), pytest.importorskip("plotly.io").renderers
-    monkeypatch.setattr(renderers, "default", "plotly_mimetype")
-    displayed: list[Any] = []
-    monkeypatch.setattr(display, "display", lambda *what, **_: displayed.extend(what))
     figure = make()
     figure._ipython_display_()
     (own,) = set(re.findall(r":has\(\.trace(\w+)\)", displayed[0].data))
@@ -578,7 +570,7 @@ def test_bits_of_integers_are_not_tinted_and_every_tint_has_the_hue_of_the_explo
         assert re.search(rule, sheet), role
 
 
-@pytest.mark.parametrize("theme", [palette.LIGHT, palette.DARK], ids=["light", "dark"])
+@THEMES
 @pytest.mark.parametrize("strong", [False, True], ids=["bits", "strip"])
 def test_tints_can_be_read_and_told_apart(theme: palette.Theme, strong: bool) -> None:
     fills = {
@@ -609,21 +601,6 @@ def test_every_label_can_be_read_in_the_dark(picture: views.Picture) -> None:
         assert min(palette.contrast(colour, background) for background in backgrounds) >= 4.5, word.text
 
 
-@pytest.mark.parametrize("sight", ["full", "protanopia", "deuteranopia", "tritanopia"])
-def test_lanes_can_be_told_apart_in_the_dark(sight: str) -> None:
-    lanes = palette.DARK.lanes
-    assert len(set(lanes)) == 32
-    seen = [lab(colour, sight) for colour in lanes]
-    for lane in range(32):
-        assert np.linalg.norm(seen[lane] - seen[(lane + 4) % 32]) > 5 * JUST_NOTICEABLE
-        if lane % 4 < 3:
-            assert np.linalg.norm(seen[lane] - seen[lane + 1]) > JUST_NOTICEABLE
-    heats = [
-        lab(fill(views.Cell(0, 0, 1, 1, (), heat=i / 16), palette.DARK), sight)[0] for i in range(-16, 17)
-    ]
-    assert (np.diff(heats[:17]) < 0).all() and (np.diff(heats[16:]) > 0).all()  # the lighter the larger
-
-
 def test_lanes_have_the_colours_of_the_explorer_in_the_dark() -> None:
     colours = F16.explore().view.instruction["colours"]
     for theme, pairs in ((palette.LIGHT, colours["light"]), (palette.DARK, colours["dark"])):
@@ -651,12 +628,8 @@ def test_a_notebook_gets_each_picture_in_both_themes(picture: views.Picture) -> 
     assert "<style>" not in picture.svg()
 
 
-def test_a_notebook_gets_each_figure_in_both_themes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_notebook_gets_each_figure_in_both_themes(displayed: list[Any]) -> None:
     """Plotly: light traces before the marker, dark and unseen ones after it; heat maps in turn."""
-    display, renderers = pytest.importorskip("IPython.display"), pytest.importorskip("plotly.io").renderers
-    monkeypatch.setattr(renderers, "default", "plotly_mimetype")
-    displayed: list[Any] = []
-    monkeypatch.setattr(display, "display", lambda *what, **_: displayed.extend(what))
     figure = figures.fragment(F16, "C", lane=5)
     figure._ipython_display_()
     traces = displayed[1]["application/vnd.plotly.v1+json"]["data"]
@@ -678,14 +651,8 @@ def test_a_notebook_gets_each_figure_in_both_themes(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("values", [[[1, -2], [3, 4]], [[1, 2], [3, 4]]], ids=["centred", "positive"])
-def test_a_matrix_of_numbers_is_drawn_in_both_themes(
-    values: list[list[int]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_matrix_of_numbers_is_drawn_in_both_themes(values: list[list[int]], displayed: list[Any]) -> None:
     """Numbers can be read on every colour of the dark scale, which lies unseen below the light one."""
-    display, renderers = pytest.importorskip("IPython.display"), pytest.importorskip("plotly.io").renderers
-    monkeypatch.setattr(renderers, "default", "plotly_mimetype")
-    displayed: list[Any] = []
-    monkeypatch.setattr(display, "display", lambda *what, **_: displayed.extend(what))
     figure = figures.matrix(values, "D")
     figure._ipython_display_()
     dark, light, _ = displayed[1]["application/vnd.plotly.v1+json"]["data"]
@@ -744,33 +711,32 @@ def lab(colour: str, sight: str) -> np.ndarray:
     return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
 
 
+@THEMES
 @pytest.mark.parametrize("sight", SIGHT)
-def test_neighbouring_groups_and_shades_can_be_told_apart(sight: str) -> None:
-    seen = [lab(colour, sight) for colour in palette.LANES]
+def test_neighbouring_groups_and_shades_can_be_told_apart(sight: str, theme: palette.Theme) -> None:
+    assert len(set(theme.lanes)) == 32
+    seen = [lab(colour, sight) for colour in theme.lanes]
     for lane in range(32):
         below = (lane + 4) % 32
         assert np.linalg.norm(seen[lane] - seen[below]) > 5 * JUST_NOTICEABLE, f"lanes {lane} and {below}"
         if lane % 4 < 3:
-            assert np.linalg.norm(seen[lane] - seen[lane + 1]) > JUST_NOTICEABLE, (
-                f"lanes {lane} and {lane + 1}"
-            )
+            beside = np.linalg.norm(seen[lane] - seen[lane + 1])
+            assert beside > JUST_NOTICEABLE, f"lanes {lane} and {lane + 1}"
 
 
+@THEMES
 @pytest.mark.parametrize("sight", SIGHT)
-def test_signs_and_sizes_of_a_map_of_values_can_be_told_apart(sight: str) -> None:
-    low, zero, high = (lab(fill(views.Cell(0, 0, 1, 1, (), heat=heat)), sight) for heat in (-0.5, 0.0, 0.5))
-    assert (
-        min(np.linalg.norm(low - zero), np.linalg.norm(high - zero), np.linalg.norm(low - high))
-        > 5 * JUST_NOTICEABLE
-    )
-    light = [lab(fill(views.Cell(0, 0, 1, 1, (), heat=i / 16)), sight)[0] for i in range(-16, 17)]
-    assert (np.diff(light[:17]) > 0).all() and (
-        np.diff(light[16:]) < 0
-    ).all()  # also in grey: the darker the larger
+def test_signs_and_sizes_of_a_map_of_values_can_be_told_apart(sight: str, theme: palette.Theme) -> None:
+    seen = [lab(fill(views.Cell(0, 0, 1, 1, (), heat=i / 16), theme), sight) for i in range(-16, 17)]
+    if theme is palette.LIGHT:
+        pairs = itertools.combinations((seen[8], seen[16], seen[24]), 2)  # -0.5, 0 and 0.5
+        assert min(np.linalg.norm(a - b) for a, b in pairs) > 5 * JUST_NOTICEABLE
+    # also in grey: the darker the larger, on a dark page the lighter
+    grows = np.diff([colour[0] for colour in seen]) * (1 if theme is palette.LIGHT else -1)
+    assert (grows[:16] > 0).all() and (grows[16:] < 0).all()
 
 
 def test_text_is_readable_on_every_colour() -> None:
-    assert len(set(palette.LANES)) == 32
     heats = [fill(views.Cell(0, 0, 1, 1, (), heat=i / 16)) for i in range(-16, 17)]
     for colour in (*palette.LANES, *heats, palette.NO_LANE, palette.PAPER):
         assert palette.contrast(palette.text_colour(colour), colour) >= 4.5

@@ -11,21 +11,12 @@ import pytest
 
 import ptxlab
 from ptxlab import Instruction, PtxlabError, figures, memory, views
-from ptxlab.instruction import mma_instructions
 from ptxlab.views import palette
 from ptxlab.views.drawing import fill
 from ptxlab.views.labels import number_text
 from tests.cases import each
+from tests.views.forms import B1, F16, F64, QUADS, S4, SCALED, SP_S4, SP_TF32, WGMMA
 
-S4 = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
-SP_S4 = ptxlab.instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
-SP_TF32 = ptxlab.instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32")
-F16 = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
-QUADS = ptxlab.instruction("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")
-F64 = ptxlab.instruction("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64")
-B1 = ptxlab.instruction("wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32")
-WGMMA = ptxlab.instruction("wgmma.mma_async.sp.sync.aligned.m64n24k64.f32.e4m3.e4m3")
-SCALED = next(ins for ins in mma_instructions("mma") if ins.scale_vec == 4)
 ALL = [S4, SP_S4, SP_TF32, F16, QUADS, F64, B1, WGMMA, SCALED]
 MATRICES = [
     (ins, name) for ins in ALL for name in ("A", "stored", "B", "C", "D") if ins.sparse or name != "stored"
@@ -86,12 +77,8 @@ def test_what_stands_in_the_cells_and_what_the_colours_say(rng: np.random.Genera
     assert binary.at(7, 7).text == "1101"
     (holders,) = views.values(F16, "A", values, shown="lane", colour="register").grids
     assert holders.at(9, 3).text == "T5:a3"
-    assert [holders.at(row, column).lane for row, column in ((0, 0), (8, 0), (0, 8), (8, 8))] == [
-        1,
-        5,
-        9,
-        13,
-    ]  # registers 0 to 3: a hue each
+    lanes = [holders.at(row, column).lane for row, column in ((0, 0), (8, 0), (0, 8), (8, 8))]
+    assert lanes == [1, 5, 9, 13]  # registers 0 to 3: a hue each
     (warps,) = views.values(WGMMA, "D", np.zeros((64, 24)), colour="warp").grids
     assert (
         len({warps.at(row, 0).lane for row in (0, 16, 32, 48)}) == 4
