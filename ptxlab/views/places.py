@@ -348,7 +348,7 @@ class BytePlace:
 
     byte: int
     bits: tuple[int, int] | None = None
-    lane = None
+    lane = None  # that holds it
 
     @property
     def cells(self) -> dict[str, Value]:

@@ -53,6 +53,18 @@ def scale_tile(row: int | None = None, *, title: bool = True) -> Picture:
     )
 
 
+def _part_of_tile(
+    name: str,
+    axes: tuple[str, str],
+    cells: Sequence[Cell],
+    hover: NDArray[Any],
+    rows: Sequence[Header],
+    columns: Sequence[Header],
+) -> Grid:
+    shape = hover.shape[0], hover.shape[1]
+    return Grid(shape, tuple(cells), hover, tuple(rows), tuple(columns), axes, name, name, "close")
+
+
 def _scale_cell(line: int, row: int, place: tuple[int, int, int, int], marked: int | None) -> Cell:
     state: State = "mark" if row == marked else "plain"
     return Cell(*place, (str(row),), 4 * line + 1, state)
@@ -67,17 +79,8 @@ def _scale_matrix(marked: int | None) -> Grid:
     hover = np.empty((32, 4), dtype=object)
     for place, scale in np.ndindex(32, 4):
         hover[place, scale] = f"rows {index_range(place * 4, 4)}, scale {scale}"
-    return Grid(
-        (32, 4),
-        tuple(cells),
-        hover,
-        tuple(Header(8 * part, 8, (index_range(32 * part, 32),)) for part in range(4)),
-        headers(4, 1),
-        ("row", "scale"),
-        title="matrix",
-        name="matrix",
-        density="close",
-    )
+    rows = [Header(8 * part, 8, (index_range(32 * part, 32),)) for part in range(4)]
+    return _part_of_tile("matrix", ("row", "scale"), cells, hover, rows, headers(4, 1))
 
 
 def _scale_bytes(marked: int | None) -> Grid:
@@ -91,17 +94,8 @@ def _scale_bytes(marked: int | None) -> Grid:
             hover[line, byte + scale] = (
                 f"row {row}, scale {scale}\nbyte 0x{offset + scale:02x} of shared memory"
             )
-    return Grid(
-        (32, 16),
-        tuple(cells),
-        hover,
-        tuple(Header(line, 1, (f"0x{16 * line:03x}",)) for line in range(32)),
-        tuple(Header(4 * word, 4, (index_range(4 * word, 4),)) for word in range(4)),
-        ("", "byte"),
-        title="shared memory",
-        name="shared memory",
-        density="close",
-    )
+    rows = named_headers(f"0x{16 * line:03x}" for line in range(32))
+    return _part_of_tile("shared memory", ("", "byte"), cells, hover, rows, headers(16, 4))
 
 
 def _scale_words(marked: int | None) -> Grid:
@@ -121,18 +115,8 @@ def _scale_words(marked: int | None) -> Grid:
         for column in range(4):
             cells.append(Cell(at, column, 2, 1, ("same",), 4 * column + 1))
         hover[at : at + 2] = f"the same as lanes 0..31, for warp {copy}"
-    return Grid(
-        shape,
-        tuple(cells),
-        hover,
-        tuple(heads),
-        headers(4, 1),
-        ("lane", "column"),
-        title="tensor memory",
-        name="tensor memory",
-        density="close",
-        row_rules=(32, 34, 36),
-    )
+    grid = _part_of_tile("tensor memory", ("lane", "column"), cells, hover, heads, headers(4, 1))
+    return replace(grid, row_rules=(32, 34, 36))
 
 
 # -- the scales of an instruction ------------------------------------------------------------------------
