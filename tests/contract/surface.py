@@ -622,6 +622,7 @@ def _views() -> Iterator[Call]:
     yield call("views.swizzle_bits", views.swizzle_bits, address=0x4A0, width=64)
     yield call("views.swizzle", views.swizzle, width=64, piece=1)
     yield call("views.nibble", views.nibble, nibble=9, structure="2:4", chunk=1)
+    yield call("views.formats", views.formats, **{"*first": "f16", "*second": "s4"})
     yield call("views.where", views.where, ins=f16, name="A", row=1, column=2)
     yield call("views.where tile", views.where, ins=wgmma, name="B", row=1, column=2, swizzle=32,
                transposed=False)  # fmt: skip
