@@ -452,13 +452,15 @@ type MemoryControl = { option: "by" | "major" | "pitch" | "swizzle"; label: stri
     }
   | { least: number; most: number; step: number; value: number }
 );
-/** A list of the memory view: of each choice its text, its value, and why it cannot be chosen. */
-type MemoryList = {
-  option: string;
+/** A list, of each choice its text, its value, and why it cannot be chosen; or else a number to type. */
+type Control = {
+  name: string;
   label: string;
   hint: string;
-  choices: [text: string, value: string | number, obstacle?: string][];
   value: string | number;
+  choices?: [text: string, value: string | number, obstacle?: string][];
+  range?: { min: number; max: number; step?: number };
+  disabled?: boolean;
 };
 /** A wavefront, registers that are then complete, or what reads or wrote them. */
 type MemoryStep = {

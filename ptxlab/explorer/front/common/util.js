@@ -102,7 +102,7 @@ export function makeNumberInput(parent, label, attributes) {
 }
 
 // The whole number in an input; null if there is none.
-/** @param {HTMLInputElement} node */
+/** @param {{ value: string }} node */
 export const wholeNumber = ({ value }) =>
   value !== "" && Number.isInteger(Number(value)) ? Number(value) : null;
 
@@ -114,12 +114,12 @@ export function makeLabel(parent, text) {
 }
 
 // The options of a list; one with an obstacle cannot be chosen, and its tip says why.
-/** @param {HTMLSelectElement} select @param {[value: string | number, obstacle: string][]} choices */
-export function fillSelect(select, choices, prefix = "") {
+/** @param {HTMLSelectElement} select @param {[text: string, value: string | number, obstacle?: string][]} choices */
+export function fillSelect(select, choices) {
   select.replaceChildren();
-  for (const [value, obstacle] of choices) {
-    const option = make("option", "", select, { value, text: `${prefix}${value}` });
-    option.disabled = obstacle !== "";
+  for (const [text, value, obstacle] of choices) {
+    const option = make("option", "", select, { value, text });
+    option.disabled = Boolean(obstacle);
     if (obstacle) option.title = obstacle;
   }
 }

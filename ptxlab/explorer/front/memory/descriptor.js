@@ -213,7 +213,10 @@ export class Descriptor {
       const key = JSON.stringify(choices);
       if (select.dataset.choices !== key) {
         select.dataset.choices = key;
-        fillSelect(select, choices);
+        fillSelect(
+          select,
+          choices.map(([value, obstacle]) => [value, value, obstacle]),
+        );
       }
       shown = text;
       select.value = text;

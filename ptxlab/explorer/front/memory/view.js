@@ -9,13 +9,11 @@ import {
   hex,
   make,
   makeIcon,
-  makeNumberInput,
   makeSection,
-  makeSelect,
   plural,
-  wholeNumber,
   write,
 } from "../common/util.js";
+import { Controls } from "../common/controls.js";
 import { nextInBar, roveTabindex } from "../common/roving_tabindex.js";
 import { SCROLLBAR, WordArea } from "../common/scroll_area.js";
 import { cellOfIndex, cellText, changedCells, holderOf } from "../matrix/matrix.js";
@@ -36,6 +34,8 @@ import {
 import { Descriptor } from "./descriptor.js";
 import { MemoryPlayer } from "./player.js";
 
+const MEMORY_COLOURS = /** @type {MemoryColour[]} */ (["lane", "row", "column", "wavefront"]);
+const ONE_LAYOUT = "A saved page has one layout of each matrix; a notebook has all of them";
 const WORD_WIDTH = { least: 18, most: 46 }; // of a word, in pixels
 const LINE_HEIGHT = { least: 11, most: 17 }; // of a line
 const MOST_FLASHES = 128; // cells that are lit after an edit
@@ -289,119 +289,59 @@ export class MemoryView extends WordArea {
   }
 }
 
-// -- What can be chosen in the memory view: the instruction that moves the matrix, how it lies in memory,
-// colours.
-
-const MEMORY_COLOURS = /** @type {Choice<MemoryColour>[]} */ ([
-  ["lane", "lane"],
-  ["row", "row"],
-  ["column", "column"],
-  ["wavefront", "wavefront"],
-]);
-
-const ONE_LAYOUT = "A saved page has one layout of each matrix; a notebook has all of them";
-
-export class MemoryControls {
+// What can be chosen in the memory view: the instruction that moves the matrix, how it lies in memory, colours.
+class MemoryControls {
   /** @param {MemoryView} view @param {HTMLElement} parent */
   constructor(view, parent) {
     this.view = view;
-    this.drawn = "";
     this.colour = /** @type {MemoryColour} */ ("lane");
     this.bar = make("div", "ptx-memory-bar", parent, { role: "toolbar", "aria-label": "shared memory" });
     this.title = make("b", "", this.bar);
-    this.node = make("span", "ptx-memory-controls", this.bar);
+    const node = make("span", "ptx-memory-controls", this.bar);
+    this.controls = new Controls(view.app, node, "data-option", (name, value) => this.choose(name, value));
     this.summary = make("span", "ptx-memory-summary", this.bar, { role: "status" });
     makeIcon(this.bar, "×", "Close the memory view (Alt+M)", () => view.toggle(view.data.name));
     this.updateStops = roveTabindex(this.bar, "button, select", nextInBar);
   }
 
   update() {
-    const { data, matrix } = this.view;
-    const isStatic = this.view.app.isStatic;
+    const { data, matrix, app } = this.view;
+    const { isStatic } = app;
     write(this.title, `${matrix?.label} in shared memory`);
     write(this.summary, data.summary);
     this.summary.classList.toggle("bad", data.wavefronts > data.least);
     attribute(this.summary, "title", data.facts.join("\n"));
-    const key = JSON.stringify([data.name, data.controls, this.colour, isStatic]);
-    if (key === this.drawn) return;
-    this.drawn = key;
-    const focused = /** @type {HTMLElement | null} */ (this.view.app.focused());
-    const option = this.node.contains(focused) ? focused?.dataset.option : undefined;
-    this.node.replaceChildren();
-    for (const control of data.controls) {
-      const hint = isStatic ? ONE_LAYOUT : control.hint;
-      if ("choices" in control) this.list({ ...control, hint }, isStatic);
-      else this.number({ ...control, hint }, isStatic);
-    }
-    const colours = MEMORY_COLOURS.filter(([, value]) => value !== "lane" || matrix?.lane);
-    const colour = { option: "colour", label: "Colour", hint: "What the colours mean", value: this.colour };
-    this.select({ ...colour, choices: colours }, (value) => {
-      this.colour = /** @type {MemoryColour} */ (value);
-      this.view.draw();
-      this.update();
-    });
+    const controls = data.controls.map((control) => ({
+      ...control,
+      name: control.option,
+      hint: isStatic ? ONE_LAYOUT : control.hint,
+      disabled: isStatic || ("choices" in control && control.choices.length < 2),
+      range: "least" in control ? { min: control.least, max: control.most, step: control.step } : undefined,
+    }));
+    const colours = matrix?.lane ? MEMORY_COLOURS : MEMORY_COLOURS.slice(1);
+    const choices = /** @type {Choice<string>[]} */ (colours.map((colour) => [colour, colour]));
+    const colour = { name: "colour", label: "Colour", hint: "What the colours mean", value: this.colour };
+    this.controls.show([...controls, { ...colour, choices }]);
     this.updateStops();
-    if (option)
-      /** @type {HTMLElement | null} */ (this.node.querySelector(`[data-option=${option}]`))?.focus();
-  }
-
-  /** @param {Extract<MemoryControl, { choices: unknown }>} control @param {boolean} isStatic */
-  list(control, isStatic) {
-    const { option, choices, value, modifier } = control;
-    const node = this.select(control, (chosen) => {
-      node.value = String(choices.findIndex(([, each]) => each === value)); // until Python agrees
-      if (modifier && option === "major") {
-        const value = modifier[/** @type {"row" | "column"} */ (chosen)];
-        this.view.app.send({ type: "set_option", name: modifier.name, value });
-      } else this.choose({ [option]: chosen });
-    });
-    node.disabled = isStatic || choices.length < 2;
-  }
-
-  /** @param {MemoryList} list @param {(value: string | number) => void} choose */
-  select({ option, label, hint, choices, value }, choose) {
-    const node = makeSelect(this.node, label, { title: hint, "data-option": option });
-    choices.forEach(([text, , obstacle], index) => {
-      const each = make("option", "", node, { value: index, text });
-      if (!obstacle) return;
-      each.disabled = true;
-      each.title = obstacle;
-    });
-    node.value = String(choices.findIndex(([, each]) => each === value));
-    node.addEventListener("change", () => choose(choices[Number(node.value)][1]));
-    return node;
-  }
-
-  /** @param {Exclude<MemoryControl, { choices: unknown }>} control @param {boolean} isStatic */
-  number({ option, label, hint, least, most, step, value }, isStatic) {
-    const range = { min: least, max: most, step };
-    const node = makeNumberInput(this.node, label, { ...range, title: hint, "data-option": option });
-    node.value = String(value);
-    node.disabled = isStatic;
-    node.addEventListener("change", () => {
-      const number = wholeNumber(node);
-      if (number === null) node.value = String(value);
-      else this.choose({ [option]: number });
-    });
-    node.addEventListener("keydown", (event) => {
-      if (event.key === "Escape") node.value = String(value);
-    });
   }
 
   // The same with one thing changed.
-  /** @param {{ [option: string]: string | number }} change */
-  choose(change) {
-    const { name, by, major, pitch, swizzle, controls } = this.view.data;
+  /** @param {string} option @param {string | number} chosen */
+  choose(option, chosen) {
+    const { app, data } = this.view;
+    const { name, by, major, pitch, swizzle, controls } = data;
+    const [modifier] = controls.flatMap((control) => ("modifier" in control && control.modifier) || []);
     const isTile = pitch === null;
-    const turns = controls.some((control) => "modifier" in control && control.modifier);
-    this.view.app.send({
-      type: "show_memory",
-      name,
-      by,
-      major: isTile || turns ? null : major,
-      pitch,
-      swizzle,
-      ...change,
-    });
+    if (option === "colour") {
+      this.colour = /** @type {MemoryColour} */ (chosen);
+      this.view.draw();
+      this.update();
+    } else if (modifier && option === "major") {
+      const value = modifier[/** @type {"row" | "column"} */ (chosen)];
+      app.send({ type: "set_option", name: modifier.name, value });
+    } else {
+      const kept = { name, by, major: isTile || modifier ? null : major, pitch, swizzle };
+      app.send({ type: "show_memory", ...kept, [option]: chosen });
+    }
   }
 }

@@ -1,8 +1,8 @@
 // The bar above tensor memory: what colours mean, D before or after the instruction, zoom, and a summary.
 
-import { attribute, make, makeIcon, makeSelect, paint, write } from "../common/util.js";
+import { attribute, fillSelect, make, makeIcon, makeSelect, paint, write } from "../common/util.js";
+import { Controls } from "../common/controls.js";
 import { tint } from "../memory/bytes.js";
-import { MoveControls } from "./move.js";
 import { roveTabindex, nextInBar } from "../common/roving_tabindex.js";
 import { operandColour } from "./draw.js";
 
@@ -23,7 +23,12 @@ export class TensorControls {
     this.view = view;
     this.bar = make("div", "ptx-memory-bar", parent, { role: "toolbar", "aria-label": "tensor memory" });
     this.title = make("b", "", this.bar, { text: "Tensor memory" });
-    this.moveControls = new MoveControls(view.app, this.bar);
+    const moved = make("span", "ptx-memory-controls ptx-move-controls", this.bar, {
+      "data-testid": "move-controls",
+    });
+    this.move = new Controls(view.app, moved, "data-move", (name, value, node) =>
+      view.app.send({ type: "set_move", name, text: String(value) }, { node }),
+    );
     const controls = make("span", "ptx-memory-controls", this.bar);
     this.colours = makeSelect(controls, "Colour", { title: "What the colours mean" });
     this.colours.addEventListener("change", () => {
@@ -59,7 +64,16 @@ export class TensorControls {
     const { tensor, app } = view;
     const { move } = app.instruction;
     this.title.hidden = this.close.hidden = Boolean(move);
-    this.moveControls.update();
+    const controls = move?.controls ?? [];
+    this.move.node.hidden = !controls.length;
+    this.move.show(
+      controls.map(({ options, most, ...rest }) => ({
+        ...rest,
+        choices: options,
+        range: { min: 0, max: most ?? 0 },
+        disabled: app.isStatic,
+      })),
+    );
     this.updateTimes(move);
     this.updateColours(move);
     write(this.summary, tensor.summary);
@@ -88,11 +102,8 @@ export class TensorControls {
       : TENSOR_COLOURS.filter(([, value]) => value !== "scale" || view.tensor.places.SFA);
     if (move && !colours.some(([, value]) => value === view.colour)) view.colour = "row";
     const key = colours.map(([text]) => text).join();
-    if (this.colours.dataset.key !== key) {
-      this.colours.dataset.key = key;
-      this.colours.replaceChildren();
-      for (const [text, value] of colours) make("option", "", this.colours, { value, text });
-    }
+    if (this.colours.dataset.key !== key) fillSelect(this.colours, colours);
+    this.colours.dataset.key = key;
     this.colours.value = view.colour;
   }
 

@@ -1,6 +1,6 @@
 // tcgen05.ld, .st, .cp and .shift: which word goes where, in words and in colours, and what can be chosen.
 
-import { make, makeNumberInput, makeSelect, attribute, hex, typed } from "../common/util.js";
+import { hex, typed } from "../common/util.js";
 import { cellOfIndex, cellText, indexOfCell } from "../matrix/matrix.js";
 
 /** @type {WeakMap<Int32Array, MoveLinks>} */
@@ -129,64 +129,4 @@ export function movePainter({ app, colour, before }, name) {
     const at = name === by ? index : linked[0];
     return colours[(colour === "row" ? Math.floor(at / columns) : at % columns) % 32];
   };
-}
-
-// What can be chosen: lists, and numbers that are typed. What is shown stays until Python agrees.
-export class MoveControls {
-  /** @param {App} app @param {HTMLElement} parent */
-  constructor(app, parent) {
-    this.app = app;
-    this.built = "";
-    this.node = make("span", "ptx-memory-controls ptx-move-controls", parent, {
-      "data-testid": "move-controls",
-    });
-    this.nodes = /** @type {(HTMLSelectElement | HTMLInputElement)[]} */ ([]);
-  }
-
-  update() {
-    const { app } = this;
-    const controls = app.instruction.move?.controls ?? [];
-    this.node.hidden = !controls.length;
-    const key = JSON.stringify(controls.map(({ name, options }) => [name, options]));
-    if (key !== this.built) this.build(controls);
-    this.built = key;
-    const isStatic = app.isStatic;
-    controls.forEach(({ value, most }, index) => {
-      const node = this.nodes[index];
-      if (node.value !== value) node.value = value;
-      if (most !== undefined) attribute(node, "max", most);
-      node.disabled = isStatic;
-    });
-  }
-
-  /** @param {MoveControl[]} controls */
-  build(controls) {
-    const focused = this.nodes.findIndex((node) => node === this.app.focused());
-    const name = this.nodes[focused]?.dataset.move;
-    this.node.replaceChildren();
-    this.nodes = controls.map((control) => this.make(control));
-    if (name) this.nodes.find((node) => node.dataset.move === name)?.focus({ preventScroll: true });
-  }
-
-  /** @param {MoveControl} control */
-  make({ name, label, hint, options, most }) {
-    const shared = { title: hint, "aria-label": label || name, "data-move": name };
-    if (options) {
-      const node = makeSelect(this.node, label, shared);
-      for (const [text, value] of options) make("option", "", node, { value, text });
-      node.addEventListener("change", () => this.choose(name, node));
-      return node;
-    }
-    const node = makeNumberInput(this.node, label, { ...shared, min: 0, max: most ?? 0 });
-    node.addEventListener("change", () => this.choose(name, node));
-    return node;
-  }
-
-  /** @param {string} name @param {HTMLSelectElement | HTMLInputElement} node */
-  choose(name, node) {
-    const text = node.value;
-    this.app.send({ type: "set_move", name, text }, { node });
-    const now = this.app.instruction.move?.controls.find((each) => each.name === name)?.value;
-    if (now !== undefined) node.value = now;
-  }
 }

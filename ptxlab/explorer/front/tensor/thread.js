@@ -215,10 +215,19 @@ export class ThreadRegisters {
     if (!load || load.mnemonic + load.column + load.lane === this.built) return;
     this.built = load.mnemonic + load.column + load.lane;
     const { shape, count, lane, most_column: most } = load.controls;
-    fillSelect(this.shape, shape, ".");
-    fillSelect(this.count, count, ".x");
-    const lanes = /** @type {[number, string][]} */ (lane.map((each) => [each, ""]));
-    fillSelect(this.lane, lanes, "lane ");
+    /** @param {HTMLSelectElement} list @param {string} prefix @param {[string | number, string][]} choices */
+    const fill = (list, prefix, choices) =>
+      fillSelect(
+        list,
+        choices.map(([value, obstacle]) => [`${prefix}${value}`, value, obstacle]),
+      );
+    fill(this.shape, ".", shape);
+    fill(this.count, ".x", count);
+    fill(
+      this.lane,
+      "lane ",
+      lane.map((each) => [each, ""]),
+    );
     this.shape.value = load.shape;
     this.count.value = String(load.count);
     this.lane.value = String(load.lane);
