@@ -639,11 +639,11 @@ export class App {
   }
 }
 
-// -- What the whole Explorer listens to, wherever the focus is: taps, and the keys of undo and redo.
+// What the whole Explorer listens to, wherever the focus is: taps, and the keys of undo and redo.
 
 // What a tap shows stays until the next tap, wherever that is. Returns a function that stops listening.
 /** @param {App} app */
-export function listenForTaps(app) {
+function listenForTaps(app) {
   /** @param {PointerEvent} event */
   const forget = (event) => {
     if (!isTouch(event)) return;
@@ -658,7 +658,7 @@ export function listenForTaps(app) {
 // before fields and lists stop them. Text being typed has its own undo until it is committed, and so has the
 // picker's search.
 /** @param {App} app */
-export function listenForUndo(app) {
+function listenForUndo(app) {
   let typing = /** @type {EventTarget | null} */ (null);
   app.root.addEventListener("input", ({ target }) => {
     // a cell has its own flag for this: pane.editing

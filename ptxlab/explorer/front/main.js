@@ -3,16 +3,7 @@
 import { App } from "./app.js";
 import { MATRICES } from "./matrix/matrix.js";
 
-export default {
-  initialize: (/** @type {{ model: Model }} */ { model }) => followDeltas(model),
-  /** @param {{ model: Model, el: HTMLElement }} widget */
-  render({ model, el }) {
-    const app = new App(model, el);
-    return () => app.stop();
-  },
-};
-
-// -- Python sends large traits whole once, then what changed in them. Here the model gets the whole again, so
+// Python sends large traits whole once, then what changed in them. Here the model gets the whole again, so
 // that views, also those that open later, and saved notebooks need to know nothing about changes.
 
 /** @param {DataView} view */
@@ -42,7 +33,7 @@ function patched(old, { at, to, parts }) {
 }
 
 /** @param {Model} model */
-export function followDeltas(model) {
+function followDeltas(model) {
   const latest = /** @type {Record<string, any>} */ ({});
   /** @param {Name | "lane_registers"} name */
   const take = (name) => {
@@ -64,3 +55,12 @@ export function followDeltas(model) {
     take(name);
   }
 }
+
+export default {
+  initialize: (/** @type {{ model: Model }} */ { model }) => followDeltas(model),
+  /** @param {{ model: Model, el: HTMLElement }} widget */
+  render({ model, el }) {
+    const app = new App(model, el);
+    return () => app.stop();
+  },
+};

@@ -77,7 +77,7 @@ export function flashNodes(app, nodes) {
   });
 }
 
-// -- Motion: the elements in the registers of a lane fly to their cells and back. Where the system asks for less
+// Motion: the elements in the registers of a lane fly to their cells and back. Where the system asks for less
 // motion, registers and their cells are lit one after the other instead.
 
 const FLIGHT = 800; // milliseconds to the cells, and back

@@ -207,7 +207,7 @@ export function cellFacts(matrices, instruction, { name, row, column }, inMemory
   return parts;
 }
 
-// -- Cells related to the one under the pointer: the factors of a cell
+// Cells related to the one under the pointer: the factors of a cell
 // of D, both forms of a sparse A, the block of a scale factor.
 
 /**

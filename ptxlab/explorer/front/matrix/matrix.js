@@ -131,7 +131,7 @@ export function editText(matrix, index) {
 }
 
 /** @param {Matrix} matrix */
-export function longest(matrix) {
+function longest(matrix) {
   if (matrix.name === "E") return 4;
   let most = 1;
   const step = Math.max(1, Math.floor(matrix.values.length / 4096));
@@ -243,7 +243,7 @@ export function blockText({ top, left, bottom, right }, text) {
   return lines.join("\n");
 }
 
-// -- The text of a cell: its value, its code in hexadecimal or binary, or the lane and element that hold it.
+// The text of a cell: its value, its code in hexadecimal or binary, or the lane and element that hold it.
 
 // How many letters of the smallest size fit a cell of this width.
 /** @param {number} width */

@@ -110,7 +110,7 @@ export function asMarks(name, columns, cells) {
   return marks;
 }
 
-// -- What the memory view looks like: a line for every 128 bytes, a column for every bank.
+// What the memory view looks like: a line for every 128 bytes, a column for every bank.
 
 export const MEMORY_HEAD = { left: 46, top: 15 };
 const BANKS = LINE / WORD;

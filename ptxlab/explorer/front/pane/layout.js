@@ -343,7 +343,7 @@ function makeRoomForBars({ places }, { m, n, extra }, { before, after, width, he
   places.D.style.minHeight = `${height.m + HEAD}px`;
 }
 
-// -- The layers of a pane: where its cells are, where matrices are in parts. Blocks have a scale factor each,
+// The layers of a pane: where its cells are, where matrices are in parts. Blocks have a scale factor each,
 // compressed A has a nibble for every chunk, and several products have gaps between them.
 
 const TAG = 15; // height of a row of scale factors
@@ -351,7 +351,7 @@ const BETWEEN = 8; // pixels between two products
 
 // The room that scale factors and gaps need besides the cells: along k in A and B, along m and n.
 /** @param {App} app @returns {Extra} */
-export function extraOf(app) {
+function extraOf(app) {
   /** @type {AnyMatrices} */
   const { SFA, SFB } = app.matrices;
   const products = app.instruction.mma_count;
@@ -366,7 +366,7 @@ export function extraOf(app) {
 }
 
 /** @param {App} app @param {Name} name @param {CellSize} cells @param {Extra} extra @returns {Plan[]} */
-export function layersOf(app, name, { kx, nx, rowM, rowK }, extra) {
+function layersOf(app, name, { kx, nx, rowM, rowK }, extra) {
   if (name === "A") return layersOfA(app, kx, rowM, extra);
   if (name === "B") return layersOfB(app, nx, rowK);
   return name === "stored" ? layersOfStored(app, kx, extra) : layersOfD(app, name, nx, rowM);

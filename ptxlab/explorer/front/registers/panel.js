@@ -267,7 +267,7 @@ export class Panel {
   }
 }
 
-// -- The grid of lanes: one is chosen, others can be pinned beside it.
+// The grid of lanes: one is chosen, others can be pinned beside it.
 
 const MAX_PINNED = 4; // lanes beside the chosen one
 const DASHES = [

@@ -92,7 +92,7 @@ export class Header {
   }
 }
 
-// -- A box that takes the name of a cell, a row, a lane or an element, and goes there: "D[40][200]", "lane 14
+// A box that takes the name of a cell, a row, a lane or an element, and goes there: "D[40][200]", "lane 14
 // d3", "E[9] chunk 4", in any case and spacing.
 
 const EXAMPLES = "write a cell such as D[3][5], a row such as A[9], or a lane such as lane 14 or lane 14 d3";
@@ -106,7 +106,7 @@ const CELL = new RegExp(
 /** @type {Record<string, Name>} */
 const ALIASES = { "compressed a": "stored", stored: "stored", metadata: "E" };
 
-export class NameBox {
+class NameBox {
   /** @param {App} app @param {HTMLElement} parent */
   constructor(app, parent) {
     this.app = app;

@@ -133,7 +133,7 @@ function drawGrid(parent, grid, part = null, heading = grid.title) {
   if (part !== null) put("i", "ptx-trace-here", "", part, -1, size[1] + 1);
 }
 
-// -- The dot product of the selected cell of D, summand by summand. Products and sums come from Python.
+// The dot product of the selected cell of D, summand by summand. Products and sums come from Python.
 
 const PACE = 250; // milliseconds per summand
 
