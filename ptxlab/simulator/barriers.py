@@ -149,7 +149,7 @@ class ClusterBarriers:
 # -- exited lanes that others of their warp wait for ---------------------------------------------------------
 
 
-class Strays:
+class BypassingLanes:
     """Those of a batch, by the position at which others wait for them."""
 
     def __init__(self, batch: Batch) -> None:
@@ -170,19 +170,19 @@ class Strays:
     ) -> None:
         """Threads that others wait for at `index` of a function are elsewhere in it.
 
-        Those that have left for code of their own, such as an early return, are no strays.
+        Those that have left for code of their own, such as an early return, do not count.
         """
         if threads.count and elsewhere in self._reachable(function, index):
             noted = self._lanes.setdefault(position, np.zeros(self._batch.size, dtype=np.bool_))
             noted[threads.indices] = True
 
     def pop(self, ended: Threads) -> Iterator[tuple[tuple[int, ...], NDArray[np.bool_]]]:
-        """Which of the threads that end are strays, by position; they are none any more."""
+        """Which of the threads that end have passed by, by position; they are forgotten."""
         for position, noted in list(self._lanes.items()):
-            strays = np.zeros(self._batch.size, dtype=np.bool_)
-            strays[ended.indices] = noted[ended.indices]
+            bypassing = np.zeros(self._batch.size, dtype=np.bool_)
+            bypassing[ended.indices] = noted[ended.indices]
             noted[ended.indices] = False
-            yield position, strays
+            yield position, bypassing
 
     def forget(self, position: tuple[int, ...]) -> None:
         """Nobody waits there any more."""

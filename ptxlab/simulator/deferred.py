@@ -8,7 +8,6 @@ one is C of the next.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -141,36 +140,11 @@ class _Later(Future[NDArray[Any]]):
             self._queue.is_awaited = False
 
 
-class _Task(ABC):
-    """Matrix instructions that are computed together, and their D, which comes later."""
-
-    def __init__(self, queue: MatrixQueue) -> None:
-        self.future = _Later(queue)
-
-    @property
-    @abstractmethod
-    def products(self) -> int:
-        """How many numbers are multiplied."""
-
-    @property
-    @abstractmethod
-    def nbytes(self) -> int:
-        """Bytes of what they read."""
-
-    @abstractmethod
-    def continues(self, before: _Task) -> bool:
-        """Whether C is D of another task, and nothing else is to be computed before."""
-
-    @abstractmethod
-    def compute(self, others: Sequence[_Task], model: str | None, scratch: _Scratch) -> NDArray[Any]:
-        """D of this task and of others, each of which continues the one before it: [tasks, ...]."""
-
-
-class _Group(_Task):
-    """Instructions of warps with the same opcode, none of which needs the others."""
+class _Group:
+    """Instructions of warps with the same opcode, none of which needs the others, and their D to come."""
 
     def __init__(self, queue: MatrixQueue, operands: RegisterOperands) -> None:
-        super().__init__(queue)
+        self.future = _Later(queue)
         self.ins, self.modifiers, self.threads = operands.ins, operands.modifiers, operands.threads
         self.items: list[dict[str, list[Values]]] = []
         self.count = 0
@@ -187,12 +161,12 @@ class _Group(_Task):
 
     @property
     def products(self) -> int:
-        """See `_Task.products`."""
+        """How many numbers are multiplied."""
         return self.count * (self.threads // 32) * self.ins.m * self.ins.n * self.ins.k
 
     @property
     def nbytes(self) -> int:
-        """See `_Task.nbytes`."""
+        """Bytes of what they read."""
         return self.count * self._size
 
     def add(self, operands: RegisterOperands) -> list[Deferred]:
@@ -209,7 +183,7 @@ class _Group(_Task):
         return self._d
 
     def continues(self, before: _Task) -> bool:
-        """See `_Task.continues`."""
+        """Whether C is D of another task, and nothing else is to be computed before."""
         if not isinstance(before, _Group) or (self.ins, self.modifiers) != (before.ins, before.modifiers):
             return False
         return before.is_all([registers["c"] for registers in self.items]) and not any(
@@ -221,7 +195,10 @@ class _Group(_Task):
         )
 
     def compute(self, others: Sequence[_Task], model: str | None, scratch: _Scratch) -> NDArray[Any]:
-        """See `_Task.compute`; [tasks, registers, instructions, threads]."""
+        """D of this task and of others, each of which continues the one before it.
+
+        It is [tasks, registers, instructions, threads].
+        """
         groups = [self, *(each for each in others if isinstance(each, _Group))]
         arrays = {}
         for name in self.items[0]:
@@ -285,33 +262,33 @@ class _Result(Deferred):
         return self.group.d()[self.number, self.item]  # type: ignore[no-any-return]
 
 
-class _Warpgroups(_Task):
-    """A wgmma of some warpgroups."""
+class _Warpgroups:
+    """A wgmma of some warpgroups, and its D to come."""
 
     def __init__(self, queue: MatrixQueue, operands: WarpgroupOperands) -> None:
-        super().__init__(queue)
+        self.future = _Later(queue)
         self.operands = operands
 
     @property
     def products(self) -> int:
-        """See `_Task.products`."""
+        """How many numbers are multiplied."""
         ins = self.operands.ins
         return self.operands.count * ins.m * ins.n * ins.k
 
     @property
     def nbytes(self) -> int:
-        """See `_Task.nbytes`."""
+        """Bytes of what they read."""
         return self.operands.nbytes
 
     def continues(self, before: _Task) -> bool:
-        """See `_Task.continues`."""
+        """Whether C is D of another task, and nothing else is to be computed before."""
         if not isinstance(before, _Warpgroups) or self.operands.c is not before.future:
             return False
         ours, theirs = self.operands, before.operands
         return (ours.ins, ours.modifiers, ours.count) == (theirs.ins, theirs.modifiers, theirs.count)
 
     def compute(self, others: Sequence[_Task], model: str | None, scratch: _Scratch) -> NDArray[Any]:
-        """See `_Task.compute`; [tasks, warpgroups, 128, registers]."""
+        """D of this task and of others, as in `_Group`: [tasks, warpgroups, 128, registers]."""
         tasks = [self.operands, *(each.operands for each in others if isinstance(each, _Warpgroups))]
         first = self.operands.computed()
         arrays = {name: np.stack([each.arrays[name] for each in tasks]) for name in self.operands.arrays}
@@ -319,6 +296,10 @@ class _Warpgroups(_Task):
             return accumulate(
                 Operation(first.ins, modifiers=first.modifiers, c=first.c, **arrays), model=model
             )
+
+
+#: Matrix instructions that are computed together.
+_Task: TypeAlias = _Group | _Warpgroups
 
 
 class _Scratch:

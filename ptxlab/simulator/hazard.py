@@ -120,7 +120,7 @@ def record(
 
 
 @dataclass(frozen=True)
-class Kind:
+class HazardKind:
     """A class of hazards: what it is, what is right, and the tool of compute-sanitizer that looks for it."""
 
     name: str
@@ -130,37 +130,37 @@ class Kind:
 
 
 _KINDS = (
-    Kind(
+    HazardKind(
         "out of bounds",
         "A thread reads or writes outside of an array, shared or local memory; this ends the simulation",
         "an index inside, or a larger array",
         "memcheck",
     ),
-    Kind(
+    HazardKind(
         "misaligned",
         "An address is not a multiple of what the access takes; this ends the simulation",
         "an address that is a multiple",
         "memcheck",
     ),
-    Kind(
+    HazardKind(
         "race",
         "Two threads touch the same bytes of shared or global memory, at least one of them writes, and no "
         "barrier orders them",
         "__syncthreads(), __syncwarp(), a named barrier, an mbarrier, or atomic operations",
         "racecheck",
     ),
-    Kind(
+    HazardKind(
         "uninitialised memory",
         "A thread reads bytes of shared or local memory that nobody has written",
         "write them first",
         "initcheck, for global memory",
     ),
-    Kind(
+    HazardKind(
         "uninitialised register",
         "An instruction computes with a register that the thread has not written",
         "write it on every path",
     ),
-    Kind(
+    HazardKind(
         "missing wait",
         "Data of cp.async, of a bulk copy or of TMA is touched before the copy is known to be complete, or "
         "tensor memory while tcgen05 may still be at work there",
@@ -168,61 +168,61 @@ _KINDS = (
         "tcgen05.commit",
         "racecheck",
     ),
-    Kind(
+    HazardKind(
         "missing proxy fence",
         "A bulk copy, TMA or wgmma reads shared memory that ordinary stores wrote, or TMA uses a tensor map "
         "that the kernel changed, without a fence between the proxies",
         "fence.proxy.async after the stores: by every thread before the barrier, or after it by the thread "
         "that starts the copy; fence.proxy.tensormap after tensormap.replace",
     ),
-    Kind(
+    HazardKind(
         "wgmma registers",
         "Registers of a wgmma are touched while it may still run",
         "wgmma.commit_group and wgmma.wait_group first",
     ),
-    Kind(
+    HazardKind(
         "missing wgmma.fence",
         "A wgmma uses registers that were computed after the last wgmma.fence, or there was none",
         "wgmma.fence before the first wgmma, and whenever other instructions have written its registers",
     ),
-    Kind(
+    HazardKind(
         "absent block",
         "A thread uses shared memory of another block of its cluster, which may not have started, or may "
         "have ended",
         "barriers of the cluster before the first use and after the last",
         "racecheck",
     ),
-    Kind(
+    HazardKind(
         "not atomic",
         "An atomic operation that an H200 does not have in shared memory of another block, where it loses "
         "updates: min, max, and, or, xor of 64 bits, add of f16x2 and bf16x2",
         "an operation of 32 bits, add of 64 bits, or a loop with atom.cas",
     ),
-    Kind(
+    HazardKind(
         "divergent barrier",
         "Lanes of a warp reach a barrier for the whole warp at different places or times, or pass it by",
         "let all lanes of the warp reach the same barrier, or use barrier.sync without .aligned",
         "synccheck",
     ),
-    Kind(
+    HazardKind(
         "deadlock",
         "Threads wait for a barrier, an mbarrier or lanes that never come; this ends the simulation",
         "let all arrive that are expected, and announce as many bytes as are copied",
     ),
-    Kind(
+    HazardKind(
         "lanes missing",
         "An .aligned instruction is executed without all lanes of its warp, or a .sync one without lanes "
         "that its mask names",
         "let all lanes of the warp execute it; end the kernel for none of them before",
     ),
-    Kind(
+    HazardKind(
         "not in the mask",
         "A lane executes a .sync instruction whose mask does not name it",
         "a mask with the bits of all lanes that execute the instruction",
     ),
 )
 #: The kinds of hazards, by name.
-KINDS: dict[str, Kind] = {kind.name: kind for kind in _KINDS}
+KINDS: dict[str, HazardKind] = {kind.name: kind for kind in _KINDS}
 
 
 def line_text(instruction: Instruction) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PtxlabError
-from .barriers import Barriers, ClusterBarriers, Strays
+from .barriers import Barriers, BypassingLanes, ClusterBarriers
 from .deferred import MatrixQueue
 from .events import MatrixInputs, Observer, Synchronisation, TensorAccess
 from .hazard import HazardError, lanes_text, record, threads_text
@@ -32,6 +32,8 @@ _PATIENCE = 20_000
 _POLL = 1000  # what a loop counts that reads what others may write: an atomic operation, a volatile load
 _TICK = 4096  # instructions between two looks at the clock
 
+#: Where threads are: instructions that call, and the functions that these call, down to the next instruction.
+_Position = tuple[int, ...]
 Execute = Callable[["Machine", "Frame", Threads], None]
 #: Gets the threads at the instruction, and those of them whose guard holds; places all of them.
 Control = Callable[["Machine", "Frame", Threads, Threads], None]
@@ -69,21 +71,7 @@ class Program:
 class Frame(RegisterFile):
     """A call of a function: its registers and its local memory, for all threads that are in it."""
 
-    __slots__ = (
-        "base",
-        "carry",
-        "children",
-        "parent",
-        "position",
-        "program",
-        "results",
-        "stack",
-        "stack_size",
-    )
-
-    def __init__(
-        self, program: Program, position: tuple[int, ...], base: int, parent: Frame | None = None
-    ) -> None:
+    def __init__(self, program: Program, position: _Position, base: int, parent: Frame | None = None) -> None:
         super().__init__(program.types)
         self.program = program
         self.position = position
@@ -155,16 +143,18 @@ class Machine:
         self.tensor_memory: TensorMemory | None = None  # of all blocks, from the first tcgen05 on
         self.cluster_barriers = ClusterBarriers(batch)
         self._special = SpecialRegisters(batch, launch.memory)
-        self._pending: dict[tuple[int, ...], _Waiting] = {}
-        self._converging: dict[tuple[int, ...], _Waiting] = {}
+        self._pending: dict[_Position, _Waiting] = {}
+        self._converging: dict[_Position, _Waiting] = {}
         self._sleeping: list[tuple[_Waiting, int]] = []
-        self._apart: dict[tuple[int, ...], _Waiting] = {}  # at a barrier, without other lanes of their warps
-        self._parted: set[tuple[int, ...]] = set()  # where such threads wait no more
-        self._strays = Strays(batch)
+        self._partial_arrivals: dict[
+            _Position, _Waiting
+        ] = {}  # at a barrier, without all lanes of their warps
+        self._without_absent: set[_Position] = set()  # barriers that go on without them
+        self._bypassing = BypassingLanes(batch)
         self._spins = 0
         self._turn = 0
         self._tick = tick
-        self._told = 0
+        self._reported = 0
 
     # -- running ---------------------------------------------------------------------------------------------
 
@@ -184,7 +174,7 @@ class Machine:
         self.memory.reserve_local(entry.local_size)
         self.place(Frame(entry, (), 0), 0, self.batch.all())
         while True:
-            if not self._pending and not self._wake() and not self._part():
+            if not self._pending and not self._wake() and not self._release_partial_arrivals():
                 break
             position = min(self._pending)
             if self._spins > _PATIENCE and len(self._pending) > 1:
@@ -255,9 +245,9 @@ class Machine:
         if there is not None:
             threads = Threads.union([there.threads, threads])
         self._pending[position] = _Waiting(frame, index, threads)
-        if self._tick is not None and self.clock - self._told >= _TICK:
-            self._tick(self.clock - self._told)
-            self._told = self.clock
+        if self._tick is not None and self.clock - self._reported >= _TICK:
+            self._tick(self.clock - self._reported)
+            self._reported = self.clock
 
     def branch(self, frame: Frame, origin: int, target: int, threads: Threads) -> None:
         """Let threads go on at a label."""
@@ -289,10 +279,10 @@ class Machine:
 
     def exit(self, threads: Threads) -> None:
         """Threads end; barriers no longer wait for them."""
-        if self._strays:
-            self._tell_of_strays(threads)
-        if self._apart:
-            self._desert(threads)
+        if self._bypassing:
+            self._report_bypassing(threads)
+        if self._partial_arrivals:
+            self._arrive_without_exited(threads)
         self.batch.alive[threads.indices] = False
         self._release(self.barriers.released())
         self.changes += self.cluster_barriers.complete()
@@ -341,7 +331,7 @@ class Machine:
             if step.members is not None:
                 awaited = np.zeros(len(alive), dtype=np.uint32)
                 np.bitwise_or.at(awaited, group[~ready], members[~ready])
-                self._note_strays(position, frame.program.function, index, awaited & alive & ~present)
+                self._note_bypassing(position, frame.program.function, index, awaited & alive & ~present)
 
     def whole_warps(self, frame: Frame, instruction: Instruction, threads: Threads) -> Threads:
         """Of threads at a barrier those of whole warps; the others wait for their lanes, as in hardware.
@@ -349,37 +339,37 @@ class Machine:
         If nothing else can happen any more, those lanes do not come, and parts of warps go on.
         """
         position = (*frame.position, instruction.index)
-        there = self._apart.pop(position, None)
+        there = self._partial_arrivals.pop(position, None)
         if there is not None:
             threads = Threads.union([there.threads, threads])
-        if position in self._parted or threads.is_whole(32):
-            self._parted.discard(position)
+        if position in self._without_absent or threads.is_whole(32):
+            self._without_absent.discard(position)
             return threads
         alive = np.packbits(self.batch.alive, bitorder="little").view("<u4")
         missing = alive & ~threads.words()
         whole = (missing == 0)[threads.indices >> 5]
-        self._apart[position] = _Waiting(frame, instruction.index, threads.where(~whole))
+        self._partial_arrivals[position] = _Waiting(frame, instruction.index, threads.where(~whole))
         missing = np.where(threads.words() > 0, missing, 0)
-        self._note_strays(position, frame.program.function, instruction.index, missing)
+        self._note_bypassing(position, frame.program.function, instruction.index, missing)
         return threads.where(whole)
 
-    def _note_strays(
-        self, position: tuple[int, ...], function: Function, index: int, missing: NDArray[Any]
+    def _note_bypassing(
+        self, position: _Position, function: Function, index: int, missing: NDArray[Any]
     ) -> None:
         """Of the lanes that threads wait for here, a word for each warp, those that are behind it already."""
         words = np.ascontiguousarray(missing, dtype="<u4")
         lanes = np.unpackbits(words.view(np.uint8), bitorder="little").view(np.bool_)
         for place, waiting in self._pending.items():
             if len(place) == len(position) and place[:-1] == position[:-1]:
-                strays = waiting.threads.where(lanes[waiting.threads.indices])
-                self._strays.note(position, function, index, waiting.index, strays)
+                lanes_there = waiting.threads.where(lanes[waiting.threads.indices])
+                self._bypassing.note(position, function, index, waiting.index, lanes_there)
 
-    def _tell_of_strays(self, ended: Threads) -> None:
+    def _report_bypassing(self, ended: Threads) -> None:
         """Threads have ended; some have passed by where others of their warps wait for them."""
-        for position, lanes in self._strays.pop(ended):
-            waiting = self._apart.get(position) or self._converging.get(position)
+        for position, lanes in self._bypassing.pop(ended):
+            waiting = self._partial_arrivals.get(position) or self._converging.get(position)
             if waiting is None:
-                self._strays.forget(position)
+                self._bypassing.forget(position)
                 continue
             words = np.packbits(lanes, bitorder="little").view("<u4")[waiting.threads.indices >> 5]
             if words.any():
@@ -388,31 +378,31 @@ class Machine:
                     instruction, "passed by", waiting.threads.where(words > 0), words[words > 0]
                 )
 
-    def _part(self) -> bool:
+    def _release_partial_arrivals(self) -> bool:
         """Let parts of warps go on from barriers, if some wait there for their other lanes."""
-        apart, self._apart = self._apart, {}
-        self._parted.update(apart)
-        for waiting in apart.values():
+        waiting_there, self._partial_arrivals = self._partial_arrivals, {}
+        self._without_absent.update(waiting_there)
+        for waiting in waiting_there.values():
             self.place(waiting.frame, waiting.index, waiting.threads)
-        return bool(apart)
+        return bool(waiting_there)
 
-    def _desert(self, threads: Threads) -> None:
+    def _arrive_without_exited(self, threads: Threads) -> None:
         """Threads end; others of their warps that wait for them at a barrier with a count arrive alone.
 
         A barrier for all threads of the block does without those that have ended.
         """
-        for position, waiting in list(self._apart.items()):
+        for position, waiting in list(self._partial_arrivals.items()):
             step = _step_of(waiting)
             alone = np.isin(waiting.threads.indices >> 5, threads.indices >> 5)
             if step.control is None or len(step.instruction.operands) < 2 or not alone.any():
                 continue
-            del self._apart[position]
-            self._parted.add(position)
+            del self._partial_arrivals[position]
+            self._without_absent.add(position)
             arriving = waiting.threads.where(alone)
             step.control(self, waiting.frame, arriving, arriving)
             if not alone.all():
                 rest = waiting.threads.where(~alone)
-                self._apart[position] = _Waiting(waiting.frame, waiting.index, rest)
+                self._partial_arrivals[position] = _Waiting(waiting.frame, waiting.index, rest)
 
     def arrive(
         self,

@@ -361,11 +361,8 @@ class Memory:
         if address >> _LOCAL_SPAN == LOCAL_WINDOW >> _LOCAL_SPAN:
             start = thread * self._local_size + address - LOCAL_WINDOW
             return self.local[start : (thread + 1) * self._local_size].tobytes().split(b"\0")[0]
-        position = int(np.searchsorted(self._starts, address, side="right")) - 1
-        if position < 0 or address >= self.buffers[position].start + self.buffers[position].size:
-            return b""
-        buffer = self.buffers[position]
-        return buffer.data[address - buffer.start :].tobytes().split(b"\0")[0]
+        buffer = self.buffer_at(address)
+        return b"" if buffer is None else buffer.data[address - buffer.start :].tobytes().split(b"\0")[0]
 
     def _accesses(
         self, request: _Request, space: str, alignment: int = 0, operand: object = None
@@ -375,7 +372,7 @@ class Memory:
         known = self._repeated.get(key)
         if known is not None and known.is_of(threads, addresses, width):
             told = request if known.places is addresses else request._replace(places=known.places)
-            self._tell(told, "shared", known.pieces)
+            self._notify(told, "shared", known.pieces)
             yield from known.pieces
             return
         places = addresses.astype(np.int64, copy=False)
@@ -437,10 +434,10 @@ class Memory:
             pieces = [Piece(chosen, self.local, places + threads.indices * self._local_size, threads.indices)]
         else:
             pieces = self._in_buffers(request, chosen)
-        self._tell(request, space, pieces)
+        self._notify(request, space, pieces)
         return pieces
 
-    def _tell(self, request: _Request, space: str, pieces: list[Piece]) -> None:
+    def _notify(self, request: _Request, space: str, pieces: list[Piece]) -> None:
         """Tell the observers of an access."""
         instruction, kind, threads, places, width, (proxy, late, values) = request
         access = Access(instruction, kind, space, threads.indices, places, width, proxy, late, pieces, values)

@@ -45,8 +45,6 @@ class RegisterFile:
     roles go on with their own part, which is put into the array when others read it.
     """
 
-    __slots__ = ("_owned", "_parts", "_registers", "_remembered", "_types")
-
     def __init__(self, types: tuple[np.dtype[Any], ...]) -> None:
         self._types = types
         self._registers: list[Values | None] = [None] * len(types)

@@ -268,7 +268,7 @@ class _Issue:
         (content,) = machine.memory.load(self.instruction, "shared", those, addresses, bits, 1, "async")
         return content
 
-    def tell(self, kind: str, columns: range, lanes: int = ALL_LANES) -> None:
+    def notify(self, kind: str, columns: range, lanes: int = ALL_LANES) -> None:
         """Observers hear what is read or written in the tensor memory of the blocks."""
         for block, _ in self.blocks:
             self.machine.tensor_accessed(
@@ -295,7 +295,7 @@ def _issued(instruction: Instruction, context: Context, form: Tcgen05Transfer) -
             thread = threads.where(np.arange(threads.count) == number)
             issue = _Issue(machine, instruction, thread, form.cta_group)
             first = int(places[number]) & 0xFFFF
-            issue.tell("write", range(first, first + form.columns))
+            issue.notify("write", range(first, first + form.columns))
             for block, rank in issue.blocks:
                 words = _memory(machine).words[block]
                 if codes is None:
@@ -406,7 +406,7 @@ def _multiply(issue: _Issue, form: Tcgen05Mma, given: dict[str, int], modifiers:
             start = _column(operand, at, lane)
             columns = slice(start, start + operand.columns)
             parts = [np.roll(memory[block, :, columns], -lane, axis=0) for block, _ in group]
-            issue.tell("read", range(start, columns.stop), lanes)
+            issue.notify("read", range(start, columns.stop), lanes)
             arrays[name] = np.concatenate(parts)[None]
         elif form.decompress and name == "b":
             arrays[name] = _looked_up(issue, form, at, given["lut"])[None]
@@ -422,13 +422,13 @@ def _multiply(issue: _Issue, form: Tcgen05Mma, given: dict[str, int], modifiers:
     d = emulate(operands, model=model if model is not None and has(form, model) else None)[0]
     start = _column(form.d, given["d"], first)
     columns = slice(start, start + form.d.columns)
-    issue.tell("write", range(start, columns.stop), form.path.lanes(first))
+    issue.notify("write", range(start, columns.stop), form.path.lanes(first))
     for number, (block, _) in enumerate(group):
         words = np.roll(d[LANES * number : LANES * (number + 1)], first, axis=0)
         memory[block, :, columns] = words
     if form.ashift and isinstance(form.a, TensorOperand):
         start = _column(form.a, given["a"], first)
-        issue.tell("write", range(start, start + form.a.columns))
+        issue.notify("write", range(start, start + form.a.columns))
         for block, _ in group:
             memory[block] = tensor_memory.shift_rows(memory[block], start, form.a.columns)
 
@@ -490,7 +490,7 @@ def _looked_up(issue: _Issue, form: Tcgen05Mma, code: int, at: int) -> NDArray[A
     words = np.concatenate(
         [_memory(issue.machine).words[block, :, column : column + 2] for block, _ in group]
     )
-    issue.tell("read", range(column, column + 2))
+    issue.notify("read", range(column, column + 2))
     fields = descriptor(code, family="tcgen05")
     rows = np.arange(form.n // form.cta_group)[:, None]
     places = fields.addresses(rows, np.arange(COLUMN_BYTES), bits=8)

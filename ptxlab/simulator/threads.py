@@ -152,72 +152,52 @@ class Batch:
 class Threads:
     """Threads that execute together: sorted indices into the batch, or None for all of it."""
 
-    __slots__ = (
-        "_blocks",
-        "_everyone",
-        "_lanes",
-        "_lanes_known",
-        "_warps",
-        "_whole",
-        "_whole_alive",
-        "batch",
-        "count",
-        "index",
-    )
-
     def __init__(self, batch: Batch, index: NDArray[np.intp] | None) -> None:
         self.batch = batch
         if index is not None and batch.is_full and len(index) == batch.size:
             index = None
         self.index = index
         self.count: int = batch.size if index is None else len(index)
-        self._blocks: NDArray[np.int64] | None = None
-        self._everyone: NDArray[np.intp] | None = index
         self._whole: dict[int, bool] = {}
         self._whole_alive = -1
-        self._warps = -1
-        self._lanes: slice | None = None
-        self._lanes_known = False
 
-    def _common_lanes(self, index: NDArray[np.intp]) -> slice | None:
+    @cached_property
+    def _common_lanes(self) -> slice | None:
         """The lanes, if they are the same in all blocks and follow each other."""
-        if not self._lanes_known:
-            self._lanes_known = True
-            each, rest = divmod(len(index), self.batch.count)
-            if each and not rest:
-                rows = index.reshape(self.batch.count, each)
-                starts = np.arange(self.batch.count) * self.batch.block_lanes + rows[0, 0]
-                if (rows[:, 0] == starts).all() and (rows[:, -1] == starts + (each - 1)).all():
-                    self._lanes = slice(int(rows[0, 0]), int(rows[0, 0]) + each)
-        return self._lanes
+        each, rest = divmod(self.count, self.batch.count)
+        if not each or rest:
+            return None
+        rows = self.indices.reshape(self.batch.count, each)
+        starts = np.arange(self.batch.count) * self.batch.block_lanes + rows[0, 0]
+        if (rows[:, 0] != starts).any() or (rows[:, -1] != starts + (each - 1)).any():
+            return None
+        return slice(int(rows[0, 0]), int(rows[0, 0]) + each)
 
     @classmethod
     def listed(cls, batch: Batch, index: NDArray[np.intp]) -> Threads:
         """Threads one by one, in this order; the same one may come several times."""
         threads = cls(batch, index)
-        threads.index = threads._everyone = index  # even if there are as many as in the batch
-        threads._lanes_known = True  # not sorted: they are taken one by one
+        threads.index = index  # even if there are as many as in the batch
+        threads._common_lanes = None  # not sorted: they are taken one by one
         return threads
 
     def take(self, array: NDArray[Any]) -> NDArray[Any]:
         """The elements of an array over the batch that belong to these threads."""
         if self.index is None:
             return array
-        lanes = self._common_lanes(self.index)
-        if lanes is None:
+        if self._common_lanes is None:
             return array[self.index]
-        return array.reshape(self.batch.count, self.batch.block_lanes)[:, lanes].flatten()
+        return array.reshape(self.batch.count, self.batch.block_lanes)[:, self._common_lanes].flatten()
 
     def put(self, array: NDArray[Any], values: NDArray[Any]) -> None:
         """Set the elements of an array over the batch that belong to these threads."""
         if self.index is None:
             array[:] = values
             return
-        lanes = self._common_lanes(self.index)
-        if lanes is None:
+        if self._common_lanes is None:
             array[self.index] = values
         else:
-            rows = array.reshape(self.batch.count, self.batch.block_lanes)[:, lanes]
+            rows = array.reshape(self.batch.count, self.batch.block_lanes)[:, self._common_lanes]
             rows[:] = values.reshape(rows.shape)
 
     def constant(self, value: int, dtype: np.dtype[Any]) -> NDArray[Any]:
@@ -228,24 +208,18 @@ class Threads:
     @property
     def indices(self) -> NDArray[np.intp]:
         """Their indices into the batch."""
-        if self._everyone is None:
-            self._everyone = self.batch.everyone
-        return self._everyone
+        return self.batch.everyone if self.index is None else self.index
 
-    @property
+    @cached_property
     def blocks(self) -> NDArray[np.int64]:
         """Each one's block, counted in the batch."""
-        if self._blocks is None:
-            self._blocks = self.take(self.batch.block)
-        return self._blocks
+        return self.take(self.batch.block)
 
-    @property
+    @cached_property
     def warps(self) -> int:
         """How many warps have at least one of them."""
-        if self._warps < 0:
-            warps = self.indices >> 5
-            self._warps = int(np.count_nonzero(warps[1:] != warps[:-1])) + (self.count > 0)
-        return self._warps
+        warps = self.indices >> 5
+        return int(np.count_nonzero(warps[1:] != warps[:-1])) + (self.count > 0)
 
     def where(self, mask: NDArray[np.bool_]) -> Threads:
         """Those where the mask, over these threads, holds."""

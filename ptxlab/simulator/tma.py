@@ -144,7 +144,7 @@ class _PlacedBoxes:
         return (_PlacedBox(*values) for values in zip(*columns, strict=True))
 
 
-def _tell(
+def _notify(
     memory: Memory,
     instruction: Instruction,
     tensor: TensorMap,
@@ -175,7 +175,7 @@ def load_boxes(memory: Memory, instruction: Instruction, threads: Threads, boxes
             _load_rows(memory, placed)
         else:
             _load(memory, placed)
-        _tell(memory, instruction, placed.tensor, placed.starts, "read", boxes.rows)
+        _notify(memory, instruction, placed.tensor, placed.starts, "read", boxes.rows)
 
 
 def _load_rows(memory: Memory, boxes: _PlacedBoxes) -> None:
@@ -272,7 +272,7 @@ def store_boxes(
             _store_rows(memory, placed)
         else:
             _store(memory, instruction, placed, reduction)
-        _tell(memory, instruction, placed.tensor, placed.starts, "write", boxes.rows)
+        _notify(memory, instruction, placed.tensor, placed.starts, "write", boxes.rows)
 
 
 def _check_stores(boxes: Boxes) -> None:
@@ -351,7 +351,7 @@ def _store_part(
     addresses = address + offsets.reshape(-1)
     places = memory.shared_offsets(instruction, readers, addresses, tensor.array.itemsize, "read")
     _store_elements(memory, instruction, tensor, index, places.reshape(offsets.shape), reduction)
-    _tell(memory, instruction, tensor, box.starts, "write", 0)
+    _notify(memory, instruction, tensor, box.starts, "write", 0)
 
 
 def _elements_inside(

@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 from ..errors import PtxlabError, quoted
 from .events import Access, Inspection, Observer
 from .memory import SHARED_START
-from .ptx.syntax import Address, Instruction, Negated, Operand, Pair, Register, Selected, Vector
+from .ptx.dataflow import operand_registers
+from .ptx.syntax import Instruction, Register
 from .threads import Batch, Threads
 
 _MOST_STEPS = 20_000
 _ROOM = 64 << 20  # bytes of registers and changes of shared memory that are kept
-#: Instructions whose first operand is not written.
-_NO_RESULT = frozenset({"bar", "barrier", "bra", "brx", "nanosleep", "st", "red", "ret", "setmaxnreg"})
 
 
 @dataclass(frozen=True)
@@ -92,8 +91,7 @@ class WarpTrace(Observer):
             self._first = -1
             return
         lanes = sum(1 << lane for lane in (threads.indices[low:high] - self._first).tolist())
-        reads, writes = _registers(instruction)
-        self.steps.append(TraceStep(instruction, lanes, reads, writes))
+        self.steps.append(TraceStep(instruction, lanes, *operand_registers(instruction)))
         self._reader = self._machine.reader()
 
     def accessed(self, access: Access) -> None:
@@ -172,34 +170,3 @@ class WarpTrace(Observer):
     def _check(self, step: int) -> None:
         if not 0 <= step < len(self.steps):
             raise PtxlabError(f"step {quoted(step)}: the trace has {len(self.steps)}, from 0 on")
-
-
-def _registers(instruction: Instruction) -> tuple[tuple[Register, ...], tuple[Register, ...]]:
-    """Registers that an instruction reads and those that it writes."""
-    operands = instruction.operands
-    writes: tuple[Register, ...] = ()
-    if operands and instruction.parts[0] not in _NO_RESULT and not isinstance(operands[0], Address):
-        writes = tuple(_listed(operands[0]))
-        operands = operands[1:]
-    reads = [register for operand in operands for register in _listed(operand)]
-    if instruction.guard is not None:
-        reads += _listed(instruction.guard)
-    return tuple(dict.fromkeys(reads)), writes
-
-
-def _listed(operand: Operand) -> list[Register]:
-    match operand:
-        case Register():
-            return [operand]
-        case Negated():
-            return [operand.operand]
-        case Selected():
-            return [operand.register]
-        case Vector():
-            return [register for item in operand.items for register in _listed(item)]
-        case Pair():
-            return [*_listed(operand.first), *_listed(operand.second)]
-        case Address():
-            parts = [operand.base, *(vector for vector in (operand.coordinates,) if vector is not None)]
-            return [register for part in parts for register in _listed(part)]
-    return []

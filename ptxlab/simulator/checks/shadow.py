@@ -40,22 +40,6 @@ class Shadow:
     make the check of every tile slower.
     """
 
-    __slots__ = (
-        "_few",
-        "_first",
-        "_later",
-        "_later_bytes",
-        "_page",
-        "_shift",
-        "_shifts",
-        "reader",
-        "second",
-        "size",
-        "was_read",
-        "was_written",
-        "writer",
-    )
-
     def __init__(self, size: int, readers: int, few: int = 0, page: int = 10) -> None:
         self.size = size
         self._few = few

@@ -11,6 +11,7 @@ from .syntax import (
     Instruction,
     LabelTarget,
     Operand,
+    Register,
     Targets,
     registers_of,
 )
@@ -48,17 +49,20 @@ def read_and_written(instruction: Instruction) -> tuple[set[int], set[int]]:
     >>> read_and_written(Instruction(0, "add.u32", (r[0], r[1], r[2]), 1))
     ({1, 2}, {0})
     """
+    read, written = operand_registers(instruction)
+    return {register.index for register in read}, {register.index for register in written}
+
+
+def operand_registers(instruction: Instruction) -> tuple[tuple[Register, ...], tuple[Register, ...]]:
+    """The registers that an instruction reads, each once, and those that it writes, in their order."""
     result = _result(instruction)
-    written = {register.index for register in registers_of(result)}
+    written = [*registers_of(result)]
     operands = instruction.operands if result is None else instruction.operands[1:]
     while instruction.parts[0] == "tcgen05" and written and not isinstance(operands[0], Address):
-        written |= {
-            register.index for register in registers_of(operands[0])
-        }  # .red and .spcompress have more
+        written += registers_of(operands[0])  # .red and .spcompress have more
         operands = operands[1:]
-    read = {register.index for operand in operands for register in registers_of(operand)}
-    read |= {register.index for register in registers_of(instruction.guard)}
-    return read, written
+    read = [register for operand in operands for register in registers_of(operand)]
+    return tuple(dict.fromkeys([*read, *registers_of(instruction.guard)])), tuple(written)
 
 
 def register_bits(numbers: Iterable[int]) -> int:
