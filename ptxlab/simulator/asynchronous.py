@@ -6,6 +6,7 @@ should, nothing differs. Observers hear of copies and waits, so that a missing w
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -17,8 +18,7 @@ from ..memory import Im2colMap, TensorMap
 from .loads import BUILDERS as LOADS
 from .loads import combination
 from .machine import Frame, Machine, Step
-from .mbarriers import Change, barrier_place, update_barriers
-from .memory import RANK_SHIFT
+from .mbarriers import Change, barrier_place, in_block, update_barriers, update_in_blocks
 from .operands import Builder, Context, Read, address, items_of, reader, readers, unsupported
 from .ptx.syntax import Address, Immediate, Instruction, Register, type_bits
 from .threads import Threads
@@ -29,8 +29,6 @@ from .tma import Boxes, load_boxes, map_at, store_boxes
 
 def _cp(instruction: Instruction, context: Context) -> Step:
     parts = instruction.parts
-    if parts[1] == "reduce":
-        return _reduce_bulk(instruction, context)
     if "bulk" in parts:
         return _bulk(instruction, context)
     if "mbarrier" in parts:
@@ -128,13 +126,11 @@ def _copy_arrives(instruction: Instruction, context: Context) -> Step:
 
 def _bulk(instruction: Instruction, context: Context) -> Step:
     parts = instruction.parts
-    if "commit_group" in parts or "wait_group" in parts:
-        return _group(instruction)
-    if "prefetch" in parts:
+    if not {"commit_group", "wait_group", "prefetch"}.isdisjoint(parts):
         return _group(instruction)
     if "tensor" in parts:
         return _tensor(instruction, context)
-    return _plain(instruction, context)
+    return _bytes_copied(instruction, context)
 
 
 def _spaces(instruction: Instruction) -> list[str]:
@@ -143,8 +139,8 @@ def _spaces(instruction: Instruction) -> list[str]:
     return [names[part] for part in instruction.parts if part in names]
 
 
-def _plain(instruction: Instruction, context: Context) -> Step:
-    """`cp.async.bulk` of a row of bytes."""
+def _bytes_copied(instruction: Instruction, context: Context) -> Step:
+    """`cp.async.bulk` and `cp.reduce.async.bulk` of a row of bytes; of the latter each element is atomic."""
     target, source, size, *others = instruction.operands
     to, origin = _spaces(instruction)
     places, sources = address(target, instruction, context), address(source, instruction, context)
@@ -155,33 +151,62 @@ def _plain(instruction: Instruction, context: Context) -> Step:
     mask = None
     if "multicast::cluster" in instruction.parts:
         mask = reader(others[1], 16, instruction, context)
+    reduces = instruction.parts[1] == "reduce"
+    bits, count = 32, 4  # of elements that are copied together
+    combine = None
+    if reduces:
+        bits, count = type_bits(instruction.parts[-1]) or 32, 1
+        kind = next(part for part in instruction.parts if part in _REDUCTIONS)
+        combine = combination(instruction, kind, instruction.parts[-1], to)
+    width = bits // 8 * count
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         sizes = length(machine, frame, threads).astype(np.int64)
-        if (sizes % 16).any():
+        if not reduces and (sizes % 16).any():
             raise PtxlabError(f"{int(sizes[sizes % 16 != 0][0])} bytes: bulk copies take multiples of 16")
-        count = sizes // 16
-        which = np.repeat(np.arange(threads.count), count)
-        steps = np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count)
+        pieces = sizes // width
+        which = np.repeat(np.arange(threads.count), pieces)
+        steps = width * (np.arange(len(which)) - np.repeat(np.cumsum(pieces) - pieces, pieces))
         each = Threads.listed(threads.batch, threads.indices[which])
-        read_from = sources(machine, frame, threads)[which] + 16 * steps
-        write_to = places(machine, frame, threads)[which] + 16 * steps
-        words = machine.memory.load(instruction, origin, each, read_from, 32, 4, "async", True)
-        if mask is None:
+        read_from = sources(machine, frame, threads)[which] + steps
+        write_to = places(machine, frame, threads)[which] + steps
+        words = machine.memory.load(instruction, origin, each, read_from, bits, count, "async", True)
+        masks = None if mask is None else mask(machine, frame, threads).astype(np.int64)
+        if combine is not None:
+            _combine(machine, instruction, to, each, write_to, combine, words[0])
+        elif masks is None:
             machine.memory.store(instruction, to, each, write_to, words, "async", True)
         else:
-            masks = mask(machine, frame, threads).astype(np.int64)
             for rank in range(machine.batch.grid.cluster_size):
                 ours = masks[which] >> rank & 1 != 0
                 some = Threads.listed(threads.batch, each.indices[ours])
                 values = [word[ours] for word in words]
-                places_there = _in_block(write_to[ours], rank)
-                machine.memory.store(instruction, to, some, places_there, values, "async", True)
+                machine.memory.store(
+                    instruction, to, some, in_block(write_to[ours], rank), values, "async", True
+                )
         if barrier is not None:
-            signalled = None if mask is None else mask(machine, frame, threads).astype(np.int64)
-            _signal(machine, instruction, threads, barrier(machine, frame, threads), sizes, signalled)
+            change = Change.receive(sizes)
+            update_in_blocks(machine, instruction, threads, barrier(machine, frame, threads), change, masks)
 
     return Step(instruction, execute)
+
+
+def _combine(
+    machine: Machine,
+    instruction: Instruction,
+    space: str,
+    threads: Threads,
+    places: NDArray[Any],
+    combine: Callable[..., NDArray[Any]],
+    values: NDArray[Any],
+) -> None:
+    """Atomic operations with these values."""
+
+    def change(old: NDArray[Any], ours: NDArray[np.intp]) -> NDArray[Any]:
+        return combine(old, values[ours])
+
+    bits = 8 * values.dtype.itemsize
+    machine.memory.update(instruction, space, threads, places, bits, change)
 
 
 _GATHERED = 4  # rows of tile::gather4 and tile::scatter4
@@ -238,11 +263,12 @@ def _tensor(instruction: Instruction, context: Context) -> Step:
         else:
             number, rank = np.nonzero(masks[:, None] >> np.arange(machine.batch.grid.cluster_size) & 1)
             copies = boxes.select(number)
-            copies = replace(copies, addresses=_in_block(copies.addresses, rank))
+            copies = replace(copies, addresses=in_block(copies.addresses, rank))
             some = Threads.listed(threads.batch, threads.indices[number])
             load_boxes(machine.memory, instruction, some, copies)
         if barrier is not None:
-            _signal(machine, instruction, threads, barrier(machine, frame, threads), bytes_, masks)
+            change = Change.receive(bytes_)
+            update_in_blocks(machine, instruction, threads, barrier(machine, frame, threads), change, masks)
 
     return Step(instruction, execute)
 
@@ -261,120 +287,38 @@ def _check_mode(tensor: TensorMap, coordinates: int, columns: bool, rows: int) -
         raise PtxlabError(f"the tensor map has {tensor.rank} axes")
 
 
-def _signal(
-    machine: Machine,
-    instruction: Instruction,
-    threads: Threads,
-    places: NDArray[Any],
-    bytes_: NDArray[Any],
-    masks: NDArray[Any] | None,
-) -> None:
-    """Bytes have come: the mbarrier hears of it, or that of each block in the mask."""
-    if masks is None:
-        update_barriers(machine, instruction, threads, places, Change.receive(bytes_))
-        return
-    for rank in range(machine.batch.grid.cluster_size):
-        ours = masks >> rank & 1 != 0
-        if ours.any():
-            there, change = _in_block(places[ours], rank), Change.receive(bytes_[ours])
-            update_barriers(machine, instruction, threads.where(ours), there, change)
-
-
-def _in_block(places: NDArray[Any], rank: int | NDArray[Any]) -> NDArray[Any]:
-    """Addresses of shared memory in the block of this rank."""
-    return np.asarray(places & (1 << RANK_SHIFT) - 1 | rank + 1 << RANK_SHIFT)
-
-
-def _st_async(instruction: Instruction, context: Context) -> Step:
-    """`st.async`: a store to a block of the cluster, and its bytes at an mbarrier there."""
+def _asynchronous(instruction: Instruction, context: Context) -> Step:
+    """`st.async` and `red.async`: to a block of the cluster, and its bytes at an mbarrier there."""
     target, source, barrier = instruction.operands
     bits = type_bits(instruction.parts[-1]) or 32
-    items = items_of(source)
     place, signal = address(target, instruction, context), address(barrier, instruction, context)
-    reads = readers(items, bits, instruction, context)
+    reads = readers(items_of(source), bits, instruction, context)
+    combine = None
+    if instruction.parts[0] == "red":
+        kind = next(part for part in instruction.parts if part in _REDUCTIONS)
+        combine = combination(instruction, kind, instruction.parts[-1], "shared")
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         values = [read(machine, frame, threads) for read in reads]
         places = place(machine, frame, threads)
-        machine.memory.store(instruction, "shared", threads, places, values, "async", True)
+        if combine is None:
+            machine.memory.store(instruction, "shared", threads, places, values, "async", True)
+        else:
+            _combine(machine, instruction, "shared", threads, places, combine, values[0])
         sizes = np.full(threads.count, bits // 8 * len(values), dtype=np.int64)
-        barriers = signal(machine, frame, threads)
-        update_barriers(machine, instruction, threads, barriers, Change.receive(sizes))
+        update_barriers(machine, instruction, threads, signal(machine, frame, threads), Change.receive(sizes))
 
     return Step(instruction, execute)
 
 
-def _red_async(instruction: Instruction, context: Context) -> Step:
-    """`red.async`: an atomic operation on a block of the cluster, and its bytes at an mbarrier there."""
-    target, source, barrier = instruction.operands
-    bits = type_bits(instruction.parts[-1]) or 32
-    kind = next(part for part in instruction.parts if part in _REDUCTIONS)
-    combine = combination(instruction, kind, instruction.parts[-1], "shared")
-    place, signal = address(target, instruction, context), address(barrier, instruction, context)
-    read = reader(source, bits, instruction, context)
-
-    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
-        values = read(machine, frame, threads)
-
-        def change(old: NDArray[Any], ours: NDArray[np.intp]) -> NDArray[Any]:
-            return combine(old, values[ours])
-
-        machine.memory.update(instruction, "shared", threads, place(machine, frame, threads), bits, change)
-        sizes = np.full(threads.count, bits // 8, dtype=np.int64)
-        barriers = signal(machine, frame, threads)
-        update_barriers(machine, instruction, threads, barriers, Change.receive(sizes))
-
-    return Step(instruction, execute)
-
-
-def _red(instruction: Instruction, context: Context) -> Step:
+def _store(instruction: Instruction, context: Context) -> Step:
+    """`st` and `red`."""
     if instruction.parts[1] == "async":
-        return _red_async(instruction, context)
-    return LOADS["red"](instruction, context)
-
-
-def _st(instruction: Instruction, context: Context) -> Step:
-    if instruction.parts[1] == "async":
-        return _st_async(instruction, context)
-    return LOADS["st"](instruction, context)
+        return _asynchronous(instruction, context)
+    return LOADS[instruction.parts[0]](instruction, context)
 
 
 _REDUCTIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
 
 
-def _reduce_bulk(instruction: Instruction, context: Context) -> Step:
-    """`cp.reduce.async.bulk`: every element is an atomic operation."""
-    if "tensor" in instruction.parts:
-        return _tensor(instruction, context)
-    target, source, size, *others = instruction.operands
-    to, origin = _spaces(instruction)
-    bits = type_bits(instruction.parts[-1]) or 32
-    kind = next(part for part in instruction.parts if part in _REDUCTIONS)
-    combine = combination(instruction, kind, instruction.parts[-1], to)
-    places, sources = address(target, instruction, context), address(source, instruction, context)
-    length = reader(size, 32, instruction, context)
-    barrier = None
-    if any(part.startswith("mbarrier") for part in instruction.parts):
-        barrier = address(others[0], instruction, context)
-
-    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
-        sizes = length(machine, frame, threads).astype(np.int64)
-        count = sizes * 8 // bits
-        which = np.repeat(np.arange(threads.count), count)
-        steps = (np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count)) * (bits // 8)
-        each = Threads.listed(threads.batch, threads.indices[which])
-        read_from = sources(machine, frame, threads)[which] + steps
-        write_to = places(machine, frame, threads)[which] + steps
-        (values,) = machine.memory.load(instruction, origin, each, read_from, bits, 1, "async", True)
-
-        def change(old: NDArray[Any], ours: NDArray[np.intp]) -> NDArray[Any]:
-            return combine(old, values[ours])
-
-        machine.memory.update(instruction, to, each, write_to, bits, change)
-        if barrier is not None:
-            _signal(machine, instruction, threads, barrier(machine, frame, threads), sizes, None)
-
-    return Step(instruction, execute)
-
-
-BUILDERS: dict[str, Builder] = {"cp": _cp, "st": _st, "red": _red}
+BUILDERS: dict[str, Builder] = {"cp": _cp, "st": _store, "red": _store}

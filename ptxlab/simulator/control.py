@@ -17,21 +17,13 @@ from .ptx.syntax import Instruction, LabelTarget, OperandList, Symbol, Targets, 
 from .threads import Threads
 
 
-def _pass_by(machine: Machine, frame: Frame, index: int, threads: Threads, active: Threads) -> None:
-    """Threads for which the guard of instruction `index` does not hold go on with the next one."""
-    if active is threads or active.count == threads.count:
-        return
-    machine.place(frame, index + 1, threads.without(active))
-
-
 def _bra(instruction: Instruction, context: Context) -> Step:
     target = instruction.operands[-1]
     if not isinstance(target, LabelTarget):
         raise unsupported(instruction)
     there, origin = target.index, instruction.index
 
-    def control(machine: Machine, frame: Frame, threads: Threads, active: Threads) -> None:
-        _pass_by(machine, frame, origin, threads, active)
+    def control(machine: Machine, frame: Frame, active: Threads) -> None:
         if active.count:
             machine.branch(frame, origin, there, active)
 
@@ -45,8 +37,7 @@ def _brx(instruction: Instruction, context: Context) -> Step:
     read = reader(choice, 32, instruction, context)
     places = [label.index for label in targets.labels]
 
-    def control(machine: Machine, frame: Frame, threads: Threads, active: Threads) -> None:
-        _pass_by(machine, frame, instruction.index, threads, active)
+    def control(machine: Machine, frame: Frame, active: Threads) -> None:
         chosen = read(machine, frame, active)
         for number in np.unique(chosen):
             if number >= len(places):
@@ -62,8 +53,7 @@ def _leave(instruction: Instruction, context: Context) -> Step:
     """`ret` and `exit`."""
     ends = instruction.parts[0] == "exit"
 
-    def control(machine: Machine, frame: Frame, threads: Threads, active: Threads) -> None:
-        _pass_by(machine, frame, instruction.index, threads, active)
+    def control(machine: Machine, frame: Frame, active: Threads) -> None:
         if not active.count:
             return
         if ends:
@@ -104,8 +94,7 @@ def _call(instruction: Instruction, context: Context) -> Step:
     name = callee.name if isinstance(callee, Symbol) else ""
     call = _Call(instruction, argument_names, result_names)
 
-    def control(machine: Machine, frame: Frame, threads: Threads, active: Threads) -> None:
-        _pass_by(machine, frame, instruction.index, threads, active)
+    def control(machine: Machine, frame: Frame, active: Threads) -> None:
         if addresses is None:
             _enter(machine, frame, call, name, active)
             return
@@ -250,8 +239,7 @@ def _bar(instruction: Instruction, context: Context) -> Step:
     if destination is not None:
         finish = _reduction(instruction, writer(destination, instruction))
 
-    def control(machine: Machine, frame: Frame, threads: Threads, active: Threads) -> None:
-        _pass_by(machine, frame, instruction.index, threads, active)
+    def control(machine: Machine, frame: Frame, active: Threads) -> None:
         if aligned:
             active = machine.whole_warps(frame, instruction, active)
         if not active.count:
@@ -281,8 +269,7 @@ def _bar_cluster(instruction: Instruction) -> Step:
 
         return Step(instruction, execute)
 
-    def control(machine: Machine, frame: Frame, threads: Threads, active: Threads) -> None:
-        _pass_by(machine, frame, instruction.index, threads, active)
+    def control(machine: Machine, frame: Frame, active: Threads) -> None:
         passed = machine.cluster_barriers.passed(active)
         if passed.any():
             go = active.where(passed)

@@ -12,7 +12,18 @@ from ..errors import PtxlabError
 from ..numerics.scalar import operation
 from .machine import Frame, Machine, Step
 from .memory import LOCAL_WINDOW, RANK_SHIFT, SHARED_WINDOW
-from .operands import Builder, Context, address, items_of, reader, readers, unsupported, writer, writers
+from .operands import (
+    Builder,
+    Context,
+    address,
+    computed,
+    items_of,
+    reader,
+    readers,
+    unsupported,
+    writer,
+    writers,
+)
 from .ptx.syntax import Address, Immediate, Instruction, Operand, Sink, Symbol, Vector, type_bits
 from .threads import UNSIGNED, Threads
 
@@ -101,90 +112,71 @@ def _st(instruction: Instruction, context: Context) -> Step:
 
 
 def _cvta(instruction: Instruction, context: Context) -> Step:
-    destination, source = instruction.operands
+    _, source = instruction.operands
     bits = type_bits(instruction.parts[-1]) or 64
     window = _SPAN.get(space_of(instruction), 0)
-    back = "to" in instruction.parts
     if isinstance(source, Symbol) and source.name in context.local:
         window = LOCAL_WINDOW
     if window and bits < 64:
         raise unsupported(instruction, "a generic address of 32 bits")
-    read = reader(source, bits, instruction, context)
-    write = writer(destination, instruction)
     step = UNSIGNED[bits].type(window)
+    back = "to" in instruction.parts
 
-    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
-        values = read(machine, frame, threads)
-        if window:
-            values = values - step if back else values + step
-        write(frame, threads, values)
+    def convert(machine: Machine, threads: Threads, values: NDArray[Any]) -> NDArray[Any]:
+        if not window:
+            return values
+        return values - step if back else values + step
 
-    return Step(instruction, execute)
+    return computed(instruction, context, instruction.operands, (bits,), convert)
 
 
 def _isspacep(instruction: Instruction, context: Context) -> Step:
-    destination, source = instruction.operands
     space = space_of(instruction)
-    read = reader(source, 64, instruction, context)
-    write = writer(destination, instruction)
 
-    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
-        values = read(machine, frame, threads).astype(np.int64)
-        shared = values >> 32 == SHARED_WINDOW >> 32
-        local = values >> 32 == LOCAL_WINDOW >> 32
-        if space == "shared":
-            write(frame, threads, shared)
-        elif space == "local":
-            write(frame, threads, local)
-        else:
-            const = np.zeros(threads.count, dtype=np.bool_)
-            for buffer in machine.memory.buffers if space in ("const", "global") else ():
-                if buffer.space == "const":
-                    const |= (values >= buffer.start) & (values < buffer.start + buffer.data.size)
-            write(frame, threads, const if space != "global" else ~(shared | local | const))
+    def is_there(machine: Machine, threads: Threads, values: NDArray[Any]) -> NDArray[Any]:
+        places = values.astype(np.int64)
+        in_window = {name: places >> 32 == start >> 32 for name, start in _SPAN.items()}
+        if space in in_window:
+            return in_window[space]
+        const = np.zeros(threads.count, dtype=np.bool_)
+        for buffer in machine.memory.buffers if space in ("const", "global") else ():
+            if buffer.space == "const":
+                const |= (places >= buffer.start) & (places < buffer.start + buffer.size)
+        return const if space != "global" else ~(in_window["shared"] | in_window["local"] | const)
 
-    return Step(instruction, execute)
+    return computed(instruction, context, instruction.operands, (64,), is_there)
 
 
 def _mapa(instruction: Instruction, context: Context) -> Step:
     """The address of the same place in another block of the cluster."""
-    destination, source, rank = instruction.operands
+
+    def place(machine: Machine, threads: Threads, values: NDArray[Any], rank: NDArray[Any]) -> NDArray[Any]:
+        word = values.dtype.type
+        ranks = rank.astype(values.dtype) + word(1)
+        return values & ~(word(0xFF) << word(RANK_SHIFT)) | ranks << word(RANK_SHIFT)
+
     bits = type_bits(instruction.parts[-1]) or 64
-    read = reader(source, bits, instruction, context)
-    number = reader(rank, 32, instruction, context)
-    write = writer(destination, instruction)
-    one = UNSIGNED[bits].type(1)
-
-    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
-        values = read(machine, frame, threads)
-        ranks = number(machine, frame, threads).astype(values.dtype) + one
-        inside = values & ~(ranks.dtype.type(0xFF) << ranks.dtype.type(RANK_SHIFT))
-        write(frame, threads, inside | ranks << ranks.dtype.type(RANK_SHIFT))
-
-    return Step(instruction, execute)
+    return computed(instruction, context, instruction.operands, (bits, 32), place)
 
 
 def _getctarank(instruction: Instruction, context: Context) -> Step:
-    destination, source = instruction.operands
-    bits = type_bits(instruction.parts[-1]) or 64
-    read = reader(source, bits, instruction, context)
-    write = writer(destination, instruction)
-
-    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
-        rank = (read(machine, frame, threads).astype(np.int64) >> RANK_SHIFT & 0xFF) - 1
+    def rank_of(machine: Machine, threads: Threads, places: NDArray[Any]) -> NDArray[Any]:
+        rank = (places.astype(np.int64) >> RANK_SHIFT & 0xFF) - 1
         own = threads.take(machine.special("%cluster_ctarank")).astype(np.int64)
-        write(frame, threads, np.where(rank < 0, own, rank).astype(np.uint32))
+        return np.where(rank < 0, own, rank).astype(np.uint32)
 
-    return Step(instruction, execute)
+    bits = type_bits(instruction.parts[-1]) or 64
+    return computed(instruction, context, instruction.operands, (bits,), rank_of)
 
 
 def _createpolicy(instruction: Instruction, context: Context) -> Step:
-    write = writer(instruction.operands[0], instruction)
-
-    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
-        write(frame, threads, threads.constant(0, UNSIGNED[64]))
-
-    return Step(instruction, execute)
+    return computed(
+        instruction,
+        context,
+        instruction.operands[:1],
+        (),
+        lambda machine, threads: threads.constant(0, UNSIGNED[64]),
+    )
 
 
 # -- the stack -----------------------------------------------------------------------------------------------
@@ -257,66 +249,43 @@ def _atom(instruction: Instruction, context: Context) -> Step:
     operands = list(instruction.operands)
     destination = Sink() if reduces else operands.pop(0)
     space = space_of(instruction)
-    if any(part in ("v2", "v4", "v8") for part in parts):
-        return _vector_atom(instruction, context, destination, operands, kind, type_name)
     place = address(operands[0], instruction, context)
-    reads = readers(operands[1 : 3 if kind == "cas" else 2], bits, instruction, context)
-    write = writer(destination, instruction)
     if kind == "add" and type_name[0] in "us" and bits in (32, 64):
+        read, write = reader(operands[1], bits, instruction, context), writer(destination, instruction)
 
         def add(machine: Machine, frame: Frame, threads: Threads) -> None:
             machine.polled = True
-            values = reads[0](machine, frame, threads)
+            values = read(machine, frame, threads)
             old = machine.memory.add(instruction, space, threads, place(machine, frame, threads), values)
             write(frame, threads, old)
 
         return Step(instruction, add)
     combine = combination(instruction, kind, type_name, space)
+    targets = items_of(destination)
+    rows: list[tuple[Operand, ...]] = [tuple(operands[1 : 3 if kind == "cas" else 2])]
+    if any(part in ("v2", "v4", "v8") for part in parts):  # each element is atomic on its own
+        if not isinstance(operands[1], Vector):
+            raise unsupported(instruction)
+        rows = [(item,) for item in operands[1].items]
+        if isinstance(destination, Sink):
+            targets *= len(rows)
+    elements = [
+        (readers(row, bits, instruction, context), writer(target, instruction))
+        for row, target in zip(rows, targets, strict=True)
+    ]
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         machine.polled = True
-        values = [read(machine, frame, threads) for read in reads]
-
-        def change(old: NDArray[Any], ours: NDArray[np.intp]) -> NDArray[Any]:
-            return combine(old, *(value[ours] for value in values))
-
         places = place(machine, frame, threads)
-        write(frame, threads, machine.memory.update(instruction, space, threads, places, bits, change))
-
-    return Step(instruction, execute)
-
-
-def _vector_atom(
-    instruction: Instruction,
-    context: Context,
-    destination: Operand,
-    operands: list[Operand],
-    kind: str,
-    type_name: str,
-) -> Step:
-    """Each element is atomic on its own."""
-    bits = type_bits(type_name) or 32
-    source = operands[1]
-    if not isinstance(source, Vector):
-        raise unsupported(instruction)
-    place = address(operands[0], instruction, context)
-    reads = readers(source.items, bits, instruction, context)
-    targets = destination.items if isinstance(destination, Vector) else (Sink(),) * len(reads)
-    writes = tuple(writer(target, instruction) for target in targets)
-    space = space_of(instruction)
-    combine = combination(instruction, kind, type_name, space)
-
-    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
-        places = place(machine, frame, threads)
-        for number, (read, write) in enumerate(zip(reads, writes, strict=True)):
-            values = read(machine, frame, threads)
+        for number, (reads, write) in enumerate(elements):
+            values = [read(machine, frame, threads) for read in reads]
 
             def change(
-                old: NDArray[Any], ours: NDArray[np.intp], values: NDArray[Any] = values
+                old: NDArray[Any], ours: NDArray[np.intp], values: list[NDArray[Any]] = values
             ) -> NDArray[Any]:
-                return combine(old, values[ours])
+                return combine(old, *(value[ours] for value in values))
 
-            at = places + number * bits // 8
+            at = places + number * bits // 8 if number else places
             write(frame, threads, machine.memory.update(instruction, space, threads, at, bits, change))
 
     return Step(instruction, execute)

@@ -35,8 +35,6 @@ _TICK = 4096  # instructions between two looks at the clock
 #: Where threads are: instructions that call, and the functions that these call, down to the next instruction.
 _Position = tuple[int, ...]
 Execute = Callable[["Machine", "Frame", Threads], None]
-#: Gets the threads at the instruction, and those of them whose guard holds; places all of them.
-Control = Callable[["Machine", "Frame", Threads, Threads], None]
 
 
 @dataclass(slots=True)
@@ -45,7 +43,7 @@ class Step:
 
     instruction: Instruction
     execute: Execute | None = None
-    control: Control | None = None
+    control: Execute | None = None  # it places all of the threads
     guard: int | None = None  # the register of the predicate
     negated: bool = False
     together: int = 0  # lanes that must be there: 32 for a warp, 128 for a warpgroup
@@ -214,7 +212,9 @@ class Machine:
                 for observer in listeners:
                     observer.executed(step.instruction, active)
             if step.control is not None:
-                step.control(self, frame, threads, active)
+                if active is not threads:
+                    self.place(frame, index + 1, threads.without(active))
+                step.control(self, frame, active)
                 return
             if active.count and step.execute is not None:
                 try:
@@ -399,7 +399,7 @@ class Machine:
             del self._partial_arrivals[position]
             self._without_absent.add(position)
             arriving = waiting.threads.where(alone)
-            step.control(self, waiting.frame, arriving, arriving)
+            step.control(self, waiting.frame, arriving)
             if not alone.all():
                 rest = waiting.threads.where(~alone)
                 self._partial_arrivals[position] = _Waiting(waiting.frame, waiting.index, rest)

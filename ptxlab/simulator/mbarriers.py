@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..errors import PtxlabError
 from .loads import space_of
 from .machine import Frame, Machine, Step
-from .memory import SHARED_WINDOW, rounds
+from .memory import RANK_SHIFT, SHARED_WINDOW, rounds
 from .operands import Builder, Context, Read, address, reader, unsupported, writer
 from .ptx.syntax import Address, Instruction, Operand, Sink, plain_name
 from .threads import Threads
@@ -147,6 +147,30 @@ def update_barriers(
     return before
 
 
+def in_block(places: NDArray[Any], rank: int | NDArray[Any]) -> NDArray[Any]:
+    """Addresses of shared memory in the cluster's block of this rank."""
+    return np.asarray(places & (1 << RANK_SHIFT) - 1 | rank + 1 << RANK_SHIFT)
+
+
+def update_in_blocks(
+    machine: Machine,
+    instruction: Instruction,
+    threads: Threads,
+    places: NDArray[Any],
+    change: Change,
+    masks: NDArray[Any] | None,
+) -> None:
+    """As `update_barriers`, or at the mbarrier of each block of the cluster that the mask names."""
+    if masks is None:
+        update_barriers(machine, instruction, threads, places, change)
+        return
+    for rank in range(machine.batch.grid.cluster_size):
+        ours = np.flatnonzero(masks >> rank & 1)
+        if len(ours):
+            some = Threads(threads.batch, threads.indices[ours])
+            update_barriers(machine, instruction, some, in_block(places[ours], rank), change.select(ours))
+
+
 def _changed_together(words: NDArray[Any], which: NDArray[np.intp], change: Change) -> NDArray[Any] | None:
     """mbarriers after arrivals of several threads; None if a phase may end before the last of them.
 
@@ -167,37 +191,11 @@ def _changed_in_turn(
 
     `which` says the barrier of each thread.
     """
-    if len(which) == len(words):  # one thread for each
-        thread = np.empty_like(which)
-        thread[which] = np.arange(len(which))
-        return _changed(words, change.select(thread)), words[which]
-    order = np.argsort(which, kind="stable")
-    ordered, ordered_change = which[order], change.select(order)
-    last = np.flatnonzero(np.diff(ordered, append=-1))  # threads of each barrier
-    arrived, came = (
-        _sums_before(amounts, last) for amounts in (ordered_change.arrivals, ordered_change.bytes)
-    )
-    pending, count, tx, phase = (field[ordered] for field in _State.of(words))
-    pending, tx = pending - arrived, tx + came
-    found = np.empty(len(which), dtype=words.dtype)
-    found[order] = _State(pending, count - arrived if change.drop else count, tx, phase).words
-    complete = (pending == ordered_change.arrivals) & (tx + ordered_change.bytes == 0)
-    complete[last] = False
-    if not complete.any() and (ordered_change.arrivals <= pending).all():
-        final = order[last]  # a phase ends at most with the last one
-        return _changed(found[final], change.select(final)), found
-    words = words.copy()
+    words, found = words.copy(), np.empty(len(which), dtype=words.dtype)
     for turn in rounds(which):
         found[turn] = words[which[turn]]
         words[which[turn]] = _changed(found[turn], change.select(turn))
     return words, found
-
-
-def _sums_before(amounts: NDArray[Any], last: NDArray[np.intp]) -> NDArray[Any]:
-    """The sum of all amounts of the same group before each; groups end at the positions `last`."""
-    before = np.cumsum(amounts) - amounts
-    first = np.concatenate(([0], last[:-1] + 1))
-    return np.asarray(before - np.repeat(before[first], last + 1 - first))
 
 
 # -- instructions --------------------------------------------------------------------------------------------
@@ -311,9 +309,7 @@ def _wait(instruction: Instruction, context: Context) -> Step:
         old = (asked & asked.dtype.type(1)).astype(np.uint64) if parity else asked >> _PHASE
         return np.asarray(states >> _PHASE != old)
 
-    def control(machine: Machine, frame: Frame, threads: Threads, active: Threads) -> None:
-        if active.count < threads.count:
-            machine.place(frame, instruction.index + 1, threads.without(active))
+    def control(machine: Machine, frame: Frame, active: Threads) -> None:
         if not active.count:
             return
         complete = done(machine, frame, active)

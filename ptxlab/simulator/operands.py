@@ -21,6 +21,7 @@ from .ptx.syntax import (
     Module,
     Negated,
     Operand,
+    Pair,
     Register,
     Sink,
     Special,
@@ -328,3 +329,40 @@ def items_of(operand: Operand) -> tuple[Operand, ...]:
 def writers(operand: Operand, instruction: Instruction, signed: bool = False) -> tuple[Write, ...]:
     """Writers of a vector's elements, or of a single register."""
     return tuple(writer(item, instruction, signed) for item in items_of(operand))
+
+
+def pair_of(operand: Operand) -> tuple[Operand, Operand]:
+    """``d|p``, or a d alone."""
+    return (operand.first, operand.second) if isinstance(operand, Pair) else (operand, Sink())
+
+
+#: Results of an instruction, from what its sources hold in these threads: one array, or one for each result.
+Compute = Callable[..., NDArray[Any] | tuple[NDArray[Any], ...]]
+
+
+def computed(
+    instruction: Instruction,
+    context: Context,
+    operands: Sequence[Operand],
+    bits: Sequence[int],
+    compute: Compute,
+    *,
+    mask: Operand | None = None,
+) -> Step:
+    """A step that writes what `compute` makes of the machine, the threads and the sources, of so many bits.
+
+    Results are the first operand, ``d`` or ``d|p``. With a `mask`, lanes that it names execute together.
+    """
+    result, *sources = operands
+    writes = [writer(item, instruction) for item in pair_of(result)]
+    reads = [reader(source, size, instruction, context) for source, size in zip(sources, bits, strict=True)]
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        results = compute(machine, threads, *(read(machine, frame, threads) for read in reads))
+        values = results if isinstance(results, tuple) else (results,)
+        for write, each in zip(writes, values, strict=False):
+            write(frame, threads, each)
+
+    if mask is None:
+        return Step(instruction, execute)
+    return Step(instruction, execute, together=32, members=reader(mask, 32, instruction, context))

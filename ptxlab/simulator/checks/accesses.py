@@ -88,7 +88,7 @@ class AccessCheck(Observer):
         if access.space in ("const", "param"):
             return
         if access.space == "local":
-            is_argument = "param" in access.instruction.opcode
+            is_argument = any(part.startswith("param") for part in access.instruction.parts)
             if not is_argument and id(access.instruction) not in self._speculative:
                 self._local.check(access)
             return

@@ -183,7 +183,7 @@ class TensorCheck(Observer):
 
     def executed(self, instruction: Instruction, threads: Threads) -> None:
         """After tcgen05.wait::st a warp's stores are complete."""
-        if self._stores and instruction.opcode.startswith("tcgen05.wait::st"):
+        if self._stores and instruction.parts[:2] == ("tcgen05", "wait::st"):
             warps = np.unique(threads.indices >> 5)
             self._stores = [store for store in self._stores if int(store.access.threads[0]) >> 5 not in warps]
 
@@ -191,7 +191,7 @@ class TensorCheck(Observer):
         """A commit says where its thread's instructions arrive; who has waited there knows of them."""
         if not self._flights or event.kind not in ("mbarrier.arrive", "mbarrier.wait"):
             return
-        commits = event.kind == "mbarrier.arrive" and event.instruction.opcode.startswith("tcgen05.commit")
+        commits = event.kind == "mbarrier.arrive" and event.instruction.parts[:2] == ("tcgen05", "commit")
         waits = event.kind == "mbarrier.wait" and event.completed
         if not commits and not waits:
             return

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,7 +76,7 @@ class RegisterPlans:
             for instruction in function.instructions:
                 self._owner[id(instruction)] = function
         self._plans: dict[int, _Plan | None] = {}
-        self._planned: set[str] = set()
+        self._lock = Lock()
         self.names: dict[tuple[str, int], str] = {}  # of registers, by function and number
         self.sets: dict[tuple[str, frozenset[int]], int] = {}  # registers of wgmma instructions
 
@@ -93,16 +94,14 @@ class RegisterPlans:
         """What to do when it is executed; None for nothing."""
         key = id(instruction)
         if key not in self._plans:
-            function = self._owner.get(key)
-            if function is None or function.name in self._planned:
-                return None
-            self._add(function)
-        return self._plans.get(key)
+            with self._lock:  # one kernel may run in several threads
+                if key not in self._plans:
+                    self._add(self._owner[key])
+        return self._plans[key]
 
     def _add(self, function: Function) -> None:
-        self._planned.add(function.name)
         watched = self._unwritten(function)
-        multiplying = [each for each in function.instructions if each.opcode.startswith("wgmma.mma_async")]
+        multiplying = [each for each in function.instructions if each.parts[:2] == ("wgmma", "mma_async")]
         members: dict[int, list[int]] = {}
         metadata: dict[int, int] = {}
         for instruction in multiplying:
@@ -121,8 +120,7 @@ class RegisterPlans:
         known = constants(function)
         masked = _masked(function) if watched else set()
         roles = _Roles(watched, members, metadata, known, masked)
-        for instruction in function.instructions:
-            self._plans[id(instruction)] = self._plan(function, instruction, roles)
+        self._plans |= {id(each): self._plan(function, each, roles) for each in function.instructions}
 
     def _plan(self, function: Function, instruction: Instruction, roles: _Roles) -> _Plan | None:
         """What to look at where an instruction is executed; None if there is nothing."""
@@ -131,7 +129,7 @@ class RegisterPlans:
         read, written = read_and_written(instruction)
         plan = _Plan(function.name, sorted(read & watched), sorted(written & watched))
         plan.copies = _hands_on(instruction) or (parts[0] == "or" and masked.issuperset(plan.reads))
-        if instruction.opcode.startswith("wgmma.mma_async"):
+        if instruction.parts[:2] == ("wgmma", "mma_async"):
             plan.multiplies = self.sets[function.name, frozenset(_wgmma_registers(instruction))]
             plan.metadata = max((metadata[register] for register in _wgmma_metadata(instruction)), default=-1)
         elif members:

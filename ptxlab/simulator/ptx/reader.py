@@ -90,11 +90,17 @@ class _Scope:
     def variable(self, name: str) -> str:
         return next((scope.variables[name] for scope in self.outward() if name in scope.variables), name)
 
-    def label(self, name: str) -> int | None:
-        return next((scope.labels[name] for scope in self.outward() if name in scope.labels), None)
+    def target(self, name: str, line: int) -> LabelTarget:
+        for scope in self.outward():
+            if name in scope.labels:
+                return LabelTarget(name, scope.labels[name])
+        raise PtxlabError(f"PTX line {line}: there is no label {name} in the function")
 
-    def table(self, name: str) -> tuple[_Scope, list[str]] | None:
-        return next(((scope, scope.tables[name]) for scope in self.outward() if name in scope.tables), None)
+    def targets(self, table: str, line: int) -> Targets:
+        for scope in self.outward():
+            if table in scope.tables:
+                return Targets(tuple(scope.target(name, line) for name in scope.tables[table]))
+        raise PtxlabError(f"PTX line {line}: there is no .branchtargets {table} in the function")
 
 
 @dataclass
@@ -351,9 +357,9 @@ class _Reader(ConstantReader):
 
     def _function(self, entry: bool, start: int) -> Function:
         """What follows `.entry` or `.func`; without a body it is declared only."""
-        returns = self._parameters() if self._is("(") else ()
+        returns = self._parameters()
         name = self._word("the name of a function")
-        parameters = self._parameters() if self._is("(") else ()
+        parameters = self._parameters()
         directives: dict[str, tuple[int, ...]] = {}
         while self._tokens[self._at].kind == "directive":
             directive = self._next().text[1:]
@@ -396,8 +402,9 @@ class _Reader(ConstantReader):
         )
 
     def _parameters(self) -> tuple[Variable, ...]:
-        """Parameters or results in parentheses."""
-        self._expect("(")
+        """Parameters or results in parentheses, if there are any."""
+        if not self._takes("("):
+            return ()
         parameters = []
         while not self._takes(")"):
             token = self._next()
@@ -478,9 +485,9 @@ class _Reader(ConstantReader):
             scope.tables[token.text] = names
         elif self._is(".callprototype"):
             self._at += 1
-            returns = self._prototype_parameters()
+            returns = self._parameters()
             self._word("_")
-            parameters = self._prototype_parameters()
+            parameters = self._parameters()
             while not self._takes(";"):
                 self._next()
             body.prototypes[token.text] = Prototype(returns, parameters)
@@ -491,9 +498,6 @@ class _Reader(ConstantReader):
                 self._fail(token.start, f"the label {token.text} is there twice")
             scope.labels[token.text] = len(body.instructions)
             body.labels.setdefault(token.text, len(body.instructions))
-
-    def _prototype_parameters(self) -> tuple[Variable, ...]:
-        return self._parameters() if self._is("(") else ()
 
     def _registers(self, body: _Body, scope: _Scope) -> None:
         type_name, vector = "", 1
@@ -694,21 +698,6 @@ class _Reader(ConstantReader):
         operand = operands[-1] if operands else None
         if not isinstance(operand, Symbol):
             raise PtxlabError(f"PTX line {instruction.line}: {instruction.opcode} takes a label")
-        if base == "bra":
-            operands[-1] = _target(scope, operand.name, instruction.line)
-        else:
-            table = scope.table(operand.name)
-            if table is None:
-                raise PtxlabError(
-                    f"PTX line {instruction.line}: there is no .branchtargets {operand.name} in the function"
-                )
-            its_scope, names = table
-            operands[-1] = Targets(tuple(_target(its_scope, name, instruction.line) for name in names))
+        resolve = scope.target if base == "bra" else scope.targets
+        operands[-1] = resolve(operand.name, instruction.line)
         return replace(instruction, operands=tuple(operands))
-
-
-def _target(scope: _Scope, name: str, line: int) -> LabelTarget:
-    index = scope.label(name)
-    if index is None:
-        raise PtxlabError(f"PTX line {line}: there is no label {name} in the function")
-    return LabelTarget(name, index)
