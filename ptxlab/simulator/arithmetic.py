@@ -15,9 +15,9 @@ from ..numerics.scalar.approximations import DIVISIONS, division, division_facto
 from ..numerics.scalar.opcode import Opcode
 from ..numerics.scalar.video import as_the_manual_says
 from .machine import Frame, Machine, Step
-from .operands import Builder, Context, Read, Write, check_type, reader, readers, unsupported, writer
+from .operands import Builder, Context, Read, Write, check_type, pair_of, reader, readers, unsupported, writer
 from .ptx.ptxas import Contraction, Modified
-from .ptx.syntax import Instruction, Operand, Pair, Register, Selected, Sink, Symbol, Vector, type_bits
+from .ptx.syntax import Instruction, Operand, Pair, Register, Selected, Symbol, Vector, type_bits
 from .threads import UNSIGNED, Threads
 
 _WITH_CARRY = ("addc", "subc", "madc")
@@ -34,9 +34,11 @@ def scalar(instruction: Instruction, context: Context) -> Step:
     least = len(known.sources) - known.optional - (parts[0] in _WITH_CARRY)
     if not least <= len(sources) <= len(known.sources):
         raise PtxlabError(f"{instruction.where}: {instruction.opcode} takes {least} sources")
-    results = (destination.first, destination.second) if isinstance(destination, Pair) else (destination,)
     count = len(known.results)
-    for operands, types in ((results, known.registers[:count]), (sources, known.registers[count:])):
+    for operands, types in (
+        (pair_of(destination), known.registers[:count]),
+        (sources, known.registers[count:]),
+    ):
         for operand, type_name in zip(operands, types, strict=False):
             if isinstance(operand, Register):
                 check_type(operand, instruction, accepted(type_name))
@@ -140,8 +142,7 @@ def _two_results(
     instruction: Instruction, function: Callable[..., Any], reads: tuple[Read, ...], destination: Operand
 ) -> Step:
     """``p|q``, of which the second may be left out."""
-    pair = (destination.first, destination.second) if isinstance(destination, Pair) else (destination, Sink())
-    first, second = (writer(item, instruction) for item in pair)
+    first, second = (writer(item, instruction) for item in pair_of(destination))
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         one, other = function(*[read(machine, frame, threads) for read in reads])
@@ -271,24 +272,16 @@ def _divide(
     return Step(instruction, execute)
 
 
-def _selp(instruction: Instruction, context: Context) -> Step:
-    destination, first, second, predicate = instruction.operands
-    bits = type_bits(instruction.parts[-1]) or 32
-    left, right = (reader(operand, bits, instruction, context) for operand in (first, second))
-    holds = reader(predicate, 1, instruction, context)
-    write = writer(destination, instruction)
-
-    return _plain(instruction, context, np.where, (holds, left, right), write)
-
-
-def modified_selection(
-    instruction: Instruction, context: Context, sources: tuple[Modified | None, Modified | None]
+def selection(
+    instruction: Instruction,
+    context: Context,
+    modified: tuple[Modified | None, Modified | None] = (None, None),
 ) -> Step:
-    """A `selp.f32` that changes signs itself: a NaN keeps its bits."""
+    """A `selp`; one of f32 may change the signs of its sources itself, and a NaN keeps its bits then."""
     destination, *operands, predicate = instruction.operands
     first, second = (
         _modified(source, operand, instruction, context)
-        for operand, source in zip(operands, sources, strict=True)
+        for operand, source in zip(operands, modified, strict=True)
     )
     holds = reader(predicate, 1, instruction, context)
     return _plain(instruction, context, np.where, (holds, first, second), writer(destination, instruction))
@@ -296,7 +289,7 @@ def modified_selection(
 
 def _modified(source: Modified | None, operand: Operand, instruction: Instruction, context: Context) -> Read:
     if source is None:
-        return reader(operand, 32, instruction, context)
+        return reader(operand, type_bits(instruction.parts[-1]) or 32, instruction, context)
     read = reader(source.register, 32, instruction, context)
     sign = np.uint32(1 << 31)
     if source.kind == "neg":
@@ -304,26 +297,19 @@ def _modified(source: Modified | None, operand: Operand, instruction: Instructio
     return lambda machine, frame, threads: read(machine, frame, threads) & ~sign
 
 
-def _predicate_logic(instruction: Instruction, context: Context) -> Step:
-    """`and.pred`, `or.pred`, `xor.pred`, `not.pred`, `mov.pred`."""
-    destination, *sources = instruction.operands
-    reads = tuple(reader(source, 1, instruction, context) for source in sources)
-    write = writer(destination, instruction)
-    combine = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}.get(instruction.parts[0])
-
-    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
-        values = [read(machine, frame, threads) for read in reads]
-        if combine is not None:
-            write(frame, threads, combine(values[0], values[1]))
-        else:
-            write(frame, threads, ~values[0] if instruction.parts[0] == "not" else values[0].copy())
-
-    return Step(instruction, execute)
+_PREDICATE_LOGIC: dict[str, Callable[..., NDArray[Any]]] = {
+    "and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor, "not": np.logical_not, "mov": np.copy,
+}  # fmt: skip
 
 
 def _logic(instruction: Instruction, context: Context) -> Step:
     if instruction.parts[-1] == "pred":
-        return _predicate_logic(instruction, context)
+        destination, *sources = instruction.operands
+        function = _PREDICATE_LOGIC[instruction.parts[0]]
+        reads = readers(sources, 1, instruction, context)
+        if len(reads) != (1 if instruction.parts[0] in ("not", "mov") else 2):
+            raise ValueError(instruction.opcode)
+        return _plain(instruction, context, function, reads, writer(destination, instruction))
     return scalar(instruction, context) if instruction.parts[0] != "mov" else _mov(instruction, context)
 
 
@@ -356,6 +342,6 @@ def _video(instruction: Instruction, context: Context) -> Step:
 #: Those that need more than a function of arrays; `scalar` builds all others.
 BUILDERS: dict[str, Builder] = {
     **dict.fromkeys(("and", "or", "xor", "not", "mov"), _logic),
-    "selp": _selp,
+    "selp": selection,
     **dict.fromkeys(video.SCALAR, _video),
 }

@@ -198,7 +198,7 @@ class Image:
         steps = [_step(instruction, context) for instruction in function.instructions]
         fused = {} if self.module.debug else contractions(function)
         for index, sources in ({} if self.module.debug else modified_selections(function)).items():
-            step = arithmetic.modified_selection(function.instructions[index], context, sources)
+            step = arithmetic.selection(function.instructions[index], context, sources)
             steps[index] = replace(step, guard=steps[index].guard, negated=steps[index].negated)
         factors: dict[int, int] = {}  # product -> the first of two registers for its factors
         for product in dict.fromkeys(contraction.product for contraction in fused.values()):

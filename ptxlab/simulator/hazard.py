@@ -89,9 +89,9 @@ def record(
     instruction: Instruction,
     batch: Batch,
     threads: NDArray[Any],
-    remedy: str,
     sentence: str = "",
     *,
+    remedy: str = "",
     space: str = "",
     addresses: tuple[int, int] | None = None,
     other: Instruction | None = None,
@@ -108,7 +108,7 @@ def record(
         block=batch.grid.block_of(int(batch.numbers[first // batch.block_lanes])),
         warp=first % batch.block_lanes // 32,
         lanes=tuple(int(lane) for lane in np.unique(threads[threads // 32 == first // 32] % 32)),
-        remedy=remedy,
+        remedy=remedy or KINDS[kind].remedy,
         space=space,
         addresses=addresses,
         other_line=None if other is None else other.source_line,
@@ -301,9 +301,8 @@ class Report:
         if known is not None:
             self._hazards[key] = replace(known, count=known.count + len(threads))
             return
-        remedy = remedy or KINDS[kind].remedy
         hazard = record(
-            kind, instruction, batch, threads, remedy, space=space, addresses=addresses, other=other
+            kind, instruction, batch, threads, remedy=remedy, space=space, addresses=addresses, other=other
         )
         words = {"{lanes}": f"warp {hazard.warp}, {lanes_text(hazard.lanes)}", "{s}": "", "{es}": ""}
         words["{who}"] = f"block {hazard.block}, {words['{lanes}']}"
@@ -311,7 +310,7 @@ class Report:
             words |= {"{s}": "s", "{es}": "es"}
         for word, text in words.items():
             what = what.replace(word, text)
-        sentence = f"{line_text(instruction)}: {what}; {remedy}"
+        sentence = f"{line_text(instruction)}: {what}; {hazard.remedy}"
         hazard = replace(self.with_text(hazard), sentence=sentence)
         self._hazards[key] = hazard
         if self._raises:

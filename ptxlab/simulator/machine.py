@@ -472,11 +472,8 @@ class Machine:
             for instruction, threads, why in stuck[:4]
         )
         instruction, threads, _ = stuck[0]
-        remedy = "let all arrive that are expected, and announce as many bytes as are copied"
         sentence = f"deadlock: {waits}"
-        raise HazardError(
-            sentence, record("deadlock", instruction, self.batch, threads.indices, remedy, sentence)
-        )
+        raise HazardError(sentence, record("deadlock", instruction, self.batch, threads.indices, sentence))
 
     def _missing_lanes(self, waiting: _Waiting) -> str:
         """Lanes of the first warp that are not there."""

@@ -380,7 +380,8 @@ class Memory:
             request = request._replace(places=places)
         alignment = alignment or width
         if alignment > 1 and np.bitwise_or.reduce(places, initial=0) & (alignment - 1):
-            self._refuse_misaligned(request, alignment)
+            wrong = places & (alignment - 1) != 0
+            self._refuse(request, wrong, f"is not a multiple of {alignment}", "misaligned")
         if not space:
             yield from self._generic(request)
             return
@@ -424,13 +425,13 @@ class Memory:
             if not inside:
                 wrong = (places < SHARED_START) | (places > last)
                 have = f"lies outside of the {self.shared_size - SHARED_START} bytes of shared memory"
-                self._refuse_outside(request, wrong, have)
+                self._refuse(request, wrong, have)
             pieces = [Piece(chosen, self.shared, places + blocks * self._shared_pitch, threads.indices)]
         elif space == "local":
             wrong = (places < 0) | (places > self._local_size - request.width)
             if wrong.any():
                 have = f"lies outside of the thread's {self._local_size} bytes of local memory"
-                self._refuse_outside(request, wrong, have)
+                self._refuse(request, wrong, have)
             pieces = [Piece(chosen, self.local, places + threads.indices * self._local_size, threads.indices)]
         else:
             pieces = self._in_buffers(request, chosen)
@@ -450,7 +451,7 @@ class Memory:
         wrong = (rank < -1) | (rank >= self._cluster)
         if wrong.any():
             have = f"is outside of the shared memory of the cluster's {self._cluster} blocks"
-            self._refuse_outside(request, wrong, have)
+            self._refuse(request, wrong, have)
         blocks = request.threads.blocks
         blocks = np.where(rank < 0, blocks, blocks // self._cluster * self._cluster + rank)
         return blocks, request.places & (1 << RANK_SHIFT) - 1
@@ -472,7 +473,7 @@ class Memory:
         if len(sizes):
             outside |= places - self._starts[numbers] > sizes[numbers] - width
         if outside.any():
-            self._refuse_outside(request, outside, self._beside(places[outside][0], width))
+            self._refuse(request, outside, self._beside(places[outside][0], width))
         pieces = []
         for number in np.unique(numbers):
             buffer = self.buffers[number]
@@ -505,16 +506,8 @@ class Memory:
             return f"is {-offset} bytes before {buffer.title} begins"
         return f"is byte {offset} of {buffer.title}, {buffer.size} bytes long"
 
-    def _refuse_misaligned(self, request: _Request, alignment: int) -> NoReturn:
-        wrong = request.places & (alignment - 1) != 0
-        why = f"is not a multiple of {alignment}"
-        self._refuse(request, wrong, why, "misaligned", "an address that is a multiple")
-
-    def _refuse_outside(self, request: _Request, wrong: NDArray[np.bool_], why: str) -> NoReturn:
-        self._refuse(request, wrong, why, "out of bounds", "an index inside, or a larger array")
-
     def _refuse(
-        self, request: _Request, wrong: NDArray[np.bool_], why: str, kind: str, remedy: str
+        self, request: _Request, wrong: NDArray[np.bool_], why: str, kind: str = "out of bounds"
     ) -> NoReturn:
         instruction, threads, width = request.instruction, request.threads, request.width
         first = int(np.flatnonzero(wrong)[0])
@@ -527,7 +520,7 @@ class Memory:
         )
         addresses = (start, start + width - 1)
         at_fault = threads.indices[wrong]
-        hazard = record(kind, instruction, threads.batch, at_fault, remedy, sentence, addresses=addresses)
+        hazard = record(kind, instruction, threads.batch, at_fault, sentence, addresses=addresses)
         raise HazardError(sentence, hazard)
 
 
