@@ -17,13 +17,13 @@ from ..numerics.scalar.video import as_the_manual_says
 from .machine import Frame, Machine, Step
 from .operands import Builder, Context, Read, Write, check_type, pair_of, reader, readers, unsupported, writer
 from .ptx.ptxas import Contraction, Modified
-from .ptx.syntax import Instruction, Operand, Pair, Register, Selected, Symbol, Vector, type_bits
+from .ptx.syntax import Operand, Pair, PtxInstruction, Register, Selected, Symbol, Vector, type_bits
 from .threads import UNSIGNED, Threads
 
 _WITH_CARRY = ("addc", "subc", "madc")
 
 
-def scalar(instruction: Instruction, context: Context) -> Step:
+def scalar(instruction: PtxInstruction, context: Context) -> Step:
     """An instruction of `ptxlab.numerics.scalar`."""
     known = operation(instruction.opcode)
     if known is None:
@@ -59,7 +59,7 @@ def scalar(instruction: Instruction, context: Context) -> Step:
 
 
 def _plain(
-    instruction: Instruction,
+    instruction: PtxInstruction,
     context: Context,
     function: Callable[..., NDArray[Any]],
     reads: tuple[Read, ...],
@@ -84,7 +84,7 @@ _SIGNS = {"f16": 0x8000, "bf16": 0x8000, "f16x2": 0x8000_8000, "bf16x2": 0x8000_
           "f32": 1 << 31, "f64": 1 << 63}  # fmt: skip
 
 
-def product(instruction: Instruction, context: Context, place: int) -> Step:
+def product(instruction: PtxInstruction, context: Context, place: int) -> Step:
     """A product; its factors are kept in two registers, from `place` on, for the sums it is fused into."""
     destination, *sources = instruction.operands
     bits = type_bits(instruction.parts[-1]) or 32
@@ -110,7 +110,7 @@ def product(instruction: Instruction, context: Context, place: int) -> Step:
     return Step(instruction, execute)
 
 
-def fused_sum(instruction: Instruction, context: Context, contraction: Contraction, place: int) -> Step:
+def fused_sum(instruction: PtxInstruction, context: Context, contraction: Contraction, place: int) -> Step:
     """An `add` or `sub` that ptxas makes an `fma` of, with the factors that a product has left."""
     destination, *sources = instruction.operands
     name, *qualifiers = instruction.parts
@@ -139,7 +139,7 @@ def _bits(dtype: np.dtype[Any]) -> int:
 
 
 def _two_results(
-    instruction: Instruction, function: Callable[..., Any], reads: tuple[Read, ...], destination: Operand
+    instruction: PtxInstruction, function: Callable[..., Any], reads: tuple[Read, ...], destination: Operand
 ) -> Step:
     """``p|q``, of which the second may be left out."""
     first, second = (writer(item, instruction) for item in pair_of(destination))
@@ -152,7 +152,7 @@ def _two_results(
     return Step(instruction, execute)
 
 
-def _reader(operand: Operand, bits: int, instruction: Instruction, context: Context) -> Read:
+def _reader(operand: Operand, bits: int, instruction: PtxInstruction, context: Context) -> Read:
     """As `reader`; a vector operand is one register of the joined width."""
     if isinstance(operand, Vector):
         return _joined(operand, instruction, context)
@@ -160,7 +160,7 @@ def _reader(operand: Operand, bits: int, instruction: Instruction, context: Cont
 
 
 def _with_carry(
-    instruction: Instruction, function: Callable[..., Any], reads: tuple[Read, ...], write: Write
+    instruction: PtxInstruction, function: Callable[..., Any], reads: tuple[Read, ...], write: Write
 ) -> Step:
     takes, keeps = instruction.parts[0] in _WITH_CARRY, "cc" in instruction.parts
     # The flag is the adder's: a subtraction leaves it 0 where it borrows. Code that follows `sub.cc` with
@@ -192,7 +192,7 @@ def _with_carry(
 # -- mov -----------------------------------------------------------------------------------------------------
 
 
-def _joined(operand: Vector, instruction: Instruction, context: Context) -> Read:
+def _joined(operand: Vector, instruction: PtxInstruction, context: Context) -> Read:
     """Registers of a vector as one wide one, the first in the lowest bits."""
     widths = [type_bits(item.type) if isinstance(item, Register) else None for item in operand.items]
     known = [width for width in widths if width]
@@ -221,7 +221,7 @@ def _joined(operand: Vector, instruction: Instruction, context: Context) -> Read
     return read
 
 
-def _mov(instruction: Instruction, context: Context) -> Step:
+def _mov(instruction: PtxInstruction, context: Context) -> Step:
     destination, source = instruction.operands
     bits = type_bits(instruction.parts[-1])
     if bits is None:
@@ -247,7 +247,7 @@ def _mov(instruction: Instruction, context: Context) -> Step:
 
 
 def _divide(
-    instruction: Instruction, destination: Vector, source: Operand, bits: int, context: Context
+    instruction: PtxInstruction, destination: Vector, source: Operand, bits: int, context: Context
 ) -> Step:
     read = _reader(source, bits, instruction, context)
     writes = tuple(writer(item, instruction) for item in destination.items)
@@ -273,7 +273,7 @@ def _divide(
 
 
 def selection(
-    instruction: Instruction,
+    instruction: PtxInstruction,
     context: Context,
     modified: tuple[Modified | None, Modified | None] = (None, None),
 ) -> Step:
@@ -287,7 +287,9 @@ def selection(
     return _plain(instruction, context, np.where, (holds, first, second), writer(destination, instruction))
 
 
-def _modified(source: Modified | None, operand: Operand, instruction: Instruction, context: Context) -> Read:
+def _modified(
+    source: Modified | None, operand: Operand, instruction: PtxInstruction, context: Context
+) -> Read:
     if source is None:
         return reader(operand, type_bits(instruction.parts[-1]) or 32, instruction, context)
     read = reader(source.register, 32, instruction, context)
@@ -302,7 +304,7 @@ _PREDICATE_LOGIC: dict[str, Callable[..., NDArray[Any]]] = {
 }  # fmt: skip
 
 
-def _logic(instruction: Instruction, context: Context) -> Step:
+def _logic(instruction: PtxInstruction, context: Context) -> Step:
     if instruction.parts[-1] == "pred":
         destination, *sources = instruction.operands
         function = _PREDICATE_LOGIC[instruction.parts[0]]
@@ -313,7 +315,7 @@ def _logic(instruction: Instruction, context: Context) -> Step:
     return scalar(instruction, context) if instruction.parts[0] != "mov" else _mov(instruction, context)
 
 
-def _video(instruction: Instruction, context: Context) -> Step:
+def _video(instruction: PtxInstruction, context: Context) -> Step:
     """A scalar video instruction, whose operands may be parts of registers."""
     parts, registers, negative = [], [], []
     for operand in instruction.operands:

@@ -20,14 +20,14 @@ from .loads import combination
 from .machine import Frame, Machine, Step
 from .mbarriers import Change, barrier_place, in_block, update_barriers, update_in_blocks
 from .operands import Builder, Context, Read, address, items_of, reader, readers, unsupported
-from .ptx.syntax import Address, Immediate, Instruction, Register, type_bits
+from .ptx.syntax import Address, Immediate, PtxInstruction, Register, type_bits
 from .threads import Threads
 from .tma import Boxes, load_boxes, map_at, store_boxes
 
 # -- cp.async ------------------------------------------------------------------------------------------------
 
 
-def _cp(instruction: Instruction, context: Context) -> Step:
+def _cp(instruction: PtxInstruction, context: Context) -> Step:
     parts = instruction.parts
     if "bulk" in parts:
         return _bulk(instruction, context)
@@ -38,7 +38,7 @@ def _cp(instruction: Instruction, context: Context) -> Step:
     return _copy(instruction, context)
 
 
-def _copy(instruction: Instruction, context: Context) -> Step:
+def _copy(instruction: PtxInstruction, context: Context) -> Step:
     """`cp.async` of 4, 8 or 16 bytes."""
     target, source, size, *others = instruction.operands
     place, origin = address(target, instruction, context), address(source, instruction, context)
@@ -93,7 +93,7 @@ _GROUPS = (
 )  # fmt: skip
 
 
-def _group(instruction: Instruction) -> Step:
+def _group(instruction: PtxInstruction) -> Step:
     operand = instruction.operands[0] if instruction.operands else Immediate(0)
     count = operand.value if isinstance(operand, Immediate) else 0
     kind = ".".join(part for part in instruction.parts if part not in ("read",))
@@ -106,7 +106,7 @@ def _group(instruction: Instruction) -> Step:
     return Step(instruction, execute)
 
 
-def _copy_arrives(instruction: Instruction, context: Context) -> Step:
+def _copy_arrives(instruction: PtxInstruction, context: Context) -> Step:
     """`cp.async.mbarrier.arrive`: the thread's copies are done, so it arrives at once."""
     place = barrier_place(instruction.operands[0], instruction, context)
     counted = "noinc" in instruction.parts
@@ -124,7 +124,7 @@ def _copy_arrives(instruction: Instruction, context: Context) -> Step:
 # -- bulk copies and TMA -------------------------------------------------------------------------------------
 
 
-def _bulk(instruction: Instruction, context: Context) -> Step:
+def _bulk(instruction: PtxInstruction, context: Context) -> Step:
     parts = instruction.parts
     if not {"commit_group", "wait_group", "prefetch"}.isdisjoint(parts):
         return _group(instruction)
@@ -133,13 +133,13 @@ def _bulk(instruction: Instruction, context: Context) -> Step:
     return _bytes_copied(instruction, context)
 
 
-def _spaces(instruction: Instruction) -> list[str]:
+def _spaces(instruction: PtxInstruction) -> list[str]:
     """Destination and source."""
     names = {"shared::cluster": "shared", "shared::cta": "shared", "global": "global"}
     return [names[part] for part in instruction.parts if part in names]
 
 
-def _bytes_copied(instruction: Instruction, context: Context) -> Step:
+def _bytes_copied(instruction: PtxInstruction, context: Context) -> Step:
     """`cp.async.bulk` and `cp.reduce.async.bulk` of a row of bytes; of the latter each element is atomic."""
     target, source, size, *others = instruction.operands
     to, origin = _spaces(instruction)
@@ -193,7 +193,7 @@ def _bytes_copied(instruction: Instruction, context: Context) -> Step:
 
 def _combine(
     machine: Machine,
-    instruction: Instruction,
+    instruction: PtxInstruction,
     space: str,
     threads: Threads,
     places: NDArray[Any],
@@ -212,7 +212,7 @@ def _combine(
 _GATHERED = 4  # rows of tile::gather4 and tile::scatter4
 
 
-def _tensor(instruction: Instruction, context: Context) -> Step:
+def _tensor(instruction: PtxInstruction, context: Context) -> Step:
     """`cp.async.bulk.tensor`: boxes that a tensor map describes."""
     to, _ = _spaces(instruction)
     parts = instruction.parts
@@ -287,7 +287,7 @@ def _check_mode(tensor: TensorMap, coordinates: int, columns: bool, rows: int) -
         raise PtxlabError(f"the tensor map has {tensor.rank} axes")
 
 
-def _asynchronous(instruction: Instruction, context: Context) -> Step:
+def _asynchronous(instruction: PtxInstruction, context: Context) -> Step:
     """`st.async` and `red.async`: to a block of the cluster, and its bytes at an mbarrier there."""
     target, source, barrier = instruction.operands
     bits = type_bits(instruction.parts[-1]) or 32
@@ -311,7 +311,7 @@ def _asynchronous(instruction: Instruction, context: Context) -> Step:
     return Step(instruction, execute)
 
 
-def _store(instruction: Instruction, context: Context) -> Step:
+def _store(instruction: PtxInstruction, context: Context) -> Step:
     """`st` and `red`."""
     if instruction.parts[1] == "async":
         return _asynchronous(instruction, context)

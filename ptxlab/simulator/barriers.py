@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..errors import PtxlabError
 from .ptx.dataflow import successors
-from .ptx.syntax import Function, Instruction
+from .ptx.syntax import Function, PtxInstruction
 from .threads import Batch, Threads
 
 _COUNT = 16
@@ -204,7 +204,7 @@ class BypassingLanes:
         return self._behind[key]
 
 
-def _ends(instructions: tuple[Instruction, ...]) -> set[int]:
+def _ends(instructions: tuple[PtxInstruction, ...]) -> set[int]:
     """`ret`, `exit`, and what only leads there and stands in no line of the source.
 
     Where the kernel ends with the same store as an early return before a barrier does, NVRTC makes one of

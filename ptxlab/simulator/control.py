@@ -13,11 +13,11 @@ from ..errors import PtxlabError
 from .machine import Frame, Machine, Reduction, Step
 from .memory import LOCAL_WINDOW, Memory
 from .operands import Builder, Context, Write, reader, unsupported, writer
-from .ptx.syntax import Instruction, LabelTarget, OperandList, Symbol, Targets, Variable
+from .ptx.syntax import LabelTarget, OperandList, PtxInstruction, Symbol, Targets, Variable
 from .threads import Threads
 
 
-def _bra(instruction: Instruction, context: Context) -> Step:
+def _bra(instruction: PtxInstruction, context: Context) -> Step:
     target = instruction.operands[-1]
     if not isinstance(target, LabelTarget):
         raise unsupported(instruction)
@@ -30,7 +30,7 @@ def _bra(instruction: Instruction, context: Context) -> Step:
     return Step(instruction, control=control)
 
 
-def _brx(instruction: Instruction, context: Context) -> Step:
+def _brx(instruction: PtxInstruction, context: Context) -> Step:
     choice, targets = instruction.operands
     if not isinstance(targets, Targets):
         raise unsupported(instruction)
@@ -49,7 +49,7 @@ def _brx(instruction: Instruction, context: Context) -> Step:
     return Step(instruction, control=control)
 
 
-def _leave(instruction: Instruction, context: Context) -> Step:
+def _leave(instruction: PtxInstruction, context: Context) -> Step:
     """`ret` and `exit`."""
     ends = instruction.parts[0] == "exit"
 
@@ -64,7 +64,7 @@ def _leave(instruction: Instruction, context: Context) -> Step:
     return Step(instruction, control=control)
 
 
-def _trap(instruction: Instruction, context: Context) -> Step:
+def _trap(instruction: PtxInstruction, context: Context) -> Step:
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         thread = machine.batch.name(int(threads.indices[0]))
         raise PtxlabError(f"{instruction.where}: trap: {thread} stops the kernel")
@@ -75,7 +75,7 @@ def _trap(instruction: Instruction, context: Context) -> Step:
 # -- calls ---------------------------------------------------------------------------------------------------
 
 
-def _call(instruction: Instruction, context: Context) -> Step:
+def _call(instruction: PtxInstruction, context: Context) -> Step:
     lists = [operand for operand in instruction.operands if isinstance(operand, OperandList)]
     callee = next(operand for operand in instruction.operands if not isinstance(operand, OperandList))
     first_is_list = isinstance(instruction.operands[0], OperandList)
@@ -113,7 +113,7 @@ def _call(instruction: Instruction, context: Context) -> Step:
 class _Call(NamedTuple):
     """A `call`, and the variables of the caller that it passes and gets back, by name."""
 
-    instruction: Instruction
+    instruction: PtxInstruction
     arguments: tuple[str, ...]
     results: tuple[str, ...]
 
@@ -165,7 +165,7 @@ _BUILT_IN = ("vprintf", "__assertfail", "malloc", "free")
 
 
 def _built_in(
-    instruction: Instruction,
+    instruction: PtxInstruction,
     name: str,
     arguments: tuple[str, ...],
     results: tuple[str, ...],
@@ -216,7 +216,7 @@ def _built_in(
 # -- barriers of a block -------------------------------------------------------------------------------------
 
 
-def _bar(instruction: Instruction, context: Context) -> Step:
+def _bar(instruction: PtxInstruction, context: Context) -> Step:
     parts = instruction.parts
     if "warp" in parts:
         mask = reader(instruction.operands[0], 32, instruction, context)
@@ -259,7 +259,7 @@ def _bar(instruction: Instruction, context: Context) -> Step:
     return Step(instruction, control=control)
 
 
-def _bar_cluster(instruction: Instruction) -> Step:
+def _bar_cluster(instruction: PtxInstruction) -> Step:
     """`barrier.cluster`: `arrive` goes on, `wait` waits for all threads of the cluster."""
     if "arrive" in instruction.parts:
 
@@ -281,7 +281,7 @@ def _bar_cluster(instruction: Instruction) -> Step:
     return Step(instruction, control=control)
 
 
-def _reduction(instruction: Instruction, write: Write) -> Reduction:
+def _reduction(instruction: PtxInstruction, write: Write) -> Reduction:
     parts = instruction.parts
 
     def finish(frame: Frame, threads: Threads, votes: NDArray[Any], totals: NDArray[Any]) -> None:
@@ -298,7 +298,7 @@ def _reduction(instruction: Instruction, write: Write) -> Reduction:
 # -- what needs nothing --------------------------------------------------------------------------------------
 
 
-def _nothing(instruction: Instruction, context: Context) -> Step:
+def _nothing(instruction: PtxInstruction, context: Context) -> Step:
     """Fences, prefetches and hints: in one run of one kernel, memory is always in order."""
     kind = ".".join(instruction.parts[:3])
 
@@ -308,7 +308,7 @@ def _nothing(instruction: Instruction, context: Context) -> Step:
     return Step(instruction, execute)
 
 
-def _nanosleep(instruction: Instruction, context: Context) -> Step:
+def _nanosleep(instruction: PtxInstruction, context: Context) -> Step:
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         machine.spin()
 

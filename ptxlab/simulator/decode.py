@@ -23,11 +23,11 @@ from .ptx.ptxas import contractions, modified_selections
 from .ptx.syntax import (
     Address,
     Function,
-    Instruction,
     Module,
     Negated,
     Operand,
     Pair,
+    PtxInstruction,
     Register,
     Sink,
     Special,
@@ -214,7 +214,7 @@ class Image:
         return Program(function, tuple(steps), tuple(types), local, _aligned(size, 16))
 
 
-def _step(instruction: Instruction, context: Context) -> Step:
+def _step(instruction: PtxInstruction, context: Context) -> Step:
     """An instruction, ready to execute; one that is not simulated is an error when a thread reaches it.
 
     One that the assembler refuses is an error at once, since it refuses the whole module.
@@ -256,7 +256,7 @@ def _refusal(reason: PtxlabError) -> Any:
 _CATALOGUED = ("mma", "wmma", "ldmatrix", "stmatrix", "movmatrix", "tcgen05")
 
 
-def check_legal(instruction: Instruction, module: Module) -> None:
+def check_legal(instruction: PtxInstruction, module: Module) -> None:
     """Refuse an instruction that the assembler does not take in this module."""
     _check_target(instruction, module)
     fault = _order_fault(instruction) or _type_fault(instruction) or _result_fault(instruction)
@@ -267,7 +267,7 @@ def check_legal(instruction: Instruction, module: Module) -> None:
 # -- targets and versions ------------------------------------------------------------------------------------
 
 
-def _check_target(instruction: Instruction, module: Module) -> None:
+def _check_target(instruction: PtxInstruction, module: Module) -> None:
     """Refuse an instruction that the module's target, or its version of PTX, lacks."""
     if module.target not in TARGETS:
         return
@@ -290,7 +290,7 @@ def _span(targets: tuple[str, ...]) -> str:
     return f"{targets[0]} and later" if targets == since else listing(targets, 4)
 
 
-def _catalogued(instruction: Instruction) -> tuple[str, tuple[str, ...], PtxVersion] | None:
+def _catalogued(instruction: PtxInstruction) -> tuple[str, tuple[str, ...], PtxVersion] | None:
     parts = instruction.parts
     if parts[0] not in _CATALOGUED and parts[:2] != ("wgmma", "mma_async"):
         return None
@@ -301,7 +301,7 @@ def _catalogued(instruction: Instruction) -> tuple[str, tuple[str, ...], PtxVers
     return form.mnemonic, form.targets, form.ptx_version
 
 
-def _tabulated(instruction: Instruction, target: str) -> tuple[str, tuple[str, ...], PtxVersion]:
+def _tabulated(instruction: PtxInstruction, target: str) -> tuple[str, tuple[str, ...], PtxVersion]:
     features = {f"/{len(instruction.operands)}"}
     for operand in instruction.operands:
         features.update(_special(operand))
@@ -338,7 +338,7 @@ _DIRECTLY_BEHIND = {
 }
 
 
-def _order_fault(instruction: Instruction) -> str | None:
+def _order_fault(instruction: PtxInstruction) -> str | None:
     name, *qualifiers = instruction.parts
     behind = _DIRECTLY_BEHIND.get(name, ())
     for place, qualifier in enumerate(qualifiers):
@@ -398,7 +398,7 @@ def types_of(parts: tuple[str, ...]) -> tuple[str, ...] | None:
     return tuple(_TYPES[max(entries, key=len)].split()) if entries else None
 
 
-def _type_fault(instruction: Instruction) -> str | None:
+def _type_fault(instruction: PtxInstruction) -> str | None:
     found, types = instruction.parts[-1], types_of(instruction.parts)
     if types is None or found in types or type_bits(found) is None:
         return None
@@ -408,7 +408,7 @@ def _type_fault(instruction: Instruction) -> str | None:
 # -- results that are not wanted -----------------------------------------------------------------------------
 
 
-def _result_fault(instruction: Instruction) -> str | None:
+def _result_fault(instruction: PtxInstruction) -> str | None:
     """What is wrong with ``_`` in place of a result."""
     result = instruction.operands[0] if instruction.operands else None
     if isinstance(result, Vector) and result.items:
@@ -422,7 +422,7 @@ def _result_fault(instruction: Instruction) -> str | None:
     return None
 
 
-def _may_discard(instruction: Instruction) -> bool:
+def _may_discard(instruction: PtxInstruction) -> bool:
     """Whether the result, or the first of two, may be ``_``."""
     name, *qualifiers = instruction.parts
     if name == "elect":

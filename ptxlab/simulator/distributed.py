@@ -29,7 +29,7 @@ from .decode import Image
 from .events import Access, Observer
 from .memory import Buffer
 from .ptx.reader import read_ptx
-from .ptx.syntax import Instruction, Module, registers_of
+from .ptx.syntax import Module, PtxInstruction, registers_of
 from .result import limit_error, merged
 from .simulate import KEPT_BYTES, Outcome, Run, Setup, as_bytes, batch_blocks
 
@@ -240,7 +240,7 @@ class _Updates(Observer):
                     "simulate this kernel without one"
                 )
 
-    def _update(self, instruction: Instruction) -> Update | None:
+    def _update(self, instruction: PtxInstruction) -> Update | None:
         """What an instruction does, if its result and the order do not count."""
         parts = instruction.parts
         operation = next((part for part in parts if part in _OPERATIONS), None)
@@ -250,7 +250,7 @@ class _Updates(Observer):
             return None
         return Update(operation, _TYPES[parts[-1]])
 
-    def _is_unused(self, instruction: Instruction) -> bool:
+    def _is_unused(self, instruction: PtxInstruction) -> bool:
         """Whether nobody reads what the instruction returns: its registers stand nowhere else."""
         for function in self._module.functions.values():
             if any(each is instruction for each in function.instructions):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..isa.operation import Operation
 from ..isa.product_form import ProductForm
 from ..isa.tensor_memory import ALL_LANES
-from .ptx.syntax import Instruction
+from .ptx.syntax import PtxInstruction
 
 if TYPE_CHECKING:
     from ..memory import TensorMap
@@ -44,7 +44,7 @@ class Access:
     bulk copies and wgmma; an asynchronous access is complete only after a wait.
     """
 
-    instruction: Instruction
+    instruction: PtxInstruction
     kind: str  # "read", "write" or "atomic"
     space: str  # "global", "shared", "local", "const" or "param"
     threads: NDArray[Any]
@@ -64,7 +64,7 @@ class TensorAccess:
     issues it; then the access is asynchronous.
     """
 
-    instruction: Instruction
+    instruction: PtxInstruction
     kind: str  # "read" or "write"
     threads: NDArray[Any]
     block: int  # counted in the batch
@@ -81,7 +81,7 @@ class Synchronisation:
     number of the barrier, the count of a wait, or the addresses of mbarriers.
     """
 
-    instruction: Instruction
+    instruction: PtxInstruction
     kind: str
     threads: NDArray[Any]
     key: int | NDArray[Any] = 0
@@ -126,7 +126,7 @@ class Observer:
     def begin(self, batch: Batch) -> None:
         """A batch of blocks starts."""
 
-    def executed(self, instruction: Instruction, threads: Threads) -> None:
+    def executed(self, instruction: PtxInstruction, threads: Threads) -> None:
         """Threads execute an instruction."""
 
     def accessed(self, access: Access) -> None:
@@ -138,11 +138,11 @@ class Observer:
     def synchronised(self, event: Synchronisation) -> None:
         """Threads reach or leave a barrier, or execute a fence or a wait."""
 
-    def multiplied(self, instruction: Instruction, operands: MatrixInputs, threads: Threads) -> None:
+    def multiplied(self, instruction: PtxInstruction, operands: MatrixInputs, threads: Threads) -> None:
         """Warps or warpgroups execute a matrix instruction."""
 
     def copied(
-        self, instruction: Instruction, tensor: TensorMap, starts: NDArray[np.int64], kind: str
+        self, instruction: PtxInstruction, tensor: TensorMap, starts: NDArray[np.int64], kind: str
     ) -> None:
         """Threads copy boxes of a tensor map, from ("read") or to ("write") its array.
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PtxlabError
-from .ptx.syntax import Instruction
+from .ptx.syntax import PtxInstruction
 from .threads import Batch
 
 
@@ -86,7 +86,7 @@ def threads_text(batch: Batch, threads: NDArray[Any], most: int = 4) -> str:
 
 def record(
     kind: str,
-    instruction: Instruction,
+    instruction: PtxInstruction,
     batch: Batch,
     threads: NDArray[Any],
     sentence: str = "",
@@ -94,7 +94,7 @@ def record(
     remedy: str = "",
     space: str = "",
     addresses: tuple[int, int] | None = None,
-    other: Instruction | None = None,
+    other: PtxInstruction | None = None,
 ) -> Hazard:
     """A hazard of threads (indices into the batch); block, warp and lanes are those of the first warp."""
     first = int(threads[0])
@@ -225,7 +225,7 @@ _KINDS = (
 KINDS: dict[str, HazardKind] = {kind.name: kind for kind in _KINDS}
 
 
-def line_text(instruction: Instruction) -> str:
+def line_text(instruction: PtxInstruction) -> str:
     """The line for a sentence."""
     if not instruction.location:
         return f"PTX line {instruction.line}"
@@ -280,13 +280,13 @@ class Report:
     def add(
         self,
         kind: str,
-        instruction: Instruction,
+        instruction: PtxInstruction,
         batch: Batch,
         threads: NDArray[Any],
         what: str,
         *,
         remedy: str = "",
-        other: Instruction | None = None,
+        other: PtxInstruction | None = None,
         space: str = "",
         addresses: tuple[int, int] | None = None,
     ) -> None:

@@ -24,7 +24,7 @@ from .operands import (
     writer,
     writers,
 )
-from .ptx.syntax import Address, Immediate, Instruction, Operand, Sink, Symbol, Vector, type_bits
+from .ptx.syntax import Address, Immediate, Operand, PtxInstruction, Sink, Symbol, Vector, type_bits
 from .threads import UNSIGNED, Threads
 
 _SPACES = {
@@ -41,12 +41,12 @@ _SPACES = {
 _SPAN = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}
 
 
-def space_of(instruction: Instruction) -> str:
+def space_of(instruction: PtxInstruction) -> str:
     """The state space in an opcode; "" for generic addresses."""
     return next((_SPACES[part] for part in instruction.parts if part in _SPACES), "")
 
 
-def _space(instruction: Instruction, operand: Operand, context: Context) -> str:
+def _space(instruction: PtxInstruction, operand: Operand, context: Context) -> str:
     """As `space_of`; parameters of device functions and of calls are in local memory."""
     space = space_of(instruction)
     if space != "param" or not isinstance(operand, Address):
@@ -57,7 +57,7 @@ def _space(instruction: Instruction, operand: Operand, context: Context) -> str:
     return "global"
 
 
-def _element(instruction: Instruction) -> tuple[int, int, bool]:
+def _element(instruction: PtxInstruction) -> tuple[int, int, bool]:
     """Bits of an element, how many there are, whether a narrow one is extended by its sign."""
     kind = instruction.parts[-1]
     bits = type_bits(kind)
@@ -67,7 +67,7 @@ def _element(instruction: Instruction) -> tuple[int, int, bool]:
     return bits, count, kind.startswith("s")
 
 
-def _ld(instruction: Instruction, context: Context) -> Step:
+def _ld(instruction: PtxInstruction, context: Context) -> Step:
     bits, count, signed = _element(instruction)
     destination, source, *_ = instruction.operands
     space = _space(instruction, source, context)
@@ -89,7 +89,7 @@ def _ld(instruction: Instruction, context: Context) -> Step:
     return Step(instruction, execute)
 
 
-def _st(instruction: Instruction, context: Context) -> Step:
+def _st(instruction: PtxInstruction, context: Context) -> Step:
     bits, count, _ = _element(instruction)
     target, source, *_ = instruction.operands
     space = _space(instruction, target, context)
@@ -111,7 +111,7 @@ def _st(instruction: Instruction, context: Context) -> Step:
 # -- addresses -----------------------------------------------------------------------------------------------
 
 
-def _cvta(instruction: Instruction, context: Context) -> Step:
+def _cvta(instruction: PtxInstruction, context: Context) -> Step:
     _, source = instruction.operands
     bits = type_bits(instruction.parts[-1]) or 64
     window = _SPAN.get(space_of(instruction), 0)
@@ -125,19 +125,19 @@ def _cvta(instruction: Instruction, context: Context) -> Step:
     def convert(machine: Machine, threads: Threads, values: NDArray[Any]) -> NDArray[Any]:
         if not window:
             return values
-        return values - step if back else values + step
+        return np.asarray(values - step if back else values + step)
 
     return computed(instruction, context, instruction.operands, (bits,), convert)
 
 
-def _isspacep(instruction: Instruction, context: Context) -> Step:
+def _isspacep(instruction: PtxInstruction, context: Context) -> Step:
     space = space_of(instruction)
 
     def is_there(machine: Machine, threads: Threads, values: NDArray[Any]) -> NDArray[Any]:
         places = values.astype(np.int64)
         in_window = {name: places >> 32 == start >> 32 for name, start in _SPAN.items()}
         if space in in_window:
-            return in_window[space]
+            return np.asarray(in_window[space])
         const = np.zeros(threads.count, dtype=np.bool_)
         for buffer in machine.memory.buffers if space in ("const", "global") else ():
             if buffer.space == "const":
@@ -147,19 +147,19 @@ def _isspacep(instruction: Instruction, context: Context) -> Step:
     return computed(instruction, context, instruction.operands, (64,), is_there)
 
 
-def _mapa(instruction: Instruction, context: Context) -> Step:
+def _mapa(instruction: PtxInstruction, context: Context) -> Step:
     """The address of the same place in another block of the cluster."""
 
     def place(machine: Machine, threads: Threads, values: NDArray[Any], rank: NDArray[Any]) -> NDArray[Any]:
         word = values.dtype.type
         ranks = rank.astype(values.dtype) + word(1)
-        return values & ~(word(0xFF) << word(RANK_SHIFT)) | ranks << word(RANK_SHIFT)
+        return np.asarray(values & ~(word(0xFF) << word(RANK_SHIFT)) | ranks << word(RANK_SHIFT))
 
     bits = type_bits(instruction.parts[-1]) or 64
     return computed(instruction, context, instruction.operands, (bits, 32), place)
 
 
-def _getctarank(instruction: Instruction, context: Context) -> Step:
+def _getctarank(instruction: PtxInstruction, context: Context) -> Step:
     def rank_of(machine: Machine, threads: Threads, places: NDArray[Any]) -> NDArray[Any]:
         rank = (places.astype(np.int64) >> RANK_SHIFT & 0xFF) - 1
         own = threads.take(machine.special("%cluster_ctarank")).astype(np.int64)
@@ -169,7 +169,7 @@ def _getctarank(instruction: Instruction, context: Context) -> Step:
     return computed(instruction, context, instruction.operands, (bits,), rank_of)
 
 
-def _createpolicy(instruction: Instruction, context: Context) -> Step:
+def _createpolicy(instruction: PtxInstruction, context: Context) -> Step:
     return computed(
         instruction,
         context,
@@ -184,7 +184,7 @@ def _createpolicy(instruction: Instruction, context: Context) -> Step:
 _STACK_ALIGNMENT = 16
 
 
-def _alloca(instruction: Instruction, context: Context) -> Step:
+def _alloca(instruction: PtxInstruction, context: Context) -> Step:
     """Local memory of a size that each thread states, until `stackrestore` or the end of the function."""
     destination, size, *others = instruction.operands
     alignment = others[0].value if others and isinstance(others[0], Immediate) else _STACK_ALIGNMENT
@@ -204,7 +204,7 @@ def _alloca(instruction: Instruction, context: Context) -> Step:
     return Step(instruction, execute)
 
 
-def _stacksave(instruction: Instruction, context: Context) -> Step:
+def _stacksave(instruction: PtxInstruction, context: Context) -> Step:
     write = writer(instruction.operands[0], instruction)
     dtype = UNSIGNED[type_bits(instruction.parts[-1]) or 64]
 
@@ -214,7 +214,7 @@ def _stacksave(instruction: Instruction, context: Context) -> Step:
     return Step(instruction, execute)
 
 
-def _stackrestore(instruction: Instruction, context: Context) -> Step:
+def _stackrestore(instruction: PtxInstruction, context: Context) -> Step:
     read = reader(instruction.operands[0], type_bits(instruction.parts[-1]) or 64, instruction, context)
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
@@ -236,7 +236,7 @@ _REDUCTIONS = ("add", "min", "max", "and", "or", "xor", "inc", "dec")
 _ATOMIC = (*_REDUCTIONS, "exch", "cas")
 
 
-def _atom(instruction: Instruction, context: Context) -> Step:
+def _atom(instruction: PtxInstruction, context: Context) -> Step:
     parts = instruction.parts
     reduces = parts[0] == "red"
     if "async" in parts:
@@ -292,7 +292,7 @@ def _atom(instruction: Instruction, context: Context) -> Step:
 
 
 def combination(
-    instruction: Instruction, kind: str, type_name: str, space: str
+    instruction: PtxInstruction, kind: str, type_name: str, space: str
 ) -> Callable[..., NDArray[Any]]:
     """Old value and operands -> new value."""
     if kind == "exch":

@@ -19,7 +19,7 @@ from .deferred import MatrixQueue
 from .events import MatrixInputs, Observer, Synchronisation, TensorAccess
 from .hazard import HazardError, lanes_text, record, threads_text
 from .memory import Memory, TensorMemory, TileRead
-from .ptx.syntax import Function, Instruction
+from .ptx.syntax import Function, PtxInstruction
 from .register_file import RegisterFile, SpecialRegisters
 from .threads import Batch, Threads
 
@@ -41,7 +41,7 @@ Execute = Callable[["Machine", "Frame", Threads], None]
 class Step:
     """An instruction, ready to execute: either `execute`, or `control`, which says where threads go on."""
 
-    instruction: Instruction
+    instruction: PtxInstruction
     execute: Execute | None = None
     control: Execute | None = None  # it places all of the threads
     guard: int | None = None  # the register of the predicate
@@ -129,7 +129,7 @@ class Machine:
         self.observers = launch.observers
         #: Those that want to hear of every instruction.
         self._listeners = [each for each in launch.observers if type(each).executed is not Observer.executed]
-        self.barriers: Barriers[tuple[Frame, Instruction]] = Barriers(batch)
+        self.barriers: Barriers[tuple[Frame, PtxInstruction]] = Barriers(batch)
         #: What `bar.red` does with its result, by line of the PTX.
         self.reductions: dict[int, Reduction] = {}
         self.frame: Frame | None = None  # that threads execute in
@@ -333,7 +333,7 @@ class Machine:
                 np.bitwise_or.at(awaited, group[~ready], members[~ready])
                 self._note_bypassing(position, frame.program.function, index, awaited & alive & ~present)
 
-    def whole_warps(self, frame: Frame, instruction: Instruction, threads: Threads) -> Threads:
+    def whole_warps(self, frame: Frame, instruction: PtxInstruction, threads: Threads) -> Threads:
         """Of threads at a barrier those of whole warps; the others wait for their lanes, as in hardware.
 
         If nothing else can happen any more, those lanes do not come, and parts of warps go on.
@@ -407,7 +407,7 @@ class Machine:
     def arrive(
         self,
         frame: Frame,
-        instruction: Instruction,
+        instruction: PtxInstruction,
         threads: Threads,
         barrier: NDArray[Any],
         count: NDArray[Any] | None,
@@ -426,7 +426,7 @@ class Machine:
             if not waits:
                 self.place(frame, instruction.index + 1, ours)
 
-    def _release(self, released: Iterable[tuple[tuple[Frame, Instruction], int, Threads]]) -> None:
+    def _release(self, released: Iterable[tuple[tuple[Frame, PtxInstruction], int, Threads]]) -> None:
         for (frame, instruction), number, threads in released:
             finish = self.reductions.get(instruction.line)
             if finish is not None:
@@ -515,7 +515,7 @@ class Machine:
 
     def synchronised(
         self,
-        instruction: Instruction,
+        instruction: PtxInstruction,
         kind: str,
         threads: Threads,
         key: int | NDArray[Any] = 0,
@@ -526,7 +526,7 @@ class Machine:
         for observer in self.observers:
             observer.synchronised(Synchronisation(instruction, kind, threads.indices, key, completed))
 
-    def multiplied(self, instruction: Instruction, operands: MatrixInputs, threads: Threads) -> None:
+    def multiplied(self, instruction: PtxInstruction, operands: MatrixInputs, threads: Threads) -> None:
         """Tell the observers what a matrix instruction reads."""
         for observer in self.observers:
             observer.multiplied(instruction, operands, threads)
@@ -547,7 +547,7 @@ def _step_of(waiting: _Waiting) -> Step:
     return waiting.frame.program.steps[waiting.index]
 
 
-def _located(instruction: Instruction, error: PtxlabError) -> PtxlabError:
+def _located(instruction: PtxInstruction, error: PtxlabError) -> PtxlabError:
     """An error with the instruction in front, once."""
     text = str(error)
     if text.startswith(instruction.where) or isinstance(error, HazardError):

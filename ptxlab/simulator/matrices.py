@@ -22,11 +22,11 @@ from .loads import space_of
 from .machine import Frame, Machine, Step
 from .memory import CHUNK, SHARED_WINDOW
 from .operands import Builder, Context, Read, Write, address, items_of, reader, readers, unsupported, writer
-from .ptx.syntax import Immediate, Instruction, Operand, Register, type_bits
+from .ptx.syntax import Immediate, Operand, PtxInstruction, Register, type_bits
 from .threads import Threads
 
 
-def _mma(instruction: Instruction, context: Context) -> Step:
+def _mma(instruction: PtxInstruction, context: Context) -> Step:
     """`mma`, `mma.sp`, block-scaled `mma`, `wmma.mma`."""
     form = mma_form(instruction)
     destination = instruction.operands[0]
@@ -74,7 +74,7 @@ def _mma(instruction: Instruction, context: Context) -> Step:
     return Step(instruction, execute, together=32)
 
 
-def _sources(form: MmaForm, instruction: Instruction) -> tuple[dict[str, Operand], Modifiers]:
+def _sources(form: MmaForm, instruction: PtxInstruction) -> tuple[dict[str, Operand], Modifiers]:
     """What the instruction reads, by the names of the form's inputs, and its constants."""
     _, a, b, c, *others = instruction.operands
     sources = {"a": a, "b": b, "c": c}
@@ -106,7 +106,7 @@ def _words(operand: Operand) -> list[int]:
 # -- ldmatrix, stmatrix, movmatrix ---------------------------------------------------------------------------
 
 
-def _ldmatrix(instruction: Instruction, context: Context) -> Step:
+def _ldmatrix(instruction: PtxInstruction, context: Context) -> Step:
     form = transfer_form(instruction)
     operand = form.register_operand
     destination, source = instruction.operands
@@ -168,7 +168,7 @@ def _ldmatrix(instruction: Instruction, context: Context) -> Step:
     return Step(instruction, fast if plain else execute, together=32)
 
 
-def _stmatrix(instruction: Instruction, context: Context) -> Step:
+def _stmatrix(instruction: PtxInstruction, context: Context) -> Step:
     form = transfer_form(instruction)
     operand = form.register_operand
     target, source = instruction.operands
@@ -201,7 +201,7 @@ def _stmatrix(instruction: Instruction, context: Context) -> Step:
     return Step(instruction, execute, together=32)
 
 
-def _movmatrix(instruction: Instruction, context: Context) -> Step:
+def _movmatrix(instruction: PtxInstruction, context: Context) -> Step:
     form = transfer_form(instruction)
     destination, source = instruction.operands
     reads = read_matrix(source, form.register_operand, instruction, context)
@@ -219,14 +219,14 @@ def _movmatrix(instruction: Instruction, context: Context) -> Step:
 # -- wmma ----------------------------------------------------------------------------------------------------
 
 
-def _wmma(instruction: Instruction, context: Context) -> Step:
+def _wmma(instruction: PtxInstruction, context: Context) -> Step:
     kind = instruction.parts[1]
     if kind == "mma":
         return _mma(instruction, context)
     return _wmma_transfer(instruction, context, transfer_form(instruction), kind == "load")
 
 
-def _wmma_transfer(instruction: Instruction, context: Context, form: TransferForm, loads: bool) -> Step:
+def _wmma_transfer(instruction: PtxInstruction, context: Context, form: TransferForm, loads: bool) -> Step:
     """`wmma.load` and `wmma.store`: every row (or column) of the matrix lies at its own address."""
     operand = form.register_operand
     registers, memory_operand, *others = instruction.operands
@@ -288,7 +288,7 @@ BUILDERS: dict[str, Builder] = {
 # -- matrices in registers: operands of matrix instructions, for whole warps ---------------------------------
 
 
-def mma_form(instruction: Instruction) -> MmaForm:
+def mma_form(instruction: PtxInstruction) -> MmaForm:
     """The entry of the catalogue that a multiplying instruction is."""
     form = _form(instruction)
     if not isinstance(form, MmaForm):
@@ -296,7 +296,7 @@ def mma_form(instruction: Instruction) -> MmaForm:
     return form
 
 
-def transfer_form(instruction: Instruction) -> TransferForm:
+def transfer_form(instruction: PtxInstruction) -> TransferForm:
     """The entry of the catalogue that an instruction is which loads, stores or transposes a matrix."""
     form = _form(instruction)
     if not isinstance(form, TransferForm):
@@ -304,7 +304,7 @@ def transfer_form(instruction: Instruction) -> TransferForm:
     return form
 
 
-def _form(instruction: Instruction) -> MmaForm | TransferForm:
+def _form(instruction: PtxInstruction) -> MmaForm | TransferForm:
     try:
         return parse(instruction.opcode)
     except PtxlabError as error:
@@ -341,7 +341,7 @@ def whole_groups(threads: Threads, lanes: int) -> Threads:
 def read_matrix(
     operand: Operand,
     matrix: MatrixOperand,
-    instruction: Instruction,
+    instruction: PtxInstruction,
     context: Context,
     letters: str | None = None,
 ) -> tuple[Read, ...]:
@@ -351,7 +351,7 @@ def read_matrix(
 
 
 def write_matrix(
-    operand: Operand, matrix: MatrixOperand, instruction: Instruction, letters: str | None = None
+    operand: Operand, matrix: MatrixOperand, instruction: PtxInstruction, letters: str | None = None
 ) -> tuple[Write, ...]:
     """What writes the registers of a matrix; as `read_matrix`."""
     return tuple(
@@ -359,7 +359,7 @@ def write_matrix(
     )
 
 
-def _checked(operand: Operand, matrix: MatrixOperand, instruction: Instruction) -> Sequence[Operand]:
+def _checked(operand: Operand, matrix: MatrixOperand, instruction: PtxInstruction) -> Sequence[Operand]:
     items = items_of(operand)
     if len(items) != matrix.registers:
         raise PtxlabError(
@@ -369,7 +369,7 @@ def _checked(operand: Operand, matrix: MatrixOperand, instruction: Instruction) 
     return items
 
 
-def constant(operand: Operand, instruction: Instruction) -> int:
+def constant(operand: Operand, instruction: PtxInstruction) -> int:
     """The number that an operand is; nothing else may stand there."""
     if not isinstance(operand, Immediate):
         raise PtxlabError(f"{instruction.where}: {instruction.opcode} takes a constant here")

@@ -16,7 +16,7 @@ from .loads import space_of
 from .machine import Frame, Machine, Step
 from .memory import RANK_SHIFT, SHARED_WINDOW, rounds
 from .operands import Builder, Context, Read, address, reader, unsupported, writer
-from .ptx.syntax import Address, Instruction, Operand, Sink, plain_name
+from .ptx.syntax import Address, Operand, PtxInstruction, Sink, plain_name
 from .threads import Threads
 
 _COUNT_BITS = 20
@@ -26,7 +26,7 @@ _TX_SIGN = 1 << 21
 _PHASE = np.uint64(63)  # the place of its bit
 
 
-def barrier_place(operand: Operand, instruction: Instruction, context: Context) -> Read:
+def barrier_place(operand: Operand, instruction: PtxInstruction, context: Context) -> Read:
     """What reads the address of an mbarrier in shared memory."""
     place = address(operand, instruction, context)
     if space_of(instruction):
@@ -114,7 +114,7 @@ def _changed(words: NDArray[Any], change: Change) -> NDArray[Any]:
 
 def update_barriers(
     machine: Machine,
-    instruction: Instruction,
+    instruction: PtxInstruction,
     threads: Threads,
     places: NDArray[Any],
     change: Change,
@@ -154,7 +154,7 @@ def in_block(places: NDArray[Any], rank: int | NDArray[Any]) -> NDArray[Any]:
 
 def update_in_blocks(
     machine: Machine,
-    instruction: Instruction,
+    instruction: PtxInstruction,
     threads: Threads,
     places: NDArray[Any],
     change: Change,
@@ -201,7 +201,7 @@ def _changed_in_turn(
 # -- instructions --------------------------------------------------------------------------------------------
 
 
-def _mbarrier(instruction: Instruction, context: Context) -> Step:
+def _mbarrier(instruction: PtxInstruction, context: Context) -> Step:
     kind = instruction.parts[1]
     if kind in ("test_wait", "try_wait"):
         return _wait(instruction, context)
@@ -216,7 +216,7 @@ def _mbarrier(instruction: Instruction, context: Context) -> Step:
     raise unsupported(instruction)
 
 
-def _arrive(instruction: Instruction, context: Context) -> Step:
+def _arrive(instruction: PtxInstruction, context: Context) -> Step:
     """`arrive` and `arrive_drop`; with `.expect_tx` they announce bytes first."""
     operands = list(instruction.operands)
     result = Sink() if isinstance(operands[0], Address) else operands.pop(0)
@@ -246,7 +246,7 @@ def _arrive(instruction: Instruction, context: Context) -> Step:
     return Step(instruction, execute)
 
 
-def _count_bytes(instruction: Instruction, context: Context) -> Step:
+def _count_bytes(instruction: PtxInstruction, context: Context) -> Step:
     """`expect_tx` and `complete_tx`."""
     place = barrier_place(instruction.operands[0], instruction, context)
     number = reader(instruction.operands[1], 32, instruction, context)
@@ -263,7 +263,7 @@ def _count_bytes(instruction: Instruction, context: Context) -> Step:
     return Step(instruction, execute)
 
 
-def _init(instruction: Instruction, context: Context) -> Step:
+def _init(instruction: PtxInstruction, context: Context) -> Step:
     place = barrier_place(instruction.operands[0], instruction, context)
     number = None
     if instruction.parts[1] == "init":
@@ -282,7 +282,7 @@ def _init(instruction: Instruction, context: Context) -> Step:
     return Step(instruction, execute)
 
 
-def _pending_count(instruction: Instruction, context: Context) -> Step:
+def _pending_count(instruction: PtxInstruction, context: Context) -> Step:
     destination, source = instruction.operands
     write, read = writer(destination, instruction), reader(source, 64, instruction, context)
 
@@ -292,7 +292,7 @@ def _pending_count(instruction: Instruction, context: Context) -> Step:
     return Step(instruction, execute)
 
 
-def _wait(instruction: Instruction, context: Context) -> Step:
+def _wait(instruction: PtxInstruction, context: Context) -> Step:
     """`try_wait` sleeps until the phase is complete; `test_wait` asks and goes on."""
     parts = instruction.parts
     destination, target, what, *_ = instruction.operands
@@ -336,7 +336,7 @@ def _wait(instruction: Instruction, context: Context) -> Step:
     return Step(instruction, control=control, explain=explain)
 
 
-def _why(machine: Machine, instruction: Instruction, thread: Threads, at: int) -> str:
+def _why(machine: Machine, instruction: PtxInstruction, thread: Threads, at: int) -> str:
     """What a thread waits for at the mbarrier at an address, for a sentence."""
     (words,) = machine.memory.load(instruction, "shared", thread, np.array([at]), 64, 1, "mbarrier")
     pending, count, expected, phase = (int(field[0]) for field in _State.of(words))

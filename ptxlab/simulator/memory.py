@@ -16,7 +16,7 @@ from ..errors import PtxlabError
 from ..isa.tensor_memory import COLUMNS, LANES
 from .events import Access, Observer, Piece
 from .hazard import HazardError, record
-from .ptx.syntax import Instruction
+from .ptx.syntax import PtxInstruction
 from .threads import UNSIGNED, Threads
 
 #: Generic addresses: those of shared and local memory lie in windows, as on the chip; all others are global.
@@ -48,7 +48,7 @@ _GENERIC: _Signal = ("generic", False, ())
 class _Request(NamedTuple):
     """What an instruction asks of memory: an access of so many bytes at the place of each thread."""
 
-    instruction: Instruction
+    instruction: PtxInstruction
     kind: str  # "read", "write" or "atomic"
     threads: Threads
     places: NDArray[Any]
@@ -184,7 +184,7 @@ class Memory:
 
     def load(
         self,
-        instruction: Instruction,
+        instruction: PtxInstruction,
         space: str,
         threads: Threads,
         addresses: NDArray[Any],
@@ -209,7 +209,7 @@ class Memory:
 
     def store(
         self,
-        instruction: Instruction,
+        instruction: PtxInstruction,
         space: str,
         threads: Threads,
         addresses: NDArray[Any],
@@ -234,7 +234,7 @@ class Memory:
 
     def update(
         self,
-        instruction: Instruction,
+        instruction: PtxInstruction,
         space: str,
         threads: Threads,
         addresses: NDArray[Any],
@@ -260,7 +260,7 @@ class Memory:
 
     def update_together(
         self,
-        instruction: Instruction,
+        instruction: PtxInstruction,
         space: str,
         threads: Threads,
         addresses: NDArray[Any],
@@ -287,7 +287,7 @@ class Memory:
 
     def add(
         self,
-        instruction: Instruction,
+        instruction: PtxInstruction,
         space: str,
         threads: Threads,
         addresses: NDArray[Any],
@@ -318,7 +318,7 @@ class Memory:
 
     def shared_offsets(
         self,
-        instruction: Instruction,
+        instruction: PtxInstruction,
         threads: Threads,
         addresses: NDArray[np.int64],
         width: int,
@@ -486,7 +486,7 @@ class Memory:
 
     # -- messages --------------------------------------------------------------------------------------------
 
-    def _check_writable(self, instruction: Instruction, kind: str, buffer: Buffer) -> None:
+    def _check_writable(self, instruction: PtxInstruction, kind: str, buffer: Buffer) -> None:
         if kind != "read" and not buffer.writable:
             raise PtxlabError(
                 f"{instruction.where}: {instruction.opcode} writes to {buffer.title}, which is read-only"

@@ -17,11 +17,11 @@ from .ptx.syntax import (
     Address,
     Function,
     Immediate,
-    Instruction,
     Module,
     Negated,
     Operand,
     Pair,
+    PtxInstruction,
     Register,
     Sink,
     Special,
@@ -54,14 +54,14 @@ class Context:
         )
 
 
-Builder = Callable[[Instruction, Context], Step]
+Builder = Callable[[PtxInstruction, Context], Step]
 
 
 class IllegalError(PtxlabError):
     """What the assembler refuses, whether a thread reaches it or not."""
 
 
-def unsupported(instruction: Instruction, what: str = "") -> PtxlabError:
+def unsupported(instruction: PtxInstruction, what: str = "") -> PtxlabError:
     """The refusal of an instruction that is not simulated."""
     return PtxlabError(f"{instruction.where}: {what or instruction.opcode} is not simulated yet")
 
@@ -72,7 +72,7 @@ _WIDER = frozenset({"cvt", "ld", "ldu", "st"})
 
 
 def reader(
-    operand: Operand, bits: int, instruction: Instruction, context: Context, letters: str | None = None
+    operand: Operand, bits: int, instruction: PtxInstruction, context: Context, letters: str | None = None
 ) -> Read:
     """What reads an operand as an array of so many bits; a wider register is cut off where PTX allows one.
 
@@ -115,7 +115,7 @@ _OF_LAST_TYPE = frozenset({"ld", "ldu", "st", "atom", "red", "mov", "selp"})
 _KINDS = {"bsu": "an integer", "bf": "a float", "b": "a register of bits (.b16, .b32, .b64)"}
 
 
-def _letters(instruction: Instruction) -> str:
+def _letters(instruction: PtxInstruction) -> str:
     """What registers an instruction takes if nothing is said of the operand."""
     if instruction.parts[0] in _OF_LAST_TYPE:
         in_vectors = not {"v2", "v4", "v8"}.isdisjoint(instruction.parts)  # where the assembler does not look
@@ -124,7 +124,7 @@ def _letters(instruction: Instruction) -> str:
     return accepted("s32") if types and all(part[0] in "su" for part in types) else accepted("b32")
 
 
-def check_type(register: Register, instruction: Instruction, letters: str | None = None) -> None:
+def check_type(register: Register, instruction: PtxInstruction, letters: str | None = None) -> None:
     """Refuse a register of a type that the operand does not take: PTX ISA, Operand Type Checking Rules."""
     wanted = _letters(instruction) if letters is None else letters
     if not fits(register.type, wanted):
@@ -144,7 +144,7 @@ _TYPED_CONSTANTS = frozenset({
 })  # fmt: skip
 
 
-def _check_immediate(immediate: Immediate, bits: int, instruction: Instruction) -> None:
+def _check_immediate(immediate: Immediate, bits: int, instruction: PtxInstruction) -> None:
     """Floats are written with a decimal point or as 0f and 0d, whole numbers without (PTX ISA, Constants)."""
     parts = instruction.parts
     if parts[0] not in _TYPED_CONSTANTS or bits == 1:
@@ -169,7 +169,7 @@ def _check_immediate(immediate: Immediate, bits: int, instruction: Instruction) 
     raise PtxlabError(f"{instruction.where}: {instruction.opcode}: found {found} where {right} belongs")
 
 
-def _check_width(register: Register, bits: int, instruction: Instruction) -> None:
+def _check_width(register: Register, bits: int, instruction: PtxInstruction) -> None:
     own = type_bits(register.type)
     wider = instruction.parts[0] in _WIDER and own is not None and own >= bits > 1
     if bits == 8 and "bf16" in instruction.parts:  # which the assembler takes from registers of 8 bits only
@@ -178,7 +178,7 @@ def _check_width(register: Register, bits: int, instruction: Instruction) -> Non
         raise _of_another_width(register, bits, instruction)
 
 
-def _of_another_width(register: Register, bits: int, instruction: Instruction) -> PtxlabError:
+def _of_another_width(register: Register, bits: int, instruction: PtxInstruction) -> PtxlabError:
     width = "of type .pred" if bits == 1 else f"of {bits} bits"
     return PtxlabError(
         f"{instruction.where}: {instruction.opcode} takes a register {width} here, and {register.name} is "
@@ -199,7 +199,7 @@ def _register_reader(operand: Register, bits: int) -> Read:
     return lambda machine, frame, threads: frame.read(index, threads).astype(dtype)
 
 
-def _symbol_reader(operand: Symbol, bits: int, instruction: Instruction, context: Context) -> Read:
+def _symbol_reader(operand: Symbol, bits: int, instruction: PtxInstruction, context: Context) -> Read:
     dtype = UNSIGNED[bits]
     if instruction.parts[0] != "mov" and instruction.parts[0] in _TYPED_CONSTANTS:
         raise PtxlabError(
@@ -213,7 +213,7 @@ def _symbol_reader(operand: Symbol, bits: int, instruction: Instruction, context
     return lambda machine, frame, threads: threads.constant(value, dtype)
 
 
-def as_symbol(operand: Symbol, instruction: Instruction, context: Context) -> int:
+def as_symbol(operand: Symbol, instruction: PtxInstruction, context: Context) -> int:
     """The address of a symbol in its own space."""
     if operand.name not in context.symbols:
         raise PtxlabError(f"{instruction.where}: {instruction.opcode}: there is no variable {operand.name}")
@@ -241,7 +241,7 @@ def _immediate_bits(immediate: Immediate, bits: int) -> int:
 def readers(
     operands: Sequence[Operand],
     bits: int,
-    instruction: Instruction,
+    instruction: PtxInstruction,
     context: Context,
     letters: str | None = None,
 ) -> tuple[Read, ...]:
@@ -254,7 +254,7 @@ def _as_address(number: int) -> int:
     return (number + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
-def address(operand: Operand, instruction: Instruction, context: Context) -> Read:
+def address(operand: Operand, instruction: PtxInstruction, context: Context) -> Read:
     """What reads the address of ``[base + offset]``, as int64."""
     if not isinstance(operand, Address):
         raise PtxlabError(f"{instruction.where}: {instruction.opcode} takes an address in brackets")
@@ -288,7 +288,7 @@ def address(operand: Operand, instruction: Instruction, context: Context) -> Rea
 
 
 def writer(
-    operand: Operand, instruction: Instruction, signed: bool = False, letters: str | None = None
+    operand: Operand, instruction: PtxInstruction, signed: bool = False, letters: str | None = None
 ) -> Write:
     """What writes a result into a register; a narrower one is extended where PTX allows that."""
     if isinstance(operand, Sink):
@@ -326,7 +326,7 @@ def items_of(operand: Operand) -> tuple[Operand, ...]:
     return operand.items if isinstance(operand, Vector) else (operand,)
 
 
-def writers(operand: Operand, instruction: Instruction, signed: bool = False) -> tuple[Write, ...]:
+def writers(operand: Operand, instruction: PtxInstruction, signed: bool = False) -> tuple[Write, ...]:
     """Writers of a vector's elements, or of a single register."""
     return tuple(writer(item, instruction, signed) for item in items_of(operand))
 
@@ -341,7 +341,7 @@ Compute = Callable[..., NDArray[Any] | tuple[NDArray[Any], ...]]
 
 
 def computed(
-    instruction: Instruction,
+    instruction: PtxInstruction,
     context: Context,
     operands: Sequence[Operand],
     bits: Sequence[int],

@@ -16,7 +16,7 @@ from .chips import Bound, Work, bounds, find_chip
 from .deferred import RegisterOperands, WarpgroupOperands
 from .events import MatrixInputs, Observer
 from .hazard import Hazard
-from .ptx.syntax import Instruction
+from .ptx.syntax import PtxInstruction
 from .threads import Grid, Threads
 from .trace import WarpTrace
 from .traffic import SECTOR, Footprint, Moved, Traffic
@@ -30,9 +30,9 @@ class Counts(Observer):
 
     def __init__(self) -> None:
         self._counts: dict[int, list[int]] = {}
-        self._instructions: dict[int, Instruction] = {}
+        self._instructions: dict[int, PtxInstruction] = {}
 
-    def executed(self, instruction: Instruction, threads: Threads) -> None:
+    def executed(self, instruction: PtxInstruction, threads: Threads) -> None:
         """Count an instruction once for each warp."""
         count = self._counts.get(id(instruction))
         if count is None:
@@ -66,7 +66,7 @@ class Limit(Observer):
         self._most = most
         self._count = 0
 
-    def executed(self, instruction: Instruction, threads: Threads) -> None:
+    def executed(self, instruction: PtxInstruction, threads: Threads) -> None:
         """Count an instruction; the one too many is an error."""
         self._count += threads.warps
         if self._count > self._most:
@@ -77,7 +77,7 @@ class Limit(Observer):
 class Profile:
     """One instruction of the PTX: how many warps and threads executed it, and what it moved."""
 
-    instruction: Instruction
+    instruction: PtxInstruction
     warps: int
     threads: int
     moved: Moved
@@ -154,7 +154,7 @@ class LineProfile:
 class _Product:
     """A matrix instruction of several warps or warpgroups."""
 
-    instruction: Instruction
+    instruction: PtxInstruction
     operands: MatrixInputs
     warps: NDArray[np.int64]  # of the launch, the first of each group
 
@@ -169,7 +169,7 @@ class Products(Observer):
         self.complete = True
         self._last: tuple[Threads, int, NDArray[np.int64]] | None = None  # warps of threads
 
-    def multiplied(self, instruction: Instruction, operands: MatrixInputs, threads: Threads) -> None:
+    def multiplied(self, instruction: PtxInstruction, operands: MatrixInputs, threads: Threads) -> None:
         """Keep the operands; they are not copied."""
         size = operands.nbytes
         if size > self._left:
@@ -229,7 +229,7 @@ class Result:
                 self.conflicts[number] += line.conflicts
 
     @staticmethod
-    def _line(instruction: Instruction, ptx: bool) -> int:
+    def _line(instruction: PtxInstruction, ptx: bool) -> int:
         """An instruction's line in the PTX, or in the source: 0 where it has none there."""
         if ptx:
             return instruction.line
@@ -352,7 +352,7 @@ def _total(pairs: Iterable[tuple[str, int]]) -> Counter[str]:
 _SPACES = ("global", "shared", "local", "const", "param")
 
 
-def _kind(instruction: Instruction) -> str:
+def _kind(instruction: PtxInstruction) -> str:
     """The first part of the opcode, with the space of an access and the second part of asynchronous ones."""
     parts = instruction.parts
     if parts[0] in ("ld", "st", "atom", "red"):

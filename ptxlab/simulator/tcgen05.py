@@ -30,7 +30,7 @@ from .machine import Frame, Machine, Step
 from .mbarriers import Change, update_barriers
 from .memory import RANK_SHIFT, SHARED_WINDOW, UNIT, TensorMemory
 from .operands import Builder, Context, Read, address, items_of, reader, readers, unsupported, writers
-from .ptx.syntax import Address, Immediate, Instruction, Operand, Register, Vector
+from .ptx.syntax import Address, Immediate, Operand, PtxInstruction, Register, Vector
 from .threads import Threads
 
 
@@ -40,7 +40,7 @@ def _memory(machine: Machine) -> TensorMemory:
     return machine.tensor_memory
 
 
-def _tcgen05(instruction: Instruction, context: Context) -> Step:
+def _tcgen05(instruction: PtxInstruction, context: Context) -> Step:
     try:
         form = parse_any(instruction.opcode)
     except PtxlabError as error:
@@ -58,7 +58,7 @@ def _tcgen05(instruction: Instruction, context: Context) -> Step:
 # -- alloc, dealloc, commit ----------------------------------------------------------------------------------
 
 
-def _control(instruction: Instruction, context: Context, form: Tcgen05Control) -> Step:
+def _control(instruction: PtxInstruction, context: Context, form: Tcgen05Control) -> Step:
     if form.family == "tcgen05.alloc":
         return _alloc(instruction, context)
     if form.family == "tcgen05.dealloc":
@@ -78,7 +78,7 @@ def _first_lanes(threads: Threads) -> tuple[Threads, NDArray[np.intp]]:
     return Threads(threads.batch, threads.indices[first]), first
 
 
-def _alloc(instruction: Instruction, context: Context) -> Step:
+def _alloc(instruction: PtxInstruction, context: Context) -> Step:
     target, count = instruction.operands
     place, columns = address(target, instruction, context), reader(count, 32, instruction, context)
     space = space_of(instruction)
@@ -101,7 +101,7 @@ def _alloc(instruction: Instruction, context: Context) -> Step:
     return Step(instruction, execute, together=32)
 
 
-def _dealloc(instruction: Instruction, context: Context) -> Step:
+def _dealloc(instruction: PtxInstruction, context: Context) -> Step:
     start, count = readers(instruction.operands, 32, instruction, context)
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
@@ -118,7 +118,7 @@ def _dealloc(instruction: Instruction, context: Context) -> Step:
     return Step(instruction, execute, together=32)
 
 
-def _commit(instruction: Instruction, context: Context, form: Tcgen05Control) -> Step:
+def _commit(instruction: PtxInstruction, context: Context, form: Tcgen05Control) -> Step:
     place = address(instruction.operands[0], instruction, context)
     mask = None
     if len(instruction.operands) > 1:
@@ -141,7 +141,7 @@ def _commit(instruction: Instruction, context: Context, form: Tcgen05Control) ->
     return Step(instruction, execute)
 
 
-def _arrive(machine: Machine, instruction: Instruction, threads: Threads, places: NDArray[Any]) -> None:
+def _arrive(machine: Machine, instruction: PtxInstruction, threads: Threads, places: NDArray[Any]) -> None:
     one = np.ones(threads.count, dtype=np.int64)
     machine.synchronised(instruction, "mbarrier.arrive", threads, places)
     update_barriers(machine, instruction, threads, places, Change.arrive(one))
@@ -150,7 +150,7 @@ def _arrive(machine: Machine, instruction: Instruction, threads: Threads, places
 # -- ld, st --------------------------------------------------------------------------------------------------
 
 
-def _registers(instruction: Instruction, context: Context, form: Tcgen05Transfer) -> Step:
+def _registers(instruction: PtxInstruction, context: Context, form: Tcgen05Transfer) -> Step:
     """`tcgen05.ld` and `.st`: each warp has its own 32 lanes."""
     operands = list(instruction.operands)
     loads = form.family == "tcgen05.ld"
@@ -222,7 +222,7 @@ def _flat(registers: NDArray[np.uint32] | tuple[NDArray[np.uint32], ...]) -> NDA
     return np.concatenate([part if part.ndim == 2 else part[:, None] for part in parts], axis=-1)
 
 
-def _check_lanes(instruction: Instruction, warp: int, start: int) -> None:
+def _check_lanes(instruction: PtxInstruction, warp: int, start: int) -> None:
     lane = start >> 16
     if lane // 32 != warp:
         raise PtxlabError(
@@ -239,7 +239,7 @@ class _Issue:
     """One thread that issues an asynchronous instruction, for its block or for both CTAs of a pair."""
 
     machine: Machine
-    instruction: Instruction
+    instruction: PtxInstruction
     thread: Threads
     cta_group: int
 
@@ -281,7 +281,7 @@ class _Issue:
 # -- cp, shift -----------------------------------------------------------------------------------------------
 
 
-def _issued(instruction: Instruction, context: Context, form: Tcgen05Transfer) -> Step:
+def _issued(instruction: PtxInstruction, context: Context, form: Tcgen05Transfer) -> Step:
     """`tcgen05.cp` and `.shift`, which one thread issues, for both CTAs of a pair."""
     place = address(instruction.operands[0], instruction, context)
     code = None
@@ -328,7 +328,7 @@ def _with_descriptor(form: Tcgen05Mma, code: int, a_space: str) -> Tcgen05Mma:
     return whole if whole.a_space == a_space else replace(whole, a_space=a_space)  # type: ignore[arg-type]
 
 
-def _mma(instruction: Instruction, context: Context, form: Tcgen05Mma) -> Step:
+def _mma(instruction: PtxInstruction, context: Context, form: Tcgen05Mma) -> Step:
     operands = list(instruction.operands)
     a_space = "tensor" if isinstance(operands[1], Address) else "shared"
     reads: dict[str, Read] = {"d": address(operands.pop(0), instruction, context)}
@@ -377,7 +377,7 @@ def _mma(instruction: Instruction, context: Context, form: Tcgen05Mma) -> Step:
 
 
 def _last(
-    operands: Sequence[Operand], instruction: Instruction, context: Context, ws: bool
+    operands: Sequence[Operand], instruction: PtxInstruction, context: Context, ws: bool
 ) -> tuple[Read | None, int]:
     """The zero-column mask descriptor of `.ws`, 64 bits, and the number `scale-input-d` of the others."""
     zero_columns, scale = None, 0

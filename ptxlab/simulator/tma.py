@@ -26,7 +26,7 @@ from .loads import combination, space_of
 from .machine import Frame, Launch, Machine, Step
 from .memory import CHUNK, RANK_SHIFT, Memory, rounds
 from .operands import Builder, Context, address, reader, unsupported
-from .ptx.syntax import Immediate, Instruction
+from .ptx.syntax import Immediate, PtxInstruction
 from .threads import UNSIGNED, Threads
 
 _TYPES = {
@@ -108,7 +108,7 @@ class Boxes:
                 yield turn[sizes[turn] == size]
 
     def placed(
-        self, memory: Memory, instruction: Instruction, threads: Threads, kind: str
+        self, memory: Memory, instruction: PtxInstruction, threads: Threads, kind: str
     ) -> Iterator[_PlacedBoxes]:
         """Those of one tensor map that are copied at once, to be read or written in shared memory."""
         for group in self.groups(threads):
@@ -146,7 +146,7 @@ class _PlacedBoxes:
 
 def _notify(
     memory: Memory,
-    instruction: Instruction,
+    instruction: PtxInstruction,
     tensor: TensorMap,
     starts: NDArray[np.int64],
     kind: str,
@@ -167,7 +167,7 @@ def _row_places(tensor: TensorMap, row: int, address: int) -> NDArray[np.int64]:
 # -- loads ---------------------------------------------------------------------------------------------------
 
 
-def load_boxes(memory: Memory, instruction: Instruction, threads: Threads, boxes: Boxes) -> None:
+def load_boxes(memory: Memory, instruction: PtxInstruction, threads: Threads, boxes: Boxes) -> None:
     """A box for each thread into shared memory."""
     boxes.check()
     for placed in boxes.placed(memory, instruction, threads, "write"):
@@ -254,7 +254,7 @@ def _chunks(rows: int, row_bytes: int, pitch: int, swizzle: int, address: int) -
 
 
 def store_boxes(
-    memory: Memory, instruction: Instruction, threads: Threads, boxes: Boxes, reduction: str
+    memory: Memory, instruction: PtxInstruction, threads: Threads, boxes: Boxes, reduction: str
 ) -> None:
     """Each thread's box from shared memory into its array; what lies outside of the array is left out."""
     _check_stores(boxes)
@@ -326,7 +326,7 @@ def _store_pixels(memory: Memory, boxes: _PlacedBoxes, tensor: Im2colMap) -> Non
             view[(*pixels[pixel], channels[chosen])] = content[chosen]
 
 
-def _store(memory: Memory, instruction: Instruction, boxes: _PlacedBoxes, reduction: str) -> None:
+def _store(memory: Memory, instruction: PtxInstruction, boxes: _PlacedBoxes, reduction: str) -> None:
     """Boxes that lie inside of an array, or are combined with what is there."""
     tensor, starts, places = boxes.tensor, boxes.starts, boxes.places
     plain = _are_plain(tensor, starts) & (not reduction)
@@ -340,7 +340,7 @@ def _store(memory: Memory, instruction: Instruction, boxes: _PlacedBoxes, reduct
 
 
 def _store_part(
-    memory: Memory, instruction: Instruction, thread: Threads, box: Boxes, reduction: str
+    memory: Memory, instruction: PtxInstruction, thread: Threads, box: Boxes, reduction: str
 ) -> None:
     """A box that reaches beyond its array: the rest of it is not even read from shared memory."""
     tensor, address = box.tensors[int(box.which[0])], int(box.inside[0])
@@ -371,7 +371,7 @@ def _elements_inside(
 
 def _store_elements(
     memory: Memory,
-    instruction: Instruction,
+    instruction: PtxInstruction,
     tensor: TensorMap,
     index: tuple[NDArray[Any], ...],
     places: NDArray[np.int64],
@@ -388,7 +388,7 @@ def _store_elements(
 
 
 def _reduced(
-    instruction: Instruction, tensor: TensorMap, reduction: str, old: NDArray[Any], values: NDArray[Any]
+    instruction: PtxInstruction, tensor: TensorMap, reduction: str, old: NDArray[Any], values: NDArray[Any]
 ) -> NDArray[Any]:
     if reduction not in _REDUCTIONS.get(tensor.data_type, ()):
         types = [each for each, known in _REDUCTIONS.items() if reduction in known]
@@ -529,7 +529,7 @@ def _memory_from(memory: Memory, place: int, original: TensorMap) -> tuple[NDArr
 # -- instructions --------------------------------------------------------------------------------------------
 
 
-def _tensormap(instruction: Instruction, context: Context) -> Step:
+def _tensormap(instruction: PtxInstruction, context: Context) -> Step:
     if "replace" in instruction.parts:
         return _replace(instruction, context)
     if "cp_fenceproxy" in instruction.parts:
@@ -537,7 +537,7 @@ def _tensormap(instruction: Instruction, context: Context) -> Step:
     raise unsupported(instruction)
 
 
-def _replace(instruction: Instruction, context: Context) -> Step:
+def _replace(instruction: PtxInstruction, context: Context) -> Step:
     target, *numbers = instruction.operands
     name = next((part for part in instruction.parts if part in (_RECORD.names or ())), "")
     if not name:
@@ -572,7 +572,7 @@ def _replace(instruction: Instruction, context: Context) -> Step:
     return Step(instruction, execute)
 
 
-def _copy(instruction: Instruction, context: Context) -> Step:
+def _copy(instruction: PtxInstruction, context: Context) -> Step:
     """`tensormap.cp_fenceproxy`: a warp copies a map from shared to global memory."""
     target, source, size = instruction.operands
     if not isinstance(size, Immediate) or size.value != MAP_BYTES:

@@ -14,7 +14,7 @@ from ..errors import PtxlabError, quoted
 from .events import Access, Inspection, Observer
 from .memory import SHARED_START
 from .ptx.dataflow import operand_registers
-from .ptx.syntax import Instruction, Register
+from .ptx.syntax import PtxInstruction, Register
 from .threads import Batch, Threads
 
 _MOST_STEPS = 20_000
@@ -36,7 +36,7 @@ class WarpAccess:
 class TraceStep:
     """One instruction that the warp executed; `lanes` are the bits of those that took part."""
 
-    instruction: Instruction
+    instruction: PtxInstruction
     lanes: int
     reads: tuple[Register, ...]
     writes: tuple[Register, ...]
@@ -78,7 +78,7 @@ class WarpTrace(Observer):
             self._first = self._position * batch.block_lanes + 32 * self.warp
             self._shared = self._memory().copy()
 
-    def executed(self, instruction: Instruction, threads: Threads) -> None:
+    def executed(self, instruction: PtxInstruction, threads: Threads) -> None:
         """Keep a step, if the warp takes part."""
         if self._first < 0 or self._machine is None:
             return

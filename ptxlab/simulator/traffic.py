@@ -19,7 +19,7 @@ from ..memory import Im2colMap, TensorMap
 from ..memory.banks import WIDTHS, conflicts
 from .events import Access, MatrixInputs, Observer
 from .memory import Buffer
-from .ptx.syntax import Instruction
+from .ptx.syntax import PtxInstruction
 from .threads import Batch, Threads
 
 #: Bytes of a sector: what global memory, L2 and L1 move at least.
@@ -215,7 +215,7 @@ class Traffic(Observer):
         """Remember the threads that come."""
         self._batch = batch
 
-    def of(self, instruction: Instruction) -> Moved:
+    def of(self, instruction: PtxInstruction) -> Moved:
         """What an instruction moved so far."""
         entry = self.moved.get(id(instruction))
         if entry is None:
@@ -380,7 +380,7 @@ class Traffic(Observer):
             marks[places] = after[marks[places]]
 
     def copied(
-        self, instruction: Instruction, tensor: TensorMap, starts: NDArray[np.int64], kind: str
+        self, instruction: PtxInstruction, tensor: TensorMap, starts: NDArray[np.int64], kind: str
     ) -> None:
         """Count boxes of a tensor map; what lies outside of the array is not moved."""
         counts = tensor.array.itemsize * _elements(tensor, starts)
@@ -399,7 +399,7 @@ class Traffic(Observer):
 
     # -- arithmetic ------------------------------------------------------------------------------------------
 
-    def multiplied(self, instruction: Instruction, operands: MatrixInputs, threads: Threads) -> None:
+    def multiplied(self, instruction: PtxInstruction, operands: MatrixInputs, threads: Threads) -> None:
         """Count the multiply-adds of a matrix instruction, without those with the zeros of a sparse A."""
         form = operands.ins
         entry = self.of(instruction)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from .machine import Machine, Step
 from .operands import Builder, Context, computed, unsupported
-from .ptx.syntax import Instruction
+from .ptx.syntax import PtxInstruction
 from .threads import Threads
 
 _REDUCTIONS: dict[str, Any] = {
@@ -18,7 +18,7 @@ _REDUCTIONS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def _shfl(instruction: Instruction, context: Context) -> Step:
+def _shfl(instruction: PtxInstruction, context: Context) -> Step:
     """PTX ISA, "shfl.sync", its semantics word for word."""
     if "sync" not in instruction.parts:
         raise unsupported(instruction)
@@ -42,7 +42,7 @@ def _shfl(instruction: Instruction, context: Context) -> Step:
     return computed(instruction, context, operands, (32, 32, 32), shuffle, mask=members)
 
 
-def _vote(instruction: Instruction, context: Context) -> Step:
+def _vote(instruction: PtxInstruction, context: Context) -> Step:
     if "sync" not in instruction.parts:
         raise unsupported(instruction)
     kind = instruction.parts[2]
@@ -50,16 +50,13 @@ def _vote(instruction: Instruction, context: Context) -> Step:
     def vote(machine: Machine, threads: Threads, holds: NDArray[Any], mask: NDArray[Any]) -> NDArray[Any]:
         warp = threads.indices >> 5
         votes, present = threads.words(holds)[warp] & mask, threads.words()[warp] & mask
-        if kind == "ballot":
-            return votes
-        if kind == "all":
-            return votes == present
-        return votes != 0 if kind == "any" else (votes == 0) | (votes == present)
+        results = {"ballot": votes, "all": votes == present, "any": votes != 0}
+        return np.asarray(results.get(kind, (votes == 0) | (votes == present)))
 
     return computed(instruction, context, instruction.operands, (1, 32), vote, mask=instruction.operands[-1])
 
 
-def _match(instruction: Instruction, context: Context) -> Step:
+def _match(instruction: PtxInstruction, context: Context) -> Step:
     bits = 64 if instruction.parts[-1] == "b64" else 32
 
     def match(
@@ -71,7 +68,7 @@ def _match(instruction: Instruction, context: Context) -> Step:
         present = threads.words()[threads.indices >> 5] & mask
         matches = threads.take(words) & present
         if instruction.parts[1] == "any":
-            return matches
+            return np.asarray(matches)
         agreed = matches == present
         return np.where(agreed, present, 0).astype(np.uint32), agreed
 
@@ -80,7 +77,7 @@ def _match(instruction: Instruction, context: Context) -> Step:
     )
 
 
-def _redux(instruction: Instruction, context: Context) -> Step:
+def _redux(instruction: PtxInstruction, context: Context) -> Step:
     type_name = instruction.parts[-1]
     kind = next((part for part in instruction.parts if part in _REDUCTIONS), "")
     if not kind or type_name not in ("u32", "s32", "b32"):
@@ -108,14 +105,14 @@ def _redux(instruction: Instruction, context: Context) -> Step:
     )
 
 
-def _activemask(instruction: Instruction, context: Context) -> Step:
+def _activemask(instruction: PtxInstruction, context: Context) -> Step:
     def active(machine: Machine, threads: Threads) -> NDArray[Any]:
-        return threads.words()[threads.indices >> 5]
+        return np.asarray(threads.words()[threads.indices >> 5])
 
     return computed(instruction, context, instruction.operands[:1], (), active)
 
 
-def _elect(instruction: Instruction, context: Context) -> Step:
+def _elect(instruction: PtxInstruction, context: Context) -> Step:
     """The leader is the lowest lane of the mask."""
 
     def elect(machine: Machine, threads: Threads, mask: NDArray[Any]) -> tuple[NDArray[Any], ...]:

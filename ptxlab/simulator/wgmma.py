@@ -23,7 +23,7 @@ from .machine import Frame, Machine, Step
 from .matrices import codes_of, constant, gather, mma_form, read_matrix, scatter, write_matrix
 from .memory import CHUNK, TileRead
 from .operands import Builder, Context, Read, Write, items_of, reader
-from .ptx.syntax import Instruction, Operand, Register, Vector
+from .ptx.syntax import Operand, PtxInstruction, Register, Vector
 from .threads import Threads
 
 _LANES = 128  # of a warpgroup
@@ -31,7 +31,7 @@ _WIDEST_PIECE = 128  # bytes of a tile that observers hear of as one access
 _MOST_TILE_READS = 64  # whose addresses are kept
 
 
-def _wgmma(instruction: Instruction, context: Context) -> Step:
+def _wgmma(instruction: PtxInstruction, context: Context) -> Step:
     if instruction.parts[1] == "mma_async":
         return Step(instruction, _decoded(instruction, context).execute, together=_LANES)
     kind = ".".join(instruction.parts[:2])  # fence, commit_group, wait_group
@@ -46,7 +46,7 @@ def _wgmma(instruction: Instruction, context: Context) -> Step:
 # -- wgmma.mma_async -----------------------------------------------------------------------------------------
 
 
-def _decoded(instruction: Instruction, context: Context) -> _Multiplication:
+def _decoded(instruction: PtxInstruction, context: Context) -> _Multiplication:
     d, a, b, *others = instruction.operands
     in_registers = isinstance(a, Vector)
     form = mma_form(instruction).a_from("register" if in_registers else "shared")
@@ -81,7 +81,7 @@ def _decoded(instruction: Instruction, context: Context) -> _Multiplication:
     )
 
 
-def _constants(form: MmaForm, operands: Sequence[Operand], instruction: Instruction) -> dict[str, int]:
+def _constants(form: MmaForm, operands: Sequence[Operand], instruction: PtxInstruction) -> dict[str, int]:
     """The numbers behind scale-d: signs of A and B if they are floats, then which of them are transposed."""
     numbers = [constant(operand, instruction) for operand in operands]
     is_float = not form.a_type.startswith(("s", "u", "b1"))
@@ -97,7 +97,7 @@ def _constants(form: MmaForm, operands: Sequence[Operand], instruction: Instruct
 class _Multiplication:
     """A `wgmma.mma_async`, ready to execute."""
 
-    instruction: Instruction
+    instruction: PtxInstruction
     form: MmaForm
     reads: dict[str, tuple[Read, ...]]  # of the inputs that are in registers
     tiles: dict[str, _Tile]  # of those in shared memory
@@ -238,7 +238,7 @@ class _Tile:
         return 1 - self.k_axis if self.transposed else self.k_axis
 
     def read(
-        self, machine: Machine, frame: Frame, threads: Threads, instruction: Instruction, name: str
+        self, machine: Machine, frame: Frame, threads: Threads, instruction: PtxInstruction, name: str
     ) -> NDArray[Any]:
         """The codes of the tile of each warpgroup, [warpgroups, rows, columns]."""
         codes = self.descriptor(machine, frame, threads).reshape(-1, _LANES)[:, 0]
@@ -252,7 +252,7 @@ class _Tile:
         return result
 
     def _read_same(
-        self, machine: Machine, instruction: Instruction, name: str, threads: Threads, code: int
+        self, machine: Machine, instruction: PtxInstruction, name: str, threads: Threads, code: int
     ) -> NDArray[Any]:
         """The same if all have one descriptor; a loop mostly reads the same places again."""
         key = id(instruction), name, code

@@ -12,7 +12,7 @@ from ..errors import PtxlabError, counted
 from ..memory import conflicts
 from ..memory.banks import WIDTHS
 from ..simulator import Result, WarpTrace
-from ..simulator.ptx.syntax import Instruction
+from ..simulator.ptx.syntax import PtxInstruction
 
 _MOST_REGISTERS = 24  # of an instruction that are shown
 _MOST_WORDS = 1 << 14  # of shared memory: 64 KiB
@@ -82,7 +82,7 @@ def _memory(trace: WarpTrace, number: int) -> tuple[NDArray[np.uint32], NDArray[
     return words[:count], states[:count]
 
 
-def shown_line(result: Result, instruction: Instruction) -> int:
+def shown_line(result: Result, instruction: PtxInstruction) -> int:
     """The line of an instruction in the source that a result shows, CUDA C++ or PTX; 0 where it has none."""
     if result.source == result.ptx:
         return instruction.line

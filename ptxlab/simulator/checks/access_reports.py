@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..events import Access, Piece
 from ..hazard import Report, lanes_text, line_text
-from ..ptx.syntax import Instruction
+from ..ptx.syntax import PtxInstruction
 from ..threads import Batch
 from .shadow import ID, Shadow
 
@@ -50,7 +50,7 @@ class Conflict(NamedTuple):
     touch: Touch
     before: NDArray[Any]  # the stamps that all entries of the access have
     which: NDArray[np.intp]  # the entries
-    other: Instruction
+    other: PtxInstruction
     deed: Deed  # what that did
     everywhere: bool = False  # stamps count threads of the whole launch
 
@@ -142,7 +142,7 @@ class AccessReports:
         what = f"{{who}} read{{s}} {self._report.shared_place(*span)}, which nobody has written"
         self._add("uninitialised memory", touch, which, span, what)
 
-    def unfenced_store(self, touch: Touch, which: NDArray[np.intp], other: Instruction) -> None:
+    def unfenced_store(self, touch: Touch, which: NDArray[np.intp], other: PtxInstruction) -> None:
         """An asynchronous read of bytes that an ordinary store wrote, without a proxy fence."""
         span = self._span(touch, which)
         name = _short_name(touch.access.instruction)
@@ -163,7 +163,7 @@ class AccessReports:
         span: tuple[int, int],
         what: str,
         remedy: str = "",
-        other: Instruction | None = None,
+        other: PtxInstruction | None = None,
     ) -> None:
         access = touch.access
         self._report.add(
@@ -193,7 +193,7 @@ class AccessReports:
         return str(grid.block_of(int(grid.block_numbers(position, position + 1)[0])))
 
 
-def _between(other: Instruction, instruction: Instruction, deed: Deed) -> str:
+def _between(other: PtxInstruction, instruction: PtxInstruction, deed: Deed) -> str:
     """Where a barrier is missing."""
     if other.source_line == instruction.source_line:
         return f"between one execution of {line_text(other)} and the next"
@@ -203,7 +203,7 @@ def _between(other: Instruction, instruction: Instruction, deed: Deed) -> str:
     return f"between {start} and {line_text(instruction)}"
 
 
-def _short_name(instruction: Instruction) -> str:
+def _short_name(instruction: PtxInstruction) -> str:
     """``cp.async.bulk``, ``cp.async``, ``wgmma.mma_async``."""
     return ".".join(instruction.parts[: 3 if "bulk" in instruction.parts else 2])
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..events import Access, Observer, Piece, Synchronisation
 from ..hazard import Report, lanes_text
 from ..memory import RANK_SHIFT
-from ..ptx.syntax import Instruction
+from ..ptx.syntax import PtxInstruction
 from ..threads import Batch
 from .access_reports import AccessReports, Conflict, Deed, Touch, Traits, traits_of
 from .asynchronous_work import AsynchronousWork, Copies, distinct
@@ -37,7 +37,7 @@ class AccessCheck(Observer):
         self._guesses = guesses
         self._speculative = speculative
         self._time = 0
-        self._instructions: list[Instruction | None] = [None]
+        self._instructions: list[PtxInstruction | None] = [None]
         self._global: dict[int, Shadow] = {}
         self._launched = 0  # lanes of earlier batches
         self._published = np.zeros(0, dtype=np.int64)  # by blocks of the launch, in their order

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from ..events import Access, Observer, Piece, Synchronisation, TensorAccess
 from ..hazard import Report, line_text
 from ..memory import RANK_SHIFT
-from ..ptx.syntax import Instruction
+from ..ptx.syntax import PtxInstruction
 from ..threads import Batch, Threads
 from .access_reports import is_local_only
 from .clocks import Clocks
@@ -75,7 +75,7 @@ class ClusterPresence:
         self._begun = begun
         self._used = np.zeros(batch.count, dtype=np.int64)  # when another block last used a block's memory
         self._users: dict[int, NDArray[Any]] = {}  # and which threads did
-        self._instructions: dict[int, Instruction] = {}  # by that time
+        self._instructions: dict[int, PtxInstruction] = {}  # by that time
 
     def check(self, access: Access, piece: Piece, time: int) -> None:
         """Blocks whose shared memory others use before they are known to have started."""
@@ -181,7 +181,7 @@ class TensorCheck(Observer):
             space="tensor",
         )
 
-    def executed(self, instruction: Instruction, threads: Threads) -> None:
+    def executed(self, instruction: PtxInstruction, threads: Threads) -> None:
         """After tcgen05.wait::st a warp's stores are complete."""
         if self._stores and instruction.parts[:2] == ("tcgen05", "wait::st"):
             warps = np.unique(threads.indices >> 5)
@@ -222,7 +222,7 @@ class TensorCheck(Observer):
 class _Change:
     """The last change of a map: by which block, when, and whether it was released."""
 
-    instruction: Instruction
+    instruction: PtxInstruction
     block: int
     time: int
     released: bool

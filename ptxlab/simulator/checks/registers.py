@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ..events import Inspection, Observer, Synchronisation
 from ..hazard import Report, lanes_text
 from ..ptx.dataflow import basic_blocks, constants, read_and_written, register_bits, successors
-from ..ptx.syntax import Function, Immediate, Instruction, Module, Register, Vector, registers_of
+from ..ptx.syntax import Function, Immediate, Module, PtxInstruction, Register, Vector, registers_of
 from ..threads import Batch, Threads
 
 #: Instructions that hand values on as they are: what nobody wrote stays so, and is not a hazard yet. All but
@@ -53,7 +53,7 @@ class _Flight:
     names: str
     group: NDArray[np.int64]
     computed: NDArray[np.int64]
-    instruction: Instruction
+    instruction: PtxInstruction
 
 
 class _Roles(NamedTuple):
@@ -90,7 +90,7 @@ class RegisterPlans:
         """Loads, by id, whose values only `selp` reads: compilers load first, and choose then."""
         return frozenset(load for function in self._functions for load in _speculative_loads(function))
 
-    def of(self, instruction: Instruction) -> _Plan | None:
+    def of(self, instruction: PtxInstruction) -> _Plan | None:
         """What to do when it is executed; None for nothing."""
         key = id(instruction)
         if key not in self._plans:
@@ -122,7 +122,7 @@ class RegisterPlans:
         roles = _Roles(watched, members, metadata, known, masked)
         self._plans |= {id(each): self._plan(function, each, roles) for each in function.instructions}
 
-    def _plan(self, function: Function, instruction: Instruction, roles: _Roles) -> _Plan | None:
+    def _plan(self, function: Function, instruction: PtxInstruction, roles: _Roles) -> _Plan | None:
         """What to look at where an instruction is executed; None if there is nothing."""
         watched, members, metadata, constants, masked = roles
         parts = instruction.parts
@@ -230,7 +230,7 @@ class RegisterCheck(Observer):
         """Forget them."""
         self._machine = None
 
-    def _check_mask(self, instruction: Instruction, plan: _Plan, ours: NDArray[Any]) -> None:
+    def _check_mask(self, instruction: PtxInstruction, plan: _Plan, ours: NDArray[Any]) -> None:
         """Lanes that execute an instruction whose mask, a constant or computed, does not name them."""
         masks = np.full(len(ours), plan.mask, dtype=np.int64)
         if plan.mask_register >= 0:
@@ -249,7 +249,7 @@ class RegisterCheck(Observer):
 
     # -- running ---------------------------------------------------------------------------------------------
 
-    def executed(self, instruction: Instruction, threads: Threads) -> None:
+    def executed(self, instruction: PtxInstruction, threads: Threads) -> None:
         """Look at the registers of an instruction, if they are watched."""
         plan = self._plans.of(instruction)
         if plan is None:
@@ -286,7 +286,7 @@ class RegisterCheck(Observer):
                 group = flight.group[event.threads]
                 flight.group[event.threads] = np.where(group < oldest, -1, group)
 
-    def _check_lanes(self, instruction: Instruction, threads: Threads, lanes: int) -> None:
+    def _check_lanes(self, instruction: PtxInstruction, threads: Threads, lanes: int) -> None:
         valid = self._batch.valid
         if self._batch.size % lanes or self._seen_whole.get(lanes) is threads.index:
             return
@@ -309,7 +309,7 @@ class RegisterCheck(Observer):
                 f"{{who}} execute{{s}} {instruction.opcode}, but {names} of the warp do not",
             )  # fmt: skip
 
-    def _follow(self, instruction: Instruction, plan: _Plan, ours: NDArray[Any]) -> None:
+    def _follow(self, instruction: PtxInstruction, plan: _Plan, ours: NDArray[Any]) -> None:
         """Registers that may not have been written."""
         known = np.ones(len(ours), dtype=np.bool_)
         choice = instruction.parts[0] != "mov" and len(read_and_written(instruction)[0]) > len(plan.reads)
@@ -331,7 +331,7 @@ class RegisterCheck(Observer):
             self._written[key] = np.zeros(self._batch.size, dtype=np.bool_)
         return self._written[key]
 
-    def _flight(self, number: int, instruction: Instruction) -> _Flight:
+    def _flight(self, number: int, instruction: PtxInstruction) -> _Flight:
         if number not in self._flights:
             function, registers = list(self._plans.sets)[number]
             names = sorted(self._plans.names[function, register] for register in registers)
@@ -345,7 +345,7 @@ class RegisterCheck(Observer):
             )
         return self._flights[number]
 
-    def _touch(self, instruction: Instruction, number: int, ours: NDArray[Any]) -> None:
+    def _touch(self, instruction: PtxInstruction, number: int, ours: NDArray[Any]) -> None:
         """An ordinary instruction reads or writes registers that wgmma uses."""
         flight = self._flight(number, instruction)
         read, written = read_and_written(instruction)
@@ -372,7 +372,7 @@ class RegisterCheck(Observer):
             remedy=remedy, other=flight.instruction,
         )  # fmt: skip
 
-    def _multiply(self, instruction: Instruction, number: int, ours: NDArray[Any]) -> None:
+    def _multiply(self, instruction: PtxInstruction, number: int, ours: NDArray[Any]) -> None:
         flight = self._flight(number, instruction)
         flight.instruction = instruction
         fenced = self._fenced[ours]
@@ -387,7 +387,7 @@ class RegisterCheck(Observer):
         flight.group[ours] = self._groups[ours]
 
 
-def _hands_on(instruction: Instruction) -> bool:
+def _hands_on(instruction: PtxInstruction) -> bool:
     """Whether an instruction hands values on as they are, or bits of them that a constant chooses."""
     if instruction.parts[0] == "and":
         return any(isinstance(operand, Immediate) for operand in instruction.operands)
@@ -445,14 +445,14 @@ def _masked(function: Function) -> set[int]:
     return masked - others
 
 
-def _wgmma_registers(instruction: Instruction) -> set[int]:
+def _wgmma_registers(instruction: PtxInstruction) -> set[int]:
     """The accumulators of a wgmma, and A where it is in registers."""
     d, a = instruction.operands[:2]
     registers = [*registers_of(d), *(registers_of(a) if isinstance(a, Vector) else ())]
     return {register.index for register in registers}
 
 
-def _wgmma_metadata(instruction: Instruction) -> set[int]:
+def _wgmma_metadata(instruction: PtxInstruction) -> set[int]:
     """The register with the metadata of a sparse wgmma, which it reads while it runs: an H200 does."""
     if "sp" not in instruction.parts:
         return set()

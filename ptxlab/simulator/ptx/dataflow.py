@@ -8,9 +8,9 @@ from .syntax import (
     Address,
     Function,
     Immediate,
-    Instruction,
     LabelTarget,
     Operand,
+    PtxInstruction,
     Register,
     Targets,
     registers_of,
@@ -24,7 +24,7 @@ _NO_RESULT = {
 }  # fmt: skip
 
 
-def _result(instruction: Instruction) -> Operand | None:
+def _result(instruction: PtxInstruction) -> Operand | None:
     """The operand that an instruction writes."""
     parts = instruction.parts
     if parts[0] in _NO_RESULT or not instruction.operands:
@@ -39,21 +39,21 @@ def _result(instruction: Instruction) -> Operand | None:
     return None if isinstance(first, Address | Immediate) else first
 
 
-def read_and_written(instruction: Instruction) -> tuple[set[int], set[int]]:
+def read_and_written(instruction: PtxInstruction) -> tuple[set[int], set[int]]:
     """The registers that an instruction reads, and those that it writes, by their numbers.
 
     The accumulators of a wgmma count as written only: whether it reads them depends on scale-d.
 
     >>> from ptxlab.simulator.ptx.syntax import Register
     >>> r = [Register(number, f"%r{number}", "b32") for number in range(3)]
-    >>> read_and_written(Instruction(0, "add.u32", (r[0], r[1], r[2]), 1))
+    >>> read_and_written(PtxInstruction(0, "add.u32", (r[0], r[1], r[2]), 1))
     ({1, 2}, {0})
     """
     read, written = operand_registers(instruction)
     return {register.index for register in read}, {register.index for register in written}
 
 
-def operand_registers(instruction: Instruction) -> tuple[tuple[Register, ...], tuple[Register, ...]]:
+def operand_registers(instruction: PtxInstruction) -> tuple[tuple[Register, ...], tuple[Register, ...]]:
     """The registers that an instruction reads, each once, and those that it writes, in their order."""
     result = _result(instruction)
     written = [*registers_of(result)]
@@ -73,7 +73,7 @@ def register_bits(numbers: Iterable[int]) -> int:
     return bits
 
 
-def successors(instructions: tuple[Instruction, ...], index: int) -> list[int]:
+def successors(instructions: tuple[PtxInstruction, ...], index: int) -> list[int]:
     """Where threads may go on behind an instruction."""
     instruction = instructions[index]
     opcode = instruction.parts[0]

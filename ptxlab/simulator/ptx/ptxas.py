@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from .dataflow import basic_blocks, read_and_written, register_bits, successors
-from .syntax import Function, Instruction, Register
+from .syntax import Function, PtxInstruction, Register
 
 # -- which mul and add become one fma, which rounds once -----------------------------------------------------
 
@@ -49,7 +49,7 @@ class Contraction(NamedTuple):
 class _Product:
     """A product and the sums of its block that use it."""
 
-    instruction: Instruction
+    instruction: PtxInstruction
     uses: dict[int, Contraction] = field(default_factory=dict)  # by the index of the sum
     fused: bool = True  # whether all of its uses may be
 
@@ -78,7 +78,7 @@ def contractions(function: Function) -> dict[int, Contraction]:
     return contractions
 
 
-def _is_product(instruction: Instruction) -> bool:
+def _is_product(instruction: PtxInstruction) -> bool:
     """Whether it multiplies, or divides by way of a product, without a rounding of its own."""
     name, *qualifiers = instruction.parts
     if instruction.guard is not None or name not in ("mul", "div") or qualifiers[-1] not in _FLOATS:
@@ -88,20 +88,20 @@ def _is_product(instruction: Instruction) -> bool:
     return set(qualifiers[:-1]) <= {"ftz"}
 
 
-def _is_sum(instruction: Instruction) -> bool:
+def _is_sum(instruction: PtxInstruction) -> bool:
     name, *qualifiers = instruction.parts
     if name not in ("add", "sub") or qualifiers[-1] not in _FLOATS:
         return False
     return set(qualifiers[:-1]) <= {"ftz", "sat"}
 
 
-def _passes_on(instruction: Instruction) -> bool:
+def _passes_on(instruction: PtxInstruction) -> bool:
     """Whether it is a copy of a register, or its negative."""
     plain = all(isinstance(operand, Register) for operand in instruction.operands)
     return instruction.parts[0] in ("mov", "neg") and plain and instruction.guard is None
 
 
-def _ends_block(instruction: Instruction) -> bool:
+def _ends_block(instruction: PtxInstruction) -> bool:
     """Whether ptxas ends a basic block with it: exact divisions and roots branch to what rare values need."""
     name, *qualifiers = instruction.parts
     if name in _ENDS:
@@ -115,7 +115,7 @@ def _ends_block(instruction: Instruction) -> bool:
     return name == "rsqrt" and qualifiers[-1] == "f64" and "ftz" not in qualifiers
 
 
-def _kind(instruction: Instruction) -> tuple[str, bool]:
+def _kind(instruction: PtxInstruction) -> tuple[str, bool]:
     """The type, and whether subnormal numbers are flushed."""
     return instruction.parts[-1], "ftz" in instruction.parts
 
@@ -185,7 +185,7 @@ def _live_out(function: Function, blocks: dict[int, int]) -> dict[int, int]:
     return out
 
 
-def _live_before(instruction: Instruction, live: int) -> int:
+def _live_before(instruction: PtxInstruction, live: int) -> int:
     """The registers that are read from an instruction on, from those that are read after it."""
     read, written = read_and_written(instruction)
     bits = register_bits(written)
@@ -198,7 +198,7 @@ def _live_before(instruction: Instruction, live: int) -> int:
     return live | register_bits(read)
 
 
-def _needed(line: list[Instruction], live: int) -> list[Instruction]:
+def _needed(line: list[PtxInstruction], live: int) -> list[PtxInstruction]:
     """Without the instructions whose results nobody reads."""
     needed = []
     for instruction in reversed(line):
@@ -212,7 +212,7 @@ def _needed(line: list[Instruction], live: int) -> list[Instruction]:
 # -- products and sums -------------------------------------------------------------------------------------
 
 
-def _fused(line: list[Instruction], live: int) -> dict[int, Contraction]:
+def _fused(line: list[PtxInstruction], live: int) -> dict[int, Contraction]:
     """The contractions of a straight line, after which some registers are still read."""
     products = _products(line, live)
     while True:
@@ -233,7 +233,7 @@ def _fused(line: list[Instruction], live: int) -> dict[int, Contraction]:
         loser.fused = False
 
 
-def _products(line: list[Instruction], live: int) -> list[_Product]:
+def _products(line: list[PtxInstruction], live: int) -> list[_Product]:
     """The products of a straight line with their uses."""
     products: list[_Product] = []
     # register -> the product in it, and whether it is negated
@@ -267,7 +267,7 @@ def _products(line: list[Instruction], live: int) -> list[_Product]:
     return products
 
 
-def _use(instruction: Instruction, there: dict[int, tuple[_Product, bool]]) -> None:
+def _use(instruction: PtxInstruction, there: dict[int, tuple[_Product, bool]]) -> None:
     """An instruction reads products: a sum takes their factors if it can."""
     sources = [
         (position, *there[operand.index])
@@ -332,7 +332,7 @@ def _made_of(operand: object, held: dict[int, Modified]) -> Modified | None:
     return held.get(operand.index) if isinstance(operand, Register) else None
 
 
-def _sign_of(instruction: Instruction, held: dict[int, Modified]) -> Modified | None:
+def _sign_of(instruction: PtxInstruction, held: dict[int, Modified]) -> Modified | None:
     """What an instruction writes, if it only changes a sign or copies such a result."""
     if instruction.guard is not None or len(instruction.operands) != 2:
         return None

@@ -13,7 +13,6 @@ from .syntax import (
     Address,
     Function,
     Immediate,
-    Instruction,
     LabelTarget,
     Location,
     Module,
@@ -22,6 +21,7 @@ from .syntax import (
     OperandList,
     Pair,
     Prototype,
+    PtxInstruction,
     Register,
     Selected,
     Sink,
@@ -110,7 +110,7 @@ class _Body:
     scope: _Scope
     registers: list[Register] = field(default_factory=list)
     variables: dict[str, Variable] = field(default_factory=dict)
-    instructions: list[Instruction] = field(default_factory=list)
+    instructions: list[PtxInstruction] = field(default_factory=list)
     scopes: list[_Scope] = field(default_factory=list)  # of each instruction
     labels: dict[str, int] = field(default_factory=dict)
     prototypes: dict[str, Prototype] = field(default_factory=dict)
@@ -560,7 +560,7 @@ class _Reader(ConstantReader):
             statements = self._call(body, opcode, operands)
         for word, values in statements:
             body.instructions.append(
-                Instruction(len(body.instructions), word, tuple(values), line, self._location, guard)
+                PtxInstruction(len(body.instructions), word, tuple(values), line, self._location, guard)
             )
             body.scopes.append(scope)
 
@@ -689,7 +689,7 @@ class _Reader(ConstantReader):
             base, offset = Symbol(base.name), base.offset
         return Address(base, offset, lists[0] if lists else None, lists[1] if len(lists) > 1 else None)
 
-    def _resolved(self, instruction: Instruction, scope: _Scope) -> Instruction:
+    def _resolved(self, instruction: PtxInstruction, scope: _Scope) -> PtxInstruction:
         """With labels and tables of labels in place of their names."""
         base = instruction.opcode.partition(".")[0]
         if base not in ("bra", "brx"):

@@ -214,14 +214,14 @@ _TYPE_ANYWHERE = frozenset({"atom", "ld", "ldu", "mapa", "red", "redux", "st"})
 
 
 @dataclass(frozen=True, slots=True)
-class Instruction:
+class PtxInstruction:
     """One instruction; `index` is its place in the function, `line` that in the PTX text.
 
     `parts` are those of the opcode, between its dots; the type comes last, wherever it was written.
 
-    >>> Instruction(0, "ld.global.v4.f32", (), 1).parts
+    >>> PtxInstruction(0, "ld.global.v4.f32", (), 1).parts
     ('ld', 'global', 'v4', 'f32')
-    >>> Instruction(0, "ld.f32.global.v4", (), 1).parts
+    >>> PtxInstruction(0, "ld.f32.global.v4", (), 1).parts
     ('ld', 'global', 'v4', 'f32')
     """
 
@@ -323,7 +323,7 @@ class Function:
     parameters: tuple[Variable, ...]
     registers: tuple[Register, ...] = ()
     variables: tuple[Variable, ...] = ()  # shared and local memory, arguments of calls
-    instructions: tuple[Instruction, ...] = ()
+    instructions: tuple[PtxInstruction, ...] = ()
     labels: dict[str, int] = field(default_factory=dict)
     prototypes: dict[str, Prototype] = field(default_factory=dict)
     directives: dict[str, tuple[int, ...]] = field(default_factory=dict)  # maxntid, reqntid, ...
@@ -348,6 +348,6 @@ class Module:
         return tuple(name for name, function in self.functions.items() if function.entry)
 
     @property
-    def instructions(self) -> Iterator[Instruction]:
+    def instructions(self) -> Iterator[PtxInstruction]:
         """Those of all functions."""
         return chain.from_iterable(function.instructions for function in self.functions.values())
