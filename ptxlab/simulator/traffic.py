@@ -8,8 +8,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from functools import cache, lru_cache
+from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,6 @@ from .threads import Batch, Threads
 #: Bytes of a sector: what global memory, L2 and L1 move at least.
 SECTOR = 32
 _REPEATED = 256  # accesses whose addresses are kept
-_FEW_WARPS = 32  # whose addresses are looked up together
 _WAVEFRONT = 128  # bytes of shared memory at once
 #: Loads that L1 does not keep; so do all stores, atomic operations and asynchronous copies.
 _PAST_L1 = frozenset({"cg", "cv", "volatile", "relaxed", "acquire", "mmio", "L1::no_allocate"})
@@ -131,17 +130,6 @@ class _Repeated:
         )
 
 
-@dataclass(slots=True)
-class _Sectors:
-    """An access to global memory: its sectors, once for each warp, and how many warps made it."""
-
-    threads: NDArray[Any]
-    addresses: NDArray[np.int64]
-    sectors: NDArray[np.int64]
-    distinct: NDArray[np.int64]  # each sector once, or as often as in `sectors`
-    requests: int
-
-
 @cache
 def _marks_after(kind: str, past_l1: bool) -> NDArray[np.uint8]:
     """What is known of a sector after an access, by what was known before."""
@@ -165,14 +153,6 @@ def _judged(addresses: NDArray[np.int64], width: int, kind: str) -> NDArray[np.i
         active=addresses >= 0,
     )
     return np.stack([np.atleast_1d(judged.wavefronts), np.atleast_1d(judged.least)], axis=-1)
-
-
-@lru_cache(maxsize=4096)
-def _wavefronts(width: int, kind: str, addresses: bytes) -> tuple[int, int]:
-    """The sums of `_judged` for the warps of a block; kernels mostly have a few patterns."""
-    rows = np.frombuffer(addresses, dtype=np.int64).reshape(-1, 32)
-    wavefronts, least = _judged(rows, width, kind).sum(axis=0).tolist()
-    return wavefronts, least
 
 
 def _elements(tensor: TensorMap, starts: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -201,7 +181,6 @@ class Traffic(Observer):
         self._patterns: dict[tuple[int, str, int], tuple[int, int]] = {}
         #: What whole accesses took, by instruction and first address; loops mostly repeat the same.
         self._repeated: dict[tuple[int, int], _Repeated] = {}
-        self._last_sectors: dict[int, _Sectors] = {}  # by instruction
         rng = np.random.default_rng(32)
         self._weights = rng.integers(1, 1 << 62, 32, dtype=np.int64) | 1
 
@@ -266,10 +245,7 @@ class Traffic(Observer):
         rows = self._rows(threads, addresses)
         low = np.where(rows < 0, np.int64(1) << 40, rows).min(axis=1) & -16
         shifted = np.where(rows < 0, -1, rows - low[:, None])
-        if len(shifted) <= _FEW_WARPS:
-            wavefronts, least = _wavefronts(access.width, kind, shifted.tobytes())
-        else:
-            wavefronts, least = self._judge_rows(shifted, access.width, kind)
+        wavefronts, least = self._judge_rows(shifted, access.width, kind)
         entry.accesses += times * len(shifted)
         entry.wavefronts += times * each * wavefronts
         entry.least += times * each * least
@@ -312,54 +288,17 @@ class Traffic(Observer):
         return rows
 
     def _count_sectors(self, entry: Moved, access: Access, parts: tuple[str, ...]) -> None:
-        found = self._sectors(access)
+        """Sectors of 32 bytes, each once for every warp that touches it."""
+        keys = np.sort((access.threads >> 5 << 44) + (access.addresses >> 5))
+        fresh = keys[np.diff(keys, prepend=-1) > 0]
+        sectors = fresh & (1 << 44) - 1
         if access.proxy == "generic":
-            entry.sectors += len(found.sectors)
-            entry.requests += found.requests
+            entry.sectors += len(sectors)
+            entry.requests += int(np.count_nonzero(np.diff(fresh >> 44))) + 1
         past = access.kind != "read" or parts[0] == "cp" or not _PAST_L1.isdisjoint(parts)
         if past:
-            entry.sectors_past_l1 += len(found.sectors)
-        self._touch(found.distinct, access.kind, past)
-
-    def _sectors(self, access: Access) -> _Sectors:
-        """The sectors of each warp; a loop that goes on by whole sectors moves those of its last turn."""
-        known = self._last_sectors.get(id(access.instruction))
-        if known is not None and known.threads is access.threads:
-            steps = access.addresses - known.addresses
-            if steps[0] & (SECTOR - 1) == 0 and (steps == steps[0]).all():
-                if known.distinct is known.sectors:
-                    known.distinct = np.unique(known.sectors)
-                return replace(known, distinct=known.distinct + (steps[0] >> 5))
-        found = self._equal_warps(access) or self._any_warps(access)
-        if known is not None or len(self._last_sectors) < _REPEATED:
-            self._last_sectors[id(access.instruction)] = found
-        return found
-
-    def _equal_warps(self, access: Access) -> _Sectors | None:
-        """The sectors, if all lanes take part and all warps access the same pattern of them."""
-        if self._batch is None or access.threads is not self._batch.everyone:
-            return None
-        rows = access.addresses.reshape(-1, 32)
-        starts = rows[:, 0]
-        offsets = rows - starts[:, None]
-        if (offsets != offsets[0]).any() or ((starts - starts[0]) & (SECTOR - 1)).any():
-            return None
-        pattern = np.unique(offsets[0] + (starts[0] & (SECTOR - 1)) >> 5)
-        sectors = ((starts >> 5)[:, None] + pattern).reshape(-1)
-        return _Sectors(access.threads, access.addresses, sectors, sectors, len(rows))
-
-    @staticmethod
-    def _any_warps(access: Access) -> _Sectors:
-        """The sectors of warps that have nothing in common."""
-        keys = (access.threads >> 5 << 44) + (access.addresses >> 5)
-        steps = np.diff(keys)
-        if (steps < 0).any():
-            keys = np.sort(keys)
-            steps = np.diff(keys)
-        fresh = keys[np.concatenate(([True], steps > 0))]
-        requests = int(np.count_nonzero(np.diff(fresh >> 44))) + 1
-        sectors = fresh & (1 << 44) - 1
-        return _Sectors(access.threads, access.addresses, sectors, sectors, requests)
+            entry.sectors_past_l1 += len(sectors)
+        self._touch(sectors, access.kind, past)
 
     def _touch(self, sectors: NDArray[np.int64], kind: str, past_l1: bool) -> None:
         """Mark sectors of the arrays as read or written."""
