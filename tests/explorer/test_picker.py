@@ -186,7 +186,7 @@ def run(script: str) -> Any:
     node = shutil.which("node")
     if node is None:
         pytest.skip("node is not installed; tests/browser/test_picker_browser.py searches as well")
-    source = re.sub(r"^export ", "", (FRONT / "search.js").read_text(encoding="utf-8"), flags=re.M)
+    source = re.sub(r"^export ", "", (FRONT / "picker" / "search.js").read_text(encoding="utf-8"), flags=re.M)
     index = json.dumps(picker_index())
     text = f"{source}\nconst search = new Search({index});\nconsole.log(JSON.stringify({script}));"
     done = subprocess.run(
