@@ -15,9 +15,9 @@ from .edits import SetValues
 from .export import is_link, open_link
 from .refusals import explorable, multiplication
 from .state import ExplorerState, History
-from .transfer_edits import first_transfer
 from .transfer_export import open_transfer
 from .transfer_state import TransferState
+from .word_transfer import first_transfer
 
 _BESIDE_A_TRANSFER = "tcgen05.mma.cta_group::1.kind::f16"  # what the state multiplies beside a transfer
 

@@ -1,11 +1,12 @@
-"""What the Explorer shows: an instruction with its operands, read and edited, on the screen and exported.
+"""What the Explorer shows: an instruction with what it reads, edited, on the screen and exported.
 
-Those that multiply and those that transfer words have little in common but this: each has its own presenter
-(`ptxlab.explorer.product_presenter`, `ptxlab.explorer.transfer_presenter`).
+Those that multiply show matrices, registers and results, with panels beside them; those that transfer show
+the words that they move, and where each goes.
 """
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,13 +14,38 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from .. import gpu
 from ..errors import PtxlabError
+from ..figures import chart, figure
+from ..gpu import codegen
 from ..isa.catalog import Product
-from ..isa.tcgen05 import Tcgen05Transfer
-from .edits import Edit
+from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
+from ..isa.tensor_memory import LANES
+from .differences import Finding, find_difference
+from .edits import Edit, SetChips
+from .export import check_figure, figure_of_selection, picture, python_code, share_link
+from .instruction_info import instruction_info, threads
+from .panels import LoadPanel, MemoryPanel, QuizPanel, TracePanel
 from .refusals import RefusedEdit
-from .traits import Observers
-from .view import View, parse_selection
+from .serialise import (
+    KnownRegisters,
+    changed_parts,
+    comparison_bytes,
+    is_same,
+    lane_registers,
+    matrix_bytes,
+    sources,
+)
+from .state import GPU, NOBODY, Comparison, ExplorerState, LoadRequest
+from .static_html import save_page, save_transfer
+from .tensor_view import thread_of
+from .toolbar import toolbar
+from .traits import MATRIX_TRAITS, Observers, read_only
+from .transfer_export import share_transfer, transfer_code
+from .transfer_state import TransferState
+from .transfer_view import transfer_bytes, transfer_info, transfer_toolbar
+from .view import MATRICES, View, parse_selection
+from .word_transfer import with_form
 
 
 class Presenter(ABC):
@@ -148,3 +174,380 @@ class Presenter(ABC):
     @abstractmethod
     def figure(self, what: str | None, title: bool, options: Mapping[str, Any]) -> Any:
         """A Plotly figure."""
+
+
+class ProductPresenter(Presenter):
+    """Shows an `ExplorerState`."""
+
+    def __init__(self, state: ExplorerState, view: View, observers: Observers) -> None:
+        super().__init__(view, observers)
+        self.state = state
+        self.memory = MemoryPanel(state, view)
+        self.load = LoadPanel(state, view)
+        self.trace = TracePanel(state, view)
+        self.quiz = QuizPanel(state, view, observers)
+        self._shown: Product | None = None  # the instruction that the view shows
+        self._sent: dict[str, tuple[Any, ...]] = {}  # the sources of each part of the screen when it was sent
+        self._known_registers: KnownRegisters = {}
+        self._toolbar_sources: tuple[Any, ...] = ()  # what the toolbar was made from
+        self._gpu_time = ""
+        self._finding = ""  # what the search for a difference came to, until the next change
+
+    @property
+    def instruction(self) -> Product:
+        return self.state.ins
+
+    @property
+    def threads(self) -> int:
+        return threads(self.state.ins)
+
+    @property
+    def shapes(self) -> Mapping[str, tuple[int, int]]:
+        matrices = self.state.operation
+        return {name: matrices.operand(name).shape for name in matrices.names}
+
+    def values(self, name: str) -> NDArray[Any]:
+        """Values; of metadata its nibbles."""
+        return self.state.codes(name) if name == "E" else self.state.values(name)
+
+    @property
+    def register_names(self) -> Sequence[str]:
+        """A, B, C, D, and E, SFA, SFB where the instruction has them."""
+        names = list(self.state.operation.arrays)
+        return [*names[:3], "D", *names[3:]]
+
+    def registers(self, name: str) -> NDArray[Any]:
+        return self.state.registers(name)
+
+    def thread_of(self, name: str, row: int, column: int) -> int | None:
+        lane = self.state.operation.lane_of(name, row, column)
+        return thread_of(self.state, name, row, column) if lane is None else lane
+
+    @property
+    def chip(self) -> str:
+        return self.state.results.chip
+
+    @property
+    def against(self) -> str | None:
+        return self.state.results.against
+
+    @property
+    def refusal(self) -> RefusedEdit | None:
+        return self.state.refusal
+
+    # -- edits --------------------------------------------------------------------------------------------
+
+    def apply(self, edits: Sequence[Edit]) -> None:
+        self.keep_look()
+        if len(edits) == 1:
+            with self.state.all_or_nothing():
+                edits[0].apply(self.state)
+        else:
+            with self.state.one_step():
+                for edit in edits:
+                    edit.apply(self.state)
+        self.forget_refusal()
+
+    def forget_refusal(self) -> None:
+        """After a change: what was refused before, and what was found, is about another state."""
+        self.state.refusal, self._finding = None, ""
+
+    def choose_chips(self, chip: str, against: str | None) -> None:
+        """Show D of a chip, compared with another."""
+        self.state.results.choose(chip, against)
+        self.forget_refusal()
+        self.show()
+
+    def find_difference(self, seconds: float) -> Finding:
+        """Take small inputs on which the two chips differ, and select the first cell of D that does."""
+        self.keep_look()
+        with self.state.all_or_nothing():
+            finding = find_difference(self.state, seconds)
+        self.state.refusal, self._finding = None, finding.sentence
+        with self.view.hold_sync():
+            self.show()
+            if finding.cell is not None:
+                self.select(("D", *finding.cell))
+        return finding
+
+    def run(self) -> None:
+        """Run the instruction on the GPU, and compare D with that of the model of its chip."""
+        ins, results = self.state.ins, self.state.results
+        if not gpu.available(ins):
+            raise PtxlabError(gpu.status(ins))
+        target, chips, toolbar_before = gpu.device_target(), results.available, self.view.toolbar
+        try:
+            self._toolbar_sources = ()
+            self.view.toolbar = toolbar(self.state, chips, f"compiling for {target} …")
+            gpu.compile(codegen.source(ins, self.state.operation.modifiers), target)
+            self.view.toolbar = toolbar(self.state, chips, f"running on {target} …")
+            self.state.operation.results.pop(GPU, None)
+            model = gpu.model(ins) or results.model
+            self.apply([SetChips(GPU, None) if model == NOBODY else SetChips(model, GPU)])
+            self.show()
+        except BaseException:
+            self.view.toolbar = toolbar_before  # it no longer waits
+            raise
+
+    # -- lanes and cells on the screen, which come back when a change of the instruction is undone ---------
+
+    def keep_look(self) -> None:
+        view = self.view
+        self.state.look = {
+            "lane": int(view.lane),
+            "pinned": list(view.pinned),
+            "selected": dict(view.selected),
+            "traced": self.trace.cell,
+        }
+
+    def _restore_look(self) -> None:
+        look = self.state.look
+        for name in ("lane", "pinned", "selected"):
+            if name in look and self.view.accepts(name, look[name]):
+                setattr(self.view, name, look[name])
+        self.trace.cell = look.get("traced", self.trace.cell)
+
+    def _reset_look(self) -> None:
+        """Begin with another instruction: nothing is selected, and nothing was sent."""
+        self.view.lane = min(self.view.lane, self.threads - 1)
+        self.view.pinned = [lane for lane in self.view.pinned if lane < self.threads]
+        self.view.selected = {}
+        self.trace.cell, self._gpu_time = None, ""
+        self._sent, self._shown, self._toolbar_sources = {}, self.state.ins, ()
+        self._known_registers = {}
+
+    # -- the screen ---------------------------------------------------------------------------------------
+
+    def _send_changes(self) -> None:
+        state, view = self.state, self.view
+        is_new_instruction = self._shown is not state.ins
+        with view.hold_sync():
+            if is_new_instruction:
+                self._reset_look()
+            chips = state.results.available
+            comparison = self._comparison(chips)
+            new_sources = sources(state, comparison)
+            changed = changed_parts(new_sources, self._sent)
+            self._sent = new_sources
+            self._show_toolbar(chips)
+            view.notice = "; ".join(each for each in (*state.notices, self._finding) if each)
+            if "instruction" in changed:
+                view.instruction = instruction_info(state)
+            if is_new_instruction:
+                self._restore_look()
+            for name in MATRICES:
+                if name in changed:
+                    setattr(view, name, self._matrix_bytes(name, comparison))
+            self.show_lanes()
+            self.show_trace()
+            if "instruction" in changed:
+                self.memory.keep()
+                self.load.keep()
+            if is_new_instruction:
+                self.quiz.stop()  # its questions are about another instruction
+            else:
+                self.quiz.show()
+        self._tell_observers(changed)
+
+    def _show_toolbar(self, chips: tuple[str, ...]) -> None:
+        state, results, history = self.state, self.state.results, self.state.history
+        chosen = (results.chip, results.against, bool(history.past_steps), bool(history.future_steps))
+        new_sources = (state.ins, state.operation.modifiers, chips, chosen, self._gpu_time)
+        if new_sources != self._toolbar_sources:
+            self.view.toolbar = toolbar(state, chips, gpu_time=self._gpu_time)
+        self._toolbar_sources = new_sources
+
+    def _matrix_bytes(self, name: str, comparison: Comparison) -> dict[str, Any]:
+        if name == "D":
+            return comparison_bytes(self.state, comparison)
+        return matrix_bytes(self.state, name)
+
+    def _comparison(self, chips: Sequence[str]) -> Comparison:
+        """D by the chosen chips; if the GPU fails, by the first model, and the problem is shown."""
+        results = self.state.results
+        try:
+            if results.chip not in (*chips, results.first) or results.against not in (None, *chips):
+                raise PtxlabError("there is no GPU: D is computed by the emulator")
+            uses_gpu = GPU in (results.chip, results.against)
+            runs_now = uses_gpu and GPU not in self.state.operation.results
+            start = time.perf_counter()
+            comparison = self.state.comparison()
+            if runs_now:
+                milliseconds = (time.perf_counter() - start) * 1e3
+                self._gpu_time = f"the GPU took {milliseconds:.1f} ms, copies included"
+            return comparison
+        except PtxlabError as error:
+            results.reset_chips()
+            self.view.problem = str(error)
+            return self.state.comparison()
+
+    def _tell_observers(self, changed: Sequence[str]) -> None:
+        state = self.state
+        for name, trait in MATRIX_TRAITS.items():
+            if name in changed:
+                is_there = name in state.ins.matrices and (name != "D" or state.results.is_known)
+                self.observers.tell(trait, read_only(self.values(name)) if is_there else None)
+        self.observers.tell_registers(state.operation.arrays)
+
+    def hide(self) -> None:
+        """Take everything off the screen, to make room for an instruction that transfers words."""
+        self._shown, self._sent, self._finding = None, {}, ""
+        self.trace.cell = None
+        view = self.view
+        with view.hold_sync():
+            view.selected, view.pinned, view.lane_registers, view.notice = {}, [], {}, ""
+            view.lane = min(view.lane, LANES - 1)
+            self.memory.request(None)
+            self.load.clear()
+            self.show_trace()
+            self.quiz.stop()
+
+    def refuse(self, error: PtxlabError) -> None:
+        self.state.refusal = error if isinstance(error, RefusedEdit) else None
+        super().refuse(error)
+
+    def on_selected(self, cell: Mapping[str, Any]) -> None:
+        if cell.get("name") == "D":
+            self.trace.cell = int(cell["row"]), int(cell["column"])
+            self.show_trace()
+        super().on_selected(cell)
+
+    def show_lanes(self) -> None:
+        shown = (lane for lane in self.view.lanes if lane < self.threads)
+        self.view.lane_registers = {
+            str(lane): lane_registers(self.state, lane, self._known_registers) for lane in shown
+        }
+
+    def show_trace(self) -> None:
+        self.trace.show()
+
+    # -- export -------------------------------------------------------------------------------------------
+
+    def code(self) -> str:
+        return python_code(self.state)
+
+    def link(self, view_traits: Mapping[str, Any]) -> str:
+        state, look = self.state, dict(view_traits)
+        if state.memory is not None:
+            look["memory"] = _without_none(state.memory)
+        if state.load != LoadRequest() and isinstance(state.ins, Tcgen05Mma):
+            look["load"] = _without_none(state.load)
+        return share_link(state, look)
+
+    def save_html(self, path: str | Path, title: str, link: str) -> Path:
+        return save_page(
+            path,
+            title,
+            self.state,
+            self.view,
+            link,
+            self.trace.data,
+            self.trace.cell_or_first,
+            self.quiz.questions,
+        )
+
+    def figure(self, what: str | None, title: bool, options: Mapping[str, Any]) -> Any:
+        state, view = self.state, self.view
+        display = {"label": view.label, "colour": view.colour_by, "show_c": view.show_c}
+        name = figure_of_selection(state, view.selected) if what is None else what
+        check_figure(state, name, options)
+        cell = self.trace.cell_or_first
+        drawn = picture(state, name, chosen_lane=view.lane, cell=cell, display=display, **options)
+        return chart(drawn, title=title)
+
+
+def _without_none(request: object) -> dict[str, Any]:
+    return {name: value for name, value in vars(request).items() if value is not None}
+
+
+class TransferPresenter(Presenter):
+    """Shows a `TransferState`; `undoes_to_product` if undo leads back to an instruction that multiplies."""
+
+    def __init__(
+        self, state: TransferState, view: View, observers: Observers, *, undoes_to_product: bool = False
+    ) -> None:
+        super().__init__(view, observers)
+        self.state = state
+        self.undoes_to_product = undoes_to_product
+        self._sent: dict[str, tuple[Any, ...]] = {}  # what each part of the screen was made from
+
+    @property
+    def instruction(self) -> Tcgen05Transfer:
+        return self.state.form
+
+    @property
+    def threads(self) -> int:
+        return LANES
+
+    @property
+    def shapes(self) -> Mapping[str, tuple[int, int]]:
+        return self.state.transfer.shapes
+
+    def values(self, name: str) -> NDArray[Any]:
+        transfer = self.state.transfer
+        return transfer.dtype.decode(transfer.words(name))
+
+    @property
+    def register_names(self) -> Sequence[str]:
+        return self.state.transfer.names
+
+    def registers(self, name: str) -> NDArray[Any]:
+        return self.state.transfer.words(name)
+
+    def thread_of(self, name: str, row: int, column: int) -> int | None:
+        return self.state.transfer.thread_of(name, row, column)
+
+    # -- edits --------------------------------------------------------------------------------------------
+
+    def apply(self, edits: Sequence[Edit]) -> None:
+        self.state.apply(edits)
+
+    def keep_look(self) -> None:
+        """Undo of a transfer leaves lanes and selection as they are."""
+
+    def choose(self, form: Tcgen05Transfer) -> None:
+        """Go on with another instruction, with the words that both have."""
+        self.state.commit(with_form(self.state.transfer, form, self.state.seed))
+
+    # -- the screen ---------------------------------------------------------------------------------------
+
+    def _send_changes(self) -> None:
+        state, view, transfer = self.state, self.view, self.state.transfer
+        words: dict[str, tuple[Any, ...]] = {name: (transfer.words(name),) for name in transfer.names}
+        words["D"] = (transfer,)  # with its links
+        changed = [name for name, source in words.items() if not is_same(source, self._sent.get(name))]
+        with view.hold_sync():
+            view.toolbar = transfer_toolbar(state, bool(state.past) or self.undoes_to_product)
+            if transfer.settings != self._sent.get("instruction"):
+                view.instruction = transfer_info(state)
+                if not view.accepts("selected", dict(view.selected)):
+                    view.selected = {}
+            for name in MATRICES:
+                if name in changed or name not in words:
+                    setattr(view, name, transfer_bytes(transfer, name))
+        self._sent = {**words, "instruction": transfer.settings}
+        for name, trait in MATRIX_TRAITS.items():
+            if name not in words:
+                self.observers.tell(trait, None)
+            elif name in changed:
+                self.observers.tell(trait, read_only(self.values(name)))
+
+    def show_lanes(self) -> None:
+        """All registers are on the screen already."""
+
+    def show_trace(self) -> None:
+        """Nothing is computed that could be explained."""
+
+    # -- export -------------------------------------------------------------------------------------------
+
+    def code(self) -> str:
+        return transfer_code(self.state)
+
+    def link(self, view_traits: Mapping[str, Any]) -> str:
+        return share_transfer(self.state, view_traits)
+
+    def save_html(self, path: str | Path, title: str, link: str) -> Path:
+        return save_transfer(path, title, self.instruction, self.view, link)
+
+    def figure(self, what: str | None, title: bool, options: Mapping[str, Any]) -> Any:
+        return figure(self.instruction, what, title=title, **options)

@@ -13,9 +13,8 @@ from ..errors import PtxlabError, quoted
 from ..isa.parse import parse_any
 from ..isa.tcgen05 import Tcgen05Transfer
 from .export import DAMAGED_LINK, code_literal, pack_link, unpack_line
-from .transfer_edits import ELEMENTS, first_transfer, placed
 from .transfer_state import TransferState
-from .word_transfer import CopyTransfer, Words, WordTransfer
+from .word_transfer import ELEMENTS, CopyTransfer, Words, WordTransfer, first_transfer, placed
 
 
 def share_transfer(state: TransferState, view_traits: Mapping[str, Any]) -> str:

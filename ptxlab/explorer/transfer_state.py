@@ -23,24 +23,25 @@ from .edits import (
     Undo,
 )
 from .state import UNDO_LIMIT, check_seed
-from .transfer_choices import part_names, with_part
-from .transfer_edits import (
+from .word_transfer import (
+    WordTransfer,
     filled,
+    part_names,
     placed,
     same_transfer,
     with_element,
     with_form,
+    with_part,
     with_word,
     with_words,
 )
-from .word_transfer import WordTransfer
 
 
 class TransferState:
     """A transfer with words to edit, and an undo history; edits are made whole or refused.
 
     >>> import ptxlab
-    >>> from ptxlab.explorer.transfer_edits import first_transfer
+    >>> from ptxlab.explorer.word_transfer import first_transfer
     >>> state = TransferState(first_transfer(ptxlab.instruction("tcgen05.st.sync.aligned.32x32b.x1.b32")))
     >>> state.apply([SetRegister("A", lane=5, register=0, text="0xabc")])
     >>> hex(state.transfer.result[5, 0]), state.undo(), hex(state.transfer.result[5, 0])

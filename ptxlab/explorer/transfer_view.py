@@ -16,10 +16,20 @@ from ..isa.tcgen05 import UNPACKED
 from ..isa.tensor_memory import LANES
 from ..views.labels import index_range
 from .instruction_info import bit_parts, lane_colours
-from .transfer_choices import choices, part_of
-from .transfer_edits import ELEMENTS, PATTERNS, first_lanes, most_column
 from .transfer_state import TransferState
-from .word_transfer import CopyTransfer, LoadTransfer, RegisterTransfer, ShiftTransfer, WordTransfer
+from .word_transfer import (
+    ELEMENTS,
+    PATTERNS,
+    CopyTransfer,
+    LoadTransfer,
+    RegisterTransfer,
+    ShiftTransfer,
+    WordTransfer,
+    choices,
+    first_lanes,
+    most_column,
+    part_of,
+)
 
 #: What can be chosen: a label, and what it means.
 _CONTROLS: dict[str, tuple[str, str]] = {
@@ -52,7 +62,7 @@ def transfer_info(state: TransferState) -> dict[str, Any]:
     """What is fixed for an instruction and its address: sizes, places, what can be chosen.
 
     >>> import ptxlab
-    >>> from ptxlab.explorer.transfer_edits import first_transfer
+    >>> from ptxlab.explorer.word_transfer import first_transfer
     >>> state = TransferState(first_transfer(ptxlab.instruction("tcgen05.cp.cta_group::1.4x256b")))
     >>> transfer_info(state)["tensor"]["summary"]
     '4 rows of 256 bits go to lanes 0, 32, 64 and 96, columns 0..7'

@@ -24,8 +24,7 @@ from .differences import Finding
 from .edits import ChooseInstruction, Edit, Redo, SetRegisters, SetValues, Undo, change_instruction
 from .opening import open_explorer
 from .picker import picker_index
-from .presenter import Presenter
-from .product_presenter import ProductPresenter
+from .presenter import Presenter, ProductPresenter, TransferPresenter
 from .protocol import (
     AnswerQuestion,
     Export,
@@ -49,10 +48,9 @@ from .quiz import Quiz, choose_questions
 from .refusals import explorable
 from .state import History, LoadRequest, MemoryRequest
 from .traits import Observers, ReadOnlyTrait, Registers, StateTrait, read_only
-from .transfer_edits import first_transfer
-from .transfer_presenter import TransferPresenter
 from .transfer_state import TransferState
 from .view import MAX_PINNED, SHAREABLE, CheckedMessages, View
+from .word_transfer import first_transfer
 
 LEAST_HEIGHT, MOST_HEIGHT = 300, 10_000  # pixels; a lower Explorer shows nothing that can be read
 

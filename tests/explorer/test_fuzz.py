@@ -30,7 +30,7 @@ from ptxlab.explorer.serialise import register_fields
 
 pytest.importorskip("anywidget")
 
-from ptxlab.explorer.transfer_presenter import TransferPresenter
+from ptxlab.explorer.presenter import TransferPresenter
 from ptxlab.explorer.view import parse_selection
 from tests.explorer.test_protocol import EXAMPLES
 from tests.sampling import EXHAUSTIVE

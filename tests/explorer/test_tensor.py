@@ -30,9 +30,9 @@ from ptxlab.explorer.questions import Field, Reach, Thread, Word, kinds_of, pars
 from ptxlab.explorer.quiz import choose_questions
 from ptxlab.explorer.state import ExplorerState, LoadRequest
 from ptxlab.explorer.tensor_view import load_data, tensor_load
-from ptxlab.explorer.transfer_edits import first_transfer
 from ptxlab.explorer.transfer_state import TransferState
 from ptxlab.explorer.transfer_view import transfer_info
+from ptxlab.explorer.word_transfer import first_transfer
 from ptxlab.isa.catalog import tcgen05_forms
 from ptxlab.isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
 from ptxlab.memory import Tcgen05Descriptor, Tile
