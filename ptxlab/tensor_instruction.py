@@ -96,7 +96,7 @@ class TensorTransfer(ExecutableForm, Tcgen05Transfer):
         self, *arguments: Any, address: int = 0, split: int | None = None
     ) -> NDArray[Any] | tuple[NDArray[Any], ...]:
         """The same as `emulate`, on the GPU: 128 threads, and one launch for the whole batch."""
-        from .gpu.tensor_transfer import run_tensor_transfer
+        from .gpu.runner import run_tensor_transfer
 
         return run_tensor_transfer(self, arguments, address, split)
 

@@ -18,9 +18,8 @@ from .._util.progress import bar
 from ..errors import PtxlabError, counted, quoted
 from ..gpu.device import check_device
 from ..gpu.measure import measure as measure_here
-from ..gpu.measurement import Measurement, measurable
-from ..gpu.recording import record
-from ..gpu.records import measured, read_record
+from ..gpu.measure import record
+from ..gpu.records import Measurement, measurable, measured, read_record
 from ..isa.catalog import Product
 from ..isa.mma import MmaForm
 from ..isa.modifiers import Modifiers

@@ -23,7 +23,7 @@ from ..memory.gpu_arrays import ArrayLayout, gpu_layout
 from .compiler import compile
 from .cuda_python import check, load
 from .device import device_target
-from .driver_launch import launch_function, load_function
+from .launcher import launch_function, load_function
 
 Library = Literal["torch", "cupy", "other"]
 

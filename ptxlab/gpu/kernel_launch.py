@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from ..errors import PtxlabError
 from ..memory import TensorMap
-from .driver_launch import launch_function, load_function
-from .launcher import DeviceArrays, errors_during, wait
+from .launcher import DeviceArrays, errors_during, launch_function, load_function, wait
 from .tensor_maps import encode_tensor_map
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from .._util.arguments import as_flag, as_int, as_text, is_a
 from ..errors import PtxlabError, quoted
 from .compiler import compile
-from .cuda_python import Buffer, Device, ObjectCode, Stream, load
+from .cuda_python import Buffer, Device, ObjectCode, Stream, check, load
 from .device import device_target
 
 _BUSY_SECONDS = 2e-3  # most kernels end before a pause would
@@ -242,3 +242,47 @@ def wait(stream: Stream) -> None:
     while not event.is_done:
         if time.monotonic() - started > _BUSY_SECONDS:
             time.sleep(_PAUSE_SECONDS)
+
+
+# -- kernels of compiled code, loaded once and queued on a stream; the driver's own interface --------------
+
+
+_STATIC_LIMIT = 48 << 10  # of dynamic shared memory, without asking for more
+
+
+@lru_cache(maxsize=256)
+def load_function(code: bytes, name: str) -> object:
+    """The kernel of that name in machine code or PTX, for the current context."""
+    driver = load("cuda.bindings.driver")
+    (module,) = check(driver.cuModuleLoadData(code + b"\0"), f"loading the kernel {name}")
+    (function,) = check(driver.cuModuleGetFunction(module, name.encode()), f"finding the kernel {name}")
+    return function
+
+
+def launch_function(
+    function: object,
+    name: str,
+    grid: tuple[int, int, int],
+    block: tuple[int, int, int],
+    shared: int,
+    values: Sequence[bytes],
+    stream: int,
+    cooperative: bool = False,
+) -> None:
+    """Queue a kernel on a stream; `values` are the bytes of its parameters. Nothing waits for it.
+
+    The blocks of a `cooperative` one run at the same time, and may wait for each other with grid.sync().
+    """
+    driver = load("cuda.bindings.driver")
+    if shared > _STATIC_LIMIT:
+        attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        check(driver.cuFuncSetAttribute(function, attribute, shared), "asking for shared memory")
+    buffers = [np.frombuffer(value, dtype=np.uint8) for value in values]
+    pointers = np.array([buffer.ctypes.data for buffer in buffers], dtype=np.uint64)
+    parameters = pointers.ctypes.data if len(values) else 0
+    queue = driver.CUstream(stream)
+    if cooperative:
+        result = driver.cuLaunchCooperativeKernel(function, *grid, *block, shared, queue, parameters)
+    else:
+        result = driver.cuLaunchKernel(function, *grid, *block, shared, queue, parameters, 0)
+    check(result, f"launching the kernel {name}")

@@ -18,9 +18,8 @@ from ..errors import PtxlabError, counted, listing, quoted
 from ..isa.form import Form
 from ..isa.modifiers import Modifiers
 from ..isa.product_form import ProductForm
-from .cache import read_entry, write_entry
 from .codegen.statement import smallest_kernel
-from .compiler import check_compiler, compile
+from .compiler import check_compiler, compile, read_entry, write_entry
 
 #: Name of the kernel that is disassembled.
 NAME = "ptxlab_sass"

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from .._util.arguments import as_text, is_name
 from ..errors import PtxlabError, listing, quoted
-from ..gpu.measurement import Measurement
-from ..gpu.records import Record, measured
+from ..gpu.records import Measurement, Record, measured
 from ..isa.mma import MmaForm
 from .charts import Line, LineChart, bars
 from .picture import Picture

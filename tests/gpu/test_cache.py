@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ptxlab.gpu.cache import read_entry, write_entry
+from ptxlab.gpu.compiler import read_entry, write_entry
 
 posix = pytest.mark.skipif(os.name != "posix", reason="owners and modes of POSIX")
 root = pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root gives files away")

@@ -16,11 +16,11 @@ import ptxlab
 from ptxlab import PtxlabError, figures
 from ptxlab.cli import main
 from ptxlab.gpu import measure as engine
-from ptxlab.gpu import recording, sensors
+from ptxlab.gpu import measure as recording
+from ptxlab.gpu import sensors
 from ptxlab.gpu.codegen.loops import FIRST_ADDRESS, LOOP_NAME, Loop, loop
 from ptxlab.gpu.device import Gpu
-from ptxlab.gpu.measurement import Measurement, Point, work
-from ptxlab.gpu.records import Record, measured, read_record, write_record
+from ptxlab.gpu.records import Measurement, Point, Record, measured, read_record, work, write_record
 from ptxlab.views.throughput import WHAT, throughput, wgmma_lines
 
 _F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"

@@ -13,7 +13,7 @@ import pytest
 import ptxlab
 from ptxlab import PtxlabError, gpu, instruction
 from ptxlab.gpu import codegen, device, runner
-from ptxlab.gpu import tensor_transfer as move_runner
+from ptxlab.gpu import runner as move_runner
 from ptxlab.gpu.codegen import tensor_mma, tensor_transfer
 from ptxlab.gpu.sass import nvdisasm, survey
 from ptxlab.isa.modifiers import Modifiers

@@ -64,8 +64,8 @@ PAGES = (
         ("measure",),
         (
             ("ptxlab.gpu.records", ("measured", "Record")),
-            ("ptxlab.gpu.measurement", ("Measurement", "Point")),
-            ("ptxlab.gpu.recording", ("record",)),
+            ("ptxlab.gpu.records", ("Measurement", "Point")),
+            ("ptxlab.gpu.measure", ("record",)),
         ),
     ),
     ApiPage(

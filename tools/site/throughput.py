@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ptxlab._util.files import write_atomically
-from ptxlab.gpu.measurement import Measurement, work
-from ptxlab.gpu.recording import is_typical
-from ptxlab.gpu.records import Record, measured
+from ptxlab.gpu.measure import is_typical
+from ptxlab.gpu.records import Measurement, Record, measured, work
 from ptxlab.isa.mma import MmaForm
 from ptxlab.views import Picture
 from ptxlab.views.throughput import throughput, wgmma_lines, wgmma_types
