@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,12 +22,14 @@ from .mma import MmaForm
 from .modifiers import Modifiers
 from .operand import Operand
 from .product_form import ProductForm
-from .tensor_memory import TensorOperand
+
+if TYPE_CHECKING:
+    from .tensor_memory import TensorOperand
 
 _READ_ONLY = "D is the result and cannot be changed; change A, B or C"
 
 #: A matrix of an instruction: in lanes, in shared memory, in tensor memory.
-AnyOperand = Operand | TensorOperand
+AnyOperand: TypeAlias = "Operand | TensorOperand"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -191,7 +193,8 @@ class Operation:
             raise PtxlabError(
                 f"{self.ins.mnemonic} has no matrix {quoted(name)}; it has {listing(self.names)}"
             ) from None
-        assert isinstance(operand, AnyOperand)
+        if TYPE_CHECKING:
+            assert isinstance(operand, AnyOperand)
         return operand
 
     def copy_index(self, name: str) -> int:
@@ -348,7 +351,7 @@ class Operation:
         """The registers with these codes: in every copy of the elements that change, and nowhere else."""
         operand = self.operand(name)
         packed = operand.to_registers(codes)
-        if isinstance(operand, TensorOperand):
+        if not isinstance(operand, Operand):  # in tensor memory
             every_bit = (1 << operand.dtype.bits) - 1
             changed = np.where(self.codes(name) != codes, every_bit, 0).astype(operand.dtype.code_type)
             mask = operand.to_registers(changed)
