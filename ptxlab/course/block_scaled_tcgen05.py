@@ -754,12 +754,10 @@ def _capstone(answer: object) -> Sentences:
     offset, lane, column, byte, added = numbers(answer, form, 5)
     (right_lane, right_column, right_byte), (a, x, b, y) = _STAGE.place, _STAGE.factors
     row, tile = _STAGE.row - _STAGE.first_row, _STAGE.scale // 4
+    is_right = (offset, (lane, column, byte), added) == (_STAGE.offset, _STAGE.place, a * x * b * y)
     return {
-        correct(
-            (offset, (lane, column, byte), added) == (_STAGE.offset, _STAGE.place, a * x * b * y)
-        ): f"{a:g} "
-        f"x {x:g} x {b:g} x {y:g}. From a float to a byte, and through two memories into a sum: that is the "
-        "whole path of a block scale, and you can now follow any of them.",
+        correct(is_right): f"{a:g} x {x:g} x {b:g} x {y:g}. From a float to a byte, and through two "
+        "memories into a sum: that is the whole path of a block scale, and you can now follow any of them.",
         when(offset == int(scale_offset(_STAGE.row, _STAGE.k // 16, 2048 // 16))): "That is its byte in the "
         "scales of all of A. The question is about the four tiles of this stage.",
         when(offset // TILE_BYTES != tile): f"Begin with the tile. k = {_STAGE.k} is number "

@@ -212,6 +212,8 @@ def _scaled_product(answer: object) -> Sentences:
     size = _block()
     products = [a * b for a, b in zip(FACTORS_A, FACTORS_B, strict=True)]
     expected = size * sum(products) + ADDED
+    every_pair = sum(FACTORS_A) * sum(FACTORS_B)
+    combined = submitted in (INS.k * every_pair + ADDED, size * every_pair + ADDED)
     return {
         correct(submitted == expected): f"In block 0 every product is 1 * {FACTORS_A[0]:g} * 1 * "
         f"{FACTORS_B[0]:g}, in block 1 it is 1 * {FACTORS_A[1]:g} * 1 * {FACTORS_B[1]:g}. There are {size} "
@@ -220,15 +222,8 @@ def _scaled_product(answer: object) -> Sentences:
         when(submitted == sum(products) * (size + ADDED)): "C has no factor: only A and B are scaled.",
         when(submitted == size * sum(FACTORS_A) + ADDED): "That uses only the factors of A. B has factors "
         "too.",
-        when(
-            submitted
-            in (
-                INS.k * sum(FACTORS_A) * sum(FACTORS_B) + ADDED,
-                size * sum(FACTORS_A) * sum(FACTORS_B) + ADDED,
-            )
-        ): "Block "
-        "0 of the row is multiplied only by block 0 of the column: the factors of different blocks are "
-        "never combined.",
+        when(combined): "Block 0 of the row is multiplied only by block 0 of the column: the factors of "
+        "different blocks are never combined.",
         when(submitted == sum(products) + ADDED): "That is one product of each block plus C. How many "
         "products does a block have?",
         when(submitted == INS.k * sum(products) + ADDED): "Each pair of factors belongs to one block, which "
@@ -425,15 +420,16 @@ def scale_byte(answer: object) -> Sentences:
         (submitted,) = whole_numbers(value, 1, form)
         if submitted == expected:
             continue
+        of_largest_number = (
+            submitted == math.frexp(max(map(abs, [*(v for v in block if v > 0), 1e-300])))[1] - 1 - _TOP + 127
+        )
         return {
             when(submitted == expected - 127): f"{about} you returned the exponent of the factor. Add the "
             "bias of 127.",
             when(submitted == expected + _TOP): f"{about} your factor scales it to between 1 and 2. It "
             "should be between 4 and 8: e2m1 goes up to 6.",
-            when(
-                submitted
-                == math.frexp(max(map(abs, [*(v for v in block if v > 0), 1e-300])))[1] - 1 - _TOP + 127
-            ): f"{about} you used the largest *number*. A negative element may have the largest magnitude.",
+            when(of_largest_number): f"{about} you used the largest *number*. A negative element may have "
+            "the largest magnitude.",
             when(not 0 <= submitted <= 254): f"{about} you returned {submitted}, which is not a factor: "
             "bytes go from 0 to 254 (255 means NaN).",
             when(submitted == expected - 1): f"{about} the factor is too small by half: the largest "

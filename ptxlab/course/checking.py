@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._util.files import notebooks
-from ..isa.operand import Operand
+from ..isa.operand import Operand, Place
 from .answers import Unanswered, WrongForm, plain, raised, within_time_limit
 
 #: The sign, the words and the colour of each state of a verdict.
@@ -169,6 +169,31 @@ def checks(name: str) -> Callable[[Check], Exercise]:
 
 #: How a verdict begins where the check itself failed.
 UNFORESEEN = "This answer could not be checked"
+
+
+# -- hints that several lessons give -------------------------------------------------------------------------
+
+
+def place_hints(submitted: tuple[int, ...], place: Place) -> Sentences:
+    """For an answer `(lane, lowest bit, highest bit)` about a nibble of 16 rows."""
+    lane, low, high = place.lane, place.low, place.high
+    return {
+        when(submitted == (lane, high, low)): "Lane and bits are right; write the lowest bit before the "
+        "highest.",
+        when(submitted == (lane, 31 - high, 31 - low)): "The lane is right. You counted from the top; the "
+        "first nibble is in the lowest bits.",
+        when(submitted[0] > 31): "There are 32 lanes; rows 8 to 15 share the lanes of rows 0 to 7.",
+    }
+
+
+def binary_hint(number: int, bits: int) -> Sentences:
+    """For a number of so many bits that was typed without its `0b`."""
+    digits = str(number)
+    is_decimal = number >= 1 << bits and len(digits) <= bits and set(digits) <= {"0", "1"}
+    return {
+        when(is_decimal): "Python reads that as a decimal number. Start it with `0b` to make the digits "
+        "bits.",
+    }
 
 
 def first_register(operand: Operand, codes: Sequence[int] | NDArray[Any]) -> int:

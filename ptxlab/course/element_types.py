@@ -332,6 +332,7 @@ def decoder(answer: object) -> Sentences:
             with_hidden_one = math.copysign(
                 2.0**-kind.bias * (1 + fraction / 2**kind.fraction_bits), expected
             )
+            too_small = exponent > 0 and fraction == 0 and 0 <= submitted < abs(expected)
             return {
                 when(submitted == -expected): f"{where} has the wrong sign. The sign is bit e + m, counted "
                 "from 0.",
@@ -342,13 +343,7 @@ def decoder(answer: object) -> Sentences:
                 "stay even.",
                 when(expected != 0 and submitted / expected in (2.0, 0.5)): f"{where} is wrong by a factor "
                 "of two: check the bias. It is one less than a power of two.",
-                when(
-                    expected != 0
-                    and exponent > 0
-                    and abs(submitted) < abs(expected)
-                    and submitted == abs(submitted)
-                    and fraction == 0
-                ): f"{where} is too small. Did you add the hidden one?",
+                when(too_small): f"{where} is too small. Did you add the hidden one?",
                 when(fraction != 0): f"{where} is wrong, and it has a fraction: the fraction counts steps "
                 "of 1 / 2**m.",
                 otherwise: f"{where} is wrong. Cut it into fields: fraction = the low m bits, exponent = "

@@ -244,6 +244,7 @@ def _start(answer: object) -> Sentences:
     right = np.broadcast_to(bias, (16, 8))
     wrong = right != C
     row, column = np.argwhere(wrong)[0] if wrong.any() else (0, 0)
+    swapped = (right[:, ::-1] == C).all() or (right.reshape(16, 4, 2)[:, :, ::-1].reshape(16, 8) == C).all()
     return {
         correct(not wrong.any() and same(D, INS(A, B, right)) and not result.hazards): "Column 2 * thread() "
         "and the next one, in both halves of D. The bias costs nothing: `mma` adds C anyway.",
@@ -258,9 +259,7 @@ def _start(answer: object) -> Sentences:
         "and `d[3]` belong to?",
         when(not wrong[:, ::2].any()): "The even columns are right, the odd ones are not: a lane holds two "
         "columns.",
-        when(
-            (right[:, ::-1] == C).all() or (right.reshape(16, 4, 2)[:, :, ::-1].reshape(16, 8) == C).all()
-        ): "All eight numbers are there, but columns are swapped.",
+        when(swapped): "All eight numbers are there, but columns are swapped.",
         when(not wrong.any()): "The accumulators are right: the mistake is somewhere else. "
         f"{first_hazard(result)}",
         otherwise: f"D[{row}][{column}] starts with {C[row, column]:g}. Which register of which lane is "
@@ -367,12 +366,11 @@ def _shared(answer: object) -> Sentences:
     races = {hazard.opcode.split(".")[0] for hazard in result.hazards if hazard.kind == "race"}
     most = x * y * K // 16 * (16 * 16 + 32 * 16) * A.itemsize
     read = result.bytes.get("global read", 0)
+    is_right = not wrong.any() and not result.hazards and read <= most and "shared read" in result.bytes
     return {
-        correct(
-            not wrong.any() and not result.hazards and read <= most and "shared read" in result.bytes
-        ): "Two "
-        "barriers: nobody reads the tile before all have written it, and nobody writes the next one before "
-        "all have read this one. A is read from global memory once per block instead of once per warp.",
+        correct(is_right): "Two barriers: nobody reads the tile before all have written it, and nobody "
+        "writes the next one before all have read this one. A is read from global memory once per block "
+        "instead of once per warp.",
         **never_written(result),
         when("ld" in races or "ldmatrix" in races): "The simulator found a race: a warp reads elements of "
         "the tile that another may not have written yet. The warps of a block do not run in step.",

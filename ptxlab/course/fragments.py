@@ -154,6 +154,9 @@ def row_of(answer: object) -> Sentences:
     lanes, elements = np.indices(expected.shape)
     wrong = np.argwhere(submitted != expected)
     where = f"lane {wrong[0][0]}, a{wrong[0][1]}" if len(wrong) else ""
+    exchanged = (submitted[:, 8:16] == expected[:, 0:8]).all() and (
+        submitted[:, 0:8] == expected[:, 8:16]
+    ).all()
     return {
         correct(not len(wrong)): "Right for all 1,024 elements. Bit 3 of i alone decides the half: `lane // "
         "4 + 8 * (i // 8 % 2)` is equivalent to the manual's condition.",
@@ -164,9 +167,7 @@ def row_of(answer: object) -> Sentences:
         when((submitted == lanes // 4 + 8 * (elements >= 16)).all()): "You changed rows halfway through the "
         "elements. That is where the *columns* change; the rows change more often. The first wrong element "
         f"is {where}.",
-        when(
-            (submitted[:, 8:16] == expected[:, 0:8]).all() and (submitted[:, 0:8] == expected[:, 8:16]).all()
-        ): "The upper and lower halves are exchanged.",
+        when(exchanged): "The upper and lower halves are exchanged.",
         when((submitted // 8 == expected // 8).all()): "The halves are right; groupID is not. How many "
         f"lanes share a row? The first wrong element is {where}.",
         otherwise: f"The first wrong element is {where}. groupID is `lane >> 2`. Eight elements are in the "
@@ -179,6 +180,7 @@ def _rows_b(answer: object) -> Sentences:
     submitted = whole_number_set(answer, "a list of row numbers")
     expected = frozenset(row for _, row, _ in INS.b.holds(6, 1))
     column = next(col for _, _, col in INS.b.holds(6, 1))
+    off_by_one = any(expected == frozenset(row + step for row in submitted) for step in (1, -1))
     return {
         correct(submitted == expected): "threadID_in_group is 6 % 4 = 2, so the run in register 0 begins at "
         f"row 2 * 8, and the one in register 1 is 32 rows lower. All are in column groupID = {column}.",
@@ -188,10 +190,7 @@ def _rows_b(answer: object) -> Sentences:
         "the lane: only threadID_in_group = lane % 4 moves down the rows, groupID moves along the columns.",
         when(len(submitted) != len(expected)): "A register of B holds eight elements of one column: eight "
         "different rows.",
-        when(
-            expected == frozenset(row + 1 for row in submitted)
-            or expected == frozenset(row - 1 for row in submitted)
-        ): "Off by one: rows are numbered from 0.",
+        when(off_by_one): "Off by one: rows are numbered from 0.",
         otherwise: "Take threadID_in_group = lane % 4, then the formula for b_i with i from 8 to 15.",
     }
 
@@ -203,6 +202,7 @@ def registers(answer: object) -> Sentences:
     expected = tuple(each.registers for each in operands)
     elements = tuple(each.registers * each.elements_per_register for each in operands)
     wide, narrow = (*expected[:2], elements[2]), tuple(-(-each.registers // 2) for each in operands)
+    of_matrix = submitted in tuple(tuple(total // share for total in (512, 256, 128)) for share in (1, 4, 8))
     return {
         correct(submitted == expected): f"A lane holds {elements[0]}, {elements[1]} and {elements[2]} "
         "elements; four 8-bit elements or two 16-bit elements share a register.",
@@ -213,11 +213,9 @@ def registers(answer: object) -> Sentences:
         when(submitted[:2] == narrow[:2]): "You packed eight elements into a register, as with `s4`. Here "
         "an element of A or B has 8 bits.",
         when(submitted[:2] == expected[:2]): "A and B are right. C is 16 x 8, and its elements have 16 bits.",
-        when(submitted == expected[::-1] or submitted == (expected[1], expected[0], expected[2])): "The "
-        "numbers are right, but in the wrong order: A first, then B, then C.",
-        when(
-            submitted in tuple(tuple(total // share for total in (512, 256, 128)) for share in (1, 4, 8))
-        ): "Those are for the whole matrix. Thirty-two lanes share it.",
+        when(submitted != expected and sorted(submitted) == sorted(expected)): "The numbers are right, but "
+        "in the wrong order: A first, then B, then C.",
+        when(of_matrix): "Those are for the whole matrix. Thirty-two lanes share it.",
         otherwise: "For each matrix: rows times columns, divided by 32 lanes, gives the elements per lane. "
         "Multiply by the bits per element and divide by 32 bits per register.",
     }

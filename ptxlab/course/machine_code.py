@@ -329,13 +329,13 @@ def _emulate_u4(answer: object) -> Sentences:
     c, zero = rng.integers(0, 1 << 16, (32, 4), dtype=np.uint32), np.zeros((32, 4), dtype=np.uint32)
     expected, submitted = U4.emulate(a, b, c), _registers(answer, a, b, c)
     low, high = U8.emulate(a & LOW, b & LOW, zero), U8.emulate(a >> 4 & LOW, b >> 4 & LOW, zero)
+    is_right = (submitted == expected).all() and (
+        _registers(answer, a ^ LOW, b, zero) == U4.emulate(a ^ LOW, b, zero)
+    ).all()
     return {
-        correct(
-            (submitted == expected).all()
-            and (_registers(answer, a ^ LOW, b, zero) == U4.emulate(a ^ LOW, b, zero)).all()
-        ): "Even "
-        "columns of A are multiplied by even rows of B, odd ones by odd ones. The order of k differs from "
-        "the manual's, which does no harm: the order of a sum does not matter if it is exact.",
+        correct(is_right): "Even columns of A are multiplied by even rows of B, odd ones by odd ones. The "
+        "order of k differs from the manual's, which does no harm: the order of a sum does not matter if it "
+        "is exact.",
         when((submitted == low + c).all()): "Those are the products of the low halves alone. Where are the "
         "other elements?",
         when((submitted == high + c).all()): "Those are the products of the high halves alone. Where are "

@@ -10,7 +10,7 @@ from ..instruction import mma_instruction
 from ..isa.operand import Operand
 from ..isa.sparsity import STRUCTURES
 from .answers import result_of, whole_number_set, whole_numbers
-from .checking import Sentences, checks, correct, otherwise, when
+from .checking import Sentences, checks, correct, otherwise, place_hints, when
 
 #: One instruction for each way of distributing the nibbles over the lanes.
 ONE = mma_instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
@@ -36,20 +36,15 @@ def _kept_columns(answer: object) -> Sentences:
     start = KEPT_CHUNK * FOURS.chunk
     expected = frozenset(start + part for part in first)
     marked = [bit for bit in range(4) if KEPT_NIBBLE >> bit & 1]
+    masks = ([start + bit for bit in marked], [start + 3 - bit for bit in marked], marked)
+    as_mask = submitted in map(frozenset, masks)
     return {
         correct(submitted == expected): f"The low two bits are {first[0]}, the high two are {first[1]}, and "
         f"chunk {KEPT_CHUNK} begins at column {start}.",
         when(submitted == frozenset(first)): "Those are the two indices. They count columns inside the "
         "chunk: where in the row does this chunk begin?",
-        when(
-            submitted
-            in (
-                frozenset(start + bit for bit in marked),
-                frozenset(start + 3 - bit for bit in marked),
-                frozenset(marked),
-            )
-        ): "You "
-        "read each of the four bits as one column. A nibble is not a mask: it holds two numbers of two bits.",
+        when(as_mask): "You read each of the four bits as one column. A nibble is not a mask: it holds two "
+        "numbers of two bits.",
         when(submitted == frozenset(start - 4 + part for part in first)): "That is the chunk before it: "
         "chunks are numbered from 0.",
         when(len(submitted) != 2): "A nibble of 2:4 keeps two columns.",
@@ -118,15 +113,11 @@ def _find_nibble(answer: object) -> Sentences:
         f"of its four lanes. Row {AT} is groupID + 8: the upper half of the register.",
         when(submitted[0] in [place.lane for place in copies if place != right]): "That lane is in the "
         "right group of four, but it supplies the metadata with another selector.",
-        when(submitted == (right.lane, right.high, right.low)): "Lane and bits are right; give the lowest "
-        "bit first, then the highest.",
+        **place_hints(submitted, right),
         when(submitted == (above.lane, above.low, above.high)): "The lane is right, but those bits belong "
         "to the row eight higher up.",
-        when(submitted == (right.lane, 31 - right.high, 31 - right.low)): "The lane is right. You counted "
-        "from the top; the first nibble is in the lowest bits.",
         when(submitted[0] == right.lane): "The lane is right. First come the four nibbles of row groupID, "
         "then the four of row groupID + 8.",
-        when(submitted[0] > 31): "There are 32 lanes; rows 8 to 15 use the same lanes as rows 0 to 7.",
         when(submitted[1:] == expected[1:]): "The bits are right. groupID = row % 8, a group is four lanes, "
         "and the selector is the number of the lane within the group.",
         otherwise: "groupID = row % 8 gives four lanes, and the selector chooses one of them. The chunk and "
@@ -180,6 +171,8 @@ def _write_layout(answer: object) -> Sentences:
     wrong = [(at, result) for at, result in zip(cases, submitted, strict=True) if result != right(*at)]
     (row, chunk, selector), result = wrong[0] if wrong else ((0, 0, 0), (0, 0))
     where = f"`place({row}, {chunk}, {selector})` returns {result}, which is not right."
+    lanes_right = all(result[0] == right(*at)[0] for at, result in zip(cases, submitted, strict=True))
+    bits_right = all(result[1] == right(*at)[1] for at, result in zip(cases, submitted, strict=True))
     return {
         correct(not wrong): "The row gives the group and the half of the register, the selector gives the "
         "pair of lanes, and the chunk gives the lane within the pair: all 256 are right.",
@@ -200,14 +193,9 @@ def _write_layout(answer: object) -> Sentences:
         "The two rows of a lane are not adjacent: they are eight apart.",
         when(is_layout(lambda r, c, s: (right(r, c, s)[0], right(r, c, s)[1] // 4))): f"{where} You counted "
         "nibbles; give the bit, and a nibble has four bits.",
-        when(
-            all(result[0] == right(*at)[0] for at, result in zip(cases, submitted, strict=True))
-        ): f"{where} "
-        "Every lane is right. The register holds four nibbles of row groupID, then four of row groupID + 8.",
-        when(
-            all(result[1] == right(*at)[1] for at, result in zip(cases, submitted, strict=True))
-        ): f"{where} "
-        "Every bit is right. The lane is four times groupID, plus two for the second pair if the selector "
-        "chooses it, plus the chunk's lane within the pair.",
+        when(lanes_right): f"{where} Every lane is right. The register holds four nibbles of row groupID, "
+        "then four of row groupID + 8.",
+        when(bits_right): f"{where} Every bit is right. The lane is four times groupID, plus two for the "
+        "second pair if the selector chooses it, plus the chunk's lane within the pair.",
         otherwise: f"{where} Look it up in the figure, and work it out by hand first.",
     }

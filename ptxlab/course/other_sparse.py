@@ -13,7 +13,7 @@ from ..isa.mma import MmaForm
 from ..views import Picture
 from ..views.charts import table
 from .answers import whole_numbers, whole_result_of
-from .checking import Sentences, checks, correct, otherwise, when
+from .checking import Sentences, checks, correct, otherwise, place_hints, when
 
 BYTES = mma_instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s8.s8.s32")
 FP8 = mma_instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.f32.e4m3.e4m3.f32")
@@ -149,17 +149,13 @@ def _where_e(answer: object) -> Sentences:
     return {
         correct(submitted == (right.lane, right.low, right.high)): f"Column {COL} is in chunk {chunk}, and "
         f"T2 and T3 have chunks 8 to 15. Row {AT} is groupID + 8, which the second of the two has.",
-        when(submitted == (right.lane, right.high, right.low)): "Lane and bits are right; write the lowest "
-        "bit before the highest.",
+        **place_hints(submitted, right),
         when(submitted == (above.lane, above.low, above.high)): "That is the right place for the row eight "
         "higher up.",
         when(submitted[0] in (left.lane, value)): "That lane has chunks 0 to 7. (It also stores the value: "
         "here a value and its metadata are in different lanes.)",
-        when(submitted == (right.lane, 31 - right.high, 31 - right.low)): "The lane is right. You counted "
-        "from the top; the first chunk is in the lowest bits.",
         when(submitted[0] == right.lane): "The lane is right. It has chunks 8 to 15 of its row, with the "
         "first in the lowest bits.",
-        when(submitted[0] > 31): "Rows 8 to 15 share the lanes of rows 0 to 7.",
         when(submitted[1:] == (right.low, right.high)): "The bits are right. T0 and T1 have chunks 0 to 7, "
         "T2 and T3 the others; which of the two has row groupID + 8?",
         otherwise: "A chunk is four columns wide, and all four lanes of the group supply metadata: T0 and "
@@ -251,6 +247,12 @@ def metadata_lane(answer: object) -> Sentences:
     failing = sorted({at[:2] for at in wrong})
     first = wrong[0] if wrong else (0, 0, 0, 0, 0)
     where = f"`metadata_lane{first}` returns {submitted.get(first, 0)}, which is not right."
+    long_and_narrow = set(failing) <= {
+        at for at in shapes() if at[0] < 16 and len(shapes()[at].selectors) == 1
+    }
+    long_and_wide = set(failing) <= {
+        at for at in shapes() if at[0] >= 16 and len(shapes()[at].selectors) == 2
+    }
     return {
         correct(not wrong): f"{len(shapes())} shapes, {len(cases):,} calls, all right. The width gives the "
         "part, the part gives the chunk, and the number of chunks gives the metadata lanes. You can now "
@@ -259,16 +261,10 @@ def metadata_lane(answer: object) -> Sentences:
         "everything is right. Each step of the selector moves by the number of metadata lanes in a group.",
         when(all(at[2] >= 8 and submitted[at] > 31 for at in wrong)): f"{where} There are 32 lanes: rows 8 "
         "to 15 share the lanes of rows 0 to 7.",
-        when(
-            set(failing) <= {at for at in shapes() if at[0] < 16 and len(shapes()[at].selectors) == 1}
-        ): f"{where} "
-        "Only the long shapes with narrow elements are wrong. Their rows have sixteen chunks, and a lane "
-        "has room for eight.",
-        when(
-            set(failing) <= {at for at in shapes() if at[0] >= 16 and len(shapes()[at].selectors) == 2}
-        ): f"{where} "
-        "Only the long shapes with 16 bits and more are wrong. Their rows have eight chunks, and a lane has "
-        "four chunks of each of its two rows.",
+        when(long_and_narrow): f"{where} Only the long shapes with narrow elements are wrong. Their rows "
+        "have sixteen chunks, and a lane has room for eight.",
+        when(long_and_wide): f"{where} Only the long shapes with 16 bits and more are wrong. Their rows "
+        "have eight chunks, and a lane has four chunks of each of its two rows.",
         when(bool(failing) and all(bits < 16 for bits, _ in failing)): f"{where} 16 bits and more are "
         "right. With narrower elements all nibbles of a lane belong to *one* row, and the next lane has the "
         "row eight rows below.",

@@ -231,6 +231,9 @@ def probe(answer: object) -> Sentences:
             continue
         lane, register = (int(at) for at in wrong[0])
         where = f"Lane {lane}, register {register}: "
+        inside = (
+            (submitted >= 0).all() and (submitted[..., 0] < INS.m).all() and (submitted[..., 1] < INS.n).all()
+        )
         return {
             when((submitted == usual).all()): "That is the layout of the manual, whatever the machine does. "
             "If you numbered the elements of C: they come out where they went in, which tells you nothing. "
@@ -240,13 +243,8 @@ def probe(answer: object) -> Sentences:
             "columns are not. Are all numbers in D different?",
             when((submitted[..., 1] == expected[..., 1]).all()): f"{where}the columns are right, but the "
             "rows are not. Are all numbers in D different?",
-            when(
-                (submitted >= 0).all()
-                and (submitted[..., 0] < INS.m).all()
-                and (submitted[..., 1] < INS.n).all()
-            ): f"{where}you "
-            f"returned {tuple(submitted[lane, register].tolist())}, which another register holds. Which "
-            "number is in D there, and which element does it belong to?",
+            when(inside): f"{where}you returned {tuple(submitted[lane, register].tolist())}, which another "
+            "register holds. Which number is in D there, and which element does it belong to?",
             otherwise: f"{where}you returned {tuple(submitted[lane, register].tolist())}, but D has {INS.m} "
             f"rows and {INS.n} columns.",
         }

@@ -288,6 +288,10 @@ def _pitches(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 4, "four numbers of bytes")
     expected = tuple(_least_pitch(size) for size in _SIZES)
     padded = tuple(size + 16 for size in _SIZES)
+    in_elements = submitted in (
+        tuple(size // 2 for size in expected),
+        (*(e // 2 for e in expected[:3]), expected[3]),
+    )
     return {
         correct(submitted == expected): "Eight rows use all banks if the pitch is an odd number of 16-byte "
         "pieces: then the rows begin at eight different places of a line of 128 bytes. Rows of 80 bytes are "
@@ -296,10 +300,7 @@ def _pitches(answer: object) -> Sentences:
         "16-byte pieces of a row: an even number comes back to the same banks too early.",
         when(submitted == padded): "None of them has conflicts, but one needs no padding at all. Which row "
         "is already an odd number of pieces?",
-        when(
-            submitted
-            in (tuple(size // 2 for size in expected), (*(e // 2 for e in expected[:3]), expected[3]))
-        ): "Those are elements. An element of f16 has two bytes.",
+        when(in_elements): "Those are elements. An element of f16 has two bytes.",
         when(any(pitch % 16 for pitch in submitted)): "A pitch has to be a multiple of 16 bytes, since "
         "ldmatrix takes no other addresses: one word of padding, which is enough for loads of 4 bytes, is "
         "not possible here.",

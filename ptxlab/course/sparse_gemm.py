@@ -402,6 +402,9 @@ def _busy(answer: object) -> Sentences:
     def share(rows: int, n: int, column: int) -> float:
         return work(rows, n) / (rows * (2048 + n * column) + rows * 2048 + n * column)
 
+    how_many_times = near(
+        lambda rows, n, column: 1 / share(rows, n, column) if share(rows, n, column) < 1 else 1.0, 9.0
+    )
     return {
         correct(near(share)): "Dense 128 x 256: exactly 1. Sparse: 57 percent with the same tile, 63 with "
         "256 x 192, whose sums are as many as the registers can hold. By this count, twice the speed "
@@ -414,12 +417,8 @@ def _busy(answer: object) -> Sentences:
         "rows need an instruction of their own, and each reads all of B.",
         when(near(lambda rows, n, column: share(rows, n, 32))): "That is the dense kernel. A sparse "
         "instruction takes 64 bytes of each column of B.",
-        when(
-            near(
-                lambda rows, n, column: 1 / share(rows, n, column) if share(rows, n, column) < 1 else 1.0, 9.0
-            )
-        ): "That "
-        "is how many times as long it takes. For what fraction of the time are the tensor cores busy?",
+        when(how_many_times): "That is how many times as long it takes. For what fraction of the time are "
+        "the tensor cores busy?",
         otherwise: "Tensor cores: (m / 64) n / 2 cycles. Shared memory: (m / 64) (64 · 32 + n b) bytes read "
         "and 32 m + n b bytes written, at 128 per cycle, with b = 64 or 32. Divide, and take at most 1.",
     }

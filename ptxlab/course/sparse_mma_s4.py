@@ -9,18 +9,13 @@ import numpy as np
 from ..instruction import mma_instruction
 from ..isa.sparsity import STRUCTURES
 from .answers import WrongForm, whole_number_set, whole_numbers, whole_result_of
-from .checking import Sentences, checks, correct, otherwise, when
+from .checking import Sentences, binary_hint, checks, correct, otherwise, place_hints, when
 
 INS = mma_instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 PAIRS = STRUCTURES["4:8"]
 CHUNK = (0, 0, 3, 1, 0, 0, -2, 5)
 STORED, NIBBLE = 13, 0b1110
 META_ROW, META_CHUNK = 11, 6
-
-
-def _binary_digits(number: int) -> bool:
-    """Whether four bits were typed without their `0b`."""
-    return 15 < number < 10000 and set(str(number)) <= {"0", "1"}
 
 
 @checks("05.1")
@@ -36,8 +31,7 @@ def _one_nibble(answer: object) -> Sentences:
         "*low* two bits, as always.",
         when(submitted == mask or submitted == int(f"{mask:04b}"[::-1], 2)): "That marks the kept pairs "
         "with one bit each. A nibble holds two *indices* of two bits.",
-        when(_binary_digits(submitted)): "Python reads that as a decimal number. Start it with `0b` to make "
-        "the digits bits.",
+        **binary_hint(submitted, 4),
         when(submitted > 15): "A nibble has four bits: 0 to 15. Count pairs (0 to 3), not elements (0 to 7).",
         when(submitted in (0, 5, 10, 15)): "The indices of that nibble are equal: it names one pair twice, "
         "which the PTX ISA calls undefined.",
@@ -81,16 +75,16 @@ def _logical_column(answer: object) -> Sentences:
 def address_lanes(answer: object) -> Sentences:
     submitted = whole_number_set(answer, "a list of lane numbers")
     expected = frozenset(INS.operand("E").where(row, 0)[1].lane for row in range(INS.m)) & frozenset(range(8))
+    every_other = submitted in (
+        {lane for lane in expected if lane % 2 == 0},
+        {lane for lane in expected if lane % 2},
+    )
     return {
         correct(submitted == expected): "In every group of four lanes, the upper two supply metadata. The "
         "lower two may hold anything.",
         when(submitted == frozenset(range(8)) - expected): "Those supply metadata with selector 0.",
-        when(
-            submitted
-            in ({lane for lane in expected if lane % 2 == 0}, {lane for lane in expected if lane % 2})
-        ): "Those "
-        "do, but there are more. A metadata lane holds one row, and each group of four lanes has *two* "
-        "rows: two of every four lanes are needed.",
+        when(every_other): "Those do, but there are more. A metadata lane holds one row, and each group of "
+        "four lanes has *two* rows: two of every four lanes are needed.",
         when(submitted < expected and bool(submitted)): "Those do, but there are more: every group of four "
         "lanes has its own rows and its own metadata lanes.",
         when(submitted == frozenset(range(4, 8))): "The selector does not choose a group of four; it "
@@ -113,17 +107,13 @@ def nibble_place(answer: object) -> Sentences:
         correct(submitted == expected): f"groupID is {META_ROW % 8}. Selector 1 chooses T2 and T3 of its "
         "four lanes, and the second of them has row groupID + 8. Its register holds the eight nibbles of "
         f"that row, and {META_CHUNK} of them come before chunk {META_CHUNK}.",
-        when(submitted == (right.lane, right.high, right.low)): "Lane and bits are right; write the lowest "
-        "bit before the highest.",
+        **place_hints(submitted, right),
         when(submitted == (other.lane, right.low, right.high)): "The bits are right, but that lane supplies "
         "the nibble when the selector is 0.",
         when(submitted == (above.lane, above.low, above.high)): "That is the right place for the row eight "
         "higher up: each of the two lanes has one of the two rows.",
-        when(submitted == (right.lane, 31 - right.high, 31 - right.low)): "The lane is right. You counted "
-        "from the top; chunk 0 is in the lowest bits.",
         when(submitted[0] == right.lane): "The lane is right. Its register holds the eight nibbles of one "
         "row, four bits each, with chunk 0 in the lowest bits.",
-        when(submitted[0] > 31): "There are 32 lanes; rows 8 to 15 share the lanes of rows 0 to 7.",
         when(submitted[1:] == expected[1:]): "The bits are right. Which pair of lanes does the selector "
         "choose, and which of the two has row groupID + 8?",
         otherwise: "groupID = row % 8 gives four lanes, the selector chooses two of them, and the row "

@@ -10,7 +10,7 @@ from ..isa.sparsity import STRUCTURES
 from ..views import Picture
 from ..views.charts import bars
 from .answers import WrongForm, whole_numbers, whole_result_of
-from .checking import Sentences, checks, correct, otherwise, when
+from .checking import Sentences, binary_hint, checks, correct, otherwise, place_hints, when
 
 INS = mma_instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32")
 _HALVES = STRUCTURES["1:2"]
@@ -76,8 +76,11 @@ def _four_nibbles(answer: object) -> Sentences:
     def row(*parts: int) -> int:
         return sum(part << 4 * chunk for chunk, part in enumerate(parts))
 
-    digits = f"{submitted}"
     parts = [submitted >> 4 * chunk & 15 for chunk in range(4)]
+    turned = [part >> 2 | (part & 3) << 2 for part in nibbles]
+    swapped = submitted in (row(*turned), row(*reversed(turned)))
+    bits = [sum(bit << at for at, bit in enumerate(order)) for order in (keeps_second, keeps_second[::-1])]
+    one_bit_each = submitted in bits
     return {
         correct(submitted == row(*nibbles)): "The second element is halves 2 and 3 of its chunk: index 2 in "
         "the low two bits, index 3 in the high two. The first element is halves 0 and 1.",
@@ -85,25 +88,11 @@ def _four_nibbles(answer: object) -> Sentences:
         "the *lowest* bits: on the right when you write the number down.",
         when(submitted == row(*(first + second - nibble for nibble in nibbles))): "The first and second "
         "elements are exchanged: that would keep the zeros.",
-        when(
-            submitted
-            in (
-                row(*(part >> 2 | (part & 3) << 2 for part in nibbles)),
-                row(*(part >> 2 | (part & 3) << 2 for part in reversed(nibbles))),
-            )
-        ): "Each nibble has the right indices, but the first one belongs in its low two bits.",
-        when(submitted > 0xFFFF and set(digits) <= {"0", "1"}): "Python reads that as a decimal number. "
-        "Start it with `0b` to make the digits bits.",
+        when(swapped): "Each nibble has the right indices, but the first one belongs in its low two bits.",
+        **binary_hint(submitted, 16),
         when(submitted > 0xFFFF): "That has more than 16 bits. Four chunks have four nibbles.",
-        when(
-            submitted
-            in (
-                sum(bit << at for at, bit in enumerate(keeps_second)),
-                sum(bit << at for at, bit in enumerate(reversed(keeps_second))),
-            )
-        ): "One "
-        "bit for each chunk would be enough, but the hardware counts 16-bit halves: an element is *two* "
-        "adjacent halves out of four, so a chunk takes four bits.",
+        when(one_bit_each): "One bit for each chunk would be enough, but the hardware counts 16-bit halves: "
+        "an element is *two* adjacent halves out of four, so a chunk takes four bits.",
         when(submitted in (first, second)): "That is one nibble. There are four chunks, and each has its "
         "own four bits.",
         when(set(parts) <= {first, second}): "Both kinds of nibble are right. Go through the chunks once "
@@ -169,8 +158,7 @@ def nibble_place(answer: object) -> Sentences:
     return {
         correct(submitted == expected): f"Selector 1 chooses T2 and T3. Chunk {COL // 2} is one of chunks 4 "
         f"to 7, which the second of the two has. Row {ROW} is groupID + 8: the upper 16 bits.",
-        when(submitted == (right.lane, right.high, right.low)): "Lane and bits are right; write the lowest "
-        "bit before the highest.",
+        **place_hints(submitted, right),
         when(submitted == (other.lane, right.low, right.high)): "The bits are right, but that lane supplies "
         "the nibble when the selector is 0.",
         when(submitted == (right.lane, right.low - 16, right.high - 16)): "The lane is right, but those "
@@ -182,7 +170,6 @@ def nibble_place(answer: object) -> Sentences:
         "its register. That half holds four chunks: which of them is this one?",
         when(submitted[0] == right.lane): "The lane is right. The lower 16 bits hold four chunks of row "
         "groupID, the upper 16 four chunks of row groupID + 8.",
-        when(submitted[0] > 31): "Rows 8 to 15 share the lanes of rows 0 to 7.",
         when(submitted[1:] == expected[1:]): "The bits are right. The selector chooses two lanes in each "
         "group of four; which one has this chunk?",
         otherwise: "groupID = row % 8 gives four lanes, the selector chooses a pair of them, and the chunk "

@@ -653,12 +653,11 @@ def _threads(answer: object) -> Sentences:
     one, r_one, two, r_two = whole_numbers(answer, 4, "twice thread and register")
     plain, fragment = (form.slots(*_AT)[0] for form in (_PLAIN, _FRAGMENT))
     row, column = _AT[0] % 16, _AT[1]
+    is_right = (one, r_one, two, r_two) == (plain.thread, plain.register, fragment.thread, fragment.register)
     return {
-        correct(
-            (one, r_one, two, r_two) == (plain.thread, plain.register, fragment.thread, fragment.register)
-        ): "With "
-        "`32x32b` a thread has a row of D to itself: good for a softmax, which needs sums over rows. With "
-        "`16x256b` it has what an `mma` would have given it, so the code after it can stay as it is.",
+        correct(is_right): "With `32x32b` a thread has a row of D to itself: good for a softmax, which "
+        "needs sums over rows. With `16x256b` it has what an `mma` would have given it, so the code after "
+        "it can stay as it is.",
         when((one, r_one) == (_AT[1], _AT[0])): "With `32x32b`: a thread has a lane, and its registers are "
         "columns, not the other way round.",
         when(one == _AT[0] % WARP): "With `32x32b`: count the threads of all four warps, 0 to 127.",

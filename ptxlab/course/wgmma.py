@@ -327,6 +327,9 @@ def _waited(answer: object) -> Sentences:
     done = _readable()
     expected = done["first"], done["second"]
     issued = tuple(number for number, (_, result) in enumerate(_PROGRAM) if result)
+    not_waiting = any(
+        "wait_group" not in line for line in (_PROGRAM[n][0] for n in submitted if 0 <= n < len(_PROGRAM))
+    )
     return {
         correct(submitted == expected): "`wait_group 1` allows the most recent group to be pending and "
         "waits for all older ones; `wait_group 0` waits for every group.",
@@ -342,12 +345,8 @@ def _waited(answer: object) -> Sentences:
         "pending. Which?",
         when(any(not 0 <= line < len(_PROGRAM) for line in submitted)): "The lines are numbered 0 to "
         f"{len(_PROGRAM) - 1}.",
-        when(
-            any(
-                "wait_group" not in line
-                for line in (_PROGRAM[n][0] for n in submitted if 0 <= n < len(_PROGRAM))
-            )
-        ): "Only a `wait_group` waits. Starting a product or committing a group returns at once.",
+        when(not_waiting): "Only a `wait_group` waits. Starting a product or committing a group returns at "
+        "once.",
         otherwise: "A result may be read after a `wait_group` that waits for its group. `wait_group N` may "
         "leave the N most recent groups pending.",
     }

@@ -67,7 +67,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("04.3", [16, 17, 18, 19], "four parts"),
     ("04.4", (16, 20, 23), "another selector"),
     ("04.4", (19, 4, 7), "eight higher"),
-    ("04.4", (19, 23, 20), "lowest bit first"),
+    ("04.4", (19, 23, 20), "lowest bit before"),
     ("04.4", (19, 8, 11), "counted from the top"),
     ("04.4", (19, 24, 27), "lane is right"),
     ("04.4", (51, 20, 23), "32 lanes"),
