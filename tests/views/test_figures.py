@@ -563,7 +563,9 @@ def test_bits_of_integers_are_not_tinted_and_every_tint_has_the_hue_of_the_explo
     for name in ("lane", "lane b1", "all of a lane"):
         assert not pictures()[name].drawing().tints
         assert not any("exponent" in note for note in pictures()[name].notes)
-    sheet = (Path(ptxlab.__file__).parent / "explorer" / "front" / "panel.css").read_text(encoding="utf-8")
+    sheet = (Path(ptxlab.__file__).parent / "explorer" / "front" / "styles" / "panel.css").read_text(
+        encoding="utf-8"
+    )
     for role in ("sign", "exponent"):
         hue, part = EXPLORER[role]
         rule = rf"\.ptx-bit\.{role} \{{\s*background: color-mix\(in srgb, {hue.lower()} {100 * part:.0f}%"
