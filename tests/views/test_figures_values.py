@@ -38,7 +38,7 @@ def factors(ins: Instruction, rng: np.random.Generator) -> tuple[np.ndarray, np.
 @each(
     "ins, name",
     MATRICES,
-    ids=lambda value: value if isinstance(value, str) else value.shape + value.family,
+    ids=lambda case: f"{case[0].shape}{case[0].family} {case[1]}",
 )
 @pytest.mark.slow
 def test_every_number_stands_at_the_lane_that_holds_it(
