@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ from ..isa.product_form import ProductForm
 from ..isa.sparsity import check_nibbles
 from ..isa.tcgen05 import Tcgen05Mma
 from .fma import fma_f32
-from .steps import Number, Product, add_up, aligned_number, multiply, number, stored_product
+from .steps import Number, Term, add_up, aligned_number, multiply, number, stored_term
 
 
 class Pair(NamedTuple):
@@ -73,28 +73,26 @@ class Element:
         """The value of C, scaled."""
         return multiply(number(self.c_code, self.ins.c_type), Fraction(1, 1 << self.c_shift))
 
-    def c_product(self, code: int, float_type: DType) -> Product:
-        """C as a summand that can be aligned; of another type where a chip converts it first."""
-        c = stored_product("C", code, float_type)
-        exponent = None if c.exponent is None else c.exponent - self.c_shift
-        return replace(c, value=multiply(c.value, Fraction(1, 1 << self.c_shift)), exponent=exponent)
+    def c_term(self, code: int, float_type: DType) -> Term:
+        """C, scaled; of another type where a chip converts it first."""
+        return stored_term("C", code, float_type).times(Fraction(1, 1 << self.c_shift), -self.c_shift)
 
     def product(
         self, index: int, dtypes: tuple[DType, DType] | None = None, codes: tuple[int, int] | None = None
-    ) -> Product:
+    ) -> Term:
         """The product of that index; of other types and codes where a compiler converts its factors first."""
         pair = self.pairs[index]
         a_type, b_type = dtypes or (self.ins.a.dtype, self.ins.b.dtype)
         a_code, b_code = codes or (pair.a, pair.b)
         (x, x_exponent), (y, y_exponent) = aligned_number(a_code, a_type), aligned_number(b_code, b_type)
-        place = (pair.k,), self.row, self.column_of_b
+        origin = {"factors": (x, y), "k": (pair.k,), "row": self.row, "column": self.column_of_b}
         if self.ins.bit_op == "xor":
-            return Product("product", Fraction(pair.a ^ pair.b), None, (x, y), None, *place)
+            return Term.whole("product", Fraction(pair.a ^ pair.b), None, **origin)
         exponent = None if x_exponent is None or y_exponent is None else x_exponent + y_exponent
         places = a_type.fraction_bits + b_type.fraction_bits
-        return self._scaled(index, Product("product", multiply(x, y), exponent, (x, y), places, *place))
+        return self._scaled(index, Term.whole("product", multiply(x, y), exponent, places=places, **origin))
 
-    def block_sums(self, size: int) -> list[Product]:
+    def block_sums(self, size: int) -> list[Term]:
         """Block-scaled e2m1.
 
         Exact sums of `size` products, times the scales of their block, aligned by the scales' exponents.
@@ -107,23 +105,21 @@ class Element:
             )
             places = self.ins.a.dtype.fraction_bits + self.ins.b.dtype.fraction_bits
             k = tuple(pair.k for pair in block)
-            sums.append(self._scaled(first, Product("block", plain, 0, None, places, k)))
+            sums.append(self._scaled(first, Term.whole("block", plain, 0, places=places, k=k)))
         return sums
 
-    def _scaled(self, index: int, product: Product) -> Product:
+    def _scaled(self, index: int, term: Term) -> Term:
         """Times the scales of the block that it is in."""
         if not self.scales or self.ins.scale_a is None:
-            return product
+            return term
         blocks = len(self.scales) // 2
         block = index * blocks // len(self.pairs)
-        for scale, shift in (self.scales[block], self.scales[blocks + block]):
-            exponent = None if product.exponent is None or shift is None else product.exponent + shift
-            places = (product.places or 0) + self.ins.scale_a.dtype.fraction_bits
-            product = replace(product, value=multiply(product.value, scale), exponent=exponent, places=places)
-        return product
+        for scale, exponent in (self.scales[block], self.scales[blocks + block]):
+            term = term.times(scale, exponent, self.ins.scale_a.dtype.fraction_bits)
+        return term
 
     @cached_property
-    def products(self) -> list[Product]:
+    def products(self) -> list[Term]:
         """All of them, in the order in which A is stored."""
         return [self.product(index) for index in range(len(self.pairs))]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
@@ -51,6 +51,17 @@ class Term:
     row: int | None = None
     column: int | None = None
 
+    @classmethod
+    def whole(cls, role: Role, value: Number, exponent: int | None, **rest: Any) -> Term:
+        """A term of which nothing is cut off."""
+        return cls(role, value, exponent, value, **rest)
+
+    def times(self, scale: Number, exponent: int | None, places: int = 0) -> Term:
+        """The whole term times a scale, which is aligned by that exponent and has so many places."""
+        value = multiply(self.value, scale)
+        together = None if self.exponent is None or exponent is None else self.exponent + exponent
+        return replace(self, value=value, exponent=together, kept=value, places=(self.places or 0) + places)
+
     @property
     def lost(self) -> Fraction:
         """What truncation cuts off."""
@@ -69,38 +80,6 @@ class Term:
         if isinstance(self.value, Fraction) and self.exponent is not None:
             return abs(self.value) / Fraction(2) ** self.exponent
         return None
-
-
-@dataclass(frozen=True)
-class Product:
-    """A term before its alignment; the fields mean what they mean in `Term`."""
-
-    role: Role
-    value: Number
-    exponent: int | None
-    factors: tuple[Number, Number] | None = None
-    places: int | None = None
-    k: tuple[int, ...] = ()
-    row: int | None = None
-    column: int | None = None
-
-    def aligned(self, kept: Number) -> Term:
-        """The term that truncation leaves."""
-        return Term(
-            self.role,
-            self.value,
-            self.exponent,
-            kept,
-            self.factors,
-            self.places,
-            self.k,
-            self.row,
-            self.column,
-        )
-
-    def unaligned(self) -> Term:
-        """A term of which nothing is cut off."""
-        return self.aligned(self.value)
 
 
 @dataclass(frozen=True)
@@ -276,15 +255,9 @@ def _term(step: Step, term: Term) -> dict[str, Any]:
 # -- parts of a trace ----------------------------------------------------------------------------------------
 
 
-def stored_product(role: Role, code: int, float_type: DType) -> Product:
-    """A number that stands in a register, as a summand that can be aligned."""
-    return Product(role, *aligned_number(code, float_type), None, float_type.fraction_bits)
-
-
 def stored_term(role: Role, code: int, float_type: DType, k: tuple[int, ...] = ()) -> Term:
     """A number that stands in a register, as a term of which nothing is cut off."""
-    value, exponent = aligned_number(code, float_type)
-    return Term(role, value, exponent, value, None, float_type.fraction_bits, k)
+    return Term.whole(role, *aligned_number(code, float_type), places=float_type.fraction_bits, k=k)
 
 
 def unaligned_step(

@@ -48,10 +48,7 @@ class Exact(Rule):
     def trace(self, element: Element) -> list[Step]:
         """See `Rule.trace`."""
         ins = element.ins
-        terms = (
-            Term("C", element.c, None, element.c),
-            *(product.unaligned() for product in element.products),
-        )
+        terms = (Term.whole("C", element.c, None), *element.products)
         total = add_up([term.value for term in terms])
         products = np.array([int(total - element.c)], dtype=np.float64)
         code = int(_add_to_s32(products, np.array([element.c_code], dtype=np.uint32), ins.satfinite)[0])

@@ -67,6 +67,6 @@ class FmaChain(Rule):
         for pair, product in zip(element.pairs, element.products, strict=True):
             a, b, c = (np.array([[each]], dtype=np.uint64) for each in (pair.a, pair.b, code))
             code = int(self._chain(a, b, c, ins.rounding)[0, 0])
-            steps.append(unaligned_step("fma", (so_far, product.unaligned()), rounding, code, ins.d.dtype))
+            steps.append(unaligned_step("fma", (so_far, product), rounding, code, ins.d.dtype))
             so_far = stored_term("sum", code, ins.d.dtype)
         return steps

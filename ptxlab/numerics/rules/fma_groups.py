@@ -75,7 +75,7 @@ class FmaGroups(Rule):
                 with np.errstate(all="ignore"):
                     chain = self._chain(left, right, group[:done])
                 chain_code = 0x7FFFFFFF if np.isnan(chain[0, 0]) else int(chain.view(np.uint32)[0, 0])
-                terms = (*before, element.products[k].unaligned())
+                terms = (*before, element.products[k])
                 steps.append(unaligned_step("fma" if before else "multiply", terms, "rn", chain_code, f32))
                 before = (stored_term("sum", chain_code, f32),)
             parts = (so_far, stored_term("group", chain_code, f32, k=group))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -14,7 +14,7 @@ from ..compiled import WIDE, fused_registers, serves
 from ..element import Element, negated
 from ..fused_step import Alignment, FusedCodes, FusedStep
 from ..fused_sum import block_scaled_dot, convert_codes, fused_dot, round_sum
-from ..steps import Product, Step, Term, add_up, convert, convert_step, result_lsb, stored_product
+from ..steps import Step, Term, add_up, convert, convert_step, result_lsb, stored_term
 from .base import Array, Codes, Rule, of_turns
 
 
@@ -139,24 +139,24 @@ class Fused(Rule):
         """See `Rule.trace`."""
         ins = element.ins
         if self.block is not None:
-            c = element.c_product(element.c_code, ins.c.dtype)
+            c = element.c_term(element.c_code, ins.c.dtype)
             return [aligned_step(c, element.block_sums(self.block), self.alignment, ins.d.dtype)]
         inner = dtype("f32") if ins.c_type != ins.d_type else ins.d.dtype
-        so_far = element.c_product(convert(element.c_code, ins.c.dtype, inner), inner)
+        so_far = element.c_term(convert(element.c_code, ins.c.dtype, inner), inner)
         steps: list[Step] = []
         products = element.products
         depth = self.depth or len(products)
         for first in range(0, len(products), depth):
             steps.append(aligned_step(so_far, products[first : first + depth], self.alignment, inner))
-            so_far = stored_product("sum", steps[-1].code, inner)
+            so_far = stored_term("sum", steps[-1].code, inner)
         if inner.name != ins.d_type:
             steps.append(convert_step(steps[-1].code, inner, ins.d.dtype))
         return steps
 
 
 def aligned_step(
-    so_far: Product,
-    products: list[Product],
+    so_far: Term,
+    products: list[Term],
     alignment: Alignment,
     result: DType,
     converted_to: str | None = None,
@@ -173,7 +173,7 @@ def aligned_step(
         kept = each.value
         if isinstance(each.value, Fraction):
             kept = Fraction(int(each.value / unit)) * unit
-        terms.append(each.aligned(kept))
+        terms.append(replace(each, kept=kept))
     total = add_up([term.kept for term in terms])
     code = int(round_sum(np.array([float(total)]), result, alignment.result_bits)[0])
     to_f16 = result.name == "f16"

@@ -12,7 +12,7 @@ from ...isa.operation import Operation
 from ..element import Element
 from ..fused_step import FusedCodes, FusedStep
 from ..fused_sum import fused_dot
-from ..steps import Step, add_step, convert, stored_product, stored_term
+from ..steps import Step, add_step, convert, stored_term
 from .base import Array, Codes, Rule
 from .fused import Fused, aligned_step
 
@@ -61,7 +61,7 @@ class EmulatedThroughF16(Rule):
         """See `Rule.trace`."""
         ins, f16, result = element.ins, dtype("f16"), element.ins.d.dtype
         steps: list[Step] = []
-        so_far = stored_product("zero", 0, result)
+        so_far = stored_term("zero", 0, result)
         for half in (0, 1):
             products = []
             for index, pair in enumerate(element.pairs):
@@ -69,7 +69,7 @@ class EmulatedThroughF16(Rule):
                     codes = convert(pair.a, ins.a.dtype, f16), convert(pair.b, ins.b.dtype, f16)
                     products.append(element.product(index, (f16, f16), codes))
             steps.append(aligned_step(so_far, products, self.step.alignment, result, "f16"))
-            so_far = stored_product("sum", steps[-1].code, result)
+            so_far = stored_term("sum", steps[-1].code, result)
         parts = (stored_term("sum", steps[-1].code, result), stored_term("C", element.c_code, result))
         steps.append(add_step(parts, (steps[-1].code, element.c_code), result))
         return steps
