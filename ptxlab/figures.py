@@ -92,6 +92,8 @@ def _figure_of(view: Callable[_Options, Picture | LineChart]) -> Callable[_Optio
     def draw(*arguments: _Options.args, **options: _Options.kwargs) -> Figure:
         return view(*arguments, **options).figure()
 
+    described = inspect.signature(view).replace(return_annotation="Figure")
+    draw.__signature__ = described  # type: ignore[attr-defined]
     return draw
 
 

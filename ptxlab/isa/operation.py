@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._util.arguments import as_array, as_index, as_int, broadcast, check_room
+from .._util.arguments import as_array, as_index, as_int, broadcast, check_room, is_name
 from ..errors import PtxlabError, listing, quoted
 from .layout import Layout
 from .mma import MmaForm
@@ -301,9 +301,9 @@ class Operation:
 
     def with_registers(self, name: str, registers: ArrayLike) -> Self:
         """With other registers, or words of tensor memory, of one operand."""
-        if name == "D":
+        if is_name(name, ("D",)):
             raise PtxlabError(_READ_ONLY)
-        if name == "stored":
+        if is_name(name, ("stored",)):
             raise self._no_registers(name)
         before = self.registers(name)
         operand = self.operand("stored" if name == "A" and self.ins.sparse else name)

@@ -194,6 +194,13 @@ def _forms() -> Iterator[Call]:
     yield call("Operation.part", operands.part, start=0, stop=1)
     yield call("Operation.select", operands.select, which=[0])
     yield call("Operation.item", operands.item, index=0)
+    for name in ("operand", "registers", "codes", "matrix", "copy_index"):
+        yield call(f"Operation.{name}", getattr(operands, name), name="B")
+    yield call("Operation.lane_of", operands.lane_of, name="stored", row=1, column=2)
+    yield call("Operation.with_matrix", operands.with_matrix, name="A", values=dense)
+    yield call("Operation.with_registers", operands.with_registers, name="B", registers=operands.b)
+    yield call("Operation.with_modifiers", operands.with_modifiers, selector=0)
+    yield call("Operand.encode", sparse.a.encode, matrix=stored)
     yield call("Modifiers", Modifiers, selector=0)
     yield call("Modifiers.from_keywords", Modifiers.from_keywords, keywords={"selector": 1})
 
@@ -840,6 +847,19 @@ without_call: dict[str, str] = {
     "memory.Tile": "in the table as Tile",
     "sparsity.Structure": "a row of sparsity.STRUCTURES",
     "Instruction.explore": "in explorer_calls as ptxlab.explore",
+    "TensorOperand.encode": "as Operand.encode",
+    "Operation.with_arrays": "trusts its arguments: with_registers checks them",
+    "Operation.with_codes": "trusts its arguments: with_matrix checks them",
+    **{
+        f"{kind}.{name}": "trusts its arguments: pack_codes, unpack_codes and compress check them"
+        for kind, names in {
+            "Operand": ("to_registers", "from_registers"),
+            "TensorOperand": ("to_registers", "from_registers"),
+            "Instruction": ("compress_codes",),
+            "Tcgen05Mma": ("compress_codes",),
+        }.items()
+        for name in names
+    },
     "memory.Tcgen05Descriptor": "in the table as Tcgen05Descriptor",
     **{
         f"{module}.{name}": "an answer of a function"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ptxlab import PtxlabError, Transfer, gpu, instruction
+from ptxlab import TARGETS, PtxlabError, Transfer, gpu, instruction
 from ptxlab.gpu import device, runner
 from ptxlab.gpu.codegen.transfer import kernel_name, source
 from ptxlab.gpu.compiler import compiler_version
@@ -598,6 +598,16 @@ REFUSALS: list[tuple[Any, str]] = [
     ),
     (lambda: MOVMATRIX.in_space("shared"), r"^movmatrix in \.shared: it takes no state space"),
     (lambda: X2.supports("sm_91"), "^unknown target 'sm_91'"),
+    (
+        lambda: Transfer("ldmatrix", "m16n16", "b8", TARGETS, 4, True),
+        "4 matrices of 16 rows need 64 addresses; a warp has 32 lanes",
+    ),
+    (lambda: Transfer("ldmatrix", "m8n8", "b8", TARGETS), "a row of 8 elements of b8 is not 16 bytes"),
+    (
+        lambda: Transfer("ldmatrix", "m8n16", "b8", TARGETS, source="b5x16_p48"),
+        "the formats are b6x16_p32, b4x16_p64",
+    ),
+    (lambda: Transfer("wmma.load", "m8n8k32", "s4", TARGETS), "matrix, layout and fragment belong to"),
 ]
 
 

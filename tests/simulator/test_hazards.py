@@ -10,7 +10,7 @@ import pytest
 import ptxlab
 from ptxlab import PtxlabError
 from ptxlab.simulator import HazardError
-from ptxlab.simulator.checks import AccessCheck
+from ptxlab.simulator.checks.accesses import AccessCheck
 from ptxlab.simulator.hazard import KINDS, Hazard
 from tests.cases import each
 

@@ -6,6 +6,8 @@ from .accesses import AccessCheck
 from .memory_spaces import TensorCheck, TensorMapCheck
 from .registers import RegisterCheck, RegisterPlans
 
+__all__ = ["checkers"]
+
 
 def checkers(report: Report, plans: RegisterPlans) -> tuple[Observer, ...]:
     """All checks, as observers of a simulation; plans are those of its module."""
