@@ -28,8 +28,7 @@ from . import codegen
 from .arrays import GpuArray, GpuArrays, gpu_arrays
 from .codegen import tensor_transfer as code
 from .codegen import transfer as transfer_code
-from .codegen.ptx import stores
-from .codegen.tensor_ptx import operands
+from .codegen.ptx import asm_operands, stores
 from .device import check_device, processors
 from .launcher import Argument, Out, launch
 
@@ -322,7 +321,7 @@ def _parts(
     form: Tcgen05Transfer, result: NDArray[np.uint32]
 ) -> NDArray[np.uint32] | tuple[NDArray[np.uint32], ...]:
     """What the kernel stores side by side: of ld.red and ld.spcompress several results."""
-    written = [operand for operand in operands(form, Modifiers()) if operand.written]
+    written = [operand for operand in asm_operands(form) if operand.written]
     if len(written) < 2:
         return result
     ends = np.cumsum([operand.length or 1 for operand in written])

@@ -15,8 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from .. import gpu
 from .._util.arguments import as_array, check_room, is_name
 from ..errors import PtxlabError, listing, quoted
-from ..gpu.codegen.asm import AsmOperand
-from ..gpu.codegen.ptx import asm_operands, with_names
+from ..gpu.codegen.ptx import AsmOperand, asm_operands, with_names
 from ..gpu.launcher import Argument
 from ..isa.catalog.transfer import wmma_rows
 from ..isa.form import Form

@@ -6,11 +6,11 @@ from ...isa.form import Form
 from ...isa.modifiers import Modifiers
 from ...isa.tcgen05 import Tcgen05Control, Tcgen05Mma, Tcgen05Transfer
 from ...isa.transfer import TransferForm
-from . import tensor_mma, tensor_transfer, transfer, warp, warpgroup
+from . import tensor_mma, tensor_transfer, transfer
 from .cpp import NAME
-from .module import ptx_module
+from .mma import warp_source, warpgroup_source
 from .ptx import mma_form, ptx_line
-from .statement import declarations, statement
+from .statement import declarations, ptx_module, statement
 
 __all__ = ["NAME", "declarations", "ptx_line", "ptx_module", "source", "statement"]
 
@@ -35,5 +35,5 @@ def source(form: Form, modifiers: Modifiers | None = None) -> str:
     if isinstance(form, Tcgen05Control):
         return tensor_transfer.control_source(form)
     ins = mma_form(form)
-    make = warpgroup.source if ins.family.startswith("wgmma") else warp.source
+    make = warpgroup_source if ins.family.startswith("wgmma") else warp_source
     return make(ins, modifiers or Modifiers())

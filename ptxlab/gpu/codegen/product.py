@@ -16,8 +16,8 @@ from ...isa.modifiers import Modifiers
 from ...isa.operand import Operand
 from ...memory import Tile
 from . import cpp
+from .mma import byte_offset
 from .ptx import with_names
-from .warpgroup import byte_offset
 
 #: Name of the kernel.
 PRODUCT = "ptxlab_product"

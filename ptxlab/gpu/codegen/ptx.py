@@ -3,16 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 from ...errors import PtxlabError
 from ...isa.form import Form
 from ...isa.mma import MmaForm
 from ...isa.modifiers import Modifiers
 from ...isa.operand import Operand
-from ...isa.tcgen05 import Tcgen05Form
+from ...isa.tcgen05 import Tcgen05Control, Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
 from ...isa.transfer import TransferForm
-from . import tensor_ptx
-from .asm import AsmOperand, Constraint, vector
+
+#: How inline assembly passes a value: float, double, integer of 16, 32 or 64 bits.
+Constraint = Literal["f", "d", "h", "r", "l"]
+#: Columns that alloc and dealloc name in a line: the fewest that can be allocated.
+_FEWEST_COLUMNS = 32
+
+
+@dataclass(frozen=True)
+class AsmOperand:
+    """One operand of the instruction: its registers under the manual's names, and how C++ passes them.
+
+    >>> AsmOperand("d", "f", 4, written=True).registers
+    ('d[0]', 'd[1]', 'd[2]', 'd[3]')
+    """
+
+    name: str  # a, b_desc, e, p
+    constraint: Constraint
+    length: int | None = None  # registers of an array; None for a single variable
+    written: bool = False
+    address: bool = False  # a pointer or a descriptor
+
+    @property
+    def registers(self) -> tuple[str, ...]:
+        """The C++ expressions of its registers."""
+        if self.length is None:
+            return (self.name,)
+        return tuple(f"{self.name}[{i}]" for i in range(self.length))
+
+    @property
+    def ptx_names(self) -> list[str]:
+        """Its registers as the manual names them: %a0, %a1; %e."""
+        if self.length is None:
+            return [f"%{self.name}"]
+        return [f"%{self.name}{i}" for i in range(self.length)]
+
+
+def vector(names: Sequence[str]) -> str:
+    """Registers in braces, as PTX writes a vector."""
+    return "{" + ", ".join(names) + "}"
 
 
 def mma_form(form: Form) -> MmaForm:
@@ -29,7 +68,7 @@ def stores(form: TransferForm) -> bool:
 
 def is_issued(form: Form) -> bool:
     """Whether one thread issues it for all: tcgen05.mma, .cp, .shift and .commit."""
-    return isinstance(form, Tcgen05Form) and tensor_ptx.issued_by_one(form)
+    return isinstance(form, Tcgen05Form) and form.lanes == 1 and not form.family.startswith("tcgen05.fence")
 
 
 def ptx_line(form: Form, modifiers: Modifiers | None = None) -> str:
@@ -51,7 +90,7 @@ def asm_operands(form: Form, modifiers: Modifiers | None = None) -> list[AsmOper
     ('d[0]', 'd[1]', 'd[2]', 'd[3]')
     """
     if isinstance(form, Tcgen05Form):
-        return tensor_ptx.operands(form, modifiers or Modifiers())
+        return _tensor_operands(form, modifiers or Modifiers())
     if isinstance(form, TransferForm):
         return _transfer_operands(form)
     ins = mma_form(form)
@@ -99,7 +138,7 @@ def with_names(form: Form, modifiers: Modifiers | None, names: Mapping[str, Sequ
     if isinstance(form, TransferForm):
         parts = _transfer_parts(form, names)
     elif isinstance(form, Tcgen05Form):
-        parts = tensor_ptx.line_parts(form, modifiers or Modifiers(), names)
+        parts = tensor_parts(form, modifiers or Modifiers(), names)
     else:
         ins = mma_form(form)
         modifiers = ins.check_modifiers(modifiers or Modifiers())
@@ -143,3 +182,131 @@ def _wgmma_parts(ins: MmaForm, modifiers: Modifiers, names: Mapping[str, Sequenc
     }
     parts += [str(value) for name, value in immediates.items() if len(ins.modifiers[name]) > 1]
     return parts
+
+
+# -- tcgen05: addresses of tensor memory, descriptors, registers -------------------------------------------
+
+
+def _tensor_operands(form: Tcgen05Form, modifiers: Modifiers) -> list[AsmOperand]:
+    """The operands in the order in which the instruction names them; constants are not among them."""
+    if isinstance(form, Tcgen05Mma):
+        return _tensor_mma_operands(form, modifiers)
+    if isinstance(form, Tcgen05Transfer):
+        return _tensor_transfer_operands(form)
+    return _tensor_control_operands(form) if isinstance(form, Tcgen05Control) else []
+
+
+def _tensor_mma_operands(form: Tcgen05Mma, modifiers: Modifiers) -> list[AsmOperand]:
+    names: list[tuple[str, Constraint]] = [("d_tmem", "r")]
+    names.append(("a_tmem", "r") if form.a_space == "tensor" else ("a_desc", "l"))
+    names.append(("b_desc", "l"))
+    if form.sparse:
+        names.append(("sp_meta_tmem", "r"))
+    if form.decompress:
+        names.append(("b_decompress_metadata", "r"))
+    names.append(("idesc", "r"))
+    if form.scaled:
+        names += [("scale_a_tmem", "r"), ("scale_b_tmem", "r")]
+    every = [AsmOperand(name, constraint, address=True) for name, constraint in names]
+    if modifiers.disable_output_lane:
+        every.append(AsmOperand("disable_output_lane", "r", form.mask_registers))
+    if modifiers.zero_column_mask:
+        every.append(AsmOperand("zero_column_mask_desc", "l", address=True))
+    return every
+
+
+def _tensor_transfer_operands(form: Tcgen05Transfer) -> list[AsmOperand]:
+    taddr = AsmOperand("taddr", "r", address=True)
+    if form.family == "tcgen05.shift":
+        return [taddr]
+    if form.family == "tcgen05.cp":
+        return [taddr, AsmOperand("s_desc", "l", address=True)]
+    registers = AsmOperand("r", "r", form.registers, written=form.family == "tcgen05.ld")
+    if form.family == "tcgen05.st":
+        return [taddr, registers]
+    every = [registers]
+    if form.compresses:
+        metadata_registers = -(-form.count // 32)  # two bits for each element
+        every = [
+            AsmOperand("mdata", "r", metadata_registers, written=True),
+            AsmOperand("cdata", "r", form.registers, written=True),
+        ]
+    if form.reduces:
+        every.append(AsmOperand("redval", "r", written=True))
+    return [*every, taddr]
+
+
+def _tensor_control_operands(form: Tcgen05Control) -> list[AsmOperand]:
+    generic = not {"shared::cta", "shared::cluster"} & {*form.qualifiers}  # else an address of 32 bits
+    pointer: Constraint = "l" if generic else "r"
+    if form.family == "tcgen05.alloc":
+        return [AsmOperand("dst", pointer, address=True)]
+    if form.family == "tcgen05.dealloc":
+        return [AsmOperand("taddr", "r", address=True)]
+    if form.family != "tcgen05.commit":
+        return []
+    every = [AsmOperand("mbar", pointer, address=True)]
+    if "ctaMask" in form.syntax_operands:
+        wide = "multicast::cluster::32b" in form.qualifiers
+        every.append(AsmOperand("cta_mask", "r" if wide else "h", address=True))
+    return every
+
+
+def tensor_parts(
+    form: Tcgen05Form,
+    modifiers: Modifiers,
+    names: Mapping[str, Sequence[str]],
+    split: int | None = None,
+) -> list[str]:
+    """The operand list with these names for the registers of each operand.
+
+    `split` is `immHalfSplitoff` of 16x32bx2; left out, half of the columns.
+    """
+    if isinstance(form, Tcgen05Mma):
+        return _tensor_mma_parts(form, modifiers, names)
+    if isinstance(form, Tcgen05Transfer):
+        return _tensor_transfer_parts(form, names, form.columns // 2 if split is None else split)
+    if form.family == "tcgen05.alloc":
+        return [f"[{names['dst'][0]}]", str(_FEWEST_COLUMNS)]
+    if form.family == "tcgen05.dealloc":
+        return [names["taddr"][0], str(_FEWEST_COLUMNS)]
+    if form.family == "tcgen05.commit":
+        return [f"[{names['mbar'][0]}]", *names.get("cta_mask", ())]
+    return []
+
+
+def _tensor_mma_parts(
+    form: Tcgen05Mma, modifiers: Modifiers, names: Mapping[str, Sequence[str]]
+) -> list[str]:
+    in_tensor_memory = ("d_tmem", "a_tmem", "sp_meta_tmem", "b_decompress_metadata", "scale_a_tmem")
+    parts = []
+    for operand in _tensor_mma_operands(form, modifiers):
+        name = names[operand.name]
+        if operand.name in (*in_tensor_memory, "scale_b_tmem"):
+            parts.append(f"[{name[0]}]")
+        elif operand.name == "disable_output_lane":
+            parts.append(vector(name))
+        elif operand.name != "zero_column_mask_desc":
+            parts.append(name[0])
+    parts.append("enable_input_d")
+    if modifiers.zero_column_mask:
+        parts.append(names["zero_column_mask_desc"][0])
+    if modifiers.scale_input_d:
+        parts.append(str(modifiers.scale_input_d))
+    return parts
+
+
+def _tensor_transfer_parts(
+    form: Tcgen05Transfer, names: Mapping[str, Sequence[str]], split: int
+) -> list[str]:
+    address = [f"[{names['taddr'][0]}]"]
+    if form.family == "tcgen05.shift":
+        return address
+    if form.family == "tcgen05.cp":
+        return [*address, names["s_desc"][0]]
+    if form.shape == "16x32bx2":
+        address.append(str(split))
+    if form.family == "tcgen05.st":
+        return [*address, vector(names["r"])]
+    registers = [vector(names[name]) for name in ("mdata", "cdata", "r") if name in names]
+    return [*registers, *names.get("redval", ()), *address]

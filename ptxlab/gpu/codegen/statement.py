@@ -1,4 +1,4 @@
-"""An instruction in CUDA C++: the asm statement, its declarations, and the smallest kernel around it."""
+"""An instruction as an asm statement of CUDA C++, and the smallest kernels around it, in C++ and in PTX."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from itertools import count
 from ...isa.form import Form
 from ...isa.modifiers import Modifiers
 from ...isa.tcgen05 import Tcgen05Form, Tcgen05Mma
-from .asm import AsmOperand
-from .ptx import asm_operands, is_issued, with_names
+from .ptx import AsmOperand, asm_operands, is_issued, ptx_line, with_names
 
 _CPP_TYPES = {
     "f": "float", "d": "double", "h": "unsigned short", "r": "unsigned int", "l": "unsigned long long",
 }  # fmt: skip
-_REGISTER_STEP = 256  # bytes from one register of a lane to the next in the memory of the smallest kernel
+_PTX_TYPES = {"f": ".f32", "d": ".f64", "h": ".b16", "r": ".b32", "l": ".b64"}
+_MODULE_NAME = "ptxlab_kernel"  # the entry of a PTX module
+#: Bytes from one register of a lane to the next in the memory of a kernel, and from one lane to the next.
+_REGISTER_STEP = 256
 _LANE_STEP = 8
 _INDENT = "\n" + " " * len("asm volatile(")
 
@@ -41,20 +43,14 @@ def statement(form: Form, modifiers: Modifiers | None = None) -> str:
                    "r"(b[0]),
                    "r"(c[0]), "r"(c[1]));
     """
-    if isinstance(form, Tcgen05Mma):
-        enabled = int(modifiers.enable_input_d) if modifiers else 1
-        return instruction_statement(form, modifiers, scale_d=str(enabled))
+    text = instruction_statement(form, modifiers, scale_d=str(int(_adds_c(form, modifiers))))
     if not _asynchronous(form):
-        return instruction_statement(form, modifiers)
-    scale_d = int(modifiers.scale_d) if modifiers else 1
-    return "\n".join(
-        [
-            _wgmma("fence.sync.aligned"),
-            instruction_statement(form, modifiers, scale_d=str(scale_d)),
-            _wgmma("commit_group.sync.aligned"),
-            _wgmma("wait_group.sync.aligned 0"),
-        ]
+        return text
+    fence, *after = (
+        f'asm volatile("wgmma.{operation};" ::: "memory");'
+        for operation in ("fence.sync.aligned", "commit_group.sync.aligned", "wait_group.sync.aligned 0")
     )
+    return "\n".join([fence, text, *after])
 
 
 def instruction_statement(form: Form, modifiers: Modifiers | None = None, *, scale_d: str = "1") -> str:
@@ -120,12 +116,14 @@ def _predicate(form: Form) -> str:
     return "scale_d" if _asynchronous(form) else ""
 
 
+def _adds_c(form: Form, modifiers: Modifiers | None) -> bool:
+    """Whether that predicate is true."""
+    modifiers = modifiers or Modifiers()
+    return modifiers.scale_d if _asynchronous(form) else modifiers.enable_input_d
+
+
 def _asynchronous(form: Form) -> bool:
     return form.family.startswith("wgmma")
-
-
-def _wgmma(operation: str) -> str:
-    return f'asm volatile("wgmma.{operation};" ::: "memory");'
 
 
 def _asm(text: list[str], outputs: list[str], inputs: list[str], *, memory: bool) -> str:
@@ -193,3 +191,96 @@ def _declared(operands: Iterable[AsmOperand]) -> list[str]:
         array = operand.name if operand.length is None else f"{operand.name}[{operand.length}]"
         variables.setdefault(_CPP_TYPES[operand.constraint], []).append(array)
     return [f"{cpp_type} {', '.join(arrays)};" for cpp_type, arrays in variables.items()]
+
+
+# -- a PTX module ------------------------------------------------------------------------------------------
+
+
+def ptx_module(form: Form, target: str, modifiers: Modifiers | None = None) -> str:
+    """A module that ptxas assembles for a target, with the `.version` that form and target need.
+
+    Each lane loads its registers, 256 bytes apart, the instruction runs, and each lane stores its registers.
+
+    >>> import ptxlab
+    >>> print(ptx_module(ptxlab.instruction("movmatrix.sync.aligned.m8n8.trans.b16"), "sm_90a"))
+    .version 8.0
+    .target sm_90a
+    .address_size 64
+    <BLANKLINE>
+    .visible .entry ptxlab_kernel(.param .u64 memory)
+    {
+        .reg .b32 %lane, %d<1>, %a<1>;
+        .reg .b64 %memory;
+        ld.param.u64 %memory, [memory];
+        mov.u32 %lane, %tid.x;
+        mad.wide.u32 %memory, %lane, 8, %memory;
+        ld.global.b32 %a0, [%memory+256];
+        movmatrix.sync.aligned.m8n8.trans.b16 %d0, %a0;
+        st.global.b32 [%memory], %d0;
+        ret;
+    }
+    <BLANKLINE>
+    """
+    version = form.ptx_version_for(target)
+    operands = asm_operands(form, modifiers)
+    addresses = [operand for operand in operands if operand.address and operand.name != "idesc"]
+    loads, stores = [], []
+    offsets = count(step=_REGISTER_STEP)
+    for operand in operands:
+        if isinstance(form, Tcgen05Mma) and operand.name == "idesc":
+            loads.append(f"mov.b32 %idesc, 0x{form.descriptor.code:08x};")
+            continue
+        if operand.address:
+            loads.append(f"ld.param{_PTX_TYPES[operand.constraint]} %{operand.name}, [{operand.name}];")
+            continue
+        for register in operand.ptx_names:
+            offset = next(offsets)
+            place = f"[%memory+{offset}]" if offset else "[%memory]"
+            if operand.written:
+                stores.append(f"st.global{_PTX_TYPES[operand.constraint]} {place}, {register};")
+            if not operand.written or _asynchronous(form):  # wgmma accumulates into what it writes
+                loads.append(f"ld.global{_PTX_TYPES[operand.constraint]} {register}, {place};")
+    predicates = [_predicate(form), "elected" if is_issued(form) else ""]
+    lines = [
+        *_ptx_declared(operands),
+        *(f".reg .pred {predicate};" for predicate in predicates if predicate),
+        "ld.param.u64 %memory, [memory];",
+        "mov.u32 %lane, %tid.x;",
+        f"mad.wide.u32 %memory, %lane, {_LANE_STEP}, %memory;",
+        *loads,
+        *_ptx_instruction(form, modifiers),
+        *stores,
+        "ret;",
+    ]
+    parameters = [".param .u64 memory"]
+    parameters += [f".param {_PTX_TYPES[operand.constraint]} {operand.name}" for operand in addresses]
+    body = "\n".join(f"    {line}" for line in lines)
+    return (
+        f".version {version}\n.target {target}\n.address_size 64\n\n"
+        f".visible .entry {_MODULE_NAME}({', '.join(parameters)})\n{{\n{body}\n}}\n"
+    )
+
+
+def _ptx_instruction(form: Form, modifiers: Modifiers | None) -> list[str]:
+    """The instruction and what goes around it: its predicate, the thread that issues it, fence and wait."""
+    lines, line = [], ptx_line(form, modifiers)
+    predicate = _predicate(form)
+    if predicate:
+        comparison = "eq" if _adds_c(form, modifiers) else "ne"
+        lines.append(f"setp.{comparison}.u32 {predicate}, %lane, %lane;")
+    if _asynchronous(form):
+        commit, wait = "wgmma.commit_group.sync.aligned;", "wgmma.wait_group.sync.aligned 0;"
+        return [*lines, "wgmma.fence.sync.aligned;", line, commit, wait]
+    if is_issued(form):
+        return [*lines, "elect.sync _|elected, -1;", f"@elected {line}"]
+    moved = {"tcgen05.ld": "ld", "tcgen05.st": "st"}.get(form.family)
+    return [*lines, line, *([f"tcgen05.wait::{moved}.sync.aligned;"] if moved else [])]
+
+
+def _ptx_declared(operands: list[AsmOperand]) -> list[str]:
+    """``.reg .b32 %lane, %a<4>;``: registers by type, those of an operand numbered."""
+    names = {".b32": ["%lane"], ".b64": ["%memory"]}
+    for operand in operands:
+        numbered = f"%{operand.name}" if operand.length is None else f"%{operand.name}<{operand.length}>"
+        names.setdefault(_PTX_TYPES[operand.constraint], []).append(numbered)
+    return [f".reg {of_type} {', '.join(each)};" for of_type, each in names.items()]

@@ -14,9 +14,9 @@ from ...isa.tensor_memory import LANES, TensorLayout, TensorOperand
 from ...memory import Tile
 from ...memory.tcgen05_tiles import COLUMN_BYTES, is_index, is_padded, shared_tile
 from . import cpp
+from .mma import byte_offset
+from .ptx import asm_operands, with_names
 from .tensor_memory import FENCE_SHARED, HAND_OVER, Frame, asm, indented, load_words, store_words
-from .tensor_ptx import line_parts, operands
-from .warpgroup import byte_offset
 
 _SHARED_BYTES = 48 * 1024 - 64  # what a kernel may declare, and a few words beside the tiles
 #: Columns to which operands in tensor memory are aligned.
@@ -292,11 +292,11 @@ def _statement(form: Tcgen05Mma, modifiers: Modifiers) -> list[str]:
     }
     numbers = count()
     names, passed = {}, []
-    for operand in operands(form, modifiers):
+    for operand in asm_operands(form, modifiers):
         expressions = values.get(operand.name, [operand.name])
         names[operand.name] = [f"%{next(numbers)}" for _ in expressions]
         passed += [f'"{operand.constraint}"({expression})' for expression in expressions]
-    line = f"{form.mnemonic} {', '.join(line_parts(form, modifiers, names))};"
+    line = with_names(form, modifiers, names)
     return [
         "asm volatile(",
         '    "{\\n"',

@@ -9,8 +9,8 @@ from ...errors import PtxlabError, quoted
 from ...isa.modifiers import Modifiers
 from ...isa.tcgen05 import Tcgen05Control, Tcgen05Form, Tcgen05Transfer
 from ...isa.tensor_memory import COLUMNS
+from .ptx import asm_operands, tensor_parts, with_names
 from .tensor_memory import FENCE_SHARED, HAND_OVER, Frame, asm, asm_lines, indented, load_words, store_words
-from .tensor_ptx import line_parts, operands
 
 #: Bytes of shared memory from which tcgen05.cp may copy; every target has them without a launch attribute.
 SHARED_BYTES = 46 * 1024
@@ -55,7 +55,7 @@ def registers(form: Tcgen05Transfer) -> int:
     >>> registers(ptxlab.instruction("tcgen05.ld.red.sync.aligned.32x32b.x2.max.f32"))
     3
     """
-    return sum(operand.length or 1 for operand in operands(form, Modifiers()) if not operand.address)
+    return sum(operand.length or 1 for operand in asm_operands(form) if not operand.address)
 
 
 def source(form: Tcgen05Transfer, split: int | None = None) -> str:
@@ -136,14 +136,14 @@ def _by_warp(form: Tcgen05Transfer, split: int | None) -> list[str]:
     names: dict[str, list[str]] = {}
     outputs: list[str] = []
     inputs: list[str] = []
-    for operand in operands(form, Modifiers()):
+    for operand in asm_operands(form):
         names[operand.name] = [f"%{next(numbers)}" for _ in operand.registers]
         if operand.address:
             inputs.append(f'"r"({operand.name})')
             continue
         passed = [f'"{"=" if operand.written else ""}r"(r[{next(slots)}])' for _ in operand.registers]
         (outputs if operand.written else inputs).extend(passed)
-    line = f"{form.mnemonic} {', '.join(line_parts(form, Modifiers(), names, split=split))};"
+    line = f"{form.mnemonic} {', '.join(tensor_parts(form, Modifiers(), names, split=split))};"
     own = f"R[(i * 128 + threadIdx.x) * {total} + n]"
     statement = [
         "asm volatile(",
@@ -176,9 +176,9 @@ def _clause(parts: list[str]) -> list[str]:
 
 def _issued(form: Tcgen05Transfer) -> list[str]:
     """cp or shift, which one thread issues."""
-    every = operands(form, Modifiers())
+    every = asm_operands(form)
     names = {operand.name: [f"%{number}"] for number, operand in enumerate(every)}
-    line = f"{form.mnemonic} {', '.join(line_parts(form, Modifiers(), names))};"
+    line = with_names(form, None, names)
     return asm_lines(line, *(f'"{operand.constraint}"({operand.name})' for operand in every))
 
 

@@ -1,4 +1,7 @@
-"""One warpgroup runs one instruction: wgmma, with B and perhaps A in shared memory behind descriptors."""
+"""One warp runs one instruction, mma, mma.sp or wmma, or one warpgroup does: wgmma.
+
+Operands are in registers; B of wgmma, and perhaps A, in shared memory behind descriptors.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,27 @@ from ...isa.operand import Operand
 from ...memory import Modes, Tile
 from . import cpp
 from .ptx import with_names
+
+_WARP = """\
+// {mnemonic}
+// {title}
+// One warp runs one instruction; block and grid walk through `count` independent ones.
+extern "C" __global__ void {name}(
+    {parameters}, int count)
+{{
+    const int lane = threadIdx.x % 32;
+    const int warps = gridDim.x * (blockDim.x / 32);
+    for (long long i = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32; i < count; i += warps) {{
+{loads}
+        {word} d[{registers}];
+        asm volatile(
+            "{line}"
+            : {outputs}
+            : {inputs});
+{stores}
+    }}
+}}
+"""
 
 _WARPGROUP = """\
 // {mnemonic}
@@ -44,7 +68,31 @@ extern "C" __global__ void __launch_bounds__(128) {name}(
 """
 
 
-def source(ins: MmaForm, modifiers: Modifiers) -> str:
+def warp_source(ins: MmaForm, modifiers: Modifiers) -> str:
+    """The kernel of a warp-level instruction."""
+    numbers = count()
+    names = {"d": [f"%{next(numbers)}" for _ in range(ins.d.registers)]}
+    inputs = []
+    for operand in ins.inputs.values():
+        name = operand.name.lower()
+        names[name] = [f"%{next(numbers)}" for _ in range(operand.registers)]
+        inputs += [f'"{cpp.constraint(operand)}"({name}[{r}])' for r in range(operand.registers)]
+    return _WARP.format(
+        mnemonic=ins.mnemonic,
+        title=cpp.title(ins),
+        name=cpp.NAME,
+        parameters=cpp.parameters(ins),
+        loads="\n".join(cpp.pointer(operand) for operand in ins.inputs.values()),
+        word=cpp.register_word(ins.d),
+        registers=ins.d.registers,
+        line=with_names(ins, modifiers, names),
+        outputs=", ".join(f'"={cpp.constraint(ins.d)}"(d[{r}])' for r in range(ins.d.registers)),
+        inputs=", ".join(inputs),
+        stores=cpp.stores(ins),
+    )
+
+
+def warpgroup_source(ins: MmaForm, modifiers: Modifiers) -> str:
     """The kernel of wgmma. Tiles are filled from row-major codes, and are MN-major if imm-trans says so."""
     ins.check_modifiers(modifiers)
     numbers = count()
