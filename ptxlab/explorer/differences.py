@@ -11,9 +11,9 @@ from .. import views
 from .._util.arguments import as_seconds
 from ..errors import PtxlabError, counted
 from ..isa.targets import GENERATIONS
-from ..numerics.divergence import Place, find_divergence
 from ..numerics.emulate import model_of
 from ..numerics.steps import Trace
+from ..numerics.trace import Place, find_divergence
 from ..verify.hunt import find_difference as search
 from ..views.trace_picture import row_of
 from ..views.trace_text import comparisons, decimal, divergence_text

@@ -18,7 +18,7 @@ from ..isa.operation import Operation
 from ..isa.product_form import ProductForm
 from ..isa.sparsity import check_nibbles
 from ..isa.tcgen05 import Tcgen05Mma
-from .fma import fma_f32
+from .arithmetic import fma_f32
 from .steps import Number, Term, add_up, aligned_number, multiply, number, stored_term
 
 

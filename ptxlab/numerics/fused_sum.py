@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..isa.dtypes import DType, dtype
+from .arithmetic import exact_product
 from .compiled import fused_codes, serves
 from .fused_step import Alignment, Array, FusedCodes, FusedStep
-from .products import exact_product
 
 _ABSENT = -4096  # exponent of a zero, or less: it takes no part in the alignment
 _BLOCK = 1 << 18  # elements of D worked on at a time: few enough for the cache, and NumPy's loops are long

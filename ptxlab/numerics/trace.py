@@ -1,9 +1,14 @@
-"""Why D has these bits.
+"""Why D has these bits, and where the arithmetic of two chips diverges.
 
-The products, their alignment, what is cut off, the sum and its rounding, as plain data.
+A trace has the products, their alignment, what is cut off, the sum and its rounding, as plain data. Two of
+them diverge at the first bits that one chip loses and the other keeps.
 """
 
 from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from fractions import Fraction
 
 from .._util.arguments import as_int
 from ..errors import PtxlabError, quoted
@@ -12,7 +17,7 @@ from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import LANES
 from .element import Element
 from .emulate import model_of
-from .steps import Trace, add_up, number
+from .steps import Term, Trace, add_up, number
 
 
 def disabled_lane(operands: Operation, row: int, col: int) -> int | None:
@@ -59,3 +64,107 @@ def trace(operands: Operation, row: int, col: int, *, model: str | None = None) 
     return Trace(
         ins.mnemonic, chip_model.chip, row, col, steps, code, number(code, ins.d_type), exact, element.fma32()
     )
+
+
+# -- two chips ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place in a trace: a step, and in it a term or the result; neither where the whole step is meant."""
+
+    step: int
+    term: int | None = None
+    result: bool = False
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """Where two traces diverge: the place in each of them. `owner`, 0 or 1, is the one that loses more there.
+
+    >>> import numpy as np, ptxlab
+    >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+    >>> A, B = np.zeros((16, 16)), np.ones((16, 8))
+    >>> A[0, :3] = 1024, -1024, 2.0**-15   # 25 places below 2^10
+    >>> hopper, ampere = (ins.trace(A, B, None, 0, 0, model=chip) for chip in ("sm_90", "sm_80"))
+    >>> find_divergence(hopper, ampere)   # C is term 0
+    Divergence(places=(Place(step=0, term=3, result=False), Place(step=0, term=3, result=False)), owner=1)
+    """
+
+    places: tuple[Place, Place]
+    owner: int
+
+
+@dataclass(frozen=True)
+class _Loss:
+    """What is cut off or rounded off in one place; the key is the same in another trace."""
+
+    key: Hashable
+    place: Place
+    lost: Fraction
+
+
+def find_divergence(first: Trace, second: Trace) -> Divergence | None:
+    """Where two traces of the same element diverge; None if neither loses what the other keeps.
+
+    The chips may add in another order and in other steps: bits that are cut off a term are compared with
+    those cut off the same term, and what a step rounds off with what the same products are rounded to.
+    """
+    traces = (first, second)
+    losses = [_losses(trace) for trace in traces]
+    lost_by_key = [{loss.key: loss.lost for loss in side} for side in losses]
+    candidates: list[tuple[tuple[int, int], int, _Loss]] = []  # the first loss of each that the other lacks
+    for owner, side in enumerate(losses):
+        theirs = lost_by_key[1 - owner]
+        loss = next((loss for loss in side if theirs.get(loss.key, Fraction(0)) != loss.lost), None)
+        if loss is not None:
+            candidates.append((_order(loss.place), owner, loss))
+    if not candidates:
+        return None
+    _, owner, loss = min(candidates, key=lambda candidate: candidate[0])
+    there = _counterpart(traces[owner], loss, traces[1 - owner])
+    places = (loss.place, there) if owner == 0 else (there, loss.place)
+    loses_less = abs(lost_by_key[1 - owner].get(loss.key, Fraction(0))) > abs(loss.lost)
+    return Divergence(places, 1 - owner if loses_less else owner)
+
+
+def _order(place: Place) -> tuple[int, int]:
+    """Terms before the result."""
+    return place.step, 1 << 30 if place.term is None else place.term
+
+
+def _losses(trace: Trace) -> list[_Loss]:
+    """Everything that is lost, in the order of the trace."""
+    losses: list[_Loss] = []
+    products: frozenset[int] = frozenset()
+    for position, step in enumerate(trace.steps):
+        for index, term in enumerate(step.terms):
+            if term.lost:
+                losses.append(_Loss(_key(term, products), Place(position, index), term.lost))
+        products |= frozenset(step.k)
+        if step.change:
+            losses.append(_Loss(("result", products), Place(position, result=True), step.change))
+    return losses
+
+
+def _key(term: Term, products: frozenset[int]) -> Hashable:
+    """A product by its k, C by its name, a sum by the products in it."""
+    return (term.role, term.k or products) if term.role == "sum" else (term.role, term.k)
+
+
+def _counterpart(trace: Trace, loss: _Loss, other: Trace) -> Place:
+    """The place in the other trace: the same term, the result of the same products, or their step."""
+    own_step = trace.steps[loss.place.step]
+    if loss.place.term is not None and own_step.terms[loss.place.term].role != "sum":
+        term = own_step.terms[loss.place.term]
+        for position, step in enumerate(other.steps):
+            for index, candidate in enumerate(step.terms):
+                if (candidate.role, candidate.k) == (term.role, term.k):
+                    return Place(position, index)
+    products = {k for step in trace.steps[: loss.place.step + 1] for k in step.k}
+    added: set[int] = set()
+    for position, step in enumerate(other.steps):
+        added.update(step.k)
+        if added >= products:
+            return Place(position, result=loss.place.result and added == products)
+    return Place(len(other.steps) - 1)

@@ -13,8 +13,8 @@ import numpy as np
 from .._util.arguments import as_text
 from ..errors import PtxlabError, quoted
 from ..isa.dtypes import DType, dtype
-from ..numerics.divergence import Place
 from ..numerics.steps import Number, Step, Term, Trace, leading
+from ..numerics.trace import Place
 from .grid import Cell, Grid, Header, Role, State
 from .picture import Picture
 from .trace_text import comparisons, decimal, rounding_words, step_name, term_name, text, trace_title

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
-from ..numerics.divergence import Divergence, Place
 from ..numerics.steps import Number, Step, Term, Trace, leading
+from ..numerics.trace import Divergence, Place
 
 _LOST = 8  # lost bits that are shown
 
@@ -170,7 +170,7 @@ def divergence_text(first: Trace, second: Trace, divergence: Divergence | None) 
     """Where two chips part, in a sentence.
 
     >>> import numpy as np, ptxlab
-    >>> from ptxlab.numerics.divergence import find_divergence
+    >>> from ptxlab.numerics.trace import find_divergence
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
     >>> A, B = np.zeros((16, 16)), np.ones((16, 8))
     >>> A[0, :3] = 1024, -1024, 2.0**-15

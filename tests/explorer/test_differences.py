@@ -17,9 +17,9 @@ from ptxlab.explorer.edits import FillMatrix, SetChips, SetOption
 from ptxlab.explorer.fills import patterns
 from ptxlab.explorer.state import ExplorerState, Results
 from ptxlab.instruction import register_instructions
-from ptxlab.numerics.divergence import find_divergence
 from ptxlab.numerics.emulate import model_of
 from ptxlab.numerics.steps import Trace
+from ptxlab.numerics.trace import find_divergence
 from ptxlab.verify.hunt import find_difference as search
 from tests.cases import each
 from tests.sampling import one_in

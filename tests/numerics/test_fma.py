@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ptxlab.numerics.fma import fma
+from ptxlab.numerics.arithmetic import fma
 from tests.numerics import reference
 
 finite = st.floats(allow_nan=False, allow_infinity=False)

@@ -22,7 +22,7 @@ import ptxlab
 from ptxlab._util import threads
 from ptxlab.isa.operation import Operation
 from ptxlab.numerics import emulate as emulator
-from ptxlab.numerics.products import exact_product
+from ptxlab.numerics.arithmetic import exact_product
 from ptxlab.simulator import HazardError
 from tests.sampling import EXHAUSTIVE, some
 

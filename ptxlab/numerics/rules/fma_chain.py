@@ -8,8 +8,8 @@ import numpy as np
 
 from ...isa.dtypes import dtype
 from ...isa.operation import Operation
+from ..arithmetic import fma
 from ..element import Element
-from ..fma import fma
 from ..steps import Rounding, Step, stored_term, unaligned_step
 from .base import Array, Codes, Rule
 

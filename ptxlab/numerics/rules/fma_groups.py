@@ -8,8 +8,8 @@ import numpy as np
 
 from ...isa.dtypes import DType, dtype
 from ...isa.operation import Operation
+from ..arithmetic import fma_f32
 from ..element import Element
-from ..fma import fma_f32
 from ..steps import Step, Term, add_step, convert, convert_step, stored_term, unaligned_step
 from .base import Array, Codes, Rule
 

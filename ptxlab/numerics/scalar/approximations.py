@@ -26,7 +26,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..fma import fma
+from ..arithmetic import fma
 from .formats import FORMATS, Format
 from .opcode import Array, split_lanes
 

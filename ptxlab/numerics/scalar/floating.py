@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..fma import fma as fma_f64
-from ..fma import round_scaled
+from ..arithmetic import fma as fma_f64
+from ..arithmetic import round_scaled
 from .formats import FORMATS, Format, quotient_to_odd, remainder, root_to_odd, sum_to_odd
 from .opcode import Array, Function, Opcode, split_lanes
 

@@ -1,4 +1,8 @@
-"""Fused multiply-adds over arrays, which NumPy does not have: float64 in every rounding mode, and float32."""
+"""Arithmetic over arrays that NumPy does not have.
+
+Fused multiply-adds in float64 in every rounding mode and in float32, and exact products of small matrices,
+computed in the thread that asks for them.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,9 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 
 _FAR = 120  # powers of two: an addend that much smaller is a sticky bit and no more
+#: Multiplications in a product up to which OpenBLAS, which NumPy's wheels contain, starts no other threads
+#: (SMP_THRESHOLD_MIN * GEMM_MULTITHREAD_THRESHOLD in its interface/gemm.c).
+_ONE_THREAD = 65536 * 4
 
 
 def _two_sum(x: Array, y: Array) -> tuple[Array, Array]:
@@ -113,3 +120,23 @@ def fma_f32(a: Array, b: Array, c: Array) -> Array:
     """
     wide = _to_odd(*_two_sum(a.astype(np.float64) * b.astype(np.float64), c.astype(np.float64)))
     return wide.astype(np.float32)
+
+
+def exact_product(a: Array, b: Array) -> Array:
+    """a [..., M, K] times b [..., K, N], so few rows at once that BLAS does not spread them over threads.
+
+    The emulator has threads of its own, as many as the process may use. BLAS would take every core of the
+    machine instead, and for products of this size is many times slower with them. Sums must be exact: then
+    the bits do not depend on the division.
+
+    >>> exact_product(np.ones((2, 64, 32)), np.ones((2, 32, 256)))[1, 63, 255]
+    np.float64(32.0)
+    """
+    rows, depth = a.shape[-2:]
+    columns = b.shape[-1]
+    if rows * depth * columns <= _ONE_THREAD:
+        return np.asarray(a @ b)
+    most = max(1, _ONE_THREAD // (depth * columns))
+    step = max(size for size in range(1, min(most, rows) + 1) if rows % size == 0)
+    parts = np.asarray(a.reshape(*a.shape[:-2], rows // step, step, depth) @ b[..., None, :, :])
+    return parts.reshape(*parts.shape[:-3], rows, columns)
