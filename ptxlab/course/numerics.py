@@ -25,7 +25,6 @@ SHORT = mma_instruction("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32")
 _LONG = mma_instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 HALF = mma_instruction("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16")
 LARGE, ONES = 2.0**24, 3
-TINY, TIMES = -24, 3
 
 
 # -- what the lesson shows -----------------------------------------------------------------------------------
@@ -260,9 +259,8 @@ def _large_and_small(answer: object) -> Sentences:
 @checks("12.2")
 def _last_bits(answer: object) -> Sentences:
     (submitted,) = whole_numbers(answer, 1, "a number of 32 bits such as `0x3F800000`")
-    expected = int(
-        np.float32(_d(SHORT, [2.0 ** (TINY // 2)] * TIMES, [2.0 ** (TINY // 2)] * TIMES, 1.0)).view(np.uint32)
-    )
+    factors = [2.0**-12] * 3  # three products of 2^-24
+    expected = int(np.float32(_d(SHORT, factors, factors, 1.0)).view(np.uint32))
     one = int(np.float32(1).view(np.uint32))
     return {
         correct(submitted == expected): "2^-24 is within the 25 bits that are kept below 2^0, so nothing is "

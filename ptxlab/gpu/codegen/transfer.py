@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from ...isa.operand import Operand
 from ...isa.transfer import TransferForm
 from .cpp import constraint, register_word
 from .ptx import ptx_line, stores, with_names
@@ -51,13 +52,9 @@ def in_shared(form: TransferForm) -> bool:
 
 def source(forms: Iterable[TransferForm]) -> str:
     """The kernels of these instructions in one source."""
-    return "\n".join(_kernel(form) for form in forms)
-
-
-def _kernel(form: TransferForm) -> str:
-    if form.family == "movmatrix":
-        return _movmatrix(form)
-    return _store(form) if stores(form) else _load(form)
+    return "\n".join(
+        _movmatrix(form) if form.family == "movmatrix" else _load_or_store(form) for form in forms
+    )
 
 
 def _movmatrix(form: TransferForm) -> str:
@@ -74,85 +71,50 @@ def _movmatrix(form: TransferForm) -> str:
     )
 
 
-def _load(form: TransferForm) -> str:
-    operand = form.register_operand
-    count = operand.registers
-    word = register_word(operand)
-    address, address_constraint = _address(form, "image" if in_shared(form) else "(memory + i * size)")
-    before = _filled_image(form)
-    before += [f"        {word} r[{count}];", f"        {address};"]
-    outputs = [f'"={constraint(operand)}"(r[{n}])' for n in range(count)]
-    inputs = [f'"{address_constraint}"(address)']
-    if form.wmma:
-        inputs.append('"r"(stride)')
+def _load_or_store(form: TransferForm) -> str:
+    operand, shared, is_store = form.register_operand, in_shared(form), stores(form)
+    count, word = operand.registers, register_word(operand)
+    base = "image" if shared else f"({'result' if is_store else 'memory'} + i * size)"
+    address, address_constraint = _address(form, base)
+    address_input = f'"{address_constraint}"(address)'
+    stride = ['"r"(stride)'] if form.wmma else []
+    own_register = f"R[(i * 32 + lane) * {count} + n]"
+    before, declared = _filled_image(form), f"        {word} r[{count}];"
+    if is_store:
+        if not shared:
+            before = [_COPY.format(destination=_OWN_RESULT, source=_OWN_MEMORY), _SYNC]
+        before += [declared, _each_register(count, f"r[n] = {own_register}"), f"        {address};"]
+        after = [_SYNC, _COPY.format(destination=_OWN_RESULT, source="image[j]")] if shared else []
+        arrays = [f"const {word}* R", "uint4* result"]
+        outputs, inputs = "", [address_input, *_constraints(operand), *stride]
+        address_number, first_register = 0, 1
+    else:
+        before += [declared, f"        {address};"]
+        after = [_each_register(count, f"{own_register} = r[n]")]
+        arrays = [f"{word}* R"]
+        outputs, inputs = f" {', '.join(_constraints(operand, '='))}", [address_input, *stride]
+        address_number, first_register = count, 0
     names = {
-        operand.name.lower(): [f"%{n}" for n in range(count)],
-        "p": [f"%{count}"],
+        "p": [f"%{address_number}"],
+        operand.name.lower(): [f"%{first_register + n}" for n in range(count)],
         "stride": [f"%{count + 1}"],
     }
+    parameters = ["const uint4* memory", *_lane_addresses(form), *arrays, "int size", *_placement(form)]
     return _KERNEL.format(
         ptx=ptx_line(form),
         name=kernel_name(form),
-        parameters=", ".join(
-            ["const uint4* memory", *_lane_addresses(form), f"{word}* R", "int size", *_placement(form)]
-        ),
-        shared=_shared(form),
+        parameters=", ".join(parameters),
+        shared=_SHARED.format(size=SHARED_BYTES // 16) if shared else "",
         before="\n".join(before),
         line=with_names(form, None, names),
-        outputs=" " + ", ".join(outputs),
-        inputs=", ".join(inputs),
-        after=_each_register(count, f"{_own_register(count)} = r[n]"),
-    )
-
-
-def _store(form: TransferForm) -> str:
-    operand = form.register_operand
-    count = operand.registers
-    word = register_word(operand)
-    shared = in_shared(form)
-    address, address_constraint = _address(form, "image" if shared else "(result + i * size)")
-    before = _filled_image(form)
-    if not shared:
-        before = [_COPY.format(destination=_OWN_RESULT, source=_OWN_MEMORY), _SYNC]
-    before += [
-        f"        {word} r[{count}];",
-        _each_register(count, f"r[n] = {_own_register(count)}"),
-        f"        {address};",
-    ]
-    after = [_SYNC, _COPY.format(destination=_OWN_RESULT, source="image[j]")] if shared else []
-    inputs = [f'"{address_constraint}"(address)']
-    inputs += [f'"{constraint(operand)}"(r[{n}])' for n in range(count)]
-    if form.wmma:
-        inputs.append('"r"(stride)')
-    names = {
-        "p": ["%0"],
-        operand.name.lower(): [f"%{n + 1}" for n in range(count)],
-        "stride": [f"%{count + 1}"],
-    }
-    return _KERNEL.format(
-        ptx=ptx_line(form),
-        name=kernel_name(form),
-        parameters=", ".join(
-            [
-                "const uint4* memory",
-                *_lane_addresses(form),
-                f"const {word}* R",
-                "uint4* result",
-                "int size",
-                *_placement(form),
-            ]
-        ),
-        shared=_shared(form),
-        before="\n".join(before),
-        line=with_names(form, None, names),
-        outputs="",
+        outputs=outputs,
         inputs=", ".join(inputs),
         after="\n".join(after),
     )
 
 
-def _shared(form: TransferForm) -> str:
-    return _SHARED.format(size=SHARED_BYTES // 16) if in_shared(form) else ""
+def _constraints(operand: Operand, sign: str = "") -> list[str]:
+    return [f'"{sign}{constraint(operand)}"(r[{n}])' for n in range(operand.registers)]
 
 
 def _filled_image(form: TransferForm) -> list[str]:
@@ -164,11 +126,6 @@ def _filled_image(form: TransferForm) -> list[str]:
 
 def _each_register(count: int, statement: str) -> str:
     return f"        for (int n = 0; n < {count}; ++n) {statement};"
-
-
-def _own_register(count: int) -> str:
-    """Register n of this lane in the array R."""
-    return f"R[(i * 32 + lane) * {count} + n]"
 
 
 def _lane_addresses(form: TransferForm) -> list[str]:
