@@ -6,12 +6,28 @@ import copy
 import functools
 import inspect
 import os
+import re
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
+
+from ptxlab import PtxlabError
+
+
+def refusal(function: Callable[..., object], *arguments: Any, **options: Any) -> str:
+    """The sentence with which a call is refused."""
+    with pytest.raises(PtxlabError) as caught:
+        function(*arguments, **options)
+    return str(caught.value)
+
+
+def refuses(sentence: str, function: Callable[..., object], *arguments: Any, **options: Any) -> None:
+    """The call is refused with one sentence in which this pattern occurs."""
+    message = refusal(function, *arguments, **options)
+    assert re.search(sentence, message) and "\n" not in message, message
 
 
 def each(

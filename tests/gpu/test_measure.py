@@ -22,6 +22,7 @@ from ptxlab.gpu.codegen.loops import FIRST_ADDRESS, LOOP_NAME, Loop, loop
 from ptxlab.gpu.device import Gpu
 from ptxlab.gpu.records import Measurement, Point, Record, measured, read_record, work, write_record
 from ptxlab.views.throughput import WHAT, throughput, wgmma_lines
+from tests.cases import refuses
 
 _F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 _S4 = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
@@ -81,8 +82,7 @@ def test_a_loop_that_the_compiler_has_shortened_is_refused(monkeypatch: pytest.M
         return Loop(kernel.source, 2 * kernel.statements, kernel.input, kernel.shared, kernel.threads)
 
     monkeypatch.setattr(engine, "loop", twice_as_many)
-    with pytest.raises(PtxlabError, match="has 16 matrix instructions, not 32"):
-        engine.build(ptxlab.instruction(_F16), "sm_90a", 4)
+    refuses("has 16 matrix instructions, not 32", engine.build, ptxlab.instruction(_F16), "sm_90a", 4)
 
 
 class _PretendedGpu(engine._Timer):
@@ -149,8 +149,7 @@ def test_power_is_that_of_the_run_alone(monkeypatch: pytest.MonkeyPatch) -> None
     ],
 )
 def test_wrong_options_are_refused(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(PtxlabError, match=re.escape(message)):
-        ptxlab.measure(_F16, **options)
+    refuses(re.escape(message), ptxlab.measure, _F16, **options)
 
 
 # -- records -----------------------------------------------------------------------------------------------
@@ -168,10 +167,8 @@ def test_a_record_survives_its_file(tmp_path: Path) -> None:
 def test_a_file_that_is_no_record_is_refused(tmp_path: Path) -> None:
     for content in ("[]", "{", '{"format": 2}', '{"format": 1, "conditions": {}, "instructions": []}'):
         (tmp_path / "wrong.json").write_text(content)
-        with pytest.raises(PtxlabError, match=r"wrong\.json"):
-            measured(chip=str(tmp_path / "wrong.json"))
-    with pytest.raises(PtxlabError, match="records of 'NVIDIA H200'|records of NVIDIA H200"):
-        measured(chip="H20")
+        refuses(r"wrong\.json", measured, chip=str(tmp_path / "wrong.json"))
+    refuses("records of 'NVIDIA H200'|records of NVIDIA H200", measured, chip="H20")
 
 
 def test_a_record_of_the_users_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -234,8 +231,7 @@ def test_charts_show_the_record(tmp_path: Path) -> None:
         figure = figures.throughput(what, title=False)
         saved = figures.save(figure, tmp_path / f"{what}.svg")
         assert saved.read_text(encoding="utf-8").startswith("<svg")  # as it is drawn, without a browser
-    with pytest.raises(PtxlabError, match="of wgmma, NVIDIA H200 has f16"):
-        figures.throughput("n", "f64")
+    refuses("of wgmma, NVIDIA H200 has f16", figures.throughput, "n", "f64")
 
 
 def test_the_command_line_shows_what_was_recorded(capsys: pytest.CaptureFixture[str]) -> None:

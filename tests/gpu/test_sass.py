@@ -21,6 +21,7 @@ from ptxlab.instruction import register_instructions
 from ptxlab.isa.modifiers import Modifiers
 from ptxlab.isa.parse import parse
 from ptxlab.isa.targets import newest_of_cuda
+from tests.cases import refusal, refuses
 from tests.sampling import one_in, some
 
 S4 = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
@@ -61,8 +62,7 @@ def test_a_listing_is_counted() -> None:
     assert not code.native
     assert code.listing.splitlines()[-1].endswith("RET.REL.NODEC R2 `(ptxlab_sass) ;")
     assert str(code) == "emulated: 2 IMMA.16832.S8.S8, 2 around them (1 LOP3, 1 HFMA2)"
-    with pytest.raises(PtxlabError, match="no kernel other"):
-        sass.read(LISTING, "sm_90a", "other")
+    refuses("no kernel other", sass.read, LISTING, "sm_90a", "other")
 
 
 GAP = """\
@@ -96,17 +96,12 @@ def test_a_compiler_that_is_too_old_is_told_so(monkeypatch: pytest.MonkeyPatch) 
         f"{load.mnemonic} for sm_90a needs PTX ISA 9.4 (CUDA 13.4), NVRTC here is that of CUDA 13.0: "
         'pip install "nvidia-cuda-nvrtc>=13.4,<14"'
     )
-    with pytest.raises(PtxlabError) as error:
-        sass.sass(load, "sm_90a")
-    assert str(error.value) == sentence
-    with pytest.raises(PtxlabError, match=r"^sm_107a needs PTX ISA 9\.4 \(CUDA 13\.4\), NVRTC here"):
-        gpu.compile("", "sm_107a")
+    assert refusal(sass.sass, load, "sm_90a") == sentence
+    refuses(r"^sm_107a needs PTX ISA 9\.4 \(CUDA 13\.4\), NVRTC here", gpu.compile, "", "sm_107a")
     monkeypatch.setattr(device, "_first_gpu", lambda: device.Gpu("NVIDIA H200", "sm_90a"))
     assert gpu.status(load) == sentence
     assert gpu.available() and not gpu.available(load)
-    with pytest.raises(PtxlabError) as error:
-        load.run(np.zeros(1024, dtype=np.uint8), load.addresses())
-    assert str(error.value) == sentence
+    assert refusal(load.run, np.zeros(1024, dtype=np.uint8), load.addresses()) == sentence
     monkeypatch.setattr(compiler, "compiler_version", lambda: (13, 5))
     assert gpu.available(load)
 
@@ -158,12 +153,9 @@ def test_modifiers_are_constants_of_the_statement() -> None:
 
 
 def test_a_target_that_lacks_it_is_refused() -> None:
-    with pytest.raises(PtxlabError, match="sm_75 lacks .*targets that have it: sm_80"):
-        sass.sass(ptxlab.instruction(S4), "sm_75")
-    with pytest.raises(PtxlabError, match="unknown target 'sm_7'"):
-        sass.sass(ptxlab.instruction(S4), "sm_7")
-    with pytest.raises(PtxlabError, match="selector=5"):
-        sass.sass(parse("mma.sp.m16n8k64.s4"), "sm_80", Modifiers(selector=5))
+    refuses("sm_75 lacks .*targets that have it: sm_80", sass.sass, ptxlab.instruction(S4), "sm_75")
+    refuses("unknown target 'sm_7'", sass.sass, ptxlab.instruction(S4), "sm_7")
+    refuses("selector=5", sass.sass, parse("mma.sp.m16n8k64.s4"), "sm_80", Modifiers(selector=5))
 
 
 def test_without_a_disassembler_it_says_what_to_install(
@@ -174,8 +166,7 @@ def test_without_a_disassembler_it_says_what_to_install(
     monkeypatch.setattr(sass.shutil, "which", lambda name: None)
     sass.nvdisasm.cache_clear()
     try:
-        with pytest.raises(PtxlabError, match="nvdisasm.*is not installed: pip install"):
-            gpu.disassemble(b"no cubin")
+        refuses("nvdisasm.*is not installed: pip install", gpu.disassemble, b"no cubin")
     finally:
         sass.nvdisasm.cache_clear()
 
@@ -342,8 +333,7 @@ def test_a_survey_says_what_each_says_alone(
         (code.tensor, code.arithmetic, code.rest) for code in map(sass.sass, rows)
     ]
     assert {code.target for code in together} == {"sm_90a"}
-    with pytest.raises(PtxlabError, match="sm_75 lacks"):
-        list(sass.survey([parse("stmatrix.m8n8.x2.b16")], "sm_75"))
+    refuses("sm_75 lacks", list, sass.survey([parse("stmatrix.m8n8.x2.b16")], "sm_75"))
 
 
 @pytest.mark.slow
@@ -357,8 +347,7 @@ def test_the_listing_is_kept(tools: None, monkeypatch: pytest.MonkeyPatch, tmp_p
 
 def test_nonsense_is_no_machine_code(tools: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PTXLAB_CACHE", str(tmp_path))
-    with pytest.raises(PtxlabError, match="nvdisasm does not read this machine code"):
-        gpu.disassemble(b"nonsense")
+    refuses("nvdisasm does not read this machine code", gpu.disassemble, b"nonsense")
 
 
 @pytest.mark.slow

@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ptxlab import PtxlabError, gpu
+from ptxlab import gpu
 from ptxlab.gpu import compiler, device
 from ptxlab.instruction import instruction, mma_instruction
 from ptxlab.numerics.emulate import emulate
 from ptxlab.verify import inputs
+from tests.cases import refuses
 
 WGMMA = mma_instruction("wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.e4m3")
 ULTRA = instruction("tcgen05.mma.cta_group::1.kind::mxf4.block_scale", k=96)  # of sm_103a
@@ -106,8 +107,7 @@ def test_name_and_target_are_data(become: Any) -> None:
     become(Machine(capability=(12, 0), name="NVIDIA GeForce RTX 5090"))
     assert (gpu.device_name(), gpu.device_target()) == ("NVIDIA GeForce RTX 5090", "sm_120a")
     become(Machine(count=0))
-    with pytest.raises(PtxlabError, match="sees no GPU"):
-        gpu.device_name()
+    refuses("sees no GPU", gpu.device_name)
 
 
 @pytest.mark.parametrize(
@@ -130,10 +130,8 @@ def test_without_cuda_for_python(become: Any) -> None:
     become(None)
     assert gpu.status().startswith("CUDA for Python is not installed: pip install")
     assert not gpu.available()
-    with pytest.raises(PtxlabError, match="not installed"):
-        gpu.device_target()
-    with pytest.raises(PtxlabError, match="not installed"):
-        gpu.compile("__global__ void nothing() {}", "sm_80")
+    refuses("not installed", gpu.device_target)
+    refuses("not installed", gpu.compile, "__global__ void nothing() {}", "sm_80")
 
 
 def test_without_nvrtc(become: Any, monkeypatch: pytest.MonkeyPatch) -> None:

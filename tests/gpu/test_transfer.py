@@ -13,7 +13,7 @@ from ptxlab import PtxlabError, Transfer, gpu
 from ptxlab.gpu.codegen.transfer import SHARED_BYTES, source
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.catalog.transfer import rows, wmma_rows
-from tests.cases import each
+from tests.cases import each, refuses
 
 pytestmark = pytest.mark.gpu
 
@@ -110,8 +110,7 @@ def test_wmma(form: Transfer) -> None:
 def test_what_cannot_run_says_so() -> None:
     lacking = [form for form in rows() if isinstance(form, Transfer) and not form.supports(TARGET)]
     for form in lacking:
-        with pytest.raises(PtxlabError, match="the emulator does it anyway"):
-            form.run(np.zeros(1024, dtype=np.uint8), form.addresses())
+        refuses("the emulator does it anyway", form.run, np.zeros(1024, dtype=np.uint8), form.addresses())
     with pytest.raises(PtxlabError, match=f"{SHARED_BYTES} bytes of shared memory"):
         ROWS[0].run(np.zeros(SHARED_BYTES + 1, dtype=np.uint8), ROWS[0].addresses())
 

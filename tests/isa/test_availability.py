@@ -15,6 +15,7 @@ from ptxlab.isa.targets import CUDA_RELEASES, TARGET_VERSIONS, TARGETS, PtxVersi
 from ptxlab.numerics.scalar import operation
 from tests.assembler import NEWEST
 from tests.assembler import line as assembler_line
+from tests.cases import refusal, refuses
 from tests.isa.availability_lines import HEAD, lines, scalar_lines
 from tests.sampling import EXHAUSTIVE, one_in
 
@@ -225,9 +226,7 @@ _REFUSED = [
 def test_a_kernel_of_another_target_is_refused(target: str, version: str, line: str, message: str) -> None:
     """Before it runs, whether a thread reaches the line or not: the assembler refuses the module."""
     kernel = ptxlab.kernel(_TEXT.format(target=target, version=version, line=f"ret; {line};"))
-    with pytest.raises(PtxlabError) as refusal:
-        kernel.simulate(1, 32)
-    assert str(refusal.value) == f"PTX line 6: {message}"
+    assert refusal(kernel.simulate, 1, 32) == f"PTX line 6: {message}"
 
 
 def test_ptx_of_one_target_for_another() -> None:
@@ -242,8 +241,7 @@ def test_ptx_of_one_target_for_another() -> None:
         ptxlab.kernel(_TEXT.format(target="sm_80", version="8.0", line=""), target="sm_75")
     old = _TEXT.format(target="sm_89", version="7.7", line="")
     assert NEWEST.assemble(old, "sm_89") is not None
-    with pytest.raises(PtxlabError, match="says .version 7.7, and its target sm_89 came with PTX 7.8: state"):
-        ptxlab.kernel(old)
+    refuses("says .version 7.7, and its target sm_89 came with PTX 7.8: state", ptxlab.kernel, old)
 
 
 def test_what_the_target_has_runs() -> None:

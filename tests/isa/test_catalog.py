@@ -16,7 +16,7 @@ from ptxlab.isa.catalog import FAMILIES, REGISTER_FAMILIES, transfer_forms
 from ptxlab.isa.targets import NEWEST, TARGET_VERSIONS, PtxVersion
 from ptxlab.isa.transfer import TransferForm
 from tests import assembler
-from tests.cases import each
+from tests.cases import each, refuses
 from tests.isa.test_transfer import line as transfer_line
 from tests.sampling import one_in
 
@@ -168,8 +168,7 @@ def test_versions_of_some_forms() -> None:
         "8.0",
         "9.4",
     ]
-    with pytest.raises(PtxlabError, match=r"^sm_75 lacks mma\..*; targets that have it: sm_80, sm_86, "):
-        ins.ptx_version_for("sm_75")
+    refuses(r"^sm_75 lacks mma\..*; targets that have it: sm_80, sm_86, ", ins.ptx_version_for, "sm_75")
 
 
 # -- the rows --------------------------------------------------------------------------------------------
@@ -190,14 +189,9 @@ def test_rows_are_distinct_and_of_their_family() -> None:
 def test_selection() -> None:
     assert {ins.family for ins in catalog("wgmma.sp", "sm_90a")} == {"wgmma.sp"}
     assert catalog("wgmma.sp", "sm_90") == ()
-    with pytest.raises(
-        PtxlabError, match=r"^unknown family 'wgmma\.dense'; there are mma, mma\.sp, wmma, wgmma, "
-    ):
-        catalog("wgmma.dense")
-    with pytest.raises(PtxlabError, match="^unknown target 'sm_91'; known are sm_75, .*sm_121f$"):
-        catalog(target="sm_91")
-    with pytest.raises(PtxlabError, match="^unknown target 'hopper'; known are "):
-        INSTRUCTIONS[0].supports("hopper")
+    refuses(r"^unknown family 'wgmma\.dense'; there are mma, mma\.sp, wmma, wgmma, ", catalog, "wgmma.dense")
+    refuses("^unknown target 'sm_91'; known are sm_75, .*sm_121f$", catalog, target="sm_91")
+    refuses("^unknown target 'hopper'; known are ", INSTRUCTIONS[0].supports, "hopper")
 
 
 @each("ins", [ins for ins in INSTRUCTIONS if ins.n in (8, 24, 256)], ids=str)
@@ -369,14 +363,11 @@ def test_the_manuals_syntax_multiplied_out() -> None:
 def test_a_wrong_row_cannot_be_built() -> None:
     with pytest.raises(PtxlabError, match=r"targets \['sm_99'\]; known are sm_75"):
         Instruction("mma", 16, 8, 64, "s32", "s4", "s4", "s32", ("sm_99",))
-    with pytest.raises(PtxlabError, match="targets missing"):
-        Instruction("mma", 16, 8, 64, "s32", "s4", "s4", "s32", ())
-    with pytest.raises(PtxlabError, match="only wgmma takes A from shared memory"):
-        catalog("mma")[0].a_from("shared")
+    refuses("targets missing", Instruction, "mma", 16, 8, 64, "s32", "s4", "s4", "s32", ())
+    refuses("only wgmma takes A from shared memory", catalog("mma")[0].a_from, "shared")
     with pytest.raises(PtxlabError):
         Instruction("mma", 16, 8, 60, "s32", "s4", "s4", "s32", ("sm_80",))
-    with pytest.raises(PtxlabError, match="has no operand 'Q'; it has A, B, C, D"):
-        catalog("mma")[0].operand("Q")
+    refuses("has no operand 'Q'; it has A, B, C, D", catalog("mma")[0].operand, "Q")
 
 
 def test_the_public_names_are_there() -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from ptxlab import DTYPES, PtxlabError, dtype
 from ptxlab.isa.dtypes import DType
-from tests.cases import each
+from tests.cases import each, refusal, refuses
 from tests.sampling import every_third
 
 NAN, INF = "nan", "inf"
@@ -302,9 +302,7 @@ def test_integers_at_and_beyond_their_range(name: str, as_type: type[np.generic]
     ],
 )
 def test_refusals(name: str, values: object, sentence: str) -> None:
-    with pytest.raises(PtxlabError) as error:
-        dtype(name).encode(values)  # type: ignore[arg-type]
-    assert str(error.value) == sentence
+    assert refusal(dtype(name).encode, values) == sentence
 
 
 @each("name", DTYPES)
@@ -328,10 +326,8 @@ def test_accepts_what_numpy_and_ml_dtypes_call_numbers() -> None:
 def test_names() -> None:
     assert dtype(".s4") is dtype("s4") is dtype(DTYPES["s4"])
     assert [str(element_type) for element_type in DTYPES.values()] == list(DTYPES)
-    with pytest.raises(PtxlabError, match="^unknown element type 'int4'; PTX calls it s4$"):
-        dtype("int4")
-    with pytest.raises(PtxlabError, match="^unknown element type 's5'; there are b1, b4, u4, s4, "):
-        dtype("s5")
+    refuses("^unknown element type 'int4'; PTX calls it s4$", dtype, "int4")
+    refuses("^unknown element type 's5'; there are b1, b4, u4, s4, ", dtype, "s5")
 
 
 def test_a_wrong_type_cannot_be_declared() -> None:

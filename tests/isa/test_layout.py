@@ -17,7 +17,7 @@ from ptxlab import Instruction, PtxlabError, instruction
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.catalog import register_forms
 from ptxlab.isa.layout import Layout, Mode, fragment
-from tests.cases import each
+from tests.cases import each, refusal, refuses
 
 DENSE = [ins for ins in mma_instructions("mma") if ins.shape == "m16n8k64"]
 SPARSE_4 = [ins for ins in mma_instructions("mma.sp") if ins.shape == "m16n8k64" and ins.a.width == 4]
@@ -289,16 +289,13 @@ def test_coords_are_the_callers_own() -> None:
 )
 def test_outside_the_matrix(row: int, col: int, sentence: str) -> None:
     for ask in (fragment(16, 8, 2).locate, fragment(16, 8, 2).holders):
-        with pytest.raises(PtxlabError) as error:
-            ask(row, col)
-        assert str(error.value) == sentence
+        assert refusal(ask, row, col) == sentence
 
 
 def test_a_copy_that_is_not_there() -> None:
-    with pytest.raises(
-        PtxlabError, match="^copy 1: every element is held 1 times, so copy goes from 0 to 0$"
-    ):
-        fragment(16, 8, 2).scatter(1)
+    refuses(
+        "^copy 1: every element is held 1 times, so copy goes from 0 to 0$", fragment(16, 8, 2).scatter, 1
+    )
 
 
 # -- wrong declarations ----------------------------------------------------------------------------------

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-import pytest
 
-from ptxlab import Instruction, PtxlabError, instruction
+from ptxlab import instruction
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.operand import Operand
-from tests.cases import each
+from tests.cases import each, refusal, refuses
 
 S4 = instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 TF32 = instruction("mma.sp.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32")
@@ -124,10 +124,7 @@ def test_in_shared_memory_codes_stay_a_matrix(operand: Operand, rng: np.random.G
     assert np.array_equal(operand.unpack_codes(codes), codes)
     assert (operand.lanes, operand.registers, operand.space) == (0, 0, "shared")
     for ask in (lambda: operand.where(0, 0), lambda: operand.place(0, 0), lambda: list(operand.holds(0))):
-        with pytest.raises(
-            PtxlabError, match=f"^operand {operand.name} lives in shared memory: no lane holds it"
-        ):
-            ask()
+        refuses(f"^operand {operand.name} lives in shared memory: no lane holds it", ask)
 
 
 def test_where_and_holds_by_the_manual() -> None:
@@ -149,110 +146,80 @@ def test_holds_and_where_agree(operand: Operand) -> None:
         assert operand.place(lane, place.element) == place
 
 
-@each(
-    "ins, argument, operation, sentence",
-    [
-        (S4, "a", lambda o: o.pack(np.zeros((64, 16))), "A: found shape (64, 16); it takes [..., 16, 64]"),
-        (S4, "b", lambda o: o.pack(np.zeros(64)), "B: found shape (64,); it takes [..., 64, 8]"),
-        (S4, "a", lambda o: o.pack(np.full((16, 64), 8)), "A: row 0, column 0: found 8; s4 holds -8..7"),
-        (S4, "a", lambda o: o.pack(np.eye(16, 64, 3) * 99), "A: row 0, column 3: found 99; s4 holds -8..7"),
-        (
-            S4,
-            "a",
-            lambda o: o.pack(np.full((16, 64), 0.5)),
-            "A: row 0, column 0: found 0.5; s4 holds whole numbers -8..7",
-        ),
-        (S4, "a", lambda o: o.pack(np.full((16, 64), "x")), "A: s4 needs numbers, found an array of <U1"),
-        (
-            S4,
-            "a",
-            lambda o: o.pack_codes(np.full((16, 64), 16)),
-            "A: row 0, column 0: code 16 does not fit the 4 bits of s4",
-        ),
-        (
-            S4,
-            "a",
-            lambda o: o.pack_codes(np.full((16, 64), -1)),
-            "A: row 0, column 0: code -1 does not fit the 4 bits of s4",
-        ),
-        (
-            S4,
-            "a",
-            lambda o: o.pack_codes(np.zeros((16, 64))),
-            "A: codes are unsigned integers, found float64; pack takes values",
-        ),
-        (
-            S4,
-            "a",
-            lambda o: o.unpack(np.zeros((31, 4), np.uint32)),
-            "A: found registers of shape (31, 4); it takes [..., 32 lanes, 4 registers]",
-        ),
-        (
-            S4,
-            "a",
-            lambda o: o.unpack(np.zeros((32, 2), np.uint32)),
-            "A: found registers of shape (32, 2); it takes [..., 32 lanes, 4 registers]",
-        ),
-        (
-            S4,
-            "a",
-            lambda o: o.unpack(np.zeros((32, 4))),
-            "A: registers are 32-bit unsigned integers, found float64; pack makes them from values",
-        ),
-        (
-            S4,
-            "a",
-            lambda o: o.unpack(np.full((32, 4), 2**32)),
-            "A: lane 0, register 0: 4294967296 does not fit 32 bits",
-        ),
-        (S4, "a", lambda o: o.unpack(np.full((32, 4), -1)), "A: lane 0, register 0: -1 does not fit 32 bits"),
-        (S4, "a", lambda o: o.place(32, 0), "operand A: lane 32 does not exist; lanes go from 0 to 31"),
-        (S4, "a", lambda o: o.place(0, 32), "operand A: element 32 does not exist; elements go from 0 to 31"),
-        (S4, "a", lambda o: list(o.holds(-1)), "operand A: lane -1 does not exist; lanes go from 0 to 31"),
-        (
-            S4,
-            "a",
-            lambda o: list(o.holds(0, 4)),
-            "operand A: register 4 does not exist; a lane holds registers 0 to 3",
-        ),
-        (S4, "c", lambda o: o.where(16, 0), "row 16: the matrix is 16x8, so rows go from 0 to 15"),
-        (
-            WGMMA,
-            "a",
-            lambda o: o.unpack(np.zeros((32, 4), np.uint32)),
-            "A: found registers of shape (32, 4); it takes [..., 128 lanes, 4 registers]",
-        ),
-        (
-            WGMMA,
-            "b",
-            lambda o: o.unpack(np.zeros((24, 64), np.uint8)),
-            "B: found shape (24, 64); it takes [..., 64, 24]",
-        ),
-        (
-            WGMMA,
-            "b",
-            lambda o: o.pack_codes(np.full((64, 24), 256)),
-            "B: row 0, column 0: code 256 does not fit the 8 bits of e5m2",
-        ),
-    ],
-)
-def test_refusals(
-    ins: Instruction, argument: str, operation: Callable[[Operand], object], sentence: str
-) -> None:
-    with pytest.raises(PtxlabError) as error:
-        operation(getattr(ins, argument))
-    assert str(error.value) == sentence
+WORDS = np.zeros((32, 4), np.uint32)
+A, B = S4.a, S4.b
+REFUSED: list[tuple[Callable[..., object], list[Any], str]] = [
+    (A.pack, [np.zeros((64, 16))], "A: found shape (64, 16); it takes [..., 16, 64]"),
+    (B.pack, [np.zeros(64)], "B: found shape (64,); it takes [..., 64, 8]"),
+    (A.pack, [np.full((16, 64), 8)], "A: row 0, column 0: found 8; s4 holds -8..7"),
+    (A.pack, [np.eye(16, 64, 3) * 99], "A: row 0, column 3: found 99; s4 holds -8..7"),
+    (A.pack, [np.full((16, 64), 0.5)], "A: row 0, column 0: found 0.5; s4 holds whole numbers -8..7"),
+    (A.pack, [np.full((16, 64), "x")], "A: s4 needs numbers, found an array of <U1"),
+    (
+        A.pack_codes,
+        [np.full((16, 64), 16)],
+        "A: row 0, column 0: code 16 does not fit the 4 bits of s4",
+    ),
+    (
+        A.pack_codes,
+        [np.full((16, 64), -1)],
+        "A: row 0, column 0: code -1 does not fit the 4 bits of s4",
+    ),
+    (
+        A.pack_codes,
+        [np.zeros((16, 64))],
+        "A: codes are unsigned integers, found float64; pack takes values",
+    ),
+    (
+        A.unpack,
+        [WORDS[:31]],
+        "A: found registers of shape (31, 4); it takes [..., 32 lanes, 4 registers]",
+    ),
+    (
+        A.unpack,
+        [WORDS[:, :2]],
+        "A: found registers of shape (32, 2); it takes [..., 32 lanes, 4 registers]",
+    ),
+    (
+        A.unpack,
+        [np.zeros((32, 4))],
+        "A: registers are 32-bit unsigned integers, found float64; pack makes them from values",
+    ),
+    (A.unpack, [np.full((32, 4), 2**32)], "A: lane 0, register 0: 4294967296 does not fit 32 bits"),
+    (A.unpack, [np.full((32, 4), -1)], "A: lane 0, register 0: -1 does not fit 32 bits"),
+    (A.place, [32, 0], "operand A: lane 32 does not exist; lanes go from 0 to 31"),
+    (A.place, [0, 32], "operand A: element 32 does not exist; elements go from 0 to 31"),
+    (lambda: list(A.holds(-1)), [], "operand A: lane -1 does not exist; lanes go from 0 to 31"),
+    (
+        lambda: list(A.holds(0, 4)),
+        [],
+        "operand A: register 4 does not exist; a lane holds registers 0 to 3",
+    ),
+    (S4.c.where, [16, 0], "row 16: the matrix is 16x8, so rows go from 0 to 15"),
+    (
+        WGMMA.a.unpack,
+        [WORDS],
+        "A: found registers of shape (32, 4); it takes [..., 128 lanes, 4 registers]",
+    ),
+    (WGMMA.b.unpack, [np.zeros((24, 64), np.uint8)], "B: found shape (24, 64); it takes [..., 64, 24]"),
+    (
+        WGMMA.b.pack_codes,
+        [np.full((64, 24), 256)],
+        "B: row 0, column 0: code 256 does not fit the 8 bits of e5m2",
+    ),
+]
+
+
+@each("operation, arguments, sentence", REFUSED)
+def test_refusals(operation: Callable[..., object], arguments: list[Any], sentence: str) -> None:
+    assert refusal(operation, *arguments) == sentence
 
 
 def test_registers_may_come_as_signed_or_wide_integers() -> None:
     registers = S4.a.pack(np.full((16, 64), -1))
     assert (registers == 0xFFFFFFFF).all()
-    for other in (
-        registers.view(np.int32),
-        registers.astype(np.uint64),
-        registers.astype(np.int64),
-        registers.tolist(),
-    ):
+    wide = (registers.astype(np.uint64), registers.astype(np.int64), registers.tolist())
+    for other in (registers.view(np.int32), *wide):
         assert np.array_equal(S4.a.unpack(other), np.full((16, 64), -1))
 
 
@@ -264,16 +231,10 @@ def test_pack_rounds_to_nearest_even() -> None:
 
 
 def test_a_wrong_operand_cannot_be_built() -> None:
-    with pytest.raises(
-        PtxlabError, match="^operand A: a register operand needs a layout, a shared-memory operand has none$"
-    ):
-        Operand("A", S4.a.dtype, (16, 64), None)
-    with pytest.raises(
-        PtxlabError,
-        match=r"^operand A: layout \(T32,V32\) -> \(16,64\) "
-        r"does not fill registers of a \(64, 16\) matrix of s4$",
-    ):
-        Operand("A", S4.a.dtype, (64, 16), S4.a.layout)
+    needs = "operand A: a register operand needs a layout, a shared-memory operand has none"
+    assert refusal(Operand, "A", S4.a.dtype, (16, 64), None) == needs
+    fills = "operand A: layout (T32,V32) -> (16,64) does not fill registers of a (64, 16) matrix of s4"
+    assert refusal(Operand, "A", S4.a.dtype, (64, 16), S4.a.layout) == fills
 
 
 @each("operand", OPERANDS, ids=name)

@@ -16,11 +16,17 @@ from ptxlab.isa.catalog import REGISTER_FAMILIES
 from ptxlab.isa.mma import MmaForm
 from ptxlab.isa.parse import parse_all
 from tests import assembler
-from tests.cases import each
+from tests.cases import each, refuses
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 MMA = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 ORDERED = "ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32"
+F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+LOAD = "ldmatrix.sync.aligned.m8n8.x4.trans.shared::cta.b16"
+WGMMA = "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16"
+WGMMA_SP = "wgmma.mma_async.sp.sync.aligned"
+WMMA = "wmma.mma.sync.aligned.row.col"
+MX = "mma.sync.aligned.m16n8k64.row.col.kind"
 
 
 @pytest.mark.parametrize("family", REGISTER_FAMILIES)
@@ -30,36 +36,11 @@ def test_round_trip(family: str) -> None:
         assert instruction(ins) is ins  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("text", "mnemonic"),
-    [
-        (f"  {MMA}\n", MMA),
-        (f"\t{MMA} {{%d0,%d1,%d2,%d3}}, {{%a0,%a1,%a2,%a3}}, {{%b0,%b1}}, {{%c0,%c1,%c2,%c3}};", MMA),
-        (f"{MMA}{{%d0}};", MMA),
-        (f"{MMA};", MMA),
-        (f"{MMA}  // accumulate", MMA),
-        (f"/* first */ {MMA}", MMA),
-        ("mma.sync.aligned.m16n8k64.row.col .s32 .s4 .s4 .s32", MMA),
-        ("mma.sync.aligned.m16n8k64\n    .row.col\n    .s32.s4.s4.s32 d, a, b, c;", MMA),
-        (f"mma.sp :: {ORDERED}", f"mma.sp::{ORDERED}"),
-    ],
-)
-def test_white_space_comments_and_operands_are_ignored(text: str, mnemonic: str) -> None:
-    assert instruction(text).mnemonic == mnemonic
-
-
 OTHER_SPELLINGS = [
-    (
-        "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0",
-        "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0",
-        "sm_120a",
-    ),
-    (
-        "wgmma.mma_async.sp.sync.aligned.m64n8k64.s32.s8.u8.satfinite",
-        "wgmma.mma_async.sp.sync.aligned.m64n8k64.satfinite.s32.s8.u8",
-        "sm_90a",
-    ),
-]
+    (f"{MX}::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0",
+     f"{MX}::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0", "sm_120a"),
+    (f"{WGMMA_SP}.m64n8k64.s32.s8.u8.satfinite", f"{WGMMA_SP}.m64n8k64.satfinite.s32.s8.u8", "sm_90a"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("other", "mnemonic", "target"), OTHER_SPELLINGS)
@@ -72,35 +53,15 @@ def test_other_spellings_that_the_assembler_takes(other: str, mnemonic: str, tar
 #: Spelling, words that the refusal must have, a legal instruction with the same operand list, a target that
 #: has it (None where the assembler takes qualifiers in another order than the manual's).
 ILLEGAL = [
-    (
-        "wmma.mma.sync.aligned.row.col.m8n8k32.s32.s4.u4.s32",
-        ["u4"],
-        "wmma.mma.sync.aligned.row.col.m8n8k32.s32.s4.s4.s32",
-        "sm_80",
-    ),
-    (
-        "wgmma.mma_async.sp.sync.aligned.m64n40k64.s32.s8.s8",
-        ["m64n40k64"],
-        "wgmma.mma_async.sp.sync.aligned.m64n40k64.f32.e4m3.e4m3",
-        "sm_90a",
-    ),
-    (
-        "wgmma.mma_async.sp.sync.aligned.m64n264k64.f32.e4m3.e4m3",
-        ["m64n264k64"],
-        "wgmma.mma_async.sp.sync.aligned.m64n256k64.f32.e4m3.e4m3",
-        "sm_90a",
-    ),
-    (
-        "wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.s8",
-        ["s8"],
-        "wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.e4m3",
-        "sm_90a",
-    ),
-    (
-        "wgmma.mma_async.sp.sync.aligned.m64n8k64.satfinite.f32.e4m3.e4m3",
-        ["satfinite"],
-        "wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.e4m3",
-        "sm_90a",
+    (f"{WMMA}.m8n8k32.s32.s4.u4.s32", ["u4"], f"{WMMA}.m8n8k32.s32.s4.s4.s32", "sm_80"),
+    *(
+        (f"{WGMMA_SP}.{text}", [word], f"{WGMMA_SP}.{like}.f32.e4m3.e4m3", "sm_90a")
+        for text, word, like in (
+            ("m64n40k64.s32.s8.s8", "m64n40k64", "m64n40k64"),
+            ("m64n264k64.f32.e4m3.e4m3", "m64n264k64", "m64n256k64"),
+            ("m64n8k64.f32.e4m3.s8", "s8", "m64n8k64"),
+            ("m64n8k64.satfinite.f32.e4m3.e4m3", "satfinite", "m64n8k64"),
+        )
     ),
     ("mma.sync.m16n8k64.row.col.s32.s4.s4.s32", ["aligned", "missing"], MMA, "sm_80"),
     ("mma.sync.aligned.m16n8k64.col.row.s32.s4.s4.s32", ["row", "m16n8k64"], MMA, "sm_80"),
@@ -108,17 +69,17 @@ ILLEGAL = [
     ("mma.sync.aligned.m16n8k64.row.col.f32.s4.s4.s32", ["f32"], MMA, "sm_80"),
     ("mma.sync.aligned.m16n8k65.row.col.s32.s4.s4.s32", ["m16n8k65"], MMA, "sm_80"),
     ("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4", ["s32", "missing"], MMA, "sm_80"),
-    (
-        "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
-        ["mxf4"],
-        "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
-        "sm_120a",
-    ),
-    (
-        "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue4m3",
-        ["ue4m3"],
-        "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
-        "sm_120a",
+    *(
+        (
+            f"{MX}::{kind}.f32.e2m1.e2m1.f32.ue4m3",
+            [word],
+            f"{MX}::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
+            "sm_120a",
+        )
+        for kind, word in (
+            ("mxf4.block_scale.scale_vec::4X", "mxf4"),
+            ("mxf4nvf4.block_scale.scale_vec::2X", "ue4m3"),
+        )
     ),
 ]
 
@@ -155,23 +116,6 @@ def test_the_nearest_legal_spelling_is_offered() -> None:
             assert like in message, text
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        (" \\n", "no instruction given"),
-        ("", "no instruction given"),
-        ("   // nothing", "no instruction given"),
-        ("foo", "'foo' is not a matrix instruction; families are mma"),
-        ("fma.rn.f32", "'fma.rn.f32' is not a matrix instruction"),
-        (None, "named by its PTX text, found NoneType"),
-        (7, "named by its PTX text, found int"),
-    ],
-)
-def test_no_matrix_instruction_at_all(text: str, words: str) -> None:
-    with pytest.raises(PtxlabError, match=words):
-        instruction(text)
-
-
 def test_the_name_says_everything_but_where_a_is() -> None:
     ins = instruction("wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.e4m3")
     shared = ins.a_from("shared")
@@ -180,72 +124,7 @@ def test_the_name_says_everything_but_where_a_is() -> None:
     assert repr(shared) == f"<{ins.mnemonic}, A in shared memory>" != repr(ins)
 
 
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
-        (
-            "mma.sync.aligned.m16n8k64.row.col.f32.f16.f16.f32",
-            "m16n8k64 has no f16 form; f16 comes in m16n8k16, m16n8k8",
-        ),
-        (
-            "mma.sp.sync.aligned.m16n8k8.row.col.s32.s4.s4.s32",
-            "m16n8k8 has no s4 form; s4 comes in m16n8k64, m16n8k128",
-        ),
-        (
-            "wgmma.mma_async.sp.sync.aligned.m64n40k64.s32.s8.s8",
-            "m64n40k64 has no s8 form; s8 comes in m64n32k64, m64n48k64, m64n24k64",
-        ),
-        (
-            "wmma.mma.sync.aligned.row.col.m16n16k16.s32.s4.s4.s32",
-            "m16n16k16 has no s4 form; s4 comes in m8n8k32",
-        ),
-    ],
-)
-def test_a_shape_that_the_type_does_not_have(text: str, sentence: str) -> None:
-    with pytest.raises(PtxlabError, match=sentence):
-        instruction(text)
-
-
-def test_the_nearest_n_comes_first() -> None:
-    with pytest.raises(
-        PtxlabError,
-        match=r"nearest legal: wgmma\.mma_async\.sp\.sync\.aligned\.m64n256k64\.f32\.e4m3\.e5m2, ",
-    ):
-        instruction("wgmma.mma_async.sp.sync.aligned.m64n264k64.f32.e4m3.e5m2")
-
-
 # -- other spellings -------------------------------------------------------------------------------------
-
-LOAD = "ldmatrix.sync.aligned.m8n8.x4.trans.shared::cta.b16"
-
-
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [
-        (f"@p {MMA} {{c0}}, {{a0}};", MMA),
-        (f"@!%p3 {MMA}", MMA),
-        (f"/* two\n   lines */ {MMA} // and one", MMA),
-        (f"// first\n{MMA};", MMA),
-        ("mma .sync .aligned .m16n8k64 .row .col .s32 .s4 .s4 .s32 {%0}, {%1}, {%2}, {%3};", MMA),
-        ("mma.\n  sync.\n  aligned.m16n8k64.row.col.s32.s4.s4.s32", MMA),
-        ("ldmatrix.sync.aligned.m8n8.x4.trans.shared :: cta.b16 {%0, %1, %2, %3}, [%4 + 16];", LOAD),
-        (f"{LOAD}[%rd1];", LOAD),
-        (
-            "wmma.mma.sync.aligned.m16n16k16.row.col.f32.f32",
-            "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32",
-        ),
-        (
-            "wmma.load.a.sync.aligned.m16n16k16.global.row.f16",
-            "wmma.load.a.sync.aligned.row.m16n16k16.global.f16",
-        ),
-        (
-            "wmma.mma.xor.popc.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32",
-            "wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32",
-        ),
-    ],
-)
-def test_spellings_that_are_taken(text: str, name: str) -> None:
-    assert instruction(text).mnemonic == name
 
 
 @pytest.mark.parametrize(("text", "right"), [(MMA.upper(), MMA), (MMA.replace("m16n8k64", "M16N8K64"), MMA)])
@@ -255,44 +134,32 @@ def test_case_matters_and_the_refusal_says_so(text: str, right: str) -> None:
 
 
 def test_the_x_of_scale_vec_is_a_capital() -> None:
-    right = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0"
+    right = f"{MX}::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0"
     assert refusal(right.replace("2X", "2x")).endswith(f"this is spelt {right}")
 
 
 # -- as people write -------------------------------------------------------------------------------------
 
-F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
-WGMMA = "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16"
-
 
 @pytest.mark.parametrize(
-    ("text", "mnemonic"),
+    ("family", "text", "mnemonic"),
     [
-        ("ldmatrix.sync.aligned.x4.m8n8.shared.b16", "ldmatrix.sync.aligned.m8n8.x4.shared.b16"),
+        ("ldmatrix.sync", "aligned.x4.m8n8.shared.b16", "aligned.m8n8.x4.shared.b16"),
+        ("mma.sp.sync.aligned.m16n8k64.row.col", "s32.s8.s8.s32.satfinite", "satfinite.s32.s8.s8.s32"),
         (
-            "mma.sp.sync.aligned.m16n8k64.row.col.s32.s8.s8.s32.satfinite",
-            "mma.sp.sync.aligned.m16n8k64.row.col.satfinite.s32.s8.s8.s32",
+            "mma.sync.aligned",
+            "kind::f8f6f4.m16n8k32.row.col.f32.e2m1.e3m2.f32",
+            "m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e3m2.f32",
         ),
-        (
-            "mma.sync.aligned.kind::f8f6f4.m16n8k32.row.col.f32.e2m1.e3m2.f32",
-            "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e3m2.f32",
-        ),
-        (
-            "mma.sync.aligned.m8n8k4.row.col.rn.f64.f64.f64.f64",
-            "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64",
-        ),
-        (
-            "mma.sync.aligned.m8n8k4.rz.row.col.f64.f64.f64.f64",
-            "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64.rz",
-        ),
-        ("wgmma.mma_async.sync.m64n128k16.f32.f16.f16", WGMMA),
-        (
-            "mma.sync.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32",
-            "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32",
-        ),
+        ("mma.sync.aligned.m8n8k4", "row.col.rn.f64.f64.f64.f64", "row.col.f64.f64.f64.f64"),
+        ("mma.sync.aligned.m8n8k4", "rz.row.col.f64.f64.f64.f64", "row.col.f64.f64.f64.f64.rz"),
+        ("wgmma.mma_async.sync", "m64n128k16.f32.f16.f16", "aligned.m64n128k16.f32.f16.f16"),
+        ("mma.sync", "sync.aligned.m8n8k16.row.col.s32.s8.s8.s32", "aligned.m8n8k16.row.col.s32.s8.s8.s32"),
     ],
 )
-def test_the_assembler_s_spellings_have_one_mnemonic(text: str, mnemonic: str) -> None:
+def test_the_assembler_s_spellings_have_one_mnemonic(family: str, text: str, mnemonic: str) -> None:
+    """The qualifiers that follow, as they are spelt here and in the mnemonic."""
+    text, mnemonic = f"{family}.{text}", f"{family}.{mnemonic}"
     form = mma_instruction(mnemonic) if "matrix" not in mnemonic else None
     assert instruction(text).mnemonic == mnemonic
     if form is not None:
@@ -300,63 +167,79 @@ def test_the_assembler_s_spellings_have_one_mnemonic(text: str, mnemonic: str) -
         assert assembler.refused([assembler.line(form).replace(mnemonic, text)], target) == {}
 
 
-@each(
-    "text, mnemonic",
-    [
-        (f'"{F16} \\n"', F16),
-        (f"'{F16}'", F16),
-        (f"`{F16}`,", F16),
-        (f'  "{F16} "\n  "{{%0, %1, %2, %3}}, {{%4, %5, %6, %7}}, ..."', F16),
-        (
-            'asm volatile(\n  "mma.sync.aligned.m16n8k16.row.col"\n  ".f32.f16.f16.f32 "\n'
-            '  "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};\\n\\t"\n  : "+f"(c[0]) : "r"(a[0]));',
-            F16,
-        ),
-        (
-            f'asm volatile("{{\\n.reg .pred p;\\nsetp.ne.b32 p, %6, 0;\\n{WGMMA} {{%0}}, %4, %5, p;\\n}}"',
-            WGMMA,
-        ),
-        (
-            f"wgmma.fence.sync.aligned;\n{WGMMA} {{%f0}}, %rd1, %rd2, p;\nwgmma.commit_group.sync.aligned;",
-            WGMMA,
-        ),
-        (
-            f"\t@%p1 {F16} {{%f1, %f2, %f3, %f4}}, {{%r1, %r2, %r3, %r4}}, {{%r5, %r6}}, {{%f1}};",
-            F16,
-        ),
-        ("MMA_Atom<SM80_16x8x16_F32F16F16F32_TN>{}", F16),
-        ("using Op = SM90_64x128x16_F32F16F16_SS<GMMA::Major::K, GMMA::Major::K>;", WGMMA),
-        ("mma.m16n8k64.s4", MMA),
-        ("m16n8k64.s4", MMA),
-        ("\ufeff" + F16.replace(".", ".\u200b"), F16),
-        (F16.replace(".f32.", "\\\n.f32."), F16),
-        (f"1. {F16} comes first.", F16),
-        (f"\x1b[31m{F16}\x1b[0m", F16),
-        ("ldmatrix.x4", "ldmatrix.sync.aligned.m8n8.x4.b16"),
-        ("%d = call { float } @llvm.nvvm.mma.m16n8k16.row.col.f32.f32(<2 x half> %a0)", F16),
-        (
-            "llvm.nvvm.mma.m16n8k32.row.col.satfinite.s8.u8",
-            "mma.sync.aligned.m16n8k32.row.col.satfinite.s32.s8.u8.s32",
-        ),
-        (
-            "llvm.nvvm.mma.and.popc.m16n8k256.row.col.b1",
-            "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc",
-        ),
-        ("llvm.nvvm.mma.m8n8k4.row.col.f64", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64"),
-        ("llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.b16.p3", "ldmatrix.sync.aligned.m8n8.x4.shared.b16"),
-        ("llvm.nvvm.wmma.m16n16k16.mma.row.col.f32.f32", "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"),
-        (
-            "@llvm.nvvm.wmma.m16n16k16.store.d.row.stride.f32.p0i32",
-            "wmma.store.d.sync.aligned.row.m16n16k16.f32",
-        ),
-        ("stmatrix.x2.trans", "stmatrix.sync.aligned.m8n8.x2.trans.b16"),
-        ("SM90_U32x4_STSM_T<nv_bfloat162>", "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16"),
-        (
-            "SM80_16x8x64_S32S8S8S32_TN<SparseSel::One>",
-            "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s8.s8.s32",
-        ),
+SPELLINGS = {
+    MMA: [
+        f"  {MMA}\n",
+        f"\t{MMA} {{%d0,%d1,%d2,%d3}}, {{%a0,%a1,%a2,%a3}}, {{%b0,%b1}}, {{%c0,%c1,%c2,%c3}};",
+        f"{MMA}{{%d0}};",
+        f"{MMA};",
+        f"{MMA}  // accumulate",
+        f"/* first */ {MMA}",
+        "mma.sync.aligned.m16n8k64.row.col .s32 .s4 .s4 .s32",
+        "mma.sync.aligned.m16n8k64\n    .row.col\n    .s32.s4.s4.s32 d, a, b, c;",
+        f"@p {MMA} {{c0}}, {{a0}};",
+        f"@!%p3 {MMA}",
+        f"/* two\n   lines */ {MMA} // and one",
+        f"// first\n{MMA};",
+        "mma .sync .aligned .m16n8k64 .row .col .s32 .s4 .s4 .s32 {%0}, {%1}, {%2}, {%3};",
+        "mma.\n  sync.\n  aligned.m16n8k64.row.col.s32.s4.s4.s32",
+        "mma.m16n8k64.s4",
+        "m16n8k64.s4",
     ],
-)
+    F16: [
+        f'"{F16} \\n"',
+        f"'{F16}'",
+        f"`{F16}`,",
+        f'  "{F16} "\n  "{{%0, %1, %2, %3}}, {{%4, %5, %6, %7}}, ..."',
+        'asm volatile(\n  "mma.sync.aligned.m16n8k16.row.col"\n  ".f32.f16.f16.f32 "\n'
+        '  "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};\\n\\t"\n  : "+f"(c[0]) : "r"(a[0]));',
+        f"\t@%p1 {F16} {{%f1, %f2, %f3, %f4}}, {{%r1, %r2, %r3, %r4}}, {{%r5, %r6}}, {{%f1}};",
+        "MMA_Atom<SM80_16x8x16_F32F16F16F32_TN>{}",
+        "\ufeff" + F16.replace(".", ".\u200b"),
+        F16.replace(".f32.", "\\\n.f32."),
+        f"1. {F16} comes first.",
+        f"\x1b[31m{F16}\x1b[0m",
+        "%d = call { float } @llvm.nvvm.mma.m16n8k16.row.col.f32.f32(<2 x half> %a0)",
+    ],
+    LOAD: [
+        "ldmatrix.sync.aligned.m8n8.x4.trans.shared :: cta.b16 {%0, %1, %2, %3}, [%4 + 16];",
+        f"{LOAD}[%rd1];",
+    ],
+    WGMMA: [
+        f'asm volatile("{{\\n.reg .pred p;\\nsetp.ne.b32 p, %6, 0;\\n{WGMMA} {{%0}}, %4, %5, p;\\n}}"',
+        f"wgmma.fence.sync.aligned;\n{WGMMA} {{%f0}}, %rd1, %rd2, p;\nwgmma.commit_group.sync.aligned;",
+        "using Op = SM90_64x128x16_F32F16F16_SS<GMMA::Major::K, GMMA::Major::K>;",
+    ],
+    f"{WMMA}.m16n16k16.f32.f32": [
+        "wmma.mma.sync.aligned.m16n16k16.row.col.f32.f32",
+        "llvm.nvvm.wmma.m16n16k16.mma.row.col.f32.f32",
+    ],
+    f"mma.sp::{ORDERED}": [f"mma.sp :: {ORDERED}"],
+    "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s8.s8.s32": [
+        "SM80_16x8x64_S32S8S8S32_TN<SparseSel::One>"
+    ],
+    "mma.sync.aligned.m16n8k32.row.col.satfinite.s32.s8.u8.s32": [
+        "llvm.nvvm.mma.m16n8k32.row.col.satfinite.s8.u8"
+    ],
+    "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc": [
+        "llvm.nvvm.mma.and.popc.m16n8k256.row.col.b1"
+    ],
+    "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64": ["llvm.nvvm.mma.m8n8k4.row.col.f64"],
+    "wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32": [
+        "wmma.mma.xor.popc.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32"
+    ],
+    "wmma.load.a.sync.aligned.row.m16n16k16.global.f16": [
+        "wmma.load.a.sync.aligned.m16n16k16.global.row.f16"
+    ],
+    "wmma.store.d.sync.aligned.row.m16n16k16.f32": ["@llvm.nvvm.wmma.m16n16k16.store.d.row.stride.f32.p0i32"],
+    "ldmatrix.sync.aligned.m8n8.x4.b16": ["ldmatrix.x4"],
+    "ldmatrix.sync.aligned.m8n8.x4.shared.b16": ["llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.b16.p3"],
+    "stmatrix.sync.aligned.m8n8.x2.trans.b16": ["stmatrix.x2.trans"],
+    "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16": ["SM90_U32x4_STSM_T<nv_bfloat162>"],
+}
+
+
+@each("text, mnemonic", [(text, mnemonic) for mnemonic, texts in SPELLINGS.items() for text in texts])
 def test_pasted_text(text: str, mnemonic: str) -> None:
     assert instruction(text).mnemonic == mnemonic
 
@@ -415,6 +298,30 @@ def test_functions_take_names_as_well_as_instructions() -> None:
 @each(
     "text, sentence",
     [
+        (" \\n", "no instruction given"),
+        ("", "no instruction given"),
+        ("   // nothing", "no instruction given"),
+        ("foo", "'foo' is not a matrix instruction; families are mma"),
+        ("fma.rn.f32", "'fma.rn.f32' is not a matrix instruction"),
+        (None, "named by its PTX text, found NoneType"),
+        (7, "named by its PTX text, found int"),
+        (
+            MMA.replace("s32.s4.s4.s32", "f32.f16.f16.f32"),
+            "m16n8k64 has no f16 form; f16 comes in m16n8k16, m16n8k8",
+        ),
+        (
+            "mma.sp.sync.aligned.m16n8k8.row.col.s32.s4.s4.s32",
+            "m16n8k8 has no s4 form; s4 comes in m16n8k64, m16n8k128",
+        ),
+        (
+            f"{WGMMA_SP}.m64n40k64.s32.s8.s8",
+            "m64n40k64 has no s8 form; s8 comes in m64n32k64, m64n48k64, m64n24k64",
+        ),
+        (f"{WMMA}.m16n16k16.s32.s4.s4.s32", "m16n16k16 has no s4 form; s4 comes in m8n8k32"),
+        (
+            f"{WGMMA_SP}.m64n264k64.f32.e4m3.e5m2",
+            f"nearest legal: {WGMMA_SP}.m64n256k64.f32.e4m3.e5m2, ",
+        ),
         ("wgmma.fence.sync.aligned", "wgmma.fence orders accesses"),
         ("wgmma.commit_group.sync.aligned;", "wgmma.commit_group closes a group"),
         ("wgmma.wait_group.sync.aligned 0;", "wgmma.wait_group waits until"),
@@ -429,7 +336,7 @@ def test_functions_take_names_as_well_as_instructions() -> None:
         ("wmma::fragment<wmma::matrix_b, 16, 16, 16, half> f;", "is C\\+\\+, which ptxlab.wmma mirrors"),
         (F16.replace("f32.f16.f16.f32", "bf16.bf16.bf16.bf16"), "D and C of bf16 products are f32"),
         (
-            "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f16.f16.f32",
+            f"{WMMA}.m16n16k16.f32.f16.f16.f32",
             r"names the types of D and C only, .f32.f32; nearest legal: \S+.m16n16k16.f32.f32,",
         ),
         ("llvm.nvvm.mma.m16n8k99.row.col.f64", "LLVM has no matrix intrinsic of that name"),
@@ -441,8 +348,7 @@ def test_functions_take_names_as_well_as_instructions() -> None:
     ],
 )
 def test_refusals_say_what_it_is(text: str, sentence: str) -> None:
-    with pytest.raises(PtxlabError, match=sentence):
-        instruction(text)
+    refuses(sentence, instruction, text)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ptxlab import PtxlabError, instruction
 from ptxlab.isa.sparsity import STRUCTURES, Structure
+from tests.cases import refusal, refuses
 
 #: PTX ISA, "Sparse matrix storage": width of a chunk, elements of a group, groups kept, legal nibbles.
 MANUAL = {
@@ -93,8 +94,7 @@ def test_plain_sp_takes_the_indices_in_any_order(name: str) -> None:
         expanded = structure.expand(stored, [[nibble]], ordered=False)
         assert np.array_equal(expanded, by_hand(name, stored, np.array([[nibble]])))
         if nibble not in MANUAL[name][3]:
-            with pytest.raises(PtxlabError, match=f"nibble 0b{nibble:04b} is undefined"):
-                structure.expand(stored, [[nibble]])
+            refuses(f"nibble 0b{nibble:04b} is undefined", structure.expand, stored, [[nibble]])
     for nibble in set(range(16)) - legal:
         for ordered in (True, False):
             where = f"^metadata of row 0, chunk 0: nibble 0b{nibble:04b} is undefined"
@@ -116,9 +116,10 @@ def test_violations_in_words() -> None:
     matrix[3, [8, 10, 15]] = 1
     sentence = "row 3, columns 8..15: 3 of the 4 pairs are non-zero; 4:8 pair-wise sparsity keeps at most 2"
     assert STRUCTURES["4:8"].diagnose(matrix) == [sentence]
-    with pytest.raises(PtxlabError) as error:
-        instruction("mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").compress(matrix)
-    assert str(error.value) == sentence
+    assert (
+        refusal(instruction("mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").compress, matrix)
+        == sentence
+    )
     assert STRUCTURES["2:4"].diagnose([[1, 1, 0, 1]]) == [
         "row 0, columns 0..3: 3 of the 4 values are non-zero; 2:4 sparsity keeps at most 2"
     ]
@@ -172,8 +173,7 @@ def test_zero_may_be_told() -> None:
     codes = np.array([[0x80, 1, 2, 0x80]], dtype=np.uint8)
     stored, nibbles = STRUCTURES["2:4"].compress(codes, zero=codes == 0x80)
     assert (stored.tolist(), nibbles.tolist()) == ([[1, 2]], [[0b1001]])
-    with pytest.raises(PtxlabError, match="4 of the 4 values"):
-        STRUCTURES["2:4"].compress(codes)
+    refuses("4 of the 4 values", STRUCTURES["2:4"].compress, codes)
 
 
 def test_shapes_that_do_not_fit() -> None:

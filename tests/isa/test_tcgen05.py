@@ -22,6 +22,7 @@ from ptxlab.isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
 from ptxlab.isa.tcgen05.form import TYPES
 from ptxlab.isa.tensor_memory import DATA_PATHS, TensorOperand, accessible_lanes
 from tests import assembler
+from tests.cases import refuses
 from tests.isa.tcgen05_lines import HEAD, Line, lines, taken
 from tests.sampling import every_third
 from tools.record.tcgen05 import FILE, decode, digest
@@ -157,13 +158,11 @@ def test_legal_lines_assemble_to_the_end(target: str, group: int) -> None:
     ],
 )
 def test_illegal_spellings(name: str, sentence: str) -> None:
-    with pytest.raises(PtxlabError, match=sentence):
-        instruction(name)
+    refuses(sentence, instruction, name)
 
 
 def test_other_tools_say_that_they_lack_it() -> None:
-    with pytest.raises(PtxlabError, match="^tcgen05.mma works in tensor memory, and this takes"):
-        parse(F16)
+    refuses("^tcgen05.mma works in tensor memory, and this takes", parse, F16)
 
 
 def test_pasted_code() -> None:
@@ -176,8 +175,7 @@ def test_pasted_code() -> None:
     assert instruction("tcgen05.wait::st.sync.aligned;").purpose.startswith("waits until")
     with pytest.raises(PtxlabError, match="^the text has 2 different tcgen05 instructions"):
         instruction(f"{F16} x; tcgen05.cp.cta_group::1.128x256b y;")
-    with pytest.raises(PtxlabError, match="^m: only tcgen05.mma has a descriptor; "):
-        instruction("mma.m16n8k16.f32.f16", m=16)
+    refuses("^m: only tcgen05.mma has a descriptor; ", instruction, "mma.m16n8k16.f32.f16", m=16)
 
 
 @pytest.mark.parametrize(
@@ -214,8 +212,7 @@ def test_selection() -> None:
     every = ptxlab.catalog("tcgen05")
     assert [row.family for row in every] == sorted((row.family for row in every), key=TCGEN05_FAMILIES.index)
     assert len({row.mnemonic for row in every}) == len(every) == len(tcgen05_forms())
-    with pytest.raises(PtxlabError, match=r"^unknown family 'tcgen05.sub'; there are mma, .*\.wait$"):
-        ptxlab.catalog("tcgen05.sub")
+    refuses(r"^unknown family 'tcgen05.sub'; there are mma, .*\.wait$", ptxlab.catalog, "tcgen05.sub")
 
 
 def test_versions() -> None:
@@ -337,8 +334,7 @@ def test_some_descriptors() -> None:
     ],
 )
 def test_bits_that_mean_nothing(code: int, kind: str, sentence: str) -> None:
-    with pytest.raises(PtxlabError, match=sentence):
-        InstructionDescriptor.decode(code, kind)
+    refuses(sentence, InstructionDescriptor.decode, code, kind)
 
 
 def test_what_is_wrong_for_a_mnemonic() -> None:
@@ -373,10 +369,8 @@ def test_what_is_wrong_for_a_mnemonic() -> None:
     assert not form.with_descriptor(k=64).supports("sm_100a") and form.with_descriptor(k=64).supports(
         "sm_107f"
     )
-    with pytest.raises(PtxlabError, match="^tcgen05.mma.*: descriptor 0x.*: bit 6 is 1"):
-        instruction(F16, descriptor=0x48)
-    with pytest.raises(PtxlabError, match="takes no 'lanes'; its descriptor has m, n, k, "):
-        instruction(F16, lanes=3)
+    refuses("^tcgen05.mma.*: descriptor 0x.*: bit 6 is 1", instruction, F16, descriptor=0x48)
+    refuses("takes no 'lanes'; its descriptor has m, n, k, ", instruction, F16, lanes=3)
 
 
 def test_shapes_are_the_manuals() -> None:
@@ -609,8 +603,7 @@ def test_lookups_of_loads_both_ways() -> None:
         instruction("tcgen05.ld.sync.aligned.32x32b.x1.b32").locate(0, 0, 8 << 16)
     with pytest.raises(PtxlabError, match="^split=4: only 16x32bx2 reads or writes two places$"):
         instruction("tcgen05.ld.sync.aligned.32x32b.x1.b32").emulate(np.zeros((128, 8), np.uint32), split=4)
-    with pytest.raises(PtxlabError, match="^operand D: row 128 does not exist; rows go from 0 to 127$"):
-        instruction(F16).d.where(128, 0)
+    refuses("^operand D: row 128 does not exist; rows go from 0 to 127$", instruction(F16).d.where, 128, 0)
 
 
 def test_loads_and_stores_move_words() -> None:
@@ -698,8 +691,7 @@ def test_rows_shift_down_and_elements_unpack() -> None:
     after[96:127, 2:10] = words[96:127, 2:10]
     assert (after == words).all()
     for address, sentence in ((16 << 16, "lane 0, 32, 64 or 96"), (5, "column 12; there are 12")):
-        with pytest.raises(PtxlabError, match=sentence):
-            shift.emulate(words, address=address)
+        refuses(sentence, shift.emulate, words, address=address)
     for source, bits, low in (("b6x16_p32", 6, 1), ("b4x16_p64", 4, 2)):
         form = ptxlab.instruction(f"tcgen05.cp.cta_group::1.64x128b.warpx2::01_23.b8x16.{source}")
         codes = np.arange(64 * 16).reshape(64, 16) % (1 << bits)
@@ -738,8 +730,7 @@ def test_types_that_only_tcgen05_has() -> None:
     assert fields.encode([1.0625, 1.1875]).tolist() == [120, 122]  # ties to even
     assert narrow.encode([-2047, 2047, 0]).tolist() == [0x87FF, 0x7FF, 0]
     assert narrow.decode([0x8005, 5]).tolist() == [-5, 5]
-    with pytest.raises(PtxlabError, match="-2047..2047"):
-        narrow.encode([2048])
+    refuses("-2047..2047", narrow.encode, [2048])
 
 
 def test_scales_are_copied_by_descriptor() -> None:
@@ -752,8 +743,7 @@ def test_scales_are_copied_by_descriptor() -> None:
     form = instruction("tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16")
     for copied in range(4):
         assert (form.scale_a.unpack_codes(words[:, 8:], copied) == scales).all()
-    with pytest.raises(PtxlabError, match="would write up to lane 127, column 12"):
-        copy.emulate(shared, tile, words, address=9)
+    refuses("would write up to lane 127, column 12", copy.emulate, shared, tile, words, address=9)
 
 
 def test_copies_are_where_cutlass_places_them() -> None:
@@ -777,12 +767,8 @@ def test_forms_are_what_they_were_declared_with() -> None:
     assert replace(form) == form and hash(replace(form)) == hash(form)
     assert form != instruction(F16, n=64) and form != form.a_from("tensor")
     assert {field.name for field in fields(form)} >= {"kind", "cta_group", "descriptor", "a_space"}
-    with pytest.raises(PtxlabError, match=".ashift shifts rows of A in tensor memory"):
-        instruction(f"{F16}.ashift").a_from("shared")
-    with pytest.raises(
-        PtxlabError, match="no collector hints 'keep' of A and '' of B; of A there are fill, use"
-    ):
-        form.collecting(a="keep")
+    refuses(".ashift shifts rows of A in tensor memory", instruction(f"{F16}.ashift").a_from, "shared")
+    refuses("no collector hints 'keep' of A and '' of B; of A there are fill, use", form.collecting, a="keep")
 
 
 def test_zero_columns_are_the_manuals_examples() -> None:
@@ -800,8 +786,7 @@ def test_zero_columns_are_the_manuals_examples() -> None:
     assert text(four, 32, 128) == ["11100001110000", "11000011100001", "00111000011100", "00011100001110"]
     assert ZeroColumnMask.decode(four.code) == four and four.code >> 56 == 2
     assert str(four) == "4 columns of B as they are and 3 as zeros, in turn, from column 2 of B on."
-    with pytest.raises(PtxlabError, match="bit 36 is 1, but is reserved"):
-        ZeroColumnMask.decode(1 << 36)
+    refuses("bit 36 is 1, but is reserved", ZeroColumnMask.decode, 1 << 36)
 
 
 def test_sparse_matrices_are_compressed() -> None:
@@ -813,13 +798,11 @@ def test_sparse_matrices_are_compressed() -> None:
         assert (form.expand(stored, form.e.unpack_codes(words)) == matrix).all()
         assert set(np.unique(nibbles)) <= set(form.nibbles)
         nibbles[5, 1] = 0b0001  # descending, and not in the manual's table
-        with pytest.raises(PtxlabError, match="row 5, chunk 1: nibble 0b0001 is undefined .* 0b1110$"):
-            form.expand(stored, nibbles)
+        refuses("row 5, chunk 1: nibble 0b0001 is undefined .* 0b1110$", form.expand, stored, nibbles)
         zeros = {name: np.zeros(x.stored_shape, x.register_type) for name, x in form.inputs.items()}
         with pytest.raises(PtxlabError, match="row 5, chunk 1: nibble 0b0001 is undefined"):
             form.emulate(**zeros | {"e": form.e.pack_codes(nibbles)})
-    with pytest.raises(PtxlabError, match="is dense: it has no sparsity"):
-        instruction(F16).compress(np.ones((128, 16)))
+    refuses("is dense: it has no sparsity", instruction(F16).compress, np.ones((128, 16)))
 
 
 # -- the shared-memory descriptor ---------------------------------------------------------------------------
@@ -855,14 +838,10 @@ def test_shared_memory_descriptors_of_both_families() -> None:
     wgmma = tile.slice(0x400, 16)
     assert wgmma.tcgen05().code == wgmma.code | 1 << 46 and wgmma.tcgen05().tcgen05() == wgmma.tcgen05()
     assert tile.judge(wgmma.tcgen05(), 16).problems == ()
-    with pytest.raises(PtxlabError, match="bits 46-48 are 0; for tcgen05 they are 1"):
-        memory.descriptor(wgmma.code, family="tcgen05")
-    with pytest.raises(PtxlabError, match="bit 46 is 1, but belongs to no field"):
-        memory.descriptor(wgmma.tcgen05().code, family="wgmma")
-    with pytest.raises(PtxlabError, match="swizzle code 3 means nothing; there are 0, 1, 2, 4, 6"):
-        memory.descriptor(3 << 61 | 1 << 46)
-    with pytest.raises(PtxlabError, match="bit 54 is 1, but belongs to no field of tcgen05's"):
-        memory.descriptor(1 << 54 | 1 << 46)
+    refuses("bits 46-48 are 0; for tcgen05 they are 1", memory.descriptor, wgmma.code, family="tcgen05")
+    refuses("bit 46 is 1, but belongs to no field", memory.descriptor, wgmma.tcgen05().code, family="wgmma")
+    refuses("swizzle code 3 means nothing; there are 0, 1, 2, 4, 6", memory.descriptor, 3 << 61 | 1 << 46)
+    refuses("bit 54 is 1, but belongs to no field of tcgen05's", memory.descriptor, 1 << 54 | 1 << 46)
     table = memory.descriptor(1 << 53 | 1 << 46)
     assert table.code == 1 << 53 | 1 << 46 and "the second 24 bytes" in str(table)
     assert table.faults(instruction(F16), "B") == ("segment 1: only the B of .decompress::lut::b has one",)
@@ -885,8 +864,7 @@ def test_tiles_with_chunks_of_32_bytes() -> None:
         memory.Tile(32, 32, 4, "MN", 128, chunk=32).cute
         == "Swizzle<2,5,2> o ((4,8,1),(4,1)):((1,4,128),(32,128))"
     )
-    with pytest.raises(PtxlabError, match="a swizzle moves 16 bytes at a time"):
-        memory.Tile(bits=32, rows=64, k=16, swizzle=128, chunk=32)
+    refuses("a swizzle moves 16 bytes at a time", memory.Tile, bits=32, rows=64, k=16, swizzle=128, chunk=32)
 
 
 def test_48_bytes_of_k_across_two_tiles() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from ptxlab import Instruction, PtxlabError, instruction
 from ptxlab.isa.layout import Layout
-from tests.cases import each
+from tests.cases import each, refuses
 
 tensor_layouts = pytest.importorskip("tensor_layouts", reason="tensor-layouts is not installed")
 
@@ -104,5 +104,4 @@ def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tensor_layouts", None)
     layout = instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").a.layout
     assert layout is not None
-    with pytest.raises(PtxlabError, match="pip install tensor-layouts"):
-        layout.to_tensor_layouts()
+    refuses("pip install tensor-layouts", layout.to_tensor_layouts)

@@ -10,7 +10,7 @@ import pytest
 import ptxlab
 from ptxlab import PtxlabError, gpu, instruction, memory, tensor_map
 from ptxlab.memory import Tile, conflicts
-from tests.cases import each
+from tests.cases import each, refuses
 
 LANE = np.arange(32)
 
@@ -120,8 +120,7 @@ def test_what_only_later_chips_have_is_assumed(name: str, count: int) -> None:
     ],
 )
 def test_refusals(make: Callable[[], object], sentence: str) -> None:
-    with pytest.raises(PtxlabError, match=sentence):
-        make()
+    refuses(sentence, make)
 
 
 def _transfer(name: str) -> ptxlab.Transfer:
@@ -382,8 +381,7 @@ def test_elements_of_4_and_6_bits() -> None:
     ],
 )
 def test_rules_of_tensor_maps(make: Callable[[], object], sentence: str) -> None:
-    with pytest.raises(PtxlabError, match=sentence):
-        make()
+    refuses(sentence, make)
 
 
 def test_equal_accesses_are_equal_and_cannot_be_changed() -> None:

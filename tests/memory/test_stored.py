@@ -7,9 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from ptxlab import PtxlabError, memory
+from ptxlab import memory
 from ptxlab.instruction import Instruction, mma_instructions
 from ptxlab.isa.sparsity import STRUCTURES
+from tests.cases import refuses
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(128, 4), (1, 1), (300, 10), (256, 16)])
@@ -115,8 +116,7 @@ def _check_registers(ins: Instruction, rng: np.random.Generator) -> None:
     ],
 )
 def test_refusals(make: Callable[[], object], sentence: str) -> None:
-    with pytest.raises(PtxlabError, match=sentence):
-        make()
+    refuses(sentence, make)
 
 
 DENSE = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"

@@ -8,10 +8,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from ptxlab import Instruction, PtxlabError, instruction
+from ptxlab import Instruction, instruction
 from ptxlab.instruction import mma_instructions
 from ptxlab.memory import SWIZZLES, Descriptor, Tile, descriptor
-from tests.cases import each
+from tests.cases import each, refuses
 
 
 def _tiles() -> Iterator[Tile]:
@@ -230,8 +230,7 @@ def test_decoding_is_the_inverse_of_encoding(rng: np.random.Generator) -> None:
         (1 << 14, "bit 14 is 1, but belongs to no field"),
         (1 << 47 | 1, "bit 47 is 1"),
     ):
-        with pytest.raises(PtxlabError, match=message):
-            descriptor(code)
+        refuses(message, descriptor, code)
 
 
 @pytest.mark.parametrize(
@@ -320,8 +319,7 @@ def test_layouts_as_cute_prints_them(text: str, tile: Tile) -> None:
     ],
 )
 def test_texts_that_are_no_tile(text: str, sentence: str) -> None:
-    with pytest.raises(PtxlabError, match=sentence):
-        Tile.parse(text)
+    refuses(sentence, Tile.parse, text)
 
 
 def test_tiles_of_operands() -> None:
@@ -426,5 +424,4 @@ B_TF32 = instruction("wgmma.mma_async.sync.aligned.m64n24k8.f32.tf32.tf32").b
     ],
 )
 def test_refusals(make: Callable[[], object], sentence: str) -> None:
-    with pytest.raises(PtxlabError, match=sentence):
-        make()
+    refuses(sentence, make)

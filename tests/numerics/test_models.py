@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ptxlab import Instruction, PtxlabError, instruction, models
+from ptxlab import Instruction, instruction, models
 from ptxlab.cli import main
 from ptxlab.instruction import mma_instruction, mma_instructions
 from ptxlab.isa.targets import CHIPS, GENERATIONS
@@ -17,7 +17,7 @@ from ptxlab.numerics import EmulatedThroughF16, Fused, has, model_for
 from ptxlab.numerics.emulate import emulate
 from ptxlab.verify import inputs
 from ptxlab.views import model_table, rule_words
-from tests.cases import each
+from tests.cases import each, refuses
 from tests.numerics import reference
 from tests.sampling import every_third, one_in
 
@@ -49,10 +49,7 @@ def test_every_form_that_a_chip_has_is_modelled_and_every_other_is_refused() -> 
             if has(ins, chip):
                 used.add(model_for(ins, chip))
             elif chip in refusing:
-                with pytest.raises(
-                    PtxlabError, match=f"model '{chip}'(: that chip lacks | has no arithmetic for )"
-                ):
-                    model_for(ins, chip)
+                refuses(f"model '{chip}'(: that chip lacks | has no arithmetic for )", model_for, ins, chip)
     assert used == {model for model in models() if not model.families[0].startswith("tcgen05")}
 
 
@@ -67,8 +64,7 @@ def test_chips() -> None:
     assert {(ins.family, ins.a_type) for ins in volta} == {("mma", "f16"), ("wmma", "f16")}
     assert {ins.shape for ins in volta if ins.family == "mma"} == {"m8n8k4"}
     assert all(ins.supports("sm_75") for ins in volta)
-    with pytest.raises(PtxlabError, match="unknown model 'sm_60'; there are sm_70, sm_75"):
-        has(HALF, "sm_60")
+    refuses("unknown model 'sm_60'; there are sm_70, sm_75", has, HALF, "sm_60")
 
 
 def test_only_what_was_measured_has_a_count() -> None:

@@ -14,6 +14,7 @@ from ptxlab.numerics.scalar import opcodes, operation
 from ptxlab.numerics.scalar.opcode import expand
 from ptxlab.numerics.scalar.table import ROWS
 from tests.assembler import NEWEST, OLDEST
+from tests.cases import refuses
 from tools.record import scalar as record_scalar
 from tools.record import video as record_video
 from tools.record.scalar import SAMPLE, arguments, digest, get, results, supported, wide
@@ -94,10 +95,8 @@ def test_arrays_of_any_shape_are_left_alone() -> None:
 def test_spellings() -> None:
     assert operation("fma.f32.ftz.rn") == operation("fma.rn.ftz.f32")  # ptxas takes modifiers in any order
     assert operation("ld.global.u32") is None and operation("mma") is None
-    with pytest.raises(PtxlabError, match="'add.rx.f32': no instruction is spelled so; similar ones are "):
-        operation("add.rx.f32")
+    refuses("'add.rx.f32': no instruction is spelled so; similar ones are ", operation, "add.rx.f32")
     add = get("add.u32")
-    with pytest.raises(PtxlabError, match="add.u32: it takes 2 sources, not 1"):
-        add(np.uint32([1]))
+    refuses("add.u32: it takes 2 sources, not 1", add, np.uint32([1]))
     with pytest.raises(PtxlabError, match="its sources are arrays of uint32, uint32, not of uint32, int64"):
         add(np.uint32([1]), np.int64([1]))

@@ -22,7 +22,7 @@ from ptxlab.numerics.compiled import backend
 from ptxlab.numerics.emulate import emulate, model_of
 from ptxlab.numerics.trace import trace
 from ptxlab.tensor_instruction import TensorInstruction
-from tests.cases import each
+from tests.cases import each, refuses
 from tests.numerics import reference
 
 F16 = "tcgen05.mma.cta_group::1.kind::f16"
@@ -318,5 +318,4 @@ def test_what_is_not_known_or_not_taken_is_a_sentence() -> None:
         (lambda: model_of(ins, "sm_103"), "model 'sm_103': as far as is known it computes as sm_100"),
         (lambda: model_of(nowhere), "no target has it with this descriptor: sm_100a lacks K = 192"),
     ):
-        with pytest.raises(PtxlabError, match=message):
-            call()
+        refuses(message, call)

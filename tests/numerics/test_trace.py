@@ -18,7 +18,7 @@ from ptxlab.numerics.emulate import emulate, model_of
 from ptxlab.numerics.trace import trace
 from ptxlab.verify import inputs
 from ptxlab.views.trace_text import step_name
-from tests.cases import each
+from tests.cases import each, refuses
 from tests.sampling import one_in
 
 #: One form for every rule, type and shape; layouts in memory and N make no difference.
@@ -84,8 +84,7 @@ def test_refusals() -> None:
     ins = instruction("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32")
     with pytest.raises(PtxlabError, match="row=16: D of .* is 16x8, so it goes from 0 to 15"):
         ins.trace(np.zeros((16, 8)), np.zeros((8, 8)), None, 16, 0)
-    with pytest.raises(PtxlabError, match="A: found shape"):
-        ins.trace(np.zeros((8, 8)), np.zeros((8, 8)), None, 0, 0)
+    refuses("A: found shape", ins.trace, np.zeros((8, 8)), np.zeros((8, 8)), None, 0, 0)
     with pytest.raises(PtxlabError, match="has no block scales"):
         ins.trace(np.zeros((16, 8)), np.zeros((8, 8)), None, 0, 0, scale_a=np.ones((16, 1)))
 
@@ -159,8 +158,7 @@ def test_registers_as_emulate_reads_them(ins: Instruction) -> None:
         d = ins.d.unpack_codes(emulate(operands))[0]
         row, col = ins.d.shape[0] - 3, ins.d.shape[1] - 2
         assert trace(operands.item(0), row, col).code == d[row, col]
-    with pytest.raises(PtxlabError, match=r"a trace is of one .*, found a batch of shape \(1,\)"):
-        trace(operands, 0, 0)
+    refuses(r"a trace is of one .*, found a batch of shape \(1,\)", trace, operands, 0, 0)
 
 
 def test_as_plain_data() -> None:
