@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 import ptxlab
-from ptxlab import figures, gemm, gpu, inputs, lessons, memory, sparsity, views, wmma
+from ptxlab import figures, gemm, gpu, inputs, lessons, memory, numerics, sparsity, views, wmma
+from ptxlab.isa import targets, tensor_memory
 from ptxlab.isa.dtypes import DType
 from ptxlab.isa.instruction_descriptor import InstructionDescriptor, ZeroColumnMask
 from ptxlab.isa.layout import Layout
@@ -22,10 +23,8 @@ from ptxlab.isa.layout import fragment as fragment_layout
 from ptxlab.isa.modifiers import Modifiers
 from ptxlab.isa.operand import Operand
 from ptxlab.isa.operation import Operation
-from ptxlab.isa.targets import check_target, chip_of_target, generation
 from ptxlab.isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
-from ptxlab.isa.tensor_memory import TensorLayout, TensorOperand, accessible_lanes, data_path
-from ptxlab.numerics import has, model_for
+from ptxlab.isa.tensor_memory import TensorLayout, TensorOperand
 from ptxlab.verify.hunt import configurations
 
 from .mutations import Call
@@ -68,6 +67,15 @@ def call(
         tuple(only.split()),
         tuple(skip.split()),
     )
+
+
+def calls_of(prefix: str, owner: Any, names: str, **samples: Any) -> Iterator[Call]:
+    """A call of each of these functions of a module or methods of an object, with the samples it takes."""
+    for name in names.split():
+        function = getattr(owner, name)
+        parameters = inspect.signature(function).parameters
+        taken = {key: samples[key] for key in parameters if key in samples}
+        yield call(f"{prefix}.{name}", function, **taken)
 
 
 def with_widgets() -> bool:
@@ -147,12 +155,9 @@ def _top() -> Iterator[Call]:
     yield call("Repack.__call__", lambda registers: plan(registers), registers=words)
     yield call("Repack.follow", lambda registers: plan.follow(registers), registers=words)
     yield call("ptxlab.models", ptxlab.models)
-    yield call("numerics.has", has, ins=f16, chip="sm_90")
-    yield call("numerics.model_for", model_for, ins=f16, chip="sm_90")
+    yield from calls_of("numerics", numerics, "has model_for", ins=f16, chip="sm_90")
     yield call("Model.fits", ptxlab.models()[0].fits, ins=f16)
-    yield call("isa.check_target", check_target, target="sm_90")
-    yield call("isa.chip_of_target", chip_of_target, target="sm_90")
-    yield call("isa.generation", generation, target="sm_90")
+    yield from calls_of("isa", targets, "check_target chip_of_target generation", target="sm_90")
 
 
 def _forms() -> Iterator[Call]:
@@ -171,32 +176,25 @@ def _forms() -> Iterator[Call]:
         yield call("Instruction.run", ins.run, **registers, stream=None, **modifiers)
         yield call("Instruction.__call__", ins, **matrices, **modifiers, **scales)
         yield call("Instruction.trace", ins.trace, **matrices, **scales, **modifiers, row=1, col=2)
-        yield call("Instruction.supports", ins.supports, target="sm_90")
-        yield call("Instruction.ptx_version_for", ins.ptx_version_for, target=ins.targets[0])
-        yield call("Instruction.ptx_module", ins.ptx_module, target=ins.targets[0])
-        yield call("Instruction.operand", ins.operand, name="A")
-        yield call("Instruction.sass", ins.sass, target="sm_90")
-        yield call("Instruction.a_from", ins.a_from, space="register")
-        yield call("Instruction.column_of_b", ins.column_of_b, row=1, col=2)
-        yield call("Instruction.check_modifiers", ins.check_modifiers, modifiers=Modifiers())
+        names = "supports ptx_version_for ptx_module operand sass a_from column_of_b check_modifiers __eq__"
+        yield from calls_of(
+            "Instruction", ins, names, target=ins.targets[0], name="A", space="register", row=1, col=2,
+            modifiers=Modifiers(), other=ins,
+        )  # fmt: skip
         if with_widgets():
             yield call("Instruction.figure", ins.figure, what="C", lane=5, label="lanes", warp=None)
-        yield call("Instruction.__eq__", ins.__eq__, other=ins)
         yield call("Operation.of", Operation.of, ins=ins, **registers, modifiers=Modifiers())
         yield call("Operation.from_matrices", Operation.from_matrices, ins=ins, **matrices, **scales)
     sparse: Any = ptxlab.instruction(_SPARSE)
     dense = sparse.prune(np.arange(16 * 64).reshape(16, 64) % 5)
     stored, nibbles = sparse.compress(dense)
-    yield call("Instruction.compress", sparse.compress, A=dense)
-    yield call("Instruction.expand", sparse.expand, stored=stored, nibbles=nibbles)
-    yield call("Instruction.prune", sparse.prune, A=dense)
+    compressed = {"A": dense, "stored": stored, "nibbles": nibbles}
+    yield from calls_of("Instruction", sparse, "compress expand prune", **compressed)
     operands = Operation.from_matrices(sparse, dense, np.ones((64, 8)))
-    yield call("Operation.part", operands.part, start=0, stop=1)
-    yield call("Operation.select", operands.select, which=[0])
-    yield call("Operation.item", operands.item, index=0)
-    for name in ("operand", "registers", "codes", "matrix", "copy_index"):
-        yield call(f"Operation.{name}", getattr(operands, name), name="B")
-    yield call("Operation.lane_of", operands.lane_of, name="stored", row=1, column=2)
+    yield from calls_of(
+        "Operation", operands, "part select item operand registers codes matrix copy_index lane_of",
+        start=0, stop=1, which=[0], index=0, name="stored", row=1, column=2,
+    )  # fmt: skip
     yield call("Operation.with_matrix", operands.with_matrix, name="A", values=dense)
     yield call("Operation.with_registers", operands.with_registers, name="B", registers=operands.b)
     yield call("Operation.with_modifiers", operands.with_modifiers, selector=0)
@@ -212,38 +210,29 @@ def _operands() -> Iterator[Call]:
     for op in operands:
         codes = np.zeros(op.shape, dtype=op.dtype.code_type)
         registers = op.pack_codes(codes)
-        yield call("Operand.pack", op.pack, matrix=np.ones(op.shape))
-        yield call("Operand.unpack", op.unpack, registers=registers, copy=0)
-        yield call("Operand.pack_codes", op.pack_codes, codes=codes)
-        yield call("Operand.unpack_codes", op.unpack_codes, registers=registers, copy=0)
-        yield call("Operand.check_codes", op.check_codes, codes=codes)
-        yield call("Operand.check_matrix", op.check_matrix, matrix=np.ones(op.shape))
-        yield call("Operand.check_registers", op.check_registers, registers=registers)
+        samples = {
+            "matrix": np.ones(op.shape), "codes": codes, "registers": registers, "copy": 0, "name": "A",
+            "number": np.float32, "lane": 4, "element": 0, "row": 1, "col": 2, "register": 0,
+        }  # fmt: skip
+        names = "pack unpack pack_codes unpack_codes check_codes check_matrix check_registers describe"
         if op.dtype.bits <= 8:
-            yield call("Operand.unpack_as", op.unpack_as, registers=registers, number=np.float32, copy=0)
-        yield call("Operand.describe", op.describe, name="A")
-        if op.layout is None:
-            continue
-        by_lane = op.split(registers)
-        yield call("Operand.place", op.place, lane=4, element=0)
-        yield call("Operand.where", op.where, row=1, col=2)
-        yield call("Operand.holds", op.holds, lane=4, register=0)
-        yield call("Operand.join", op.join, by_lane=by_lane)
-        yield call("Operand.split", op.split, registers=registers)
+            names += " unpack_as"
+        if op.layout is not None:
+            names += " place where holds join split"
+            samples["by_lane"] = op.split(registers)
+        yield from calls_of("Operand", op, names, **samples)
 
 
 def _layouts() -> Iterator[Call]:
     layout = fragment_layout(16, 8, 2)
-    yield call("Layout.locate", layout.locate, row=9, col=3)
-    yield call("Layout.holders", layout.holders, row=9, col=3)
-    yield call("Layout.scatter", layout.scatter, copy=0)
+    yield from calls_of("Layout", layout, "locate holders scatter", row=9, col=3, copy=0)
 
 
 def _dtypes() -> Iterator[Call]:
     for name in ("b1", "s4", "u8", "s32", "e2m1", "e4m3", "ue8m0", "f16", "bf16", "tf32", "f32", "f64"):
         dtype = ptxlab.dtype(name)
-        yield call("DType.encode", dtype.encode, values=np.ones((2, 3)))
-        yield call("DType.decode", dtype.decode, codes=np.ones((2, 3), dtype=dtype.code_type))
+        codes = np.ones((2, 3), dtype=dtype.code_type)
+        yield from calls_of("DType", dtype, "encode decode", values=np.ones((2, 3)), codes=codes)
 
 
 def _sparsity() -> Iterator[Call]:
@@ -251,14 +240,10 @@ def _sparsity() -> Iterator[Call]:
         dense = structure.prune(np.arange(8 * 32).reshape(8, 32) % 7)
         zero = dense == 0
         stored, nibbles = structure.compress(dense)
-        yield call("Structure.compress", structure.compress, matrix=dense, zero=zero)
-        yield call("Structure.violations", structure.violations, matrix=dense, zero=zero)
-        yield call("Structure.diagnose", structure.diagnose, matrix=dense, zero=zero)
-        yield call("Structure.groups_of", structure.groups_of, nibbles=nibbles, ordered=True)
-        yield call("Structure.positions", structure.positions, nibbles=nibbles, ordered=True)
-        yield call("Structure.expand", structure.expand, stored=stored, nibbles=nibbles, ordered=False)
-        yield call("Structure.prune", structure.prune, matrix=dense)
-        yield call("Structure.weights", structure.weights, matrix=dense)
+        yield from calls_of(
+            "Structure", structure, "compress violations diagnose groups_of positions expand prune weights",
+            matrix=dense, zero=zero, stored=stored, nibbles=nibbles, ordered=True,
+        )  # fmt: skip
 
 
 def _memory() -> Iterator[Call]:
@@ -269,10 +254,8 @@ def _memory() -> Iterator[Call]:
         yield call("Tile", memory.Tile, bits=tile.bits, rows=tile.rows, k=tile.k, major=tile.major,
                    swizzle=tile.swizzle)  # fmt: skip
         yield call("Tile.offset", tile.offset, row=np.arange(4), k=0)
-        yield call("Tile.store", tile.store, codes=codes)
-        yield call("Tile.load", tile.load, memory=tile.store(codes))
-        yield call("Tile.descriptor", tile.descriptor, address=tile.alignment, k=0, row=0)
-        yield call("Tile.slice", tile.slice, address=tile.alignment, k=0, row=0)
+        yield from calls_of("Tile", tile, "store load descriptor slice", codes=codes,
+                            memory=tile.store(codes), address=tile.alignment, k=0, row=0)  # fmt: skip
         yield call("Tile.judge", tile.judge, descriptor=tile.descriptor(0x400), k=0, row=0, address=None)
     operand = ptxlab.instruction(_WGMMA).operand("B")
     yield call("Tile.of", memory.Tile.of, operand=operand, swizzle=32, transposed=False)
@@ -284,10 +267,8 @@ def _memory() -> Iterator[Call]:
     yield call("memory.Descriptor", memory.Descriptor, address=0x400, leading=16, stride=1024, swizzle=128,
                base_offset=0)  # fmt: skip
     fields = memory.Descriptor(0x400, 16, 1024, 128)
-    yield call(
-        "Descriptor.load", fields.load, memory=np.zeros(4096, np.uint8), rows=8, k=16, bits=16, major="K"
-    )
-    yield call("Descriptor.addresses", fields.addresses, row=np.arange(8), k=0, bits=16, major="K")
+    yield from calls_of("Descriptor", fields, "load addresses", memory=np.zeros(4096, np.uint8), rows=8,
+                        row=np.arange(8), k=16, bits=16, major="K")  # fmt: skip
     yield call("memory.conflicts", memory.conflicts, addresses=np.arange(32) * 8, width=8, store=False,
                atomic=False, active=np.ones(32, dtype=bool))  # fmt: skip
     array = np.zeros((8, 64), dtype=np.float16)
@@ -303,40 +284,32 @@ def _memory() -> Iterator[Call]:
     scales = np.ones((3, 5), dtype=np.uint8)
     yield call("memory.scale_offset", memory.scale_offset, row=np.arange(8), column=np.arange(8) % 5,
                columns=5)  # fmt: skip
-    yield call("memory.tile_scales", memory.tile_scales, scales=scales)
-    yield call(
-        "memory.untile_scales", memory.untile_scales, memory=memory.tile_scales(scales), rows=3, columns=5
-    )
+    yield from calls_of("memory", memory, "tile_scales untile_scales", scales=scales, rows=3, columns=5,
+                        memory=memory.tile_scales(scales))  # fmt: skip
     nibbles = np.full((32, 16), 4, dtype=np.uint8)
     stored = memory.reorder_metadata(nibbles)
     sparse = "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
-    yield call("memory.reorder_metadata", memory.reorder_metadata, nibbles=nibbles, bits=16)
-    yield call("memory.restore_metadata", memory.restore_metadata, metadata=stored)
-    yield call("memory.metadata_registers", memory.metadata_registers, ins=sparse, metadata=stored)
-    yield call("memory.metadata_from_registers", memory.metadata_from_registers, ins=sparse,
-               registers=memory.metadata_registers(sparse, stored))  # fmt: skip
+    names = "reorder_metadata restore_metadata metadata_registers metadata_from_registers pack_metadata"
+    yield from calls_of(
+        "memory", memory, f"{names} unpack_metadata", ins=sparse, nibbles=nibbles, bits=16, metadata=stored,
+        registers=memory.metadata_registers(sparse, stored), words=memory.pack_metadata(sparse, nibbles),
+    )  # fmt: skip
     lookup = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f8f6f4.decompress::lut::b", n=16)
-    columns, words = memory.pack_lookup(lookup, np.zeros((64, 16), np.uint8))
-    yield call("memory.pack_lookup", memory.pack_lookup, form=lookup, codes=np.zeros((64, 16), np.uint8))
-    yield call(
-        "memory.unpack_lookup", memory.unpack_lookup, form=lookup, columns=columns, words=words, segment=0
-    )
-    yield call("memory.pack_metadata", memory.pack_metadata, ins=sparse, nibbles=nibbles)
-    yield call("memory.unpack_metadata", memory.unpack_metadata, ins=sparse,
-               words=memory.pack_metadata(sparse, nibbles))  # fmt: skip
+    codes = np.zeros((64, 16), np.uint8)
+    columns, words = memory.pack_lookup(lookup, codes)
+    yield from calls_of("memory", memory, "pack_lookup unpack_lookup", form=lookup, codes=codes,
+                        columns=columns, words=words, segment=0)  # fmt: skip
     f16 = ptxlab.instruction(_F16)
     order = memory.weight_order(f16.operand("B"), (16, 64), bits=4)
     yield call("memory.weight_order", memory.weight_order, operand=f16.operand("B"), shape=(16, 64), bits=4,
                interleave=(0, 2, 1, 3), tiles="strided")  # fmt: skip
-    yield call("WeightOrder.store", order.store, matrix=np.zeros((16, 64)))
-    yield call("WeightOrder.restore", order.restore, stored=np.zeros(1024))
-    yield call("TensorMap.offset", tensor.offset, **{"*row": 1, "*column": 2}, address=128)
-    yield call("TensorMap.load", tensor.load, **{"*row": 1, "*column": 8}, address=128)
-    yield call("TensorMap.image", tensor.image, **{"*row": 1, "*column": 8}, address=128)
-    yield call("TensorMap.check_start", tensor.check_start, start=(1, 8))
-    yield call("TensorMap.supports", tensor.supports, target="sm_90")
-    yield call("TensorMap.tile", tensor.tile, major="K")
-    yield call("TensorMap.as_address", tensor.as_address, address=128)
+    matrix, stored = np.zeros((16, 64)), np.zeros(1024)
+    yield from calls_of("WeightOrder", order, "store restore", matrix=matrix, stored=stored)
+    for name in ("offset", "load", "image"):
+        at = {"*row": 1, "*column": 8}
+        yield call(f"TensorMap.{name}", getattr(tensor, name), **at, address=128)
+    yield from calls_of("TensorMap", tensor, "check_start supports tile as_address", start=(1, 8),
+                        target="sm_90", major="K", address=128)  # fmt: skip
 
 
 def _tcgen05() -> Iterator[Call]:
@@ -344,35 +317,28 @@ def _tcgen05() -> Iterator[Call]:
     ins = ptxlab.instruction(f16)
     yield call("ptxlab.instruction tcgen05", ptxlab.instruction, text=f16, descriptor=0x8400010)
     yield call("ptxlab.instruction parts", ptxlab.instruction, text=f16, m=64, n=32, a="bf16", d="f32")
-    yield call("Tcgen05Mma.a_from", ins.a_from, space="tensor")
-    yield call("Tcgen05Mma.collecting", ins.collecting, a="fill", b="")
-    yield call("Tcgen05Mma.for_target", ins.for_target, target="sm_107a")
-    yield call("Tcgen05Mma.faults", ins.faults, descriptor=0x8400010, target="sm_100a")
+    yield from calls_of(
+        "Tcgen05Mma", ins, "a_from collecting for_target supports ptx_version_for operand faults",
+        space="tensor", a="fill", b="", target="sm_100a", name="B", descriptor=0x8400010,
+    )  # fmt: skip
     yield call("Tcgen05Mma.with_descriptor", ins.with_descriptor, code=None, m=64, n=24, transpose_a=True)
     move = ptxlab.instruction("tcgen05.ld.sync.aligned.16x32bx2.x2.b32")
-    yield call("Tcgen05Transfer.locate", move.locate, thread=3, register=1, address=16 << 16, split=8)
-    yield call("Tcgen05Transfer.first_lane", move.first_lane, address=16 << 16)
-    yield call("Tcgen05Transfer.check_split", move.check_split, split=8)
-    yield call("Tcgen05Transfer.slots", move.slots, lane=3, column=1, address=0, split=8)
-    for prefix, form, matrix in (("Tcgen05Mma", ins, "D"), ("Tcgen05Transfer", move, "R")):
-        yield call(f"{prefix}.supports", form.supports, target="sm_100a")
-        yield call(f"{prefix}.ptx_version_for", form.ptx_version_for, target="sm_100a")
-        yield call(f"{prefix}.operand", form.operand, name="R" if matrix == "R" else "B")
+    yield from calls_of(
+        "Tcgen05Transfer", move, "locate first_lane check_split slots supports ptx_version_for operand",
+        thread=3, register=1, lane=19, column=1, address=16 << 16, split=8, target="sm_100a", name="R",
+    )  # fmt: skip
     yield call("Tcgen05Mma.tensor", ins.tensor, name="D")
     copy = ptxlab.instruction("tcgen05.cp.cta_group::1.32x128b.warpx4")
     yield call("Tcgen05Transfer.tensor", copy.tensor, name="T")
     d = ptxlab.instruction("tcgen05.mma.ws.cta_group::1.kind::f16", m=32, n=64).d
     words = d.pack(np.ones(d.shape))
-    yield call("TensorOperand.where", d.where, row=3, col=20)
-    yield call("TensorOperand.holds", d.holds, lane=40, column=3, cta=0)
-    yield call("TensorOperand.pack", d.pack, matrix=np.ones(d.shape))
-    yield call("TensorOperand.pack_codes", d.pack_codes, codes=np.ones(d.shape, dtype=np.uint32))
-    yield call("TensorOperand.unpack", d.unpack, registers=words, copy=0)
-    yield call("TensorOperand.unpack_codes", d.unpack_codes, registers=words, copy=0)
-    yield call("TensorLayout.locate", d.layout.locate, row=3, col=20)
-    yield call("TensorLayout.holders", d.layout.holders, row=3, col=20)
-    yield call("tensor_memory.accessible_lanes", accessible_lanes, warp=3)
-    yield call("tensor_memory.data_path", data_path, m=64, cta_group=1, sparse=False, ws=True)
+    yield from calls_of(
+        "TensorOperand", d, "where holds pack pack_codes unpack unpack_codes", row=3, col=20, lane=40,
+        column=3, cta=0, matrix=np.ones(d.shape), codes=np.ones(d.shape, np.uint32), registers=words, copy=0,
+    )  # fmt: skip
+    yield from calls_of("TensorLayout", d.layout, "locate holders", row=3, col=20)
+    yield from calls_of("tensor_memory", tensor_memory, "accessible_lanes data_path", warp=3, m=64,
+                        cta_group=1, sparse=False, ws=True)  # fmt: skip
     yield call("InstructionDescriptor", InstructionDescriptor, kind="mxf4nvf4", m=128, n=64, k=64, a="e2m1",
                scale="ue4m3", scale_a_id=0, sparse=False, negate_a=True)  # fmt: skip
     yield call("InstructionDescriptor.decode", InstructionDescriptor.decode, code=0x8400010, kind="f16")
@@ -382,15 +348,15 @@ def _tcgen05() -> Iterator[Call]:
     shared = memory.Tcgen05Descriptor(0, 1024, 512, 128, chunk=32)
     yield call("Tcgen05Descriptor", memory.Tcgen05Descriptor, address=0, leading=1024, stride=512,
                swizzle=128, base_offset=0, chunk=32, absolute=False, segment=0)  # fmt: skip
-    yield call("Tcgen05Descriptor.addresses", shared.addresses, row=np.arange(8), k=0, bits=32, major="MN")
-    yield call("Tcgen05Descriptor.load", shared.load, memory=np.zeros(8192, np.uint8), rows=32, k=8, bits=32,
-               major="MN")  # fmt: skip
-    yield call("Tcgen05Descriptor.faults", shared.faults, form=ins, operand="A", target="sm_100a")
+    yield from calls_of(
+        "Tcgen05Descriptor", shared, "addresses load faults", row=np.arange(8), k=8, bits=32, major="MN",
+        memory=np.zeros(8192, np.uint8), rows=32, form=ins, operand="A", target="sm_100a",
+    )  # fmt: skip
     sparse = ptxlab.instruction("tcgen05.mma.sp.cta_group::1.kind::f16", m=64, n=32)
-    stored, nibbles = sparse.compress(sparse.prune(np.ones((64, 32))))
-    yield call("Tcgen05Mma.compress", sparse.compress, A=sparse.prune(np.ones((64, 32))))
-    yield call("Tcgen05Mma.prune", sparse.prune, A=np.ones((64, 32)))
-    yield call("Tcgen05Mma.expand", sparse.expand, stored=stored, nibbles=nibbles)
+    dense = sparse.prune(np.ones((64, 32)))
+    stored, nibbles = sparse.compress(dense)
+    compressed = {"A": dense, "stored": stored, "nibbles": nibbles}
+    yield from calls_of("Tcgen05Mma", sparse, "compress prune expand", **compressed)
     mask = ZeroColumnMask(4, 3)
     yield call(
         "ZeroColumnMask",
@@ -422,31 +388,17 @@ def _tcgen05() -> Iterator[Call]:
         lambda words, address, split: plain.run(words, address=address, split=split),
         words=np.zeros((128, 8), dtype=np.uint32), address=1, split=None,
     )  # fmt: skip
-    yield call("TensorTransfer.ptx_module", plain.ptx_module, target="sm_100a")
-    yield call("TensorTransfer.sass", plain.sass, target="sm_100a")
+    yield from calls_of("TensorTransfer", plain, "ptx_module sass", target="sm_100a")
     yield from _tensor_products()
-    yield call("TensorInstruction.ptx_module", ptxlab.instruction(f16).ptx_module, target="sm_100f")
-    yield call("TensorInstruction.sass", ptxlab.instruction(f16).sass, target="sm_100f")
-    yield call("views.tensor_facts", views.tensor_facts, form=ins, target="sm_100a", run=False)
-    yield call("views.tensor_layouts", views.tensor_layouts, form=ins)
-    yield call("views.tensor_blocks", views.tensor_blocks, ins=ins, operand="D")
-    yield call("views.tensor_elements", views.tensor_elements, form=move, name="R")
-    yield call(
-        "views.tensor_where",
-        views.tensor_where,
-        form=ins,
-        name="D",
-        row=3,
-        col=5,
-        swizzle=0,
-        transposed=False,
-    )
-    yield call(
-        "views.tensor_explain", views.tensor_explain, form=ins, row=3, col=5, swizzle=32, transposed=False
-    )
-    yield call("views.tensor_sparse_where", views.tensor_sparse_where, form=sparse, row=1, col=3)
+    yield from calls_of("TensorInstruction", ins, "ptx_module sass", target="sm_100f")
+    names = "tensor_facts tensor_layouts tensor_blocks tensor_where tensor_explain tensor_holds"
+    yield from calls_of(
+        "views", views, names, form=ins, ins=ins, operand="D", name="D", target="sm_100a", run=False, row=3,
+        col=5, lane=3, column=5, cta=0, swizzle=0, transposed=False,
+    )  # fmt: skip
     yield call("views.tensor_where R", views.tensor_where, form=move, name="R", row=3, col=1)
-    yield call("views.tensor_holds", views.tensor_holds, form=ins, name="D", lane=3, column=5, cta=0)
+    yield call("views.tensor_elements", views.tensor_elements, form=move, name="R")
+    yield call("views.tensor_sparse_where", views.tensor_sparse_where, form=sparse, row=1, col=3)
     yield call("memory.descriptor of", memory.descriptor, code=shared.code, family="tcgen05")
 
 
@@ -471,14 +423,12 @@ def _tensor_products() -> Iterator[Call]:
         yield call("ptxlab.matmul tcgen05", ptxlab.matmul, **matrices, instruction=ins, **scales, show=False)
     yield call("Tcgen05Mma.column_of_b", f16.column_of_b, row=1, col=2)
     words = np.zeros((128, 8), np.uint32)
-    yield call("TensorOperand.check_registers", f16.d.check_registers, registers=words)
-    yield call("TensorOperand.check_codes", f16.d.check_codes, codes=np.zeros((64, 8), np.uint32))
-    yield call("TensorOperand.check_matrix", f16.d.check_matrix, matrix=np.zeros((64, 8)))
+    names = "check_registers check_codes check_matrix describe"
+    yield from calls_of("TensorOperand", f16.d, names, registers=words, codes=np.zeros((64, 8), np.uint32),
+                        matrix=np.zeros((64, 8)), name="accumulator")  # fmt: skip
     eight: Any = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::i8", m=64, n=8)
     yield call("TensorOperand.unpack_as", eight.a_from("tensor").a.unpack_as, registers=words, number=np.int8)
-    yield call("TensorOperand.describe", f16.d.describe, name="accumulator")
-    yield call("numerics.model_for tcgen05", model_for, ins=scaled, chip="sm_100")
-    yield call("numerics.has tcgen05", has, ins=scaled, chip="sm_100")
+    yield from calls_of("numerics", numerics, "model_for has", ins=scaled, chip="sm_100")
 
 
 def _transfers() -> Iterator[Call]:
@@ -500,89 +450,55 @@ def _transfers() -> Iterator[Call]:
         options: dict[str, Any] = {"stride": None, "offset": 0}
         yield call("Transfer.emulate", form.emulate, **positional, **options)
         yield call("Transfer.run", form.run, **positional, **options)
-        if form.address_lanes:
-            yield call("Transfer.conflicts", form.conflicts, addresses=form.addresses())
-        if form.family != "movmatrix":
-            yield call("Transfer.addresses", form.addresses, offset=0, stride=None)
-        yield call("Transfer.in_space", form.in_space, space=None)
-        yield call("Transfer.supports", form.supports, target="sm_90")
-        yield call("Transfer.ptx_version_for", form.ptx_version_for, target="sm_90")
-        yield call("Transfer.ptx_module", form.ptx_module, target="sm_90")
+        names = "in_space supports ptx_version_for ptx_module operand __eq__"
+        names += " conflicts" * bool(form.address_lanes)
+        names += " addresses" * (form.family != "movmatrix")
+        yield from calls_of(
+            "Transfer", form, names, addresses=arrays.get("addresses"), offset=0, stride=None, space=None,
+            target="sm_90", name=operand.name, other=form,
+        )  # fmt: skip
         if with_widgets():
             yield call("Transfer.figure", form.figure, what="lane", lane=5, title=True)
-        yield call("Transfer.operand", form.operand, name=operand.name)
-        yield call("Transfer.__eq__", form.__eq__, other=form)
     yield call("Transfer.sass", form.sass, target="sm_90")
 
 
 def _figures() -> Iterator[Call]:
-    if not with_widgets():
-        return
-    s4: Any = ptxlab.instruction(_S4)
-    sparse: Any = ptxlab.instruction(_SPARSE)
-    scaled: Any = ptxlab.instruction(_SCALED)
-    f16: Any = ptxlab.instruction(_F16)
+    s4, sparse, scaled, f16 = map(ptxlab.instruction, (_S4, _SPARSE, _SCALED, _F16))
     nibbles = np.full(sparse.e.shape, 4)
+    tensor = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=32)
+    scaled_tensor = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::mxf4.block_scale", n=16)
+    load = ptxlab.instruction("tcgen05.ld.sync.aligned.16x256b.x1.b32")
     trace = f16.trace(np.ones((16, 16)), np.ones((16, 8)), None, 0, 0)
-    picture = views.fragment(f16, "C")
-    fragment = {"label": "lanes", "lane": 5, "warp": None, "dense": False, "swizzle": 0}
-    values = {"shown": "value", "colour": "lane", "lane": 3, "warp": None, "copy": 0,
-              "marked": np.zeros((16, 8), dtype=bool)}  # fmt: skip
-    folder = Path(tempfile.mkdtemp())
-    yield call("figures.chart", figures.chart, picture=picture, title=True)
-    yield call("figures.svg", figures.svg, picture=picture, title=False)
-    yield call("figures.formats", figures.formats, **{"*first": "f16", "*second": "s4"}, title=True)
-    yield call("figures.descriptor", figures.descriptor, number=0x4000004000010040, title=True)
     access, wide = memory.conflicts(np.arange(32) * 8), memory.Tile(16, 16, 64, swizzle=128)
     small_box = ptxlab.tensor_map(np.zeros((8, 32), np.float16), (8, 16), 32)
-    yield call("figures.throughput", figures.throughput, what="n", type="f16", chip="H200", title=True)
-    yield call("figures.banks", figures.banks, access=access, colour="lane", counts=True, title=True)
-    yield call("figures.tile", figures.tile, layout=wide, k=16, colour="bank", title=True)
-    plan = ptxlab.repack(f16.d, f16.d)
-    yield call("figures.repack", figures.repack, plan=plan, rows=4, columns=8, title=True)
-    yield call("figures.bytes_read", figures.bytes_read, descriptor=0x4000004000010042, tile=wide, k=16,
-               address=0x400, bits=16, rows=8, major="K", title=True)  # fmt: skip
-    yield call("figures.bytes_read bare", figures.bytes_read, descriptor=0x4000004000010042, bits=8, rows=16,
-               major="K")  # fmt: skip
-    yield call("figures.box", figures.box, tensor=small_box, row=0, column=8, title=True)
-    yield call("figures.swizzle_bits", figures.swizzle_bits, address=0x4A0, width=64, title=True)
-    tensor = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=32)
-    load = ptxlab.instruction("tcgen05.ld.sync.aligned.16x256b.x1.b32")
-    for module in (figures, views):
-        bare = {} if module is views else {"title": True}
-        name = module.__name__.removeprefix("ptxlab.")
-        yield call(
-            f"{name}.tensor_memory",
-            module.tensor_memory,
-            ins=tensor,
-            operand="D",
-            colour="column",
-            cta=0,
-            lanes=range(30, 40),
-            columns=range(8),
-            marked=(20, 3),
-            words=np.ones((128, 32), np.uint32),
-            **bare,
-        )
-        yield call(f"{name}.tensor_registers", module.tensor_registers, move=load, thread=37, warp=1, **bare)
-        yield call(f"{name}.data_paths", module.data_paths, **{"*first": "F", "*second": "A"}, n=64, **bare)
-        yield call(f"{name}.scale_tile", module.scale_tile, row=37, **bare)
-        yield call(f"{name}.instruction_descriptor", module.instruction_descriptor, descriptor=tensor, **bare)
-    yield call("figures.figure tcgen05", figures.figure, ins=tensor, what="D", colour="row", title=True)
-    yield call("figures.swizzle", figures.swizzle, width=64, piece=1, title=True)
-    yield call("figures.nibble", figures.nibble, nibble=9, structure="2:4", chunk=1, title=True)
-    yield call("figures.trace", figures.trace, trace=trace, title=True)
-    yield call("figures.matrix", figures.matrix, values=np.eye(3), title="D", axes=("m", "n"), centred=True)
-    yield call("figures.save", figures.save, figure=picture, path=str(folder / "picture.svg"))
-    yield call("figures.save html", figures.save, figure=figures.chart(picture), only="figure",
-               path=str(folder / "picture.html"))  # fmt: skip
-    yield call("figures.figure", figures.figure, ins=f16, what="lane", lane=5, title=False)
-    yield call("figures.figure trace", figures.figure, ins=f16, what="trace", A=np.ones((16, 16)),
-               B=np.ones((16, 8)), C=None, row=0, col=0, model="sm_90", only="A B C row col")  # fmt: skip
-    scaled_tensor = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::mxf4.block_scale", n=16)
-    for module in (figures, views):
+    marked = np.zeros((16, 8), dtype=bool)
+    for module in (figures, views) if with_widgets() else (views,):
         prefix = module.__name__.removeprefix("ptxlab.")
-        yield call(f"{prefix}.fragment", module.fragment, ins=f16, operand="C", **fragment)
+        bare = {} if module is views else {"title": True}
+        yield call(f"{prefix}.formats", module.formats, **{"*first": "f16", "*second": "s4"}, **bare)
+        yield call(f"{prefix}.banks", module.banks, access=access, colour="wavefront", counts=True, **bare)
+        yield call(f"{prefix}.tile", module.tile, layout=wide, k=16, colour="core matrix", **bare)
+        yield call(f"{prefix}.bytes_read", module.bytes_read, descriptor=0x4000004000010042, tile=wide, k=16,
+                   address=0x400, bits=16, rows=8, major="K", title=True)  # fmt: skip
+        yield call(f"{prefix}.bytes_read bare", module.bytes_read, descriptor=0x4000004000010042, bits=8,
+                   rows=16, major="K")  # fmt: skip
+        yield call(f"{prefix}.box", module.box, tensor=small_box, row=0, column=8, **bare)
+        yield call(f"{prefix}.nibble", module.nibble, nibble=9, structure="2:4", chunk=1, **bare)
+        yield from calls_of(
+            prefix, module, "descriptor swizzle swizzle_bits repack trace scale_tile tensor_registers",
+            number=0x4000004000010040, address=0x4A0, width=64, piece=1, plan=ptxlab.repack(f16.d, f16.d),
+            rows=4, columns=8, trace=trace, row=37, move=load, thread=37, warp=1, **bare,
+        )  # fmt: skip
+        yield call(
+            f"{prefix}.tensor_memory", module.tensor_memory, ins=tensor, operand="D", colour="column", cta=0,
+            lanes=range(30, 40), columns=range(8), marked=(20, 3), words=np.ones((128, 32), np.uint32),
+            **bare,
+        )  # fmt: skip
+        yield call(f"{prefix}.data_paths", module.data_paths, **{"*first": "F", "*second": "A"}, n=64, **bare)
+        yield call(f"{prefix}.instruction_descriptor", module.instruction_descriptor, descriptor=tensor,
+                   **bare)  # fmt: skip
+        yield call(f"{prefix}.fragment", module.fragment, ins=f16, operand="C", label="lanes", lane=5,
+                   warp=None, dense=False, swizzle=0)  # fmt: skip
         yield call(f"{prefix}.metadata", module.metadata, ins=sparse, nibbles=nibbles, selector=0, warp=0)
         yield call(f"{prefix}.metadata tcgen05", module.metadata, ins="tcgen05.mma.sp.cta_group::1.kind::f16",
                    selector=1, rows=range(4), only="selector rows")  # fmt: skip
@@ -596,64 +512,56 @@ def _figures() -> Iterator[Call]:
         yield call(f"{prefix}.scales tcgen05", module.scales, ins=scaled_tensor, rows=range(4),
                    columns=range(4), scale_a=np.ones((128, 2)), only="rows columns scale_a")  # fmt: skip
         yield call(f"{prefix}.values", module.values, ins=f16, operand="C", matrix=np.ones((16, 8)),
-                   rows=range(3, 9), columns=range(4), title=True, **values | {"warp": None})  # fmt: skip
+                   shown="value", colour="lane", lane=3, warp=None, copy=0, marked=marked, rows=range(3, 9),
+                   columns=range(4), title=True)  # fmt: skip
         yield call(f"{prefix}.values codes", module.values, ins=f16, operand="C",
                    codes=np.ones((16, 8), dtype=np.uint32), only="codes")  # fmt: skip
         yield call(f"{prefix}.values sparse", module.values, ins=sparse, operand="A", nibbles=nibbles,
                    registers=sparse.a.pack(np.ones((16, 32))), only="nibbles registers")  # fmt: skip
-        product = {"shown": "hex", "colour": "auto", "lane": 1, "marked": np.zeros((16, 8), dtype=bool),
-                   "model": "sm_90", "element": (9, 3), "rows": range(4, 9), "columns": range(8)}  # fmt: skip
         yield call(f"{prefix}.product", module.product, ins=f16, A=np.ones((16, 16)), B=np.ones((16, 8)),
-                   C=np.ones((16, 8)), **product)  # fmt: skip
+                   C=np.ones((16, 8)), shown="hex", colour="auto", lane=1, marked=marked, model="sm_90",
+                   element=(9, 3), rows=range(4, 9), columns=range(8))  # fmt: skip
         yield call(f"{prefix}.product tcgen05", module.product, ins=tensor, lane=36, only="ins lane")
         yield call(f"{prefix}.runs", module.runs, **{"*first": f16, "*second": load}, operand="A", title=True)
+    if not with_widgets():
+        return
+    picture, folder = views.fragment(f16, "C"), Path(tempfile.mkdtemp())
+    yield from calls_of("figures", figures, "chart svg", picture=picture, title=True)
+    yield call("figures.throughput", figures.throughput, what="n", type="f16", chip="H200", title=True)
+    yield call("figures.matrix", figures.matrix, values=np.eye(3), title="D", axes=("m", "n"), centred=True)
+    yield call("figures.save", figures.save, figure=picture, path=str(folder / "picture.svg"))
+    yield call("figures.save html", figures.save, figure=figures.chart(picture), only="figure",
+               path=str(folder / "picture.html"))  # fmt: skip
+    yield call("figures.figure", figures.figure, ins=f16, what="lane", lane=5, title=False)
+    yield call("figures.figure tcgen05", figures.figure, ins=tensor, what="D", colour="row", title=True)
+    yield call("figures.figure trace", figures.figure, ins=f16, what="trace", A=np.ones((16, 16)),
+               B=np.ones((16, 8)), C=None, row=0, col=0, model="sm_90", only="A B C row col")  # fmt: skip
 
 
 def _views() -> Iterator[Call]:
-    f16: Any = ptxlab.instruction(_F16)
-    wgmma: Any = ptxlab.instruction(_WGMMA)
-    sparse: Any = ptxlab.instruction(_SPARSE)
+    f16, wgmma, sparse = map(ptxlab.instruction, (_F16, _WGMMA, _SPARSE))
     model = ptxlab.models()[0]
     trace = f16.trace(np.ones((16, 16)), np.ones((16, 8)), None, 0, 0)
-    yield call("views.descriptor", views.descriptor, number=0x4000004000010040)
-    access, wide = memory.conflicts(np.arange(32) * 8), memory.Tile(16, 16, 64, swizzle=128)
-    small_box = ptxlab.tensor_map(np.zeros((8, 32), np.float16), (8, 16), 32)
-    yield call("views.banks", views.banks, access=access, colour="wavefront", counts=True)
-    yield call("views.tile", views.tile, layout=wide, k=16, colour="core matrix")
-    yield call("views.repack", views.repack, plan=ptxlab.repack(f16.d, f16.d), rows=4, columns=8)
-    yield call("views.bytes_read", views.bytes_read, descriptor=0x4000004000010042, tile=wide, k=16,
-               address=0x400, bits=16, rows=8, major="K", title=False)  # fmt: skip
-    yield call("views.bytes_read bare", views.bytes_read, descriptor=0x4000004000010042, bits=8, rows=16,
-               major="K")  # fmt: skip
-    yield call("views.box", views.box, tensor=small_box, row=0, column=8)
-    yield call("views.swizzle_bits", views.swizzle_bits, address=0x4A0, width=64)
-    yield call("views.swizzle", views.swizzle, width=64, piece=1)
-    yield call("views.nibble", views.nibble, nibble=9, structure="2:4", chunk=1)
-    yield call("views.formats", views.formats, **{"*first": "f16", "*second": "s4"})
-    yield call("views.where", views.where, ins=f16, name="A", row=1, column=2)
-    yield call("views.where tile", views.where, ins=wgmma, name="B", row=1, column=2, swizzle=32,
-               transposed=False)  # fmt: skip
+    tile = {"swizzle": 32, "transposed": False}
+    yield from calls_of("views", views, "where holds", ins=f16, name="A", row=1, column=2, lane=1, register=0)
+    yield call("views.where tile", views.where, ins=wgmma, name="B", row=1, column=2, **tile)
     yield call("views.fragment tile", views.fragment, ins=wgmma, operand="B", swizzle=32, colour="bank",
                only="swizzle colour")  # fmt: skip
-    yield call("views.holds", views.holds, ins=f16, name="A", lane=1, register=0)
     yield call("views.layout", views.layout, op=f16.c)
-    yield call("views.layout tile", views.layout, op=wgmma.b, swizzle=32, transposed=False)
-    yield call("views.offsets", views.offsets, op=wgmma.b, swizzle=0, transposed=False, tile=None)
+    yield call("views.layout tile", views.layout, op=wgmma.b, **tile)
+    yield call("views.offsets", views.offsets, op=wgmma.b, **tile, tile=None)
     yield call("views.sparse_where", views.sparse_where, ins=sparse, row=1, column=3)
-    yield call("views.copies_note", views.copies_note, op=f16.a)
-    yield call("views.registers", views.registers, ins=f16, lane=3, held={"A": np.zeros((32, 4), np.uint32)})
-    yield call("views.registers held", lambda held: views.registers(f16, 3, {"A": held}),
-               held=np.zeros((32, 4), np.uint32))  # fmt: skip
-    yield call("views.trace", views.trace, trace=trace)
-    for name in ("counts", "forms", "types", "explain", "cpp", "cute", "evidence", "facts", "target_of",
-                 "model_table", "model_words", "rule_words", "grid_table"):  # fmt: skip
-        function = getattr(views, name)
-        samples = {"ins": f16, "form": f16, "trace": trace, "model": model, "rule": model.rule, "op": f16.a,
-                   "operand": f16.a, "forms": (f16,), "instructions": (f16,),
-                   "row": 1, "column": 2, "chip": "sm_90", "name": "A", "target": "sm_90",
-                   "family": "mma", "grid": views.fragment(f16, "C").grids[0]}  # fmt: skip
-        parameters = inspect.signature(function).parameters
-        yield call(f"views.{name}", function, **{key: samples[key] for key in parameters if key in samples})
+    registers = np.zeros((32, 4), np.uint32)
+    yield call("views.registers", views.registers, ins=f16, lane=3, held={"A": registers})
+    yield call("views.registers held", lambda held: views.registers(f16, 3, {"A": held}), held=registers)
+    yield from calls_of(
+        "views", views,
+        "copies_note counts forms types explain cpp cute evidence facts target_of model_table model_words "
+        "rule_words grid_table",
+        ins=f16, form=f16, trace=trace, model=model, rule=model.rule, op=f16.a, operand=f16.a, forms=(f16,),
+        instructions=(f16,), row=1, column=2, chip="sm_90", name="A", target="sm_90", family="mma",
+        grid=views.fragment(f16, "C").grids[0],
+    )  # fmt: skip
 
 
 def _verify() -> Iterator[Call]:
@@ -672,21 +580,16 @@ def _wmma() -> Iterator[Call]:
     packed = wmma.pack_matrix(matrix, "s4")
     sums = np.zeros((8, 8), dtype=np.int32)
 
-    def fragments() -> dict[str, Any]:
-        a = wmma.fragment("matrix_a", 8, 8, 32, "s4", "row_major")
-        b = wmma.fragment("matrix_b", 8, 8, 32, "s4", "col_major")
-        c = wmma.fragment("accumulator", 8, 8, 32, int)
+    def fragments(k: int = 32, kind: str = "s4") -> dict[str, Any]:
+        a = wmma.fragment("matrix_a", 8, 8, k, kind, "row_major")
+        b = wmma.fragment("matrix_b", 8, 8, k, kind, "col_major")
+        c = wmma.fragment("accumulator", 8, 8, k, int)
         for frag in (a, b, c):
             wmma.fill_fragment(frag, 1)
         return {"a": a, "b": b, "c": c}
 
     def bits() -> dict[str, Any]:
-        a = wmma.fragment("matrix_a", 8, 8, 128, "b1", "row_major")
-        b = wmma.fragment("matrix_b", 8, 8, 128, "b1", "col_major")
-        c = wmma.fragment("accumulator", 8, 8, 128, int)
-        for frag in (a, b, c):
-            wmma.fill_fragment(frag, 1)
-        return {"a": a, "b": b, "c": c}
+        return fragments(128, "b1")
 
     def set_x(x: Any) -> None:
         fragments()["c"].x = x
@@ -731,9 +634,7 @@ def _wmma() -> Iterator[Call]:
 def _gpu() -> Iterator[Call]:
     f16 = ptxlab.instruction(_F16)
     ldmatrix: Any = ptxlab.instruction("ldmatrix.sync.aligned.m8n8.x1.b16")
-    yield call("gpu.available", gpu.available, ins=f16)
-    yield call("gpu.status", gpu.status, ins=f16)
-    yield call("gpu.model", gpu.model, ins=f16)
+    yield from calls_of("gpu", gpu, "available status model", ins=f16)
     yield call("gpu.run", gpu.run, operands=inputs.make(f16, "bits", 1))
     yield call("gpu.run_transfer", gpu.run_transfer, form=ldmatrix,
                arrays=[np.zeros(64, np.uint16), ldmatrix.addresses()])  # fmt: skip
