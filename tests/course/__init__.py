@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 from collections import defaultdict
 from typing import Any
 
 import numpy as np
 
 from ptxlab import lessons
+
+from . import lessons00to03, lessons04to07, lessons08to11, lessons12to15, lessons16to19, lessons20to23
 
 __all__ = ["RIGHT", "SECRET", "SOLUTIONS", "WRONG"]
 
@@ -34,11 +35,7 @@ def _forms(answer: Any) -> list[Any]:
     return [*forms, np.array(numbers), *(map(np.array, numbers) if len(numbers) == 1 else ())]
 
 
-_MODULES = [
-    importlib.import_module(f"{__name__}.lesson{lesson.number}")
-    for lesson in lessons.LESSONS
-    if lesson.exercises
-]
+_MODULES = (lessons00to03, lessons04to07, lessons08to11, lessons12to15, lessons16to19, lessons20to23)
 SOLUTIONS: dict[str, str] = {name: answer for module in _MODULES for name, answer in module.SOLUTIONS.items()}
 SECRET: dict[str, str] = {name: pattern for module in _MODULES for name, pattern in module.SECRET.items()}
 RIGHT: dict[str, list[Any]] = defaultdict(list)
