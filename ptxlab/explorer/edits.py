@@ -21,9 +21,10 @@ from .._util.arguments import as_array, as_flag, as_index, as_int, is_name
 from ..errors import PtxlabError, listing, quoted
 from ..isa.catalog import Product
 from ..isa.dtypes import DType
+from ..isa.mma import MmaForm
 from ..isa.operand import MatrixOperand, Operand
 from ..isa.operation import Operation
-from ..isa.tcgen05 import Tcgen05Mma
+from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
 from .fills import start_code
 from .masks import mask_names, parse_mask
 from .memory_view import memory_layout
@@ -37,9 +38,10 @@ from .parse_cell import (
     range_words,
     value_range,
 )
-from .refusals import BrokenStructure, RefusedEdit, multiplication, with_codes
+from .refusals import BrokenStructure, RefusedEdit, explorable, with_codes
 from .state import ExplorerState, with_option
 from .tensor_view import keep_descriptor, parse_descriptor, parse_field
+from .word_transfer import first_transfer, with_form
 
 #: A matrix (A, stored, B, ...) or an operand with registers; the second argument is its type on the page.
 MatrixName = Annotated[str, "Name"]
@@ -403,13 +405,17 @@ class ChooseInstruction(Edit):
     a_space: Literal["register", "shared", "tensor", "as named"] = "as named"
 
     def apply(self, state: ExplorerState) -> None:
-        form = multiplication(self.mnemonic)
+        form = explorable(self.mnemonic)
         if isinstance(form, Tcgen05Mma):
             if self.a_space in ("shared", "tensor"):
                 form = form.a_from("tensor" if self.a_space == "tensor" else "shared")
             if isinstance(state.ins, Tcgen05Mma):
                 form = keep_descriptor(state.ins, form)
-        elif self.a_space in ("register", "shared") and form.family.startswith("wgmma"):
+        elif (
+            isinstance(form, MmaForm)
+            and self.a_space in ("register", "shared")
+            and form.family.startswith("wgmma")
+        ):
             form = form.a_from("register" if self.a_space == "register" else "shared")
         change_instruction(state, form)
 
@@ -473,13 +479,26 @@ def _tensor_form(state: ExplorerState) -> Tcgen05Mma:
     return state.ins
 
 
-def change_instruction(state: ExplorerState, ins: Product) -> None:
+def change_instruction(state: ExplorerState, ins: Product | Tcgen05Transfer) -> None:
     """Go on with another instruction, keeping what fits it; the same one changes nothing."""
-    if ins == state.ins:
+    if isinstance(ins, Tcgen05Transfer):
+        before, seed = state.transfer, state.seed
+        state.commit_transfer(
+            first_transfer(ins, seed=seed) if before is None else with_form(before, ins, seed)
+        )
+    elif ins != state.ins:
+        other, multiplied_before = ExplorerState(ins, state.seed), _multiplied(state)
+        notices = tuple(migrate_operands(state, other))
+        state.replace_instruction(other, notices if multiplied_before else ())
+    else:
+        if state.transfer is not None:
+            state.end_transfer()
         state.refusal, state.notices = None, ()
-        return
-    other = ExplorerState(ins, state.seed)
-    state.replace_instruction(other, tuple(migrate_operands(state, other)))
+
+
+def _multiplied(state: ExplorerState) -> bool:
+    """Whether an instruction that multiplies is shown or was: otherwise nobody knows what it held."""
+    return state.transfer is None or any(step.transfer is None for step in state.history.past_steps)
 
 
 @dataclass(frozen=True)

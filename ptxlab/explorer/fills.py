@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._util.arguments import is_name
+from .._util.arguments import as_int, is_name
 from ..errors import PtxlabError, listing, quoted
 from ..isa.dtypes import DType
 from ..isa.operand import MatrixOperand
@@ -30,6 +30,18 @@ _GAP = 8  # powers of two between the numbers that cancel and the largest of the
 
 
 _FIRST_NIBBLE = 0b0100  # legal for every structure; metadata has no 0
+
+
+def check_seed(seed: object) -> int:
+    """A seed of random numbers, of any integer type.
+
+    >>> check_seed(np.int64(7))
+    7
+    """
+    number = as_int(seed, "seed")
+    if not 0 <= number < 1 << 128:
+        raise PtxlabError(f"seed: found {quoted(number)}; it takes a whole number from 0 to 2^128 - 1")
+    return number
 
 
 def start_code(operand: MatrixOperand) -> int:

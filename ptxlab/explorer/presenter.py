@@ -10,7 +10,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
@@ -22,7 +22,7 @@ from ..isa.catalog import Product
 from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
 from ..isa.tensor_memory import LANES
 from .differences import Finding, find_difference
-from .edits import Edit, SetChips
+from .edits import Edit, SetChips, change_instruction
 from .export import check_figure, figure_of_selection, picture, python_code, share_link
 from .instruction_info import instruction_info, threads
 from .panels import LoadPanel, MemoryPanel, QuizPanel, TracePanel
@@ -41,18 +41,18 @@ from .static_html import save_page, save_transfer
 from .tensor_view import thread_of
 from .toolbar import toolbar
 from .traits import MATRIX_TRAITS, Observers, read_only
+from .transfer_edits import make_edits
 from .transfer_export import share_transfer, transfer_code
-from .transfer_state import TransferState
 from .transfer_view import transfer_bytes, transfer_info, transfer_toolbar
 from .view import MATRICES, View, parse_selection
-from .word_transfer import with_form
+from .word_transfer import WordTransfer
 
 
 class Presenter(ABC):
     """Stands between the state of an instruction, the view that draws it, and observers of the Explorer."""
 
-    def __init__(self, view: View, observers: Observers) -> None:
-        self.view, self.observers = view, observers
+    def __init__(self, state: ExplorerState, view: View, observers: Observers) -> None:
+        self.state, self.view, self.observers = state, view, observers
 
     # -- what there is ------------------------------------------------------------------------------------
 
@@ -105,13 +105,25 @@ class Presenter(ABC):
 
     # -- edits --------------------------------------------------------------------------------------------
 
-    @abstractmethod
     def apply(self, edits: Sequence[Edit]) -> None:
         """Make edits as one step to undo, or none of them; nothing is shown yet."""
+        self.keep_look()
+        make_edits(self.state, edits)
+        self.forget_refusal()
+
+    def choose(self, ins: Product | Tcgen05Transfer) -> None:
+        """Go on with another instruction; nothing is shown yet."""
+        self.keep_look()
+        change_instruction(self.state, ins)
+        self.forget_refusal()
 
     @abstractmethod
     def keep_look(self) -> None:
         """Keep the lanes and cells on the screen with the state, where undo brings them back."""
+
+    def forget_refusal(self) -> None:
+        """After a change: what was refused before is about another state."""
+        self.state.refusal = None
 
     # -- the screen ---------------------------------------------------------------------------------------
 
@@ -123,6 +135,10 @@ class Presenter(ABC):
     @abstractmethod
     def _send_changes(self) -> None:
         """Compare with what was sent last, and tell the view and observers of the difference."""
+
+    @abstractmethod
+    def hide(self) -> None:
+        """Take everything off the screen that an instruction of the other kind does not show."""
 
     def show_problem(self, problem: str) -> None:
         """Show why an edit was refused, where, and what can be done instead; "" if all is well."""
@@ -180,8 +196,7 @@ class ProductPresenter(Presenter):
     """Shows an `ExplorerState`."""
 
     def __init__(self, state: ExplorerState, view: View, observers: Observers) -> None:
-        super().__init__(view, observers)
-        self.state = state
+        super().__init__(state, view, observers)
         self.memory = MemoryPanel(state, view)
         self.load = LoadPanel(state, view)
         self.trace = TracePanel(state, view)
@@ -237,20 +252,9 @@ class ProductPresenter(Presenter):
 
     # -- edits --------------------------------------------------------------------------------------------
 
-    def apply(self, edits: Sequence[Edit]) -> None:
-        self.keep_look()
-        if len(edits) == 1:
-            with self.state.all_or_nothing():
-                edits[0].apply(self.state)
-        else:
-            with self.state.one_step():
-                for edit in edits:
-                    edit.apply(self.state)
-        self.forget_refusal()
-
     def forget_refusal(self) -> None:
-        """After a change: what was refused before, and what was found, is about another state."""
-        self.state.refusal, self._finding = None, ""
+        super().forget_refusal()
+        self._finding = ""
 
     def choose_chips(self, chip: str, against: str | None) -> None:
         """Show D of a chip, compared with another."""
@@ -390,7 +394,6 @@ class ProductPresenter(Presenter):
         self.observers.tell_registers(state.operation.arrays)
 
     def hide(self) -> None:
-        """Take everything off the screen, to make room for an instruction that transfers words."""
         self._shown, self._sent, self._finding = None, {}, ""
         self.trace.cell = None
         view = self.view
@@ -461,19 +464,23 @@ def _without_none(request: object) -> dict[str, Any]:
 
 
 class TransferPresenter(Presenter):
-    """Shows a `TransferState`; `undoes_to_product` if undo leads back to an instruction that multiplies."""
+    """Shows the transfer of an `ExplorerState`."""
 
-    def __init__(
-        self, state: TransferState, view: View, observers: Observers, *, undoes_to_product: bool = False
-    ) -> None:
-        super().__init__(view, observers)
-        self.state = state
-        self.undoes_to_product = undoes_to_product
+    def __init__(self, state: ExplorerState, view: View, observers: Observers) -> None:
+        super().__init__(state, view, observers)
         self._sent: dict[str, tuple[Any, ...]] = {}  # what each part of the screen was made from
 
     @property
+    def transfer(self) -> WordTransfer:
+        """What is shown."""
+        transfer = self.state.transfer
+        if TYPE_CHECKING:
+            assert transfer is not None
+        return transfer
+
+    @property
     def instruction(self) -> Tcgen05Transfer:
-        return self.state.form
+        return self.transfer.form
 
     @property
     def threads(self) -> int:
@@ -481,45 +488,32 @@ class TransferPresenter(Presenter):
 
     @property
     def shapes(self) -> Mapping[str, tuple[int, int]]:
-        return self.state.transfer.shapes
+        return self.transfer.shapes
 
     def values(self, name: str) -> NDArray[Any]:
-        transfer = self.state.transfer
-        return transfer.dtype.decode(transfer.words(name))
+        return self.transfer.dtype.decode(self.transfer.words(name))
 
     @property
     def register_names(self) -> Sequence[str]:
-        return self.state.transfer.names
+        return self.transfer.names
 
     def registers(self, name: str) -> NDArray[Any]:
-        return self.state.transfer.words(name)
+        return self.transfer.words(name)
 
     def thread_of(self, name: str, row: int, column: int) -> int | None:
-        return self.state.transfer.thread_of(name, row, column)
-
-    # -- edits --------------------------------------------------------------------------------------------
-
-    def apply(self, edits: Sequence[Edit]) -> None:
-        self.state.apply(edits)
-
-    def keep_look(self) -> None:
-        """Undo of a transfer leaves lanes and selection as they are."""
-
-    def choose(self, form: Tcgen05Transfer) -> None:
-        """Go on with another instruction, with the words that both have."""
-        self.state.commit(with_form(self.state.transfer, form, self.state.seed))
+        return self.transfer.thread_of(name, row, column)
 
     # -- the screen ---------------------------------------------------------------------------------------
 
     def _send_changes(self) -> None:
-        state, view, transfer = self.state, self.view, self.state.transfer
+        view, transfer = self.view, self.transfer
         words: dict[str, tuple[Any, ...]] = {name: (transfer.words(name),) for name in transfer.names}
         words["D"] = (transfer,)  # with its links
         changed = [name for name, source in words.items() if not is_same(source, self._sent.get(name))]
         with view.hold_sync():
-            view.toolbar = transfer_toolbar(state, bool(state.past) or self.undoes_to_product)
+            view.toolbar = transfer_toolbar(transfer, self.state.history)
             if transfer.settings != self._sent.get("instruction"):
-                view.instruction = transfer_info(state)
+                view.instruction = transfer_info(transfer)
                 if not view.accepts("selected", dict(view.selected)):
                     view.selected = {}
             for name in MATRICES:
@@ -532,6 +526,12 @@ class TransferPresenter(Presenter):
             elif name in changed:
                 self.observers.tell(trait, read_only(self.values(name)))
 
+    def keep_look(self) -> None:
+        """Undo of a transfer leaves lanes and selection as they are."""
+
+    def hide(self) -> None:
+        self._sent = {}  # an instruction that multiplies replaces all of it
+
     def show_lanes(self) -> None:
         """All registers are on the screen already."""
 
@@ -541,10 +541,10 @@ class TransferPresenter(Presenter):
     # -- export -------------------------------------------------------------------------------------------
 
     def code(self) -> str:
-        return transfer_code(self.state)
+        return transfer_code(self.transfer)
 
     def link(self, view_traits: Mapping[str, Any]) -> str:
-        return share_transfer(self.state, view_traits)
+        return share_transfer(self.transfer, self.state.seed, view_traits)
 
     def save_html(self, path: str | Path, title: str, link: str) -> Path:
         return save_transfer(path, title, self.instruction, self.view, link)

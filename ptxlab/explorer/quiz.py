@@ -10,10 +10,11 @@ import numpy as np
 
 from .._util.arguments import as_int, as_names, as_text, is_name
 from ..errors import PtxlabError, listing, quoted
+from .fills import check_seed
 from .question import Question, Verdict
 from .question_text import Cell
 from .questions import KINDS, draw_questions, kinds_of, parse_question
-from .state import ExplorerState, check_seed
+from .state import ExplorerState
 
 QUESTIONS = 5  # of a quiz, unless it is told otherwise
 MOST_QUESTIONS = 100

@@ -1,4 +1,4 @@
-"""The state of the Explorer, without any widget: the operation, the undo history, and who computes D."""
+"""The state of the Explorer, without any widget: what is shown, the undo history, and who computes D."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ from ..numerics.emulate import codes_of_d, model_of
 from ..numerics.models import why_no_model
 from ..numerics.steps import Trace
 from ..numerics.trace import disabled_lane, trace
-from .fills import filled, start_code
+from .fills import check_seed, filled, start_code
 from .masks import option_names
 from .refusals import RefusedEdit, multiplication, undefined_metadata
+from .word_transfer import WordTransfer, same_transfer
 
 FIRST_DRAWS: tuple[tuple[str, str], ...] = (
     ("A", "random"),
@@ -164,6 +165,13 @@ class UndoStep:
     draws: tuple[tuple[str, str], ...]
     notices: tuple[str, ...]
     look: Mapping[str, Any]
+    transfer: WordTransfer | None  # that is shown instead of the operation
+
+    @property
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """All that it keeps in memory."""
+        words = {} if self.transfer is None else self.transfer.arrays
+        return (*self.operation.arrays.values(), *words.values())
 
 
 @dataclass(frozen=True)
@@ -200,7 +208,7 @@ def _count_within(steps: Sequence[UndoStep], most_bytes: int) -> int:
     counted: set[int] = set()
     size = 0
     for count, step in enumerate(reversed(steps)):
-        for array in step.operation.arrays.values():
+        for array in step.arrays:
             if id(array) not in counted:
                 counted.add(id(array))
                 size += array.nbytes
@@ -211,6 +219,9 @@ def _count_within(steps: Sequence[UndoStep], most_bytes: int) -> int:
 
 class ExplorerState:
     """An operation to edit, and D. Edits (`ptxlab.explorer.edits`) are made whole or refused.
+
+    Where a `transfer` is shown instead, edits are of its words; the operation waits for the next instruction
+    that multiplies, or for undo.
 
     >>> import ptxlab
     >>> from ptxlab.explorer.edits import SetCell
@@ -229,6 +240,8 @@ class ExplorerState:
         self.draws = FIRST_DRAWS  # fills that took random numbers since the seed, for links
         self.results = Results(self.ins)
         self.operation = _first_operation(self.ins, self.random)
+        self.transfer: WordTransfer | None = None
+        self.word_random = np.random.default_rng(self.seed)  # for words: `draws` tells nothing of these
         self.history = History()
         self.look: Mapping[str, Any] = {}  # lane and selection, kept here for whoever shows the state
         self.refusal: RefusedEdit | None = None  # of the page's last edit, if that was refused
@@ -319,6 +332,21 @@ class ExplorerState:
         self.history = self.history.after(self.step)
         self.operation = operation
 
+    def commit_transfer(self, transfer: WordTransfer) -> None:
+        """Show a transfer, or another one, as one step to undo; no difference is no step."""
+        if self.transfer is not None and same_transfer(transfer, self.transfer):
+            return
+        _ = transfer.result  # or a refusal
+        self.history = self.history.after(self.step)
+        if self.transfer is None:
+            self.word_random = np.random.default_rng(self.seed)
+        self.transfer, self.refusal = transfer, None
+
+    def end_transfer(self) -> None:
+        """Show the operation again, as one step to undo."""
+        self.history = self.history.after(self.step)
+        self.transfer = None
+
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:
         """If anything inside is refused, put back everything: operation, history, chips, random numbers."""
@@ -344,8 +372,16 @@ class ExplorerState:
     @property
     def step(self) -> UndoStep:
         """What can be gone back to."""
-        chip, against, random = self.results.chip, self.results.against, self.random.bit_generator.state
-        return UndoStep(self.operation, chip, against, random, self.draws, self.notices, self.look)
+        return UndoStep(
+            self.operation,
+            self.results.chip,
+            self.results.against,
+            self.random.bit_generator.state,
+            self.draws,
+            self.notices,
+            self.look,
+            self.transfer,
+        )
 
     def undo(self) -> bool:
         """Take back the last edit, or the last change of the instruction; False if there is none."""
@@ -367,8 +403,9 @@ class ExplorerState:
 
     def _go_to(self, step: UndoStep) -> None:
         """Take the operation of a step; that of another instruction comes with its chips and all the rest."""
-        self.operation = step.operation
-        if step.operation.ins == self.ins:
+        is_other_kind = (step.transfer is None) != (self.transfer is None)
+        self.operation, self.transfer = step.operation, step.transfer
+        if step.operation.ins == self.ins and not is_other_kind:
             return
         self.ins = multiplication(step.operation.ins)
         self.results = Results(self.ins)
@@ -382,7 +419,8 @@ class ExplorerState:
         """Continue with the instruction, operation and chips of another state, as one step to undo."""
         self.history = self.history.after(self.step)
         self.ins, self.random, self.draws, self.results = other.ins, other.random, other.draws, other.results
-        self.operation, self.refusal, self.notices, self.look = other.operation, None, notices, {}
+        self.operation, self.transfer = other.operation, None
+        self.refusal, self.notices, self.look = None, notices, {}
 
 
 def with_option(operation: Operation, name: str, value: Any) -> Operation:
@@ -402,18 +440,6 @@ def _check_metadata(operation: Operation) -> None:
         operation.codes("A")
     except PtxlabError as error:
         raise undefined_metadata(operation.ins, operation.codes("E"), str(error)) from None
-
-
-def check_seed(seed: object) -> int:
-    """A seed of random numbers, of any integer type.
-
-    >>> check_seed(np.int64(7))
-    7
-    """
-    number = as_int(seed, "seed")
-    if not 0 <= number < 1 << 128:
-        raise PtxlabError(f"seed: found {quoted(number)}; it takes a whole number from 0 to 2^128 - 1")
-    return number
 
 
 def _first_operation(ins: Product, random: np.random.Generator) -> Operation:

@@ -13,37 +13,36 @@ from ..errors import PtxlabError, quoted
 from ..isa.parse import parse_any
 from ..isa.tcgen05 import Tcgen05Transfer
 from .export import DAMAGED_LINK, code_literal, pack_link, unpack_line
-from .transfer_state import TransferState
 from .word_transfer import ELEMENTS, CopyTransfer, Words, WordTransfer, first_transfer, placed
 
 
-def share_transfer(state: TransferState, view_traits: Mapping[str, Any]) -> str:
+def share_transfer(transfer: WordTransfer, seed: int, view_traits: Mapping[str, Any]) -> str:
     """The link of a transfer: its instruction, its address, and the words that are not those it starts with.
 
     >>> import ptxlab
     >>> form = ptxlab.instruction("tcgen05.ld.sync.aligned.16x64b.x2.b32")
-    >>> state = TransferState(first_transfer(form, address=0x100004))
-    >>> again, traits = open_transfer(share_transfer(state, {"lane": 9}))
-    >>> again.transfer.lane, again.transfer.column, traits
-    (16, 4, {'lane': 9})
+    >>> link = share_transfer(first_transfer(form, address=0x100004), 0, {"lane": 9})
+    >>> again, seed, traits = open_transfer(link)
+    >>> again.lane, again.column, seed, traits
+    (16, 4, 0, {'lane': 9})
     """
-    transfer, first = state.transfer, first_transfer(state.form, seed=state.seed)
+    first = first_transfer(transfer.form, seed=seed)
     changed = [
         name for name in transfer.inputs if not np.array_equal(transfer.words(name), first.words(name))
     ]
     head = {
-        "instruction": state.form.mnemonic,
+        "instruction": transfer.form.mnemonic,
         "at": [transfer.lane, transfer.column, transfer.split],
         "element": transfer.element,
-        "seed": state.seed,
+        "seed": seed,
         "look": dict(view_traits),
         "data": changed,
     }
     return pack_link(head, b"".join(transfer.words(name).astype("<u4").tobytes() for name in changed))
 
 
-def open_transfer(text: str) -> tuple[TransferState, dict[str, Any]] | None:
-    """The transfer of a link, and the traits of the view; None if the link is of a multiplication."""
+def open_transfer(text: str) -> tuple[WordTransfer, int, dict[str, Any]] | None:
+    """The transfer of a link, its seed and the traits of the view; None if it is of a multiplication."""
     data, body = unpack_line(text)
     if not isinstance(data, dict) or "at" not in data:
         return None
@@ -69,11 +68,11 @@ def open_transfer(text: str) -> tuple[TransferState, dict[str, Any]] | None:
         transfer = replace(transfer, a=words.get("A", transfer.a), c=words.get("C", transfer.c))
         if element not in ELEMENTS:
             raise PtxlabError(f"words are read as b32, f32 or s32, not as {quoted(element)}")
-        state = TransferState(replace(transfer, element=element), seed)
-        _ = state.transfer.result  # or a refusal
+        transfer = replace(transfer, element=element)
+        _ = transfer.result  # or a refusal
     except PtxlabError as error:
         raise PtxlabError(f"this link cannot be opened: {error}") from None
-    return state, look
+    return transfer, seed, look
 
 
 def _changed(first: WordTransfer, names: list[Any], body: bytes) -> dict[str, Words]:
@@ -90,12 +89,12 @@ def _changed(first: WordTransfer, names: list[Any], body: bytes) -> dict[str, Wo
     return arrays
 
 
-def transfer_code(state: TransferState) -> str:
+def transfer_code(transfer: WordTransfer) -> str:
     """Python that computes D.
 
     >>> import ptxlab
     >>> form = ptxlab.instruction("tcgen05.ld.sync.aligned.32x32b.x2.b32")
-    >>> print(transfer_code(TransferState(first_transfer(form, 3))), end="")
+    >>> print(transfer_code(first_transfer(form, 3)), end="")
     import numpy as np
     import ptxlab
     <BLANKLINE>
@@ -103,7 +102,7 @@ def transfer_code(state: TransferState) -> str:
     A = (np.arange(128)[:, None] << 16 | np.arange(32)).astype(np.uint32)
     D = ins.emulate(A, address=0x3)
     """
-    transfer, form = state.transfer, state.form
+    form = transfer.form
     lines = [f'ins = ptxlab.instruction("{form.mnemonic}")']
     lines += [f"{name} = {_literal(transfer.words(name))}" for name in transfer.inputs]
     takes = transfer.inputs

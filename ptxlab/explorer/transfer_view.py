@@ -16,7 +16,7 @@ from ..isa.tcgen05 import UNPACKED
 from ..isa.tensor_memory import LANES
 from ..views.labels import index_range
 from .instruction_info import bit_parts, lane_colours
-from .transfer_state import TransferState
+from .state import History
 from .word_transfer import (
     ELEMENTS,
     PATTERNS,
@@ -58,16 +58,15 @@ _LEFT_OUT = {
 }
 
 
-def transfer_info(state: TransferState) -> dict[str, Any]:
+def transfer_info(transfer: WordTransfer) -> dict[str, Any]:
     """What is fixed for an instruction and its address: sizes, places, what can be chosen.
 
     >>> import ptxlab
     >>> from ptxlab.explorer.word_transfer import first_transfer
-    >>> state = TransferState(first_transfer(ptxlab.instruction("tcgen05.cp.cta_group::1.4x256b")))
-    >>> transfer_info(state)["tensor"]["summary"]
+    >>> transfer = first_transfer(ptxlab.instruction("tcgen05.cp.cta_group::1.4x256b"))
+    >>> transfer_info(transfer)["tensor"]["summary"]
     '4 rows of 256 bits go to lanes 0, 32, 64 and 96, columns 0..7'
     """
-    transfer = state.transfer
     (rows, columns), (source_rows, source_columns) = transfer.result.shape, transfer.a.shape
     return {
         "mnemonic": transfer.form.mnemonic,
@@ -291,16 +290,16 @@ def transfer_bytes(transfer: WordTransfer, name: str) -> dict[str, Any]:
     return data
 
 
-def transfer_toolbar(state: TransferState, can_undo: bool) -> dict[str, Any]:
+def transfer_toolbar(transfer: WordTransfer, history: History) -> dict[str, Any]:
     """Undo and fills; chips, a GPU and the display of matrices belong to instructions that multiply."""
     return {
         "controls": [],
         "chips": [],
         "chip": "",
         "against": None,
-        "patterns": {name: list(PATTERNS) for name in state.transfer.inputs},
+        "patterns": {name: list(PATTERNS) for name in transfer.inputs},
         "options": [],
-        "undo": can_undo,
-        "redo": bool(state.future),
+        "undo": bool(history.past_steps),
+        "redo": bool(history.future_steps),
         "gpu": {"available": False, "status": "", "busy": False},
     }

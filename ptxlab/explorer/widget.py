@@ -18,10 +18,9 @@ from ..errors import PtxlabError, quoted
 from ..isa.catalog import Product
 from ..isa.form import Form
 from ..isa.operation import Operation
-from ..isa.parse import parse_any
 from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
 from .differences import Finding
-from .edits import ChooseInstruction, Edit, Redo, SetRegisters, SetValues, Undo, change_instruction
+from .edits import Edit, Redo, SetRegisters, SetValues, Undo
 from .opening import open_explorer
 from .picker import picker_index
 from .presenter import Presenter, ProductPresenter, TransferPresenter
@@ -48,9 +47,8 @@ from .quiz import Quiz, choose_questions
 from .refusals import explorable
 from .state import History, LoadRequest, MemoryRequest
 from .traits import Observers, ReadOnlyTrait, Registers, StateTrait, read_only
-from .transfer_state import TransferState
+from .transfer_edits import make_edits
 from .view import MAX_PINNED, SHAREABLE, CheckedMessages, View
-from .word_transfer import first_transfer
 
 LEAST_HEIGHT, MOST_HEIGHT = 300, 10_000  # pixels; a lower Explorer shows nothing that can be read
 
@@ -164,9 +162,12 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         address: int | None = None,
         split: int | None = None,
     ) -> None:
-        start = open_explorer(ins, seed=seed, address=address, split=split)
-        start.write({"A": A, "B": B, "C": C})
-        self.state = start.state
+        self.state, view_traits = open_explorer(ins, seed=seed, address=address, split=split)
+        first = {"A": A, "B": B, "C": C}
+        make_edits(
+            self.state, [SetValues(name, values) for name, values in first.items() if values is not None]
+        )
+        self.state.history = History()  # these are no edits to undo
         if operands is not None:
             self.state.operation = operands
         self.view = View(height=0 if height is None else _pixels(height))
@@ -174,9 +175,8 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         self._registers = Registers(lambda: self._shown, self.apply)
         self._observers = Observers(self, self._registers)
         self._product = ProductPresenter(self.state, self.view, self._observers)
-        self._shown: Presenter = self._product  # or a transfer instead of it
-        if start.transfer_state is not None:
-            self._shown = TransferPresenter(start.transfer_state, self.view, self._observers)
+        self._words = TransferPresenter(self.state, self.view, self._observers)
+        self._on_screen = self._shown
         super().__init__([self.view])
         self._own_widgets = (self.layout, self.view, self.view.layout)
         self.view.on_msg(self._on_message)
@@ -185,7 +185,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         self.view.observe(lambda _: self._shown.show_trace(), "tracing")
         try:
             self._shown.show()
-            self._restore_view(start.view_traits)
+            self._restore_view(view_traits)
         except BaseException:
             self.close()
             raise
@@ -196,6 +196,11 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         for widget in vars(self).get("_own_widgets", ()):  # none where the constructor refused its arguments
             widget.close()
 
+    @property
+    def _shown(self) -> Presenter:
+        """Shows what the state has: an instruction that multiplies, or one that moves words."""
+        return self._product if self.state.transfer is None else self._words
+
     # -- from the next cell -------------------------------------------------------------------------------
 
     @property
@@ -205,36 +210,20 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
 
     @instruction.setter
     def instruction(self, ins: Form | str) -> None:
-        form = explorable(ins)
-        if isinstance(form, Tcgen05Transfer):
-            self._show_transfer(form)
-        else:
-            self._shown.keep_look()
-            change_instruction(self.state, form)
-            self._product.forget_refusal()
-            self._show_product()
-        self._shown.show()
+        self._shown.choose(explorable(ins))
+        self._show()
 
-    def _show_transfer(self, form: Tcgen05Transfer) -> None:
-        """Go on with a tcgen05.ld, .st, .cp or .shift; what multiplied is kept for undo."""
-        if isinstance(self._shown, TransferPresenter):
-            self._shown.choose(form)
-            return
-        seed = self.state.seed
-        state = TransferState(first_transfer(form, seed=seed), seed)
-        self._product.keep_look()
-        self._shown = TransferPresenter(state, self.view, self._observers, undoes_to_product=True)
-        self._product.hide()
-
-    def _show_product(self) -> None:
-        """Go on with what multiplies; if nothing did before, there is nothing to go back to."""
-        if isinstance(self._shown, TransferPresenter) and not self._shown.undoes_to_product:
-            self.state.history, self.state.notices = History(), ()
-        self._shown = self._product
+    def _show(self) -> None:
+        """Send what changed; where that is another kind of instruction, make room for it first."""
+        shown = self._shown
+        if shown is not self._on_screen:
+            self._on_screen.hide()
+            self._on_screen = shown
+        shown.show()
 
     def _multiplying(self) -> ProductPresenter:
         """What is shown, for what only instructions that multiply have."""
-        if self._shown is not self._product:
+        if self.state.transfer is not None:
             raise PtxlabError(
                 f"{self.instruction.mnemonic} moves words and computes nothing; "
                 "this is for instructions that multiply"
@@ -321,32 +310,8 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
                 raise PtxlabError(
                     f"apply: found {quoted(edit)}; it takes edits, such as ptxlab.explorer.edits.SetCell"
                 )
-        self._make(edits)
-        self._shown.show()
-
-    def _make(self, edits: Sequence[Edit]) -> None:
-        """Change the state, or leave it as it was; nothing is shown yet."""
-        if len(edits) != 1 or not self._switch(edits[0]):
-            self._shown.apply(edits)
-
-    def _switch(self, edit: Edit) -> bool:
-        """Go from an instruction that multiplies to one that transfers words, or back, if that is asked."""
-        shown = self._shown
-        if isinstance(edit, ChooseInstruction):
-            form = parse_any(edit.mnemonic)
-            if isinstance(form, Tcgen05Transfer):
-                self._show_transfer(form)
-                return True
-            if isinstance(shown, TransferPresenter):
-                with self.state.all_or_nothing():
-                    edit.apply(self.state)
-                self._show_product()
-                return True
-        if isinstance(edit, Undo) and isinstance(shown, TransferPresenter) and not shown.state.past:
-            if shown.undoes_to_product:
-                self._show_product()
-            return True
-        return False
+        self._shown.apply(edits)
+        self._show()
 
     def undo(self) -> None:
         """Take back the last edit, if there is one."""
@@ -527,8 +492,8 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
             message = decode_message(content)
             if isinstance(message, Edit):
                 with _faults_as_refusals():
-                    self._make([message])
-                self._shown.show()
+                    self._shown.apply([message])
+                self._show()
             elif isinstance(message, RunOnGpu):
                 self.run()
             elif isinstance(message, FindDifference):

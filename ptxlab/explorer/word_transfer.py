@@ -27,8 +27,8 @@ from ..isa.tcgen05.form import element_type
 from ..isa.tensor_memory import COLUMNS, LANES
 from ..memory import Tcgen05Descriptor
 from ..numerics import tensor_memory
+from .fills import check_seed
 from .parse_cell import parse, parse_register
-from .state import check_seed
 
 Words = NDArray[np.uint32]
 
@@ -99,6 +99,11 @@ class WordTransfer(ABC):
     def inputs(self) -> tuple[str, ...]:
         """Those that can be changed: all but D."""
         return self.names[:-1]
+
+    @property
+    def arrays(self) -> dict[str, Words]:
+        """The words that can be changed, by name."""
+        return {name: self.words(name) for name in self.inputs}
 
     @property
     def shapes(self) -> dict[str, tuple[int, int]]:

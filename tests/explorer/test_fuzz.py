@@ -30,7 +30,6 @@ from ptxlab.explorer.serialise import register_fields
 
 pytest.importorskip("anywidget")
 
-from ptxlab.explorer.presenter import TransferPresenter
 from ptxlab.explorer.view import parse_selection
 from tests.explorer.test_protocol import EXAMPLES
 from tests.sampling import EXHAUSTIVE
@@ -99,21 +98,18 @@ def problems_of(sentence: str) -> Iterator[str]:
 
 def snapshot(ex: Any) -> dict[str, Any]:
     """What a refusal must leave as it was: the state, its history, and all traits but the problem."""
-    state, transfers = ex.state, list[Any]()
-    if isinstance(ex._shown, TransferPresenter):
-        shown = ex._shown.state
-        transfers = [list(map(id, each)) for each in ([shown.transfer], shown.past, shown.future)]
+    state = ex.state
     traits = {name: getattr(ex.view, name) for name in ex.view.traits(sync=True)}
     return {
         "instruction": state.ins,
         "operands": {name: array.tobytes() for name, array in state.operation.arrays.items()},
         "modifiers": state.operation.modifiers,
-        "history": [[id(each) for each in steps] for steps in (state.history.past, state.history.future)],
+        "history": [*map(id, state.history.past_steps), *map(id, state.history.future_steps)],
         "chips": (state.results.chip, state.results.against),
         "random": repr(state.random.bit_generator.state),
         "notices": state.notices,
         "children": ex.children,
-        "transfers": transfers,
+        "transfer": id(state.transfer),
         "view": {name: value for name, value in traits.items() if name not in ("problem", "refusal")},
     }
 

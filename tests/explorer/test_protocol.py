@@ -198,7 +198,7 @@ def test_difference_and_patch(raw: bytes, flips: dict[int, int], one: list[int],
 
 def sent_types() -> set[str]:
     """The types of all messages in the JavaScript."""
-    source = "\n".join(path.read_text(encoding="utf-8") for path in sorted(FRONT.glob("*.js")))
+    source = "\n".join(path.read_text(encoding="utf-8") for path in sorted(FRONT.rglob("*.js")))
     in_choices = re.findall(r'type: \w+\.shiftKey[^?]*\? "(\w+)" : "(\w+)"', source)
     return {*re.findall(r'\btype: "([a-z_]+_[a-z_]+|undo|redo|paste|export)"', source), *sum(in_choices, ())}
 

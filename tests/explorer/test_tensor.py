@@ -26,11 +26,12 @@ from ptxlab.explorer.edits import (
 )
 from ptxlab.explorer.instruction_info import instruction_info
 from ptxlab.explorer.memory_descriptor import place_shared
+from ptxlab.explorer.opening import open_explorer
 from ptxlab.explorer.questions import Field, Reach, Thread, Word, kinds_of, parse_question
 from ptxlab.explorer.quiz import choose_questions
 from ptxlab.explorer.state import ExplorerState, LoadRequest
 from ptxlab.explorer.tensor_view import load_data, tensor_load
-from ptxlab.explorer.transfer_state import TransferState
+from ptxlab.explorer.transfer_edits import make_edits
 from ptxlab.explorer.transfer_view import transfer_info
 from ptxlab.explorer.word_transfer import first_transfer
 from ptxlab.isa.catalog import tcgen05_forms
@@ -40,6 +41,7 @@ from ptxlab.memory import Tcgen05Descriptor, Tile
 pytest.importorskip("anywidget")
 
 F16 = "tcgen05.mma.cta_group::1.kind::f16"
+S4 = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 NVFP4 = "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16"
 FORMS: dict[str, Any] = {
     "layout D": (F16, {"n": 16}, "shared"),
@@ -393,12 +395,14 @@ def test_unpacked_words_come_from_the_words_of_their_bits() -> None:
 def test_what_can_be_chosen_of_a_move_is_legal() -> None:
     for family in ("tcgen05.ld", "tcgen05.st", "tcgen05.cp", "tcgen05.shift"):
         first = first_transfer(transfers(family)[0])
-        for control in transfer_info(TransferState(first))["move"]["controls"]:
-            state = TransferState(first)
+        for control in transfer_info(first)["move"]["controls"]:
+            state, _ = open_explorer(first.form)
             values = [value for _, value in control.get("options", [[str(control.get("most"))] * 2])]
             for value in values:
-                state.apply([SetMove(control["name"], value)])
-                now = {each["name"]: each["value"] for each in transfer_info(state)["move"]["controls"]}
+                make_edits(state, [SetMove(control["name"], value)])
+                now = {
+                    each["name"]: each["value"] for each in transfer_info(state.transfer)["move"]["controls"]
+                }
                 assert now[control["name"]] == value, (family, control["name"])
 
 
@@ -464,8 +468,49 @@ def test_the_explorer_goes_from_products_to_transfers_and_back() -> None:
                  "shift.cta_group::1.down"):  # fmt: skip
         ex.instruction = f"tcgen05.{name}"
         assert ex.view.instruction["mnemonic"] == ex.instruction.mnemonic == f"tcgen05.{name}"
-    ex.instruction = F16  # nothing multiplied before it
-    assert ex.chip == "sm_100" and not ex.view.toolbar["undo"] and not ex.view.notice
+    ex.instruction = F16  # nothing multiplied before it, of which a notice could tell
+    assert ex.chip == "sm_100" and not ex.view.notice
+
+
+def test_one_history_crosses_products_and_transfers() -> None:
+    """Undo and redo go through both kinds, and bring back words, matrices, selections and random numbers."""
+    load, shift = "tcgen05.ld.sync.aligned.32x32b.x4.b32", "tcgen05.shift.cta_group::1.down"
+    ex = ptxlab.explore(F16, n=16)
+    shown: list[tuple[str, bytes, bytes]] = []
+
+    def remember() -> None:
+        on_page = ex.view.instruction["mnemonic"], ex.view.A["codes"], ex.view.D["codes"]
+        shown.append(on_page)
+        assert on_page[0] == ex.instruction.mnemonic and ex.view.toolbar["undo"] == (len(shown) > 1)
+
+    remember()
+    ex.selection = "D", 9, 3
+    for edit in (
+        FillMatrix("A", "random"),
+        ChooseInstruction(load),
+        SetRegister("A", 3, 1, "0xcafe"),
+        FillMatrix("A", "random"),
+        ChooseInstruction(S4),
+        FillMatrix("B", "random"),
+        ChooseInstruction(shift),
+        ChooseInstruction(S4),
+    ):
+        ex.apply(edit)
+        remember()
+    for step in reversed(shown[:-1]):
+        ex.undo()
+        assert (ex.view.instruction["mnemonic"], ex.view.A["codes"], ex.view.D["codes"]) == step
+    assert not ex.view.toolbar["undo"] and ex.selection == {"name": "D", "row": 9, "column": 3}
+    for step in shown[1:]:
+        ex.redo()
+        assert (ex.view.instruction["mnemonic"], ex.view.A["codes"], ex.view.D["codes"]) == step
+        np.testing.assert_array_equal(ptxlab.explore(ex.link).D, ex.D)
+    assert not ex.view.toolbar["redo"]
+    with pytest.raises(PtxlabError, match="multiplies matrices"):
+        ex.apply(
+            ChooseInstruction(load), SetMove("column", "3"), ChooseInstruction(S4), SetMove("column", "3")
+        )
+    assert ex.instruction.mnemonic == S4 and not ex.view.toolbar["redo"]
 
 
 def test_where_nothing_is_published_d_stays_empty_and_the_rest_is_shown() -> None:
