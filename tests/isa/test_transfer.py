@@ -211,12 +211,8 @@ def reference_load(form: Transfer, memory: bytes, addresses: list[int]) -> list[
         group, thread = lane >> 2, lane & 3
         of_lane = []
         for matrix in range(form.count):
-            lines = (
-                range(16 * matrix, 16 * matrix + 16)
-                if form.shape == "m16n16"
-                else range(8 * matrix, 8 * matrix + 8)
-            )
-            data = [memory[addresses[i] : addresses[i] + 16] for i in lines]
+            height = 16 if form.shape == "m16n16" else 8
+            data = [memory[at : at + 16] for at in addresses[height * matrix : height * (matrix + 1)]]
             if form.shape == "m8n8":
                 places = [
                     [(2 * thread + i, group) if form.trans else (group, 2 * thread + i) for i in range(2)]
@@ -399,14 +395,11 @@ def test_ldmatrix_reads_what_stmatrix_stored(form: Transfer, rng: np.random.Gene
 
 def test_ldmatrix_reads_what_8_bit_stmatrix_stored(rng: np.random.Generator) -> None:
     """The fragments differ (m16n8 is an accumulator's, m16n16 that of A or B), the memory does not."""
-    store, load = (
-        row("stmatrix.sync.aligned.m16n8.x2.trans.b8"),
-        row("ldmatrix.sync.aligned.m16n16.x1.trans.b8"),
-    )
+    store = row("stmatrix.sync.aligned.m16n8.x2.trans.b8")
+    load = row("ldmatrix.sync.aligned.m16n16.x1.trans.b8")
     codes = rng.integers(0, 256, (16, 16))
-    memory = store.emulate(
-        store.operand("r").pack_codes(codes), store.addresses(), np.zeros(256, dtype=np.uint8)
-    )
+    registers = store.operand("r").pack_codes(codes)
+    memory = store.emulate(registers, store.addresses(), np.zeros(256, dtype=np.uint8))
     assert np.array_equal(memory.reshape(16, 16), codes)
     assert np.array_equal(load.operand("R").unpack_codes(load.emulate(memory, load.addresses())), codes)
     ins = instruction("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32")
@@ -427,12 +420,9 @@ def test_movmatrix_by_the_manual(rng: np.random.Generator) -> None:
     A, D = MOVMATRIX.operand("a"), MOVMATRIX.operand("d")
     assert np.array_equal(D.unpack_codes(d), np.swapaxes(A.unpack_codes(a), -1, -2))
     assert np.array_equal(MOVMATRIX.emulate(d), a)
-    stored = row("stmatrix.sync.aligned.m8n8.x1.b16").emulate(
-        a, np.arange(32) % 8 * 16, np.zeros(128, dtype=np.uint8)
-    )
-    assert np.array_equal(
-        row("ldmatrix.sync.aligned.m8n8.x1.trans.b16").emulate(stored, np.arange(32) % 8 * 16), d
-    )
+    rows_at = np.arange(32) % 8 * 16
+    stored = row("stmatrix.sync.aligned.m8n8.x1.b16").emulate(a, rows_at, np.zeros(128, dtype=np.uint8))
+    assert np.array_equal(row("ldmatrix.sync.aligned.m8n8.x1.trans.b16").emulate(stored, rows_at), d)
 
 
 # -- wmma --------------------------------------------------------------------------------
@@ -443,13 +433,10 @@ def lines_of(form: Transfer, data: bytes, stride: int, offset: int) -> np.ndarra
     operand = next(iter(form.operands.values()))
     bits, (height, width) = operand.dtype.bits, operand.shape
     whole = int.from_bytes(data[offset:], "little")
-    at = [
-        [(r * stride + c if form.layout == "row" else c * stride + r) for c in range(width)]
-        for r in range(height)
-    ]
-    return np.array(
-        [[whole >> bits * place & (1 << bits) - 1 for place in places] for places in at], dtype=np.uint64
-    )
+    rows_of, columns = np.ogrid[:height, :width]
+    at = rows_of * stride + columns if form.layout == "row" else columns * stride + rows_of
+    codes = [[whole >> bits * place & (1 << bits) - 1 for place in places] for places in at.tolist()]
+    return np.array(codes, dtype=np.uint64)
 
 
 @each("form", WMMA, ids=str)
@@ -532,17 +519,12 @@ def test_lanes_that_supply_addresses() -> None:
     """The manual's table for 8-row matrices, and 16 lanes for each 16-row one."""
     for form in ROWS:
         each = 16 if form.shape == "m16n16" else 8
-        expected = (
-            [(lane, lane // each, lane % each) for lane in range(each * form.count)]
-            if form is not MOVMATRIX
-            else []
-        )
+        lanes = range(each * form.count if form is not MOVMATRIX else 0)
+        expected = [(lane, lane // each, lane % each) for lane in lanes]
         assert [tuple(speaker) for speaker in form.address_lanes] == expected
         if expected:
             assert form.operand("R").shape[0] == len(expected)
-            assert form.addresses(32, 48)[: len(expected)].tolist() == [
-                32 + 48 * lane for lane, *_ in expected
-            ]
+            assert form.addresses(32, 48)[: len(expected)].tolist() == [32 + 48 * lane for lane in lanes]
             assert form.addresses(32, 48).shape == (32,)
 
 
@@ -552,15 +534,14 @@ LA = row("wmma.load.a.sync.aligned.row.m16n16k16.f16")
 L4 = row("wmma.load.a.sync.aligned.row.m8n8k32.s4")
 BYTES = np.zeros(1024, dtype=np.uint8)
 ZERO = np.zeros(32, dtype=int)
+WORDS = np.zeros((3, 32, 4), np.uint32)
 AT = np.arange(32) * 16
+FIFTH, SEVENTH, NINTH = (np.arange(32) == lane for lane in (5, 7, 9))
 REFUSALS: list[tuple[Any, str]] = [
+    (lambda: X2.emulate(BYTES, AT + 4 * FIFTH), "^address 84 of lane 5: it must be a multiple of 16$"),
     (
-        lambda: X2.emulate(BYTES, AT + 4 * (np.arange(32) == 5)),
-        r"^address 84 of lane 5: it must be a multiple of 16$",
-    ),
-    (
-        lambda: X2.emulate(BYTES, AT + 1024 * (np.arange(32) == 9)),
-        r"^address 1168 of lane 9: its row of 16 bytes lies outside of the memory of 1024 bytes",
+        lambda: X2.emulate(BYTES, AT + 1024 * NINTH),
+        "^address 1168 of lane 9: its row of 16 bytes lies outside of the memory of 1024 bytes",
     ),
     (lambda: X2.emulate(BYTES, AT - 16), r"^address -16 of lane 0: .* outside"),
     (
@@ -572,14 +553,11 @@ REFUSALS: list[tuple[Any, str]] = [
     (lambda: X2.emulate(np.zeros(4, dtype=bool), AT), "^memory: found bool"),
     (lambda: X2.emulate(BYTES, AT, stride=3), "has no stride and no offset"),
     (
-        lambda: ST.emulate(np.zeros((32, 4), np.uint32), AT * (np.arange(32) != 7), BYTES),
+        lambda: ST.emulate(WORDS[0], AT * ~SEVENTH, BYTES),
         "^lanes 0 and 7 store to the same address 0: .* undefined",
     ),
-    (lambda: ST.emulate(np.zeros((32, 2), np.uint32), AT, BYTES), r"^R: found registers of shape \(32, 2\)"),
-    (
-        lambda: ST.emulate(np.zeros((3, 32, 4), np.uint32), AT, np.zeros((2, 1024), np.uint8)),
-        "which do not broadcast",
-    ),
+    (lambda: ST.emulate(WORDS[0, :, :2], AT, BYTES), r"^R: found registers of shape \(32, 2\)"),
+    (lambda: ST.emulate(WORDS, AT, np.stack([BYTES, BYTES])), "which do not broadcast"),
     (lambda: LA.emulate(BYTES, stride=15), "stride=15 is shorter than a row of 16 elements"),
     (
         lambda: LA.emulate(BYTES, stride=24),
@@ -592,10 +570,7 @@ REFUSALS: list[tuple[Any, str]] = [
     (lambda: MOVMATRIX.addresses(), "stays in registers: it takes no address"),
     (lambda: MOVMATRIX.alignment, "nothing to align"),
     (lambda: X2.operand("A"), r"has no operand 'A'; it has R$"),
-    (
-        lambda: X2.in_space("global"),
-        r"^ldmatrix in \.global: it takes \.shared, \.shared::cta, no state space",
-    ),
+    (lambda: X2.in_space("global"), "^ldmatrix in .global: it takes .shared, .shared::cta, no state space"),
     (lambda: MOVMATRIX.in_space("shared"), r"^movmatrix in \.shared: it takes no state space"),
     (lambda: X2.supports("sm_91"), "^unknown target 'sm_91'"),
     (
@@ -654,14 +629,7 @@ def test_sources_hold_their_instruction_once() -> None:
     assert len({kernel_name(form) for form in SPELT.values()}) == len(set(SPELT.values()))
 
 
-SIZES = {
-    "const uint4*": 1,
-    "uint4*": 1,
-    "const unsigned int*": 4,
-    "unsigned int*": 4,
-    "const unsigned long long*": 8,
-    "unsigned long long*": 8,
-}
+SIZES = {"uint4*": 1, "unsigned int*": 4, "unsigned long long*": 8}
 
 
 @pytest.mark.parametrize(
@@ -683,7 +651,7 @@ def test_arguments_are_those_of_the_kernel(
             assert isinstance(argument, gpu.Out) == (
                 called in ({"result"} if "st" in form.family else {"R", "D"})
             )
-            assert array.dtype.itemsize == SIZES.get(kind, 4)
+            assert array.dtype.itemsize == SIZES.get(kind.removeprefix("const "), 4)
             assert array.ndim == 0 if kind in ("int", "unsigned int") else len(array) == 3
             seen.append(called)
 
@@ -702,18 +670,14 @@ def test_arguments_are_those_of_the_kernel(
 
 
 def test_ptx_lines() -> None:
-    assert (
-        row("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16").ptx
-        == "ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%r0, %r1}, [%p];"
-    )
-    assert (
-        row("stmatrix.sync.aligned.m16n8.x1.trans.b8").ptx
-        == "stmatrix.sync.aligned.m16n8.x1.trans.b8 [%p], {%r0};"
-    )
-    assert MOVMATRIX.ptx == "movmatrix.sync.aligned.m8n8.trans.b16 %d0, %a0;"
-    assert L4.ptx == "wmma.load.a.sync.aligned.row.m8n8k32.s4 {%a0}, [%p], %stride;"
-    store = row("wmma.store.d.sync.aligned.col.m8n8k4.shared::cta.f64")
-    assert store.ptx == "wmma.store.d.sync.aligned.col.m8n8k4.shared::cta.f64 [%p], {%d0, %d1}, %stride;"
+    for line_of in (
+        "ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%r0, %r1}, [%p];",
+        "stmatrix.sync.aligned.m16n8.x1.trans.b8 [%p], {%r0};",
+        "movmatrix.sync.aligned.m8n8.trans.b16 %d0, %a0;",
+        "wmma.load.a.sync.aligned.row.m8n8k32.s4 {%a0}, [%p], %stride;",
+        "wmma.store.d.sync.aligned.col.m8n8k4.shared::cta.f64 [%p], {%d0, %d1}, %stride;",
+    ):
+        assert row(line_of.split(" ")[0]).ptx == line_of
 
 
 def test_run_without_a_gpu_says_so() -> None:

@@ -99,26 +99,20 @@ def test_what_only_later_chips_have_is_assumed(name: str, count: int) -> None:
     assert "Assumed" in str(answer)
 
 
-@pytest.mark.parametrize(
-    ("make", "sentence"),
-    [
-        (lambda: conflicts(LANE[:31]), r"addresses of shape \(31,\): a warp has 32 lanes"),
-        (lambda: conflicts(LANE * 4, 3), "width=3: a lane reads or writes 1, 2, 4, 8, 16 bytes"),
-        (lambda: conflicts(LANE), "address 1: an access of 4 bytes is aligned to 4 bytes"),
-        (lambda: conflicts(LANE * 4 - 4), "address -4: shared-memory addresses go from 0 to 262143"),
-        (lambda: conflicts(LANE * 1e3), "it takes whole numbers"),
-        (lambda: conflicts(LANE * 4, active=LANE), "active: found other than True and False"),
-        (lambda: conflicts(LANE * 4, active=[1]), r"active of shape \(1,\): it takes a flag for each of 32"),
-        (
-            lambda: _transfer("ldmatrix.sync.aligned.m8n8.x1.shared.b16").conflicts(LANE * 8),
-            "multiples of 16",
-        ),
-        (
-            lambda: _transfer("movmatrix.sync.aligned.m8n8.trans.b16").conflicts(LANE),
-            "takes no row addresses",
-        ),
-    ],
-)
+REFUSED = [
+    (lambda: conflicts(LANE[:31]), r"addresses of shape \(31,\): a warp has 32 lanes"),
+    (lambda: conflicts(LANE * 4, 3), "width=3: a lane reads or writes 1, 2, 4, 8, 16 bytes"),
+    (lambda: conflicts(LANE), "address 1: an access of 4 bytes is aligned to 4 bytes"),
+    (lambda: conflicts(LANE * 4 - 4), "address -4: shared-memory addresses go from 0 to 262143"),
+    (lambda: conflicts(LANE * 1e3), "it takes whole numbers"),
+    (lambda: conflicts(LANE * 4, active=LANE), "active: found other than True and False"),
+    (lambda: conflicts(LANE * 4, active=[1]), r"active of shape \(1,\): it takes a flag for each of 32"),
+    (lambda: _transfer("ldmatrix.x1").conflicts(LANE * 8), "multiples of 16"),
+    (lambda: _transfer("movmatrix").conflicts(LANE), "takes no row addresses"),
+]
+
+
+@each("make, sentence", REFUSED)
 def test_refusals(make: Callable[[], object], sentence: str) -> None:
     refuses(sentence, make)
 
@@ -300,86 +294,71 @@ def test_elements_of_4_and_6_bits() -> None:
         assert [tma.supports(target) for target in ("sm_90a", "sm_100f", "sm_120a")] == [False, True, False]
 
 
-@each(
-    "make, sentence",
-    [
-        (lambda: tensor_map(HALVES, (64, 64), fill="one"), "fill='one': there are zero, nan"),
-        (lambda: tensor_map(np.zeros((8, 16), dtype=np.int8), (8, 16), fill="nan"), "fill='nan' of int8"),
-        (lambda: tensor_map(HALVES, (64, 64), l2_promotion=32), "l2_promotion=32: there are 0, 64, 128, 256"),
-        (lambda: tensor_map(HALVES, (64,)), "the array has 2 axes, so it takes 2 numbers"),
-        (lambda: tensor_map(HALVES, (64, 300)), "TMA takes 1 to 256 along each axis"),
-        (lambda: tensor_map(HALVES, (0, 8)), "TMA takes 1 to 256 along each axis"),
-        (lambda: tensor_map(HALVES, (64, 4)), "its rows are 8 bytes of float16; TMA takes multiples of 16"),
-        (lambda: tensor_map(HALVES, (64, 64), 64), "wider than the swizzle of 64 bytes; take 32 elements"),
-        (lambda: tensor_map(HALVES, (64, 64), 48), "swizzle of 48 bytes: there are 0, 32, 64, 128"),
-        (lambda: tensor_map(HALVES[:, ::2], (64, 64)), "its last axis is not contiguous"),
-        (lambda: tensor_map(HALVES[:, :100].copy(), (64, 64)), "pad axis 1 to a multiple of 8 elements"),
-        (lambda: tensor_map(HALVES.astype(complex), (64, 64)), "array needs numbers"),
-        (lambda: tensor_map(np.zeros((64, 64), dtype=bool), (64, 64)), "array of bool: TMA copies"),
-        (lambda: tensor_map(np.float32(1), ()), "array of 0 axes: TMA takes 1 to 5"),
-        (lambda: tensor_map(HALVES[:0], (1, 8)), "TMA takes no empty one"),
-        (lambda: tensor_map(HALVES, (64, 8), element_strides=(9, 1)), "TMA takes 1 to 8 along each axis"),
-        (lambda: tensor_map(HALVES, (64, 8), element_strides=(1, 2)), "every element of the last axis"),
-        (lambda: gpu.run_tensor_map(tensor_map(HALVES, (64, 8)), [(0, 4)]), "begins at a multiple of 16"),
-        (lambda: gpu.run_tensor_map(tensor_map(HALVES, (64, 8)), [0]), r"this array takes \[boxes, 2\]"),
-        (lambda: gpu.encode_tensor_map(tensor_map(HALVES, (64, 8)), 8), "at multiples of 16 bytes"),
-        (lambda: gpu.encode_tensor_map(tensor_map(HALVES, (64, 8))), "in the host's memory"),
-        (lambda: tensor_map(HALVES, (64, 64), "96B"), "swizzle='96B': there are 0, 32, 64, 128, 128B_ATOM"),
-        (lambda: tensor_map(HALVES, (64, 64), data_type="FLOAT32"), "it has 4 bytes an element, not 2"),
-        (lambda: tensor_map(HALVES, (64, 64), data_type="f16"), "data_type='f16': there are UINT8"),
-        (lambda: tensor_map(HALVES, (64, 64), data_type="16U4_ALIGN8B"), "an array of uint8"),
-        (lambda: tensor_map(BYTES, (4, 64), data_type="16U4_ALIGN16B"), "a row of 16U4_ALIGN16B has 128"),
-        (lambda: tensor_map(BYTES, (4, 8), data_type="16U4_ALIGN8B"), "its rows are 4 bytes of 16U4_ALIGN8B"),
-        (lambda: tensor_map(BYTES, (4, 128), 32, data_type="16U4_ALIGN8B"), "take 64 elements"),
-        (
-            lambda: tensor_map(BYTES, (4, 128), 64, data_type="16U6_ALIGN16B"),
-            "TMA loads it with 0, 128, 128B",
-        ),
-        (lambda: tensor_map(BYTES[:, :80], (4, 128), data_type="16U6_ALIGN16B"), "128 elements, 96 bytes"),
-        (lambda: tensor_map(PADDED, (4, 128), data_type="16U4_ALIGN16B"), "TMA takes multiples of 32 bytes"),
-        (lambda: tensor_map(BYTES, (4, 128), fill="nan", data_type="16U4_ALIGN8B"), "fill='nan' of uint8"),
-        (lambda: tensor_map(BYTES, (4, 128), data_type="16U4_ALIGN16B").load(0, 64), "multiples of 128 elem"),
-        (lambda: tensor_map(BYTES, (4, 128), data_type="16U4_ALIGN8B").tile(), "elements of whole bytes"),
-        (
-            lambda: tensor_map(SLICES, (1, 1, 2, 8, 8), interleave=8),
-            "interleave=8 of UINT16: there are 0, 16, 32",
-        ),
-        (
-            lambda: tensor_map(SLICES, (1, 2, 2, 8, 8), interleave=16),
-            "whole slices, 8 elements of axis 4, and",
-        ),
-        (
-            lambda: tensor_map(SLICES, (1, 1, 2, 8, 4), interleave=16),
-            "whole slices, 8 elements of axis 4, and",
-        ),
-        (lambda: tensor_map(SLICES, (1, 1, 2, 4, 8), interleave=16), "multiples of 8 slices of axis 3"),
-        (
-            lambda: tensor_map(SLICES, (1, 1, 2, 8, 8), interleave=32),
-            "its last axis has 16 bytes, a slice 32",
-        ),
-        (lambda: tensor_map(SLICES[0, 0], (2, 8, 8), interleave=16), "array of 3 axes: TMA takes 4 to 6"),
-        (lambda: tensor_map(SLICES[:, :, :, ::2], (1, 1, 2, 8, 8), interleave=16), "32 bytes from one slice"),
-        (lambda: tensor_map(WIDE_SLICES, (1, 1, 8, 16), 64, interleave=32), "go with a swizzle of 32 bytes"),
-        (lambda: tensor_map(WIDE_SLICES, (1, 1, 8, 16), 32, interleave=32).load(0, 0, 0, 8), "whole, from 0"),
-        (
-            lambda: tensor_map(np.zeros((256, 256), np.float32), (256, 256)),
-            "has 262144 bytes; TMA takes at most",
-        ),
-        (lambda: tensor_map(OnGpu(typestr="<f4"), (4, 8)).load(0, 0), "it is on the GPU; gpu.run_tensor_map"),
-        (lambda: tensor_map(OnGpu(data=(8, False)), (4, 8)), "array at address 8: TMA takes multiples of 16"),
-        (lambda: tensor_map(OnGpu(typestr="nothing"), (4, 8)), "its __cuda_array_interface__ is"),
-        (lambda: tensor_map(OnGpu(typestr=">f4"), (4, 8)), "its bytes are in the other order"),
-        (lambda: tensor_map(OnGpu(strides=(64,)), (4, 8)), "its __cuda_array_interface__ is"),
-        (lambda: tensor_map(OnGpu(strides=(64, 8)), (4, 8)), "its last axis is not contiguous"),
-        (lambda: tensor_map(OnGpu(mask=1), (4, 8)), "a masked array"),
-        (lambda: tensor_map(OnGpu(typestr="<c8"), (4, 8)), "array of complex64: TMA copies"),
-        (lambda: tensor_map(HALVES, (64, 8)).load(0), "the array has 2 axes"),
-        (lambda: tensor_map(HALVES, (64, 8)).load(0, 3), "along the last axis a box begins at a multiple"),
-        (lambda: tensor_map(HALVES, (64, 8)).load(0, 0, address=64), "TMA writes to multiples of 128 below"),
-        (lambda: tensor_map(HALVES, (64, 8)).offset(0, 8), "whole numbers from 0 to 7 are in the box"),
-        (lambda: tensor_map(HALVES, (64, 64)).tile(), "rows of 128 bytes: wgmma reads a box whose rows"),
-    ],
-)
+REFUSED_MAPS = [
+    (lambda: tensor_map(HALVES, (64, 64), fill="one"), "fill='one': there are zero, nan"),
+    (lambda: tensor_map(np.zeros((8, 16), dtype=np.int8), (8, 16), fill="nan"), "fill='nan' of int8"),
+    (lambda: tensor_map(HALVES, (64, 64), l2_promotion=32), "l2_promotion=32: there are 0, 64, 128, 256"),
+    (lambda: tensor_map(HALVES, (64,)), "the array has 2 axes, so it takes 2 numbers"),
+    (lambda: tensor_map(HALVES, (64, 300)), "TMA takes 1 to 256 along each axis"),
+    (lambda: tensor_map(HALVES, (0, 8)), "TMA takes 1 to 256 along each axis"),
+    (lambda: tensor_map(HALVES, (64, 4)), "its rows are 8 bytes of float16; TMA takes multiples of 16"),
+    (lambda: tensor_map(HALVES, (64, 64), 64), "wider than the swizzle of 64 bytes; take 32 elements"),
+    (lambda: tensor_map(HALVES, (64, 64), 48), "swizzle of 48 bytes: there are 0, 32, 64, 128"),
+    (lambda: tensor_map(HALVES[:, ::2], (64, 64)), "its last axis is not contiguous"),
+    (lambda: tensor_map(HALVES[:, :100].copy(), (64, 64)), "pad axis 1 to a multiple of 8 elements"),
+    (lambda: tensor_map(HALVES.astype(complex), (64, 64)), "array needs numbers"),
+    (lambda: tensor_map(np.zeros((64, 64), dtype=bool), (64, 64)), "array of bool: TMA copies"),
+    (lambda: tensor_map(np.float32(1), ()), "array of 0 axes: TMA takes 1 to 5"),
+    (lambda: tensor_map(HALVES[:0], (1, 8)), "TMA takes no empty one"),
+    (lambda: tensor_map(HALVES, (64, 8), element_strides=(9, 1)), "TMA takes 1 to 8 along each axis"),
+    (lambda: tensor_map(HALVES, (64, 8), element_strides=(1, 2)), "every element of the last axis"),
+    (lambda: gpu.run_tensor_map(tensor_map(HALVES, (64, 8)), [(0, 4)]), "begins at a multiple of 16"),
+    (lambda: gpu.run_tensor_map(tensor_map(HALVES, (64, 8)), [0]), r"this array takes \[boxes, 2\]"),
+    (lambda: gpu.encode_tensor_map(tensor_map(HALVES, (64, 8)), 8), "at multiples of 16 bytes"),
+    (lambda: gpu.encode_tensor_map(tensor_map(HALVES, (64, 8))), "in the host's memory"),
+    (lambda: tensor_map(HALVES, (64, 64), "96B"), "swizzle='96B': there are 0, 32, 64, 128, 128B_ATOM"),
+    (lambda: tensor_map(HALVES, (64, 64), data_type="FLOAT32"), "it has 4 bytes an element, not 2"),
+    (lambda: tensor_map(HALVES, (64, 64), data_type="f16"), "data_type='f16': there are UINT8"),
+    (lambda: tensor_map(HALVES, (64, 64), data_type="16U4_ALIGN8B"), "an array of uint8"),
+    (lambda: tensor_map(BYTES, (4, 64), data_type="16U4_ALIGN16B"), "a row of 16U4_ALIGN16B has 128"),
+    (lambda: tensor_map(BYTES, (4, 8), data_type="16U4_ALIGN8B"), "its rows are 4 bytes of 16U4_ALIGN8B"),
+    (lambda: tensor_map(BYTES, (4, 128), 32, data_type="16U4_ALIGN8B"), "take 64 elements"),
+    (lambda: tensor_map(BYTES, (4, 128), 64, data_type="16U6_ALIGN16B"), "TMA loads it with 0, 128, 128B"),
+    (lambda: tensor_map(BYTES[:, :80], (4, 128), data_type="16U6_ALIGN16B"), "128 elements, 96 bytes"),
+    (lambda: tensor_map(PADDED, (4, 128), data_type="16U4_ALIGN16B"), "TMA takes multiples of 32 bytes"),
+    (lambda: tensor_map(BYTES, (4, 128), fill="nan", data_type="16U4_ALIGN8B"), "fill='nan' of uint8"),
+    (lambda: tensor_map(BYTES, (4, 128), data_type="16U4_ALIGN16B").load(0, 64), "multiples of 128 elem"),
+    (lambda: tensor_map(BYTES, (4, 128), data_type="16U4_ALIGN8B").tile(), "elements of whole bytes"),
+    (
+        lambda: tensor_map(SLICES, (1, 1, 2, 8, 8), interleave=8),
+        "interleave=8 of UINT16: there are 0, 16, 32",
+    ),
+    (lambda: tensor_map(SLICES, (1, 2, 2, 8, 8), interleave=16), "whole slices, 8 elements of axis 4, and"),
+    (lambda: tensor_map(SLICES, (1, 1, 2, 8, 4), interleave=16), "whole slices, 8 elements of axis 4, and"),
+    (lambda: tensor_map(SLICES, (1, 1, 2, 4, 8), interleave=16), "multiples of 8 slices of axis 3"),
+    (lambda: tensor_map(SLICES, (1, 1, 2, 8, 8), interleave=32), "its last axis has 16 bytes, a slice 32"),
+    (lambda: tensor_map(SLICES[0, 0], (2, 8, 8), interleave=16), "array of 3 axes: TMA takes 4 to 6"),
+    (lambda: tensor_map(SLICES[:, :, :, ::2], (1, 1, 2, 8, 8), interleave=16), "32 bytes from one slice"),
+    (lambda: tensor_map(WIDE_SLICES, (1, 1, 8, 16), 64, interleave=32), "go with a swizzle of 32 bytes"),
+    (lambda: tensor_map(WIDE_SLICES, (1, 1, 8, 16), 32, interleave=32).load(0, 0, 0, 8), "whole, from 0"),
+    (lambda: tensor_map(np.zeros((256, 256), np.float32), (256, 256)), "has 262144 bytes; TMA takes at most"),
+    (lambda: tensor_map(OnGpu(typestr="<f4"), (4, 8)).load(0, 0), "it is on the GPU; gpu.run_tensor_map"),
+    (lambda: tensor_map(OnGpu(data=(8, False)), (4, 8)), "array at address 8: TMA takes multiples of 16"),
+    (lambda: tensor_map(OnGpu(typestr="nothing"), (4, 8)), "its __cuda_array_interface__ is"),
+    (lambda: tensor_map(OnGpu(typestr=">f4"), (4, 8)), "its bytes are in the other order"),
+    (lambda: tensor_map(OnGpu(strides=(64,)), (4, 8)), "its __cuda_array_interface__ is"),
+    (lambda: tensor_map(OnGpu(strides=(64, 8)), (4, 8)), "its last axis is not contiguous"),
+    (lambda: tensor_map(OnGpu(mask=1), (4, 8)), "a masked array"),
+    (lambda: tensor_map(OnGpu(typestr="<c8"), (4, 8)), "array of complex64: TMA copies"),
+    (lambda: tensor_map(HALVES, (64, 8)).load(0), "the array has 2 axes"),
+    (lambda: tensor_map(HALVES, (64, 8)).load(0, 3), "along the last axis a box begins at a multiple"),
+    (lambda: tensor_map(HALVES, (64, 8)).load(0, 0, address=64), "TMA writes to multiples of 128 below"),
+    (lambda: tensor_map(HALVES, (64, 8)).offset(0, 8), "whole numbers from 0 to 7 are in the box"),
+    (lambda: tensor_map(HALVES, (64, 64)).tile(), "rows of 128 bytes: wgmma reads a box whose rows"),
+]
+
+
+@each("make, sentence", REFUSED_MAPS)
 def test_rules_of_tensor_maps(make: Callable[[], object], sentence: str) -> None:
     refuses(sentence, make)
 

@@ -10,7 +10,7 @@ import pytest
 from ptxlab import memory
 from ptxlab.instruction import Instruction, mma_instructions
 from ptxlab.isa.sparsity import STRUCTURES
-from tests.cases import refuses
+from tests.cases import each, refuses
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(128, 4), (1, 1), (300, 10), (256, 16)])
@@ -93,28 +93,28 @@ def _check_registers(ins: Instruction, rng: np.random.Generator) -> None:
     np.testing.assert_array_equal(memory.restore_metadata(again), nibbles)
 
 
-@pytest.mark.parametrize(
-    ("make", "sentence"),
-    [
-        (lambda: memory.tile_scales(np.ones(4, dtype=np.uint8)), r"they are \[..., rows, columns\]"),
-        (lambda: memory.tile_scales(np.ones((4, 4))), "scales of float64: ue8m0 and ue4m3 take one byte"),
-        (lambda: memory.untile_scales(np.ones(4, dtype=np.uint8), 4, 4), r"take \[..., 512\] bytes"),
-        (lambda: memory.scale_offset(0, 4, 4), "column 4: it goes from 0 to 3"),
-        (lambda: memory.scale_offset(-1, 0, 4), "row -1"),
-        (
-            lambda: memory.reorder_metadata(np.ones((16, 8), dtype=int)),
-            "rows a multiple of 32 and chunks one of 8",
-        ),
-        (lambda: memory.reorder_metadata(np.full((32, 8), 16)), "found 16; they go from 0 to 15"),
-        (lambda: memory.reorder_metadata(np.ones((32, 8), dtype=int), 64), "elements of 4, 8, 16 or 32 bits"),
-        (lambda: memory.restore_metadata(np.ones((32, 2), dtype=np.int64)), "metadata of int64: it is int16"),
-        (lambda: memory.restore_metadata(np.ones((32, 3), dtype=np.int16)), "words an even number"),
-        (
-            lambda: memory.metadata_registers(DENSE, np.ones((32, 2), dtype=np.int16)),
-            "is dense: it has no metadata",
-        ),
-    ],
-)
+REFUSED = [
+    (lambda: memory.tile_scales(np.ones(4, dtype=np.uint8)), r"they are \[..., rows, columns\]"),
+    (lambda: memory.tile_scales(np.ones((4, 4))), "scales of float64: ue8m0 and ue4m3 take one byte"),
+    (lambda: memory.untile_scales(np.ones(4, dtype=np.uint8), 4, 4), r"take \[..., 512\] bytes"),
+    (lambda: memory.scale_offset(0, 4, 4), "column 4: it goes from 0 to 3"),
+    (lambda: memory.scale_offset(-1, 0, 4), "row -1"),
+    (
+        lambda: memory.reorder_metadata(np.ones((16, 8), dtype=int)),
+        "rows a multiple of 32 and chunks one of 8",
+    ),
+    (lambda: memory.reorder_metadata(np.full((32, 8), 16)), "found 16; they go from 0 to 15"),
+    (lambda: memory.reorder_metadata(np.ones((32, 8), dtype=int), 64), "elements of 4, 8, 16 or 32 bits"),
+    (lambda: memory.restore_metadata(np.ones((32, 2), dtype=np.int64)), "metadata of int64: it is int16"),
+    (lambda: memory.restore_metadata(np.ones((32, 3), dtype=np.int16)), "words an even number"),
+    (
+        lambda: memory.metadata_registers(DENSE, np.ones((32, 2), dtype=np.int16)),
+        "is dense: it has no metadata",
+    ),
+]
+
+
+@each("make, sentence", REFUSED)
 def test_refusals(make: Callable[[], object], sentence: str) -> None:
     refuses(sentence, make)
 
