@@ -46,8 +46,8 @@ def first_cell(version: str, source: str) -> str:
     On Colab it gets the release that the notebook belongs to. A version that is not released comes from the
     repository: among the released packages, somebody else could offer one of that name.
 
-    >>> print(first_cell("0.2.0", "https://github.com/ptxlab/ptxlab").splitlines()[-2].strip())
-    %pip install -q "ptxlab[lab]==0.2.0"
+    >>> print(first_cell("0.1.0", "https://github.com/ptxlab/ptxlab").splitlines()[-2].strip())
+    %pip install -q "ptxlab[lab]==0.1.0"
     """
     if "dev" in version or "+" in version:
         requirement = f"ptxlab[lab] @ git+{source}"
