@@ -10,7 +10,7 @@ from typing import Any, Self
 from .._util.arguments import is_a
 from ..errors import PtxlabError, listing, quoted
 from .operand import Operand
-from .targets import TARGET_VERSIONS, PtxVersion, check_target
+from .targets import TARGET_VERSIONS, TARGETS, PtxVersion, check_target
 
 #: Module and name of the classes that users hold, with methods that need packages above, by the name of the
 #: class that declares the form: whoever parses or derives one gets these. `ptxlab.instruction` fills it.
@@ -103,6 +103,13 @@ class Form(ABC):
 
     def __repr__(self) -> str:
         return f"<{self.mnemonic}>"
+
+    def check_targets(self) -> None:
+        """Refuse a form without targets, or with one that does not exist."""
+        unknown = [target for target in self.targets if target not in TARGETS]
+        if unknown or not self.targets:
+            faulty = quoted(unknown) if unknown else "missing"
+            raise PtxlabError(f"{self.mnemonic}: targets {faulty}; known are {listing(TARGETS, 30)}")
 
     def supports(self, target: str) -> bool:
         """Whether the assembler accepts this instruction for a target; an unknown target is an error."""

@@ -59,6 +59,7 @@ class MmaForm(ProductForm):
     a_space: Literal["register", "shared"] = "register"
 
     def __post_init__(self) -> None:
+        self.check_targets()
         for operand in self.operands.values():
             if operand.layout is not None and operand.lanes != self.lanes:
                 raise PtxlabError(

@@ -43,15 +43,15 @@ def emulate(operands: Operation) -> Any:
 
 def other_rule(change: Callable[[Any], Any]) -> Faulty:
     """A machine whose arithmetic is that of the model with one number changed."""
-    real_model_of = emulator.model_of
+    real_model_for = emulator.model_for
 
-    def changed_model_of(ins: Instruction, model: str | None = None) -> Model:
-        real = real_model_of(ins, model)
+    def changed_model_for(ins: Instruction, chip: str) -> Model:
+        real = real_model_for(ins, chip)
         return replace(real, rule=change(real.rule))
 
     def faulty(operands: Operation) -> Any:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(emulator, "model_of", changed_model_of)
+            patch.setattr(emulator, "model_for", changed_model_for)
             return emulate(operands)
 
     return faulty

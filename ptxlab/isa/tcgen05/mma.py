@@ -94,6 +94,7 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
     scale_type: str | None = field(init=False)
 
     def __post_init__(self) -> None:
+        self.check_targets()
         if not is_name(self.a_space, ("shared", "tensor")):
             raise PtxlabError(f"a_space={quoted(self.a_space)}: A is in 'shared' or in 'tensor' memory")
         if self.ashift and self.a_space == "shared":
