@@ -88,21 +88,6 @@ class Presenter(ABC):
     def thread_of(self, name: str, row: int, column: int) -> int | None:
         """The thread that has a cell in a register; None where no thread has."""
 
-    @property
-    def chip(self) -> str:
-        """The chip whose results are shown; "" where no chip differs from another."""
-        return ""
-
-    @property
-    def against(self) -> str | None:
-        """The chip that they are compared with."""
-        return None
-
-    @property
-    def refusal(self) -> RefusedEdit | None:
-        """The page's last edit, if cells of a matrix are at fault that it was refused."""
-        return None
-
     # -- edits --------------------------------------------------------------------------------------------
 
     def apply(self, edits: Sequence[Edit]) -> None:
@@ -144,10 +129,11 @@ class Presenter(ABC):
         """Show why an edit was refused, where, and what can be done instead; "" if all is well."""
         with self.view.hold_sync():
             self.view.problem = problem
-            self.view.refusal = {} if self.refusal is None else self.refusal.serialised
+            self.view.refusal = {} if self.state.refusal is None else self.state.refusal.serialised
 
     def refuse(self, error: PtxlabError) -> None:
         """Show why the page's last message was refused."""
+        self.state.refusal = error if isinstance(error, RefusedEdit) else None
         if self.view.problem == str(error):
             self.view.problem = ""  # the page sees only changes, and shows the sentence where it was asked
         self.show_problem(str(error))
@@ -237,18 +223,6 @@ class ProductPresenter(Presenter):
     def thread_of(self, name: str, row: int, column: int) -> int | None:
         lane = self.state.operation.lane_of(name, row, column)
         return thread_of(self.state, name, row, column) if lane is None else lane
-
-    @property
-    def chip(self) -> str:
-        return self.state.results.chip
-
-    @property
-    def against(self) -> str | None:
-        return self.state.results.against
-
-    @property
-    def refusal(self) -> RefusedEdit | None:
-        return self.state.refusal
 
     # -- edits --------------------------------------------------------------------------------------------
 
@@ -404,10 +378,6 @@ class ProductPresenter(Presenter):
             self.load.clear()
             self.show_trace()
             self.quiz.stop()
-
-    def refuse(self, error: PtxlabError) -> None:
-        self.state.refusal = error if isinstance(error, RefusedEdit) else None
-        super().refuse(error)
 
     def on_selected(self, cell: Mapping[str, Any]) -> None:
         if cell.get("name") == "D":

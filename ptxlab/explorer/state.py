@@ -351,13 +351,16 @@ class ExplorerState:
     def all_or_nothing(self) -> Iterator[None]:
         """If anything inside is refused, put back everything: operation, history, chips, random numbers."""
         attributes, chips = dict(vars(self)), (self.results.chip, self.results.against)
-        random_state = self.random.bit_generator.state
+        generators = [
+            (each.bit_generator, each.bit_generator.state) for each in (self.random, self.word_random)
+        ]
         try:
             yield
         except BaseException:
             vars(self).update(attributes)
             self.results.chip, self.results.against = chips
-            self.random.bit_generator.state = random_state
+            for generator, before in generators:
+                generator.state = before
             raise
 
     @contextmanager

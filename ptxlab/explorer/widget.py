@@ -232,8 +232,11 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
 
     @property
     def chip(self) -> str:
-        """The chip whose D is shown, such as "sm_90", or "GPU"; assign another that has the instruction."""
-        return self._shown.chip
+        """The chip whose D is shown, such as "sm_90", or "GPU"; assign another that has the instruction.
+
+        It is "" for instructions that move words, which no two chips do differently.
+        """
+        return "" if self.state.transfer is not None else self.state.results.chip
 
     @chip.setter
     def chip(self, chip: str) -> None:
@@ -242,7 +245,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
     @property
     def against(self) -> str | None:
         """The chip, or "GPU", that D is compared with; None for none."""
-        return self._shown.against
+        return None if self.state.transfer is not None else self.state.results.against
 
     @against.setter
     def against(self, chip: str | None) -> None:
