@@ -26,6 +26,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from multiprocessing.connection import Connection
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -64,6 +65,9 @@ _MOST_TEXT = 16 << 20  # bytes of `words` in a report; further ones are left out
 #: Categories for forms that differ from another in little.
 _BRIEF = ("bits", "moderate", "edges")
 _PLAIN = Modifiers()
+#: What tells forms of mma, and the arithmetic of tcgen05.mma, from one another.
+_FORM = attrgetter("family", "m", "k", "a_type", "b_type", "d_type", "kind", "bit_op", "satfinite")
+_ARITHMETIC = attrgetter("kind", "sparse", "k", "a_type", "b_type", "d_type", "scale_vec")
 
 
 # -- who runs ------------------------------------------------------------------------------------------------
@@ -382,11 +386,8 @@ def plain_operands(form: Tcgen05Mma, count: int) -> Operation:
 
     a = form.a
     one = int(a.dtype.encode(1))
-    ones = (
-        everywhere(a, one)
-        if isinstance(a, TensorOperand)
-        else np.full((count, *a.shape), one, dtype=a.dtype.code_type)
-    )
+    in_tensor_memory = isinstance(a, TensorOperand)
+    ones = everywhere(a, one) if in_tensor_memory else np.full((count, *a.shape), one, a.dtype.code_type)
     b = np.full((count, *form.b.shape), form.b.dtype.encode(1), dtype=form.b.dtype.code_type)
     scales = {
         name: everywhere(tensor, int(tensor.dtype.encode(1)))
@@ -479,17 +480,7 @@ def _mma(target: str, quick: bool) -> Iterator[Golden]:
     """mma, wmma and wgmma: one form for all that differ in N, or in layouts of WMMA."""
     chosen: dict[object, ProductForm] = {}
     for ins in mma_instructions(target=target):
-        key = (
-            ins.family,
-            ins.m,
-            ins.k,
-            ins.a_type,
-            ins.b_type,
-            ins.d_type,
-            ins.kind,
-            ins.bit_op,
-            ins.satfinite,
-        )
+        key = _FORM(ins)
         if quick:
             key = (ins.family, ins.k, ins.a_type, ins.d_type, ins.kind)
         elif ins.lanes == 128:
@@ -510,15 +501,7 @@ def _tensor(target: str) -> Iterator[Golden]:
         small = form if form.n <= 16 else _with_columns(form, 16)
         if small.supports(target) and (small, modifiers) not in seen:
             seen.add((small, modifiers))
-            key = (
-                small.kind,
-                small.sparse,
-                small.k,
-                small.a_type,
-                small.b_type,
-                small.d_type,
-                small.scale_vec,
-            )
+            key = _ARITHMETIC(small)
             yield Golden(small, modifiers, count=2, brief=key in arithmetic)
             arithmetic.add(key)
 

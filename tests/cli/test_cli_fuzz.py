@@ -149,41 +149,25 @@ class Lines:
             return [self.instruction(), number(), number(), *inputs, *model, *matrices, *tables[-2:]]
         if command == "descriptor":
             code = [self.rng.choice(["0x4000004000010040", "0x8000002000010042", *NUMBERS]) for _ in range(2)]
-            tile = option(
-                "--tile", "bits=16,rows=64,k=64,swizzle=128", "(8,8):(8,1)", "k=1", "((((", "dtype=s8"
-            )
-            place = [
-                *option("--k", "16", "-1", "7"),
-                *option("--row", "8"),
-                *option("--address", "0x400", "3"),
-            ]
-            wgmma = [*option("--instruction", self.instruction()), *option("--operand", operand)]
-            return [
+            tiles = ("bits=16,rows=64,k=64,swizzle=128", "(8,8):(8,1)", "k=1", "((((", "dtype=s8")
+            words = [
                 *code[: self.rng.randrange(2)],
-                *tile,
-                *place,
-                *wgmma,
-                *option("--json"),
-                *option("--svg"),
+                *option("--tile", *tiles),
+                *option("--k", "16", "-1", "7"),
             ]
+            words += [*option("--row", "8"), *option("--address", "0x400", "3")]
+            words += [*option("--instruction", self.instruction()), *option("--operand", operand)]
+            return [*words, *option("--json"), *option("--svg")]
         if command == "conflicts":
             access = self.rng.choice(["ld.shared.v4.f32", "st.shared.b8", "ldmatrix.x4", self.instruction()])
             pitch = option("--pitch", "0", "16", "80", "128", "-16", "99999999")
             lanes = [*option("--lanes-per-row", "4", "0"), *option("--column", "16", "4", "-1")]
             return [access, *pitch, *lanes, *option("--swizzle", "64", "7"), *option("--svg")]
         if command == "simulate":
-            arguments = [
-                word
-                for _ in range(2)
-                for word in option("--arg", "1", "2.5", "zeros:f4:8", "x.npy", "bits:u1:")
-            ]
+            values = ("1", "2.5", "zeros:f4:8", "x.npy", "bits:u1:")
+            words = [*option("--arg", *values), *option("--arg", *values), *option("--shared", "16", "-1")]
             sizes = [*option("--grid", "1", "2,2", "1x1x1", "0"), *option("--block", "32", "2000")]
-            return [
-                self.rng.choice([*self.files, *WORDS]),
-                *sizes,
-                *arguments,
-                *option("--shared", "16", "-1"),
-            ]
+            return [self.rng.choice([*self.files, *WORDS]), *sizes, *words]
         if command == "lab":
             return ["--copy-only", *option("--to", "x", "a/b/c", *self.files), *option("--update")]
         return [self.rng.choice(["bash", "zsh", "fish", *WORDS])]

@@ -28,39 +28,13 @@ from ptxlab.isa.parse import parse
 from ptxlab.numerics.emulate import emulate
 from ptxlab.views import Table
 from tests.cases import each
+from tests.processes import run_python
 from tests.sampling import one_in
 
 S4 = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 SP_S4 = "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 TF32 = "mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32"
 WGMMA = "wgmma.mma_async.sp.sync.aligned.m64n24k64.f32.e4m3.e4m3"
-
-
-@pytest.fixture
-def answer(capsys: pytest.CaptureFixture[str]):
-    """Runs a command that must succeed and gives what it printed."""
-
-    def run(*words: str) -> str:
-        code = main(words)
-        out, err = capsys.readouterr()
-        assert (code, err) == (0, "")
-        return out
-
-    return run
-
-
-@pytest.fixture
-def refused(capsys: pytest.CaptureFixture[str]):
-    """Runs a command that must fail and gives its one sentence; code 1: no answer, code 2: wrong usage."""
-
-    def run(*words: str, code: int = 1) -> str:
-        exit_code = main(words)
-        out, err = capsys.readouterr()
-        assert (exit_code, out) == (code, "")
-        assert err.count("\n") == 1
-        return err
-
-    return run
 
 
 def test_list(answer, refused) -> None:
@@ -694,22 +668,6 @@ def test_wide_tables_fold_to_the_terminal() -> None:
     assert [line.split()[0] for line in text.splitlines() if line].count("m") == 3
 
 
-def command(*words: str, **options: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "ptxlab", *words], capture_output=True, text=True, check=False, **options
-    )
-
-
-@pytest.mark.slow
-def test_as_a_process() -> None:
-    done = command("where", "mma.m16n8k64.s4", "A", "9", "37")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "[23..20]" in done.stdout
-    bad = command("where", "mma.m16n8k64.s4", "A", "99", "37")
-    assert (bad.returncode, bad.stdout) == (1, "")
-    assert bad.stderr.startswith("ptxlab: row 99")
-
-
 @pytest.mark.skipif(os.name != "posix", reason="pipes of the shell")
 @pytest.mark.slow
 def test_a_reader_that_stops_early_is_no_error() -> None:
@@ -722,7 +680,7 @@ def test_a_reader_that_stops_early_is_no_error() -> None:
 def test_list_loads_nothing_heavy() -> None:
     """It answers in half a second because of what it does not load."""
     code = "import sys; from ptxlab.cli import main; main(['list']); print(*sys.modules, file=sys.stderr)"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    run = run_python(code)
     packages = {name.split(".")[0] for name in run.stderr.split()}
     assert "numpy" in packages
     interactive = {"plotly", "IPython", "ipywidgets", "anywidget", "traitlets", "nbformat"}

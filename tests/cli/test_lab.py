@@ -27,6 +27,17 @@ def source(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.fixture
+def started(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The command lines that `ptxlab lab` would start JupyterLab with, in a folder of its own."""
+    calls: list[list[str]] = []
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(lab, "notebooks", lambda: source)
+    monkeypatch.setattr(lab, "_start", lambda words: calls.append(words) or 0)
+    monkeypatch.setattr(lab.importlib.util, "find_spec", lambda name: object())
+    return calls
+
+
 def contents(folder: Path) -> dict[str, str]:
     return {path.name: path.read_text() for path in sorted(folder.glob("*.ipynb"))}
 
@@ -116,27 +127,21 @@ def test_a_file_in_the_way(source: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("user", [0, 1000])
 def test_starts_jupyterlab_on_the_copies(
+    started: list[list[str]],
     source: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     user: int,
 ) -> None:
-    calls: list[list[str]] = []
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(lab, "notebooks", lambda: source)
-    monkeypatch.setattr(lab, "_start", lambda words: calls.append(words) or 0)
-    monkeypatch.setattr(lab.importlib.util, "find_spec", lambda name: object())
     monkeypatch.setattr(lab.os, "geteuid", lambda: user)
     assert main(["lab", "--no-browser", "--port", "9999"]) == 0
-    options = ["--no-browser", "--port", "9999"]
-    if user == 0:
-        options.append("--allow-root")
-    assert calls == [[sys.executable, "-m", "jupyterlab", "ptxlab-notebooks", *options]]
+    options = ["--no-browser", "--port", "9999", *(["--allow-root"] if user == 0 else [])]
+    assert started == [[sys.executable, "-m", "jupyterlab", "ptxlab-notebooks", *options]]
     assert capsys.readouterr().out == f"{tmp_path / 'ptxlab-notebooks'}: 2 notebooks copied\n"
     assert contents(tmp_path / "ptxlab-notebooks") == contents(source)
     assert main(["lab", "--to", "mine", "--copy-only"]) == 0
-    assert contents(tmp_path / "mine") == contents(source) and len(calls) == 1
+    assert contents(tmp_path / "mine") == contents(source) and len(started) == 1
 
 
 def test_says_what_is_missing(
@@ -154,14 +159,12 @@ def test_says_what_is_missing(
 
 @pytest.mark.skipif(os.name != "posix", reason="POSIX keeps the home folder in HOME")
 def test_without_a_home_it_says_so(
-    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    started: list[list[str]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """JupyterLab itself would end with a traceback."""
-    started: list[list[str]] = []
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(lab, "notebooks", lambda: source)
-    monkeypatch.setattr(lab, "_start", lambda words: started.append(words) or 0)
-    monkeypatch.setattr(lab.importlib.util, "find_spec", lambda name: object())
     for variable in ("JUPYTER_RUNTIME_DIR", "JUPYTER_DATA_DIR", "XDG_DATA_HOME"):
         monkeypatch.delenv(variable, raising=False)
     for home, problem in (

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 
 from ptxlab import memory
-from ptxlab.cli import main
 
 WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
 X4 = "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
@@ -16,24 +14,17 @@ SMALL = "dtype=f16,rows=8,k=64,swizzle=128"
 TILE = "dtype=f16,rows=64,k=128,swizzle=128"
 
 
-def run(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
-    assert main(words) == code
-    out, err = capsys.readouterr()
-    assert bool(err) == bool(code)
-    return out or err
+@pytest.fixture
+def json_answer(answer):
+    """Runs a command that must succeed and gives the object that it prints with --json."""
+    return lambda *words: json.loads(answer(*words, "--json"))
 
 
-def run_json(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
-    data = json.loads(run(capsys, *words, "--json"))
-    assert isinstance(data, dict)
-    return data
-
-
-def test_a_descriptor_is_decoded(capsys: pytest.CaptureFixture[str]) -> None:
-    text = run(capsys, "descriptor", "0x4000004000010040")
+def test_a_descriptor_is_decoded(answer, json_answer) -> None:
+    text = answer("descriptor", "0x4000004000010040")
     assert str(memory.descriptor(0x4000004000010040)) in text
     assert "    1  0x490   0x480\n" in text
-    data = run_json(capsys, "descriptor", "0x4002004000010048")
+    data = json_answer("descriptor", "0x4002004000010048")
     assert (data["address"], data["leading"], data["stride"]) == (0x480, 16, 1024)
     assert (data["swizzle"], data["base_offset"], data["right"]) == (128, 1, None)
 
@@ -77,11 +68,9 @@ def test_a_descriptor_is_decoded(capsys: pytest.CaptureFixture[str]) -> None:
         ),
     ],
 )
-def test_a_descriptor_is_judged(
-    capsys: pytest.CaptureFixture[str], words: tuple[str, ...], sentence: str
-) -> None:
-    assert sentence in run(capsys, "descriptor", *words)
-    data = run_json(capsys, "descriptor", *words)
+def test_a_descriptor_is_judged(answer, json_answer, words: tuple[str, ...], sentence: str) -> None:
+    assert sentence in answer("descriptor", *words)
+    data = json_answer("descriptor", *words)
     assert data["right"] == ("must" not in sentence and "but" not in sentence and "could" not in sentence)
     assert data["right"] == (not data["problems"])
 
@@ -96,32 +85,32 @@ def test_a_descriptor_is_judged(
         ("0x4000008000400040", "--instruction", WGMMA.replace("n64", "n128"), "--transposed"),
     ],
 )
-def test_what_a_descriptor_reads_is_drawn(capsys: pytest.CaptureFixture[str], words: tuple[str, ...]) -> None:
-    drawn = run(capsys, "descriptor", *words, "--svg")
+def test_what_a_descriptor_reads_is_drawn(answer, words: tuple[str, ...]) -> None:
+    drawn = answer("descriptor", *words, "--svg")
     code = f"0x{int(words[0], 16):016x}"
     assert drawn.startswith("<svg") and f"What wgmma reads through {code}" in drawn and ">0.1<" in drawn
 
 
-def test_the_descriptors_of_a_tile(capsys: pytest.CaptureFixture[str]) -> None:
-    data = run_json(capsys, "descriptor", "--tile", TILE, "--address", "0x400")
+def test_the_descriptors_of_a_tile(answer, json_answer) -> None:
+    data = json_answer("descriptor", "--tile", TILE, "--address", "0x400")
     tile = memory.Tile(16, 64, 128, swizzle=128)
     assert [int(part["descriptor"], 16) for part in data["slices"]] == [
         tile.descriptor(0x400, k) for k in range(0, 128, 16)
     ]
-    assert "0x4000004000010242" in run(capsys, "descriptor", "--tile", tile.cute, "--address", "0x400")
-    assert run(capsys, "descriptor", "--tile", TILE, "--k", "16", "--svg").startswith("<svg")
+    assert "0x4000004000010242" in answer("descriptor", "--tile", tile.cute, "--address", "0x400")
+    assert answer("descriptor", "--tile", TILE, "--k", "16", "--svg").startswith("<svg")
 
 
-def test_layout_says_how_to_describe_the_tile(capsys: pytest.CaptureFixture[str]) -> None:
+def test_layout_says_how_to_describe_the_tile(answer, json_answer) -> None:
     for words, tile in (
         (("--swizzle", "128"), memory.Tile(16, 64, 16, swizzle=128)),
         (("--transposed", "--swizzle", "64"), memory.Tile(16, 64, 16, "MN", 64)),
         ((), memory.Tile(16, 64, 16)),
     ):
-        text = run(capsys, "layout", WGMMA, "B", *words)
+        text = answer("layout", WGMMA, "B", *words)
         assert f"(LBO) {tile.leading}, stride dimension offset (SBO) {tile.stride} bytes" in text
         assert f"0x{tile.descriptor():016x}" in text
-        data = run_json(capsys, "layout", WGMMA, "B", *words)
+        data = json_answer("layout", WGMMA, "B", *words)
         assert (data["LBO"], data["SBO"]) == (tile.leading, tile.stride)
         assert int(data["descriptor"], 16) == tile.descriptor()
 
@@ -139,25 +128,26 @@ def test_layout_says_how_to_describe_the_tile(capsys: pytest.CaptureFixture[str]
     ],
 )
 def test_conflicts(
-    capsys: pytest.CaptureFixture[str],
+    answer,
+    json_answer,
     words: tuple[str, ...],
     wavefronts: int,
     least: int,
     pitches: list[int],
     swizzles: list[int],
 ) -> None:
-    data = run_json(capsys, "conflicts", *words)
+    data = json_answer("conflicts", *words)
     assert (data["wavefronts"], data["least"]) == (wavefronts, least)
     assert data["pitches without conflicts"] == pitches
     assert data["swizzles without conflicts"] == swizzles
     assert bool(data["collisions"]) == (wavefronts > least)
-    text = run(capsys, "conflicts", *words)
+    text = answer("conflicts", *words)
     assert f"{wavefronts} wavefront" in text
     assert ("without conflicts: rows" in text) == bool(pitches)
     for pitch in pitches:  # what is advised has none indeed
         again = [word if word != data_pitch(words) else str(pitch) for word in words]
-        assert run_json(capsys, "conflicts", *again)["wavefronts"] == least
-    assert run(capsys, "conflicts", *words, "--colour", "wavefront", "--svg").startswith("<svg")
+        assert json_answer("conflicts", *again)["wavefronts"] == least
+    assert answer("conflicts", *words, "--colour", "wavefront", "--svg").startswith("<svg")
 
 
 def data_pitch(words: tuple[str, ...]) -> str:
@@ -182,5 +172,5 @@ def data_pitch(words: tuple[str, ...]) -> str:
         (("conflicts", "ld.shared.u8", "--lanes-per-row", "33"), "it takes 1 to 32"),
     ],
 )
-def test_refusals(capsys: pytest.CaptureFixture[str], words: tuple[str, ...], sentence: str) -> None:
-    assert sentence in run(capsys, *words, code=1)
+def test_refusals(refused, words: tuple[str, ...], sentence: str) -> None:
+    assert sentence in refused(*words)

@@ -89,7 +89,7 @@ def calls() -> tuple[Call, ...]:
     return tuple(
         each
         for part in (_top, _forms, _operands, _layouts, _dtypes, _sparsity, _memory, _tcgen05, _transfers,
-                     _figures, _views, _verify, _wmma, _gpu, _gemm, _lessons)
+                     figure_calls, _views, _verify, _wmma, _gpu, _gemm, _lessons)
         for each in part()
     )  # fmt: skip
 
@@ -462,7 +462,8 @@ def _transfers() -> Iterator[Call]:
     yield call("Transfer.sass", form.sass, target="sm_90")
 
 
-def _figures() -> Iterator[Call]:
+def figure_calls() -> Iterator[Call]:
+    """A valid call of every figure, and of the view that it draws."""
     s4, sparse, scaled, f16 = map(ptxlab.instruction, (_S4, _SPARSE, _SCALED, _F16))
     nibbles = np.full(sparse.e.shape, 4)
     tensor = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=32)

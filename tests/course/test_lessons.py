@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -32,6 +30,7 @@ from ptxlab.course import (
 from ptxlab.tensor_instruction import TensorInstruction
 from tests.cases import each
 from tests.course import RIGHT, SECRET, WRONG
+from tests.processes import run_python
 from tools.record import lesson_kernels as record_lesson_kernels
 
 
@@ -212,14 +211,8 @@ def test_imports_without_jupyter() -> None:
         "from ptxlab import lessons\n"
         "print(lessons.check('00.3', 4))"
     )
-    run = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        check=True,
-        env={"PYTHONIOENCODING": "utf-8", "PTXLAB_PROGRESS": os.environ["PTXLAB_PROGRESS"]},
-    )
+    settings = {"PYTHONIOENCODING": "utf-8", "PTXLAB_PROGRESS": os.environ["PTXLAB_PROGRESS"]}
+    run = run_python(code, env=settings)
     assert run.stdout.startswith("✗ 00.3")
 
 
@@ -245,14 +238,7 @@ def test_progress_survives_the_kernel(progress_file: Path) -> None:
     lessons.check("00.3", 4)  # once right stays right
     assert (ptxlab.progress().states["00.3"], ptxlab.progress().tries["00.3"]) == ("right", 2)
     code = "import ptxlab; print(ptxlab.progress())"
-    run = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        check=True,
-        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
-    )
+    run = run_python(code, env={**os.environ, "PYTHONIOENCODING": "utf-8"})
     assert run.stdout.startswith(f"1 of {len(EXERCISES)} exercises done")
     assert re.search(r"00-start-here +1/4  · · ✓ ·", run.stdout)
     assert run.stdout == f"{ptxlab.progress()}\n"

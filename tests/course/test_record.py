@@ -21,6 +21,7 @@ import ptxlab
 from ptxlab import PtxlabError, lessons
 from ptxlab._util import files
 from ptxlab.course.checking import Verdict
+from tests.processes import run_python
 from tests.sampling import some
 
 resource = pytest.importorskip("resource")  # POSIX has it
@@ -241,7 +242,7 @@ lessons.check("00.3", 32)
 file.rmdir()
 aside.rename(file)
 """
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    run = run_python(code)
     assert "it is a folder" in run.stderr and len(run.stderr.splitlines()) == 1
     assert set(json.loads(file.read_text())) == {*FORTY, "00.3"}
 
@@ -411,14 +412,7 @@ except PtxlabError as error:
 """
     tmp_path.chmod(0o777)
     kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
-    run = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=tmp_path,
-        env=kept | settings,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    run = run_python(code, cwd=tmp_path, env=kept | settings)
     first, second, third = run.stdout.splitlines()
     assert (first, second) == ("True True 0", "None")
     assert third.startswith("there is no home folder for the cache; set HOME") and "PTXLAB_CACHE" in third

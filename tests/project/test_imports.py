@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 import json
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
@@ -13,6 +11,7 @@ import pytest
 
 import ptxlab
 from tests.cases import each
+from tests.processes import run_python
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = Path(ptxlab.__file__).parent
@@ -45,15 +44,6 @@ def test_the_contracts_hold(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     assert code == 0, capsys.readouterr().out
 
 
-def run(script: str) -> str:
-    """What a fresh interpreter prints."""
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 def test_import_is_light() -> None:
     """The package, its catalogue and an emulated product need NumPy and ml_dtypes only."""
     script = """
@@ -65,7 +55,8 @@ import numpy as np
 ins(np.ones((16, 64)), np.ones((64, 8)))
 print(json.dumps([first, sorted(sys.modules)]))
 """
-    first, used = ({name.split(".")[0] for name in names} for names in json.loads(run(script)))
+    listed = json.loads(run_python(script, cwd=ROOT).stdout)
+    first, used = ({name.split(".")[0] for name in names} for names in listed)
     late = {"filelock", "jupyterlab", "matplotlib", "nbformat", "notebook", "pandas", "platformdirs"}
     heavy = {*OPTIONAL, *late}
     assert not first & heavy and not used & heavy
@@ -97,7 +88,7 @@ for ask in (lambda: ptxlab.explore(ptxlab.catalog()[0]), lambda: ptxlab.gpu.devi
 assert main(["completion", "bash"]) == 1
 print(ptxlab.gpu.status())
 """
-    assert "not installed" in run(script)
+    assert "not installed" in run_python(script, cwd=ROOT).stdout
 
 
 @each("file", FILES, ids=lambda file: str(file.relative_to(PACKAGE)))

@@ -20,6 +20,8 @@ from pathlib import Path
 
 import pytest
 
+from .test_packaging import files
+
 pytest.importorskip("hatchling")
 pytestmark = pytest.mark.slow
 
@@ -140,16 +142,7 @@ def test_lab_opens_jupyterlab_on_the_copies(server: tuple[subprocess.Popen[str],
 
 def test_the_sdist_is_complete(tmp_path: Path) -> None:
     """Everything that is committed; so its tests are those of the repository."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-co", "--exclude-standard"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if listed.returncode:
-        pytest.skip("no git checkout")
-    committed = {name for name in listed.stdout.splitlines() if (ROOT / name).is_file()}
+    committed = {path.relative_to(ROOT).as_posix() for path in files()}
     with tarfile.open(build("sdist", tmp_path)) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert names - {"PKG-INFO"} == committed

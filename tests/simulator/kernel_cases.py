@@ -6,7 +6,7 @@ import hashlib
 import json
 import struct
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -108,13 +108,10 @@ def _float_words(rng: np.random.Generator, count: int) -> np.ndarray[Any, Any]:
 
 
 def _mma(name: str, a: Any, b: Any, c: Any) -> Case:
-    return Case(
-        name,
-        "matrices.cu",
-        2,
-        64,
-        lambda r: [a(r, 128 * 4), b(r, 128 * 2), c(r, 128 * 4), _zeros(np.uint32, 512)],
-    )
+    def inputs(rng: np.random.Generator) -> list[Any]:
+        return [a(rng, 128 * 4), b(rng, 128 * 2), c(rng, 128 * 4), _zeros(np.uint32, 512)]
+
+    return Case(name, "matrices.cu", 2, 64, inputs)
 
 
 def _metadata(rng: np.random.Generator, count: int) -> np.ndarray[Any, Any]:
@@ -132,6 +129,11 @@ def _wgmma(rng: np.random.Generator) -> list[Any]:
     a, b = _halves(rng, 128, 256), _halves(rng, 128, 256)
     d = _zeros(np.float32, 128, 128)
     return [ptxlab.tensor_map(a, (64, 64), 128), ptxlab.tensor_map(b, (64, 64), 128), d, 128, 256]
+
+
+def _variant(case: Case, *options: str, suffix: str = "fast") -> Case:
+    """The same kernel and arguments, compiled with other options."""
+    return replace(case, name=f"{case.name}_{suffix}", options=(*case.options, *options), kernel=case.name)
 
 
 _STRUCT = struct.pack("<if4B4xd", 3, 1.5, 1, 2, 3, 4, 0.25)
@@ -173,11 +175,6 @@ _BASICS = (
         _ints(r, 0, 100, 64), _ints(r, 0, 100, 64), _zeros(np.int32, 64)]),
     Case("dynamic_shared", "basics.cu", 1, 128, lambda r: [
         _ints(r, -99, 99, 128), _zeros(np.int32, 128)], 128 * 6),
-    Case("floats_fast", "basics.cu", 8, 128, lambda r: [
-        _floats(r, 1000), _floats(r, 1000), _zeros(np.float32, 16000), _zeros(np.float64, 6000), 1000],
-        options=("-ftz=true", "-fmad=false"), kernel="floats"),
-    Case("nested_debug", "basics.cu", 4, 64, lambda r: [_ints(r, -1000, 1000, 256), _zeros(np.int32, 256)],
-         options=("-G",), kernel="nested"),
 )  # fmt: skip
 
 _WARPS = (
@@ -285,8 +282,6 @@ def _normal(rng: np.random.Generator, *shape: int) -> np.ndarray[Any, Any]:
 
 _FUNCTIONS = (
     Case("functions", "functions.cu", 8, 128, _function_inputs),
-    Case("functions_fast", "functions.cu", 8, 128, _function_inputs, options=("--use_fast_math",),
-         kernel="functions"),
     Case("double_functions", "functions.cu", 4, 128, lambda r: [
         r.standard_normal(500) * 5, _zeros(np.float64, 5000), 500]),
     Case("softmax", "functions.cu", 3, 64, lambda r: [
@@ -296,9 +291,6 @@ _FUNCTIONS = (
     Case("gelu", "functions.cu", 4, 128, lambda r: [3 * _normal(r, 500), _zeros(np.float32, 500), 500]),
     Case("attention", "functions.cu", 2, 32, lambda r: [
         _halves(r, 32, 16), _halves(r, 64, 16), _halves(r, 64, 16), _zeros(np.float32, 32, 16), 64]),
-    Case("attention_fast", "functions.cu", 2, 32, lambda r: [
-        _halves(r, 32, 16), _halves(r, 64, 16), _halves(r, 64, 16), _zeros(np.float32, 32, 16), 64],
-        options=("--use_fast_math",), kernel="attention"),
 )  # fmt: skip
 
 _CLUSTERS = (
@@ -312,13 +304,8 @@ _CLUSTERS = (
 
 
 def _pairs(rng: np.random.Generator) -> list[Any]:
-    return [
-        _normal(rng, 300, 2),
-        _normal(rng, 300, 2),
-        _zeros(np.float32, 300, 2),
-        _zeros(np.float32, 300),
-        300,
-    ]
+    results = [_zeros(np.float32, 300, 2), _zeros(np.float32, 300)]
+    return [_normal(rng, 300, 2), _normal(rng, 300, 2), *results, 300]
 
 
 def _attention(rng: np.random.Generator) -> list[Any]:
@@ -328,12 +315,8 @@ def _attention(rng: np.random.Generator) -> list[Any]:
 _INT128 = ("--device-int128",)
 _IDIOMS = (
     Case("complex_products", "idioms.cu", 3, 128, _pairs, options=_INT128),
-    Case("complex_products_fast", "idioms.cu", 3, 128, _pairs, options=(*_INT128, "--use_fast_math"),
-         kernel="complex_products"),
     Case("quotients", "idioms.cu", 1, 128, lambda r: [_normal(r, 128), _zeros(np.float32, 768)],
          options=_INT128),
-    Case("quotients_fast", "idioms.cu", 1, 128, lambda r: [_normal(r, 128), _zeros(np.float32, 768)],
-         options=(*_INT128, "--use_fast_math"), kernel="quotients"),
     Case("half_products", "idioms.cu", 1, 64, lambda r: [
         _halves(r, 128), _halves(r, 128), _zeros(np.float16, 128), _zeros(np.float64, 64)], options=_INT128),
     Case("wide_integers", "idioms.cu", 1, 64, lambda r: [
@@ -342,7 +325,6 @@ _IDIOMS = (
         _ints(r, -1000, 1000, 1200), _zeros(np.int32, 1200), _zeros(np.int32, 5), _zeros(np.int32, 5), 1200],
         options=_INT128),
     Case("flash", "idioms.cu", 3, 32, _attention, options=_INT128),
-    Case("flash_fast", "idioms.cu", 3, 32, _attention, options=(*_INT128, "--use_fast_math"), kernel="flash"),
 )  # fmt: skip
 
 _CORNERS = (
@@ -360,3 +342,7 @@ _ALL = (
     *_CHANGED_MAPS,
 )  # fmt: skip
 CASES: dict[str, Case] = {case.name: case for case in _ALL}
+for _name in ("functions", "attention", "complex_products", "quotients", "flash"):
+    CASES[f"{_name}_fast"] = _variant(CASES[_name], "--use_fast_math")
+CASES["floats_fast"] = _variant(CASES["floats"], "-ftz=true", "-fmad=false")
+CASES["nested_debug"] = _variant(CASES["nested"], "-G", suffix="debug")

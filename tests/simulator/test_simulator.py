@@ -49,6 +49,14 @@ DONE:
 """
 
 
+def _counted(body: str) -> list[int]:
+    """What 32 threads store, 5 being n, with another middle in `_COUNT`."""
+    start, end = _COUNT.index("    setp.ge"), _COUNT.index("DONE:\n    ret")
+    out = np.zeros(32, dtype=np.uint32)
+    ptxlab.kernel(_COUNT[:start] + body + _COUNT[end:]).simulate(1, 32, out, 5)
+    return out.tolist()
+
+
 @each("name", CASES)
 @pytest.mark.slow
 def test_as_recorded(name: str) -> None:
@@ -148,10 +156,7 @@ def test_registers_do_not_share() -> None:
     @%p1 mov.u32 %r2, 3;
     st.global.u32 [%rd3], %r3;
 """
-    start, end = _COUNT.index("    setp.ge"), _COUNT.index("DONE:\n    ret")
-    out = np.zeros(32, dtype=np.uint32)
-    ptxlab.kernel(_COUNT[:start] + body + _COUNT[end:]).simulate(1, 32, out, 5)
-    assert out.tolist() == [2] * 5 + [1] * 27
+    assert _counted(body) == [2] * 5 + [1] * 27
 
 
 def test_registers_of_two_roles() -> None:
@@ -172,11 +177,8 @@ BOTH:
     add.u32 %r1, %r1, %r3;
     st.global.u32 [%rd3], %r1;
 """
-    start, end = _COUNT.index("    setp.ge"), _COUNT.index("DONE:\n    ret")
-    out = np.zeros(32, dtype=np.uint32)
-    ptxlab.kernel(_COUNT[:start] + body + _COUNT[end:]).simulate(1, 32, out, 5)
     few = [2 * lane + 114 + (2000 if lane == 1 else 0) for lane in range(5)]
-    assert out.tolist() == few + [lane + 1012 for lane in range(5, 32)]
+    assert _counted(body) == few + [lane + 1012 for lane in range(5, 32)]
 
 
 def test_arrays_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,13 +43,6 @@ def test_without_platformdirs_says_what_to_install(monkeypatch: pytest.MonkeyPat
     assert cache_folder() == tmp_path
 
 
-def test_the_environment_names_other_places(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("PTXLAB_CACHE", str(tmp_path / "kernels"))
-    monkeypatch.setenv("PTXLAB_PROGRESS", str(tmp_path / "mine.json"))
-    assert cache_folder() == tmp_path / "kernels"
-    assert progress_file() == tmp_path / "mine.json"
-
-
 @pytest.mark.parametrize("content", ["é\n", b"\x00\xff"])
 def test_writes_text_and_bytes_and_makes_the_folder(tmp_path: Path, content: str | bytes) -> None:
     path = tmp_path / "new" / "folder" / "file"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import importlib
 import io
-import subprocess
 import sys
 import types
 from pathlib import Path
 
 import pytest
+
+from tests.processes import run_python
 
 bars = importlib.import_module("ptxlab._util.progress")
 bar = bars.bar
@@ -38,6 +39,15 @@ def without_tqdm(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bars.importlib.util, "find_spec", lambda name: None if name == "tqdm" else find(name))
 
 
+@pytest.fixture(params=["tqdm", "without_tqdm"])
+def either(request: pytest.FixtureRequest) -> None:
+    """The bar of tqdm, and the counter where it is missing."""
+    if request.param == "tqdm":
+        pytest.importorskip("tqdm")
+    else:
+        request.getfixturevalue("without_tqdm")
+
+
 def walk(show: bool | None = None) -> None:
     with bar(100, "MMAs", show=show) as tick:
         tick(40, "bits")
@@ -53,15 +63,9 @@ def test_counter_where_tqdm_is_missing(terminal: Terminal, without_tqdm: None) -
     assert terminal.getvalue().endswith("\n")
 
 
-@pytest.mark.parametrize("tqdm", [True, False])
 def test_a_terminal_that_has_gone_stops_nothing(
-    tqdm: bool, terminal: Terminal, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+    either: None, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if tqdm:
-        pytest.importorskip("tqdm")
-    else:
-        request.getfixturevalue("without_tqdm")
-
     def fail(text: str) -> int:
         raise OSError(5, "Input/output error")
 
@@ -85,12 +89,9 @@ def test_bar_of_tqdm_on_a_terminal(terminal: Terminal) -> None:
     assert "100/100" in terminal.getvalue()
 
 
-@pytest.mark.parametrize("missing", [False, True])
 def test_silent_on_request_and_where_nobody_looks(
-    terminal: Terminal, missing: bool, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+    either: None, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if missing:
-        request.getfixturevalue("without_tqdm")
     walk(show=False)
     monkeypatch.setattr(terminal, "isatty", lambda: False, raising=False)
     walk()
@@ -99,24 +100,13 @@ def test_silent_on_request_and_where_nobody_looks(
     assert terminal.getvalue() != ""
 
 
-@pytest.mark.parametrize("missing", [False, True])
-def test_quick_work_shows_nothing(
-    terminal: Terminal, missing: bool, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if missing:
-        request.getfixturevalue("without_tqdm")
+def test_quick_work_shows_nothing(either: None, terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bars, "_DELAY", 60.0)
     walk()
     assert terminal.getvalue() == ""
 
 
-@pytest.mark.parametrize("missing", [False, True])
-def test_an_interrupt_passes_and_the_bar_closes(
-    terminal: Terminal, missing: bool, request: pytest.FixtureRequest
-) -> None:
-    if missing:
-        request.getfixturevalue("without_tqdm")
-
+def test_an_interrupt_passes_and_the_bar_closes(either: None, terminal: Terminal) -> None:
     def stop() -> None:
         with bar(100, "MMAs") as tick:
             tick(40)
@@ -152,7 +142,4 @@ def test_nothing_is_loaded_before_use() -> None:
     script = (
         "import sys, ptxlab._util.progress; assert not {'tqdm', 'IPython', 'ipywidgets'} & set(sys.modules)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    run_python(script, cwd=ROOT)

@@ -24,6 +24,8 @@ from ptxlab.views import palette
 from ptxlab.views.charts import bars, table
 from ptxlab.views.drawing import Tint, fill, ink, paint, tint_fill, word_colour
 from tests.cases import each
+from tests.contract.mutations import call_with
+from tests.contract.surface import figure_calls
 from tests.sampling import EXHAUSTIVE, one_in
 from tests.views.forms import B1, F16, F64, S4, SCALED, SP_S4, SP_TF32, WGMMA
 
@@ -322,40 +324,14 @@ def test_pictures_without_title_show_their_grids_alone(picture: views.Picture, t
 @pytest.mark.slow
 def test_every_figure_can_go_without_its_title() -> None:
     trace = F16.trace(np.ones((16, 16)), np.ones((16, 8)), None, 3, 4)
-    made = [
-        lambda **title: figures.formats("f16", **title),
-        lambda **title: figures.fragment(F16, "C", **title),
-        lambda **title: figures.metadata(SP_S4, **title),
-        lambda **title: figures.lane(F16, "A", 3, **title),
-        lambda **title: figures.descriptor(0x40, **title),
-        lambda **title: figures.swizzle(64, **title),
-        lambda **title: figures.banks(memory.conflicts(np.arange(32) * 4), **title),
-        lambda **title: figures.tile(memory.Tile(16, 8, 64), **title),
-        lambda **title: figures.bytes_read(0x40, **title),
-        lambda **title: figures.box(ptxlab.tensor_map(np.zeros((8, 8), np.float16), (8, 8)), **title),
-        lambda **title: figures.swizzle_bits(0x40, **title),
-        lambda **title: figures.nibble(0b1001, **title),
-        lambda **title: figures.runs("mma.m16n8k64.s4", **title),
-        lambda **title: figures.scales(SCALED, **title),
-        lambda **title: figures.trace(trace, **title),
-        lambda **title: trace.figure(**title),
-        lambda **title: figures.values(F16, "C", np.ones((16, 8)), **title),
-        lambda **title: figures.product(F16, **title),
-        lambda **title: figures.figure(F16, "D", **title),
-        lambda **title: figures.figure(TCGEN05, "D", colour="warp", **title),
-        lambda **title: figures.figure(TCGEN05, "descriptor", **title),
-        lambda **title: figures.figure("tcgen05.ld.sync.aligned.32x32b.x1.b32", "R", thread=3, **title),
-        lambda **title: figures.data_paths("G", **title),
-        lambda **title: figures.scale_tile(**title),
-        *(
-            lambda what=what, **title: F16.figure(what, **title)
-            for what in ("product", "A", "B", "C", "D", "lane")
-        ),
-        lambda **title: F16.figure("trace", A=np.ones((16, 16)), B=np.ones((16, 8)), row=0, col=0, **title),
-        lambda **title: F16.explore().figure("D", **title),
-    ]
-    for make in made:
-        whole, bare = make(), make(title=False)
+    others = ("figures.svg", "figures.save", "figures.matrix", "figures.throughput")  # with no such title
+    drawn = [call.make() for call in figure_calls() if call.name.startswith("figures.")
+             and not call.name.startswith(others)]  # fmt: skip
+    drawn += [(F16.figure, {"what": what}) for what in ("product", "A", "B", "C", "D", "lane")]
+    drawn += [(trace.figure, {}), (TCGEN05.figure, {"what": "descriptor"})]
+    drawn += [(F16.explore().figure, {"what": "D"})]
+    for function, arguments in drawn:
+        whole, bare = (call_with(function, arguments | {"title": title}) for title in (True, False))
         title = whole.layout.meta["title"]
         assert f"<b>{title}</b>" in whole.data[-1].text and f"<b>{title}</b>" not in bare.data[-1].text
         assert bare.layout.height < whole.layout.height
