@@ -88,13 +88,6 @@ def test_integers_of_any_size_are_exact(shape: tuple[int, int, int]) -> None:
     assert (ptxlab.matmul(A, B, instruction=ins) == A @ B).all()
 
 
-@pytest.mark.parametrize("shape", [(0, 3, 5), (4, 0, 5), (4, 3, 0)])
-def test_empty_matrices(shape: tuple[int, int, int]) -> None:
-    m, n, k = shape
-    C = np.ones((m, n))
-    assert np.array_equal(ptxlab.matmul(np.zeros((m, k)), np.zeros((k, n)), C, instruction=NAMES[0]), C)
-
-
 EMPTY = [(0, 3, 5), (4, 0, 5), (4, 3, 0), (0, 0, 5), (0, 3, 0), (4, 0, 0), (0, 0, 0)]
 
 

@@ -204,21 +204,15 @@ def test_tiles_are_filled_where_their_elements_belong(ins: Instruction) -> None:
         for name, tile in (tiles(form, chosen) or {}).items():
             loops = kernel.source(form, chosen).split("for (int j = ")
             (loop,) = [part for part in loops if f" {name}[i * " in part]
-            expressions = {
-                variable: re.search(rf"\b{variable} = ([^,;]+)[,;]", loop)[1].replace("/", "//")
-                for variable in ("row", "k", "at")
-            }
             names = {"j": np.arange(int(re.search(r"j < (\d+)", loop)[1])), "bit": 0}
-            for variable, expression in expressions.items():
+            for variable in ("row", "k", "at"):
+                expression = re.search(rf"\b{variable} = ([^,;]+)[,;]", loop)[1].replace("/", "//")
                 names[variable] = eval(expression, {}, names)
             if exchange := re.search(r"at \^= (.+);", loop):
                 names["at"] = names["at"] ^ eval(exchange[1], {}, names)
             row, k = names["row"], names["k"]
-            assert (
-                len({*zip(row.tolist(), k.tolist(), strict=True)})
-                == len(row)
-                == tile.rows * tile.k // max(8 // tile.bits, 1)
-            )
+            elements = {*zip(row.tolist(), k.tolist(), strict=True)}
+            assert len(elements) == len(row) == tile.rows * tile.k // max(8 // tile.bits, 1)
             np.testing.assert_array_equal(names["at"], tile.offset(row, k))
             read = eval(re.search(rf" {name}\[i \* \d+ \+ (.+?)\]", loop)[1], {}, names)
             np.testing.assert_array_equal(read, row * tile.k + k if name == "A" else k * tile.rows + row)
@@ -236,29 +230,21 @@ def test_a_swizzle_that_does_not_fit_is_refused() -> None:
 #: PTX ISA, "wgmma.mma_async" and "wgmma.mma_async.sp", Syntax: what follows b-desc, for A in registers and
 #: behind a descriptor.
 TAILS = [
-    ("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16", "scale_d, 1, 1, 0;", "scale_d, 1, 1, 0, 0;"),
-    ("wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16", "scale_d, 1, 1, 0;", "scale_d, 1, 1, 0, 0;"),
-    ("wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32", "scale_d, 1, 1;", "scale_d, 1, 1;"),
-    ("wgmma.mma_async.sync.aligned.m64n8k32.f16.e4m3.e5m2", "scale_d, 1, 1;", "scale_d, 1, 1;"),
-    ("wgmma.mma_async.sync.aligned.m64n8k32.s32.u8.s8", "scale_d;", "scale_d;"),
-    ("wgmma.mma_async.sync.aligned.m64n8k256.s32.b1.b1.and.popc", "scale_d;", "scale_d;"),
-    (
-        "wgmma.mma_async.sp.sync.aligned.m64n8k32.f16.f16.f16",
-        "%e, 0, scale_d, 1, 1, 0;",
-        "%e, 0, scale_d, 1, 1, 0, 0;",
-    ),
-    (
-        "wgmma.mma_async.sp.sync.aligned.m64n8k16.f32.tf32.tf32",
-        "%e, 0, scale_d, 1, 1;",
-        "%e, 0, scale_d, 1, 1;",
-    ),
-    ("wgmma.mma_async.sp.sync.aligned.m64n8k64.s32.s8.s8", "%e, 0, scale_d;", "%e, 0, scale_d;"),
+    ("sync.aligned.m64n8k16.f32.f16.f16", "scale_d, 1, 1, 0;", "scale_d, 1, 1, 0, 0;"),
+    ("sync.aligned.m64n8k16.f32.bf16.bf16", "scale_d, 1, 1, 0;", "scale_d, 1, 1, 0, 0;"),
+    ("sync.aligned.m64n8k8.f32.tf32.tf32", "scale_d, 1, 1;", "scale_d, 1, 1;"),
+    ("sync.aligned.m64n8k32.f16.e4m3.e5m2", "scale_d, 1, 1;", "scale_d, 1, 1;"),
+    ("sync.aligned.m64n8k32.s32.u8.s8", "scale_d;", "scale_d;"),
+    ("sync.aligned.m64n8k256.s32.b1.b1.and.popc", "scale_d;", "scale_d;"),
+    ("sp.sync.aligned.m64n8k32.f16.f16.f16", "%e, 0, scale_d, 1, 1, 0;", "%e, 0, scale_d, 1, 1, 0, 0;"),
+    ("sp.sync.aligned.m64n8k16.f32.tf32.tf32", "%e, 0, scale_d, 1, 1;", "%e, 0, scale_d, 1, 1;"),
+    ("sp.sync.aligned.m64n8k64.s32.s8.s8", "%e, 0, scale_d;", "%e, 0, scale_d;"),
 ]
 
 
 @pytest.mark.parametrize(("name", "from_registers", "from_descriptor"), TAILS)
 def test_operands_of_wgmma(name: str, from_registers: str, from_descriptor: str) -> None:
-    ins = instruction(name)
+    ins = instruction(f"wgmma.mma_async.{name}")
     assert kernel.ptx_line(ins).endswith(f"%a3}}, %b_desc, {from_registers}")
     assert kernel.ptx_line(ins.a_from("shared")).endswith(f" %a_desc, %b_desc, {from_descriptor}")
 
@@ -272,31 +258,21 @@ def test_immediates_stand_in_the_isas_order() -> None:
 
 def test_f64_has_registers_of_64_bits() -> None:
     source = instruction("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64").kernel
-    for name in (
-        "const unsigned long long* A",
-        "const unsigned long long* B",
-        "unsigned long long* D",
-        "unsigned long long d[2]",
-    ):
-        assert name in source
+    for name in ("const {}* A", "const {}* B", "{}* D", "{} d[2]"):
+        assert name.format("unsigned long long") in source
     assert '"=l"(d[0])' in source and '"l"(a[0])' in source and '"r"' not in source
 
 
+M16N8K64 = "mma.sync.aligned.m16n8k64.row.col"
 LACKING = [
-    ("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32", "sm_75"),
+    (f"{M16N8K64}.s32.s4.s4.s32", "sm_75"),
     ("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32", "sm_75"),
     ("mma.sp.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32", "sm_75"),
     ("wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32", "sm_75"),
     ("wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.e4m3", "sm_90"),
     ("wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.e4m3", "sm_100a"),
-    (
-        "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0",
-        "sm_90a",
-    ),
-    (
-        "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
-        "sm_100a",
-    ),
+    (f"{M16N8K64}.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0", "sm_90a"),
+    (f"{M16N8K64}.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", "sm_100a"),
 ]
 
 
@@ -346,12 +322,8 @@ def test_cache_is_used_and_a_damaged_entry_is_not_trusted(
     assert gpu.compile(SOURCE, "sm_80") == first
     assert len(compiled) == 1
     (entry,) = cache.iterdir()
-    for damage in (
-        entry.read_bytes()[:-1],
-        b"",
-        b"junk" + entry.read_bytes()[4:],
-        entry.read_bytes()[:-1] + b"?",
-    ):
+    content = entry.read_bytes()
+    for damage in (content[:-1], b"", b"junk" + content[4:], content[:-1] + b"?"):
         entry.write_bytes(damage)
         assert gpu.compile(SOURCE, "sm_80") == first
     assert len(compiled) == 5

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -83,9 +84,7 @@ def test_wgmma_modifiers(form: str, modifiers: dict[str, int], space: str) -> No
 TILES = [
     (form, space, swizzle, a, b)
     for form in ("sync.aligned.m64n64k16.f32.f16.f16", "sp.sync.aligned.m64n64k32.f32.bf16.bf16")
-    for space, swizzle, a, b in [
-        (s, w, a, b) for s in ("register", "shared") for w in (0, 32, 64, 128) for a in (0, 1) for b in (0, 1)
-    ]
+    for space, swizzle, a, b in product(("register", "shared"), (0, 32, 64, 128), (0, 1), (0, 1))
     if space == "shared" or not a
     if not (swizzle == 32 and ".sp" in f".{form}" and not b)  # a row of 64 bytes does not fit
 ] + [
@@ -127,15 +126,8 @@ def probe_metadata(ins: Instruction, selector: int) -> dict[tuple[int, int], tup
     second = np.arange(ins.k) % structure.chunk >= structure.chunk // 2
     bits = [np.ones(ins.k, dtype=int)] + [chunk >> i & 1 for i in range(7)]
     B = np.stack(bits, axis=1) * second[:, None]
-    D = ins.d.unpack(
-        ins.run(
-            ins.a.pack(np.ones(ins.a.shape)),
-            ins.b.pack(B),
-            ins.c.pack(np.zeros(ins.c.shape)),
-            registers,
-            selector=selector,
-        )
-    )
+    a, c = ins.a.pack(np.ones(ins.a.shape)), ins.c.pack(np.zeros(ins.c.shape))
+    D = ins.d.unpack(ins.run(a, ins.b.pack(B), c, registers, selector=selector))
     places = {}
     for probe, flip in enumerate(flips):
         rows = np.flatnonzero(D[probe, :, 0])
@@ -146,24 +138,18 @@ def probe_metadata(ins: Instruction, selector: int) -> dict[tuple[int, int], tup
 
 
 SPARSE = {
-    (ins.family, ins.shape, ins.a.width, ins.ordered): ins.mnemonic
+    (ins.family, ins.shape, ins.a.width, ins.ordered): ins
     for ins in mma_instructions(target="sm_90a")
     if ins.sparse and ins.n == 8
 }
-PROBED = list(SPARSE.values())
 
 
-@each("name", PROBED)
-def test_metadata_layout_is_found_by_probing(name: str) -> None:
-    ins = mma_instruction(name)
+@each("ins", SPARSE.values(), ids=str)
+def test_metadata_layout_is_found_by_probing(ins: Instruction) -> None:
     assert ins.e is not None and ins.e.layout is not None
     for selector in ins.selectors:
         at = ins.e.layout.scatter(selector)
-        stated = {
-            divmod(int(at[row, chunk]), 8): (row, chunk)
-            for row in range(at.shape[0])
-            for chunk in range(at.shape[1])
-        }
+        stated = {divmod(int(at[place]), 8): place for place in np.ndindex(*at.shape)}
         assert probe_metadata(ins, selector) == stated
 
 

@@ -13,10 +13,9 @@ import numpy as np
 import pytest
 
 import ptxlab
-from ptxlab import PtxlabError, figures
+from ptxlab import figures
 from ptxlab.cli import main
 from ptxlab.gpu import measure as engine
-from ptxlab.gpu import measure as recording
 from ptxlab.gpu import sensors
 from ptxlab.gpu.codegen.loops import FIRST_ADDRESS, LOOP_NAME, Loop, loop
 from ptxlab.gpu.device import Gpu
@@ -102,8 +101,10 @@ class _PretendedGpu(engine._Timer):
 def test_figures_follow_from_times(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "timer", _PretendedGpu)
     form = ptxlab.instruction(_F16)
-    kernel = engine.Kernel(form, 4, "C", Loop("", 16, b"", 0, 512), b"", "native: 1 HMMA")
-    chain = engine.Kernel(form, 1, "C", Loop("", 16, b"", 0, 512), b"", "native: 1 HMMA")
+    chain, kernel, narrow = (
+        engine.Kernel(form, chains, "C", Loop("", 16, b"", 0, threads), b"", "native: 1 HMMA")
+        for chains, threads in ((1, 512), (4, 512), (1, 256))
+    )
     result = engine.measure_built([chain, kernel], Gpu("pretended", "sm_90a"), seconds=0.01, sustained=0.02)
     assert result.latency == pytest.approx(1000 / 16)
     assert (result.best.warps, result.best.clock) == (16, pytest.approx(1000))
@@ -113,9 +114,8 @@ def test_figures_follow_from_times(monkeypatch: pytest.MonkeyPatch) -> None:
     assert result.sustained is not None
     assert len(result.points) == 6
     assert "latency     62.5 cycles" in repr(result)
-    narrow = engine.Kernel(form, 1, "C", Loop("", 16, b"", 0, 256), b"", "native: 1 HMMA")
-    with pytest.raises(PtxlabError, match="its registers allow 8 on each SM"):
-        engine.measure_built([narrow], Gpu("pretended", "sm_90a"), warps=[16])
+    gpu = Gpu("pretended", "sm_90a")
+    refuses("its registers allow 8 on each SM", engine.measure_built, [narrow], gpu, warps=[16])
     assert "by warps on each SM (down) and chains (across)" in repr(result)
 
 
@@ -213,7 +213,7 @@ def test_the_record_of_the_h200_is_whole_numbers_of_cycles() -> None:
 def test_the_record_of_the_h200_is_complete() -> None:
     """Every form that it has, with clock, power and temperature."""
     record = measured(chip="H200")
-    for form in recording.measurable_forms("sm_90a"):
+    for form in engine.measurable_forms("sm_90a"):
         result = record.get(form)
         assert result is not None, form
         assert result.best.clock > 1000
@@ -255,9 +255,9 @@ def test_a_gpu_is_measured(tmp_path: Path) -> None:
     assert all(point.per_second > 0 and point.clock > 0 for point in result.points)
     assert result.sustained is not None
     forms = [ptxlab.instruction(_F16), ptxlab.instruction("ldmatrix.sync.aligned.m8n8.x4.b16")]
-    file = recording.record(tmp_path / "record.json", forms=forms[:1])
+    file = engine.record(tmp_path / "record.json", forms=forms[:1])
     assert len(read_record(file)) == 1
-    again = read_record(recording.record(file, forms=forms))
+    again = read_record(engine.record(file, forms=forms))
     assert len(again) == 2
     assert measured(_F16, str(file)).native
     for each in (result, *again):

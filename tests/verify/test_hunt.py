@@ -31,6 +31,9 @@ from tools import hunt_all
 
 F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 S4 = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
+M8N8K4 = "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32"
+TF32 = "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"
+F64 = "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64"
 Faulty = Callable[..., Any]
 
 
@@ -160,7 +163,7 @@ class Planted:
 
 PLANTED = [
     Planted(F16, other_rule(one_bit_less), 4),
-    Planted("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", other_rule(one_bit_less), 4),
+    Planted(TF32, other_rule(one_bit_less), 4),
     Planted("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32", other_rule(one_bit_less), 4),
     Planted(
         "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f16.f16.f16.f16",
@@ -170,8 +173,8 @@ PLANTED = [
     Planted("wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16", other_rule(one_bit_less), 4),
     Planted("wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.e5m2", other_rule(one_bit_less), 4),
     # four products of -0, and C
-    Planted("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32", other_rule(other_scalar), 5),
-    Planted("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", other_rule(other_nans), 3),
+    Planted(M8N8K4, other_rule(other_scalar), 5),
+    Planted(F64, other_rule(other_nans), 3),
     Planted("wmma.mma.sync.aligned.row.col.m16n16k8.f32.tf32.tf32.f32", no_subnormals, 2),
     Planted("mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32", no_subnormals, 2),
     Planted("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64.rz", no_subnormals, 3),
@@ -393,14 +396,7 @@ def test_directed_inputs_are_legal() -> None:
             assert all(np.array_equal(array, again.arrays[name]) for name, array in operands.arrays.items())
 
 
-@pytest.mark.parametrize(
-    "form",
-    [
-        F16,
-        "mma.sp.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32",
-        "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32",
-    ],
-)
+@pytest.mark.parametrize("form", [F16, "mma.sp.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", M8N8K4])
 def test_a_cancelling_c_leaves_almost_nothing(form: str) -> None:
     ins = instruction(form)
     operands = inputs.make(ins, "cancelling_c", 50, 1, quick=True)
@@ -411,14 +407,7 @@ def test_a_cancelling_c_leaves_almost_nothing(form: str) -> None:
     assert 0.02 < (d == 0).mean() < 0.9
 
 
-@pytest.mark.parametrize(
-    "form",
-    [
-        F16,
-        "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32",
-        "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64",
-    ],
-)
+@pytest.mark.parametrize("form", [F16, TF32, F64])
 def test_wide_inputs_have_most_exponents_and_stay_finite(form: str) -> None:
     ins = instruction(form)
     operands = inputs.make(ins, "wide", 400, 1, quick=True)
@@ -547,7 +536,7 @@ def test_many_at_once_report(
         F16,
         S4,
         "mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32",
-        "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32",
+        M8N8K4,
         "mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64",
         "wgmma.mma_async.sync.aligned.m64n16k16.f16.f16.f16",
         "wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.e5m2",
