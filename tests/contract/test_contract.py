@@ -363,17 +363,11 @@ def test_integers_round_as_numpy_rounds_them() -> None:
     assert (ptxlab.dtype("f64").encode(numbers) == numbers.astype(np.float64).view(np.uint64)).all()
 
 
-def test_long_doubles_round_once() -> None:
-    if np.finfo(np.longdouble).nmant < 60:
-        pytest.skip("a long double is no longer than a double here")
+@pytest.mark.skipif(np.finfo(np.longdouble).nmant < 60, reason="a long double is no longer than a double")
+def test_long_doubles_round_once_and_are_whole_or_refused() -> None:
     value = np.longdouble(1) + np.longdouble(2) ** -24 + np.longdouble(2) ** -60
     assert ptxlab.dtype("f32").encode(value) == 0x3F800001
     assert ptxlab.dtype("f32").encode(-value) == 0xBF800001
-
-
-def test_long_doubles_are_whole_or_refused() -> None:
-    if np.finfo(np.longdouble).nmant < 60:
-        pytest.skip("a long double is no longer than a double here")
     with pytest.raises(PtxlabError, match="holds whole numbers"):
         ptxlab.dtype("s8").encode(np.longdouble(1) + np.longdouble(2) ** -60)
     with np.errstate(all="raise"), pytest.raises(PtxlabError, match="s8 holds"):

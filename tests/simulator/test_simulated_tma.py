@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -147,25 +148,22 @@ ret; }}"""
 def test_maps_that_do_not_fit_are_refused() -> None:
     pictures = np.zeros((2, 6, 7, 8), dtype=np.uint32)
     column = im2col_map(pictures, 24, 8, (0, -1), (-2, 0))
-    with pytest.raises(PtxlabError, match="start 7 of axis 2: the bounding box has -1 to 6"):
-        column.image(0, 0, 0, 0, 7, 0)
-    with pytest.raises(PtxlabError, match="offsets .0, 300.: an array of 4 axes has 0 to 255"):
-        column.image(0, 300, 0, 0, 0, 0)
-    with pytest.raises(
-        PtxlabError, match="lower=.0, 9., upper=.0, 0.: the bounding box has no pixel along axis 2"
-    ):
-        im2col_map(pictures, 24, 8, (0, 9), (0, 0))
     tiled = ptxlab.tensor_map(np.zeros((20, 64), np.float16), (4, 32))
-    kernel = ptxlab.kernel(_FOUR_ROWS, target="sm_100a")
-    with pytest.raises(
-        PtxlabError, match=r"the tensor map has a box of \(4, 32\); tile::gather4 and tile::scat"
-    ):
-        kernel.simulate(1, 32, tiled, tiled, np.zeros(8, np.int32))
     rows = ptxlab.tensor_map(np.zeros((20, 64), np.float16), (1, 32))
-    with pytest.raises(
-        PtxlabError, match="the tensor map is of im2col, and the instruction takes one that is tile"
-    ):
-        kernel.simulate(1, 32, column, rows, np.zeros(8, np.int32))
+    kernel, index = ptxlab.kernel(_FOUR_ROWS, target="sm_100a"), np.zeros(8, np.int32)
+    refusals: dict[str, Callable[[], object]] = {
+        "start 7 of axis 2: the bounding box has -1 to 6": lambda: column.image(0, 0, 0, 0, 7, 0),
+        "offsets .0, 300.: an array of 4 axes has 0 to 255": lambda: column.image(0, 300, 0, 0, 0, 0),
+        "lower=.0, 9., upper=.0, 0.: the bounding box has no pixel along axis 2":
+            lambda: im2col_map(pictures, 24, 8, (0, 9), (0, 0)),
+        r"the tensor map has a box of \(4, 32\); tile::gather4 and tile::scat":
+            lambda: kernel.simulate(1, 32, tiled, tiled, index),
+        "the tensor map is of im2col, and the instruction takes one that is tile":
+            lambda: kernel.simulate(1, 32, column, rows, index),
+    }  # fmt: skip
+    for sentence, ask in refusals.items():
+        with pytest.raises(PtxlabError, match=sentence):
+            ask()
 
 
 _PADDED = """

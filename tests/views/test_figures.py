@@ -8,7 +8,7 @@ import re
 import sys
 import xml.etree.ElementTree as ET
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -123,16 +123,9 @@ def shown() -> list[Any]:
     return [picture for name, picture in pictures().items() if EXHAUSTIVE or name not in MORE]
 
 
-def half() -> Sequence[Any]:
-    return one_in(4, shown())
-
-
-def a_sixth() -> Sequence[Any]:
-    return one_in(12, shown())
-
-
-def a_third() -> Sequence[Any]:
-    return one_in(6, shown())
+def some_shown(step: int) -> Callable[[], Sequence[Any]]:
+    """One in so many of them, where a picture takes long."""
+    return lambda: one_in(step, shown())
 
 
 @pytest.fixture
@@ -167,7 +160,7 @@ def labels(picture: views.Picture) -> list[str]:
     return texts
 
 
-@each("picture", half, ids=lambda picture: picture.title)
+@each("picture", some_shown(4), ids=lambda picture: picture.title)
 @pytest.mark.slow
 def test_plotly_gets_the_colours_hover_texts_and_labels_of_the_picture(picture: views.Picture) -> None:
     figure = figures.chart(picture)
@@ -302,7 +295,7 @@ def test_warps_are_named_left_of_the_rows_and_touch_nothing() -> None:
 # -- titles ----------------------------------------------------------------------------------------------
 
 
-@each("picture", a_sixth, ids=lambda picture: picture.title)
+@each("picture", some_shown(12), ids=lambda picture: picture.title)
 def test_pictures_without_title_show_their_grids_alone(picture: views.Picture, tmp_path: Path) -> None:
     plain = picture.with_title(False)
     whole, bare = picture.drawing(), plain.drawing()
@@ -585,7 +578,7 @@ def test_lanes_have_the_colours_of_the_explorer_in_the_dark() -> None:
         assert [background for background, _ in pairs] == list(theme.lanes)
 
 
-@each("picture", a_third, ids=lambda picture: picture.title)
+@each("picture", some_shown(6), ids=lambda picture: picture.title)
 def test_a_notebook_gets_each_picture_in_both_themes(picture: views.Picture) -> None:
     """SVG: every colour of a cell has a class, and the style sheet has its dark colour."""
     page = picture._repr_html_()

@@ -16,6 +16,7 @@ from ptxlab.isa.tensor_memory import LANES
 from ptxlab.memory.tcgen05_tiles import shared_places
 from ptxlab.views.holders import product_operand
 from tests.cases import each
+from tests.views.forms import panels_lie_apart
 
 F16 = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=128, n=256)
 SCALED = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::mxf4.block_scale", n=16)
@@ -98,10 +99,7 @@ def test_what_belongs_to_a_stands_beside_it_where_a_is_tall(rng: np.random.Gener
     for name in ("SFA", "E", "compressed A"):
         assert (at[name].y == at["A"].y).all() and at[name].x[-1] < at["A"].x[0]
     assert at["SFB"].y[-1] < at["B"].y[0] and (at["SFB"].x == at["B"].x).all()
-    boxes = [(panel.x[0], panel.y[0], panel.x[-1], panel.y[-1]) for panel in drawing.panels]
-    assert all(
-        a[2] < b[0] or b[2] < a[0] or a[3] < b[1] or b[3] < a[1] for a, b in itertools.permutations(boxes, 2)
-    )
+    assert panels_lie_apart(drawing)
 
 
 @each("name, parts", [case[:2] for case in CASES if case[2] in ("C", "D")])

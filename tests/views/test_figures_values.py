@@ -15,7 +15,7 @@ from ptxlab.views import palette
 from ptxlab.views.drawing import fill
 from ptxlab.views.labels import number_text
 from tests.cases import each
-from tests.views.forms import B1, F16, F64, QUADS, S4, SCALED, SP_S4, SP_TF32, WGMMA
+from tests.views.forms import B1, F16, F64, QUADS, S4, SCALED, SP_S4, SP_TF32, WGMMA, panels_lie_apart
 
 ALL = [S4, SP_S4, SP_TF32, F16, QUADS, F64, B1, WGMMA, SCALED]
 MATRICES = [
@@ -195,10 +195,7 @@ def test_rows_and_columns_of_the_product_stand_in_line(ins: Instruction, rng: np
     if ins.sparse:
         assert (at["compressed A"].x == at["A"].x).all() and (at["E"].x == at["A"].x).all()
         assert at["compressed A"].y[-1] < at["E"].y[0] < at["E"].y[-1] < at["A"].y[0]
-    boxes = [(panel.x[0], panel.y[0], panel.x[-1], panel.y[-1]) for panel in drawing.panels]
-    assert all(
-        a[2] < b[0] or b[2] < a[0] or a[3] < b[1] or b[3] < a[1] for a in boxes for b in boxes if a != b
-    )
+    assert panels_lie_apart(drawing)
     for word in drawing.words:
         wide = len(word.text) * word.size * (0.6 if word.mono else 0.55)
         left = word.x - wide * {"start": 0, "middle": 0.5, "end": 1}[word.anchor]
