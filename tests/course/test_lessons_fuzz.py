@@ -62,26 +62,15 @@ class EqualsAll:
         return 0
 
 
-class EqualInt(int):
+class EqualInt(EqualsAll, int):
     """A number that claims to be every number."""
-
-    def __eq__(self, other: object) -> bool:
-        return True
-
-    def __hash__(self) -> int:
-        return 0
 
     def __index__(self) -> int:
         raise RuntimeError("no")
 
 
-class EqualFloat(float):
+class EqualFloat(EqualsAll, float):
     """A number that claims to be every number."""
-
-    def __eq__(self, other: object) -> bool:
-        return True
-
-    __hash__ = float.__hash__
 
 
 class EqualArray(np.ndarray):
@@ -91,11 +80,8 @@ class EqualArray(np.ndarray):
         return np.True_
 
 
-class EqualList(list):  # type: ignore[type-arg]
+class EqualList(EqualsAll, list):  # type: ignore[type-arg]
     """A list that claims to be every list, and never ends."""
-
-    def __eq__(self, other: object) -> bool:
-        return True
 
     __hash__ = None  # type: ignore[assignment]
 
