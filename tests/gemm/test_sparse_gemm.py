@@ -16,6 +16,7 @@ from ptxlab.gemm.sparse import has_kernel, sparse_rung
 from ptxlab.isa.dtypes import dtype
 from ptxlab.isa.parse import parse_mma
 from ptxlab.memory import pack_metadata, unpack_metadata
+from tests.cases import refuses
 
 WGMMA = "wgmma.mma_async.sp.sync.aligned."
 MMA = "mma.sp::ordered_metadata.sync.aligned."
@@ -229,8 +230,7 @@ def test_what_does_not_fit_is_refused_with_a_sentence() -> None:
         (lambda: compress_kernel(4), "bits=4"),
     ]  # fmt: skip
     for call, sentence in cases:
-        with pytest.raises(ptxlab.PtxlabError, match=sentence):
-            call()
+        refuses(sentence, call)
 
 
 def test_the_best_tiles_depend_on_the_size() -> None:

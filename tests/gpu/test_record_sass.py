@@ -41,12 +41,12 @@ def test_a_line_stands_for_all_its_forms() -> None:
     form = "wgmma.mma_async.sync.aligned.m64n{8..32..8,48}k32.s32.{s8,u8}.u8"
     found = runs.read(f"{form}\n  sm_90a: native: 1 IGMMA.64xNx32.A.B\n  sm_80 sm_89: emulated: | 2 FFMA\n")
     assert len(found) == 5 * 2 * 3
-    assert found["wgmma.mma_async.sync.aligned.m64n24k32.s32.s8.u8", "sm_90a"] == runs.Run(
-        "native", (("IGMMA.64x24x32.S8.U8", 1),)
+    native, emulated = (
+        runs.Run("native", (("IGMMA.64x24x32.S8.U8", 1),)),
+        runs.Run("emulated", (), (("FFMA", 2),)),
     )
-    assert found["wgmma.mma_async.sync.aligned.m64n48k32.s32.u8.u8", "sm_89"] == runs.Run(
-        "emulated", (), (("FFMA", 2),)
-    )
+    assert found["wgmma.mma_async.sync.aligned.m64n24k32.s32.s8.u8", "sm_90a"] == native
+    assert found["wgmma.mma_async.sync.aligned.m64n48k32.s32.u8.u8", "sm_89"] == emulated
 
 
 # -- the compiler as witness ---------------------------------------------------------------------------------
@@ -97,10 +97,7 @@ def test_one_target_stands_for_its_generation(target: str, like: str, tools: Non
     some = every_third([ins for ins in rows if not runs.is_newer(ins)][::31])
     for ins, found in zip(some, survey(some, target), strict=True):
         recorded = record()[ins.mnemonic, like]
-        assert (found.how, tuple(sorted(found.tensor.items()))) == (
-            recorded.how,
-            tuple(sorted(recorded.tensor)),
-        ), ins.mnemonic
+        assert found.how == recorded.how and found.tensor == dict(recorded.tensor), ins.mnemonic
 
 
 def test_forms_of_a_later_ptx_isa_are_those_of_a_later_compiler() -> None:
@@ -150,14 +147,13 @@ def test_what_is_known_is_recorded(mnemonic: str) -> None:
         assert str(record()[mnemonic, target]).startswith(said), target
 
 
-def _how(target: str, **wanted: Any) -> Counter[str]:
+def _how(target: str, **wanted: Any) -> set[str]:
     """How those forms of a target run whose attributes are among the wanted ones."""
-    rows = [
-        ins
+    return {
+        record()[ins.mnemonic, target].how
         for ins in mma_instructions(target=target)
         if all(getattr(ins, name) in values for name, values in wanted.items())
-    ]
-    return Counter(record()[ins.mnemonic, target].how for ins in rows)
+    }
 
 
 BLACKWELLS = ("sm_100a", "sm_120a")
@@ -167,31 +163,24 @@ SYNC = ("mma", "mma.sp")
 def test_findings_hold_for_all_forms_that_they_speak_of() -> None:
     """The sentences of the page, each over the catalogue."""
     fp8, plain = ("e4m3", "e5m2"), (None,)
-    for target, how in {
-        "sm_89": "native",
-        "sm_90a": "emulated",
-        "sm_100a": "emulated",
-        "sm_120a": "native",
-    }.items():
-        assert set(_how(target, family=SYNC, a_type=fp8, kind=plain)) == {how}, f"FP8 on {target}"
-    assert set(_how("sm_100a", kind=("f8f6f4",))) == {"emulated"}
-    assert set(_how("sm_120a", kind=("f8f6f4", "mxf8f6f4", "mxf4", "mxf4nvf4"))) == {"native"}
+    fp8_runs = {"sm_89": "native", "sm_90a": "emulated", "sm_100a": "emulated", "sm_120a": "native"}
+    for target, how in fp8_runs.items():
+        assert _how(target, family=SYNC, a_type=fp8, kind=plain) == {how}, f"FP8 on {target}"
+    assert _how("sm_100a", kind=("f8f6f4",)) == {"emulated"}
+    assert _how("sm_120a", kind=("f8f6f4", "mxf8f6f4", "mxf4", "mxf4nvf4")) == {"native"}
     for target in CHIPS.values():
-        old = target in ("sm_75", "sm_80", "sm_89")
-        assert set(_how(target, a_type=("s4", "u4"))) == {"native" if old else "emulated"}, (
-            f"4 bits on {target}"
-        )
-        assert set(_how(target, bit_op=("xor",))) == {"native" if old else "emulated"}, f"xor on {target}"
-        assert set(_how(target, shape=("m8n8k4",), a_type=("f16",))) == {
-            "split" if target == "sm_75" else "emulated"
-        }
-    assert set(_how("sm_90a", bit_op=("and",))) == {"native"}
+        small = {"native" if target in ("sm_75", "sm_80", "sm_89") else "emulated"}
+        assert _how(target, a_type=("s4", "u4")) == small, f"4 bits on {target}"
+        assert _how(target, bit_op=("xor",)) == small, f"xor on {target}"
+        quad_pairs = {"split" if target == "sm_75" else "emulated"}
+        assert _how(target, shape=("m8n8k4",), a_type=("f16",)) == quad_pairs
+    assert _how("sm_90a", bit_op=("and",)) == {"native"}
     for target in BLACKWELLS:
-        assert set(_how(target, bit_op=("and",))) == {"emulated"}
+        assert _how(target, bit_op=("and",)) == {"emulated"}
         assert not any(
             "BMMA" in opcode for (_, on), run in record().items() if on == target for opcode, _ in run.tensor
         )
-        assert set(_how(target, a_type=("f64",), m=(16,))) == {"split"}
+        assert _how(target, a_type=("f64",), m=(16,)) == {"split"}
         assert {
             opcode
             for ins in mma_instructions("mma", target)
@@ -199,12 +188,9 @@ def test_findings_hold_for_all_forms_that_they_speak_of() -> None:
             for opcode, _ in record()[ins.mnemonic, target].tensor
         } == {f"IMMA.16816.{a}.{b}{sat}" for a in ("S8", "U8") for b in ("S8", "U8") for sat in ("", ".SAT")}
         for ordered, how in ((False, "emulated"), (True, "native")):
-            assert set(
-                _how(target, family=("mma.sp",), a_type=("f16", "s8", "u8"), ordered=(ordered,), kind=plain)
-            ) == {how}
-            assert set(_how(target, family=("mma.sp",), a_type=("bf16", "tf32"), ordered=(ordered,))) == {
-                "native"
-            }
+            sparse = {"family": ("mma.sp",), "ordered": (ordered,)}
+            assert _how(target, **sparse, a_type=("f16", "s8", "u8"), kind=plain) == {how}
+            assert _how(target, **sparse, a_type=("bf16", "tf32")) == {"native"}
         for ins in mma_instructions("mma.sp", target):
             if not ins.ordered and (
                 ins.a_type in ("s4", "u4") or (ins.a_type in fp8 and target == "sm_100a")
@@ -213,8 +199,8 @@ def test_findings_hold_for_all_forms_that_they_speak_of() -> None:
                 assert record()[ins.mnemonic, target] == record()[other, target], (
                     f"{ins.mnemonic}: the order is paid for in either spelling"
                 )
-    assert set(_how("sm_90a", a_type=("f64",))) == {"native"}
-    assert set(_how("sm_90a", family=("wgmma", "wgmma.sp"))) == {"native"}
+    assert _how("sm_90a", a_type=("f64",)) == {"native"}
+    assert _how("sm_90a", family=("wgmma", "wgmma.sp")) == {"native"}
     signed, unsigned = (
         record()[f"mma.sync.aligned.m16n8k64.row.col.s32.{kind}.{kind}.s32", "sm_90a"].others
         for kind in ("s4", "u4")
