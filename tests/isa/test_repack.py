@@ -9,6 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from numpy.typing import NDArray
 
 import ptxlab
@@ -85,12 +86,10 @@ def test_every_accumulator_as_every_operand_of_its_shape() -> None:
             if types[0] != types[1]:
                 codes = convert(codes, source.dtype, target.dtype)
             expected = target.pack_codes(codes)
-            np.testing.assert_array_equal(plan(registers), expected)
+            assert_array_equal(plan(registers), expected)
             way = (source.layout, target.layout, plan.moved_bits, target.padding)
-            if (
-                way not in ways
-            ):  # the steps of others differ in their conversions only, see the tests of those
-                np.testing.assert_array_equal(plan.follow(registers), expected)
+            if way not in ways:  # the steps of others differ in conversions only, see the tests of those
+                assert_array_equal(plan.follow(registers), expected)
                 assert bool(plan.shuffles) == bool(plan.moved)
                 assert len(plan.shuffles) - fewest_shuffles(plan) in (0, 1)  # 1 of two plans with D 32x8
             ways.add(way)
@@ -158,11 +157,11 @@ def test_tiles_of_accumulators(name: str) -> None:
     plan = repack(source, target)
     registers = random_registers(plan)
     expected = by_elements(plan, registers, source, target)
-    np.testing.assert_array_equal(plan(registers), expected)
-    np.testing.assert_array_equal(plan.follow(registers), expected)
+    assert_array_equal(plan(registers), expected)
+    assert_array_equal(plan.follow(registers), expected)
     if isinstance(source, list) and isinstance(source[0], Operand):
         each = np.split(registers, len(source), axis=-1)
-        np.testing.assert_array_equal(plan(*each), expected)
+        assert_array_equal(plan(*each), expected)
 
 
 def test_batches_of_any_shape() -> None:
@@ -174,7 +173,7 @@ def test_batches_of_any_shape() -> None:
         part = registers[:, ::2]
         part.flags.writeable = False
         result = plan(part)
-        np.testing.assert_array_equal(result, plan.follow(part))
+        assert_array_equal(result, plan.follow(part))
         assert plan(part[:0]).shape == (0, *result.shape[1:])
 
 
@@ -182,7 +181,7 @@ def test_many_are_repacked_in_parts() -> None:
     """So many that threads share the work."""
     plan = repack(*TILED["wgmma e4m3"])
     registers = random_registers(plan, count=200)
-    np.testing.assert_array_equal(plan(registers), np.stack([plan(each) for each in registers]))
+    assert_array_equal(plan(registers), np.stack([plan(each) for each in registers]))
 
 
 # -- as other projects do it ---------------------------------------------------------------------------------
@@ -218,7 +217,7 @@ def test_fp8_is_exchanged_as_in_flash_attention() -> None:
             selector = np.where(outer, *selectors)
             picks = selector[:, None] >> np.array([0, 4, 8, 12]) & 7
             expected[:, 2 * half + output] = np.take_along_axis(both, picks, axis=1).view(np.uint32)[:, 0]
-    np.testing.assert_array_equal(plan(values.view(np.uint32)), expected)
+    assert_array_equal(plan(values.view(np.uint32)), expected)
 
 
 def test_tiles_as_in_llama_cpp() -> None:
@@ -229,28 +228,26 @@ def test_tiles_as_in_llama_cpp() -> None:
     held = scores[l // 2 % 2 * 8 + t // 4, l // 4 * 8 + t % 4 * 2 + l % 2]
     expected = held.astype(np.float16).view(np.uint32)
     pairs = scores.astype(np.float16).view(np.uint32)  # [16, 8] of half2
-    np.testing.assert_array_equal(expected, pairs[l[:, :4] % 2 * 8 + t // 4, l[:, :4] // 2 * 4 + t % 4])
-    np.testing.assert_array_equal(repack(*TILED["f16"])(held.view(np.uint32)), expected)
+    assert_array_equal(expected, pairs[l[:, :4] % 2 * 8 + t // 4, l[:, :4] // 2 * 4 + t % 4])
+    assert_array_equal(repack(*TILED["f16"])(held.view(np.uint32)), expected)
     # tile<16, 4, half2>, an accumulator of f16; get_transposed makes tile<8, 8, half2> of it, the next B:
     # row i of that is column i of D, movmatrix by movmatrix
     halves = scores[:, :8].astype(np.float16)
     accumulator = halves.view(np.uint32)[l[:, :2] * 8 + t // 4, t % 4]
     transposed = np.ascontiguousarray(halves.T).view(np.uint32)[t // 4, l[:, :2] * 4 + t % 4]
     plan = repack(operand(HALF, "D"), operand(F16, "B"))
-    np.testing.assert_array_equal(plan(accumulator), transposed)
+    assert_array_equal(plan(accumulator), transposed)
     assert plan.steps == (Transpose("out0", "in0"), Transpose("out1", "in1"))
     movmatrix = ptxlab.instruction("movmatrix.sync.aligned.m8n8.trans.b16")
     assert isinstance(movmatrix, ptxlab.Transfer)
-    np.testing.assert_array_equal(movmatrix.emulate(accumulator[:, 1:]), plan.follow(accumulator)[:, 1:])
+    assert_array_equal(movmatrix.emulate(accumulator[:, 1:]), plan.follow(accumulator)[:, 1:])
     # tile<16, 8, int>, s8 by four: what ldmatrix.x4 gives is A of m16n8k32
     words = np.random.default_rng(1).integers(0, 1 << 32, (16, 8), dtype=np.uint32)
-    rows = np.concatenate(
-        [words[:8, :4], words[8:, :4], words[:8, 4:], words[8:, 4:]]
-    )  # as lanes address them
+    rows = np.concatenate([words[:8, :4], words[8:, :4], words[:8, 4:], words[8:, 4:]])  # as lanes address
     load = operand("ldmatrix.sync.aligned.m8n8.x4.b16", "R")
     registers = load.pack_codes(np.ascontiguousarray(rows).view(np.uint16))
     loaded = words[l[:, :4] % 2 * 8 + t // 4, l[:, :4] // 2 * 4 + t % 4]
-    np.testing.assert_array_equal(repack(load, operand(S8, "A"))(registers), loaded)
+    assert_array_equal(repack(load, operand(S8, "A"))(registers), loaded)
 
 
 @pytest.mark.parametrize("pieces", [16, 64, 128])
@@ -261,7 +258,7 @@ def test_slices_of_a_warpgroups_accumulator(pieces: int) -> None:
     plan = repack(accumulator, [a] * (pieces // 16))
     values = np.random.default_rng(0).normal(size=(128, pieces // 2)).astype(np.float32)
     assert (plan.moved, plan.counts) == (0, {"convert": pieces // 4})
-    np.testing.assert_array_equal(plan(values.view(np.uint32)), values.astype(np.float16).view(np.uint32))
+    assert_array_equal(plan(values.view(np.uint32)), values.astype(np.float16).view(np.uint32))
 
 
 def fewest_shuffles(plan: Repack) -> int:
@@ -330,7 +327,7 @@ def test_fp8_rounds_once() -> None:
         )
         clipped = np.clip(around, finite[0], finite[-1])
         codes = convert(around.view(np.uint32), dtype("f32"), dtype(name))
-        np.testing.assert_array_equal(codes, clipped.astype(kind).view(np.uint8))
+        assert_array_equal(codes, clipped.astype(kind).view(np.uint8))
 
 
 @pytest.mark.parametrize(("name", "exponent", "fraction"), [("e2m1", 2, 1), ("e2m3", 2, 3), ("e3m2", 3, 2)])
@@ -354,7 +351,7 @@ def test_the_nearest_of_few_values(name: str, exponent: int, fraction: int) -> N
         some, expected = points[which], nearest[which]
         codes = dtype(source).encode(np.concatenate([some, -some, [np.nan, -np.nan]]))
         result = convert(codes, dtype(source), dtype(name))
-        np.testing.assert_array_equal(result, [*expected, *(expected | sign), sign - 1, sign - 1])
+        assert_array_equal(result, [*expected, *(expected | sign), sign - 1, sign - 1])
 
 
 def test_finite_values_convert_as_they_are_encoded() -> None:
@@ -362,7 +359,7 @@ def test_finite_values_convert_as_they_are_encoded() -> None:
     values = np.random.default_rng(0).normal(0, 3, 10_000).astype(np.float32)
     for name in ("f16", "bf16", "tf32", "e4m3", "e5m2"):
         codes = convert(values.view(np.uint32), dtype("f32"), dtype(name))
-        np.testing.assert_array_equal(codes, dtype(name).encode(values))
+        assert_array_equal(codes, dtype(name).encode(values))
 
 
 # -- ldmatrix and stmatrix -----------------------------------------------------------------------------------
@@ -425,9 +422,8 @@ def test_ldmatrix_for_operands_of_every_type(name: str) -> None:
         codes = np.random.default_rng(0).integers(0, 1 << min(target.dtype.bits, 62), shape)
         memory = codes if (target.name == "A") != trans else codes.T
         if not unpacks:
-            wide = (memory << target.padding).astype(np.uint64)[..., None] >> np.arange(
-                target.width, dtype=np.uint64
-            )
+            shifts = np.arange(target.width, dtype=np.uint64)
+            wide = (memory << target.padding).astype(np.uint64)[..., None] >> shifts
             bits = (wide & np.uint64(1)).astype(np.uint8).reshape(len(memory), -1)
             memory = np.ascontiguousarray(np.packbits(bits, axis=1, bitorder="little"))
             memory = memory.view(f"u{load.dtype.bits // 8}") if load.dtype.bits > 8 else memory
@@ -435,15 +431,13 @@ def test_ldmatrix_for_operands_of_every_type(name: str) -> None:
         order = grid if trans else grid.swapaxes(0, 1)
         stacked = order.reshape(-1, *load.shape)
         registers = np.concatenate(list(load.pack_codes(stacked)), axis=-1)
-        tiles = codes.reshape(shape[0] // target.shape[0], target.shape[0], -1, target.shape[1]).swapaxes(
-            1, 2
-        )
-        packed = target.pack_codes(tiles.astype(target.dtype.code_type))
+        tiles = codes.reshape(shape[0] // target.shape[0], target.shape[0], -1, target.shape[1])
+        packed = target.pack_codes(tiles.swapaxes(1, 2).astype(target.dtype.code_type))
         plan = repack([load] * len(stacked), [[target] * packed.shape[1]] * packed.shape[0])
         expected = np.concatenate(list(packed.reshape(-1, *packed.shape[2:])), axis=-1)
-        np.testing.assert_array_equal(plan(registers), expected)
+        assert_array_equal(plan(registers), expected)
         if (target.name, target.width) not in ways:
-            np.testing.assert_array_equal(plan.follow(registers), expected)
+            assert_array_equal(plan.follow(registers), expected)
         ways.add((target.name, target.width))
         tried.add((target.name, target.dtype.name))
     assert len(tried) >= (2 if unpacks else 24), tried
@@ -461,8 +455,8 @@ def test_fragments_that_hold_elements_twice_can_be_stored() -> None:
     codes = np.random.default_rng(0).integers(0, 1 << 16, (16, 16), dtype=np.uint16)
     rows = np.concatenate([codes[:8, :8], codes[8:, :8], codes[:8, 8:], codes[8:, 8:]])
     assert a.registers == 2 * store.registers
-    np.testing.assert_array_equal(repack(a, store)(a.pack_codes(codes)), store.pack_codes(rows))
-    np.testing.assert_array_equal(repack(store, a)(store.pack_codes(rows)), a.pack_codes(codes))
+    assert_array_equal(repack(a, store)(a.pack_codes(codes)), store.pack_codes(rows))
+    assert_array_equal(repack(store, a)(store.pack_codes(rows)), a.pack_codes(codes))
 
 
 def test_a_warp_of_a_warpgroup_holds_what_mma_does() -> None:
@@ -471,23 +465,22 @@ def test_a_warp_of_a_warpgroup_holds_what_mma_does() -> None:
         wide, narrow = operand(name, "A").coords(), operand(small, "A").coords()
         d = operand(small, "D").coords()
         for warp in range(4):
-            np.testing.assert_array_equal(wide[32 * warp : 32 * warp + 32] - [16 * warp, 0], narrow)
+            assert_array_equal(wide[32 * warp : 32 * warp + 32] - [16 * warp, 0], narrow)
             part = operand(name, "D").coords()[32 * warp : 32 * warp + 32, :4] - [16 * warp, 0]
-            np.testing.assert_array_equal(part, d)
+            assert_array_equal(part, d)
 
 
 def test_unpacked_elements_are_shifted() -> None:
     """ldmatrix puts 4 bits at the bottom of their byte; kind::f8f6f4 reads them 2 bits up."""
     load = operand("ldmatrix.sync.aligned.m8n16.x4.b8x16.b4x16_p64", "R")
-    ins = "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e2m1.f32"
-    a = operand(ins, "A")
+    a = operand(NARROW.format("e2m1"), "A")
     plan = repack(load, a)
     assert plan.shift == 2
     codes = np.random.default_rng(0).integers(0, 16, load.shape, dtype=np.uint8)
     matrix = np.block([[codes[:8], codes[16:24]], [codes[8:16], codes[24:]]])
     registers = load.pack_codes(codes)
-    np.testing.assert_array_equal(plan(registers), a.pack_codes(matrix))
-    np.testing.assert_array_equal(plan.follow(registers), a.pack_codes(matrix))
+    assert_array_equal(plan(registers), a.pack_codes(matrix))
+    assert_array_equal(plan.follow(registers), a.pack_codes(matrix))
 
 
 # -- CUDA C++ ------------------------------------------------------------------------------------------------
@@ -540,7 +533,7 @@ def test_gpu_gives_the_same_registers(name: str) -> None:
     expected = plan(registers)
     out = np.zeros(expected.shape, dtype=expected.dtype)
     gpu.launch(kernel(plan), "lanes", [registers, gpu.Out(out)], grid=len(registers), block=plan.lanes)
-    np.testing.assert_array_equal(out, expected)
+    assert_array_equal(out, expected)
 
 
 # -- what is refused, and what is said -----------------------------------------------------------------------
@@ -609,31 +602,25 @@ def test_picture_of_a_plan() -> None:
 
 def test_pictures_of_plans() -> None:
     for name in ("f16", "s8", "f64", "e2m1", "two of B"):
-        source, target = TILED[name]
-        assert views.repack(repack(source, target)).svg().startswith("<svg"), name
+        assert views.repack(repack(*TILED[name])).svg().startswith("<svg"), name
 
 
 def test_command_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["repack", "wgmma.m64n32k32.f32.e4m3:D", "wgmma.m64n32k32.f32.e4m3:A"]) == 0
-    text = capsys.readouterr().out
-    assert "1536 of 2048 elements change lanes; 4 converts, 4 selects, 4 shuffles, 4 permutes" in text
-    assert cli.main(["repack", "mma.m16n8k16.f32.f16", "mma.m16n8k16.f32.f16", "--json"]) == 0
-    facts = json.loads(capsys.readouterr().out)
-    assert (facts["moved"], facts["elements"], len(facts["source"]), facts["counts"]) == (
-        0,
-        256,
-        2,
-        {"convert": 4},
-    )
-    assert facts["steps"][0]["sources"] == [["in0", 0], ["in1", 0]]
-    assert cli.main(["repack", "mma.m16n8k16.f32.f16", "mma.m16n8k16.f32.f16", "--cuda"]) == 0
-    assert capsys.readouterr().out.rstrip() == repack(*TILED["f16"]).source.rstrip()
-    assert cli.main(["repack", "ldmatrix.sync.aligned.m8n8.x4.trans.b16", "mma.m16n8k32.s8:B"]) == 0
-    assert "2 tiles of B 32x8 s8" in capsys.readouterr().out
-    assert cli.main(["repack", "ldmatrix.sync.aligned.m8n8.x4.trans.b16", "mma.m16n8k64.s4:B"]) == 0
-    assert "2 tiles of R 32x8 b16 -> 4 tiles of B 64x8 s4" in capsys.readouterr().out
-    assert cli.main(["repack", "mma.m16n8k8.tf32", "mma.m16n8k8.tf32", "--svg"]) == 0
-    assert capsys.readouterr().out.startswith("<svg")
+    def answer(words: str) -> str:
+        assert cli.main(["repack", *words.split()]) == 0
+        return capsys.readouterr().out
+
+    changed = "1536 of 2048 elements change lanes; 4 converts, 4 selects, 4 shuffles, 4 permutes"
+    assert changed in answer("wgmma.m64n32k32.f32.e4m3:D wgmma.m64n32k32.f32.e4m3:A")
+    facts = json.loads(answer("mma.m16n8k16.f32.f16 mma.m16n8k16.f32.f16 --json"))
+    assert (facts["moved"], facts["elements"], len(facts["source"])) == (0, 256, 2)
+    assert facts["counts"] == {"convert": 4} and facts["steps"][0]["sources"] == [["in0", 0], ["in1", 0]]
+    cuda = answer("mma.m16n8k16.f32.f16 mma.m16n8k16.f32.f16 --cuda")
+    assert cuda.rstrip() == repack(*TILED["f16"]).source.rstrip()
+    load = "ldmatrix.sync.aligned.m8n8.x4.trans.b16"
+    assert "2 tiles of B 32x8 s8" in answer(f"{load} mma.m16n8k32.s8:B")
+    assert "2 tiles of R 32x8 b16 -> 4 tiles of B 64x8 s4" in answer(f"{load} mma.m16n8k64.s4:B")
+    assert answer("mma.m16n8k8.tf32 mma.m16n8k8.tf32 --svg").startswith("<svg")
     assert cli.main(["repack", "mma.m16n8k32.s8", "mma.m16n8k16.f32.f16"]) == 1
     assert "no conversion" in capsys.readouterr().err
 
@@ -650,7 +637,7 @@ def test_marlins_order() -> None:
     row = 2 * (lane % 4) + element % 2 + element % 4 // 2 * 8
     column = lane // 4 + element // 4 * 8 + 16 * tile
     order = weight_order(operand(F16, "B"), (16, 64), bits=4, interleave=FAST_DEQUANTISATION)
-    np.testing.assert_array_equal(order.order, row * 64 + column)
+    assert_array_equal(order.order, row * 64 + column)
 
 
 def test_marlins_order_of_a_whole_layer() -> None:
@@ -659,8 +646,8 @@ def test_marlins_order_of_a_whole_layer() -> None:
     tile = weight_order(operand(F16, "B"), (16, 64), bits=4, interleave=FAST_DEQUANTISATION)
     expected = weights.reshape(4, 16, 4, 64).swapaxes(1, 2).reshape(-1, 1024)[:, tile.order].ravel()
     order = weight_order(operand(F16, "B"), weights.shape, bits=4, interleave=FAST_DEQUANTISATION)
-    np.testing.assert_array_equal(order.store(weights), expected)
-    np.testing.assert_array_equal(order.restore(expected), weights)
+    assert_array_equal(order.store(weights), expected)
+    assert_array_equal(order.restore(expected), weights)
 
 
 def test_sparse_marlins_order() -> None:
@@ -671,7 +658,7 @@ def test_sparse_marlins_order() -> None:
     m = 4 * (lane // 4) + tile + 32 * (element // 4)
     sparse = operand("mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32", "A")
     order = weight_order(sparse, (64, 16), bits=4, interleave=(0, 4, 2, 6, 1, 5, 3, 7), tiles="strided")
-    np.testing.assert_array_equal(order.order, m * 16 + k)
+    assert_array_equal(order.order, m * 16 + k)
 
 
 @each("name, which", [(F16, "A"), (F16, "B"), (S8, "A"), (S8, "B"), (S4, "A"),
@@ -685,21 +672,17 @@ def test_loads_hold_fragments(name: str, which: str) -> None:
     factor[across] = 8
     shape = tuple((np.array(target.shape) * factor).tolist())
     order = weight_order(target, shape)
-    np.testing.assert_array_equal(np.sort(order.order), np.arange(shape[0] * shape[1]))
-    np.testing.assert_array_equal(order.order[order.places], np.arange(len(order.order)))
-    codes = (
-        np.random.default_rng(0)
-        .integers(0, 1 << min(target.dtype.bits, 30), shape)
-        .astype(target.dtype.code_type)
-    )
+    assert_array_equal(np.sort(order.order), np.arange(shape[0] * shape[1]))
+    assert_array_equal(order.order[order.places], np.arange(len(order.order)))
+    codes = np.random.default_rng(0).integers(0, 1 << min(target.dtype.bits, 30), shape)
+    codes = codes.astype(target.dtype.code_type)
     rows, columns = target.shape
-    tiles = codes.reshape(factor[0], rows, factor[1], columns).transpose(
-        (2, 0, 1, 3) if across == 0 else (0, 2, 1, 3)
-    )
+    axes = (2, 0, 1, 3) if across == 0 else (0, 2, 1, 3)
+    tiles = codes.reshape(factor[0], rows, factor[1], columns).transpose(axes)
     registers = target.pack_codes(tiles.reshape(-1, rows, columns))  # [tiles, lanes, registers]
     loaded = np.take(codes.ravel(), order.loads)  # [loads, lanes, elements]
     packed = target.join(loaded).swapaxes(0, 1).reshape(target.lanes, -1)
-    np.testing.assert_array_equal(packed, registers.swapaxes(0, 1).reshape(target.lanes, -1))
+    assert_array_equal(packed, registers.swapaxes(0, 1).reshape(target.lanes, -1))
 
 
 def test_orders_that_do_not_exist() -> None:
@@ -719,7 +702,7 @@ def test_orders_that_do_not_exist() -> None:
 
 
 def test_equal_plans_are_equal_and_cannot_be_changed() -> None:
-    ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+    ins = ptxlab.instruction(F16)
     plan = ptxlab.repack([ins.d, ins.d], ins.a)
     assert len({plan, ptxlab.repack([ins.d, ins.d], ins.a), ptxlab.repack(ins.d, ins.d)}) == 2
     with pytest.raises(AttributeError):

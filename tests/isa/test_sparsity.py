@@ -22,6 +22,7 @@ MANUAL = {
     "1:2": (2, 1, 1, {0b0100, 0b1110}),
     "4:8": (8, 2, 2, {0b0100, 0b1000, 0b1001, 0b1100, 0b1101, 0b1110}),
 }
+SPARSE = instruction("mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 NAMES = pytest.mark.parametrize("name", MANUAL)
 
 
@@ -116,22 +117,15 @@ def test_violations_in_words() -> None:
     matrix[3, [8, 10, 15]] = 1
     sentence = "row 3, columns 8..15: 3 of the 4 pairs are non-zero; 4:8 pair-wise sparsity keeps at most 2"
     assert STRUCTURES["4:8"].diagnose(matrix) == [sentence]
-    assert (
-        refusal(instruction("mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").compress, matrix)
-        == sentence
-    )
+    assert refusal(SPARSE.compress, matrix) == sentence
     assert STRUCTURES["2:4"].diagnose([[1, 1, 0, 1]]) == [
         "row 0, columns 0..3: 3 of the 4 values are non-zero; 2:4 sparsity keeps at most 2"
     ]
     assert STRUCTURES["1:2"].diagnose([[0, 1, 1, 1]]) == [
         "row 0, columns 2..3: 2 of the 2 values are non-zero; 1:2 sparsity keeps at most 1"
     ]
-    with pytest.raises(
-        PtxlabError,
-        match=r"^matrix \[1\], row 0, columns 0\.\.1: 2 of the 2 values are non-zero; .* "
-        r"\(and 1 more chunk\)$",
-    ):
-        STRUCTURES["1:2"].compress([[[0, 1, 0, 0]], [[1, 1, 1, 1]]])
+    first = r"^matrix \[1\], row 0, columns 0\.\.1: 2 of the 2 values are non-zero; .* \(and 1 more chunk\)$"
+    refuses(first, STRUCTURES["1:2"].compress, [[[0, 1, 0, 0]], [[1, 1, 1, 1]]])
 
 
 @NAMES
@@ -177,26 +171,15 @@ def test_zero_may_be_told() -> None:
 
 
 def test_shapes_that_do_not_fit() -> None:
-    with pytest.raises(
-        PtxlabError,
-        match=r"^matrix of shape \(2, 6\): 2:4 sparsity needs \[\.\.\., rows, columns\] "
-        "with columns a multiple of 4$",
-    ):
-        STRUCTURES["2:4"].compress(np.zeros((2, 6)))
-    with pytest.raises(
-        PtxlabError,
-        match=r"^stored half of shape \(2, 3\) with nibbles of shape \(2, 2\): "
-        "2:4 needs 2 stored columns a nibble$",
-    ):
-        STRUCTURES["2:4"].expand(np.zeros((2, 3)), np.full((2, 2), 4))
-    with pytest.raises(
-        PtxlabError, match="^structure 3:4: a chunk of 4 must hold twice the 3 groups of 1 that are kept$"
-    ):
-        Structure("3:4", 4, 1, 3)
-    with pytest.raises(PtxlabError, match=r"^A: found shape \(64, 16\); it takes \[\.\.\., 16, 64\]$"):
-        instruction("mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").compress(np.zeros((64, 16)))
-    with pytest.raises(PtxlabError, match="is dense: it has no sparsity to compress"):
-        instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").prune(np.zeros((16, 64)))
+    columns = "matrix of shape (2, 6): 2:4 sparsity needs [..., rows, columns] with columns a multiple of 4"
+    assert refusal(STRUCTURES["2:4"].compress, np.zeros((2, 6))) == columns
+    nibbles = "stored half of shape (2, 3) with nibbles of shape (2, 2): 2:4 needs 2 stored columns a nibble"
+    assert refusal(STRUCTURES["2:4"].expand, np.zeros((2, 3)), np.full((2, 2), 4)) == nibbles
+    groups = "structure 3:4: a chunk of 4 must hold twice the 3 groups of 1 that are kept"
+    assert refusal(Structure, "3:4", 4, 1, 3) == groups
+    dense = instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+    assert refusal(SPARSE.compress, np.zeros((64, 16))) == "A: found shape (64, 16); it takes [..., 16, 64]"
+    refuses("is dense: it has no sparsity to compress", dense.prune, np.zeros((16, 64)))
 
 
 def test_every_sparse_instruction_has_the_manuals_structure() -> None:
