@@ -260,16 +260,12 @@ def test_integers_at_and_beyond_their_range(name: str, as_type: type[np.generic]
     if as_type is np.float32 and name == "s32":  # the neighbours of the ends in float32
         beyond_low, high, beyond_high = low - 256, 2**31 - 128, 2**31
     element_type = dtype(name)
-    assert element_type.decode(element_type.encode(np.array([low, high], dtype=as_type))).tolist() == [
-        low,
-        high,
-    ]
+    ends = np.array([low, high], dtype=as_type)
+    assert element_type.decode(element_type.encode(ends)).tolist() == [low, high]
+    holds = "{} holds {}..{}".format(name, *INTEGERS[name])
     for beyond in (beyond_low, beyond_high):
-        with pytest.raises(
-            PtxlabError,
-            match=rf"^element 1: found {beyond}; {name} holds {INTEGERS[name][0]}\.\.{INTEGERS[name][1]}$",
-        ):
-            element_type.encode(np.array([0, beyond], dtype=as_type))
+        message = refusal(element_type.encode, np.array([0, beyond], dtype=as_type))
+        assert message == f"element 1: found {beyond}; {holds}"
 
 
 @each(
@@ -311,10 +307,8 @@ def test_shape_and_emptiness_are_kept(name: str) -> None:
     for shape in ((), (0,), (3,), (2, 0, 4), (2, 3, 4)):
         codes = element_type.encode(np.ones(shape))
         assert (codes.shape, codes.dtype) == (shape, element_type.code_type)
-        assert (element_type.decode(codes).shape, element_type.decode(codes).dtype) == (
-            shape,
-            element_type.value_type,
-        )
+        values = element_type.decode(codes)
+        assert (values.shape, values.dtype) == (shape, element_type.value_type)
 
 
 def test_accepts_what_numpy_and_ml_dtypes_call_numbers() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import ptxlab
 from ptxlab import PtxlabError, gpu, instruction, memory, tensor_map
 from ptxlab.memory import Tile, conflicts
 from tests.cases import each, refuses
+from tests.gpu import test_arrays
 
 LANE = np.arange(32)
 
@@ -50,9 +52,8 @@ def test_collisions_name_lanes_and_words() -> None:
     (first, *others) = conflicts(LANE * 8).collisions
     assert first == (0, 0, (0, 16), (0, 32))
     assert len(others) == 15
-    assert (
-        str(conflicts(LANE * 8)) == "2 wavefronts where 1 would do: 2 lanes want 2 different words of bank 0."
-    )
+    sentence = "2 wavefronts where 1 would do: 2 lanes want 2 different words of bank 0."
+    assert str(conflicts(LANE * 8)) == sentence
     assert str(conflicts(LANE * 4)) == "1 wavefront, no conflicts."
 
 
@@ -143,11 +144,8 @@ def test_a_box_is_the_tile_that_wgmma_reads(swizzle: int) -> None:
 def test_what_the_driver_is_told() -> None:
     tma = tensor_map(np.zeros((3, 40, 64), dtype=np.float32)[:, :30], box=[1, 20, 8], swizzle=32)
     assert (tma.rank, tma.data_type, tma.dimensions) == (3, "FLOAT32", (64, 30, 3))
-    assert (tma.strides, tma.box_dimensions, tma.element_stride_dimensions) == (
-        (256, 40 * 256),
-        (8, 20, 1),
-        (1, 1, 1),
-    )
+    assert (tma.strides, tma.box_dimensions) == ((256, 40 * 256), (8, 20, 1))
+    assert tma.element_stride_dimensions == (1, 1, 1)
     assert (tma.size, tma.expect_tx, tma.alignment) == (640, 640, 256)
     assert memory.tensor_map is ptxlab.tensor_map
 
@@ -173,18 +171,8 @@ SLICES = np.zeros((2, 3, 5, 16, 8), dtype=np.uint16)
 WIDE_SLICES = np.zeros((2, 3, 16, 16), dtype=np.uint16)
 
 
-class OnGpu:
-    """What CuPy and torch show of an array."""
-
-    def __init__(self, **fields: object) -> None:
-        interface = {
-            "shape": (16, 32),
-            "typestr": "<f4",
-            "data": (1 << 33, False),
-            "strides": None,
-            "version": 3,
-        }
-        self.__cuda_array_interface__ = interface | fields
+#: What CuPy and torch show of an array.
+OnGpu = partial(test_arrays.OnGpu, shape=(16, 32), typestr="<f4")
 
 
 def test_arrays_on_a_gpu_are_not_copied() -> None:
@@ -215,18 +203,14 @@ def test_swizzles_of_larger_chunks(name: str) -> None:
     expected = array.reshape(16, 8, 8)[rows, table[rows[:, 0] % len(table)]]
     np.testing.assert_array_equal(tma.load(0, 0).view(np.uint16), expected.ravel())
     assert tma.alignment == 128 * len(table)
-    flipped = (
-        tensor_map(array, (16, 64), "128B_ATOM_32B_FLIP_8B").load(0, 0).view(np.uint64).reshape(16, 8, 2)
+    flipped, plain = (
+        tensor_map(array, (16, 64), f"128B_ATOM_32B{flip}").load(0, 0).view(np.uint64).reshape(16, 8, 2)
+        for flip in ("_FLIP_8B", "")
     )
-    plain = tensor_map(array, (16, 64), "128B_ATOM_32B").load(0, 0).view(np.uint64).reshape(16, 8, 2)
     plain[1::2] = plain[1::2, :, ::-1]
     np.testing.assert_array_equal(flipped, plain)
-    assert [tma.supports(target) for target in ("sm_80", "sm_90a", "sm_100a", "sm_120a")] == [
-        False,
-        False,
-        True,
-        True,
-    ]
+    supports = {target: tma.supports(target) for target in ("sm_80", "sm_90a", "sm_100a", "sm_120a")}
+    assert supports == {"sm_80": False, "sm_90a": False, "sm_100a": True, "sm_120a": True}
 
 
 def test_slices_of_channels() -> None:
