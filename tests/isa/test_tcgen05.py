@@ -366,9 +366,8 @@ def test_what_is_wrong_for_a_mnemonic() -> None:
     assert form.faults(InstructionDescriptor("f8f6f4", m=256, sparse=True))[0] == (
         "its sparse bit is 1; tcgen05.mma takes 0"
     )
-    assert not form.with_descriptor(k=64).supports("sm_100a") and form.with_descriptor(k=64).supports(
-        "sm_107f"
-    )
+    deep = form.with_descriptor(k=64)
+    assert not deep.supports("sm_100a") and deep.supports("sm_107f")
     refuses("^tcgen05.mma.*: descriptor 0x.*: bit 6 is 1", instruction, F16, descriptor=0x48)
     refuses("takes no 'lanes'; its descriptor has m, n, k, ", instruction, F16, lanes=3)
 
@@ -465,22 +464,18 @@ def test_multiplicands_in_tensor_memory() -> None:
     assert instruction(F16).a.space == "shared" and list(instruction(F16).tensors) == ["D"]
 
 
+TF32_STRIDES = ((1, 1024, 16), (128, 8))
+
+
 @pytest.mark.parametrize(
     ("name", "m", "shape", "stride", "logical", "copies"),
     [
-        ("sp.cta_group::1.kind::tf32", 128, ((8, 2, 8), (8, 2)), ((1, 1024, 16), (128, 8)), 2, [0]),
+        ("sp.cta_group::1.kind::tf32", 128, ((8, 2, 8), (8, 2)), TF32_STRIDES, 2, [0]),
         ("sp.cta_group::1.kind::f16", 128, ((8, 2, 8), (16, 2)), ((1, 2048, 16), (128, 8)), 4, [0]),
         ("sp.cta_group::1.kind::i8", 128, (128, 64), (1, 128), 4, [0]),
         ("sp.cta_group::1.kind::mxf4.block_scale", 128, (128, 128), (1, 128), 8, [0]),
         ("ws.sp.cta_group::1.kind::f16", 64, ((8, 2, 4), (16, 2)), ((1, 2048, 16), (128, 8)), 4, [0, 64]),
-        (
-            "ws.sp.cta_group::1.kind::tf32",
-            32,
-            ((8, 2, 2), (8, 2)),
-            ((1, 1024, 16), (128, 8)),
-            2,
-            [0, 32, 64, 96],
-        ),
+        ("ws.sp.cta_group::1.kind::tf32", 32, ((8, 2, 2), (8, 2)), TF32_STRIDES, 2, [0, 32, 64, 96]),
         ("ws.sp.cta_group::1.kind::f8f6f4", 64, (64, 64), (1, 128), 4, [0, 64]),
     ],
 )
@@ -578,9 +573,8 @@ CUTLASS_LOADS = {
 def test_registers_are_where_cutlass_loads_them(name: str) -> None:
     columns, threads, thread_strides, values, value_strides = CUTLASS_LOADS[name]
     form = instruction(f"tcgen05.ld.sync.aligned.{name}.b32")
-    bits = cute(threads, thread_strides, np.arange(32))[:, None] + cute(
-        values, value_strides, np.arange(0, 32 * form.registers, 32)
-    )
+    registers = np.arange(0, 32 * form.registers, 32)
+    bits = cute(threads, thread_strides, np.arange(32))[:, None] + cute(values, value_strides, registers)
     lane, column = bits // (32 * columns), bits % (32 * columns) // 32
     assert (form.columns, form.layout.shape[0]) == (columns, int(name[:2]))
     assert (form.layout.coords()[..., 0] == lane).all() and (form.layout.coords()[..., 1] == column).all()
@@ -860,10 +854,8 @@ def test_tiles_with_chunks_of_32_bytes() -> None:
         assert (fields_.load(shared, 64, 8, bits=32, major="MN") == codes[:, k : k + 8]).all()
         assert tile.judge(fields_, k).problems == ()
     assert tile.alignment == 1024 and memory.Tile.parse(repr(tile)) == tile
-    assert (
-        memory.Tile(32, 32, 4, "MN", 128, chunk=32).cute
-        == "Swizzle<2,5,2> o ((4,8,1),(4,1)):((1,4,128),(32,128))"
-    )
+    atom = memory.Tile(32, 32, 4, "MN", 128, chunk=32)
+    assert atom.cute == "Swizzle<2,5,2> o ((4,8,1),(4,1)):((1,4,128),(32,128))"
     refuses("a swizzle moves 16 bytes at a time", memory.Tile, bits=32, rows=64, k=16, swizzle=128, chunk=32)
 
 
