@@ -315,7 +315,7 @@ def masked(skip: int) -> Picture:
     return Picture("A mask in runs", notes, (grid,))
 
 
-class Step(NamedTuple):
+class KernelStep(NamedTuple):
     """Something that a kernel does around tcgen05.mma: who does it, and what happens if nobody does."""
 
     name: str
@@ -327,26 +327,26 @@ _WHO = ("warp 0", "one thread", "tensor core", "all warps")
 
 #: What a kernel does, in order.
 STEPS = (
-    Step("alloc", 0, "There is no address: D would be in memory that belongs to another block."),
-    Step("st.shared", 3, "A and B are not there."),
-    Step(
+    KernelStep("alloc", 0, "There is no address: D would be in memory that belongs to another block."),
+    KernelStep("st.shared", 3, "A and B are not there."),
+    KernelStep(
         "fence.proxy",
         3,
         "The tensor core reads shared memory through another path, the async proxy, and may see what was "
         "there before.",
     ),
-    Step("barrier", 3, "One thread issues the product before the others have stored A and B."),
-    Step("mma", 1, "D keeps what it held before."),
-    Step("commit", 1, "Nothing arrives at the mbarrier, and the block waits forever."),
-    Step("try_wait", 3, "The product is not complete when D is loaded: some of its sums are missing."),
-    Step(
+    KernelStep("barrier", 3, "One thread issues the product before the others have stored A and B."),
+    KernelStep("mma", 1, "D keeps what it held before."),
+    KernelStep("commit", 1, "Nothing arrives at the mbarrier, and the block waits forever."),
+    KernelStep("try_wait", 3, "The product is not complete when D is loaded: some of its sums are missing."),
+    KernelStep(
         "fence::after",
         3,
         "tcgen05.ld is itself asynchronous: without the fence it may run before the wait.",
     ),
-    Step("ld", 3, "D stays in tensor memory, where no other instruction can read it."),
-    Step("wait::ld", 3, "The registers may be read before they are filled."),
-    Step(
+    KernelStep("ld", 3, "D stays in tensor memory, where no other instruction can read it."),
+    KernelStep("wait::ld", 3, "The registers may be read before they are filled."),
+    KernelStep(
         "dealloc",
         0,
         "The manual requires it: while the columns are allocated, a later block waits for them in alloc.",

@@ -18,7 +18,7 @@ from ..views import Cell, Grid, Header, Picture
 
 
 @dataclass(frozen=True)
-class Step:
+class ProgramStep:
     """One line of the program; `movable` ones only synchronise."""
 
     name: str
@@ -28,50 +28,50 @@ class Step:
 
 
 #: The steps in the order of a correct kernel.
-STEPS: dict[str, Step] = {
+STEPS: dict[str, ProgramStep] = {
     step.name: step
     for step in (
-        Step("st.shared B", ("st.shared", "B"), "every thread writes its part of B to shared memory"),
-        Step(
+        ProgramStep("st.shared B", ("st.shared", "B"), "every thread writes its part of B to shared memory"),
+        ProgramStep(
             "fence.proxy.async",
             ("fence.", "proxy.", "async"),
             "makes a thread's ordinary writes visible to the async proxy, through which wgmma reads",
             movable=True,
         ),
-        Step(
+        ProgramStep(
             "bar.sync",
             ("bar.sync",),
             "__syncthreads(): waits until all threads have come this far",
             movable=True,
         ),
-        Step("mov d", ("mov d",), "every thread sets its registers of D"),
-        Step(
+        ProgramStep("mov d", ("mov d",), "every thread sets its registers of D"),
+        ProgramStep(
             "wgmma.fence",
             ("wgmma.", "fence"),
             "orders earlier accesses to the registers of A and D before those of wgmma",
             movable=True,
         ),
-        Step("wgmma.mma_async", ("wgmma.", "mma_async"), "starts D = A B + D, and returns at once"),
-        Step(
+        ProgramStep("wgmma.mma_async", ("wgmma.", "mma_async"), "starts D = A B + D, and returns at once"),
+        ProgramStep(
             "wgmma.commit_group",
             ("wgmma.", "commit_", "group"),
             "puts the products started so far into a group",
             movable=True,
         ),
-        Step("other work", ("other", "work"), "for example, load the next tile", movable=True),
-        Step(
+        ProgramStep("other work", ("other", "work"), "for example, load the next tile", movable=True),
+        ProgramStep(
             "wgmma.wait_group 0",
             ("wgmma.", "wait_", "group 0"),
             "waits until all groups are complete",
             movable=True,
         ),
-        Step(
+        ProgramStep(
             "wgmma.wait_group 1",
             ("wgmma.", "wait_", "group 1"),
             "waits until at most the most recent group is still pending",
             movable=True,
         ),
-        Step("read d", ("read d",), "the threads use the result"),
+        ProgramStep("read d", ("read d",), "the threads use the result"),
     )
 }
 _WAITS = ("wgmma.wait_group 0", "wgmma.wait_group 1")

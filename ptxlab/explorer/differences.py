@@ -13,7 +13,7 @@ from ..errors import PtxlabError, counted
 from ..isa.targets import GENERATIONS
 from ..numerics.emulate import model_of
 from ..numerics.steps import Trace
-from ..numerics.trace import Place, find_divergence
+from ..numerics.trace import DivergencePlace, find_divergence
 from ..verify.hunt import find_difference as search
 from ..views.trace_picture import row_of
 from ..views.trace_text import comparisons, decimal, divergence_text
@@ -130,7 +130,7 @@ def trace_columns(first: Trace, second: Trace) -> dict[str, Any]:
     }
 
 
-def _column(trace: Trace, place: Place | None) -> dict[str, Any]:
+def _column(trace: Trace, place: DivergencePlace | None) -> dict[str, Any]:
     data = picture_data(views.trace(trace))
     generation = GENERATIONS.get(trace.chip, "")
     error = [f"error: {value}" for name, value, _ in comparisons(trace) if name == "error"]

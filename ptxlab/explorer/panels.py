@@ -163,4 +163,4 @@ class QuizPanel:
             quiz.drop_impossible()
             self.score = quiz.score
         self._view.quiz = {} if quiz is None else quiz.serialised()
-        self._observers.tell("quiz_score", self.score)
+        self._observers.notify("quiz_score", self.score)

@@ -92,18 +92,18 @@ class Presenter(ABC):
 
     def apply(self, edits: Sequence[Edit]) -> None:
         """Make edits as one step to undo, or none of them; nothing is shown yet."""
-        self.keep_look()
+        self.preserve_view()
         make_edits(self.state, edits)
         self.forget_refusal()
 
     def choose(self, ins: Product | Tcgen05Transfer) -> None:
         """Go on with another instruction; nothing is shown yet."""
-        self.keep_look()
+        self.preserve_view()
         change_instruction(self.state, ins)
         self.forget_refusal()
 
     @abstractmethod
-    def keep_look(self) -> None:
+    def preserve_view(self) -> None:
         """Keep the lanes and cells on the screen with the state, where undo brings them back."""
 
     def forget_refusal(self) -> None:
@@ -149,7 +149,7 @@ class Presenter(ABC):
 
     def on_selected(self, cell: Mapping[str, Any]) -> None:
         """Follow a selection of the page."""
-        self.observers.tell("selection", dict(cell))
+        self.observers.notify("selection", dict(cell))
 
     @abstractmethod
     def show_lanes(self) -> None:
@@ -238,7 +238,7 @@ class ProductPresenter(Presenter):
 
     def find_difference(self, seconds: float) -> Finding:
         """Take small inputs on which the two chips differ, and select the first cell of D that does."""
-        self.keep_look()
+        self.preserve_view()
         with self.state.all_or_nothing():
             finding = find_difference(self.state, seconds)
         self.state.refusal, self._finding = None, finding.sentence
@@ -269,7 +269,7 @@ class ProductPresenter(Presenter):
 
     # -- lanes and cells on the screen, which come back when a change of the instruction is undone ---------
 
-    def keep_look(self) -> None:
+    def preserve_view(self) -> None:
         view = self.view
         self.state.look = {
             "lane": int(view.lane),
@@ -363,9 +363,9 @@ class ProductPresenter(Presenter):
         state = self.state
         for name, trait in MATRIX_TRAITS.items():
             if name in changed:
-                is_there = name in state.ins.matrices and (name != "D" or state.results.is_known)
-                self.observers.tell(trait, read_only(self.values(name)) if is_there else None)
-        self.observers.tell_registers(state.operation.arrays)
+                exists = name in state.ins.matrices and (name != "D" or state.results.is_known)
+                self.observers.notify(trait, read_only(self.values(name)) if exists else None)
+        self.observers.notify_registers(state.operation.arrays)
 
     def hide(self) -> None:
         self._shown, self._sent, self._finding = None, {}, ""
@@ -492,11 +492,11 @@ class TransferPresenter(Presenter):
         self._sent = {**words, "instruction": transfer.settings}
         for name, trait in MATRIX_TRAITS.items():
             if name not in words:
-                self.observers.tell(trait, None)
+                self.observers.notify(trait, None)
             elif name in changed:
-                self.observers.tell(trait, read_only(self.values(name)))
+                self.observers.notify(trait, read_only(self.values(name)))
 
-    def keep_look(self) -> None:
+    def preserve_view(self) -> None:
         """Undo of a transfer leaves lanes and selection as they are."""
 
     def hide(self) -> None:

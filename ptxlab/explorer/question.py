@@ -9,7 +9,7 @@ import numpy as np
 
 from .._util.arguments import as_text
 from ..errors import PtxlabError, quoted
-from .question_text import Cell, draw_cell, read_cell
+from .question_text import NamedCell, draw_cell, read_cell
 from .state import ExplorerState
 
 
@@ -20,8 +20,8 @@ class Prompt:
     text: str
     hint: str
     takes: Literal["register", "cell", "text", "numbers", "words"]  # what answers it beside typed text
-    marked: tuple[Cell, ...] = ()
-    masked: tuple[Cell, ...] = ()
+    marked: tuple[NamedCell, ...] = ()
+    masked: tuple[NamedCell, ...] = ()
     lane: int | None = None
     element: tuple[str, int] | None = None  # operand and index
     example: str = ""  # of what to type; that of `takes` if it is empty
@@ -33,7 +33,7 @@ class Solution:
 
     answers: tuple[str, ...]
     explanation: str
-    cells: tuple[Cell, ...]
+    cells: tuple[NamedCell, ...]
 
     def __post_init__(self) -> None:
         """Explanations are sentences, also of compressed A."""
@@ -42,13 +42,13 @@ class Solution:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class QuizVerdict:
     """Whether an answer is right, the sentence for it, the cells that are right and those that it named."""
 
     right: bool
     sentence: str
-    cells: tuple[Cell, ...]
-    chosen: tuple[Cell, ...] = ()
+    cells: tuple[NamedCell, ...]
+    chosen: tuple[NamedCell, ...] = ()
     skipped: bool = False
 
 
@@ -57,7 +57,7 @@ class Reading(NamedTuple):
 
     right: bool
     words: str = ""
-    chosen: tuple[Cell, ...] = ()
+    chosen: tuple[NamedCell, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Question:
     def _read(self, state: ExplorerState, answer: str) -> Reading:
         raise NotImplementedError
 
-    def check(self, state: ExplorerState, answer: str) -> Verdict:
+    def check(self, state: ExplorerState, answer: str) -> QuizVerdict:
         """Judge an answer; one that cannot be read is refused, and is not wrong.
 
         >>> import ptxlab
@@ -110,9 +110,9 @@ Lane 4 starts at A[1][0]; a29 is 8 rows down and 37 columns right of that.
         reading = self._read(state, as_text(answer, "answer"))
         solution = self.solution(state)
         if reading.right:
-            return Verdict(True, f"Right. {solution.explanation}", solution.cells)
+            return QuizVerdict(True, f"Right. {solution.explanation}", solution.cells)
         start = f"No: {reading.words}." if reading.words else "No."
-        return Verdict(False, f"{start} {solution.explanation}", solution.cells, reading.chosen)
+        return QuizVerdict(False, f"{start} {solution.explanation}", solution.cells, reading.chosen)
 
 
 @dataclass(frozen=True)
@@ -124,8 +124,8 @@ class MatrixQuestion(Question):
     column: int
 
     @property
-    def cell(self) -> Cell:
-        return Cell(self.name, self.row, self.column)
+    def cell(self) -> NamedCell:
+        return NamedCell(self.name, self.row, self.column)
 
     @property
     def text(self) -> str:
@@ -150,8 +150,8 @@ class CellQuestion(Question):
     column: int
 
     @property
-    def cell(self) -> Cell:
-        return Cell(self.matrix, self.row, self.column)
+    def cell(self) -> NamedCell:
+        return NamedCell(self.matrix, self.row, self.column)
 
     @property
     def text(self) -> str:

@@ -24,7 +24,7 @@ from .state import ExplorerState
 SELECTED = ("E", "SFA", "SFB")  # operands of which modifiers select one copy
 
 
-class Cell(NamedTuple):
+class NamedCell(NamedTuple):
     """A cell of a matrix; `stored` is the compressed A of a sparse instruction."""
 
     name: str
@@ -66,7 +66,7 @@ def matrix_named(state: ExplorerState, word: str) -> str:
     return name
 
 
-def read_cell(state: ExplorerState, text: str, default: str = "") -> Cell:
+def read_cell(state: ExplorerState, text: str, default: str = "") -> NamedCell:
     """A cell by its name; where it is clear which matrix is meant, two numbers will do."""
     match = _CELL.fullmatch(plain_text(text))
     if not match or not (match[1] or default):
@@ -77,7 +77,7 @@ def read_cell(state: ExplorerState, text: str, default: str = "") -> Cell:
     axis = "chunk" if name == "E" else "column"
     label = f"{_label(name)}: "
     row = as_index(int(match[2][:9]), "row", rows, label)
-    return Cell(name, row, as_index(int(match[3][:9]), axis, columns, label))
+    return NamedCell(name, row, as_index(int(match[3][:9]), axis, columns, label))
 
 
 def read_place(state: ExplorerState, operand: Operand, text: str) -> tuple[int, int, int | None]:
@@ -166,7 +166,7 @@ def with_registers(state: ExplorerState, name: str) -> Operand:
     return operand
 
 
-def held_cell(state: ExplorerState, cell: Cell) -> Cell:
+def held_cell(state: ExplorerState, cell: NamedCell) -> NamedCell:
     """The cell that a lane holds for a cell: of a sparse A its place in the compressed one."""
     if held_name(state, cell.name) == cell.name:
         return cell
@@ -177,23 +177,23 @@ def held_cell(state: ExplorerState, cell: Cell) -> Cell:
             f"{cell} is not stored: nibble 0b{nibble:04b} of chunk {chunk} keeps "
             f"{kept_words(state, cell.row, chunk)}"
         )
-    return Cell("stored", cell.row, int(columns[0]))
+    return NamedCell("stored", cell.row, int(columns[0]))
 
 
-def both_forms(state: ExplorerState, cell: Cell) -> tuple[Cell, ...]:
+def both_forms(state: ExplorerState, cell: NamedCell) -> tuple[NamedCell, ...]:
     """A compressed cell and the cell of dense A that it is; others alone."""
     if cell.name != "stored":
         return (cell,)
     column = int(state.operation.stored_columns()[cell.row, cell.column])
-    return cell, Cell("A", cell.row, column)
+    return cell, NamedCell("A", cell.row, column)
 
 
-def draw_cell(state: ExplorerState, random: np.random.Generator, name: str) -> Cell:
+def draw_cell(state: ExplorerState, random: np.random.Generator, name: str) -> NamedCell:
     rows, columns = state.operation.operand(name).shape
-    return Cell(name, int(random.integers(rows)), int(random.integers(columns)))
+    return NamedCell(name, int(random.integers(rows)), int(random.integers(columns)))
 
 
-def draw_held(state: ExplorerState, random: np.random.Generator, name: str) -> Cell:
+def draw_held(state: ExplorerState, random: np.random.Generator, name: str) -> NamedCell:
     """A random cell that a lane holds."""
     cell = draw_cell(state, random, held_name(state, name))
     return both_forms(state, cell)[-1]
@@ -215,7 +215,7 @@ def lane_words(state: ExplorerState, lane: int) -> str:
     return f"lane {lane} (lane {lane % 32} of warp {lane // 32})"
 
 
-def place_words(state: ExplorerState, cell: Cell, places: Sequence[Place]) -> str:
+def place_words(state: ExplorerState, cell: NamedCell, places: Sequence[Place]) -> str:
     """Where a cell is, and how it follows from where its lane starts."""
     operand, place = with_registers(state, cell.name), places[0]
     letter = element_letter(cell.name)
@@ -225,7 +225,7 @@ def place_words(state: ExplorerState, cell: Cell, places: Sequence[Place]) -> st
     sentence = f"{cell} is {letter}{place.element} of {lane}{also}: register {place.register}, {bits}."
     row, column = operand.coords()[place.lane, 0].tolist()
     down, right = cell.row - row, cell.column - column
-    start = Cell(cell.name, row, column)
+    start = NamedCell(cell.name, row, column)
     if not (down or right):
         return f"{sentence} It is where lane {place.lane} starts."
     along = "chunk" if cell.name == "E" else "column"
@@ -240,7 +240,7 @@ def place_words(state: ExplorerState, cell: Cell, places: Sequence[Place]) -> st
     )
 
 
-def holder_words(state: ExplorerState, cell: Cell) -> str:
+def holder_words(state: ExplorerState, cell: NamedCell) -> str:
     """Who holds a cell that was clicked."""
     try:
         held = held_cell(state, cell)
@@ -251,9 +251,9 @@ def holder_words(state: ExplorerState, cell: Cell) -> str:
     return f"{cell} is {element_letter(cell.name)}{place.element} of {lane_words(state, place.lane)}"
 
 
-def cells_words(cells: Sequence[Cell]) -> str:
+def cells_words(cells: Sequence[NamedCell]) -> str:
     """Cells as ranges of rows: ``A[1][32..39]``; the first and the last if there are many ranges."""
-    ranges: list[list[Cell]] = []
+    ranges: list[list[NamedCell]] = []
     for cell in cells:
         last = ranges[-1][-1] if ranges else None
         if last and (last.row, last.column + 1) == (cell.row, cell.column):

@@ -32,7 +32,7 @@ from .question import (
 )
 from .question_text import (
     SELECTED,
-    Cell,
+    NamedCell,
     bits_words,
     both_forms,
     cells_words,
@@ -144,7 +144,7 @@ class Where(MatrixQuestion):
             ):
                 return Reading(True)
         cells = [
-            (place.element, Cell(held.name, row, column))
+            (place.element, NamedCell(held.name, row, column))
             for place, row, column in operand.holds(lane, register)
         ]
         if element is None:
@@ -207,12 +207,12 @@ Lane 14 starts at D[3][4]; d3 is 8 rows down and 1 column right of that.
         elements = operand.layout.elements if operand.layout else 0
         return cls(index, name, as_index(int(element), "element", elements, f"{name}: "))
 
-    def _held(self, state: ExplorerState) -> list[Cell]:
+    def _held(self, state: ExplorerState) -> list[NamedCell]:
         name = held_name(state, self.name)
         operand = with_registers(state, name)
         as_index(self.lane, "lane", operand.lanes)
         return [
-            Cell(name, row, column)
+            NamedCell(name, row, column)
             for place, row, column in operand.holds(self.lane)
             if self.element in (None, place.element)
         ]
@@ -298,13 +298,13 @@ class Nibble(CellQuestion):
             f"Column {self.column} is in chunk {chunk} (columns {columns}), so E[{self.row}] chunk {chunk} "
             f"decides: 0b{nibble:04b} keeps {kept_words(state, self.row, chunk)}."
         )
-        answer = Cell("E", self.row, chunk)
+        answer = NamedCell("E", self.row, chunk)
         return Solution((str(answer),), explanation, (answer, self.cell))
 
     def _read(self, state: ExplorerState, answer: str) -> Reading:
         cell = read_cell(state, answer, "E")
         chunk, _ = nibble_of(state, self.row, self.column)
-        if cell == Cell("E", self.row, chunk):
+        if cell == NamedCell("E", self.row, chunk):
             return Reading(True)
         if cell.name != "E":
             return Reading(False, f"{cell} is not a nibble", (cell,))
@@ -440,7 +440,9 @@ class Change(Question):
 
     @property
     def text(self) -> str:
-        return f"change {Cell('A', self.row, self.k)} to {self.to} {Cell('D', self.row, self.column)}"
+        return (
+            f"change {NamedCell('A', self.row, self.k)} to {self.to} {NamedCell('D', self.row, self.column)}"
+        )
 
     @classmethod
     def names(cls, state: ExplorerState) -> tuple[str, ...]:
@@ -475,7 +477,7 @@ class Change(Question):
 
     def _operands(self, state: ExplorerState) -> Operation:
         """The operands with the other value."""
-        cell = Cell("A", self.row, self.k)
+        cell = NamedCell("A", self.row, self.k)
         held_cell(state, cell)
         codes = state.codes("A").copy()
         try:
@@ -491,7 +493,7 @@ class Change(Question):
 
     def prompt(self, state: ExplorerState) -> Prompt:
         self._operands(state)
-        cell, result = Cell("A", self.row, self.k), Cell("D", self.row, self.column)
+        cell, result = NamedCell("A", self.row, self.k), NamedCell("D", self.row, self.column)
         now, value = (format_value(state.values(each.name)[each.row, each.column]) for each in (cell, result))
         return Prompt(
             f"{cell} is {now}, and {result} is {value}. What would {result} be if {cell} were {self.to}?",
@@ -501,8 +503,8 @@ class Change(Question):
         )
 
     def solution(self, state: ExplorerState) -> Solution:
-        cell, result = Cell("A", self.row, self.k), Cell("D", self.row, self.column)
-        factor = Cell("B", self.k, state.column_of_b(self.row, self.column))
+        cell, result = NamedCell("A", self.row, self.k), NamedCell("D", self.row, self.column)
+        factor = NamedCell("B", self.k, state.column_of_b(self.row, self.column))
         value = format_value(state.ins.d.dtype.decode(np.array([self._code(state)]))[0])
         now = format_value(state.values("D")[self.row, self.column])
         other = format_value(state.values("B")[factor.row, factor.column])

@@ -11,8 +11,8 @@ import numpy as np
 from .._util.arguments import as_int, as_names, as_text, is_name
 from ..errors import PtxlabError, listing, quoted
 from .fills import check_seed
-from .question import Question, Verdict
-from .question_text import Cell
+from .question import Question, QuizVerdict
+from .question_text import NamedCell
 from .questions import KINDS, draw_questions, kinds_of, parse_question
 from .state import ExplorerState
 
@@ -71,7 +71,7 @@ class Quiz:
         self.ins = state.ins
         self.questions = tuple(questions)
         self.index = 0
-        self.verdict: Verdict | None = None  # on the answer to the question, once there is one
+        self.verdict: QuizVerdict | None = None  # on the answer to the question, once there is one
         self.problem = ""  # why the last text was not an answer
         self._answers: list[Answer] = []
         self._skipped = 0
@@ -92,7 +92,7 @@ class Quiz:
         right = sum(answer.right for answer in answers)
         return Score(right, len(answers), self._skipped, len(self.questions), answers)
 
-    def answer(self, text: str) -> Verdict:
+    def answer(self, text: str) -> QuizVerdict:
         """Answer the question. A text that cannot be an answer is refused and does not count."""
         question = self._open_question()
         try:
@@ -106,12 +106,12 @@ class Quiz:
         self._changed()
         return self.verdict
 
-    def skip(self) -> Verdict:
+    def skip(self) -> QuizVerdict:
         """Give the question up: its answer is shown, and it counts neither as right nor as wrong."""
         solution = self._open_question().solution(self.state)
         self._skipped += 1
         self.problem = ""
-        self.verdict = Verdict(False, f"Skipped. {solution.explanation}", solution.cells, skipped=True)
+        self.verdict = QuizVerdict(False, f"Skipped. {solution.explanation}", solution.cells, skipped=True)
         self._changed()
         return self.verdict
 
@@ -165,7 +165,7 @@ class Quiz:
         return data
 
 
-def _cells(cells: Sequence[Cell]) -> list[dict[str, Any]]:
+def _cells(cells: Sequence[NamedCell]) -> list[dict[str, Any]]:
     return [cell._asdict() for cell in cells]
 
 

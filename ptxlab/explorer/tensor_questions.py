@@ -15,7 +15,7 @@ from ..isa.instruction_descriptor import BitField, InstructionDescriptor
 from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import LANES, TensorOperand, TensorPlace
 from .question import CellQuestion, MatrixQuestion, Prompt, Question, Reading, Solution
-from .question_text import Cell, cells_words, plain_text
+from .question_text import NamedCell, cells_words, plain_text
 from .state import ExplorerState
 from .tensor_view import Load, field_meaning, field_text, tensor_load
 
@@ -132,7 +132,7 @@ class Word(MatrixQuestion):
         if (cta, lane, column) in {(at.cta, at.lane, at.column) for at in self._places(state)}:
             return Reading(True)
         named = f"{_cta(operand, cta)}lane {lane}, column {column}"
-        cells = [Cell(self.name, row, at) for row, at in operand.holds(lane, column, cta)]
+        cells = [NamedCell(self.name, row, at) for row, at in operand.holds(lane, column, cta)]
         if not cells:
             return Reading(False, f"{named} is free")
         return Reading(False, f"{named} holds {cells_words(cells)}", tuple(cells))
@@ -209,7 +209,7 @@ class Thread(CellQuestion):
         lane, column = (parts[register, 0] + (load.lane, load.column)).tolist()
         lane += thread // _WARP * _WARP
         held = ins.d.holds(lane % LANES, column, lane // LANES)
-        cells = tuple(Cell("D", row, at) for row, at in held)
+        cells = tuple(NamedCell("D", row, at) for row, at in held)
         what = cells_words(cells) if cells else f"lane {lane % LANES}, column {column}, which is free"
         return Reading(False, f"register {register} of thread {thread} gets {what}", cells)
 

@@ -88,23 +88,23 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
 
 
 class Observers:
-    """Those who observe the traits of an Explorer: they are told old and new value of what changed."""
+    """Notifies whoever observes the traits of an Explorer of the old and the new value of what changed."""
 
     def __init__(self, owner: traitlets.HasTraits, registers: Registers) -> None:
         self._owner, self._registers = owner, registers
-        self._told: dict[str, Any] = {"selection": {}, "quiz_score": Score()}
-        self._told_registers: Mapping[str, NDArray[Any]] | None = None
+        self._last: dict[str, Any] = {"selection": {}, "quiz_score": Score()}
+        self._last_registers: Mapping[str, NDArray[Any]] | None = None
 
-    def tell(self, name: str, new: Any) -> None:
-        """Tell what a trait is now; the first time there is nothing that it differs from."""
-        is_first, old = name not in self._told, self._told.get(name)
-        self._told[name] = new
+    def notify(self, name: str, new: Any) -> None:
+        """Say what a trait is now; the first time there is nothing that it differs from."""
+        is_first, old = name not in self._last, self._last.get(name)
+        self._last[name] = new
         if not is_first and not _equal_bits(old, new):
             self._notify(name, old, new)
 
-    def tell_registers(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+    def notify_registers(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """The same of the registers; arrays of operands are never written, so the same array is no change."""
-        before, self._told_registers = self._told_registers, arrays
+        before, self._last_registers = self._last_registers, arrays
         if before is not None and not is_same(tuple(arrays.values()), tuple(before.values())):
             old = {operand: read_only(registers) for operand, registers in before.items()}
             self._notify("registers", old, self._registers)

@@ -221,7 +221,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
             self._on_screen = shown
         shown.show()
 
-    def _multiplying(self) -> ProductPresenter:
+    def _product_presenter(self) -> ProductPresenter:
         """What is shown, for what only instructions that multiply have."""
         if self.state.transfer is not None:
             raise PtxlabError(
@@ -240,7 +240,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
 
     @chip.setter
     def chip(self, chip: str) -> None:
-        self._multiplying().choose_chips(chip, self.against)
+        self._product_presenter().choose_chips(chip, self.against)
 
     @property
     def against(self) -> str | None:
@@ -249,12 +249,12 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
 
     @against.setter
     def against(self, chip: str | None) -> None:
-        self._multiplying().choose_chips(self.chip, chip)
+        self._product_presenter().choose_chips(self.chip, chip)
 
     @property
     def differ(self) -> NDArray[np.bool_]:
         """Cells of D where the two chips differ; all False if D is not compared."""
-        return self._multiplying().state.comparison().differ
+        return self._product_presenter().state.comparison().differ
 
     def find_difference(self, seconds: float = 1.0) -> Finding:
         """Take small inputs on which the two chips differ, and select the first cell of D that does.
@@ -270,7 +270,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         >>> print(ex.find_difference())
         sm_86 and sm_80 use the same rule for this instruction: they always agree
         """
-        return self._multiplying().find_difference(seconds)
+        return self._product_presenter().find_difference(seconds)
 
     @property
     def lane(self) -> int:
@@ -326,7 +326,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
 
     def run(self) -> None:
         """Run the instruction on the GPU too, and mark where D differs from the model of its chip."""
-        self._multiplying().run()
+        self._product_presenter().run()
 
     # -- shared memory ------------------------------------------------------------------------------------
 
@@ -355,7 +355,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         >>> ex.view.memory["wavefronts"]
         4
         """
-        panel = self._multiplying().memory
+        panel = self._product_presenter().memory
         for what, text in (("by", by), ("major", major)):
             if text is not None and not isinstance(text, str):
                 raise PtxlabError(f"{what}: found {quoted(text)}; it takes a text")
@@ -403,7 +403,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
             as_int(column, "column"),
             as_flag(pack, "pack"),
         )
-        shown = self._multiplying()
+        shown = self._product_presenter()
         if not isinstance(shown.instruction, Tcgen05Mma):
             raise PtxlabError(
                 f"{shown.instruction.mnemonic} leaves D in registers; tcgen05.ld loads that of tcgen05.mma"
@@ -435,7 +435,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         >>> print(ex.quiz_score)
         1 of 1
         """
-        panel = self._multiplying().quiz
+        panel = self._product_presenter().quiz
         return panel.start(choose_questions(self.state, questions, kinds=kinds, count=count, seed=seed))
 
     def stop_quiz(self) -> None:

@@ -70,7 +70,7 @@ def trace(operands: Operation, row: int, col: int, *, model: str | None = None) 
 
 
 @dataclass(frozen=True)
-class Place:
+class DivergencePlace:
     """A place in a trace: a step, and in it a term or the result; neither where the whole step is meant."""
 
     step: int
@@ -87,11 +87,11 @@ class Divergence:
     >>> A, B = np.zeros((16, 16)), np.ones((16, 8))
     >>> A[0, :3] = 1024, -1024, 2.0**-15   # 25 places below 2^10
     >>> hopper, ampere = (ins.trace(A, B, None, 0, 0, model=chip) for chip in ("sm_90", "sm_80"))
-    >>> find_divergence(hopper, ampere)   # C is term 0
-    Divergence(places=(Place(step=0, term=3, result=False), Place(step=0, term=3, result=False)), owner=1)
+    >>> find_divergence(hopper, ampere).places[0]   # C is term 0
+    DivergencePlace(step=0, term=3, result=False)
     """
 
-    places: tuple[Place, Place]
+    places: tuple[DivergencePlace, DivergencePlace]
     owner: int
 
 
@@ -100,7 +100,7 @@ class _Loss:
     """What is cut off or rounded off in one place; the key is the same in another trace."""
 
     key: Hashable
-    place: Place
+    place: DivergencePlace
     lost: Fraction
 
 
@@ -128,7 +128,7 @@ def find_divergence(first: Trace, second: Trace) -> Divergence | None:
     return Divergence(places, 1 - owner if loses_less else owner)
 
 
-def _order(place: Place) -> tuple[int, int]:
+def _order(place: DivergencePlace) -> tuple[int, int]:
     """Terms before the result."""
     return place.step, 1 << 30 if place.term is None else place.term
 
@@ -140,10 +140,10 @@ def _losses(trace: Trace) -> list[_Loss]:
     for position, step in enumerate(trace.steps):
         for index, term in enumerate(step.terms):
             if term.lost:
-                losses.append(_Loss(_key(term, products), Place(position, index), term.lost))
+                losses.append(_Loss(_key(term, products), DivergencePlace(position, index), term.lost))
         products |= frozenset(step.k)
         if step.change:
-            losses.append(_Loss(("result", products), Place(position, result=True), step.change))
+            losses.append(_Loss(("result", products), DivergencePlace(position, result=True), step.change))
     return losses
 
 
@@ -152,7 +152,7 @@ def _key(term: Term, products: frozenset[int]) -> Hashable:
     return (term.role, term.k or products) if term.role == "sum" else (term.role, term.k)
 
 
-def _counterpart(trace: Trace, loss: _Loss, other: Trace) -> Place:
+def _counterpart(trace: Trace, loss: _Loss, other: Trace) -> DivergencePlace:
     """The place in the other trace: the same term, the result of the same products, or their step."""
     own_step = trace.steps[loss.place.step]
     if loss.place.term is not None and own_step.terms[loss.place.term].role != "sum":
@@ -160,11 +160,11 @@ def _counterpart(trace: Trace, loss: _Loss, other: Trace) -> Place:
         for position, step in enumerate(other.steps):
             for index, candidate in enumerate(step.terms):
                 if (candidate.role, candidate.k) == (term.role, term.k):
-                    return Place(position, index)
+                    return DivergencePlace(position, index)
     products = {k for step in trace.steps[: loss.place.step + 1] for k in step.k}
     added: set[int] = set()
     for position, step in enumerate(other.steps):
         added.update(step.k)
         if added >= products:
-            return Place(position, result=loss.place.result and added == products)
-    return Place(len(other.steps) - 1)
+            return DivergencePlace(position, result=loss.place.result and added == products)
+    return DivergencePlace(len(other.steps) - 1)

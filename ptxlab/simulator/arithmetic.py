@@ -14,7 +14,7 @@ from ..numerics.scalar import operation, video
 from ..numerics.scalar.approximations import DIVISIONS, division, division_factors
 from ..numerics.scalar.opcode import Opcode
 from ..numerics.scalar.video import as_the_manual_says
-from .machine import Frame, Machine, Step
+from .machine import Frame, Machine, MachineStep
 from .operands import Builder, Context, Read, Write, check_type, pair_of, reader, readers, unsupported, writer
 from .ptx.ptxas import Contraction, Modified
 from .ptx.syntax import Operand, Pair, PtxInstruction, Register, Selected, Symbol, Vector, type_bits
@@ -23,7 +23,7 @@ from .threads import UNSIGNED, Threads
 _WITH_CARRY = ("addc", "subc", "madc")
 
 
-def scalar(instruction: PtxInstruction, context: Context) -> Step:
+def scalar(instruction: PtxInstruction, context: Context) -> MachineStep:
     """An instruction of `ptxlab.numerics.scalar`."""
     known = operation(instruction.opcode)
     if known is None:
@@ -64,7 +64,7 @@ def _plain(
     function: Callable[..., NDArray[Any]],
     reads: tuple[Read, ...],
     write: Write,
-) -> Step:
+) -> MachineStep:
     """A function of registers."""
     index = instruction.index
 
@@ -75,7 +75,7 @@ def _plain(
         values = [read(machine, frame, threads) for read in reads]
         write(frame, threads, frame.apply(index, function, threads, *values))
 
-    return Step(instruction, execute_again if index in context.repeated else execute)
+    return MachineStep(instruction, execute_again if index in context.repeated else execute)
 
 
 # -- products that are fused into sums -----------------------------------------------------------------------
@@ -84,7 +84,7 @@ _SIGNS = {"f16": 0x8000, "bf16": 0x8000, "f16x2": 0x8000_8000, "bf16x2": 0x8000_
           "f32": 1 << 31, "f64": 1 << 63}  # fmt: skip
 
 
-def product(instruction: PtxInstruction, context: Context, place: int) -> Step:
+def product(instruction: PtxInstruction, context: Context, place: int) -> MachineStep:
     """A product; its factors are kept in two registers, from `place` on, for the sums it is fused into."""
     destination, *sources = instruction.operands
     bits = type_bits(instruction.parts[-1]) or 32
@@ -107,10 +107,12 @@ def product(instruction: PtxInstruction, context: Context, place: int) -> Step:
         frame.write(place, threads, a)
         frame.write(place + 1, threads, b)
 
-    return Step(instruction, execute)
+    return MachineStep(instruction, execute)
 
 
-def fused_sum(instruction: PtxInstruction, context: Context, contraction: Contraction, place: int) -> Step:
+def fused_sum(
+    instruction: PtxInstruction, context: Context, contraction: Contraction, place: int
+) -> MachineStep:
     """An `add` or `sub` that ptxas makes an `fma` of, with the factors that a product has left."""
     destination, *sources = instruction.operands
     name, *qualifiers = instruction.parts
@@ -131,7 +133,7 @@ def fused_sum(instruction: PtxInstruction, context: Context, contraction: Contra
         c = addend(machine, frame, threads)
         write(frame, threads, function(a ^ product_sign, b, c ^ addend_sign))
 
-    return Step(instruction, execute)
+    return MachineStep(instruction, execute)
 
 
 def _bits(dtype: np.dtype[Any]) -> int:
@@ -140,7 +142,7 @@ def _bits(dtype: np.dtype[Any]) -> int:
 
 def _two_results(
     instruction: PtxInstruction, function: Callable[..., Any], reads: tuple[Read, ...], destination: Operand
-) -> Step:
+) -> MachineStep:
     """``p|q``, of which the second may be left out."""
     first, second = (writer(item, instruction) for item in pair_of(destination))
 
@@ -149,7 +151,7 @@ def _two_results(
         first(frame, threads, one)
         second(frame, threads, other)
 
-    return Step(instruction, execute)
+    return MachineStep(instruction, execute)
 
 
 def _reader(operand: Operand, bits: int, instruction: PtxInstruction, context: Context) -> Read:
@@ -161,7 +163,7 @@ def _reader(operand: Operand, bits: int, instruction: PtxInstruction, context: C
 
 def _with_carry(
     instruction: PtxInstruction, function: Callable[..., Any], reads: tuple[Read, ...], write: Write
-) -> Step:
+) -> MachineStep:
     takes, keeps = instruction.parts[0] in _WITH_CARRY, "cc" in instruction.parts
     # The flag is the adder's: a subtraction leaves it 0 where it borrows. Code that follows `sub.cc` with
     # `addc` counts on it.
@@ -186,7 +188,7 @@ def _with_carry(
                 frame.carry = full
         write(frame, threads, result)
 
-    return Step(instruction, execute)
+    return MachineStep(instruction, execute)
 
 
 # -- mov -----------------------------------------------------------------------------------------------------
@@ -221,7 +223,7 @@ def _joined(operand: Vector, instruction: PtxInstruction, context: Context) -> R
     return read
 
 
-def _mov(instruction: PtxInstruction, context: Context) -> Step:
+def _mov(instruction: PtxInstruction, context: Context) -> MachineStep:
     destination, source = instruction.operands
     bits = type_bits(instruction.parts[-1])
     if bits is None:
@@ -234,7 +236,7 @@ def _mov(instruction: PtxInstruction, context: Context) -> Step:
         def place(machine: Machine, frame: Frame, threads: Threads) -> None:
             write(frame, threads, threads.constant(frame.base + offset, dtype))
 
-        return Step(instruction, place)
+        return MachineStep(instruction, place)
     if isinstance(destination, Vector):
         return _divide(instruction, destination, source, bits, context)
     read = _reader(source, bits, instruction, context)
@@ -243,12 +245,12 @@ def _mov(instruction: PtxInstruction, context: Context) -> Step:
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         write(frame, threads, read(machine, frame, threads))
 
-    return Step(instruction, execute)
+    return MachineStep(instruction, execute)
 
 
 def _divide(
     instruction: PtxInstruction, destination: Vector, source: Operand, bits: int, context: Context
-) -> Step:
+) -> MachineStep:
     read = _reader(source, bits, instruction, context)
     writes = tuple(writer(item, instruction) for item in destination.items)
     width = bits // len(writes)
@@ -262,21 +264,21 @@ def _divide(
             for number, write in enumerate(writes):
                 write(frame, threads, values[number :: len(writes)].copy())
 
-        return Step(instruction, divide)
+        return MachineStep(instruction, divide)
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         values = read(machine, frame, threads)
         for number, write in enumerate(writes):
             write(frame, threads, (values >> wide.type(width * number)).astype(narrow))
 
-    return Step(instruction, execute)
+    return MachineStep(instruction, execute)
 
 
 def selection(
     instruction: PtxInstruction,
     context: Context,
     modified: tuple[Modified | None, Modified | None] = (None, None),
-) -> Step:
+) -> MachineStep:
     """A `selp`; one of f32 may change the signs of its sources itself, and a NaN keeps its bits then."""
     destination, *operands, predicate = instruction.operands
     first, second = (
@@ -304,7 +306,7 @@ _PREDICATE_LOGIC: dict[str, Callable[..., NDArray[Any]]] = {
 }  # fmt: skip
 
 
-def _logic(instruction: PtxInstruction, context: Context) -> Step:
+def _logic(instruction: PtxInstruction, context: Context) -> MachineStep:
     if instruction.parts[-1] == "pred":
         destination, *sources = instruction.operands
         function = _PREDICATE_LOGIC[instruction.parts[0]]
@@ -315,7 +317,7 @@ def _logic(instruction: PtxInstruction, context: Context) -> Step:
     return scalar(instruction, context) if instruction.parts[0] != "mov" else _mov(instruction, context)
 
 
-def _video(instruction: PtxInstruction, context: Context) -> Step:
+def _video(instruction: PtxInstruction, context: Context) -> MachineStep:
     """A scalar video instruction, whose operands may be parts of registers."""
     parts, registers, negative = [], [], []
     for operand in instruction.operands:

@@ -17,7 +17,7 @@ from ..errors import PtxlabError
 from ..memory import Im2colMap, TensorMap
 from .loads import BUILDERS as LOADS
 from .loads import combination
-from .machine import Frame, Machine, Step
+from .machine import Frame, Machine, MachineStep
 from .mbarriers import Change, barrier_place, in_block, update_barriers, update_in_blocks
 from .operands import Builder, Context, Read, address, items_of, reader, readers, unsupported
 from .ptx.syntax import Address, Immediate, PtxInstruction, Register, type_bits
@@ -27,7 +27,7 @@ from .tma import Boxes, load_boxes, map_at, store_boxes
 # -- cp.async ------------------------------------------------------------------------------------------------
 
 
-def _cp(instruction: PtxInstruction, context: Context) -> Step:
+def _cp(instruction: PtxInstruction, context: Context) -> MachineStep:
     parts = instruction.parts
     if "bulk" in parts:
         return _bulk(instruction, context)
@@ -38,7 +38,7 @@ def _cp(instruction: PtxInstruction, context: Context) -> Step:
     return _copy(instruction, context)
 
 
-def _copy(instruction: PtxInstruction, context: Context) -> Step:
+def _copy(instruction: PtxInstruction, context: Context) -> MachineStep:
     """`cp.async` of 4, 8 or 16 bytes."""
     target, source, size, *others = instruction.operands
     place, origin = address(target, instruction, context), address(source, instruction, context)
@@ -84,7 +84,7 @@ def _copy(instruction: PtxInstruction, context: Context) -> Step:
             (part[reads, byte % 4],) = machine.memory.load(instruction, "global", threads.where(reads), at, 8)
         return words
 
-    return Step(instruction, execute)
+    return MachineStep(instruction, execute)
 
 
 _GROUPS = (
@@ -93,7 +93,7 @@ _GROUPS = (
 )  # fmt: skip
 
 
-def _group(instruction: PtxInstruction) -> Step:
+def _group(instruction: PtxInstruction) -> MachineStep:
     operand = instruction.operands[0] if instruction.operands else Immediate(0)
     count = operand.value if isinstance(operand, Immediate) else 0
     kind = ".".join(part for part in instruction.parts if part not in ("read",))
@@ -103,10 +103,10 @@ def _group(instruction: PtxInstruction) -> Step:
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         machine.synchronised(instruction, kind, threads, count)
 
-    return Step(instruction, execute)
+    return MachineStep(instruction, execute)
 
 
-def _copy_arrives(instruction: PtxInstruction, context: Context) -> Step:
+def _copy_arrives(instruction: PtxInstruction, context: Context) -> MachineStep:
     """`cp.async.mbarrier.arrive`: the thread's copies are done, so it arrives at once."""
     place = barrier_place(instruction.operands[0], instruction, context)
     counted = "noinc" in instruction.parts
@@ -118,13 +118,13 @@ def _copy_arrives(instruction: PtxInstruction, context: Context) -> Step:
             one = np.ones(threads.count, dtype=np.int64)
             update_barriers(machine, instruction, threads, places, Change.arrive(one))
 
-    return Step(instruction, execute)
+    return MachineStep(instruction, execute)
 
 
 # -- bulk copies and TMA -------------------------------------------------------------------------------------
 
 
-def _bulk(instruction: PtxInstruction, context: Context) -> Step:
+def _bulk(instruction: PtxInstruction, context: Context) -> MachineStep:
     parts = instruction.parts
     if not {"commit_group", "wait_group", "prefetch"}.isdisjoint(parts):
         return _group(instruction)
@@ -139,7 +139,7 @@ def _spaces(instruction: PtxInstruction) -> list[str]:
     return [names[part] for part in instruction.parts if part in names]
 
 
-def _bytes_copied(instruction: PtxInstruction, context: Context) -> Step:
+def _bytes_copied(instruction: PtxInstruction, context: Context) -> MachineStep:
     """`cp.async.bulk` and `cp.reduce.async.bulk` of a row of bytes; of the latter each element is atomic."""
     target, source, size, *others = instruction.operands
     to, origin = _spaces(instruction)
@@ -188,7 +188,7 @@ def _bytes_copied(instruction: PtxInstruction, context: Context) -> Step:
             change = Change.receive(sizes)
             update_in_blocks(machine, instruction, threads, barrier(machine, frame, threads), change, masks)
 
-    return Step(instruction, execute)
+    return MachineStep(instruction, execute)
 
 
 def _combine(
@@ -212,7 +212,7 @@ def _combine(
 _GATHERED = 4  # rows of tile::gather4 and tile::scatter4
 
 
-def _tensor(instruction: PtxInstruction, context: Context) -> Step:
+def _tensor(instruction: PtxInstruction, context: Context) -> MachineStep:
     """`cp.async.bulk.tensor`: boxes that a tensor map describes."""
     to, _ = _spaces(instruction)
     parts = instruction.parts
@@ -270,7 +270,7 @@ def _tensor(instruction: PtxInstruction, context: Context) -> Step:
             change = Change.receive(bytes_)
             update_in_blocks(machine, instruction, threads, barrier(machine, frame, threads), change, masks)
 
-    return Step(instruction, execute)
+    return MachineStep(instruction, execute)
 
 
 def _check_mode(tensor: TensorMap, coordinates: int, columns: bool, rows: int) -> None:
@@ -287,7 +287,7 @@ def _check_mode(tensor: TensorMap, coordinates: int, columns: bool, rows: int) -
         raise PtxlabError(f"the tensor map has {tensor.rank} axes")
 
 
-def _asynchronous(instruction: PtxInstruction, context: Context) -> Step:
+def _asynchronous(instruction: PtxInstruction, context: Context) -> MachineStep:
     """`st.async` and `red.async`: to a block of the cluster, and its bytes at an mbarrier there."""
     target, source, barrier = instruction.operands
     bits = type_bits(instruction.parts[-1]) or 32
@@ -308,10 +308,10 @@ def _asynchronous(instruction: PtxInstruction, context: Context) -> Step:
         sizes = np.full(threads.count, bits // 8 * len(values), dtype=np.int64)
         update_barriers(machine, instruction, threads, signal(machine, frame, threads), Change.receive(sizes))
 
-    return Step(instruction, execute)
+    return MachineStep(instruction, execute)
 
 
-def _store(instruction: PtxInstruction, context: Context) -> Step:
+def _store(instruction: PtxInstruction, context: Context) -> MachineStep:
     """`st` and `red`."""
     if instruction.parts[1] == "async":
         return _asynchronous(instruction, context)

@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PtxlabError
-from .machine import Frame, Machine, Reduction, Step
+from .machine import Frame, Machine, MachineStep, Reduction
 from .memory import LOCAL_WINDOW, Memory
 from .operands import Builder, Context, Write, reader, unsupported, writer
 from .ptx.syntax import LabelTarget, OperandList, PtxInstruction, Symbol, Targets, Variable
 from .threads import Threads
 
 
-def _bra(instruction: PtxInstruction, context: Context) -> Step:
+def _bra(instruction: PtxInstruction, context: Context) -> MachineStep:
     target = instruction.operands[-1]
     if not isinstance(target, LabelTarget):
         raise unsupported(instruction)
@@ -27,10 +27,10 @@ def _bra(instruction: PtxInstruction, context: Context) -> Step:
         if active.count:
             machine.branch(frame, origin, there, active)
 
-    return Step(instruction, control=control)
+    return MachineStep(instruction, control=control)
 
 
-def _brx(instruction: PtxInstruction, context: Context) -> Step:
+def _brx(instruction: PtxInstruction, context: Context) -> MachineStep:
     choice, targets = instruction.operands
     if not isinstance(targets, Targets):
         raise unsupported(instruction)
@@ -46,10 +46,10 @@ def _brx(instruction: PtxInstruction, context: Context) -> Step:
                 )
             machine.branch(frame, instruction.index, places[number], active.where(chosen == number))
 
-    return Step(instruction, control=control)
+    return MachineStep(instruction, control=control)
 
 
-def _leave(instruction: PtxInstruction, context: Context) -> Step:
+def _leave(instruction: PtxInstruction, context: Context) -> MachineStep:
     """`ret` and `exit`."""
     ends = instruction.parts[0] == "exit"
 
@@ -61,21 +61,21 @@ def _leave(instruction: PtxInstruction, context: Context) -> Step:
         else:
             machine.finish(frame, active)
 
-    return Step(instruction, control=control)
+    return MachineStep(instruction, control=control)
 
 
-def _trap(instruction: PtxInstruction, context: Context) -> Step:
+def _trap(instruction: PtxInstruction, context: Context) -> MachineStep:
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         thread = machine.batch.name(int(threads.indices[0]))
         raise PtxlabError(f"{instruction.where}: trap: {thread} stops the kernel")
 
-    return Step(instruction, execute)
+    return MachineStep(instruction, execute)
 
 
 # -- calls ---------------------------------------------------------------------------------------------------
 
 
-def _call(instruction: PtxInstruction, context: Context) -> Step:
+def _call(instruction: PtxInstruction, context: Context) -> MachineStep:
     lists = [operand for operand in instruction.operands if isinstance(operand, OperandList)]
     callee = next(operand for operand in instruction.operands if not isinstance(operand, OperandList))
     first_is_list = isinstance(instruction.operands[0], OperandList)
@@ -107,7 +107,7 @@ def _call(instruction: PtxInstruction, context: Context) -> Step:
                 )
             _enter(machine, frame, call, callee_name, active.where(targets == target))
 
-    return Step(instruction, control=control)
+    return MachineStep(instruction, control=control)
 
 
 class _Call(NamedTuple):
@@ -170,7 +170,7 @@ def _built_in(
     arguments: tuple[str, ...],
     results: tuple[str, ...],
     context: Context,
-) -> Step:
+) -> MachineStep:
     """Functions that the driver provides."""
     places = [context.local[argument] for argument in arguments]
 
@@ -207,16 +207,16 @@ def _built_in(
             local[threads.indices, start : start + 4] = counts.view(np.uint8).reshape(-1, 4)
 
     if name == "malloc":
-        return Step(instruction, allocate)
+        return MachineStep(instruction, allocate)
     if name == "free":
         return _nothing(instruction, context)
-    return Step(instruction, execute)
+    return MachineStep(instruction, execute)
 
 
 # -- barriers of a block -------------------------------------------------------------------------------------
 
 
-def _bar(instruction: PtxInstruction, context: Context) -> Step:
+def _bar(instruction: PtxInstruction, context: Context) -> MachineStep:
     parts = instruction.parts
     if "warp" in parts:
         mask = reader(instruction.operands[0], 32, instruction, context)
@@ -224,7 +224,7 @@ def _bar(instruction: PtxInstruction, context: Context) -> Step:
         def reached(machine: Machine, frame: Frame, threads: Threads) -> None:
             machine.synchronised(instruction, "bar.warp", threads)
 
-        return Step(instruction, reached, together=32, members=mask)
+        return MachineStep(instruction, reached, together=32, members=mask)
     if "cluster" in parts:
         return _bar_cluster(instruction)
     operands = list(instruction.operands)
@@ -256,10 +256,10 @@ def _bar(instruction: PtxInstruction, context: Context) -> Step:
             expected = None if count is None else count(machine, frame, those)
             machine.arrive(frame, instruction, those, numbers, expected, waits)
 
-    return Step(instruction, control=control)
+    return MachineStep(instruction, control=control)
 
 
-def _bar_cluster(instruction: PtxInstruction) -> Step:
+def _bar_cluster(instruction: PtxInstruction) -> MachineStep:
     """`barrier.cluster`: `arrive` goes on, `wait` waits for all threads of the cluster."""
     if "arrive" in instruction.parts:
 
@@ -267,7 +267,7 @@ def _bar_cluster(instruction: PtxInstruction) -> Step:
             machine.synchronised(instruction, "barrier.cluster.arrive", threads)
             machine.changes += machine.cluster_barriers.arrive(threads)
 
-        return Step(instruction, execute)
+        return MachineStep(instruction, execute)
 
     def control(machine: Machine, frame: Frame, active: Threads) -> None:
         passed = machine.cluster_barriers.passed(active)
@@ -278,7 +278,7 @@ def _bar_cluster(instruction: PtxInstruction) -> Step:
         if not passed.all():
             machine.sleep(frame, instruction.index, active.where(~passed))
 
-    return Step(instruction, control=control)
+    return MachineStep(instruction, control=control)
 
 
 def _reduction(instruction: PtxInstruction, write: Write) -> Reduction:
@@ -298,21 +298,21 @@ def _reduction(instruction: PtxInstruction, write: Write) -> Reduction:
 # -- what needs nothing --------------------------------------------------------------------------------------
 
 
-def _nothing(instruction: PtxInstruction, context: Context) -> Step:
+def _nothing(instruction: PtxInstruction, context: Context) -> MachineStep:
     """Fences, prefetches and hints: in one run of one kernel, memory is always in order."""
     kind = ".".join(instruction.parts[:3])
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         machine.synchronised(instruction, kind, threads)
 
-    return Step(instruction, execute)
+    return MachineStep(instruction, execute)
 
 
-def _nanosleep(instruction: PtxInstruction, context: Context) -> Step:
+def _nanosleep(instruction: PtxInstruction, context: Context) -> MachineStep:
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         machine.spin()
 
-    return Step(instruction, execute)
+    return MachineStep(instruction, execute)
 
 
 BUILDERS: dict[str, Builder] = {

@@ -15,7 +15,7 @@ from ..isa.parse import parse_any
 from ..isa.targets import TARGETS, PtxVersion
 from . import arithmetic, asynchronous, control, loads, matrices, mbarriers, tcgen05, tma, warps, wgmma
 from .checks.registers import RegisterPlans
-from .machine import Frame, Machine, Program, Step
+from .machine import Frame, Machine, MachineStep, Program
 from .memory import GLOBAL_START, SHARED_START, Buffer
 from .operands import Builder, Context, IllegalError
 from .ptx.dataflow import constants, repeated
@@ -214,7 +214,7 @@ class Image:
         return Program(function, tuple(steps), tuple(types), local, _aligned(size, 16))
 
 
-def _step(instruction: PtxInstruction, context: Context) -> Step:
+def _step(instruction: PtxInstruction, context: Context) -> MachineStep:
     """An instruction, ready to execute; one that is not simulated is an error when a thread reaches it.
 
     One that the assembler refuses is an error at once, since it refuses the whole module.
@@ -229,13 +229,13 @@ def _step(instruction: PtxInstruction, context: Context) -> Step:
         reason = error if isinstance(error, PtxlabError) else PtxlabError(
             f"{instruction.where}: {instruction.opcode} has operands that are not understood"
         )  # fmt: skip
-        step = Step(instruction, _refusal(reason))
+        step = MachineStep(instruction, _refusal(reason))
     guard = instruction.guard
     if guard is not None:
         register = guard.operand if isinstance(guard, Negated) else guard
         if register.type != "pred":
             fault = f"{instruction.where}: {register.name} is .{register.type}; @ takes a predicate"
-            return Step(instruction, _refusal(PtxlabError(fault)))
+            return MachineStep(instruction, _refusal(PtxlabError(fault)))
         step.guard, step.negated = register.index, isinstance(guard, Negated)
     return step
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..errors import PtxlabError
 from ..numerics.scalar import operation
-from .machine import Frame, Machine, Step
+from .machine import Frame, Machine, MachineStep
 from .memory import LOCAL_WINDOW, RANK_SHIFT, SHARED_WINDOW
 from .operands import (
     Builder,
@@ -67,7 +67,7 @@ def _element(instruction: PtxInstruction) -> tuple[int, int, bool]:
     return bits, count, kind.startswith("s")
 
 
-def _ld(instruction: PtxInstruction, context: Context) -> Step:
+def _ld(instruction: PtxInstruction, context: Context) -> MachineStep:
     bits, count, signed = _element(instruction)
     destination, source, *_ = instruction.operands
     space = _space(instruction, source, context)
@@ -86,10 +86,10 @@ def _ld(instruction: PtxInstruction, context: Context) -> Step:
         for write, part in zip(writes, parts, strict=True):
             write(frame, threads, part)
 
-    return Step(instruction, execute)
+    return MachineStep(instruction, execute)
 
 
-def _st(instruction: PtxInstruction, context: Context) -> Step:
+def _st(instruction: PtxInstruction, context: Context) -> MachineStep:
     bits, count, _ = _element(instruction)
     target, source, *_ = instruction.operands
     space = _space(instruction, target, context)
@@ -105,13 +105,13 @@ def _st(instruction: PtxInstruction, context: Context) -> Step:
         values = [read(machine, frame, threads) for read in reads]
         machine.memory.store(instruction, space, threads, place(machine, frame, threads), values)
 
-    return Step(instruction, execute)
+    return MachineStep(instruction, execute)
 
 
 # -- addresses -----------------------------------------------------------------------------------------------
 
 
-def _cvta(instruction: PtxInstruction, context: Context) -> Step:
+def _cvta(instruction: PtxInstruction, context: Context) -> MachineStep:
     _, source = instruction.operands
     bits = type_bits(instruction.parts[-1]) or 64
     window = _SPAN.get(space_of(instruction), 0)
@@ -130,10 +130,10 @@ def _cvta(instruction: PtxInstruction, context: Context) -> Step:
     return computed(instruction, context, instruction.operands, (bits,), convert)
 
 
-def _isspacep(instruction: PtxInstruction, context: Context) -> Step:
+def _isspacep(instruction: PtxInstruction, context: Context) -> MachineStep:
     space = space_of(instruction)
 
-    def is_there(machine: Machine, threads: Threads, values: NDArray[Any]) -> NDArray[Any]:
+    def is_in_space(machine: Machine, threads: Threads, values: NDArray[Any]) -> NDArray[Any]:
         places = values.astype(np.int64)
         in_window = {name: places >> 32 == start >> 32 for name, start in _SPAN.items()}
         if space in in_window:
@@ -144,10 +144,10 @@ def _isspacep(instruction: PtxInstruction, context: Context) -> Step:
                 const |= (places >= buffer.start) & (places < buffer.start + buffer.size)
         return const if space != "global" else ~(in_window["shared"] | in_window["local"] | const)
 
-    return computed(instruction, context, instruction.operands, (64,), is_there)
+    return computed(instruction, context, instruction.operands, (64,), is_in_space)
 
 
-def _mapa(instruction: PtxInstruction, context: Context) -> Step:
+def _mapa(instruction: PtxInstruction, context: Context) -> MachineStep:
     """The address of the same place in another block of the cluster."""
 
     def place(machine: Machine, threads: Threads, values: NDArray[Any], rank: NDArray[Any]) -> NDArray[Any]:
@@ -159,7 +159,7 @@ def _mapa(instruction: PtxInstruction, context: Context) -> Step:
     return computed(instruction, context, instruction.operands, (bits, 32), place)
 
 
-def _getctarank(instruction: PtxInstruction, context: Context) -> Step:
+def _getctarank(instruction: PtxInstruction, context: Context) -> MachineStep:
     def rank_of(machine: Machine, threads: Threads, places: NDArray[Any]) -> NDArray[Any]:
         rank = (places.astype(np.int64) >> RANK_SHIFT & 0xFF) - 1
         own = threads.take(machine.special("%cluster_ctarank")).astype(np.int64)
@@ -169,7 +169,7 @@ def _getctarank(instruction: PtxInstruction, context: Context) -> Step:
     return computed(instruction, context, instruction.operands, (bits,), rank_of)
 
 
-def _createpolicy(instruction: PtxInstruction, context: Context) -> Step:
+def _createpolicy(instruction: PtxInstruction, context: Context) -> MachineStep:
     return computed(
         instruction,
         context,
@@ -184,7 +184,7 @@ def _createpolicy(instruction: PtxInstruction, context: Context) -> Step:
 _STACK_ALIGNMENT = 16
 
 
-def _alloca(instruction: PtxInstruction, context: Context) -> Step:
+def _alloca(instruction: PtxInstruction, context: Context) -> MachineStep:
     """Local memory of a size that each thread states, until `stackrestore` or the end of the function."""
     destination, size, *others = instruction.operands
     alignment = others[0].value if others and isinstance(others[0], Immediate) else _STACK_ALIGNMENT
@@ -201,26 +201,26 @@ def _alloca(instruction: PtxInstruction, context: Context) -> Step:
         machine.memory.reserve_local(frame.end + frame.stack_size)
         write(frame, threads, starts.astype(UNSIGNED[bits]))
 
-    return Step(instruction, execute)
+    return MachineStep(instruction, execute)
 
 
-def _stacksave(instruction: PtxInstruction, context: Context) -> Step:
+def _stacksave(instruction: PtxInstruction, context: Context) -> MachineStep:
     write = writer(instruction.operands[0], instruction)
     dtype = UNSIGNED[type_bits(instruction.parts[-1]) or 64]
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         write(frame, threads, (frame.end + _stack(frame, threads)[threads.indices]).astype(dtype))
 
-    return Step(instruction, execute)
+    return MachineStep(instruction, execute)
 
 
-def _stackrestore(instruction: PtxInstruction, context: Context) -> Step:
+def _stackrestore(instruction: PtxInstruction, context: Context) -> MachineStep:
     read = reader(instruction.operands[0], type_bits(instruction.parts[-1]) or 64, instruction, context)
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         _stack(frame, threads)[threads.indices] = read(machine, frame, threads).astype(np.int64) - frame.end
 
-    return Step(instruction, execute)
+    return MachineStep(instruction, execute)
 
 
 def _stack(frame: Frame, threads: Threads) -> NDArray[np.int64]:
@@ -236,7 +236,7 @@ _REDUCTIONS = ("add", "min", "max", "and", "or", "xor", "inc", "dec")
 _ATOMIC = (*_REDUCTIONS, "exch", "cas")
 
 
-def _atom(instruction: PtxInstruction, context: Context) -> Step:
+def _atom(instruction: PtxInstruction, context: Context) -> MachineStep:
     parts = instruction.parts
     reduces = parts[0] == "red"
     if "async" in parts:
@@ -259,7 +259,7 @@ def _atom(instruction: PtxInstruction, context: Context) -> Step:
             old = machine.memory.add(instruction, space, threads, place(machine, frame, threads), values)
             write(frame, threads, old)
 
-        return Step(instruction, add)
+        return MachineStep(instruction, add)
     combine = combination(instruction, kind, type_name, space)
     targets = items_of(destination)
     rows: list[tuple[Operand, ...]] = [tuple(operands[1 : 3 if kind == "cas" else 2])]
@@ -288,7 +288,7 @@ def _atom(instruction: PtxInstruction, context: Context) -> Step:
             at = places + number * bits // 8 if number else places
             write(frame, threads, machine.memory.update(instruction, space, threads, at, bits, change))
 
-    return Step(instruction, execute)
+    return MachineStep(instruction, execute)
 
 
 def combination(

@@ -38,7 +38,7 @@ Execute = Callable[["Machine", "Frame", Threads], None]
 
 
 @dataclass(slots=True)
-class Step:
+class MachineStep:
     """An instruction, ready to execute: either `execute`, or `control`, which says where threads go on."""
 
     instruction: PtxInstruction
@@ -56,7 +56,7 @@ class Program:
     """A function, decoded: its steps, its registers' types, and where its variables are in local memory."""
 
     function: Function
-    steps: tuple[Step, ...]
+    steps: tuple[MachineStep, ...]
     types: tuple[np.dtype[Any], ...]
     local: dict[str, int]
     local_size: int
@@ -296,7 +296,7 @@ class Machine:
 
     # -- waiting ---------------------------------------------------------------------------------------------
 
-    def _converge(self, frame: Frame, step: Step, threads: Threads, active: Threads) -> None:
+    def _converge(self, frame: Frame, step: MachineStep, threads: Threads, active: Threads) -> None:
         """Execute for the warps whose members are all here; the others wait for theirs."""
         index = step.instruction.index
         if active is not threads:
@@ -543,7 +543,7 @@ class Machine:
         return self._special.read(name, self.clock)
 
 
-def _step_of(waiting: _Waiting) -> Step:
+def _step_of(waiting: _Waiting) -> MachineStep:
     return waiting.frame.program.steps[waiting.index]
 
 

@@ -19,14 +19,14 @@ from ..isa.transfer import TransferForm
 from ..numerics.emulate import emulate
 from .deferred import RegisterOperands, Values
 from .loads import space_of
-from .machine import Frame, Machine, Step
+from .machine import Frame, Machine, MachineStep
 from .memory import CHUNK, SHARED_WINDOW
 from .operands import Builder, Context, Read, Write, address, items_of, reader, readers, unsupported, writer
 from .ptx.syntax import Immediate, Operand, PtxInstruction, Register, type_bits
 from .threads import Threads
 
 
-def _mma(instruction: PtxInstruction, context: Context) -> Step:
+def _mma(instruction: PtxInstruction, context: Context) -> MachineStep:
     """`mma`, `mma.sp`, block-scaled `mma`, `wmma.mma`."""
     form = mma_form(instruction)
     destination = instruction.operands[0]
@@ -71,7 +71,7 @@ def _mma(instruction: PtxInstruction, context: Context) -> Step:
         machine.multiplied(instruction, inputs, threads)
         scatter(writes, frame, threads, emulate(inputs, model=machine.launch.model))
 
-    return Step(instruction, execute, together=32)
+    return MachineStep(instruction, execute, together=32)
 
 
 def _sources(form: MmaForm, instruction: PtxInstruction) -> tuple[dict[str, Operand], Modifiers]:
@@ -106,7 +106,7 @@ def _words(operand: Operand) -> list[int]:
 # -- ldmatrix, stmatrix, movmatrix ---------------------------------------------------------------------------
 
 
-def _ldmatrix(instruction: PtxInstruction, context: Context) -> Step:
+def _ldmatrix(instruction: PtxInstruction, context: Context) -> MachineStep:
     form = transfer_form(instruction)
     operand = form.register_operand
     destination, source = instruction.operands
@@ -165,10 +165,10 @@ def _ldmatrix(instruction: PtxInstruction, context: Context) -> Step:
 
     transposed = "trans" in instruction.parts
     plain = form.memory_bits == 16 and form.shape == "m8n8"
-    return Step(instruction, fast if plain else execute, together=32)
+    return MachineStep(instruction, fast if plain else execute, together=32)
 
 
-def _stmatrix(instruction: PtxInstruction, context: Context) -> Step:
+def _stmatrix(instruction: PtxInstruction, context: Context) -> MachineStep:
     form = transfer_form(instruction)
     operand = form.register_operand
     target, source = instruction.operands
@@ -198,10 +198,10 @@ def _stmatrix(instruction: PtxInstruction, context: Context) -> Step:
         )
         machine.memory.shared[starts[:, None] + np.arange(data.shape[1])] = data
 
-    return Step(instruction, execute, together=32)
+    return MachineStep(instruction, execute, together=32)
 
 
-def _movmatrix(instruction: PtxInstruction, context: Context) -> Step:
+def _movmatrix(instruction: PtxInstruction, context: Context) -> MachineStep:
     form = transfer_form(instruction)
     destination, source = instruction.operands
     reads = read_matrix(source, form.register_operand, instruction, context)
@@ -213,20 +213,22 @@ def _movmatrix(instruction: PtxInstruction, context: Context) -> Step:
         codes = np.swapaxes(form.register_operand.unpack_codes(registers), -1, -2)
         scatter(writes, frame, threads, form.operand("D").pack_codes(codes))
 
-    return Step(instruction, execute, together=32)
+    return MachineStep(instruction, execute, together=32)
 
 
 # -- wmma ----------------------------------------------------------------------------------------------------
 
 
-def _wmma(instruction: PtxInstruction, context: Context) -> Step:
+def _wmma(instruction: PtxInstruction, context: Context) -> MachineStep:
     kind = instruction.parts[1]
     if kind == "mma":
         return _mma(instruction, context)
     return _wmma_transfer(instruction, context, transfer_form(instruction), kind == "load")
 
 
-def _wmma_transfer(instruction: PtxInstruction, context: Context, form: TransferForm, loads: bool) -> Step:
+def _wmma_transfer(
+    instruction: PtxInstruction, context: Context, form: TransferForm, loads: bool
+) -> MachineStep:
     """`wmma.load` and `wmma.store`: every row (or column) of the matrix lies at its own address."""
     operand = form.register_operand
     registers, memory_operand, *others = instruction.operands
@@ -273,7 +275,7 @@ def _wmma_transfer(instruction: PtxInstruction, context: Context, form: Transfer
         content = np.ascontiguousarray(codes.astype(f"<u{bits // 8}")).view(f"<u{unit}").reshape(-1)
         machine.memory.store(instruction, space, those, pieces.reshape(-1), [content])
 
-    return Step(instruction, load if loads else store, together=32)
+    return MachineStep(instruction, load if loads else store, together=32)
 
 
 BUILDERS: dict[str, Builder] = {

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..errors import PtxlabError
 from .loads import space_of
-from .machine import Frame, Machine, Step
+from .machine import Frame, Machine, MachineStep
 from .memory import RANK_SHIFT, SHARED_WINDOW, rounds
 from .operands import Builder, Context, Read, address, reader, unsupported, writer
 from .ptx.syntax import Address, Operand, PtxInstruction, Sink, plain_name
@@ -201,7 +201,7 @@ def _changed_in_turn(
 # -- instructions --------------------------------------------------------------------------------------------
 
 
-def _mbarrier(instruction: PtxInstruction, context: Context) -> Step:
+def _mbarrier(instruction: PtxInstruction, context: Context) -> MachineStep:
     kind = instruction.parts[1]
     if kind in ("test_wait", "try_wait"):
         return _wait(instruction, context)
@@ -216,7 +216,7 @@ def _mbarrier(instruction: PtxInstruction, context: Context) -> Step:
     raise unsupported(instruction)
 
 
-def _arrive(instruction: PtxInstruction, context: Context) -> Step:
+def _arrive(instruction: PtxInstruction, context: Context) -> MachineStep:
     """`arrive` and `arrive_drop`; with `.expect_tx` they announce bytes first."""
     operands = list(instruction.operands)
     result = Sink() if isinstance(operands[0], Address) else operands.pop(0)
@@ -243,10 +243,10 @@ def _arrive(instruction: PtxInstruction, context: Context) -> Step:
         if wanted:
             write(frame, threads, states)
 
-    return Step(instruction, execute)
+    return MachineStep(instruction, execute)
 
 
-def _count_bytes(instruction: PtxInstruction, context: Context) -> Step:
+def _count_bytes(instruction: PtxInstruction, context: Context) -> MachineStep:
     """`expect_tx` and `complete_tx`."""
     place = barrier_place(instruction.operands[0], instruction, context)
     number = reader(instruction.operands[1], 32, instruction, context)
@@ -260,10 +260,10 @@ def _count_bytes(instruction: PtxInstruction, context: Context) -> Step:
         change = Change.announce(amount) if announces else Change.receive(amount)
         update_barriers(machine, instruction, threads, places, change)
 
-    return Step(instruction, execute)
+    return MachineStep(instruction, execute)
 
 
-def _init(instruction: PtxInstruction, context: Context) -> Step:
+def _init(instruction: PtxInstruction, context: Context) -> MachineStep:
     place = barrier_place(instruction.operands[0], instruction, context)
     number = None
     if instruction.parts[1] == "init":
@@ -279,20 +279,20 @@ def _init(instruction: PtxInstruction, context: Context) -> Step:
         states = _State(count, count, 0 * count, 0 * count).words
         machine.memory.store(instruction, "shared", threads, places, [states])
 
-    return Step(instruction, execute)
+    return MachineStep(instruction, execute)
 
 
-def _pending_count(instruction: PtxInstruction, context: Context) -> Step:
+def _pending_count(instruction: PtxInstruction, context: Context) -> MachineStep:
     destination, source = instruction.operands
     write, read = writer(destination, instruction), reader(source, 64, instruction, context)
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         write(frame, threads, (read(machine, frame, threads) & np.uint64(_COUNT)).astype(np.uint32))
 
-    return Step(instruction, execute)
+    return MachineStep(instruction, execute)
 
 
-def _wait(instruction: PtxInstruction, context: Context) -> Step:
+def _wait(instruction: PtxInstruction, context: Context) -> MachineStep:
     """`try_wait` sleeps until the phase is complete; `test_wait` asks and goes on."""
     parts = instruction.parts
     destination, target, what, *_ = instruction.operands
@@ -333,7 +333,7 @@ def _wait(instruction: PtxInstruction, context: Context) -> Step:
         first = threads.where(np.arange(threads.count) == 0)
         return _why(machine, instruction, first, int(place(machine, frame, first)[0]))
 
-    return Step(instruction, control=control, explain=explain)
+    return MachineStep(instruction, control=control, explain=explain)
 
 
 def _why(machine: Machine, instruction: PtxInstruction, thread: Threads, at: int) -> str:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..errors import PtxlabError
 from ..isa.availability import accepted, fits
-from .machine import Frame, Machine, Step
+from .machine import Frame, Machine, MachineStep
 from .ptx.syntax import (
     Address,
     Function,
@@ -54,7 +54,7 @@ class Context:
         )
 
 
-Builder = Callable[[PtxInstruction, Context], Step]
+Builder = Callable[[PtxInstruction, Context], MachineStep]
 
 
 class IllegalError(PtxlabError):
@@ -348,7 +348,7 @@ def computed(
     compute: Compute,
     *,
     mask: Operand | None = None,
-) -> Step:
+) -> MachineStep:
     """A step that writes what `compute` makes of the machine, the threads and the sources, of so many bits.
 
     Results are the first operand, ``d`` or ``d|p``. With a `mask`, lanes that it names execute together.
@@ -364,5 +364,5 @@ def computed(
             write(frame, threads, each)
 
     if mask is None:
-        return Step(instruction, execute)
-    return Step(instruction, execute, together=32, members=reader(mask, 32, instruction, context))
+        return MachineStep(instruction, execute)
+    return MachineStep(instruction, execute, together=32, members=reader(mask, 32, instruction, context))

@@ -26,7 +26,7 @@ from ..numerics import has, tensor_memory
 from ..numerics.emulate import emulate
 from .events import TensorAccess
 from .loads import space_of
-from .machine import Frame, Machine, Step
+from .machine import Frame, Machine, MachineStep
 from .mbarriers import Change, update_barriers
 from .memory import RANK_SHIFT, SHARED_WINDOW, UNIT, TensorMemory
 from .operands import Builder, Context, Read, address, items_of, reader, readers, unsupported, writers
@@ -40,7 +40,7 @@ def _memory(machine: Machine) -> TensorMemory:
     return machine.tensor_memory
 
 
-def _tcgen05(instruction: PtxInstruction, context: Context) -> Step:
+def _tcgen05(instruction: PtxInstruction, context: Context) -> MachineStep:
     try:
         form = parse_any(instruction.opcode)
     except PtxlabError as error:
@@ -58,7 +58,7 @@ def _tcgen05(instruction: PtxInstruction, context: Context) -> Step:
 # -- alloc, dealloc, commit ----------------------------------------------------------------------------------
 
 
-def _control(instruction: PtxInstruction, context: Context, form: Tcgen05Control) -> Step:
+def _control(instruction: PtxInstruction, context: Context, form: Tcgen05Control) -> MachineStep:
     if form.family == "tcgen05.alloc":
         return _alloc(instruction, context)
     if form.family == "tcgen05.dealloc":
@@ -69,7 +69,7 @@ def _control(instruction: PtxInstruction, context: Context, form: Tcgen05Control
     def nothing(machine: Machine, frame: Frame, threads: Threads) -> None:
         """Fences and waits order what is in order here; who has no right to allocate does not try."""
 
-    return Step(instruction, nothing)
+    return MachineStep(instruction, nothing)
 
 
 def _first_lanes(threads: Threads) -> tuple[Threads, NDArray[np.intp]]:
@@ -78,7 +78,7 @@ def _first_lanes(threads: Threads) -> tuple[Threads, NDArray[np.intp]]:
     return Threads(threads.batch, threads.indices[first]), first
 
 
-def _alloc(instruction: PtxInstruction, context: Context) -> Step:
+def _alloc(instruction: PtxInstruction, context: Context) -> MachineStep:
     target, count = instruction.operands
     place, columns = address(target, instruction, context), reader(count, 32, instruction, context)
     space = space_of(instruction)
@@ -98,10 +98,10 @@ def _alloc(instruction: PtxInstruction, context: Context) -> Step:
         places = place(machine, frame, threads)[chosen]
         machine.memory.store(instruction, space, leaders, places, [np.array(starts, dtype=np.uint32)])
 
-    return Step(instruction, execute, together=32)
+    return MachineStep(instruction, execute, together=32)
 
 
-def _dealloc(instruction: PtxInstruction, context: Context) -> Step:
+def _dealloc(instruction: PtxInstruction, context: Context) -> MachineStep:
     start, count = readers(instruction.operands, 32, instruction, context)
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
@@ -115,10 +115,10 @@ def _dealloc(instruction: PtxInstruction, context: Context) -> Step:
                 )
             taken[block, first : first + units] = False
 
-    return Step(instruction, execute, together=32)
+    return MachineStep(instruction, execute, together=32)
 
 
-def _commit(instruction: PtxInstruction, context: Context, form: Tcgen05Control) -> Step:
+def _commit(instruction: PtxInstruction, context: Context, form: Tcgen05Control) -> MachineStep:
     place = address(instruction.operands[0], instruction, context)
     mask = None
     if len(instruction.operands) > 1:
@@ -138,7 +138,7 @@ def _commit(instruction: PtxInstruction, context: Context, form: Tcgen05Control)
                 there = (places[ours] & (1 << RANK_SHIFT) - 1) + (rank + 1 << RANK_SHIFT)
                 _arrive(machine, instruction, threads.where(ours), there)
 
-    return Step(instruction, execute)
+    return MachineStep(instruction, execute)
 
 
 def _arrive(machine: Machine, instruction: PtxInstruction, threads: Threads, places: NDArray[Any]) -> None:
@@ -150,7 +150,7 @@ def _arrive(machine: Machine, instruction: PtxInstruction, threads: Threads, pla
 # -- ld, st --------------------------------------------------------------------------------------------------
 
 
-def _registers(instruction: PtxInstruction, context: Context, form: Tcgen05Transfer) -> Step:
+def _registers(instruction: PtxInstruction, context: Context, form: Tcgen05Transfer) -> MachineStep:
     """`tcgen05.ld` and `.st`: each warp has its own 32 lanes."""
     operands = list(instruction.operands)
     loads = form.family == "tcgen05.ld"
@@ -192,7 +192,7 @@ def _registers(instruction: PtxInstruction, context: Context, form: Tcgen05Trans
         for column, write in enumerate(writes):
             write(frame, threads, np.concatenate([result[:, column] for result in results]))
 
-    return Step(instruction, execute, together=32)
+    return MachineStep(instruction, execute, together=32)
 
 
 def _loaded(
@@ -281,7 +281,7 @@ class _Issue:
 # -- cp, shift -----------------------------------------------------------------------------------------------
 
 
-def _issued(instruction: PtxInstruction, context: Context, form: Tcgen05Transfer) -> Step:
+def _issued(instruction: PtxInstruction, context: Context, form: Tcgen05Transfer) -> MachineStep:
     """`tcgen05.cp` and `.shift`, which one thread issues, for both CTAs of a pair."""
     place = address(instruction.operands[0], instruction, context)
     code = None
@@ -304,7 +304,7 @@ def _issued(instruction: PtxInstruction, context: Context, form: Tcgen05Transfer
                 content = _shared_bytes(issue, form, int(codes[number]), rank)
                 words[:] = tensor_memory.copy(form, content, int(codes[number]), words, int(places[number]))
 
-    return Step(instruction, execute)
+    return MachineStep(instruction, execute)
 
 
 def _shared_bytes(issue: _Issue, form: Tcgen05Transfer, code: int, rank: int) -> NDArray[np.uint8]:
@@ -328,7 +328,7 @@ def _with_descriptor(form: Tcgen05Mma, code: int, a_space: str) -> Tcgen05Mma:
     return whole if whole.a_space == a_space else replace(whole, a_space=a_space)  # type: ignore[arg-type]
 
 
-def _mma(instruction: PtxInstruction, context: Context, form: Tcgen05Mma) -> Step:
+def _mma(instruction: PtxInstruction, context: Context, form: Tcgen05Mma) -> MachineStep:
     operands = list(instruction.operands)
     a_space = "tensor" if isinstance(operands[1], Address) else "shared"
     reads: dict[str, Read] = {"d": address(operands.pop(0), instruction, context)}
@@ -373,7 +373,7 @@ def _mma(instruction: PtxInstruction, context: Context, form: Tcgen05Mma) -> Ste
             except PtxlabError as error:
                 raise PtxlabError(f"{instruction.where}: {error}") from None
 
-    return Step(instruction, execute)
+    return MachineStep(instruction, execute)
 
 
 def _last(

@@ -23,7 +23,7 @@ from ..memory import Im2colMap, TensorMap
 from ..memory.descriptors import swizzled
 from ..memory.tensor_maps import converted, places_of, tensor_map
 from .loads import combination, space_of
-from .machine import Frame, Launch, Machine, Step
+from .machine import Frame, Launch, Machine, MachineStep
 from .memory import CHUNK, RANK_SHIFT, Memory, rounds
 from .operands import Builder, Context, address, reader, unsupported
 from .ptx.syntax import Immediate, PtxInstruction
@@ -529,7 +529,7 @@ def _memory_from(memory: Memory, place: int, original: TensorMap) -> tuple[NDArr
 # -- instructions --------------------------------------------------------------------------------------------
 
 
-def _tensormap(instruction: PtxInstruction, context: Context) -> Step:
+def _tensormap(instruction: PtxInstruction, context: Context) -> MachineStep:
     if "replace" in instruction.parts:
         return _replace(instruction, context)
     if "cp_fenceproxy" in instruction.parts:
@@ -537,7 +537,7 @@ def _tensormap(instruction: PtxInstruction, context: Context) -> Step:
     raise unsupported(instruction)
 
 
-def _replace(instruction: PtxInstruction, context: Context) -> Step:
+def _replace(instruction: PtxInstruction, context: Context) -> MachineStep:
     target, *numbers = instruction.operands
     name = next((part for part in instruction.parts if part in (_RECORD.names or ())), "")
     if not name:
@@ -569,10 +569,10 @@ def _replace(instruction: PtxInstruction, context: Context) -> Step:
             machine.launch.changes_maps = True
             machine.synchronised(instruction, "tensormap.replace", threads, places)
 
-    return Step(instruction, execute)
+    return MachineStep(instruction, execute)
 
 
-def _copy(instruction: PtxInstruction, context: Context) -> Step:
+def _copy(instruction: PtxInstruction, context: Context) -> MachineStep:
     """`tensormap.cp_fenceproxy`: a warp copies a map from shared to global memory."""
     target, source, size = instruction.operands
     if not isinstance(size, Immediate) or size.value != MAP_BYTES:
@@ -589,7 +589,7 @@ def _copy(instruction: PtxInstruction, context: Context) -> Step:
         machine.launch.changes_maps = True
         machine.synchronised(instruction, "tensormap.cp_fenceproxy", leaders, places)
 
-    return Step(instruction, execute, together=32)
+    return MachineStep(instruction, execute, together=32)
 
 
 BUILDERS: dict[str, Builder] = {"tensormap": _tensormap}

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .machine import Machine, Step
+from .machine import Machine, MachineStep
 from .operands import Builder, Context, computed, unsupported
 from .ptx.syntax import PtxInstruction
 from .threads import Threads
@@ -18,7 +18,7 @@ _REDUCTIONS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def _shfl(instruction: PtxInstruction, context: Context) -> Step:
+def _shfl(instruction: PtxInstruction, context: Context) -> MachineStep:
     """PTX ISA, "shfl.sync", its semantics word for word."""
     if "sync" not in instruction.parts:
         raise unsupported(instruction)
@@ -42,7 +42,7 @@ def _shfl(instruction: PtxInstruction, context: Context) -> Step:
     return computed(instruction, context, operands, (32, 32, 32), shuffle, mask=members)
 
 
-def _vote(instruction: PtxInstruction, context: Context) -> Step:
+def _vote(instruction: PtxInstruction, context: Context) -> MachineStep:
     if "sync" not in instruction.parts:
         raise unsupported(instruction)
     kind = instruction.parts[2]
@@ -56,7 +56,7 @@ def _vote(instruction: PtxInstruction, context: Context) -> Step:
     return computed(instruction, context, instruction.operands, (1, 32), vote, mask=instruction.operands[-1])
 
 
-def _match(instruction: PtxInstruction, context: Context) -> Step:
+def _match(instruction: PtxInstruction, context: Context) -> MachineStep:
     bits = 64 if instruction.parts[-1] == "b64" else 32
 
     def match(
@@ -77,7 +77,7 @@ def _match(instruction: PtxInstruction, context: Context) -> Step:
     )
 
 
-def _redux(instruction: PtxInstruction, context: Context) -> Step:
+def _redux(instruction: PtxInstruction, context: Context) -> MachineStep:
     type_name = instruction.parts[-1]
     kind = next((part for part in instruction.parts if part in _REDUCTIONS), "")
     if not kind or type_name not in ("u32", "s32", "b32"):
@@ -105,14 +105,14 @@ def _redux(instruction: PtxInstruction, context: Context) -> Step:
     )
 
 
-def _activemask(instruction: PtxInstruction, context: Context) -> Step:
+def _activemask(instruction: PtxInstruction, context: Context) -> MachineStep:
     def active(machine: Machine, threads: Threads) -> NDArray[Any]:
         return np.asarray(threads.words()[threads.indices >> 5])
 
     return computed(instruction, context, instruction.operands[:1], (), active)
 
 
-def _elect(instruction: PtxInstruction, context: Context) -> Step:
+def _elect(instruction: PtxInstruction, context: Context) -> MachineStep:
     """The leader is the lowest lane of the mask."""
 
     def elect(machine: Machine, threads: Threads, mask: NDArray[Any]) -> tuple[NDArray[Any], ...]:

@@ -19,7 +19,7 @@ from ..isa.operand import Operand as MatrixOperand
 from ..memory.descriptors import descriptor
 from ..numerics.emulate import emulate
 from .deferred import Deferred, Values, WarpgroupOperands, values_of
-from .machine import Frame, Machine, Step
+from .machine import Frame, Machine, MachineStep
 from .matrices import codes_of, constant, gather, mma_form, read_matrix, scatter, write_matrix
 from .memory import CHUNK, TileRead
 from .operands import Builder, Context, Read, Write, items_of, reader
@@ -31,16 +31,16 @@ _WIDEST_PIECE = 128  # bytes of a tile that observers hear of as one access
 _MOST_TILE_READS = 64  # whose addresses are kept
 
 
-def _wgmma(instruction: PtxInstruction, context: Context) -> Step:
+def _wgmma(instruction: PtxInstruction, context: Context) -> MachineStep:
     if instruction.parts[1] == "mma_async":
-        return Step(instruction, _decoded(instruction, context).execute, together=_LANES)
+        return MachineStep(instruction, _decoded(instruction, context).execute, together=_LANES)
     kind = ".".join(instruction.parts[:2])  # fence, commit_group, wait_group
     count = constant(instruction.operands[0], instruction) if instruction.operands else 0
 
     def reached(machine: Machine, frame: Frame, threads: Threads) -> None:
         machine.synchronised(instruction, kind, threads, count)
 
-    return Step(instruction, reached)
+    return MachineStep(instruction, reached)
 
 
 # -- wgmma.mma_async -----------------------------------------------------------------------------------------

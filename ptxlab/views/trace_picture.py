@@ -14,7 +14,7 @@ from .._util.arguments import as_text
 from ..errors import PtxlabError, quoted
 from ..isa.dtypes import DType, dtype
 from ..numerics.steps import Number, Step, Term, Trace, leading
-from ..numerics.trace import Place
+from ..numerics.trace import DivergencePlace
 from .grid import Cell, Grid, Header, Role, State
 from .picture import Picture
 from .trace_text import comparisons, decimal, rounding_words, step_name, term_name, text, trace_title
@@ -179,7 +179,7 @@ def _term_lines(step: Step) -> list[_Line]:
     return lines
 
 
-def row_of(trace: Trace, place: Place) -> int | None:
+def row_of(trace: Trace, place: DivergencePlace) -> int | None:
     """The row of a place in the grid of its step; None where the whole step is meant."""
     step = trace.steps[place.step]
     if place.result:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Literal, NamedTuple
 
 from ..numerics.steps import Number, Step, Term, Trace, leading
-from ..numerics.trace import Divergence, Place
+from ..numerics.trace import Divergence, DivergencePlace
 
 _LOST = 8  # lost bits that are shown
 
@@ -205,7 +205,7 @@ def _k_words(trace: Trace, last_step: int) -> str:
     return f"k {products[0]}..{products[-1]}" if len(products) > 1 else f"k {products[0]}"
 
 
-def _side_words(trace: Trace, place: Place) -> str:
+def _side_words(trace: Trace, place: DivergencePlace) -> str:
     """What a chip keeps of a term."""
     step = trace.steps[place.step]
     term = step.terms[place.term or 0]
