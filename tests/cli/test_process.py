@@ -99,7 +99,6 @@ def interrupt(event, arguments):
     if event == "import" and arguments[0] == os.environ["PTXLAB_TEST_INTERRUPT"]:
         os.kill(os.getpid(), signal.SIGINT)
 
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a process in the background ignores it
 sys.addaudithook(interrupt)
 if os.environ["PTXLAB_TEST_INTERRUPT"] == "at exit":
     atexit.register(lambda: os.kill(os.getpid(), signal.SIGINT))
@@ -137,7 +136,6 @@ def interrupt(frame, event, argument):
             sys.setprofile(None)
             os.kill(os.getpid(), signal.SIGINT)
 
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a process in the background ignores it
 sys.setprofile(interrupt)
 runpy.run_module("ptxlab", run_name="__main__")
 """
