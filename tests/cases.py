@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from _pytest.mark import ParameterSet
 
 from ptxlab import PtxlabError
 
@@ -51,9 +50,8 @@ def each(
         parameters = inspect.signature(test).parameters
 
         def run(subtests: pytest.Subtests, **fixtures: Any) -> None:
-            for index, each_case in enumerate(cases() if callable(cases) else made):
-                label = _label(each_case, index, labels)
-                case = each_case.values if isinstance(each_case, ParameterSet) else each_case
+            for index, case in enumerate(cases() if callable(cases) else made):
+                label = _label(case, index, labels)
                 if wanted in label:
                     own = {name: _own(value) for name, value in fixtures.items()}
                     own |= zip(keys, case if len(keys) > 1 else (case,), strict=True)
@@ -89,8 +87,6 @@ def _label(case: Any, index: int, ids: Callable[[Any], object] | list[str] | Non
         return str(ids(case))
     if ids is not None:
         return ids[index]
-    if isinstance(case, ParameterSet):
-        return str(case.id)
     parts = case if isinstance(case, tuple) else (case,)
     return "-".join([str(part) for part in parts if isinstance(part, str | int | float)] or [str(index)])
 

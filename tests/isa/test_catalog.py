@@ -26,15 +26,11 @@ CATALOG = register_instructions()
 NVF4_4X = "kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue8m0"
 
 
-ON_TARGETS = [
-    pytest.param(compiler, target, id=f"{compiler} {target}")
-    for compiler in assembler.COMPILERS
-    for target in compiler.targets
-]
+ON_TARGETS = [(compiler, target) for compiler in assembler.COMPILERS for target in compiler.targets]
 
 
 @pytest.mark.slow
-@each("compiler, target", ON_TARGETS)
+@each("compiler, target", ON_TARGETS, ids=lambda case: f"{case[0]} {case[1]}")
 def test_supports_is_what_the_assembler_says(compiler: assembler.Compiler, target: str) -> None:
     """The forms that its PTX ISA has, taken or refused for its target; neighbouring targets share them."""
     known = one_in(12, [ins for ins in INSTRUCTIONS if compiler.knows(ins)], compiler.targets.index(target))
