@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..instruction import mma_instruction, mma_instructions
 from ..isa.dtypes import dtype
-from ..views import Cell, Grid, Header, Picture
+from ..views import Grid, Header, Picture
 from ..views.charts import bars, table
-from ..views.labels import index_range, number_text
+from ..views.grid import Entry, uniform_grid
+from ..views.labels import number_text
 from .answers import WrongForm, function_table, numbers, result_of, whole_numbers
 from .checking import Sentences, checks, correct, otherwise, when
 
@@ -90,19 +92,19 @@ def rounded(weights: _Matrix, factor: float = 1.0) -> Picture:
     if factor == 1:
         rows = {name: rows[name] for name in ("weight", "stored as e2m1")}
     texts = {name: [number_text(float(f"{value:.3g}")) for value in row] for name, row in rows.items()}
-    cells, hover = [], np.full((len(rows), len(weights)), "", dtype=object)
-    for row, name in enumerate(rows):
-        for column, text in enumerate(texts[name]):
-            heat = stored[column] / _LARGEST["e2m1"] if name == "stored as e2m1" else 0.0
-            cells.append(Cell(row, column, 1, 1, (text,), heat=0.8 * heat))
-            hover[row, column] = f"{name}: {text}"
-    heads = tuple(Header(column, 1, (str(column),)) for column in range(len(weights)))
-    names = tuple(Header(row, 1, (name,)) for row, name in enumerate(rows))
+    names = list(rows)
+
+    def entry(row: int, column: int) -> Entry:
+        name, text = names[row], texts[names[row]][column]
+        heat = stored[column] / _LARGEST["e2m1"] if name == "stored as e2m1" else 0.0
+        return Entry((text,), tooltip=f"{name}: {text}", heat=0.8 * heat)
+
+    grid = uniform_grid((len(names), len(weights)), entry, names, 1)
     title = (
         "Weights in four bits" if factor == 1 else f"Weights in four bits, with the factor {_ratio(factor)}"
     )
     notes = ("colour: the stored value, blue below zero and vermilion above",)
-    return Picture(title, notes, (Grid(hover.shape, tuple(cells), hover, names, heads),))
+    return Picture(title, notes, (grid,))
 
 
 def _ratio(factor: float) -> str:
@@ -188,14 +190,12 @@ def outlier(weights: _Matrix, column: int = 40) -> Picture:
 
 
 def _map(lost: NDArray[np.bool_], column: int, title: str) -> Grid:
-    cells, hover = [], np.full(lost.shape, "", dtype=object)
-    for row, k in np.ndindex(lost.shape):
+    def entry(row: int, k: int) -> Entry:
         heat = None if k == column else 0.6 * float(lost[row, k])
-        cells.append(Cell(row, k, 1, 1, (), heat=heat))
-        hover[row, k] = f"A[{row}][{k}]: {'zero' if lost[row, k] else 'kept'}"
-    heads = tuple(Header(k, 16, (index_range(k, 16),)) for k in range(0, lost.shape[1], 16))
-    rows = (Header(0, len(lost), ("",)),)
-    return Grid(lost.shape, tuple(cells), hover, rows, heads, ("m", "k"), title=title, new_line=True)
+        return Entry((), tooltip=f"A[{row}][{k}]: {'zero' if lost[row, k] else 'kept'}", heat=heat)
+
+    grid = uniform_grid((len(lost), lost.shape[1]), entry, [], 16, ("m", "k"), title)
+    return replace(grid, rows=(Header(0, len(lost), ("",)),), new_line=True)
 
 
 # -- exercises ---------------------------------------------------------------------------------------------

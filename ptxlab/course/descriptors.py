@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from ..errors import PtxlabError
 from ..instruction import mma_instruction
-from ..memory import Descriptor, Tile, descriptor, scale_offset, tensor_map, weight_order
+from ..memory import Descriptor, Tile, descriptor, tensor_map, weight_order
 from ..memory.descriptors import swizzled
-from ..views import Cell, Grid, Header, Picture
+from ..views import Cell, Header, Picture
 from ..views.colours import PIECE_HUES, core_matrix_tint
-from ..views.grid import numbered_grid
+from ..views.grid import Entry, numbered_grid, uniform_grid
 from ..views.labels import index_range
 from .answers import WrongForm, whole_number_set, whole_numbers, whole_result_of
 from .checking import Sentences, checks, correct, otherwise, when
@@ -63,46 +63,19 @@ def atoms(rows: int = 32, k: int = 128) -> Picture:
     for order, said in (("MN", "rows first"), ("K", "K first")):
         tile = Tile(bits=16, rows=rows, k=k, swizzle=128, order="MN" if order == "MN" else "K")
         shape = rows // 8, k // tile.atom_width
-        cells, hover = [], np.full(shape, "", dtype=object)
-        for row, column in np.ndindex(*shape):
+
+        def entry(row: int, column: int, tile: Tile = tile) -> Entry:
             offset = int(tile.offset(8 * row, tile.atom_width * column))
             number = offset // _ATOM
-            cells.append(Cell(row, column, 1, 1, (f"0x{offset:x}",), PIECE_HUES[number % 8] * 4 + 1))
-            hover[row, column] = f"atom {number}, bytes 0x{offset:x} to 0x{offset + _ATOM - 1:x}"
-        grids.append(
-            Grid(
-                shape, tuple(cells), hover,
-                tuple(Header(at, 1, (index_range(8 * at, 8),)) for at in range(shape[0])),
-                tuple(Header(at, 1, (f"k {index_range(64 * at, 64)}",)) for at in range(shape[1])),
-                ("row", ""), title=f'order="{order}": {said}, SBO {tile.stride}',
-            )
-        )  # fmt: skip
+            tooltip = f"atom {number}, bytes 0x{offset:x} to 0x{offset + _ATOM - 1:x}"
+            return Entry((f"0x{offset:x}",), PIECE_HUES[number % 8] * 4 + 1, tooltip)
+
+        columns = [f"k {index_range(64 * at, 64)}" for at in range(shape[1])]
+        title = f'order="{order}": {said}, SBO {tile.stride}'
+        row_names = [index_range(8 * at, 8) for at in range(shape[0])]
+        grids.append(uniform_grid(shape, entry, row_names, columns, ("row", ""), title))
     notes = ("a cell is an atom: 8 rows of 128 bytes, 1024 bytes", "its label is where it begins")
     return Picture(f"{rows} rows by {k} of K: {rows // 8 * k // 64} atoms", notes, tuple(grids))
-
-
-def scale_tile() -> Picture:
-    """The tile of 128 rows by 4 scale factors, as cuBLAS, CUTLASS and tcgen05 expect it: 512 bytes.
-
-    >>> grid = scale_tile().grids[0]
-    >>> [grid.at(0, column).text for column in (0, 1, 4)]
-    ['0', '32', '1']
-    """
-    shape = 8, 16
-    cells, hover = [], np.full(shape, "", dtype=object)
-    for row in range(128):
-        offset = int(scale_offset(row, 0, 4))
-        line, column = offset // 64, offset % 64 // 4
-        cells.append(Cell(line, column, 1, 1, (str(row),), row // 32 * 8 + 1))
-        hover[line, column] = f"row {row}: its four scale factors, bytes {index_range(offset, 4)}"
-    grid = Grid(
-        shape, tuple(cells), hover,
-        tuple(Header(line, 1, (str(64 * line),)) for line in range(shape[0])),
-        tuple(Header(column, 1, (f"+{4 * column}",)) for column in range(shape[1])),
-        ("byte", ""), density="close",
-    )  # fmt: skip
-    notes = ("a cell is 4 bytes: the four scale factors of one row", "its label is the row")
-    return Picture("128 rows by 4 scale factors in memory", notes, (grid,))
 
 
 def loads(lanes: int = 8) -> Picture:
@@ -112,19 +85,17 @@ def loads(lanes: int = 8) -> Picture:
     'B[2][0]'
     """
     order = weight_order(_F16.b, (16, 32))
-    shape = lanes, order.per_load
-    cells, hover = [], np.full(shape, "", dtype=object)
-    for lane, at in np.ndindex(*shape):
+
+    def entry(lane: int, at: int) -> Entry:
         k, n = divmod(int(order.loads[0, lane, at]), 32)
-        cells.append(Cell(lane, at, 1, 1, (f"B[{k}][{n}]",), lane))
-        hover[lane, at] = (
-            f"lane {lane}, bytes {index_range(2 * at, 2)} of its load: row k = {k}, column n = {n}"
-        )
-    grid = Grid(
-        shape, tuple(cells), hover,
-        tuple(Header(lane, 1, (f"lane {lane}",)) for lane in range(lanes)),
-        tuple(Header(4 * at, 4, (f"fragment {at}: b0..b3",)) for at in range(2)),
-    )  # fmt: skip
+        span = index_range(2 * at, 2)
+        tooltip = f"lane {lane}, bytes {span} of its load: row k = {k}, column n = {n}"
+        return Entry((f"B[{k}][{n}]",), lane, tooltip)
+
+    grid = replace(
+        uniform_grid((lanes, order.per_load), entry, [f"lane {lane}" for lane in range(lanes)], []),
+        columns=tuple(Header(4 * at, 4, (f"fragment {at}: b0..b3",)) for at in range(2)),
+    )
     notes = ("a row is 16 bytes of memory, and the next row follows it", f"{lanes} of 32 lanes")
     return Picture("One 128-bit load brings two fragments of B", notes, (grid,))
 

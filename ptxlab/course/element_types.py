@@ -9,8 +9,9 @@ import numpy as np
 
 from ..instruction import mma_instruction, mma_instructions
 from ..isa.dtypes import DType, dtype
-from ..views import Cell, Grid, Header, Picture
+from ..views import Picture
 from ..views.charts import table
+from ..views.grid import Entry, uniform_grid
 from .answers import WrongForm, numbers, result_of, whole_number_set, whole_numbers
 from .checking import Sentences, checks, correct, first_register, otherwise, when
 
@@ -65,29 +66,23 @@ def binades(*names: str) -> Picture:
     ['1', '2', '2', '2']
     """
     powers = range(_LOWEST, _HIGHEST)
-    cells, hover = [], np.full((len(names), len(powers)), "", dtype=object)
-    for row, name in enumerate(names):
+    exponents = {}
+    for name in names:
         kind = dtype(name)
         with np.errstate(invalid="ignore"):  # of NaN
             values = kind.decode(np.arange(1 << kind.bits)).astype(np.float64)
-        positive = values[np.isfinite(values) & (values > 0)]
-        exponents = np.frexp(positive)[1] - 1
-        for column, power in enumerate(powers):
-            count = int((exponents == power).sum())
-            heat = math.log2(2 * count) / 11 if count else None
-            cells.append(Cell(row, column, 1, 1, (str(count),) if count else (), heat=heat))
-            hover[row, column] = f"{name}: {count} numbers from 2^{power} to 2^{power + 1}"
-    columns = tuple(Header(column, 1, (str(power),)) for column, power in enumerate(powers))
-    rows = tuple(Header(row, 1, (name,)) for row, name in enumerate(names))
-    grid = Grid(
-        (len(names), len(powers)),
-        tuple(cells),
-        hover,
-        rows,
-        columns,
-        axes=("", "power of two"),
-        density="close",
-    )
+        exponents[name] = np.frexp(values[np.isfinite(values) & (values > 0)])[1] - 1
+
+    def entry(row: int, column: int) -> Entry:
+        name, power = names[row], powers[column]
+        count = int((exponents[name] == power).sum())
+        tooltip = f"{name}: {count} numbers from 2^{power} to 2^{power + 1}"
+        if not count:
+            return Entry(tooltip=tooltip)
+        return Entry((str(count),), tooltip=tooltip, heat=math.log2(2 * count) / 11)
+
+    shape, columns = (len(names), len(powers)), [str(power) for power in powers]
+    grid = uniform_grid(shape, entry, names, columns, ("", "power of two"), density="close")
     notes = ("column 0: the numbers from 1 up to 2", "f16 and bf16 go on at both sides")
     return Picture("How many numbers between two powers of two?", notes, (grid,))
 

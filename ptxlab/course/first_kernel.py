@@ -8,13 +8,14 @@ from numpy.typing import NDArray
 from ..gemm.matmul import matmul
 from ..instruction import mma_instruction
 from ..simulation import Simulation
-from ..views import Cell, Picture
-from ..views.grid import State, numbered_grid
+from ..views import Picture
+from ..views.grid import Entry, uniform_grid
 from .answers import WrongForm
 from .checking import Sentences, checks, correct, otherwise, when
 from .reader_kernels import (
     compiled,
     first_hazard,
+    judged,
     never_written,
     normal_numbers,
     same,
@@ -72,14 +73,13 @@ def mistake(kernel: int) -> Picture:
         d = INS.emulate(a, b << 16 | b >> 16, c)
     D = INS.d.unpack(d)
     wrong = expected != D
-    cells, hover = [], np.empty(D.shape, dtype=object)
-    for row, column in np.ndindex(16, 8):
-        state: State = "mark" if wrong[row, column] else "dim"
-        heat = 0.6 if wrong[row, column] else None
+
+    def entry(row: int, column: int) -> Entry:
         number = f"{D[row, column]:g}"
-        cells.append(Cell(row, column, 1, 1, (number,), state=state, heat=heat))
-        hover[row, column] = f"D[{row}][{column}] = {number}, should be {expected[row, column]:g}"
-    grid = numbered_grid(cells, hover, ("m", "n"))
+        tooltip = f"D[{row}][{column}] = {number}, should be {expected[row, column]:g}"
+        return judged(number, tooltip, wrong[row, column])
+
+    grid = uniform_grid((16, 8), entry, 1, 1, ("m", "n"))
     notes = (f"{wrong.sum()} of {wrong.size} elements are wrong", f"the mistake: {MISTAKES[kernel]}")
     return Picture(f"D of kernel {kernel}", notes, (grid,))
 

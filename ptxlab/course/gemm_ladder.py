@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any
 
@@ -17,7 +17,7 @@ from ..instruction import mma_instruction
 from ..simulation import Simulation
 from ..views import Cell, Grid, Header, Picture
 from ..views.charts import bars
-from ..views.grid import State
+from ..views.grid import Entry, State, uniform_grid
 from ..views.kernel_profile import profile_html
 from .answers import numbers, result_of, whole_numbers, whole_result_of
 from .checking import Sentences, checks, correct, otherwise, when
@@ -196,25 +196,28 @@ def tile_order(rows: int) -> Picture:
     'they need 640 rows of A and 8192 columns of B: 145 MB'
     """
     high, wide = _TILES
-    cells = []
-    hover = np.full(_TILES, "", dtype=object)
-    at_once = np.zeros(_TILES, dtype=bool)
+    indices = np.zeros(_TILES, dtype=np.int64)  # when a tile is taken
     for index in range(high * wide):
         band, inside = divmod(index, rows * wide)
         height = min(rows, high - band * rows)
-        row, column = band * rows + inside % height, inside // height
-        now = index < _SMS
-        at_once[row, column] = now
-        cells.append(Cell(row, column, 1, 1, (), 2 if now else None, "plain" if now else "dim"))
-        hover[row, column] = f"tile {index}" + (", at once" if now else ", later")
+        indices[band * rows + inside % height, inside // height] = index
+    at_once = indices < _SMS
+
+    def entry(row: int, column: int) -> Entry:
+        if at_once[row, column]:
+            return Entry((), 2, f"tile {indices[row, column]}, at once")
+        return Entry((), None, f"tile {indices[row, column]}, later", "dim")
+
     of_a, of_b = 128 * int(at_once.any(axis=1).sum()), 256 * int(at_once.any(axis=0).sum())
     notes = (
         f"they need {of_a} rows of A and {of_b} columns of B: {(of_a + of_b) * _SIZE * 2 / 1e6:.0f} MB",
         f"tiles of 128 x 256; A, B and D are {_SIZE} x {_SIZE}; {_SMS} blocks run at once; L2 has 50 MB",
     )
-    rows_of_d = tuple(Header(first, 8, (f"{128 * first}",)) for first in range(0, high, 8))
-    columns_of_d = tuple(Header(first, 4, (f"{256 * first}",)) for first in range(0, wide, 4))
-    grid = Grid(_TILES, tuple(cells), hover, rows_of_d, columns_of_d, ("row", "column"), density="tight")
+    grid = replace(
+        uniform_grid(_TILES, entry, [], [], ("row", "column"), density="tight"),
+        rows=tuple(Header(first, 8, (f"{128 * first}",)) for first in range(0, high, 8)),
+        columns=tuple(Header(first, 4, (f"{256 * first}",)) for first in range(0, wide, 4)),
+    )
     return Picture(f"The first 132 tiles of D, in bands of {rows}", notes, (grid,))
 
 

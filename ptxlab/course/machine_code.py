@@ -18,9 +18,10 @@ from ..instruction import mma_instruction, mma_instructions
 from ..isa.catalog import catalog
 from ..isa.form import Form
 from ..isa.targets import CHIPS, GENERATIONS
-from ..views import Cell, Grid, Header, Picture
+from ..views import Picture
 from ..views.charts import bars
 from ..views.charts import table as text_table
+from ..views.grid import Entry, uniform_grid
 from .answers import WrongForm, as_table, result_of, whole_number_set, whole_numbers
 from .checking import Sentences, checks, correct, otherwise, when
 from .reader_kernels import source_text
@@ -198,21 +199,17 @@ def table() -> Picture:
     """
     known, targets = summaries(), list(CHIPS.values())
     forms = list(dict.fromkeys(mnemonic for mnemonic, _ in known))
-    cells, hover = [], np.full((len(forms), len(targets)), "", dtype=object)
-    for row, form in enumerate(forms):
-        for column, target in enumerate(targets):
-            summary = known.get((form, target))
-            hover[row, column] = f"{form}\n{target}: {summary or 'lacks it'}"
-            if summary is None:
-                cells.append(Cell(row, column, 1, 1, ("-",)))
-            else:
-                lines = (summary.kind, summary.brief)
-                cells.append(Cell(row, column, 1, 1, lines, heat=_COLOURS[summary.kind]))
-    heads = tuple(
-        Header(at, 1, (target, GENERATIONS[chip])) for at, (chip, target) in enumerate(CHIPS.items())
-    )
-    names = tuple(Header(at, 1, (_short(form),)) for at, form in enumerate(forms))
-    grid = Grid(hover.shape, tuple(cells), hover, names, heads)
+
+    def entry(row: int, column: int) -> Entry:
+        form, target = forms[row], targets[column]
+        summary = known.get((form, target))
+        tooltip = f"{form}\n{target}: {summary or 'lacks it'}"
+        if summary is None:
+            return Entry(("-",), tooltip=tooltip)
+        return Entry((summary.kind, summary.brief), tooltip=tooltip, heat=_COLOURS[summary.kind])
+
+    columns = [f"{target}\n{GENERATIONS[chip]}" for chip, target in CHIPS.items()]
+    grid = uniform_grid((len(forms), len(targets)), entry, [_short(form) for form in forms], columns)
     return Picture(
         "What the chip runs",
         ("tensor-core instructions, and after the plus the number of other arithmetic ones (CUDA 13.0)",),

@@ -23,6 +23,7 @@ from ..simulation import kernel as compiled_kernel
 from ..simulator import HazardError
 from ..simulator.kernel import Kernel
 from ..simulator.ptx.reader import read_ptx
+from ..views.grid import Entry
 from ..views.kernel_profile import source_html
 from .answers import Unanswered, WrongForm, readers_time
 from .checking import Sentences, when
@@ -215,6 +216,11 @@ def where(wrong: NDArray[np.bool_], name: str = "D") -> str:
         return "all elements are right"
     first = "][".join(str(index) for index in np.argwhere(wrong)[0])
     return f"{wrong.sum()} of {wrong.size} elements are wrong, the first is {name}[{first}]"
+
+
+def judged(text: str, tooltip: str, wrong: bool) -> Entry:
+    """An element of a result in a picture: outlined if it is wrong."""
+    return Entry((text,), None, tooltip, "mark" if wrong else "dim", 0.6 if wrong else None)
 
 
 def same(one: NDArray[np.generic], other: NDArray[np.generic]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -13,8 +14,9 @@ from ..gemm import Rung, SparseRung, rung, sparse_rung
 from ..instruction import mma_instruction
 from ..isa.sparsity import STRUCTURES
 from ..memory import unpack_metadata
-from ..views import Cell, Grid, Header, Picture
+from ..views import Header, Picture
 from ..views.charts import bars
+from ..views.grid import Entry, uniform_grid
 from .answers import WrongForm, numbers, result_of, whole_numbers, whole_result_of
 from .checking import Sentences, checks, correct, otherwise, when
 from .gemm_ladder import Climb, simulated_rung
@@ -105,21 +107,21 @@ def patterns() -> Picture:
     masks = {"half, anywhere": np.abs(part) >= limit, "2:4": _mask(part)}
     grids = []
     for name, mask in masks.items():
-        cells, hover = [], np.full(part.shape, "", dtype=object)
-        for row, column in np.ndindex(*part.shape):
+
+        def entry(row: int, column: int, mask: NDArray[np.bool_] = mask) -> Entry:
             stays = bool(mask[row, column])
             value = f"{part[row, column]:.1f}"
+            tooltip = f"row {row}, column {column}: {value} {'stays' if stays else 'goes'}"
             heat = float(np.clip(part[row, column] / 4, -1, 1)) if stays else None
-            cells.append(Cell(row, column, 1, 1, (value,), state="plain" if stays else "dim", heat=heat))
-            hover[row, column] = f"row {row}, column {column}: {value} {'stays' if stays else 'goes'}"
-        heads = tuple(Header(first, 4, (f"{name}: {first} to {first + 3}",)) for first in range(0, 16, 4))
-        rules = tuple((first, 0, len(part)) for first in range(0, 17, 4))
-        rows = tuple(Header(row, 1, (str(row),)) for row in range(len(part)))
-        grids.append(
-            Grid(
-                part.shape, tuple(cells), hover, rows, heads, ("row", "column"), name=name, column_rules=rules
-            )
+            return Entry((value,), tooltip=tooltip, state="plain" if stays else "dim", heat=heat)
+
+        firsts = range(0, 16, 4)
+        grid = replace(
+            uniform_grid((6, 16), entry, 1, [], ("row", "column"), name=name),
+            columns=tuple(Header(first, 4, (f"{name}: {first} to {first + 3}",)) for first in firsts),
+            column_rules=tuple((first, 0, 6) for first in (*firsts, 16)),
         )
+        grids.append(grid)
     lost = {name: 1 - (part[mask] ** 2).sum() / (part**2).sum() for name, mask in masks.items()}
     notes = tuple(f"{name}: {share:.1%} of the squares go" for name, share in lost.items())
     return Picture("Six rows of Laplace weights, pruned in two ways", notes, tuple(grids))
@@ -138,25 +140,16 @@ def words(lane: int) -> Picture:
     >>> words(5).notes[0]
     'lane 5: chunks 4 to 7 of rows 1 and 9, with selector 0'
     """
-    cells, hover = [], np.full((16, 16), "", dtype=object)
-    for row in range(16):
-        for quarter in range(4):
-            owner = 4 * (row % 8) + quarter
-            for chunk in range(4 * quarter, 4 * quarter + 4):
-                low = 4 * (chunk % 4 + 4 * (row // 8))
-                text = f"{low}" if owner == lane else ""
-                cells.append(Cell(row, chunk, 1, 1, (text,), owner, "mark" if owner == lane else "dim"))
-                hover[row, chunk] = f"row {row}, chunk {chunk}: lane {owner}, bits {low} to {low + 3}"
-    grid = Grid(
-        (16, 16),
-        tuple(cells),
-        hover,
-        tuple(Header(row, 1, (str(row),)) for row in range(16)),
-        tuple(Header(chunk, 1, (str(chunk),)) for chunk in range(16)),
-        ("row", "chunk"),
-        density="close",
-        column_rules=((8, 0, 16),),
-    )
+
+    def entry(row: int, chunk: int) -> Entry:
+        owner, low = 4 * (row % 8) + chunk // 4, 4 * (chunk % 4 + 4 * (row // 8))
+        tooltip = f"row {row}, chunk {chunk}: lane {owner}, bits {low} to {low + 3}"
+        if owner == lane:
+            return Entry((str(low),), owner, tooltip, "mark")
+        return Entry(("",), owner, tooltip, "dim")
+
+    grid = uniform_grid((16, 16), entry, 1, 1, ("row", "chunk"), density="close")
+    grid = replace(grid, column_rules=((8, 0, 16),))
     first, quarter = divmod(lane, 4)
     notes = (
         f"lane {lane}: chunks {4 * quarter} to {4 * quarter + 3} of rows {first} and {first + 8}, "

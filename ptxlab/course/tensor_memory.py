@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -10,18 +11,17 @@ from ..errors import PtxlabError
 from ..instruction import instruction
 from ..isa.instruction_descriptor import InstructionDescriptor, ZeroColumnMask
 from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
-from ..isa.tensor_memory import COLUMNS, DATA_PATHS, LANES, DataPath, accessible_lanes
-from ..views import Cell, Grid, Header, Picture, tensor_registers
+from ..isa.tensor_memory import COLUMNS, LANES, accessible_lanes
+from ..views import Cell, Grid, Header, Picture, tensor_memory, tensor_registers
 from ..views.charts import bars, table
 from ..views.colours import PIECE_HUES
-from ..views.grid import State
+from ..views.grid import Entry, uniform_grid
 from ..views.labels import index_range
 from .answers import WrongForm, whole_number_set, whole_numbers
 from .checking import Sentences, checks, correct, otherwise, when
 from .reader_kernels import Reading, Stop, reading
 
 WARP = 32
-_BLOCK = 16  # lanes that stay together in every layout
 MOST_REGISTERS = 255
 
 #: Sizes of D, from what a warpgroup holds easily to what nobody could.
@@ -95,24 +95,22 @@ def allocated(n: int) -> Picture:
     """
     needed = 2 * n
     power = max(32, 1 << (needed - 1).bit_length())
-    blocks = COLUMNS // power
-    shape = 1, COLUMNS // WARP
-    cells, hover = [], np.full(shape, "", dtype=object)
-    for at in range(shape[1]):
+    blocks, wide = COLUMNS // power, power // WARP
+
+    def entry(_: int, at: int) -> Entry:
         block, column = divmod(WARP * at, power)
         accumulator = column // n
-        text = f"D{accumulator}" if accumulator < 2 else "unused"
-        tint = PIECE_HUES[block % 8] * 4 + 2 * accumulator if accumulator < 2 else None
-        cells.append(Cell(0, at, 1, 1, (text,), tint))
-        use = f"accumulator {accumulator}" if accumulator < 2 else "allocated, but not used"
-        hover[0, at] = f"columns {index_range(WARP * at, WARP)}: block {block}, {use}"
-    heads = tuple(
-        Header(power // WARP * block, power // WARP, (f"block {block}",)) for block in range(blocks)
+        where = f"columns {index_range(WARP * at, WARP)}: block {block}"
+        if accumulator >= 2:
+            return Entry(("unused",), tooltip=f"{where}, allocated, but not used")
+        tint = PIECE_HUES[block % 8] * 4 + 2 * accumulator
+        return Entry((f"D{accumulator}",), tint, f"{where}, accumulator {accumulator}")
+
+    grid = replace(
+        uniform_grid((1, COLUMNS // WARP), entry, ["128 lanes"], [], density="close"),
+        columns=tuple(Header(wide * block, wide, (f"block {block}",)) for block in range(blocks)),
+        column_rules=tuple((wide * block, 0, 1) for block in range(1, blocks)),
     )
-    grid = Grid(
-        shape, tuple(cells), hover, (Header(0, 1, ("128 lanes",)),), heads, ("", ""), density="close",
-        column_rules=tuple((power // WARP * block, 0, 1) for block in range(1, blocks)),
-    )  # fmt: skip
     notes = (
         f"two accumulators take {needed} columns, and {power} are allocated",
         f"{blocks} block{'s fit' if blocks > 1 else ' fits'} on an SM",
@@ -129,23 +127,21 @@ def accessible(warp: int) -> Picture:
     """
     step = 64
     shape = LANES // WARP, COLUMNS // step
-    cells, hover = [], np.full(shape, "", dtype=object)
     lanes = accessible_lanes(warp)
-    for row, at in np.ndindex(*shape):
+
+    def entry(row: int, at: int) -> Entry:
         first, column = WARP * row, step * at
         mine = first == lanes.start
-        state: State = "plain" if mine else "dim"
-        cells.append(Cell(row, at, 1, 1, (addresses(first, column),), PIECE_HUES[row] * 4 + 1, state))
-        hover[row, at] = (
+        tooltip = (
             f"lanes {index_range(first, WARP)}, columns {index_range(column, step)}\n"
             f"{'for' if mine else 'not for'} tcgen05.ld and .st of warp {warp}"
         )
-    grid = Grid(
-        shape, tuple(cells), hover,
-        tuple(Header(row, 1, (f"lanes {index_range(WARP * row, WARP)}",)) for row in range(shape[0])),
-        tuple(Header(at, 1, (index_range(step * at, step),)) for at in range(shape[1])),
-        ("", "column"), density="close",
-    )  # fmt: skip
+        text = addresses(first, column)
+        return Entry((text,), PIECE_HUES[row] * 4 + 1, tooltip, "plain" if mine else "dim")
+
+    rows = [f"lanes {index_range(WARP * row, WARP)}" for row in range(shape[0])]
+    columns = [index_range(step * at, step) for at in range(shape[1])]
+    grid = uniform_grid(shape, entry, rows, columns, ("", "column"), density="close")
     notes = (
         f"warp {warp} loads and stores lanes {index_range(lanes.start, WARP)}: {warp} % 4 = {warp % 4}",
         "a cell has the address of its first word; the next column is 1 further, the next lane 0x10000",
@@ -169,22 +165,15 @@ def issuers() -> Picture:
     return table(rows, ["who issues it", "how you know that it is done"], "tcgen05 by issuer", notes)
 
 
-class _Case(NamedTuple):
-    """An instruction that stands for one of the layouts."""
-
-    path: str
-    words: str
-    n: int = 128
-
-
-_CASES = (
-    _Case("D", "M = 128"),
-    _Case("F", "M = 64"),
-    _Case("E", "M = 64, .ws"),
-    _Case("G", "M = 32, .ws"),
-    _Case("A", "M = 256, cta_group::2"),
-    _Case("B", "M = 128, cta_group::2"),
-)
+#: What the layout of D in tensor memory depends on, with an instruction that has it: its name, and M.
+_LAYOUTS = {
+    "D: M = 128": ("mma.cta_group::1", 128),
+    "F: M = 64": ("mma.cta_group::1", 64),
+    "E: M = 64, .ws": ("mma.ws.cta_group::1", 64),
+    "G: M = 32, .ws": ("mma.ws.cta_group::1", 32),
+    "A: M = 256, cta_group::2": ("mma.cta_group::2", 256),
+    "B: M = 128, cta_group::2": ("mma.cta_group::2", 128),
+}
 
 
 def layout_name(number: int) -> str:
@@ -193,80 +182,18 @@ def layout_name(number: int) -> str:
     >>> layout_name(1)
     'F: M = 64'
     """
-    return f"{_CASES[number].path}: {_CASES[number].words}"
+    return list(_LAYOUTS)[number]
 
 
 def data_path(layout: int) -> Picture:
-    """D in blocks, beside tensor memory with the same colours: one of the manual's layouts.
+    """Which rows and columns of D are in which lanes and columns of tensor memory: a layout of the manual.
 
-    >>> picture = data_path(1)
-    >>> [grid.title for grid in picture.grids], picture.grids[1].at(2, 0).text
-    (['D, 64 x 128', 'tensor memory'], 'rows 16..31')
+    >>> data_path(1).grids[0].at(32, 0).text
+    'm 16..31, n 0..127'
     """
-    case = _CASES[layout]
-    path = DATA_PATHS[case.path]
-    grids = [_matrix_grid(path, case.n)]
-    grids += [_memory_grid(path, case.n, cta) for cta in range(path.ctas)]
-    columns = case.n // path.wide
-    notes = (
-        f"D of {path.m} x {case.n} takes {columns} columns of "
-        f"{'half of the' if path.halves else 'all'} lanes{' in both CTAs' if path.ctas == 2 else ''}",
-        "a colour is 16 rows of D" + ("; columns further right are darker" if path.wide > 1 else ""),
-    )
-    return Picture(f"Layout {case.path}, {case.words}", notes, tuple(grids))
-
-
-def _tint(block: int, group: int, wide: int) -> int:
-    return PIECE_HUES[block % 8] * 4 + (3 * group // max(wide - 1, 1) if wide > 1 else 1)
-
-
-def _matrix_grid(path: DataPath, n: int) -> Grid:
-    shape = path.m // _BLOCK, path.wide
-    cells, hover = [], np.full(shape, "", dtype=object)
-    for block, group in np.ndindex(*shape):
-        text = index_range(_BLOCK * block, _BLOCK)
-        cells.append(Cell(block, group, 1, 1, (text,), _tint(block, group, path.wide)))
-        hover[block, group] = f"rows {text}, columns {index_range(group * (n // path.wide), n // path.wide)}"
-    return Grid(
-        shape, tuple(cells), hover,
-        tuple(Header(block, 1, (index_range(_BLOCK * block, _BLOCK),)) for block in range(shape[0])),
-        tuple(Header(at, 1, (index_range(at * (n // path.wide), n // path.wide),)) for at in range(shape[1])),
-        ("row", "column"), title=f"D, {path.m} x {n}", density="close",
-    )  # fmt: skip
-
-
-def _memory_grid(path: DataPath, n: int, cta: int) -> Grid:
-    per_group = n // path.wide
-    first_cells: dict[int, tuple[int, int]] = {}
-    places = path.result(path.m, n)
-    for block, group in np.ndindex(path.m // _BLOCK, path.wide):
-        lane, element = places.locate(_BLOCK * block, per_group * group)
-        assert not element
-        if lane // LANES == cta:
-            first_cells[lane % LANES // _BLOCK] = (block, group)
-    shape = LANES // _BLOCK, 1
-    cells, hover = [], np.full(shape, "", dtype=object)
-    for line in range(shape[0]):
-        lanes = f"lanes {index_range(_BLOCK * line, _BLOCK)}"
-        if line not in first_cells:
-            cells.append(Cell(line, 0, 1, 1, ("not used",)))
-            hover[line, 0] = f"{lanes}: not used"
-            continue
-        block, group = first_cells[line]
-        lines = [f"rows {index_range(_BLOCK * block, _BLOCK)}"]
-        span = index_range(per_group * group, per_group)
-        if path.wide > 1:
-            lines[0] += f", columns {span}"
-        cells.append(Cell(line, 0, 1, 1, tuple(lines), _tint(block, group, path.wide)))
-        hover[line, 0] = f"{lanes}: rows {index_range(_BLOCK * block, _BLOCK)}, columns {span} of D"
-    return Grid(
-        shape, tuple(cells), hover,
-        tuple(Header(line, 1, (index_range(_BLOCK * line, _BLOCK),)) for line in range(shape[0])),
-        (Header(0, 1, (index_range(0, per_group),)),),
-        ("lane", "column"), title=f"tensor memory of CTA {cta}" if path.ctas == 2 else "tensor memory",
-        density="close", row_rules=(2, 4, 6),
-        row_groups=tuple(Header(2 * warp, 2, (f"warp {warp}",)) for warp in range(4)),
-    )  # fmt: skip
+    name, m = _LAYOUTS[layout_name(layout)]
+    picture = tensor_memory(mma_form(f"{name}.kind::f16", m=m, n=128), "D")
+    return replace(picture, title=f"Layout {layout_name(layout)}")
 
 
 def load_name(number: int) -> str:
@@ -296,18 +223,16 @@ def masked(skip: int) -> Picture:
     mask = ZeroColumnMask(use=4, skip=skip)
     n = 64
     rows = (128, 64, 32)
-    cells, hover = [], np.full((3, n), "", dtype=object)
-    for row, m in enumerate(rows):
-        for column, zero in enumerate(mask.zeros(m, n)):
-            cells.append(Cell(row, column, 1, 1, (), None if zero else 2))
-            hover[row, column] = f"M = {m}, column {column}: {'counts as zero' if zero else 'as it is'}"
-    rules = ((32, 1, 2), *((at, 2, 3) for at in (16, 32, 48)))
-    grid = Grid(
-        (3, n), tuple(cells), hover,
-        tuple(Header(row, 1, (f"M = {m}",)) for row, m in enumerate(rows)),
-        tuple(Header(at, 8, (index_range(at, 8),)) for at in range(0, n, 8)),
-        ("", "column of B"), density="close", column_rules=rules,
-    )  # fmt: skip
+    zeros = [mask.zeros(m, n) for m in rows]
+
+    def entry(row: int, column: int) -> Entry:
+        meaning = "counts as zero" if zeros[row][column] else "as it is"
+        tooltip = f"M = {rows[row]}, column {column}: {meaning}"
+        return Entry((), None if zeros[row][column] else 2, tooltip)
+
+    names = [f"M = {m}" for m in rows]
+    grid = uniform_grid((3, n), entry, names, 8, ("", "column of B"), density="close")
+    grid = replace(grid, column_rules=((32, 1, 2), *((at, 2, 3) for at in (16, 32, 48))))
     notes = (
         f"0x{mask.code:016x}: {str(mask).rstrip('.')}",
         "grey columns count as zeros; with M = 64 and 32 the runs start again in each half or quarter",

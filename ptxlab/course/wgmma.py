@@ -7,9 +7,10 @@ import numpy as np
 from ..instruction import mma_instruction
 from ..isa.catalog import mma_forms
 from ..memory import SWIZZLES, Tile
-from ..views import Cell, Grid, Header, Picture
+from ..views import Picture
 from ..views.charts import bars, table
 from ..views.colours import core_matrix_tint
+from ..views.grid import Entry, uniform_grid
 from ..views.labels import index_range
 from .answers import function_table, whole_numbers
 from .checking import Sentences, checks, correct, otherwise, when
@@ -78,21 +79,19 @@ def core_matrices(tile: Tile) -> Picture:
     'byte 256'
     """
     shape = tile.rows // 8, tile.k // tile.core_width
-    cells, hover = [], np.full(shape, "", dtype=object)
-    for group, piece in np.ndindex(shape):
-        offset = int(tile.offset(8 * group, piece * tile.core_width))
-        cells.append(Cell(group, piece, 1, 1, (f"byte {offset}",), core_matrix_tint(group, piece)))
-        hover[group, piece] = f"core matrix at bytes {index_range(offset, _CORE)}"
-    rows = tuple(Header(group, 1, (index_range(8 * group, 8),)) for group in range(shape[0]))
-    columns = tuple(
-        Header(piece, 1, (index_range(piece * tile.core_width, tile.core_width),))
-        for piece in range(shape[1])
-    )
+
+    def entry(group: int, k: int) -> Entry:
+        offset = int(tile.offset(8 * group, k * tile.core_width))
+        tooltip = f"core matrix at bytes {index_range(offset, _CORE)}"
+        return Entry((f"byte {offset}",), core_matrix_tint(group, k), tooltip)
+
+    rows = [index_range(8 * group, 8) for group in range(shape[0])]
+    columns = [index_range(k * tile.core_width, tile.core_width) for k in range(shape[1])]
     notes = (
         f"one to the right: leading offset, {tile.leading} bytes",
         f"one down: stride offset, {tile.stride} bytes",
     )
-    grid = Grid(shape, tuple(cells), hover, rows, columns, ("n", "k"))
+    grid = uniform_grid(shape, entry, rows, columns, ("n", "k"))
     return Picture("From core matrix to core matrix", notes, (grid,))
 
 

@@ -16,8 +16,8 @@ from ..instruction import mma_instruction
 from ..simulation import Simulation
 from ..simulator import HazardError
 from ..simulator.kernel import Kernel
-from ..views import Cell, Grid, Picture
-from ..views.grid import Header, State, headers, numbered_grid
+from ..views import Picture
+from ..views.grid import Entry, uniform_grid
 from ..views.kernel_profile import profile_html, source_html
 from .answers import WrongForm, whole_numbers
 from .checking import Sentences, checks, correct, otherwise, when
@@ -25,6 +25,7 @@ from .first_kernel import INS, LDMATRIX, LOAD, MMA, STORE
 from .reader_kernels import (
     compiled,
     first_hazard,
+    judged,
     kernel,
     normal_numbers,
     same,
@@ -255,15 +256,14 @@ def order(order: int) -> Picture:
         else:
             y[threads] = s[63 - threads]
     wrong = y != x[::-1]
-    cells, hover = [], np.empty((4, 16), dtype=object)
-    for at in range(64):
-        state: State = "mark" if wrong[at] else "dim"
-        text = "?" if wrong[at] else str(y[at])
-        cells.append(Cell(at // 16, at % 16, 1, 1, (text,), state=state, heat=0.6 if wrong[at] else None))
-        value = f"what was in s[{63 - at}] before" if wrong[at] else str(y[at])
-        hover[at // 16, at % 16] = f"y[{at}] = {value}"
-    rows = tuple(Header(row, 1, (f"y[{16 * row}]",)) for row in range(4))
-    grid = Grid((4, 16), tuple(cells), hover, rows, headers(16, 1), ("", ""))
+
+    def entry(row: int, column: int) -> Entry:
+        at = 16 * row + column
+        if wrong[at]:
+            return judged("?", f"y[{at}] = what was in s[{63 - at}] before", True)
+        return judged(str(y[at]), f"y[{at}] = {y[at]}", False)
+
+    grid = uniform_grid((4, 16), entry, [f"y[{first}]" for first in range(0, 64, 16)], 1)
     words = {"W": "writes", "R": "reads"}
     steps = ", ".join(f"warp {step[1]} {words[step[0]]}" for step in ORDERS[order - 1].split())
     return Picture(f"y after order {order}", (steps, where(wrong, "y")), (grid,))
@@ -271,14 +271,13 @@ def order(order: int) -> Picture:
 
 def _pattern(wrong: NDArray[np.bool_]) -> Picture:
     """Which elements of an output are wrong."""
-    rows, columns = np.atleast_2d(wrong).shape
-    cells, hover = [], np.empty((rows, columns), dtype=object)
-    for row, column in np.ndindex(rows, columns):
-        bad = bool(wrong[row, column])
-        state: State = "mark" if bad else "dim"
-        cells.append(Cell(row, column, 1, 1, ("x" if bad else "·",), state=state, heat=0.6 if bad else None))
-        hover[row, column] = f"D[{row}][{column}] is {'wrong' if bad else 'right'}"
-    grid = numbered_grid(cells, hover, ("m", "n"))
+    table = np.atleast_2d(wrong)
+
+    def entry(row: int, column: int) -> Entry:
+        bad = bool(table[row, column])
+        return judged("x" if bad else "·", f"D[{row}][{column}] is {'wrong' if bad else 'right'}", bad)
+
+    grid = uniform_grid((len(table), table.shape[1]), entry, 1, 1, ("m", "n"))
     return Picture("Which elements of D are wrong", (where(wrong),), (grid,))
 
 
