@@ -31,7 +31,6 @@ OPTIONAL = {
     "numba",
     "plotly",
     "shtab",
-    "tqdm",
     "traitlets",
 }
 
@@ -57,7 +56,7 @@ print(json.dumps([first, sorted(sys.modules)]))
 """
     listed = json.loads(run_python(script, cwd=ROOT).stdout)
     first, used = ({name.split(".")[0] for name in names} for names in listed)
-    late = {"filelock", "jupyterlab", "matplotlib", "nbformat", "notebook", "pandas", "platformdirs"}
+    late = {"filelock", "jupyterlab", "matplotlib", "nbformat", "notebook", "pandas", "platformdirs", "tqdm"}
     heavy = {*OPTIONAL, *late}
     assert not first & heavy and not used & heavy
     assert {"numpy", "ml_dtypes", "ptxlab"} <= first

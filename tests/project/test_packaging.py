@@ -61,7 +61,7 @@ def requirement(line: str) -> tuple[str, str]:
 
 def test_dependencies_are_few() -> None:
     wanted = dict(requirement(line) for line in PROJECT["project"]["dependencies"])
-    assert set(wanted) == {"filelock", "ml_dtypes", "numpy", "platformdirs"}
+    assert set(wanted) == {"filelock", "ml_dtypes", "numpy", "platformdirs", "tqdm"}
     assert all(versions.startswith(">=") for versions in wanted.values())
 
 
