@@ -53,16 +53,6 @@ class DType:
     #: The NumPy or ml_dtypes type whose values have these codes as their bits; None for s4, u4, tf32, bits.
     numpy_type: type[np.generic] | None = field(default=None, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        if (
-            self.kind == "float"
-            and not 0 < self.signed + self.exponent_bits + self.fraction_bits <= self.bits
-        ):
-            raise PtxlabError(
-                f"{self.name}: sign, {self.exponent_bits} exponent and {self.fraction_bits} fraction bits "
-                f"exceed {self.bits} bits"
-            )
-
     def __str__(self) -> str:
         return self.name
 

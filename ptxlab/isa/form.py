@@ -10,7 +10,7 @@ from typing import Any, Self
 from .._util.arguments import is_a
 from ..errors import PtxlabError, listing, quoted
 from .operand import Operand
-from .targets import TARGET_VERSIONS, TARGETS, PtxVersion, check_target
+from .targets import TARGET_VERSIONS, PtxVersion, check_target
 
 #: Module and name of the classes that users hold, with methods that need packages above, by the name of the
 #: class that declares the form: whoever parses or derives one gets these. `ptxlab.instruction` fills it.
@@ -104,13 +104,6 @@ class Form(ABC):
     def __repr__(self) -> str:
         return f"<{self.mnemonic}>"
 
-    def check_targets(self) -> None:
-        """Refuse a form without targets, or with one that does not exist."""
-        unknown = [target for target in self.targets if target not in TARGETS]
-        if unknown or not self.targets:
-            faulty = quoted(unknown) if unknown else "missing"
-            raise PtxlabError(f"{self.mnemonic}: targets {faulty}; known are {listing(TARGETS, 30)}")
-
     def supports(self, target: str) -> bool:
         """Whether the assembler accepts this instruction for a target; an unknown target is an error."""
         return check_target(target) in self.targets
@@ -124,12 +117,9 @@ class Form(ABC):
         ('6.5', '8.0')
         """
         if not self.supports(target):
-            raise PtxlabError(f"{target} lacks {self.mnemonic}; targets that have it: {self._having()}")
+            having = listing([each for each in self.targets if self.supports(each)], 30) or "none"
+            raise PtxlabError(f"{target} lacks {self.mnemonic}; targets that have it: {having}")
         return max(self.ptx_version, TARGET_VERSIONS[target])
-
-    def _having(self) -> str:
-        """The targets that have it, in words."""
-        return listing([target for target in self.targets if self.supports(target)], 30) or "none"
 
     def operand(self, name: str) -> Operand:
         """The operand of that name, in either case."""

@@ -59,13 +59,6 @@ class MmaForm(ProductForm):
     a_space: Literal["register", "shared"] = "register"
 
     def __post_init__(self) -> None:
-        self.check_targets()
-        for operand in self.operands.values():
-            if operand.layout is not None and operand.lanes != self.lanes:
-                raise PtxlabError(
-                    f"{self.mnemonic}: operand {operand.name} is spread over {operand.lanes} lanes, not "
-                    f"{self.lanes}"
-                )
         if self.a_space == "shared" and not self.family.startswith("wgmma"):
             raise PtxlabError(f"{self.mnemonic}: only wgmma takes A from shared memory")
 

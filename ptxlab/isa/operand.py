@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._util.arguments import as_array, as_int, as_text, is_a
+from .._util.arguments import as_array, as_index, as_int, as_text, is_a
 from ..errors import PtxlabError, counted, quoted
 from .dtypes import DType
 from .layout import Layout
@@ -246,24 +246,6 @@ class Operand(MatrixOperand):
     container: int = 0  # bits that an element takes up in a register, where they are more than its own
     padding: int = 0  # of which so many lie below it
 
-    def __post_init__(self) -> None:
-        if self.container and self.padding + self.dtype.bits > self.container:
-            raise PtxlabError(
-                f"operand {self.name}: {self.dtype} above {self.padding} bits of padding does not fit "
-                f"{self.container} bits"
-            )
-        if (self.layout is None) != (self.space == "shared"):
-            raise PtxlabError(
-                f"operand {self.name}: a register operand needs a layout, a shared-memory operand has none"
-            )
-        if self.layout is not None and (
-            self.layout.shape != self.shape or self.layout.elements * self.width % self.register_bits
-        ):
-            raise PtxlabError(
-                f"operand {self.name}: layout {self.layout.signature} does not fill registers of a "
-                f"{self.shape} matrix of {self.dtype}"
-            )
-
     @cached_property
     def register_bits(self) -> int:
         """32, or 64 for f64."""
@@ -330,12 +312,8 @@ class Operand(MatrixOperand):
         """
         layout = self._needs_lanes()
         lane, element = as_int(lane, "lane"), as_int(element, "element")
-        for what, index, size in (("lane", lane, layout.lanes), ("element", element, layout.elements)):
-            if not 0 <= index < size:
-                raise PtxlabError(
-                    f"operand {self.name}: {what} {quoted(index)} does not exist; "
-                    f"{what}s go from 0 to {size - 1}"
-                )
+        as_index(lane, "lane", layout.lanes, f"operand {self.name}: ")
+        as_index(element, "element", layout.elements, f"operand {self.name}: ")
         register, slot = divmod(element, self.elements_per_register)
         low = slot * self.width + self.padding
         return Place(lane, element, register, low, low + self.dtype.bits - 1)

@@ -40,13 +40,6 @@ class Structure:
     group: int
     keep: int
 
-    def __post_init__(self) -> None:
-        if self.chunk != 2 * self.keep * self.group:
-            raise PtxlabError(
-                f"structure {self.name}: a chunk of {self.chunk} must hold twice the {self.keep} groups of "
-                f"{self.group} that are kept"
-            )
-
     @property
     def groups(self) -> int:
         """Groups in a chunk.

@@ -45,20 +45,6 @@ class TensorLayout:
     column: tuple[Mode, ...]
     copy: tuple[Mode, ...] = ()  # where else the whole matrix is held
 
-    def __post_init__(self) -> None:
-        for name, modes, size in (
-            ("row", self.row, self.shape[0]),
-            ("column", self.column, self.shape[1]),
-        ):
-            count = math.prod(mode[0] for mode in modes)
-            if count != size:
-                raise PtxlabError(
-                    f"{name} modes of a tensor-memory layout count to {count}, the matrix has {size} {name}s"
-                )
-        places = self.coords().reshape(-1, 2)
-        if len(np.unique(places[:, 0] * (1 << 24) + places[:, 1])) < len(places):
-            raise PtxlabError(f"tensor-memory layout {self.cute}: two elements share a place")
-
     @property
     def copies(self) -> int:
         """How often every element is held."""
@@ -163,16 +149,6 @@ class TensorOperand(MatrixOperand):
     padding: int = 0  # of which so many lie below it
     start: tuple[int, int] = (0, 0)  # its first row and column in the layout
     source: str = "PTX ISA and CUTLASS"
-
-    def __post_init__(self) -> None:
-        for axis in (0, 1):
-            if self.start[axis] + self.shape[axis] > self.layout.shape[axis]:
-                raise PtxlabError(
-                    f"operand {self.name}: {self.shape} from {self.start} on exceeds its layout of "
-                    f"{self.layout.shape}"
-                )
-        if self.columns > COLUMNS:
-            raise PtxlabError(f"operand {self.name}: {self.columns} columns; tensor memory has {COLUMNS}")
 
     @property
     def width(self) -> int:

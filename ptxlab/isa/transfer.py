@@ -118,7 +118,6 @@ class TransferForm(Form):
     fragment: Operand | None = None  # of a wmma matrix in registers
 
     def __post_init__(self) -> None:
-        self.check_targets()
         if self.space is not None and not is_name(self.space, SPACES[self.family]):
             raise PtxlabError(
                 f"{self.family} in {_space_text(self.space)}: it takes "

@@ -8,12 +8,14 @@ from collections.abc import Iterable
 from functools import lru_cache
 from itertools import product
 
+import numpy as np
 import pytest
 
 import ptxlab
-from ptxlab import TARGETS, Instruction, PtxlabError, catalog, instruction
+from ptxlab import TARGETS, Instruction, catalog, instruction
 from ptxlab.instruction import mma_instructions, register_instructions
 from ptxlab.isa.catalog import FAMILIES, REGISTER_FAMILIES, transfer_forms
+from ptxlab.isa.layout import Layout
 from ptxlab.isa.targets import NEWEST, TARGET_VERSIONS, PtxVersion
 from ptxlab.isa.transfer import TransferForm
 from tests import assembler
@@ -300,10 +302,30 @@ def test_the_manuals_syntax_multiplied_out() -> None:
     assert {ins.mnemonic for ins in INSTRUCTIONS} == listed
 
 
-def test_a_wrong_row_cannot_be_built() -> None:
+def test_rows_are_well_formed() -> None:
+    """Rows are declared by nobody else, so that they are checked here and not whenever they are built."""
+    layouts: dict[object, Layout | None] = {}
+    for ins in catalog():
+        assert ins.targets and {*ins.targets} <= {*TARGETS}, ins
+        for operand in ins.operands.values():
+            assert (operand.layout is None) == (operand.space == "shared"), ins
+            if operand.layout is not None:
+                assert operand.layout.shape == operand.shape and operand.lanes == ins.lanes, ins
+                assert operand.layout.elements * operand.width % operand.register_bits == 0, ins
+                assert operand.padding + operand.dtype.bits <= operand.width, ins
+            if ins.family == "wmma":  # wmma.load and wmma.store are derived from any of these
+                key = (operand.name, ins.shape, operand.dtype)
+                assert layouts.setdefault(key, operand.layout) == operand.layout, ins
+        for tensor in getattr(ins, "tensors", {}).values():
+            assert (np.add(tensor.start, tensor.shape) <= tensor.layout.shape).all(), ins
+            assert tensor.columns <= 512, ins
+            places = tensor.layout.coords()
+            assert places.shape[1:3] == tensor.layout.shape, ins
+            assert len(np.unique(places.reshape(-1, 2), axis=0)) == places[..., 0].size, ins
+
+
+def test_what_no_row_has_is_refused() -> None:
     refuses("only wgmma takes A from shared memory", catalog("mma")[0].a_from, "shared")
-    with pytest.raises(PtxlabError):
-        Instruction("mma", 16, 8, 60, "s32", "s4", "s4", "s32", ("sm_80",))
     refuses("has no operand 'Q'; it has A, B, C, D", catalog("mma")[0].operand, "Q")
 
 

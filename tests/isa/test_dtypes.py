@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ptxlab import DTYPES, PtxlabError, dtype
-from ptxlab.isa.dtypes import DType
+from ptxlab import DTYPES, dtype
 from tests.cases import each, refusal, refuses
 from tests.sampling import every_third
 
@@ -322,8 +321,3 @@ def test_names() -> None:
     assert [str(element_type) for element_type in DTYPES.values()] == list(DTYPES)
     refuses("^unknown element type 'int4'; PTX calls it s4$", dtype, "int4")
     refuses("^unknown element type 's5'; there are b1, b4, u4, s4, ", dtype, "s5")
-
-
-def test_a_wrong_type_cannot_be_declared() -> None:
-    with pytest.raises(PtxlabError, match="e9m9: sign, 9 exponent and 9 fraction bits exceed 8 bits"):
-        DType("e9m9", 8, "float", True, np.float32, 9, 9)

@@ -230,13 +230,6 @@ def test_pack_rounds_to_nearest_even() -> None:
     assert TF32.a.unpack(TF32.a.pack(matrix))[0, :2].tolist() == [1.0, 1 + 2.0**-9]
 
 
-def test_a_wrong_operand_cannot_be_built() -> None:
-    needs = "operand A: a register operand needs a layout, a shared-memory operand has none"
-    assert refusal(Operand, "A", S4.a.dtype, (16, 64), None) == needs
-    fills = "operand A: layout (T32,V32) -> (16,64) does not fill registers of a (64, 16) matrix of s4"
-    assert refusal(Operand, "A", S4.a.dtype, (64, 16), S4.a.layout) == fills
-
-
 @each("operand", OPERANDS, ids=name)
 def test_an_empty_batch_is_a_batch(operand: Operand) -> None:
     registers = operand.pack(np.ones((0, 2, *operand.shape)))

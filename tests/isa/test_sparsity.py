@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as npst
 from numpy.typing import NDArray
 
 from ptxlab import PtxlabError, instruction
-from ptxlab.isa.sparsity import STRUCTURES, Structure
+from ptxlab.isa.sparsity import STRUCTURES
 from tests.cases import refusal, refuses
 
 #: PTX ISA, "Sparse matrix storage": width of a chunk, elements of a group, groups kept, legal nibbles.
@@ -175,8 +175,6 @@ def test_shapes_that_do_not_fit() -> None:
     assert refusal(STRUCTURES["2:4"].compress, np.zeros((2, 6))) == columns
     nibbles = "stored half of shape (2, 3) with nibbles of shape (2, 2): 2:4 needs 2 stored columns a nibble"
     assert refusal(STRUCTURES["2:4"].expand, np.zeros((2, 3)), np.full((2, 2), 4)) == nibbles
-    groups = "structure 3:4: a chunk of 4 must hold twice the 3 groups of 1 that are kept"
-    assert refusal(Structure, "3:4", 4, 1, 3) == groups
     dense = instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
     assert refusal(SPARSE.compress, np.zeros((64, 16))) == "A: found shape (64, 16); it takes [..., 16, 64]"
     refuses("is dense: it has no sparsity to compress", dense.prune, np.zeros((16, 64)))

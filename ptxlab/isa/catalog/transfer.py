@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 from itertools import product
 from typing import Literal, NamedTuple
 
-from ...errors import PtxlabError
 from ..mma import MmaForm
 from ..operand import Operand
 from ..targets import SM_75, SM_90, SM_90A, SM_100A, TARGETS
@@ -48,12 +47,7 @@ def wmma_rows(wmma: Iterable[MmaForm]) -> Iterator[TransferForm]:
     for ins in wmma:
         for matrix, layout, operand in _matrices(ins):
             fragment = _Fragment(matrix, layout, ins.shape, operand.dtype.name)
-            known, targets = fragments.setdefault(fragment, (operand, set()))
-            if known != operand:
-                raise PtxlabError(
-                    f"{ins.mnemonic} spreads {operand.name} differently from another wmma.mma of this shape "
-                    f"and type"
-                )
+            _, targets = fragments.setdefault(fragment, (operand, set()))
             targets.update(ins.targets)
     for fragment, (operand, targets) in sorted(fragments.items(), key=lambda item: item[0].matrix):
         yield TransferForm(

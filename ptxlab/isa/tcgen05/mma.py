@@ -94,16 +94,12 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
     scale_type: str | None = field(init=False)
 
     def __post_init__(self) -> None:
-        self.check_targets()
         if not is_name(self.a_space, ("shared", "tensor")):
             raise PtxlabError(f"a_space={quoted(self.a_space)}: A is in 'shared' or in 'tensor' memory")
         if self.ashift and self.a_space == "shared":
             raise PtxlabError(
                 f"{self.mnemonic}: .ashift shifts rows of A in tensor memory, not in shared memory"
             )
-        if (self.descriptor.kind, self.descriptor.sparse) != (self.kind, self.sparse):
-            dense = "sparse" if self.descriptor.sparse else "dense"
-            raise PtxlabError(f"{self.mnemonic}: its descriptor is of kind::{self.descriptor.kind}, {dense}")
         faults = self.faults(self.descriptor)
         if faults:
             raise PtxlabError(f"{self.mnemonic}: {faults[0]}")
