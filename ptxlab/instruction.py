@@ -108,6 +108,33 @@ class ExecutableForm(Form):
 
         return sass(self, self._TARGET if target is None else target)
 
+    def figure(self, what: str | None = None, *, title: bool = True, **options: Any) -> Any:
+        """A Plotly figure of the product, of a matrix where it is, of metadata or scales, a lane, a trace.
+
+        `what` is "product", "A", "B", "C", "D", "stored", "metadata", "scales", "lane" or "trace"; of
+        tcgen05.mma also "E", "SFA", "SFB" and "descriptor". Of ldmatrix and other transfers it is their
+        registers, as the manual draws them, or "lane"; of tcgen05.ld and .st the registers "R", of cp the
+        lanes "T" that it writes. `ptxlab.figures.figure` lists the options; `title=False` leaves out title
+        and notes, for papers.
+
+        >>> import ptxlab
+        >>> ldmatrix = ptxlab.instruction("ldmatrix.sync.aligned.m8n8.x4.shared.b16")
+        >>> ldmatrix.figure("lane", lane=5).layout.meta["title"]
+        'R in lane 5 of ldmatrix.sync.aligned.m8n8.x4.shared.b16'
+        >>> ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=32)
+        >>> ins.figure("D", colour="warp", marked=(20, 3)).layout.meta["title"]
+        'D of tcgen05.mma.cta_group::1.kind::f16 m64n32k16'
+        """
+        from .figures import figure
+
+        return figure(self, what, title=title, **options)
+
+    def explore(self, **options: Any) -> Explorer:
+        """The Explorer widget on this instruction, as `ptxlab.explore` opens it."""
+        from .explorer import explore
+
+        return explore(self, **options)
+
 
 class MatrixInstruction(ExecutableForm, ProductForm):
     """What can be done with every instruction that multiplies matrices: `Instruction`, `TensorInstruction`.
@@ -230,8 +257,23 @@ class MatrixInstruction(ExecutableForm, ProductForm):
         scale_b: ArrayLike | None,
         modifiers: dict[str, int | bool],
     ) -> Any:
-        """D for matrices that are on the GPU."""
-        raise PtxlabError(f"{self.mnemonic}: it takes no matrices that are on the GPU; pass NumPy arrays")
+        """D for matrices that are on the GPU: the product of just this size."""
+        from .gemm.matmul import matmul
+
+        if not isinstance(self, Instruction):
+            raise PtxlabError(f"{self.mnemonic}: it takes no matrices that are on the GPU; pass NumPy arrays")
+        if modifiers or self.mma_count > 1:
+            raise PtxlabError(
+                f"{self.mnemonic}: on matrices that are on the GPU it takes no modifiers, and not four "
+                "products at once; pass NumPy arrays, or registers to ins.run"
+            )
+        for name, matrix, shape in (("A", A, (self.m, self.k)), ("B", B, (self.k, self.n))):
+            actual = tuple(getattr(matrix, "shape", ()))
+            if actual != shape:
+                raise PtxlabError(
+                    f"{name}: found shape {actual}; {self.mnemonic} takes {shape}, and ptxlab.matmul any size"
+                )
+        return matmul(A, B, C, self, scale_a=scale_a, scale_b=scale_b, on="gpu")
 
     def trace(
         self,
@@ -282,47 +324,6 @@ class Instruction(MatrixInstruction, MmaForm):
     array([176, 176], dtype=int32)
     """
 
-    def _on_gpu(
-        self,
-        A: ArrayLike,
-        B: ArrayLike,
-        C: ArrayLike | None,
-        scale_a: ArrayLike | None,
-        scale_b: ArrayLike | None,
-        modifiers: dict[str, int | bool],
-    ) -> Any:
-        """D for matrices that are on the GPU: the product of just this size."""
-        from .gemm.matmul import matmul
-
-        if modifiers or self.mma_count > 1:
-            raise PtxlabError(
-                f"{self.mnemonic}: on matrices that are on the GPU it takes no modifiers, and not four "
-                "products at once; pass NumPy arrays, or registers to ins.run"
-            )
-        for name, matrix, shape in (("A", A, (self.m, self.k)), ("B", B, (self.k, self.n))):
-            actual = tuple(getattr(matrix, "shape", ()))
-            if actual != shape:
-                raise PtxlabError(
-                    f"{name}: found shape {actual}; {self.mnemonic} takes {shape}, and ptxlab.matmul any size"
-                )
-        return matmul(A, B, C, self, scale_a=scale_a, scale_b=scale_b, on="gpu")
-
-    def figure(self, what: str = "product", *, title: bool = True, **options: Any) -> Any:
-        """A Plotly figure of the product, of an operand, of the metadata or scales, of a lane, or of a trace.
-
-        `what` is "product", "A", "B", "C", "D", "stored", "metadata", "scales", "lane" or "trace";
-        `ptxlab.figures.figure` lists the options; `title=False` leaves out title and notes, for papers.
-        """
-        from .figures import figure
-
-        return figure(self, what, title=title, **options)
-
-    def explore(self, **options: Any) -> Explorer:
-        """The Explorer widget on this instruction."""
-        from .explorer import explore
-
-        return explore(self, **options)
-
 
 class Transfer(ExecutableForm, TransferForm):
     """An instruction that transfers a matrix: ldmatrix, stmatrix, movmatrix, wmma.load or wmma.store.
@@ -333,18 +334,6 @@ class Transfer(ExecutableForm, TransferForm):
     >>> [hex(register) for register in ldmatrix.emulate(memory, ldmatrix.addresses())[:5, 0]]
     ['0x10000', '0x30002', '0x50004', '0x70006', '0x90008']
     """
-
-    def figure(self, what: str | None = None, *, title: bool = True, **options: Any) -> Any:
-        """A Plotly figure: of its registers, as the manual draws them, or of one `lane` as bit fields.
-
-        >>> import ptxlab
-        >>> ldmatrix = ptxlab.instruction("ldmatrix.sync.aligned.m8n8.x4.shared.b16")
-        >>> ldmatrix.figure("lane", lane=5).layout.meta["title"]
-        'R in lane 5 of ldmatrix.sync.aligned.m8n8.x4.shared.b16'
-        """
-        from .figures import figure
-
-        return figure(self, what, title=title, **options)
 
     def emulate(self, *arguments: ArrayLike, stride: int | None = None, offset: int = 0) -> NDArray[Any]:
         """What the instruction does, with any leading batch axes; `inputs` names its arguments.

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numpy.typing import NDArray
 
 from .instruction import ExecutableForm, MatrixInstruction
 from .isa.tcgen05 import Tcgen05Control, Tcgen05Mma, Tcgen05Transfer
-
-if TYPE_CHECKING:
-    from .explorer import Explorer
 
 __all__ = ["TensorControl", "TensorInstruction", "TensorTransfer"]
 
@@ -36,28 +33,6 @@ class TensorInstruction(MatrixInstruction, Tcgen05Mma):
 
     _TARGET = "sm_100a"
 
-    def figure(self, what: str = "D", *, title: bool = True, **options: Any) -> Any:
-        """A Plotly figure: of a matrix where it is, of the product, scales, a lane, the descriptor, a trace.
-
-        `what` is "D", "A", "B", "C", "E", "SFA", "SFB", "product", "scales", "metadata", "lane", "descriptor"
-        or "trace". Matrices in tensor memory have the options of `ptxlab.figures.tensor_memory` or, with
-        `matrix`, `codes` or `registers`, those of `ptxlab.figures.values`.
-
-        >>> import ptxlab
-        >>> ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=32)
-        >>> ins.figure("D", colour="warp", marked=(20, 3)).layout.meta["title"]
-        'D of tcgen05.mma.cta_group::1.kind::f16 m64n32k16'
-        """
-        from .figures import figure
-
-        return figure(self, what, title=title, **options)
-
-    def explore(self, **options: Any) -> Explorer:
-        """The Explorer widget on this instruction: matrices, tensor memory, descriptor, a tcgen05.ld."""
-        from .explorer import explore
-
-        return explore(self, **options)
-
 
 class TensorTransfer(ExecutableForm, Tcgen05Transfer):
     """An instruction that moves data to or from tensor memory: tcgen05.ld, .st, .cp or .shift.
@@ -70,12 +45,6 @@ class TensorTransfer(ExecutableForm, Tcgen05Transfer):
     """
 
     _TARGET = "sm_100a"
-
-    def figure(self, what: str | None = None, *, title: bool = True, **options: Any) -> Any:
-        """A Plotly figure: of ld and st the registers "R", of cp the lanes "T" that it writes."""
-        from .figures import figure
-
-        return figure(self, what, title=title, **options)
 
     def emulate(
         self, *arguments: Any, address: int = 0, split: int | None = None
@@ -99,12 +68,6 @@ class TensorTransfer(ExecutableForm, Tcgen05Transfer):
         from .gpu.runner import run_tensor_transfer
 
         return run_tensor_transfer(self, arguments, address, split)
-
-    def explore(self, **options: Any) -> Explorer:
-        """The Explorer on it, as `ptxlab.explore` opens it: A is what it reads, D what it leaves."""
-        from .explorer import explore
-
-        return explore(self, **options)
 
 
 class TensorControl(ExecutableForm, Tcgen05Control):

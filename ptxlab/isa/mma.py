@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
-from numpy.typing import ArrayLike, NDArray
-
-from .._util.arguments import as_index, is_name
+from .._util.arguments import is_name
 from ..errors import PtxlabError, quoted
 from . import fragments
 from .dtypes import dtype
@@ -95,17 +93,6 @@ class MmaForm(ProductForm):
         1, or 4 for mma.m8n8k4 with f16, whose operands are stacked matrices.
         """
         return 4 if self.family == "mma" and self.shape == "m8n8k4" and self.a_type == "f16" else 1
-
-    def column_of_b(self, row: int, col: int) -> int:
-        """The column of B that goes into D[row][col]: its own, or, of stacked matrices, that of its product.
-
-        >>> import ptxlab
-        >>> ptxlab.instruction("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32").column_of_b(17, 3)
-        19
-        """
-        row = as_index(row, "row", self.d.shape[0])
-        col = as_index(col, "column", self.d.shape[1])
-        return row // self.m * self.n + col if self.mma_count > 1 else col
 
     @property
     def mnemonic(self) -> str:
@@ -236,28 +223,18 @@ class MmaForm(ProductForm):
     @cached_property
     def scale_a(self) -> Operand | None:
         """Block scales of A, or None."""
-        if self.scale_vec is None or self.scale_type is None:
-            return None
-        return Operand(
-            "SFA",
-            dtype(self.scale_type),
-            (self.m, self.scale_vec),
-            fragments.scales(self.scale_vec)[0],
-            axes=("m", "block"),
-        )
+        return self._scales("SFA", ("m", "block"))
 
     @cached_property
     def scale_b(self) -> Operand | None:
         """Block scales of B, or None."""
+        return self._scales("SFB", ("block", "n"))
+
+    def _scales(self, name: str, axes: tuple[str, str]) -> Operand | None:
         if self.scale_vec is None or self.scale_type is None:
             return None
-        return Operand(
-            "SFB",
-            dtype(self.scale_type),
-            (self.scale_vec, self.n),
-            fragments.scales(self.scale_vec)[1],
-            axes=("block", "n"),
-        )
+        layout = fragments.scales(self.scale_vec)[name == "SFB"]
+        return Operand(name, dtype(self.scale_type), layout.shape, layout, axes=axes)
 
     @property
     def operands(self) -> dict[str, Operand]:
@@ -308,10 +285,6 @@ class MmaForm(ProductForm):
 
     # -- sparsity --------------------------------------------------------------------------------------------
 
-    def expand(self, stored: ArrayLike, nibbles: ArrayLike) -> NDArray[Any]:
-        """The inverse of `compress`."""
-        return self._structured().expand(stored, nibbles, self.metadata_ordered)
-
     @property
     def metadata_ordered(self) -> bool:
         """Whether the two indices of a nibble must ascend.
@@ -319,21 +292,6 @@ class MmaForm(ProductForm):
         Only for mma.sp::ordered_metadata (an H200 takes any order there too).
         """
         return self.ordered
-
-    @property
-    def nibbles(self) -> dict[int, tuple[int, ...]]:
-        """Legal metadata nibbles and the groups that each keeps; none for dense instructions.
-
-        >>> from ptxlab import instruction
-        >>> sparse = "sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
-        >>> len(instruction(f"mma.sp::ordered_metadata.{sparse}").nibbles)
-        6
-        >>> len(instruction(f"mma.sp.{sparse}").nibbles)   # indices in any order
-        12
-        """
-        if self.structure is None:
-            return {}
-        return self.structure.nibbles if self.metadata_ordered else self.structure.unordered
 
 
 def _is_fp8(form: MmaForm) -> bool:

@@ -15,7 +15,7 @@ from ..errors import PtxlabError, listing, quoted
 from .form import Form
 from .modifiers import DEFAULTS, Modifiers
 from .operand import MatrixOperand
-from .sparsity import Structure
+from .sparsity import Structure, check_nibbles
 
 _Operand = TypeVar("_Operand", bound=MatrixOperand)
 
@@ -131,9 +131,15 @@ class ProductForm(Form):
         return 1
 
     def column_of_b(self, row: int, col: int) -> int:
-        """The column of B that goes into D[row][col]."""
-        as_index(row, "row", self.d.shape[0])
-        return as_index(col, "column", self.d.shape[1])
+        """The column of B that goes into D[row][col]: its own, or, of stacked matrices, that of its product.
+
+        >>> import ptxlab
+        >>> ptxlab.instruction("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32").column_of_b(17, 3)
+        19
+        """
+        row = as_index(row, "row", self.d.shape[0])
+        col = as_index(col, "column", self.d.shape[1])
+        return row // self.m * self.n + col if self.mma_count > 1 else col
 
     # -- modifiers -------------------------------------------------------------------------------------------
 
@@ -172,9 +178,19 @@ class ProductForm(Form):
         """The sparsity that A must have, or None for a dense instruction."""
 
     @property
-    @abstractmethod
     def nibbles(self) -> dict[int, tuple[int, ...]]:
-        """Metadata nibbles that mean something, and the groups that each keeps; none for dense ones."""
+        """Legal metadata nibbles and the groups that each keeps; none for dense instructions.
+
+        >>> from ptxlab import instruction
+        >>> sparse = "sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
+        >>> len(instruction(f"mma.sp::ordered_metadata.{sparse}").nibbles)
+        6
+        >>> len(instruction(f"mma.sp.{sparse}").nibbles)   # indices in any order
+        12
+        """
+        if self.structure is None:
+            return {}
+        return self.structure.nibbles if self.metadata_ordered else self.structure.unordered
 
     @property
     def metadata_ordered(self) -> bool:
@@ -217,9 +233,10 @@ class ProductForm(Form):
         of_elements = np.repeat(described, structure.keep * structure.group, axis=1)
         return np.where(of_elements, stored_before, stored), np.where(described, nibbles_before, nibbles)
 
-    @abstractmethod
     def expand(self, stored: ArrayLike, nibbles: ArrayLike) -> NDArray[Any]:
         """The inverse of `compress`."""
+        structure = self._structured()
+        return structure.expand(stored, check_nibbles(structure, nibbles, self.nibbles), ordered=False)
 
     def prune(self, A: ArrayLike) -> NDArray[Any]:
         """The nearest matrix that has the structure.

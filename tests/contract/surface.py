@@ -749,6 +749,7 @@ without_call: dict[str, str] = {
     "memory.Tile": "in the table as Tile",
     "sparsity.Structure": "a row of sparsity.STRUCTURES",
     "Instruction.explore": "in explorer_calls as ptxlab.explore",
+    "Transfer.explore": "in explorer_calls as ptxlab.explore",
     "TensorOperand.encode": "as Operand.encode",
     "Operation.with_arrays": "trusts its arguments: with_registers checks them",
     "Operation.with_codes": "trusts its arguments: with_matrix checks them",

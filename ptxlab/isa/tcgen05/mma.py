@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ..._util.arguments import is_a, is_name
 from ...errors import PtxlabError, listing, quoted
@@ -25,7 +25,7 @@ from ..layout import Mode
 from ..modifiers import DEFAULTS, Modifiers
 from ..operand import Operand
 from ..product_form import ProductForm, by_argument
-from ..sparsity import STRUCTURES, Structure, check_nibbles
+from ..sparsity import STRUCTURES, Structure
 from ..targets import SM_107, PtxVersion, check_target
 from ..tensor_memory import (
     LANES,
@@ -623,11 +623,6 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
         return (0, 1, 2, 3) if self.kind in ("f16", "tf32", "ti16") else (0,)
 
     # -- sparsity --------------------------------------------------------------------------------------------
-
-    def expand(self, stored: ArrayLike, nibbles: ArrayLike) -> NDArray[Any]:
-        """The inverse of `compress`."""
-        structure = self._structured()
-        return structure.expand(stored, check_nibbles(structure, nibbles, self.nibbles), ordered=False)
 
     @property
     def nibbles(self) -> dict[int, tuple[int, ...]]:
