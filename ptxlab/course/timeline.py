@@ -6,83 +6,58 @@ synchronising ones can be moved and left out. `timeline_widget` lets readers do 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import groupby
 from typing import Literal
 
 import numpy as np
 
 from ..errors import PtxlabError, listing, quoted
-from ..views import Cell, Grid, Header, Picture
+from ..views import Cell, Grid, Picture
+from ..views.grid import headers, named_headers
 
-
-@dataclass(frozen=True)
-class ProgramStep:
-    """One line of the program; `movable` ones only synchronise."""
-
-    name: str
-    lines: tuple[str, ...]  # as it is written in a narrow column
-    purpose: str
-    movable: bool = False
-
-
-#: The steps in the order of a correct kernel.
-STEPS: dict[str, ProgramStep] = {
-    step.name: step
-    for step in (
-        ProgramStep("st.shared B", ("st.shared", "B"), "every thread writes its part of B to shared memory"),
-        ProgramStep(
-            "fence.proxy.async",
-            ("fence.", "proxy.", "async"),
-            "makes a thread's ordinary writes visible to the async proxy, through which wgmma reads",
-            movable=True,
-        ),
-        ProgramStep(
-            "bar.sync",
-            ("bar.sync",),
-            "__syncthreads(): waits until all threads have come this far",
-            movable=True,
-        ),
-        ProgramStep("mov d", ("mov d",), "every thread sets its registers of D"),
-        ProgramStep(
-            "wgmma.fence",
-            ("wgmma.", "fence"),
-            "orders earlier accesses to the registers of A and D before those of wgmma",
-            movable=True,
-        ),
-        ProgramStep("wgmma.mma_async", ("wgmma.", "mma_async"), "starts D = A B + D, and returns at once"),
-        ProgramStep(
-            "wgmma.commit_group",
-            ("wgmma.", "commit_", "group"),
-            "puts the products started so far into a group",
-            movable=True,
-        ),
-        ProgramStep("other work", ("other", "work"), "for example, load the next tile", movable=True),
-        ProgramStep(
-            "wgmma.wait_group 0",
-            ("wgmma.", "wait_", "group 0"),
-            "waits until all groups are complete",
-            movable=True,
-        ),
-        ProgramStep(
-            "wgmma.wait_group 1",
-            ("wgmma.", "wait_", "group 1"),
-            "waits until at most the most recent group is still pending",
-            movable=True,
-        ),
-        ProgramStep("read d", ("read d",), "the threads use the result"),
-    )
+#: What each step is for, in the order of a correct kernel.
+STEPS = {
+    "st.shared B": "every thread writes its part of B to shared memory",
+    "fence.proxy.async": "makes a thread's ordinary writes visible to the async proxy, through which wgmma "
+    "reads",
+    "bar.sync": "__syncthreads(): waits until all threads have come this far",
+    "mov d": "every thread sets its registers of D",
+    "wgmma.fence": "orders earlier accesses to the registers of A and D before those of wgmma",
+    "wgmma.mma_async": "starts D = A B + D, and returns at once",
+    "wgmma.commit_group": "puts the products started so far into a group",
+    "other work": "for example, load the next tile",
+    "wgmma.wait_group 0": "waits until all groups are complete",
+    "wgmma.wait_group 1": "waits until at most the most recent group is still pending",
+    "read d": "the threads use the result",
 }
 _WAITS = ("wgmma.wait_group 0", "wgmma.wait_group 1")
 #: What a correct kernel does.
-PROGRAM: tuple[str, ...] = tuple(name for name in STEPS if name != "wgmma.wait_group 1")
-_WORK = tuple(name for name in PROGRAM if not STEPS[name].movable)
+PROGRAM: tuple[str, ...] = tuple(name for name in STEPS if name != _WAITS[1])
+#: The steps that stay where they are; the others only synchronise.
+WORK = ("st.shared B", "mov d", "wgmma.mma_async", "read d")
 
 #: What a resource is at a step: not used yet, the threads' own, handed over to the tensor core, in use by it,
 #: the threads' again, or undefined from here on.
 State = Literal["", "threads", "handed over", "in use", "result", "undefined"]
-_ROWS = ("tensor core", "B in shared memory", "registers of D")
+_CORE, _B, _D = "tensor core", "B in shared memory", "registers of D"
+
+
+def narrow_lines(step: str) -> tuple[str, ...]:
+    """The name of a step as it is written in a narrow column.
+
+    >>> narrow_lines("wgmma.wait_group 0")
+    ('wgmma.', 'wait_', 'group 0')
+    """
+    lines = [""]
+    for part in re.findall(r"[^._ ]+[._ ]?", step):
+        if len(lines[-1] + part.rstrip()) > 9:
+            lines.append("")
+        lines[-1] += part
+    return tuple(line.rstrip() for line in lines)
 
 
 @dataclass(frozen=True)
@@ -99,95 +74,83 @@ class Timeline:
 
     >>> Timeline().problems
     ()
-    >>> without_fence = [step for step in PROGRAM if step != "wgmma.fence"]
-    >>> [(problem.step, problem.resource) for problem in Timeline(without_fence).problems]
+    >>> [(problem.step, problem.resource) for problem in Timeline().without("wgmma.fence").problems]
     [('wgmma.mma_async', 'registers of D')]
     """
 
     def __init__(self, program: Sequence[str] = PROGRAM) -> None:
         self.program = _checked(program)
-        self.problems: tuple[Problem, ...] = (
-            *self._unordered_b(),
-            *self._unordered_registers(),
-            *self._early_read(),
-        )
+        self._at = {step: at for at, step in enumerate(self.program)}
+        self._start, self._read = self._at["wgmma.mma_async"], self._at["read d"]
+        self._wait = next((at for step, at in self._at.items() if step in _WAITS), None)
+        self.problems: tuple[Problem, ...] = tuple(self._found_problems())
 
-    def _at(self, step: str) -> int | None:
-        return self.program.index(step) if step in self.program else None
-
-    def _between(self, step: str, first: str, last: str) -> bool:
-        """Whether a step comes after one and before another."""
-        at = self._at(step)
-        return at is not None and self.program.index(first) < at < self.program.index(last)
+    def _orders(self, step: str, first: str) -> bool:
+        """Whether a step comes between one that prepares and the product."""
+        return step in self._at and self._at[first] < self._at[step] < self._start
 
     @property
     def end(self) -> int | None:
         """The wait after which the product is complete; None if none waits for it."""
-        start, commit, wait = self._at("wgmma.mma_async"), self._at("wgmma.commit_group"), self._wait()
-        if start is None or commit is None or wait is None or self.program[wait] != _WAITS[0]:
+        commit = self._at.get("wgmma.commit_group")
+        if commit is None or self._wait is None or self.program[self._wait] != _WAITS[0]:
             return None
-        return wait if start < commit < wait else None
-
-    def _wait(self) -> int | None:
-        return next((at for at, step in enumerate(self.program) if step in _WAITS), None)
+        return self._wait if self._start < commit < self._wait else None
 
     # -- what is undefined -------------------------------------------------------------------------------
 
-    def _unordered_b(self) -> list[Problem]:
-        span = "st.shared B", "wgmma.mma_async"
-        fenced, met = (self._between(step, *span) for step in ("fence.proxy.async", "bar.sync"))
-        reasons = []
+    def _found_problems(self) -> Iterator[Problem]:
+        fenced, met = (self._orders(step, "st.shared B") for step in ("fence.proxy.async", "bar.sync"))
         if not fenced:
-            reasons.append(
+            yield Problem(
+                "wgmma.mma_async",
+                _B,
                 "No fence.proxy.async between the writes and the product: wgmma reads shared memory through "
-                "the async proxy, and may see what was there before."
+                "the async proxy, and may see what was there before.",
             )
         if not met:
-            reasons.append(
+            yield Problem(
+                "wgmma.mma_async",
+                _B,
                 "No bar.sync between the writes and the product: other threads may not have written their "
-                "part of B yet."
+                "part of B yet.",
             )
-        if fenced and met and self.program.index("bar.sync") < self.program.index("fence.proxy.async"):
-            reasons.append(
+        if fenced and met and self._at["bar.sync"] < self._at["fence.proxy.async"]:
+            yield Problem(
+                "wgmma.mma_async",
+                _B,
                 "bar.sync comes before fence.proxy.async: a warp may start the product while another has "
-                "not reached its fence. Each thread fences its own writes first; then all of them meet."
+                "not reached its fence. Each thread fences its own writes first; then all of them meet.",
             )
-        return [Problem("wgmma.mma_async", "B in shared memory", reason) for reason in reasons]
+        if not self._orders("wgmma.fence", "mov d"):
+            yield Problem(
+                "wgmma.mma_async",
+                _D,
+                "No wgmma.fence between mov and the product: it is not defined whether wgmma finds the old "
+                "or the new registers of D.",
+            )
+        if self.end is None or self.end > self._read:
+            yield Problem("read d", _D, self._why_too_early())
 
-    def _unordered_registers(self) -> list[Problem]:
-        if self._between("wgmma.fence", "mov d", "wgmma.mma_async"):
-            return []
-        reason = (
-            "No wgmma.fence between mov and the product: it is not defined whether wgmma finds the old or "
-            "the new registers of D."
-        )
-        return [Problem("wgmma.mma_async", "registers of D", reason)]
-
-    def _early_read(self) -> list[Problem]:
-        start, end, read = (self.program.index("wgmma.mma_async"), self.end, self.program.index("read d"))
-        if end is not None and end < read:
-            return []
-        commit, wait = self._at("wgmma.commit_group"), self._wait()
+    def _why_too_early(self) -> str:
+        """Why d may be read before the product is complete."""
+        commit, wait = self._at.get("wgmma.commit_group"), self._wait
         if wait is None:
-            reason = "Nothing waits for the product: it may still be running when d is read."
-        elif wait > read:
-            reason = "The wait comes after the read: the product may still be running when d is read."
-        elif wait < start:
-            reason = "The wait comes before the product, and so waits for nothing."
-        elif commit is None:
-            reason = "wait_group waits for groups only, and nothing puts the product into a group."
-        elif commit < start:
-            reason = (
+            return "Nothing waits for the product: it may still be running when d is read."
+        if wait > self._read:
+            return "The wait comes after the read: the product may still be running when d is read."
+        if wait < self._start:
+            return "The wait comes before the product, and so waits for nothing."
+        if commit is None:
+            return "wait_group waits for groups only, and nothing puts the product into a group."
+        if commit < self._start:
+            return (
                 "commit_group comes before the product, and makes an empty group: the product is in none, "
                 "and wait_group waits for groups only."
             )
-        elif commit > wait:
-            reason = "The wait comes before commit_group: at that time the product is not in a group yet."
-        else:
-            reason = (
-                "wait_group 1 lets the most recent group go on, and the product is in the most recent one."
-            )
-        return [Problem("read d", "registers of D", reason)]
+        if commit > wait:
+            return "The wait comes before commit_group: at that time the product is not in a group yet."
+        return "wait_group 1 lets the most recent group go on, and the product is in the most recent one."
 
     # -- other programs ----------------------------------------------------------------------------------
 
@@ -197,23 +160,19 @@ class Timeline:
         >>> Timeline().moved("wgmma.commit_group", 0).problems[0].reason[:44]
         'commit_group comes before the product, and m'
         """
-        at = self._movable(step)
-        rest = [*self.program[:at], *self.program[at + 1 :]]
-        rest.insert(to - 1 if to > at else to, step)
-        return Timeline(rest)
+        before, after = (
+            [each for each in part if each != step] for part in (self.program[:to], self.program[to:])
+        )
+        return Timeline([*before, step, *after])
 
     def without(self, step: str) -> Timeline:
         """With a step left out."""
-        at = self._movable(step)
-        return Timeline([*self.program[:at], *self.program[at + 1 :]])
+        return Timeline([each for each in self.program if each != step])
 
     def put_back(self, step: str) -> Timeline:
         """With a step that was left out where a correct kernel has it."""
-        if step not in self.left_out:
-            raise PtxlabError(f"{quoted(step)} is not left out; {listing(self.left_out) or 'no step'} is")
         later = PROGRAM[PROGRAM.index(step) + 1 :]
-        at = next(at for at, other in enumerate(self.program) if other in later)
-        return Timeline([*self.program[:at], step, *self.program[at:]])
+        return self.moved(step, next(at for at, other in enumerate(self.program) if other in later))
 
     def other_wait(self) -> Timeline:
         """With wait_group 1 instead of 0, or the other way round."""
@@ -223,14 +182,8 @@ class Timeline:
     @property
     def left_out(self) -> tuple[str, ...]:
         """The steps of a correct kernel that are not in the program."""
-        waits = self._wait() is not None
-        return tuple(step for step in PROGRAM if step not in self.program and not (waits and step in _WAITS))
-
-    def _movable(self, step: str) -> int:
-        movable = [each for each in self.program if STEPS[each].movable]
-        if step not in movable:
-            raise PtxlabError(f"{quoted(step)} cannot be moved; {listing(movable)} can")
-        return self.program.index(step)
+        there = (*self.program, *_WAITS) if self._wait is not None else self.program
+        return tuple(step for step in PROGRAM if step not in there)
 
     # -- what is seen ------------------------------------------------------------------------------------
 
@@ -238,45 +191,31 @@ class Timeline:
     def rows(self) -> dict[str, tuple[State, ...]]:
         """The state of every resource at every step."""
         steps = range(len(self.program))
+        fences = ("fence.proxy.async", "bar.sync")
         return {
-            "tensor core": tuple("in use" if self._running(at) else "" for at in steps),
-            "B in shared memory": tuple(self._state_of_b(at) for at in steps),
-            "registers of D": tuple(self._state_of_d(at) for at in steps),
+            _CORE: tuple("in use" if self._running(at) else "" for at in steps),
+            _B: tuple(self._state(at, _B, "st.shared B", fences) for at in steps),
+            _D: tuple(self._state(at, _D, "mov d", ("wgmma.fence",)) for at in steps),
         }
 
     def _running(self, at: int) -> bool:
         """Whether the tensor core may be at work."""
-        end = self.end
-        return self.program.index("wgmma.mma_async") <= at and (end is None or at <= end)
+        return self._start <= at and (self.end is None or at <= self.end)
 
-    def _undefined(self, at: int, resource: str) -> bool:
-        return any(each.resource == resource and self.program[at] == each.step for each in self.problems)
-
-    def _state_of_b(self, at: int) -> State:
-        if at < self.program.index("st.shared B"):
+    def _state(self, at: int, resource: str, first: str, handovers: tuple[str, ...]) -> State:
+        """Whose a resource is at a step, if threads set it in step `first` and hand it over by others."""
+        if at < self._at[first]:
             return ""
-        if self._undefined(at, "B in shared memory"):
+        here = [problem for problem in self.problems if problem.step == self.program[at]]
+        read_anyway = resource == _D and at == self._read and self.problems
+        if read_anyway or any(problem.resource == resource for problem in here):
             return "undefined"
         if self._running(at):
             return "in use"
-        if at > self.program.index("wgmma.mma_async"):
+        if at > self._start:
             return "result"
-        handed = [self._at(step) for step in ("fence.proxy.async", "bar.sync")]
-        first = self.program.index("st.shared B")
-        return "handed over" if all(h is not None and first < h <= at for h in handed) else "threads"
-
-    def _state_of_d(self, at: int) -> State:
-        if at < self.program.index("mov d"):
-            return ""
-        if self._undefined(at, "registers of D") or (self.program[at] == "read d" and self.problems):
-            return "undefined"
-        if self._running(at):
-            return "in use"
-        if at > self.program.index("wgmma.mma_async"):
-            return "result"
-        fence = self._at("wgmma.fence")
-        handed = fence is not None and self.program.index("mov d") < fence <= at
-        return "handed over" if handed else "threads"
+        handed_over = all(self._at[first] < self._at.get(step, at + 1) <= at for step in handovers)
+        return "handed over" if handed_over else "threads"
 
     @property
     def verdict(self) -> str:
@@ -284,9 +223,8 @@ class Timeline:
         if self.problems:
             count = len(self.problems)
             return f"Undefined behaviour, for {count} reason{'s' if count > 1 else ''}."
-        end, other = self.end, self._at("other work")
-        start = self.program.index("wgmma.mma_async")
-        if other is not None and end is not None and start < other < end:
+        other = self._at.get("other work", -1)
+        if self.end is not None and self._start < other < self.end:
             return "Defined: every access is ordered, and the other work runs beside the product."
         return "Defined: every access is ordered. But the threads do no work while the product runs."
 
@@ -296,13 +234,14 @@ def _checked(program: Sequence[str]) -> tuple[str, ...]:
     unknown = [step for step in steps if step not in STEPS]
     if unknown:
         raise PtxlabError(f"program: found {quoted(unknown[0])}; its steps are {listing(STEPS)}")
-    if tuple(step for step in steps if step in _WORK) != _WORK:
-        raise PtxlabError(f"program: {listing(_WORK)} must be there once each, in this order")
+    if tuple(step for step in steps if step in WORK) != WORK:
+        raise PtxlabError(f"program: {listing(WORK)} must be there once each, in this order")
     if len(set(steps)) != len(steps) or len([step for step in steps if step in _WAITS]) > 1:
         raise PtxlabError("program: found a step twice; each is there at most once")
     return steps
 
 
+#: What is written on a resource in a state: whose it is.
 _TEXTS: dict[State, str] = {
     "": "",
     "threads": "threads",
@@ -311,24 +250,12 @@ _TEXTS: dict[State, str] = {
     "result": "threads",
     "undefined": "✗ undefined",
 }
-
-
-def _text(resource: str, state: State) -> str:
-    """What is written on a resource in this state: whose it is."""
-    if resource == "tensor core" and state == "in use":
-        return "may be running"
-    if resource == "B in shared memory" and state == "result":
-        return "was read"  # by this warp: others may still need it
-    return _TEXTS[state]
-
-
+_SPECIAL_TEXTS = {
+    (_CORE, "in use"): "may be running",
+    (_B, "result"): "was read",  # by this warp: others may still need it
+}
 #: The lane whose colour a state has.
-_HUES: dict[str, int] = {"threads": 8, "handed over": 25, "in use": 29, "result": 8, "undefined": 14}
-
-
-def lane_of_state(state: str) -> int:
-    """The lane whose colour a state has."""
-    return _HUES[state]
+STATE_LANES = {"threads": 8, "handed over": 25, "in use": 29, "result": 8, "undefined": 14}
 
 
 def picture(program: Sequence[str] = PROGRAM) -> Picture:
@@ -338,28 +265,20 @@ def picture(program: Sequence[str] = PROGRAM) -> Picture:
     ['tensor core', 'threads']
     """
     timeline = Timeline(program)
-    count = len(timeline.program)
-    shape = (1 + len(_ROWS), count)
+    shape = (4, len(timeline.program))
     hover = np.full(shape, "", dtype=object)
     cells = []
     for column, name in enumerate(timeline.program):
-        step = STEPS[name]
-        cells.append(Cell(0, column, 1, 1, step.lines, None if step.movable else 1, role="other"))
-        hover[0, column] = f"{name}\n{step.purpose}"
+        lane = 1 if name in WORK else None
+        cells.append(Cell(0, column, 1, 1, narrow_lines(name), lane, role="other"))
+        hover[0, column] = f"{name}\n{STEPS[name]}"
     for row, (resource, states) in enumerate(timeline.rows.items(), start=1):
         for start, width, state, text in runs_of(resource, states):
             lines = tuple(text.split()) if width == 1 else tuple(filter(None, (text,)))
-            cells.append(Cell(row, start, 1, width, lines, _HUES.get(state)))
+            cells.append(Cell(row, start, 1, width, lines, STATE_LANES.get(state)))
             hover[row, start : start + width] = f"{resource}: {text or 'not in use'}"
-    grid = Grid(
-        shape,
-        tuple(cells),
-        hover,
-        tuple(Header(row, 1, (name,)) for row, name in enumerate(("program", *_ROWS))),
-        tuple(Header(column, 1, (str(column),)) for column in range(count)),
-        axes=("", "time"),
-        row_rules=(1,),
-    )
+    names, numbers = named_headers(("program", *timeline.rows)), headers(shape[1], 1)
+    grid = Grid(shape, tuple(cells), hover, names, numbers, axes=("", "time"), row_rules=(1,))
     sentences = [timeline.verdict, *(problem.reason for problem in timeline.problems)]
     notes = tuple(sentence.removesuffix(".") for sentence in sentences)
     return Picture("One wgmma, step by step: who may use what", notes, (grid,))
@@ -368,25 +287,21 @@ def picture(program: Sequence[str] = PROGRAM) -> Picture:
 def runs_of(resource: str, states: Sequence[State]) -> list[tuple[int, int, State, str]]:
     """Start, length, state and text of every run of equal states."""
     runs: list[tuple[int, int, State, str]] = []
-    for at, state in enumerate(states):
-        if runs and runs[-1][2] == state:
-            start, width, _, text = runs[-1]
-            runs[-1] = (start, width + 1, state, text)
-        else:
-            runs.append((at, 1, state, _text(resource, state)))
+    start = 0
+    for state, equal in groupby(states):
+        width = len(list(equal))
+        runs.append((start, width, state, _SPECIAL_TEXTS.get((resource, state), _TEXTS[state])))
+        start += width
     return runs
 
 
 def static_html() -> str:
     """What a page without a kernel shows: the correct program, and what is undefined without each step."""
-    rows = []
-    for name in PROGRAM:
-        problems = Timeline([step for step in PROGRAM if step != name]).problems if _is_fence(name) else ()
-        for problem in problems:
-            rows.append(f"<tr><td><code>{name}</code></td><td>{escape(problem.reason)}</td></tr>")
+    rows = [
+        f"<tr><td><code>{step}</code></td><td>{escape(problem.reason)}</td></tr>"
+        for step in PROGRAM
+        if step not in WORK
+        for problem in Timeline().without(step).problems
+    ]
     head = "<tr><th>left out</th><th>what is undefined then</th></tr>"
     return f"{picture()._repr_html_()}<table>{head}{''.join(rows)}</table>"
-
-
-def _is_fence(name: str) -> bool:
-    return STEPS[name].movable and name != "other work"

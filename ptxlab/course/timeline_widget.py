@@ -10,17 +10,16 @@ import traitlets
 
 from ..errors import PtxlabError
 from ..views.palette import DARK, LIGHT, Theme
-from .timeline import STEPS, Timeline, lane_of_state, runs_of, static_html
+from .timeline import STATE_LANES, STEPS, WORK, Timeline, narrow_lines, runs_of, static_html
 
 _FOLDER = Path(__file__).parent
-_STATES = ("threads", "handed over", "in use", "result", "undefined")
 
 
 def _colours(theme: Theme) -> str:
     """The colours of the states as variables of a style sheet."""
     rules = []
-    for state in _STATES:
-        fill = theme.lanes[lane_of_state(state)]
+    for state, lane in STATE_LANES.items():
+        fill = theme.lanes[lane]
         name = state.replace(" ", "-")
         rules += [f"--{name}: {fill};", f"--{name}-text: {theme.text_on(fill)};"]
     return " ".join(rules)
@@ -79,7 +78,7 @@ def _changed(timeline: Timeline, message: object) -> Timeline:
             return timeline.moved(step, to)
         case {"action": "leave out", "step": str(step)}:
             return timeline.without(step)
-        case {"action": "put back", "step": str(step)}:
+        case {"action": "put back", "step": str(step)} if step in timeline.left_out:
             return timeline.put_back(step)
         case {"action": "other wait"}:
             return timeline.other_wait()
@@ -93,9 +92,9 @@ def _shown(timeline: Timeline) -> dict[str, Any]:
     steps = [
         {
             "name": name,
-            "lines": list(STEPS[name].lines),
-            "purpose": STEPS[name].purpose,
-            "movable": STEPS[name].movable,
+            "lines": list(narrow_lines(name)),
+            "purpose": STEPS[name],
+            "movable": name not in WORK,
             "wait": name.startswith("wgmma.wait_group"),
             "undefined": any(problem.step == name for problem in timeline.problems),
         }
