@@ -420,6 +420,16 @@ def function_table(function: object, *sizes: int, form: str) -> NDArray[np.int64
     return table
 
 
+def first_wrong(submitted: NDArray[Any], expected: NDArray[Any], form: str) -> str:
+    """Where two tables differ first, by the form of an index such as "D[{}][{}]"; nothing if nowhere.
+
+    >>> first_wrong(np.arange(4).reshape(2, 2), np.array([[0, 1], [5, 3]]), "D[{}][{}]")
+    'D[1][0]'
+    """
+    wrong = np.argwhere(submitted != expected)
+    return form.format(*wrong[0]) if len(wrong) else ""
+
+
 def result_of(function: object, *arguments: object, form: str, about: str = "") -> object:
     """What a reader's function returns; if it raises or returns nothing, the verdict says so.
 

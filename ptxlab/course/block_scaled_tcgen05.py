@@ -22,14 +22,13 @@ from ..views.colours import PIECE_HUES
 from ..views.grid import State
 from ..views.labels import index_range, number_text
 from .answers import numbers, result_of, whole_numbers
-from .block_scaling import error
+from .block_scaling import LARGEST_VALUE, error, restore
+from .block_scaling import quantise as quantise_blocks
 from .checking import Sentences, checks, correct, otherwise, when
-from .reader_kernels import Reading, Stop, reading, recorded, source_text
+from .reader_kernels import Reading, reading, recorded, source_text
 
 _Matrix = NDArray[np.float64]
 NVFP4 = "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16"
-_LARGEST = {"e2m1": 6.0, "e4m3": 448.0}
-_LARGEST_SCALE = 448.0  # of ue4m3
 TILE_BYTES = 512  # bytes of 128x4 scales
 
 
@@ -77,8 +76,7 @@ class Quantised(NamedTuple):
         >>> quantise(np.full((1, 16), 2688.0)).values[0, 0]
         np.float64(2688.0)
         """
-        blocks = self.stored.reshape(*self.scales.shape, -1)
-        return (blocks * self.scales[..., None]).reshape(self.stored.shape) * self.factor
+        return restore(self.stored, self.scales) * self.factor
 
 
 def quantise(X: _Matrix, name: str = "nvfp4", *, two_levels: bool = True) -> Quantised:
@@ -91,20 +89,10 @@ def quantise(X: _Matrix, name: str = "nvfp4", *, two_levels: bool = True) -> Qua
     [[1.0]]
     """
     element, block, scale, _ = FORMATS[name]
-    top, kind, size = _LARGEST[element], dtype(element), dtype(scale)
     factor = 1.0
     if scale == "ue4m3" and two_levels:
-        factor = float(np.float32(np.abs(X).max() / (top * _LARGEST_SCALE)))
-    blocks = (X / factor).reshape(len(X), -1, block)
-    amax = np.abs(blocks).max(axis=-1, keepdims=True)
-    if scale == "ue8m0":
-        exact = 2.0 ** (np.frexp(amax)[1] - np.frexp(top)[1])
-    else:
-        exact = np.minimum(amax / top, _LARGEST_SCALE)
-    scales = size.decode(size.encode(exact)).astype(float)
-    scaled = np.divide(blocks, scales, out=np.zeros_like(blocks), where=scales > 0)
-    stored = kind.decode(kind.encode(np.clip(scaled, -top, top))).astype(float)
-    return Quantised(stored.reshape(X.shape), scales[..., 0], factor)
+        factor = float(np.float32(np.abs(X).max() / (LARGEST_VALUE[element] * LARGEST_VALUE[scale])))
+    return Quantised(*quantise_blocks(X / factor, element, block, scale), factor)
 
 
 def weights(rows: int = 128, columns: int = 256, seed: int = 23) -> _Matrix:
@@ -264,51 +252,26 @@ def sub_columns(k: int) -> Picture:
 #: A product of 128 x 32 x 256 in nvfp4 by one block: scales through tcgen05.cp, factors in the epilogue.
 KERNEL = "\n" + source_text("nvfp4.cu")
 
-#: The parts of the kernel, in the order of its lines.
-STOPS = (
-    Stop(
-        "what there is",
-        'extern "C"',
-        "One block of 128 threads. A, B and the tiles of scales fit into shared memory, all 256 along K at "
-        "once. `factor` is the product of the factors of both matrices.",
-    ),
-    Stop(
-        "to shared memory",
-        "// Everything to",
-        "The scales were stored as tiles of 128 x 4, so they are copied just like A and B: 512 bytes for "
-        "every 64 along K. The fence hands everything over to the async proxy, for `cp` as well as `mma`.",
-    ),
-    Stop(
-        "tensor memory",
-        "// Tensor memory:",
-        "64 columns are allocated. The kernel decides what is where: D first, then 16 columns for the scales "
-        "of A and 16 for those of B.",
-    ),
-    Stop(
-        "scales",
-        "// Scales: each",
-        "One thread issues eight copies. The descriptor says that lines of 16 bytes are contiguous; "
-        "`warpx4` makes the four copies in tensor memory. No thread has seen a scale.",
-    ),
-    Stop(
-        "products",
-        "// Products: 64",
-        "The same thread goes on at once. Each product gets two more addresses than in lesson 22, the "
-        "columns of its scales. The descriptor `0x08080480` is the same for all: with nvfp4 both ids are 0.",
-    ),
-    Stop(
-        "wait",
-        "// All wait",
-        "The mbarrier signals the end of the products, and they come after the copies: one wait is enough "
-        "for both.",
-    ),
-    Stop(
-        "epilogue",
-        "// The epilogue",
-        "D leaves tensor memory, and the second level is applied: one multiplication by the factors. A real "
-        "kernel also converts here, often to the next layer's nvfp4, and must then find new scales.",
-    ),
-)
+#: The parts of the kernel: a name, what the first line contains, and what is to be seen there.
+STOPS = {
+    ("what there is", 'extern "C"'): "One block of 128 threads. A, B and the tiles of scales fit into shared "
+    "memory, all 256 along K at once. `factor` is the product of the factors of both matrices.",
+    ("to shared memory", "// Everything to"): "The scales were stored as tiles of 128 x 4, so they are "
+    "copied just like A and B: 512 bytes for every 64 along K. The fence hands everything over to the async "
+    "proxy, for `cp` as well as `mma`.",
+    ("tensor memory", "// Tensor memory:"): "64 columns are allocated. The kernel decides what is where: D "
+    "first, then 16 columns for the scales of A and 16 for those of B.",
+    ("scales", "// Scales: each"): "One thread issues eight copies. The descriptor says that lines of 16 "
+    "bytes are contiguous; `warpx4` makes the four copies in tensor memory. No thread has seen a scale.",
+    ("products", "// Products: 64"): "The same thread goes on at once. Each product gets two more addresses "
+    "than in lesson 22, the columns of its scales. The descriptor `0x08080480` is the same for all: with "
+    "nvfp4 both ids are 0.",
+    ("wait", "// All wait"): "The mbarrier signals the end of the products, and they come after the copies: "
+    "one wait is enough for both.",
+    ("epilogue", "// The epilogue"): "D leaves tensor memory, and the second level is applied: one "
+    "multiplication by the factors. A real kernel also converts here, often to the next layer's nvfp4, and "
+    "must then find new scales.",
+}
 
 
 def part_name(part: int) -> str:
@@ -317,7 +280,7 @@ def part_name(part: int) -> str:
     >>> part_name(3)
     'scales'
     """
-    return STOPS[part].name
+    return list(STOPS)[part][0]
 
 
 def part_of_kernel(part: int) -> Reading:

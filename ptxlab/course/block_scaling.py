@@ -14,7 +14,7 @@ from ..views import Grid, Header, Picture
 from ..views.charts import bars, table
 from ..views.grid import Entry, uniform_grid
 from ..views.labels import number_text
-from .answers import WrongForm, function_table, numbers, result_of, whole_numbers
+from .answers import WrongForm, first_wrong, function_table, numbers, result_of, whole_numbers
 from .checking import Sentences, checks, correct, otherwise, when
 
 INS = mma_instruction(
@@ -31,8 +31,8 @@ _TOP = 2
 
 # -- what the lesson shows -----------------------------------------------------------------------------------
 
-#: The largest value of the element types that the lesson quantises to.
-_LARGEST = {"e2m1": 6.0, "e4m3": 448.0}
+#: The largest value of the types that elements and scales are quantised to.
+LARGEST_VALUE = {"e2m1": 6.0, "e4m3": 448.0, "ue4m3": 448.0}
 _Matrix = NDArray[np.float64]
 
 
@@ -48,14 +48,16 @@ def quantise(
     >>> stored.tolist(), factors.tolist()
     ([[2.0, -6.0, 0.0, 3.0]], [[0.5]])
     """
-    kind, size, largest = dtype(element), dtype(scale), _LARGEST[element]
+    kind, size, largest = dtype(element), dtype(scale), LARGEST_VALUE[element]
     blocks = X.reshape(len(X), -1, block)
     amax = np.abs(blocks).max(axis=-1, keepdims=True)
-    exact = amax / largest
     if scale == "ue8m0":
         exact = 2.0 ** (np.frexp(amax)[1] - np.frexp(largest)[1])
+    else:
+        exact = np.minimum(amax / largest, LARGEST_VALUE["ue4m3"])
     factors = size.decode(size.encode(exact)).astype(float)
-    stored = kind.decode(kind.encode(np.clip(blocks / factors, -largest, largest)))
+    scaled = np.divide(blocks, factors, out=np.zeros_like(blocks), where=factors > 0)
+    stored = kind.decode(kind.encode(np.clip(scaled, -largest, largest)))
     return stored.astype(float).reshape(X.shape), factors[..., 0]
 
 
@@ -96,7 +98,7 @@ def rounded(weights: _Matrix, factor: float = 1.0) -> Picture:
 
     def entry(row: int, column: int) -> Entry:
         name, text = names[row], texts[names[row]][column]
-        heat = stored[column] / _LARGEST["e2m1"] if name == "stored as e2m1" else 0.0
+        heat = stored[column] / LARGEST_VALUE["e2m1"] if name == "stored as e2m1" else 0.0
         return Entry((text,), tooltip=f"{name}: {text}", heat=0.8 * heat)
 
     grid = uniform_grid((len(names), len(weights)), entry, names, 1)
@@ -161,7 +163,7 @@ def errors(weights: _Matrix, second_factor: bool = False) -> Picture:
         for element, block, scale in formats
     }
     if second_factor:
-        whole = np.abs(weights).max() / (_LARGEST["e2m1"] * 448)  # the largest factor becomes 448
+        whole = np.abs(weights).max() / (LARGEST_VALUE["e2m1"] * 448)  # the largest factor becomes 448
         back = restore(*quantise(weights / whole, "e2m1", 16, "ue4m3")) * whole
         values["the same, and one f32 for the whole matrix"] = error(weights, back)
     return bars(values, "Relative error of the weights", ("root mean square",), text="{:.1%}".format)
@@ -328,10 +330,9 @@ def lane_of(answer: object) -> Sentences:
         [sorted({place.lane for place in INS.operand("SFA").where(row, 0)}) for row in range(INS.m)]
     )
     rows, threads = np.indices(expected.shape)
-    wrong = np.argwhere(submitted != expected)
-    where = f"row {wrong[0][0]}, thread-id {wrong[0][1]}" if len(wrong) else ""
+    where = first_wrong(submitted, expected, "row {}, thread-id {}")
     return {
-        correct(not len(wrong)): "Right for all 32: `row % 8 * 4` is the first lane of the quad, thread-id "
+        correct(not where): "Right for all 32: `row % 8 * 4` is the first lane of the quad, thread-id "
         "moves by two lanes, and the lower row by one.",
         when((submitted >= INS.lanes).any()): f"There are 32 lanes, 0 to 31; look at {where}: rows 8 to 15 "
         "share the quads of rows 0 to 7.",

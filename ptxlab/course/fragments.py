@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..instruction import mma_instruction
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand, Place
-from .answers import function_table, result_of, whole_number_set, whole_numbers
+from .answers import first_wrong, function_table, result_of, whole_number_set, whole_numbers
 from .checking import Sentences, checks, correct, otherwise, when
 
 INS = mma_instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
@@ -152,13 +152,12 @@ def row_of(answer: object) -> Sentences:
     submitted = function_table(answer, INS.lanes, 32, form="`row_of(lane, i)` returns a row")
     expected = INS.a.coords()[..., 0]
     lanes, elements = np.indices(expected.shape)
-    wrong = np.argwhere(submitted != expected)
-    where = f"lane {wrong[0][0]}, a{wrong[0][1]}" if len(wrong) else ""
+    where = first_wrong(submitted, expected, "lane {}, a{}")
     exchanged = (submitted[:, 8:16] == expected[:, 0:8]).all() and (
         submitted[:, 0:8] == expected[:, 8:16]
     ).all()
     return {
-        correct(not len(wrong)): "Right for all 1,024 elements. Bit 3 of i alone decides the half: `lane // "
+        correct(not where): "Right for all 1,024 elements. Bit 3 of i alone decides the half: `lane // "
         "4 + 8 * (i // 8 % 2)` is equivalent to the manual's condition.",
         when((submitted == lanes // 4).all()): "groupID is right, but every lane holds rows of both halves; "
         f"the first wrong element is {where}.",
@@ -186,8 +185,6 @@ def _rows_b(answer: object) -> Sentences:
         f"row 2 * 8, and the one in register 1 is 32 rows lower. All are in column groupID = {column}.",
         when(submitted == frozenset(row for _, row, _ in INS.b.holds(6, 0))): "Those are the rows of "
         "register 0, in the first of the manual's two figures for B. Register 1 is in the second.",
-        when(submitted == frozenset(range(6 * 8 % 64, 6 * 8 % 64 + 8))): "The run does not begin at 8 times "
-        "the lane: only threadID_in_group = lane % 4 moves down the rows, groupID moves along the columns.",
         when(len(submitted) != len(expected)): "A register of B holds eight elements of one column: eight "
         "different rows.",
         when(off_by_one): "Off by one: rows are numbered from 0.",
@@ -226,12 +223,11 @@ def place(answer: object) -> Sentences:
     submitted = _places(answer, HALF.a, "`place(lane, i)` returns `(row, column)`")
     expected = HALF.a.coords()
     lanes, elements = np.indices(expected.shape[:2])
-    wrong = np.argwhere((submitted != expected).any(axis=-1))
-    where = f"lane {wrong[0][0]}, a{wrong[0][1]}" if len(wrong) else ""
+    where = first_wrong(submitted, expected, "lane {}, a{}")
     rows, columns = (bool((submitted[..., axis] == expected[..., axis]).all()) for axis in (0, 1))
     swapped = submitted[:, [0, 1, 4, 5, 2, 3, 6, 7]]
     return {
-        correct(not len(wrong)): "Right for all 256 elements. Two adjacent elements, then eight rows lower, "
+        correct(not where): "Right for all 256 elements. Two adjacent elements, then eight rows lower, "
         "then eight columns to the right: the same steps as in `m16n8k64`, with a shorter run.",
         when((submitted == expected[..., ::-1]).all()): "Both numbers are right, but in the wrong order: "
         "the row comes first.",

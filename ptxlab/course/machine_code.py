@@ -364,7 +364,6 @@ def _classify(answer: object) -> Sentences:
     expected = [summaries()[key].kind for key in CLASSIFIED]
     wrong = [at for at, (mine, right) in enumerate(zip(submitted, expected, strict=True)) if mine != right]
     first = wrong[0] if wrong else 0
-    first = wrong[0] if wrong else 0
     where = f"Look at line {first + 1}: "
     return {
         correct(not wrong): "One tensor-core instruction alone is native, and several alone are split. As "

@@ -497,47 +497,30 @@ class _FusedStep:
 
 #: Misconceptions and the hints for them.
 _MISTAKES: dict[_FusedStep, str] = {
-    _FusedStep(
-        terms="exact"
-    ): "You add exactly and truncate once at the end. The terms themselves are truncated first, each of "
-    "them, 25 bits below the largest exponent.",
-    _FusedStep(
-        terms="nearest"
-    ): "You round every term to nearest. They are truncated: what is below the last bit is dropped.",
-    _FusedStep(
-        terms="floor"
-    ): "Negative terms come out too far from zero: `floor` rounds down, but truncation goes *toward "
-    "zero*, for both signs.",
-    _FusedStep(
-        result="nearest"
-    ): "You round the result to nearest. On a tensor core an f32 result is truncated toward zero, too.",
-    _FusedStep(
-        result="exact"
-    ): "The sum of the truncated terms is right, but it has too many bits: D is a float32, truncated to "
-    "23 fraction bits.",
-    _FusedStep(
-        terms="exact", result="nearest"
-    ): "You add exactly and round to nearest. First each term is truncated, and at the end the sum is "
-    "truncated, too.",
-    _FusedStep(
-        fraction_bits=24
-    ): "You keep 24 fraction bits at the end. A float32 has 23, and the 1 in front of them.",
-    _FusedStep(
-        result_below_terms=True
-    ): "The final truncation is counted from the exponent of the *sum*. It may be smaller or larger than "
-    "the largest exponent of the terms.",
+    _FusedStep(terms="exact"): "You add exactly and truncate once at the end. The terms themselves are "
+    "truncated first, each of them, 25 bits below the largest exponent.",
+    _FusedStep(terms="nearest"): "You round every term to nearest. They are truncated: what is below the "
+    "last bit is dropped.",
+    _FusedStep(terms="floor"): "Negative terms come out too far from zero: `floor` rounds down, but "
+    "truncation goes *toward zero*, for both signs.",
+    _FusedStep(result="nearest"): "You round the result to nearest. On a tensor core an f32 result is "
+    "truncated toward zero, too.",
+    _FusedStep(result="exact"): "The sum of the truncated terms is right, but it has too many bits: D is a "
+    "float32, truncated to 23 fraction bits.",
+    _FusedStep(terms="exact", result="nearest"): "You add exactly and round to nearest. First each term is "
+    "truncated, and at the end the sum is truncated, too.",
+    _FusedStep(fraction_bits=24): "You keep 24 fraction bits at the end. A float32 has 23, and the 1 in "
+    "front of them.",
+    _FusedStep(result_below_terms=True): "The final truncation is counted from the exponent of the *sum*. It "
+    "may be smaller or larger than the largest exponent of the terms.",
     _FusedStep(truncate_c=False): "C is a term like the others: it is truncated, too.",
     _FusedStep(aligned_bits=24): "That is the sum of Ampere: 24 bits. sm_90 keeps one more.",
     _FusedStep(aligned_bits=23): "You keep 23 bits, as float32 does. The alignment of sm_90 keeps 25.",
-    _FusedStep(
-        normalise_products=True
-    ): "You normalised the products: 1.5 * 1.5 = 2.25 has exponent 0 + 0 here, the sum of its *factors'* "
-    "exponents, not 1.",
+    _FusedStep(normalise_products=True): "You normalised the products: 1.5 * 1.5 = 2.25 has exponent 0 + 0 "
+    "here, the sum of its *factors'* exponents, not 1.",
     _FusedStep(align_to_c=False): "C takes part in the alignment: its exponent may be the largest.",
-    _FusedStep(
-        align_to_zeros=True
-    ): "A zero must not take part in the alignment: `exponent(0)` returns -1, which may be the largest "
-    "although the term is zero.",
+    _FusedStep(align_to_zeros=True): "A zero must not take part in the alignment: `exponent(0)` returns -1, "
+    "which may be the largest although the term is zero.",
 }
 
 

@@ -8,7 +8,7 @@ import json
 import lzma
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib import resources
 from typing import NamedTuple
@@ -91,14 +91,6 @@ def _has_compiler() -> bool:
 # -- a kernel read part by part ------------------------------------------------------------------------------
 
 
-class Stop(NamedTuple):
-    """A part of a kernel: its name, what its first line contains, and what is to be seen there."""
-
-    name: str
-    first: str
-    text: str
-
-
 class Reading(NamedTuple):
     """A part of a source with what is to be seen there."""
 
@@ -112,27 +104,22 @@ class Reading(NamedTuple):
         return f'<p style="max-width: 60em; line-height: 1.5; margin: 4px 0 10px">{text}</p>{shown}'
 
 
-def reading(source: str, stop: int, stops: Sequence[Stop]) -> Reading:
+def reading(source: str, stop: int, stops: Mapping[tuple[str, str], str]) -> Reading:
     """A part of a kernel with its explanation: from the first line of a stop to the next.
 
-    >>> reading("a;\\nb;\\nc;", 0, [Stop("start", "a", "It begins."), Stop("end", "c", "It ends.")]).lines
+    A stop has a name, a text that its first line contains, and an explanation.
+
+    >>> reading("a;\\nb;\\nc;", 0, {("start", "a"): "It begins.", ("end", "c"): "It ends."}).lines
     range(1, 3)
     """
     lines = source.splitlines()
     firsts = [0]
-    for part in stops:
-        firsts.append(_line_with(lines, part.first, firsts[-1]))
+    for _, text in stops:
+        firsts.append(next(at for at in range(firsts[-1], len(lines)) if text in lines[at]))
     first, last = [*firsts[1:], len(lines)][stop : stop + 2]
     while not lines[last - 1].strip():
         last -= 1
-    return Reading(source, range(first + 1, last + 1), stops[stop].text)
-
-
-def _line_with(lines: list[str], text: str, start: int) -> int:
-    for number in range(start, len(lines)):
-        if text in lines[number]:
-            return number
-    raise PtxlabError(f"the kernel has no line with {text!r} from line {start + 1} on")
+    return Reading(source, range(first + 1, last + 1), list(stops.values())[stop])
 
 
 # -- the reader's kernels ------------------------------------------------------------------------------------

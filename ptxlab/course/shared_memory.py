@@ -361,7 +361,6 @@ def _lanes(answer: object) -> Sentences:
     matrix = row // _SIDE + column // _SIDE * 2
     gives, gets = matrix * _SIDE + row % _SIDE, row % _SIDE * 4 + column % _SIDE // 2
     expected = (gives, gets, matrix)
-    exchanged = row // _SIDE * 2 + column // _SIDE if row // _SIDE != column // _SIDE else -1
     return {
         correct(submitted == expected): f"It is in the lower right matrix, number {matrix}, so its row is "
         f"that of lane 8 * {matrix} + {row % _SIDE}. In each matrix four lanes share a row, two elements "
@@ -385,7 +384,6 @@ def _lanes(answer: object) -> Sentences:
         "is 4 * row + column // 2, counted inside the matrix.",
         when(submitted[2] == 2 * matrix + column % 2): "Both lanes are right. You counted elements; a "
         "register holds two of them.",
-        when(submitted[2] == exchanged): "Both lanes are right. The matrices are numbered downwards first.",
         otherwise: "Both lanes are right. Each of the four matrices fills one register.",
     }
 

@@ -9,7 +9,7 @@ from ..isa.dtypes import dtype
 from ..isa.sparsity import STRUCTURES
 from ..views import Picture
 from ..views.charts import bars
-from .answers import WrongForm, whole_numbers, whole_result_of
+from .answers import WrongForm, first_wrong, whole_numbers, whole_result_of
 from .checking import Sentences, binary_hint, checks, correct, otherwise, place_hints, when
 
 INS = mma_instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32")
@@ -134,11 +134,10 @@ def first_column(answer: object) -> Sentences:
         [[whole_result_of(answer, lane, i, form=form) for i in range(4)] for lane in range(INS.lanes)]
     )
     stored = INS.a.coords()[..., 1]
-    wrong = np.argwhere(submitted != 2 * stored)
-    where = f"lane {wrong[0][0]}, a{wrong[0][1]}" if len(wrong) else ""
+    where = first_wrong(submitted, 2 * stored, "lane {}, a{}")
     lane = int(np.argmax(submitted[:, 0] != 2 * stored[:, 0]))  # the first whose a0 is wrong
     return {
-        correct(not len(wrong)): "It is twice the column of compressed A, for every lane and register.",
+        correct(not where): "It is twice the column of compressed A, for every lane and register.",
         when((submitted == stored).all()): "That is the column of *compressed* A. Each of its columns "
         "covers two columns of logical A.",
         when((submitted[:, 0] == 2 * stored[:, 0]).all()): f"a0 is right; {where} is the first that is not. "

@@ -10,7 +10,7 @@ from ..isa.sparsity import STRUCTURES
 from ..memory import Tile
 from ..views import Picture
 from ..views.charts import table
-from .answers import function_table, whole_number_set, whole_numbers
+from .answers import first_wrong, function_table, whole_number_set, whole_numbers
 from .checking import Sentences, checks, correct, otherwise, when
 
 INS = mma_instruction("wgmma.mma_async.sp.sync.aligned.m64n16k64.f32.e4m3.e4m3")
@@ -245,10 +245,9 @@ def metadata_lane(answer: object) -> Sentences:
     expected = np.array([metadata.where(*at)[0].lane for at in np.ndindex(*table.shape)]).reshape(table.shape)
     row, chunk = np.indices(table.shape)
     group, lower, right = row // 16 * 32 + row % 8 * 4, row % 16 // 8, chunk // 8
-    wrong = np.argwhere(table != expected)
-    first = "row {}, chunk {}".format(*wrong[0]) if len(wrong) else ""
+    first = first_wrong(table, expected, "row {}, chunk {}")
     return {
-        correct(not len(wrong)): "The warp gives 32 lanes, and the row modulo 8 gives four of them; bit 0 "
+        correct(not first): "The warp gives 32 lanes, and the row modulo 8 gives four of them; bit 0 "
         "of the lane tells which of the two rows it has, bit 1 which half of the row.",
         when(not (table != expected % 32).any()): "That is right inside each warp. The lanes of the "
         "warpgroup are numbered on from warp to warp.",

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..instruction import mma_instruction
 from ..isa.dtypes import dtype
-from .answers import function_table, whole_numbers
+from .answers import first_wrong, function_table, whole_numbers
 from .checking import Sentences, checks, correct, first_register, otherwise, when
 
 INS = mma_instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
@@ -44,13 +44,12 @@ def _where_c(answer: object) -> Sentences:
 def lane_of(answer: object) -> Sentences:
     submitted = function_table(answer, *INS.c.shape, form="`lane_of(row, col)` returns a lane")
     expected = np.array([[INS.c.where(row, col)[0].lane for col in range(INS.n)] for row in range(INS.m)])
-    wrong = np.argwhere(submitted != expected)
-    beyond = np.argwhere((submitted < 0) | (submitted >= INS.lanes))
-    where, outside = (f"`C[{at[0][0]}][{at[0][1]}]`" if len(at) else "" for at in (wrong, beyond))
+    where = first_wrong(submitted, expected, "`C[{}][{}]`")
+    outside = first_wrong(submitted, np.clip(submitted, 0, INS.lanes - 1), "`C[{}][{}]`")
     return {
-        correct(not len(wrong)): "`row % 8` is what the PTX ISA calls groupID and `col // 2` is "
+        correct(not where): "`row % 8` is what the PTX ISA calls groupID and `col // 2` is "
         "threadID_in_group; the lane is 4 * groupID + threadID_in_group.",
-        when(len(beyond) > 0): f"For {outside} your function returns a lane that does not exist: a warp has "
+        when(outside): f"For {outside} your function returns a lane that does not exist: a warp has "
         "lanes 0 to 31. What happens after row 7?",
         when((submitted[:8] == expected[:8]).all()): f"The upper eight rows are right; {where} is the first "
         "cell that is not. The lower half repeats the upper one.",
@@ -94,8 +93,6 @@ def nibbles(answer: object) -> Sentences:
         "one on the left. In a register the first element takes the lowest bits.",
         when(submitted in (_register([*codes[:-1], 9]), _register([*codes[:-1], 1]))): "Everything but -1 "
         "is right. In two's complement, -1 is 0 - 1 in four bits.",
-        when(submitted == _register(np.array([c << 4 & 15 | c >> 4 for c in codes]))): "An element keeps "
-        "its four bits together.",
         when(submitted > 0xFFFFFFFF): "That has more than eight hexadecimal digits; a register has 32 bits.",
         otherwise: "Write one hexadecimal digit for each element, starting at the right-hand end.",
     }

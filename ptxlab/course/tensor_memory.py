@@ -19,7 +19,7 @@ from ..views.grid import Entry, uniform_grid
 from ..views.labels import index_range
 from .answers import WrongForm, whole_number_set, whole_numbers
 from .checking import Sentences, checks, correct, otherwise, when
-from .reader_kernels import Reading, Stop, reading
+from .reader_kernels import Reading, reading
 
 WARP = 32
 MOST_REGISTERS = 255
@@ -240,43 +240,29 @@ def masked(skip: int) -> Picture:
     return Picture("A mask in runs", notes, (grid,))
 
 
-class KernelStep(NamedTuple):
-    """Something that a kernel does around tcgen05.mma: who does it, and what happens if nobody does."""
-
-    name: str
-    who: int
-    missing: str
-
-
 _WHO = ("warp 0", "one thread", "tensor core", "all warps")
 
-#: What a kernel does, in order.
-STEPS = (
-    KernelStep("alloc", 0, "There is no address: D would be in memory that belongs to another block."),
-    KernelStep("st.shared", 3, "A and B are not there."),
-    KernelStep(
-        "fence.proxy",
+#: What a kernel does around tcgen05.mma, in order: who does it, and what happens if nobody does.
+STEPS = {
+    "alloc": (0, "There is no address: D would be in memory that belongs to another block."),
+    "st.shared": (3, "A and B are not there."),
+    "fence.proxy": (
         3,
         "The tensor core reads shared memory through another path, the async proxy, and may see what was "
         "there before.",
     ),
-    KernelStep("barrier", 3, "One thread issues the product before the others have stored A and B."),
-    KernelStep("mma", 1, "D keeps what it held before."),
-    KernelStep("commit", 1, "Nothing arrives at the mbarrier, and the block waits forever."),
-    KernelStep("try_wait", 3, "The product is not complete when D is loaded: some of its sums are missing."),
-    KernelStep(
-        "fence::after",
-        3,
-        "tcgen05.ld is itself asynchronous: without the fence it may run before the wait.",
-    ),
-    KernelStep("ld", 3, "D stays in tensor memory, where no other instruction can read it."),
-    KernelStep("wait::ld", 3, "The registers may be read before they are filled."),
-    KernelStep(
-        "dealloc",
+    "barrier": (3, "One thread issues the product before the others have stored A and B."),
+    "mma": (1, "D keeps what it held before."),
+    "commit": (1, "Nothing arrives at the mbarrier, and the block waits forever."),
+    "try_wait": (3, "The product is not complete when D is loaded: some of its sums are missing."),
+    "fence::after": (3, "tcgen05.ld is itself asynchronous: without the fence it may run before the wait."),
+    "ld": (3, "D stays in tensor memory, where no other instruction can read it."),
+    "wait::ld": (3, "The registers may be read before they are filled."),
+    "dealloc": (
         0,
         "The manual requires it: while the columns are allocated, a later block waits for them in alloc.",
     ),
-)
+}
 
 
 def step_name(number: int) -> str:
@@ -285,7 +271,7 @@ def step_name(number: int) -> str:
     >>> step_name(-1), step_name(5)
     ('nothing', 'commit')
     """
-    return "nothing" if number < 0 else STEPS[number].name
+    return "nothing" if number < 0 else list(STEPS)[number]
 
 
 def without(left_out: int) -> Picture:
@@ -297,14 +283,15 @@ def without(left_out: int) -> Picture:
     shape = len(STEPS), len(_WHO)
     cells, hover = [], np.full(shape, "", dtype=object)
     for row, who in np.ndindex(*shape):
-        step = STEPS[row]
-        text = step.name if who == step.who else ""
-        if who == _WHO.index("tensor core") and step.name in ("commit", "try_wait"):
+        name = step_name(row)
+        issued = who == STEPS[name][0]
+        text = name if issued else ""
+        if who == _WHO.index("tensor core") and name in ("commit", "try_wait"):
             text = "D += A B"
         if not text:
             cells.append(Cell(row, who, 1, 1, (), role="blank"))
             continue
-        gone = row == left_out and who == step.who
+        gone = row == left_out and issued
         words = f"no {text}" if gone else text
         cells.append(Cell(row, who, 1, 1, (words,), PIECE_HUES[who] * 4 + 1, "mark" if gone else "plain"))
         hover[row, who] = f"{_WHO[who]}: {text}"
@@ -316,75 +303,40 @@ def without(left_out: int) -> Picture:
     )  # fmt: skip
     notes: tuple[str, ...] = ("each step comes after the one above it",)
     if left_out >= 0:
-        step = STEPS[left_out]
-        notes = (f"without {step.name}: {step.missing.rstrip('.')}",)
+        name = step_name(left_out)
+        notes = (f"without {name}: {STEPS[name][1].rstrip('.')}",)
     return Picture("From alloc to dealloc", notes, (grid,))
 
 
 # -- the kernel, part by part --------------------------------------------------------------------------------
 
-#: The parts of the kernel of a tcgen05.mma, in the order of its lines.
-STOPS = (
-    Stop(
-        "what there is",
-        'extern "C"',
-        "128 threads, a warpgroup: one warp for each quarter of the lanes. In shared memory there are A, B, "
-        "a word for an address, and an mbarrier.",
-    ),
-    Stop(
-        "alloc",
-        "// Allocate",
-        "All threads of warp 0 execute `alloc`, which writes the address to shared memory. Then the block "
-        "declares that it will not allocate again, so other blocks on the SM need not wait for it.",
-    ),
-    Stop(
-        "hand over",
-        "// One arrival",
-        "The mbarrier expects one arrival, that of `commit`. After the barrier of the block all threads may "
-        "read the address. The two fences order what happens in tensor memory before and after it.",
-    ),
-    Stop(
-        "where things are",
-        "own_lanes =",
-        "Each warp adds its own lanes to an address. Both descriptors are a constant, without a swizzle, "
-        "and the address of the tile in units of 16 bytes. Then a loop begins, with one product in each "
-        "turn.",
-    ),
-    Stop(
-        "A and B",
-        "// A and B",
-        "Threads store core matrices, 8 rows of 16 bytes. The fence hands them over to the async proxy, "
-        "through which the tensor core reads.",
-    ),
-    Stop(
-        "C",
-        "// C to tensor memory",
-        "D = A B + C, where C is what is in the place of D beforehand. Each thread stores its lane, column "
-        "by column, and waits for its stores (`wait::st`); after the barrier all of C is there.",
-    ),
-    Stop(
-        "mma",
-        "// One thread",
-        "`elected` picks one thread of warp 0. It has everything: the address of D, two descriptors of "
-        "shared memory, the instruction descriptor, and whether to add C. `commit` follows at once.",
-    ),
-    Stop(
-        "wait",
-        "wait(barrier",
-        "All threads wait. An mbarrier counts phases, whose parity changes from one product to the next.",
-    ),
-    Stop(
-        "D",
-        "// D to",
-        "Each thread loads its lane, and `load` waits (`wait::ld`) after each `ld`. That is simple, and "
-        "slow: a real kernel loads 32 or more columns at once and waits for all of them.",
-    ),
-    Stop(
-        "dealloc",
-        "if (warp == 0)",
-        "When all threads have loaded, warp 0 frees the columns.",
-    ),
-)
+#: The parts of the kernel of a tcgen05.mma: a name, what the first line contains, what is to be seen there.
+STOPS = {
+    ("what there is", 'extern "C"'): "128 threads, a warpgroup: one warp for each quarter of the lanes. In "
+    "shared memory there are A, B, a word for an address, and an mbarrier.",
+    ("alloc", "// Allocate"): "All threads of warp 0 execute `alloc`, which writes the address to shared "
+    "memory. Then the block declares that it will not allocate again, so other blocks on the SM need not "
+    "wait for it.",
+    ("hand over", "// One arrival"): "The mbarrier expects one arrival, that of `commit`. After the barrier "
+    "of the block all threads may read the address. The two fences order what happens in tensor memory "
+    "before and after it.",
+    ("where things are", "own_lanes ="): "Each warp adds its own lanes to an address. Both descriptors are a "
+    "constant, without a swizzle, and the address of the tile in units of 16 bytes. Then a loop begins, "
+    "with one product in each turn.",
+    ("A and B", "// A and B"): "Threads store core matrices, 8 rows of 16 bytes. The fence hands them over "
+    "to the async proxy, through which the tensor core reads.",
+    ("C", "// C to tensor memory"): "D = A B + C, where C is what is in the place of D beforehand. Each "
+    "thread stores its lane, column by column, and waits for its stores (`wait::st`); after the barrier all "
+    "of C is there.",
+    ("mma", "// One thread"): "`elected` picks one thread of warp 0. It has everything: the address of D, "
+    "two descriptors of shared memory, the instruction descriptor, and whether to add C. `commit` follows "
+    "at once.",
+    ("wait", "wait(barrier"): "All threads wait. An mbarrier counts phases, whose parity changes from one "
+    "product to the next.",
+    ("D", "// D to"): "Each thread loads its lane, and `load` waits (`wait::ld`) after each `ld`. That is "
+    "simple, and slow: a real kernel loads 32 or more columns at once and waits for all of them.",
+    ("dealloc", "if (warp == 0)"): "When all threads have loaded, warp 0 frees the columns.",
+}
 
 
 def stop_name(number: int) -> str:
@@ -393,7 +345,7 @@ def stop_name(number: int) -> str:
     >>> stop_name(6)
     'mma'
     """
-    return STOPS[number].name
+    return list(STOPS)[number][0]
 
 
 def part(source: str, stop: int) -> Reading:

@@ -12,7 +12,7 @@ from ..views.charts import bars, table
 from ..views.colours import core_matrix_tint
 from ..views.grid import Entry, uniform_grid
 from ..views.labels import index_range
-from .answers import function_table, whole_numbers
+from .answers import first_wrong, function_table, whole_numbers
 from .checking import Sentences, checks, correct, otherwise, when
 
 INS = mma_instruction("wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16")
@@ -168,10 +168,9 @@ def _rows_of_lane(answer: object) -> Sentences:
 def lane_of(answer: object) -> Sentences:
     table = function_table(answer, INS.m, INS.n, form="`lane(row, col)` returns a lane from 0 to 127")
     expected = np.array([[INS.d.where(r, c)[0].lane for c in range(INS.n)] for r in range(INS.m)])
-    wrong = np.argwhere(table != expected)
-    first = f"D[{wrong[0][0]}][{wrong[0][1]}]" if len(wrong) else ""
+    first = first_wrong(table, expected, "D[{}][{}]")
     return {
-        correct(not len(wrong)): "There are 32 lanes for every 16 rows, four for each row, and one for "
+        correct(not first): "There are 32 lanes for every 16 rows, four for each row, and one for "
         "every two columns; after eight rows or eight columns the pattern repeats.",
         when(not (table != expected % 32).any()): "That is right inside each warp. The lanes of a warpgroup "
         "are numbered through: 32 to 63 belong to the second warp.",
