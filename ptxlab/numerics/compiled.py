@@ -1,7 +1,7 @@
 """The fused dot product as one loop that numba compiles, for large batches where numba is installed.
 
 It gives the same bits as `fused_sum`, which needs only NumPy. Here, too, every term is a float64 that holds
-it exactly; infinities and NaN are found with bit masks over k instead of sums.
+it exactly; what is not finite or far from 1 is left to it.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ from .fused_step import Array, DTypes, FusedCodes, FusedStep
 #: Products from which numba is worth it: fewer take NumPy some 20 ms, and numba's first call takes seconds to
 #: compile.
 _WORTH = 1 << 19
-WIDE = 64  # columns from which they stand side by side, instead of MMAs
-_MOST_FRACTION_BITS = 25  # so that integers of 32 bits hold sums of some products
+WIDE = 64  # columns from which a few MMAs are divided into smaller ones: see `side_by_side`
 _chosen: str | None = None
 _kept = threading.local()  # the arrays that a thread worked in last
 
@@ -91,21 +90,30 @@ def serves(dtypes: DTypes, products: int, depth: int) -> bool:
     return fits and (_chosen == "numba" or (_chosen is None and products >= _WORTH)) and _loop() is not None
 
 
-def fused_codes(codes: FusedCodes, step: FusedStep) -> Array:
-    """Codes of D for codes with one batch axis, without scales; see `fused_sum.fused_dot`."""
+def side_by_side(codes: FusedCodes) -> tuple[int, int]:
+    """Into how many parts rows and columns are divided, so that the loop has many MMAs to work on at once.
+
+    >>> one = FusedCodes(np.zeros((1, 64, 16)), np.zeros((1, 16, 256)), np.zeros((1, 64, 256)))
+    >>> side_by_side(one)   # 64 of m32n8
+    (2, 32)
+    """
     count, rows, columns = codes.c.shape
-    if codes.stored is None and columns < WIDE <= rows and count < WIDE:  # few columns, many rows
-        a, b, c = (np.swapaxes(x, 1, 2) for x in (codes.a, codes.b, codes.c))
-        a_type, b_type, c_type, d_type = step.dtypes
-        swapped_step = step._replace(dtypes=(b_type, a_type, c_type, d_type))
-        return np.swapaxes(fused_codes(FusedCodes(b, a, c), swapped_step), 1, 2)
-    d, special = np.empty(codes.c.shape, dtype=np.uint32), np.ones(count, dtype=np.bool_)
-    if step.alignment.fraction_bits <= _MOST_FRACTION_BITS:
-        d, special = _plain_codes(codes, step)
-    rest = np.flatnonzero(special)
-    if len(rest):
-        d[rest] = _all_codes(codes.select(rest), step)
-    return d.astype(step.dtypes[3].code_type, copy=False)
+
+    def parts(size: int, most: int) -> int:
+        """The most parts of 8 or more that are alike."""
+        return max((each for each in range(1, min(most, size // 8) + 1) if size % each == 0), default=1)
+
+    across = parts(columns, WIDE // max(count, 1))
+    return parts(rows, WIDE // max(count * across, 1)), across
+
+
+def fused_codes(codes: FusedCodes, step: FusedStep) -> tuple[Array, Array]:
+    """Codes of D for codes with one batch axis, without scales, and for which MMAs they do not count."""
+    d = np.empty(codes.c.shape, dtype=np.uint32)
+    inputs = codes.a, codes.b, codes.c
+    words = tuple(_Words.of_codes(x.shape[1:], x.itemsize) for x in (*inputs, d))
+    tables = _tables(words, (*d.shape[1:], codes.a.shape[2]), step.dtypes)
+    return d, _fill([_as_words(x) for x in inputs], d.reshape(-1), tables, step)
 
 
 def fused_registers(operands: Operation, step: FusedStep) -> tuple[Array, Array]:
@@ -117,99 +125,21 @@ def fused_registers(operands: Operation, step: FusedStep) -> tuple[Array, Array]
     ins = operands.mma
     count = len(operands.c)
     turns = operands.a.shape[:-3]
-    d = new_registers(operands.c, ins.d.registers, turns)
-    if step.alignment.fraction_bits > _MOST_FRACTION_BITS:
-        return d, np.arange(count)
+    d = np.empty((*turns, count, ins.lanes, ins.d.registers), dtype=np.uint32)
     c = operands.c if operands.modifiers.scale_d else np.zeros_like(operands.c)
-    inputs = _register_words(operands.a), _register_words(operands.b), _register_words(c)
-    tables = _register_tables(ins, step.dtypes)
-    special = _plain_words(inputs, _register_words(d), count, tables, step, math.prod(turns))
+    inputs = [_as_words(x.reshape(-1, *x.shape[-2:])) for x in (operands.a, operands.b, c)]
+    special = _fill(inputs, d.reshape(-1), _register_tables(ins, step.dtypes), step, math.prod(turns))
     return d, np.flatnonzero(special)
-
-
-def new_registers(like: Array, number: int, turns: tuple[int, ...] = ()) -> Array:
-    """Registers [*turns, count, lanes, number] to be filled.
-
-    They are in memory as those of `like`: see `has_lanes_together`.
-
-    >>> new_registers(np.zeros((4, 10, 32), dtype=np.uint32).transpose(1, 2, 0), 2).strides
-    (128, 4, 1280)
-    """
-    count, lanes, _ = like.shape
-    if has_lanes_together(like):
-        return np.moveaxis(np.empty((*turns, number, count, lanes), dtype=np.uint32), -3, -1)
-    return np.empty((*turns, count, lanes, number), dtype=np.uint32)
-
-
-def has_lanes_together(registers: Array) -> bool:
-    """Whether a register of all lanes lies together in memory, and then the next register.
-
-    Usually those of a lane do. A simulated kernel has registers of all its threads.
-    """
-    if registers.ndim not in (3, 4) or registers.flags.c_contiguous or registers.dtype.itemsize != 4:
-        return False
-    of_one_turn = registers if registers.ndim == 3 else registers[0]
-    return bool(of_one_turn[:, :, 0].flags.c_contiguous)
 
 
 @lru_cache(maxsize=None)
 def _register_tables(ins: ProductForm, dtypes: DTypes) -> _Tables:
-    of_a, of_b, of_c, of_d = (_Words.of_operand(operand) for operand in (ins.a, ins.b, ins.c, ins.d))
-    return _tables((of_a, of_b, of_c, of_d), (*ins.d.shape, ins.k), dtypes)
-
-
-def _plain_codes(codes: FusedCodes, step: FusedStep) -> tuple[Array, Array]:
-    """Codes of D, and for which MMAs they do not count."""
-    if codes.c.shape[2] >= WIDE:
-        return _wide_codes(codes, step)
-    a, b, c = (_Placed.of(_as_words(x)) for x in (codes.a, codes.b, codes.c))
-    rows, columns = codes.c.shape[1:]
-    depth = codes.a.shape[2]
-    words = [_Words.of_codes(x[0].shape, x.itemsize) for x in (codes.a, codes.b, codes.c)]
-    result = _Words.of_codes((rows, columns), 4)
-    d = np.empty((len(codes.c), rows * columns), dtype=np.uint32)
-    tables = _tables((words[0], words[1], words[2], result), (rows, columns, depth), step.dtypes)
-    special = _plain_words((a, b, c), _Placed.of(d), len(d), tables, step)
-    return d.reshape(codes.c.shape), special
-
-
-def _wide_codes(codes: FusedCodes, step: FusedStep) -> tuple[Array, Array]:
-    """The same for many columns: see `fused_loops.fill_wide`."""
-    group = _loops().GROUP
-    count, rows, columns = codes.c.shape
-    shape = _up(rows, 8), _up(columns, group), _up(codes.a.shape[2], 8)
-    a = _padded(codes.a, (shape[0], shape[2]))
-    b = _padded(codes.b, (shape[2], shape[1]))
-    c = _padded(codes.c, shape[:2])
-    d, special = np.empty((count, *shape[:2]), dtype=np.uint32), np.zeros(count, dtype=np.uint8)
-    forms = tuple(_decode_form(float_type) for float_type in step.dtypes[:3])
-    limits = tuple(_limits(float_type, which < 2) for which, float_type in enumerate(step.dtypes[:3]))
-    sizes = shape[0] * shape[2], shape[1] * shape[2], 4 * group
-    groups, k = np.divmod(np.arange(sizes[1] // group), shape[2])
-    starts = np.arange(sizes[0] // group) * group, k * shape[1] + groups * group, np.arange(4) * shape[1]
-    sources = tuple(
-        np.stack([start, np.full_like(start, 32 - float_type.bits)], axis=-1)
-        for start, float_type in zip(starts, step.dtypes, strict=False)
-    )
-    arrays = _scratch(sizes, (0, 0, 0), 4 * group)
-    numbers = _numbers(step)
-    call(
-        _loops(), "fill_wide", a, b, c, d.reshape(-1), sources, shape, forms, limits, numbers, arrays, special
-    )
-    return d[:, :rows, :columns], special > 0
+    words = tuple(_Words.of_operand(operand) for operand in (ins.a, ins.b, ins.c, ins.d))
+    return _tables(words, (*ins.d.shape, ins.k), dtypes)
 
 
 def _up(size: int, multiple: int) -> int:
     return -(-size // multiple) * multiple
-
-
-def _padded(codes: Array, shape: tuple[int, ...]) -> Array:
-    """Codes [count, ...] as uint32, with zeros up to a shape, flat."""
-    if codes.shape[1:] != shape:
-        padded = np.zeros((len(codes), *shape), dtype=np.uint32)
-        padded[:, : codes.shape[1], : codes.shape[2]] = codes
-        codes = padded
-    return _flat(codes.astype(np.uint32, copy=False))
 
 
 def _flat(codes: Array) -> Array:
@@ -220,7 +150,7 @@ def _flat(codes: Array) -> Array:
 
 
 def _scratch(sizes: tuple[int, int, int], words: tuple[int, int, int], codes: int) -> tuple[object, ...]:
-    """Arrays in which `fused_loops.fill_plain` works, of this thread; it leaves what is zero there zero.
+    """Arrays in which `fused_loops.fill` works, of this thread; it leaves what is zero there zero.
 
     Values of A, B and C in these sizes, the same as bits, and their exponents; words of A, B and C, the same
     and codes read-only, codes, and what belongs to a block.
@@ -254,11 +184,6 @@ def _scratch(sizes: tuple[int, int, int], words: tuple[int, int, int], codes: in
     return arrays
 
 
-def _numbers(step: FusedStep) -> tuple[int, int, int, bool, int]:
-    """And how many products an integer of 32 bits holds the sum of."""
-    return *step.numbers, 1 << 29 - step.alignment.fraction_bits
-
-
 def _as_words(codes: Array) -> Array:
     """Codes [count, ...] as 32-bit words [count, n]; zeros fill the last one."""
     count = len(codes)
@@ -278,7 +203,6 @@ class _Words:
 
     cells: Array  # [words, parts]
     bits: tuple[int, ...]  # of each part
-    shape: tuple[int, int]
 
     @classmethod
     @lru_cache(maxsize=None)
@@ -287,7 +211,7 @@ class _Words:
         parts = 4 // size
         cells = np.arange(-(-shape[0] * shape[1] // parts) * parts)
         cells[shape[0] * shape[1] :] = -1
-        return cls(cells.reshape(-1, parts), tuple(range(0, 32, 8 * size)), shape)
+        return cls(cells.reshape(-1, parts), tuple(range(0, 32, 8 * size)))
 
     @classmethod
     @lru_cache(maxsize=None)
@@ -300,92 +224,37 @@ class _Words:
         cells = operand.layout.gather.reshape(-1).copy()
         first = np.zeros(cells.size, dtype=np.bool_)  # the holder that `unpack_codes` reads
         first[operand.layout.scatter()] = True
-        return cls(np.where(first, cells, -1).reshape(-1, parts), bits, operand.shape)
+        return cls(np.where(first, cells, -1).reshape(-1, parts), bits)
 
 
-class _Order(NamedTuple):
-    """Where word w of each MMA is: that of MMA i at i * step + w % apart * distance + w // apart.
+def _fill(inputs: list[Array], d: Array, tables: _Tables, step: FusedStep, turns: int = 1) -> Array:
+    """Fill words of D for words [MMAs, words] of A, B and C; for which MMAs they do not count.
 
-    `size` words follow each other; those of the next turn are `turns` words further on.
+    See `fused_loops.fill`.
     """
-
-    step: int
-    apart: int
-    distance: int
-    size: int
-    turns: int = 0
-
-    @property
-    def words(self) -> int:
-        """Words of an MMA."""
-        return self.apart * self.size
-
-
-class _Placed(NamedTuple):
-    """Words of MMAs, flat, and their order."""
-
-    words: Array
-    order: _Order
-
-    @classmethod
-    def of(cls, words: Array) -> _Placed:
-        """From contiguous words [count, n], or [turns, count, n]."""
-        count, size = words.shape[-2:]
-        return cls(words.reshape(-1), _Order(size, 1, 0, size, count * size))
-
-
-def _register_words(registers: Array) -> _Placed:
-    """Registers as they are in memory, if that is one of the orders that loops take; otherwise copied."""
-    if not has_lanes_together(registers):
-        words = _as_words(registers.reshape(-1, *registers.shape[-2:]))
-        return _Placed.of(words.reshape(*registers.shape[:-2], -1))
-    count, lanes, number = registers.shape[-3:]
-    distance = registers.strides[-1] // 4
-    size = (number - 1) * distance + count * lanes
-    between = 0
-    if registers.ndim == 4:
-        between = registers.strides[0] // 4
-        size += (len(registers) - 1) * between
-    flat = np.lib.stride_tricks.as_strided(registers, (size,), (4,)).view(np.uint32)
-    return _Placed(flat, _Order(lanes, number, distance, lanes, between))
-
-
-def _plain_words(
-    inputs: tuple[_Placed, _Placed, _Placed],
-    d: _Placed,
-    count: int,
-    tables: _Tables,
-    step: FusedStep,
-    turns: int = 1,
-) -> Array:
-    """Fill words of D for words of A, B and C; for which MMAs they do not count.
-
-    See `fused_loops.fill_plain`.
-    """
-    special = np.zeros(count, dtype=np.uint8)
+    a, b, c = inputs
+    special = np.zeros(len(c), dtype=np.uint8)
     group = _loops().GROUP
     rows, columns, depth = tables.shape
-    a, b, c = inputs
     arrays = _scratch(
         (2 * depth * group, columns * depth * group, 4 * group),
-        (a.order.words * group, b.order.words * group, c.order.words * group),
+        (a.shape[1] * group, b.shape[1] * group, c.shape[1] * group),
         rows * columns * group,
     )
     call(
         _loops(),
-        "fill_plain",
-        _flat(a.words),
-        _flat(b.words),
-        _flat(c.words),
-        d.words,
+        "fill",
+        _flat(a),
+        _flat(b),
+        _flat(c),
+        d,
         turns,
-        tuple(tuple(each.order) for each in (a, b, c, d)),
         tables.sources,
         tables.places,
         tables.shape,
         tables.forms,
         tables.limits,
-        _numbers(step),
+        (*step.numbers, 1 << 29 - step.alignment.fraction_bits),  # products whose sum 32 bits hold
         arrays,
         special,
     )
@@ -397,22 +266,18 @@ _DecodeForm: TypeAlias = tuple[np.int32, np.uint32, np.float32, int, bool]
 
 
 class _Tables(NamedTuple):
-    """What `fused_loops.fill_plain` is told of the types and places of A, B, C and D."""
+    """What `fused_loops.fill` is told of the types and places of A, B, C and D."""
 
     sources: tuple[Array, Array, Array, Array]
     places: Array
     shape: tuple[int, int, int]
-    forms: tuple[_DecodeForm, _DecodeForm, _DecodeForm, Array]
+    forms: tuple[_DecodeForm | Array, ...]
     limits: tuple[tuple[int, int], ...]
 
 
 @lru_cache(maxsize=None)
-def _tables(
-    words: tuple[_Words, _Words, _Words, _Words],
-    shape: tuple[int, int, int],
-    dtypes: DTypes,
-) -> _Tables:
-    """What `fused_loops.fill_plain` is told: M and N are even, K is a multiple of 8."""
+def _tables(words: tuple[_Words, ...], shape: tuple[int, int, int], dtypes: DTypes) -> _Tables:
+    """What `fused_loops.fill` is told: M and N are even, K is a multiple of 8."""
     _, columns, depth = shape
     even = _up(shape[0], 2), _up(columns, 2), _up(depth, 8)
     cells_a, cells_b, cells_c, cells_d = (each.cells for each in words)
@@ -426,13 +291,12 @@ def _tables(
         _sources(place, each.bits, float_type.bits, size)
         for place, each, float_type, size in zip(places, words, dtypes, sizes, strict=False)
     )
-    forms = [_decode_form(float_type) for float_type in dtypes[:3]]
     limits = [_limits(float_type, which < 2) for which, float_type in enumerate(dtypes[:3])]
     return _Tables(
         (a, b, c, _sources(np.arange(sizes[2])[:, None], (0,), dtypes[3].bits, sizes[2])),
         _in_blocks(cells_d, columns),
         even,
-        (forms[0], forms[1], forms[2], np.array(words[3].bits, dtype=np.uint32)),
+        (*map(_decode_form, dtypes[:3]), np.array(words[3].bits, dtype=np.uint32)),
         (limits[0], limits[1], limits[2]),
     )
 
@@ -472,30 +336,17 @@ def _limits(float_type: DType, is_factor: bool) -> tuple[int, int]:
     Special are numbers that are not finite, and factors whose products float32 might not hold: from 2^51 on,
     and below 2^-50.
     """
-    exponent_bits, fraction_bits, bias, _, top_field = _form(float_type)
+    exponent_bits, fraction_bits, bias = float_type.exponent_bits, float_type.fraction_bits, float_type.bias
     lowest, highest = 1 - bias, (1 << exponent_bits) - 1 - bias  # of what has that field
     least = 2.0 ** (highest + 1)
-    if top_field == 2:
-        least = 2.0**highest
-    elif top_field == 1:
+    if float_type.name == "e4m3":  # one NaN
         least = (2.0 - 2.0**-fraction_bits) * 2.0**highest
+    elif float_type.name not in ("e2m1", "e2m3", "e3m2"):  # infinities and NaN
+        least = 2.0**highest
     if is_factor and exponent_bits == 8:
         lowest, least = -50, 2.0**51
     with np.errstate(over="ignore"):
         return lowest, int(np.float32(least).view(np.uint32) >> 15)
-
-
-def _all_codes(codes: FusedCodes, step: FusedStep) -> Array:
-    """Codes of D, whatever A, B and C hold: see `fused_loops.fill`."""
-    a, b, c = (np.ascontiguousarray(x, dtype=np.uint32) for x in (codes.a, codes.b, codes.c))
-    stored = np.zeros((0, 0, 0), dtype=np.bool_)  # all are
-    if codes.stored is not None:
-        stored = np.ascontiguousarray(codes.stored)
-    d = np.empty(c.shape, dtype=np.uint32)
-    forms = tuple(_form(float_type) for float_type in step.dtypes)
-    scales = tuple(_scales(float_type) for float_type in step.dtypes[:3])
-    call(_loops(), "fill", a, b, c, stored, d, forms, scales, *step.numbers, _powers(_loops().LOWEST))
-    return d
 
 
 def call(module: ModuleType, name: str, *arguments: object) -> None:
@@ -508,34 +359,3 @@ def call(module: ModuleType, name: str, *arguments: object) -> None:
             raise
         _loops().compile_without_cache()
         getattr(module, name)(*arguments)
-
-
-def _form(float_type: DType) -> tuple[int, int, int, int, int]:
-    """Exponent bits, fraction bits, bias, ignored low bits, and what the highest exponent field is for.
-
-    That is 2 for infinities and NaN, 1 for numbers and one NaN, 0 for numbers alone.
-    """
-    top_field = {"e4m3": 1, "e2m1": 0, "e2m3": 0, "e3m2": 0}.get(float_type.name, 2)
-    return (
-        float_type.exponent_bits,
-        float_type.fraction_bits,
-        float_type.bias,
-        float_type.ignored_bits,
-        top_field,
-    )
-
-
-@lru_cache(maxsize=None)
-def _scales(float_type: DType) -> Array:
-    """What a significand is worth, by the exponent field; 0 where that means infinity or NaN."""
-    field = np.maximum(np.arange(1 << float_type.exponent_bits), 1)
-    scales = np.ldexp(1.0, field - float_type.bias - float_type.fraction_bits)
-    if _form(float_type)[4] == 2:
-        scales[-1] = 0.0
-    return np.asarray(scales)
-
-
-@lru_cache(maxsize=1)
-def _powers(lowest: int) -> Array:
-    """2.0 ** lowest and on."""
-    return np.ldexp(1.0, np.arange(lowest, 1024))

@@ -18,7 +18,7 @@ from ..isa.operation import Operation
 from ..isa.parse import parse_product
 from ..isa.product_form import ProductForm
 from ..isa.targets import CHIPS
-from .compiled import has_lanes_together, new_registers, serves
+from .compiled import serves
 from .models import Model, has, model_for
 from .rules import Exact
 from .rules.base import Rule, of_turns
@@ -55,8 +55,6 @@ def emulate(
     if 0 < count <= step and executor is None:
         return rule.run(operands.part(0, count)).reshape(*operands.batch, *ins.d.stored_shape)
     out = np.empty((count, *ins.d.stored_shape), dtype=ins.d.register_type)
-    if has_lanes_together(operands.c):
-        out = new_registers(operands.c, ins.d.stored_shape[-1])
 
     def work(first: int) -> None:
         last = min(first + step, count)
@@ -109,8 +107,6 @@ def accumulate(operands: Operation, *, model: str | None = None) -> NDArray[Any]
     if count <= step:
         return rule.accumulate(operands)
     out = np.empty((turns, count, *ins.d.stored_shape), dtype=ins.d.register_type)
-    if has_lanes_together(operands.c):
-        out = new_registers(operands.c, ins.d.stored_shape[-1], (turns,))
 
     def work(first: int) -> None:
         part = slice(first, min(first + step, count))

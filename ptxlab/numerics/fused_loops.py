@@ -21,8 +21,7 @@ if config.DISABLE_JIT:  # for debuggers and coverage: NumPy is faster than this 
     raise ImportError("NUMBA_DISABLE_JIT is set")
 
 ABSENT = -4096  # exponent of a zero: it takes no part in the alignment
-LOWEST = -1022  # powers[i] is 2 ** (i + LOWEST)
-GROUP = 64  # MMAs, or columns, that vector instructions take side by side: their values stay in cache
+GROUP = 64  # MMAs that vector instructions take side by side: their values stay in cache
 
 _index, _half, _word, _float = np.uint64, np.int16, np.uint32, np.float32
 _options = {}  # of each compiled function, by its name: the names of its module, and what numba is told
@@ -67,156 +66,13 @@ def compile_without_cache():
                 module[name] = njit(**options)(module[name].py_func)
 
 
-@_inner
-def decoded(code, form, scale):
-    """Value, exponent, sign and category of a code: 1 (infinite), 2 (NaN), 4 (zero) or 0.
-
-    What is not finite has the value 0.
-    """
-    exponent_bits, fraction_bits, bias, ignored, top_field = form
-    code = np.int64(code) >> ignored
-    field = code >> fraction_bits & ((1 << exponent_bits) - 1)
-    fraction = code & ((1 << fraction_bits) - 1)
-    negative = code >> (fraction_bits + exponent_bits) & 1
-    if top_field and field == (1 << exponent_bits) - 1:
-        if top_field == 2:
-            return 0.0, ABSENT, negative, 1 if fraction == 0 else 2
-        if fraction == (1 << fraction_bits) - 1:
-            return 0.0, ABSENT, negative, 2
-    significand = fraction | np.int64(field != 0) << fraction_bits
-    if significand == 0:
-        return 0.0, ABSENT, negative, 4
-    size = significand * scale[field]
-    return -size if negative else size, max(field, 1) - bias, negative, 0
-
-
-@_inner
-def _code_of(value, form, kept, nearest):
-    """Code of a finite float64, cut to `kept` bits of fraction or rounded to nearest even.
-
-    A zero has no sign.
-    """
-    exponent_bits, fraction_bits, bias = form[0], form[1], form[2]
-    bits = np.float64(value).view(np.int64)
-    exponent = (bits >> 52 & 2047) - 1023
-    lowest = 1 - bias
-    drop = 52 - kept + max(lowest - exponent, 0)
-    if value == 0.0 or drop > 62:
-        return np.int64(0)
-    whole = bits & ((1 << 52) - 1) | 1 << 52
-    significand = whole >> drop
-    if nearest:
-        rest, half = whole & ((1 << drop) - 1), np.int64(1) << (drop - 1)
-        if rest > half or (rest == half and significand & 1):
-            significand += 1
-    code = (max(exponent, lowest) + bias - 1 << fraction_bits) + (significand << fraction_bits - kept)
-    code = min(code, ((1 << exponent_bits) - 1) << fraction_bits)
-    return code | (1 << exponent_bits + fraction_bits if value < 0 and code else 0)
-
-
-@_inner
-def _special_code(a_masks, b_masks, present, negative, category, d_form):
-    """Code of an infinity or NaN that a sum comes to, or -1 where it is finite.
-
-    Masks are over k; `present` has the elements of A that are stored. `negative` and `category` are C's.
-    """
-    none = np.uint64(0)
-    a_negative, a_inf, a_nan, a_zero = a_masks
-    b_negative, b_inf, b_nan, b_zero = b_masks[0], b_masks[1], b_masks[2], b_masks[3]
-    infinite, signs = (a_inf | b_inf) & present, a_negative ^ b_negative
-    invalid = a_nan | b_nan & present | a_inf & b_zero | a_zero & b_inf
-    up = infinite & ~signs != none or (category == 1 and negative == 0)
-    down = infinite & signs != none or (category == 1 and negative != 0)
-    infinity = ((1 << d_form[0]) - 1) << d_form[1]
-    if invalid != none or category == 2 or (up and down):
-        return infinity | (1 << d_form[1]) - 1
-    if up or down:
-        return infinity | (1 << d_form[0] + d_form[1] if down else 0)
-    return -1
-
-
-@compiled(nogil=True, error_model="numpy", no_cfunc_wrapper=True)
-def fill(a, b, c, stored, d, forms, scales, fraction_bits, floor, kept, nearest, powers):
-    """Fill d with codes for codes a [count, M, K], b [count, K, N], c [count, M, N].
-
-    Forms and scales are those of `compiled`.
-
-    `stored` [count, M, K] says which elements of A are stored; empty where all are.
-    """
-    a_form, b_form, c_form, d_form = forms
-    a_scale, b_scale, c_scale = scales
-    count, rows, depth = a.shape
-    columns, all_stored = b.shape[2], stored.size == 0
-    one, none = np.uint64(1), np.uint64(0)
-    a_value, a_exp = np.empty(depth), np.empty(depth, np.int32)
-    b_value, b_exp = np.empty((depth, columns)), np.empty((depth, columns), np.int32)
-    b_masks = np.zeros((columns, 4), np.uint64)  # over k: negative, infinite, NaN, zero
-    c_sign, c_category = np.empty(columns, np.int64), np.empty(columns, np.int64)
-    top, scale, total = np.empty(columns, np.int32), np.empty(columns), np.empty(columns)
-    for i in range(count):
-        b_masks[:] = none
-        b_special = np.int64(0)
-        for k in range(depth):
-            for n in range(columns):
-                b_value[k, n], b_exp[k, n], negative, category = decoded(b[i, k, n], b_form, b_scale)
-                b_special |= category & 3
-                b_masks[n, 0] |= np.uint64(negative) << np.uint64(k)
-                if category:
-                    b_masks[n, 1 + (category >> 1)] |= one << np.uint64(k)
-        for m in range(rows):
-            present = negatives = infinite = nan = zeros = none
-            special = b_special
-            for k in range(depth):
-                if not all_stored and not stored[i, m, k]:
-                    a_value[k], a_exp[k] = 0.0, ABSENT
-                    continue
-                bit = one << np.uint64(k)
-                a_value[k], a_exp[k], negative, category = decoded(a[i, m, k], a_form, a_scale)
-                present |= bit
-                negatives |= np.uint64(negative) << np.uint64(k)
-                if category:
-                    special |= category & 3
-                    infinite |= bit if category == 1 else none
-                    nan |= bit if category == 2 else none
-                    zeros |= bit if category == 4 else none
-            for n in range(columns):
-                total[n], exponent, c_sign[n], c_category[n] = decoded(c[i, m, n], c_form, c_scale)
-                special |= c_category[n] & 3
-                top[n] = max(exponent, floor)
-            for k in range(depth):
-                exponent = a_exp[k]
-                if exponent != ABSENT:
-                    for n in range(columns):
-                        power = np.int32(exponent + b_exp[k, n])
-                        top[n] = power if power > top[n] else top[n]
-            for n in range(columns):
-                scale[n] = powers[fraction_bits - top[n] - LOWEST]
-                total[n] = np.trunc(total[n] * scale[n])
-            for k in range(depth):
-                value = a_value[k]
-                if value != 0.0:
-                    for n in range(columns):
-                        total[n] += np.trunc(value * b_value[k, n] * scale[n])
-            for n in range(columns):
-                d[i, m, n] = _code_of(
-                    total[n] * powers[top[n] - fraction_bits - LOWEST], d_form, kept, nearest
-                )
-            if special:
-                a_masks = (negatives, infinite, nan, zeros)
-                for n in range(columns):
-                    code = _special_code(a_masks, b_masks[n], present, c_sign[n], c_category[n], d_form)
-                    if code >= 0:
-                        d[i, m, n] = code
-
-
 # -- most numbers, with vector instructions ------------------------------------------------------------------
 #
-# GROUP MMAs, or columns, stand side by side, in flat arrays [..., GROUP]; products are float32 that hold
-# them exactly, sums are integers. Four elements of D make a block: two rows and two columns, or four rows of
-# columns side by side. All lengths and distances in the innermost loops are constants, types are named again
-# after each operation (numba would go on with 64 bits), and indices are unsigned (others may count from the
-# end), so that LLVM makes vector instructions of them. Arrays come from outside: what makes them is slow to
-# compile.
+# GROUP MMAs stand side by side, in flat arrays [..., GROUP]; products are float32 that hold them exactly,
+# sums are integers. Four elements of D make a block: two rows and two columns. All lengths and distances in
+# the innermost loops are constants, types are named again after each operation (numba would go on with 64
+# bits), and indices are unsigned (others may count from the end), so that LLVM makes vector instructions.
+# Arrays come from outside: what makes them is slow to compile.
 
 
 @intrinsic
@@ -259,41 +115,35 @@ def _four(start, step):
 
 
 @_inner
-def _gather_words(words, turn, first, count, order, rows):
-    """rows[w, i] = word w of MMA first + i of a turn; `order` says where that is: see `compiled._Order`."""
-    step, apart, distance, size, turns = order
+def _gather_words(words, first, count, rows):
+    """rows[w, i] = word w of MMA first + i."""
+    size = rows.size // GROUP
     whole, most = count - count % 4, size - size % 4
-    for number in range(apart):
-        start = turn * turns + first * step + number * distance
-        for i in range(0, whole, 4):
-            for j in range(0, most, 4):
-                targets = _four((j * apart + number) * GROUP + i, apart * GROUP)
-                _transpose(words, _four(start + i * step + j, step), rows, targets)
-        for i in range(count):
-            for j in range(most if i < whole else 0, size):
-                rows[_index((j * apart + number) * GROUP + i)] = words[_index(start + i * step + j)]
+    for i in range(0, whole, 4):
+        for j in range(0, most, 4):
+            _transpose(words, _four((first + i) * size + j, size), rows, _four(j * GROUP + i, GROUP))
+    for i in range(count):
+        for j in range(most if i < whole else 0, size):
+            rows[_index(j * GROUP + i)] = words[_index((first + i) * size + j)]
 
 
 @_inner
-def _scatter_words(rows, places, turn, first, count, order, words):
-    """The opposite: word w of MMA first + i of a turn = rows[places[w, 0], i]."""
-    step, apart, distance, size, turns = order
+def _scatter_words(rows, places, first, count, words):
+    """The opposite: word w of MMA first + i = rows[places[w, 0], i]."""
+    size = len(places)
     whole, most = count - count % 4, size - size % 4
-    for number in range(apart):
-        start = turn * turns + first * step + number * distance
-        for i in range(0, whole, 4):
-            for j in range(0, most, 4):
-                sources = (
-                    _index(places[j * apart + number, 0] * GROUP + i),
-                    _index(places[(j + 1) * apart + number, 0] * GROUP + i),
-                    _index(places[(j + 2) * apart + number, 0] * GROUP + i),
-                    _index(places[(j + 3) * apart + number, 0] * GROUP + i),
-                )
-                _transpose(rows, sources, words, _four(start + i * step + j, step))
-        for i in range(count):
-            for j in range(most if i < whole else 0, size):
-                place = places[j * apart + number, 0]
-                words[_index(start + i * step + j)] = rows[_index(place * GROUP + i)]
+    for i in range(0, whole, 4):
+        for j in range(0, most, 4):
+            sources = (
+                _index(places[j, 0] * GROUP + i),
+                _index(places[j + 1, 0] * GROUP + i),
+                _index(places[j + 2, 0] * GROUP + i),
+                _index(places[j + 3, 0] * GROUP + i),
+            )
+            _transpose(rows, sources, words, _four((first + i) * size + j, size))
+    for i in range(count):
+        for j in range(most if i < whole else 0, size):
+            words[_index((first + i) * size + j)] = rows[_index(places[j, 0] * GROUP + i)]
 
 
 @_inner
@@ -307,10 +157,10 @@ def _values(rows, start, left, right, kept, factor, values, at):
 
 
 @_inner
-def _decode(rows, base, sources, first, last, form, limits, values, codes, exponents, peaks, flags):
+def _decode(rows, sources, first, last, form, limits, values, codes, exponents, peaks, flags):
     """Values and exponents [..., GROUP] of elements, from the first to the last.
 
-    Element e of GROUP MMAs is in the words from `base + sources[e, 0]` on, where it has to be moved to the
+    Element e of GROUP MMAs is in the words from `sources[e, 0]` on, where it has to be moved to the
     left by `sources[e, 1]` for its sign to be that of a float32. `form`: how far back its exponent goes,
     which bits belong to it, what float32 makes too little of it, the lowest exponent, and whether a value
     needs both halves of a float32. Peaks become the largest values so far, as upper halves of float32
@@ -321,7 +171,7 @@ def _decode(rows, base, sources, first, last, form, limits, values, codes, expon
     for element in range(first, last):
         if sources[element, 0] < 0:
             continue  # K is padded
-        start, at = _index(base + sources[element, 0]), _index((element - first) * GROUP)
+        start, at = _index(sources[element, 0]), _index((element - first) * GROUP)
         _values(rows, start, _word(sources[element, 1]), right, kept, factor, values, at)
         if full:
             for i in range(GROUP):
@@ -458,7 +308,7 @@ def _nearest_codes(total, scale, codes, at):
 
 
 @_inner
-def _pack_words(codes, places, lefts, turn, first, count, order, words):
+def _pack_words(codes, places, lefts, first, count, words):
     """Words from codes [..., GROUP], which change: `places[j, p]` is that of element p of word j."""
     size, parts = places.shape
     for p in range(1, parts):
@@ -469,19 +319,19 @@ def _pack_words(codes, places, lefts, turn, first, count, order, words):
                 codes[low + _index(i)] = _word(
                     codes[low + _index(i)] | _word(codes[high + _index(i)] << left)
                 )
-    _scatter_words(codes, places, turn, first, count, order, words)
+    _scatter_words(codes, places, first, count, words)
 
 
 @compiled(nogil=True, error_model="numpy", no_cfunc_wrapper=True)
-def fill_plain(a, b, c, d, turns, orders, sources, places, shape, forms, limits, numbers, arrays, special):
-    """`fill` for most numbers, from words to words: a, b, c, d [MMAs * words], in their `orders`.
+def fill(a, b, c, d, turns, sources, places, shape, forms, limits, numbers, arrays, special):
+    """The fused sum of most numbers, from words to words: a, b, c, d [MMAs * words].
 
     There are several turns, each with its own A, B and D; D of one is C of the next. `sources` say where
     `_decode` finds the elements of [M, K], [N, K] and [blocks of M and N], and where those of C are in the
     codes of the turn before; `places` and the last of `forms` where D's elements go. M and N are even, K a
     multiple of 8. `numbers`: see `FusedStep`, and how many products integers hold. `arrays`: see
     `compiled._scratch`. An MMA with numbers that are infinite, NaN or beyond the range in which float32 holds
-    their products, by its `limits`, is set in `special` [MMAs]; `fill` must compute it in all turns.
+    their products, by its `limits`, is set in `special` [MMAs]; NumPy must compute it in all turns.
     """
     fraction_bits, floor, kept, nearest, together = numbers
     rows, columns, depth = shape
@@ -492,23 +342,24 @@ def fill_plain(a, b, c, d, turns, orders, sources, places, shape, forms, limits,
         count = min(GROUP, special.size - first)
         for i in range(GROUP):
             flags[i] = np.uint8(i >= count)
-        _gather_words(c, 0, first, count, orders[2], c_rows)
+        _gather_words(c, first, count, c_rows)
         start, source = of_c, sources[2]
         for turn in range(turns):
-            _gather_words(b, turn, first, count, orders[1], b_rows)
-            _decode(of_b, 0, sources[1], 0, columns * depth, forms[1], limits[1],
+            number = turn * special.size + first
+            _gather_words(b, number, count, b_rows)
+            _decode(of_b, sources[1], 0, columns * depth, forms[1], limits[1],
                   b_value, b_code, b_exp, peaks, flags)  # fmt: skip
             left = _flag_peaks(peaks, limits[1][1], flags)
-            _gather_words(a, turn, first, count, orders[0], a_rows)
+            _gather_words(a, number, count, a_rows)
             at = 0
             for m in range(0, rows, 2):
-                _decode(of_a, 0, sources[0], m * depth, (m + 2) * depth, forms[0], limits[0],
+                _decode(of_a, sources[0], m * depth, (m + 2) * depth, forms[0], limits[0],
                       a_value, a_code, a_exp, peaks, flags)  # fmt: skip
                 left = _flag_peaks(peaks, limits[0][1], flags)
                 if left == 0:
                     break
                 for column in range(0, columns * depth, 2 * depth):
-                    _decode(start, 0, source, at, at + 4, forms[2], limits[2],
+                    _decode(start, source, at, at + 4, forms[2], limits[2],
                           c_value, c_code, c_exp, peaks, flags)  # fmt: skip
                     _begin(c_exp, _half(floor), top)
                     for k in range(0, depth, 8):
@@ -527,92 +378,7 @@ def fill_plain(a, b, c, d, turns, orders, sources, places, shape, forms, limits,
                 left = _flag_peaks(peaks, limits[2][1], flags)
             if left == 0:
                 break
-            _pack_words(codes, places, forms[3], turn, first, count, orders[3], d)
+            _pack_words(codes, places, forms[3], number, count, d)
             start, source = of_d, sources[3]
         for i in range(count):
             special[first + i] = flags[i]
-
-
-@_inner
-def _highest_of_rows(x, row, step, y, column, top):
-    """`_highest` for four rows of x, `step` apart, in each of which all have one x."""
-    r, s, t, u = _index(GROUP), _index(2 * GROUP), _index(3 * GROUP), _index(step)
-    row, column = _index(row), _index(column * GROUP)
-    for number in range(GROUP):
-        i = _index(number)
-        top0, top1, top2, top3 = top[i], top[i + r], top[i + s], top[i + t]
-        for k in range(8):
-            a, yk = row + _index(k), y[column + i + _index(k * GROUP)]
-            top0, top1 = max(top0, _half(x[a] + yk)), max(top1, _half(x[a + u] + yk))
-            top2, top3 = max(top2, _half(x[a + u + u] + yk)), max(top3, _half(x[a + u + u + u] + yk))
-        top[i], top[i + r], top[i + s], top[i + t] = top0, top1, top2, top3
-
-
-@_inner
-def _add_products_of_rows(x, row, step, y, column, scale, part):
-    """`_add_products` for four rows of x, `step` apart, in each of which all have one x."""
-    r, s, t, u = _index(GROUP), _index(2 * GROUP), _index(3 * GROUP), _index(step)
-    row, column = _index(row), _index(column * GROUP)
-    for number in range(GROUP):
-        i = _index(number)
-        scale0, scale1, scale2, scale3 = scale[i], scale[i + r], scale[i + s], scale[i + t]
-        part0, part1, part2, part3 = part[i], part[i + r], part[i + s], part[i + t]
-        for k in range(8):
-            a, yk = row + _index(k), y[column + i + _index(k * GROUP)]
-            part0 = np.int32(part0 + np.int32(x[a] * yk * scale0))
-            part1 = np.int32(part1 + np.int32(x[a + u] * yk * scale1))
-            part2 = np.int32(part2 + np.int32(x[a + u + u] * yk * scale2))
-            part3 = np.int32(part3 + np.int32(x[a + u + u + u] * yk * scale3))
-        part[i], part[i + r], part[i + s], part[i + t] = part0, part1, part2, part3
-
-
-@compiled(nogil=True, error_model="numpy", no_cfunc_wrapper=True)
-def fill_wide(a, b, c, d, sources, shape, forms, limits, numbers, arrays, special):
-    """`fill_plain` for many columns, which stand side by side instead of MMAs.
-
-    Codes a [count * M * K], b [count * K * N], c and d [count * M * N]; M and K are multiples of 8, N of
-    GROUP.
-    """
-    fraction_bits, floor, kept, nearest, together = numbers
-    rows, columns, depth = shape
-    (a_value, b_value, c_value), (a_code, b_code, c_code), (a_exp, b_exp, c_exp), rest = arrays
-    _, _, codes, scale, top, part, total, peaks, flags = rest
-    tiny = flags if floor < fraction_bits - 126 else flags[:0]
-    groups = columns // GROUP
-    for number in range(special.size):
-        for i in range(GROUP):
-            flags[i] = 0
-        _decode(a, number * rows * depth, sources[0], 0, rows * depth // GROUP, forms[0], limits[0],
-              a_value, a_code, a_exp, peaks, flags)  # fmt: skip
-        left = _flag_peaks(peaks, limits[0][1], flags)
-        _decode(b, number * depth * columns, sources[1], 0, depth * groups, forms[1], limits[1],
-              b_value, b_code, b_exp, peaks, flags)  # fmt: skip
-        left = _flag_peaks(peaks, limits[1][1], flags)
-        special[number] = left < GROUP
-        if left < GROUP:
-            continue
-        for m in range(0, rows, 4):
-            for group in range(groups):
-                start = (number * rows + m) * columns + group * GROUP
-                _decode(c, start, sources[2], 0, 4, forms[2], limits[2], c_value, c_code, c_exp, peaks, flags)
-                _begin(c_exp, _half(floor), top)
-                for k in range(0, depth, 8):
-                    _highest_of_rows(a_exp, m * depth + k, depth, b_exp, group * depth + k, top)
-                _align(top, c_value, c_exp, fraction_bits, scale, total, part, tiny)
-                for k in range(0, depth, 8):
-                    if k and k % together == 0:
-                        _add_part(part, total)
-                    _add_products_of_rows(
-                        a_value, m * depth + k, depth, b_value, group * depth + k, scale, part
-                    )
-                _add_part(part, total)
-                if nearest:
-                    _nearest_codes(total, scale, codes, 0)
-                else:
-                    _truncated_codes(total, scale, kept, codes, 0)
-                for row in range(4):
-                    target, source = _index(start + row * columns), _index(row * GROUP)
-                    for i in range(GROUP):
-                        d[target + _index(i)] = codes[source + _index(i)]
-        left = _flag_peaks(peaks, limits[2][1], flags)
-        special[number] = left < GROUP

@@ -68,6 +68,21 @@ class FusedCodes(NamedTuple):
         """Those of some MMAs of one batch axis."""
         return self._map(lambda codes: codes[which])
 
+    def divided(self, down: int, across: int) -> FusedCodes:
+        """Smaller MMAs of one batch axis: rows in so many parts, and columns; without scales."""
+        count, rows, columns = self.c.shape
+
+        def of_rows(codes: Array) -> Array:
+            parts = codes.reshape(count, down, 1, rows // down, -1)
+            whole = np.broadcast_to(parts, (count, down, across, *parts.shape[3:]))
+            return whole.reshape(-1, *parts.shape[3:])
+
+        b = np.moveaxis(self.b.reshape(count, 1, -1, across, columns // across), 2, 3)
+        b = np.broadcast_to(b, (count, down, *b.shape[2:])).reshape(-1, *b.shape[3:])
+        c = self.c.reshape(count, down, rows // down, across, columns // across).swapaxes(2, 3)
+        stored = None if self.stored is None else of_rows(self.stored)
+        return FusedCodes(of_rows(self.a), b, c.reshape(-1, *c.shape[3:]), stored)
+
     def _map(self, change: Callable[[Array], Array]) -> FusedCodes:
         stored = None if self.stored is None else change(self.stored)
         scales = None if self.scales is None else (change(self.scales[0]), change(self.scales[1]))

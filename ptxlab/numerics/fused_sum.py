@@ -12,7 +12,7 @@ import numpy as np
 
 from ..isa.dtypes import DType, dtype
 from .arithmetic import exact_product
-from .compiled import fused_codes, serves
+from .compiled import fused_codes, serves, side_by_side
 from .fused_step import Alignment, Array, FusedCodes, FusedStep
 
 _ABSENT = -4096  # exponent of a zero, or less: it takes no part in the alignment
@@ -95,46 +95,23 @@ def fused_dot(codes: FusedCodes, step: FusedStep, c_shift: int = 0) -> Array:
     batch, flat = codes.batch, codes.flat()
     rows, columns = codes.c.shape[-2:]
     products = len(flat.c) * rows * columns * codes.a.shape[-1]
-    compiled = not c_shift and serves(step.dtypes, products, codes.b.shape[-2])
-    if compiled and flat.scales is None:
-        d = fused_codes(flat, step)
-    elif compiled and step.dtypes[2].name == "f32" and flat.scales and flat.scales[0].shape[-1] == 1:
-        exponents = _scale_exponents(flat.scales)
-        moderate = _are_moderate(flat.c, exponents)
-        d = np.empty(flat.c.shape, dtype=np.uint32)
-        if moderate.any():
-            d[moderate] = _shifted(flat.select(moderate), step, exponents[moderate])
-        if not moderate.all():
-            d[~moderate] = _fused_blocks(flat.select(~moderate), step)
+    plain = flat.scales is None and not c_shift
+    if plain and serves(step.dtypes, products, codes.b.shape[-2]):
+        d = _compiled(flat, step)
     else:
         d = _fused_blocks(flat, step, c_shift)
     return d.reshape(*batch, rows, columns)
 
 
-def _scale_exponents(scales: tuple[Array, Array]) -> Array:
-    """Exponents of the products of two ue8m0 scales."""
-    scale_a, scale_b = (codes.astype(np.int32) for codes in scales)
-    return np.asarray(scale_a + scale_b - 2 * dtype("ue8m0").bias)
-
-
-def _are_moderate(c: Array, scale_exponents: Array) -> Array:
-    """MMAs whose C, in f32, and scales are far from the ends of f32: [count]."""
-    field = c >> np.uint32(23) & np.uint32(0xFF)
-    is_far = ((field < 127 - 60) | (field > 127 + 60)) & ((c << np.uint32(1)) != 0)
-    return np.asarray(~((np.abs(scale_exponents) > 40) | is_far).any(axis=(1, 2)))
-
-
-def _shifted(codes: FusedCodes, step: FusedStep, scale_exponents: Array) -> Array:
-    """Codes of D where ue8m0 scales multiply products, of MMAs that `_are_moderate`.
-
-    Powers of two multiply C instead, by their inverse, and then the result: so far from the ends of f32 and
-    from the floor no bit depends on that.
-    """
-    c = np.ldexp(np.ascontiguousarray(codes.c).view(np.float32), -scale_exponents).view(np.uint32)
-    sums = fused_codes(FusedCodes(codes.a, codes.b, c, codes.stored), step).view(np.float32)
-    with np.errstate(invalid="ignore"):
-        d = np.ldexp(sums, scale_exponents).view(np.uint32)
-    return np.where(np.isnan(sums), np.uint32(0x7FFFFFFF), d)
+def _compiled(codes: FusedCodes, step: FusedStep) -> Array:
+    """Codes of D for codes with one batch axis, by numba's loop; by NumPy where that leaves them out."""
+    down, across = side_by_side(codes)
+    parts = codes.divided(down, across)
+    d, special = fused_codes(parts, step)
+    if special.any():
+        d[special] = _fused_blocks(parts.select(special), step)
+    whole = d.reshape(len(codes.c), down, across, *d.shape[1:]).swapaxes(2, 3)
+    return whole.reshape(codes.c.shape).astype(step.dtypes[3].code_type, copy=False)
 
 
 def _fused_blocks(codes: FusedCodes, step: FusedStep, c_shift: int = 0) -> Array:
@@ -225,8 +202,6 @@ def _along_k(a: _Numbers, b: _Numbers, by_count: bool) -> tuple[_Numbers, _Numbe
 
 def _fit_float32(a: _Numbers, b: _Numbers, c: _Numbers, step: FusedStep) -> bool:
     """Whether float32 holds all products, and integers of 32 bits the terms: see `_short_sums`."""
-    if step.alignment.fraction_bits > 25:
-        return False
     for float_type, factors in ((step.dtypes[0], a), (step.dtypes[1], b)):
         if float_type.exponent_bits >= 8 and not factors.is_moderate(50):
             return False

@@ -312,11 +312,11 @@ class Fill:
 def test_a_damaged_cache_of_numba_is_compiled_anew(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     ins = mma_instruction(F16)
     x = inputs.make(ins, "moderate", 2)
-    loop = SimpleNamespace(LOWEST=-1022, ABSENT=-4096, GROUP=64, fill_plain=Fill("cache", error))
-    loop.compile_without_cache = lambda: setattr(loop, "fill_plain", Fill(None, None))
+    loop = SimpleNamespace(ABSENT=-4096, GROUP=64, fill=Fill("cache", error))
+    loop.compile_without_cache = lambda: setattr(loop, "fill", Fill(None, None))
     monkeypatch.setattr("ptxlab.numerics.compiled._loop", lambda: loop)
     with backend("numba"):
         assert (ins.emulate(x.a, x.b, x.c) == 7).all()
-        loop.fill_plain = Fill(None, error)  # an error of its own is not hidden
+        loop.fill = Fill(None, error)  # an error of its own is not hidden
         with pytest.raises(type(error)):
             ins.emulate(x.a, x.b, x.c)

@@ -126,7 +126,8 @@ class Fused(Rule):
         ins = operands.ins
         plain = isinstance(ins, MmaForm) and ins.structure is None and ins.scale_vec is None
         plain = plain and ins.c_type == ins.d_type
-        whole = ins.mma_count == 1 and ins.n < WIDE and (self.depth is None or self.depth >= ins.k)
+        many = ins.n < WIDE or operands.count >= WIDE
+        whole = ins.mma_count == 1 and many and (self.depth is None or self.depth >= ins.k)
         dtypes = (ins.a.dtype, ins.b.dtype, ins.c.dtype, ins.d.dtype)
         products = operands.count * ins.d.shape[0] * ins.d.shape[1] * ins.k
         if not plain or not whole or negated(operands) or not serves(dtypes, products, ins.k):
