@@ -21,7 +21,7 @@ Number = Fraction | float  #: exact, or an infinity or NaN
 #: a block of products, or the sum of a group of products that was computed apart.
 Role = Literal["C", "zero", "sum", "product", "block", "group"]
 #: What a step does.
-Operation = Literal["integer sum", "fused sum", "multiply", "fma", "add", "convert"]
+StepKind = Literal["integer sum", "fused sum", "multiply", "fma", "add", "convert"]
 #: PTX's rounding modifiers, and what happens to integers: they wrap, or .satfinite clamps them.
 Rounding = Literal["rn", "rz", "rm", "rp", "wrap", "satfinite"]
 
@@ -96,7 +96,7 @@ class Step:
     (-22, Fraction(9, 1), Fraction(0, 1))
     """
 
-    operation: Operation
+    operation: StepKind
     terms: tuple[Term, ...]
     top: int | None
     grain: int | None
@@ -261,7 +261,7 @@ def stored_term(role: Role, code: int, float_type: DType, k: tuple[int, ...] = (
 
 
 def unaligned_step(
-    operation: Operation, terms: tuple[Term, ...], rounding: Rounding, code: int, result: DType
+    operation: StepKind, terms: tuple[Term, ...], rounding: Rounding, code: int, result: DType
 ) -> Step:
     """A step that rounds the exact sum once."""
     total = add_up(term.value for term in terms)

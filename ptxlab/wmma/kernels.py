@@ -6,7 +6,6 @@ Both take the same arguments: tiles of A, B, C and D one after another in memory
 from __future__ import annotations
 
 import math
-from itertools import count
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from .. import gpu
 from .._util.arguments import as_array, check_room, is_name
 from ..errors import PtxlabError, listing, quoted
+from ..gpu.codegen.cpp import AsmOperands
 from ..gpu.codegen.ptx import AsmOperand, asm_operands, with_names
 from ..gpu.launcher import Argument
 from ..isa.catalog.transfer import wmma_rows
@@ -197,21 +197,16 @@ class _Step(NamedTuple):
     @property
     def asm(self) -> str:
         """The instruction as an asm statement."""
-        numbers = count()
-        names: dict[str, list[str]] = {}
-        outputs, inputs = [], []
+        operands = AsmOperands()
         for operand in asm_operands(self.form):
-            variables = self._names(operand)
-            names[operand.name] = [f"%{next(numbers)}" for _ in variables]
-            if operand.written:
-                outputs += [f'"={operand.constraint}"({variable})' for variable in variables]
-            else:
-                inputs += [f'"{operand.constraint}"({variable})' for variable in variables]
-        clauses = f": {', '.join(outputs)} : " if outputs else ":: "
-        clauses += ", ".join(inputs)
+            sign = "=" if operand.written else ""
+            operands.add(operand.name, f"{sign}{operand.constraint}", self._names(operand))
+        clauses = f": {', '.join(operands.outputs)} : " if operands.outputs else ":: "
+        clauses += ", ".join(operands.inputs)
         if self.pointer:
             clauses += ' : "memory"'
-        return f'    asm volatile("{with_names(self.form, None, names)}"\n                 {clauses});'
+        line = with_names(self.form, None, operands.names)
+        return f'    asm volatile("{line}"\n                 {clauses});'
 
 
 def _steps(ins: MmaForm, layout: layout_t) -> dict[str, _Step]:

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptxlab._util.files import write_atomically
-from ptxlab.numerics.scalar import Operation, opcodes, operation
+from ptxlab.numerics.scalar import ScalarOperation, opcodes, operation
 from ptxlab.numerics.scalar.formats import FORMATS, Format
 
 FILE = Path(__file__).parents[2] / "tests" / "golden" / "scalar.json"
@@ -250,7 +250,7 @@ def inputs(types: tuple[str, ...], count: int) -> tuple[Array, ...]:
     return tuple(np.concatenate(column) for column in zip(*blocks, strict=True))
 
 
-def arguments(op: Operation, count: int, table: int = 0) -> tuple[Array, ...]:
+def arguments(op: ScalarOperation, count: int, table: int = 0) -> tuple[Array, ...]:
     """The sources of an opcode; lop3 has its table as a number."""
     if op.opcode.startswith("lop3"):
         a, b, c, *rest = inputs((*op.source_types[:3], *op.source_types[4:]), count)
@@ -262,7 +262,7 @@ def arguments(op: Operation, count: int, table: int = 0) -> tuple[Array, ...]:
     return sources
 
 
-def results(op: Operation, sources: Sequence[Array]) -> tuple[Array, ...]:
+def results(op: ScalarOperation, sources: Sequence[Array]) -> tuple[Array, ...]:
     """What ptxlab gives."""
     result = op(*sources)
     return result[: len(_outputs(op))] if isinstance(result, tuple) else (result,)
@@ -319,7 +319,7 @@ _NEWER = {"f32x2", "u8x4", "s8x4", "e2m1x2", "e2m3x2", "e3m2x2", "ue8m0x2"}
 _NEWER_PAIRS = {("e4m3x2", "bf16x2"), ("e5m2x2", "bf16x2"), ("bf16x2", "e4m3x2"), ("bf16x2", "e5m2x2")}
 
 
-def supported(op: Operation) -> bool:
+def supported(op: ScalarOperation) -> bool:
     """Whether sm_90a has an opcode."""
     name, *parts = op.opcode.split(".")
     if _NEWER.intersection(parts) or tuple(parts[-2:]) in _NEWER_PAIRS:
@@ -333,7 +333,7 @@ def supported(op: Operation) -> bool:
     return not (name in ("min", "max") and "abs" in parts and "xorsign" not in parts)
 
 
-def _outputs(op: Operation) -> tuple[str, ...]:
+def _outputs(op: ScalarOperation) -> tuple[str, ...]:
     """The types of results; setp of one f16 or bf16 has no second predicate."""
     lone = op.opcode.startswith("setp") and op.opcode.endswith((".f16", ".bf16"))
     return op.result_types[:1] if lone else op.result_types
@@ -343,7 +343,7 @@ def _address(parameter: str, size: int) -> list[str]:
     return [f"ld.param.u64 base, [{parameter}];", f"mad.wide.u32 at, i, {size}, base;"]
 
 
-def entry(op: Operation, name: str, table: int = 0) -> str:
+def entry(op: ScalarOperation, name: str, table: int = 0) -> str:
     """A kernel in PTX that applies an opcode to arrays; results of 8 bits are stored as 16."""
     word = op.opcode
     base = word.split(".")[0]
@@ -401,7 +401,7 @@ def module(entries: Iterable[str], target: str) -> str:
     return _HEAD.format(target=target) + "\n".join(entries)
 
 
-def wide(op: Operation, arrays: Sequence[Array]) -> list[Array]:
+def wide(op: ScalarOperation, arrays: Sequence[Array]) -> list[Array]:
     """Results as the kernels store them: 8 bits extended to 16 by their sign, predicates as 16 bits."""
     stored = []
     for array, kind in zip(arrays, _outputs(op), strict=True):
@@ -451,7 +451,7 @@ class _Gpu:
             self.uploads[key] = (array, address)
         return self.uploads[key][1]
 
-    def run(self, loaded: Any, name: str, op: Operation, sources: Sequence[Array]) -> list[Array]:
+    def run(self, loaded: Any, name: str, op: ScalarOperation, sources: Sequence[Array]) -> list[Array]:
         function = self._do(self.driver.cuModuleGetFunction(loaded, name.encode()))
         arrays = [np.ascontiguousarray(source) for source in sources if source.ndim]
         count = len(arrays[0])
@@ -507,7 +507,7 @@ def _compare(gpu: _Gpu, loaded: Any, name: str, word: str, table: int) -> dict[s
     return report
 
 
-def get(word: str) -> Operation:
+def get(word: str) -> ScalarOperation:
     """The function of an opcode that there is."""
     op = operation(word)
     if op is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ...isa.mma import MmaForm
 from ...isa.operand import Operand
 
@@ -17,6 +19,37 @@ def register_word(operand: Operand) -> str:
 def constraint(operand: Operand) -> str:
     """How inline assembly passes one register, as a whole number."""
     return "l" if operand.register_bits == 64 else "r"
+
+
+class AsmOperands:
+    """The operands of an asm statement, numbered in the order in which they are added; outputs come first.
+
+    `names` has the numbers of each operand's registers, as `with_names` takes them.
+
+    >>> operands = AsmOperands()
+    >>> operands.add("d", "=r", ["d[0]", "d[1]"])
+    >>> operands.add("p", "l", ["address"])
+    >>> operands.names, operands.outputs, operands.inputs
+    ({'d': ['%0', '%1'], 'p': ['%2']}, ['"=r"(d[0])', '"=r"(d[1])'], ['"l"(address)'])
+    """
+
+    def __init__(self) -> None:
+        self.names: dict[str, list[str]] = {}
+        self.outputs: list[str] = []
+        self.inputs: list[str] = []
+
+    def add(self, name: str, constraint: str, expressions: Sequence[str]) -> None:
+        """C++ expressions for the registers of an operand; the constraint of what is written has = or +."""
+        first = len(self.outputs) + len(self.inputs)
+        self.names[name] = [f"%{first + i}" for i in range(len(expressions))]
+        side = self.outputs if constraint[0] in "=+" else self.inputs
+        side += [f'"{constraint}"({expression})' for expression in expressions]
+
+    def add_registers(self, operand: Operand, array: str = "", sign: str = "") -> None:
+        """All registers of an operand, in an array of its own name or another."""
+        name = operand.name.lower()
+        registers = [f"{array or name}[{r}]" for r in range(operand.registers)]
+        self.add(name, f"{sign}{constraint(operand)}", registers)
 
 
 def code_word(operand: Operand) -> str:

@@ -7,7 +7,6 @@ notes the clock, how many turns the loop makes, and a number that is 0, which th
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import count
 from typing import Any, Literal
 
 import numpy as np
@@ -178,13 +177,7 @@ class _Draft:
         self.image = b""
         self.declared: list[str] = []
         self.loads: list[str] = []
-        self.inputs: list[str] = []
-        self.names: dict[str, list[str]] = {}
-        self._numbers = count()
-
-    def number(self) -> str:
-        """The next operand of the asm statement."""
-        return f"%{next(self._numbers)}"
+        self.asm = cpp.AsmOperands()
 
     def add_bytes(self, array: NDArray[Any], alignment: int = 16) -> int:
         """Put an array behind the others; gives its offset."""
@@ -204,14 +197,7 @@ class _Draft:
             f"for (int s = 0; s < {len(sets)}; ++s) for (int r = 0; r < {operand.registers}; ++r) "
             f"{name}[s][r] = *(const {word}*)(input + {offset} + {place});"
         )
-        self.add_input(operand, f"{name}[{chosen}]")
-
-    def add_input(self, operand: Operand, array: str, available: int | None = None) -> None:
-        """Registers of an array as an operand; of another one's, which has so many, evenly chosen ones."""
-        count = operand.registers
-        self.names[operand.name.lower()] = [self.number() for _ in range(count)]
-        places = [r * (available or count) // count for r in range(count)]
-        self.inputs += [f'"{cpp.constraint(operand)}"({array}[{place}])' for place in places]
+        self.asm.add_registers(operand, f"{name}[{chosen}]")
 
     def setup(self, *first: str) -> str:
         """What stands before the loop."""
@@ -250,8 +236,11 @@ def _unrolled(rounds: int, chains: int, lines: list[str]) -> str:
         }}"""
 
 
-def _asm(line: str, outputs: list[str], inputs: list[str], *, memory: bool = False) -> list[str]:
-    text = [f'asm volatile("{line}"', f"    : {', '.join(outputs)}", f"    : {', '.join(inputs)}"]
+def _asm(form: Form, operands: cpp.AsmOperands, *, line: str = "", memory: bool = False) -> list[str]:
+    """The asm statement of an instruction, or of a line around it."""
+    line = line or with_names(form, None, operands.names)
+    text = [f'asm volatile("{line}"', f"    : {', '.join(operands.outputs)}"]
+    text.append(f"    : {', '.join(operands.inputs)}")
     if memory:
         text.append('    : "memory"')
     return [*text[:-1], f"{text[-1]});"]
@@ -277,11 +266,13 @@ def _mma_loop(form: MmaForm, chains: int, contents: Contents, through: Through, 
     sets = _operand_sets(form, contents)
     draft = _Draft()
     d, c = form.d, form.c
-    draft.names["d"] = [draft.number() for _ in range(d.registers)]
+    draft.asm.add_registers(d, "d[chain]", "=")
     before: list[str] = []
     for name, operand in form.inputs.items():
         if name == "c" or (name == "a" and through == "A"):
-            draft.add_input(operand, "d[chain]", d.registers)
+            count = operand.registers  # evenly chosen ones of D's
+            places = [f"d[chain][{r * d.registers // count}]" for r in range(count)]
+            draft.asm.add(name, cpp.constraint(operand), places)
             continue
         of_a = name in ("a", "e", "scale_a")
         own_sets = sets[:_A_SETS] if of_a else sets
@@ -298,8 +289,7 @@ def _mma_loop(form: MmaForm, chains: int, contents: Contents, through: Through, 
         f"for (int s = 0; s < {chains}; ++s) for (int r = 0; r < {d.registers}; ++r) "
         f"d[s][r] = *(const {word}*)(input + {offset} + {place});"
     )
-    outputs = [f'"={cpp.constraint(d)}"(d[chain][{r}])' for r in range(d.registers)]
-    lines = [*before, *_asm(with_names(form, None, draft.names), outputs, draft.inputs)]
+    lines = [*before, *_asm(form, draft.asm)]
     rounds = _B_SETS if reload else max(_B_SETS, _STATEMENTS // chains)
     source = _kernel(
         form.mnemonic,
@@ -319,7 +309,7 @@ def _reloaded(draft: _Draft, operand: Operand, sets: list[Operation], chosen: st
     offset = draft.add_bytes(np.stack([each.arrays[operand.name] for each in sets]))
     name, size = operand.name.lower(), operand.registers * 4
     address = f"{FIRST_ADDRESS + offset} + ({chosen}) * {operand.lanes * size} + lane * {size}"
-    draft.add_input(operand, name)
+    draft.asm.add_registers(operand)
     return [f"unsigned int {name}[{operand.registers}];", f"reload({name}, {address});"]
 
 
@@ -328,12 +318,14 @@ def _movmatrix_loop(form: TransferForm, chains: int, contents: Contents) -> Loop
     if contents == "zeros":
         words[:] = 0
     rounds = max(_B_SETS, _STATEMENTS // chains)
-    line = with_names(form, None, {"d": ["%0"], "a": ["%1"]})
+    operands = cpp.AsmOperands()
+    operands.add("d", "=r", ["d[chain][0]"])
+    operands.add("a", "r", ["d[chain][0]"])
     setup = (
         f"    unsigned int d[{chains}][1];\n#pragma unroll\n"
         f"    for (int s = 0; s < {chains}; ++s) d[s][0] = ((const unsigned int*)input)[s * 32 + lane];"
     )
-    body = _unrolled(rounds, chains, _asm(line, ['"=r"(d[chain][0])'], ['"r"(d[chain][0])']))
+    body = _unrolled(rounds, chains, _asm(form, operands))
     source = _kernel(form.mnemonic, 32, setup, body, _stored(chains, 1), threads=_MOST_THREADS)
     return Loop(source, rounds * chains, words.tobytes(), 0, _MOST_THREADS)
 
@@ -358,7 +350,7 @@ def _wgmma_loop(form: MmaForm, chains: int, contents: Contents) -> Loop:
     sets = _operand_sets(form, contents)
     draft = _Draft()
     registers = form.d.registers
-    draft.names["d"] = [draft.number() for _ in range(registers)]
+    draft.asm.add_registers(form.d, "d[0]", "+")
     descriptors = {
         operand.name: _tile_descriptors(draft, operand, sets)
         for operand in (form.a, form.b)
@@ -373,15 +365,12 @@ def _wgmma_loop(form: MmaForm, chains: int, contents: Contents) -> Loop:
         name = f"{operand.name.lower()}_desc"
         codes = ", ".join(f"0x{code:x}ull" for code in descriptors[operand.name])
         draft.declared.append(f"constexpr unsigned long long {name}[{_B_SETS}] = {{{codes}}};")
-        draft.names[name] = [draft.number()]
-        draft.inputs.append(f'"l"({name}[step % {_B_SETS}])')
+        draft.asm.add(name, "l", [f"{name}[step % {_B_SETS}]"])
     draft.declared.append(f"unsigned int d[1][{registers}] = {{}};")
-    line = (
-        f"{{ .reg .pred scale_d; setp.ne.b32 scale_d, {draft.number()}, 0; "
-        f"{with_names(form, None, draft.names)} }}"
-    )
-    outputs = [f'"+r"(d[0][{r}])' for r in range(registers)]
-    lines = _asm(line, outputs, [*draft.inputs, '"r"(1)'])
+    instruction = with_names(form, None, draft.asm.names)
+    draft.asm.add("scale_d", "r", ["1"])
+    predicate = f".reg .pred scale_d; setp.ne.b32 scale_d, {draft.asm.names['scale_d'][0]}, 0;"
+    lines = _asm(form, draft.asm, line=f"{{ {predicate} {instruction} }}")
     batches = max(1, _B_SETS // chains)
     threads = _MOST_THREADS if registers <= 64 else _MOST_THREADS // 2
     source = _kernel(
@@ -440,21 +429,17 @@ _OTHER_ROWS = "        p ^= never;"
 _KEEP_ADDRESS = "        output[blockIdx.x * blockDim.x + threadIdx.x] = p;"
 
 
-def _load_names(form: TransferForm) -> dict[str, list[str]]:
-    registers = form.register_operand.registers
-    return {
-        form.register_operand.name.lower(): [f"%{i}" for i in range(registers)],
-        "p": [f"%{registers}"],
-    }
+def _load(form: TransferForm, array: str, address: str) -> list[str]:
+    operands = cpp.AsmOperands()
+    operands.add_registers(form.register_operand, array, "=")
+    operands.add("p", "r", [address])
+    return _asm(form, operands, memory=True)
 
 
 def _loads(form: TransferForm, chains: int) -> tuple[str, str, list[str]]:
     """Loads of different rows, all at once."""
     count = form.register_operand.registers
-    outputs = [f'"=r"(r[chain][{i}])' for i in range(count)]
-    asm = _asm(
-        with_names(form, None, _load_names(form)), outputs, [f'"r"(p + chain * {_ROW_BYTES})'], memory=True
-    )
+    asm = _load(form, "r[chain]", f"p + chain * {_ROW_BYTES}")
     body = [
         f"        unsigned int r[{chains}][{count}];",
         _unrolled(1, chains, asm),
@@ -468,9 +453,7 @@ def _loads(form: TransferForm, chains: int) -> tuple[str, str, list[str]]:
 def _dependent_loads(form: TransferForm) -> tuple[str, str, list[str]]:
     """Each load's address is what the one before it loaded."""
     count = form.register_operand.registers
-    outputs = [f'"=r"(r[{i}])' for i in range(count)]
-    asm = _asm(with_names(form, None, _load_names(form)), outputs, ['"r"(p)'], memory=True)
-    body = _unrolled(_STATEMENTS, 1, [f"unsigned int r[{count}];", *asm, "p = r[0];"])
+    body = _unrolled(_STATEMENTS, 1, [f"unsigned int r[{count}];", *_load(form, "r", "p"), "p = r[0];"])
     own_row = _OWN_ROW.replace(" + lane * 16", " + lane * 0") if form.shape == "m8n16" else _OWN_ROW
     return body, _KEEP_ADDRESS, [own_row]
 
@@ -478,10 +461,10 @@ def _dependent_loads(form: TransferForm) -> tuple[str, str, list[str]]:
 def _stores(form: TransferForm, chains: int) -> tuple[str, str, list[str]]:
     """Stores to different rows."""
     count = form.register_operand.registers
-    name = form.register_operand.name.lower()
-    line = with_names(form, None, {"p": ["%0"], name: [f"%{i + 1}" for i in range(count)]})
-    inputs = [f'"r"(p + chain * {_ROW_BYTES})', *(f'"r"(r[{i}])' for i in range(count))]
-    body = f"{_unrolled(1, chains, _asm(line, [], inputs, memory=True))}\n{_OTHER_ROWS}"
+    operands = cpp.AsmOperands()
+    operands.add("p", "r", [f"p + chain * {_ROW_BYTES}"])
+    operands.add_registers(form.register_operand, "r")
+    body = f"{_unrolled(1, chains, _asm(form, operands, memory=True))}\n{_OTHER_ROWS}"
     declared = [
         _OWN_ROW,
         f"    unsigned int r[{count}];",

@@ -5,8 +5,6 @@ Operands are in registers; B of wgmma, and perhaps A, in shared memory behind de
 
 from __future__ import annotations
 
-from itertools import count
-
 from ...isa.mma import MmaForm
 from ...isa.modifiers import Modifiers
 from ...isa.operand import Operand
@@ -70,13 +68,10 @@ extern "C" __global__ void __launch_bounds__(128) {name}(
 
 def warp_source(ins: MmaForm, modifiers: Modifiers) -> str:
     """The kernel of a warp-level instruction."""
-    numbers = count()
-    names = {"d": [f"%{next(numbers)}" for _ in range(ins.d.registers)]}
-    inputs = []
+    operands = cpp.AsmOperands()
+    operands.add_registers(ins.d, sign="=")
     for operand in ins.inputs.values():
-        name = operand.name.lower()
-        names[name] = [f"%{next(numbers)}" for _ in range(operand.registers)]
-        inputs += [f'"{cpp.constraint(operand)}"({name}[{r}])' for r in range(operand.registers)]
+        operands.add_registers(operand)
     return _WARP.format(
         mnemonic=ins.mnemonic,
         title=cpp.title(ins),
@@ -85,9 +80,9 @@ def warp_source(ins: MmaForm, modifiers: Modifiers) -> str:
         loads="\n".join(cpp.pointer(operand) for operand in ins.inputs.values()),
         word=cpp.register_word(ins.d),
         registers=ins.d.registers,
-        line=with_names(ins, modifiers, names),
-        outputs=", ".join(f'"={cpp.constraint(ins.d)}"(d[{r}])' for r in range(ins.d.registers)),
-        inputs=", ".join(inputs),
+        line=with_names(ins, modifiers, operands.names),
+        outputs=", ".join(operands.outputs),
+        inputs=", ".join(operands.inputs),
         stores=cpp.stores(ins),
     )
 
@@ -95,10 +90,10 @@ def warp_source(ins: MmaForm, modifiers: Modifiers) -> str:
 def warpgroup_source(ins: MmaForm, modifiers: Modifiers) -> str:
     """The kernel of wgmma. Tiles are filled from row-major codes, and are MN-major if imm-trans says so."""
     ins.check_modifiers(modifiers)
-    numbers = count()
-    names = {"d": [f"%{next(numbers)}" for _ in range(ins.d.registers)]}
+    operands = cpp.AsmOperands()
+    operands.add_registers(ins.d, sign="+")
     transposed = {"A": modifiers.imm_trans_a, "B": modifiers.imm_trans_b}
-    loads, inputs, shared, fills = [], [], [], []
+    loads, shared, fills = [], [], []
     for operand in ins.inputs.values():
         name = operand.name.lower()
         if operand.space == "shared":
@@ -109,16 +104,15 @@ def warpgroup_source(ins: MmaForm, modifiers: Modifiers) -> str:
             address = f"((unsigned long long)__cvta_generic_to_shared({name}_tile) >> 4)"
             fields = f"0x{tile.descriptor():x}ull"
             loads.append(f"        const unsigned long long {name}_desc = {address} | {fields};")
-            names[f"{name}_desc"] = [f"%{next(numbers)}"]
-            inputs.append(f'"l"({name}_desc)')
+            operands.add(f"{name}_desc", "l", [f"{name}_desc"])
             continue
         loads.append(cpp.pointer(operand))
         if operand.name == "C":  # the accumulator comes in and goes out in the same registers
             loads.append(f"        unsigned int d[{ins.d.registers}];")
             loads.append(f"        for (int r = 0; r < {ins.d.registers}; ++r) d[r] = c[r];")
             continue
-        names[name] = [f"%{next(numbers)}" for _ in range(operand.registers)]
-        inputs += [f'"r"({name}[{r}])' for r in range(operand.registers)]
+        operands.add_registers(operand)
+    operands.add("scale_d", "r", [str(int(modifiers.scale_d))])
     return _WARPGROUP.format(
         mnemonic=ins.mnemonic,
         title=cpp.title(ins),
@@ -127,10 +121,10 @@ def warpgroup_source(ins: MmaForm, modifiers: Modifiers) -> str:
         shared="\n".join(shared),
         fills="\n".join(fills),
         loads="\n".join(loads),
-        scale_d=f"%{next(numbers)}",
-        line=with_names(ins, modifiers, names),
-        outputs=", ".join(f'"+r"(d[{r}])' for r in range(ins.d.registers)),
-        inputs=", ".join([*inputs, f'"r"({int(modifiers.scale_d)})']),
+        scale_d=operands.names["scale_d"][0],
+        line=with_names(ins, modifiers, operands.names),
+        outputs=", ".join(operands.outputs),
+        inputs=", ".join(operands.inputs),
         stores=cpp.stores(ins),
     )
 

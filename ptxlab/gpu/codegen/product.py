@@ -8,7 +8,6 @@ for instructions that have no faster one.
 from __future__ import annotations
 
 from functools import lru_cache
-from itertools import count
 
 from ...isa.layout import Layout
 from ...isa.mma import MmaForm
@@ -116,31 +115,21 @@ class _Draft:
         self.is_wgmma = ins.family.startswith("wgmma")
         self.shared: list[str] = []  # declarations of tiles in shared memory
         self.loads: list[str] = []
-        self.passed: list[str] = []  # inputs of the asm statement
-        self._numbers = count()
-        self.names = {"d": self._next(ins.d.registers)}
-
-    def _next(self, number: int = 1) -> list[str]:
-        """The next operands of the asm statement: %0, %1, ..."""
-        return [f"%{next(self._numbers)}" for _ in range(number)]
+        self.asm = cpp.AsmOperands()
+        self.asm.add_registers(ins.d, *(("d", "+") if self.is_wgmma else ("e", "=")))
 
     def add(self, operand: Operand) -> None:
         """Load an operand in every step, and pass it; C is D of the step before, in registers."""
         if operand.name == "C":
             if not self.is_wgmma:  # whose C is D
-                self._pass(operand, "c", "d")
+                self.asm.add_registers(operand, "d")
         elif operand.space == "shared":
             self._add_tile(operand)
         else:
             name = operand.name.lower()
-            self._pass(operand, name, name)
+            self.asm.add_registers(operand)
             self.loads.append(f"{cpp.register_word(operand)} {name}[{operand.registers}] = {{}};")
             self.loads.append(_gather(self.ins, operand))
-
-    def _pass(self, operand: Operand, name: str, array: str) -> None:
-        """Registers of an array as an operand."""
-        self.names[name] = self._next(operand.registers)
-        self.passed += [f'"{cpp.constraint(operand)}"({array}[{r}])' for r in range(operand.registers)]
 
     def _add_tile(self, operand: Operand) -> None:
         """A tile in shared memory, and its descriptor."""
@@ -151,8 +140,7 @@ class _Draft:
             f"const unsigned long long {name}_desc = (unsigned long long)__cvta_generic_to_shared("
             f"{name}_tile) >> 4 | 0x{tile.descriptor():x}ull;"
         )
-        self.names[f"{name}_desc"] = self._next()
-        self.passed.append(f'"l"({name}_desc)')
+        self.asm.add(f"{name}_desc", "l", [f"{name}_desc"])
 
     def statements(self) -> list[str]:
         """What stands before the asm statement; tiles are filled by all, and read by all."""
@@ -163,29 +151,22 @@ class _Draft:
 
     def multiply(self) -> str:
         """The asm statement, and what it is followed by."""
-        ins, registers = self.ins, self.ins.d.registers
-        line = with_names(ins, Modifiers(), self.names)
-        if self.is_wgmma:
-            (scale_d,) = self._next()
-            return self._wgmma(line, scale_d)
-        outputs = ", ".join(f'"={cpp.constraint(ins.d)}"(e[{r}])' for r in range(registers))
-        return (
-            f"{cpp.register_word(ins.d)} e[{registers}];\n"
-            f'asm volatile("{line}"\n    : {outputs}\n    : {", ".join(self.passed)});\n'
-            f"for (int r = 0; r < {registers}; ++r) d[r] = e[r];"
-        )
-
-    def _wgmma(self, line: str, scale_d: str) -> str:
-        """wgmma between a fence and the wait for it."""
-        d = self.ins.d
-        outputs = ", ".join(f'"+{cpp.constraint(d)}"(d[{r}])' for r in range(d.registers))
-        inputs = ", ".join([*self.passed, '"r"(1)'])
+        d, asm = self.ins.d, self.asm
+        line = with_names(self.ins, Modifiers(), asm.names)
+        outputs = ", ".join(asm.outputs)
+        if not self.is_wgmma:
+            return (
+                f"{cpp.register_word(d)} e[{d.registers}];\n"
+                f'asm volatile("{line}"\n    : {outputs}\n    : {", ".join(asm.inputs)});\n'
+                f"for (int r = 0; r < {d.registers}; ++r) d[r] = e[r];"
+            )
+        asm.add("scale_d", "r", ["1"])
         return (
             'asm volatile("{\\n.reg .pred scale_d;\\n"\n'
-            f'    "setp.ne.b32 scale_d, {scale_d}, 0;\\nwgmma.fence.sync.aligned;\\n"\n'
+            f'    "setp.ne.b32 scale_d, {asm.names["scale_d"][0]}, 0;\\nwgmma.fence.sync.aligned;\\n"\n'
             f'    "{line}\\n"\n'
             '    "wgmma.commit_group.sync.aligned;\\nwgmma.wait_group.sync.aligned 0;\\n}"\n'
-            f'    : {outputs}\n    : {inputs} : "memory");'
+            f'    : {outputs}\n    : {", ".join(asm.inputs)} : "memory");'
         )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import count
 
 from ...errors import PtxlabError
 from ...isa.modifiers import Modifiers
@@ -290,21 +289,19 @@ def _statement(form: Tcgen05Mma, modifiers: Modifiers) -> list[str]:
         ],
         "zero_column_mask_desc": [f"0x{modifiers.zero_column_mask:016x}ull"],
     }
-    numbers = count()
-    names, passed = {}, []
+    operands = cpp.AsmOperands()
     for operand in asm_operands(form, modifiers):
-        expressions = values.get(operand.name, [operand.name])
-        names[operand.name] = [f"%{next(numbers)}" for _ in expressions]
-        passed += [f'"{operand.constraint}"({expression})' for expression in expressions]
-    line = with_names(form, modifiers, names)
+        operands.add(operand.name, operand.constraint, values.get(operand.name, [operand.name]))
+    operands.add("enable_input_d", "r", [str(int(modifiers.enable_input_d))])
+    line = with_names(form, modifiers, operands.names)
     return [
         "asm volatile(",
         '    "{\\n"',
         '    ".reg .pred enable_input_d;\\n"',
-        f'    "setp.ne.b32 enable_input_d, %{next(numbers)}, 0;\\n"',
+        f'    "setp.ne.b32 enable_input_d, {operands.names["enable_input_d"][0]}, 0;\\n"',
         f'    "{line}\\n"',
         '    "}"',
-        *_passed([*passed, f'"r"({int(modifiers.enable_input_d)})']),
+        *_passed(operands.inputs),
     ]
 
 

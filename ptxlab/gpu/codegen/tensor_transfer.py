@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from itertools import count
 
 from ...errors import PtxlabError, quoted
 from ...isa.modifiers import Modifiers
 from ...isa.tcgen05 import Tcgen05Control, Tcgen05Form, Tcgen05Transfer
 from ...isa.tensor_memory import COLUMNS
+from .cpp import AsmOperands
 from .ptx import asm_operands, tensor_parts, with_names
 from .tensor_memory import FENCE_SHARED, HAND_OVER, Frame, asm, asm_lines, indented, load_words, store_words
 
@@ -132,25 +132,22 @@ def _by_warp(form: Tcgen05Transfer, split: int | None) -> list[str]:
     """Every warp executes ld or st on its own lanes; registers come from R, or go there."""
     loads = form.family == "tcgen05.ld"
     total = registers(form)
-    numbers, slots = count(), count()
-    names: dict[str, list[str]] = {}
-    outputs: list[str] = []
-    inputs: list[str] = []
+    operands, passed = AsmOperands(), 0
     for operand in asm_operands(form):
-        names[operand.name] = [f"%{next(numbers)}" for _ in operand.registers]
         if operand.address:
-            inputs.append(f'"r"({operand.name})')
+            operands.add(operand.name, "r", [operand.name])
             continue
-        passed = [f'"{"=" if operand.written else ""}r"(r[{next(slots)}])' for _ in operand.registers]
-        (outputs if operand.written else inputs).extend(passed)
-    line = f"{form.mnemonic} {', '.join(tensor_parts(form, Modifiers(), names, split=split))};"
+        slots = [f"r[{passed + i}]" for i in range(len(operand.registers))]
+        operands.add(operand.name, "=r" if operand.written else "r", slots)
+        passed += len(slots)
+    line = f"{form.mnemonic} {', '.join(tensor_parts(form, Modifiers(), operands.names, split=split))};"
     own = f"R[(i * 128 + threadIdx.x) * {total} + n]"
     statement = [
         "asm volatile(",
         f'    "{line}\\n"',
         f'    "tcgen05.wait::{"ld" if loads else "st"}.sync.aligned;"',
-        *_clause(outputs),
-        *_clause(inputs),
+        *_clause(operands.outputs),
+        *_clause(operands.inputs),
         '    : "memory");',
     ]
     if loads:
@@ -176,10 +173,10 @@ def _clause(parts: list[str]) -> list[str]:
 
 def _issued(form: Tcgen05Transfer) -> list[str]:
     """cp or shift, which one thread issues."""
-    every = asm_operands(form)
-    names = {operand.name: [f"%{number}"] for number, operand in enumerate(every)}
-    line = with_names(form, None, names)
-    return asm_lines(line, *(f'"{operand.constraint}"({operand.name})' for operand in every))
+    operands = AsmOperands()
+    for operand in asm_operands(form):
+        operands.add(operand.name, operand.constraint, operand.registers)
+    return asm_lines(with_names(form, None, operands.names), *operands.inputs)
 
 
 # -- what goes around ---------------------------------------------------------------------------------------

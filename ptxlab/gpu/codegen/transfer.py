@@ -8,9 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from ...isa.operand import Operand
 from ...isa.transfer import TransferForm
-from .cpp import constraint, register_word
+from .cpp import AsmOperands, register_word
 from .ptx import ptx_line, stores, with_names
 
 #: Shared memory that a kernel declares; every target has as much without a launch attribute.
@@ -76,29 +75,25 @@ def _load_or_store(form: TransferForm) -> str:
     count, word = operand.registers, register_word(operand)
     base = "image" if shared else f"({'result' if is_store else 'memory'} + i * size)"
     address, address_constraint = _address(form, base)
-    address_input = f'"{address_constraint}"(address)'
-    stride = ['"r"(stride)'] if form.wmma else []
     own_register = f"R[(i * 32 + lane) * {count} + n]"
     before, declared = _filled_image(form), f"        {word} r[{count}];"
+    operands = AsmOperands()
     if is_store:
         if not shared:
             before = [_COPY.format(destination=_OWN_RESULT, source=_OWN_MEMORY), _SYNC]
         before += [declared, _each_register(count, f"r[n] = {own_register}"), f"        {address};"]
         after = [_SYNC, _COPY.format(destination=_OWN_RESULT, source="image[j]")] if shared else []
         arrays = [f"const {word}* R", "uint4* result"]
-        outputs, inputs = "", [address_input, *_constraints(operand), *stride]
-        address_number, first_register = 0, 1
+        operands.add("p", address_constraint, ["address"])
+        operands.add_registers(operand, "r")
     else:
         before += [declared, f"        {address};"]
         after = [_each_register(count, f"{own_register} = r[n]")]
         arrays = [f"{word}* R"]
-        outputs, inputs = f" {', '.join(_constraints(operand, '='))}", [address_input, *stride]
-        address_number, first_register = count, 0
-    names = {
-        "p": [f"%{address_number}"],
-        operand.name.lower(): [f"%{first_register + n}" for n in range(count)],
-        "stride": [f"%{count + 1}"],
-    }
+        operands.add_registers(operand, "r", "=")
+        operands.add("p", address_constraint, ["address"])
+    if form.wmma:
+        operands.add("stride", "r", ["stride"])
     parameters = ["const uint4* memory", *_lane_addresses(form), *arrays, "int size", *_placement(form)]
     return _KERNEL.format(
         ptx=ptx_line(form),
@@ -106,15 +101,11 @@ def _load_or_store(form: TransferForm) -> str:
         parameters=", ".join(parameters),
         shared=_SHARED.format(size=SHARED_BYTES // 16) if shared else "",
         before="\n".join(before),
-        line=with_names(form, None, names),
-        outputs=outputs,
-        inputs=", ".join(inputs),
+        line=with_names(form, None, operands.names),
+        outputs=f" {', '.join(operands.outputs)}".rstrip(),
+        inputs=", ".join(operands.inputs),
         after="\n".join(after),
     )
-
-
-def _constraints(operand: Operand, sign: str = "") -> list[str]:
-    return [f'"{sign}{constraint(operand)}"(r[{n}])' for n in range(operand.registers)]
 
 
 def _filled_image(form: TransferForm) -> list[str]:

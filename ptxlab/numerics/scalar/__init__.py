@@ -9,6 +9,6 @@ array([5.], dtype=float32)
 
 from __future__ import annotations
 
-from .operations import Operation, opcodes, operation
+from .operations import ScalarOperation, opcodes, operation
 
-__all__ = ["Operation", "opcodes", "operation"]
+__all__ = ["ScalarOperation", "opcodes", "operation"]

@@ -17,7 +17,7 @@ from .table import ROWS
 
 
 @dataclass(frozen=True)
-class Operation:
+class ScalarOperation:
     """A scalar PTX instruction; calling it computes results from sources, arrays of raw bits.
 
     The arrays are of unsigned integers of the widths of `source_types`, of bool for predicates. A predicate,
@@ -90,14 +90,14 @@ def _rows() -> dict[tuple[str, tuple[str, ...], tuple[str, ...]], tuple[str, Row
 
 
 @lru_cache(maxsize=1)
-def _approximations() -> dict[tuple[str, tuple[str, ...], tuple[str, ...]], Operation]:
+def _approximations() -> dict[tuple[str, tuple[str, ...], tuple[str, ...]], ScalarOperation]:
     """The `.approx` and `.full` instructions, which follow tables of the chip."""
     operations = {}
     for text, function in FUNCTIONS.items():
         parts = Opcode.parse(text)
         sources = (parts.type, parts.type) if parts.name == "div" else (parts.type,)
         registers = (parts.type, *sources)
-        operations[parts.key] = Operation(
+        operations[parts.key] = ScalarOperation(
             text, sources, (parts.type,), function, registers=registers, exact=text in EXACT
         )
     return operations
@@ -118,7 +118,7 @@ def opcodes() -> Iterator[str]:
 
 
 @lru_cache(maxsize=None)
-def operation(opcode: str) -> Operation | None:
+def operation(opcode: str) -> ScalarOperation | None:
     """The function of a PTX opcode with all its modifiers; None for one that is not scalar arithmetic.
 
     An opcode with a scalar instruction's name and modifiers that it does not have is a `PtxlabError`.
@@ -141,7 +141,7 @@ def operation(opcode: str) -> Operation | None:
             "s32" if integer else name for name, integer in zip((*results, *sources), integers, strict=True)
         )
         function = row.build(Opcode.parse(text))
-        return Operation(text, sources, results, function, row.sources.count("?"), registers)
+        return ScalarOperation(text, sources, results, function, row.sources.count("?"), registers)
     if parts.name not in _names():
         return None
     texts = [*opcodes(), *(operation.opcode for operation in _approximations().values())]
