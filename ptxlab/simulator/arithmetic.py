@@ -15,7 +15,7 @@ from ..numerics.scalar.approximations import DIVISIONS, division, division_facto
 from ..numerics.scalar.opcode import Opcode
 from ..numerics.scalar.video import as_the_manual_says
 from .machine import Frame, Machine, MachineStep
-from .operands import Builder, Context, Read, Write, check_type, pair_of, reader, readers, unsupported, writer
+from .operands import Context, Read, Write, builds, check_type, pair_of, reader, readers, unsupported, writer
 from .ptx.ptxas import Contraction, Modified
 from .ptx.syntax import Operand, Pair, PtxInstruction, Register, Selected, Symbol, Vector, type_bits
 from .threads import UNSIGNED, Threads
@@ -223,6 +223,7 @@ def _joined(operand: Vector, instruction: PtxInstruction, context: Context) -> R
     return read
 
 
+@builds("mov")
 def _mov(instruction: PtxInstruction, context: Context) -> MachineStep:
     destination, source = instruction.operands
     bits = type_bits(instruction.parts[-1])
@@ -274,6 +275,7 @@ def _divide(
     return MachineStep(instruction, execute)
 
 
+@builds("selp")
 def selection(
     instruction: PtxInstruction,
     context: Context,
@@ -306,17 +308,17 @@ _PREDICATE_LOGIC: dict[str, Callable[..., NDArray[Any]]] = {
 }  # fmt: skip
 
 
-def _logic(instruction: PtxInstruction, context: Context) -> MachineStep:
-    if instruction.parts[-1] == "pred":
-        destination, *sources = instruction.operands
-        function = _PREDICATE_LOGIC[instruction.parts[0]]
-        reads = readers(sources, 1, instruction, context)
-        if len(reads) != (1 if instruction.parts[0] in ("not", "mov") else 2):
-            raise ValueError(instruction.opcode)
-        return _plain(instruction, context, function, reads, writer(destination, instruction))
-    return scalar(instruction, context) if instruction.parts[0] != "mov" else _mov(instruction, context)
+@builds(*(f"{name}.pred" for name in _PREDICATE_LOGIC))
+def _predicate_logic(instruction: PtxInstruction, context: Context) -> MachineStep:
+    destination, *sources = instruction.operands
+    function = _PREDICATE_LOGIC[instruction.parts[0]]
+    reads = readers(sources, 1, instruction, context)
+    if len(reads) != (1 if instruction.parts[0] in ("not", "mov") else 2):
+        raise ValueError(instruction.opcode)
+    return _plain(instruction, context, function, reads, writer(destination, instruction))
 
 
+@builds(*video.SCALAR)
 def _video(instruction: PtxInstruction, context: Context) -> MachineStep:
     """A scalar video instruction, whose operands may be parts of registers."""
     parts, registers, negative = [], [], []
@@ -341,11 +343,3 @@ def _video(instruction: PtxInstruction, context: Context) -> MachineStep:
         return np.asarray(function(a, b, c[0] if c else np.zeros_like(a)))
 
     return _plain(instruction, context, compute, reads, write)
-
-
-#: Those that need more than a function of arrays; `scalar` builds all others.
-BUILDERS: dict[str, Builder] = {
-    **dict.fromkeys(("and", "or", "xor", "not", "mov"), _logic),
-    "selp": selection,
-    **dict.fromkeys(video.SCALAR, _video),
-}

@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 
 from ..errors import PtxlabError
 from ..memory import Im2colMap, TensorMap
-from .loads import BUILDERS as LOADS
 from .loads import combination
 from .machine import Frame, Machine, MachineStep
 from .mbarriers import Change, barrier_place, in_block, update_barriers, update_in_blocks
-from .operands import Builder, Context, Read, address, items_of, reader, readers, unsupported
+from .operands import BUILDERS, Context, Read, address, builds, items_of, reader, readers, unsupported
 from .ptx.syntax import Address, Immediate, PtxInstruction, Register, type_bits
 from .threads import Threads
 from .tma import Boxes, load_boxes, map_at, store_boxes
@@ -27,17 +26,7 @@ from .tma import Boxes, load_boxes, map_at, store_boxes
 # -- cp.async ------------------------------------------------------------------------------------------------
 
 
-def _cp(instruction: PtxInstruction, context: Context) -> MachineStep:
-    parts = instruction.parts
-    if "bulk" in parts:
-        return _bulk(instruction, context)
-    if "mbarrier" in parts:
-        return _copy_arrives(instruction, context)
-    if "commit_group" in parts or "wait_group" in parts or "wait_all" in parts:
-        return _group(instruction)
-    return _copy(instruction, context)
-
-
+@builds("cp.async")
 def _copy(instruction: PtxInstruction, context: Context) -> MachineStep:
     """`cp.async` of 4, 8 or 16 bytes."""
     target, source, size, *others = instruction.operands
@@ -87,18 +76,17 @@ def _copy(instruction: PtxInstruction, context: Context) -> MachineStep:
     return MachineStep(instruction, execute)
 
 
-_GROUPS = (
+@builds(
     "cp.async.commit_group", "cp.async.wait_group", "cp.async.wait_all", "cp.async.bulk.commit_group",
     "cp.async.bulk.wait_group",
 )  # fmt: skip
-
-
-def _group(instruction: PtxInstruction) -> MachineStep:
+def _group(instruction: PtxInstruction, context: Context) -> MachineStep:
     operand = instruction.operands[0] if instruction.operands else Immediate(0)
     count = operand.value if isinstance(operand, Immediate) else 0
-    kind = ".".join(part for part in instruction.parts if part not in ("read",))
-    if kind not in _GROUPS:
+    parts = tuple(part for part in instruction.parts if part != "read")
+    if parts not in BUILDERS:  # with parts that it does not have
         raise unsupported(instruction)
+    kind = ".".join(parts)
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         machine.synchronised(instruction, kind, threads, count)
@@ -106,6 +94,7 @@ def _group(instruction: PtxInstruction) -> MachineStep:
     return MachineStep(instruction, execute)
 
 
+@builds("cp.async.mbarrier")
 def _copy_arrives(instruction: PtxInstruction, context: Context) -> MachineStep:
     """`cp.async.mbarrier.arrive`: the thread's copies are done, so it arrives at once."""
     place = barrier_place(instruction.operands[0], instruction, context)
@@ -124,13 +113,9 @@ def _copy_arrives(instruction: PtxInstruction, context: Context) -> MachineStep:
 # -- bulk copies and TMA -------------------------------------------------------------------------------------
 
 
-def _bulk(instruction: PtxInstruction, context: Context) -> MachineStep:
-    parts = instruction.parts
-    if not {"commit_group", "wait_group", "prefetch"}.isdisjoint(parts):
-        return _group(instruction)
-    if "tensor" in parts:
-        return _tensor(instruction, context)
-    return _bytes_copied(instruction, context)
+@builds("cp.async.bulk.prefetch", "cp.async.bulk.prefetch.tensor")
+def _not_simulated(instruction: PtxInstruction, context: Context) -> MachineStep:
+    raise unsupported(instruction)
 
 
 def _spaces(instruction: PtxInstruction) -> list[str]:
@@ -139,6 +124,7 @@ def _spaces(instruction: PtxInstruction) -> list[str]:
     return [names[part] for part in instruction.parts if part in names]
 
 
+@builds("cp.async.bulk")
 def _bytes_copied(instruction: PtxInstruction, context: Context) -> MachineStep:
     """`cp.async.bulk` and `cp.reduce.async.bulk` of a row of bytes; of the latter each element is atomic."""
     target, source, size, *others = instruction.operands
@@ -212,6 +198,7 @@ def _combine(
 _GATHERED = 4  # rows of tile::gather4 and tile::scatter4
 
 
+@builds("cp.async.bulk.tensor")
 def _tensor(instruction: PtxInstruction, context: Context) -> MachineStep:
     """`cp.async.bulk.tensor`: boxes that a tensor map describes."""
     to, _ = _spaces(instruction)
@@ -287,6 +274,7 @@ def _check_mode(tensor: TensorMap, coordinates: int, columns: bool, rows: int) -
         raise PtxlabError(f"the tensor map has {tensor.rank} axes")
 
 
+@builds("st.async", "red.async")
 def _asynchronous(instruction: PtxInstruction, context: Context) -> MachineStep:
     """`st.async` and `red.async`: to a block of the cluster, and its bytes at an mbarrier there."""
     target, source, barrier = instruction.operands
@@ -311,14 +299,4 @@ def _asynchronous(instruction: PtxInstruction, context: Context) -> MachineStep:
     return MachineStep(instruction, execute)
 
 
-def _store(instruction: PtxInstruction, context: Context) -> MachineStep:
-    """`st` and `red`."""
-    if instruction.parts[1] == "async":
-        return _asynchronous(instruction, context)
-    return LOADS[instruction.parts[0]](instruction, context)
-
-
 _REDUCTIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
-
-
-BUILDERS: dict[str, Builder] = {"cp": _cp, "st": _store, "red": _store}

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from ..errors import PtxlabError
 from .machine import Frame, Machine, MachineStep, Reduction
 from .memory import LOCAL_WINDOW, Memory
-from .operands import Builder, Context, Write, reader, unsupported, writer
+from .operands import Context, Write, builds, reader, unsupported, writer
 from .ptx.syntax import LabelTarget, OperandList, PtxInstruction, Symbol, Targets, Variable
 from .threads import Threads
 
 
+@builds("bra")
 def _bra(instruction: PtxInstruction, context: Context) -> MachineStep:
     target = instruction.operands[-1]
     if not isinstance(target, LabelTarget):
@@ -30,6 +31,7 @@ def _bra(instruction: PtxInstruction, context: Context) -> MachineStep:
     return MachineStep(instruction, control=control)
 
 
+@builds("brx")
 def _brx(instruction: PtxInstruction, context: Context) -> MachineStep:
     choice, targets = instruction.operands
     if not isinstance(targets, Targets):
@@ -49,6 +51,7 @@ def _brx(instruction: PtxInstruction, context: Context) -> MachineStep:
     return MachineStep(instruction, control=control)
 
 
+@builds("ret", "exit")
 def _leave(instruction: PtxInstruction, context: Context) -> MachineStep:
     """`ret` and `exit`."""
     ends = instruction.parts[0] == "exit"
@@ -64,6 +67,7 @@ def _leave(instruction: PtxInstruction, context: Context) -> MachineStep:
     return MachineStep(instruction, control=control)
 
 
+@builds("trap")
 def _trap(instruction: PtxInstruction, context: Context) -> MachineStep:
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         thread = machine.batch.name(int(threads.indices[0]))
@@ -75,6 +79,7 @@ def _trap(instruction: PtxInstruction, context: Context) -> MachineStep:
 # -- calls ---------------------------------------------------------------------------------------------------
 
 
+@builds("call")
 def _call(instruction: PtxInstruction, context: Context) -> MachineStep:
     lists = [operand for operand in instruction.operands if isinstance(operand, OperandList)]
     callee = next(operand for operand in instruction.operands if not isinstance(operand, OperandList))
@@ -216,17 +221,9 @@ def _built_in(
 # -- barriers of a block -------------------------------------------------------------------------------------
 
 
+@builds("bar", "barrier")
 def _bar(instruction: PtxInstruction, context: Context) -> MachineStep:
     parts = instruction.parts
-    if "warp" in parts:
-        mask = reader(instruction.operands[0], 32, instruction, context)
-
-        def reached(machine: Machine, frame: Frame, threads: Threads) -> None:
-            machine.synchronised(instruction, "bar.warp", threads)
-
-        return MachineStep(instruction, reached, together=32, members=mask)
-    if "cluster" in parts:
-        return _bar_cluster(instruction)
     operands = list(instruction.operands)
     reduces = "red" in parts
     destination = operands.pop(0) if reduces else None
@@ -259,15 +256,27 @@ def _bar(instruction: PtxInstruction, context: Context) -> MachineStep:
     return MachineStep(instruction, control=control)
 
 
-def _bar_cluster(instruction: PtxInstruction) -> MachineStep:
-    """`barrier.cluster`: `arrive` goes on, `wait` waits for all threads of the cluster."""
-    if "arrive" in instruction.parts:
+@builds("bar.warp")
+def _bar_warp(instruction: PtxInstruction, context: Context) -> MachineStep:
+    def reached(machine: Machine, frame: Frame, threads: Threads) -> None:
+        machine.synchronised(instruction, "bar.warp", threads)
 
-        def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
-            machine.synchronised(instruction, "barrier.cluster.arrive", threads)
-            machine.changes += machine.cluster_barriers.arrive(threads)
+    mask = reader(instruction.operands[0], 32, instruction, context)
+    return MachineStep(instruction, reached, together=32, members=mask)
 
-        return MachineStep(instruction, execute)
+
+@builds("barrier.cluster.arrive")
+def _cluster_arrive(instruction: PtxInstruction, context: Context) -> MachineStep:
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        machine.synchronised(instruction, "barrier.cluster.arrive", threads)
+        machine.changes += machine.cluster_barriers.arrive(threads)
+
+    return MachineStep(instruction, execute)
+
+
+@builds("barrier.cluster")
+def _cluster_wait(instruction: PtxInstruction, context: Context) -> MachineStep:
+    """Waits for all threads of the cluster."""
 
     def control(machine: Machine, frame: Frame, active: Threads) -> None:
         passed = machine.cluster_barriers.passed(active)
@@ -298,6 +307,10 @@ def _reduction(instruction: PtxInstruction, write: Write) -> Reduction:
 # -- what needs nothing --------------------------------------------------------------------------------------
 
 
+@builds(
+    "membar", "fence", "griddepcontrol", "setmaxnreg", "prefetch", "prefetchu", "discard", "applypriority",
+    "brkpt", "pmevent",
+)  # fmt: skip
 def _nothing(instruction: PtxInstruction, context: Context) -> MachineStep:
     """Fences, prefetches and hints: in one run of one kernel, memory is always in order."""
     kind = ".".join(instruction.parts[:3])
@@ -308,29 +321,12 @@ def _nothing(instruction: PtxInstruction, context: Context) -> MachineStep:
     return MachineStep(instruction, execute)
 
 
+@builds("nanosleep")
 def _nanosleep(instruction: PtxInstruction, context: Context) -> MachineStep:
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         machine.spin()
 
     return MachineStep(instruction, execute)
-
-
-BUILDERS: dict[str, Builder] = {
-    "bra": _bra,
-    "brx": _brx,
-    "ret": _leave,
-    "exit": _leave,
-    "trap": _trap,
-    "call": _call,
-    "bar": _bar,
-    "barrier": _bar,
-    "nanosleep": _nanosleep,
-    **dict.fromkeys(
-        ("membar", "fence", "griddepcontrol", "setmaxnreg", "prefetch", "prefetchu", "discard",
-         "applypriority", "brkpt", "pmevent"),
-        _nothing,
-    ),
-}  # fmt: skip
 
 
 # -- printf of device code: the format, and the buffer of arguments that vprintf gets ------------------------

@@ -13,11 +13,11 @@ from ..errors import PtxlabError, listing
 from ..isa.availability import availability
 from ..isa.parse import parse_any
 from ..isa.targets import TARGETS, PtxVersion
-from . import arithmetic, asynchronous, control, loads, matrices, mbarriers, tcgen05, tma, warps, wgmma
+from . import arithmetic, asynchronous, control, loads, matrices, mbarriers, tcgen05, tma, warps, wgmma  # noqa: F401
 from .checks.registers import RegisterPlans
 from .machine import Frame, Machine, MachineStep, Program
 from .memory import GLOBAL_START, SHARED_START, Buffer
-from .operands import Builder, Context, IllegalError
+from .operands import Context, IllegalError, builder_of
 from .ptx.dataflow import constants, repeated
 from .ptx.ptxas import contractions, modified_selections
 from .ptx.syntax import (
@@ -39,19 +39,6 @@ from .ptx.syntax import (
 )
 from .threads import UNSIGNED, Threads
 
-#: What makes a step of an instruction, by the first part of its opcode; all others are scalar arithmetic.
-BUILDERS: dict[str, Builder] = {
-    **arithmetic.BUILDERS,
-    **loads.BUILDERS,
-    **control.BUILDERS,
-    **warps.BUILDERS,
-    **matrices.BUILDERS,
-    **wgmma.BUILDERS,
-    **asynchronous.BUILDERS,
-    **mbarriers.BUILDERS,
-    **tcgen05.BUILDERS,
-    **tma.BUILDERS,
-}
 #: Between two arrays or variables, so that an index past the end hits nothing else.
 _MOST_STATIC = 48 << 10
 _GAP = 4096
@@ -221,8 +208,7 @@ def _step(instruction: PtxInstruction, context: Context) -> MachineStep:
     """
     check_legal(instruction, context.module)
     try:
-        builder = BUILDERS.get(instruction.parts[0], arithmetic.scalar)
-        step = builder(instruction, context)
+        step = (builder_of(instruction.parts) or arithmetic.scalar)(instruction, context)
     except IllegalError:
         raise
     except (PtxlabError, ValueError, IndexError) as error:

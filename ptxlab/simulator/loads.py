@@ -13,9 +13,9 @@ from ..numerics.scalar import operation
 from .machine import Frame, Machine, MachineStep
 from .memory import LOCAL_WINDOW, RANK_SHIFT, SHARED_WINDOW
 from .operands import (
-    Builder,
     Context,
     address,
+    builds,
     computed,
     items_of,
     reader,
@@ -67,6 +67,7 @@ def _element(instruction: PtxInstruction) -> tuple[int, int, bool]:
     return bits, count, kind.startswith("s")
 
 
+@builds("ld", "ldu")
 def _ld(instruction: PtxInstruction, context: Context) -> MachineStep:
     bits, count, signed = _element(instruction)
     destination, source, *_ = instruction.operands
@@ -89,6 +90,7 @@ def _ld(instruction: PtxInstruction, context: Context) -> MachineStep:
     return MachineStep(instruction, execute)
 
 
+@builds("st")
 def _st(instruction: PtxInstruction, context: Context) -> MachineStep:
     bits, count, _ = _element(instruction)
     target, source, *_ = instruction.operands
@@ -111,6 +113,7 @@ def _st(instruction: PtxInstruction, context: Context) -> MachineStep:
 # -- addresses -----------------------------------------------------------------------------------------------
 
 
+@builds("cvta")
 def _cvta(instruction: PtxInstruction, context: Context) -> MachineStep:
     _, source = instruction.operands
     bits = type_bits(instruction.parts[-1]) or 64
@@ -130,6 +133,7 @@ def _cvta(instruction: PtxInstruction, context: Context) -> MachineStep:
     return computed(instruction, context, instruction.operands, (bits,), convert)
 
 
+@builds("isspacep")
 def _isspacep(instruction: PtxInstruction, context: Context) -> MachineStep:
     space = space_of(instruction)
 
@@ -147,6 +151,7 @@ def _isspacep(instruction: PtxInstruction, context: Context) -> MachineStep:
     return computed(instruction, context, instruction.operands, (64,), is_in_space)
 
 
+@builds("mapa")
 def _mapa(instruction: PtxInstruction, context: Context) -> MachineStep:
     """The address of the same place in another block of the cluster."""
 
@@ -159,6 +164,7 @@ def _mapa(instruction: PtxInstruction, context: Context) -> MachineStep:
     return computed(instruction, context, instruction.operands, (bits, 32), place)
 
 
+@builds("getctarank")
 def _getctarank(instruction: PtxInstruction, context: Context) -> MachineStep:
     def rank_of(machine: Machine, threads: Threads, places: NDArray[Any]) -> NDArray[Any]:
         rank = (places.astype(np.int64) >> RANK_SHIFT & 0xFF) - 1
@@ -169,6 +175,7 @@ def _getctarank(instruction: PtxInstruction, context: Context) -> MachineStep:
     return computed(instruction, context, instruction.operands, (bits,), rank_of)
 
 
+@builds("createpolicy")
 def _createpolicy(instruction: PtxInstruction, context: Context) -> MachineStep:
     return computed(
         instruction,
@@ -184,6 +191,7 @@ def _createpolicy(instruction: PtxInstruction, context: Context) -> MachineStep:
 _STACK_ALIGNMENT = 16
 
 
+@builds("alloca")
 def _alloca(instruction: PtxInstruction, context: Context) -> MachineStep:
     """Local memory of a size that each thread states, until `stackrestore` or the end of the function."""
     destination, size, *others = instruction.operands
@@ -204,6 +212,7 @@ def _alloca(instruction: PtxInstruction, context: Context) -> MachineStep:
     return MachineStep(instruction, execute)
 
 
+@builds("stacksave")
 def _stacksave(instruction: PtxInstruction, context: Context) -> MachineStep:
     write = writer(instruction.operands[0], instruction)
     dtype = UNSIGNED[type_bits(instruction.parts[-1]) or 64]
@@ -214,6 +223,7 @@ def _stacksave(instruction: PtxInstruction, context: Context) -> MachineStep:
     return MachineStep(instruction, execute)
 
 
+@builds("stackrestore")
 def _stackrestore(instruction: PtxInstruction, context: Context) -> MachineStep:
     read = reader(instruction.operands[0], type_bits(instruction.parts[-1]) or 64, instruction, context)
 
@@ -236,11 +246,10 @@ _REDUCTIONS = ("add", "min", "max", "and", "or", "xor", "inc", "dec")
 _ATOMIC = (*_REDUCTIONS, "exch", "cas")
 
 
+@builds("atom", "red")
 def _atom(instruction: PtxInstruction, context: Context) -> MachineStep:
     parts = instruction.parts
     reduces = parts[0] == "red"
-    if "async" in parts:
-        raise unsupported(instruction)
     kind = next((part for part in parts if part in (_REDUCTIONS if reduces else _ATOMIC)), "")
     type_name = next((part for part in reversed(parts) if type_bits(part) is not None), "")
     bits = type_bits(type_name)
@@ -319,20 +328,3 @@ def combination(
         return np.asarray(scalar.function(old, value))
 
     return combine
-
-
-BUILDERS: dict[str, Builder] = {
-    "ld": _ld,
-    "ldu": _ld,
-    "st": _st,
-    "cvta": _cvta,
-    "isspacep": _isspacep,
-    "mapa": _mapa,
-    "getctarank": _getctarank,
-    "createpolicy": _createpolicy,
-    "alloca": _alloca,
-    "stacksave": _stacksave,
-    "stackrestore": _stackrestore,
-    "atom": _atom,
-    "red": _atom,
-}

@@ -21,11 +21,12 @@ from .deferred import RegisterOperands, Values
 from .loads import space_of
 from .machine import Frame, Machine, MachineStep
 from .memory import CHUNK, SHARED_WINDOW
-from .operands import Builder, Context, Read, Write, address, items_of, reader, readers, unsupported, writer
+from .operands import Context, Read, Write, address, builds, items_of, reader, readers, unsupported, writer
 from .ptx.syntax import Immediate, Operand, PtxInstruction, Register, type_bits
 from .threads import Threads
 
 
+@builds("mma", "wmma.mma")
 def _mma(instruction: PtxInstruction, context: Context) -> MachineStep:
     """`mma`, `mma.sp`, block-scaled `mma`, `wmma.mma`."""
     form = mma_form(instruction)
@@ -106,6 +107,7 @@ def _words(operand: Operand) -> list[int]:
 # -- ldmatrix, stmatrix, movmatrix ---------------------------------------------------------------------------
 
 
+@builds("ldmatrix")
 def _ldmatrix(instruction: PtxInstruction, context: Context) -> MachineStep:
     form = transfer_form(instruction)
     operand = form.register_operand
@@ -168,6 +170,7 @@ def _ldmatrix(instruction: PtxInstruction, context: Context) -> MachineStep:
     return MachineStep(instruction, fast if plain else execute, together=32)
 
 
+@builds("stmatrix")
 def _stmatrix(instruction: PtxInstruction, context: Context) -> MachineStep:
     form = transfer_form(instruction)
     operand = form.register_operand
@@ -201,6 +204,7 @@ def _stmatrix(instruction: PtxInstruction, context: Context) -> MachineStep:
     return MachineStep(instruction, execute, together=32)
 
 
+@builds("movmatrix")
 def _movmatrix(instruction: PtxInstruction, context: Context) -> MachineStep:
     form = transfer_form(instruction)
     destination, source = instruction.operands
@@ -219,17 +223,10 @@ def _movmatrix(instruction: PtxInstruction, context: Context) -> MachineStep:
 # -- wmma ----------------------------------------------------------------------------------------------------
 
 
+@builds("wmma")
 def _wmma(instruction: PtxInstruction, context: Context) -> MachineStep:
-    kind = instruction.parts[1]
-    if kind == "mma":
-        return _mma(instruction, context)
-    return _wmma_transfer(instruction, context, transfer_form(instruction), kind == "load")
-
-
-def _wmma_transfer(
-    instruction: PtxInstruction, context: Context, form: TransferForm, loads: bool
-) -> MachineStep:
     """`wmma.load` and `wmma.store`: every row (or column) of the matrix lies at its own address."""
+    form, loads = transfer_form(instruction), instruction.parts[1] == "load"
     operand = form.register_operand
     registers, memory_operand, *others = instruction.operands
     if not loads:
@@ -276,15 +273,6 @@ def _wmma_transfer(
         machine.memory.store(instruction, space, those, pieces.reshape(-1), [content])
 
     return MachineStep(instruction, load if loads else store, together=32)
-
-
-BUILDERS: dict[str, Builder] = {
-    "mma": _mma,
-    "wmma": _wmma,
-    "ldmatrix": _ldmatrix,
-    "stmatrix": _stmatrix,
-    "movmatrix": _movmatrix,
-}
 
 
 # -- matrices in registers: operands of matrix instructions, for whole warps ---------------------------------

@@ -15,7 +15,7 @@ from ..errors import PtxlabError
 from .loads import space_of
 from .machine import Frame, Machine, MachineStep
 from .memory import RANK_SHIFT, SHARED_WINDOW, rounds
-from .operands import Builder, Context, Read, address, reader, unsupported, writer
+from .operands import Context, Read, address, builds, reader, writer
 from .ptx.syntax import Address, Operand, PtxInstruction, Sink, plain_name
 from .threads import Threads
 
@@ -201,21 +201,9 @@ def _changed_in_turn(
 # -- instructions --------------------------------------------------------------------------------------------
 
 
-def _mbarrier(instruction: PtxInstruction, context: Context) -> MachineStep:
-    kind = instruction.parts[1]
-    if kind in ("test_wait", "try_wait"):
-        return _wait(instruction, context)
-    if kind == "pending_count":
-        return _pending_count(instruction, context)
-    if kind in ("init", "inval"):
-        return _init(instruction, context)
-    if kind in ("arrive", "arrive_drop"):
-        return _arrive(instruction, context)
-    if kind in ("expect_tx", "complete_tx"):
-        return _count_bytes(instruction, context)
-    raise unsupported(instruction)
-
-
+@builds(
+    "mbarrier.arrive", "mbarrier.arrive.expect_tx", "mbarrier.arrive_drop", "mbarrier.arrive_drop.expect_tx"
+)
 def _arrive(instruction: PtxInstruction, context: Context) -> MachineStep:
     """`arrive` and `arrive_drop`; with `.expect_tx` they announce bytes first."""
     operands = list(instruction.operands)
@@ -246,6 +234,7 @@ def _arrive(instruction: PtxInstruction, context: Context) -> MachineStep:
     return MachineStep(instruction, execute)
 
 
+@builds("mbarrier.expect_tx", "mbarrier.complete_tx")
 def _count_bytes(instruction: PtxInstruction, context: Context) -> MachineStep:
     """`expect_tx` and `complete_tx`."""
     place = barrier_place(instruction.operands[0], instruction, context)
@@ -263,6 +252,7 @@ def _count_bytes(instruction: PtxInstruction, context: Context) -> MachineStep:
     return MachineStep(instruction, execute)
 
 
+@builds("mbarrier.init", "mbarrier.inval")
 def _init(instruction: PtxInstruction, context: Context) -> MachineStep:
     place = barrier_place(instruction.operands[0], instruction, context)
     number = None
@@ -282,6 +272,7 @@ def _init(instruction: PtxInstruction, context: Context) -> MachineStep:
     return MachineStep(instruction, execute)
 
 
+@builds("mbarrier.pending_count")
 def _pending_count(instruction: PtxInstruction, context: Context) -> MachineStep:
     destination, source = instruction.operands
     write, read = writer(destination, instruction), reader(source, 64, instruction, context)
@@ -292,6 +283,7 @@ def _pending_count(instruction: PtxInstruction, context: Context) -> MachineStep
     return MachineStep(instruction, execute)
 
 
+@builds("mbarrier.test_wait", "mbarrier.try_wait")
 def _wait(instruction: PtxInstruction, context: Context) -> MachineStep:
     """`try_wait` sleeps until the phase is complete; `test_wait` asks and goes on."""
     parts = instruction.parts
@@ -356,6 +348,3 @@ def _why(machine: Machine, instruction: PtxInstruction, thread: Threads, at: int
     if phase == 1 and pending == count and not expected:
         text += "; nobody has arrived in it, and the phase before it is complete: is the parity right?"
     return text
-
-
-BUILDERS: dict[str, Builder] = {"mbarrier": _mbarrier}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +56,26 @@ class Context:
 
 
 Builder = Callable[[PtxInstruction, Context], MachineStep]
+_B = TypeVar("_B", bound=Builder)
+#: What makes a step of an instruction, by the parts of its opcode that count, e.g. ("cp", "async", "bulk").
+BUILDERS: dict[tuple[str, ...], Builder] = {}
+
+
+def builds(*opcodes: str) -> Callable[[_B], _B]:
+    """Registers a builder for all instructions that have the name and the other parts of one of these."""
+
+    def register(builder: _B) -> _B:
+        BUILDERS.update(dict.fromkeys((tuple(opcode.split(".")) for opcode in opcodes), builder))
+        return builder
+
+    return register
+
+
+@lru_cache(maxsize=4096)
+def builder_of(parts: tuple[str, ...]) -> Builder | None:
+    """Of the builders for an opcode the one that names the most of its parts; None if there is none."""
+    matching = [entry for entry in BUILDERS if entry[0] == parts[0] and set(entry) <= set(parts)]
+    return BUILDERS[max(matching, key=len)] if matching else None
 
 
 class IllegalError(PtxlabError):

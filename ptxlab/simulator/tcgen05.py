@@ -29,7 +29,7 @@ from .loads import space_of
 from .machine import Frame, Machine, MachineStep
 from .mbarriers import Change, update_barriers
 from .memory import RANK_SHIFT, SHARED_WINDOW, UNIT, TensorMemory
-from .operands import Builder, Context, Read, address, items_of, reader, readers, unsupported, writers
+from .operands import Context, Read, address, builds, items_of, reader, readers, unsupported, writers
 from .ptx.syntax import Address, Immediate, Operand, PtxInstruction, Register, Vector
 from .threads import Threads
 
@@ -40,6 +40,7 @@ def _memory(machine: Machine) -> TensorMemory:
     return machine.tensor_memory
 
 
+@builds("tcgen05")
 def _tcgen05(instruction: PtxInstruction, context: Context) -> MachineStep:
     try:
         form = parse_any(instruction.opcode)
@@ -497,6 +498,3 @@ def _looked_up(issue: _Issue, form: Tcgen05Mma, code: int, at: int) -> NDArray[A
     columns = [issue.load(places, 8, rank).reshape(places.shape) for _, rank in group]
     segment = fields.segment if isinstance(fields, Tcgen05Descriptor) else 0
     return unpack_lookup(form, np.concatenate(columns), words, segment)
-
-
-BUILDERS: dict[str, Builder] = {"tcgen05": _tcgen05}

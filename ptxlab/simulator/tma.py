@@ -25,7 +25,7 @@ from ..memory.tensor_maps import converted, places_of, tensor_map
 from .loads import combination, space_of
 from .machine import Frame, Launch, Machine, MachineStep
 from .memory import CHUNK, RANK_SHIFT, Memory, rounds
-from .operands import Builder, Context, address, reader, unsupported
+from .operands import Context, address, builds, reader, unsupported
 from .ptx.syntax import Immediate, PtxInstruction
 from .threads import UNSIGNED, Threads
 
@@ -529,14 +529,7 @@ def _memory_from(memory: Memory, place: int, original: TensorMap) -> tuple[NDArr
 # -- instructions --------------------------------------------------------------------------------------------
 
 
-def _tensormap(instruction: PtxInstruction, context: Context) -> MachineStep:
-    if "replace" in instruction.parts:
-        return _replace(instruction, context)
-    if "cp_fenceproxy" in instruction.parts:
-        return _copy(instruction, context)
-    raise unsupported(instruction)
-
-
+@builds("tensormap.replace")
 def _replace(instruction: PtxInstruction, context: Context) -> MachineStep:
     target, *numbers = instruction.operands
     name = next((part for part in instruction.parts if part in (_RECORD.names or ())), "")
@@ -572,6 +565,7 @@ def _replace(instruction: PtxInstruction, context: Context) -> MachineStep:
     return MachineStep(instruction, execute)
 
 
+@builds("tensormap.cp_fenceproxy")
 def _copy(instruction: PtxInstruction, context: Context) -> MachineStep:
     """`tensormap.cp_fenceproxy`: a warp copies a map from shared to global memory."""
     target, source, size = instruction.operands
@@ -590,6 +584,3 @@ def _copy(instruction: PtxInstruction, context: Context) -> MachineStep:
         machine.synchronised(instruction, "tensormap.cp_fenceproxy", leaders, places)
 
     return MachineStep(instruction, execute, together=32)
-
-
-BUILDERS: dict[str, Builder] = {"tensormap": _tensormap}

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .machine import Machine, MachineStep
-from .operands import Builder, Context, computed, unsupported
+from .operands import Context, builds, computed, unsupported
 from .ptx.syntax import PtxInstruction
 from .threads import Threads
 
@@ -18,6 +18,7 @@ _REDUCTIONS: dict[str, Any] = {
 }  # fmt: skip
 
 
+@builds("shfl")
 def _shfl(instruction: PtxInstruction, context: Context) -> MachineStep:
     """PTX ISA, "shfl.sync", its semantics word for word."""
     if "sync" not in instruction.parts:
@@ -42,6 +43,7 @@ def _shfl(instruction: PtxInstruction, context: Context) -> MachineStep:
     return computed(instruction, context, operands, (32, 32, 32), shuffle, mask=members)
 
 
+@builds("vote")
 def _vote(instruction: PtxInstruction, context: Context) -> MachineStep:
     if "sync" not in instruction.parts:
         raise unsupported(instruction)
@@ -56,6 +58,7 @@ def _vote(instruction: PtxInstruction, context: Context) -> MachineStep:
     return computed(instruction, context, instruction.operands, (1, 32), vote, mask=instruction.operands[-1])
 
 
+@builds("match")
 def _match(instruction: PtxInstruction, context: Context) -> MachineStep:
     bits = 64 if instruction.parts[-1] == "b64" else 32
 
@@ -77,6 +80,7 @@ def _match(instruction: PtxInstruction, context: Context) -> MachineStep:
     )
 
 
+@builds("redux")
 def _redux(instruction: PtxInstruction, context: Context) -> MachineStep:
     type_name = instruction.parts[-1]
     kind = next((part for part in instruction.parts if part in _REDUCTIONS), "")
@@ -105,6 +109,7 @@ def _redux(instruction: PtxInstruction, context: Context) -> MachineStep:
     )
 
 
+@builds("activemask")
 def _activemask(instruction: PtxInstruction, context: Context) -> MachineStep:
     def active(machine: Machine, threads: Threads) -> NDArray[Any]:
         return np.asarray(threads.words()[threads.indices >> 5])
@@ -112,6 +117,7 @@ def _activemask(instruction: PtxInstruction, context: Context) -> MachineStep:
     return computed(instruction, context, instruction.operands[:1], (), active)
 
 
+@builds("elect")
 def _elect(instruction: PtxInstruction, context: Context) -> MachineStep:
     """The leader is the lowest lane of the mask."""
 
@@ -121,13 +127,3 @@ def _elect(instruction: PtxInstruction, context: Context) -> MachineStep:
         return lowest, threads.take(machine.batch.lane) == lowest
 
     return computed(instruction, context, instruction.operands, (32,), elect, mask=instruction.operands[-1])
-
-
-BUILDERS: dict[str, Builder] = {
-    "shfl": _shfl,
-    "vote": _vote,
-    "match": _match,
-    "redux": _redux,
-    "activemask": _activemask,
-    "elect": _elect,
-}

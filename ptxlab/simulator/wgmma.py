@@ -22,7 +22,7 @@ from .deferred import Deferred, Values, WarpgroupOperands, values_of
 from .machine import Frame, Machine, MachineStep
 from .matrices import codes_of, constant, gather, mma_form, read_matrix, scatter, write_matrix
 from .memory import CHUNK, TileRead
-from .operands import Builder, Context, Read, Write, items_of, reader
+from .operands import Context, Read, Write, builds, items_of, reader
 from .ptx.syntax import Operand, PtxInstruction, Register, Vector
 from .threads import Threads
 
@@ -31,10 +31,9 @@ _WIDEST_PIECE = 128  # bytes of a tile that observers hear of as one access
 _MOST_TILE_READS = 64  # whose addresses are kept
 
 
-def _wgmma(instruction: PtxInstruction, context: Context) -> MachineStep:
-    if instruction.parts[1] == "mma_async":
-        return MachineStep(instruction, _decoded(instruction, context).execute, together=_LANES)
-    kind = ".".join(instruction.parts[:2])  # fence, commit_group, wait_group
+@builds("wgmma.fence", "wgmma.commit_group", "wgmma.wait_group")
+def _group(instruction: PtxInstruction, context: Context) -> MachineStep:
+    kind = ".".join(instruction.parts[:2])
     count = constant(instruction.operands[0], instruction) if instruction.operands else 0
 
     def reached(machine: Machine, frame: Frame, threads: Threads) -> None:
@@ -46,7 +45,8 @@ def _wgmma(instruction: PtxInstruction, context: Context) -> MachineStep:
 # -- wgmma.mma_async -----------------------------------------------------------------------------------------
 
 
-def _decoded(instruction: PtxInstruction, context: Context) -> _Multiplication:
+@builds("wgmma.mma_async")
+def _mma_async(instruction: PtxInstruction, context: Context) -> MachineStep:
     d, a, b, *others = instruction.operands
     in_registers = isinstance(a, Vector)
     form = mma_form(instruction).a_from("register" if in_registers else "shared")
@@ -68,7 +68,7 @@ def _decoded(instruction: PtxInstruction, context: Context) -> _Multiplication:
         form.check_modifiers(Modifiers.from_keywords({**modifiers, "scale_d": scale}))
         for scale in (False, True)
     )
-    return _Multiplication(
+    multiplication = _Multiplication(
         instruction,
         form,
         reads,
@@ -79,6 +79,7 @@ def _decoded(instruction: PtxInstruction, context: Context) -> _Multiplication:
         write_matrix(d, form.d, instruction, matrix_registers(form, "d")),
         tuple(item.index for item in items_of(d) if isinstance(item, Register)),
     )
+    return MachineStep(instruction, multiplication.execute, together=_LANES)
 
 
 def _constants(form: MmaForm, operands: Sequence[Operand], instruction: PtxInstruction) -> dict[str, int]:
@@ -304,6 +305,3 @@ def _tile_places(tile: _Tile, code: int) -> tuple[NDArray[np.int64], int, NDArra
             break  # they are not all halves of wider pieces
         starts, width = starts[::2], 2 * width
     return starts, width, chunks
-
-
-BUILDERS: dict[str, Builder] = {"wgmma": _wgmma}

@@ -10,34 +10,29 @@ from ptxlab.isa.availability import ROWS, Requirement
 from ptxlab.isa.catalog import REGISTER_FAMILIES, register_forms
 from ptxlab.isa.targets import TARGETS
 from ptxlab.numerics.scalar import opcodes
-from ptxlab.simulator import (
-    arithmetic,
-    asynchronous,
-    control,
-    loads,
-    matrices,
-    mbarriers,
-    tcgen05,
-    tma,
-    warps,
-    wgmma,
-)
+from ptxlab.simulator import decode  # noqa: F401  # which imports every builder
 from ptxlab.simulator.chips import CHIPS
+from ptxlab.simulator.operands import BUILDERS
 from ptxlab.simulator.ptx.syntax import type_bits
 
 from .markdown import Page, code, table
 
 __all__ = ["GROUPS", "page", "write"]
 
-GROUPS = (
-    ("memory and addresses", loads.BUILDERS),
-    ("control, barriers, fences", control.BUILDERS),
-    ("within a warp", warps.BUILDERS),
-    ("matrices", {**matrices.BUILDERS, **wgmma.BUILDERS}),
-    ("tensor memory", tcgen05.BUILDERS),
-    ("asynchronous copies", {**asynchronous.BUILDERS, **mbarriers.BUILDERS}),
-    ("tensor maps", tma.BUILDERS),
-    ("registers, and parts of them", arithmetic.BUILDERS),
+#: What instructions do, and the modules of the simulator that build them.
+_MODULES = {
+    "memory and addresses": ("loads",),
+    "control, barriers, fences": ("control",),
+    "within a warp": ("warps",),
+    "matrices": ("matrices", "wgmma"),
+    "tensor memory": ("tcgen05",),
+    "asynchronous copies": ("asynchronous", "mbarriers"),
+    "tensor maps": ("tma",),
+    "registers, and parts of them": ("arithmetic",),
+}
+GROUPS = tuple(
+    (title, {entry[0] for entry, builder in BUILDERS.items() if builder.__module__.split(".")[-1] in modules})
+    for title, modules in _MODULES.items()
 )
 
 
@@ -76,7 +71,7 @@ def page() -> Page:
         )
     out.add(table(("instruction", "types", "modifiers", "opcodes"), rows, numbers=(3,)))
     out.heading(2, "All others")
-    listed = [(title, " ".join(map(code, sorted(builders)))) for title, builders in GROUPS]
+    listed = [(title, " ".join(map(code, sorted(names)))) for title, names in GROUPS]
     out.add(table(("", "instructions"), listed))
     out.heading(2, "Matrix instructions")
     out.add("Every form of the catalogue that runs on sm_75 to sm_90a:")
