@@ -15,9 +15,21 @@ from ..numerics.scalar.approximations import DIVISIONS, division, division_facto
 from ..numerics.scalar.opcode import Opcode
 from ..numerics.scalar.video import as_the_manual_says
 from .machine import Frame, Machine, MachineStep
-from .operands import Context, Read, Write, builds, check_type, pair_of, reader, readers, unsupported, writer
+from .operands import (
+    Context,
+    Read,
+    Write,
+    builds,
+    check_type,
+    pair_of,
+    reader,
+    readers,
+    unsupported,
+    writer,
+    writers,
+)
 from .ptx.ptxas import Contraction, Modified
-from .ptx.syntax import Operand, Pair, PtxInstruction, Register, Selected, Symbol, Vector, type_bits
+from .ptx.syntax import Operand, Pair, PtxInstruction, Register, Selected, Vector, type_bits
 from .threads import UNSIGNED, Threads
 
 _WITH_CARRY = ("addc", "subc", "madc")
@@ -171,21 +183,16 @@ def _with_carry(
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         values = [read(machine, frame, threads) for read in reads]
+        if frame.carry is None:
+            frame.carry = np.zeros(machine.batch.size, dtype=np.bool_)
         if takes:
-            if frame.carry is None:
-                frame.carry = np.zeros(machine.batch.size, dtype=np.bool_)
             values.append(threads.take(frame.carry) ^ subtracts)
         result = function(*values)
         if isinstance(result, tuple):
             result, carry = result
             if keeps:
-                full = (
-                    np.zeros(machine.batch.size, dtype=np.bool_)
-                    if frame.carry is None
-                    else frame.carry.copy()
-                )
-                full[threads.indices] = carry ^ subtracts
-                frame.carry = full
+                frame.carry = frame.carry.copy()
+                frame.carry[threads.indices] = carry ^ subtracts
         write(frame, threads, result)
 
     return MachineStep(instruction, execute)
@@ -206,19 +213,10 @@ def _joined(operand: Vector, instruction: PtxInstruction, context: Context) -> R
         raise unsupported(instruction, f"a register of {total} bits")
     dtype = UNSIGNED[total]
     reads = tuple(reader(item, bits, instruction, context) for item in operand.items)
-    if total == 128:
-
-        def halves(machine: Machine, frame: Frame, threads: Threads) -> NDArray[Any]:
-            values = np.stack([each(machine, frame, threads) for each in reads], axis=-1)
-            return values.view(dtype)[:, 0]
-
-        return halves
 
     def read(machine: Machine, frame: Frame, threads: Threads) -> NDArray[Any]:
-        result = reads[0](machine, frame, threads).astype(dtype)
-        for number, each in enumerate(reads[1:], 1):
-            result |= each(machine, frame, threads).astype(dtype) << dtype.type(bits * number)
-        return result
+        values = np.stack([each(machine, frame, threads) for each in reads], axis=-1)
+        return values.view(dtype)[:, 0]
 
     return read
 
@@ -229,48 +227,23 @@ def _mov(instruction: PtxInstruction, context: Context) -> MachineStep:
     bits = type_bits(instruction.parts[-1])
     if bits is None:
         raise PtxlabError(f"{instruction.where}: {instruction.opcode} lacks a type, such as .u32")
-    if isinstance(source, Symbol) and source.name in context.local:
-        offset = context.local[source.name] + source.offset
-        dtype = UNSIGNED[bits]
-        write = writer(destination, instruction)
-
-        def place(machine: Machine, frame: Frame, threads: Threads) -> None:
-            write(frame, threads, threads.constant(frame.base + offset, dtype))
-
-        return MachineStep(instruction, place)
-    if isinstance(destination, Vector):
-        return _divide(instruction, destination, source, bits, context)
     read = _reader(source, bits, instruction, context)
-    write = writer(destination, instruction)
+    writes = writers(destination, instruction)
+    if not isinstance(destination, Vector):
+        (write,) = writes
 
-    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
-        write(frame, threads, read(machine, frame, threads))
+        def copy(machine: Machine, frame: Frame, threads: Threads) -> None:
+            write(frame, threads, read(machine, frame, threads))
 
-    return MachineStep(instruction, execute)
-
-
-def _divide(
-    instruction: PtxInstruction, destination: Vector, source: Operand, bits: int, context: Context
-) -> MachineStep:
-    read = _reader(source, bits, instruction, context)
-    writes = tuple(writer(item, instruction) for item in destination.items)
+        return MachineStep(instruction, copy)
     width = bits // len(writes)
     if width not in UNSIGNED:
         raise unsupported(instruction)
-    wide, narrow = UNSIGNED[bits], UNSIGNED[width]
-    if bits == 128:
-
-        def divide(machine: Machine, frame: Frame, threads: Threads) -> None:
-            values = np.ascontiguousarray(read(machine, frame, threads)).view(narrow)
-            for number, write in enumerate(writes):
-                write(frame, threads, values[number :: len(writes)].copy())
-
-        return MachineStep(instruction, divide)
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
-        values = read(machine, frame, threads)
+        values = np.ascontiguousarray(read(machine, frame, threads)).view(UNSIGNED[width])
         for number, write in enumerate(writes):
-            write(frame, threads, (values >> wide.type(width * number)).astype(narrow))
+            write(frame, threads, values[number :: len(writes)].copy())
 
     return MachineStep(instruction, execute)
 

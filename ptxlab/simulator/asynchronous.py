@@ -6,7 +6,6 @@ should, nothing differs. Observers hear of copies and waits, so that a missing w
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..errors import PtxlabError
 from ..memory import Im2colMap, TensorMap
-from .loads import combination
+from .loads import combination, combined
 from .machine import Frame, Machine, MachineStep
 from .mbarriers import Change, barrier_place, in_block, update_barriers, update_in_blocks
 from .operands import BUILDERS, Context, Read, address, builds, items_of, reader, readers, unsupported
@@ -50,7 +49,7 @@ def _copy(instruction: PtxInstruction, context: Context) -> MachineStep:
             words = memory.load(instruction, "global", threads, sources, 32, width // 4)
         else:
             words = partly(machine, frame, threads, sources)
-        memory.store(instruction, "shared", threads, targets, words, asynchronous=True)
+        memory.store(instruction, "shared", threads, targets, words)
 
     def partly(machine: Machine, frame: Frame, threads: Threads, sources: NDArray[Any]) -> list[NDArray[Any]]:
         """Only so many bytes are read, perhaps none: an address behind the array's end does no harm then."""
@@ -156,43 +155,25 @@ def _bytes_copied(instruction: PtxInstruction, context: Context) -> MachineStep:
         each = Threads.listed(threads.batch, threads.indices[which])
         read_from = sources(machine, frame, threads)[which] + steps
         write_to = places(machine, frame, threads)[which] + steps
-        words = machine.memory.load(instruction, origin, each, read_from, bits, count, "async", True)
+        words = machine.memory.load(instruction, origin, each, read_from, bits, count, "async")
         masks = None if mask is None else mask(machine, frame, threads).astype(np.int64)
         if combine is not None:
-            _combine(machine, instruction, to, each, write_to, combine, words[0])
+            update = combined(combine, words)
+            machine.memory.update(instruction, to, each, write_to, bits, update)
         elif masks is None:
-            machine.memory.store(instruction, to, each, write_to, words, "async", True)
+            machine.memory.store(instruction, to, each, write_to, words, "async")
         else:
             for rank in range(machine.batch.grid.cluster_size):
                 ours = masks[which] >> rank & 1 != 0
                 some = Threads.listed(threads.batch, each.indices[ours])
                 values = [word[ours] for word in words]
-                machine.memory.store(
-                    instruction, to, some, in_block(write_to[ours], rank), values, "async", True
-                )
+                there = in_block(write_to[ours], rank)
+                machine.memory.store(instruction, to, some, there, values, "async")
         if barrier is not None:
             change = Change.receive(sizes)
             update_in_blocks(machine, instruction, threads, barrier(machine, frame, threads), change, masks)
 
     return MachineStep(instruction, execute)
-
-
-def _combine(
-    machine: Machine,
-    instruction: PtxInstruction,
-    space: str,
-    threads: Threads,
-    places: NDArray[Any],
-    combine: Callable[..., NDArray[Any]],
-    values: NDArray[Any],
-) -> None:
-    """Atomic operations with these values."""
-
-    def change(old: NDArray[Any], ours: NDArray[np.intp]) -> NDArray[Any]:
-        return combine(old, values[ours])
-
-    bits = 8 * values.dtype.itemsize
-    machine.memory.update(instruction, space, threads, places, bits, change)
 
 
 _GATHERED = 4  # rows of tile::gather4 and tile::scatter4
@@ -290,9 +271,10 @@ def _asynchronous(instruction: PtxInstruction, context: Context) -> MachineStep:
         values = [read(machine, frame, threads) for read in reads]
         places = place(machine, frame, threads)
         if combine is None:
-            machine.memory.store(instruction, "shared", threads, places, values, "async", True)
+            machine.memory.store(instruction, "shared", threads, places, values, "async")
         else:
-            _combine(machine, instruction, "shared", threads, places, combine, values[0])
+            update = combined(combine, values)
+            machine.memory.update(instruction, "shared", threads, places, bits, update)
         sizes = np.full(threads.count, bits // 8 * len(values), dtype=np.int64)
         update_barriers(machine, instruction, threads, signal(machine, frame, threads), Change.receive(sizes))
 

@@ -13,7 +13,7 @@ from ..errors import PtxlabError
 from .machine import Frame, Machine, MachineStep, Reduction
 from .memory import LOCAL_WINDOW, Memory
 from .operands import Context, Write, builds, reader, unsupported, writer
-from .ptx.syntax import LabelTarget, OperandList, PtxInstruction, Symbol, Targets, Variable
+from .ptx.syntax import LabelTarget, OperandList, PtxInstruction, Symbol, Targets
 from .threads import Threads
 
 
@@ -145,25 +145,16 @@ def _enter(machine: Machine, frame: Frame, call: _Call, name: str, threads: Thre
         raise PtxlabError(
             f"{instruction.where}: {name} takes {len(parameters)} arguments, the call has {len(arguments)}"
         )
-    local = machine.memory.local.reshape(machine.batch.size, -1)
+    memory = machine.memory
     for parameter, argument in zip(parameters, arguments, strict=True):
         source = frame.base + frame.program.local[argument]
+        content = memory.local_bytes(threads, source, parameter.size)
         if parameter.space == "reg":
-            _from_local(child, threads, parameter, local, source)
-            continue
-        target = child.base + program.local[parameter.name]
-        local[threads.indices, target : target + parameter.size] = local[
-            threads.indices, source : source + parameter.size
-        ]
+            index = program.register(parameter.name)
+            child.write(index, threads, content.view(program.types[index])[:, 0])
+        else:
+            memory.set_local(threads, child.base + program.local[parameter.name], content)
     machine.place(child, 0, threads)
-
-
-def _from_local(
-    frame: Frame, threads: Threads, parameter: Variable, local: NDArray[np.uint8], source: int
-) -> None:
-    index = frame.program.register(parameter.name)
-    content = local[threads.indices, source : source + parameter.size]
-    frame.write(index, threads, np.ascontiguousarray(content).view(frame.program.types[index])[:, 0])
 
 
 _BUILT_IN = ("vprintf", "__assertfail", "malloc", "free")
@@ -179,27 +170,21 @@ def _built_in(
     """Functions that the driver provides."""
     places = [context.local[argument] for argument in arguments]
 
-    def word(machine: Machine, frame: Frame, threads: Threads, number: int, dtype: Any) -> NDArray[Any]:
-        local = machine.memory.local.reshape(machine.batch.size, -1)
-        start = frame.base + places[number]
-        size = np.dtype(dtype).itemsize
-        content = np.ascontiguousarray(local[threads.indices, start : start + size])
-        return np.asarray(content.view(dtype)[:, 0])
+    def word(machine: Machine, frame: Frame, threads: Threads, number: int) -> NDArray[np.uint64]:
+        content = machine.memory.local_bytes(threads, frame.base + places[number], 8)
+        return content.view(np.uint64)[:, 0]
 
     def allocate(machine: Machine, frame: Frame, threads: Threads) -> None:
-        sizes = word(machine, frame, threads, 0, np.uint64).astype(np.int64)
-        pointers = machine.memory.allocate(sizes)
-        start = frame.base + context.local[results[0]]
-        local = machine.memory.local.reshape(machine.batch.size, -1)
-        local[threads.indices, start : start + 8] = pointers.view(np.uint8).reshape(-1, 8)
+        pointers = machine.memory.allocate(word(machine, frame, threads, 0).astype(np.int64))
+        machine.memory.set_local(threads, frame.base + context.local[results[0]], pointers)
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
-        formats = word(machine, frame, threads, 0, np.uint64)
+        formats = word(machine, frame, threads, 0)
         if name != "vprintf":
             message = machine.memory.text_at(int(formats[0])).decode(errors="replace")
             thread = machine.batch.name(int(threads.indices[0]))
             raise PtxlabError(f"{instruction.where}: {thread}: the assertion {message!r} failed")
-        values = word(machine, frame, threads, 1, np.uint64)
+        values = word(machine, frame, threads, 1)
         counts = np.zeros(threads.count, dtype=np.int32)
         for place, thread in enumerate(threads.indices):
             text, counts[place] = formatted(
@@ -207,9 +192,7 @@ def _built_in(
             )
             machine.launch.output(text)
         if results:
-            start = frame.base + context.local[results[0]]
-            local = machine.memory.local.reshape(machine.batch.size, -1)
-            local[threads.indices, start : start + 4] = counts.view(np.uint8).reshape(-1, 4)
+            machine.memory.set_local(threads, frame.base + context.local[results[0]], counts)
 
     if name == "malloc":
         return MachineStep(instruction, allocate)
@@ -346,10 +329,9 @@ class _Arguments:
     """The buffer of arguments in the thread's local memory: each aligned to its size."""
 
     def __init__(self, memory: Memory, address: int, thread: int) -> None:
-        lanes = max(1, memory.lanes)
         self.thread = thread
         self.count = 0
-        self._bytes = memory.local.reshape(lanes, -1)[thread]
+        self._bytes = memory.local_of(thread)
         self._at = address - LOCAL_WINDOW if address >= LOCAL_WINDOW else address
 
     def next(self, dtype: str) -> int | float:

@@ -83,13 +83,8 @@ class Image:
             self.symbols[parameter.name] = self.parameter_start + offset
             self.parameter_size = offset + parameter.size
         self.next_free = address_behind(self.parameter_start + self.parameter_size)
-        variables = list(self.module.variables.values())
-        for function in self.module.functions.values():
-            for variable in function.variables:
-                if variable.space != "shared" or function is self.entry or not function.entry:
-                    variables.append(variable)  # other kernels' shared memory is theirs
         dynamic = []
-        for variable in variables:
+        for variable in self._variables:
             if variable.space in ("global", "const"):
                 self.symbols[variable.name] = self.next_free
                 self.next_free = address_behind(self.next_free + variable.size)
@@ -117,28 +112,29 @@ class Image:
         """What to watch when its instructions are executed."""
         return RegisterPlans(self.module)
 
+    @cached_property
+    def _variables(self) -> list[Variable]:
+        """Those of the module and of its functions; other kernels' shared memory is theirs."""
+        return [
+            *self.module.variables.values(),
+            *(
+                variable
+                for function in self.module.functions.values()
+                for variable in function.variables
+                if variable.space != "shared" or function is self.entry or not function.entry
+            ),
+        ]
+
     def variables(self) -> list[Buffer]:
         """The module's global and constant variables with their initial values."""
-        buffers = []
-        for variable in self.module.variables.values():
-            if variable.space in ("global", "const"):
-                buffers.append(self._buffer(variable))
-        for function in self.module.functions.values():
-            buffers += [
-                self._buffer(variable)
-                for variable in function.variables
-                if variable.space in ("global", "const")
-            ]
-        return buffers
+        return [self._buffer(each) for each in self._variables if each.space in ("global", "const")]
 
     def shared_variables(self, dynamic: int) -> list[tuple[str, int, int]]:
         """Names, addresses and sizes of the variables in shared memory."""
-        functions = self.module.functions.values()
-        variables = [*self.module.variables.values(), *(each for one in functions for each in one.variables)]
         return [
             (plain_name(each.name), self.symbols[each.name], dynamic if each.count is None else each.size)
-            for each in variables
-            if each.space == "shared" and each.name in self.symbols
+            for each in self._variables
+            if each.space == "shared"
         ]
 
     def _buffer(self, variable: Variable) -> Buffer:

@@ -41,7 +41,7 @@ class Access:
 
     `threads` are indices into the batch. Addresses are bytes: in shared and local memory from the start of
     the block's or thread's own, otherwise generic. `width` bytes are accessed at each. `proxy` is "async" for
-    bulk copies and wgmma; an asynchronous access is complete only after a wait.
+    bulk copies and wgmma.
     """
 
     instruction: PtxInstruction
@@ -51,9 +51,13 @@ class Access:
     addresses: NDArray[Any]
     width: int
     proxy: str = "generic"
-    asynchronous: bool = False
     pieces: Sequence[Piece] = ()  # where in memory
     values: Sequence[NDArray[Any]] = ()  # what a store writes: one array for each element of a vector
+
+    @property
+    def asynchronous(self) -> bool:
+        """Whether it is complete only after a wait: cp.async, bulk copies, wgmma, tcgen05."""
+        return self.proxy == "async" or self.instruction.parts[:2] == ("cp", "async")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..errors import PtxlabError
 from ..numerics.scalar import operation
 from .machine import Frame, Machine, MachineStep
-from .memory import LOCAL_WINDOW, RANK_SHIFT, SHARED_WINDOW
+from .memory import LOCAL_WINDOW, RANK_SHIFT, SHARED_WINDOW, AtomicUpdate, addition, in_turn
 from .operands import (
     Context,
     address,
@@ -265,8 +265,8 @@ def _atom(instruction: PtxInstruction, context: Context) -> MachineStep:
         def add(machine: Machine, frame: Frame, threads: Threads) -> None:
             machine.polled = True
             values = read(machine, frame, threads)
-            old = machine.memory.add(instruction, space, threads, place(machine, frame, threads), values)
-            write(frame, threads, old)
+            places, change = place(machine, frame, threads), addition(values)
+            write(frame, threads, machine.memory.update(instruction, space, threads, places, bits, change))
 
         return MachineStep(instruction, add)
     combine = combination(instruction, kind, type_name, space)
@@ -287,17 +287,16 @@ def _atom(instruction: PtxInstruction, context: Context) -> MachineStep:
         machine.polled = True
         places = place(machine, frame, threads)
         for number, (reads, write) in enumerate(elements):
-            values = [read(machine, frame, threads) for read in reads]
-
-            def change(
-                old: NDArray[Any], ours: NDArray[np.intp], values: list[NDArray[Any]] = values
-            ) -> NDArray[Any]:
-                return combine(old, *(value[ours] for value in values))
-
+            change = combined(combine, [read(machine, frame, threads) for read in reads])
             at = places + number * bits // 8 if number else places
             write(frame, threads, machine.memory.update(instruction, space, threads, at, bits, change))
 
     return MachineStep(instruction, execute)
+
+
+def combined(combine: Callable[..., NDArray[Any]], values: Sequence[NDArray[Any]]) -> AtomicUpdate:
+    """An update by one thread after the other, each with its own values."""
+    return in_turn(lambda old, ours: combine(old, *(value[ours] for value in values)))
 
 
 def combination(

@@ -216,13 +216,23 @@ class Machine:
                     self.place(frame, index + 1, threads.without(active))
                 step.control(self, frame, active)
                 return
-            if active.count and step.execute is not None:
-                try:
-                    step.execute(self, frame, active)
-                except PtxlabError as error:
-                    raise _located(step.instruction, error) from None
+            if active.count:
+                self._execute(step, frame, active)
             index += 1
         self.place(frame, index, threads)
+
+    def _execute(self, step: MachineStep, frame: Frame, threads: Threads) -> None:
+        """Execute an instruction; an error gets its line in front, once."""
+        try:
+            if step.execute is not None:
+                step.execute(self, frame, threads)
+        except HazardError:
+            raise
+        except PtxlabError as error:
+            instruction = step.instruction
+            if str(error).startswith(instruction.where):
+                raise
+            raise PtxlabError(f"{instruction.where}: {instruction.opcode}: {error}") from None
 
     def _next_meeting(self, frame: Frame, index: int) -> int:
         """The instruction of this frame before which others wait; -1 if there is none."""
@@ -262,19 +272,13 @@ class Machine:
         if parent is None:
             self.exit(threads)
             return
-        local = self.memory.local.reshape(self.batch.size, -1)
         for variable, result in zip(frame.program.function.returns, frame.results, strict=True):
-            target = parent.base + parent.program.local[result]
             if variable.space == "reg":
                 values = frame.read(frame.program.register(variable.name), threads)
-                local[threads.indices, target : target + variable.size] = (
-                    np.ascontiguousarray(values).view(np.uint8).reshape(threads.count, -1)
-                )
-                continue
-            source = frame.base + frame.program.local[variable.name]
-            local[threads.indices, target : target + variable.size] = local[
-                threads.indices, source : source + variable.size
-            ]
+            else:
+                source = frame.base + frame.program.local[variable.name]
+                values = self.memory.local_bytes(threads, source, variable.size)
+            self.memory.set_local(threads, parent.base + parent.program.local[result], values)
         self.place(parent, frame.position[-2] + 1, threads)
 
     def exit(self, threads: Threads) -> None:
@@ -320,11 +324,7 @@ class Machine:
             ready_threads = active.where(ready)
             for observer in self._listeners:
                 observer.executed(step.instruction, ready_threads)
-            if step.execute is not None:
-                try:
-                    step.execute(self, frame, ready_threads)
-                except PtxlabError as error:
-                    raise _located(step.instruction, error) from None
+            self._execute(step, frame, ready_threads)
             self.place(frame, index + 1, ready_threads)
         if not ready.all():
             self._converging[position] = _Waiting(frame, index, active.where(~ready))
@@ -545,11 +545,3 @@ class Machine:
 
 def _step_of(waiting: _Waiting) -> MachineStep:
     return waiting.frame.program.steps[waiting.index]
-
-
-def _located(instruction: PtxInstruction, error: PtxlabError) -> PtxlabError:
-    """An error with the instruction in front, once."""
-    text = str(error)
-    if text.startswith(instruction.where) or isinstance(error, HazardError):
-        return error
-    return PtxlabError(f"{instruction.where}: {instruction.opcode}: {text}")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..errors import PtxlabError
 from .loads import space_of
 from .machine import Frame, Machine, MachineStep
-from .memory import RANK_SHIFT, SHARED_WINDOW, rounds
+from .memory import RANK_SHIFT, SHARED_WINDOW, in_turn
 from .operands import Context, Read, address, builds, reader, writer
 from .ptx.syntax import Address, Operand, PtxInstruction, Sink, plain_name
 from .threads import Threads
@@ -122,24 +122,24 @@ def update_barriers(
 ) -> NDArray[Any]:
     """Arrivals and bytes at mbarriers in shared memory; gives the states before, if they are `wanted`."""
     complete: list[NDArray[np.intp]] = []  # one thread for each barrier that has completed a phase
+    change_in_turn = in_turn(lambda words, ours: _changed(words, change.select(ours)))
 
     def update(
         words: NDArray[Any], which: NDArray[np.intp], ours: NDArray[np.intp]
     ) -> tuple[NDArray[Any], NDArray[Any] | None]:
-        some = change.select(ours)
-        after, found = _changed_together(words, which, some), None
+        after, previous = _changed_together(words, which, change.select(ours)), None
         if wanted or after is None:
-            after, found = _changed_in_turn(words, which, some)
+            after, previous = change_in_turn(words, which, ours)
         ended = (words ^ after) >> _PHASE != 0
-        if found is not None:
-            np.logical_or.at(ended, which, (words[which] ^ found) >> _PHASE != 0)
+        if previous is not None:
+            np.logical_or.at(ended, which, (words[which] ^ previous) >> _PHASE != 0)
         last = np.empty(len(words), dtype=np.intp)
         last[which] = ours
         complete.append(last[ended])
-        return after, found
+        return after, previous
 
     machine.changes += 1
-    before = machine.memory.update_together(instruction, "shared", threads, places, 64, update, "mbarrier")
+    before = machine.memory.update(instruction, "shared", threads, places, 64, update, "mbarrier")
     ended = np.concatenate(complete) if complete else np.zeros(0, dtype=np.intp)
     if len(ended):
         those = Threads.listed(threads.batch, threads.indices[ended])
@@ -182,20 +182,6 @@ def _changed_together(words: NDArray[Any], which: NDArray[np.intp], change: Chan
     if (total > _State.of(words).pending).any():
         return None
     return _changed(words, Change.arrive(total, change.drop))
-
-
-def _changed_in_turn(
-    words: NDArray[Any], which: NDArray[np.intp], change: Change
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """mbarriers after several threads, one after the other, and the state that each thread finds.
-
-    `which` says the barrier of each thread.
-    """
-    words, found = words.copy(), np.empty(len(which), dtype=words.dtype)
-    for turn in rounds(which):
-        found[turn] = words[which[turn]]
-        words[which[turn]] = _changed(found[turn], change.select(turn))
-    return words, found
 
 
 # -- instructions --------------------------------------------------------------------------------------------

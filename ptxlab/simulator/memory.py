@@ -40,9 +40,6 @@ RANK_SHIFT = 24
 #: 16 bytes that NumPy moves at once.
 CHUNK = np.dtype(np.complex128)
 _REPEATED_BYTES = 1 << 26  # of addresses that are kept
-#: The proxy of an access, whether it is complete only after a wait, and what it writes.
-_Signal = tuple[str, bool, Sequence[NDArray[Any]]]
-_GENERIC: _Signal = ("generic", False, ())
 
 
 class _Request(NamedTuple):
@@ -53,11 +50,15 @@ class _Request(NamedTuple):
     threads: Threads
     places: NDArray[Any]
     width: int
-    signal: _Signal = _GENERIC
+    proxy: str = "generic"
+    values: Sequence[NDArray[Any]] = ()  # what a store writes
 
 
-#: What is at the addresses of an atomic update afterwards, and what each thread found there, or None.
-_Updated = tuple[NDArray[Any], NDArray[Any] | None]
+#: An atomic update: from what is at each of several addresses, which of these each thread means, and which
+#: threads those are, to what is there afterwards, and what each thread finds (None if nobody wants to know).
+AtomicUpdate = Callable[
+    [NDArray[Any], NDArray[np.intp], NDArray[np.intp]], tuple[NDArray[Any], NDArray[Any] | None]
+]
 
 
 @dataclass(slots=True)
@@ -175,10 +176,20 @@ class Memory:
         fresh[:, : self._local_size] = self.local.reshape(self._lanes, self._local_size)
         self.local, self._local_size = fresh.reshape(-1), size
 
-    @property
-    def lanes(self) -> int:
-        """Lanes of the batch, each with its own local memory."""
-        return self._lanes
+    def local_bytes(self, threads: Threads, start: int, size: int) -> NDArray[np.uint8]:
+        """Bytes of the local memory of threads, [threads, size]."""
+        rows = self.local.reshape(self._lanes, -1)
+        return np.ascontiguousarray(rows[threads.indices, start : start + size])
+
+    def local_of(self, thread: int) -> NDArray[np.uint8]:
+        """The local memory of one thread."""
+        return self.local[thread * self._local_size : (thread + 1) * self._local_size]
+
+    def set_local(self, threads: Threads, start: int, values: NDArray[Any]) -> None:
+        """Write a value of each thread into its local memory."""
+        content = np.ascontiguousarray(values).view(np.uint8).reshape(threads.count, -1)
+        rows = self.local.reshape(self._lanes, -1)
+        rows[threads.indices, start : start + content.shape[1]] = content
 
     # -- reading and writing ---------------------------------------------------------------------------------
 
@@ -191,13 +202,12 @@ class Memory:
         bits: int,
         count: int = 1,
         proxy: str = "generic",
-        asynchronous: bool = False,
     ) -> list[NDArray[Any]]:
         """`count` neighbouring elements of so many bits at each address: one array for each element."""
         width = bits // 8 * count
         parts: list[NDArray[Any]] | None = None
-        signal = (proxy, asynchronous, ())
-        for piece in self._accesses(_Request(instruction, "read", threads, addresses, width, signal), space):
+        request = _Request(instruction, "read", threads, addresses, width, proxy)
+        for piece in self._accesses(request, space):
             rows = _rows(piece.data, piece.offsets, bits, count)
             if piece.chosen is None:
                 return rows
@@ -215,13 +225,12 @@ class Memory:
         addresses: NDArray[Any],
         values: Sequence[NDArray[Any]],
         proxy: str = "generic",
-        asynchronous: bool = False,
     ) -> None:
         """Write neighbouring elements, one array for each, at each address."""
         size = values[0].dtype.itemsize
         width = size * len(values)
-        signal = (proxy, asynchronous, values)
-        for piece in self._accesses(_Request(instruction, "write", threads, addresses, width, signal), space):
+        request = _Request(instruction, "write", threads, addresses, width, proxy, values)
+        for piece in self._accesses(request, space):
             chosen = [value if piece.chosen is None else value[piece.chosen] for value in values]
             view = piece.data[: piece.data.size - piece.data.size % width].view(values[0].dtype)
             if len(chosen) == 1:
@@ -239,79 +248,19 @@ class Memory:
         threads: Threads,
         addresses: NDArray[Any],
         bits: int,
-        change: Callable[[NDArray[Any], NDArray[np.intp]], NDArray[Any]],
+        change: AtomicUpdate,
         kind: str = "atomic",
     ) -> NDArray[Any]:
-        """Atomic updates, one thread after the other where addresses are equal; gives what was there.
-
-        `change` gets old values and which of the threads they belong to, and gives the new ones.
-        """
-        old = np.zeros(threads.count, dtype=UNSIGNED[bits])
-        width = bits // 8
-        for piece in self._accesses(_Request(instruction, kind, threads, addresses, width), space):
-            view = piece.data[: piece.data.size - piece.data.size % width].view(UNSIGNED[bits])
-            places = piece.offsets // width
-            for turn in rounds(places):
-                ours = turn if piece.chosen is None else piece.chosen[turn]
-                values = view[places[turn]]
-                old[ours] = values
-                view[places[turn]] = change(values, ours)
-        return old
-
-    def update_together(
-        self,
-        instruction: PtxInstruction,
-        space: str,
-        threads: Threads,
-        addresses: NDArray[Any],
-        bits: int,
-        change: Callable[[NDArray[Any], NDArray[np.intp], NDArray[np.intp]], _Updated],
-        kind: str = "atomic",
-    ) -> NDArray[Any]:
-        """As `update`, with all threads of an address at once.
-
-        `change` gets what is at each of the different addresses, which of these each thread means, and which
-        threads those are; it gives what is at the addresses afterwards, and what each thread finds, or None
-        if nobody wants to know.
-        """
+        """Atomic updates of elements of so many bits; gives what each thread found there."""
         old = np.zeros(threads.count, dtype=UNSIGNED[bits])
         width = bits // 8
         for piece in self._accesses(_Request(instruction, kind, threads, addresses, width), space):
             view = piece.data[: piece.data.size - piece.data.size % width].view(UNSIGNED[bits])
             places, which = _distinct(piece.offsets // width)
             ours = np.arange(threads.count) if piece.chosen is None else piece.chosen
-            view[places], found = change(view[places], which, ours)
-            if found is not None:
-                old[ours] = found
-        return old
-
-    def add(
-        self,
-        instruction: PtxInstruction,
-        space: str,
-        threads: Threads,
-        addresses: NDArray[Any],
-        values: NDArray[Any],
-    ) -> NDArray[Any]:
-        """Atomic addition of whole numbers, which needs no turns; gives what each thread found."""
-        old = np.zeros_like(values)
-        size = values.dtype.itemsize
-        for piece in self._accesses(_Request(instruction, "atomic", threads, addresses, size), space):
-            view = piece.data[: piece.data.size - piece.data.size % size].view(values.dtype)
-            places = piece.offsets // size
-            terms = values if piece.chosen is None else values[piece.chosen]
-            order = np.argsort(places, kind="stable")
-            sums = np.cumsum(terms[order], dtype=values.dtype)
-            before = sums - terms[order]
-            first = np.flatnonzero(np.diff(places[order], prepend=-1))
-            lengths = np.diff(first, append=len(order))
-            before -= np.repeat(before[first], lengths)
-            found = np.empty_like(terms)
-            found[order] = before + view[places[order]]
-            np.add.at(view, places, terms)
-            if piece.chosen is None:
-                return found
-            old[piece.chosen] = found
+            view[places], previous = change(view[places], which, ours)
+            if previous is not None:
+                old[ours] = previous
         return old
 
     # -- places ----------------------------------------------------------------------------------------------
@@ -332,7 +281,7 @@ class Memory:
 
         An instruction with several operands in shared memory says which one this is.
         """
-        request = _Request(instruction, kind, threads, addresses, width, (proxy, proxy == "async", ()))
+        request = _Request(instruction, kind, threads, addresses, width, proxy)
         for piece in self._accesses(request, "shared", alignment or 1, operand):
             return piece.offsets
         return np.zeros(0, dtype=np.int64)
@@ -359,15 +308,14 @@ class Memory:
             start = block * self._shared_pitch + (address & (1 << RANK_SHIFT) - 1)
             return self.shared[start : (block + 1) * self._shared_pitch].tobytes().split(b"\0")[0]
         if address >> _LOCAL_SPAN == LOCAL_WINDOW >> _LOCAL_SPAN:
-            start = thread * self._local_size + address - LOCAL_WINDOW
-            return self.local[start : (thread + 1) * self._local_size].tobytes().split(b"\0")[0]
+            return self.local_of(thread)[address - LOCAL_WINDOW :].tobytes().split(b"\0")[0]
         buffer = self.buffer_at(address)
         return b"" if buffer is None else buffer.data[address - buffer.start :].tobytes().split(b"\0")[0]
 
     def _accesses(
         self, request: _Request, space: str, alignment: int = 0, operand: object = None
     ) -> Iterator[Piece]:
-        instruction, _, threads, addresses, width, _ = request
+        instruction, _, threads, addresses, width, *_ = request
         key = id(instruction), operand
         known = self._repeated.get(key)
         if known is not None and known.is_of(threads, addresses, width):
@@ -440,8 +388,8 @@ class Memory:
 
     def _notify(self, request: _Request, space: str, pieces: list[Piece]) -> None:
         """Tell the observers of an access."""
-        instruction, kind, threads, places, width, (proxy, late, values) = request
-        access = Access(instruction, kind, space, threads.indices, places, width, proxy, late, pieces, values)
+        instruction, kind, threads, places, width, proxy, values = request
+        access = Access(instruction, kind, space, threads.indices, places, width, proxy, pieces, values)
         for observer in self.observers:
             observer.accessed(access)
 
@@ -457,7 +405,7 @@ class Memory:
         return blocks, request.places & (1 << RANK_SHIFT) - 1
 
     def _in_buffers(self, request: _Request, chosen: NDArray[np.intp] | None) -> list[Piece]:
-        instruction, kind, threads, places, width, _ = request
+        instruction, kind, threads, places, width, *_ = request
         first, last = int(places.min()), int(places.max())
         buffer = self._recent.get(instruction.line)
         if buffer is None or not buffer.holds(first, last + width):
@@ -564,6 +512,44 @@ def rounds(places: NDArray[Any]) -> list[NDArray[np.intp]]:
     by_rank = np.argsort(rank, kind="stable")
     edges = np.cumsum(np.bincount(rank))[:-1]
     return [np.sort(part) for part in np.split(order[by_rank], edges)]
+
+
+def in_turn(combine: Callable[[NDArray[Any], NDArray[np.intp]], NDArray[Any]]) -> AtomicUpdate:
+    """An update by one thread after the other where addresses are equal.
+
+    `combine` gets old values and which of the threads they belong to, and gives the new ones.
+    """
+
+    def change(
+        words: NDArray[Any], which: NDArray[np.intp], ours: NDArray[np.intp]
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        words, previous = words.copy(), np.empty(len(which), dtype=words.dtype)
+        for turn in rounds(which):
+            previous[turn] = words[which[turn]]
+            words[which[turn]] = combine(previous[turn], ours[turn])
+        return words, previous
+
+    return change
+
+
+def addition(terms: NDArray[Any]) -> AtomicUpdate:
+    """An addition of whole numbers, of which each thread finds the sum of those before it: no turns."""
+
+    def change(
+        words: NDArray[Any], which: NDArray[np.intp], ours: NDArray[np.intp]
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        order = np.argsort(which, kind="stable")
+        ordered = terms[ours][order]
+        before = np.cumsum(ordered, dtype=words.dtype) - ordered
+        first = np.flatnonzero(np.diff(which[order], prepend=-1))
+        before -= np.repeat(before[first], np.diff(first, append=len(order)))
+        previous = np.empty_like(before)
+        previous[order] = before + words[which[order]]
+        words = words.copy()
+        np.add.at(words, which, terms[ours])
+        return words, previous
+
+    return change
 
 
 # -- tensor memory of the blocks of a launch -----------------------------------------------------------------
