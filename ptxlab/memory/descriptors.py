@@ -45,11 +45,9 @@ TCGEN05_SWIZZLES: dict[tuple[int, int], int] = {
     (32, 16): 6,
 }
 _TCGEN05_SWIZZLE_OF_CODE = {code: swizzle for swizzle, code in TCGEN05_SWIZZLES.items()}
-_TCGEN05_UNUSED = 1 << 15 | 1 << 31 | 0x7F << 54
-_TCGEN05_VERSION = 1
 
-#: Bits that no field has; the hardware's are 0.
-_UNUSED = 0xFFFFFFFFFFFFFFFF & ~(0x3FFF | 0x3FFF << 16 | 0x3FFF << 32 | 7 << 49 | 3 << 62)
+#: Fields whose codes count 16 bytes.
+_IN_CHUNKS = ("address", "leading", "stride")
 
 #: Along an axis of what is read: no wgmma reads more.
 _MOST_ELEMENTS = 1 << 10
@@ -95,9 +93,8 @@ offset (SBO) 1024 bytes.
     swizzle: int = 0
     base_offset: int = 0
 
-    #: Who reads through it, and how many bits its quantities have.
-    family: ClassVar[str] = "wgmma"
-    _widths: ClassVar[dict[str, int]] = {"address": 18, "leading": 18, "stride": 18}
+    family: ClassVar[str] = "wgmma"  # who reads through it
+    _of_whom: ClassVar[str] = ""
     _fields: ClassVar[tuple[tuple[str, int, int], ...]] = (  # name, lowest bit, bits
         ("address", 0, 14), ("leading", 16, 14), ("stride", 32, 14), ("base_offset", 49, 3),
         ("swizzle", 62, 2),
@@ -105,11 +102,11 @@ offset (SBO) 1024 bytes.
 
     def __post_init__(self) -> None:
         set_integers(self, ("address", "leading", "stride", "swizzle", "base_offset"))
-        for name, width in self._widths.items():
+        for name, _, bits in self._fields:
             number = getattr(self, name)
-            if number % 16 or not 0 <= number < 1 << width:
+            if name in _IN_CHUNKS and (number % 16 or not 0 <= number < 16 << bits):
                 raise PtxlabError(
-                    f"{name}={quoted(number)}: a descriptor takes multiples of 16 bytes below 2^{width}"
+                    f"{name}={quoted(number)}: a descriptor takes multiples of 16 bytes below 2^{bits + 4}"
                 )
         if self.swizzle not in SWIZZLES:
             raise PtxlabError(
@@ -125,13 +122,7 @@ offset (SBO) 1024 bytes.
         >>> hex(Descriptor(0x400, 128, 512, 64).code)
         '0x8000002000080040'
         """
-        return (
-            self.address >> 4
-            | self.leading >> 4 << 16
-            | self.stride >> 4 << 32
-            | self.base_offset << 49
-            | SWIZZLES[self.swizzle] << 62
-        )
+        return sum(code << low for _, low, _, code, _ in self.bit_fields)
 
     @property
     def bit_fields(self) -> tuple[BitField, ...]:
@@ -140,14 +131,31 @@ offset (SBO) 1024 bytes.
         >>> Descriptor(0x400, 128, 512, 64).bit_fields[-1]
         BitField(name='swizzle', low=62, bits=2, code=2, value=64)
         """
-        code = self.code
-        return tuple(
-            BitField(name, low, bits, code >> low & (1 << bits) - 1, self._field_value(name))
-            for name, low, bits in self._fields
-        )
+        fields = []
+        for name, low, bits in self._fields:
+            value = getattr(self, name)
+            code = value >> 4 if name in _IN_CHUNKS else int(value)
+            if name == "swizzle":
+                code = self._swizzle_code
+            fields.append(BitField(name, low, bits, code, value))
+        return tuple(fields)
 
-    def _field_value(self, name: str) -> object:
-        return getattr(self, name)
+    @property
+    def _swizzle_code(self) -> int:
+        return SWIZZLES[self.swizzle]
+
+    @classmethod
+    def _codes(cls, number: int) -> dict[str, int]:
+        """The fields of a 64-bit descriptor, quantities in bytes; bits that no field has are 0."""
+        unused = number & ~sum((1 << bits) - 1 << low for _, low, bits in cls._fields)
+        if unused:
+            places = [str(low) if bits == 1 else f"{low}-{low + bits - 1}" for _, low, bits in cls._fields]
+            raise PtxlabError(
+                f"descriptor 0x{number:x}: bit {(unused & -unused).bit_length() - 1} is 1, but belongs to no "
+                f"field{cls._of_whom}; the fields are bits {', '.join(places[:-1])} and {places[-1]}"
+            )
+        codes = {name: number >> low & (1 << bits) - 1 for name, low, bits in cls._fields}
+        return {name: code << 4 if name in _IN_CHUNKS else code for name, code in codes.items()}
 
     def __index__(self) -> int:
         return self.code
@@ -272,6 +280,8 @@ class Tcgen05Descriptor(Descriptor):
     `leading` is the address of the second part of K, for instructions that read 48 bytes of it. `segment` 1
     chooses the second 24 of the 48 bytes of a column of B that ``.decompress::lut::b`` reads.
 
+    >>> hex(Tcgen05Descriptor(0x400, 128, 512, 64).code)
+    '0x8000402000080040'
     >>> print(Tcgen05Descriptor(0x400, 1024, 512, 128, chunk=32))
     tcgen05 reads from 0x400 with a 128-byte swizzle of 32-byte chunks; leading dimension offset (LBO) 1024, \
 stride dimension offset (SBO) 512 bytes.
@@ -282,7 +292,8 @@ stride dimension offset (SBO) 512 bytes.
     segment: Literal[0, 1] = 0
 
     family: ClassVar[str] = "tcgen05"
-    _widths: ClassVar[dict[str, int]] = {"address": 19, "leading": 19, "stride": 18}
+    version: ClassVar[int] = 1
+    _of_whom: ClassVar[str] = " of tcgen05's"
     _fields: ClassVar[tuple[tuple[str, int, int], ...]] = (
         ("address", 0, 15), ("leading", 16, 15), ("stride", 32, 14), ("version", 46, 3),
         ("base_offset", 49, 3), ("absolute", 52, 1), ("segment", 53, 1), ("swizzle", 61, 3),
@@ -301,29 +312,12 @@ stride dimension offset (SBO) 512 bytes.
             )
 
     @property
-    def code(self) -> int:
-        """The 64 bits.
-
-        >>> hex(Tcgen05Descriptor(0x400, 128, 512, 64).code)
-        '0x8000402000080040'
-        """
-        return (
-            self.address >> 4
-            | self.leading >> 4 << 16
-            | self.stride >> 4 << 32
-            | _TCGEN05_VERSION << 46
-            | self.base_offset << 49
-            | int(self.absolute) << 52
-            | self.segment << 53
-            | TCGEN05_SWIZZLES[self.swizzle, self.chunk] << 61
-        )
+    def _swizzle_code(self) -> int:
+        return TCGEN05_SWIZZLES[self.swizzle, self.chunk]
 
     def tcgen05(self) -> Tcgen05Descriptor:
         """The same descriptor."""
         return self
-
-    def _field_value(self, name: str) -> object:
-        return _TCGEN05_VERSION if name == "version" else super()._field_value(name)
 
     @property
     def _chunk_words(self) -> str:
@@ -439,44 +433,25 @@ def descriptor(code: int, *, family: Literal["wgmma", "tcgen05"] | None = None) 
     if family is not None and not is_name(family, ("wgmma", "tcgen05")):
         raise PtxlabError(f"family={quoted(family)}: wgmma and tcgen05 have matrix descriptors")
     version = number >> 46 & 7
-    if family == "tcgen05" or (family is None and version == _TCGEN05_VERSION):
-        return _tcgen05_descriptor(number, version)
-    if number & _UNUSED:
-        lowest = (number & _UNUSED & -(number & _UNUSED)).bit_length() - 1
-        raise PtxlabError(
-            f"descriptor 0x{number:x}: bit {lowest} is 1, but belongs to no field; the fields are bits 0-13, "
-            "16-29, 32-45, 49-51 and 62-63"
-        )
-    address, leading, stride = ((number >> low & 0x3FFF) << 4 for low in (0, 16, 32))
-    return Descriptor(address, leading, stride, _SWIZZLE_OF_CODE[number >> 62], number >> 49 & 7)
-
-
-def _tcgen05_descriptor(number: int, version: int) -> Tcgen05Descriptor:
-    if version != _TCGEN05_VERSION:
+    if family != "tcgen05" and (family is not None or version != Tcgen05Descriptor.version):
+        codes = Descriptor._codes(number)
+        return Descriptor(**codes | {"swizzle": _SWIZZLE_OF_CODE[codes["swizzle"]]})
+    if version != Tcgen05Descriptor.version:
         raise PtxlabError(f"descriptor 0x{number:x}: bits 46-48 are {version}; for tcgen05 they are 1")
-    unused = number & _TCGEN05_UNUSED
-    if unused:
-        lowest = (unused & -unused).bit_length() - 1
+    codes = Tcgen05Descriptor._codes(number)
+    if codes["swizzle"] not in _TCGEN05_SWIZZLE_OF_CODE:
         raise PtxlabError(
-            f"descriptor 0x{number:x}: bit {lowest} is 1, but belongs to no field of tcgen05's; the fields "
-            "are bits 0-14, 16-30, 32-45, 46-48, 49-51, 52, 53 and 61-63"
-        )
-    if number >> 61 not in _TCGEN05_SWIZZLE_OF_CODE:
-        raise PtxlabError(
-            f"descriptor 0x{number:x}: swizzle code {number >> 61} means nothing; there are "
+            f"descriptor 0x{number:x}: swizzle code {codes['swizzle']} means nothing; there are "
             f"{listing(map(str, _TCGEN05_SWIZZLE_OF_CODE))}"
         )
-    swizzle, chunk = _TCGEN05_SWIZZLE_OF_CODE[number >> 61]
-    address, leading = ((number >> low & 0x7FFF) << 4 for low in (0, 16))
+    swizzle, chunk = _TCGEN05_SWIZZLE_OF_CODE[codes["swizzle"]]
     return Tcgen05Descriptor(
-        address,
-        leading,
-        (number >> 32 & 0x3FFF) << 4,
+        *(codes[name] for name in _IN_CHUNKS),
         swizzle,
-        number >> 49 & 7,
-        chunk=chunk,
-        absolute=bool(number >> 52 & 1),
-        segment=1 if number >> 53 & 1 else 0,
+        codes["base_offset"],
+        chunk,
+        bool(codes["absolute"]),
+        1 if codes["segment"] else 0,
     )
 
 

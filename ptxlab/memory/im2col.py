@@ -8,6 +8,7 @@ of a filter visits; the instruction's offsets say which element of the filter is
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +30,15 @@ class Im2colMap(TensorMap):
 
     `box` has the pixels of a copy and the channels of each. `lower` and `upper` are the corners of the
     bounding box, in the array's order of axes without the first and the last, counted from the first and the
-    last pixel.
+    last pixel. Where `load` and `image` start has the offsets first, then the first pixel and channel.
+
+    >>> picture = np.arange(6 * 6 * 16, dtype=np.uint8).reshape(1, 6, 6, 16)
+    >>> column = im2col_map(picture, 4, 16, lower=(-1, -1), upper=(-1, -1))   # a filter of 3 by 3, padded
+    >>> content, written = column.image(1, 1, 0, -1, -1, 0)       # its middle, from the first corner on
+    >>> content.reshape(4, 16)[:, 0].tolist()
+    [0, 16, 32, 48]
+    >>> im2col_map(np.zeros((1, 8, 8, 16), np.float16), 8, 16, (0, 0), (0, 0)).supports("sm_80")
+    False
     """
 
     lower: tuple[int, ...] = ()
@@ -39,14 +48,6 @@ class Im2colMap(TensorMap):
     def copied(self) -> tuple[int, ...]:
         """Pixels and channels that arrive."""
         return self.box
-
-    def supports(self, target: str) -> bool:
-        """Whether a target copies such columns: sm_90 and later do.
-
-        >>> im2col_map(np.zeros((1, 8, 8, 16), np.float16), 8, 16, (0, 0), (0, 0)).supports("sm_80")
-        False
-        """
-        return TensorMap.supports(self, target)
 
     def check_start(self, start: tuple[object, ...]) -> tuple[int, ...]:
         """Offsets, then the coordinates of the first pixel and channel, as numbers, or an error."""
@@ -98,36 +99,15 @@ class Im2colMap(TensorMap):
         inside = (places >= 0) & (places < np.array(self.shape[:-1]))
         return places, np.asarray(inside.all(axis=1))
 
-    def image(self, *start: int, address: int = 0) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
-        """The bytes that TMA writes for a column of pixels, and which of them it writes.
-
-        `start` has the offsets first, then the coordinates of the first pixel and channel.
-
-        >>> picture = np.arange(6 * 6 * 16, dtype=np.uint8).reshape(1, 6, 6, 16)
-        >>> column = im2col_map(picture, 4, 16, lower=(-1, -1), upper=(-1, -1))   # a filter of 3 by 3, padded
-        >>> content, written = column.image(1, 1, 0, -1, -1, 0)       # its middle, from the first corner on
-        >>> content.reshape(4, 16)[:, 0].tolist()
-        [0, 16, 32, 48]
-        """
-        starts = self.check_start(start)
-        address = self.as_address(address)
+    def _gathered(self, starts: tuple[int, ...]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        """The channels of a column of pixels, and which lie inside of the array."""
         places, inside = self.pixels(starts)
-        itemsize = self.layout.itemsize
         channels = starts[-1] + np.arange(self.box[1])
         within = inside[:, None] & (channels >= 0) & (channels < self.shape[-1])
         indices = [
             np.clip(axis, 0, size - 1)[:, None] for axis, size in zip(places.T, self.shape, strict=False)
         ]
-        elements = np.ascontiguousarray(
-            self.array[(*indices, np.clip(channels, 0, self.shape[-1] - 1)[None])]
-        )
-        content = self._filled(elements, within)
-        plain = np.arange(self.box[0])[:, None] * self.pitch + np.arange(self.box[1] * itemsize)
-        targets = self._placed(plain, address)
-        memory, written = np.zeros(self.size, dtype=np.uint8), np.zeros(self.size, dtype=np.bool_)
-        memory[targets] = content.reshape(targets.shape)
-        written[targets] = True
-        return memory, written
+        return self.array[(*indices, np.clip(channels, 0, self.shape[-1] - 1)[None])], within
 
     def inside(self, start: tuple[int, ...]) -> int:
         """Elements of a copy that lie inside of the array."""

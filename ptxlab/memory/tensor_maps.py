@@ -342,20 +342,9 @@ class TensorMap:
                 "array: it is on the GPU; gpu.run_tensor_map copies boxes of it there, and a tensor_map of a "
                 "NumPy array shows them here"
             )
+        content = self._filled(*self._gathered(starts))
         # Along the last axis, pieces of whole bytes: an element, or 16 of those narrower than a byte.
         packing = self._packing
-        inside = np.ones((), dtype=np.bool_)
-        indices = []
-        lines = zip(starts, self.copied, self.element_strides, self.layout.shape, strict=True)
-        for axis, (first, count, step, length) in enumerate(lines):
-            positions = first + np.arange(count) * step
-            if packing is not None and axis == self.axes - 1:
-                bytes_before = positions[::_PER_CHUNK, None] * packing.bits // 8
-                positions = (bytes_before + np.arange(packing.data)).ravel()
-            indices.append(np.clip(positions, 0, length - 1))
-            inside = inside[..., None] & ((positions >= 0) & (positions < length))
-        elements = np.ascontiguousarray(self.array[np.ix_(*indices)])
-        content = self._filled(elements, inside)
         piece, room = self.layout.itemsize, self.layout.itemsize
         if packing is not None:
             piece, room = packing.data, packing.room
@@ -369,9 +358,28 @@ class TensorMap:
         written[places] = True
         return memory, written
 
+    def _gathered(self, starts: tuple[int, ...]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        """The elements of a box, bytes of those narrower than a byte, and which lie inside of the array."""
+        packing = self._packing
+        inside = np.ones((), dtype=np.bool_)
+        indices = []
+        lines = zip(starts, self.copied, self.element_strides, self.layout.shape, strict=True)
+        for axis, (first, count, step, length) in enumerate(lines):
+            positions = first + np.arange(count) * step
+            if packing is not None and axis == self.axes - 1:
+                bytes_before = positions[::_PER_CHUNK, None] * packing.bits // 8
+                positions = (bytes_before + np.arange(packing.data)).ravel()
+            indices.append(np.clip(positions, 0, length - 1))
+            inside = inside[..., None] & ((positions >= 0) & (positions < length))
+        return self.array[np.ix_(*indices)], inside
+
     def _filled(self, elements: NDArray[Any], inside: NDArray[np.bool_]) -> NDArray[np.uint8]:
         """The bytes [elements, itemsize] of elements on their way; what is not inside the array is filled."""
-        content = converted(self.data_type, elements).view(np.uint8).reshape(-1, self.layout.itemsize)
+        content = (
+            converted(self.data_type, np.ascontiguousarray(elements))
+            .view(np.uint8)
+            .reshape(-1, self.layout.itemsize)
+        )
         outside = np.zeros(self.layout.itemsize, dtype=np.uint8)
         if self.fill == "nan":
             outside = np.resize(np.array([_NAN], dtype="<u2").view(np.uint8), self.layout.itemsize)
