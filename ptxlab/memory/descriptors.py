@@ -444,15 +444,10 @@ def descriptor(code: int, *, family: Literal["wgmma", "tcgen05"] | None = None) 
             f"descriptor 0x{number:x}: swizzle code {codes['swizzle']} means nothing; there are "
             f"{listing(map(str, _TCGEN05_SWIZZLE_OF_CODE))}"
         )
-    swizzle, chunk = _TCGEN05_SWIZZLE_OF_CODE[codes["swizzle"]]
-    return Tcgen05Descriptor(
-        *(codes[name] for name in _IN_CHUNKS),
-        swizzle,
-        codes["base_offset"],
-        chunk,
-        bool(codes["absolute"]),
-        1 if codes["segment"] else 0,
-    )
+    codes["swizzle"], chunk = _TCGEN05_SWIZZLE_OF_CODE[codes["swizzle"]]
+    absolute, segment = bool(codes.pop("absolute")), codes.pop("segment")
+    del codes["version"]
+    return Tcgen05Descriptor(**codes, chunk=chunk, absolute=absolute, segment=1 if segment else 0)
 
 
 def encode_descriptor(address: int, leading: int, stride: int, swizzle: int, base_offset: int = 0) -> int:
