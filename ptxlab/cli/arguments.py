@@ -17,7 +17,7 @@ from ..isa.transfer import TransferForm
 from .parser import suggestion
 
 _PARTS = ("m", "n", "a", "b", "d")  # options for what a mnemonic of tcgen05.mma does not say
-ALIASES = {
+_ALIASES = {
     "METADATA": "E",
     "META": "E",
     "SCALE_A": "SFA",
@@ -32,12 +32,20 @@ def find_operand(form: Form, name: str) -> Operand:
     try:
         return form.operand(name)
     except PtxlabError as error:
-        alias = ALIASES.get(name.upper().replace("-", "_"))
+        alias = _ALIASES.get(name.upper().replace("-", "_"))
         if alias in form.operands:
             remedy = f"; did you mean {alias}?"
         else:
             remedy = suggestion(name.upper(), form.operands)
         raise PtxlabError(f"{error}{remedy}") from None
+
+
+def operand_name(form: Form, text: str) -> str:
+    """The name of an operand; of tcgen05 as people type it, and C is where D is."""
+    if not isinstance(form, Tcgen05Form):
+        return find_operand(form, text).name
+    name = _ALIASES.get(text.upper().replace("-", "_"), text.upper())
+    return "D" if name == "C" and isinstance(form, Tcgen05Mma) else name
 
 
 def form_of(args: argparse.Namespace) -> MmaForm | TransferForm | Tcgen05Form:
@@ -81,12 +89,6 @@ def product_of(args: argparse.Namespace, refusal: str) -> Product:
     if not isinstance(form, MmaForm | Tcgen05Mma):
         raise PtxlabError(f"{form.mnemonic}: {refusal}")
     return form
-
-
-def target_of(form: Form) -> str:
-    """The target to look at when none is named: sm_90a, of tcgen05 sm_100a, or the first that has it."""
-    usual = "sm_100a" if isinstance(form, Tcgen05Form) else "sm_90a"
-    return usual if form.supports(usual) else form.targets[0]
 
 
 def _descriptor(text: str | None) -> tuple[int | None, dict[str, int | str]]:

@@ -15,21 +15,29 @@ from .. import views
 from ..errors import PtxlabError, counted, listing, quoted
 from ..gpu import sass as sass_of
 from ..gpu.codegen import declarations, ptx_line, ptx_module, source, statement
+from ..isa.catalog import Product
 from ..isa.form import Form
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
 from ..isa.parse import parse_all, parse_every
 from ..isa.targets import CHIPS, GENERATIONS
-from ..isa.tcgen05 import Tcgen05Form
+from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma
 from ..memory import Tile
+from ..memory.tcgen05_tiles import shared_tile
 from ..numerics import models as all_models
+from ..views.explanation import tensor_explain
 from ..views.fragment_pictures import Label
-from . import output, tcgen05
-from .arguments import find_operand, form_of, names_tcgen05, target_of
+from ..views.places import shared_operand, tensor_elements, tensor_tile, transposing
+from ..views.tile_pictures import operand_tile
+from . import output
+from .arguments import find_operand, form_of, names_tcgen05, operand_name
 from .memory import tile_facts
 from .output import Style, as_csv, as_json, as_markdown, as_text, check_no_title, sparse_places_text, svg
 
+#: How notes begin that explain what only a picture has.
+_ABOUT_COLOURS = ("colours:", "hue:", "one place:")
 _NAME_WIDTH = 11  # of the names of facts in the first column
+_IN_ONE_LINE = ("nibbles", "selectors", "spaces", "targets", "missing on")  # facts that are several words
 _SHOWN_REGISTERS = 8  # a longer list of registers is abridged in `show`
 
 
@@ -62,10 +70,6 @@ def show(args: argparse.Namespace, style: Style) -> str:
     if len(forms) > 1:
         return _show_several(forms, args, style)
     form = form_of(args)
-    if isinstance(form, Tcgen05Form):
-        return tcgen05.show(form, args, style)
-    if args.target is not None:
-        form.supports(args.target)  # refuses a target that does not exist
     facts = views.facts(form, args.target, run=not args.no_sass)
     if args.json:
         return as_json({"instruction": form.mnemonic, **facts})
@@ -102,7 +106,7 @@ def _fact_lines(name: str, value: Any, style: Style) -> list[str]:
         texts = [str(item) for item in value]
     else:
         texts = [_abridge(str(value)) if name == "ptx" else str(value)]
-    if name not in ("modifiers", "emulator", "arithmetic", "note"):
+    if name in _IN_ONE_LINE:
         texts = [" ".join(texts)]
     if style.width:
         width = max(style.width - _NAME_WIDTH - 3, 40)
@@ -123,21 +127,36 @@ def _abridge(line: str) -> str:
 
 def where(args: argparse.Namespace, style: Style) -> str:
     form = form_of(args)
-    if isinstance(form, Tcgen05Form):
-        return tcgen05.where(form, args, style)
-    name = find_operand(form, args.operand).name
-    element = f"{name}[{args.row}][{args.column}]"
-    if args.explain:
+    name, in_tensors = operand_name(form, args.operand), isinstance(form, Tcgen05Form)
+    element = f"{args.operand.upper()}[{args.row}][{args.column}]"
+    if args.explain and not isinstance(form, Tcgen05Form):
         return _explain(form, name, args, style)
-    sparse = form.sparse and name == "A"
-    if sparse and not args.stored:
-        return _where_dense(form, args, style, element)
-    table = views.where(form, name, args.row, args.column, args.swizzle, args.transposed)
+    place = (args.row, args.column, args.swizzle, args.transposed)
+    sparse = name == "A" and isinstance(form, Product) and form.sparse
+    if sparse and not args.stored and isinstance(form, Product):
+        places = views.sparse_where(form, *place)
+        if args.json:
+            return as_json({"instruction": form.mnemonic, "element": element, **places.as_dict()})
+        return sparse_places_text(element, _title(form), places, style)
+    title = f"stored {element}" if sparse else element
+    if args.explain and isinstance(form, Tcgen05Form):
+        if name != "D":
+            raise PtxlabError(f"--explain is for an element of D, found {name}")
+        table = tensor_explain(form, *place)
+    else:
+        table = views.where(form, name, *place)
     if args.json:
+        element = title if in_tensors else element
         return as_json({"instruction": form.mnemonic, "element": element, "places": table})
-    title = style.bold(f"stored {element}" if sparse else element)
-    operand = style.dim(form.operand(name).describe())
-    return f"{title} of {form.mnemonic}\n  {operand}\n{as_text(table, style, '  ')}"
+    lines = [f"{style.bold(title)} of {_title(form)}"]
+    if not in_tensors:
+        lines.append(f"  {style.dim(form.operand(name).describe())}")
+    return "\n".join([*lines, as_text(table, style, "  ")])
+
+
+def _title(form: Form) -> str:
+    """The mnemonic; of tcgen05.mma with the shape, which is in its descriptor."""
+    return f"{form.mnemonic}, {form.shape}" if isinstance(form, Tcgen05Mma) else form.mnemonic
 
 
 def _explain(form: Form, name: str, args: argparse.Namespace, style: Style) -> str:
@@ -169,32 +188,25 @@ def _explain(form: Form, name: str, args: argparse.Namespace, style: Style) -> s
     return "\n".join([*lines, as_text(tables["terms"], style, "    ")])
 
 
-def _where_dense(form: Form, args: argparse.Namespace, style: Style, element: str) -> str:
-    """An element of the logical (dense) A of a sparse instruction: where it is depends on the nibble."""
-    if not isinstance(form, MmaForm):
-        raise PtxlabError(f"{form.mnemonic} has no sparse A")
-    places = views.sparse_where(form, args.row, args.column)
-    if args.json:
-        return as_json({"instruction": form.mnemonic, "element": element, **places.as_dict()})
-    return sparse_places_text(element, form.mnemonic, places, style)
-
-
 def holds(args: argparse.Namespace, style: Style) -> str:
+    """Of tensor memory, a register is a column."""
     form = form_of(args)
-    if isinstance(form, Tcgen05Form):
-        return tcgen05.holds(form, args, style)
-    operand = find_operand(form, args.operand)
-    if args.cta:
+    name, in_tensors = operand_name(form, args.operand), isinstance(form, Tcgen05Form)
+    if args.cta and not in_tensors:
         raise PtxlabError(f"--cta {args.cta}: {form.mnemonic} is not executed by a CTA pair; tcgen05 is")
-    table = views.holds(form, operand.name, args.lane, args.register)
+    table = views.holds(form, name, args.lane, args.register, args.cta)
     if args.json:
-        return as_json(
-            {"instruction": form.mnemonic, "operand": operand.name, "lane": args.lane, "elements": table}
-        )
-    title = style.lane(args.lane, f"lane {args.lane}")
-    note = operand.describe()
-    if form.sparse and operand.name == "A":
+        cta = {"cta": args.cta} if in_tensors else {}
+        facts = {"instruction": form.mnemonic, "operand": name, **cta, "lane": args.lane}
+        return as_json({**facts, "elements": table})
+    if in_tensors:
+        who = "thread" if name == "R" else "lane"
+        title = style.bold(f"{who} {args.lane}" + (f" of CTA {args.cta}" if args.cta else ""))
+        return f"{title} of {_title(form)}\n{as_text(table, style, '  ')}"
+    note = form.operand(name).describe()
+    if form.sparse and name == "A":
         note += ", by stored coordinates"
+    title = style.lane(args.lane, f"lane {args.lane}")
     return f"{title} of {form.mnemonic}\n  {style.dim(note)}\n{as_text(table, style, '  ')}"
 
 
@@ -205,7 +217,7 @@ def layout(args: argparse.Namespace, style: Style) -> str:
     check_no_title(args)
     form = form_of(args)
     if isinstance(form, Tcgen05Form):
-        return tcgen05.layout(form, args, style)
+        return _tensor_layout(form, args, style)
     operand = find_operand(form, args.operand)
     if args.format in ("csv", "json", "cute", "formula"):
         if args.dense:
@@ -262,43 +274,124 @@ def _notation(form: Form, operand: Operand, notation: str) -> str:
     return f"{strides}  // {sizes}"
 
 
-def _picture_text(picture: views.Picture, args: argparse.Namespace, style: Style) -> str:
+def _picture_text(
+    picture: views.Picture, args: argparse.Namespace, style: Style, table: views.Table | None = None
+) -> str:
+    """A picture as SVG, or its grids as tables; a table in their place has no colours to explain."""
     if args.format == "svg":
         return svg(picture, args)
-    tables = [views.grid_table(grid) for grid in picture.grids if grid.name != "lanes"]
+    if table is None:
+        tables, notes = (
+            [views.grid_table(grid) for grid in picture.grids if grid.name != "lanes"],
+            picture.notes,
+        )
+    else:
+        tables, notes = [table], tuple(n for n in picture.notes if not n.startswith(_ABOUT_COLOURS))
     if args.format == "markdown":
         return "\n\n".join(as_markdown(table) for table in tables)
-    title = f"{style.bold(picture.title)}\n{style.dim(picture.subtitle)}"
+    title = f"{style.bold(picture.title)}\n{style.dim('; '.join(notes))}"
     return "\n\n".join([title, *(as_text(table, style) for table in tables)])
+
+
+def _tensor_layout(form: Tcgen05Form, args: argparse.Namespace, style: Style) -> str:
+    """Blocks of lanes and columns of tensor memory, every element, or a picture."""
+    name = operand_name(form, args.operand)
+    if args.dense:
+        raise PtxlabError("--dense: the stored A of tcgen05.mma.sp is shown; `compress` in Python makes it")
+    operand = form.operands.get(name)
+    if operand is not None and operand.layout is None:
+        return _tensor_tile(form, name, args, style)
+    if args.format == "formula":
+        raise PtxlabError("--formula: tensor memory is described by --cute, or by every element with --csv")
+    if args.format == "cute":
+        rows = [row for row in views.tensor_layouts(form).rows if row[0] == name]
+        if not rows:
+            form.tensor(name)  # says what there is
+        return str(rows[0][3])
+    if args.format == "csv":
+        return as_csv(tensor_elements(form, name))
+    if args.format == "json":
+        elements = tensor_elements(form, name)
+        return as_json({"instruction": form.mnemonic, "operand": name, "elements": elements})
+    picture = views.fragment(form, name, lane=args.lane)
+    in_tensors = name in form.tensors
+    table = views.tensor_blocks(form, name) if in_tensors else views.grid_table(picture.grids[0])
+    return _picture_text(picture, args, style, table)
+
+
+def _tensor_tile(form: Tcgen05Form, name: str, args: argparse.Namespace, style: Style) -> str:
+    """A or B in shared memory: its tile, as of wgmma."""
+    operand = form.operands[name]
+    if not isinstance(form, Tcgen05Mma):
+        raise PtxlabError(f"{form.mnemonic} has no tile in shared memory; tcgen05.mma has")
+    if args.transposed:
+        form = transposing(form, operand)
+    memory = shared_tile(form, operand, args.swizzle)
+    operand = shared_operand(form, operand)
+    if args.format in ("cute", "formula"):
+        return memory.cute
+    if args.format == "svg":
+        if memory.major == "MN":
+            raise PtxlabError("--svg: a picture has K-major tiles; without it there is a table")
+        return svg(operand_tile(form, form.operands[name], args.swizzle), args)
+    if args.format == "csv":
+        return as_csv(tensor_tile(form, name, args.swizzle))
+    if args.format == "json":
+        elements = tensor_tile(form, name, args.swizzle)
+        return as_json({"instruction": form.mnemonic, "operand": name, "elements": elements})
+    table = views.offsets(operand, tile=memory)
+    if args.format == "markdown":
+        return as_markdown(table)
+    title = style.bold(f"{name} of {_title(form)}")
+    note = style.dim(f"{operand.describe()}; byte offsets in its tile")
+    return f"{title}\n{note}\n\n{as_text(table, style)}"
 
 
 def metadata(args: argparse.Namespace, style: Style) -> str:
     check_no_title(args)
-    form = form_of(args)
-    if isinstance(form, Tcgen05Form):
-        return tcgen05.metadata(form, args, style)
-    if not isinstance(form, MmaForm) or not form.sparse:
+    form, table = form_of(args), None
+    if not isinstance(form, Product) or not form.sparse:
         raise PtxlabError(f"{form.mnemonic} is dense: it has no metadata; sparse forms are spelt .sp")
-    picture = views.metadata(form, selector=args.selector)
-    if args.format == "json":
+    if isinstance(form, Tcgen05Mma):
+        if args.selector:
+            form = form.with_descriptor(selector=args.selector)
+        picture, table = views.tensor_memory(form, "E"), views.tensor_blocks(form, "E")
+        nibbles = tensor_elements(form, "E")
+    else:
+        picture = views.metadata(form, selector=args.selector)
         nibbles = views.grid_table(picture.grids[0])
+    if args.format == "json":
         return as_json({"instruction": form.mnemonic, "selector": args.selector, "nibbles": nibbles})
     if args.format == "csv":
-        return as_csv(views.grid_table(picture.grids[0]))
-    return _picture_text(picture, args, style)
+        return as_csv(nibbles)
+    return _picture_text(picture, args, style, table)
 
 
 def cute(args: argparse.Namespace, style: Style) -> str:
     form = form_of(args)
     if isinstance(form, Tcgen05Form):
-        return tcgen05.cute(form, args, style)
-    table = views.cute(form, find_operand(form, args.operand).name if args.operand else None)
+        table = _tensor_cute(form, args.operand)
+    else:
+        table = views.cute(form, find_operand(form, args.operand).name if args.operand else None)
     if args.json:
         return as_json({"instruction": form.mnemonic, "operands": table})
-    if args.operand:
+    if args.operand and not isinstance(form, Tcgen05Form):
         ((_, strides, sizes),) = table.rows
         return f"{strides}  // {sizes}"
     return as_text(table, style)
+
+
+def _tensor_cute(form: Tcgen05Form, operand: str | None) -> views.Table:
+    table = views.tensor_layouts(form)
+    if not table.rows:
+        raise PtxlabError(f"{form.mnemonic} has no matrix, and so no layout")
+    if operand is None:
+        return table
+    rows = tuple(row for row in table.rows if row[0] == operand_name(form, operand))
+    if not rows:
+        names = listing(str(row[0]) for row in table.rows)
+        raise PtxlabError(f"{form.mnemonic} has no operand {quoted(operand)}; it has {names}")
+    return views.Table(table.columns, rows)
 
 
 # -- code ------------------------------
@@ -317,7 +410,7 @@ def ptx(args: argparse.Namespace, style: Style) -> str:
     if args.cpp:
         return "\n".join([declarations(form), *statement(form).splitlines()])
     if args.module:
-        return ptx_module(form, args.target or target_of(form)).rstrip("\n")
+        return ptx_module(form, args.target or views.target_of(form)).rstrip("\n")
     if args.target is not None:
         raise PtxlabError("--target belongs to --module: the other texts are the same for every target")
     return source(form).rstrip("\n") if args.kernel else ptx_line(form)
@@ -327,7 +420,7 @@ def sass(args: argparse.Namespace, style: Style) -> str:
     form = form_of(args)
     if args.all:
         return _sass_of_all(form, args, style)
-    code = sass_of.sass(form, args.target or target_of(form))
+    code = sass_of.sass(form, args.target or views.target_of(form))
     lines = code.listing.splitlines()
     if args.json:
         return as_json({"instruction": form.mnemonic, "listing": lines, "targets": [_sass_facts(code)]})

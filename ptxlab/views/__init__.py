@@ -13,28 +13,30 @@ First come plain data (`Table`, `Picture`), then whoever shows them: a notebook,
 from .bank_pictures import banks
 from .bit_field_pictures import descriptor, formats, instruction_descriptor
 from .catalog_tables import counts, forms, types
-from .facts import cpp, cute, evidence, facts, model_table, model_words, rule_words, target_of
+from .explanation import explain
+from .facts import (
+    cpp,
+    cute,
+    evidence,
+    facts,
+    model_table,
+    model_words,
+    rule_words,
+    target_of,
+    tensor_layouts,
+)
 from .fragment_pictures import fragment, runs, tensor_registers
 from .grid import Cell, Grid, Header
 from .matrix_pictures import values
 from .metadata_picture import metadata, nibble
 from .picture import Picture
-from .places import copies_note, explain, holds, layout, offsets, sparse_where, where
+from .places import copies_note, holds, layout, offsets, sparse_where, where
 from .product_picture import product
 from .register_pictures import lane, registers, repack
 from .scale_pictures import scale_tile, scales
 from .shared_memory_pictures import box, bytes_read
 from .table import Table, grid_table
 from .tensor_pictures import data_paths, tensor_blocks, tensor_memory
-from .tensor_tables import (
-    tensor_elements,
-    tensor_explain,
-    tensor_facts,
-    tensor_holds,
-    tensor_layouts,
-    tensor_sparse_where,
-    tensor_where,
-)
 from .tile_pictures import swizzle, swizzle_bits, tile
 from .trace_picture import TraceView, trace
 
@@ -82,15 +84,9 @@ __all__ = [
     "swizzle_bits",
     "target_of",
     "tensor_blocks",
-    "tensor_elements",
-    "tensor_explain",
-    "tensor_facts",
-    "tensor_holds",
     "tensor_layouts",
     "tensor_memory",
     "tensor_registers",
-    "tensor_sparse_where",
-    "tensor_where",
     "tile",
     "trace",
     "types",

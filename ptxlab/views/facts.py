@@ -5,16 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .._util.arguments import as_flag
-from ..errors import PtxlabError, quoted
+from ..errors import PtxlabError, counted, listing, quoted
 from ..gpu.codegen import declarations, ptx_line, statement
 from ..isa.catalog import Product
 from ..isa.form import Form
+from ..isa.instruction_descriptor import shapes_of
 from ..isa.mma import MmaForm
-from ..isa.parse import parse, parse_product
+from ..isa.parse import parse, parse_any, parse_product
 from ..isa.targets import CHIPS, TARGETS, check_target
+from ..isa.tcgen05 import Tcgen05Control, Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
 from ..isa.transfer import TransferForm
+from ..memory.tcgen05_tiles import shared_source
 from ..numerics import EmulatedThroughF16, Exact, FmaChain, FmaGroups, Fused, Model, Rule, models
 from ..numerics.emulate import model_of
+from .holders import as_tcgen05
 from .labels import layout_note
 from .places import copies_note
 from .table import Table
@@ -33,11 +37,23 @@ def facts(ins: Form | str, target: str | None = None, *, run: bool = False) -> d
     >>> import ptxlab
     >>> facts(ptxlab.instruction("mma.sp.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32"))["nibbles"]
     ['0b0100', '0b1110']
+    >>> facts(ptxlab.instruction("tcgen05.mma.cta_group::1.kind::tf32"))["descriptor"]
+    '0x08400910: m128n256k8, A and B tf32, D f32.'
     """
-    ins = parse(ins)
-    run = as_flag(run, "run")
+    form, run = parse_any(ins), as_flag(run, "run")
     if target is not None:
         check_target(target)
+    topics = _tensor_facts(form) if isinstance(form, Tcgen05Form) else _register_facts(form, target)
+    if isinstance(form, Product):
+        topics["emulator"] = emulator_facts(form) or _NO_MODEL
+        topics["arithmetic"] = [str(entry) for entry in evidence(form)] or [_NO_MODEL]
+    if run:
+        topics["chip runs"] = machine_code(form, target)
+    return topics | {"ptx": ptx_line(form), **cpp(form)}
+
+
+def _register_facts(ins: MmaForm | TransferForm, target: str | None) -> dict[str, Fact]:
+    """What is declared about an instruction whose matrices are in registers, or in shared memory."""
     topics: dict[str, Fact] = {
         "family": ins.family,
         "shape": ins.shape,
@@ -49,19 +65,11 @@ def facts(ins: Form | str, target: str | None = None, *, run: bool = False) -> d
     notes += [f"{op.name}: {copies}" for op in ins.operands.values() if (copies := copies_note(op))]
     if notes:
         topics["note"] = notes
-    if isinstance(ins, MmaForm):
-        topics |= _mma_facts(ins)
-    if isinstance(ins, TransferForm):
-        topics |= _memory_facts(ins)
+    topics |= _mma_facts(ins) if isinstance(ins, MmaForm) else _memory_facts(ins)
     topics["PTX ISA"] = _version_fact(ins, target)
     topics["targets"] = list(ins.targets)
     topics["missing on"] = [name for name in TARGETS if name not in ins.targets]
-    if isinstance(ins, MmaForm):
-        topics["emulator"] = emulator_facts(ins) or _NO_MODEL
-        topics["arithmetic"] = [str(entry) for entry in evidence(ins)] or [_NO_MODEL]
-    if run:
-        topics["chip runs"] = machine_code(ins, target)
-    return topics | {"ptx": ptx_line(ins), **cpp(ins)}
+    return topics
 
 
 def _version_fact(ins: Form, target: str | None) -> str:
@@ -202,7 +210,7 @@ def cpp(ins: Form | str) -> dict[str, list[str]]:
     >>> cpp(ptxlab.instruction("wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32"))["wmma"][0]
     'wmma::fragment<wmma::matrix_a, 8, 8, 128, wmma::experimental::precision::b1, wmma::row_major> a;'
     """
-    ins = parse(ins)
+    ins = parse_any(ins)
     lines = {"c++": [declarations(ins), *statement(ins).splitlines()]}
     if isinstance(ins, MmaForm) and ins.family == "wmma":
         from ..wmma.kernels import cpp_statements  # loaded at use, so that the command line starts quickly
@@ -215,9 +223,10 @@ def cpp(ins: Form | str) -> dict[str, list[str]]:
 
 
 def target_of(ins: Form | str) -> str:
-    """The target to look at when none is named: sm_90a, or the first that has the instruction."""
-    ins = parse(ins)
-    return "sm_90a" if ins.supports("sm_90a") else ins.targets[0]
+    """The target to look at when none is named: sm_90a, of tcgen05 sm_100a, or the first that has it."""
+    form = parse_any(ins)
+    usual = "sm_100a" if isinstance(form, Tcgen05Form) else "sm_90a"
+    return usual if form.supports(usual) else form.targets[0]
 
 
 def machine_code(ins: Form, target: str | None = None) -> str:
@@ -356,3 +365,66 @@ def _restrictions(model: Model) -> str:
         (model.depths, "K = "),
     )
     return ", ".join(f"{prefix}{name}" for names, prefix in lists for name in names)
+
+
+# -- tcgen05 ---------------------------------------------------------------------------------------------
+
+
+def _tensor_facts(form: Tcgen05Form) -> dict[str, Fact]:
+    """What is declared about a form of tcgen05."""
+    facts: dict[str, Fact] = {"syntax": form.syntax}
+    if isinstance(form, Tcgen05Mma):
+        facts["descriptor"] = f"0x{form.descriptor.code:08x}: {form.descriptor}"
+        facts["shapes"] = _shapes(form)
+        facts["layout"] = f"{form.path.name} ({form.path.source})"
+        facts["arguments"] = [
+            f"{name}: {'on every target' if targets == form.targets else listing(targets, 12)}"
+            for name, targets in form.arguments.items()
+        ]
+    elif isinstance(form, Tcgen05Control):
+        facts["purpose"] = form.purpose
+    elif isinstance(form, Tcgen05Transfer):
+        facts["columns"] = str(form.columns)
+        if form.registers:
+            facts["registers"] = f"{form.registers} of each thread"
+    if isinstance(form, Tcgen05Mma | Tcgen05Transfer) and form.assumptions:
+        facts["assumed"] = list(form.assumptions)
+    if form.operands or form.tensors:
+        facts["operands"] = tensor_layouts(form)
+    facts["targets"] = listing(form.targets, 30)
+    facts["PTX ISA"] = f"{form.ptx_version} and later"
+    return facts
+
+
+def _shapes(form: Tcgen05Mma) -> list[str]:
+    lines = []
+    for rows in shapes_of(form.kind, form.sparse, form.ws, form.cta_group):
+        targets = [target for target in rows.targets if target in form.targets]
+        if targets or not rows.targets:
+            lines.append(f"{rows} ({listing(targets)} only)" if targets else str(rows))
+    return lines
+
+
+def tensor_layouts(form: Tcgen05Form | str) -> Table:
+    """The operands of a form: where each is, and its layout in CuTe's notation.
+
+    >>> import ptxlab
+    >>> tensor_layouts(ptxlab.instruction("tcgen05.mma.ws.cta_group::1.kind::f16", m=64)).rows[-1]
+    ('D', '64x256 f32', 'tensor memory, 128 columns', '(64,(128,2)):(1,(128,64))', 'PTX ISA and CUTLASS')
+    """
+    form = as_tcgen05(form)
+    rows: list[tuple[int | str, ...]] = []
+    for operand in form.operands.values():
+        size = f"{operand.shape[0]}x{operand.shape[1]} {operand.dtype}"
+        if operand.layout is None:
+            source = shared_source(form, operand) if isinstance(form, Tcgen05Mma) else "PTX ISA"
+            rows.append((operand.name, size, "shared memory", "", source))
+        else:
+            where = f"{operand.registers} registers of {operand.lanes} threads"
+            rows.append((operand.name, size, where, operand.layout.cute, "CUTLASS"))
+    for tensor in form.tensors.values():
+        size = f"{tensor.shape[0]}x{tensor.shape[1]} {tensor.dtype}"
+        pair = " of both CTAs" if tensor.ctas == 2 else ""
+        where = f"tensor memory{pair}, {counted(tensor.columns, 'column')}"
+        rows.append((tensor.name, size, where, tensor.layout.cute, tensor.source))
+    return Table(("operand", "matrix", "where", "layout", "source"), tuple(rows))

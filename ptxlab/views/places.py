@@ -1,20 +1,23 @@
-"""Where elements are, in registers or in the bytes of a tile, and what goes into one element of D."""
+"""Where elements are: in registers, in the bytes of a tile in shared memory, in tensor memory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
-from itertools import zip_longest
+from dataclasses import dataclass, fields, replace
+from itertools import product
 from typing import Any
 
-from .._util.arguments import as_flag, as_int
+from .._util.arguments import as_flag, as_int, as_text
 from ..errors import PtxlabError, quoted
+from ..isa.catalog import Product
 from ..isa.form import Form
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand, Place, as_operand
-from ..isa.parse import parse, parse_mma
-from ..isa.product_form import ProductForm
+from ..isa.parse import parse_any, parse_product
+from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
+from ..isa.tcgen05.form import TYPES
+from ..isa.tensor_memory import LANES, TensorOperand
 from ..memory import Tile
+from ..memory.tcgen05_tiles import COLUMN_BYTES, is_index, is_padded, shared_places, shared_tile, stored_bits
 from .labels import bit_range, index_range
 from .table import Table, Value
 
@@ -26,22 +29,55 @@ def where(
 ) -> Table:
     """Every place that holds an element of an operand; of a compressed A by its own coordinates.
 
+    In shared memory it is that in a tile with this swizzle, MN-major if `transposed`. Of tcgen05.mma it may
+    be in tensor memory; of R of tcgen05.ld and .st, row and column are a word of tensor memory.
+
     >>> import ptxlab
     >>> where(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"), "A", 9, 37).records()
     [{'lane': 4, 'element': 'a29', 'register': 3, 'bits': '[23..20]'}]
+    >>> where(ptxlab.instruction("tcgen05.mma.cta_group::2.kind::f16"), "D", 130, 7).rows
+    ((1, 2, 7, '[31..0]', '0x00020007'),)
     """
-    ins = parse(ins)
-    op = ins.operand(name)
+    form = parse_any(ins)
+    if isinstance(form, Tcgen05Form):
+        return _tensor_where(form, name, as_int(row, "row"), as_int(column, "column"), swizzle, transposed)
+    op = form.operand(name)
     if op.layout is None:
         place = memory_place(op, row, column, swizzle, transposed)
         return Table(place.columns, (place.row,))
     places = op.where(row, column)
     lanes = tuple((place.lane,) for place in places)
     rows = [_place_row(op, place) for place in places]
-    if not selected_by(ins, op, 0):
+    if not selected_by(form, op, 0):
         return Table(_PLACE, tuple(rows), lanes)
-    rows = [(*place, selected_by(ins, op, copy)) for copy, place in enumerate(rows)]
+    rows = [(*place, selected_by(form, op, copy)) for copy, place in enumerate(rows)]
     return Table((*_PLACE, "read with"), tuple(rows), lanes)
+
+
+def _tensor_where(
+    form: Tcgen05Form, name: str, row: int, column: int, swizzle: int, transposed: bool
+) -> Table:
+    tensor = as_text(name, "operand").upper()
+    if isinstance(form, Tcgen05Transfer) and tensor == "R":
+        rows = tuple(
+            (slot.thread, slot.thread // 32, slot.register, f"[{slot.high}..{slot.low}]")
+            for slot in form.slots(row, column)
+        )
+        if not rows:
+            raise PtxlabError(
+                f"{form.mnemonic}: lane {row}, column {column} is not in what it moves from address 0"
+            )
+        return Table(("thread", "warp", "register", "bits"), rows)
+    if tensor in form.operands:
+        bytes_of = tile_places(form, form.operands[tensor], row, column, swizzle, transposed)
+        return Table(("cta", *bytes_of[0][1].columns), tuple((cta, *place.row) for cta, place in bytes_of))
+    return Table(
+        ("cta", "lane", "column", "bits", "address"),
+        tuple(
+            (place.cta, place.lane, place.column, f"[{place.high}..{place.low}]", f"0x{place.address:08x}")
+            for place in form.tensor(tensor).where(row, column)
+        ),
+    )
 
 
 def _place_row(op: Operand, place: Place) -> tuple[Value, ...]:
@@ -142,6 +178,70 @@ def offsets(op: Operand, swizzle: int = 0, transposed: bool = False, tile: Tile 
     return Table(heads, tuple(rows), tuple(cores))
 
 
+def shared_operand(form: Tcgen05Form, operand: Operand) -> Operand:
+    """A or B as its bytes lie in the shared memory of one CTA.
+
+    A pair has half of the rows of A, and of the columns of B, in each. Elements of 6 and 4 bits are 16 in 16
+    bytes, padding behind them, unless an instruction takes them without ("Packing format used for matrix A
+    and B by .kind::mxf8f6f4 in Shared Memory").
+
+    >>> import ptxlab
+    >>> pair = ptxlab.instruction("tcgen05.mma.cta_group::2.kind::f8f6f4", a="e2m1", b="e2m1")
+    >>> shared_operand(pair, pair.b).describe()
+    'B 32x128 b8, in shared memory'
+    """
+    if not isinstance(form, Tcgen05Mma):
+        return operand
+    rows, columns = operand.shape
+    if form.cta_group == 2:
+        rows, columns = (rows // 2, columns) if operand.name == "A" else (rows, columns // 2)
+    if is_padded(form, operand):
+        return replace(operand, dtype=TYPES["b8"], shape=(rows, columns))
+    if is_index(form, operand):
+        return replace(operand, dtype=TYPES["b8"], shape=(COLUMN_BYTES, columns))
+    if operand.dtype.bits == 6:  # bytes: an element may begin in one and end in the next
+        along = (rows, columns * 6 // 8) if operand.name == "A" else (rows * 6 // 8, columns)
+        return replace(operand, dtype=TYPES["b8"], shape=along)
+    return replace(operand, shape=(rows, columns))
+
+
+def transposing(form: Tcgen05Mma, operand: Operand) -> Tcgen05Mma:
+    """The same with A or B MN-major, as its descriptor then says.
+
+    >>> import ptxlab
+    >>> form = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16")
+    >>> transposing(form, form.b).descriptor.transpose_b
+    True
+    """
+    return form.with_descriptor(None, **{f"transpose_{operand.name.lower()}": True})
+
+
+def tile_places(
+    form: Tcgen05Form, operand: Operand, row: int, column: int, swizzle: int, transposed: bool
+) -> list[tuple[int, MemoryPlace]]:
+    """The CTA whose shared memory has an element, and where; in two places if its bits are apart."""
+    if not isinstance(form, Tcgen05Mma):
+        return [(0, memory_place(operand, row, column, swizzle, transposed))]
+    if as_flag(transposed, "transposed"):
+        form = transposing(form, operand)
+    tile = shared_tile(form, operand, as_int(swizzle, "swizzle"))
+    pieces = (tile.row_bytes if tile.major == "K" else tile.rows * tile.bits // 8) // 16
+    return [
+        (
+            place.cta,
+            MemoryPlace(
+                place.byte,
+                place.line // 8 * pieces + place.byte_in_line // 16,
+                place.line % 8,
+                place.byte_in_line % 16,
+                tile.swizzle,
+                (place.low, place.high) if stored_bits(form, operand) < 8 else None,
+            ),
+        )
+        for place in shared_places(form, operand, row, column, swizzle)
+    ]
+
+
 # -- sparse A --------------------------------------------------------------------------------------------
 
 
@@ -167,41 +267,23 @@ class SparsePlaces:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
-def sparse_where(ins: MmaForm | str, row: int, column: int) -> SparsePlaces:
+def sparse_where(
+    ins: Product | str, row: int, column: int, swizzle: int = 0, transposed: bool = False
+) -> SparsePlaces:
     """Where an element of dense A goes: its chunk, the nibble that decides, and its place for every nibble.
+
+    Of tcgen05.mma.sp, A may be in shared memory, in a tile as `where` takes it.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32")
     >>> answer = sparse_where(ins, 0, 3)
     >>> answer.chunk, answer.places.records()[1]["element"]
     (1, 'a0')
+    >>> sparse = ptxlab.instruction("tcgen05.mma.sp.cta_group::1.kind::f16").a_from("tensor")
+    >>> sparse_where(sparse, 3, 13).places.rows[0]
+    ('0b0100', '12, 13', 7, 0, 3, 3, '[31..16]', '0x00030003')
     """
-    ins = parse_mma(ins)
-
-    def place(stored: int | None) -> tuple[tuple[Value, ...], int | None]:
-        if stored is None:
-            return ("-", "not stored: counts as 0", "", ""), None
-        if ins.a.layout is None:
-            return (f"stored column {stored}", "", "", ""), None
-        place = ins.a.where(row, stored)[0]
-        return _place_row(ins.a, place), place.lane
-
-    return sparse_places(ins, row, column, _PLACE, place, lambda chunk: where(ins, "E", row, chunk))
-
-
-def sparse_places(
-    ins: ProductForm,
-    row: int,
-    column: int,
-    names: Sequence[str],
-    place: Callable[[int | None], tuple[tuple[Value, ...], int | None]],
-    nibble_places: Callable[[int], Table],
-) -> SparsePlaces:
-    """The same for any instruction, by what says where an element is.
-
-    `place` has the cells, under these names, of a stored column, or of what is not stored (None), and the
-    lane whose colour they have; `nibble_places` where the nibble of a chunk is.
-    """
+    ins = parse_product(ins)
     row, column = as_int(row, "row"), as_int(column, "column")
     structure = ins.structure
     if structure is None:
@@ -211,6 +293,9 @@ def sparse_places(
             raise PtxlabError(
                 f"{axis} {quoted(index)}: dense A is {ins.m}x{ins.k}, so {axis}s go from 0 to {size - 1}"
             )
+    names: tuple[str, ...] = _PLACE
+    if isinstance(ins, Tcgen05Mma):
+        names = ("stored column", *where(ins, "A", 0, 0, swizzle, transposed).columns)
     chunk, inside = divmod(column, structure.chunk)
     group, offset = divmod(inside, structure.group)
     first = chunk * structure.chunk
@@ -218,10 +303,13 @@ def sparse_places(
     lanes: list[tuple[int | None, ...]] = []
     for nibble, kept in sorted(ins.nibbles.items()):
         columns = ", ".join(index_range(first + g * structure.group, structure.group) for g in kept)
-        stored = None
+        cells: tuple[Value, ...] = ("-", "not stored: counts as 0", "", "")
+        lane = None
+        if isinstance(ins, Tcgen05Mma):
+            cells = ("not stored: 0", *[""] * (len(names) - 1))
         if group in kept:
             stored = (chunk * structure.keep + kept.index(group)) * structure.group + offset
-        cells, lane = place(stored)
+            cells, lane = _stored_place(ins, row, stored, swizzle, transposed)
         rows.append((f"0b{nibble:04b}", columns, *cells))
         lanes.append((None, None, lane))
     group_first = first + group * structure.group
@@ -232,30 +320,48 @@ def sparse_places(
         columns=(first, first + structure.chunk - 1),
         group=group,
         group_columns=(group_first, group_first + structure.group - 1),
-        nibble=nibble_places(chunk),
+        nibble=where(ins, "E", row, chunk),
         places=Table(("nibble", "keeps columns", *names), tuple(rows), tuple(lanes)),
     )
+
+
+def _stored_place(
+    ins: Product, row: int, stored: int, swizzle: int, transposed: bool
+) -> tuple[tuple[Value, ...], int | None]:
+    """The cells of a stored column of A, and the lane whose colour they have."""
+    if isinstance(ins, Tcgen05Mma):
+        return (stored, *where(ins, "A", row, stored, swizzle, transposed).rows[0]), None
+    if ins.a.layout is None:
+        return (f"stored column {stored}", "", "", ""), None
+    place = ins.a.where(row, stored)[0]
+    return _place_row(ins.a, place), place.lane
 
 
 # -- what a lane holds -----------------------------------------------------------------------------------
 
 
-def holds(ins: Form | str, name: str, lane: int, register: int | None = None) -> Table:
+def holds(ins: Form | str, name: str, lane: int, register: int | None = None, cta: int = 0) -> Table:
     """The elements of an operand in one lane, or in one register of it.
 
-    Metadata and scales are there several times; "read with" has the modifiers that choose this copy.
+    Metadata and scales are there several times; "read with" has the modifiers that choose this copy. Of
+    tcgen05.mma it is a lane of the tensor memory of a CTA, and a column of it in place of a register; of R of
+    tcgen05.ld and .st a thread, with the words that it holds.
 
     >>> import ptxlab
     >>> holds(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"), "C", 5, 3).records()
     [{'register': 3, 'bits': '[31..0]', 'element': 'c3', 'm': 9, 'n': 3}]
     >>> holds(ptxlab.instruction("mma.sp.m16n8k32.f32.f16"), "E", 6).records()[0]
     {'register': 0, 'bits': '[3..0]', 'element': 'e0', 'm': 1, 'chunk': 0, 'read with': 'selector 1'}
+    >>> holds(ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64), "D", 33, 5).rows
+    ((5, 17, 5),)
     """
-    ins = parse(ins)
-    op = ins.operand(name)
+    form = parse_any(ins)
+    if isinstance(form, Tcgen05Form):
+        return _tensor_holds(form, as_text(name, "operand").upper(), lane, register, cta)
+    op = form.operand(name)
     if op.layout is None:
         raise PtxlabError(
-            f"{op.name} of {ins.mnemonic} lives in shared memory: no lane holds it; "
+            f"{op.name} of {form.mnemonic} lives in shared memory: no lane holds it; "
             "`ptxlab where` and `ptxlab layout` give its bytes"
         )
     elements = list(op.holds(lane, register))
@@ -264,11 +370,22 @@ def holds(ins: Form | str, name: str, lane: int, register: int | None = None) ->
         for place, row, column in elements
     ]
     columns = ("register", "bits", "element", *op.axes)
-    if not selected_by(ins, op, 0):
+    if not selected_by(form, op, 0):
         return Table(columns, tuple(rows))
     copies = [op.where(row, column).index(place) for place, row, column in elements]
-    rows = [(*row, selected_by(ins, op, copy)) for row, copy in zip(rows, copies, strict=True)]
+    rows = [(*row, selected_by(form, op, copy)) for row, copy in zip(rows, copies, strict=True)]
     return Table((*columns, "read with"), tuple(rows))
+
+
+def _tensor_holds(form: Tcgen05Form, name: str, lane: int, column: int | None, cta: int) -> Table:
+    if isinstance(form, Tcgen05Transfer) and name == "R":
+        registers = range(form.registers) if column is None else (as_int(column, "register"),)
+        words = tuple((register, *form.locate(lane, register)) for register in registers)
+        return Table(("register", "lane", "column"), words)
+    tensor = _tensor(form, name)
+    columns = range(tensor.columns) if column is None else (as_int(column, "column"),)
+    rows = tuple((at, row, col) for at in columns for row, col in tensor.holds(lane, at, cta))
+    return Table(("column", "row", "col"), rows)
 
 
 def layout(op: Operand, swizzle: int = 0, transposed: bool = False) -> Table:
@@ -296,6 +413,55 @@ def layout(op: Operand, swizzle: int = 0, transposed: bool = False) -> Table:
     return Table(columns, tuple((*at, *place.row) for at, place in places.items()))
 
 
+def tensor_tile(form: Tcgen05Mma, name: str, swizzle: int = 0) -> Table:
+    """Every element of A or B in shared memory, of a pair those of the first CTA: where it is.
+
+    >>> import ptxlab
+    >>> form = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f8f6f4", n=8, b="e2m3")
+    >>> tensor_tile(form, "B").records()[8]["bits"]   # k 1, n 0
+    '[11..6]'
+    """
+    operand = form.operands[name]
+    rows: list[tuple[Value, ...]] = []
+    columns: tuple[str, ...] = ()
+    for row, col in product(*map(range, operand.shape)):
+        for cta, place in tile_places(form, operand, row, col, swizzle, False):
+            columns = place.columns
+            rows += [(row, col, *place.row)] if cta == 0 else []
+    return Table(("row", "column", *columns), tuple(rows))
+
+
+def tensor_elements(form: Tcgen05Form, name: str) -> Table:
+    """Every element of an operand: where it is in tensor memory; of R, where every register comes from.
+
+    >>> import ptxlab
+    >>> tensor_elements(ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64), "D").records()[300]
+    {'m': 1, 'n': 44, 'cta': 0, 'lane': 1, 'column': 44, 'low': 0, 'high': 31}
+    """
+    rows: list[tuple[int | str, ...]] = []
+    if isinstance(form, Tcgen05Transfer) and name == "R":
+        rows += [
+            (thread, register, *form.locate(thread, register))
+            for thread in range(LANES)
+            for register in range(form.registers)
+        ]
+        return Table(("thread", "register", "lane", "column"), tuple(rows))
+    tensor = _tensor(form, name)
+    for row in range(tensor.shape[0]):
+        for col in range(tensor.shape[1]):
+            rows += [(row, col, *place) for place in tensor.where(row, col)]
+    return Table((*tensor.axes, "cta", "lane", "column", "low", "high"), tuple(rows))
+
+
+def _tensor(form: Tcgen05Form, name: str) -> TensorOperand:
+    if name in form.operands:
+        where = "registers" if form.operands[name].layout else "shared memory"
+        raise PtxlabError(
+            f"{name} of {form.mnemonic} is in {where}, not in the {LANES} lanes of tensor memory"
+        )
+    return form.tensor(name)
+
+
 def copies_note(op: Operand) -> str:
     """Where the other copies are, if a fragment holds its elements more than once, in a sentence; or "".
 
@@ -321,273 +487,3 @@ def copies_note(op: Operand) -> str:
         name = f"{prefix}(i + {element})"
         again.append(f"{name} of lane + {lane}" if lane else name)
     return f"every element is held {often}: {prefix}(i) again as {' and '.join(again)}"
-
-
-# -- what goes into an element of D ----------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class RegisterPlace:
-    """An element in a register: lane, name in the fragment, register, lowest and highest bit."""
-
-    lane: int
-    element: str
-    register: int
-    bits: tuple[int, int]
-    read_with: str = ""  # the modifiers that make the instruction read this copy
-
-    @property
-    def cells(self) -> dict[str, Value]:
-        """What a table says about it, by heading."""
-        return {"": f"T{self.lane} {self.element}", " reg": self.register, " bits": bit_range(*self.bits)}
-
-
-@dataclass(frozen=True)
-class BytePlace:
-    """An element in shared memory: its first byte in the tile and, if it is smaller than a byte, its bits."""
-
-    byte: int
-    bits: tuple[int, int] | None = None
-    lane = None  # that holds it
-
-    @property
-    def cells(self) -> dict[str, Value]:
-        """What a table says about it, by heading."""
-        return {" byte": self.byte} | ({} if self.bits is None else {" bits": bit_range(*self.bits)})
-
-
-@dataclass(frozen=True)
-class ProductTerm:
-    """One product of the sum: its k, and every place of its factors.
-
-    Of a sparse instruction a column k of A is stored in one place or another, or not at all: there is a term
-    for each place, with the `nibble` that makes it so (x: any bit) and the `stored` column.
-    """
-
-    k: int
-    chunk: int | None
-    nibble: str | None
-    stored: int | None
-    a: tuple[RegisterPlace | BytePlace, ...]
-    b: tuple[RegisterPlace | BytePlace, ...] = ()
-
-
-@dataclass(frozen=True)
-class SelectedPlaces:
-    """The nibble of a chunk, or the scale of a block: the first and last k that it covers, and its places."""
-
-    index: int
-    k: tuple[int, int]
-    places: tuple[RegisterPlace, ...]
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """Where the inputs of one element of D are."""
-
-    instruction: str
-    row: int
-    column: int
-    formula: str
-    d: tuple[RegisterPlace, ...]
-    c: tuple[RegisterPlace, ...]
-    terms: tuple[ProductTerm, ...]
-    e: tuple[SelectedPlaces, ...] = ()
-    scale_a: tuple[SelectedPlaces, ...] = ()
-    scale_b: tuple[SelectedPlaces, ...] = ()
-
-    @property
-    def element(self) -> str:
-        return f"D[{self.row}][{self.column}]"
-
-    def tables(self) -> dict[str, Table]:
-        """The terms, the nibbles and the scales as tables, by "terms", "e", "scale_a" and "scale_b".
-
-        >>> import ptxlab
-        >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
-        >>> explain(ins, 9, 3).tables()["terms"].rows[37]
-        (37, 'T4 a29', 3, '[23..20]', 'T12 b13', 1, '[23..20]')
-        """
-        tables = {"terms": _term_table(self.terms)}
-        for name, noun, entries in self._selected():
-            tables[name] = _selected_table(noun, entries)
-        return tables
-
-    def as_dict(self) -> dict[str, Any]:
-        """All of it as plain data for JSON; what the instruction does not have is left out."""
-        plain: dict[str, Any] = {
-            "instruction": self.instruction,
-            "element": self.element,
-            "d": _plain(self.d),
-            "c": _plain(self.c),
-            "formula": self.formula,
-            "terms": _plain(self.terms),
-        }
-        for name, noun, entries in self._selected():
-            plain[name] = [
-                {noun: entry.index, "k": list(entry.k), "places": _plain(entry.places)} for entry in entries
-            ]
-        return plain
-
-    def _selected(self) -> Iterator[tuple[str, str, tuple[SelectedPlaces, ...]]]:
-        """Nibbles and scales, as far as there are any: name, noun and entries."""
-        for name, noun in (("e", "chunk"), ("scale_a", "block"), ("scale_b", "block")):
-            entries = getattr(self, name)
-            if entries:
-                yield name, noun, entries
-
-
-def _plain(value: Any) -> Any:
-    """Places and terms as plain data by name, without what is empty."""
-    if isinstance(value, tuple):
-        return [_plain(each) for each in value]
-    if not is_dataclass(value):
-        return value
-    named = {field.name.replace("_", " "): getattr(value, field.name) for field in fields(value)}
-    return {name: _plain(each) for name, each in named.items() if each is not None and each != ""}
-
-
-def explain(
-    ins: Form | str, row: int, column: int, *, swizzle: int = 0, transposed: bool = False
-) -> Explanation:
-    """Where the inputs of D[row][column] are.
-
-    In shared memory a place is a byte of the tile, which depends on `swizzle` and, for B, on `transposed`.
-
-    >>> import ptxlab
-    >>> term = explain(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"), 9, 3).terms[37]
-    >>> term.a
-    (RegisterPlace(lane=4, element='a29', register=3, bits=(20, 23), read_with=''),)
-    """
-    ins = parse(ins)
-    row, column, swizzle = as_int(row, "row"), as_int(column, "column"), as_int(swizzle, "swizzle")
-    transposed = as_flag(transposed, "transposed")
-    if not isinstance(ins, MmaForm):
-        raise PtxlabError(
-            f"{ins.mnemonic} moves a matrix: nothing is computed, so there is nothing to explain; "
-            "`ptxlab where` says where its elements go"
-        )
-    d = _register_places(ins.d, row, column)  # refuses an element that D does not have
-    b_column = ins.column_of_b(row, column)
-    terms = []
-    for term in _a_terms(ins, row, swizzle):
-        terms.append(replace(term, b=_places(ins.b, term.k, b_column, swizzle, transposed)))
-    return Explanation(
-        instruction=ins.mnemonic,
-        row=row,
-        column=column,
-        formula=_formula(ins, row, column, b_column),
-        d=d,
-        c=_register_places(ins.c, row, column),
-        terms=tuple(terms),
-        e=_selected(ins, ins.e, row, column),
-        scale_a=_selected(ins, ins.scale_a, row, column),
-        scale_b=_selected(ins, ins.scale_b, row, column),
-    )
-
-
-def _formula(ins: MmaForm, row: int, column: int, b_column: int) -> str:
-    a, b = f"A[{row}][k]", f"B[k][{b_column}]"
-    if ins.scale_vec:
-        block = f"k / {ins.k // ins.scale_vec}"
-        a, b = f"{a} * SFA[{row}][{block}]", f"{b} * SFB[{block}][{column}]"
-    product = f"popc({a} {ins.bit_op} {b})" if ins.bit_op else f"{a} * {b}"
-    return f"D[{row}][{column}] = C[{row}][{column}] + sum over k of {product}"
-
-
-def _places(
-    op: Operand, row: int, column: int, swizzle: int = 0, transposed: bool = False
-) -> tuple[RegisterPlace | BytePlace, ...]:
-    """Every place of an element: in registers, or its byte in shared memory."""
-    if op.layout is not None:
-        return _register_places(op, row, column)
-    place = memory_place(op, row, column, swizzle, transposed)
-    return (BytePlace(place.byte, place.bits),)
-
-
-def _register_places(op: Operand, row: int, column: int) -> tuple[RegisterPlace, ...]:
-    prefix = op.name.lower()
-    return tuple(
-        RegisterPlace(place.lane, f"{prefix}{place.element}", place.register, (place.low, place.high))
-        for place in op.where(row, column)
-    )
-
-
-def _a_terms(ins: MmaForm, row: int, swizzle: int) -> list[ProductTerm]:
-    """For every k the places of A, without those of B; a sparse A has a term for each possible place."""
-    structure = ins.structure
-    if structure is None:
-        return [ProductTerm(k, None, None, None, _places(ins.a, row, k, swizzle)) for k in range(ins.k)]
-    terms = []
-    for k in range(ins.k):
-        chunk, inside = divmod(k, structure.chunk)
-        group, offset = divmod(inside, structure.group)
-        for slot in range(structure.keep):
-            nibbles = [nibble for nibble, kept in ins.nibbles.items() if kept[slot] == group]
-            if nibbles:
-                stored = (chunk * structure.keep + slot) * structure.group + offset
-                places = _places(ins.a, row, stored, swizzle)
-                terms.append(ProductTerm(k, chunk, _common_bits(nibbles), stored, places))
-    return terms
-
-
-def _common_bits(nibbles: list[int]) -> str:
-    """What nibbles have in common: ``0bxx10``."""
-    digits = [f"{nibble:04b}" for nibble in nibbles]
-    return "0b" + "".join(digit[0] if len(set(digit)) == 1 else "x" for digit in zip(*digits, strict=True))
-
-
-def _selected(ins: MmaForm, op: Operand | None, row: int, column: int) -> tuple[SelectedPlaces, ...]:
-    """Nibbles or scales of a row of A, or a column of B: every copy, with the modifiers that choose it."""
-    if op is None:
-        return ()
-    by_row = op.axes[0] == "m"
-    count = op.shape[1] if by_row else op.shape[0]
-    length = ins.k // count
-    entries = []
-    for index in range(count):
-        at = (row, index) if by_row else (index, column)
-        places = tuple(
-            replace(place, read_with=selected_by(ins, op, copy))
-            for copy, place in enumerate(_register_places(op, *at))
-        )
-        entries.append(SelectedPlaces(index, (index * length, (index + 1) * length - 1), places))
-    return tuple(entries)
-
-
-# -- tables ----------------------------------------------------------------------------------------------
-
-
-def _term_table(terms: tuple[ProductTerm, ...]) -> Table:
-    """A line for every term; an element that is held twice takes two."""
-    first = terms[0]
-    own = ["k"] if first.nibble is None else ["k", "nibble", "stored"]
-    heads = [
-        [f"{name}{head}" for head in place.cells] for name, place in (("A", first.a[0]), ("B", first.b[0]))
-    ]
-    rows: list[tuple[Value, ...]] = []
-    lanes: list[tuple[int | None, ...]] = []
-    for term in terms:
-        start: list[Value] = [term.k]
-        if term.nibble is not None and term.stored is not None:
-            start += [term.nibble, term.stored]
-        for places in zip_longest(term.a, term.b):
-            cells = start
-            owners: list[int | None] = [None] * len(own)
-            for place, head in zip(places, heads, strict=True):
-                cells = [*cells, *([""] * len(head) if place is None else place.cells.values())]
-                owners += [None if place is None else place.lane, *[None] * (len(head) - 1)]
-            rows.append(tuple(cells))
-            lanes.append(tuple(owners))
-            start = [""] * len(own)  # of further copies
-    return Table((*own, *heads[0], *heads[1]), tuple(rows), tuple(lanes))
-
-
-def _selected_table(noun: str, entries: tuple[SelectedPlaces, ...]) -> Table:
-    rows, lanes = [], []
-    for entry in entries:
-        for copy, place in enumerate(entry.places):
-            index = (entry.index, f"{entry.k[0]}..{entry.k[1]}") if copy == 0 else ("", "")
-            rows.append((*index, place.lane, place.register, bit_range(*place.bits), place.read_with))
-            lanes.append((None, None, place.lane))
-    return Table((noun, "k", "lane", "register", "bits", "read with"), tuple(rows), tuple(lanes))

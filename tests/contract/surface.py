@@ -391,14 +391,13 @@ def _tcgen05() -> Iterator[Call]:
     yield from calls_of("TensorTransfer", plain, "ptx_module sass", target="sm_100a")
     yield from _tensor_products()
     yield from calls_of("TensorInstruction", ins, "ptx_module sass", target="sm_100f")
-    names = "tensor_facts tensor_layouts tensor_blocks tensor_where tensor_explain tensor_holds"
     yield from calls_of(
-        "views", views, names, form=ins, ins=ins, operand="D", name="D", target="sm_100a", run=False, row=3,
-        col=5, lane=3, column=5, cta=0, swizzle=0, transposed=False,
+        "views", views, "facts tensor_layouts tensor_blocks where holds", form=ins, ins=ins, operand="D",
+        name="D", target="sm_100a", run=False, row=3, column=5, lane=3, register=5, cta=0, swizzle=0,
+        transposed=False,
     )  # fmt: skip
-    yield call("views.tensor_where R", views.tensor_where, form=move, name="R", row=3, col=1)
-    yield call("views.tensor_elements", views.tensor_elements, form=move, name="R")
-    yield call("views.tensor_sparse_where", views.tensor_sparse_where, form=sparse, row=1, col=3)
+    yield call("views.where R", views.where, ins=move, name="R", row=3, column=1)
+    yield call("views.sparse_where tcgen05", views.sparse_where, ins=sparse, row=1, column=3)
     yield call("memory.descriptor of", memory.descriptor, code=shared.code, family="tcgen05")
 
 

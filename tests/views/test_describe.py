@@ -17,8 +17,8 @@ from ptxlab.memory import Descriptor, Tile, tensor_map
 from ptxlab.numerics.steps import Trace
 from ptxlab.numerics.trace import trace
 from ptxlab.views.charts import bars, table
+from ptxlab.views.explanation import BytePlace, RegisterPlace
 from ptxlab.views.labels import element_names
-from ptxlab.views.places import BytePlace, RegisterPlace
 from tests.cases import each
 from tests.sampling import one_in
 from tests.views.forms import B1, EVERY_SCALED, S4, SP_S4, SP_TF32, WGMMA
