@@ -49,7 +49,7 @@ class Style:
         """Text on the background colour of a lane."""
         if not self.colour or lane is None:
             return text
-        colour = palette.lane_colour(lane)
+        colour = palette.LANES[lane % 32]
         red, green, blue = (int(colour[start : start + 2], 16) for start in (1, 3, 5))
         if self._true_colour:
             return f"\x1b[48;2;{red};{green};{blue}m\x1b[38;2;26;26;26m{text}\x1b[0m"

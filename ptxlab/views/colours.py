@@ -132,22 +132,29 @@ def colour_keys(colour: Colour, words: int, lanes: int, *, tensor: bool = False)
 # -- notes ----------------------------------------------------------------------------------------------
 
 
+_NOTES: dict[Colour, tuple[str, ...]] = {
+    "register": ("hue: register % 8",),
+    "warp": ("blue, orange, green, purple: warps 0 to 3",),
+    "core matrix": ("a colour for each core matrix of shared memory: 8 rows or columns of 16 bytes",),
+    "bank": (BANK_COLOURS, "K-major, no swizzle"),
+    "value": ("blue: below zero, vermilion: above",),
+}
+_TENSOR_NOTES: dict[Colour, tuple[str, ...]] = {
+    "lane": ("hue: lane of tensor memory / 4, shade: lane % 4", "the same in every 32 lanes"),
+    "register": ("hue: column of tensor memory % 8",),
+    "warp": ("blue, orange, green, purple: warps 0 to 3, which may load and store there",),
+}
+
+
 def colour_notes(colour: Colour, lanes: int, *, tensor: bool = False) -> tuple[str, ...]:
     """How the colours are read, for so many lanes, of a warp or a warpgroup or of `tensor` memory."""
+    if tensor and colour in _TENSOR_NOTES:
+        return _TENSOR_NOTES[colour]
     if colour == "lane":
-        return _tensor_colour_notes() if tensor else lane_colour_notes(lanes)
-    if colour == "register":
-        return ("hue: column of tensor memory % 8" if tensor else "hue: register % 8",)
-    if colour == "warp" and lanes > 32:
-        warps = "blue, orange, green, purple: warps 0 to 3"
-        return (f"{warps}, which may load and store there" if tensor else warps,)
-    if colour == "core matrix":
-        return ("a colour for each core matrix of shared memory: 8 rows or columns of 16 bytes",)
-    if colour == "bank":
-        return (BANK_COLOURS, "K-major, no swizzle")
-    if colour == "value":
-        return ("blue: below zero, vermilion: above",)
-    return ()
+        return lane_colour_notes(lanes)
+    if colour == "warp" and lanes <= 32:
+        return ()
+    return _NOTES.get(colour, ())
 
 
 def lane_colour_notes(lanes: int) -> tuple[str, ...]:
@@ -155,8 +162,3 @@ def lane_colour_notes(lanes: int) -> tuple[str, ...]:
     if lanes > 32:
         return _LANE_COLOURS, "the lanes of every warp have the same colours"
     return (_LANE_COLOURS,)
-
-
-def _tensor_colour_notes() -> tuple[str, ...]:
-    """How the colours of lanes of tensor memory are read."""
-    return "hue: lane of tensor memory / 4, shade: lane % 4", "the same in every 32 lanes"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 from . import palette
 from .grid import Cell, FieldRole, Grid, Role
 from .palette import LIGHT, Theme
+
+if TYPE_CHECKING:
+    from .picture import Picture
 
 MONO = "DejaVu Sans Mono, Menlo, Consolas, Liberation Mono, monospace"
 SANS = "Inter, Helvetica Neue, Arial, DejaVu Sans, sans-serif"
@@ -96,22 +99,15 @@ class Panel:
 
 @dataclass
 class Drawing:
-    """Everything that is to be seen, in pixels."""
+    """Everything that is to be seen of a picture, in pixels."""
 
-    title: str
-    notes: tuple[str, ...]
-    titled: bool = True  # whether title and notes are written above the grids
+    picture: Picture
     width: float = 0.0
     height: float = 0.0
     panels: list[Panel] = field(default_factory=list)
     words: list[Word] = field(default_factory=list)
     tints: list[Tint] = field(default_factory=list)
     arrows: list[list[tuple[float, float]]] = field(default_factory=list)  # each one line: shaft, then head
-
-    @property
-    def subtitle(self) -> str:
-        """The notes in one line."""
-        return "; ".join(self.notes)
 
 
 # -- colours ---------------------------------------------------------------------------------------------

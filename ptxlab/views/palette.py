@@ -28,7 +28,6 @@ INK = "#1A1A1A"  # text and outlines on paper
 PAPER = "#FFFFFF"
 RULE = "#8A8A8A"  # thin lines
 DIM = "#6B6B6B"  # text of what is not in focus
-NO_LANE = "#EFEFEF"  # a cell that belongs to no lane, or to one that is not read
 
 
 @lru_cache(maxsize=4096)  # heat gives any number of shades
@@ -66,26 +65,8 @@ def contrast(colour: str, other: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-def text_colour(background: str) -> str:
-    """Ink or paper, whichever reads better on this background.
-
-    >>> text_colour("#F0E442"), text_colour("#0072B2")
-    ('#1A1A1A', '#FFFFFF')
-    """
-    return max((INK, PAPER), key=lambda text: contrast(text, background))
-
-
 #: Colour of lanes 0..31; the lanes of a warpgroup's further warps repeat them.
 LANES: tuple[str, ...] = tuple(mix(hue, strength) for _, hue in HUES for strength in STRENGTHS)
-
-
-def lane_colour(lane: int) -> str:
-    """Background of a lane's cells; a warpgroup repeats the colours in every warp.
-
-    >>> lane_colour(5), lane_colour(37)
-    ('#BCBCBC', '#BCBCBC')
-    """
-    return LANES[lane % 32]
 
 
 # -- light and dark pages --------------------------------------------------------------------------------
@@ -122,7 +103,11 @@ class Theme:
     sign: str  # of a sign bit where there is room for little else
 
     def text_on(self, background: str) -> str:
-        """Text on a cell of that colour."""
+        """Text on a cell of that colour.
+
+        >>> LIGHT.text_on("#F0E442"), LIGHT.text_on("#0072B2")
+        ('#1A1A1A', '#FFFFFF')
+        """
         return max(self.inks, key=lambda text: contrast(text, background))
 
 

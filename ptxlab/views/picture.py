@@ -62,8 +62,7 @@ class Picture:
 
     def drawing(self) -> Drawing:
         """The picture in pixels."""
-        grids = (*self.grids, *self.keys)
-        return draw(self.title, self.notes, grids, titled=self.titled, arrows=self.arrows)
+        return draw(self)
 
     def svg(self) -> str:
         """The picture as one SVG document on white paper; it needs no other library.

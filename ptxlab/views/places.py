@@ -38,9 +38,10 @@ def where(
     >>> where(ptxlab.instruction("tcgen05.mma.cta_group::2.kind::f16"), "D", 130, 7).rows
     ((1, 2, 7, '[31..0]', '0x00020007'),)
     """
-    form = parse_any(ins)
+    form, transposed = parse_any(ins), as_flag(transposed, "transposed")
+    row, column, swizzle = as_int(row, "row"), as_int(column, "column"), as_int(swizzle, "swizzle")
     if isinstance(form, Tcgen05Form):
-        return _tensor_where(form, name, as_int(row, "row"), as_int(column, "column"), swizzle, transposed)
+        return _tensor_where(form, as_text(name, "operand").upper(), row, column, swizzle, transposed)
     op = form.operand(name)
     if op.layout is None:
         place = memory_place(op, row, column, swizzle, transposed)
@@ -57,8 +58,7 @@ def where(
 def _tensor_where(
     form: Tcgen05Form, name: str, row: int, column: int, swizzle: int, transposed: bool
 ) -> Table:
-    tensor = as_text(name, "operand").upper()
-    if isinstance(form, Tcgen05Transfer) and tensor == "R":
+    if isinstance(form, Tcgen05Transfer) and name == "R":
         rows = tuple(
             (slot.thread, slot.thread // 32, slot.register, f"[{slot.high}..{slot.low}]")
             for slot in form.slots(row, column)
@@ -68,14 +68,14 @@ def _tensor_where(
                 f"{form.mnemonic}: lane {row}, column {column} is not in what it moves from address 0"
             )
         return Table(("thread", "warp", "register", "bits"), rows)
-    if tensor in form.operands:
-        bytes_of = tile_places(form, form.operands[tensor], row, column, swizzle, transposed)
+    if name in form.operands:
+        bytes_of = tile_places(form, form.operands[name], row, column, swizzle, transposed)
         return Table(("cta", *bytes_of[0][1].columns), tuple((cta, *place.row) for cta, place in bytes_of))
     return Table(
         ("cta", "lane", "column", "bits", "address"),
         tuple(
             (place.cta, place.lane, place.column, f"[{place.high}..{place.low}]", f"0x{place.address:08x}")
-            for place in form.tensor(tensor).where(row, column)
+            for place in form.tensor(name).where(row, column)
         ),
     )
 
@@ -126,7 +126,6 @@ def memory_place(
     op: Operand, row: int, column: int, swizzle: int = 0, transposed: bool = False
 ) -> MemoryPlace:
     """Where an element of a tile in shared memory is: K-major, or MN-major if `transposed`."""
-    row, column, swizzle = as_int(row, "row"), as_int(column, "column"), as_int(swizzle, "swizzle")
     for axis, index, size in (("row", row, op.shape[0]), ("column", column, op.shape[1])):
         if not 0 <= index < size:
             raise PtxlabError(
@@ -222,9 +221,9 @@ def tile_places(
     """The CTA whose shared memory has an element, and where; in two places if its bits are apart."""
     if not isinstance(form, Tcgen05Mma):
         return [(0, memory_place(operand, row, column, swizzle, transposed))]
-    if as_flag(transposed, "transposed"):
+    if transposed:
         form = transposing(form, operand)
-    tile = shared_tile(form, operand, as_int(swizzle, "swizzle"))
+    tile = shared_tile(form, operand, swizzle)
     pieces = (tile.row_bytes if tile.major == "K" else tile.rows * tile.bits // 8) // 16
     return [
         (
@@ -404,6 +403,7 @@ def layout(op: Operand, swizzle: int = 0, transposed: bool = False) -> Table:
             for place, row, column in op.holds(lane)
         ]
         return Table(("lane", "element", "register", "low", "high", "row", "column"), tuple(rows))
+    swizzle, transposed = as_int(swizzle, "swizzle"), as_flag(transposed, "transposed")
     places = {
         (row, column): memory_place(op, row, column, swizzle, transposed)
         for row in range(op.shape[0])

@@ -6,12 +6,15 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from .drawing import PAGE, Drawing, Panel, Tint, Word
 from .grid import Arrow, Cell, Grid
+
+if TYPE_CHECKING:
+    from .picture import Picture
 
 _LETTER, _LINE = 0.605, 1.35  # width of a monospaced letter and height of a line, in font sizes
 _BOLD, _PLAIN = 0.68, 0.54  # average letters of the widest of the sans-serif fonts
@@ -27,19 +30,12 @@ _HEAD, _TOUCH = 9.0, 3.0  # length of an arrow's head, and pixels between an arr
 _STRIP = 6.0  # height of a strip that shows what the bits of a float are
 
 
-def draw(
-    title: str,
-    notes: Sequence[str],
-    grids: Sequence[Grid],
-    *,
-    titled: bool = True,
-    arrows: Sequence[Arrow] = (),
-) -> Drawing:
-    """Place grids under a title, no wider than a page: what is too wide is set smaller, then folded.
+def draw(picture: Picture) -> Drawing:
+    """Place the grids under the title, no wider than a page: what is too wide is set smaller, then folded.
 
-    A drawing that is not `titled` shows the grids alone; its title stays for screen readers.
+    A picture that is not `titled` shows the grids alone; its title stays for screen readers.
     """
-    out = Drawing(title, tuple(notes), titled)
+    out, grids = Drawing(picture), (*picture.grids, *picture.keys)
     if any(grid.spot is not None for grid in grids):
         return _arrange(out, grids)
     lines, size = _fold(grids)
@@ -51,7 +47,7 @@ def draw(
             bottom = max(bottom, _place(out, grid, measure, left, top, size))
             left += measure.width + _GAP
     out.width, out.height = float(np.ceil(width + 2 * _MARGIN)), float(np.ceil(bottom + _MARGIN))
-    out.arrows = [_arrow(out, arrow) for arrow in arrows]
+    out.arrows = [_arrow(out, arrow) for arrow in picture.arrows]
     return out
 
 
@@ -74,12 +70,13 @@ def _middle(out: Drawing, cell: Cell, *, lower: bool) -> tuple[float, float]:
 
 def _write_title(out: Drawing, width: float) -> tuple[float, float]:
     """Write title and notes over grids of that width; gives the width of all and the top of the grids."""
-    if not out.titled:
+    title = out.picture.title
+    if not out.picture.titled:
         return width, _MARGIN - 0.95 * _GAP
-    size = min(_TITLE, (_ROOM - _BUTTONS) / (_BOLD * len(out.title)))
-    width = max(min(_BOLD * size * len(out.title) + _BUTTONS, _ROOM), width)
-    out.words.append(Word(_MARGIN, _MARGIN + 8, out.title, size, "title", anchor="start"))
-    lines = _wrapped(out.notes, int(width / (_PLAIN * _NOTE)))
+    size = min(_TITLE, (_ROOM - _BUTTONS) / (_BOLD * len(title)))
+    width = max(min(_BOLD * size * len(title) + _BUTTONS, _ROOM), width)
+    out.words.append(Word(_MARGIN, _MARGIN + 8, title, size, "title", anchor="start"))
+    lines = _wrapped(out.picture.notes, int(width / (_PLAIN * _NOTE)))
     for i, line in enumerate(lines):
         out.words.append(Word(_MARGIN, _MARGIN + 30 + 16 * i, line, _NOTE, "note", "start"))
     return width, _MARGIN + 22 + 16 * len(lines) - _GAP / 2
