@@ -14,23 +14,13 @@ from .bank_pictures import banks
 from .bit_field_pictures import descriptor, formats, instruction_descriptor
 from .catalog_tables import counts, forms, types
 from .explanation import explain
-from .facts import (
-    cpp,
-    cute,
-    evidence,
-    facts,
-    model_table,
-    model_words,
-    rule_words,
-    target_of,
-    tensor_layouts,
-)
+from .facts import cpp, cute, evidence, facts, model_table, model_words, rule_words, target_of
 from .fragment_pictures import fragment, runs, tensor_registers
 from .grid import Cell, Grid, Header
 from .matrix_pictures import values
 from .metadata_picture import metadata, nibble
 from .picture import Picture
-from .places import copies_note, holds, layout, offsets, sparse_where, where
+from .places import copies_note, holds, layout, offsets, sparse_where, tensor_layouts, where
 from .product_picture import product
 from .register_pictures import lane, registers, repack
 from .scale_pictures import scale_tile, scales

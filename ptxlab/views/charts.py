@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._util.arguments import as_flag
-from ..errors import PtxlabError
 from . import palette
 from .drawing import PAGE, SANS
 from .grid import Cell, Entry, Grid, Header, uniform_grid
@@ -46,8 +45,6 @@ def bars(
         label: dict(group) if isinstance(group, Mapping) else {"": group} for label, group in values.items()
     }
     numbers = [number for group in groups.values() for number in group.values()]
-    if not numbers or min(numbers) < 0:
-        raise PtxlabError(f"bars of {title!r}: found {numbers}; bars stand for numbers from 0 on")
     longest = max(most or 0.0, *numbers) or 1.0
     series_names = {tuple(group) for group in groups.values()}
     hues = _SERIES if len(series_names) == 1 else _SERIES[:1]  # a colour means the same in every group
@@ -112,11 +109,6 @@ def table(
     [('kept', 0.0), ('lost', 0.5)]
     """
     shape = len(texts), len(columns)
-    for row, line in texts.items():
-        if len(line) != len(columns):
-            raise PtxlabError(
-                f"table {title!r}, row {row!r}: found {len(line)} texts; it has {shape[1]} columns"
-            )
     rows = list(texts)
 
     def entry(row: int, column: int) -> Entry:
@@ -154,10 +146,6 @@ class Line:
     tips: tuple[str, ...] = ()
     colour: str = ""  # a name of `palette.HUES`; lines without one take turns
     dashed: bool = False
-
-    def __post_init__(self) -> None:
-        if len(self.x) != len(self.y) or not self.x:
-            raise PtxlabError(f"line {self.name!r}: found {len(self.x)} x and {len(self.y)} y")
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .._util.arguments import as_flag
-from ..errors import PtxlabError, counted, listing, quoted
+from ..errors import PtxlabError, listing, quoted
 from ..gpu.codegen import declarations, ptx_line, statement
 from ..isa.catalog import Product
 from ..isa.form import Form
@@ -15,12 +15,10 @@ from ..isa.parse import parse, parse_any, parse_product
 from ..isa.targets import CHIPS, TARGETS, check_target
 from ..isa.tcgen05 import Tcgen05Control, Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
 from ..isa.transfer import TransferForm
-from ..memory.tcgen05_tiles import shared_source
 from ..numerics import EmulatedThroughF16, Exact, FmaChain, FmaGroups, Fused, Model, Rule, models
 from ..numerics.emulate import model_of
-from .holders import as_tcgen05
 from .labels import layout_note
-from .places import copies_note
+from .places import copies_note, tensor_layouts
 from .table import Table
 
 #: A fact is a text or a number, several of them, a table, or the values that each modifier takes.
@@ -403,28 +401,3 @@ def _shapes(form: Tcgen05Mma) -> list[str]:
         if targets or not rows.targets:
             lines.append(f"{rows} ({listing(targets)} only)" if targets else str(rows))
     return lines
-
-
-def tensor_layouts(form: Tcgen05Form | str) -> Table:
-    """The operands of a form: where each is, and its layout in CuTe's notation.
-
-    >>> import ptxlab
-    >>> tensor_layouts(ptxlab.instruction("tcgen05.mma.ws.cta_group::1.kind::f16", m=64)).rows[-1]
-    ('D', '64x256 f32', 'tensor memory, 128 columns', '(64,(128,2)):(1,(128,64))', 'PTX ISA and CUTLASS')
-    """
-    form = as_tcgen05(form)
-    rows: list[tuple[int | str, ...]] = []
-    for operand in form.operands.values():
-        size = f"{operand.shape[0]}x{operand.shape[1]} {operand.dtype}"
-        if operand.layout is None:
-            source = shared_source(form, operand) if isinstance(form, Tcgen05Mma) else "PTX ISA"
-            rows.append((operand.name, size, "shared memory", "", source))
-        else:
-            where = f"{operand.registers} registers of {operand.lanes} threads"
-            rows.append((operand.name, size, where, operand.layout.cute, "CUTLASS"))
-    for tensor in form.tensors.values():
-        size = f"{tensor.shape[0]}x{tensor.shape[1]} {tensor.dtype}"
-        pair = " of both CTAs" if tensor.ctas == 2 else ""
-        where = f"tensor memory{pair}, {counted(tensor.columns, 'column')}"
-        rows.append((tensor.name, size, where, tensor.layout.cute, tensor.source))
-    return Table(("operand", "matrix", "where", "layout", "source"), tuple(rows))

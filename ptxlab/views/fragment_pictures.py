@@ -21,7 +21,7 @@ from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
 from ..isa.tensor_memory import LANES, TensorOperand
 from ..isa.transfer import TransferForm
 from .colours import TileColour, lane_colour_notes
-from .grid import Box, Cell, Grid, Header, State, headers
+from .grid import Box, Cell, Grid, Header, State, headers, tooltips
 from .holders import (
     AnyOperand,
     Holders,
@@ -146,7 +146,10 @@ def _fragment_grid(ins: Form, op: Operand, label: Label, lane: int | None, rows:
         spans = lane_runs(holders.lanes, elements)
         _, _, tall, wide = spans[0]
         steps = (tall if tall > 2 else 1, wide if wide > 2 else 1)
-        hover = _fragment_hover(op, holders, "compressed " if _is_compressed(ins, op) else "")
+        prefix = "compressed " if _is_compressed(ins, op) else ""
+        hover = tooltips(
+            op.shape, lambda *at: "\n".join((f"{prefix}{op.name}[{at[0]}][{at[1]}]", *holders.place(*at)))
+        )
     shape = holders.lanes.shape
     if label == "auto":
         label = "elements" if len(spans) * len(rows) <= _MOST_LABELS * shape[0] else "none"
@@ -223,31 +226,25 @@ def _cell_label(op: Operand, label: Label, lane: int, elements: range) -> tuple[
             return (f"T{lane}:{element_names(op.name.lower(), elements)}",)
 
 
-def _fragment_hover(op: Operand, holders: Holders, prefix: str) -> NDArray[Any]:
-    hover = np.empty(op.shape, dtype=object)
-    for at in np.ndindex(*op.shape):
-        hover[at] = "\n".join((f"{prefix}{op.name}[{at[0]}][{at[1]}]", *holders.place(*at)))
-    return hover
-
-
 def _dense_hover(ins: MmaForm, structure: Structure) -> NDArray[Any]:
     """For every element of dense A: the stored elements it may become, and the nibble that decides."""
     stored = structure.keep * structure.group
     a, e = holders_of(ins.a), holders_of(ins.operand("E"))
     selector = " (selector 0)" if len(ins.selectors) > 1 else ""
-    hover = np.empty((ins.m, ins.k), dtype=object)
-    for row, column in np.ndindex(ins.m, ins.k):
+
+    def text(row: int, column: int) -> str:
         chunk = column // structure.chunk
         columns = index_range(chunk * structure.chunk, structure.chunk)
         first = int(a.elements[row, chunk * stored])
         names = f"a{first}" if stored == 1 else f"one of a{first}..a{first + stored - 1}"
         low = 4 * int(e.elements[row, chunk])
-        hover[row, column] = (
+        return (
             f"A[{row}][{column}], chunk {chunk} (columns {columns})\n"
             f"if kept: lane {a.lanes[row, chunk * stored]}, {names}\n"
             f"decided by: nibble {bit_range(low, low + 3)} of E in lane {e.lanes[row, chunk]}{selector}"
         )
-    return hover
+
+    return tooltips((ins.m, ins.k), text)
 
 
 # -- registers of tcgen05.ld and .st ---------------------------------------------------------------------
@@ -301,18 +298,18 @@ def _register_grid(form: Tcgen05Transfer, first: int, thread: int | None) -> Gri
         names = range(element // halves, (element + count - 1) // halves + 1)
         return (f"T{owner}:{element_names('r', names)}",) if labelled else ()
 
-    hover = np.empty(layout.shape, dtype=object)
-    for (row, column), lane in np.ndenumerate(lanes):
+    def text(row: int, column: int) -> str:
         register, half = divmod(int(elements[row, column]), halves)
         bits = f", bits {bit_range(16 * half, 16 * half + 15)}" if form.pack else ""
-        hover[row, column] = (
+        return (
             f"lane {first + row}, column {_column_name(form, column)}\n"
-            f"thread {first + lane}, register {register}{bits}"
+            f"thread {first + lanes[row, column]}, register {register}{bits}"
         )
+
     return Grid(
         layout.shape,
         _lane_cells(spans, first + lanes, elements, thread, lines),
-        hover,
+        tooltips(layout.shape, text),
         tuple(Header(row, 1, (str(first + row),)) for row in range(layout.shape[0])),
         _register_headings(form, labelled),
         ("lane", "column"),
@@ -380,13 +377,14 @@ def runs(*instructions: Form | str, operand: str = "A", title: bool = True) -> P
         if shown < places:
             cells.append(Cell(row, shown, 1, places - shown, (), role="blank"))
         boxes.append((row, 0, 1, shown))
+    axes = {holders.operand.axes[1] for holders in rows}
     grid = Grid(
         (len(forms), places),
         tuple(cells),
         hover,
         tuple(Header(row, 1, (_form_name(form, name),)) for row, form in enumerate(forms)),
         _headings(places, unit),
-        axes=("", _axis(rows)),
+        axes=("", axes.pop() if len(axes) == 1 else "column"),
         density="close",
         name=rows[0].operand.name,
         boxes=tuple(boxes),
@@ -465,11 +463,6 @@ def _headings(places: int, unit: int) -> tuple[Header, ...]:
         Header(at, min(step, places - at), (index_range(at * unit, min(step, places - at) * unit),))
         for at in range(0, places, step)
     )
-
-
-def _axis(rows: list[Holders]) -> str:
-    axes = {holders.operand.axes[1] for holders in rows}
-    return axes.pop() if len(axes) == 1 else "column"
 
 
 def _title(rows: list[Holders]) -> str:

@@ -130,26 +130,6 @@ class Grid:
         None  # row and column where grids are arranged in a table; equal spots stack
     )
 
-    def __post_init__(self) -> None:
-        if self.hover.shape != self.shape:
-            raise PtxlabError(
-                f"grid {self.title!r}: found tooltips of shape {self.hover.shape}; the grid is {self.shape}"
-            )
-        covered = np.zeros(self.shape, dtype=np.int64)
-        places = range(self.shape[0]), range(self.shape[1])
-        for cell in self.cells:
-            if cell.height == cell.width == 1 and cell.row in places[0] and cell.column in places[1]:
-                covered[cell.row, cell.column] += 1  # faster, and most are such
-            else:
-                covered[cell.row : cell.row + cell.height, cell.column : cell.column + cell.width] += 1
-        wrong = np.argwhere(covered != 1)
-        if wrong.size:
-            row, column = wrong[0]
-            raise PtxlabError(
-                f"grid {self.title!r}: {covered[row, column]} cells cover row {row}, column {column}; "
-                f"each place of the {self.shape[0]}x{self.shape[1]} grid needs exactly one"
-            )
-
     @cached_property
     def labelled(self) -> bool:
         """Whether cells have labels, and so an outline each."""
@@ -243,6 +223,14 @@ def as_element(element: object, name: str, of: str = "") -> tuple[int, int]:
         raise PtxlabError(f"{name}={quoted(element)}: it is a row and a column{of}, such as (0, 0)")
     row, column = numbers.tolist()
     return row, column
+
+
+def tooltips(shape: tuple[int, int], text: Callable[[int, int], str]) -> NDArray[Any]:
+    """The text of every place of a grid."""
+    hover = np.empty(shape, dtype=object)
+    for place in np.ndindex(*shape):
+        hover[place] = text(*place)
+    return hover
 
 
 def headers(size: int, step: int, first: int = 0) -> tuple[Header, ...]:

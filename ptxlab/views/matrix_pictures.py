@@ -20,15 +20,7 @@ from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import TensorOperand
 from .colours import Colour, bank_tint, colour_keys, colour_notes, core_matrix_tint, warp_tint
 from .grid import Box, Cell, Grid, Header, Part, State, as_part, clipped, headers
-from .holders import (
-    AnyOperand,
-    Holders,
-    as_product,
-    form_name,
-    holders_of,
-    product_operand,
-    warp_notes,
-)
+from .holders import AnyOperand, Holders, as_product, form_name, holders_of, product_operand, warp_notes
 from .labels import index_range, number_text
 from .metadata_picture import metadata
 from .picture import Picture

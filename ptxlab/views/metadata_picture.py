@@ -50,16 +50,15 @@ def metadata(
     '11: [7..4]'
     """
     ins = as_product(ins)
-    if ins.structure is None or ins.e is None:
+    structure = ins.structure
+    if structure is None:
         raise PtxlabError(f"{ins.mnemonic} is dense: it has no metadata; sparse forms are spelt .sp")
     selector = as_int(selector, "selector")
     if selector not in ins.selectors:
         raise PtxlabError(f"selector={quoted(selector)}: {ins.mnemonic} takes {listing(ins.selectors)}")
     if isinstance(ins, Tcgen05Mma) and selector:
         ins = ins.with_descriptor(selector=selector)
-    structure, e = ins.structure, ins.e
-    if structure is None or e is None or e.layout is None:
-        raise PtxlabError(f"{ins.mnemonic} has no metadata in registers")
+    e = ins.tensor("E") if isinstance(ins, Tcgen05Mma) else ins.operand("E")
     holders = holders_of(e, 0 if isinstance(ins, Tcgen05Mma) else selector)
     if warp is not None and rows is not None:
         raise PtxlabError(f"warp={quoted(warp)}: it says which rows are shown; so does rows")
@@ -79,7 +78,7 @@ def metadata(
     if codes is not None:
         notes.append("below it the nibble and the columns of A that it keeps")
     grids = [grid.part(part, range(e.shape[1]))]
-    if e.layout.copies > 1 and isinstance(ins, MmaForm):
+    if isinstance(ins, MmaForm) and e.layout is not None and e.layout.copies > 1:
         grids.append(lanes_read(holders.lanes, "lanes read"))
     return Picture(name, tuple(notes), tuple(grids)).with_title(title)
 

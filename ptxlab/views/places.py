@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any
 
 from .._util.arguments import as_flag, as_int, as_text
-from ..errors import PtxlabError, quoted
+from ..errors import PtxlabError, counted, quoted
 from ..isa.catalog import Product
 from ..isa.form import Form
 from ..isa.mma import MmaForm
@@ -17,7 +17,16 @@ from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
 from ..isa.tcgen05.form import TYPES
 from ..isa.tensor_memory import LANES, TensorOperand
 from ..memory import Tile
-from ..memory.tcgen05_tiles import COLUMN_BYTES, is_index, is_padded, shared_places, shared_tile, stored_bits
+from ..memory.tcgen05_tiles import (
+    COLUMN_BYTES,
+    is_index,
+    is_padded,
+    shared_places,
+    shared_source,
+    shared_tile,
+    stored_bits,
+)
+from .holders import as_tcgen05
 from .labels import bit_range, index_range
 from .table import Table, Value
 
@@ -460,6 +469,31 @@ def _tensor(form: Tcgen05Form, name: str) -> TensorOperand:
             f"{name} of {form.mnemonic} is in {where}, not in the {LANES} lanes of tensor memory"
         )
     return form.tensor(name)
+
+
+def tensor_layouts(form: Tcgen05Form | str) -> Table:
+    """The operands of a form: where each is, and its layout in CuTe's notation.
+
+    >>> import ptxlab
+    >>> tensor_layouts(ptxlab.instruction("tcgen05.mma.ws.cta_group::1.kind::f16", m=64)).rows[-1]
+    ('D', '64x256 f32', 'tensor memory, 128 columns', '(64,(128,2)):(1,(128,64))', 'PTX ISA and CUTLASS')
+    """
+    form = as_tcgen05(form)
+    rows: list[tuple[int | str, ...]] = []
+    for operand in form.operands.values():
+        size = f"{operand.shape[0]}x{operand.shape[1]} {operand.dtype}"
+        if operand.layout is None:
+            source = shared_source(form, operand) if isinstance(form, Tcgen05Mma) else "PTX ISA"
+            rows.append((operand.name, size, "shared memory", "", source))
+        else:
+            where = f"{operand.registers} registers of {operand.lanes} threads"
+            rows.append((operand.name, size, where, operand.layout.cute, "CUTLASS"))
+    for tensor in form.tensors.values():
+        size = f"{tensor.shape[0]}x{tensor.shape[1]} {tensor.dtype}"
+        pair = " of both CTAs" if tensor.ctas == 2 else ""
+        where = f"tensor memory{pair}, {counted(tensor.columns, 'column')}"
+        rows.append((tensor.name, size, where, tensor.layout.cute, tensor.source))
+    return Table(("operand", "matrix", "where", "layout", "source"), tuple(rows))
 
 
 def copies_note(op: Operand) -> str:

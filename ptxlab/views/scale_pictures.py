@@ -20,7 +20,7 @@ from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import LANES, TensorOperand
 from ..memory.stored import scale_offset
 from .colours import lanes_read
-from .grid import Cell, Entry, Grid, Header, State, as_part, headers, named_headers, uniform_grid
+from .grid import Cell, Entry, Grid, Header, State, as_part, headers, named_headers, tooltips, uniform_grid
 from .holders import Holders, as_product, form_name, holders_of, k_headings, one_matrix
 from .labels import bit_range, index_range, number_text
 from .picture import Picture
@@ -76,9 +76,7 @@ def _scale_matrix(marked: int | None) -> Grid:
     if marked is not None:
         at = marked // 32
         cells[at] = replace(cells[at], state="mark")
-    hover = np.empty((32, 4), dtype=object)
-    for place, scale in np.ndindex(32, 4):
-        hover[place, scale] = f"rows {index_range(place * 4, 4)}, scale {scale}"
+    hover = tooltips((32, 4), lambda place, scale: f"rows {index_range(place * 4, 4)}, scale {scale}")
     rows = [Header(8 * part, 8, (index_range(32 * part, 32),)) for part in range(4)]
     return _part_of_tile("matrix", ("row", "scale"), cells, hover, rows, headers(4, 1))
 
@@ -149,12 +147,18 @@ def scales(
     >>> ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::mxf4.block_scale", m=128, n=64)
     >>> scales(ins).grids[0].at(69, 1).text   # rows 64 to 95 of A, second block
     'column 2 [15..8]'
+    >>> scales(ins, np.ones((128, 2)), rows=range(37, 39)).grids[0].at(0, 1).text
+    'lane 5, column 1, [15..8] 1'
     """
     ins = as_product(ins)
     if ins.scale_a is None or ins.scale_b is None or ins.scale_vec is None:
         raise PtxlabError(f"{form_name(ins)} has no block scales; forms with .block_scale have")
     part_a = as_part(rows, "rows", ins.scale_a.shape[0])
     part_b = as_part(columns, "columns", ins.scale_b.shape[1])
+    notes = (
+        f"{ins.scale_a.dtype}, one byte for {ins.k // ins.scale_vec} elements along k",
+        "T<lane>: [bits] of its scale register",
+    )
     ids = Modifiers(
         byte_id_a=byte_id_a, thread_id_a=thread_id_a, byte_id_b=byte_id_b, thread_id_b=thread_id_b
     )
@@ -164,15 +168,12 @@ def scales(
                 f"{ins.mnemonic}: its ids are in the descriptor, not arguments; "
                 "ins.with_descriptor(scale_a_id=..., scale_b_id=...) has others"
             )
-        return _tensor_scales(ins, scale_a, scale_b, part_a, part_b).with_title(title)
+        scaled = [(ins.scale_a, scale_a, part_a), (ins.scale_b, scale_b, part_b)]
+        return _tensor_scales(ins, scaled, notes[0]).with_title(title)
     ids = ins.check_modifiers(ids)
     a, lanes_a = _scale_grids(ins, ins.scale_a, ids.byte_id_a, ids.thread_id_a, scale_a)
     b, lanes_b = _scale_grids(ins, ins.scale_b, ids.byte_id_b, ids.thread_id_b, scale_b)
     a, b = a.part(part_a, range(a.shape[1])), b.part(range(b.shape[0]), part_b)
-    notes = (
-        f"{ins.scale_a.dtype}, one byte for {ins.k // ins.scale_vec} elements along k",
-        "T<lane>: [bits] of its scale register",
-    )
     return Picture(f"Block scales of {ins.mnemonic}", notes, (a, lanes_a, b, lanes_b)).with_title(title)
 
 
@@ -210,28 +211,22 @@ def _scale_grids(
 
 
 def _tensor_scales(
-    ins: Tcgen05Mma, scale_a: ArrayLike | None, scale_b: ArrayLike | None, rows: range, columns: range
+    ins: Tcgen05Mma, scaled: Sequence[tuple[TensorOperand, ArrayLike | None, range]], note: str
 ) -> Picture:
     """Which scale belongs to which block of A and of B, and where it is in tensor memory.
 
-    >>> import ptxlab
-    >>> ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::mxf4.block_scale", m=128, n=64)
-    >>> part = _tensor_scales(ins, np.ones((128, 2)), None, range(37, 39), range(64))
-    >>> part.grids[0].at(0, 1).text
-    'lane 5, column 1, [15..8] 1'
+    Both have their operand, values if there are any, and the part of its rows or columns that is shown.
     """
-    if ins.scale_a is None or ins.scale_b is None or ins.scale_vec is None:
-        raise PtxlabError(f"{form_name(ins)} has no block scales; forms with .block_scale have")
     grids = []
-    whole = len(rows) == ins.m and len(columns) == ins.n
-    for op, values, part in ((ins.scale_a, scale_a, rows), (ins.scale_b, scale_b, columns)):
+    whole = [len(part) for _, _, part in scaled] == [ins.m, ins.n]
+    for op, values, part in scaled:
         numbers = None if values is None else one_matrix(op, values)
         grids.append(replace(_block_scales(ins, op, numbers, part), new_line=op.name == "SFB"))
         if whole:
             grids += _memory(ins, op)
     ids = f"scale_a_id {ins.descriptor.scale_a_id}, scale_b_id {ins.descriptor.scale_b_id}"
     notes = [
-        f"{ins.scale_a.dtype}, one byte for {ins.k // ins.scale_vec} elements along k",
+        note,
         f"in the cells: column and bits of tensor memory, {ids}",
         f"row m of A, and column n of B, in lanes m % {_ROWS} and n % {_ROWS} of every warp",
     ]
@@ -288,9 +283,7 @@ def _block_scales(ins: Tcgen05Mma, op: TensorOperand, numbers: NDArray[Any] | No
         start, size = head.start // unit, head.size // unit
         spot = (start, block, size, 1) if of_a else (block, start, 1, size)
         cells.append(Cell(*spot, tuple(text), lines[0] // _ROWS % 8 * 4 + 1))
-    tips = np.empty((places, blocks), dtype=object)
-    for at in np.ndindex(places, blocks):
-        tips[at] = hover(*at)
+    tips = tooltips((places, blocks), hover)
     along = named_headers(k_headings("block", blocks, length))
     across = tuple(Header(head.start // unit, head.size // unit, head.lines) for head in heads)
     title = f"{op.name}: scales of {'A' if of_a else 'B'}"

@@ -221,6 +221,16 @@ def test_labels_fit_their_cells_and_the_picture_a_page(picture: views.Picture) -
 
 @each("picture", shown, ids=lambda picture: picture.title)
 @pytest.mark.slow
+def test_cells_cover_every_place_of_a_grid_once(picture: views.Picture) -> None:
+    for grid in (*picture.grids, *picture.keys):
+        covered = np.zeros(grid.hover.shape, dtype=int)
+        for cell in grid.cells:
+            covered[cell.row : cell.row + cell.height, cell.column : cell.column + cell.width] += 1
+        assert grid.shape == grid.hover.shape and (covered == 1).all()
+
+
+@each("picture", shown, ids=lambda picture: picture.title)
+@pytest.mark.slow
 def test_the_subtitle_is_told_whole(picture: views.Picture) -> None:
     words = picture.drawing().words
     assert [word.text for word in words if word.role == "title"] == [picture.title]
