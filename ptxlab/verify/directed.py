@@ -16,8 +16,7 @@ Integers
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,19 +40,6 @@ FLOAT = (
 INTEGER = ("overflow_edge",)
 
 
-class _Floats(NamedTuple):
-    """Random floats in parts: sign bit, exponent field, fraction, and the bits below it that are ignored."""
-
-    sign: NDArray[Any]
-    exponent: NDArray[Any]
-    fraction: NDArray[Any]
-    ignored: NDArray[Any] | None = None
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.sign.shape
-
-
 # -- A and B ---------------------------------------------------------------------------------------------
 
 
@@ -66,24 +52,40 @@ def multiplicand(
         like = "extremes" if stream.chance(50, (1,))[0] else "bits"
         return sampling.integer_multiplicand(stream, operand, like, shape)
     raw = stream.bits(1 + dtype.fraction_bits + dtype.ignored_bits, shape)
-    floats = _Floats(
-        sign=raw & 1,
-        exponent=stream.between(dtype.bias - 3, dtype.bias + 3, shape),
-        fraction=raw >> 1 & ((1 << dtype.fraction_bits) - 1),
-        ignored=raw >> (1 + dtype.fraction_bits),
-    )
-    if category in _MULTIPLICANDS:
-        floats = _MULTIPLICANDS[category](stream, ins, operand, floats)
-    codes = sampling.compose(dtype, *floats)
+    sign, fraction = raw & 1, raw >> 1 & ((1 << dtype.fraction_bits) - 1)
+    ignored, bias = raw >> (1 + dtype.fraction_bits), dtype.bias
+    exponent = stream.between(bias - 3, bias + 3, shape)
+    match category:
+        case "wide":
+            exponent = _wide(stream, operand, shape)
+        case "mostly_zero":
+            top = (1 << dtype.exponent_bits) - 1
+            exponent = np.where(stream.chance(85, shape), 0, stream.between(0, top, shape))
+            fraction = np.where((exponent == 0) & stream.chance(95, shape), 0, fraction)
+        case "underflow":
+            exponent = stream.between(0, max(bias // 4, 1), shape)
+            exponent = np.where(stream.chance(20, shape), 0, exponent)
+        case "ties":  # fractions of two bits, so that sums have few bits too
+            fraction = fraction & (3 << max(dtype.fraction_bits - 2, 0))
+        case "overflow_edge":  # products as large as the last bits of the largest result
+            centre = bias + (ins.c.dtype.bias - ins.c.dtype.fraction_bits) // 2
+            exponent = centre + stream.between(-2, 2, shape)
+        case "cancelling_c":  # half of the MMAs have a wide range of exponents
+            is_wide = stream.chance(50, (shape[0], 1, 1))
+            wide = stream.between(bias - bias // 2, bias + max(bias // 2 - 3, 1), shape)
+            exponent = np.where(is_wide, wide, exponent)
+        case "sticky":
+            exponent, fraction = _sticky(stream, ins, operand, fraction)
+    codes = sampling.compose(dtype, sign, exponent, fraction, ignored)
     if category == "nan_payloads":
         replaced = stream.chance(max(40 // shape[-1], 1), shape)
         codes = np.where(replaced, _nan_payloads(stream, dtype, shape), codes).astype(dtype.code_type)
     return codes
 
 
-def _wide(stream: Stream, ins: ProductForm, operand: MatrixOperand, floats: _Floats) -> _Floats:
-    shape, bias = floats.shape, operand.dtype.bias
-    # the number of the MMA, by which A and B agree on how far they are moved apart
+def _wide(stream: Stream, operand: MatrixOperand, shape: tuple[int, ...]) -> NDArray[Any]:
+    """Exponent fields; by the number of an MMA, A and B agree on how far they are moved apart."""
+    bias = operand.dtype.bias
     if operand.name == "A":
         index, direction = np.arange(shape[0])[:, None, None], 1
     else:
@@ -92,48 +94,18 @@ def _wide(stream: Stream, ins: ProductForm, operand: MatrixOperand, floats: _Flo
     shift = np.where(is_shifted, index * 37 % bias - bias // 2, 0) * direction
     reach = np.where(is_shifted, bias // 5, bias // 2 - 1)
     offset = (stream.below(1 << 16, shape) * (2 * reach + 1) >> 16) - reach
-    return floats._replace(exponent=bias + shift + offset)
+    return np.asarray(bias + shift + offset)
 
 
-def _mostly_zero(stream: Stream, ins: ProductForm, operand: MatrixOperand, floats: _Floats) -> _Floats:
-    shape, top = floats.shape, (1 << operand.dtype.exponent_bits) - 1
-    exponent = np.where(stream.chance(85, shape), 0, stream.between(0, top, shape))
-    fraction = np.where((exponent == 0) & stream.chance(95, shape), 0, floats.fraction)
-    return floats._replace(exponent=exponent, fraction=fraction)
-
-
-def _underflow(stream: Stream, ins: ProductForm, operand: MatrixOperand, floats: _Floats) -> _Floats:
-    exponent = stream.between(0, max(operand.dtype.bias // 4, 1), floats.shape)
-    return floats._replace(exponent=np.where(stream.chance(20, floats.shape), 0, exponent))
-
-
-def _ties(stream: Stream, ins: ProductForm, operand: MatrixOperand, floats: _Floats) -> _Floats:
-    """Fractions of two bits, so that sums have few bits too."""
-    return floats._replace(fraction=floats.fraction & (3 << max(operand.dtype.fraction_bits - 2, 0)))
-
-
-def _overflow_edge(stream: Stream, ins: ProductForm, operand: MatrixOperand, floats: _Floats) -> _Floats:
-    """Products as large as the last bits of the largest result."""
-    result = ins.c.dtype
-    centre = operand.dtype.bias + (result.bias - result.fraction_bits) // 2
-    return floats._replace(exponent=centre + stream.between(-2, 2, floats.shape))
-
-
-def _cancelling_c(stream: Stream, ins: ProductForm, operand: MatrixOperand, floats: _Floats) -> _Floats:
-    """Half of the MMAs have a wide range of exponents."""
-    shape, bias = floats.shape, operand.dtype.bias
-    is_wide = stream.chance(50, (shape[0], 1, 1))
-    wide = stream.between(bias - bias // 2, bias + max(bias // 2 - 3, 1), shape)
-    return floats._replace(exponent=np.where(is_wide, wide, floats.exponent))
-
-
-def _sticky(stream: Stream, ins: ProductForm, operand: MatrixOperand, floats: _Floats) -> _Floats:
+def _sticky(
+    stream: Stream, ins: ProductForm, operand: MatrixOperand, fraction: NDArray[Any]
+) -> tuple[NDArray[Any], NDArray[Any]]:
     """The first product is the last bit of a subnormal result, or half of it; most others are far below.
 
     Half of it where the result is rounded to nearest (f16): a product far below then decides about a tie. f32
-    is truncated: there it decides whether a whole unit is reached.
+    is truncated: there it decides whether a whole unit is reached. Gives exponent fields and fractions.
     """
-    dtype, result, shape = operand.dtype, ins.c.dtype, floats.shape
+    dtype, result, shape = operand.dtype, ins.c.dtype, fraction.shape
     is_a, to_nearest = operand.name == "A", result.name == "f16"
     product = 1 - result.bias - result.fraction_bits
     if to_nearest:
@@ -143,28 +115,14 @@ def _sticky(stream: Stream, ins: ProductForm, operand: MatrixOperand, floats: _F
     is_first = np.arange(shape[-1]) < (1 if is_a else 4)
     distance = stream.between(9, 13, shape) if to_nearest else stream.between(3, 7, shape)
     exponent = dtype.bias + factor - np.where(is_first, 0, distance)
-    first_fraction = floats.fraction
+    first_fraction = fraction
     if dtype.fraction_bits:
         first_fraction = first_fraction & (1 << dtype.fraction_bits - 1)
-    lowest_bit = floats.fraction & -floats.fraction  # few bits, so that sums fall on ties
-    fraction = np.where(is_first, first_fraction, lowest_bit)
+    lowest_bit = fraction & -fraction  # few bits, so that sums fall on ties
     if is_a:
         is_zero = stream.chance(85, shape) & ~is_first
         exponent = np.where(is_zero, -99, exponent)
-    exponent, fraction = _as_subnormal(dtype, exponent, fraction)
-    return floats._replace(exponent=exponent, fraction=fraction)
-
-
-#: How a category changes the multiplicands; those not named have exponents around 1.
-_MULTIPLICANDS: dict[str, Callable[[Stream, ProductForm, MatrixOperand, _Floats], _Floats]] = {
-    "wide": _wide,
-    "mostly_zero": _mostly_zero,
-    "underflow": _underflow,
-    "ties": _ties,
-    "overflow_edge": _overflow_edge,
-    "cancelling_c": _cancelling_c,
-    "sticky": _sticky,
-}
+    return _as_subnormal(dtype, exponent, np.where(is_first, first_fraction, lowest_bit))
 
 
 def _as_subnormal(
@@ -210,73 +168,35 @@ def accumulator(
     raw = stream.bits(1 + dtype.fraction_bits, shape)
     if category == "cancelling_c":
         return _opposite(stream, dtype, _product(ins, a, b, nibbles))
-    near_one = stream.between(dtype.bias - 6, dtype.bias + 6, shape)
-    floats = _Floats(sign=raw & 1, exponent=near_one, fraction=raw >> 1)
-    if category in _ACCUMULATORS:
-        floats = _ACCUMULATORS[category](stream, ins, floats)
-    codes = sampling.compose(dtype, *floats)
+    sign, fraction, bias = raw & 1, raw >> 1, dtype.bias
+    exponent = stream.between(bias - 6, bias + 6, shape)
+    top = (1 << dtype.exponent_bits) - 1
+    match category:
+        case "wide":  # as far from 1 as products are
+            reach = ins.a.dtype.bias // 2 + ins.b.dtype.bias // 2
+            exponent = stream.between(max(bias - reach - 4, 0), min(bias + reach, top - 1), shape)
+        case "mostly_zero":
+            exponent = stream.between(0, top, shape)
+            is_zero = stream.chance(50, shape)
+            exponent, fraction = np.where(is_zero, 0, exponent), np.where(is_zero, 0, fraction)
+        case "underflow":  # half are subnormal: exponents are clipped to 0; many have one bit or none
+            exponent = stream.between(-2, 2, shape)
+            is_power, has_one_bit = stream.chance(40, shape), stream.chance(40, shape)
+            one_bit = 1 << stream.below(dtype.fraction_bits, shape)
+            fraction = np.where(is_power, 0, np.where(has_one_bit, one_bit, fraction))
+        case "ties":  # up to so large that the products are half of the last bit
+            exponent = stream.between(bias - 2, bias + dtype.fraction_bits + 4, shape)
+            fraction = np.where(stream.chance(50, shape), fraction & 3, fraction)
+        case "overflow_edge":  # the largest finite number and its neighbours
+            fraction = (1 << dtype.fraction_bits) - 1 - stream.below(8, shape)
+            exponent = np.full(shape, top - 1)
+        case "sticky":  # 0, 1 or 2 units of the last place of a subnormal
+            exponent, fraction = np.zeros(shape, dtype=np.int64), stream.below(3, shape)
+    codes = sampling.compose(dtype, sign, exponent, fraction)
     if category == "nan_payloads":
         replaced = stream.chance(20, shape)
         codes = np.where(replaced, _nan_payloads(stream, dtype, shape), codes).astype(dtype.code_type)
     return codes
-
-
-def _wide_c(stream: Stream, ins: ProductForm, floats: _Floats) -> _Floats:
-    """As far from 1 as products are."""
-    bias, top = ins.c.dtype.bias, (1 << ins.c.dtype.exponent_bits) - 1
-    reach = ins.a.dtype.bias // 2 + ins.b.dtype.bias // 2
-    exponent = stream.between(max(bias - reach - 4, 0), min(bias + reach, top - 1), floats.shape)
-    return floats._replace(exponent=exponent)
-
-
-def _mostly_zero_c(stream: Stream, ins: ProductForm, floats: _Floats) -> _Floats:
-    exponent = stream.between(0, (1 << ins.c.dtype.exponent_bits) - 1, floats.shape)
-    is_zero = stream.chance(50, floats.shape)
-    return floats._replace(
-        exponent=np.where(is_zero, 0, exponent), fraction=np.where(is_zero, 0, floats.fraction)
-    )
-
-
-def _underflow_c(stream: Stream, ins: ProductForm, floats: _Floats) -> _Floats:
-    """Half of them are subnormal, since their exponents are clipped to 0; many have one bit or none."""
-    shape = floats.shape
-    exponent = stream.between(-2, 2, shape)
-    is_power, has_one_bit = stream.chance(40, shape), stream.chance(40, shape)
-    one_bit = 1 << stream.below(ins.c.dtype.fraction_bits, shape)
-    fraction = np.where(is_power, 0, np.where(has_one_bit, one_bit, floats.fraction))
-    return floats._replace(exponent=exponent, fraction=fraction)
-
-
-def _ties_c(stream: Stream, ins: ProductForm, floats: _Floats) -> _Floats:
-    """Up to so large that the products are half of the last bit."""
-    dtype, shape = ins.c.dtype, floats.shape
-    exponent = stream.between(dtype.bias - 2, dtype.bias + dtype.fraction_bits + 4, shape)
-    fraction = np.where(stream.chance(50, shape), floats.fraction & 3, floats.fraction)
-    return floats._replace(exponent=exponent, fraction=fraction)
-
-
-def _overflow_edge_c(stream: Stream, ins: ProductForm, floats: _Floats) -> _Floats:
-    """The largest finite number and its neighbours."""
-    dtype, shape = ins.c.dtype, floats.shape
-    fraction = (1 << dtype.fraction_bits) - 1 - stream.below(8, shape)
-    return floats._replace(exponent=np.full(shape, (1 << dtype.exponent_bits) - 2), fraction=fraction)
-
-
-def _sticky_c(stream: Stream, ins: ProductForm, floats: _Floats) -> _Floats:
-    """0, 1 or 2 units of the last place of a subnormal."""
-    exponent = np.zeros(floats.shape, dtype=np.int64)
-    return floats._replace(exponent=exponent, fraction=stream.below(3, floats.shape))
-
-
-#: How a category changes C; those not named have exponents around 1.
-_ACCUMULATORS: dict[str, Callable[[Stream, ProductForm, _Floats], _Floats]] = {
-    "wide": _wide_c,
-    "mostly_zero": _mostly_zero_c,
-    "underflow": _underflow_c,
-    "ties": _ties_c,
-    "overflow_edge": _overflow_edge_c,
-    "sticky": _sticky_c,
-}
 
 
 def _opposite(stream: Stream, dtype: DType, total: NDArray[np.float64]) -> NDArray[Any]:

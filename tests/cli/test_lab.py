@@ -13,6 +13,7 @@ import pytest
 from ptxlab import PtxlabError
 from ptxlab._util import files
 from ptxlab.cli import lab, main
+from tests.cases import refuses
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -119,10 +120,8 @@ def test_without_a_manifest_everything_counts_as_changed(
 
 def test_a_file_in_the_way(source: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(PtxlabError, match="is a file; name a folder with --to"):
-        lab.copy_notebooks(source, tmp_path / "file")
-    with pytest.raises(PtxlabError, match="cannot be copied there"):
-        lab.copy_notebooks(source, tmp_path / "file" / "below")
+    refuses("is a file; name a folder with --to", lab.copy_notebooks, source, tmp_path / "file")
+    refuses("cannot be copied there", lab.copy_notebooks, source, tmp_path / "file" / "below")
 
 
 @pytest.mark.parametrize("user", [0, 1000])
@@ -203,8 +202,7 @@ def test_what_is_no_notebook_stays(source: Path, tmp_path: Path, monkeypatch: py
     folder = tmp_path / "copies"
     folder.mkdir()
     os.mkfifo(folder / "00-first.ipynb")
-    with pytest.raises(PtxlabError, match="00-first.ipynb exists but is not a file"):
-        lab.copy_notebooks(source, folder)
+    refuses("00-first.ipynb exists but is not a file", lab.copy_notebooks, source, folder)
     (folder / "00-first.ipynb").unlink()
     lab.copy_notebooks(source, folder)
     manifest = (folder / lab.MANIFEST).read_bytes()

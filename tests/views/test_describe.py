@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import ptxlab
-from ptxlab import PtxlabError, views
+from ptxlab import views
 from ptxlab.instruction import mma_instruction, mma_instructions
 from ptxlab.memory import Descriptor, Tile, tensor_map
 from ptxlab.numerics.steps import Trace
@@ -19,7 +19,7 @@ from ptxlab.numerics.trace import trace
 from ptxlab.views.charts import bars
 from ptxlab.views.explanation import BytePlace, RegisterPlace
 from ptxlab.views.labels import element_names
-from tests.cases import each
+from tests.cases import each, refuses
 from tests.sampling import one_in
 from tests.views.forms import B1, EVERY_SCALED, S4, SP_S4, SP_TF32, WGMMA
 
@@ -693,8 +693,7 @@ def test_an_element_that_is_held_twice_is_explained_twice() -> None:
     ],
 )
 def test_bad_requests_are_refused_in_a_sentence(call: Callable[[], object], message: str) -> None:
-    with pytest.raises(PtxlabError, match=message):
-        call()
+    refuses(message, call)
 
 
 def test_names() -> None:

@@ -23,7 +23,7 @@ from ptxlab.isa.sparsity import STRUCTURES
 from ptxlab.views import palette
 from ptxlab.views.charts import bars, table
 from ptxlab.views.drawing import Tint, fill, ink, paint, tint_fill, word_colour
-from tests.cases import each
+from tests.cases import each, refuses
 from tests.contract.mutations import call_with
 from tests.contract.surface import figure_calls
 from tests.sampling import EXHAUSTIVE, one_in
@@ -344,8 +344,7 @@ def test_every_figure_can_go_without_its_title() -> None:
     whole, bare = figures.matrix(np.eye(3), "D"), figures.matrix(np.eye(3), title=False)
     assert whole.layout.title.text == "D" and not bare.layout.title.text
     assert bare.layout.height < whole.layout.height
-    with pytest.raises(PtxlabError, match="title"):
-        figures.fragment(F16, "C", title="mine")
+    refuses("title", figures.fragment, F16, "C", title="mine")
 
 
 def test_what_is_wide_is_folded_below_one_another() -> None:
@@ -429,8 +428,7 @@ def test_matrix(shape: tuple[int, int], lettered: bool, rng: np.random.Generator
     assert (trace.texttemplate is not None) == lettered
     assert trace.zmid == 0
     assert figures.matrix(np.abs(values)).data[0].zmid is None
-    with pytest.raises(PtxlabError, match="it takes numbers"):
-        figures.matrix(values[0])
+    refuses("it takes numbers", figures.matrix, values[0])
 
 
 @pytest.mark.parametrize(
@@ -476,8 +474,7 @@ def test_save_says_what_is_wrong(tmp_path: Path) -> None:
     figure = figures.fragment(S4, "C")
     with pytest.raises(PtxlabError, match=r"written as \.html, \.svg, \.png, \.pdf, found '\.gif'"):
         figures.save(figure, tmp_path / "c.gif")
-    with pytest.raises(PtxlabError, match="does not exist"):
-        figures.save(figure, tmp_path / "none" / "c.svg")
+    refuses("does not exist", figures.save, figure, tmp_path / "none" / "c.svg")
 
     class Broken:
         def write_image(self, *args: object, **options: object) -> None:
@@ -491,8 +488,7 @@ def test_save_says_what_is_wrong(tmp_path: Path) -> None:
 
 def test_without_plotly_a_sentence_and_the_svg(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "plotly.graph_objects", None)
-    with pytest.raises(PtxlabError, match=r'figures need plotly.*pip install "ptxlab\[lab\]"'):
-        figures.fragment(S4, "A")
+    refuses(r'figures need plotly.*pip install "ptxlab\[lab\]"', figures.fragment, S4, "A")
     assert figures.svg(views.fragment(S4, "A")).startswith("<svg")
 
 
@@ -748,10 +744,8 @@ def test_arrows_of_a_nibble_lead_where_expand_puts_the_stored_elements(name: str
             left, top, width, _ = panel.box(arrow.end)
             assert (x1, y1) == (left + width / 2, top - 3)
         assert picture.svg().count("<polyline") == 4
-    with pytest.raises(PtxlabError, match="nibble 0 names no two parts"):
-        views.nibble(0, name)
-    with pytest.raises(PtxlabError, match="there is no structure '3:4'"):
-        views.nibble(4, "3:4")
+    refuses("nibble 0 names no two parts", views.nibble, 0, name)
+    refuses("there is no structure '3:4'", views.nibble, 4, "3:4")
 
 
 def _columns_of(text: str) -> list[int]:
@@ -773,10 +767,8 @@ def test_runs_are_as_long_as_a_register_has_room() -> None:
         cells = [cell for cell in grid.cells if cell.row == row and cell.role != "blank"]
         assert {cell.width for cell in cells} == {32 // bits}
         assert [cell.lane for cell in cells] == [place % 4 for place in range(len(cells))]
-    with pytest.raises(PtxlabError, match="found 0 instructions"):
-        views.runs()
-    with pytest.raises(PtxlabError, match="no B in lanes .* figures.fragment draws B in shared memory"):
-        views.runs(WGMMA, operand="B")
+    refuses("found 0 instructions", views.runs)
+    refuses("no B in lanes .* figures.fragment draws B in shared memory", views.runs, WGMMA, operand="B")
 
 
 def test_bit_fields_of_every_element_type() -> None:
@@ -792,10 +784,8 @@ def test_bit_fields_of_every_element_type() -> None:
             assert widths.get("kept", 0) == number.fraction_bits
         assert (cells[0].role == "sign") == number.signed
     assert grid.hover[list(DTYPES).index("e5m2"), 64 - 7] == "e5m2 bit 6\nexponent, 5 bits, bias 15"
-    with pytest.raises(PtxlabError, match="name at least one element type"):
-        figures.formats()
-    with pytest.raises(PtxlabError, match="unknown element type 'f17'"):
-        figures.formats("f16", "f17")
+    refuses("name at least one element type", figures.formats)
+    refuses("unknown element type 'f17'", figures.formats, "f16", "f17")
 
 
 @pytest.mark.slow
@@ -814,5 +804,4 @@ def test_metadata_of_tcgen05_are_in_tensor_memory() -> None:
     (grid,) = views.metadata(ins, np.full((128, 8), 0b1110), selector=1, warp=1).grids
     assert grid.at(3, 5).lines == ("43: [7..4]", "1110: 22,23")
     assert grid.hover[3, 5].splitlines()[1] == "lane 43, column 1, bits [7..4]"
-    with pytest.raises(PtxlabError, match="is dense: it has no metadata"):
-        figures.metadata("tcgen05.mma.cta_group::1.kind::f16")
+    refuses("is dense: it has no metadata", figures.metadata, "tcgen05.mma.cta_group::1.kind::f16")

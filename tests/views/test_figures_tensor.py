@@ -15,7 +15,7 @@ from ptxlab import PtxlabError, figures, views
 from ptxlab.isa.tensor_memory import LANES
 from ptxlab.memory.tcgen05_tiles import shared_places
 from ptxlab.views.holders import product_operand
-from tests.cases import each
+from tests.cases import each, refuses
 from tests.views.forms import panels_lie_apart
 
 F16 = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=128, n=256)
@@ -136,8 +136,7 @@ def test_scales_are_drawn_where_they_are(rng: np.random.Generator) -> None:
     assert part.at(1, 1).lines[-1] == f"{values[41, 1]:g}" and part.at(1, 1).text.startswith(
         "lane 9, column 1"
     )
-    with pytest.raises(PtxlabError, match=r"ids are in the descriptor.*with_descriptor\(scale_a_id"):
-        views.scales(one, byte_id_a=2)
+    refuses(r"ids are in the descriptor.*with_descriptor\(scale_a_id", views.scales, one, byte_id_a=2)
 
 
 def test_a_thread_after_a_load_and_a_lane_of_tensor_memory(rng: np.random.Generator) -> None:
@@ -207,8 +206,7 @@ def test_runs_of_rows_in_tensor_memory_and_of_loads() -> None:
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_a_refusal_names_the_figure_that_does(call: Any, message: str) -> None:
-    with pytest.raises(PtxlabError, match=message):
-        call()
+    refuses(message, call)
 
 
 def test_a_marked_element_is_outlined_in_its_block_of_tensor_memory() -> None:
@@ -253,8 +251,7 @@ def test_figures_by_name_and_their_parameters() -> None:
     values = SCALED.figure("D", matrix=np.ones((128, 16)))
     assert values.data[0].text[5, 3].startswith("D[5][3] = 1, code")
     assert LOAD.figure("lane", lane=37).layout.meta["title"].startswith("Registers in thread 37")
-    with pytest.raises(PtxlabError, match="no figure 'metadata' .* there are product, A, B, C, D, scales"):
-        SCALED.figure("metadata")
+    refuses("no figure 'metadata' .* there are product, A, B, C, D, scales", SCALED.figure, "metadata")
     with pytest.raises(PtxlabError, match="no figure 'D' of ldmatrix.* there are R, lane"):
         ptxlab.instruction("ldmatrix.sync.aligned.m8n8.x1.shared.b16").figure("D")
     for name in ("tensor_memory", "values", "product", "scales", "lane", "runs"):

@@ -14,7 +14,7 @@ from ptxlab import Instruction, PtxlabError, figures, memory, views
 from ptxlab.views import palette
 from ptxlab.views.drawing import fill
 from ptxlab.views.labels import number_text
-from tests.cases import each
+from tests.cases import each, refuses
 from tests.views.forms import B1, F16, F64, QUADS, S4, SCALED, SP_S4, SP_TF32, WGMMA, panels_lie_apart
 
 ALL = [S4, SP_S4, SP_TF32, F16, QUADS, F64, B1, WGMMA, SCALED]
@@ -150,8 +150,7 @@ def test_marked_cells_a_lane_in_the_focus_and_one_warp() -> None:
     ],
 )
 def test_values_say_what_is_wrong(options: dict[str, object], message: str) -> None:
-    with pytest.raises(PtxlabError, match=message):
-        views.values(SP_S4, "A", **options)
+    refuses(message, views.values, SP_S4, "A", **options)
 
 
 # -- the product -----------------------------------------------------------------------------------------
@@ -248,8 +247,7 @@ def test_what_is_too_large_for_letters_is_a_map_of_its_values(rng: np.random.Gen
     [(np.zeros((16, 64)), None, "found only A"), (None, np.zeros((64, 8)), "found only B")],
 )
 def test_a_product_needs_both_factors(A: np.ndarray | None, B: np.ndarray | None, message: str) -> None:
-    with pytest.raises(PtxlabError, match=message):
-        views.product(S4, A, B)
+    refuses(message, views.product, S4, A, B)
 
 
 @pytest.mark.parametrize(
@@ -340,12 +338,8 @@ def test_numbers_in_shared_memory_are_coloured_by_core_matrix_or_by_bank() -> No
         lambda: views.fragment(F16, "A", colour="bank"),
         lambda: views.product(F16, colour="core matrix"),
     ):
-        with pytest.raises(
-            PtxlabError, match="lives in registers.*core matrices and banks are of shared memory"
-        ):
-            draw()
-    with pytest.raises(PtxlabError, match="colour='lane': it is one of auto, core matrix, bank"):
-        views.fragment(ins, "B", colour="lane")
+        refuses("lives in registers.*core matrices and banks are of shared memory", draw)
+    refuses("colour='lane': it is one of auto, core matrix, bank", views.fragment, ins, "B", colour="lane")
 
 
 # -- on pages --------------------------------------------------------------------------------------------
@@ -458,10 +452,7 @@ def test_the_explorer_draws_what_is_chosen_as_it_is_shown() -> None:
     assert ex.figure("lane").layout.meta["title"].startswith("Lane 9 of")
     ex.selection = "D", 4, 2
     assert ex.figure("trace").layout.meta["title"].startswith("D[4][2] = ")
-    with pytest.raises(
-        PtxlabError, match="no figure 'F'; there are product, A, stored, metadata, B, C, D, lane, trace"
-    ):
-        ex.figure("F")
+    refuses("no figure 'F'; there are product, A, stored, metadata, B, C, D, lane, trace", ex.figure, "F")
 
 
 def test_cells_that_differ_between_two_chips_are_outlined() -> None:
