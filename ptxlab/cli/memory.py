@@ -23,7 +23,7 @@ from ..isa.transfer import TransferForm
 from ..memory import SWIZZLES, Conflicts, Descriptor, Tile, conflicts, descriptor
 from ..memory.banks import transfer_conflicts
 from ..memory.descriptors import swizzled
-from ..views.bank_pictures import accesses
+from ..views.shared_memory_pictures import accesses
 from ..views.tile_pictures import slice_bytes, slices
 from .arguments import descriptor_options, find_operand, form_of
 from .output import Style, as_json, as_text, check_no_title, svg

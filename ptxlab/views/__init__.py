@@ -10,7 +10,6 @@ First come plain data (`Table`, `Picture`), then whoever shows them: a notebook,
 'A of mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32'
 """
 
-from .bank_pictures import banks
 from .bit_field_pictures import descriptor, formats, instruction_descriptor
 from .catalog_tables import counts, forms, types
 from .explanation import explain
@@ -24,7 +23,7 @@ from .places import copies_note, holds, layout, offsets, sparse_where, tensor_la
 from .product_picture import product
 from .register_pictures import lane, registers, repack
 from .scale_pictures import scale_tile, scales
-from .shared_memory_pictures import box, bytes_read
+from .shared_memory_pictures import banks, box, bytes_read
 from .table import Table, grid_table
 from .tensor_pictures import data_paths, tensor_blocks, tensor_memory
 from .tile_pictures import swizzle, swizzle_bits, tile

@@ -1,20 +1,40 @@
-"""A picture: grids under one title, which draws itself."""
+"""A picture: grids under one title, which draws itself.
+
+Its grids are placed in pixels: no wider than a page, side by side, below each other, or as in a table.
+"""
 
 from __future__ import annotations
 
 import importlib
+import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from .._util.arguments import as_flag
 from ..errors import PtxlabError
-from .drawing import Drawing
-from .grid import Arrow, Grid
-from .placing import draw
+from .drawing import PAGE, Drawing, Panel, Tint, Word
+from .grid import Arrow, Cell, Grid
 from .svg import svg_document
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
+
+_LETTER, _LINE = 0.605, 1.35  # width of a monospaced letter and height of a line, in font sizes
+_BOLD, _PLAIN = 0.68, 0.54  # average letters of the widest of the sans-serif fonts
+_SIZES = range(12, 8, -1)  # of text, from the usual to the smallest
+_TITLE, _GRID_TITLE, _NOTE = 15.0, 12.0, 12.0
+_MARGIN, _GAP, _BUTTONS = 18.0, 34.0, 70.0  # the buttons are Plotly's, right of the title
+_ROOM = PAGE - 2 * _MARGIN
+_SLIDE, _TALL = 1400 - 2 * _MARGIN, 900  # of a matrix product: small text, but all of it in one picture
+_MAPS = 940  # of heat maps side by side, without their headings: all of them in a window of 1440 pixels
+
+_HEAD, _TOUCH = 9.0, 3.0  # length of an arrow's head, and pixels between an arrow and the cells it joins
+
+_STRIP = 6.0  # height of a strip that shows what the bits of a float are
 
 
 def require_plotly() -> None:
@@ -62,7 +82,7 @@ class Picture:
 
     def drawing(self) -> Drawing:
         """The picture in pixels."""
-        return draw(self)
+        return _draw(self)
 
     def svg(self) -> str:
         """The picture as one SVG document on white paper; it needs no other library.
@@ -84,3 +104,379 @@ class Picture:
     def _repr_html_(self) -> str:
         """As part of a notebook: paper and ink follow JupyterLab's theme, and what is too wide scrolls."""
         return f'<div style="overflow-x: auto">{svg_document(self.drawing(), themed=True)}</div>'
+
+
+# -- places of grids --------------------------------------------------------------------------------------
+
+
+def _draw(picture: Picture) -> Drawing:
+    """Place the grids under the title, no wider than a page: what is too wide is set smaller, then folded.
+
+    A picture that is not `titled` shows the grids alone; its title stays for screen readers.
+    """
+    out, grids = Drawing(picture), (*picture.grids, *picture.keys)
+    if any(grid.spot is not None for grid in grids):
+        return _arrange(out, grids)
+    lines, size = _fold(grids)
+    width, bottom = _write_title(out, max(_line_width(line) for line in lines))
+    for line in lines:
+        titled = any(grid.title for grid, _ in line)
+        left, top = _MARGIN, bottom + _GAP * (1.5 if titled else 0.85)
+        for grid, measure in line:
+            bottom = max(bottom, _place(out, grid, measure, left, top, size))
+            left += measure.width + _GAP
+    out.width, out.height = float(np.ceil(width + 2 * _MARGIN)), float(np.ceil(bottom + _MARGIN))
+    out.arrows = [_arrow(out, arrow) for arrow in picture.arrows]
+    return out
+
+
+def _arrow(out: Drawing, arrow: Arrow) -> list[tuple[float, float]]:
+    """The line that draws an arrow: its shaft, then its head."""
+    (x0, y0), (x1, y1) = _middle(out, arrow.start, lower=True), _middle(out, arrow.end, lower=False)
+    start, tip = np.array([x0, y0 + _TOUCH]), np.array([x1, y1 - _TOUCH])
+    along = (tip - start) / np.linalg.norm(tip - start)
+    across = np.array([-along[1], along[0]])
+    left, right = (tip - _HEAD * along + side * _HEAD / 2 * across for side in (-1, 1))
+    return [(float(x), float(y)) for x, y in (start, tip, left, tip, right)]
+
+
+def _middle(out: Drawing, cell: Cell, *, lower: bool) -> tuple[float, float]:
+    """The middle of an edge of a cell."""
+    panel = next(panel for panel in out.panels if any(other is cell for other in panel.grid.cells))
+    left, top, width, height = panel.box(cell)
+    return left + width / 2, top + height if lower else top
+
+
+def _write_title(out: Drawing, width: float) -> tuple[float, float]:
+    """Write title and notes over grids of that width; gives the width of all and the top of the grids."""
+    title = out.picture.title
+    if not out.picture.titled:
+        return width, _MARGIN - 0.95 * _GAP
+    size = min(_TITLE, (_ROOM - _BUTTONS) / (_BOLD * len(title)))
+    width = max(min(_BOLD * size * len(title) + _BUTTONS, _ROOM), width)
+    out.words.append(Word(_MARGIN, _MARGIN + 8, title, size, "title", anchor="start"))
+    lines = _wrapped(out.picture.notes, int(width / (_PLAIN * _NOTE)))
+    for i, line in enumerate(lines):
+        out.words.append(Word(_MARGIN, _MARGIN + 30 + 16 * i, line, _NOTE, "note", "start"))
+    return width, _MARGIN + 22 + 16 * len(lines) - _GAP / 2
+
+
+def _wrapped(notes: Sequence[str], letters: int) -> list[str]:
+    """Lines of at most so many letters, broken between notes where that is possible."""
+    lines: list[str] = []
+    for note in notes:
+        if lines and len(lines[-1]) + len(note) + 3 <= letters:
+            lines[-1] += f"; {note}"
+        else:
+            lines += textwrap.wrap(note, letters)
+    return lines
+
+
+def _arrange(out: Drawing, grids: Sequence[Grid]) -> Drawing:
+    """Place grids by their spots, like the cells of a table; grids of one spot stand on each other."""
+    spots = [grid.spot or (0, 0) for grid in grids]
+    sizes = _SIZES if any(grid.labelled for grid in grids) else _SIZES[:1]
+    for size in sizes:
+        measures = _aligned(grids, spots, [_measure(grid, size) for grid in grids])
+        widths = {
+            column: max(m.width for m, spot in zip(measures, spots, strict=True) if spot[1] == column)
+            for _, column in spots
+        }
+        if sum(widths.values()) + _GAP * (len(widths) - 1) <= _SLIDE:
+            break
+    high = [m.above + m.down * grid.shape[0] for grid, m in zip(grids, measures, strict=True)]
+    heights = {
+        row: max(
+            sum(h + _GAP for h, s in zip(high, spots, strict=True) if s == spot)
+            for spot in spots
+            if spot[0] == row
+        )
+        for row, _ in spots
+    }
+    width, top = _write_title(out, sum(widths.values()) + _GAP * (len(widths) - 1))
+    top += _GAP / 2
+    for row in sorted(heights):
+        left, top = _MARGIN, top + heights[row]
+        for column in sorted(widths):
+            here = [i for i, spot in enumerate(spots) if spot == (row, column)]
+            y = top - sum(high[i] + _GAP for i in here) + _GAP
+            for i in here:
+                _place(out, grids[i], measures[i], left, y, size)
+                y += high[i] + _GAP
+            left += widths[column] + _GAP
+    out.width, out.height = float(np.ceil(width + 2 * _MARGIN)), float(np.ceil(top + _MARGIN))
+    return out
+
+
+def _aligned(grids: Sequence[Grid], spots: list[tuple[int, int]], measures: list[_Measure]) -> list[_Measure]:
+    """Measures that line up grids with equally many columns above, or rows beside, each other."""
+    maps = [(grid, spot) for grid, spot in zip(grids, spots, strict=True) if not grid.labelled]
+    square = _square(maps)
+    own = [
+        measure if grid.labelled else measure._replace(across=square, down=square)
+        for grid, measure in zip(grids, measures, strict=True)
+    ]
+    every = list(zip(grids, spots, own, strict=True))
+    aligned = []
+    for grid, spot, measure in every:
+        side = max(m.side for _, s, m in every if s[1] == spot[1])
+        across = max(
+            m.across for g, s, m in every if g.shape[1] == grid.shape[1] and (s[1] > 0) == (spot[1] > 0)
+        )
+        down = max(m.down for g, s, m in every if s[0] == spot[0] and g.shape[0] == grid.shape[0])
+        width = side + max(across * grid.shape[1], _title_width(grid))
+        aligned.append(_Measure(side, measure.above, across, down, width))
+    return aligned
+
+
+def _square(maps: list[tuple[Grid, tuple[int, int]]]) -> float:
+    """Pixels of a cell of heat maps in a table, so that all of them fit a slide."""
+    columns = sum({spot[1]: grid.shape[1] for grid, spot in maps}.values())
+    rows = max(
+        (sum(grid.shape[0] for grid, spot in maps if spot[1] == column) for _, (_, column) in maps),
+        default=1,
+    )
+    fitting = min(12.0, _MAPS // max(columns, 1), _TALL // rows)
+    return max(2.0, fitting, *(_headings_pitch(grid, _head_size(_SIZES[0])) for grid, _ in maps))
+
+
+def _fold(grids: Sequence[Grid]) -> tuple[list[_Line], int]:
+    """The lines of grids, and the size of their text.
+
+    It is the largest size at which they fit or, if 10 is still too large, at which few are folded. What fits
+    at no size, because it cannot be folded, is set in the smallest.
+    """
+    groups: list[list[Grid]] = []
+    for grid in grids:
+        if grid.new_line or not groups:
+            groups.append([])
+        groups[-1].append(grid)
+    for size in range(_SIZES[0], 9, -1):
+        lines = [[(grid, _measure(grid, size)) for grid in group] for group in groups]
+        if max(_line_width(line) for line in lines) <= _ROOM:
+            return lines, size
+    smallest = _folded(groups, _SIZES[-1])
+    for size in _SIZES:
+        lines = _folded(groups, size)
+        if len(lines) == len(smallest) and max(_line_width(line) for line in lines) <= _ROOM:
+            return lines, size
+    return smallest, _SIZES[-1]
+
+
+def _folded(groups: list[list[Grid]], size: int) -> list[_Line]:
+    """Lines that fit a page; the grids of one that does not stand below each other, in bands."""
+    lines: list[_Line] = []
+    for group in groups:
+        line = [(grid, _measure(grid, size)) for grid in group]
+        if _line_width(line) <= _ROOM:
+            lines.append(line)
+        else:
+            lines += [[band] for grid in group for band in _bands(grid, size)]
+    return lines
+
+
+def _line_width(line: _Line) -> float:
+    return sum(measure.width for _, measure in line) + _GAP * (len(line) - 1)
+
+
+def _bands(grid: Grid, size: int) -> _Line:
+    """A grid cut into as few bands of columns, of nearly one width, as fit a page."""
+    whole = _measure(grid, size)
+    room = _ROOM - whole.side
+    least = int(np.ceil(whole.across * grid.shape[1] / room))
+    at_rules: list[int] = []
+    if grid.density != "tight":
+        ruled = {column for column, _, _ in grid.column_rules} & set(grid.cuts)
+        at_rules = sorted({0, grid.shape[1], *ruled})
+    anywhere = list(grid.cuts)
+    tries = [(at_rules, least), (at_rules, least + 1)]
+    tries += [(anywhere, count) for count in range(least, len(anywhere))]
+    for cuts, count in tries:
+        edges = [0, grid.shape[1]]
+        if cuts:
+            wanted = np.linspace(0, grid.shape[1], count + 1)
+            edges = [cuts[i] for i in np.abs(np.subtract.outer(wanted, cuts)).argmin(axis=1)]
+        if max(stop - start for start, stop in pairwise(edges)) * whole.across <= room:
+            rows = range(grid.shape[0])
+            parts = [grid.part(rows, range(start, stop)) for start, stop in pairwise(edges) if start < stop]
+            return [(part, whole._replace(width=whole.side + whole.across * part.shape[1])) for part in parts]
+    return [(grid, whole)]
+
+
+class _Measure(NamedTuple):
+    """Pixels of a grid: its row headings, its column headings, the pitch of columns and rows, its width."""
+
+    side: float
+    above: float
+    across: float
+    down: float
+    width: float
+
+
+_Line = list[tuple[Grid, _Measure]]
+
+#: Room at the sides, and above and below, of a label, in font sizes.
+_PADDING = {"normal": (0.9, 0.75), "close": (0.7, 0.3), "tight": (0.4, 0.15)}
+
+
+def _measure(grid: Grid, size: float) -> _Measure:
+    head = _head_size(size)
+    rows, columns = grid.shape
+    side = _rows_width(grid, head)
+    if grid.row_groups:
+        side += max(_text_width(group.lines, head) for group in grid.row_groups) + 10
+    above = max((len(h.lines) for h in grid.columns), default=0) * head * _LINE + 6
+    if grid.axes[1]:
+        above += head * _LINE
+    if grid.labelled:
+        across, down = _cell_pitch(grid, size)
+    else:
+        across, down = min(max((_ROOM - side) // columns, 2), 16), min(max(480 // rows, 4), 16)
+    across = max(across, _headings_pitch(grid, head))
+    down = max(down, *(len(h.lines) * head * _LINE / h.size for h in (*grid.rows, *grid.row_groups)))
+    side, across, down = (float(np.ceil(pixels)) for pixels in (side, across, down))
+    if grid.density == "tight":
+        width = max(side + across * columns, _title_width(grid))
+    else:
+        width = side + max(across * columns, _title_width(grid))
+    return _Measure(side, above, across, down, width)
+
+
+def _cell_pitch(grid: Grid, size: float) -> tuple[float, float]:
+    """Pixels from column to column and from row to row that the labels of the cells need."""
+    sides, ends = _PADDING[grid.density]
+    across, down = 3.0, 3.0
+    for cell in grid.cells:
+        if not cell.lines:
+            continue
+        across = max(across, (_text_width(cell.lines, size) + sides * size) / cell.width)
+        strip = _STRIP + 2 if cell.fields and not _bits_text(cell) else 0.0
+        down = max(down, (len(cell.lines) * size * _LINE + ends * size + strip) / cell.height)
+    return across, down
+
+
+def _headings_pitch(grid: Grid, head: float) -> float:
+    """Pixels from column to column that the headings need."""
+    pitches = ((_text_width(h.lines, head) + 5) / h.size for h in grid.columns)
+    return float(np.ceil(max(pitches, default=0.0)))
+
+
+def _rows_width(grid: Grid, head: float) -> float:
+    """Pixels that the headings of the rows need, left of the cells."""
+    texts = [_text_width(header.lines, head) for header in grid.rows]
+    return max(*texts, _text_width((grid.axes[0] + "  ",), head)) + 10
+
+
+def _head_size(size: float) -> float:
+    """Text size of the headings of a grid."""
+    return max(size - 1, _SIZES[-1])
+
+
+def _title_width(grid: Grid) -> float:
+    return _BOLD * _GRID_TITLE * len(grid.title)
+
+
+def _text_width(lines: tuple[str, ...], size: float) -> float:
+    return max((len(line) for line in lines), default=0) * size * _LETTER
+
+
+def _place(out: Drawing, grid: Grid, measure: _Measure, left: float, top: float, size: float) -> float:
+    """Add one grid at a corner; gives its lower edge."""
+    head = _head_size(size)
+    x0, y0 = float(round(left + measure.side)), float(round(top + measure.above))
+    x = x0 + measure.across * np.arange(grid.shape[1] + 1)
+    y = y0 + measure.down * np.arange(grid.shape[0] + 1)
+    panel = Panel(grid, x, y, size)
+    out.panels.append(panel)
+    if grid.title:
+        start = left if grid.density == "tight" else x0
+        out.words.append(Word(start, top - 10, grid.title, _GRID_TITLE, "grid title", anchor="start"))
+    if grid.axes[1]:
+        text, middle = f"{grid.axes[1]} →", top + head * _LINE / 2
+        out.words.append(Word(x0, middle, text, head, "axis", "start"))
+    if grid.axes[0]:
+        text, middle = f"{grid.axes[0]} ↓", y0 - head * _LINE / 2 - 3
+        out.words.append(Word(x0 - 8, middle, text, head, "axis", "end"))
+    for header in grid.columns:
+        middle = float(x[header.start] + x[header.start + header.size]) / 2
+        above = y0 - 3 - len(header.lines) * head * _LINE / 2
+        _write(out, header.lines, Word(middle, above, "", head, "header", "middle"))
+    for header in grid.rows:
+        middle = float(y[header.start] + y[header.start + header.size]) / 2
+        _write(out, header.lines, Word(x0 - 8, middle, "", head, "header", "end"))
+    for group in grid.row_groups:
+        middle = float(y[group.start] + y[group.start + group.size]) / 2
+        right = x0 - _rows_width(grid, head) - 10
+        _write(out, group.lines, Word(right, middle, "", head, "header", "end"))
+    for cell in grid.cells:
+        if cell.lines:
+            across, down, width, height = panel.box(cell)
+            centre = Word(across + width / 2, down + height / 2, "", size, "label", on=cell)
+            if cell.fields and not _bits_text(cell):
+                centre = replace(centre, y=centre.y - _STRIP / 2 - 1)
+                _place_strip(out, cell, panel.box(cell))
+            _write(out, cell.lines, centre)
+    return float(y[-1])
+
+
+def _bits_text(cell: Cell) -> str:
+    """The line of a cell that has the bits of a float, field by field; "" where they are not known."""
+    return " ".join(bits.text for bits in cell.fields if bits.text)
+
+
+def _place_strip(out: Drawing, cell: Cell, box: tuple[float, float, float, float]) -> None:
+    """Add what the bits of a float are, as a strip near the lower edge of its cell, each bit in its column.
+
+    Paper around it keeps its colours apart from those of the lane; bits that are ignored are not in it.
+    """
+    left, top, width, height = box
+    left_edge, pitch = left, width / sum(bits.bits for bits in cell.fields)
+    strips: list[Tint] = []
+    for bits in cell.fields:
+        strip = (left, top + height - _STRIP - 3, pitch * bits.bits, _STRIP - 1)
+        if bits.role != "ignored":
+            strips.append(Tint(strip, bits.role, strong=True))
+        left += pitch * bits.bits
+    first, last = strips[0].box, strips[-1].box
+    inside = left_edge + 1, left_edge + width - 1
+    strips = [replace(tint, box=_within(tint.box, *inside)) for tint in strips]
+    around = _within((first[0], first[1] - 1, last[0] + last[2] - first[0], _STRIP + 1), *inside)
+    out.tints += [Tint(around, "fraction", strong=True), *strips]
+
+
+def _within(
+    box: tuple[float, float, float, float], left: float, right: float
+) -> tuple[float, float, float, float]:
+    """The part of a box between two edges, so that it does not cover the lines there."""
+    start, stop = max(box[0], left), min(box[0] + box[2], right)
+    return start, box[1], stop - start, box[3]
+
+
+def _write_bits(out: Drawing, like: Word, cell: Cell) -> None:
+    """Add the bits of a float in one line, each field on its tint."""
+    letter = like.size * _LETTER
+    letters = len(_bits_text(cell))
+    left = like.x - letters * letter / 2
+    high = like.size * 1.25
+    for bits in cell.fields:
+        if not bits.text:
+            continue
+        width = len(bits.text) * letter
+        out.tints.append(
+            Tint((left - letter / 3, like.y - high / 2, width + letter / 1.5, high), bits.role, strong=False)
+        )
+        out.words.append(replace(like, x=left + width / 2, text=bits.text, field=bits.role))
+        left += width + letter
+
+
+def _write(out: Drawing, lines: tuple[str, ...], like: Word) -> None:
+    """Add lines of text below each other, around the middle of a word that says how they look."""
+    pitch = like.size * _LINE
+    first = like.y - (len(lines) - 1) * pitch / 2
+    bits = _bits_text(like.on) if like.on is not None else ""
+    for i, line in enumerate(lines):
+        word = replace(like, y=first + i * pitch, text=line)
+        if like.on is not None and bits and line == bits:
+            _write_bits(out, word, like.on)
+        elif line:
+            out.words.append(word)
