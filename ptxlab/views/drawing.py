@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +11,6 @@ from numpy.typing import NDArray
 from . import palette
 from .grid import Cell, FieldRole, Grid, Role
 from .palette import LIGHT, Theme
-
-if TYPE_CHECKING:
-    from .picture import Picture
 
 MONO = "DejaVu Sans Mono, Menlo, Consolas, Liberation Mono, monospace"
 SANS = "Inter, Helvetica Neue, Arial, DejaVu Sans, sans-serif"
@@ -101,7 +98,8 @@ class Panel:
 class Drawing:
     """Everything that is to be seen of a picture, in pixels."""
 
-    picture: Picture
+    title: str
+    subtitle: str
     width: float = 0.0
     height: float = 0.0
     panels: list[Panel] = field(default_factory=list)

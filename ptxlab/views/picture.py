@@ -114,11 +114,11 @@ def _draw(picture: Picture) -> Drawing:
 
     A picture that is not `titled` shows the grids alone; its title stays for screen readers.
     """
-    out, grids = Drawing(picture), (*picture.grids, *picture.keys)
+    out, grids = Drawing(picture.title, picture.subtitle), (*picture.grids, *picture.keys)
     if any(grid.spot is not None for grid in grids):
-        return _arrange(out, grids)
+        return _arrange(out, picture, grids)
     lines, size = _fold(grids)
-    width, bottom = _write_title(out, max(_line_width(line) for line in lines))
+    width, bottom = _write_title(out, picture, max(_line_width(line) for line in lines))
     for line in lines:
         titled = any(grid.title for grid, _ in line)
         left, top = _MARGIN, bottom + _GAP * (1.5 if titled else 0.85)
@@ -147,15 +147,14 @@ def _middle(out: Drawing, cell: Cell, *, lower: bool) -> tuple[float, float]:
     return left + width / 2, top + height if lower else top
 
 
-def _write_title(out: Drawing, width: float) -> tuple[float, float]:
+def _write_title(out: Drawing, picture: Picture, width: float) -> tuple[float, float]:
     """Write title and notes over grids of that width; gives the width of all and the top of the grids."""
-    title = out.picture.title
-    if not out.picture.titled:
+    if not picture.titled:
         return width, _MARGIN - 0.95 * _GAP
-    size = min(_TITLE, (_ROOM - _BUTTONS) / (_BOLD * len(title)))
-    width = max(min(_BOLD * size * len(title) + _BUTTONS, _ROOM), width)
-    out.words.append(Word(_MARGIN, _MARGIN + 8, title, size, "title", anchor="start"))
-    lines = _wrapped(out.picture.notes, int(width / (_PLAIN * _NOTE)))
+    size = min(_TITLE, (_ROOM - _BUTTONS) / (_BOLD * len(out.title)))
+    width = max(min(_BOLD * size * len(out.title) + _BUTTONS, _ROOM), width)
+    out.words.append(Word(_MARGIN, _MARGIN + 8, out.title, size, "title", anchor="start"))
+    lines = _wrapped(picture.notes, int(width / (_PLAIN * _NOTE)))
     for i, line in enumerate(lines):
         out.words.append(Word(_MARGIN, _MARGIN + 30 + 16 * i, line, _NOTE, "note", "start"))
     return width, _MARGIN + 22 + 16 * len(lines) - _GAP / 2
@@ -172,7 +171,7 @@ def _wrapped(notes: Sequence[str], letters: int) -> list[str]:
     return lines
 
 
-def _arrange(out: Drawing, grids: Sequence[Grid]) -> Drawing:
+def _arrange(out: Drawing, picture: Picture, grids: Sequence[Grid]) -> Drawing:
     """Place grids by their spots, like the cells of a table; grids of one spot stand on each other."""
     spots = [grid.spot or (0, 0) for grid in grids]
     sizes = _SIZES if any(grid.labelled for grid in grids) else _SIZES[:1]
@@ -193,7 +192,7 @@ def _arrange(out: Drawing, grids: Sequence[Grid]) -> Drawing:
         )
         for row, _ in spots
     }
-    width, top = _write_title(out, sum(widths.values()) + _GAP * (len(widths) - 1))
+    width, top = _write_title(out, picture, sum(widths.values()) + _GAP * (len(widths) - 1))
     top += _GAP / 2
     for row in sorted(heights):
         left, top = _MARGIN, top + heights[row]

@@ -160,7 +160,7 @@ def chart(drawing: Drawing, theme: Theme = LIGHT) -> Chart:
         "yaxis": {"range": [drawing.height, 0], "visible": False},
         "dragmode": False if labelled else "zoom",
         "modebar": {"remove": BUTTONS},
-        "meta": {"title": drawing.picture.title, "subtitle": drawing.picture.subtitle},
+        "meta": {"title": drawing.title, "subtitle": drawing.subtitle},
     }
     figure = Chart(traces, layout)  # in one go: every change of a figure is checked and copied
     figure.source = drawing

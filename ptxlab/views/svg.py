@@ -58,13 +58,13 @@ def _class(colour: str) -> str:
 
 def svg_document(drawing: Drawing, *, themed: bool = False, theme: Theme = LIGHT) -> str:
     """The drawing as one SVG element, on paper or, `themed`, on the page of a notebook, light or dark."""
-    colours, picture = _Colours(theme, themed), drawing.picture
+    colours = _Colours(theme, themed)
     width, height = f"{drawing.width:g}", f"{drawing.height:g}"
     size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
     opening = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{escape(picture.title)}">',
-        f"<title>{_text_of(picture.title)}</title>",
-        f"<desc>{_text_of(picture.subtitle)}</desc>",
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{escape(drawing.title)}">',
+        f"<title>{_text_of(drawing.title)}</title>",
+        f"<desc>{_text_of(drawing.subtitle)}</desc>",
     ]
     parts = [f'<rect width="100%" height="100%" fill="{colours.page_colour(theme.paper)}"/>']
     for panel in drawing.panels:
