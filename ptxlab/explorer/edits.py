@@ -24,7 +24,7 @@ from ..isa.dtypes import DType
 from ..isa.mma import MmaForm
 from ..isa.operand import MatrixOperand, Operand
 from ..isa.operation import Operation
-from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
+from ..isa.tcgen05 import Tcgen05Mma
 from .fills import start_code
 from .masks import mask_names, parse_mask
 from .memory_view import memory_layout
@@ -41,7 +41,7 @@ from .parse_cell import (
 from .refusals import BrokenStructure, RefusedEdit, explorable, with_codes
 from .state import ExplorerState, with_option
 from .tensor_view import keep_descriptor, parse_descriptor, parse_field
-from .word_transfer import first_transfer, with_form
+from .transfer import AnyTransfer
 
 #: A matrix (A, stored, B, ...) or an operand with registers; the second argument is its type on the page.
 MatrixName = Annotated[str, "Name"]
@@ -124,7 +124,10 @@ class SetCell(Edit):
     column2: ClassVar[None] = None
 
     def apply(self, state: ExplorerState) -> None:
-        _write_text(state, self, parse_cells(self.text))
+        if state.transfer is None:
+            _write_text(state, self, parse_cells(self.text))
+        else:
+            state.commit(state.transfer.with_cell(self.name, self.row, self.column, self.text))
 
 
 @dataclass(frozen=True)
@@ -211,7 +214,11 @@ class FillMatrix(Edit):
 
     def apply(self, state: ExplorerState) -> None:
         with state.all_or_nothing():
-            state.commit(state.filled(self.name, self.pattern, self.row, self.column))
+            if state.transfer is None:
+                state.commit(state.filled(self.name, self.pattern, self.row, self.column))
+            else:
+                fill = state.transfer.filled
+                state.commit(fill(self.name, self.pattern, state.random, self.row, self.column))
 
 
 @dataclass(frozen=True)
@@ -245,6 +252,9 @@ class SetRegister(Edit):
     text: str
 
     def apply(self, state: ExplorerState) -> None:
+        if state.transfer is not None:
+            state.commit(state.transfer.with_register(self.name, self.lane, self.register, self.text))
+            return
         operand = _operand(state, self.name)
         where = _check_register(operand, self.lane, self.register)
         try:
@@ -409,8 +419,8 @@ class ChooseInstruction(Edit):
         if isinstance(form, Tcgen05Mma):
             if self.a_space in ("shared", "tensor"):
                 form = form.a_from("tensor" if self.a_space == "tensor" else "shared")
-            if isinstance(state.ins, Tcgen05Mma):
-                form = keep_descriptor(state.ins, form)
+            if isinstance(state.form, Tcgen05Mma):
+                form = keep_descriptor(state.form, form)
         elif (
             isinstance(form, MmaForm)
             and self.a_space in ("register", "shared")
@@ -450,10 +460,11 @@ class SetDescriptorField(Edit):
 
 @dataclass(frozen=True)
 class SetMove(Edit):
-    """Choose a part of tcgen05.ld, .st, .cp or .shift, or where it begins: the part's name, and a text of it.
+    """Choose a part of an instruction that moves words, or where it begins: its name, and a text of it.
 
     Parts are "shape", "count", "pack", "operation" and others that the instruction has, "lane", "column" and
-    "split" of its address, and "element", the type that words are read as.
+    "split" of an address in tensor memory, "stride" of rows in other memory, and "element", the type that
+    words are read as.
 
     >>> import ptxlab
     >>> ex = ptxlab.explore("tcgen05.ld.sync.aligned.32x32b.x4.b32")
@@ -466,9 +477,11 @@ class SetMove(Edit):
     text: str
 
     def apply(self, state: ExplorerState) -> None:
-        raise PtxlabError(
-            f"{state.ins.mnemonic} multiplies matrices; SetMove is for tcgen05.ld, .st, .cp and .shift"
-        )
+        if state.transfer is None:
+            raise PtxlabError(
+                f"{state.ins.mnemonic} multiplies matrices; SetMove is for instructions that move words"
+            )
+        state.commit(state.transfer.with_choice(self.name, self.text.strip(), state.seed))
 
 
 def _tensor_form(state: ExplorerState) -> Tcgen05Mma:
@@ -479,26 +492,23 @@ def _tensor_form(state: ExplorerState) -> Tcgen05Mma:
     return state.ins
 
 
-def change_instruction(state: ExplorerState, ins: Product | Tcgen05Transfer) -> None:
+def change_instruction(state: ExplorerState, ins: Product | AnyTransfer) -> None:
     """Go on with another instruction, keeping what fits it; the same one changes nothing."""
-    if isinstance(ins, Tcgen05Transfer):
-        before, seed = state.transfer, state.seed
-        state.commit_transfer(
-            first_transfer(ins, seed=seed) if before is None else with_form(before, ins, seed)
-        )
-    elif ins != state.ins:
-        other, multiplied_before = ExplorerState(ins, state.seed), _multiplied(state)
-        notices = tuple(migrate_operands(state, other))
-        state.replace_instruction(other, notices if multiplied_before else ())
-    else:
-        if state.transfer is not None:
-            state.end_transfer()
+    if ins == state.form:
         state.refusal, state.notices = None, ()
-
-
-def _multiplied(state: ExplorerState) -> bool:
-    """Whether an instruction that multiplies is shown or was: otherwise nobody knows what it held."""
-    return state.transfer is None or any(step.transfer is None for step in state.history.past_steps)
+    elif not isinstance(ins, Product):
+        if state.transfer is None:
+            state.replace_instruction(ExplorerState(ins, state.seed))
+        else:
+            state.commit(state.transfer.with_form(ins, state.seed))
+    else:
+        other, before = ExplorerState(ins, state.seed), state.latest_product()
+        notices: tuple[str, ...] = ()
+        if before is not None and before.ins == ins:
+            other = before
+        elif before is not None:
+            notices = tuple(migrate_operands(before, other))
+        state.replace_instruction(other, notices)
 
 
 @dataclass(frozen=True)
@@ -528,7 +538,12 @@ class SetValues(Edit):
     values: ArrayLike
 
     def apply(self, state: ExplorerState) -> None:
-        operand, values = state.operation.operand(self.name), as_array(self.values, self.name)
+        values = as_array(self.values, self.name)
+        if state.transfer is not None:
+            encoded = state.transfer.dtype(self.name).encode(values)
+            state.commit(state.transfer.with_codes(self.name, encoded))
+            return
+        operand = state.operation.operand(self.name)
         if values.shape != operand.shape:
             rows, columns = operand.shape
             raise PtxlabError(
@@ -550,7 +565,10 @@ class SetCodes(Edit):
 
     def apply(self, state: ExplorerState) -> None:
         codes = as_array(self.codes, self.name)
-        state.commit(with_codes(state.operation, self.name, codes, keep_metadata=False))
+        if state.transfer is None:
+            state.commit(with_codes(state.operation, self.name, codes, keep_metadata=False))
+        else:
+            state.commit(state.transfer.with_codes(self.name, codes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -561,7 +579,31 @@ class SetRegisters(Edit):
     registers: ArrayLike
 
     def apply(self, state: ExplorerState) -> None:
-        state.commit(state.operation.with_registers(self.name, self.registers))
+        state.commit(state.shown.with_registers(self.name, self.registers))
+
+
+#: Edits of instructions that move words.
+_OF_TRANSFERS = (SetRegister, SetCell, SetValues, SetCodes, SetRegisters, FillMatrix, SetMove,
+                 ChooseInstruction, DismissRefusal, Undo, Redo)  # fmt: skip
+
+
+def make_edits(state: ExplorerState, edits: Sequence[Edit]) -> None:
+    """Make edits of what is shown as one step to undo, or none of them.
+
+    >>> import ptxlab
+    >>> state = ExplorerState(ptxlab.instruction("tcgen05.st.sync.aligned.32x32b.x1.b32"))
+    >>> make_edits(state, [SetRegister("A", lane=5, register=0, text="0xabc")])
+    >>> hex(state.transfer.result[5, 0]), state.undo(), hex(state.transfer.result[5, 0])
+    ('0xabc', True, '0x50000')
+    """
+    with state.all_or_nothing() if len(edits) == 1 else state.one_step():  # undo is no step of its own
+        for edit in edits:
+            if state.transfer is not None and not isinstance(edit, _OF_TRANSFERS):
+                raise PtxlabError(
+                    f"{type(edit).__name__} is an edit of instructions that multiply; "
+                    f"{state.form.mnemonic} takes SetRegister, SetCell, SetValues, FillMatrix and SetMove"
+                )
+            edit.apply(state)
 
 
 # -- blocks of cells -------------------------------------------------------------------------------------

@@ -6,9 +6,8 @@ import base64
 import json
 import math
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -30,8 +29,10 @@ from ..views.colours import Colour
 from .fills import random_range
 from .masks import MASKS, option_names
 from .recipe import MOST_FILLS, Fill, find_recipe, make_arrays
+from .refusals import explorable
 from .state import GPU, NOBODY, ExplorerState, History, with_option
 from .tensor_view import tensor_load
+from .transfer import CopyTransfer, MatrixTransfer, TensorTransfer, TransferOperation, first_transfer
 
 # -- links ------------------------------------------------------------------------------------------------
 
@@ -66,6 +67,8 @@ def share_link(state: ExplorerState, view_traits: Mapping[str, Any]) -> str:
     >>> view_traits, bool((again.codes("D") == state.codes("D")).all()), len(link) < 150
     ({'lane': 4}, True, True)
     """
+    if state.transfer is not None:
+        return _share_transfer(state.transfer, state.seed, view_traits)
     recipe, results = find_recipe(state), state.results
     tensor = state.ins if isinstance(state.ins, Tcgen05Mma) else None
     first_options = ExplorerState(state.ins).options
@@ -84,12 +87,32 @@ def share_link(state: ExplorerState, view_traits: Mapping[str, Any]) -> str:
     }
     head = {"instruction": state.ins.mnemonic}
     head |= {name: part for name, (part, default) in parts.items() if part != default}
-    arrays = [state.operation.arrays[name] for name in recipe.data]
-    body = b"".join(array.astype(array.dtype.newbyteorder("<")).tobytes() for array in arrays)
-    return pack_link(head, body)
+    body = _little_endian(state.operation.arrays[name] for name in recipe.data)
+    return _pack_link(head, body)
 
 
-def pack_link(head: Mapping[str, Any], body: bytes) -> str:
+def _share_transfer(transfer: TransferOperation, seed: int, view_traits: Mapping[str, Any]) -> str:
+    """The link of a transfer: its instruction, its address, and the words that it did not start with."""
+    first = first_transfer(transfer.ins, seed=seed)
+    changed = {
+        name: codes for name, codes in transfer.arrays.items() if not np.array_equal(codes, first.codes(name))
+    }
+    head = {
+        "instruction": transfer.ins.mnemonic,
+        "at": list(transfer.at),
+        "element": transfer.element,
+        "seed": seed,
+        "look": dict(view_traits),
+        "data": list(changed),
+    }
+    return _pack_link(head, _little_endian(changed.values()))
+
+
+def _little_endian(arrays: Iterable[NDArray[Any]]) -> bytes:
+    return b"".join(array.astype(array.dtype.newbyteorder("<")).tobytes() for array in arrays)
+
+
+def _pack_link(head: Mapping[str, Any], body: bytes) -> str:
     """A line of JSON and some bytes as a link."""
     packed = zlib.compress(json.dumps(head, separators=(",", ":")).encode() + b"\n" + body, 9)
     return _PREFIX + _WITH_FILLS + base64.urlsafe_b64encode(packed).decode().rstrip("=")
@@ -102,10 +125,64 @@ def _fill_words(fill: Fill) -> list[Any]:
 
 def open_link(text: str) -> tuple[ExplorerState, dict[str, Any]]:
     """The state of a link, and the traits of the view."""
-    data, body = unpack_line(text)
+    data, body = _unpack_line(text)
+    if isinstance(data, dict) and "at" in data:
+        return _open_transfer(data, body)
     head = _Head.of(data, _version(text))
     state = _state_of_link(head, body)
     return state, head.view_traits
+
+
+def _open_transfer(data: Mapping[str, Any], body: bytes) -> tuple[ExplorerState, dict[str, Any]]:
+    match data:
+        case {
+            "instruction": str(mnemonic),
+            "at": [*at],
+            "element": str(element),
+            "seed": int(seed),
+            "look": dict(look),
+            "data": list(names),
+        } if all(each is None or type(each) is int for each in at):
+            pass
+        case _:
+            raise PtxlabError(DAMAGED_LINK)
+    try:
+        form = explorable(mnemonic)
+        if isinstance(form, Product):
+            raise PtxlabError(f"{quoted(mnemonic)} moves nothing to or from memory")
+        state = ExplorerState(form, seed)
+        transfer = first_transfer(form, seed=seed)
+        if len(at) != len(transfer.at):
+            raise PtxlabError(DAMAGED_LINK)
+        transfer = transfer.placed(*at).with_element(element)
+        for name, codes in _words_of_link(transfer, names, body).items():
+            transfer = transfer.with_codes(name, codes)
+        _ = transfer.result  # or a refusal
+    except PtxlabError as error:
+        raise PtxlabError(f"this link cannot be opened: {error}") from None
+    state.show(transfer)
+    return state, look
+
+
+def _words_of_link(first: TransferOperation, names: list[Any], body: bytes) -> dict[str, NDArray[Any]]:
+    if len(set(map(str, names))) != len(names) or not all(is_name(name, first.inputs) for name in names):
+        raise PtxlabError(f"it holds words that {first.ins.mnemonic} does not have")
+    return _read_arrays(body, {name: first.codes(name) for name in names}, "words", first.ins.mnemonic)
+
+
+def _read_arrays(
+    body: bytes, like: Mapping[str, NDArray[Any]], what: str, mnemonic: str
+) -> dict[str, NDArray[Any]]:
+    """Arrays that are one after the other in the bytes of a link, each like another one."""
+    size = sum(array.nbytes for array in like.values())
+    if len(body) != size:
+        raise PtxlabError(f"it holds {len(body)} bytes of {what}; {mnemonic} has {size}")
+    arrays, start = {}, 0
+    for name, array in like.items():
+        end = start + array.nbytes
+        read = np.frombuffer(body[start:end], array.dtype.newbyteorder("<"))
+        arrays[name], start = read.reshape(array.shape).astype(array.dtype), end
+    return arrays
 
 
 @dataclass(frozen=True)
@@ -182,7 +259,7 @@ def _edits_of(words: object) -> list[tuple[int, int]]:
     return [(index, content) for index, content in edits]
 
 
-def unpack_line(text: str) -> tuple[object, bytes]:
+def _unpack_line(text: str) -> tuple[object, bytes]:
     """The line of JSON of a link, and the bytes that follow it."""
     if not is_link(text):
         raise PtxlabError(f"found {quoted(text)}; a link begins with {_PREFIX}")
@@ -267,13 +344,7 @@ def _arrays_of_link(state: ExplorerState, head: _Head, body: bytes) -> dict[str,
     names = sorted(arrays) if head.data is None else head.data
     if not set(names) <= set(arrays) or len(set(names)) != len(names):
         raise PtxlabError(f"it holds registers that {state.ins.mnemonic} does not have")
-    sizes = [arrays[name].nbytes for name in names]
-    if len(body) != sum(sizes):
-        raise PtxlabError(f"it holds {len(body)} bytes of registers; {state.ins.mnemonic} has {sum(sizes)}")
-    for name, size, end in zip(names, sizes, accumulate(sizes), strict=True):
-        like = arrays[name]
-        registers = np.frombuffer(body[end - size : end], like.dtype.newbyteorder("<"))
-        arrays[name] = registers.reshape(like.shape).astype(like.dtype)
+    arrays |= _read_arrays(body, {name: arrays[name] for name in names}, "registers", state.ins.mnemonic)
     operands = {operand.name: operand for operand in state.ins.inputs.values()}
     return {name: operands[name].check_registers(array) for name, array in arrays.items()}
 
@@ -313,6 +384,8 @@ def python_code(state: ExplorerState) -> str:
     d = ins.emulate(a, b, c, model="sm_90")
     D = ins.d.unpack(d)
     """
+    if state.transfer is not None:
+        return _transfer_code(state.transfer)
     ins, chip = state.ins, state.results.chip
     writer = _CodeWriter(state)
     registers = [argument for argument in ins.inputs if not argument.startswith("scale_")]
@@ -330,17 +403,91 @@ def python_code(state: ExplorerState) -> str:
     usual = "shared" if isinstance(ins, Tcgen05Mma) else "register"
     space = "" if ins.a_space == usual else f'.a_from("{ins.a_space}")'
     descriptor = f", descriptor=0x{ins.descriptor.code:08x}" if isinstance(ins, Tcgen05Mma) else ""
-    body = "\n".join(
+    return _program(
         [
+            f'ins = ptxlab.instruction("{ins.mnemonic}"{descriptor}){space}',
             *writer.lines,
             f"{', '.join(registers)} = {packed}",
             f"d = ins.{method}({', '.join(arguments)})",
             "D = ins.d.unpack(d)",
         ]
     )
+
+
+def _program(lines: Sequence[str]) -> str:
+    body = "\n".join(lines)
     imports = "import base64\nimport zlib\n\n" if "zlib." in body else ""
-    imports += "import numpy as np\nimport ptxlab\n\n"
-    return f'{imports}ins = ptxlab.instruction("{ins.mnemonic}"{descriptor}){space}\n{body}\n'
+    return f"{imports}import numpy as np\nimport ptxlab\n\n{body}\n"
+
+
+def _transfer_code(transfer: TransferOperation) -> str:
+    """Python that computes the D of an instruction that moves words or elements."""
+    lines = [f'ins = ptxlab.instruction("{transfer.ins.mnemonic}")']
+    lines += [f"{name} = {_words_literal(codes)}" for name, codes in transfer.arrays.items()]
+    if isinstance(transfer, MatrixTransfer):
+        return _program([*lines, *_matrix_transfer_lines(transfer)])
+    assert isinstance(transfer, TensorTransfer)
+    takes = transfer.inputs
+    if isinstance(transfer, CopyTransfer):
+        takes = ("memory", "tile", "C")
+        (rows, words), tile = transfer.a.shape, transfer.descriptor
+        size = int(transfer.byte_addresses.max()) + 4
+        lines += [
+            f"tile = ptxlab.memory.Tcgen05Descriptor(address=0, leading={tile.leading}, "
+            f"stride={tile.stride})",
+            f"memory = np.zeros({size}, np.uint8)",
+            f"at = tile.addresses(np.arange({rows})[:, None], np.arange({words}), bits=32)",
+            "memory.view(np.uint32)[at // 4] = A",
+        ]
+    arguments = ", ".join([*takes, f"address=0x{transfer.address:x}"])
+    if transfer.split is not None:
+        arguments += f", split={transfer.split}"
+    if transfer.ins.reduces or transfer.ins.compresses:
+        lines += [f"parts = ins.emulate({arguments})", "D = np.column_stack(parts)"]
+    else:
+        lines.append(f"D = ins.emulate({arguments})")
+    return _program(lines)
+
+
+def _matrix_transfer_lines(transfer: MatrixTransfer) -> list[str]:
+    """Lines that put A into memory, or into registers, run the instruction, and take D from where it is."""
+    ins = transfer.ins
+    lines = [f'matrix = ins.operand("{ins.register_operand.name}")']
+    stride = f", stride={transfer.stride}" if ins.wmma else ""
+    if not transfer.has_memory:
+        return [*lines, "D = matrix.split(ins.emulate(matrix.join(A)))"]
+    row = transfer.row_bytes.shape[1]
+    rows, bits = ins.lines[0], ins.memory_bits
+    lines += [
+        f"addresses = ins.addresses(stride={transfer.stride})",
+        f"at = addresses[:{rows}, None] + np.arange({row})",
+        f"memory = np.zeros({transfer.memory.size}, np.uint8)",
+    ]
+    addresses = "addresses, " if "addresses" in ins.inputs else ""
+    if transfer.stores:
+        code_type = np.dtype(transfer.result.dtype).name
+        return [
+            *lines,
+            f"memory = ins.emulate(matrix.join(A), {addresses}memory{stride})",
+            f"D = memory[at].view(np.{code_type})",
+        ]
+    packed = "np.ascontiguousarray(A).view(np.uint8)"
+    if bits < 8:
+        lines.append(f"bits = (A[..., None] >> np.arange({bits}) & 1).astype(np.uint8)")
+        packed = f'np.packbits(bits.reshape({rows}, -1), axis=-1, bitorder="little")'
+    emulated = f"ins.emulate(memory{', addresses' if addresses else ''}{stride})"
+    return [*lines, f"memory[at] = {packed}", f"D = matrix.split({emulated})"]
+
+
+def _words_literal(codes: NDArray[Any]) -> str:
+    rows, columns = codes.shape
+    name = f"np.{codes.dtype.name}"
+    if not codes.any():
+        return f"np.zeros({codes.shape}, {name})"
+    half = 4 * codes.dtype.itemsize
+    if np.array_equal(codes, np.arange(rows)[:, None] << half | np.arange(columns)):
+        return f"(np.arange({rows})[:, None] << {half} | np.arange({columns})).astype({name})"
+    return _code_literal(codes)
 
 
 class _CodeWriter:
@@ -392,10 +539,10 @@ class _CodeWriter:
                     self.packed[name] = f"ins.{argument}.pack({name})"
                     return
         if np.array_equal(operand.pack_codes(codes), registers):
-            self.lines.append(f"{name} = {code_literal(codes)}")
+            self.lines.append(f"{name} = {_code_literal(codes)}")
             self.packed[name] = f"ins.{argument}.pack_codes({name})"
         else:
-            self.lines.append(f"{name} = {code_literal(registers)}  # registers")
+            self.lines.append(f"{name} = {_code_literal(registers)}  # registers")
             self.packed[name] = name
 
     def _write_dense_a(self) -> bool:
@@ -459,7 +606,7 @@ def _array_literal(rows: list[list[str]], dtype: str = "") -> str:
     return f"np.array([\n{inner},\n]{dtype})"
 
 
-def code_literal(codes: NDArray[Any]) -> str:
+def _code_literal(codes: NDArray[Any]) -> str:
     """Unsigned integers: in hexadecimal, or packed if there are many."""
     dtype = f"np.{codes.dtype.name}"
     if codes.size <= _WRITTEN_OUT:

@@ -12,7 +12,7 @@ from typing import Any
 
 from .. import views
 from ..errors import PtxlabError
-from ..isa.catalog import Product
+from ..isa.form import Form
 from ..isa.tcgen05 import Tcgen05Mma
 from .differences import trace_columns
 from .export import gpu_note
@@ -65,11 +65,11 @@ class LoadPanel:
 
     def __init__(self, state: ExplorerState, view: View) -> None:
         self._state, self._view = state, view
-        self._sent: tuple[Product, Load | None] | None = None
+        self._sent: tuple[Form, Load | None] | None = None
 
     def request(self, request: LoadRequest) -> None:
         """Show this load; nothing for an instruction without tensor memory."""
-        ins, load = self._state.ins, None
+        ins, load = self._state.form, None
         if isinstance(ins, Tcgen05Mma):
             load = find_load(ins, request)
             if (ins, load) != self._sent:
@@ -86,10 +86,6 @@ class LoadPanel:
                 self.request(attempt)
                 return
 
-    def clear(self) -> None:
-        """Show nothing, until the load is requested again."""
-        self._view.load, self._sent = {}, None
-
 
 class TracePanel:
     """Why a cell of D has its bits: its dot product step by step and, if it is open, the picture of them."""
@@ -105,7 +101,10 @@ class TracePanel:
 
     def show(self) -> None:
         """Show the cell that was selected last, if there is one."""
-        self._view.trace = {} if self.cell is None else self.data(*self.cell, with_picture=self._view.tracing)
+        if self.cell is None or self._state.transfer is not None:  # nothing is computed
+            self._view.trace = {}
+        else:
+            self._view.trace = self.data(*self.cell, with_picture=self._view.tracing)
 
     def data(self, row: int, column: int, *, with_picture: bool) -> dict[str, Any]:
         """What the page shows about a cell; {} if no model explains its D."""

@@ -14,29 +14,13 @@ from ..isa.form import Form
 from ..isa.operation import Operation
 from ..isa.parse import parse_any
 from ..isa.product_form import ProductForm
-from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
+from ..isa.tcgen05 import Tcgen05Transfer
 from ..isa.tcgen05.form import CONTROL_FAMILIES
 from ..isa.transfer import TransferForm
 from .parse_cell import format_value
 
-_TRANSFERS = {
-    "ldmatrix": "loads matrices from shared memory into the registers of a warp",
-    "stmatrix": "stores matrices from the registers of a warp to shared memory",
-    "movmatrix": "transposes a matrix that the registers of a warp hold",
-    "wmma.load": "loads a fragment from memory into the registers of a warp",
-    "wmma.store": "stores a fragment from the registers of a warp to memory",
-}
 
-#: Where the Explorer shows a transfer after all: in the memory view of an instruction that uses it.
-_SEEN = {
-    "ldmatrix": ', and ptxlab.explore().show_memory("A") plays one',
-    "stmatrix": ', and ex.show_memory("D", by="stmatrix") plays one',
-    "wmma.load": ', and ex.show_memory("A") plays one',
-    "wmma.store": ', and ex.show_memory("D") plays one',
-}
-
-
-def explorable(ins: Form | str) -> Product | Tcgen05Transfer:
+def explorable(ins: Form | str) -> Product | Tcgen05Transfer | TransferForm:
     """The instruction that a text names, if the Explorer shows it: one that multiplies, or moves words.
 
     >>> explorable("tcgen05.shift.cta_group::1.down").family
@@ -46,42 +30,10 @@ def explorable(ins: Form | str) -> Product | Tcgen05Transfer:
         ...
     ptxlab.errors.PtxlabError: tcgen05.wait::ld.sync.aligned waits until tcgen05.ld or ...
     """
-    if isinstance(ins, Product | Tcgen05Transfer):
-        return ins
-    form = parse_any(ins)
-    return form if isinstance(form, Tcgen05Transfer) else multiplication(form)
-
-
-def multiplication(ins: Form | str) -> Product:
-    """The instruction that a text names, if it multiplies matrices: only those have a D to show.
-
-    >>> multiplication("ldmatrix.sync.aligned.m8n8.x1.b16")  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-        ...
-    ptxlab.errors.PtxlabError: ldmatrix.sync.aligned.m8n8.x1.b16 transfers a matrix: it loads ...
-    """
-    form = ins if isinstance(ins, Product) else parse_any(ins)
-    if isinstance(form, Tcgen05Mma):
+    form = parse_any(ins) if not isinstance(ins, Product) else ins
+    if isinstance(form, Product | Tcgen05Transfer | TransferForm):
         return form
-    if isinstance(form, Tcgen05Form):
-        raise PtxlabError(_no_product(form))
-    if isinstance(form, TransferForm):
-        name, operand = form.mnemonic, next(iter(form.operands))
-        raise PtxlabError(
-            f"{name} transfers a matrix: it {_TRANSFERS[form.family]} and has no D for the Explorer to show; "
-            f'ptxlab.figures.fragment("{name}", "{operand}") draws which lane holds what, '
-            f'"ptxlab show {name}" tells the rest{_SEEN.get(form.family, "")}'
-        )
-    return form
-
-
-def _no_product(form: Tcgen05Form) -> str:
-    if isinstance(form, Tcgen05Transfer):
-        return (
-            f"{form.mnemonic} moves words and has no product; "
-            f'ptxlab.explore("{form.mnemonic}") shows where each of them goes'
-        )
-    return (
+    raise PtxlabError(
         f"{form.mnemonic} {CONTROL_FAMILIES[form.family]}, and touches no word of a matrix that the Explorer "
         "could show"
     )

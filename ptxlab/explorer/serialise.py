@@ -9,10 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._util.arguments import as_index
+from ..isa.dtypes import DType
 from ..isa.tcgen05 import Tcgen05Mma
 from ..views import Grid, Picture
 from .parse_cell import format_value
 from .state import Comparison, ExplorerState
+
+#: Whatever an instruction may have.
+MATRICES = ("A", "stored", "B", "C", "D", "E", "SFA", "SFB")
 
 # -- matrices --------------------------------------------------------------------------------------------
 
@@ -25,16 +29,10 @@ def matrix_bytes(state: ExplorerState, name: str, codes: NDArray[Any] | None = N
     operand = state.ins.matrices.get(name)
     if operand is None:
         return {}
-    values = state.operation.matrix(name) if codes is None else operand.dtype.decode(codes)
-    codes = state.operation.codes(name) if codes is None else codes
-    value_type: type[np.generic] = np.int32
-    if operand.dtype.is_float:
-        value_type = np.float64 if operand.dtype.bits == 64 else np.float32
-    code_type = np.uint64 if operand.dtype.bits == 64 else np.uint32
-    data: dict[str, Any] = {
-        "values": values.astype(value_type).tobytes(),
-        "codes": codes.astype(code_type).tobytes(),
-    }
+    if codes is None:
+        data = code_bytes(operand.dtype, state.operation.codes(name), state.operation.matrix(name))
+    else:
+        data = code_bytes(operand.dtype, codes)
     if state.ins.sparse and name in ("A", "stored"):
         columns = state.operation.stored_columns()
         if name == "stored":
@@ -44,6 +42,16 @@ def matrix_bytes(state: ExplorerState, name: str, codes: NDArray[Any] | None = N
             np.put_along_axis(indices, columns, np.arange(columns.size).reshape(columns.shape), axis=1)
             data["counterpart"] = indices.tobytes()
     return data
+
+
+def code_bytes(dtype: DType, codes: NDArray[Any], values: NDArray[Any] | None = None) -> dict[str, Any]:
+    """Codes and what they mean, as the page reads them."""
+    values = dtype.decode(codes) if values is None else values
+    value_type: type[np.generic] = np.int32
+    if dtype.is_float:
+        value_type = np.float64 if dtype.bits == 64 else np.float32
+    code_type = np.uint64 if dtype.bits == 64 else np.uint32
+    return {"values": values.astype(value_type).tobytes(), "codes": codes.astype(code_type).tobytes()}
 
 
 def comparison_bytes(state: ExplorerState, comparison: Comparison) -> dict[str, Any]:
@@ -93,11 +101,14 @@ def delta(old: Any, new: Any) -> dict[str, Any] | None:
     return {"at": at.astype(np.uint32).tobytes(), "to": words[at].tobytes()}
 
 
-def sources(state: ExplorerState, comparison: Comparison) -> dict[str, tuple[Any, ...]]:
+def sources(state: ExplorerState, comparison: Comparison | None) -> dict[str, tuple[Any, ...]]:
     """The objects that each part of the screen is computed from: where they are the same, nothing changed.
 
     Arrays of operands are never written, so the same array has the same content.
     """
+    if state.transfer is not None or comparison is None:
+        words = {name: (state.shown.arrays.get(name),) for name in MATRICES}
+        return {**words, "D": (state.transfer,), "instruction": state.shown.settings}
     arrays, modifiers = state.operation.arrays, state.operation.modifiers
     sparse = (arrays["A"], arrays.get("E"), modifiers)
     return {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +25,8 @@ from ..numerics.steps import Trace
 from ..numerics.trace import disabled_lane, trace
 from .fills import check_seed, filled, start_code
 from .masks import option_names
-from .refusals import RefusedEdit, multiplication, undefined_metadata
-from .word_transfer import WordTransfer, same_transfer
+from .refusals import RefusedEdit, explorable, undefined_metadata
+from .transfer import AnyTransfer, TransferOperation, first_transfer
 
 FIRST_DRAWS: tuple[tuple[str, str], ...] = (
     ("A", "random"),
@@ -36,6 +36,7 @@ FIRST_DRAWS: tuple[tuple[str, str], ...] = (
 UNDO_LIMIT = 200  # edits that can be undone,
 HISTORY_BYTES = 1 << 26  # and the memory that their arrays may take
 
+_OF_PRODUCTS = ("ins", "operation", "results")  # attributes of a state whose instruction multiplies
 GPU = "GPU"  # listed beside the names of chips
 NOBODY = ""  # in place of a chip: no model is known, and D stays empty
 
@@ -158,20 +159,13 @@ class LoadRequest:
 class UndoStep:
     """A state to go back or forward to: an operation, and what belongs to its instruction beside it."""
 
-    operation: Operation
+    operation: Operation | TransferOperation
     chip: str
     against: str | None
     random: Mapping[str, Any]  # the state of the generator
     draws: tuple[tuple[str, str], ...]
     notices: tuple[str, ...]
     look: Mapping[str, Any]
-    transfer: WordTransfer | None  # that is shown instead of the operation
-
-    @property
-    def arrays(self) -> tuple[NDArray[Any], ...]:
-        """All that it keeps in memory."""
-        words = {} if self.transfer is None else self.transfer.arrays
-        return (*self.operation.arrays.values(), *words.values())
 
 
 @dataclass(frozen=True)
@@ -180,16 +174,6 @@ class History:
 
     past_steps: tuple[UndoStep, ...] = ()
     future_steps: tuple[UndoStep, ...] = ()
-
-    @property
-    def past(self) -> tuple[Operation, ...]:
-        """The operations to go back to."""
-        return tuple(step.operation for step in self.past_steps)
-
-    @property
-    def future(self) -> tuple[Operation, ...]:
-        """The operations to go forward to."""
-        return tuple(step.operation for step in self.future_steps)
 
     def after(self, before: UndoStep) -> History:
         """The history after an edit; the oldest steps go if there are too many or they take too much."""
@@ -208,7 +192,7 @@ def _count_within(steps: Sequence[UndoStep], most_bytes: int) -> int:
     counted: set[int] = set()
     size = 0
     for count, step in enumerate(reversed(steps)):
-        for array in step.arrays:
+        for array in step.operation.arrays.values():
             if id(array) not in counted:
                 counted.add(id(array))
                 size += array.nbytes
@@ -220,8 +204,8 @@ def _count_within(steps: Sequence[UndoStep], most_bytes: int) -> int:
 class ExplorerState:
     """An operation to edit, and D. Edits (`ptxlab.explorer.edits`) are made whole or refused.
 
-    Where a `transfer` is shown instead, edits are of its words; the operation waits for the next instruction
-    that multiplies, or for undo.
+    `shown` is the operation, of whatever instruction. One that multiplies is also `operation`, with `ins` and
+    `results`; one that moves words has none of these, and is `transfer`.
 
     >>> import ptxlab
     >>> from ptxlab.explorer.edits import SetCell
@@ -233,21 +217,62 @@ class ExplorerState:
     True
     """
 
-    def __init__(self, ins: Product, seed: int = 0) -> None:
-        self.ins: Product = multiplication(ins)
+    ins: Product
+    operation: Operation
+    results: Results
+
+    def __init__(self, ins: Product | AnyTransfer, seed: int = 0) -> None:
+        form = explorable(ins)
         self.seed = check_seed(seed)
         self.random = np.random.default_rng(self.seed)
-        self.draws = FIRST_DRAWS  # fills that took random numbers since the seed, for links
-        self.results = Results(self.ins)
-        self.operation = _first_operation(self.ins, self.random)
-        self.transfer: WordTransfer | None = None
-        self.word_random = np.random.default_rng(self.seed)  # for words: `draws` tells nothing of these
+        self.draws: tuple[
+            tuple[str, str], ...
+        ] = ()  # fills that took random numbers since the seed, for links
+        if isinstance(form, Product):
+            self.draws = FIRST_DRAWS
+            self.show(_first_operation(form, self.random))
+        else:
+            self.show(first_transfer(form, seed=self.seed))
         self.history = History()
         self.look: Mapping[str, Any] = {}  # lane and selection, kept here for whoever shows the state
         self.refusal: RefusedEdit | None = None  # of the page's last edit, if that was refused
         self.notices: tuple[str, ...] = ()  # what changed when another instruction was chosen
         self.memory: MemoryRequest | None = None  # what the memory view shows
         self.load = LoadRequest()  # the load that the view of tensor memory shows
+
+    def show(self, operation: Operation | TransferOperation) -> None:
+        """Show another operation; that of another instruction has results of its own."""
+        self.shown = operation
+        if isinstance(operation, Operation):
+            self.transfer: TransferOperation | None = None
+            self.operation = operation
+            if vars(self).get("ins") != operation.ins:
+                ins = operation.ins
+                if TYPE_CHECKING:
+                    assert isinstance(ins, Product)
+                self.ins, self.results = ins, Results(ins)
+        else:
+            self.transfer = operation
+            for name in _OF_PRODUCTS:
+                vars(self).pop(name, None)
+
+    def __getattr__(self, name: str) -> Never:
+        if name in _OF_PRODUCTS:
+            raise PtxlabError(
+                f"{self.form.mnemonic} moves words and computes nothing; "
+                "this is for instructions that multiply"
+            )
+        raise AttributeError(f"the state of the Explorer has no {name}")
+
+    @property
+    def form(self) -> Product | AnyTransfer:
+        """The instruction, whatever it does."""
+        return self.ins if self.transfer is None else self.transfer.ins
+
+    @property
+    def chips(self) -> tuple[str, str | None]:
+        """Whose D is shown, and whose it is compared with; no two chips move words differently."""
+        return (NOBODY, None) if self.transfer is not None else (self.results.chip, self.results.against)
 
     # -- matrices and results -----------------------------------------------------------------------------
 
@@ -314,53 +339,40 @@ class ExplorerState:
     # -- changes ------------------------------------------------------------------------------------------
 
     def filled(self, name: str, pattern: str, row: int = 0, column: int = 0) -> Operation:
-        """The operation with a matrix filled. If that takes random numbers, `draws` remembers it."""
+        """The product with a matrix filled. If that takes random numbers, `draws` remembers it."""
         before = self.random.bit_generator.state
         operation = filled(self.operation, name, pattern, self.random, row, column)
         if self.random.bit_generator.state != before:
             self.draws = (*self.draws, (name, pattern))
         return operation
 
-    def commit(self, operation: Operation) -> None:
+    def commit(self, operation: Operation | TransferOperation) -> None:
         """Take another operation as one step to undo, if something differs and its metadata is legal."""
-        if operation is self.operation:
+        if operation is self.shown:
             return
-        if self.ins.sparse:
-            _check_metadata(operation)
-        if self.results.model != NOBODY:
-            codes_of_d(operation, self.results.model)  # or a refusal
+        if isinstance(operation, TransferOperation):
+            _ = operation.result  # or a refusal
+        else:
+            if self.ins.sparse:
+                _check_metadata(operation)
+            if self.results.model != NOBODY:
+                codes_of_d(operation, self.results.model)  # or a refusal
         self.history = self.history.after(self.step)
-        self.operation = operation
-
-    def commit_transfer(self, transfer: WordTransfer) -> None:
-        """Show a transfer, or another one, as one step to undo; no difference is no step."""
-        if self.transfer is not None and same_transfer(transfer, self.transfer):
-            return
-        _ = transfer.result  # or a refusal
-        self.history = self.history.after(self.step)
-        if self.transfer is None:
-            self.word_random = np.random.default_rng(self.seed)
-        self.transfer, self.refusal = transfer, None
-
-    def end_transfer(self) -> None:
-        """Show the operation again, as one step to undo."""
-        self.history = self.history.after(self.step)
-        self.transfer = None
+        self.show(operation)
 
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:
         """If anything inside is refused, put back everything: operation, history, chips, random numbers."""
-        attributes, chips = dict(vars(self)), (self.results.chip, self.results.against)
-        generators = [
-            (each.bit_generator, each.bit_generator.state) for each in (self.random, self.word_random)
-        ]
+        attributes, chips, generator = dict(vars(self)), self.chips, self.random.bit_generator
+        random = generator.state
         try:
             yield
         except BaseException:
+            vars(self).clear()
             vars(self).update(attributes)
-            self.results.chip, self.results.against = chips
-            for generator, before in generators:
-                generator.state = before
+            if self.transfer is None:
+                self.results.chip, self.results.against = chips
+            generator.state = random
             raise
 
     @contextmanager
@@ -375,16 +387,8 @@ class ExplorerState:
     @property
     def step(self) -> UndoStep:
         """What can be gone back to."""
-        return UndoStep(
-            self.operation,
-            self.results.chip,
-            self.results.against,
-            self.random.bit_generator.state,
-            self.draws,
-            self.notices,
-            self.look,
-            self.transfer,
-        )
+        random = self.random.bit_generator.state
+        return UndoStep(self.shown, *self.chips, random, self.draws, self.notices, self.look)
 
     def undo(self) -> bool:
         """Take back the last edit, or the last change of the instruction; False if there is none."""
@@ -406,13 +410,12 @@ class ExplorerState:
 
     def _go_to(self, step: UndoStep) -> None:
         """Take the operation of a step; that of another instruction comes with its chips and all the rest."""
-        is_other_kind = (step.transfer is None) != (self.transfer is None)
-        self.operation, self.transfer = step.operation, step.transfer
-        if step.operation.ins == self.ins and not is_other_kind:
+        is_same_instruction = step.operation.ins == self.form
+        self.show(step.operation)
+        if is_same_instruction:
             return
-        self.ins = multiplication(step.operation.ins)
-        self.results = Results(self.ins)
-        self.results.chip, self.results.against = step.chip, step.against
+        if self.transfer is None:
+            self.results.chip, self.results.against = step.chip, step.against
         self.random = np.random.default_rng()
         self.random.bit_generator.state = step.random
         self.draws, self.notices, self.look = step.draws, step.notices, step.look
@@ -421,9 +424,22 @@ class ExplorerState:
     def replace_instruction(self, other: ExplorerState, notices: tuple[str, ...] = ()) -> None:
         """Continue with the instruction, operation and chips of another state, as one step to undo."""
         self.history = self.history.after(self.step)
-        self.ins, self.random, self.draws, self.results = other.ins, other.random, other.draws, other.results
-        self.operation, self.transfer = other.operation, None
+        self.random, self.draws = other.random, other.draws
+        self.show(other.shown)
+        if self.transfer is None:
+            self.results = other.results
         self.refusal, self.notices, self.look = None, notices, {}
+
+    def latest_product(self) -> ExplorerState | None:
+        """What is shown if it multiplies, or else what did before it; None if nothing did."""
+        if self.transfer is None:
+            return self
+        past = [step for step in self.history.past_steps if isinstance(step.operation, Operation)]
+        if not past:
+            return None
+        before = ExplorerState(self.form, self.seed)
+        before._go_to(past[-1])
+        return before
 
 
 def with_option(operation: Operation, name: str, value: Any) -> Operation:

@@ -22,14 +22,13 @@ from .._util.arguments import as_text
 from .._util.files import reason, write_atomically
 from .._version import __version__
 from ..errors import PtxlabError, quoted
-from ..isa.form import Form
-from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
+from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tcgen05.transfer import LOAD_SHAPES
 from .bundle import script, style
 from .instruction_info import threads
 from .masks import MASKS, mask_text
 from .memory_view import has_memory_view, lay_out, memory_data
-from .question import Question
+from .panels import QuizPanel
 from .quiz import saved_questions
 from .serialise import lane_registers
 from .state import GPU, ExplorerState, LoadRequest, MemoryRequest
@@ -79,11 +78,34 @@ def save_page(
     link: str,
     trace_data: TraceData,
     cell: tuple[int, int],
-    questions: Sequence[Question],
+    quiz: QuizPanel,
 ) -> Path:
-    """Write the view: all lanes, a small D's dot products, the aligned bits of one cell of D, a quiz."""
-    target, ins = check_path(path), state.ins
-    title = _clean(title)
+    """Write the view: of a product also all lanes, dot products, the aligned bits of a cell of D, a quiz."""
+    target, form = check_path(path), state.form
+    title = as_text(title, "title").encode(errors="replace").decode()  # without half a surrogate pair
+    notebook = f'open it in a notebook with ptxlab.explore("{form.mnemonic}")'
+    saved: dict[str, Any] = {
+        "notes": [f"Saved with ptxlab {__version__}", "Words moved by the emulator"],
+        "code": f'import ptxlab\nptxlab.explore("{link}")',
+        "state": _saved_traits(view),
+        "lanes": {},
+        "memories": {},
+        "loads": [],
+        "quiz": [],
+        "traces": [],
+        "refusal": f"this page cannot be edited: {notebook}",
+        "not_saved": "",
+    }
+    if state.transfer is None:
+        saved |= _saved_product(state, trace_data, cell, quiz)
+        saved["state"] |= {"trace": trace_data(*cell, with_picture=True)}
+    return write_page(target, title, form.mnemonic, saved)
+
+
+def _saved_product(
+    state: ExplorerState, trace_data: TraceData, cell: tuple[int, int], quiz: QuizPanel
+) -> dict[str, Any]:
+    ins = state.ins
     rows, width = ins.d.shape
     is_small = (
         state.results.is_known and rows * width <= _MOST_CELLS and rows * width * ins.k <= _MOST_PRODUCTS
@@ -91,50 +113,16 @@ def save_page(
     cells = [(row, column) for row in range(rows) for column in range(width)] if is_small else []
     options = [_option_note(name, value) for name, value in state.options.items()]
     what_is_saved = "bits" if cells else "bits and steps"
-    saved = {
+    return {
         "notes": [f"Saved with ptxlab {__version__}", _provenance(state), *options],
-        "code": _opening(link),
-        "state": {**_saved_traits(view), "trace": trace_data(*cell, with_picture=True)},
         "lanes": columns([lane_registers(state, lane) for lane in range(threads(ins))]),
         "memories": _memories(state),
         "loads": _loads(state),
-        "quiz": saved_questions(state, questions),
+        "quiz": saved_questions(state, quiz.questions),
         "traces": [trace_data(row, column, with_picture=False) for row, column in cells],
-        "refusal": _read_only(ins),
         "not_saved": f"This page has only the {what_is_saved} of D[{cell[0]}][{cell[1]}]; "
         "for other cells open it in a notebook",
     }
-    return write_page(target, title, ins.mnemonic, saved)
-
-
-def save_transfer(path: str | Path, title: str, form: Tcgen05Transfer, view: View, link: str) -> Path:
-    """Write the view of a tcgen05.ld, .st, .cp or .shift: its words, and where each goes."""
-    saved = {
-        "notes": [f"Saved with ptxlab {__version__}", "Words moved by the emulator"],
-        "code": _opening(link),
-        "state": _saved_traits(view),
-        "lanes": {},
-        "memories": {},
-        "loads": [],
-        "quiz": [],
-        "traces": [],
-        "refusal": _read_only(form),
-        "not_saved": "",
-    }
-    return write_page(check_path(path), _clean(title), form.mnemonic, saved)
-
-
-def _clean(title: str) -> str:
-    """Without half a surrogate pair."""
-    return as_text(title, "title").encode(errors="replace").decode()
-
-
-def _opening(link: str) -> str:
-    return f'import ptxlab\nptxlab.explore("{link}")'
-
-
-def _read_only(form: Form) -> str:
-    return f'this page cannot be edited: open it in a notebook with ptxlab.explore("{form.mnemonic}")'
 
 
 def _saved_traits(view: View) -> dict[str, Any]:

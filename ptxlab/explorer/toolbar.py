@@ -9,6 +9,7 @@ from ..isa.targets import GENERATIONS
 from .fills import patterns
 from .masks import mask_text
 from .state import GPU, NOBODY, ExplorerState
+from .transfer import PATTERNS, TransferOperation
 
 #: How things are shown, which changes no number: the view's trait, and the control that sets it.
 DISPLAY_CONTROLS: dict[str, dict[str, Any]] = {
@@ -48,6 +49,8 @@ def toolbar(
 
     `working` is what the GPU is doing now, `gpu_time` how long its last run took.
     """
+    if state.transfer is not None:
+        return _transfer_toolbar(state, state.transfer)
     results, ins = state.results, state.ins
     fill_patterns = {
         name: list(patterns(name, state.operation.operand(name).dtype)) for name in state.operation.names
@@ -66,6 +69,21 @@ def toolbar(
         "undo": bool(state.history.past_steps),
         "redo": bool(state.history.future_steps),
         "gpu": {"available": gpu_available, "status": gpu_status, "busy": bool(working)},
+    }
+
+
+def _transfer_toolbar(state: ExplorerState, transfer: TransferOperation) -> dict[str, Any]:
+    """Undo and fills; chips, a GPU and the display of matrices belong to instructions that multiply."""
+    return {
+        "controls": [],
+        "chips": [],
+        "chip": "",
+        "against": None,
+        "patterns": {name: list(PATTERNS) for name in transfer.inputs},
+        "options": [],
+        "undo": bool(state.history.past_steps),
+        "redo": bool(state.history.future_steps),
+        "gpu": {"available": False, "status": "", "busy": False},
     }
 
 

@@ -1,11 +1,12 @@
-"""What the page draws of tcgen05.ld, .st, .cp and .shift: two grids of words, and which word goes where.
+"""What the page draws of instructions that move words or elements: two grids, and which cell goes where.
 
 The page shows both in its view of tensor memory, as it shows the two CTAs of a pair: A in rows 0 to 127, D in
-rows 128 to 255.
+rows 128 to 255. Each cell takes the place of a word there, also if it has more or fewer bits.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,20 +15,18 @@ from numpy.typing import NDArray
 from ..errors import counted
 from ..isa.tcgen05 import UNPACKED
 from ..isa.tensor_memory import LANES
+from ..memory.banks import transfer_conflicts
 from ..views.labels import index_range
 from .instruction_info import bit_parts, lane_colours
-from .state import History
-from .word_transfer import (
-    ELEMENTS,
-    PATTERNS,
+from .serialise import code_bytes
+from .transfer import (
     CopyTransfer,
     LoadTransfer,
-    RegisterTransfer,
+    MatrixTransfer,
     ShiftTransfer,
-    WordTransfer,
+    TensorTransfer,
+    TransferOperation,
     choices,
-    first_lanes,
-    most_column,
     part_of,
 )
 
@@ -42,6 +41,11 @@ _CONTROLS: dict[str, tuple[str, str]] = {
         "operation",
         "What tcgen05.ld does besides loading: reduce, or keep two of every four columns",
     ),
+    "matrix": ("", "The matrix whose fragment it is"),
+    "layout": ("", "Whether the rows or the columns of the matrix are contiguous in memory"),
+    "type": ("type", "The type of the elements in memory, or in registers and in memory"),
+    "trans": ("", ".trans: each 8x8 matrix is transposed on the way"),
+    "stride": ("stride", "From one row in memory to the next: bytes, or elements of wmma"),
     "multicast": ("multicast", "Which warps' lanes get copies of the same rows"),
     "source": ("unpack", "Elements of 6 or 4 bits that become bytes on the way"),
     "lane": ("lane", "The lane of taddr, in which it begins"),
@@ -51,6 +55,7 @@ _CONTROLS: dict[str, tuple[str, str]] = {
 }
 _LEFT_OUT = {
     "pack": "no pack",
+    "trans": "no trans",
     "unpack": "no unpack",
     "operation": "load only",
     "multicast": "none",
@@ -58,23 +63,25 @@ _LEFT_OUT = {
 }
 
 
-def transfer_info(transfer: WordTransfer) -> dict[str, Any]:
+def transfer_info(transfer: TransferOperation) -> dict[str, Any]:
     """What is fixed for an instruction and its address: sizes, places, what can be chosen.
 
     >>> import ptxlab
-    >>> from ptxlab.explorer.word_transfer import first_transfer
+    >>> from ptxlab.explorer.transfer import first_transfer
     >>> transfer = first_transfer(ptxlab.instruction("tcgen05.cp.cta_group::1.4x256b"))
     >>> transfer_info(transfer)["tensor"]["summary"]
     '4 rows of 256 bits go to lanes 0, 32, 64 and 96, columns 0..7'
     """
     (rows, columns), (source_rows, source_columns) = transfer.result.shape, transfer.a.shape
+    form = transfer.ins
+    tensor = transfer if isinstance(transfer, TensorTransfer) else None
     return {
-        "mnemonic": transfer.form.mnemonic,
+        "mnemonic": form.mnemonic,
         "shape": _operands(transfer),
         "m": rows,
         "n": columns,
         "k": source_rows * source_columns,
-        "lanes": LANES,
+        "lanes": transfer.threads,
         "mma_count": 1,
         "chunk": 0,
         "kept": 0,
@@ -86,7 +93,7 @@ def transfer_info(transfer: WordTransfer) -> dict[str, Any]:
             "ctas": 2,
             "lanes": LANES,
             "columns": max(columns, source_columns),
-            "allocated": transfer.tensor_columns,
+            "allocated": tensor.tensor_columns if tensor else 0,
             "path": "",
             "summary": _summary(transfer),
             "note": _note(transfer),
@@ -94,34 +101,36 @@ def transfer_info(transfer: WordTransfer) -> dict[str, Any]:
             "blocks": [_block(transfer, name) for name in ("A", "D")],
         },
         "move": {
-            "family": transfer.form.family,
-            "registers": transfer.registers,
-            "halves": transfer.form.pack,
-            "element_bits": UNPACKED.get(transfer.form.source, 0),
-            "by": "D" if transfer.registers == "D" else "A",  # whose rows and columns the colours are
+            "family": form.family,
+            "registers": transfer.in_registers,
+            "halves": bool(tensor and tensor.ins.pack),
+            "element_bits": UNPACKED.get(tensor.ins.source, 0) if tensor else 0,
+            "by": "D" if transfer.in_registers == "D" else "A",  # whose rows and columns the colours are
             "controls": _controls(transfer),
         },
     }
 
 
-def _operands(transfer: WordTransfer) -> str:
+def _operands(transfer: TransferOperation) -> str:
     """What the mnemonic does not say: the address, and how shared memory is read."""
+    if not isinstance(transfer, TensorTransfer):
+        return ""
     address = f"taddr 0x{transfer.address:08x}"
     if isinstance(transfer, CopyTransfer):
         return f"{address}, s-desc 0x{transfer.descriptor.code:016x}"
     return address
 
 
-def _matrix_info(transfer: WordTransfer, name: str) -> dict[str, Any]:
-    side, dtype = transfer.sides[name], transfer.dtype
-    rows, columns = transfer.words(name).shape
+def _matrix_info(transfer: TransferOperation, name: str) -> dict[str, Any]:
+    side, dtype = transfer.sides[name], transfer.dtype(name)
+    rows, columns = transfer.codes(name).shape
     info: dict[str, Any] = {
         "label": side.label,
         "rows": rows,
         "columns": columns,
         "type": dtype.name,
         "kind": dtype.kind,
-        "bits": 32,
+        "bits": dtype.bits,
         "element": "r",
         "operand": name,
         "editable": name != "D",
@@ -129,36 +138,19 @@ def _matrix_info(transfer: WordTransfer, name: str) -> dict[str, Any]:
         "note": "",
         "in_memory": False,
         "axes": list(side.axes),
-        "column_names": transfer.column_names if name == "D" else [],
+        "column_names": transfer.column_names(name),
     }
-    maps: dict[str, NDArray[np.int64]] = {}
-    if isinstance(transfer, RegisterTransfer):
-        maps = _thread_maps(transfer, name)
-    elif isinstance(transfer, CopyTransfer) and name == "A":
-        maps = {"byte_map": transfer.byte_addresses}
+    maps: dict[str, NDArray[np.int64]] = transfer.thread_maps(name)
+    is_in_memory = name == ("D" if transfer.in_registers == "A" else "A")
+    if isinstance(transfer, CopyTransfer | MatrixTransfer) and is_in_memory and side.axes[1] != "register":
+        maps = {**maps, "byte_map": transfer.byte_addresses}
+        if isinstance(transfer, MatrixTransfer) and transfer.ins.address_lanes:
+            info["address_lanes"] = True
     return info | {key: array.astype(np.int16).tobytes() for key, array in maps.items()}
 
 
-def _thread_maps(transfer: RegisterTransfer, name: str) -> dict[str, NDArray[np.int64]]:
-    """Of each word: the thread and the register that go with it; -1 for none."""
-    rows, columns = transfer.words(name).shape
-    if name == transfer.registers:
-        thread, register = np.divmod(np.arange(rows * columns), columns)
-    else:
-        thread, register = np.full(rows * columns, -1), np.full(rows * columns, -1)
-        slots = transfer.slots
-        thread[slots] = np.arange(LANES)[:, None, None]
-        register[slots] = np.arange(slots.shape[1])[:, None]
-    return {
-        "lane": thread,
-        "element_map": register,
-        "register_map": register,
-        "low": np.zeros(rows * columns),
-    }
-
-
-def _place(transfer: WordTransfer, name: str, block: int) -> dict[str, Any]:
-    rows, columns = transfer.words(name).shape
+def _place(transfer: TransferOperation, name: str, block: int) -> dict[str, Any]:
+    rows, columns = transfer.codes(name).shape
     side = transfer.sides[name]
     lanes = np.stack([np.arange(rows), np.zeros(rows)], axis=-1)
     bits = np.stack([np.zeros(columns), 32 * np.arange(columns)], axis=-1)
@@ -175,8 +167,8 @@ def _place(transfer: WordTransfer, name: str, block: int) -> dict[str, Any]:
     }
 
 
-def _block(transfer: WordTransfer, name: str) -> dict[str, Any]:
-    rows, columns = transfer.words(name).shape
+def _block(transfer: TransferOperation, name: str) -> dict[str, Any]:
+    rows, columns = transfer.codes(name).shape
     side = transfer.sides[name]
     return {
         "title": " ".join(word for word in (side.title, side.label, side.when) if word),
@@ -185,29 +177,42 @@ def _block(transfer: WordTransfer, name: str) -> dict[str, Any]:
         "rows": rows,
         "columns": columns,
         "warps": rows == LANES,
-        "names": transfer.column_names if name == "D" else [],
+        "names": transfer.column_names(name),
+        **transfer.groups(name),
     }
 
 
-def _controls(transfer: WordTransfer) -> list[dict[str, Any]]:
-    form = transfer.form
+def _controls(transfer: TransferOperation) -> list[dict[str, Any]]:
+    form = transfer.ins
     controls = []
     for name, texts in choices(form).items():
         if len(texts) > 1:
             value = part_of(form, name)
             options = [(text or _LEFT_OUT.get(name, "none"), text) for text in texts]
             controls.append(_select(name, options, value))
-    lanes = first_lanes(form)
-    if len(lanes) > 1:
-        controls.append(_select("lane", [(str(lane), str(lane)) for lane in lanes], str(transfer.lane)))
-    controls.append(_number("column", most_column(form, transfer.split), transfer.column))
-    if form.shape == "16x32bx2":
-        half = form.columns // 2
-        split = half if transfer.split is None else transfer.split
-        controls.append(_number("split", transfer.tensor_columns - transfer.column - half, split))
-    if not form.reduction:
-        controls.append(_select("element", [(each, each) for each in ELEMENTS], transfer.element))
+    if isinstance(transfer, MatrixTransfer):
+        if transfer.has_memory:
+            strides = sorted({*transfer.strides, transfer.stride})
+            controls.append(
+                _select("stride", [(str(each), str(each)) for each in strides], str(transfer.stride))
+            )
+    elif isinstance(transfer, TensorTransfer):
+        controls += _address_controls(transfer)
+    if len(transfer.elements) > 1:
+        options = [(each, each) for each in transfer.elements]
+        controls.append(_select("element", options, transfer.element))
     return controls
+
+
+def _address_controls(transfer: TensorTransfer) -> Iterator[dict[str, Any]]:
+    lanes = [str(lane) for lane in transfer.first_lanes]
+    if len(lanes) > 1:
+        yield _select("lane", [(lane, lane) for lane in lanes], str(transfer.lane))
+    yield _number("column", transfer.most_column(transfer.split), transfer.column)
+    if transfer.ins.shape == "16x32bx2":
+        half = transfer.ins.columns // 2
+        split = half if transfer.split is None else transfer.split
+        yield _number("split", transfer.tensor_columns - transfer.column - half, split)
 
 
 def _select(name: str, options: list[tuple[str, str]], value: str) -> dict[str, Any]:
@@ -226,16 +231,19 @@ def _number(name: str, most: int, value: int) -> dict[str, Any]:
     return {"name": name, "label": label, "hint": hint, "most": most, "value": str(value)}
 
 
-def _columns(transfer: WordTransfer) -> str:
-    first, count, split = transfer.column, transfer.form.columns, transfer.split
+def _columns(transfer: TensorTransfer) -> str:
+    first, count, split = transfer.column, transfer.ins.columns, transfer.split
     if split is not None:
         half = count // 2
         return f"columns {index_range(first, half)} and {index_range(first + split, half)}"
     return f"column{'' if count == 1 else 's'} {index_range(first, count)}"
 
 
-def _summary(transfer: WordTransfer) -> str:
-    form, first = transfer.form, transfer.lane
+def _summary(transfer: TransferOperation) -> str:
+    if isinstance(transfer, MatrixTransfer):
+        return _matrix_summary(transfer)
+    assert isinstance(transfer, TensorTransfer)
+    form, first = transfer.ins, transfer.lane
     if isinstance(transfer, ShiftTransfer):
         return (
             f"lanes {first}..{first + 30} take the words of the next, {_columns(transfer)}; "
@@ -249,19 +257,35 @@ def _summary(transfer: WordTransfer) -> str:
     return f"each warp {verb} {lanes}, {_columns(transfer)}: {counted(form.registers, 'register')} a thread"
 
 
-def _target_lanes(transfer: WordTransfer) -> str:
-    if transfer.form.shape == "4x256b":
+def _matrix_summary(transfer: MatrixTransfer) -> str:
+    form = transfer.ins
+    registers = f"{counted(form.register_operand.registers, 'register')} a lane"
+    if not transfer.has_memory:
+        return f"element [r][c] of the 8x8 matrix goes to [c][r]: {registers}"
+    (rows, length), way = form.lines, "from registers" if transfer.stores else "to registers"
+    if form.wmma:
+        lines = "columns" if form.layout == "col" else "rows"
+        return f"{rows} {lines} of {length} elements of {form.type}, {way}: {registers}"
+    conflicts = transfer_conflicts(form, form.addresses(stride=transfer.stride))
+    wavefronts = counted(int(conflicts.wavefronts), "wavefront")
+    return f"{rows} rows of {form.row_bytes} bytes, row r at the address of lane r; {registers}; {wavefronts}"
+
+
+def _target_lanes(transfer: CopyTransfer) -> str:
+    if transfer.ins.shape == "4x256b":
         return "lanes 0, 32, 64 and 96"
     copies = {
         "warpx2::02_13": "lanes 0..63 and again to lanes 64..127",
         "warpx2::01_23": "lanes 0..31 and 64..95 and again to lanes 32..63 and 96..127",
         "warpx4": "the 32 lanes of each of four warps",
     }
-    return copies.get(transfer.form.multicast, "all 128 lanes")
+    return copies.get(transfer.ins.multicast, "all 128 lanes")
 
 
-def _note(transfer: WordTransfer) -> str:
-    form = transfer.form
+def _note(transfer: TransferOperation) -> str:
+    if not isinstance(transfer, TensorTransfer):
+        return ""
+    form = transfer.ins
     notes = []
     if form.threads == 32:
         notes.append("all four warps of a warpgroup execute it, each on its own 32 lanes")
@@ -278,28 +302,11 @@ def _note(transfer: WordTransfer) -> str:
 # -- what changes --------------------------------------------------------------------------------------------
 
 
-def transfer_bytes(transfer: WordTransfer, name: str) -> dict[str, Any]:
+def transfer_bytes(transfer: TransferOperation, name: str) -> dict[str, Any]:
     """The words of A, C or D, and with D the words of A that each comes from."""
     if name not in transfer.names:
         return {}
-    words = transfer.words(name)
-    value_type = np.float32 if transfer.dtype.is_float else np.int32
-    data: dict[str, Any] = {"values": words.view(value_type).tobytes(), "codes": words.tobytes()}
+    data = code_bytes(transfer.dtype(name), transfer.codes(name))
     if name == "D":
         data["counterpart"] = transfer.links.tobytes()
     return data
-
-
-def transfer_toolbar(transfer: WordTransfer, history: History) -> dict[str, Any]:
-    """Undo and fills; chips, a GPU and the display of matrices belong to instructions that multiply."""
-    return {
-        "controls": [],
-        "chips": [],
-        "chip": "",
-        "against": None,
-        "patterns": {name: list(PATTERNS) for name in transfer.inputs},
-        "options": [],
-        "undo": bool(history.past_steps),
-        "redo": bool(history.future_steps),
-        "gpu": {"available": False, "status": "", "busy": False},
-    }

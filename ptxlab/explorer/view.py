@@ -12,11 +12,10 @@ import traitlets
 from .._util.arguments import as_int, as_text, is_name
 from ..errors import PtxlabError, quoted
 from .bundle import script, style
-from .serialise import delta
+from .serialise import MATRICES, delta
 from .toolbar import DISPLAY_CONTROLS
 
 MAX_PINNED = 4  # lanes beside the chosen one
-MATRICES = ("A", "stored", "B", "C", "D", "E", "SFA", "SFB")
 SHAREABLE = ("lane", "pinned", "selected", *DISPLAY_CONTROLS)  # traits that a link carries
 _SENT_AS_DELTA = (*MATRICES, "lane_registers")
 _SET_BY_PAGE = (*SHAREABLE, "tracing")

@@ -20,10 +20,10 @@ from ..isa.form import Form
 from ..isa.operation import Operation
 from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
 from .differences import Finding
-from .edits import Edit, Redo, SetRegisters, SetValues, Undo
-from .opening import open_explorer
+from .edits import Edit, Redo, SetRegisters, SetValues, Undo, make_edits
+from .export import is_link, open_link, python_code
 from .picker import picker_index
-from .presenter import Presenter, ProductPresenter, TransferPresenter
+from .presenter import Presenter
 from .protocol import (
     AnswerQuestion,
     Export,
@@ -45,9 +45,9 @@ from .protocol import (
 from .question import Question
 from .quiz import Quiz, choose_questions
 from .refusals import explorable
-from .state import History, LoadRequest, MemoryRequest
+from .state import ExplorerState, History, LoadRequest, MemoryRequest
 from .traits import Observers, ReadOnlyTrait, Registers, StateTrait, read_only
-from .transfer_edits import make_edits
+from .transfer import AnyTransfer, first_transfer
 from .view import MAX_PINNED, SHAREABLE, CheckedMessages, View
 
 LEAST_HEIGHT, MOST_HEIGHT = 300, 10_000  # pixels; a lower Explorer shows nothing that can be read
@@ -87,7 +87,7 @@ def _matrix_trait(matrix: str, doc: str) -> StateTrait:
     """A matrix by its values; metadata by its nibbles."""
 
     def read(ex: Explorer) -> NDArray[Any]:
-        return read_only(ex._shown.values(matrix))
+        return read_only(ex._presenter.values(matrix))
 
     def write(ex: Explorer, values: ArrayLike) -> None:
         if matrix == "D":
@@ -99,6 +99,21 @@ def _matrix_trait(matrix: str, doc: str) -> StateTrait:
 
 def _refuse_score() -> None:
     raise ReadOnlyTrait("quiz_score counts the answers of a quiz and cannot be assigned")
+
+
+def _open(
+    ins: Form | str, seed: int, address: int | None, split: int | None
+) -> tuple[ExplorerState, dict[str, Any]]:
+    """What an Explorer begins with: the state, and the traits of the view that a link carries."""
+    if isinstance(ins, str) and is_link(ins):
+        return open_link(ins)
+    form = explorable(ins)
+    state = ExplorerState(form, seed)
+    if isinstance(form, Tcgen05Transfer):
+        state.show(first_transfer(form, address or 0, split, seed))
+    elif address is not None or split is not None:
+        raise PtxlabError(f"{form.mnemonic}: address and split are for tcgen05.ld, .st, .cp and .shift")
+    return state, {}
 
 
 # -- the widget ------------------------------------------------------------------------------------------
@@ -139,12 +154,12 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
     )
     selection = StateTrait(
         lambda ex: dict(ex.view.selected),
-        lambda ex, selection: ex._shown.select(selection),
+        lambda ex, selection: ex._presenter.select(selection),
         'The selected cell; assign ``("D", 9, 3)`` to select one.',
     )
 
     quiz_score = StateTrait(
-        lambda ex: ex._product.quiz.score,
+        lambda ex: ex._presenter.quiz.score,
         lambda ex, score: _refuse_score(),
         "How many answers of the quiz are right: ``ex.quiz_score.right``, ``.answered``, ``.answers``.",
     )
@@ -162,29 +177,27 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         address: int | None = None,
         split: int | None = None,
     ) -> None:
-        self.state, view_traits = open_explorer(ins, seed=seed, address=address, split=split)
+        self.state, view_traits = _open(ins, seed, address, split)
         first = {"A": A, "B": B, "C": C}
         make_edits(
             self.state, [SetValues(name, values) for name, values in first.items() if values is not None]
         )
         self.state.history = History()  # these are no edits to undo
         if operands is not None:
-            self.state.operation = operands
+            self.state.show(operands)
         self.view = View(height=0 if height is None else _pixels(height))
         self._first_view = {name: getattr(self.view, name) for name in SHAREABLE}
-        self._registers = Registers(lambda: self._shown, self.apply)
+        self._registers = Registers(lambda: self._presenter, self.apply)
         self._observers = Observers(self, self._registers)
-        self._product = ProductPresenter(self.state, self.view, self._observers)
-        self._words = TransferPresenter(self.state, self.view, self._observers)
-        self._on_screen = self._shown
+        self._presenter = Presenter(self.state, self.view, self._observers)
         super().__init__([self.view])
         self._own_widgets = (self.layout, self.view, self.view.layout)
         self.view.on_msg(self._on_message)
-        self.view.observe(lambda _: self._shown.show_lanes(), ["lane", "pinned"])
-        self.view.observe(lambda change: self._shown.on_selected(change.new), "selected")
-        self.view.observe(lambda _: self._shown.show_trace(), "tracing")
+        self.view.observe(lambda _: self._presenter.show_lanes(), ["lane", "pinned"])
+        self.view.observe(lambda change: self._presenter.on_selected(change.new), "selected")
+        self.view.observe(lambda _: self._presenter.trace.show(), "tracing")
         try:
-            self._shown.show()
+            self._presenter.show()
             self._restore_view(view_traits)
         except BaseException:
             self.close()
@@ -196,39 +209,17 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         for widget in vars(self).get("_own_widgets", ()):  # none where the constructor refused its arguments
             widget.close()
 
-    @property
-    def _shown(self) -> Presenter:
-        """Shows what the state has: an instruction that multiplies, or one that moves words."""
-        return self._product if self.state.transfer is None else self._words
-
     # -- from the next cell -------------------------------------------------------------------------------
 
     @property
-    def instruction(self) -> Product | Tcgen05Transfer:
+    def instruction(self) -> Product | AnyTransfer:
         """The instruction; assign another one, and the matrices that fit it stay."""
-        return self._shown.instruction
+        return self.state.form
 
     @instruction.setter
     def instruction(self, ins: Form | str) -> None:
-        self._shown.choose(explorable(ins))
-        self._show()
-
-    def _show(self) -> None:
-        """Send what changed; where that is another kind of instruction, make room for it first."""
-        shown = self._shown
-        if shown is not self._on_screen:
-            self._on_screen.hide()
-            self._on_screen = shown
-        shown.show()
-
-    def _product_presenter(self) -> ProductPresenter:
-        """What is shown, for what only instructions that multiply have."""
-        if self.state.transfer is not None:
-            raise PtxlabError(
-                f"{self.instruction.mnemonic} moves words and computes nothing; "
-                "this is for instructions that multiply"
-            )
-        return self._product
+        self._presenter.choose(explorable(ins))
+        self._presenter.show()
 
     @property
     def chip(self) -> str:
@@ -236,25 +227,25 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
 
         It is "" for instructions that move words, which no two chips do differently.
         """
-        return "" if self.state.transfer is not None else self.state.results.chip
+        return self.state.chips[0]
 
     @chip.setter
     def chip(self, chip: str) -> None:
-        self._product_presenter().choose_chips(chip, self.against)
+        self._presenter.choose_chips(chip, self.against)
 
     @property
     def against(self) -> str | None:
         """The chip, or "GPU", that D is compared with; None for none."""
-        return None if self.state.transfer is not None else self.state.results.against
+        return self.state.chips[1]
 
     @against.setter
     def against(self, chip: str | None) -> None:
-        self._product_presenter().choose_chips(self.chip, chip)
+        self._presenter.choose_chips(self.chip, chip)
 
     @property
     def differ(self) -> NDArray[np.bool_]:
         """Cells of D where the two chips differ; all False if D is not compared."""
-        return self._product_presenter().state.comparison().differ
+        return self.state.comparison().differ
 
     def find_difference(self, seconds: float = 1.0) -> Finding:
         """Take small inputs on which the two chips differ, and select the first cell of D that does.
@@ -270,7 +261,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         >>> print(ex.find_difference())
         sm_86 and sm_80 use the same rule for this instruction: they always agree
         """
-        return self._product_presenter().find_difference(seconds)
+        return self._presenter.find_difference(seconds)
 
     @property
     def lane(self) -> int:
@@ -279,7 +270,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
 
     @lane.setter
     def lane(self, lane: int) -> None:
-        self.view.lane = as_index(lane, "lane", self._shown.threads)
+        self.view.lane = as_index(lane, "lane", self._presenter.threads)
 
     @property
     def lanes(self) -> list[int]:
@@ -295,7 +286,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
 
     @lanes.setter
     def lanes(self, lanes: Sequence[int] | NDArray[np.integer]) -> None:
-        last = self._shown.threads - 1
+        last = self._presenter.threads - 1
         allowed = f"up to {MAX_PINNED} different lanes can be shown side by side, from 0 to {last}"
         is_list = isinstance(lanes, list | tuple | range | np.ndarray) and getattr(lanes, "ndim", 1) == 1
         if not is_list or not 0 < len(lanes) <= MAX_PINNED:
@@ -313,8 +304,8 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
                 raise PtxlabError(
                     f"apply: found {quoted(edit)}; it takes edits, such as ptxlab.explorer.edits.SetCell"
                 )
-        self._shown.apply(edits)
-        self._show()
+        self._presenter.apply(edits)
+        self._presenter.show()
 
     def undo(self) -> None:
         """Take back the last edit, if there is one."""
@@ -326,7 +317,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
 
     def run(self) -> None:
         """Run the instruction on the GPU too, and mark where D differs from the model of its chip."""
-        self._product_presenter().run()
+        self._presenter.run()
 
     # -- shared memory ------------------------------------------------------------------------------------
 
@@ -355,7 +346,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         >>> ex.view.memory["wavefronts"]
         4
         """
-        panel = self._product_presenter().memory
+        panel = self._presenter.memory
         for what, text in (("by", by), ("major", major)):
             if text is not None and not isinstance(text, str):
                 raise PtxlabError(f"{what}: found {quoted(text)}; it takes a text")
@@ -371,7 +362,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
 
     def hide_memory(self) -> None:
         """Show no memory."""
-        self._product.memory.request(None)
+        self._presenter.memory.request(None)
 
     # -- tensor memory ------------------------------------------------------------------------------------
 
@@ -403,13 +394,11 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
             as_int(column, "column"),
             as_flag(pack, "pack"),
         )
-        shown = self._product_presenter()
-        if not isinstance(shown.instruction, Tcgen05Mma):
-            raise PtxlabError(
-                f"{shown.instruction.mnemonic} leaves D in registers; tcgen05.ld loads that of tcgen05.mma"
-            )
-        chosen = None if thread is None else as_index(thread, "thread", shown.threads)
-        shown.load.request(request)
+        ins = self.state.ins
+        if not isinstance(ins, Tcgen05Mma):
+            raise PtxlabError(f"{ins.mnemonic} leaves D in registers; tcgen05.ld loads that of tcgen05.mma")
+        chosen = None if thread is None else as_index(thread, "thread", self._presenter.threads)
+        self._presenter.load.request(request)
         if chosen is not None:
             self.lane = chosen
 
@@ -435,18 +424,18 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         >>> print(ex.quiz_score)
         1 of 1
         """
-        panel = self._product_presenter().quiz
+        panel = self._presenter.quiz
         return panel.start(choose_questions(self.state, questions, kinds=kinds, count=count, seed=seed))
 
     def stop_quiz(self) -> None:
         """End the quiz, if there is one; its score stays."""
-        self._product.quiz.stop()
+        self._presenter.quiz.stop()
 
     # -- export -------------------------------------------------------------------------------------------
 
     def code(self) -> str:
         """Python that computes the D on the screen, without a notebook: ``exec(ex.code())``."""
-        return self._shown.code()
+        return python_code(self.state)
 
     @property
     def link(self) -> str:
@@ -456,7 +445,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         """
         traits = {name: getattr(self.view, name) for name in SHAREABLE}
         changed = {name: value for name, value in traits.items() if value != self._first_view[name]}
-        return self._shown.link(changed)
+        return self._presenter.link(changed)
 
     def save_html(self, path: str | Path, title: str = "") -> Path:
         """Write what is on the screen as one HTML file that needs no kernel and no network, read-only.
@@ -467,7 +456,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         ...     ex.save_html(f"{folder}/m16n8k16.html").name
         'm16n8k16.html'
         """
-        return self._shown.save_html(path, title, self.link)
+        return self._presenter.save_html(path, title, self.link)
 
     def figure(self, what: str | None = None, *, title: bool = True, **options: Any) -> Any:
         """A Plotly figure of what is selected on the screen, or of what is named.
@@ -483,7 +472,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         >>> ex.figure().layout.meta["title"], ex.figure("trace").layout.meta["title"].split(" = ")[0]
         ('D of mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32', 'D[9][3]')
         """
-        return self._shown.figure(what, title, options)
+        return self._presenter.figure(what, title, options)
 
     # -- from the page ------------------------------------------------------------------------------------
 
@@ -495,8 +484,8 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
             message = decode_message(content)
             if isinstance(message, Edit):
                 with _faults_as_refusals():
-                    self._shown.apply([message])
-                self._show()
+                    self._presenter.apply([message])
+                self._presenter.show()
             elif isinstance(message, RunOnGpu):
                 self.run()
             elif isinstance(message, FindDifference):
@@ -506,7 +495,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
                 with _faults_as_refusals():
                     self._answer(message)
         except PtxlabError as error:
-            self._shown.refuse(error)
+            self._presenter.refuse(error)
 
     def _find_for_the_page(self) -> None:
         """Search, and tell the page when that is over: what was found may be what it shows already."""
@@ -527,7 +516,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
             case ShowMemory():
                 self.show_memory(**vars(request))
             case SetMemoryField(name=name, text=text):
-                self._product.memory.set_field(name, text)
+                self._presenter.memory.set_field(name, text)
             case HideMemory():
                 self.hide_memory()
             case ShowLoad():
@@ -538,13 +527,13 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
             case StopQuiz():
                 self.stop_quiz()
             case AnswerQuestion(text=text):
-                quiz = self._product.quiz.running
+                quiz = self._presenter.quiz.running
                 with contextlib.suppress(PtxlabError):  # the quiz shows why beside the answer
                     quiz.answer(text)
             case SkipQuestion():
-                self._product.quiz.running.skip()
+                self._presenter.quiz.running.skip()
             case NextQuestion():
-                self._product.quiz.running.next()
+                self._presenter.quiz.running.next()
 
     def _export(self, format: str) -> str:
         if format == "code":

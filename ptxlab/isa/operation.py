@@ -7,6 +7,7 @@ derived from them once and kept, so nothing written into a register is lost, not
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -24,6 +25,7 @@ from .operand import Operand
 from .product_form import ProductForm
 
 if TYPE_CHECKING:
+    from .form import Form
     from .tensor_memory import TensorOperand
 
 _READ_ONLY = "D is the result and cannot be changed; change A, B or C"
@@ -32,8 +34,41 @@ _READ_ONLY = "D is the result and cannot be changed; change A, B or C"
 AnyOperand: TypeAlias = "Operand | TensorOperand"
 
 
+class AnyOperation(ABC):
+    """An instruction with what it reads, by name; never changed, so that results are computed once and kept.
+
+    `Operation` is one that multiplies, `ptxlab.explorer.transfer.TransferOperation` one that moves.
+    """
+
+    ins: Form
+
+    @property
+    @abstractmethod
+    def arrays(self) -> Mapping[str, NDArray[Any]]:
+        """What it reads, by name."""
+
+    @property
+    @abstractmethod
+    def settings(self) -> tuple[object, ...]:
+        """Everything but the arrays: the instruction, and its modifiers or where it begins."""
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, AnyOperation):
+            return NotImplemented
+        ours, theirs = self.arrays, other.arrays
+        return (
+            self.settings == other.settings
+            and ours.keys() == theirs.keys()
+            and all(
+                array is theirs[name] or np.array_equal(array, theirs[name]) for name, array in ours.items()
+            )
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Operation:
+class Operation(AnyOperation):
     """An instruction that multiplies matrices, or a batch of it, with its inputs.
 
     Registers [..., lanes, registers], words of tensor memory [..., lanes, columns], element codes in shared
@@ -70,19 +105,9 @@ class Operation:
         shapes = ", ".join(f"{name} {array.shape}" for name, array in self.arrays.items())
         return f"<operands of {self.ins.mnemonic}: {shapes}>"
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Operation):
-            return NotImplemented
-        ours, theirs = self.arrays, other.arrays
-        return (
-            (self.ins, self.modifiers) == (other.ins, other.modifiers)
-            and ours.keys() == theirs.keys()
-            and all(
-                array is theirs[name] or np.array_equal(array, theirs[name]) for name, array in ours.items()
-            )
-        )
-
-    __hash__ = None  # type: ignore[assignment]
+    @property
+    def settings(self) -> tuple[object, ...]:
+        return self.ins, self.modifiers
 
     def __getstate__(self) -> dict[str, object]:
         """What a pickle holds: the inputs, and nothing that is derived from them."""

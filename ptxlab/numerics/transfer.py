@@ -124,7 +124,7 @@ def _load(form: TransferForm, inputs: TransferInputs) -> NDArray[Any]:
     operand = form.register_operand
     length = form.lines[1]
     transfer, byte = inputs.row_bytes(length * form.memory_bits // 8)
-    codes = _unpack_row(inputs.memory[inputs.memory_index[transfer], byte], form.memory_bits, length)
+    codes = unpack_row(inputs.memory[inputs.memory_index[transfer], byte], form.memory_bits, length)
     codes = _by_rows(form, codes).astype(operand.dtype.code_type)
     if form.signed:
         codes |= (codes >> (form.memory_bits - 1)) * 0xF0  # the sign of 4 bits fills the byte
@@ -136,7 +136,7 @@ def _store(form: TransferForm, inputs: TransferInputs) -> NDArray[Any]:
     operand = form.register_operand
     codes = _by_rows(form, operand.unpack_codes(inputs.registers))
     memory = inputs.memory[inputs.memory_index]
-    memory[inputs.row_bytes(form.lines[1] * operand.dtype.bits // 8)] = _pack_row(codes, operand.dtype.bits)
+    memory[inputs.row_bytes(form.lines[1] * operand.dtype.bits // 8)] = pack_row(codes, operand.dtype.bits)
     return inputs.memory_result(memory)
 
 
@@ -145,7 +145,7 @@ def _by_rows(form: TransferForm, codes: NDArray[Any]) -> NDArray[Any]:
     return np.swapaxes(codes, -1, -2) if form.layout == "col" else codes
 
 
-def _unpack_row(data: NDArray[np.uint8], bits: int, count: int) -> NDArray[Any]:
+def unpack_row(data: NDArray[np.uint8], bits: int, count: int) -> NDArray[Any]:
     """The first `count` elements of rows of bytes; the first is in the lowest bits."""
     if bits >= 8:
         return np.ascontiguousarray(data).view(f"<u{bits // 8}")[..., :count]
@@ -153,8 +153,8 @@ def _unpack_row(data: NDArray[np.uint8], bits: int, count: int) -> NDArray[Any]:
     return np.asarray(single.reshape(*data.shape[:-1], count, bits) @ (1 << np.arange(bits)).astype(np.uint8))
 
 
-def _pack_row(codes: NDArray[Any], bits: int) -> NDArray[np.uint8]:
-    """The inverse of `_unpack_row`, for elements that fill whole bytes each or together."""
+def pack_row(codes: NDArray[Any], bits: int) -> NDArray[np.uint8]:
+    """The inverse of `unpack_row`, for elements that fill whole bytes each or together."""
     if bits >= 8:
         return np.ascontiguousarray(codes.astype(f"<u{bits // 8}")).view(np.uint8)
     single = codes[..., None] >> np.arange(bits, dtype=np.uint8) & 1

@@ -174,7 +174,7 @@ def pairs() -> list[Any]:
 def test_two_chips_differ_or_follow_one_rule(ins: Any, one: str, other: str) -> None:
     state = ExplorerState(ins)
     SetChips(one, other).apply(state)
-    before, history = state.operation, len(state.history.past)
+    before, history = state.operation, len(state.history.past_steps)
     assert not state.comparison().differ.any()
     same = model_of(ins, one).rule == model_of(ins, other).rule
     finding = find_difference(state, seconds=5)
@@ -185,7 +185,7 @@ def test_two_chips_differ_or_follow_one_rule(ins: Any, one: str, other: str) -> 
         return
     differ = state.comparison().differ
     assert finding.cell == tuple(np.argwhere(differ)[0]) and finding.sentence.startswith(f"{one} and {other}")
-    assert state.operation.modifiers == before.modifiers and len(state.history.past) == history + 1
+    assert state.operation.modifiers == before.modifiers and len(state.history.past_steps) == history + 1
     used = sum(np.count_nonzero(state.values(name)) for name in ("A", "B", "C"))
     assert used < 40  # a small case
     traces = [state.trace(*finding.cell, chip) for chip in (one, other)]

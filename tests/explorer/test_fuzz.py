@@ -101,15 +101,14 @@ def snapshot(ex: Any) -> dict[str, Any]:
     state = ex.state
     traits = {name: getattr(ex.view, name) for name in ex.view.traits(sync=True)}
     return {
-        "instruction": state.ins,
-        "operands": {name: array.tobytes() for name, array in state.operation.arrays.items()},
-        "modifiers": state.operation.modifiers,
+        "instruction": state.form,
+        "operands": {name: array.tobytes() for name, array in state.shown.arrays.items()},
+        "settings": state.shown.settings,
         "history": [*map(id, state.history.past_steps), *map(id, state.history.future_steps)],
-        "chips": (state.results.chip, state.results.against),
+        "chips": state.chips,
         "random": repr(state.random.bit_generator.state),
         "notices": state.notices,
         "children": ex.children,
-        "transfer": id(state.transfer),
         "view": {name: value for name, value in traits.items() if name not in ("problem", "refusal")},
     }
 

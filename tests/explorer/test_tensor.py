@@ -26,14 +26,12 @@ from ptxlab.explorer.edits import (
 )
 from ptxlab.explorer.instruction_info import instruction_info
 from ptxlab.explorer.memory_descriptor import place_shared
-from ptxlab.explorer.opening import open_explorer
 from ptxlab.explorer.questions import Field, Reach, Thread, Word, kinds_of, parse_question
 from ptxlab.explorer.quiz import choose_questions
 from ptxlab.explorer.state import ExplorerState, LoadRequest
 from ptxlab.explorer.tensor_view import load_data, tensor_load
-from ptxlab.explorer.transfer_edits import make_edits
+from ptxlab.explorer.transfer import first_transfer
 from ptxlab.explorer.transfer_view import transfer_info
-from ptxlab.explorer.word_transfer import first_transfer
 from ptxlab.isa.catalog import tcgen05_forms
 from ptxlab.isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
 from ptxlab.memory import Tcgen05Descriptor, Tile
@@ -396,10 +394,10 @@ def test_what_can_be_chosen_of_a_move_is_legal() -> None:
     for family in ("tcgen05.ld", "tcgen05.st", "tcgen05.cp", "tcgen05.shift"):
         first = first_transfer(transfers(family)[0])
         for control in transfer_info(first)["move"]["controls"]:
-            state, _ = open_explorer(first.form)
+            state = ExplorerState(first.ins)
             values = [value for _, value in control.get("options", [[str(control.get("most"))] * 2])]
             for value in values:
-                make_edits(state, [SetMove(control["name"], value)])
+                SetMove(control["name"], value).apply(state)
                 now = {
                     each["name"]: each["value"] for each in transfer_info(state.transfer)["move"]["controls"]
                 }

@@ -170,8 +170,9 @@ interface Basics {
   /** Of words that are moved: what rows and columns are, and the columns with names of their own. */
   axes?: [string, string];
   column_names?: string[];
-  /** Where each word is in shared memory. */
+  /** Where each word is in shared memory, and whether lane r supplies the address of row r. */
   byte_map?: DataView;
+  address_lanes?: boolean;
   legends?: { [colour in "register" | "warp" | "core matrix" | "bank"]?: Legend };
 }
 
@@ -570,6 +571,9 @@ interface TensorBlock {
   columns: number;
   warps: boolean;
   names: string[];
+  /** Columns that share a register, and rows that belong together. */
+  group?: number;
+  band?: number;
 }
 /** A list to choose from, or a number up to `most`. */
 type MoveControl = {

@@ -107,16 +107,16 @@ export const cellOfIndex = ({ name, columns }, index) => ({
   column: index % columns,
 });
 
-// Whether elements are 32 bits without a type.
+// Whether elements are bits without a type; metadata and single bits have texts of their own.
 /** @param {Pick<Matrix, "kind"> & { bits?: number }} matrix */
-const isWord = ({ kind, bits }) => kind === "bits" && bits === 32;
+const isWord = ({ kind, bits = 0 }) => kind === "bits" && bits > 1;
 
 // Empty where no model computes D.
 /** @param {Pick<Matrix, "name" | "kind" | "codes" | "values" | "unknown"> & { bits?: number }} matrix @param {number} index */
 export function cellText(matrix, index, digits = 4) {
   if (matrix.unknown) return "";
   if (matrix.name === "E") return binary(matrix.codes[index], 4);
-  if (isWord(matrix)) return hex(matrix.codes[index], 32).slice(2);
+  if (isWord(matrix)) return hex(matrix.codes[index], matrix.bits ?? 32).slice(2);
   return matrix.kind === "float" ? short(matrix.values[index], digits) : String(matrix.values[index]);
 }
 
@@ -124,7 +124,7 @@ export function cellText(matrix, index, digits = 4) {
 export function editText(matrix, index) {
   if (matrix.unknown) return "?";
   if (matrix.name === "E") return "0b" + binary(matrix.codes[index], 4);
-  if (isWord(matrix)) return hex(matrix.codes[index], 32);
+  if (isWord(matrix)) return hex(matrix.codes[index], matrix.bits);
   return matrix.kind === "float"
     ? exact(matrix.values[index], matrix.bits === 64)
     : String(matrix.values[index]);

@@ -5,7 +5,7 @@ import { clamp, step } from "../common/util.js";
 import { cellText, indexOfCell } from "../matrix/matrix.js";
 import { valuePainter, warpColours } from "../matrix/colours.js";
 import { tint } from "../memory/bytes.js";
-import { LANES, WARP, columnsOf, loadMap, slotOf, slotsOf } from "./map.js";
+import { LANES, WARP, columnsOf, loadMap, rowsOf, slotOf, slotsOf } from "./map.js";
 import { linkedWords, movePainter } from "./move.js";
 
 export const TENSOR_HEAD = { left: 58, top: 30 };
@@ -165,8 +165,9 @@ export function drawTensor(view) {
   context.imageSmoothingEnabled = false;
   wordPictures(view).forEach((picture, cta) => {
     const [x, end] = [columnEdge(view, cta, 0), columnEdge(view, cta, columnsOf(tensor, cta))];
+    const rows = rowsOf(tensor) > WARP ? LANES : (tensor.blocks?.[cta].rows ?? LANES);
     context.fillStyle = free;
-    context.fillRect(x, 0, end - x, LANES * cell.height);
+    context.fillRect(x, 0, end - x, rows * cell.height);
     context.drawImage(picture, x, 0, end - x, LANES * cell.height);
   });
   if (cell.width >= 7) drawWords(view, context);
@@ -190,21 +191,33 @@ function drawDisabled(view, context, free) {
   }
 }
 
-// The lines between the lanes of two warps, none of which reads those of another.
+// The lines between the lanes of two warps, none of which reads those of another; between the matrices of
+// ldmatrix and stmatrix in memory; between registers that have several elements.
 /** @param {TensorView} view @param {CanvasRenderingContext2D} context */
 function drawWarpLines(view, context) {
   const { app, cell, tensor } = view;
   context.strokeStyle = app.ink.paper;
-  context.lineWidth = 1.5;
-  for (let cta = 0; cta < tensor.ctas; cta += 1)
-    for (let lane = WARP; lane < (tensor.blocks?.[cta].rows ?? LANES); lane += WARP) {
+  for (let cta = 0; cta < tensor.ctas; cta += 1) {
+    const { rows, band = WARP, group = 1 } = tensor.blocks?.[cta] ?? { rows: LANES };
+    const columns = columnsOf(tensor, cta);
+    context.lineWidth = rows <= WARP ? 3 : 1.5;
+    for (let lane = band; lane < rows; lane += band) {
       const y = lane * cell.height;
       tracePath(context, [
         [columnEdge(view, cta, 0), y],
-        [columnEdge(view, cta, columnsOf(tensor, cta)), y],
+        [columnEdge(view, cta, columns), y],
       ]);
       context.stroke();
     }
+    for (let column = group; group > 1 && column < columns; column += group) {
+      const x = columnEdge(view, cta, column);
+      tracePath(context, [
+        [x, 0],
+        [x, rows * cell.height],
+      ]);
+      context.stroke();
+    }
+  }
 }
 
 // The words that are in view: their elements apart, and with numbers where those fit.
@@ -258,14 +271,20 @@ function drawTensorHeads(view, context) {
   const { left, top } = TENSOR_HEAD;
   const { ink } = app;
   const each = Math.min(32, step(cell.height, 11));
+  const rows = rowsOf(tensor);
+  const isWarp = rows <= WARP; // a warp has the rows of memory beside its lanes
   setFont(context, `9px ${ink.mono}`, ink.faint, "right");
-  context.fillText(tensor.blocks?.[0].axes[0] ?? "lane", left - 5, top - 6);
-  for (let lane = 0; lane < LANES; lane += each) {
-    const y = top + lane * cell.height - scroller.scrollTop;
-    if (y < top - 1 || y > top + view.height - 6) continue;
-    context.fillText(String(lane), left - 5, y + Math.max(4.5, cell.height / 2));
-  }
-  for (let warp = 0; warp < LANES / WARP; warp += 1) {
+  const starts = isWarp ? [0, columnEdge(view, 1, 0) - scroller.scrollLeft] : [0];
+  starts.forEach((start, block) => {
+    if (start > view.width || (block && start < CTA_GAP)) return;
+    context.fillText(tensor.blocks?.[block].axes[0] ?? "lane", left + start - (block ? 1 : 5), top - 6);
+    for (let lane = 0; lane < (isWarp ? (tensor.blocks?.[block].rows ?? rows) : rows); lane += each) {
+      const y = top + lane * cell.height - scroller.scrollTop;
+      if (y < top - 1 || y > top + view.height - 6) continue;
+      context.fillText(String(lane), left + start - 5, y + Math.max(4.5, cell.height / 2));
+    }
+  });
+  for (let warp = 0; !isWarp && warp < rows / WARP; warp += 1) {
     const from = clamp(warp * WARP * cell.height - scroller.scrollTop, 0, view.height);
     const to = clamp((warp + 1) * WARP * cell.height - scroller.scrollTop, 0, view.height);
     if (to - from < 4) continue;
@@ -289,15 +308,14 @@ function drawColumnHeads(view, context, cta) {
   const { app, cell, tensor } = view;
   const { top } = TENSOR_HEAD;
   const { ink } = app;
-  const every = Math.min(64, step(cell.width, 24));
   setFont(context, `9px ${ink.mono}`, ink.faint);
   const block = tensor.blocks?.[cta];
-  for (let column = 0; column < columnsOf(tensor, cta); column += every)
-    context.fillText(
-      columnHead(tensor, cta, column),
-      columnEdge(view, cta, column) + Math.min(cell.width, 20) / 2,
-      top - 6,
-    );
+  const group = block?.group ?? 1;
+  const every = group > 1 ? group : Math.min(64, step(cell.width, 24));
+  for (let column = 0; column < columnsOf(tensor, cta); column += every) {
+    const wide = group > 1 || rowsOf(tensor) <= WARP ? group * cell.width : Math.min(cell.width, 20);
+    context.fillText(columnHead(tensor, cta, column), columnEdge(view, cta, column) + wide / 2, top - 6);
+  }
   const names = /** @type {{ text: string, wide: number, middle: number }[]} */ ([]);
   let clear = -Infinity; // where the last name ends
   for (const [name, { first, columns, block: only }] of Object.entries(tensor.places)) {
@@ -333,6 +351,7 @@ function drawColumnHeads(view, context, cta) {
 /** @param {TensorInfo} tensor @param {number} cta @param {number} column */
 function columnHead({ blocks }, cta, column) {
   const name = blocks?.[cta].names[column];
+  if ((blocks?.[cta].group ?? 1) > 1) return name?.replace(/\[.*/, "") ?? "";
   return name?.replace(/^r(?=\d)|val$|data/, "") ?? String(column);
 }
 

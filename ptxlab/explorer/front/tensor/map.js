@@ -156,6 +156,10 @@ export function wordNumber(matrices, elements) {
   return number;
 }
 
+// Rows that are shown: all lanes, or as many as the longer of two grids of words has.
+/** @param {TensorInfo} tensor */
+export const rowsOf = ({ blocks }) => (blocks ? Math.max(...blocks.map(({ rows }) => rows)) : LANES);
+
 // Columns of a CTA, or of one of two grids of words.
 /** @param {TensorInfo} tensor @param {number} cta */
 export const columnsOf = ({ blocks, columns }, cta) => blocks?.[cta].columns ?? columns;

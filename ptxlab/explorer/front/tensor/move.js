@@ -1,4 +1,4 @@
-// tcgen05.ld, .st, .cp and .shift: which word goes where, in words and in colours, and what can be chosen.
+// Instructions that move words or elements: which goes where, in words and in colours, and what can be chosen.
 
 import { hex, typed } from "../common/util.js";
 import { cellOfIndex, cellText, indexOfCell } from "../matrix/matrix.js";
@@ -43,15 +43,17 @@ export function linkedWords(matrices, { name, row, column }) {
 /** @param {Matrix} matrix @param {number} column */
 export const columnName = ({ column_names: names }, column) => names?.[column] ?? String(column);
 
+/** @param {Matrix} matrix */
+const inRegisters = ({ axes }) => axes?.[1] === "register";
+
 // Registers are named by register and thread, since "R[37][r3]" is no PTX; other words as elements of a
 // matrix.
 /** @param {Matrices} matrices @param {Cell} cell */
 export function nameOf(matrices, { name, row, column }) {
   const matrix = matrices[name];
-  const [across, down] = matrix.axes ?? ["row", "column"];
-  if (across !== "thread") return `${matrix.label}[${row}][${column}]`;
-  const register = matrix.column_names?.[column] ?? `${down === "register" ? "r" : ""}${column}`;
-  return `${register} of thread ${row}`;
+  if (!inRegisters(matrix)) return `${matrix.label}[${row}][${column}]`;
+  const after = matrix.label.endsWith("'") ? " after" : "";
+  return `${matrix.column_names?.[column] ?? `r${column}`} of ${matrix.axes?.[0]} ${row}${after}`;
 }
 
 // A word as a line of text: what it is, and where it comes from or goes to.
@@ -60,13 +62,14 @@ export function moveFacts(matrices, { move, mnemonic }, cell) {
   const matrix = matrices[cell.name];
   const index = indexOfCell(matrix, cell);
   const content = cellText(matrix, index, 9);
-  const bits = hex(matrix.codes[index], 32);
+  const bits = hex(matrix.codes[index], matrix.bits);
   const value = matrix.kind === "bits" ? bits : `${content} (${bits})`;
   const [across, down] = matrix.axes ?? ["row", "column"];
   const facts = [`${nameOf(matrices, cell)} = ${value}`];
-  if (across !== "thread") facts.push(`${across} ${cell.row}, ${down} ${cell.column}`);
+  if (!inRegisters(matrix)) facts.push(`${across} ${cell.row}, ${down} ${cell.column}`);
   const bytes = typed(Int16Array, matrix.byte_map);
   if (bytes) facts.push(`byte ${bytes[index]} (${hex(bytes[index], 12)})`);
+  if (matrix.address_lanes) facts.push(`lane ${cell.row} supplies the address of its row`);
   const linked = linkedWords(matrices, cell);
   const family = move?.family ?? mnemonic;
   if (cell.name === "C") return [...facts, `before ${family}`];
@@ -106,9 +109,9 @@ function wayOf(matrices, move, cell, linked) {
 
 // What the reader can do, and what is assumed about an instruction that no GPU here has run.
 /** @param {InstructionInfo} instruction @param {boolean} isSaved */
-export function moveHint({ tensor }, isSaved = false) {
+export function moveHint({ tensor, matrices }, isSaved = false) {
   const edit = isSaved ? "" : "; type to change it";
-  const hint = `Point at a word to see where it goes or comes from; click to select it${edit}.`;
+  const hint = `Point at ${matrices.A?.bits === 32 ? "a word" : "an element"} to see where it goes or comes from; click to select it${edit}.`;
   const note = tensor?.note ?? "";
   return note ? `${hint} ${note[0].toUpperCase()}${note.slice(1)}.` : hint;
 }

@@ -31,7 +31,7 @@ export class ThreadRegisters {
     this.lines = /** @type {HTMLElement[]} */ ([]);
     this.node = makeSection(parent, "ptx-thread", "registers of a thread after tcgen05.ld", "thread");
     const head = make("div", "ptx-thread-head", this.node);
-    make("span", "", head, { text: "Thread" });
+    this.title = make("span", "", head, { text: "Thread" });
     this.number = make("input", "ptx-number", head, {
       type: "number",
       min: 0,
@@ -71,7 +71,7 @@ export class ThreadRegisters {
     const { app } = view;
     this.number.addEventListener("change", () => {
       const thread = wholeNumber(this.number);
-      if (thread !== null) app.chooseLane(clamp(thread, 0, this.ctas * LANES - 1));
+      if (thread !== null) app.chooseLane(clamp(thread, 0, this.threads - 1));
       this.update();
     });
     this.number.addEventListener("keydown", (event) => event.stopPropagation());
@@ -117,6 +117,17 @@ export class ThreadRegisters {
     return this.moved ? 1 : this.view.tensor.ctas;
   }
 
+  // The threads to choose from: a warp, or a warpgroup in each CTA.
+  get threads() {
+    return this.moved ? this.view.app.instruction.lanes : this.ctas * LANES;
+  }
+
+  // Elements in each register that is listed.
+  get group() {
+    const { blocks } = this.view.tensor;
+    return (this.moved && blocks?.[this.moved.name === "D" ? 1 : 0].group) || 1;
+  }
+
   // The same load with one thing changed; what is shown stays until Python agrees.
   /** @param {{ shape?: string, count?: number | null, lane?: number | null, column?: number, pack?: boolean }} change */
   choose(change) {
@@ -142,7 +153,8 @@ export class ThreadRegisters {
   /** @param {number} register @param {number} part */
   word(register, part) {
     const { moved } = this;
-    if (moved) return { lane: (moved.place?.lane[0] ?? 0) + this.view.app.lane, column: register };
+    if (moved)
+      return { lane: (moved.place?.lane[0] ?? 0) + this.view.app.lane, column: register * this.group };
     const load = /** @type {LoadData} */ (this.view.load);
     const { lanes, columns, elements } = loadMap(load);
     const thread = this.view.app.lane;
@@ -173,12 +185,16 @@ export class ThreadRegisters {
     const thread = app.lane;
     this.load.hidden = this.mnemonic.hidden = Boolean(moved);
     attribute(this.node, "aria-label", `registers of a thread${moved ? "" : " after tcgen05.ld"}`);
-    attribute(this.number, "max", ctas * LANES - 1);
+    attribute(this.number, "max", this.threads - 1);
     if (document.activeElement !== this.number || Number(this.number.value) !== thread)
       this.number.value = String(thread);
     const cta = ctas > 1 ? `CTA ${Math.floor(thread / LANES)}, ` : "";
     const warp = `${cta}warp ${Math.floor(thread / 32) % 4}`;
-    write(this.place, moved ? `lane ${thread % 32} of ${warp}` : `${warp}, after`);
+    const isWarp = this.threads === 32;
+    const where = moved ? `lane ${thread % 32} of ${warp}` : `${warp}, after`;
+    write(this.title, isWarp ? "Lane" : "Thread");
+    write(this.place, isWarp ? "of the warp" : where);
+    this.warps.hidden = isWarp;
     this.showWarps(ctas, thread);
     if (moved) this.showMoved(moved);
     if (moved || !load) return;
@@ -255,35 +271,45 @@ export class ThreadRegisters {
     while (this.lines.length > count) this.lines.pop()?.remove();
   }
 
-  // Each register of tcgen05.ld or .st, and the words of tensor memory that it comes from or goes to.
+  // Each register that is filled or stored, its elements, and the words that they come from or go to.
   /** @param {Matrix} moved */
   showMoved(moved) {
     const { app } = this.view;
     const { matrices, selection } = app;
-    this.makeLines(moved.columns);
-    this.lines.forEach((line, column) => {
+    const { group } = this;
+    this.makeLines(moved.columns / group);
+    this.lines.forEach((line, register) => {
       const [number, word, name, value] = line.children;
-      const cell = { name: moved.name, row: app.lane, column };
-      const index = app.lane * moved.columns + column;
-      const linked = linkedWords(matrices, cell).map((each) => nameOf(matrices, each));
-      const own = moved.column_names?.length ? columnName(moved, column) : `r${column}`;
+      const cells = Array.from({ length: group }, (_, element) => ({
+        name: moved.name,
+        row: app.lane,
+        column: register * group + element,
+      }));
+      const linked = cells.flatMap((cell) => linkedWords(matrices, cell));
+      const names = linked.map((each) => nameOf(matrices, each));
+      const own = moved.column_names?.length ? columnName(moved, register * group) : `r${register}`;
       const arrow = moved.name === "D" ? "←" : "→";
-      write(number, own);
-      write(word, hex(moved.codes[index], 32));
-      write(name, linked.length ? `${arrow} ${firstAndLast(linked)}` : "");
+      write(number, group > 1 ? `r${register}` : own);
+      write(word, registerText(moved, cells));
+      write(name, names.length ? `${arrow} ${firstAndLast(names)}` : "");
       const isNumber = moved.kind !== "bits" && !own.startsWith("mdata");
-      write(value, isNumber ? cellText(moved, index) : "");
+      const values = isNumber ? cells.map((cell) => cellText(moved, indexOfCell(moved, cell))) : [];
+      write(value, firstAndLast(values));
       line.classList.remove("free");
-      line.classList.toggle("here", selection.isAt(cell));
+      line.classList.toggle(
+        "here",
+        cells.some((cell) => selection.isAt(cell)),
+      );
     });
-    const isLong = this.lines.some((_, column) => columnName(moved, column).length > 4);
+    const isLong = group === 1 && this.lines.some((_, column) => columnName(moved, column).length > 4);
     this.list.classList.toggle("ptx-long-names", isLong);
+    this.list.classList.toggle("ptx-wide-registers", moved.bits === 64);
   }
 
   /** @param {LoadData} load */
   showRegisters(load) {
     this.makeLines(load.registers);
-    this.list.classList.remove("ptx-long-names");
+    this.list.classList.remove("ptx-long-names", "ptx-wide-registers");
     const { view } = this;
     const { matrices, selection } = view.app;
     this.lines.forEach((line, register) => {
@@ -321,7 +347,8 @@ export class ThreadRegisters {
     const { app } = this.view;
     const { registers } = app.instruction.move ?? {};
     const cells = [cell, ...linkedWords(app.matrices, cell)];
-    return cells.find(({ name, row }) => name === registers && row === app.lane)?.column ?? -1;
+    const column = cells.find(({ name, row }) => name === registers && row === app.lane)?.column ?? -1;
+    return Math.floor(column / this.group);
   }
 
   // The register that holds what is pointed at.
@@ -340,6 +367,19 @@ export class ThreadRegisters {
     if (!line || this.list.matches(":hover")) return;
     revealInList(this.list, line);
   }
+}
+
+// The bits of a register, which its elements share.
+/** @param {Matrix} matrix @param {Cell[]} cells */
+function registerText(matrix, cells) {
+  const [first] = cells;
+  if (cells.length === 1) return hex(matrix.codes[indexOfCell(matrix, first)], Math.max(32, matrix.bits));
+  let content = 0;
+  for (const cell of cells) {
+    const index = indexOfCell(matrix, cell);
+    content += Number(matrix.codes[index]) * 2 ** (matrix.low?.[index] ?? 0);
+  }
+  return hex(content, 32);
 }
 
 // The first and the last of several.

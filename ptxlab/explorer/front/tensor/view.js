@@ -6,7 +6,17 @@ import { SCROLLBAR, WordArea } from "../common/scroll_area.js";
 import { cellOfIndex, cellText, changedCells, editText, indexOfCell } from "../matrix/matrix.js";
 import { viewHeight } from "../pane/layout.js";
 import { listenForWheel } from "../pane/zoom.js";
-import { LANES, columnsOf, elementsIn, matrixOf, operandAt, slotOf, wordName, wordNumber } from "./map.js";
+import {
+  LANES,
+  columnsOf,
+  elementsIn,
+  matrixOf,
+  operandAt,
+  rowsOf,
+  slotOf,
+  wordName,
+  wordNumber,
+} from "./map.js";
 import { CTA_GAP, TENSOR_HEAD, columnEdge, drawTensor, drawTensorMarks, wordsPlace } from "./draw.js";
 import { TensorControls, ZOOMS } from "./controls.js";
 import { ThreadRegisters } from "./thread.js";
@@ -16,7 +26,8 @@ const LEAST_LANES = 128; // pixels
 const READABLE = { width: 46, height: 14 }; // a word at the largest zoom
 const READABLE_HEX = 58; // the width of one in hexadecimal
 const LEAST_MOVE = 180; // pixels for the lanes of words that are moved
-const MOST_MOVED = 44; // width of such a word before any zoom
+const MOST_MOVED = 44; // width of such a word before any zoom,
+const MOST_HIGH = 20; // and its height
 const NARROW_SHARE = 0.5; // of a narrow view, where registers are below
 const MOST_RUNS_LIT = 128; // of neighbouring words that an edit changed
 const THREAD_PANEL = 356; // width of the registers beside it
@@ -114,16 +125,16 @@ export class TensorView extends WordArea {
     const high = move
       ? this.roomForMove(beside || !withThread)
       : Math.max(LEAST_LANES, TENSOR_SHARE * viewHeight(app));
-    const columns = this.allColumns;
+    const [columns, rows] = [this.allColumns, rowsOf(this.tensor)];
     const fit = {
       width: Math.min(wide / columns, move ? MOST_MOVED : 30),
-      height: Math.max(1, Math.floor((high / LANES) * 2) / 2),
+      height: clamp(Math.floor((high / rows) * 2) / 2, 1, MOST_HIGH),
     };
     this.cell = this.zoomedCell(fit, move ? READABLE_HEX : READABLE.width);
-    const view = { width: wide + this.gaps, height: LANES * fit.height };
+    const view = { width: wide + this.gaps, height: rows * fit.height };
     this.resize(view, {
       width: columns * this.cell.width + this.gaps,
-      height: LANES * this.cell.height,
+      height: rows * this.cell.height,
     });
     this.frame.style.height = `${TENSOR_HEAD.top + view.height + SCROLLBAR}px`; // the same for every zoom
     this.drawn = this.marked = "";
@@ -272,7 +283,7 @@ export class TensorView extends WordArea {
   wordUnder(event) {
     const { x, y } = this.pointUnder(event);
     const lane = Math.floor(y / this.cell.height);
-    if (lane < 0 || lane >= LANES) return null;
+    if (lane < 0 || lane >= rowsOf(this.tensor)) return null;
     for (let cta = 0; cta < this.tensor.ctas; cta += 1) {
       const column = Math.floor((x - columnEdge(this, cta, 0)) / this.cell.width);
       if (column >= 0 && column < columnsOf(this.tensor, cta)) return { lane: cta * LANES + lane, column };
@@ -393,9 +404,11 @@ export class TensorView extends WordArea {
     const operand = operandAt(this.tensor, column, lane);
     if (!this.editable || !operand) return false;
     const register = column - (this.tensor.places[operand]?.first ?? 0);
-    const row = this.tensor.blocks ? lane % LANES : lane;
+    const name = this.chosen.operand;
     this.app.send(
-      { type: "set_register", name: this.chosen.operand, lane: row, register, text },
+      this.tensor.blocks
+        ? { type: "set_cell", name, row: lane % LANES, column: register, text }
+        : { type: "set_register", name, lane, register, text },
       { node: this.input },
     );
     return true;
