@@ -216,7 +216,10 @@ _COPY = re.compile(
 )
 _SUFFIXES = {"SATURATE": "satfinite", "ANDPOPC": "and.popc", "XORPOPC": "xor.popc", None: ""}
 _LAYOUTS = {"T": "row", "N": "col"}
-_CPP_TYPES = {"float": "f32", "half_t": "f16"}
+_CPP_TYPES = {
+    "half_t": "f16", "bfloat16_t": "bf16", "tfloat32_t": "tf32", "float": "f32", "int8_t": "s8",
+    "uint8_t": "u8", "int32_t": "s32",
+}  # fmt: skip
 #: Operation, bits of an element, order -> the instruction, and how many elements of a lane one matrix takes.
 _COPIES = {
     ("LDSM", "32", "N"): ("ldmatrix.sync.aligned.m8n8.x{count}.shared.b16", 1),
@@ -247,22 +250,15 @@ def atom_form(name: str) -> MmaForm | TransferForm | None:
     >>> atom_form("SM90::GMMA::MMA_64x128x16_F32F16F16_SS<GMMA::Major::K, GMMA::Major::K>")
     <wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16, A in shared memory>
     """
-    copy = _COPY.fullmatch(name)
+    copy, atom = _COPY.fullmatch(name), _ATOM.fullmatch(name)
+    if copy is not None and copy["packed"]:
+        source = _PACKED[copy["source"]]
+        return form_of(f"ldmatrix.sync.aligned.m8n16.x{copy['count']}.shared.b8x16.{source}")
     if copy is not None:
-        return _copy_form(copy)
-    atom = _ATOM.fullmatch(name)
-    return None if atom is None else _mma_form(atom)
-
-
-def _copy_form(atom: re.Match[str]) -> MmaForm | TransferForm | None:
-    if atom["packed"]:
-        source = _PACKED[atom["source"]]
-        return form_of(f"ldmatrix.sync.aligned.m8n16.x{atom['count']}.shared.b8x16.{source}")
-    mnemonic, elements = _COPIES.get((atom["op"], atom["bits"], atom["order"]), ("", 1))
-    return form_of(mnemonic.format(count=int(atom["elements"]) // elements))
-
-
-def _mma_form(atom: re.Match[str]) -> MmaForm | TransferForm | None:
+        mnemonic, elements = _COPIES.get((copy["op"], copy["bits"], copy["order"]), ("", 1))
+        return form_of(mnemonic.format(count=int(copy["elements"]) // elements))
+    if atom is None:
+        return None
     form = next((form for form in map(form_of, _mma_names(atom)) if form is not None), None)
     if isinstance(form, MmaForm) and atom["source"] and form.lanes == 128:
         return form.a_from("shared" if atom["source"] == "SS" else "register")
@@ -347,10 +343,6 @@ _UMMA_KINDS = {
     "MXF4NVF4": "mxf4nvf4.block_scale", "MXF4": "mxf4nvf4.block_scale",
 }  # fmt: skip
 _CASTS = {("64", "lw0213"): ".warpx2::02_13", ("64", "lw0123"): ".warpx2::01_23", ("32", None): ".warpx4"}
-_UMMA_TYPES = {
-    "half_t": "f16", "bfloat16_t": "bf16", "tfloat32_t": "tf32", "float": "f32", "int8_t": "s8",
-    "uint8_t": "u8", "int32_t": "s32",
-}  # fmt: skip
 
 
 def tcgen05_atom(name: str) -> AnyTcgen05 | None:
@@ -384,9 +376,8 @@ def tcgen05_atom(name: str) -> AnyTcgen05 | None:
 def _umma_form(atom: re.Match[str]) -> AnyTcgen05 | None:
     from .tcgen05 import Tcgen05Mma
 
-    words = [word.strip().rpartition("::")[2] for word in (atom["arguments"] or "").split(",")]
+    words = _arguments(atom)
     numbers = [int(word) for word in words if word.isdecimal()]
-    types = [_UMMA_TYPES.get(word, word.removeprefix("float_").removesuffix("_t")) for word in words[:3]]
     kind = _UMMA_KINDS[atom["kind"]]
     if kind.startswith("mxf4nvf4"):
         kind += ".block16" if numbers[2:3] == [16] else ".block32"
@@ -397,13 +388,12 @@ def _umma_form(atom: re.Match[str]) -> AnyTcgen05 | None:
         return form
     if atom["source"] == "TS":
         form = form.a_from("tensor")
-    if len(numbers) < 2 or len(types) < 3:
+    if len(numbers) < 2 or len(words) < 3:
         return form
     majors = [word == "MN" for word in words if word in ("K", "MN")]
     transposes = dict(zip(("transpose_a", "transpose_b"), majors, strict=False))
-    return form.with_descriptor(
-        None, a=types[0], b=types[1], d=types[2], m=numbers[0], n=numbers[1], **transposes
-    )
+    m, n, *_ = numbers
+    return form.with_descriptor(None, a=words[0], b=words[1], d=words[2], m=m, n=n, **transposes)
 
 
 # -- intrinsics of LLVM --------------------------------------------------------------------------------------

@@ -11,9 +11,9 @@ is what the assembler takes.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from fnmatch import fnmatchcase
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import NamedTuple
 
 from .mma import MmaForm
@@ -207,23 +207,12 @@ class Availability(NamedTuple):
         return PtxVersion(*max(versions, default=(0, 0)))
 
 
-class _Index:
-    """The rows by the names of instructions."""
-
-    @cached_property
-    def rows(self) -> dict[str, list[Requirement]]:
-        index: dict[str, list[Requirement]] = {}
-        for row in ROWS:
-            for name in row.names:
-                index.setdefault(name, []).append(row)
-        return index
-
-    def of(self, name: str) -> Iterator[Requirement]:
-        yield from self.rows.get(name, ())
-        yield from self.rows["*"]
+@lru_cache(maxsize=None)
+def _rows_of(name: str) -> tuple[Requirement, ...]:
+    """The rows about an instruction of that name, and those about all."""
+    return tuple(row for row in ROWS if name in row.names or "*" in row.names)
 
 
-_INDEX = _Index()
 _TYPE_STARTS = ("b", "s", "u", "f", "e", "tf")
 
 
@@ -241,7 +230,7 @@ def _availability(opcode: str, others: frozenset[str]) -> Availability:
     name, *parts = opcode.split(".")
     types = [part for part in parts if part.startswith(_TYPE_STARTS) and any(map(str.isdigit, part))]
     dotted = ["." + "".join(f"{part}." for part in each) for each in (parts, types)]
-    return Availability(tuple(row for row in _INDEX.of(name) if row.matches(dotted[0], dotted[1], others)))
+    return Availability(tuple(row for row in _rows_of(name) if row.matches(dotted[0], dotted[1], others)))
 
 
 # -- which types of registers an operand takes ---------------------------------------------------------------

@@ -228,8 +228,8 @@ _FIELDS: dict[str, tuple[tuple[str, int, int], ...]] = {
 
 _SCALE_VECTORS = ("", "block16", "block32", "scale_vec::1X", "scale_vec::2X", "scale_vec::4X")
 _BLOCK16 = ("block16", "scale_vec::4X")  # a scale for 16 elements
-_SHIFTS = {0: 0, 8: 1, 16: 2, 32: 3}
-_LANES = {32: 0, 128: 1}
+#: Numbers that have codes of their own.
+_NUMBERED = {"max_shift": {0: 0, 8: 1, 16: 2, 32: 3}, "scale_a_lanes": {32: 0, 128: 1}}
 _UNIT_N = 8  # what the field of N counts in
 _FLAGS = ("sparse", "saturate", "negate_a", "negate_b", "transpose_a", "transpose_b")
 _NUMBERS = ("m", "n", "k", "selector", "max_shift", "scale_a_id", "scale_b_id")
@@ -308,10 +308,9 @@ class InstructionDescriptor:
         for name, legal in (
             ("k", self.depths),
             ("selector", range(4)),
-            ("max_shift", _SHIFTS),
             ("scale_a_id", range(4)),
             ("scale_b_id", range(4)),
-            ("scale_a_lanes", _LANES),
+            *_NUMBERED.items(),
             ("sparsity_version", (0, 1)),
         ):
             if getattr(self, name) not in legal:
@@ -363,8 +362,7 @@ class InstructionDescriptor:
         units = {"m": self.traits.unit_m, "n": _UNIT_N}
         if name in units:
             return int(value // units[name])
-        numbers = {"max_shift": _SHIFTS, "scale_a_lanes": _LANES}
-        return numbers[name][value] if name in numbers else int(value)
+        return _NUMBERED[name][value] if name in _NUMBERED else int(value)
 
     @property
     def bit_fields(self) -> tuple[BitField, ...]:
@@ -418,13 +416,8 @@ class InstructionDescriptor:
         for name, types in traits.codes.items():
             if name in parts:
                 values[name] = _type_of(parts[name], types, f"{where}: type of {_PARTS[name]}")
-        if "max_shift" in parts:
-            values["max_shift"] = tuple(_SHIFTS)[parts["max_shift"]]
-        if "scale_a_lanes" in parts:
-            values["scale_a_lanes"] = tuple(_LANES)[parts["scale_a_lanes"]]
-        for name in _FLAGS:
-            if name in parts:
-                values[name] = bool(parts[name])
+        for name in _NUMBERED.keys() & parts.keys():
+            values[name] = tuple(_NUMBERED[name])[parts[name]]
         try:
             return cls(kind, **values)  # type: ignore[arg-type]
         except PtxlabError as error:

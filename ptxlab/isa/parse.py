@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from ..errors import PtxlabError, listing
 from .catalog import AnyForm
@@ -16,6 +16,8 @@ from .transfer import TransferForm
 
 if TYPE_CHECKING:
     from .tcgen05 import Tcgen05Mma
+
+_Form = TypeVar("_Form", bound=Form)
 
 
 def parse(text: str | Form) -> MmaForm | TransferForm:
@@ -80,9 +82,8 @@ def _tcgen05(text: str | Form) -> AnyTcgen05 | None:
     wrong = next((name for name, form in forms.items() if form is None), None)
     if wrong is not None:
         raise PtxlabError(_refusal(wrong))
-    distinct = list(
-        dict.fromkeys(_with_a(form, name, text) for name, form in forms.items() if form is not None)
-    )
+    known = {name: form for name, form in forms.items() if form is not None}
+    distinct = list(dict.fromkeys(_placed(form, name, text) for name, form in known.items()))
     if len(distinct) > 1:
         raise PtxlabError(
             f"the text has {len(distinct)} different tcgen05 instructions; take one of them: "
@@ -91,20 +92,15 @@ def _tcgen05(text: str | Form) -> AnyTcgen05 | None:
     return distinct[0] if distinct else None
 
 
-def _with_a(form: AnyTcgen05, name: str, text: str) -> AnyTcgen05:
-    """The form with A in tensor memory, if that is how the text has it: `[d-tmem], [a-tmem], ...`."""
-    from .tcgen05 import Tcgen05Mma
+def _placed(form: _Form, name: str, text: str) -> _Form:
+    """The form with A where the text has it: of wgmma `{d}, a-desc, ...`, of tcgen05.mma `[d], [a], ...`."""
+    if isinstance(form, MmaForm) and form.family.startswith("wgmma"):
+        return form.a_from("shared") if _second_operands(name, text, "{", "}") == {""} else form
+    if isinstance(form, Tcgen05Form):
+        from .tcgen05 import Tcgen05Mma
 
-    if isinstance(form, Tcgen05Mma) and _second_operands(name, text, "[", "]") == {"["}:
-        return form.a_from("tensor")
-    return form
-
-
-def _wgmma_with_a(form: MmaForm | TransferForm, name: str, text: str) -> MmaForm | TransferForm:
-    """The form with A in shared memory, if that is how the text has it: `{d}, a-desc, ...`."""
-    is_wgmma = isinstance(form, MmaForm) and form.family.startswith("wgmma")
-    if is_wgmma and isinstance(form, MmaForm) and _second_operands(name, text, "{", "}") == {""}:
-        return form.a_from("shared")
+        if isinstance(form, Tcgen05Mma) and _second_operands(name, text, "[", "]") == {"["}:
+            return form.a_from("tensor")
     return form
 
 
@@ -123,13 +119,8 @@ def parse_every(text: str) -> list[AnyForm]:
     """
     names = mentions(text)
     matrix_names = [name for name in names if not companion(name)]
-    return list(dict.fromkeys(_placed(name, text) for name in matrix_names or names[:1] or [text]))
-
-
-def _placed(name: str, text: str) -> AnyForm:
-    """The form of a name in a text, with A where its operand list has it."""
-    form = parse_any(name)
-    return _with_a(form, name, text) if isinstance(form, Tcgen05Form) else _wgmma_with_a(form, name, text)
+    every = [(name, parse_any(name)) for name in matrix_names or names[:1] or [text]]
+    return list(dict.fromkeys(_placed(form, name, text) for name, form in every))
 
 
 def parse_mma(text: str | Form) -> MmaForm:
@@ -182,7 +173,7 @@ def parse_all(text: str | Form) -> list[MmaForm | TransferForm]:
     matrix_names = [name for name in names if not companion(name)]
     if not matrix_names:
         raise PtxlabError(_refusal(names[0] if names else ""))
-    return list(dict.fromkeys(_wgmma_with_a(_resolve(name), name, text) for name in matrix_names))
+    return list(dict.fromkeys(_placed(_resolve(name), name, text) for name in matrix_names))
 
 
 @lru_cache(maxsize=1024)

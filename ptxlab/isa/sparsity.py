@@ -159,15 +159,6 @@ class Structure:
         nibbles = self._nibble([kept[..., slot] for slot in range(self.keep)])
         return stored.reshape(*stored.shape[:-3], matrix.shape[-1] // 2), nibbles.astype(np.uint8)
 
-    def groups_of(self, nibbles: ArrayLike, ordered: bool = True) -> NDArray[np.int64]:
-        """Groups of its chunk that every nibble keeps: int [..., rows, chunks, keep].
-
-        >>> STRUCTURES["2:4"].groups_of([[0b1101, 0b0100]]).tolist()
-        [[[1, 3], [0, 1]]]
-        """
-        ordered = as_flag(ordered, "ordered")
-        return np.asarray(self._lookup(ordered)[self._legal(nibbles, ordered)].astype(np.int64))
-
     def _legal(self, nibbles: ArrayLike, ordered: bool) -> NDArray[Any]:
         return check_nibbles(self, nibbles, self.nibbles if ordered else self.unordered)
 

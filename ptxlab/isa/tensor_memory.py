@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._util.arguments import as_array, as_flag, as_index, as_int, as_text
+from .._util.arguments import as_array, as_index, as_int, as_text
 from ..errors import PtxlabError, counted, quoted
 from .dtypes import DType
 from .layout import Mode, mode_steps
@@ -270,8 +270,7 @@ class TensorOperand(MatrixOperand):
         words = array[..., :columns].reshape(*array.shape[:-2], lanes * columns).view(np.uint32)
         slots, (parts, together) = self._slots[copy], self._group
         if together > 1:
-            apart = self._split(words.reshape(*array.shape[:-2], -1, together))
-            return np.asarray(np.take(apart, slots, axis=-1).astype(self.dtype.code_type))
+            return np.asarray(np.take(self._split(words), slots, axis=-1).astype(self.dtype.code_type))
         codes = np.take(words, slots // parts, axis=-1)
         if self.width != self.dtype.bits or parts > 1:
             lows = (slots % parts * self.width + self.padding).astype(np.uint32)
@@ -294,26 +293,16 @@ class TensorOperand(MatrixOperand):
 
     def _joined(self, codes: NDArray[np.uint32]) -> NDArray[np.uint32]:
         """Elements [..., groups, elements] that lie across the ends of words -> words."""
-        words = np.zeros((*codes.shape[:-1], self._group[1]), dtype=np.uint64)
-        for number in range(codes.shape[-1]):
-            word, low = divmod(number * self.width, _WORD)
-            bits = codes[..., number].astype(np.uint64) << np.uint64(low)
-            words[..., word] |= bits & np.uint64(0xFFFFFFFF)
-            if low + self.width > _WORD:
-                words[..., word + 1] |= bits >> np.uint64(_WORD)
-        return words.astype(np.uint32).reshape(*codes.shape[:-2], -1)
+        bits = codes[..., None] >> np.arange(self.width, dtype=np.uint32) & np.uint32(1)
+        octets = np.packbits(bits.astype(np.uint8).reshape(*codes.shape[:-2], -1), axis=-1, bitorder="little")
+        return octets.view(np.uint32)
 
     def _split(self, words: NDArray[np.uint32]) -> NDArray[np.uint32]:
-        """The inverse of `_joined`: words [..., groups, words] -> elements."""
-        wide = words.astype(np.uint64)
-        codes = np.zeros((*words.shape[:-1], self._group[0]), dtype=np.uint32)
-        for number in range(codes.shape[-1]):
-            word, low = divmod(number * self.width, _WORD)
-            bits = wide[..., word] >> np.uint64(low)
-            if low + self.width > _WORD:
-                bits |= wide[..., word + 1] << np.uint64(_WORD - low)
-            codes[..., number] = bits & np.uint64((1 << self.dtype.bits) - 1)
-        return codes.reshape(*words.shape[:-2], -1)
+        """The inverse of `_joined`: words [..., words] -> elements."""
+        bits = np.unpackbits(np.ascontiguousarray(words).view(np.uint8), axis=-1, bitorder="little")
+        places = np.arange(self.width, dtype=np.uint32)
+        elements = bits.reshape(*words.shape[:-1], -1, self.width).astype(np.uint32) << places
+        return np.asarray(np.bitwise_or.reduce(elements, axis=-1))
 
     @cached_property
     def _elements(self) -> NDArray[np.int64]:
@@ -459,7 +448,6 @@ def data_path(m: int, *, cta_group: int, sparse: bool, ws: bool) -> DataPath:
     >>> data_path(128, cta_group=2, sparse=True, ws=False).name
     'C'
     """
-    sparse, ws = as_flag(sparse, "sparse"), as_flag(ws, "ws")
     rows = {
         (256, 2): "A",
         (128, 2): "C" if sparse else "B",
@@ -467,10 +455,7 @@ def data_path(m: int, *, cta_group: int, sparse: bool, ws: bool) -> DataPath:
         (64, 1): "E" if ws else "F",
         (32, 1): "G",
     }
-    name = rows.get((as_int(m, "m"), as_int(cta_group, "cta_group")))
-    if name is None or (name == "G" and not ws):
-        raise PtxlabError(f"m={quoted(m)} with cta_group={quoted(cta_group)}: no layout has such a product")
-    return DATA_PATHS[name]
+    return DATA_PATHS[rows[m, cta_group]]
 
 
 def scale_layout(lines: int, ctas: int, groups: int, *, lanes: int = 32) -> TensorLayout:

@@ -241,7 +241,7 @@ def _sparsity() -> Iterator[Call]:
         zero = dense == 0
         stored, nibbles = structure.compress(dense)
         yield from calls_of(
-            "Structure", structure, "compress violations diagnose groups_of positions expand prune weights",
+            "Structure", structure, "compress violations diagnose positions expand prune weights",
             matrix=dense, zero=zero, stored=stored, nibbles=nibbles, ordered=True,
         )  # fmt: skip
 
@@ -337,8 +337,7 @@ def _tcgen05() -> Iterator[Call]:
         column=3, cta=0, matrix=np.ones(d.shape), codes=np.ones(d.shape, np.uint32), registers=words, copy=0,
     )  # fmt: skip
     yield from calls_of("TensorLayout", d.layout, "locate holders", row=3, col=20)
-    yield from calls_of("tensor_memory", tensor_memory, "accessible_lanes data_path", warp=3, m=64,
-                        cta_group=1, sparse=False, ws=True)  # fmt: skip
+    yield call("tensor_memory.accessible_lanes", tensor_memory.accessible_lanes, warp=3)
     yield call("InstructionDescriptor", InstructionDescriptor, kind="mxf4nvf4", m=128, n=64, k=64, a="e2m1",
                scale="ue4m3", scale_a_id=0, sparse=False, negate_a=True)  # fmt: skip
     yield call("InstructionDescriptor.decode", InstructionDescriptor.decode, code=0x8400010, kind="f16")

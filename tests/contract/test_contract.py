@@ -311,10 +311,10 @@ def _fragment(m: Any) -> Any:
         (lambda: _2_4.prune([["1", "5", "2", "7"]]), "matrix needs numbers, found an array of <U1"),
         (lambda: _2_4.expand([[5, 7]], [[13.0]]),
          "nibbles: found an array of float64; it takes whole numbers"),
-        (lambda: _2_4.groups_of([[13 + 256]]),
+        (lambda: _2_4.positions([[13 + 256]]),
          "metadata of row 0, chunk 0: nibble 269 is undefined for 2:4 sparsity; "
          "legal are 0b0100, 0b1000, 0b1001, 0b1100, 0b1101, 0b1110"),
-        (lambda: _2_4.groups_of([[-3]]),
+        (lambda: _2_4.positions([[-3]]),
          "metadata of row 0, chunk 0: nibble -3 is undefined for 2:4 sparsity; "
          "legal are 0b0100, 0b1000, 0b1001, 0b1100, 0b1101, 0b1110"),
         (lambda: _2_4.compress([[0, 5, 0, 7]], zero=[[1, 0, 1, 0]]),  # type: ignore[arg-type]

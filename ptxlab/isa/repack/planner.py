@@ -158,10 +158,9 @@ class Planner:
     def _packed(self) -> list[tuple[str, Word]]:
         """Words of converted elements."""
         conversion = self.task.conversion
+        assert conversion is not None
         words: list[tuple[str, Word]] = []
         per_element = max(1, self.task.moved_bits // self.grain)
-        if conversion is None:
-            raise AssertionError("only what converts is packed")
         per_register = self.task.per_register
         for group in self._alike(self.readers):
             for start in range(0, len(group), self.per_word):
@@ -308,8 +307,12 @@ class Planner:
             self._arrange(f"z{number}" if shift else name, places)
             if shift:
                 self.steps.append(Shift(name, f"z{number}", shift))
-        if stem == "m":
-            self._widen()
+        if stem == "m" and self.task.conversion is not None:  # what is wider is converted where it arrived
+            per_register = 32 // self.task.moved_bits
+            for slot in range(self.from_slot.shape[1]):
+                part = Part(f"m{slot // per_register}", slot % per_register)
+                conversion = *self.task.conversion, self.task.converted_bits
+                self.steps.append(Convert(f"out{slot}", (part,), *conversion))
 
     def _of_two(self, places: _Places) -> _Places:
         """The same register from two others, where each lane needs two, but not all lanes the same two."""
@@ -368,15 +371,6 @@ class Planner:
 
     def _temporary(self) -> str:
         return f"t{sum(isinstance(step, Permute) for step in self.steps)}"
-
-    def _widen(self) -> None:
-        """Elements that became wider are converted where they arrived."""
-        if self.task.conversion is None:
-            return
-        per_register = 32 // self.task.moved_bits
-        for slot in range(self.from_slot.shape[1]):
-            part = Part(f"m{slot // per_register}", slot % per_register)
-            self.steps.append(Convert(f"out{slot}", (part,), *self.task.conversion, self.task.converted_bits))
 
     def _arrange(self, target: str, places: _Places) -> None:
         """A register whose bytes, or halves of bytes, lie in these registers, [lanes][bytes or halves]."""
