@@ -9,7 +9,7 @@ from typing import Literal, Self
 
 from .._util.arguments import is_name
 from ..errors import PtxlabError, quoted
-from . import fragments
+from . import layout as layouts
 from .dtypes import dtype
 from .modifiers import DEFAULTS
 from .operand import Operand
@@ -156,7 +156,7 @@ class MmaForm(ProductForm):
             return self.a
         if self.a.layout is None:
             return self._multiplicand("A", self.a_type, self.m, self.k, self.a_space)
-        layout = fragments.block(self.m, self.k, 2 * self.a.elements_per_register, 16, self.lanes // 32)
+        layout = layouts.fragment(self.m, self.k, 2 * self.a.elements_per_register, 16, self.lanes // 32)
         return replace(self.a, shape=(self.m, self.k), layout=layout)
 
     @cached_property
@@ -179,13 +179,13 @@ class MmaForm(ProductForm):
             container, padding = 8, _PADDING.get(type_name, 0)
         run = max(1, 32 // (container or element.bits))
         if self.mma_count > 1:
-            layout = fragments.quad_pairs(name, self.a_layout if name == "A" else self.b_layout)
+            layout = layouts.quad_pairs(name, self.a_layout if name == "A" else self.b_layout)
             return Operand(name, element, layout.shape, layout, axes=axes)
         if self.family == "wmma":
             room = 16 if type_name == "f16" else 0
-            layout = fragments.wmma(name, self.m, self.n, self.k, run, room)
+            layout = layouts.wmma(name, self.m, self.n, self.k, run, room)
             return Operand(name, element, shape, layout, axes=axes)
-        layout = fragments.block(lines, depth, run, 16, self.lanes // 32)
+        layout = layouts.fragment(lines, depth, run, 16, self.lanes // 32)
         if name == "B":
             layout = layout.T
         return Operand(name, element, shape, layout, "register", axes, container, padding)
@@ -202,11 +202,11 @@ class MmaForm(ProductForm):
 
     def _accumulator(self, name: str, type_name: str) -> Operand:
         if self.mma_count > 1:
-            layout = fragments.quad_pairs(name, "row", wide=type_name == "f32")
+            layout = layouts.quad_pairs(name, "row", wide=type_name == "f32")
         elif self.family == "wmma":
-            layout = fragments.wmma(name, self.m, self.n, self.k, 2)
+            layout = layouts.wmma(name, self.m, self.n, self.k, 2)
         else:
-            layout = fragments.block(self.m, self.n, 2, 16, self.lanes // 32)
+            layout = layouts.fragment(self.m, self.n, 2, 16, self.lanes // 32)
         return Operand(name, dtype(type_name), layout.shape, layout, axes=("m", "n"))
 
     @cached_property
@@ -217,7 +217,7 @@ class MmaForm(ProductForm):
         chunks = self.k // self.structure.chunk
         wide = dtype(self.a_type).bits >= 16
         return Operand(
-            "E", dtype("b4"), (self.m, chunks), fragments.metadata(self.m, chunks, wide), axes=("m", "chunk")
+            "E", dtype("b4"), (self.m, chunks), layouts.metadata(self.m, chunks, wide), axes=("m", "chunk")
         )
 
     @cached_property
@@ -233,7 +233,7 @@ class MmaForm(ProductForm):
     def _scales(self, name: str, axes: tuple[str, str]) -> Operand | None:
         if self.scale_vec is None or self.scale_type is None:
             return None
-        layout = fragments.scales(self.scale_vec)[name == "SFB"]
+        layout = layouts.scales(self.scale_vec)[name == "SFB"]
         return Operand(name, dtype(self.scale_type), layout.shape, layout, axes=axes)
 
     @property

@@ -164,7 +164,7 @@ class MatrixOperand(ABC):
                     f"{self.dtype.bits} bits of {self.dtype}"
                 )
 
-    def _check_words(self, array: NDArray[Any]) -> NDArray[Any]:
+    def check_words(self, array: NDArray[Any]) -> NDArray[Any]:
         """Registers as unsigned integers of their width."""
         bits = 8 * self.register_type().itemsize
         if array.dtype.kind not in "iu":
@@ -500,7 +500,7 @@ class Operand(MatrixOperand):
             raise PtxlabError(
                 f"{self.name}: found a single number; it takes registers [..., lanes, registers]"
             )
-        return self._split(self._check_words(array))
+        return self._split(self.check_words(array))
 
     def _split(self, registers: NDArray[Any]) -> NDArray[Any]:
         """As `split`, of registers that were checked, of any number of lanes."""
@@ -536,7 +536,7 @@ class Operand(MatrixOperand):
                 f"{self.name}: found registers of shape {array.shape}; it takes [..., {self.lanes} lanes, "
                 f"{self.registers} registers]"
             )
-        return self._check_words(array)
+        return self.check_words(array)
 
 
 def as_operand(value: object) -> Operand:

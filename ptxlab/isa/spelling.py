@@ -24,6 +24,10 @@ _ORDERED = (
     frozenset({"xor", "and", "popc"}),
     frozenset({"b8x16", "b6x16_p32", "b4x16_p64"}),
 )
+#: The same for tcgen05.
+_TCGEN05_ORDERED = (frozenset({"f32", "b2", "b8x16", "b6x16_p32", "b4x16_p64"}),)
+#: Words of tcgen05 that stand right after the word before them.
+_TCGEN05_HEADS = frozenset({"ws", "red", "spcompress"})
 _Key = tuple[tuple[str, ...], tuple[tuple[str, ...], ...], tuple[str, ...]]
 
 
@@ -79,7 +83,11 @@ def spellings() -> Iterator[tuple[str, MmaForm | TransferForm]]:
 
 
 def head_length(tokens: list[str]) -> int:
-    """How many words stand first: ``wmma.load.a``, ``wgmma.mma_async``, ``mma``."""
+    """How many words stand first: ``wmma.load.a``, ``wgmma.mma_async``, ``mma``, ``tcgen05.mma.ws``."""
+    if tokens[0] == "tcgen05":
+        return next(
+            (at for at, token in enumerate(tokens) if at > 1 and token not in _TCGEN05_HEADS), len(tokens)
+        )
     if tokens[:2] in (["wmma", "load"], ["wmma", "store"]):
         return 3
     return 2 if tokens[0] in ("wmma", "wgmma") else 1
@@ -88,8 +96,9 @@ def head_length(tokens: list[str]) -> int:
 def _key(tokens: list[str]) -> _Key:
     """What the assembler reads in a mnemonic, whatever the order of its qualifiers."""
     head = head_length(tokens)
-    ordered = [tuple(token for token in tokens[head:] if token in group) for group in _ORDERED]
-    rest = sorted(token for token in tokens[head:] if not any(token in group for group in _ORDERED))
+    groups = _TCGEN05_ORDERED if tokens[0] == "tcgen05" else _ORDERED
+    ordered = [tuple(token for token in tokens[head:] if token in group) for group in groups]
+    rest = sorted(token for token in tokens[head:] if not any(token in group for group in groups))
     return tuple(tokens[:head]), tuple(ordered), tuple(rest)
 
 
@@ -119,11 +128,6 @@ def companion(name: str) -> str | None:
 
 # -- tcgen05 ----------------------------------------------------------------------------------------------
 
-#: Qualifiers that keep their order among themselves.
-_TCGEN05_ORDERED = frozenset({"f32", "b2", "b8x16", "b6x16_p32", "b4x16_p64"})
-#: Words that stand where they stand: right after the word before them.
-_TCGEN05_HEADS = frozenset({"ws", "red", "spcompress"})
-
 
 def tcgen05_form(name: str) -> AnyTcgen05 | None:
     """The form of tcgen05 that a mnemonic names, with its plainest descriptor; None if there is none.
@@ -131,7 +135,7 @@ def tcgen05_form(name: str) -> AnyTcgen05 | None:
     >>> tcgen05_form("tcgen05.shift.down.cta_group::1")
     <tcgen05.shift.cta_group::1.down>
     """
-    return _tcgen05_by_key().get(_tcgen05_key(_without_repetition(name.split("."))))
+    return _tcgen05_by_key().get(_key(_without_repetition(name.split("."))))
 
 
 @lru_cache(maxsize=None)
@@ -149,22 +153,8 @@ def tcgen05_mnemonics() -> dict[str, AnyTcgen05]:
 
 
 @lru_cache(maxsize=None)
-def _tcgen05_by_key() -> dict[tuple[tuple[str, ...], ...], AnyTcgen05]:
-    return {_tcgen05_key(name.split(".")): form for name, form in tcgen05_mnemonics().items()}
-
-
-def _tcgen05_key(tokens: list[str]) -> tuple[tuple[str, ...], ...]:
-    """What the assembler reads: the words of the opcode, those that keep their order, and the others."""
-    head = 2
-    while head < len(tokens) and tokens[head] in _TCGEN05_HEADS:
-        head += 1
-    rest = tokens[head:]
-    ordered = tuple(token for token in rest if token in _TCGEN05_ORDERED)
-    return (
-        tuple(tokens[:head]),
-        ordered,
-        tuple(sorted(token for token in rest if token not in _TCGEN05_ORDERED)),
-    )
+def _tcgen05_by_key() -> dict[_Key, AnyTcgen05]:
+    return {_key(name.split(".")): form for name, form in tcgen05_mnemonics().items()}
 
 
 # -- pasted text ------------------------------------------------------------------------------------------

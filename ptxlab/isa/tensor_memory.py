@@ -329,7 +329,7 @@ class TensorOperand(MatrixOperand):
                 f"{self.name}: found words of shape {array.shape}; it takes [..., {lanes} lanes, "
                 f"{columns} columns]"
             )
-        return self._check_words(array)
+        return self.check_words(array)
 
 
 # -- data paths: which lanes an instruction uses -------------------------------------------------------------

@@ -190,7 +190,7 @@ def _thread(
             raise PtxlabError(
                 f"registers: found shape {array.shape}; {form.mnemonic} has [{LANES}, {form.registers}]"
             )
-        contents = np.asarray(form.operands["R"]._check_words(array)[thread])
+        contents = np.asarray(form.operands["R"].check_words(array)[thread])
     grid = _word_grid(words, contents)
     notes = [
         f"{counted(form.registers, 'register')} of each thread, {counted(form.columns, 'column')}",

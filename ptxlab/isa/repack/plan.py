@@ -17,11 +17,10 @@ from ..._util.threads import for_each
 from ...errors import PtxlabError, counted, listing
 from ..dtypes import CONVERSIONS, DType, convert
 from ..operand import Operand
-from .cuda import repack_source
 from .planner import Task
 from .sides import Side, Tiles, as_grid, blocks, is_stack, size_text, stacks
 from .stages import shortest
-from .steps import Convert, Merge, Permute, PlanStep, Rename, Select, Shift, Shuffle, Transpose, step_text
+from .steps import PlanStep, Rename, Shuffle, Transpose, repack_source, step_result, step_text
 
 _WARP = 32
 _PART = 1 << 16  # registers that a thread works on at a time: what comes of them stays in cache
@@ -331,11 +330,7 @@ class Repack:
             arrays = [tile.check_registers(array) for tile, array in zip(side.operands, arrays, strict=True)]
             whole = np.concatenate(np.broadcast_arrays(*arrays), axis=-1)
         elif len(arrays) == 1 and arrays[0].shape[-2:] == (self.lanes, side.registers):
-            if arrays[0].dtype == operand.register_type:
-                return np.ascontiguousarray(arrays[0]).view(np.uint32)
-            parts = np.split(arrays[0], np.cumsum([tile.registers for tile in side.operands])[:-1], axis=-1)
-            checked = [tile.check_registers(part) for tile, part in zip(side.operands, parts, strict=True)]
-            whole = checked[0] if len(checked) == 1 else np.concatenate(checked, axis=-1)
+            whole = operand.check_words(arrays[0])  # all tiles have its type
         else:
             shapes = " and ".join(str(array.shape) for array in arrays) or "nothing"
             tiles = (
@@ -352,57 +347,10 @@ class Repack:
         words = self._words(registers)
         named = {f"in{index}": words[..., index] for index in range(words.shape[-1])}
         for step in self.steps:
-            named[step.target] = self._followed(step, named)
+            named[step.target] = step_result(step, named, self.lanes)
         count = sum(name.startswith("out") for name in named)
         result = np.stack([named[f"out{index}"] for index in range(count)], axis=-1)
         return result.view(self.target_side.operand.register_type)
-
-    def _followed(self, step: PlanStep, named: dict[str, NDArray[np.uint32]]) -> NDArray[np.uint32]:
-        match step:
-            case Rename():
-                return named[step.source]
-            case Shift():
-                if step.left < 0:
-                    return named[step.source] >> np.uint32(-step.left)
-                return named[step.source] << np.uint32(step.left)
-            case Transpose():
-                lane = np.arange(self.lanes)
-                rows = 8 * (lane % 4) + lane % 32 // 8 + lane // 32 * 32
-                half = np.uint32(16) * (lane // 4 % 2).astype(np.uint32)
-                low, high = (named[step.source][..., rows + 4 * odd] >> half for odd in range(2))
-                return low & np.uint32(0xFFFF) | high << np.uint32(16)
-            case Merge():
-                mask = np.uint32(step.mask)
-                return named[step.first] & mask | named[step.second] & ~mask
-            case Convert():
-                width = step.from_type.bits
-                codes = [named[part.register] >> np.uint32(part.position * width) for part in step.sources]
-                mask = np.uint32((1 << width) - 1)
-                stacked = (np.stack(codes, axis=-1) & mask).astype(step.from_type.code_type)
-                packed = convert(stacked, step.from_type, step.to_type)
-                shifts = np.arange(packed.shape[-1], dtype=np.uint32) * np.uint32(step.width)
-                return np.asarray(np.bitwise_or.reduce(packed.astype(np.uint32) << shifts, axis=-1))
-            case Permute():
-                low, high = (named[name].astype(np.uint64) for name in (step.first, step.second))
-                both = low | high << np.uint64(32)
-                selectors = self._by_lane(step.selectors).astype(np.uint64)
-                result = np.zeros(both.shape, dtype=np.uint64)
-                for byte in range(4):
-                    from_byte = selectors >> np.uint64(4 * byte) & np.uint64(7)
-                    result |= (both >> from_byte * np.uint64(8) & np.uint64(0xFF)) << np.uint64(8 * byte)
-                return result.astype(np.uint32)
-            case Select():
-                stacked = np.stack([named[name] for name in step.sources])
-                choices = np.broadcast_to(self._by_lane(step.choices), stacked.shape[1:])
-                return np.asarray(np.take_along_axis(stacked, choices[None], axis=0)[0])
-            case Shuffle():
-                period = len(step.lanes)
-                lanes = self._by_lane(step.lanes) + np.arange(self.lanes) // period * period
-                return np.asarray(named[step.source][..., lanes])
-
-    def _by_lane(self, table: Sequence[int]) -> NDArray[np.int64]:
-        """A table of the first lanes, repeated for all."""
-        return np.resize(np.array(table, dtype=np.int64), self.lanes)
 
     # -- in words --------------------------------------------------------------------------------------------
 
