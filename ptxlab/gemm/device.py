@@ -20,7 +20,7 @@ from ..gpu.tensor_maps import encode_tensor_map
 from ..isa.mma import MmaForm
 from ..isa.operand import MatrixOperand, Operand
 from ..memory import TensorMap, tensor_map
-from ..memory.gpu_arrays import ArrayLayout, gpu_layout
+from ..memory.gpu_arrays import gpu_layout
 from .source import source_files
 
 _CHUNK = 16  # bytes: where rows begin
@@ -232,17 +232,14 @@ def copy_to_gpu(ins: MmaForm, codes: Mapping[str, NDArray[Any]]) -> GpuArrays:
         assert operand is not None
         content = np.ascontiguousarray(matrix)
         copy = ResultArray(content.shape, content.dtype.name, _STREAM)
-        allocated = gpu_layout(copy)
-        assert allocated is not None
-        layout = ArrayLayout(
-            allocated.shape, allocated.strides, allocated.itemsize, element_types(operand), allocated.pointer
-        )
+        layout = gpu_layout(copy)
+        assert layout is not None
         if content.nbytes:
             check(
-                driver.cuMemcpyHtoD(allocated.pointer, content.ctypes.data, content.nbytes),
+                driver.cuMemcpyHtoD(layout.pointer, content.ctypes.data, content.nbytes),
                 "copying to the GPU",
             )
-        arrays[name] = GpuArray(copy, "other", layout)
+        arrays[name] = GpuArray.of(copy, "other", layout._replace(type_name=element_types(operand)))
     return GpuArrays(arrays, "other", _STREAM)
 
 

@@ -10,8 +10,7 @@ import contextlib
 import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any, Literal
 
@@ -20,10 +19,9 @@ import numpy as np
 from .._util.arguments import as_int
 from ..errors import PtxlabError, listing, quoted
 from ..memory.gpu_arrays import ArrayLayout, gpu_layout
-from .compiler import compile
 from .cuda_python import check, load
 from .device import device_target
-from .launcher import launch_function, load_function
+from .launcher import compiled, launch_function, load_function
 
 Library = Literal["torch", "cupy", "other"]
 
@@ -63,42 +61,32 @@ class GpuArray:
 
     `type_name` is NumPy's or ml_dtypes' name of the element type, `float8_e4m3fn`; strides are in bytes.
 
-    >>> layout = ArrayLayout((4, 8), (32, 4), 4, "float32", 1 << 32)
-    >>> GpuArray(None, "other", layout).contiguous
+    >>> GpuArray(None, "other", (4, 8), (32, 4), 4, "float32", 1 << 32).contiguous
     True
     """
 
     owner: Any = field(repr=False)
     library: Library
-    layout: ArrayLayout
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    itemsize: int
+    type_name: str
+    pointer: int  # the address of its first element
     #: The stream on which the owner last wrote it, as `__cuda_array_interface__` says; None if it does not.
     producer: int | None = None
     device: int | None = None  # the number of the GPU, where the library says it
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Its size along every axis."""
-        return self.layout.shape
-
-    @property
-    def strides(self) -> tuple[int, ...]:
-        """Bytes from one element to the next, along every axis."""
-        return self.layout.strides
-
-    @property
-    def itemsize(self) -> int:
-        """Bytes of an element."""
-        return self.layout.itemsize
-
-    @property
-    def type_name(self) -> str:
-        """Name of its element type."""
-        return self.layout.type_name
-
-    @property
-    def pointer(self) -> int:
-        """Address of its first element."""
-        return self.layout.pointer or 0
+    @classmethod
+    def of(
+        cls,
+        owner: Any,
+        library: Library,
+        layout: ArrayLayout,
+        producer: int | None = None,
+        device: int | None = None,
+    ) -> GpuArray:
+        """The array that lies so."""
+        return cls(owner, library, *layout[:4], layout.pointer or 0, producer, device)
 
     @property
     def size(self) -> int:
@@ -137,9 +125,10 @@ def as_gpu_array(value: Any, what: str = "array") -> GpuArray | None:
     if layout is None:
         return _from_dlpack(value, what)
     if library == "cupy":
-        return GpuArray(value, library, layout, device=int(value.device.id))
+        return GpuArray.of(value, library, layout, device=int(value.device.id))
     stream = getattr(value, "__cuda_array_interface__", {}).get("stream")
-    return GpuArray(value, library, layout, None if stream is None else as_int(stream, f"{what}: stream"))
+    producer = None if stream is None else as_int(stream, f"{what}: stream")
+    return GpuArray.of(value, library, layout, producer=producer)
 
 
 def _from_torch(tensor: Any, what: str) -> GpuArray | None:
@@ -153,8 +142,8 @@ def _from_torch(tensor: Any, what: str) -> GpuArray | None:
     size = tensor.element_size()
     strides = tuple(step * size for step in tensor.stride())
     name = str(tensor.dtype).removeprefix("torch.")
-    layout = ArrayLayout(tuple(tensor.shape), strides, size, name, tensor.data_ptr())
-    return GpuArray(tensor, "torch", layout, device=tensor.device.index)
+    shape, pointer, device = tuple(tensor.shape), tensor.data_ptr(), tensor.device.index
+    return GpuArray(tensor, "torch", shape, strides, size, name, pointer, device=device)
 
 
 def is_on_gpu(value: object) -> bool:
@@ -194,14 +183,14 @@ def _from_dlpack(value: object, what: str) -> GpuArray | None:
         shape = tuple(int(length) for length in view.shape)
         steps = view.strides
         strides = _packed(shape, size) if steps is None else tuple(int(step) * size for step in steps)
-        layout = ArrayLayout(shape, strides, size, view.dtype.name, int(view.ptr))
+        name, pointer = view.dtype.name, int(view.ptr)
     except PtxlabError:
         raise
     except Exception as error:
         raise PtxlabError(
             f"{what}: its DLPack cannot be read ({' '.join(str(error).split())[:120]})"
         ) from None
-    return GpuArray((value, view), "other", layout, _DEFAULT_STREAM)
+    return GpuArray((value, view), "other", shape, strides, size, name, pointer, _DEFAULT_STREAM)
 
 
 def _packed(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
@@ -348,8 +337,7 @@ class GpuArrays:
         strides = (0,) * (len(sizes) - own) + tuple(
             0 if length == 1 else stride for length, stride in zip(array.shape, array.strides, strict=True)
         )
-        layout = ArrayLayout(sizes, strides, array.itemsize, array.type_name, array.pointer)
-        view = GpuArray(array.owner, self.library, layout)
+        view = replace(array, shape=sizes, strides=strides)
         if view.contiguous:
             return view
         lengths, steps = _merged(sizes, strides)
@@ -368,8 +356,7 @@ class GpuArrays:
             grid=min(-(-view.size // _BLOCK), _MOST_BLOCKS),
             block=_BLOCK,
         )
-        packed = ArrayLayout(sizes, _packed(sizes, view.itemsize), view.itemsize, view.type_name, pointer)
-        return GpuArray(view.owner, self.library, packed)
+        return replace(view, strides=_packed(sizes, view.itemsize), pointer=pointer)
 
     def launch(
         self,
@@ -382,16 +369,11 @@ class GpuArrays:
         shared: int = 0,
     ) -> None:
         """Queue a kernel, CUDA C++ or compiled code, on the stream. Scalars and structs go by value."""
-        code = source if isinstance(source, bytes) else _compiled(source, device_target())
+        code = source if isinstance(source, bytes) else compiled(source, device_target())
         values = [_as_bytes(argument) for argument in arguments]
         blocks = (grid, 1, 1) if isinstance(grid, int) else grid
         threads = (block, 1, 1) if isinstance(block, int) else block
         launch_function(load_function(code, name), name, blocks, threads, shared, values, self.stream)
-
-
-@lru_cache(maxsize=256)
-def _compiled(source: str, target: str) -> bytes:
-    return compile(source, target)
 
 
 def _as_bytes(argument: GpuArray | np.generic | bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""CUDA C++ to machine code: NVRTC through `cuda.core.Program`, its headers, and the cache. Needs no GPU."""
+"""CUDA C++ to machine code: NVRTC, its headers, and the cache. Needs no GPU."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import hashlib
 import os
 import stat
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 from .._util.arguments import as_flag, as_text
@@ -17,7 +18,7 @@ from .._util.files import cache_folder, write_atomically
 from ..errors import PtxlabError
 from ..isa.form import Form
 from ..isa.targets import TARGET_VERSIONS, PtxVersion, check_target, cuda_release, newest_of_cuda
-from .cuda_python import INSTALL, Program, load
+from .cuda_python import INSTALL, load
 
 #: What NVRTC's messages and `.loc` call a source that is in no file.
 SOURCE_NAME = "ptxlab.cu"
@@ -71,28 +72,12 @@ def compile(source: str, target: str, *, include_mma: bool = False, cache: bool 
     entry = f"{key_of(source, target, str(include_mma), str(major), str(minor))}.cubin"
     cubin = read_entry(entry) if cache else None
     if cubin is None:
-        cubin = _compile_with_nvrtc(source, target, include_mma)
+        folders = _header_folders() if include_mma else ()
+        flags = [f"-arch={target}", *_FLAGS, *(f"-I{folder}" for folder in folders)]
+        cubin, _ = _run_nvrtc(source, SOURCE_NAME, target, flags, "cubin")
         if cache:
             write_entry(entry, cubin)
     return cubin
-
-
-def _compile_with_nvrtc(source: str, target: str, include_mma: bool) -> bytes:
-    core = load("cuda.core")
-    options = core.ProgramOptions(
-        name=SOURCE_NAME,
-        arch=target,  # without it cuda.core asks the driver
-        std="c++17",
-        device_as_default_execution_space=True,
-        include_path=list(_header_folders()) if include_mma else None,
-    )
-    program: Program = core.Program(source, "c++", options)
-    try:
-        return bytes(program.compile("cubin").code)
-    except Exception as error:  # cuda.core has no public name for its NVRTCError
-        raise _refusal(target, _log(program) or str(error)) from None
-    finally:
-        program.close()
 
 
 def compile_ptx(
@@ -122,9 +107,10 @@ def compile_kernel(
     return _compiled(source, target, options, name, "cubin")
 
 
+_FLAGS = ("-std=c++17", "--device-as-default-execution-space")
 #: `--no-cache` comes with them: NVRTC's own cache gives the same machine code with and without
 #: `--use_fast_math`. As nvcc does, <math.h> is included, for INFINITY and NAN.
-_KERNEL_FLAGS = ("-std=c++17", "--device-as-default-execution-space", "-lineinfo", "--pre-include=math.h")
+_KERNEL_FLAGS = (*_FLAGS, "-lineinfo", "--pre-include=math.h")
 
 
 def _compiled(
@@ -148,7 +134,14 @@ def _compiled(
     if stored is not None:
         lowered, _, code = stored.partition(b"\n")
         return code, lowered.decode() or None
-    code, lowered_name = _run_nvrtc(source, file, target, options, expression, output)
+    flags = [
+        f"-arch={target.replace('sm_', 'compute_') if output == 'ptx' else target}",
+        *_KERNEL_FLAGS,
+        *(["--no-cache"] if compiler_version() >= (13, 0) else []),
+        *(f"-I{folder}" for folder in _folders_if_any()),
+        *options,
+    ]
+    code, lowered_name = _run_nvrtc(source, file, target, flags, output, STANDARD_HEADERS, expression)
     write_entry(entry, (lowered_name or "").encode() + b"\n" + code)
     return code, lowered_name
 
@@ -157,31 +150,23 @@ def _run_nvrtc(
     source: str,
     file: str,
     target: str,
-    options: Sequence[str],
-    expression: str | None,
+    flags: Sequence[str],
     output: Literal["ptx", "cubin"],
+    headers: Mapping[str, str] = MappingProxyType({}),
+    expression: str | None = None,
 ) -> tuple[bytes, str | None]:
-    """cuda.core asks the driver when it is to give PTX; the bindings do not."""
+    """PTX or machine code, and the name of a template in it. cuda.core would ask the driver for PTX."""
     nvrtc = load("cuda.bindings.nvrtc")
-    headers = {name.encode(): text.encode() for name, text in STANDARD_HEADERS.items()}
-    code, program = nvrtc.nvrtcCreateProgram(
-        source.encode(), file.encode(), len(headers), list(headers.values()), list(headers)
-    )
+    names, texts = [name.encode() for name in headers], [text.encode() for text in headers.values()]
+    code, program = nvrtc.nvrtcCreateProgram(source.encode(), file.encode(), len(names), texts, names)
     if int(code) != 0:
         raise PtxlabError(f"NVRTC does not take the source ({code.name})")
-    flags = [
-        f"-arch={target.replace('sm_', 'compute_') if output == 'ptx' else target}",
-        *_KERNEL_FLAGS,
-        *(["--no-cache"] if compiler_version() >= (13, 0) else []),
-        *(f"-I{folder}" for folder in _folders_if_any()),
-        *options,
-    ]
     try:
         if expression is not None:
             nvrtc.nvrtcAddNameExpression(program, expression.encode())
         (code,) = nvrtc.nvrtcCompileProgram(program, len(flags), [flag.encode() for flag in flags])
         if int(code) != 0:
-            raise _refusal(target, _log_of(program) or code.name)
+            raise _refusal(target, _log(program) or code.name)
         ask_size, ask = nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX
         if output == "cubin":
             ask_size, ask = nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN
@@ -227,18 +212,14 @@ def _refusal(target: str, log: str) -> PtxlabError:
     return refusal
 
 
-def _log(program: Program) -> str:
-    """What NVRTC wrote about a program. cuda.core hands its log out only after a success."""
-    return _log_of(program.handle)
-
-
-def _log_of(handle: object) -> str:
+def _log(program: object) -> str:
+    """What NVRTC wrote about a program."""
     nvrtc = load("cuda.bindings.nvrtc")
-    code, size = nvrtc.nvrtcGetProgramLogSize(handle)
+    code, size = nvrtc.nvrtcGetProgramLogSize(program)
     if int(code) != 0:
         return ""
     log = bytearray(size)  # not bytes: NVRTC writes into it
-    nvrtc.nvrtcGetProgramLog(handle, log)
+    nvrtc.nvrtcGetProgramLog(program, log)
     return bytes(log).rstrip(b"\0").decode(errors="replace").strip()
 
 

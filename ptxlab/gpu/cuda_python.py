@@ -76,23 +76,3 @@ class Device(Protocol):
     def set_current(self) -> object: ...
 
     def allocate(self, size: int, *, stream: Stream) -> Buffer: ...
-
-
-class ObjectCode(Protocol):
-    """`cuda.core.ObjectCode`."""
-
-    @property
-    def code(self) -> bytes: ...
-
-    def get_kernel(self, name: str) -> object: ...
-
-
-class Program(Protocol):
-    """`cuda.core.Program`."""
-
-    @property
-    def handle(self) -> object: ...
-
-    def compile(self, target_type: str) -> ObjectCode: ...
-
-    def close(self) -> None: ...

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..errors import PtxlabError
 from ..memory import TensorMap
-from .launcher import DeviceArrays, errors_during, launch_function, load_function, wait
+from .launcher import DeviceArrays
 from .tensor_maps import encode_tensor_map
 
 
@@ -41,16 +41,9 @@ def launch_kernel(
     >>> launch_kernel(code, "count", (1, 1, 1), (32, 1, 1), 0, [np.zeros(32)])   # doctest: +SKIP
     """
     with contextlib.closing(DeviceArrays(stream)) as arrays:
-        function = load_function(code, name)
         values = [_value(argument, arrays).tobytes() for argument in arguments]
-        handle = int(arrays.stream.handle) if stream is None else stream
-        with errors_during(f"launching the kernel {name}"):
-            launch_function(function, name, grid, block, shared, values, handle, cooperative)
-        if stream is not None and not any(_on_host(argument) for argument in arguments):
-            return
-        with errors_during(f"running the kernel {name}"):
-            wait(arrays.stream)
-        arrays.fetch()
+        waits = stream is None or any(_on_host(argument) for argument in arguments)
+        arrays.launch(code, name, grid, block, shared, values, cooperative=cooperative, waits=waits)
 
 
 def _on_host(argument: NDArray[Any] | bytes | TensorMap | MapPointer) -> bool:

@@ -1,9 +1,8 @@
-"""A kernel on the GPU: compiled, loaded and launched through cuda.core, with NumPy arrays as arguments."""
+"""A kernel on the GPU: compiled, loaded and launched, with NumPy arrays as arguments."""
 
 from __future__ import annotations
 
 import contextlib
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,12 +15,13 @@ from numpy.typing import NDArray
 from .._util.arguments import as_flag, as_int, as_text, is_a
 from ..errors import PtxlabError, quoted
 from .compiler import compile
-from .cuda_python import Buffer, Device, ObjectCode, Stream, check, load
+from .cuda_python import Buffer, Device, Stream, check, load
 from .device import device_target
 
 _BUSY_SECONDS = 2e-3  # most kernels end before a pause would
 _PAUSE_SECONDS = 2e-4
-_UNSIGNED: dict[int, type[np.unsignedinteger[Any]]] = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+_SCALAR_BYTES = (1, 2, 4, 8)
+_STATIC_LIMIT = 48 << 10  # of dynamic shared memory, without asking for more
 
 
 @dataclass
@@ -60,38 +60,19 @@ def launch(
     """
     source, include_mma = as_text(source, "source"), as_flag(include_mma, "include_mma")
     _check(name, arguments, {"grid": grid, "block": block})
-    grid, block = int(grid), int(block)
-    target = device_target()
-    core = load("cuda.core")
-    device: Device = core.Device(0)
-    with errors_during("opening the GPU"):
-        device.set_current()  # a context belongs to a thread, and this thread may be new
-    kernel = load_kernel(source, name, target, include_mma)
-    stream = device.default_stream
-    copies: list[_Copy] = []
-    passed: list[np.generic | Buffer] = []
-    try:
-        for argument in arguments:
-            if isinstance(argument, np.generic):
-                passed.append(_by_value(argument))
-                continue
-            copy = _allocate(argument, device, stream)
-            copies.append(copy)
-            passed.append(copy.buffer)
-            if not copy.written:
-                copy.to_device(stream)
-        with errors_during(f"launching the kernel {name}"):
-            core.launch(stream, core.LaunchConfig(grid=grid, block=block), kernel, *passed)
-        with errors_during(f"running the kernel {name}"):
-            wait(stream)
-        for copy in copies:
-            if copy.written:
-                copy.from_device(stream)
-    finally:
-        for copy in copies:
-            # After a fault nothing can be freed either; the fault is the error to report.
-            with contextlib.suppress(Exception):
-                copy.buffer.close(stream)
+    code = compiled(source, device_target(), include_mma)
+    with contextlib.closing(DeviceArrays()) as arrays:
+        values = [_value(argument, arrays).tobytes() for argument in arguments]
+        arrays.launch(code, name, (int(grid), 1, 1), (int(block), 1, 1), 0, values)
+
+
+def _value(argument: Argument, arrays: DeviceArrays) -> np.generic:
+    """A scalar itself, or where the copy of an array is."""
+    if isinstance(argument, np.generic):
+        return argument
+    if isinstance(argument, Out):
+        return np.uint64(arrays.address(argument.array, read=False))
+    return np.uint64(arrays.address(np.ascontiguousarray(argument), written=False))
 
 
 def _check(name: str, arguments: Sequence[Argument], sizes: dict[str, int]) -> None:
@@ -108,6 +89,12 @@ def _check(name: str, arguments: Sequence[Argument], sizes: dict[str, int]) -> N
             raise PtxlabError(f"a kernel takes NumPy arrays and NumPy scalars, found {quoted(array)}")
         if array.dtype.hasobject:
             raise PtxlabError("a kernel takes numbers, found an array of Python objects")
+        if isinstance(argument, Out) and not array.flags.c_contiguous:
+            raise PtxlabError("an Out array must be contiguous")
+        if isinstance(array, np.generic) and array.itemsize not in _SCALAR_BYTES:
+            raise PtxlabError(
+                f"a scalar of {array.itemsize} bytes: kernels take scalars of 1, 2, 4 or 8 bytes"
+            )
 
 
 @dataclass
@@ -137,38 +124,8 @@ class _Copy:
         return buffer
 
 
-def _allocate(argument: NDArray[Any] | Out, device: Device, stream: Stream) -> _Copy:
-    if isinstance(argument, Out):
-        array = argument.array
-        if not array.flags.c_contiguous:
-            raise PtxlabError("an Out array must be contiguous")
-    else:
-        array = np.ascontiguousarray(argument)
-    with errors_during(f"allocating {array.nbytes} bytes of GPU memory"):
-        buffer = device.allocate(max(array.nbytes, 1), stream=stream)
-    return _Copy(array, buffer, isinstance(argument, Out))
-
-
-@contextlib.contextmanager
-def on_device(array: NDArray[Any]) -> Iterator[int]:
-    """A copy of an array in the GPU's memory while the block runs; gives its address there."""
-    device_target()
-    device: Device = load("cuda.core").Device(0)
-    with errors_during("opening the GPU"):
-        device.set_current()
-    stream = device.default_stream
-    copy = _allocate(array, device, stream)
-    try:
-        copy.to_device(stream)
-        stream.sync()
-        yield int(copy.buffer.handle)
-    finally:
-        with contextlib.suppress(Exception):  # after a fault nothing can be freed either
-            copy.buffer.close(stream)
-
-
 class DeviceArrays:
-    """Copies of arrays in the GPU's memory, one for each array; `fetch` copies them back, `close` frees them.
+    """Copies of arrays in the GPU's memory, one for each; a launch copies them back, `close` frees them.
 
     All that happens on the stream of this handle, or on the default one.
 
@@ -186,20 +143,40 @@ class DeviceArrays:
         self.stream: Stream = device.default_stream
         if stream:  # 0 is the default stream
             self.stream = core.Stream.from_handle(stream)
-        self._copies: dict[int, _Copy] = {}
+        self._copies: dict[tuple[int, bool, bool], _Copy] = {}
 
-    def address(self, array: NDArray[Any]) -> int:
-        """Where the copy of an array is; the same array has one copy."""
-        if id(array) not in self._copies:
-            copy = _allocate(Out(array), self._device, self.stream)
-            self._copies[id(array)] = copy
-            copy.to_device(self.stream)
-        return int(self._copies[id(array)].buffer.handle)
+    def address(self, array: NDArray[Any], *, read: bool = True, written: bool = True) -> int:
+        """Where the copy of a contiguous array is, which a kernel reads or writes; the same has one copy."""
+        key = id(array), read, written
+        if key not in self._copies:
+            with errors_during(f"allocating {array.nbytes} bytes of GPU memory"):
+                buffer = self._device.allocate(max(array.nbytes, 1), stream=self.stream)
+            copy = self._copies[key] = _Copy(array, buffer, written and array.flags.writeable)
+            if read:
+                copy.to_device(self.stream)
+        return int(self._copies[key].buffer.handle)
 
-    def fetch(self) -> None:
-        """Copy all arrays that may be written back."""
+    def launch(
+        self,
+        code: bytes,
+        name: str,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        shared: int,
+        values: Sequence[bytes],
+        *,
+        cooperative: bool = False,
+        waits: bool = True,
+    ) -> None:
+        """Run a kernel, wait for it, and copy back what it may have written."""
+        function = load_function(code, name)
+        launch_function(function, name, grid, block, shared, values, int(self.stream.handle), cooperative)
+        if not waits:
+            return
+        with errors_during(f"running the kernel {name}"):
+            wait(self.stream)
         for copy in self._copies.values():
-            if copy.array.flags.writeable:
+            if copy.written:
                 copy.from_device(self.stream)
 
     def close(self) -> None:
@@ -211,12 +188,9 @@ class DeviceArrays:
 
 
 @lru_cache(maxsize=512)
-def load_kernel(source: str, name: str, target: str, include_mma: bool = False) -> object:
-    """A `cuda.core.Kernel`, compiled and loaded once."""
-    cubin = compile(source, target, include_mma=include_mma)
-    with errors_during(f"loading the kernel {name}"):
-        code: ObjectCode = load("cuda.core").ObjectCode.from_cubin(cubin)
-        return code.get_kernel(name)
+def compiled(source: str, target: str, include_mma: bool = False) -> bytes:
+    """The machine code of a source, compiled or read from the cache once."""
+    return compile(source, target, include_mma=include_mma)
 
 
 @contextlib.contextmanager
@@ -228,13 +202,6 @@ def errors_during(action: str) -> Iterator[None]:
         raise PtxlabError(f"{action} failed: {' '.join(str(error).split())[:400]}") from error
 
 
-def _by_value(scalar: np.generic) -> np.generic:
-    """A scalar as cuda.core takes it: its bits as an integer, so that bfloat16 and others pass too."""
-    if scalar.itemsize not in _UNSIGNED:
-        raise PtxlabError(f"a scalar of {scalar.itemsize} bytes: kernels take scalars of 1, 2, 4 or 8 bytes")
-    return _UNSIGNED[scalar.itemsize](int.from_bytes(scalar.tobytes(), sys.byteorder))
-
-
 def wait(stream: Stream) -> None:
     """Wait until the stream has done its work. `stream.sync()` would keep Ctrl-C waiting for the kernel."""
     event = stream.record()
@@ -244,18 +211,12 @@ def wait(stream: Stream) -> None:
             time.sleep(_PAUSE_SECONDS)
 
 
-# -- kernels of compiled code, loaded once and queued on a stream; the driver's own interface --------------
-
-
-_STATIC_LIMIT = 48 << 10  # of dynamic shared memory, without asking for more
-
-
 @lru_cache(maxsize=256)
 def load_function(code: bytes, name: str) -> object:
     """The kernel of that name in machine code or PTX, for the current context."""
     driver = load("cuda.bindings.driver")
     (module,) = check(driver.cuModuleLoadData(code + b"\0"), f"loading the kernel {name}")
-    (function,) = check(driver.cuModuleGetFunction(module, name.encode()), f"finding the kernel {name}")
+    (function,) = check(driver.cuModuleGetFunction(module, name.encode()), f"loading the kernel {name}")
     return function
 
 

@@ -43,7 +43,7 @@ from .codegen.loops import LOOP_NAME, Contents, Loop, Through, loop
 from .codegen.ptx import stores
 from .compiler import check_compiler, compile, compiler_version
 from .cuda_python import Device, check, load
-from .device import Gpu, check_device
+from .device import Gpu, check_device, processors
 from .launcher import errors_during, wait
 from .records import Measurement, Point, Record, measurable, read_record, user_file, write_record
 from .sass import Sass, disassemble, read, sass
@@ -169,9 +169,7 @@ class _Timer:
         self._enter()
         self.stream = self.device.default_stream
         self.handle = self.driver.CUstream(int(self.stream.handle))
-        attribute = self.driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
-        (number,) = check(self.driver.cuDeviceGet(0), "finding the GPU")
-        (self.multiprocessors,) = check(self.driver.cuDeviceGetAttribute(attribute, number), "asking the GPU")
+        self.multiprocessors = processors()
         self.size = 1 << 20
         (self.input,) = check(self.driver.cuMemAlloc(self.size), "allocating memory")
         (self.clocks,) = check(self.driver.cuMemAlloc(16), "allocating memory")
@@ -266,7 +264,7 @@ class _Timer:
     def _in_a_turn(self, kernel: Kernel, warps: int) -> int:
         """Instructions of all SMs in a turn of the loop."""
         units = 32 * warps // kernel.form.lanes
-        return int(self.multiprocessors) * units * kernel.loop.statements
+        return self.multiprocessors * units * kernel.loop.statements
 
 
 @lru_cache(maxsize=1)

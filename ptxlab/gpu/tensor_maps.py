@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from ..memory.im2col import Im2colMap
 from ..memory.tensor_maps import TensorMap
 from .cuda_python import load
 from .device import check_device
-from .launcher import Argument, Out, launch, on_device
+from .launcher import Argument, DeviceArrays, Out, launch
 
 #: Shared memory of the kernel: less than what a block has without asking for more, the barrier beside it.
 _SHARED_BYTES = 40 << 10
@@ -164,20 +163,16 @@ def run_tensor_map(
         values=", ".join(f'"r"(at[{axis}])' for axis in range(tensor.rank)),
     )
     out = np.empty((len(coordinates), end), dtype=np.uint8)
-    with _on_gpu(tensor) as pointer:
+    with contextlib.closing(DeviceArrays()) as arrays:
+        pointer = tensor.pointer
+        if pointer is None:
+            pointer = arrays.address(_as_it_lies(tensor.array))
         encoded = encode_tensor_map(tensor, pointer)
         places = np.ascontiguousarray(coordinates[:, : tensor.rank][:, ::-1], dtype=np.int32)
         arguments: list[Argument] = [encoded, places, Out(out)]
         arguments += [np.int32(number) for number in (address, tensor.expect_tx, end, len(out))]
         launch(source, "tma_load", arguments, grid=min(len(out), 1024), block=128)
     return out[:, address:]
-
-
-def _on_gpu(tensor: TensorMap) -> AbstractContextManager[int]:
-    """The address of the array: its own, or that of a copy while the block runs."""
-    if tensor.pointer is not None:
-        return contextlib.nullcontext(tensor.pointer)
-    return on_device(_as_it_lies(tensor.array))
 
 
 def _as_it_lies(array: NDArray[Any]) -> NDArray[np.uint8]:

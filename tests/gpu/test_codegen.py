@@ -316,8 +316,8 @@ def test_cache_is_used_and_a_damaged_entry_is_not_trusted(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compiled = []
-    real = compiler._compile_with_nvrtc
-    monkeypatch.setattr(compiler, "_compile_with_nvrtc", lambda *args: compiled.append(args) or real(*args))
+    real = compiler._run_nvrtc
+    monkeypatch.setattr(compiler, "_run_nvrtc", lambda *args: compiled.append(args) or real(*args))
     first = gpu.compile(SOURCE, "sm_80")
     assert gpu.compile(SOURCE, "sm_80") == first
     assert len(compiled) == 1

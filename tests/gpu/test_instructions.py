@@ -203,7 +203,7 @@ def test_cache_survives_damage(tmp_path: os.PathLike[str], monkeypatch: pytest.M
     ins = mma_instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
     operands = inputs.make(ins, "bits", 3, SEED)
     for _ in range(2):
-        launcher.load_kernel.cache_clear()
+        launcher.compiled.cache_clear()
         assert np.array_equal(gpu.run(operands), emulate(operands))
         for file in gpu.cache_folder().iterdir():
             file.write_bytes(file.read_bytes()[:-100] + bytes(100))

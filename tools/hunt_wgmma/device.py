@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptxlab import gpu
-from ptxlab.gpu.launcher import load_kernel
+from ptxlab.gpu.launcher import compiled, launch_function, load_function
 
 Array = NDArray[Any]
 TARGET = "sm_90a"
@@ -62,6 +62,10 @@ class Device:
 
     def launch(self, source: str, name: str, grid: int, block: int, *arguments: int | np.generic) -> None:
         """Run a kernel and wait for it; a Python int is an address."""
-        kernel = load_kernel(source, name, TARGET)
-        cuda.core.launch(self.stream, cuda.core.LaunchConfig(grid=grid, block=block), kernel, *arguments)
+        function = load_function(compiled(source, TARGET), name)
+        values = [
+            np.uint64(each).tobytes() if isinstance(each, int) else each.tobytes() for each in arguments
+        ]
+        handle = int(self.stream.handle)
+        launch_function(function, name, (grid, 1, 1), (block, 1, 1), 0, values, handle)
         self.stream.sync()
