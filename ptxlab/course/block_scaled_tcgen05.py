@@ -272,21 +272,13 @@ STOPS = {
     "multiplication by the factors. A real kernel also converts here, often to the next layer's nvfp4, and "
     "must then find new scales.",
 }
+PARTS = [name for name, _ in STOPS]
 
 
-def part_name(part: int) -> str:
-    """The name of a part of the kernel, for the slider.
-
-    >>> part_name(3)
-    'scales'
-    """
-    return list(STOPS)[part][0]
-
-
-def part_of_kernel(part: int) -> Reading:
+def part_of_kernel(part: str) -> Reading:
     """A part of the kernel, with its explanation.
 
-    >>> len(part_of_kernel(3).lines)
+    >>> len(part_of_kernel("scales").lines)
     6
     """
     return reading(KERNEL, part, STOPS)

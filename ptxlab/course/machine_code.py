@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,11 +32,7 @@ WMMA = mma_instruction("wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32")
 LANE = 5
 LOW, HIGH = 0x0F0F0F0F, 0xF0F0F0F0  # the masks of Hopper's u4
 #: The shade of each kind in the table of the lesson.
-_COLOURS: dict[Literal["native", "split", "emulated"], float] = {
-    "native": -0.375,
-    "split": 0.0,
-    "emulated": 0.375,
-}
+_COLOURS = {"native": -0.375, "split": 0.0, "emulated": 0.375}
 _NAMED = ("sm_80", "sm_90", "sm_90a", "sm_100a", "sm_120a")
 
 #: What CUDA 13.0's compiler makes of the forms in the lesson: a part of tools/data/sass.txt, which has all.
@@ -59,67 +54,36 @@ CLASSIFIED = (
 # -- what the lesson shows -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Summary:
-    """What a form becomes on a target: tensor-core instructions and other arithmetic, with their counts.
+@lru_cache(maxsize=1)
+def summaries() -> dict[tuple[str, str], Sass]:
+    """What the lesson's forms become with CUDA 13.0, by mnemonic and target.
 
     >>> str(summaries()["wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32", "sm_75"])
     'split: 4 HMMA.1688.F32'
     """
-
-    kind: Literal["native", "split", "emulated"]
-    tensor: tuple[tuple[int, str], ...]
-    arithmetic: tuple[tuple[int, str], ...]
-
-    @property
-    def counts(self) -> str:
-        """The counts as text, without the kind."""
-        tensor = " + ".join(f"{count} {opcode}" for count, opcode in self.tensor)
-        arithmetic = " + ".join(f"{count} {opcode}" for count, opcode in self.arithmetic)
-        return " | ".join(part for part in (tensor, arithmetic) if part)
-
-    @property
-    def brief(self) -> str:
-        """``2 IMMA + 178``: tensor-core instructions by their first word, and the number of the others."""
-        words: dict[str, int] = {}
-        for count, opcode in self.tensor:
-            word = opcode.partition(".")[0]
-            words[word] = words.get(word, 0) + count
-        parts = [f"{count} {word}" for word, count in words.items()]
-        if self.arithmetic:
-            parts.append(str(sum(count for count, _ in self.arithmetic)))
-        return " + ".join(parts)
-
-    def __str__(self) -> str:
-        separator = ": " if self.tensor else ": | "
-        return f"{self.kind}{separator}{self.counts}"
-
-
-@lru_cache(maxsize=1)
-def summaries() -> dict[tuple[str, str], Summary]:
-    """What the lesson's forms become with CUDA 13.0, by mnemonic and target."""
     known = {}
     for block in RUNS.strip().split("\n\n"):
         mnemonic, *lines = block.splitlines()
         for line in lines:
-            targets, kind, counts = line.strip().split(":")
-            tensor, _, arithmetic = counts.partition("|")
-            summary = Summary(_kind(kind.strip()), _counted(tensor), _counted(arithmetic))
-            known.update({(mnemonic, target): summary for target in targets.split()})
+            targets, _, counts = line.strip().split(":")
+            tensor, arithmetic = (_counted(part) for part in (f"{counts}|").split("|")[:2])
+            for target in targets.split():
+                known[mnemonic, target] = Sass(target, tensor, arithmetic, sum(arithmetic.values()), "")
     return known
 
 
-def _kind(word: str) -> Literal["native", "split", "emulated"]:
-    for kind in _COLOURS:
-        if kind == word:
-            return kind
-    raise PtxlabError(f"{word!r} is neither native, split nor emulated")
-
-
-def _counted(text: str) -> tuple[tuple[int, str], ...]:
-    """``((2, 'IMMA.16832.S8.S8'),)`` from ``2 IMMA.16832.S8.S8``."""
+def _counted(text: str) -> dict[str, int]:
+    """``{'IMMA.16832.S8.S8': 2}`` from ``2 IMMA.16832.S8.S8``."""
     pairs = (part.split() for part in text.split("+") if part.strip())
-    return tuple((int(count), opcode) for count, opcode in pairs)
+    return {opcode: int(count) for count, opcode in pairs}
+
+
+def _by_word(counts: Mapping[str, int]) -> Counter[str]:
+    """The counts of opcodes by their first word."""
+    words: Counter[str] = Counter()
+    for opcode, count in counts.items():
+        words[opcode.partition(".")[0]] += count
+    return words
 
 
 def recorded(ins: Form | str, target: str) -> Sass:
@@ -157,11 +121,7 @@ def mix(ins: Form | str, *targets: str) -> Picture:
     groups = {}
     for target in targets:
         summary = summaries()[mnemonic, target]
-        counts: dict[str, float] = {}
-        for count, opcode in (*summary.tensor, *summary.arithmetic):
-            word = opcode.partition(".")[0]
-            counts[word] = counts.get(word, 0) + count
-        groups[target] = counts
+        groups[target] = dict(_by_word({**summary.tensor, **summary.arithmetic}))
     notes = ("tensor-core instructions end in MMA (CUDA 13.0)",)
     return bars(groups, f"What {_short(mnemonic)} becomes", notes)
 
@@ -206,7 +166,10 @@ def table() -> Picture:
         tooltip = f"{form}\n{target}: {summary or 'lacks it'}"
         if summary is None:
             return Entry(("-",), tooltip=tooltip)
-        return Entry((summary.kind, summary.brief), tooltip=tooltip, heat=_COLOURS[summary.kind])
+        parts = [f"{count} {word}" for word, count in _by_word(summary.tensor).items()]
+        if summary.arithmetic:
+            parts.append(str(sum(summary.arithmetic.values())))
+        return Entry((summary.how, " + ".join(parts)), tooltip=tooltip, heat=_COLOURS[summary.how])
 
     columns = [f"{target}\n{GENERATIONS[chip]}" for chip, target in CHIPS.items()]
     grid = uniform_grid((len(forms), len(targets)), entry, [_short(form) for form in forms], columns)
@@ -279,7 +242,7 @@ def _find_register(answer: object) -> Sentences:
 @checks("13.2")
 def _count_split(answer: object) -> Sentences:
     (submitted,) = whole_numbers(answer, 1, "a number of instructions")
-    expected = sum(count for count, _ in summaries()[WMMA.mnemonic, "sm_75"].tensor)
+    expected = sum(summaries()[WMMA.mnemonic, "sm_75"].tensor.values())
     return {
         correct(submitted == expected): "m16n8k8 has half of n and half of k: 2 times 2. There are "
         f"{WMMA.m * WMMA.n * WMMA.k} products, {16 * 8 * 8} in each instruction.",
@@ -358,10 +321,9 @@ def _emulate_u4(answer: object) -> Sentences:
 def _classify(answer: object) -> Sentences:
     form = 'five words, each "native", "split" or "emulated"'
     submitted = _texts(answer, form)
-    known = {"native", "split", "emulated"}
-    if len(submitted) != len(CLASSIFIED) or not set(submitted) <= known:
+    if len(submitted) != len(CLASSIFIED) or not set(submitted) <= set(_COLOURS):
         raise WrongForm(f"found {quoted(submitted)}; the answer is {form}.")
-    expected = [summaries()[key].kind for key in CLASSIFIED]
+    expected = [summaries()[key].how for key in CLASSIFIED]
     wrong = [at for at, (mine, right) in enumerate(zip(submitted, expected, strict=True)) if mine != right]
     first = wrong[0] if wrong else 0
     where = f"Look at line {first + 1}: "

@@ -104,22 +104,23 @@ class Reading(NamedTuple):
         return f'<p style="max-width: 60em; line-height: 1.5; margin: 4px 0 10px">{text}</p>{shown}'
 
 
-def reading(source: str, stop: int, stops: Mapping[tuple[str, str], str]) -> Reading:
+def reading(source: str, stop: str, stops: Mapping[tuple[str, str], str]) -> Reading:
     """A part of a kernel with its explanation: from the first line of a stop to the next.
 
     A stop has a name, a text that its first line contains, and an explanation.
 
-    >>> reading("a;\\nb;\\nc;", 0, {("start", "a"): "It begins.", ("end", "c"): "It ends."}).lines
+    >>> reading("a;\\nb;\\nc;", "start", {("start", "a"): "It begins.", ("end", "c"): "It ends."}).lines
     range(1, 3)
     """
     lines = source.splitlines()
     firsts = [0]
     for _, text in stops:
         firsts.append(next(at for at in range(firsts[-1], len(lines)) if text in lines[at]))
-    first, last = [*firsts[1:], len(lines)][stop : stop + 2]
+    at = [name for name, _ in stops].index(stop)
+    first, last = [*firsts[1:], len(lines)][at : at + 2]
     while not lines[last - 1].strip():
         last -= 1
-    return Reading(source, range(first + 1, last + 1), list(stops.values())[stop])
+    return Reading(source, range(first + 1, last + 1), list(stops.values())[at])
 
 
 # -- the reader's kernels ------------------------------------------------------------------------------------

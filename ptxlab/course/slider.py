@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 import ipywidgets
@@ -29,7 +29,7 @@ class Slider(ipywidgets.VBox):  # type: ignore[misc]
     """
 
     def __init__(
-        self, draw: Callable[..., _Drawn], text: Callable[[int], str] = str, **choices: Sequence[int]
+        self, draw: Callable[..., _Drawn], text: Callable[[Any], str] = str, **choices: Iterable[Any]
     ) -> None:
         if len(choices) != 1:
             raise PtxlabError("Slider: name one argument of the picture and its values, e.g. selector=(0, 1)")
@@ -44,12 +44,12 @@ class Slider(ipywidgets.VBox):  # type: ignore[misc]
         super().__init__([self._choice, self._shown])
 
     @property
-    def value(self) -> int:
+    def value(self) -> Any:
         """What is chosen; assign another value to show its picture."""
-        return int(self._choice.value)
+        return self._choice.value
 
     @value.setter
-    def value(self, value: int) -> None:
+    def value(self, value: Any) -> None:
         self._choice.value = value
 
     def _redraw(self, _change: Any) -> None:

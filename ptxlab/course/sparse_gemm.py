@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..gemm import Rung, SparseRung, rung, sparse_rung
 from ..instruction import mma_instruction
 from ..isa.sparsity import STRUCTURES
-from ..memory import unpack_metadata
+from ..memory import pack_metadata
 from ..views import Header, Picture
 from ..views.charts import bars
 from ..views.grid import Entry, uniform_grid
@@ -41,43 +41,32 @@ LIBRARY = {8192: 1149, 4096: 963, 2048: 410}
 TILES = {(128, 128): 846, (128, 256): 1097, (256, 192): 1175, (256, 256): 1296}
 _PEAK = 132 * 8192 * 1.98e9 / 1e12  # T operations per second: SMs, operations a cycle of wgmma.sp, clock
 
-WEIGHTS = ("uniform", "normal", "Laplace", "Student's t")
+#: Distributions of random weights, from uniform ones to those with many outliers.
+WEIGHTS: dict[str, Callable[[np.random.Generator], NDArray[np.float64]]] = {
+    "uniform": lambda rng: rng.uniform(-1, 1, (256, 512)),
+    "normal": lambda rng: rng.normal(size=(256, 512)),
+    "Laplace": lambda rng: rng.laplace(size=(256, 512)),
+    "Student's t": lambda rng: rng.standard_t(3, size=(256, 512)),
+}
 
 
 # -- what the lesson shows -----------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=8)
-def random_weights(number: int) -> NDArray[np.float64]:
-    """A matrix of random weights, 256 x 512, from uniform ones to those with many outliers.
+def random_weights(name: str) -> NDArray[np.float64]:
+    """A matrix of random weights, 256 x 512.
 
-    >>> random_weights(1).shape
+    >>> random_weights("normal").shape
     (256, 512)
     """
-    rng = np.random.default_rng(21)
-    shape = (256, 512)
-    draw: Sequence[Callable[[], NDArray[np.float64]]] = (
-        lambda: rng.uniform(-1, 1, shape),
-        lambda: rng.normal(size=shape),
-        lambda: rng.laplace(size=shape),
-        lambda: rng.standard_t(3, size=shape),
-    )
-    return draw[number]()
+    return WEIGHTS[name](np.random.default_rng(21))
 
 
-def name_of(number: int) -> str:
-    """The name of a distribution, for the slider.
-
-    >>> name_of(2)
-    'Laplace'
-    """
-    return WEIGHTS[number]
-
-
-def kept(weights: int) -> Picture:
+def kept(weights: str) -> Picture:
     """The share of all squares that stays if half of the weights go, by who may choose which.
 
-    >>> [cell.text for cell in kept(1).grids[0].cells if cell.lines]
+    >>> [cell.text for cell in kept("normal").grids[0].cells if cell.lines]
     ['92.8%', '86.7%', '79.2%', '50.0%']
     """
     squares = random_weights(weights) ** 2
@@ -89,7 +78,7 @@ def kept(weights: int) -> Picture:
         "4:8, in pairs": float((STRUCTURES["4:8"].prune(random_weights(weights)) ** 2).sum() / total),
         "half, blindly": 0.5,
     }
-    title = f"What remains of the squares of {WEIGHTS[weights]} weights if half of the weights go"
+    title = f"What remains of the squares of {weights} weights if half of the weights go"
     notes = (
         "kept: the largest half of the whole matrix; the largest two of every 4; the largest two of 4 pairs",
     )
@@ -102,9 +91,9 @@ def patterns() -> Picture:
     >>> [grid.name for grid in patterns().grids]
     ['half, anywhere', '2:4']
     """
-    part = np.round(random_weights(2)[:6, :16], 1) + 0.0  # no -0.0
+    part = np.round(random_weights("Laplace")[:6, :16], 1) + 0.0  # no -0.0
     limit = np.sort(np.abs(part), axis=None)[part.size // 2]
-    masks = {"half, anywhere": np.abs(part) >= limit, "2:4": _mask(part)}
+    masks = {"half, anywhere": np.abs(part) >= limit, "2:4": TWO.prune(part) != 0}
     grids = []
     for name, mask in masks.items():
 
@@ -125,13 +114,6 @@ def patterns() -> Picture:
     lost = {name: 1 - (part[mask] ** 2).sum() / (part**2).sum() for name, mask in masks.items()}
     notes = tuple(f"{name}: {share:.1%} of the squares go" for name, share in lost.items())
     return Picture("Six rows of Laplace weights, pruned in two ways", notes, tuple(grids))
-
-
-def _mask(matrix: NDArray[Any]) -> NDArray[np.bool_]:
-    """Where 2:4 keeps an element: of equals the first."""
-    chunks = np.abs(matrix).reshape(len(matrix), -1, 4)
-    rank = np.argsort(np.argsort(-chunks, axis=-1, kind="stable"), axis=-1)
-    return (rank < 2).reshape(matrix.shape)
 
 
 def words(lane: int) -> Picture:
@@ -338,18 +320,14 @@ def _size(answer: object) -> Sentences:
 _ROW, _COLUMN = 93, 102
 
 
-def _place() -> tuple[int, int, int, int]:
-    """Where `unpack_metadata` looks for the nibble of the exercise."""
-    every = np.arange(2 * 2 * 128)
-    for bit in range(0, 32, 4):  # one bit of one nibble of all words at a time, numbered in binary
-        number = 0
-        for digit in range(9):
-            planted = ((every >> digit & 1) << bit).astype(np.int64).reshape(2, 2, 128)
-            number |= (int(unpack_metadata(MMA, planted)[_ROW, _COLUMN // 4]) & 1) << digit
-        if number:
-            block, word, lane = (int(part) for part in np.unravel_index(number, (2, 2, 128)))
-            return block, word, lane, bit
-    raise AssertionError
+def _place() -> tuple[int, ...]:
+    """Block, word, lane and lowest bit of the nibble of the exercise, in the words of `pack_metadata`."""
+    nibbles = np.full((128, 32), 0b0100)
+    before = pack_metadata(MMA, nibbles)
+    nibbles[_ROW, _COLUMN // 4] = 0b1110
+    changed = before ^ pack_metadata(MMA, nibbles)
+    (place,) = np.argwhere(changed).tolist()
+    return *place, (int(changed[*place]) & 0xFFFFFFFF).bit_length() - 4
 
 
 @checks("21.4")

@@ -25,7 +25,7 @@ WARP = 32
 MOST_REGISTERS = 255
 
 #: Sizes of D, from what a warpgroup holds easily to what nobody could.
-TILES = ((64, 64), (64, 128), (64, 256), (128, 256), (256, 256))
+TILES = {f"{m} x {n}": (m, n) for m, n in ((64, 64), (64, 128), (64, 256), (128, 256), (256, 256))}
 
 #: Loads that cover eight columns each.
 LOADS = ("32x32b.x8", "16x64b.x4", "16x128b.x2", "16x256b.x1", "16x32bx2.x4")
@@ -48,19 +48,10 @@ def load_form(shape: str) -> Tcgen05Transfer:
 # -- what the lesson shows -----------------------------------------------------------------------------------
 
 
-def tile_name(number: int) -> str:
-    """The size of D, for the slider.
-
-    >>> tile_name(3)
-    '128 x 256'
-    """
-    return "{} x {}".format(*TILES[number])
-
-
-def sums(tile: int) -> Picture:
+def sums(tile: str) -> Picture:
     """Registers of a thread that D takes, by the number of threads that share it; and with tcgen05 none.
 
-    >>> [cell.text for cell in sums(3).grids[0].cells if cell.lines]
+    >>> [cell.text for cell in sums("128 x 256").grids[0].cells if cell.lines]
     ['256: too many', '128', '64', '0']
     """
     m, n = TILES[tile]
@@ -166,7 +157,7 @@ def issuers() -> Picture:
 
 
 #: What the layout of D in tensor memory depends on, with an instruction that has it: its name, and M.
-_LAYOUTS = {
+LAYOUTS = {
     "D: M = 128": ("mma.cta_group::1", 128),
     "F: M = 64": ("mma.cta_group::1", 64),
     "E: M = 64, .ws": ("mma.ws.cta_group::1", 64),
@@ -176,42 +167,24 @@ _LAYOUTS = {
 }
 
 
-def layout_name(number: int) -> str:
-    """The layout and when it is used, for the slider.
-
-    >>> layout_name(1)
-    'F: M = 64'
-    """
-    return list(_LAYOUTS)[number]
-
-
-def data_path(layout: int) -> Picture:
+def data_path(layout: str) -> Picture:
     """Which rows and columns of D are in which lanes and columns of tensor memory: a layout of the manual.
 
-    >>> data_path(1).grids[0].at(32, 0).text
+    >>> data_path("F: M = 64").grids[0].at(32, 0).text
     'm 16..31, n 0..127'
     """
-    name, m = _LAYOUTS[layout_name(layout)]
+    name, m = LAYOUTS[layout]
     picture = tensor_memory(mma_form(f"{name}.kind::f16", m=m, n=128), "D")
-    return replace(picture, title=f"Layout {layout_name(layout)}")
+    return replace(picture, title=f"Layout {layout}")
 
 
-def load_name(number: int) -> str:
-    """The shape of a load, for the slider.
-
-    >>> load_name(3)
-    '16x256b.x1'
-    """
-    return LOADS[number]
-
-
-def registers(load: int) -> Picture:
+def registers(load: str) -> Picture:
     """Which thread of warp 0 gets which word, by the shape of tcgen05.ld, and in which of its registers.
 
-    >>> registers(3).grids[0].at(9, 3).text
+    >>> registers("16x256b.x1").grids[0].at(9, 3).text
     'T5:{r2,r3}'
     """
-    return tensor_registers(load_form(LOADS[load]))
+    return tensor_registers(load_form(load))
 
 
 def masked(skip: int) -> Picture:
@@ -265,25 +238,16 @@ STEPS = {
 }
 
 
-def step_name(number: int) -> str:
-    """What is left out, for the slider.
+def without(left_out: str) -> Picture:
+    """The steps of a kernel, one of them or "nothing" left out, and what that does.
 
-    >>> step_name(-1), step_name(5)
-    ('nothing', 'commit')
-    """
-    return "nothing" if number < 0 else list(STEPS)[number]
-
-
-def without(left_out: int) -> Picture:
-    """The steps of a kernel, one of them left out, and what that does.
-
-    >>> without(5).notes[0]
+    >>> without("commit").notes[0]
     'without commit: Nothing arrives at the mbarrier, and the block waits forever'
     """
     shape = len(STEPS), len(_WHO)
     cells, hover = [], np.full(shape, "", dtype=object)
     for row, who in np.ndindex(*shape):
-        name = step_name(row)
+        name = list(STEPS)[row]
         issued = who == STEPS[name][0]
         text = name if issued else ""
         if who == _WHO.index("tensor core") and name in ("commit", "try_wait"):
@@ -291,7 +255,7 @@ def without(left_out: int) -> Picture:
         if not text:
             cells.append(Cell(row, who, 1, 1, (), role="blank"))
             continue
-        gone = row == left_out and issued
+        gone = name == left_out and issued
         words = f"no {text}" if gone else text
         cells.append(Cell(row, who, 1, 1, (words,), PIECE_HUES[who] * 4 + 1, "mark" if gone else "plain"))
         hover[row, who] = f"{_WHO[who]}: {text}"
@@ -302,9 +266,8 @@ def without(left_out: int) -> Picture:
         ("step", ""), density="close",
     )  # fmt: skip
     notes: tuple[str, ...] = ("each step comes after the one above it",)
-    if left_out >= 0:
-        name = step_name(left_out)
-        notes = (f"without {name}: {STEPS[name][1].rstrip('.')}",)
+    if left_out in STEPS:
+        notes = (f"without {left_out}: {STEPS[left_out][1].rstrip('.')}",)
     return Picture("From alloc to dealloc", notes, (grid,))
 
 
@@ -337,23 +300,15 @@ STOPS = {
     "simple, and slow: a real kernel loads 32 or more columns at once and waits for all of them.",
     ("dealloc", "if (warp == 0)"): "When all threads have loaded, warp 0 frees the columns.",
 }
+PARTS = [name for name, _ in STOPS]
 
 
-def stop_name(number: int) -> str:
-    """The name of a part of the kernel, for the slider.
-
-    >>> stop_name(6)
-    'mma'
-    """
-    return list(STOPS)[number][0]
-
-
-def part(source: str, stop: int) -> Reading:
+def part(source: str, stop: str) -> Reading:
     """A part of the kernel of a tcgen05.mma, with its explanation.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=32)
-    >>> sum(len(part(ins.kernel, stop).lines) for stop in range(len(STOPS)))
+    >>> sum(len(part(ins.kernel, stop).lines) for stop in PARTS)
     76
     """
     return reading(source, stop, STOPS)
@@ -638,14 +593,6 @@ class _Kernel(NamedTuple):
         form = mma_form(self.mnemonic, self.descriptor)
         ((row, col),) = form.d.holds(lane - (self.d >> 16), column - (self.d & 0xFFFF))
         return row, col
-
-    def words(self) -> str:
-        """The kernel in a sentence."""
-        return (
-            f"`tcgen05.{self.mnemonic}` with descriptor `0x{self.descriptor:08x}` and D at "
-            f"`0x{self.d:08x}`; then `tcgen05.ld.{self.load}` at `0x{self.address:08x}` (plus 32 lanes for "
-            f"each warp): **register {self.register} of thread {self.thread}?**"
-        )
 
 
 _KERNELS = (

@@ -154,16 +154,11 @@ def _own_lines(built: Kernel[Simulation], text: str) -> Kernel[Simulation]:
     return Kernel(Simulation, built.module, built.function, built.target, built.ptx, text)
 
 
-def _product(columns: int, K: int, seed: int) -> list[NDArray[Any]]:
-    """A of 16 x K, B by columns, room for D, and what D should be."""
+def _product(threads: int, columns: int, K: int, seed: int, *sizes: int) -> Launch:
+    """A of 16 x K times B by columns; what the kernel is told of their sizes comes last."""
     A, B = normal_numbers((16, K), seed), normal_numbers((K, columns), seed + 50)
     D = np.full((16, columns), np.nan, np.float32)
-    return [A, np.ascontiguousarray(B.T), D, matmul(A, B, instruction=INS)]
-
-
-def _loop() -> Launch:
-    A, B, D, expected = _product(32, 48, 1)
-    return Launch(1, 128, (A, B, D, 32, 48), D, expected)
+    return Launch(1, threads, (A, np.ascontiguousarray(B.T), D, *sizes), D, matmul(A, B, instruction=INS))
 
 
 def _bias() -> Launch:
@@ -180,30 +175,10 @@ def _fragment() -> Launch:
     return Launch(1, 32, (A, np.ascontiguousarray(B.T), D), D, INS(A, B))
 
 
-def _columns() -> Launch:
-    A, B, D, expected = _product(24, 32, 4)
-    return Launch(1, 32, (A, B, D, 24, 32), D, expected)
-
-
 def _row_max() -> Launch:
     D = normal_numbers((5, 8), 5).astype(np.float32)
     most = np.full(5, np.nan, np.float32)
     return Launch(1, 32, (D, most, 5), most, D.max(axis=1))
-
-
-def _staged() -> Launch:
-    A, B, D, expected = _product(32, 16, 6)
-    return Launch(1, 32, (A, B, D), D, expected)
-
-
-def _pipeline() -> Launch:
-    A, B, D, expected = _product(8, 64, 7)
-    return Launch(1, 32, (A, B, D, 64), D, expected)
-
-
-def _bulk() -> Launch:
-    A, B, D, expected = _product(8, 16, 8)
-    return Launch(1, 32, (A, B, D), D, expected)
 
 
 def _warpgroup() -> Launch:
@@ -212,7 +187,17 @@ def _warpgroup() -> Launch:
     return Launch(1, 128, (A, np.ascontiguousarray(B.T), D), D, WGMMA(A, B))
 
 
-_LAUNCHES = (_loop, _bias, _fragment, _columns, _row_max, _staged, _pipeline, _bulk, _warpgroup)
+_LAUNCHES: tuple[Callable[[], Launch], ...] = (
+    lambda: _product(128, 32, 48, 1, 32, 48),
+    _bias,
+    _fragment,
+    lambda: _product(32, 24, 32, 4, 24, 32),
+    _row_max,
+    lambda: _product(32, 32, 16, 6),
+    lambda: _product(32, 8, 64, 7, 64),
+    lambda: _product(32, 8, 16, 8),
+    _warpgroup,
+)
 _KERNELS = {
     number: BrokenKernel(number, text, launch)
     for number, (text, launch) in enumerate(zip(_TEXTS, _LAUNCHES, strict=True), 1)

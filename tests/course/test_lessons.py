@@ -150,19 +150,19 @@ def test_pictures_of_tensor_memory_for_every_value_of_their_sliders() -> None:
     ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=32)
     assert isinstance(ins, TensorInstruction)
     kernel = ins.kernel
-    sliders: list[tuple[Callable[[int], Any], Iterable[int]]] = [
-        (tensor_memory.sums, range(len(tensor_memory.TILES))),
+    sliders: list[tuple[Callable[[Any], Any], Iterable[Any]]] = [
+        (tensor_memory.sums, tensor_memory.TILES),
         (tensor_memory.allocated, range(32, 257, 32)),
         (tensor_memory.accessible, range(8)),
-        (tensor_memory.data_path, range(6)),
-        (tensor_memory.registers, range(len(tensor_memory.LOADS))),
+        (tensor_memory.data_path, tensor_memory.LAYOUTS),
+        (tensor_memory.registers, tensor_memory.LOADS),
         (tensor_memory.masked, range(1, 9)),
-        (tensor_memory.without, range(-1, len(tensor_memory.STEPS))),
-        (lambda part: tensor_memory.part(kernel, part), range(len(tensor_memory.STOPS))),
+        (tensor_memory.without, tensor_memory.STEPS),
+        (lambda part: tensor_memory.part(kernel, part), tensor_memory.PARTS),
         (block_scaled_tcgen05.scale_words, (64, 128, 192, 256)),
         (block_scaled_tcgen05.errors, range(-12, 13, 2)),
         (block_scaled_tcgen05.sub_columns, range(0, 256, 32)),
-        (block_scaled_tcgen05.part_of_kernel, range(len(block_scaled_tcgen05.STOPS))),
+        (block_scaled_tcgen05.part_of_kernel, block_scaled_tcgen05.PARTS),
     ]
     for draw, values in sliders:
         pages = [draw(value)._repr_html_() for value in values]
@@ -171,8 +171,10 @@ def test_pictures_of_tensor_memory_for_every_value_of_their_sliders() -> None:
 
 def test_exercise_13_5_states_the_counts_that_were_recorded() -> None:
     task = lessons.exercise("13.5").task
+    blocks = {block.splitlines()[0]: block for block in machine_code.RUNS.split("\n\n")}
     for form, target in machine_code.CLASSIFIED:
-        counts = machine_code.summaries()[form, target].counts.replace("| ", "and ")
+        (line,) = (line for line in blocks[form].splitlines()[1:] if target in line.partition(":")[0])
+        counts = line.split(": ")[-1].replace("| ", "and ")
         assert f"`{form}` for {target}: {counts}" in task
 
 
