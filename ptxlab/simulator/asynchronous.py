@@ -16,8 +16,9 @@ from ..errors import PtxlabError
 from ..memory import Im2colMap, TensorMap
 from .loads import combination, combined
 from .machine import Frame, Machine, MachineStep
-from .mbarriers import Change, barrier_place, in_block, update_barriers, update_in_blocks
-from .operands import BUILDERS, Context, Read, address, builds, items_of, reader, readers, unsupported
+from .mbarriers import Change, barrier_place, update_barriers, update_in_blocks
+from .memory import in_block
+from .operands import Context, Read, address, announced, builds, items_of, reader, readers, unsupported
 from .ptx.syntax import Address, Immediate, PtxInstruction, Register, type_bits
 from .threads import Threads
 from .tma import Boxes, load_boxes, map_at, store_boxes
@@ -75,22 +76,20 @@ def _copy(instruction: PtxInstruction, context: Context) -> MachineStep:
     return MachineStep(instruction, execute)
 
 
-@builds(
+_GROUPS = (
     "cp.async.commit_group", "cp.async.wait_group", "cp.async.wait_all", "cp.async.bulk.commit_group",
     "cp.async.bulk.wait_group",
 )  # fmt: skip
+
+
+@builds(*_GROUPS)
 def _group(instruction: PtxInstruction, context: Context) -> MachineStep:
     operand = instruction.operands[0] if instruction.operands else Immediate(0)
     count = operand.value if isinstance(operand, Immediate) else 0
-    parts = tuple(part for part in instruction.parts if part != "read")
-    if parts not in BUILDERS:  # with parts that it does not have
+    kind = ".".join(part for part in instruction.parts if part != "read")
+    if kind not in _GROUPS:  # with parts that it does not have
         raise unsupported(instruction)
-    kind = ".".join(parts)
-
-    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
-        machine.synchronised(instruction, kind, threads, count)
-
-    return MachineStep(instruction, execute)
+    return announced(instruction, kind, count)
 
 
 @builds("cp.async.mbarrier")

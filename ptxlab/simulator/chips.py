@@ -115,20 +115,17 @@ def bounds(work: Work, chip: Chip) -> tuple[Bound, ...]:
     [('tensor cores', 17.4), ('DRAM', 10.0)]
     """
     share = min(work.blocks, chip.sms) / chip.sms  # a block runs on one SM
+    tensor = [
+        (chip.tensor.get(f"{operand}>{accumulator}", chip.tensor.get(operand)), count)
+        for (operand, accumulator), count in work.tensor.items()
+    ]
+    fma = [(chip.fma.get(operand), count) for operand, count in work.fma.items()]
     bounds = []
-    seconds, total = 0.0, 0
-    for (operand, accumulator), count in work.tensor.items():
-        peak = chip.tensor.get(f"{operand}>{accumulator}", chip.tensor.get(operand))
-        if peak is not None:
-            seconds += count / (peak * 5e11 * share)
-            total += count
-    bounds.append(Bound("tensor cores", seconds, total, "multiply-adds", total / seconds if seconds else 0.0))
-    seconds, total = 0.0, 0
-    for operand, count in work.fma.items():
-        if operand in chip.fma:
-            seconds += count / (chip.fma[operand] * 5e11 * share)
-            total += count
-    bounds.append(Bound("fma", seconds, total, "multiply-adds", total / seconds if seconds else 0.0))
+    for unit, products in (("tensor cores", tensor), ("fma", fma)):
+        known = [(peak, count) for peak, count in products if peak is not None]
+        seconds = sum(count / (peak * 5e11 * share) for peak, count in known)
+        total = sum(count for _, count in known)
+        bounds.append(Bound(unit, seconds, total, "multiply-adds", total / seconds if seconds else 0.0))
     rate = chip.clock * chip.sms * share
     bounds.append(Bound("shared memory", work.wavefronts / rate, work.wavefronts, "wavefronts", rate))
     if chip.l2 is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from ..errors import PtxlabError
 from .machine import Frame, Machine, MachineStep, Reduction
 from .memory import LOCAL_WINDOW, Memory
-from .operands import Context, Write, builds, reader, unsupported, writer
+from .operands import Context, Write, announced, builds, reader, unsupported, writer
 from .ptx.syntax import LabelTarget, OperandList, PtxInstruction, Symbol, Targets
 from .threads import Threads
 
@@ -241,11 +242,8 @@ def _bar(instruction: PtxInstruction, context: Context) -> MachineStep:
 
 @builds("bar.warp")
 def _bar_warp(instruction: PtxInstruction, context: Context) -> MachineStep:
-    def reached(machine: Machine, frame: Frame, threads: Threads) -> None:
-        machine.synchronised(instruction, "bar.warp", threads)
-
     mask = reader(instruction.operands[0], 32, instruction, context)
-    return MachineStep(instruction, reached, together=32, members=mask)
+    return replace(announced(instruction, "bar.warp"), together=32, members=mask)
 
 
 @builds("barrier.cluster.arrive")
@@ -296,12 +294,7 @@ def _reduction(instruction: PtxInstruction, write: Write) -> Reduction:
 )  # fmt: skip
 def _nothing(instruction: PtxInstruction, context: Context) -> MachineStep:
     """Fences, prefetches and hints: in one run of one kernel, memory is always in order."""
-    kind = ".".join(instruction.parts[:3])
-
-    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
-        machine.synchronised(instruction, kind, threads)
-
-    return MachineStep(instruction, execute)
+    return announced(instruction, ".".join(instruction.parts[:3]))
 
 
 @builds("nanosleep")

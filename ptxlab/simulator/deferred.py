@@ -9,7 +9,7 @@ one is C of the next.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -35,14 +35,11 @@ _MOST_TURNS = 4  # that are computed in one call: not more than what takes a mom
 class Deferred:
     """What a register of all threads will hold; it is computed when somebody reads it."""
 
-    __slots__ = ("_compute",)
-
-    def __init__(self, compute: Callable[[], NDArray[Any]]) -> None:
-        self._compute = compute
+    __slots__ = ()
 
     def get(self) -> NDArray[Any]:
         """The values."""
-        return self._compute()
+        raise NotImplementedError
 
 
 #: A register of all threads.

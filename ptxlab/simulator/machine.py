@@ -104,7 +104,6 @@ class Launch:
     tensor_maps: list[TensorMap]  # the arguments', then those that the kernel made of them
     output: Callable[[str], None]
     model: str | None = None
-    registers: int = 0
     waits: bool = False  # blocks may wait for each other
     maps_by_content: dict[bytes, TensorMap] = field(default_factory=dict)
     changes_maps: bool = False  # the kernel has changed tensor maps in global memory

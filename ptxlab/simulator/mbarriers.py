@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..errors import PtxlabError
 from .loads import space_of
 from .machine import Frame, Machine, MachineStep
-from .memory import RANK_SHIFT, SHARED_WINDOW, in_turn
+from .memory import SHARED_WINDOW, in_block, in_turn
 from .operands import Context, Read, address, builds, reader, writer
 from .ptx.syntax import Address, Operand, PtxInstruction, Sink, plain_name
 from .threads import Threads
@@ -145,11 +145,6 @@ def update_barriers(
         those = Threads.listed(threads.batch, threads.indices[ended])
         machine.synchronised(instruction, "mbarrier.phase", those, places[ended], completed=True)
     return before
-
-
-def in_block(places: NDArray[Any], rank: int | NDArray[Any]) -> NDArray[Any]:
-    """Addresses of shared memory in the cluster's block of this rank."""
-    return np.asarray(places & (1 << RANK_SHIFT) - 1 | rank + 1 << RANK_SHIFT)
 
 
 def update_in_blocks(

@@ -37,6 +37,22 @@ WORKSPACE_BYTES = 256
 #: An address of shared memory holds the rank of its block in the cluster, plus 1, from this bit on; 0 is the
 #: thread's own block.
 RANK_SHIFT = 24
+
+
+def in_block(places: NDArray[Any], rank: int | NDArray[Any]) -> NDArray[Any]:
+    """Addresses of shared memory in the cluster's block of this rank."""
+    return np.asarray(places & (1 << RANK_SHIFT) - 1 | rank + 1 << RANK_SHIFT)
+
+
+def cluster_places(
+    places: NDArray[Any], blocks: NDArray[Any], cluster: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The blocks that addresses of shared memory belong to, for threads of these blocks; and those there."""
+    rank = (places >> RANK_SHIFT) - 1
+    owners = np.where(rank < 0, blocks, blocks // cluster * cluster + rank)
+    return owners, places & (1 << RANK_SHIFT) - 1
+
+
 #: 16 bytes that NumPy moves at once.
 CHUNK = np.dtype(np.complex128)
 _REPEATED_BYTES = 1 << 26  # of addresses that are kept
@@ -400,9 +416,7 @@ class Memory:
         if wrong.any():
             have = f"is outside of the shared memory of the cluster's {self._cluster} blocks"
             self._refuse(request, wrong, have)
-        blocks = request.threads.blocks
-        blocks = np.where(rank < 0, blocks, blocks // self._cluster * self._cluster + rank)
-        return blocks, request.places & (1 << RANK_SHIFT) - 1
+        return cluster_places(request.places, request.threads.blocks, self._cluster)
 
     def _in_buffers(self, request: _Request, chosen: NDArray[np.intp] | None) -> list[Piece]:
         instruction, kind, threads, places, width, *_ = request

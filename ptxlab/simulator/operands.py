@@ -387,3 +387,12 @@ def computed(
     if mask is None:
         return MachineStep(instruction, execute)
     return MachineStep(instruction, execute, together=32, members=reader(mask, 32, instruction, context))
+
+
+def announced(instruction: PtxInstruction, kind: str, count: int = 0) -> MachineStep:
+    """A step of which only the observers hear: here, what it waits for is done already."""
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        machine.synchronised(instruction, kind, threads, count)
+
+    return MachineStep(instruction, execute)

@@ -141,13 +141,9 @@ class LineProfile:
         moved = profile.moved
         self.warps += profile.warps
         self.by_opcode[profile.instruction.opcode] += profile.warps
-        self.accesses += moved.accesses
-        self.wavefronts += moved.wavefronts
-        self.least += moved.least
-        self.requests += moved.requests
-        self.sectors += moved.sectors
-        self.multiply_adds += moved.multiply_adds + profile.fma[1]
-        self.bytes += moved.bytes
+        for name in ("accesses", "wavefronts", "least", "requests", "sectors", "multiply_adds", "bytes"):
+            setattr(self, name, getattr(self, name) + getattr(moved, name))
+        self.multiply_adds += profile.fma[1]
 
 
 @dataclass(slots=True)

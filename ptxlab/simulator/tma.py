@@ -24,7 +24,7 @@ from ..memory.descriptors import swizzled
 from ..memory.tensor_maps import converted, places_of, tensor_map
 from .loads import combination, space_of
 from .machine import Frame, Launch, Machine, MachineStep
-from .memory import CHUNK, RANK_SHIFT, Memory, rounds
+from .memory import CHUNK, RANK_SHIFT, Memory, cluster_places, rounds
 from .operands import Context, address, builds, reader, unsupported
 from .ptx.syntax import Immediate, PtxInstruction
 from .threads import UNSIGNED, Threads
@@ -99,9 +99,7 @@ class Boxes:
 
     def groups(self, threads: Threads) -> Iterator[NDArray[np.intp]]:
         """Positions of boxes that are one access: those of one size in different blocks."""
-        rank = self.addresses >> RANK_SHIFT
-        cluster = threads.batch.grid.cluster_size
-        blocks = np.where(rank == 0, threads.blocks, threads.blocks // cluster * cluster + rank - 1)
+        blocks, _ = cluster_places(self.addresses, threads.blocks, threads.batch.grid.cluster_size)
         sizes = self.sizes
         for turn in rounds(blocks):
             for size in np.unique(sizes[turn]):
@@ -160,8 +158,9 @@ def _notify(
 
 
 def _row_places(tensor: TensorMap, row: int, address: int) -> NDArray[np.int64]:
-    """Where the bytes of the `row`th gathered row go, from the address on."""
-    return places_of(tensor, row * tensor.pitch + np.arange(tensor.expect_tx), address)
+    """Where the bytes of the `row`th gathered row or pixel go, from the address on."""
+    row_bytes = tensor.expect_tx // tensor.copied[0]
+    return places_of(tensor, row * tensor.pitch + np.arange(row_bytes), address)
 
 
 # -- loads ---------------------------------------------------------------------------------------------------
@@ -266,9 +265,7 @@ def store_boxes(
     whole = np.flatnonzero(~outside)
     boxes, threads = boxes.select(whole), Threads.listed(threads.batch, threads.indices[whole])
     for placed in boxes.placed(memory, instruction, threads, "read"):
-        if isinstance(placed.tensor, Im2colMap):
-            _store_pixels(memory, placed, placed.tensor)
-        elif boxes.rows:
+        if boxes.rows or isinstance(placed.tensor, Im2colMap):
             _store_rows(memory, placed)
         else:
             _store(memory, instruction, placed, reduction)
@@ -297,33 +294,21 @@ def _check_stores(boxes: Boxes) -> None:
 
 
 def _store_rows(memory: Memory, boxes: _PlacedBoxes) -> None:
-    """`tile::scatter4`: four rows into an array; what lies outside of it is left out."""
+    """The rows of `tile::scatter4`, or columns of pixels, into an array; what lies outside is left out."""
     tensor = boxes.tensor
     unsigned = UNSIGNED[8 * tensor.array.itemsize]
     view: NDArray[Any] = tensor.array.view(unsigned)
     for box in boxes:
-        *rows, column = box.start
-        columns = column + np.arange(tensor.box[-1])
-        within = (columns >= 0) & (columns < tensor.array.shape[1])
-        for number, row in enumerate(reversed(rows)):
-            if 0 <= row < tensor.array.shape[0]:
-                content = memory.shared[box.place + _row_places(tensor, number, box.address)]
-                view[row, columns[within]] = content.view(unsigned)[within]
-
-
-def _store_pixels(memory: Memory, boxes: _PlacedBoxes, tensor: Im2colMap) -> None:
-    """Columns of pixels into an array; what lies outside of it is left out."""
-    unsigned = UNSIGNED[8 * tensor.array.itemsize]
-    view: NDArray[Any] = tensor.array.view(unsigned)
-    row_bytes = tensor.box[1] * tensor.array.itemsize
-    for box in boxes:
-        pixels, within = tensor.pixels(tuple(box.start))
-        channels = box.start[-1] + np.arange(tensor.box[1])
-        chosen = (channels >= 0) & (channels < tensor.array.shape[-1])
-        for pixel in np.flatnonzero(within).tolist():
-            at = places_of(tensor, pixel * tensor.pitch + np.arange(row_bytes), box.address)
-            content = memory.shared[box.place + at].view(unsigned)
-            view[(*pixels[pixel], channels[chosen])] = content[chosen]
+        along = box.start[-1] + np.arange(tensor.box[-1])
+        within = (along >= 0) & (along < tensor.array.shape[-1])
+        if isinstance(tensor, Im2colMap):
+            rows, inside = tensor.pixels(tuple(box.start))
+        else:
+            rows = np.array(box.start[-2::-1])[:, None]
+            inside = ((rows >= 0) & (rows < tensor.array.shape[0]))[:, 0]
+        for number in np.flatnonzero(inside).tolist():
+            content = memory.shared[box.place + _row_places(tensor, number, box.address)]
+            view[(*rows[number], along[within])] = content.view(unsigned)[within]
 
 
 def _store(memory: Memory, instruction: PtxInstruction, boxes: _PlacedBoxes, reduction: str) -> None:

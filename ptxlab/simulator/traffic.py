@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import Any
 
@@ -57,19 +57,11 @@ class Moved:
         return self.wavefronts - self.least
 
     def __add__(self, other: Moved) -> Moved:
-        return Moved(
-            self.accesses + other.accesses,
-            self.wavefronts + other.wavefronts,
-            self.least + other.least,
-            self.requests + other.requests,
-            self.sectors + other.sectors,
-            self.sectors_past_l1 + other.sectors_past_l1,
-            self.multiply_adds + other.multiply_adds,
-            self.operand_type or other.operand_type,
-            self.accumulator or other.accumulator,
-            self.sparse or other.sparse,
-            self.bytes + other.bytes,
-        )
+        values: dict[str, Any] = {}
+        for each in fields(self):
+            mine, its = getattr(self, each.name), getattr(other, each.name)
+            values[each.name] = mine or its if isinstance(mine, str | bool) else mine + its
+        return Moved(**values)
 
 
 @dataclass(frozen=True)
@@ -118,9 +110,7 @@ class _Repeated:
 
     threads: NDArray[Any]
     addresses: NDArray[np.int64]
-    accesses: int
-    wavefronts: int
-    least: int
+    taken: tuple[int, int, int]  # accesses, wavefronts, the least of them
 
     def is_like(self, access: Access) -> bool:
         """Whether the same threads access the same addresses."""
@@ -227,28 +217,24 @@ class Traffic(Observer):
         Compare-and-swap keeps a bank for two cycles, `each`.
         """
         key = id(access.instruction), int(access.addresses[0])
-        repeated = self._repeated.get(key)
+        known = self._repeated.get(key)
+        repeated = known
         if repeated is None or not repeated.is_like(access):
-            before = entry.accesses, entry.wavefronts, entry.least
-            self._judge_banks(entry, access, kind, each)
-            after = entry.accesses, entry.wavefronts, entry.least
-            taken = tuple(new - old for new, old in zip(after, before, strict=True))
-            if repeated is not None or len(self._repeated) < _REPEATED:
-                self._repeated[key] = _Repeated(access.threads, access.addresses, *taken)
-            return
-        entry.accesses += repeated.accesses
-        entry.wavefronts += repeated.wavefronts
-        entry.least += repeated.least
+            repeated = _Repeated(access.threads, access.addresses, self._judge_banks(access, kind, each))
+            if known is not None or len(self._repeated) < _REPEATED:
+                self._repeated[key] = repeated
+        accesses, wavefronts, least = repeated.taken
+        entry.accesses += accesses
+        entry.wavefronts += wavefronts
+        entry.least += least
 
-    def _judge_banks(self, entry: Moved, access: Access, kind: str, each: int) -> None:
+    def _judge_banks(self, access: Access, kind: str, each: int) -> tuple[int, int, int]:
         threads, addresses, times = self._of_one_block(access)
         rows = self._rows(threads, addresses)
         low = np.where(rows < 0, np.int64(1) << 40, rows).min(axis=1) & -16
         shifted = np.where(rows < 0, -1, rows - low[:, None])
         wavefronts, least = self._judge_rows(shifted, access.width, kind)
-        entry.accesses += times * len(shifted)
-        entry.wavefronts += times * each * wavefronts
-        entry.least += times * each * least
+        return times * len(shifted), times * each * wavefronts, times * each * least
 
     def _judge_rows(self, shifted: NDArray[np.int64], width: int, kind: str) -> tuple[int, int]:
         """Wavefronts of the accesses of several warps, and the least."""
@@ -330,11 +316,6 @@ class Traffic(Observer):
         number = next((number for number, each in enumerate(self._maps) if each is tensor), -1)
         for start, count in zip(starts.tolist(), sectors.tolist(), strict=True):
             self.touched.boxes[number, tuple(start), kind] = count
-
-    @property
-    def footprint(self) -> Footprint:
-        """What the launch touched of global memory."""
-        return self.touched.footprint
 
     # -- arithmetic ------------------------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ from .deferred import Deferred, Values, WarpgroupOperands, values_of
 from .machine import Frame, Machine, MachineStep
 from .matrices import codes_of, constant, gather, mma_form, read_matrix, scatter, write_matrix
 from .memory import CHUNK, TileRead
-from .operands import Context, Read, Write, builds, items_of, reader
+from .operands import Context, Read, Write, announced, builds, items_of, reader
 from .ptx.syntax import Operand, PtxInstruction, Register, Vector
 from .threads import Threads
 
@@ -33,13 +33,8 @@ _MOST_TILE_READS = 64  # whose addresses are kept
 
 @builds("wgmma.fence", "wgmma.commit_group", "wgmma.wait_group")
 def _group(instruction: PtxInstruction, context: Context) -> MachineStep:
-    kind = ".".join(instruction.parts[:2])
     count = constant(instruction.operands[0], instruction) if instruction.operands else 0
-
-    def reached(machine: Machine, frame: Frame, threads: Threads) -> None:
-        machine.synchronised(instruction, kind, threads, count)
-
-    return MachineStep(instruction, reached)
+    return announced(instruction, ".".join(instruction.parts[:2]), count)
 
 
 # -- wgmma.mma_async -----------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..events import Access, Observer, Piece, Synchronisation
 from ..hazard import Report, lanes_text
-from ..memory import RANK_SHIFT
+from ..memory import RANK_SHIFT, cluster_places
 from ..ptx.syntax import PtxInstruction
 from ..threads import Batch
 from .access_reports import AccessReports, Conflict, Deed, Touch, Traits, traits_of
@@ -432,12 +432,10 @@ class AccessCheck(Observer):
     def _barriers(self, event: Synchronisation) -> tuple[NDArray[Any] | None, NDArray[np.int64]]:
         """The blocks that mbarriers are in, None if each is in its thread's block, and their addresses."""
         places = np.asarray(event.key).astype(np.int64, copy=False)
-        rank = places >> RANK_SHIFT
-        if not rank.any():
+        if not (places >> RANK_SHIFT).any():
             return None, places
-        blocks, size = event.threads // self._clocks.lanes, self._batch.grid.cluster_size
-        owners = np.where(rank > 0, blocks // size * size + rank - 1, blocks)
-        return owners, places & (1 << RANK_SHIFT) - 1
+        blocks = event.threads // self._clocks.lanes
+        return cluster_places(places, blocks, self._batch.grid.cluster_size)
 
     def _arrive(self, event: Synchronisation) -> None:
         number, parts = int(np.asarray(event.key)), event.instruction.parts

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from ..events import Access, Observer, Piece, Synchronisation, TensorAccess
 from ..hazard import Report, line_text
-from ..memory import RANK_SHIFT
+from ..memory import cluster_places
 from ..ptx.syntax import PtxInstruction
 from ..threads import Batch, Threads
 from .access_reports import is_local_only
@@ -197,10 +197,8 @@ class TensorCheck(Observer):
             return
         places = np.broadcast_to(event.key, event.threads.shape).astype(np.int64)
         blocks = event.threads // self._batch.block_lanes
-        size = self._batch.grid.cluster_size
-        ranks = (places >> RANK_SHIFT) - 1
-        blocks = np.where(ranks < 0, blocks, blocks // size * size + ranks)
-        keys = list(zip(blocks.tolist(), (places & (1 << RANK_SHIFT) - 1).tolist(), strict=True))
+        owners, places = cluster_places(places, blocks, self._batch.grid.cluster_size)
+        keys = list(zip(owners.tolist(), places.tolist(), strict=True))
         if waits:
             self._flights = [flight for flight in self._flights if not self._is_awaited(flight, set(keys))]
             return

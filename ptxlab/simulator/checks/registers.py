@@ -50,7 +50,6 @@ class _Flight:
     """A set of registers of wgmma instructions: in flight since which group, and last computed when."""
 
     registers: frozenset[int]
-    names: str
     group: NDArray[np.int64]
     computed: NDArray[np.int64]
     instruction: PtxInstruction
@@ -333,16 +332,9 @@ class RegisterCheck(Observer):
 
     def _flight(self, number: int, instruction: PtxInstruction) -> _Flight:
         if number not in self._flights:
-            function, registers = list(self._plans.sets)[number]
-            names = sorted(self._plans.names[function, register] for register in registers)
-            size = self._batch.size
-            self._flights[number] = _Flight(
-                registers,
-                f"{names[0]} to {names[-1]}",
-                np.full(size, -1, dtype=np.int64),
-                np.zeros(size, dtype=np.int64),
-                instruction,
-            )
+            _, registers = list(self._plans.sets)[number]
+            group, computed = np.full(self._batch.size, -1), np.zeros(self._batch.size, dtype=np.int64)
+            self._flights[number] = _Flight(registers, group, computed, instruction)
         return self._flights[number]
 
     def _touch(self, instruction: PtxInstruction, number: int, ours: NDArray[Any]) -> None:
@@ -359,12 +351,8 @@ class RegisterCheck(Observer):
         if (group[late] >= self._groups[ours[late]]).any():
             remedy = "execute wgmma.commit_group, then wgmma.wait_group, before it"
         verb = "write{s}" if written & flight.registers else "read{s}"
-        names = sorted(
-            self._plans.names[function, register]
-            for (function, registers), each in self._plans.sets.items()
-            if each == number
-            for register in (read | written) & registers
-        )
+        function, registers = list(self._plans.sets)[number]
+        names = sorted(self._plans.names[function, each] for each in (read | written) & registers)
         where = flight.instruction.source_line
         self._report.add(
             "wgmma registers", instruction, self._batch, ours[late],

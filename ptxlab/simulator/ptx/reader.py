@@ -20,7 +20,6 @@ from .syntax import (
     Operand,
     OperandList,
     Pair,
-    Prototype,
     PtxInstruction,
     Register,
     Selected,
@@ -112,8 +111,6 @@ class _Body:
     variables: dict[str, Variable] = field(default_factory=dict)
     instructions: list[PtxInstruction] = field(default_factory=list)
     scopes: list[_Scope] = field(default_factory=list)  # of each instruction
-    labels: dict[str, int] = field(default_factory=dict)
-    prototypes: dict[str, Prototype] = field(default_factory=dict)
 
     def declare(self, scope: _Scope, name: str, type_name: str) -> Register:
         """A register, which a scope has by this name from now on."""
@@ -185,7 +182,7 @@ class _Reader(ConstantReader):
                 self._definition(functions, variables)
             else:
                 self._wrong_last("a directive such as .entry, .func or .global")
-        return Module(version, target, functions, variables, dict(self._files), "debug" in options)
+        return Module(version, target, functions, variables, "debug" in options)
 
     def _skip_to(self, end: str) -> None:
         while not self._takes(end):
@@ -236,10 +233,9 @@ class _Reader(ConstantReader):
         external = False
         while self._tokens[self._at].text[1:] in _LINKAGE and self._tokens[self._at].kind == "directive":
             external |= self._next().text == ".extern"
-        token = self._next()
-        kind = token.text[1:]
+        kind = self._next().text[1:]
         if kind in ("entry", "func"):
-            function = self._function(kind == "entry", token.start)
+            function = self._function(kind == "entry")
             if function.defined or function.name not in functions:
                 functions[function.name] = function
         elif kind in _SPACES:
@@ -355,7 +351,7 @@ class _Reader(ConstantReader):
 
     # -- functions -------------------------------------------------------------------------------------------
 
-    def _function(self, entry: bool, start: int) -> Function:
+    def _function(self, entry: bool) -> Function:
         """What follows `.entry` or `.func`; without a body it is declared only."""
         returns = self._parameters()
         name = self._word("the name of a function")
@@ -375,9 +371,8 @@ class _Reader(ConstantReader):
                 numbers.append(self._integer())
                 self._takes(",")
             directives[directive] = tuple(numbers)
-        line = self._line(start)
         if self._takes(";"):
-            return Function(name, entry, returns, parameters, directives=directives, defined=False, line=line)
+            return Function(name, entry, returns, parameters, directives=directives, defined=False)
         body = _Body(_Scope())
         self._location = None
         for parameter in (*returns, *parameters):
@@ -395,10 +390,7 @@ class _Reader(ConstantReader):
             tuple(body.registers),
             tuple(body.variables.values()),
             tuple(body.instructions),
-            body.labels,
-            body.prototypes,
             directives,
-            line=line,
         )
 
     def _parameters(self) -> tuple[Variable, ...]:
@@ -485,19 +477,16 @@ class _Reader(ConstantReader):
             scope.tables[token.text] = names
         elif self._is(".callprototype"):
             self._at += 1
-            returns = self._parameters()
+            self._parameters()
             self._word("_")
-            parameters = self._parameters()
-            while not self._takes(";"):
-                self._next()
-            body.prototypes[token.text] = Prototype(returns, parameters)
+            self._parameters()
+            self._skip_to(";")
         elif self._is(".calltargets"):
             self._skip_to(";")
         else:
             if token.text in scope.labels:
                 self._fail(token.start, f"the label {token.text} is there twice")
             scope.labels[token.text] = len(body.instructions)
-            body.labels.setdefault(token.text, len(body.instructions))
 
     def _registers(self, body: _Body, scope: _Scope) -> None:
         type_name, vector = "", 1

@@ -305,14 +305,6 @@ class Variable:
         return self.element_bytes * (self.count or 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Prototype:
-    """The results and parameters of a function that is called through a pointer."""
-
-    returns: tuple[Variable, ...]
-    parameters: tuple[Variable, ...]
-
-
 @dataclass(frozen=True)
 class Function:
     """A kernel (`.entry`) or a device function (`.func`); without instructions it is declared elsewhere."""
@@ -324,11 +316,8 @@ class Function:
     registers: tuple[Register, ...] = ()
     variables: tuple[Variable, ...] = ()  # shared and local memory, arguments of calls
     instructions: tuple[PtxInstruction, ...] = ()
-    labels: dict[str, int] = field(default_factory=dict)
-    prototypes: dict[str, Prototype] = field(default_factory=dict)
     directives: dict[str, tuple[int, ...]] = field(default_factory=dict)  # maxntid, reqntid, ...
     defined: bool = True
-    line: int = 0
 
 
 @dataclass(frozen=True)
@@ -339,7 +328,6 @@ class Module:
     target: str
     functions: dict[str, Function]
     variables: dict[str, Variable]
-    files: dict[int, str]
     debug: bool = False  # to be assembled as it is, without optimisation
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 import struct
 from bisect import bisect_right
@@ -133,28 +134,24 @@ def string_of(literal: str) -> str:
 
 #: The operators of constant expressions, those that bind least first (PTX ISA, "Constant Expressions").
 _OPERATORS: tuple[dict[str, Callable[[Any, Any], int | float]], ...] = (
-    {"||": lambda a, b: int(bool(a) or bool(b))},
-    {"&&": lambda a, b: int(bool(a) and bool(b))},
-    {"|": lambda a, b: a | b},
-    {"^": lambda a, b: a ^ b},
-    {"&": lambda a, b: a & b},
-    {"==": lambda a, b: int(a == b), "!=": lambda a, b: int(a != b)},
-    {
-        "<": lambda a, b: int(a < b),
-        ">": lambda a, b: int(a > b),
-        "<=": lambda a, b: int(a <= b),
-        ">=": lambda a, b: int(a >= b),
-    },
+    {"||": lambda a, b: bool(a) or bool(b)},
+    {"&&": lambda a, b: bool(a) and bool(b)},
+    {"|": operator.or_},
+    {"^": operator.xor},
+    {"&": operator.and_},
+    {"==": operator.eq, "!=": operator.ne},
+    {"<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge},
     {"<<": lambda a, b: a << (b & 63), ">>": lambda a, b: a >> (b & 63)},
-    {"+": lambda a, b: a + b, "-": lambda a, b: a - b},
-    {
-        "*": lambda a, b: a * b,
-        "/": lambda a, b: _quotient(a, b),
-        "%": lambda a, b: abs(a) % abs(b) * (-1 if a < 0 else 1),
-    },
+    {"+": operator.add, "-": operator.sub},
+    {"*": operator.mul, "/": lambda a, b: _quotient(a, b), "%": lambda a, b: _remainder(a, b)},
 )
 #: Operators of whole numbers only.
 _WHOLE = frozenset({"|", "^", "&", "<<", ">>", "%"})
+
+
+def _remainder(a: int, b: int) -> int:
+    """As in C: with the sign of the dividend."""
+    return abs(a) % abs(b) * (-1 if a < 0 else 1)
 
 
 def _quotient(a: int | float, b: int | float) -> int | float:
@@ -225,26 +222,28 @@ class ConstantReader(TokenReader):
             return self._factor()
         value = self._expression(level + 1)
         while True:
-            operator = self._operator(level)
-            if operator is None:
+            sign = self._operator(level)
+            if sign is None:
                 return value
             other = self._expression(level + 1)
-            if operator in ("/", "%") and other == 0:
+            if sign in ("/", "%") and other == 0:
                 self._wrong("a constant that does not divide by 0")
-            if operator in _WHOLE and (isinstance(value, float) or isinstance(other, float)):
-                self._wrong_last(f"a whole number, which {operator} takes,")
-            value = _OPERATORS[level][operator](value, other)
+            if sign in _WHOLE and (isinstance(value, float) or isinstance(other, float)):
+                self._wrong_last(f"a whole number, which {sign} takes,")
+            value = _OPERATORS[level][sign](value, other)
+            if isinstance(value, bool):
+                value = int(value)
 
     def _operator(self, level: int) -> str | None:
         """Take an operator of this level, if one comes next; those of two characters are two tokens."""
         text = self._tokens[self._at].text
         double = text + self._tokens[self._at + 1].text
         length = 2 if any(double in operators for operators in _OPERATORS) else 1
-        operator = double if length == 2 else text
-        if operator not in _OPERATORS[level]:
+        sign = double if length == 2 else text
+        if sign not in _OPERATORS[level]:
             return None
         self._at += length
-        return operator
+        return sign
 
     def _factor(self) -> int | float:
         if self._takes("("):
