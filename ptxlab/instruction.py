@@ -373,6 +373,12 @@ class Transfer(ExecutableForm, TransferForm):
             raise PtxlabError(f"{self.mnemonic} takes no row addresses; ldmatrix and stmatrix do")
         return transfer_conflicts(self, addresses)
 
+    def explore(self, **options: Any) -> Explorer:
+        """The Explorer widget on this instruction."""
+        from .explorer import explore
+
+        return explore(self, **options)
+
 
 #: What `instruction` gives.
 AnyInstruction: TypeAlias = "Instruction | Transfer | TensorInstruction | TensorTransfer | TensorControl"
@@ -445,6 +451,7 @@ def mma_instructions(family: str | None = None, target: str | None = None) -> tu
 
 def explore(
     ins: Instruction
+    | Transfer
     | TensorInstruction
     | TensorTransfer
     | str = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
@@ -458,6 +465,7 @@ def explore(
     that it may take, to leave room for something else on the screen; otherwise it takes what the notebook
     shows at once. Of tcgen05.mma it takes parts of the descriptor, or all of it, as `instruction` does; of
     tcgen05.ld, .st, .cp and .shift, which read A and leave D, `address` and `split`, as `emulate` does.
+    ldmatrix, stmatrix, movmatrix, wmma.load and wmma.store read A and leave D, too: memory or registers.
 
     >>> import numpy as np
     >>> name = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"

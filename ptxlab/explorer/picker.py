@@ -3,7 +3,7 @@
 Instructions that differ only in N (wgmma has up to 32 of them) share one row. A row is a list of small
 numbers: indices of its family, shape, types, qualifiers and targets in the lists beside it. A tcgen05.mma is
 there by its mnemonic, with the shape and the types of its plainest descriptor; its words name all types.
-tcgen05.ld, .st, .cp and .shift follow.
+Instructions that move words or elements follow.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-from ..isa.catalog import Product, mma_forms, tcgen05_forms
+from ..isa.catalog import Product, mma_forms, tcgen05_forms, transfer_forms
 from ..isa.mma import MmaForm
 from ..isa.targets import PRODUCTS, TARGETS, generation
 from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
 from ..isa.tcgen05.form import TRANSFER_FAMILIES
+from ..isa.transfer import TransferForm
+from .transfer import AnyTransfer
 
 #: What people call an element type.
 _TYPE_WORDS = {
@@ -43,13 +45,13 @@ def _tensor_forms() -> tuple[Tcgen05Mma, ...]:
 
 
 @lru_cache(maxsize=1)
-def _transfer_forms() -> tuple[Tcgen05Transfer, ...]:
-    """Every tcgen05.ld, .st, .cp and .shift."""
+def _transfer_forms() -> tuple[AnyTransfer, ...]:
+    """Every tcgen05.ld, .st, .cp and .shift; ldmatrix, stmatrix, movmatrix, wmma.load and wmma.store."""
     forms = (form for family in TRANSFER_FAMILIES for form in tcgen05_forms(family))
-    return tuple(form for form in forms if isinstance(form, Tcgen05Transfer))
+    return (*(form for form in forms if isinstance(form, Tcgen05Transfer)), *transfer_forms())
 
 
-def everyday_words(ins: Product | Tcgen05Transfer) -> tuple[str, ...]:
+def everyday_words(ins: Product | AnyTransfer) -> tuple[str, ...]:
     """Words that describe an instruction, besides those of its mnemonic, its targets and their generations.
 
     >>> import ptxlab
@@ -63,15 +65,36 @@ def everyday_words(ins: Product | Tcgen05Transfer) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word for word, _ in _words_with_parts(ins)))
 
 
-def _words_with_parts(ins: Product | Tcgen05Transfer) -> Iterator[tuple[str, str]]:
+def _words_with_parts(ins: Product | AnyTransfer) -> Iterator[tuple[str, str]]:
     """Everyday words, each with the part of the mnemonic that it stands for, or ""."""
+    if isinstance(ins, TransferForm):
+        return _matrix_words(ins)
     if isinstance(ins, Tcgen05Transfer):
         return _transfer_words(ins)
     return _tensor_words(ins) if isinstance(ins, Tcgen05Mma) else _mma_words(ins)
 
 
 #: What each does, in one word.
-_MOVES = {"tcgen05.ld": "load", "tcgen05.st": "store", "tcgen05.cp": "copy", "tcgen05.shift": "shift"}
+_MOVES = {
+    "tcgen05.ld": "load", "tcgen05.st": "store", "tcgen05.cp": "copy", "tcgen05.shift": "shift",
+    "ldmatrix": "load", "stmatrix": "store", "movmatrix": "transpose", "wmma.load": "load",
+    "wmma.store": "store",
+}  # fmt: skip
+
+
+def _matrix_words(ins: TransferForm) -> Iterator[tuple[str, str]]:
+    """Everyday words of an instruction that moves a matrix to or from the registers of a warp."""
+    yield _MOVES[ins.family], ins.family.removeprefix("wmma.")
+    yield from (("move", ""), ("registers", ""), ("warp", ""))
+    if ins.family != "movmatrix":
+        yield "memory", ""
+    if not ins.wmma:
+        yield "shared", ""
+    if ins.trans:
+        yield "transpose", "trans"
+    yield from ((word, ins.type) for word in _TYPE_WORDS.get(ins.type, ()))
+    if ins.source:
+        yield "decompress", ins.source
 
 
 def _transfer_words(ins: Tcgen05Transfer) -> Iterator[tuple[str, str]]:
@@ -147,7 +170,7 @@ def _mma_words(ins: MmaForm) -> Iterator[tuple[str, str]]:
 def _parts_of_words() -> dict[str, list[str]]:
     """The parts of mnemonics that everyday words stand for."""
     parts: dict[str, dict[str, None]] = {}
-    forms: list[Product | Tcgen05Transfer] = [*mma_forms(), *_tensor_forms(), *_transfer_forms()]
+    forms: list[Product | AnyTransfer] = [*mma_forms(), *_tensor_forms(), *_transfer_forms()]
     for ins in forms:
         for word, part in _words_with_parts(ins):
             if part:
@@ -188,9 +211,14 @@ def _tensor_qualifiers(ins: Tcgen05Mma) -> str:
     return " ".join([*words, *(word for word, is_set in flags if word and is_set)])
 
 
-def _transfer_qualifiers(ins: Tcgen05Transfer) -> str:
+def _transfer_qualifiers(ins: AnyTransfer) -> str:
     """What the mnemonic of a transfer has besides its family, shape and type."""
-    if ins.threads == 1:
+    if isinstance(ins, TransferForm):
+        words = [ins.matrix or "", ins.layout or ""]
+        if not ins.wmma:
+            count = "" if ins.family == "movmatrix" else f"x{ins.count}"
+            words = [count, "trans" if ins.trans else "", ins.source or ""]
+    elif ins.threads == 1:
         words = [f"cta_group::{ins.cta_group}", ins.multicast, ins.source]
     else:
         unpack = "unpack::16b" if ins.family == "tcgen05.st" else "pack::16b"
@@ -232,7 +260,7 @@ def picker_index() -> dict[str, Any]:
 
     >>> index = picker_index()
     >>> index["count"], len(index["rows"]), index["families"][3:7]
-    (2086, 1053, ['wgmma', 'wgmma.sp', 'tcgen05.mma', 'tcgen05.mma.sp'])
+    (2231, 1198, ['wgmma', 'wgmma.sp', 'tcgen05.mma', 'tcgen05.mma.sp'])
     >>> index["rows"][530][0], index["n_sets"][index["rows"][530][6]][:3]
     ('wgmma.mma_async.sp.sync.aligned.m64nNk64.satfinite.s32.u8.u8', [8, 16, 24])
     """
@@ -247,7 +275,7 @@ def picker_index() -> dict[str, Any]:
         shapes(shape)
 
     def row(
-        ins: Product | Tcgen05Transfer,
+        ins: Product | AnyTransfer,
         own: tuple[str, str, str],
         mnemonic: str = "",
         sizes: tuple[int, ...] = (0,),

@@ -579,3 +579,24 @@ def test_a_warp_can_be_followed_through_time(page: Any, tmp_path: Path) -> None:
     page.locator("canvas").hover(position={"x": 20, "y": 4})
     expect(page.locator(".under")).to_contain_text("byte 4, bank 1: 0x3f800000, as f32 1.0000")
     player.close()
+
+
+TRANSFERS = {  # a cell, what is said about it, and the first register of its lane
+    "ldmatrix.sync.aligned.m8n8.x4.b16": (
+        ("D", 5, 3), "r1[31:16] of lane 5 = 0x0903 · comes from S[9][3]", "r00x01030102← S[1][2], S[1][3]",
+    ),
+    "stmatrix.sync.aligned.m8n8.x2.trans.b16": (
+        ("A", 9, 1), "r0[31:16] of lane 9 = 0x0901 · goes to S[3][2]", "r00x09010900→ S[2][2], S[3][2]",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TRANSFERS)
+def test_a_transfer_says_where_each_element_goes(name: str, page: Any, tmp_path: Path) -> None:
+    """32 rows fill the view, high enough to be read, and the registers of the lane are listed beside it."""
+    ex = ptxlab.explore(name)
+    ex.selection, said, first_register = TRANSFERS[name]
+    page.goto(ex.save_html(tmp_path / "x.html").as_uri())
+    expect(page.locator(".ptx-status")).to_have_text(said)
+    expect(page.locator(".ptx-thread-register").first).to_have_text(first_register)
+    assert page.locator(".ptx-tensor canvas").first.bounding_box()["height"] > 32 * 10
