@@ -106,12 +106,6 @@ def self_containing() -> list[Any]:
     return values
 
 
-def self_containing_dict() -> dict[str, Any]:
-    values: dict[str, Any] = {"1:2": [1]}
-    values["2:4"] = values
-    return values
-
-
 def doubling() -> list[Any]:
     """Short to write, and of 2^60 numbers."""
     values: list[Any] = [1]
@@ -147,11 +141,8 @@ WRONG_VALUES: dict[str, Callable[[], Any]] = {
     "True": lambda: True,
     "10**400": lambda: 10**400,
     "10**5000": lambda: 10**5000,
-    "-10**400": lambda: -(10**400),
     "2**64": lambda: 2**64,
     "2**63": lambda: 2**63,
-    "-2**63": lambda: -(2**63),
-    "1e308": lambda: 1e308,
     "nan": lambda: float("nan"),
     "inf": lambda: float("inf"),
     "-0.0": lambda: -0.0,
@@ -159,55 +150,39 @@ WRONG_VALUES: dict[str, Callable[[], Any]] = {
     "complex": lambda: 3 + 0j,
     "object": object,
     "type": lambda: int,
-    "module": lambda: np,
     "hostile": Hostile,
     "equal": EqualsAll,
     "equal int": lambda: EqualInt(987654),
     "equal float": lambda: EqualFloat(0.987654),
     "equal pair": lambda: (EqualsAll(), EqualsAll()),
     "equal list": lambda: EqualList([1, 2]),
-    "equal five": lambda: [EqualsAll()] * 5,
     "equal array": lambda: np.zeros(2).view(EqualArray),
-    "equal eight": lambda: [EqualFloat(0.123)] * 8,
-    "equal three": lambda: [EqualInt(987654)] * 3,
-    "equal pair of int": lambda: (EqualInt(987654), EqualInt(987654)),
     "empty": list,
-    "empty tuple": tuple,
     "empty set": set,
     "empty dict": dict,
     "empty array": lambda: np.array([]),
     "array of none": lambda: np.array(None),
     "0-d": lambda: np.array(987654),
-    "0-d float": lambda: np.array(0.123),
-    "0-d nan": lambda: np.array(np.nan),
-    "0-d text": lambda: np.array("x"),
     "ragged": lambda: [[1, 2], [3]],
     "ragged objects": lambda: np.array([[1, 2], [3]], dtype=object),
     "huge array": lambda: np.zeros((3000, 3000)),
     "wide view": lambda: np.broadcast_to(np.int8(1), (1 << 40,)),
-    "nans": lambda: np.full(8, np.nan),
     "dates": lambda: np.array(["2020-01-01"], dtype="M8[D]"),
     "records": lambda: np.zeros(2, dtype="i4,i4"),
     "masked": lambda: np.ma.masked_array([1, 2], [True, False]),
-    "strings": lambda: np.array(["a", "b"]),
     "big-endian": lambda: np.array([1 << 24, 7], dtype=">i4"),
     "int4": lambda: np.ones(3, ml_dtypes.int4),
     "long double": lambda: np.longdouble(0.1),
     "self": self_containing,
-    "self in dict": self_containing_dict,
     "self in array": object_array,
     "doubling": doubling,
     "deep": deep,
     "count": itertools.count,
-    "cycle": lambda: itertools.cycle([1, 2]),
-    "repeat": lambda: itertools.repeat(3),
     "iter": lambda: iter(int, 1),
     "generator": lambda: (n for n in itertools.count()),
     "range": lambda: range(10**18),
-    "map": lambda: map(len, [1]),
     "generator that raises": lambda: (1 // n for n in (1, 0)),
     "dict": lambda: {"lane": 987654},
-    "zip": lambda: zip([987654]),
     "fraction": lambda: fractions.Fraction(10**400, 3),
     "decimal": lambda: decimal.Decimal("1e99999"),
     "long decimal": lambda: decimal.Decimal("1e999999999"),
@@ -216,17 +191,12 @@ WRONG_VALUES: dict[str, Callable[[], Any]] = {
     "enum": lambda: Colour.RED,
     "named": lambda: Point(987654, 123456),
     "grows": ArrayThatGrows,
-    "nested none": lambda: [None, None],
     "mixed": lambda: (1, "x", None, 2.5),
     "many": lambda: list(range(100_000)),
-    "set of tuples": lambda: {(1, 2), (3, 4)},
-    "slice": lambda: slice(3),
     "dict of ints": lambda: {10**5000: 1},
     "memoryview": lambda: memoryview(b"abc"),
     "NotImplemented": lambda: NotImplemented,
     "exception": lambda: ValueError(MARK * 999),
-    "lock": threading.Lock,
-    "file": lambda: sys.stdout,
 }
 
 

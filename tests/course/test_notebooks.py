@@ -43,11 +43,6 @@ def test_the_notebooks_are_those_of_the_course() -> None:
     assert list(SOLUTIONS) == list(lessons.EXERCISES)
 
 
-def test_first_cell_is_the_same_everywhere() -> None:
-    """tests/project/test_packaging.py says what it does."""
-    assert len({code(read(name))[0].source for name in NAMES}) == 1
-
-
 @each("name", NAMES)
 def test_form(name: str) -> None:
     """Valid, stripped, thin cells, plain metadata, stable ids."""
