@@ -15,12 +15,13 @@ from ..gemm.matmul import matmul
 from ..gemm.source import source_files
 from ..instruction import mma_instruction
 from ..simulation import Simulation
-from ..views import Cell, Grid, Header, Picture
+from ..views import Header, Picture
 from ..views.charts import bars
-from ..views.grid import Entry, State, uniform_grid
+from ..views.grid import Entry, uniform_grid
 from ..views.kernel_profile import profile_html
 from .answers import numbers, result_of, whole_numbers, whole_result_of
 from .checking import Sentences, checks, correct, otherwise, when
+from .how_fast import Span, over_time
 from .reader_kernels import compiled, first_hazard, kernel, normal_numbers, simulated, where
 
 MMA = mma_instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
@@ -139,43 +140,22 @@ def pipeline(stages: int) -> Picture:
     >>> pipeline(1).notes[0], pipeline(4).notes[0]
     ('the tensor cores are busy for 16 of 64 units', 'the tensor cores are busy for 54 of 64 units')
     """
-    cells: list[Cell] = []
-    hover = np.full((stages + 1, _TIME), "", dtype=object)
+    spans: list[Span] = []
     free_at = [0] * stages  # when a stage may be overwritten
     done = busy = tile = 0
-    taken = np.zeros((stages + 1, _TIME), dtype=bool)
-
-    def draw(row: int, start: int, stop: int, text: str, state: State) -> None:
-        stop = min(stop, _TIME)
-        if start < stop:
-            cells.append(Cell(row, start, 1, stop - start, (text,), 4 * (tile % 8) + 2, state))
-            hover[row, start:stop] = f"{text} {tile}: {start} to {stop}"
-            taken[row, start:stop] = True
-
     while free_at[tile % stages] < _TIME:
-        stage = tile % stages
+        stage, lane = tile % stages, 4 * (tile % 8) + 2
         arrived = free_at[stage] + _COPY
         begin = max(arrived, done)
-        draw(stage + 1, free_at[stage], arrived, "copy", "dim")
         done = begin + _MULTIPLY
-        if begin < _TIME:
-            draw(0, begin, done, "×", "plain")
-            busy += min(done, _TIME) - begin
+        spans.append(Span(stage + 1, free_at[stage], arrived, "copy", lane, f"copy {tile}", "dim"))
+        spans.append(Span(0, begin, done, "×", lane, f"× {tile}"))
+        busy += max(min(done, _TIME) - begin, 0)
         free_at[stage] = done
         tile += 1
-    for row, column in np.argwhere(~taken).tolist():
-        cells.append(Cell(row, column, 1, 1, (), role="blank"))
-        hover[row, column] = "nothing to multiply" if row == 0 else "waits for the product"
-    heads = ("multiply", *(f"stage {stage}" for stage in range(stages)))
-    grid = Grid(
-        (stages + 1, _TIME),
-        tuple(cells),
-        hover,
-        tuple(Header(row, 1, (text,)) for row, text in enumerate(heads)),
-        tuple(Header(first, 8, (str(100 * first),)) for first in range(0, _TIME, 8)),
-        ("", "cycle"),
-        density="tight",
-    )
+    idle = {"multiply": "nothing to multiply"}
+    idle |= {f"stage {stage}": "waits for the product" for stage in range(stages)}
+    grid = over_time(spans, idle, [str(100 * first) for first in range(0, _TIME, 8)], 8)
     notes = (
         f"the tensor cores are busy for {busy} of {_TIME} units",
         f"suppose a tile arrives {100 * _COPY} cycles after it was requested, and is multiplied in "

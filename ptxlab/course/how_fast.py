@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
 import numpy as np
 
 from ..instruction import mma_instruction
 from ..views import Cell, Grid, Header, Picture
 from ..views.charts import bars, table
-from ..views.grid import State
+from ..views.grid import State, named_headers
 from .answers import numbers, result_of, whole_numbers
 from .checking import Sentences, checks, correct, otherwise, when
 
@@ -44,51 +47,57 @@ BY_CONTENTS = {
 # -- what the lesson shows -----------------------------------------------------------------------------------
 
 
+class Span(NamedTuple):
+    """Something that takes some time in a row of a picture."""
+
+    row: int
+    start: int
+    stop: int
+    text: str
+    lane: int
+    tooltip: str
+    state: State = "plain"
+
+
+def over_time(spans: Iterable[Span], idle: Mapping[str, str], heads: Sequence[str], step: int) -> Grid:
+    """Spans in rows, which have a name and a tooltip for idle times, with a heading every `step` columns."""
+    time = step * len(heads)
+    cells, hover = [], np.full((len(idle), time), "", dtype=object)
+    for row, start, end, text, lane, tooltip, state in spans:
+        stop = min(end, time)
+        if start < stop:
+            cells.append(Cell(row, start, 1, stop - start, (text,) if text else (), lane, state))
+            hover[row, start:stop] = f"{start} to {stop}: {tooltip}"
+    for row, column in np.argwhere(hover == "").tolist():
+        cells.append(Cell(row, column, 1, 1, (), role="blank"))
+        hover[row, column] = list(idle.values())[row]
+    columns = tuple(Header(step * at, step, (text,)) for at, text in enumerate(heads))
+    shape = (len(idle), time)
+    return Grid(shape, tuple(cells), hover, named_headers(idle), columns, ("", "cycle"), density="tight")
+
+
 def queue(chains: int) -> Picture:
     """A tensor core and so many chains of mma, each of which waits for the one before it.
 
     >>> queue(1).notes[0], queue(4).notes[0]
     ('the tensor core is busy in 24 of 96 cycles', 'the tensor core is busy in 96 of 96 cycles')
     """
-    cells, hover = [], np.full((chains, _SHOWN), "", dtype=object)
+    spans: list[Span] = []
     ready = [0] * chains
-    free = busy = 0
-    while True:
+    free = busy = start = 0
+    while start < _SHOWN:
         chain = min(range(chains), key=lambda each: (max(ready[each], free), ready[each], each))
         start = max(ready[chain], free)
-        if start >= _SHOWN:
-            break
         free, ready[chain] = start + _INTERVAL, start + _LATENCY
-        busy += _INTERVAL
-        for first, stop, state, text in (
-            (start, start + _INTERVAL, "plain", "mma"),
-            (start + _INTERVAL, start + _LATENCY, "dim", ""),
-        ):
-            stop = min(stop, _SHOWN)
-            if first < stop:
-                own: State = "plain" if state == "plain" else "dim"
-                lines = (text,) if text else ()
-                cells.append(Cell(chain, first, 1, stop - first, lines, 4 * (chain % 8) + 2, own))
-                what = "enters the tensor core" if text else "in flight: the next of this chain waits"
-                hover[chain, first:stop] = f"cycles {first} to {stop - 1}\n{what}"
-    covered = np.zeros((chains, _SHOWN), dtype=bool)
-    for cell in cells:
-        covered[cell.row, cell.column : cell.column + cell.width] = True
-    for row in range(chains):
-        for column in np.flatnonzero(~covered[row]).tolist():
-            cells.append(Cell(row, column, 1, 1, (), role="blank"))
-            hover[row, column] = "ready, but the tensor core is busy"
-    grid = Grid(
-        (chains, _SHOWN),
-        tuple(cells),
-        hover,
-        tuple(Header(row, 1, (f"chain {row}",)) for row in range(chains)),
-        tuple(Header(first, 6, (f"{first}",)) for first in range(0, _SHOWN, 6)),
-        ("", "cycle"),
-        density="tight",
-    )
+        busy += max(min(free, _SHOWN) - start, 0)
+        lane = 4 * (chain % 8) + 2
+        spans.append(Span(chain, start, free, "mma", lane, "enters the tensor core"))
+        waiting = "in flight: the next of this chain waits"
+        spans.append(Span(chain, free, ready[chain], "", lane, waiting, "dim"))
+    idle = {f"chain {row}": "ready, but the tensor core is busy" for row in range(chains)}
+    grid = over_time(spans, idle, [str(first) for first in range(0, _SHOWN, 6)], 6)
     notes = (
-        f"the tensor core is busy in {min(busy, _SHOWN)} of {_SHOWN} cycles",
+        f"the tensor core is busy in {busy} of {_SHOWN} cycles",
         f"an mma enters it for {_INTERVAL} cycles, and its result comes {_LATENCY} cycles after it began",
     )
     title = (
