@@ -214,7 +214,7 @@ def _tensor_qualifiers(ins: Tcgen05Mma) -> str:
 def _transfer_qualifiers(ins: AnyTransfer) -> str:
     """What the mnemonic of a transfer has besides its family, shape and type."""
     if isinstance(ins, TransferForm):
-        words = [ins.matrix or "", ins.layout or ""]
+        words: list[str] = [ins.matrix or "", ins.layout or ""]
         if not ins.wmma:
             count = "" if ins.family == "movmatrix" else f"x{ins.count}"
             words = [count, "trans" if ins.trans else "", ins.source or ""]
