@@ -500,13 +500,8 @@ class LoadTransfer(RegisterTransfer):
     @cached_property
     def _loaded(self) -> list[Codes]:
         """What it leaves, by kind: metadata, registers, the reduction."""
-        ins, at = self.ins, self.address
-        if ins.compresses:
-            parts = tensor_memory.compress(ins, self.a, at)
-        elif ins.reduces:
-            parts = tensor_memory.reduce(ins, self.a, at, self.split)
-        else:
-            parts = (tensor_memory.load(ins, self.a, at, self.split),)
+        loaded = tensor_memory.load(self.ins, self.a, self.address, self.split)
+        parts = loaded if isinstance(loaded, tuple) else (loaded,)
         return [part if part.ndim == 2 else part[:, None] for part in parts]
 
     def _result(self) -> Codes:

@@ -93,13 +93,9 @@ _AS_90 = "machine code of CUDA 13.0, the same as for sm_90"
 
 def _m8n8k4(chip: str, evidence: Evidence, source: str, mmas: int = 0) -> Iterator[Model]:
     """mma.m8n8k4 after Turing."""
-    for result, rule in (
-        ("f32", FmaGroups(((0, 1, 2, 3),), True)),
-        ("f16", FmaGroups(((0, 1), (2, 3)), False)),
-    ):
-        yield Model(
-            chip, ("f16",), ("mma",), rule, evidence, source, shapes=("m8n8k4",), results=(result,), mmas=mmas
-        )
+    row = Model(chip, ("f16",), ("mma",), Exact(), evidence, source, shapes=("m8n8k4",), mmas=mmas)
+    yield replace(row, rule=FmaGroups(((0, 1, 2, 3),), True), results=("f32",))
+    yield replace(row, rule=FmaGroups(((0, 1), (2, 3)), False), results=("f16",))
 
 
 def _halves(
@@ -123,25 +119,13 @@ def _floats(chip: str, step: Fused, source: str) -> Iterator[Model]:
     """f16, bf16, tf32 and f64 of a chip; with tf32 a step takes half as many products."""
     half = step if step.depth is None else replace(step, depth=step.depth // 2)
     yield from _halves(chip, _HALVES, ("mma", "wmma"), step, "published", source)
-    yield Model(
-        chip,
-        ("tf32",),
-        ("wmma",),
-        replace(step, depth=4),
-        "published",
-        f"{source}; K as the compiler splits it",
-    )
+    split = f"{source}; K as the compiler splits it"
+    yield Model(chip, ("tf32",), ("wmma",), replace(step, depth=4), "published", split)
     yield Model(chip, ("tf32",), ("mma",), half, "published", source)
     yield from _halves(chip, _HALVES, ("mma.sp",), step, "assumed", _AS_DENSE)
     yield Model(chip, ("tf32",), ("mma.sp",), half, "assumed", _AS_DENSE)
-    yield Model(
-        chip,
-        ("f64",),
-        ("mma", "wmma"),
-        FmaChain(),
-        "published",
-        f"{_MMA_SIM}; {_FASI}, of an A100; NaN as on sm_90",
-    )
+    chained = f"{_MMA_SIM}; {_FASI}, of an A100; NaN as on sm_90"
+    yield Model(chip, ("f64",), ("mma", "wmma"), FmaChain(), "published", chained)
 
 
 def _hopper() -> Iterator[Model]:
@@ -196,78 +180,37 @@ def _tensor_memory(chip: str) -> Iterator[Model]:
 
 def _fp8_of_sm_100() -> Iterator[Model]:
     """FP8 of mma, which the compiler emulates there."""
-    evidence = f"{_AS_90}; {_KHATTAK}, of a B200"
-    yield Model(
-        "sm_100",
-        _FP8,
-        ("mma",),
-        EmulatedThroughF16(Fused(25, 23, -133 + _F32_TO_F16)),
-        "published",
-        evidence,
-        results=("f16",),
-    )
-    yield Model("sm_100", _FP8, ("mma",), EmulatedThroughF16(Fused(25, 23, -133)), "published", evidence)
+    source = f"{_AS_90}; {_KHATTAK}, of a B200"
+    narrow = EmulatedThroughF16(Fused(25, 23, -133 + _F32_TO_F16))
+    yield Model("sm_100", _FP8, ("mma",), narrow, "published", source, results=("f16",))
+    yield Model("sm_100", _FP8, ("mma",), EmulatedThroughF16(Fused(25, 23, -133)), "published", source)
     yield Model("sm_100", _FP8, ("mma.sp",), EmulatedThroughF16(Fused(25, 23, -133)), "assumed", _AS_90)
 
 
 def _narrow_floats_of_sm_120() -> Iterator[Model]:
     """Types of 4, 6 and 8 bits, with and without block scales."""
-    fp4 = ("mxf4", "mxf4nvf4")
-    yield Model(
-        "sm_120",
-        ("e2m1",),
-        _SYNC,
-        Fused(35, 23, -126, block=16),
-        "assumed",
-        "as with the other scales of this kind",
-        kinds=("mxf4nvf4",),
-        scales=("4X ue8m0",),  # younger than what is published
+    block = Model(
+        "sm_120", ("e2m1",), _SYNC, Fused(35, 23, -126, block=16), "assumed", "", kinds=("mxf4", "mxf4nvf4")
     )
-    yield Model(
-        "sm_120", ("e2m1",), ("mma",), Fused(35, 23, -126, block=16), "published", _MMA_SIM, kinds=fp4
-    )
-    yield Model(
-        "sm_120",
-        ("e2m1",),
-        ("mma.sp",),
-        Fused(35, 23, -126, block=16),
-        "assumed",
-        "as the dense form",
-        kinds=fp4,
-    )
+    younger = "as with the other scales of this kind"  # than what is published
+    yield replace(block, source=younger, kinds=("mxf4nvf4",), scales=("4X ue8m0",))
+    yield replace(block, families=("mma",), evidence="published", source=_MMA_SIM)
+    yield replace(block, families=("mma.sp",), source="as the dense form")
     for kinds, floor in ((("mxf8f6f4",), -126), ((), -133)):
-        rule = Fused(25, 23, floor)
-        yield Model("sm_120", _F8F4, ("mma",), rule, "published", _MMA_SIM, kinds=kinds)
-        yield Model(
-            "sm_120",
-            _F8F6F4,
-            ("mma",),
-            rule,
-            "assumed",
-            f"as {_MMA_SIM} has e4m3, e5m2 and e2m1",
-            kinds=kinds,
-        )
-        yield Model("sm_120", _F8F6F4, ("mma.sp",), rule, "assumed", "as the dense form", kinds=kinds)
+        row = Model("sm_120", _F8F6F4, ("mma",), Fused(25, 23, floor), "assumed", "", kinds=kinds)
+        yield replace(row, inputs=_F8F4, evidence="published", source=_MMA_SIM)
+        yield replace(row, source=f"as {_MMA_SIM} has e4m3, e5m2 and e2m1")
+        yield replace(row, families=("mma.sp",), source="as the dense form")
 
 
 def _all() -> Iterator[Model]:
-    volta, turing, ampere, hopper = (
-        Fused(23, 23, -131, depth=4),
-        Fused(24, 23, -132, depth=8),
-        Fused(24, 23, -132, depth=8),
-        Fused(25, 23, -133),
-    )
-    yield from _halves(
-        "sm_70", ("f16",), ("mma", "wmma"), volta, "published", f"{_KHATTAK}, of a V100; {_MMA_SIM}; {_FASI}"
-    )
-    yield from _halves(
-        "sm_75",
-        ("f16",),
-        ("mma", "wmma"),
-        turing,
-        "published",
-        f"{_MMA_SIM}; {_FASI}, of a T4; floor as on sm_80",
-    )
+    volta, turing, hopper = Fused(23, 23, -131, depth=4), Fused(24, 23, -132, depth=8), Fused(25, 23, -133)
+    ampere = turing
+    both = ("mma", "wmma")
+    source = f"{_KHATTAK}, of a V100; {_MMA_SIM}; {_FASI}"
+    yield from _halves("sm_70", ("f16",), both, volta, "published", source)
+    source = f"{_MMA_SIM}; {_FASI}, of a T4; floor as on sm_80"
+    yield from _halves("sm_75", ("f16",), both, turing, "published", source)
     cards = {
         "sm_80": (ampere, "an A100"),
         "sm_86": (ampere, "an A2"),
@@ -277,24 +220,17 @@ def _all() -> Iterator[Model]:
     for chip, (step, card) in {**cards, "sm_120": (hopper, "an RTX PRO 6000")}.items():
         yield from _m8n8k4(chip, "assumed", _AS_90)
         yield from _floats(chip, step, f"{_KHATTAK}, of {card}; {_MMA_SIM}")
-    yield Model(
-        "sm_89",
-        _FP8,
-        ("mma",),
-        Fused(13, 13, -132, depth=16),
-        "published",
-        f"{_KHATTAK}, of an L40S; {_MMA_SIM}",
-    )
-    yield Model("sm_89", _FP8, ("mma.sp",), Fused(13, 13, -132, depth=16), "assumed", _AS_DENSE)
+    fp8 = Fused(13, 13, -132, depth=16)
+    yield Model("sm_89", _FP8, ("mma",), fp8, "published", f"{_KHATTAK}, of an L40S; {_MMA_SIM}")
+    yield Model("sm_89", _FP8, ("mma.sp",), fp8, "assumed", _AS_DENSE)
     yield from _hopper()
     yield from _fp8_of_sm_100()
     yield from _tensor_memory("sm_100")
     yield from _narrow_floats_of_sm_120()
     for chip in GENERATIONS:
         if chip not in ("sm_70", "sm_90"):  # the one has none, the other's are measured
-            yield Model(
-                chip, _INTEGERS, _WARP if chip != "sm_75" else ("mma", "wmma"), Exact(), "published", _ISA
-            )
+            families = _WARP if chip != "sm_75" else both
+            yield Model(chip, _INTEGERS, families, Exact(), "published", _ISA)
 
 
 #: By chip; the first that fits an instruction counts.

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._util.arguments import as_array, as_int, is_a
+from .._util.arguments import as_array, as_int
 from ..errors import PtxlabError, quoted
 from ..isa.tcgen05 import UNPACKED, Tcgen05Transfer
 from ..isa.tcgen05.transfer import check_inputs
@@ -33,10 +33,6 @@ def emulate(
     array([6, 7], dtype=uint32)
     """
     check_inputs(form, arguments)
-    if form.compresses:
-        return compress(form, arguments[0], address)
-    if form.reduces:
-        return reduce(form, arguments[0], address, split)
     if form.family == "tcgen05.ld":
         return load(form, arguments[0], address, split)
     if form.family == "tcgen05.shift":
@@ -50,21 +46,39 @@ def emulate(
 
 def load(
     form: Tcgen05Transfer, words: ArrayLike, address: int = 0, split: int | None = None
-) -> NDArray[np.uint32]:
+) -> NDArray[np.uint32] | tuple[NDArray[np.uint32], ...]:
     """Registers [..., 128 threads, registers] that tcgen05.ld fills when all warps of a warpgroup execute it.
+
+    With .red also the smallest or largest of each thread's. With .spcompress metadata come first, and of
+    every four columns the two largest or smallest are kept, NaN first; their indices have two bits each.
 
     >>> import ptxlab
     >>> form = ptxlab.instruction("tcgen05.ld.sync.aligned.32x32b.x2.b32")
     >>> load(form, np.arange(128 * 4, dtype=np.uint32).reshape(128, 4), address=1)[3]
     array([13, 14], dtype=uint32)
+    >>> form = ptxlab.instruction("tcgen05.ld.red.sync.aligned.32x32b.x2.max.abs.f32")
+    >>> load(form, np.full((128, 2), -2, dtype=np.float32).view(np.uint32))[1].view(np.float32)[5]
+    np.float32(2.0)
+    >>> form = ptxlab.instruction("tcgen05.ld.spcompress.sync.aligned.32x32b.x4.max.sp::2:4.f32.b2")
+    >>> memory = np.tile(np.array([1, 5, -9, 3], dtype=np.float32), (128, 1)).view(np.uint32)
+    >>> metadata, kept = load(form, memory)
+    >>> bin(metadata[0, 0]), kept.view(np.float32)[0]   # columns 1 and 3
+    ('0b1101', array([5., 3.], dtype=float32))
     """
-    _check(form, "tcgen05.ld")
-    if form.reduction:
-        raise PtxlabError(f"{form.mnemonic}: it gives more than registers; reduce and compress have it")
-    return _load(form, words, address, split)
+    if form.compresses:
+        whole = replace(
+            form, reduces=False, compresses=False, reduction="", absolute=False, nan=False, type="b32"
+        )
+        registers = _registers(whole, words, address, None)
+        parts = _compressed(form, registers)
+        return (*parts, _reduced(form, registers)) if form.reduces else parts
+    registers = _registers(form, words, address, split)
+    return (registers, _reduced(form, registers)) if form.reduces else registers
 
 
-def _load(form: Tcgen05Transfer, words: ArrayLike, address: int, split: int | None) -> NDArray[np.uint32]:
+def _registers(
+    form: Tcgen05Transfer, words: ArrayLike, address: int, split: int | None
+) -> NDArray[np.uint32]:
     memory = as_words(words, form.mnemonic)
     lanes, columns = places(form, address, split, memory.shape[-1])
     values = memory[..., lanes, columns]
@@ -74,56 +88,22 @@ def _load(form: Tcgen05Transfer, words: ArrayLike, address: int, split: int | No
     return np.asarray(halves[..., 0] | halves[..., 1] << np.uint32(16))
 
 
-def reduce(
-    form: Tcgen05Transfer, words: ArrayLike, address: int = 0, split: int | None = None
-) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    """Registers [..., 128, registers] of tcgen05.ld.red, and the smallest or largest of each thread's.
-
-    >>> import ptxlab
-    >>> form = ptxlab.instruction("tcgen05.ld.red.sync.aligned.32x32b.x2.max.abs.f32")
-    >>> memory = np.full((128, 2), -2, dtype=np.float32).view(np.uint32)
-    >>> reduce(form, memory)[1].view(np.float32)[5]
-    np.float32(2.0)
-    """
-    _check(form, "tcgen05.ld")
-    if not form.reduces or form.compresses:
-        raise PtxlabError(f"{form.mnemonic}: tcgen05.ld.red reduces")
-    registers = _load(form, words, address, split)
-    return registers, _reduced(form, registers)
-
-
 def _reduced(form: Tcgen05Transfer, registers: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """The smallest or largest register of each thread, as PTX's min and max compare."""
     values = registers & np.uint32(0x7FFFFFFF) if form.absolute else registers
     opcode = f"{form.reduction}{'.NaN' if form.nan else ''}.{form.type}"
     operation = scalar.operation(opcode)
-    if operation is None:
-        raise PtxlabError(f"{form.mnemonic}: no scalar instruction {opcode}")
+    assert operation is not None
     result = values[..., 0]
     for number in range(1, values.shape[-1]):
         result = operation(result, values[..., number])
     return np.asarray(result, dtype=np.uint32)
 
 
-def compress(form: Tcgen05Transfer, words: ArrayLike, address: int = 0) -> tuple[NDArray[np.uint32], ...]:
-    """Metadata and kept values of tcgen05.ld.spcompress, and with .red the reduction of all that is loaded.
-
-    Of every four columns the two largest or smallest are kept, NaN first; their indices have two bits each.
-
-    >>> import ptxlab
-    >>> form = ptxlab.instruction("tcgen05.ld.spcompress.sync.aligned.32x32b.x4.max.sp::2:4.f32.b2")
-    >>> memory = np.tile(np.array([1, 5, -9, 3], dtype=np.float32), (128, 1)).view(np.uint32)
-    >>> metadata, kept = compress(form, memory)
-    >>> bin(metadata[0, 0]), kept.view(np.float32)[0]   # columns 1 and 3
-    ('0b1101', array([5., 3.], dtype=float32))
-    """
-    _check(form, "tcgen05.ld")
-    if not form.compresses:
-        raise PtxlabError(f"{form.mnemonic}: tcgen05.ld.spcompress compresses")
-    whole = replace(
-        form, reduces=False, compresses=False, reduction="", absolute=False, nan=False, type="b32"
-    )
-    registers = _load(whole, words, address, None)
+def _compressed(
+    form: Tcgen05Transfer, registers: NDArray[np.uint32]
+) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """Metadata and kept values."""
     groups = registers.reshape(*registers.shape[:-1], -1, 4)
     indices = np.sort(_ranked(form, groups)[..., :2], axis=-1)
     kept = np.take_along_axis(groups, indices, axis=-1).reshape(*registers.shape[:-1], -1)
@@ -132,8 +112,6 @@ def compress(form: Tcgen05Transfer, words: ArrayLike, address: int = 0) -> tuple
     codes[..., :count] = indices.reshape(*registers.shape[:-1], -1)
     shifts = 2 * np.arange(16, dtype=np.uint32)
     metadata = np.bitwise_or.reduce(codes.reshape(*codes.shape[:-1], -1, 16) << shifts, axis=-1)
-    if form.reduces:
-        return metadata, kept, _reduced(form, registers)
     return metadata, kept
 
 
@@ -157,7 +135,6 @@ def shift(form: Tcgen05Transfer, words: ArrayLike, address: int = 0) -> NDArray[
     >>> shift(form, memory, address=32 << 16)[[31, 32, 33, 63, 64], 0]
     array([31, 33, 34, 63, 64], dtype=uint32)
     """
-    _check(form, "tcgen05.shift")
     after = as_words(words, form.mnemonic).copy()
     at = as_int(address, "address")
     lane, column = _address(at)
@@ -201,7 +178,6 @@ def store(
     >>> store(form, np.full((128, 1), 7), np.zeros((128, 2), dtype=np.uint32), address=1)[5]
     array([0, 7], dtype=uint32)
     """
-    _check(form, "tcgen05.st")
     memory = as_words(words, form.mnemonic)
     values = as_registers(registers, form)
     lanes, columns = places(form, address, split, memory.shape[-1])
@@ -229,7 +205,6 @@ def copy(
     >>> hex(copy(form, scales, tile, np.zeros((128, 4), dtype=np.uint32))[37, 2])   # row 69: lane 5, column 2
     '0x17161514'
     """
-    _check(form, "tcgen05.cp")
     fields = code.tcgen05() if isinstance(code, Descriptor) else descriptor(code, family="tcgen05")
     rows, count = _copied_words(form).shape
     return copy_rows(form, fields.load(memory, rows, count, bits=32), words, address)
@@ -246,7 +221,6 @@ def copy_rows(
     >>> copy_rows(form, rows, np.zeros((128, 8), dtype=np.uint32))[[0, 32, 33], 1]
     array([1, 9, 0], dtype=uint32)
     """
-    _check(form, "tcgen05.cp")
     after = as_words(words, form.mnemonic).copy()
     target = _copied_words(form)
     rows, count = target.shape
@@ -286,11 +260,6 @@ def _unpacked(words: NDArray[Any], bits: int) -> NDArray[np.uint32]:
     padded = np.pad(ones, [(0, 0)] * (ones.ndim - 1) + [(around, around)])
     elements = np.packbits(padded, axis=-1, bitorder="little")
     return np.ascontiguousarray(elements.reshape(len(words), -1)).view("<u4").astype(np.uint32)
-
-
-def _check(form: Tcgen05Transfer, family: str) -> None:
-    if not is_a(form, Tcgen05Transfer) or form.family != family:
-        raise PtxlabError(f"found {quoted(form)}; ptxlab.instruction('{family}...') gives such a form")
 
 
 def as_words(words: ArrayLike, name: str) -> NDArray[np.uint32]:

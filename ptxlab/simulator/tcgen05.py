@@ -185,7 +185,7 @@ def _registers(instruction: PtxInstruction, context: Context, form: Tcgen05Trans
                 access = TensorAccess(instruction, kind, warp_threads, int(block), columns, lanes)
                 machine.tensor_accessed(access)
             if loads:
-                results.append(_flat(_loaded(form, words, start, split))[ours])
+                results.append(_flat(tensor_memory.load(form, words, start, split))[ours])
                 continue
             registers = np.zeros((LANES, len(reads)), dtype=np.uint32)
             registers[ours] = np.stack([column[number] for column in given], axis=-1)
@@ -194,17 +194,6 @@ def _registers(instruction: PtxInstruction, context: Context, form: Tcgen05Trans
             write(frame, threads, np.concatenate([result[:, column] for result in results]))
 
     return MachineStep(instruction, execute, together=32)
-
-
-def _loaded(
-    form: Tcgen05Transfer, words: NDArray[np.uint32], start: int, split: int | None
-) -> NDArray[np.uint32] | tuple[NDArray[np.uint32], ...]:
-    """What ld, ld.red or ld.spcompress gives all threads of a warpgroup."""
-    if form.compresses:
-        return tensor_memory.compress(form, words, start)
-    if form.reduces:
-        return tensor_memory.reduce(form, words, start, split)
-    return tensor_memory.load(form, words, start, split)
 
 
 def _touched(form: Tcgen05Transfer, first: int, split: int | None) -> list[range]:

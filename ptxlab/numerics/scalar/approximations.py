@@ -9,7 +9,7 @@ an H200 gives the same results for all 2^32 inputs. Those of sqrt and tanh were 
 results of an H200, which leave one solution. What the instructions do around the unit, such as the scaling
 of subnormal numbers, is read from the machine code that ptxas makes of them for sm_90a.
 
-`FUNCTIONS` has a function for every opcode; those in `EXACT`, which are all, give the chip's bits.
+`FUNCTIONS` has a function for every opcode, which gives the chip's bits.
 
 >>> half = FUNCTIONS["rcp.approx.ftz.f32"](np.float32([2]).view(np.uint32))
 >>> half.view(np.float32)
@@ -433,6 +433,3 @@ FUNCTIONS: dict[str, Function] = {
     "rsqrt.approx.f64": _rsqrt_f64,
     **{opcode: division(opcode) for opcode in DIVISIONS},
 }
-
-#: The opcodes whose functions give an H200's bits.
-EXACT = frozenset(FUNCTIONS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -124,12 +123,8 @@ def _float_to_float(op: Opcode, source: Format, target: Format) -> Function:
     after = finish(op, target)
     keeps_payload = "f64" in (source.name, target.name)
     rounding, finite = op.rounding, "satfinite" in op
-    narrow = (source.name, rounding, finite) == ("f32", "rn", False) and target.name in ("f16", "bf16")
 
     def to_float(a: Array) -> Array:
-        if narrow:  # the conversions that kernels do most
-            codes = _f32_to_half(source.flush(a) if flush_source else a, target)
-            return codes if after is None else np.asarray(after(codes))
         value = source.decode(source.flush(a) if flush_source else a)
         if whole is not None:
             codes = target.encode(whole(value))
@@ -155,17 +150,6 @@ def _payload(a: Array, source: Format, target: Format, flush: bool) -> Array:
     fraction = (fraction | np.uint64(1 << 51)) >> np.uint64(52 - target.fraction)
     sign = np.where(wide & np.uint64(source.sign) != 0, np.uint64(target.sign), np.uint64(0))
     return np.asarray((fraction | sign | np.uint64(target.infinity)).astype(target.dtype))
-
-
-def _f32_to_half(a: Array, target: Format) -> Array:
-    """f16 or bf16 codes of f32 codes, rounded to nearest even."""
-    if target.name == "f16":
-        codes = a.view(np.float32).astype(np.float16).view(np.uint16)
-    else:
-        even = a >> np.uint32(16) & np.uint32(1)
-        codes = (a + (even + np.uint32(0x7FFF)) >> np.uint32(16)).astype(np.uint16)
-    wrong = FORMATS["f32"].is_nan(a)
-    return np.where(wrong, np.uint16(target.nan), codes) if wrong.any() else codes
 
 
 def _to_power_of_two(op: Opcode, source: str) -> Function:
@@ -205,28 +189,6 @@ def _round_to_finite_tf32(a: Array) -> Array:
     return np.asarray(rounded - above * np.uint32(0x2000))
 
 
-def _by_table(lane: Function, source: Format, target: Format) -> Function:
-    """A conversion to at most 8 bits as a table.
-
-    Which code a number becomes depends on its sign, its exponent, one bit of the fraction more than the
-    target has, and on whether anything follows.
-    """
-    below = 22 - target.fraction
-    rest = np.uint32((1 << below) - 1)
-
-    @lru_cache(maxsize=1)
-    def table() -> Array:
-        index = np.arange(1 << 33 - below, dtype=np.uint32)
-        with np.errstate(all="ignore"):
-            return np.asarray(lane(index >> np.uint32(1) << np.uint32(below) | index & np.uint32(1)))
-
-    def look_up(a: Array) -> Array:
-        codes = a if source.name == "f32" else source.decode(a).astype(np.float32).view(np.uint32)
-        return np.asarray(table()[codes >> np.uint32(below) << np.uint32(1) | (codes & rest != 0)])
-
-    return look_up
-
-
 def _convert_packed(op: Opcode) -> Function:
     """cvt of two values: a and b, or both halves of a, become the upper and the lower half."""
     source, target = op.type, op.result_type
@@ -235,10 +197,7 @@ def _convert_packed(op: Opcode) -> Function:
     if source == "ue8m0x2":
         return _pack_halves(op, _from_power_of_two)
     form, to = FORMATS[source.removesuffix("x2")], FORMATS[target.removesuffix("x2")]
-    lane = _float_to_float(op, form, to)
-    if to.bits <= 8:
-        lane = _by_table(_float_to_float(op, FORMATS["f32"], to), form, to)
-    return _pack_halves(op, lane)
+    return _pack_halves(op, _float_to_float(op, form, to))
 
 
 def _pack_halves(op: Opcode, lane: Function) -> Function:

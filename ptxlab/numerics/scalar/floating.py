@@ -186,31 +186,6 @@ def _mode(rounding: str) -> str | None:
     return None if rounding == "rn" else rounding
 
 
-def _fma(rounding: str | None, x: Array, y: Array, z: Array) -> Array:
-    if rounding is None and all(_is_moderate(values.view(np.uint64)) for values in (x, y, z)):
-        return _fma_moderate(x, y, z)
-    return fma_f64(x, y, z, rounding)
-
-
-def _is_moderate(codes: Array) -> bool:
-    """Whether f64 numbers are all 0 or between 2^-400 and 2^400, so that an fma stays in range."""
-    field = codes >> np.uint64(52) & np.uint64(2047)
-    return bool(((field - np.uint64(623) < np.uint64(800)) | (codes << np.uint64(1) == 0)).all())
-
-
-def _fma_moderate(x: Array, y: Array, z: Array) -> Array:
-    """x * y + z in float64, rounded to nearest even (Boldo and Melquiond 2008, figure 5)."""
-    product = np.asarray(x * y)
-    lost = -remainder(product, x, y)
-    low = z + lost
-    back = low - z
-    far = (z - (low - back)) + (lost - back)
-    total = product + low
-    back = total - product
-    rest = sum_to_odd(far, (product - (total - back)) + (low - back))
-    return np.where((product == 0) | (rest == 0), np.where(product == 0, product + z, total), total + rest)
-
-
 def _multiply(rounding: str | None, x: Array, y: Array) -> Array:
     product = fma_f64(x, y, np.zeros(()), rounding)
     return np.where((x == 0) | (y == 0), x * y, product)
@@ -244,8 +219,8 @@ _DOUBLE: dict[str, Function] = {
     "add": lambda rounding, x, y: fma_f64(x, np.ones(()), y, rounding),
     "sub": lambda rounding, x, y: fma_f64(x, np.ones(()), -y, rounding),
     "mul": _multiply,
-    "fma": _fma,
-    "mad": _fma,
+    "fma": lambda rounding, x, y, z: fma_f64(x, y, z, rounding),
+    "mad": lambda rounding, x, y, z: fma_f64(x, y, z, rounding),
     "div": _divide,
     "rcp": lambda rounding, x: _divide(rounding, np.ones(()), x),
     "sqrt": _root,
@@ -258,15 +233,10 @@ def extremum(op: Opcode) -> Function:
     sign = form.dtype.type(form.sign)
     is_min, flush, propagate = op.name == "min", "ftz" in op, "NaN" in op
     xor_sign, absolute = "xorsign" in op, "abs" in op
-    has_native = form.name in ("f32", "f64") and not absolute
 
     def extremum(*sources: Array) -> Array:
         if flush:
             sources = tuple(form.flush(source) for source in sources)
-        if has_native and len(sources) == 2:
-            quick = _extremum_of_numbers(form, is_min, *sources)
-            if quick is not None:
-                return quick
         numbers = tuple(source & ~sign for source in sources) if absolute else sources
         result = numbers[0]
         for number in numbers[1:]:
@@ -299,21 +269,6 @@ def _extremum_of_two(form: Format, is_min: bool, propagate: bool, a: Array, b: A
     chosen = np.where(b_nan, a, chosen)
     both_nan = b | number(1 << form.fraction - 1) if form.name == "f64" else nan  # f64 keeps the payload
     return np.where(a_nan & b_nan, both_nan, chosen)
-
-
-def _extremum_of_numbers(form: Format, is_min: bool, a: Array, b: Array) -> Array | None:
-    """The result by NumPy if nothing is NaN, which is most of the time; None otherwise."""
-    native = np.minimum if is_min else np.maximum
-    chosen = native(a.view(f"f{form.bits // 8}"), b.view(f"f{form.bits // 8}"))
-    if np.isnan(chosen).any():
-        return None
-    codes, zero = chosen.view(form.dtype), chosen == 0
-    if zero.any():
-        sign = form.dtype.type(form.sign)
-        best_zero = sign if is_min else form.dtype.type(0)
-        signed_zero = np.where((a == best_zero) | (b == best_zero), best_zero, best_zero ^ sign)
-        codes = np.where(zero, signed_zero, codes)
-    return np.asarray(codes)
 
 
 def sign_change(op: Opcode) -> Function:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -357,72 +357,32 @@ def add_carry(op: Opcode) -> Function:
     raw = unsigned(bits)
     part = "hi" if "hi" in op else "lo"
 
-    def add(a: Array, b: Array, carry: Array | None) -> Any:
-        total = a + b
-        over = total < a
+    def combine(subtract: bool, a: Array, b: Array, carry: Array | None = None) -> Any:
+        total = a - b if subtract else a + b
+        over = a < b if subtract else total < a
         if carry is not None:
-            extended = total + carry.astype(raw)
-            over = over | (extended < total)
+            extended = total - carry.astype(raw) if subtract else total + carry.astype(raw)
+            over = over | (extended > total if subtract else extended < total)
             total = extended
         return (total, over) if out else total
 
-    def subtract(a: Array, b: Array, borrow: Array | None) -> Any:
-        total = a - b
-        under = a < b
-        if borrow is not None:
-            reduced = total - borrow.astype(raw)
-            under = under | (reduced > total)
-            total = reduced
-        return (total, under) if out else total
-
     if op.name in ("mad", "madc"):
-        return lambda a, b, c, *carry: add(product(a, b, part, bits, is_signed), c, *(carry or (None,)))
-    combine = subtract if op.name in ("sub", "subc") else add
-    return lambda a, b, *carry: combine(a, b, *(carry or (None,)))
-
-
-#: Functions of two registers, by the four bits that a table gives for (b, c) = 11, 10, 01, 00.
-_TWO: dict[int, Callable[[Array, Array], Any]] = {
-    0x0: lambda b, c: np.uint32(0),
-    0x1: lambda b, c: ~(b | c),
-    0x2: lambda b, c: ~b & c,
-    0x3: lambda b, c: ~b,
-    0x4: lambda b, c: b & ~c,
-    0x5: lambda b, c: ~c,
-    0x6: lambda b, c: b ^ c,
-    0x7: lambda b, c: ~(b & c),
-    0x8: lambda b, c: b & c,
-    0x9: lambda b, c: ~(b ^ c),
-    0xA: lambda b, c: c,
-    0xB: lambda b, c: ~b | c,
-    0xC: lambda b, c: b,
-    0xD: lambda b, c: b | ~c,
-    0xE: lambda b, c: b | c,
-    0xF: lambda b, c: np.uint32(0xFFFFFFFF),
-}
+        return lambda a, b, c, *carry: combine(False, product(a, b, part, bits, is_signed), c, *carry)
+    return partial(combine, op.name in ("sub", "subc"))
 
 
 def lop3(op: Opcode) -> Function:
     """lop3: any function of three bits, as a table of eight; .and and .or also give a predicate."""
 
-    def uniform(a: Array, b: Array, c: Array, table: int) -> Array:
-        with_a, without = _TWO[table >> 4](b, c), _TWO[table & 15](b, c)
-        return np.asarray(a & with_a | ~a & without)
-
-    def by_element(a: Array, b: Array, c: Array, table: Array) -> Array:
+    def combine(a: Array, b: Array, c: Array, table: Array, *predicate: Array) -> Any:
         result = np.zeros(np.broadcast_shapes(a.shape, b.shape, c.shape, table.shape), np.uint32)
         for i in range(8):
-            term = np.negative(table >> np.uint32(i) & np.uint32(1))
+            chosen = np.negative(table >> np.uint32(i) & np.uint32(1))
+            if not chosen.any():
+                continue
             for register, bit in ((a, i & 4), (b, i & 2), (c, i & 1)):
-                term = term & (register if bit else ~register)
-            result |= term
-        return result
-
-    def combine(a: Array, b: Array, c: Array, table: Array, *predicate: Array) -> Any:
-        first = table.flat[0] if table.size else np.uint32(0)
-        same = table.size == 1 or not (table != first).any()
-        result = uniform(a, b, c, int(first) & 0xFF) if same else by_element(a, b, c, table)
-        result = np.broadcast_to(result, np.broadcast_shapes(a.shape, b.shape, c.shape, table.shape))
+                chosen = chosen & (register if bit else ~register)
+            result |= chosen
         if not predicate:
             return result
         logic = np.logical_or if "or" in op else np.logical_and

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import PtxlabError, listing, quoted
-from .approximations import EXACT, FUNCTIONS
+from .approximations import FUNCTIONS
 from .opcode import Array, Function, Opcode, Row, dtype_of, expand
 from .table import ROWS
 
@@ -36,7 +36,6 @@ class ScalarOperation:
     function: Function = field(repr=False, compare=False)
     optional: int = 0  # sources at the end that may be left out
     registers: tuple[str, ...] = ()  # types that registers for results and then sources must fit
-    exact: bool = True  # whether an H200 gives the same bits; some approximations are only rounded correctly
 
     @cached_property
     def sources(self) -> tuple[np.dtype[Any], ...]:
@@ -97,9 +96,7 @@ def _approximations() -> dict[tuple[str, tuple[str, ...], tuple[str, ...]], Scal
         parts = Opcode.parse(text)
         sources = (parts.type, parts.type) if parts.name == "div" else (parts.type,)
         registers = (parts.type, *sources)
-        operations[parts.key] = ScalarOperation(
-            text, sources, (parts.type,), function, registers=registers, exact=text in EXACT
-        )
+        operations[parts.key] = ScalarOperation(text, sources, (parts.type,), function, registers=registers)
     return operations
 
 
