@@ -155,31 +155,11 @@ REFUSED: list[tuple[Callable[..., object], list[Any], str]] = [
     (A.pack, [np.eye(16, 64, 3) * 99], "A: row 0, column 3: found 99; s4 holds -8..7"),
     (A.pack, [np.full((16, 64), 0.5)], "A: row 0, column 0: found 0.5; s4 holds whole numbers -8..7"),
     (A.pack, [np.full((16, 64), "x")], "A: s4 needs numbers, found an array of <U1"),
-    (
-        A.pack_codes,
-        [np.full((16, 64), 16)],
-        "A: row 0, column 0: code 16 does not fit the 4 bits of s4",
-    ),
-    (
-        A.pack_codes,
-        [np.full((16, 64), -1)],
-        "A: row 0, column 0: code -1 does not fit the 4 bits of s4",
-    ),
-    (
-        A.pack_codes,
-        [np.zeros((16, 64))],
-        "A: codes are unsigned integers, found float64; pack takes values",
-    ),
-    (
-        A.unpack,
-        [WORDS[:31]],
-        "A: found registers of shape (31, 4); it takes [..., 32 lanes, 4 registers]",
-    ),
-    (
-        A.unpack,
-        [WORDS[:, :2]],
-        "A: found registers of shape (32, 2); it takes [..., 32 lanes, 4 registers]",
-    ),
+    (A.pack_codes, [np.full((16, 64), 16)], "A: row 0, column 0: code 16 does not fit the 4 bits of s4"),
+    (A.pack_codes, [np.full((16, 64), -1)], "A: row 0, column 0: code -1 does not fit the 4 bits of s4"),
+    (A.pack_codes, [np.zeros((16, 64))], "A: codes are unsigned integers, found float64; pack takes values"),
+    (A.unpack, [WORDS[:31]], "A: found registers of shape (31, 4); it takes [..., 32 lanes, 4 registers]"),
+    (A.unpack, [WORDS[:, :2]], "A: found registers of shape (32, 2); it takes [..., 32 lanes, 4 registers]"),
     (
         A.unpack,
         [np.zeros((32, 4))],
@@ -190,17 +170,9 @@ REFUSED: list[tuple[Callable[..., object], list[Any], str]] = [
     (A.place, [32, 0], "operand A: lane 32 does not exist; lanes go from 0 to 31"),
     (A.place, [0, 32], "operand A: element 32 does not exist; elements go from 0 to 31"),
     (lambda: list(A.holds(-1)), [], "operand A: lane -1 does not exist; lanes go from 0 to 31"),
-    (
-        lambda: list(A.holds(0, 4)),
-        [],
-        "operand A: register 4 does not exist; a lane holds registers 0 to 3",
-    ),
+    (lambda: list(A.holds(0, 4)), [], "operand A: register 4 does not exist; a lane holds registers 0 to 3"),
     (S4.c.where, [16, 0], "row 16: the matrix is 16x8, so rows go from 0 to 15"),
-    (
-        WGMMA.a.unpack,
-        [WORDS],
-        "A: found registers of shape (32, 4); it takes [..., 128 lanes, 4 registers]",
-    ),
+    (WGMMA.a.unpack, [WORDS], "A: found registers of shape (32, 4); it takes [..., 128 lanes, 4 registers]"),
     (WGMMA.b.unpack, [np.zeros((24, 64), np.uint8)], "B: found shape (24, 64); it takes [..., 64, 24]"),
     (
         WGMMA.b.pack_codes,

@@ -102,10 +102,7 @@ def test_supports_is_what_the_assembler_says(compiler: assembler.Compiler, targe
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("compiler", "target"),
-    [
-        *product([assembler.OLDEST], ["sm_75", "sm_121a"]),
-        *product([assembler.NEWEST], ["sm_90a", "sm_107f"]),
-    ],
+    [*product([assembler.OLDEST], ["sm_75", "sm_121a"]), *product([assembler.NEWEST], ["sm_90a", "sm_107f"])],
     ids=str,
 )
 def test_every_spelling_assembles_to_the_end(compiler: assembler.Compiler, target: str) -> None:
