@@ -123,32 +123,6 @@ class TransferForm(Form):
                 f"{self.family} in {_space_text(self.space)}: it takes "
                 f"{listing([*(f'.{s}' for s in SPACES[self.family]), 'no state space'])}"
             )
-        if self.wmma != all(part is not None for part in (self.matrix, self.layout, self.fragment)):
-            raise PtxlabError(
-                f"{self.mnemonic}: matrix, layout and fragment belong to wmma.load and wmma.store, to both "
-                f"of them"
-            )
-        if not self.wmma:
-            self._check_rows()
-
-    def _check_rows(self) -> None:
-        """Refuse a row of the catalogue that no warp could address."""
-        rows, columns = self._memory_shape
-        if rows * self.count > self.lanes:
-            raise PtxlabError(
-                f"{self.mnemonic}: {self.count} matrices of {rows} rows need {rows * self.count} addresses; "
-                f"a warp has {self.lanes} lanes"
-            )
-        if self.source is not None and not self.signed and self.source not in _SOURCES:
-            raise PtxlabError(
-                f"{self.mnemonic}: {self.source} unpacks 16 elements of a row into b8; the formats are "
-                f"{listing(_SOURCES)}"
-            )
-        is_packed = self.signed or self.source is not None
-        if columns * self._element.bits != 8 * ROW_BYTES and not is_packed:
-            raise PtxlabError(
-                f"{self.mnemonic}: a row of {columns} elements of {self.type} is not {ROW_BYTES} bytes"
-            )
 
     # -- the form in PTX's words -----------------------------------------------------------------------------
 

@@ -17,17 +17,8 @@ from tests.assembler import Compiler
 KINDS = ("f16", "tf32", "f8f6f4", "i8", "ti16", "mxf8f6f4", "mxf4", "mxf4nvf4")
 VECTORS = ("", "scale_vec::1X", "scale_vec::2X", "scale_vec::4X", "block16", "block32")
 OPERATIONS = ("", "fill", "use", "lastuse", "discard")
-BUFFERS = (
-    "",
-    "b::fill",
-    "b::use",
-    "b::lastuse",
-    "b::discard",
-    "b0::fill",
-    "b1::use",
-    "b2::lastuse",
-    "b3::discard",
-)
+#: A buffer of B, or, of .ws, one of four.
+BUFFERS = ("", *(f"b::{word}" for word in OPERATIONS[1:]), *(f"b{i}::{OPERATIONS[1 + i]}" for i in range(4)))
 COUNTS = tuple(f"x{1 << power}" for power in range(8))
 LOADS = {"16x64b": 1, "16x128b": 2, "16x256b": 4, "32x32b": 1, "16x32bx2": 1}
 

@@ -21,7 +21,7 @@ from ptxlab.isa.transfer import TransferForm
 from tests import assembler
 from tests.cases import each, refuses
 from tests.isa.test_transfer import line as transfer_line
-from tests.sampling import one_in
+from tests.sampling import every_third, one_in
 
 INSTRUCTIONS = mma_instructions()
 CATALOG = register_instructions()
@@ -35,8 +35,11 @@ ON_TARGETS = [(compiler, target) for compiler in assembler.COMPILERS for target 
 @each("compiler, target", ON_TARGETS, ids=lambda case: f"{case[0]} {case[1]}")
 def test_supports_is_what_the_assembler_says(compiler: assembler.Compiler, target: str) -> None:
     """The forms that its PTX ISA has, taken or refused for its target; neighbouring targets share them."""
-    known = one_in(12, [ins for ins in INSTRUCTIONS if compiler.knows(ins)], compiler.targets.index(target))
-    refused = assembler.refused([assembler.line(ins) for ins in known], target, compiler)
+    number = compiler.targets.index(target)
+    products = one_in(12, [ins for ins in INSTRUCTIONS if compiler.knows(ins)], number)
+    transfers = every_third([form for form in transfer_forms() if compiler.knows(form)], number)
+    known = [*products, *transfers]
+    refused = assembler.refused([form_line(form) for form in known], target, compiler)
     assert {known[i].mnemonic for i in refused} == {ins.mnemonic for ins in known if not ins.supports(target)}
     assert all(".target" in what or "for architecture" in what for what in refused.values()), (
         "for the target, not for a misspelling"

@@ -16,7 +16,7 @@ from ptxlab.isa.catalog import REGISTER_FAMILIES
 from ptxlab.isa.mma import MmaForm
 from ptxlab.isa.parse import parse_all
 from tests import assembler
-from tests.cases import each, refuses
+from tests.cases import each, refusal, refuses
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 MMA = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
@@ -84,17 +84,10 @@ ILLEGAL = [
 ]
 
 
-def refusal(text: str) -> str:
-    """The sentence with which a spelling is refused."""
-    with pytest.raises(PtxlabError) as error:
-        instruction(text)
-    return str(error.value)
-
-
 @each("text, words, like, target", ILLEGAL)
 @pytest.mark.slow
 def test_illegal_neighbours(text: str, words: list[str], like: str, target: str | None) -> None:
-    message = refusal(text)
+    message = refusal(instruction, text)
     reason = message
     if "PTX ISA" not in message:
         reason = message.split("; nearest legal")[0].replace(quoted(text), "")
@@ -108,7 +101,7 @@ def test_illegal_neighbours(text: str, words: list[str], like: str, target: str 
 @pytest.mark.slow
 def test_the_nearest_legal_spelling_is_offered() -> None:
     for text, _, like, _ in ILLEGAL:
-        message = refusal(text)
+        message = refusal(instruction, text)
         if "nearest legal: " in message:
             nearest = message.split("nearest legal: ")[1].split(", ")
             assert {form.mnemonic for form in register_instructions()} & set(nearest), text
@@ -129,13 +122,13 @@ def test_the_name_says_everything_but_where_a_is() -> None:
 
 @pytest.mark.parametrize(("text", "right"), [(MMA.upper(), MMA), (MMA.replace("m16n8k64", "M16N8K64"), MMA)])
 def test_case_matters_and_the_refusal_says_so(text: str, right: str) -> None:
-    assert refusal(text) == f"{text!r}: PTX tells upper case from lower; this is spelt {right}"
+    assert refusal(instruction, text) == f"{text!r}: PTX tells upper case from lower; this is spelt {right}"
     assert assembler.refused([assembler.line(mma_instruction(right)).replace(right, text)], "sm_80")
 
 
 def test_the_x_of_scale_vec_is_a_capital() -> None:
     right = f"{MX}::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0"
-    assert refusal(right.replace("2X", "2x")).endswith(f"this is spelt {right}")
+    assert refusal(instruction, right.replace("2X", "2x")).endswith(f"this is spelt {right}")
 
 
 # -- as people write -------------------------------------------------------------------------------------
@@ -264,10 +257,10 @@ def test_a_pasted_kernel_lists_its_matrix_instructions() -> None:
     names = ["ldmatrix.sync.aligned.m8n8.x4.shared.b16", F16]
     assert [form.mnemonic for form in parse_all(kernel)] == names
     assert (
-        refusal(kernel)
+        refusal(instruction, kernel)
         == f"the text has 2 different matrix instructions; take one of them: {', '.join(names)}"
     )
-    assert "m16n8k99" in refusal(f"{kernel}mma.sync.aligned.m16n8k99.row.col.f32.f16.f16.f32 a;")
+    assert "m16n8k99" in refusal(instruction, f"{kernel}mma.sync.aligned.m16n8k99.row.col.f32.f16.f16.f32 a;")
 
 
 def test_atoms_of_cutlass() -> None:
@@ -365,6 +358,6 @@ def test_refusals_say_what_it_is(text: str, sentence: str) -> None:
 def test_long_texts_are_answered_at_once_and_briefly(text: str) -> None:
     """They take milliseconds; 21 seconds and more when the search was quadratic or exponential."""
     start = time.process_time()
-    message = refusal(text)
+    message = refusal(instruction, text)
     assert time.process_time() - start < 5
     assert len(message) < 600

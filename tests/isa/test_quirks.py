@@ -21,7 +21,7 @@ from ptxlab.isa.refusals import quirk_of
 from ptxlab.isa.spelling import canonical, form_of, head_length
 from ptxlab.isa.transfer import TransferForm
 from tests import assembler
-from tests.cases import each
+from tests.cases import each, refusal
 from tests.isa.test_transfer import line as transfer_line
 from tests.sampling import one_in
 
@@ -227,17 +227,11 @@ def release(text: str) -> list[int]:
     return [int(number) for number in text.split(".")]
 
 
-def refusal(name: str) -> str:
-    with pytest.raises(PtxlabError) as error:
-        instruction(name)
-    return str(error.value)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("target", ["sm_75", "sm_90a", "sm_120a"])
 def test_refusals_name_the_fault_and_legal_spellings(target: str) -> None:
     for name in one_in(9, list(neighbours(target, assembler.OLDEST))[::60]):
-        message = refusal(name)
+        message = refusal(instruction, name)
         assert message.startswith(f"{quoted(name)}: ") and "\n" not in message, message
         nearest = message.split("; nearest legal: ")[1].split(", ")
         assert len(nearest) == 3, message
@@ -269,14 +263,14 @@ def test_some_quirks_hold_for_one_release_only() -> None:
     words = {quirk.release_words for quirk in QUIRKS}
     assert words == {"13.0 only", "13.0 to 13.4", "since 13.4"}
     assert sum(quirk.until == "13.0" for quirk in QUIRKS) == 4
-    message = refusal("wmma.mma.sync.aligned.row.col.m16n16k16.s32.s8.s8.u32")
+    message = refusal(instruction, "wmma.mma.sync.aligned.row.col.m16n16k16.s32.s8.s8.u32")
     assert "the assembler takes it (every target, CUDA 13.0 only)" in message
 
 
 @each("quirk", QUIRKS, ids=lambda quirk: quirk.title)
 @pytest.mark.slow
 def test_the_example_is_refused_with_the_reason(quirk: Quirk) -> None:
-    message = refusal(quirk.example)
+    message = refusal(instruction, quirk.example)
     assert "the assembler takes" in message
     assert quirks(mnemonic(quirk))[0] is quirk
     assert quirk.emits in message
@@ -287,10 +281,10 @@ def test_two_quirks_at_once_are_named_both() -> None:
     legal = "mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32"
     name = f"{legal}.b8x16.b1"
     assert takes(line(instruction(legal)).replace(legal, name), "sm_90a", assembler.NEWEST)
-    message = refusal(name)
+    message = refusal(instruction, name)
     assert ".b8x16 exists for ldmatrix only, and .b1 is one type too many" in message
     assert f"the assembler may take it all the same; nearest legal: {legal}, " in message
-    twice = refusal("wmma.mma.sync.aligned.row.col.m8n8k32.s32.s4.s4.s32.pred.pred")
+    twice = refusal(instruction, "wmma.mma.sync.aligned.row.col.m8n8k32.s32.s4.s4.s32.pred.pred")
     assert ": .pred does not fit here; the assembler may take it" in twice
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ptxlab import TARGETS, PtxlabError, Transfer, gpu, instruction
+from ptxlab import PtxlabError, Transfer, gpu, instruction
 from ptxlab.gpu import device, runner
 from ptxlab.gpu.codegen.transfer import kernel_name, source
 from ptxlab.gpu.compiler import compiler_version
@@ -20,7 +20,7 @@ from ptxlab.isa.targets import newest_of_cuda
 from ptxlab.isa.transfer import FAMILIES
 from tests import assembler
 from tests.cases import each, refuses
-from tests.sampling import every_third, one_in
+from tests.sampling import one_in
 
 ROWS = [form for form in rows() if isinstance(form, Transfer)]
 WMMA = [form for form in wmma_rows(mma_instructions("wmma")) if isinstance(form, Transfer)]
@@ -79,24 +79,6 @@ def line(form: Transfer) -> str:
     if "st" in form.family:
         parts.reverse()
     return "{ .reg .f64 g<2>; " + f"{form.mnemonic} {', '.join(parts)}{', e' if form.wmma else ''}; }}"
-
-
-@pytest.mark.slow
-@each(
-    "compiler, target",
-    [(compiler, target) for compiler in assembler.COMPILERS for target in compiler.targets],
-    ids=str,
-)
-def test_supports_is_what_the_assembler_says(compiler: assembler.Compiler, target: str) -> None:
-    known = [form for form in (*ROWS, *WMMA) if compiler.knows(form)]
-    every = every_third(known, compiler.targets.index(target))
-    refused = assembler.refused([line(form) for form in every], target, compiler)
-    assert {every[i].mnemonic for i in refused} == {
-        form.mnemonic for form in every if not form.supports(target)
-    }
-    assert all(".target" in what or "for architecture" in what for what in refused.values()), (
-        "for the target, not for a misspelling"
-    )
 
 
 @pytest.mark.slow
@@ -570,16 +552,6 @@ REFUSALS: list[tuple[Any, str]] = [
     (lambda: X2.in_space("global"), "^ldmatrix in .global: it takes .shared, .shared::cta, no state space"),
     (lambda: MOVMATRIX.in_space("shared"), r"^movmatrix in \.shared: it takes no state space"),
     (lambda: X2.supports("sm_91"), "^unknown target 'sm_91'"),
-    (
-        lambda: Transfer("ldmatrix", "m16n16", "b8", TARGETS, 4, True),
-        "4 matrices of 16 rows need 64 addresses; a warp has 32 lanes",
-    ),
-    (lambda: Transfer("ldmatrix", "m8n8", "b8", TARGETS), "a row of 8 elements of b8 is not 16 bytes"),
-    (
-        lambda: Transfer("ldmatrix", "m8n16", "b8", TARGETS, source="b5x16_p48"),
-        "the formats are b6x16_p32, b4x16_p64",
-    ),
-    (lambda: Transfer("wmma.load", "m8n8k32", "s4", TARGETS), "matrix, layout and fragment belong to"),
 ]
 
 
