@@ -15,7 +15,7 @@ from .._util.arguments import as_array, as_index, as_int, is_name
 from ..errors import PtxlabError, counted, listing, quoted
 from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
 from ..isa.tensor_memory import DATA_PATHS, LANES, DataPath, TensorOperand
-from .grid import Box, Cell, Grid, Header, State, as_element, as_part
+from .grid import Box, Cell, Grid, Header, State, as_element, as_part, headers
 from .holders import as_tcgen05, holders_of
 from .labels import bit_range, index_range, number_text
 from .picture import Picture
@@ -250,7 +250,7 @@ class _Window:
             (len(self.lanes), len(self.slots) // self.step),
             tuple(self._cell(block) for block in self.blocks),
             self._hover(),
-            self._lane_headings(),
+            headers(len(self.lanes), 1 if self.detailed else 16, self.lanes.start),
             self._column_headings(),
             ("lane", "column"),
             title=f"CTA {self.cta}" if self.tensor.ctas > 1 else "",
@@ -348,51 +348,28 @@ class _Window:
             hover[lane, place] = f"{content}\n{where}"
         return hover
 
-    def _lane_headings(self) -> tuple[Header, ...]:
-        lanes = self.lanes
-        if self.detailed:
-            return tuple(Header(row, 1, (str(lane),)) for row, lane in enumerate(lanes))
-        edges = sorted({lanes.start, lanes.stop, *(lane for lane in range(0, LANES, 16) if lane in lanes)})
-        return tuple(
-            Header(start - lanes.start, stop - start, (index_range(start, stop - start),))
-            for start, stop in pairwise(edges)
-        )
-
     def _rules(self) -> tuple[int, ...]:
         """Lanes at which a warp begins and no block goes on."""
         inside = {at for lane, _, height, _ in self.blocks for at in range(lane + 1, lane + height)}
         return tuple(warp.start for warp in self._warps() if warp.start and warp.start not in inside)
 
     def _warps(self) -> tuple[Header, ...]:
-        heads = []
-        for warp in range(4):
-            start, stop = max(32 * warp, self.lanes.start), min(32 * warp + 32, self.lanes.stop)
-            if start < stop:
-                heads.append(Header(start - self.lanes.start, stop - start, (f"warp {warp}",)))
-        return tuple(heads)
+        heads = headers(len(self.lanes), 32, self.lanes.start)
+        return tuple(replace(head, lines=(f"warp {self.lanes[head.start] // 32}",)) for head in heads)
 
     def _column_headings(self) -> tuple[Header, ...]:
-        columns, step = self.columns, self.step
-        places = len(self.slots) // step
+        columns, places = len(self.columns), len(self.slots) // self.step
         if _WORD % self.tensor.width:  # several columns for a whole number of elements
-            size = math.lcm(_WORD, self.tensor.width)
-            return tuple(
-                Header(
-                    at * size // self.tensor.width,
-                    size // self.tensor.width,
-                    (index_range(columns.start + at * size // _WORD, size // _WORD),),
-                )
-                for at in range(len(columns) * _WORD // size)
-            )
-        if len(columns) <= 16 and step <= self.per_column:
-            size = self.per_column // step
-            return tuple(Header(size * at, size, (str(column),)) for at, column in enumerate(columns))
-        most = (8, 4, 2, 1) if self.alone else (4, 2, 1)
-        count = next(count for count in most if places % count == 0)
-        each = len(columns) // count
+            each = math.lcm(_WORD, self.tensor.width) // _WORD
+        elif columns <= 16 and self.step <= self.per_column:
+            each = 1
+        else:
+            most = (8, 4, 2, 1) if self.alone else (4, 2, 1)
+            each = columns // next(count for count in most if places % count == 0)
+        size = places * each // columns
         return tuple(
-            Header(at * places // count, places // count, (index_range(columns.start + at * each, each),))
-            for at in range(count)
+            Header(at * size, size, (index_range(self.columns.start + at * each, each),))
+            for at in range(columns // each)
         )
 
 

@@ -145,6 +145,7 @@ class _Line:
     after: Role = "lost"
     about: str = ""
     exponent: int | None = None
+    terms: tuple[int, ...] = ()  # that it stands for
 
     @property
     def drawn(self) -> bool:
@@ -170,30 +171,21 @@ def _last_place(value: Fraction, result_type: DType) -> int:
 def _term_lines(step: Step) -> list[_Line]:
     """A line for every term; runs of three or more zero terms share one."""
     lines = []
-    for zero, group in groupby(step.terms, _is_zero):
-        run = list(group)
+    for zero, group in groupby(enumerate(step.terms), lambda numbered: _is_zero(numbered[1])):
+        run = dict(group)
         if zero and len(run) > 2:
-            lines.append(_Line(f"{len(run)} terms of 0", Fraction(0), "kept"))
+            lines.append(_Line(f"{len(run)} terms of 0", Fraction(0), "kept", terms=tuple(run)))
         else:
-            lines += [_term_line(step, term) for term in run]
+            lines += [replace(_term_line(step, term), terms=(index,)) for index, term in run.items()]
     return lines
 
 
 def row_of(trace: Trace, place: DivergencePlace) -> int | None:
     """The row of a place in the grid of its step; None where the whole step is meant."""
-    step = trace.steps[place.step]
+    lines = _term_lines(trace.steps[place.step])
     if place.result:
-        return len(_term_lines(step)) + 1
-    if place.term is None:
-        return None
-    row = 0
-    for zero, group in groupby(enumerate(step.terms), lambda pair: _is_zero(pair[1])):
-        indices = [index for index, _ in group]
-        shared = zero and len(indices) > 2
-        if place.term in indices:
-            return row if shared else row + indices.index(place.term)
-        row += 1 if shared else len(indices)
-    return None
+        return len(lines) + 1
+    return next((row for row, line in enumerate(lines) if place.term in line.terms), None)
 
 
 def _is_zero(term: Term) -> bool:
