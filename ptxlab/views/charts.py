@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
@@ -251,7 +252,9 @@ def ticks(most: float, step: float = 0, wanted: int = 6) -> list[float]:
 
 
 def _draw(chart: LineChart, ink: str, paper: str) -> str:
-    notes = _wrapped(chart.subtitle) if chart.titled else []
+    notes: list[str] = []
+    if chart.titled:
+        notes = textwrap.wrap(chart.subtitle, _NOTE_LETTERS, break_long_words=False, break_on_hyphens=False)
     top = 14 + (_TITLE_HEIGHT + _NOTE_HEIGHT * len(notes) if chart.titled else 0)
     plot_height = _HEIGHT - 110
     height = top + plot_height + _BOTTOM
@@ -324,13 +327,3 @@ def _legend(chart: LineChart, right: float, top: float, ink: str) -> list[str]:
 
 def _text(x: float, y: float, text: str, attributes: str = "") -> str:
     return f'<text x="{x:g}" y="{y:g}" {attributes}>{escape(text, quote=False)}</text>'
-
-
-def _wrapped(text: str) -> list[str]:
-    lines = [""]
-    for word in text.split():
-        if lines[-1] and len(lines[-1]) + 1 + len(word) > _NOTE_LETTERS:
-            lines.append(word)
-        else:
-            lines[-1] = f"{lines[-1]} {word}".strip()
-    return lines if text else []

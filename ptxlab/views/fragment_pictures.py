@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -27,6 +26,7 @@ from .holders import (
     Holders,
     figures_of,
     holders_of,
+    joined_runs,
     lane_runs,
     owners,
     product_operand,
@@ -146,10 +146,7 @@ def _fragment_grid(ins: Form, op: Operand, label: Label, lane: int | None, rows:
         spans = lane_runs(holders.lanes, elements)
         _, _, tall, wide = spans[0]
         steps = (tall if tall > 2 else 1, wide if wide > 2 else 1)
-        prefix = "compressed " if _is_compressed(ins, op) else ""
-        hover = tooltips(
-            op.shape, lambda *at: "\n".join((f"{prefix}{op.name}[{at[0]}][{at[1]}]", *holders.place(*at)))
-        )
+        hover = holders.tooltips("compressed " if _is_compressed(ins, op) else "")
     shape = holders.lanes.shape
     if label == "auto":
         label = "elements" if len(spans) * len(rows) <= _MOST_LABELS * shape[0] else "none"
@@ -363,7 +360,7 @@ def runs(*instructions: Form | str, operand: str = "A", title: bool = True) -> P
     for row, holders in enumerate(rows):
         shown = min(places, holders.lanes.shape[1] // unit)
         lanes, matrix = holders.lanes[0, : shown * unit], holders.operand.name
-        for start, stop in pairwise([0, *(np.flatnonzero(np.diff(lanes)) + 1).tolist(), shown * unit]):
+        for start, stop in joined_runs(np.diff(lanes) == 0):
             lane = int(lanes[start])
             cells.append(
                 Cell(row, start // unit, 1, (stop - start) // unit, (_lane_name(holders, lane),), lane=lane)

@@ -19,7 +19,7 @@ from ..isa.operand import Operand
 from ..isa.parse import parse_any
 from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
 from ..isa.tensor_memory import LANES, TensorOperand
-from .grid import Header
+from .grid import Header, tooltips
 from .labels import bit_range, index_range
 
 #: A matrix of an instruction: in lanes, in shared memory, in tensor memory.
@@ -143,12 +143,19 @@ def lane_runs(lane: NDArray[np.int64], element: NDArray[np.int64]) -> list[tuple
 
 
 def _row_runs(lane: NDArray[np.int64], element: NDArray[np.int64]) -> list[tuple[int, int, int, int]]:
-    joined = (lane[:, 1:] == lane[:, :-1]) & (element[:, 1:] == element[:, :-1] + 1)
-    spans = []
-    for row, links in enumerate(joined):
-        starts = [0, *(int(i) + 1 for i in np.flatnonzero(~links)), lane.shape[1]]
-        spans += [(row, start, 1, stop - start) for start, stop in pairwise(starts)]
-    return spans
+    joined = (np.diff(lane) == 0) & (np.diff(element) == 1)
+    return [
+        (row, start, 1, stop - start) for row, line in enumerate(joined) for start, stop in joined_runs(line)
+    ]
+
+
+def joined_runs(joined: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Start and stop of every run of places, each of which is joined with the next or not.
+
+    >>> joined_runs(np.array([True, False, False, True]))
+    [(0, 2), (2, 3), (3, 5)]
+    """
+    return list(pairwise([0, *(np.flatnonzero(~joined) + 1).tolist(), len(joined) + 1]))
 
 
 @dataclass(frozen=True)
@@ -202,6 +209,13 @@ class Holders:
         rows, columns = self.lanes.shape
         cta = row * self.ctas // rows if self.operand.axes[0] == "m" else column * self.ctas // columns
         return (f"in shared memory of CTA {cta}",)
+
+    def tooltips(self, prefix: str = "") -> NDArray[Any]:
+        """Name and holder of every element."""
+        name = f"{prefix}{self.operand.name}"
+        return tooltips(
+            self.operand.shape, lambda row, col: "\n".join((f"{name}[{row}][{col}]", *self.place(row, col)))
+        )
 
     def lane_names(self, lanes: NDArray[np.int64]) -> tuple[str, str]:
         """The lanes that hold a row or a column in at most two words; empty where that takes more."""

@@ -388,7 +388,7 @@ def _tensor_grid(op: TensorOperand, lane: int | None) -> Grid:
     down = [0, *(group.start for group in holders.row_groups() if group.start), rows]
     down = sorted({*down, *(at for at in range(32, rows, 32))})
     across = [0, *holders.rules()[1], columns]
-    cells, hover = [], np.empty(op.shape, dtype=object)
+    cells = []
     for (top, bottom), (left, right) in itertools.product(pairwise(down), pairwise(across)):
         first = int(holders.lanes[top, left])
         copies = op.layout.coords()[:, op.start[0] + top, op.start[1] + left, 0] % LANES
@@ -400,8 +400,6 @@ def _tensor_grid(op: TensorOperand, lane: int | None) -> Grid:
         )
         tint = warp_tint(first % LANES // 32)
         cells.append(Cell(top, left, bottom - top, right - left, lines, tint))
-        for row, column in itertools.product(range(top, bottom), range(left, right)):
-            hover[row, column] = "\n".join((f"{op.name}[{row}][{column}]", *holders.place(row, column)))
     outlines: tuple[Box, ...] = ()
     if lane is not None:
         mine = holders.lanes == lane
@@ -410,6 +408,7 @@ def _tensor_grid(op: TensorOperand, lane: int | None) -> Grid:
             for row in np.flatnonzero(mine.any(axis=1))
         )
     heads = (headers(rows, 16), _spaced(columns))
+    hover = holders.tooltips()
     return Grid(op.shape, tuple(cells), hover, *heads, op.axes, name=op.name, outlines=outlines)
 
 

@@ -24,8 +24,8 @@ from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
 from ..isa.tensor_memory import LANES, TensorOperand
 from .bit_field_pictures import bit_fields
 from .fragment_pictures import operand_notes
-from .grid import Cell, Grid, Header, State, as_part, numbered_grid
-from .holders import as_product, figures_of, form_name, lane_count, product_operand
+from .grid import Cell, Grid, Header, State, as_part, numbered_grid, tooltips
+from .holders import as_product, figures_of, form_name, joined_runs, lane_count, product_operand
 from .labels import bit_range, bit_span, index_range, number_text
 from .picture import Picture
 
@@ -457,33 +457,24 @@ def _grid(
     rows: list[int],
 ) -> Grid:
     """One side: neighbours of a row that share lane, colour and outline are one cell."""
-    shape = places.shape[0], places.shape[1]
-    hover = np.full(shape, "", dtype=object)
+    word, other = ("goes to", "out") if stem == "in" else ("comes from", "in")
+
+    def text(row: int, column: int) -> str:
+        (lane, register), (other_lane, other_register) = places[row, column], others[row, column]
+        return (
+            f"row {rows[row]}, column {column}\nlane {lane}, register {stem}{register}\n"
+            f"{word} lane {other_lane}, register {other}{other_register}"
+        )
+
+    alike = (np.diff(places[..., 0]) == 0) & (np.diff(others[..., 0]) == 0)
     cells = []
-    for row in range(shape[0]):
-        start = 0
-        for column in range(shape[1]):
-            lane, register = places[row, column].tolist()
-            other_lane, other_register = others[row, column].tolist()
-            word = "goes to" if stem == "in" else "comes from"
-            other = "out" if stem == "in" else "in"
-            hover[row, column] = (
-                f"row {rows[row]}, column {column}\nlane {lane}, register {stem}{register}\n"
-                f"{word} lane {other_lane}, register {other}{other_register}"
-            )
-            last = column == shape[1] - 1
-            if not last and _alike(places, others, row, column):
-                continue
-            registers = dict.fromkeys(places[row, start : column + 1, 1].tolist())
+    for row, joined in enumerate(alike):
+        for start, stop in joined_runs(joined):
+            lane = int(places[row, start, 0])
+            registers = dict.fromkeys(places[row, start:stop, 1].tolist())
             names = ",".join(f"{stem}{number}" for number in registers)
-            state: State = "mark" if stem == "out" and lane != other_lane else "plain"
-            hue = int(hues[row, column]) % _WARP
-            cells.append(Cell(row, start, 1, column + 1 - start, (f"T{lane}", names), hue, state))
-            start = column + 1
+            state: State = "mark" if stem == "out" and lane != others[row, start, 0] else "plain"
+            hue = int(hues[row, start]) % _WARP
+            cells.append(Cell(row, start, 1, stop - start, (f"T{lane}", names), hue, state))
+    hover = tooltips((len(places), places.shape[1]), text)
     return replace(numbered_grid(cells, hover, title=title, density="close"), new_line=stem == "out")
-
-
-def _alike(places: NDArray[np.int64], others: NDArray[np.int64], row: int, column: int) -> bool:
-    """Whether a place and its neighbour to the right have the same lanes, before and after."""
-    same_place = places[row, column, 0] == places[row, column + 1, 0]
-    return bool(same_place and others[row, column, 0] == others[row, column + 1, 0])

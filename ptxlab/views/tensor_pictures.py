@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -16,7 +15,7 @@ from ..errors import PtxlabError, counted, listing, quoted
 from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
 from ..isa.tensor_memory import DATA_PATHS, LANES, DataPath, TensorOperand
 from .grid import Box, Cell, Grid, Header, State, as_element, as_part, headers
-from .holders import as_tcgen05, holders_of
+from .holders import as_tcgen05, holders_of, joined_runs
 from .labels import bit_range, index_range, number_text
 from .picture import Picture
 from .table import Table
@@ -382,7 +381,7 @@ def _rectangles(right: NDArray[np.bool_], down: NDArray[np.bool_]) -> list[Box]:
     above: dict[tuple[int, int], int] = {}  # column and width of the runs of the last row -> their boxes
     for row, joined in enumerate(right):
         runs: dict[tuple[int, int], int] = {}
-        for start, stop in pairwise([0, *(np.flatnonzero(~joined) + 1).tolist(), len(joined) + 1]):
+        for start, stop in joined_runs(joined):
             run = (start, stop - start)
             box = above.get(run)
             if box is not None and down[row - 1, start]:

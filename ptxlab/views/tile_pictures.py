@@ -96,12 +96,10 @@ def k_major_pieces(ins: Form, op: Operand) -> tuple[Tile, NDArray[np.int64]]:
     >>> k_major_pieces(ins, ins.a)[1][[0, 21, 22]].tolist()   # 128 bits end in the 22nd element of 6 bits
     [0, 0, 1]
     """
-    memory = shared_tile(_k_major(ins, op), op) if isinstance(ins, Tcgen05Mma) else Tile.of(op)
+    if not isinstance(ins, Tcgen05Mma):
+        return Tile.of(op), _first_bits(ins, op) // 128
+    memory = shared_tile(ins.with_descriptor(None, **{f"transpose_{op.name.lower()}": False}), op)
     return memory, _first_bits(ins, op) // 128
-
-
-def _k_major(ins: Tcgen05Mma, op: Operand) -> Tcgen05Mma:
-    return ins.with_descriptor(None, **{f"transpose_{op.name.lower()}": False})
 
 
 def _first_bits(ins: Form, op: Operand) -> NDArray[np.int64]:

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 from ..numerics.steps import Number, Step, Term, Trace, leading
 from ..numerics.trace import Divergence, DivergencePlace
+from .labels import index_range
 
 _LOST = 8  # lost bits that are shown
 
@@ -188,7 +189,9 @@ def divergence_text(first: Trace, second: Trace, divergence: Divergence | None) 
     owner, place = traces[divergence.owner], divergence.places[divergence.owner]
     step = owner.steps[place.step]
     if place.term is None:
-        where = f"where {owner.chip} has added {_k_words(owner, place.step)} and the sum is"
+        products = {k for step in owner.steps[: place.step + 1] for k in step.k}
+        added = index_range(min(products), max(products) - min(products) + 1)
+        where = f"where {owner.chip} has added k {added} and the sum is"
         outcome = f"{rounding_words(step)}: {decimal(step.total)} becomes {decimal(step.value)}"
         return f"They part {where} {outcome}{same}"
     term = step.terms[place.term]
@@ -197,12 +200,6 @@ def divergence_text(first: Trace, second: Trace, divergence: Divergence | None) 
         return f"They part {where}: {decimal(term.value)} becomes {decimal(term.kept)}{same}"
     sides = (_side_words(trace, place) for trace, place in zip(traces, divergence.places, strict=True))
     return f"They part at {term_name(term)}: {', '.join(sides)}{same}"
-
-
-def _k_words(trace: Trace, last_step: int) -> str:
-    """The products that a trace has added after a step."""
-    products = sorted({k for step in trace.steps[: last_step + 1] for k in step.k})
-    return f"k {products[0]}..{products[-1]}" if len(products) > 1 else f"k {products[0]}"
 
 
 def _side_words(trace: Trace, place: DivergencePlace) -> str:
