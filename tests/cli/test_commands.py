@@ -92,14 +92,7 @@ def test_show(answer) -> None:
     assert facts["instruction"] == WGMMA
     assert facts["targets"] == ["sm_90a"]
     assert facts["modifiers"]["imm_scale_a"] == [1, -1]
-    assert facts["operands"][1] == {
-        "operand": "B",
-        "shape": "64x24",
-        "type": "e4m3",
-        "registers": "-",
-        "lanes": "-",
-        "layout": "in shared memory",
-    }
+    assert [*facts["operands"][1].values()] == ["B", "64x24", "e4m3", "-", "-", "in shared memory"]
     assert "wmma::mma_sync(d, a, b, c, false);" in answer("show", "wmma.m8n8k32.s4", "--no-sass")
     long = answer("show", "wgmma.m64n256k16.f32.f16", "--no-sass")
     assert "{%d0, %d1, ..., %d127}" in long
@@ -211,21 +204,12 @@ def test_layout_in_every_form(answer) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "words",
-    [("layout", S4, "A"), ("layout", WGMMA, "B"), ("metadata", SP_S4), ("trace", S4, "0", "0")],
-    ids=lambda words: words[0],
-)
-def test_pictures_without_a_title(answer, words: tuple[str, ...]) -> None:
-    """--no-title leaves out title and notes; the cells stay."""
-    space = "{http://www.w3.org/2000/svg}"
-    whole = ET.fromstring(answer(*words, "--svg"))
-    bare = ET.fromstring(answer(*words, "--svg", "--no-title"))
-    title = whole.find(f"{space}title").text
-    texts, left = ([text.text for text in root.iter(f"{space}text")] for root in (whole, bare))
-    assert title in texts and title not in left
-    assert set(left) < set(texts)
-    assert int(bare.get("height")) < int(whole.get("height"))
+def test_pictures_without_a_title(answer) -> None:
+    """What is left out of a picture without its title is tested with the figures."""
+    for words in (("layout", S4, "A"), ("layout", WGMMA, "B"), ("metadata", SP_S4), ("trace", S4, "0", "0")):
+        whole = ET.fromstring(answer(*words, "--svg"))
+        bare = ET.fromstring(answer(*words, "--svg", "--no-title"))
+        assert int(bare.get("height")) < int(whole.get("height"))
 
 
 def test_metadata(answer) -> None:
@@ -499,20 +483,16 @@ def test_simulate_finds(answer, tmp_path: Path, capsys: pytest.CaptureFixture[st
 # -- every row of the catalogue ------------------------------
 
 ROWS = [ins for ins in register_instructions() if ins.lanes == 32 or ins.n in (8, 24, 256)]
-GROUPS = [
-    ROWS[i : i + 40] for i in range(0, len(ROWS), 40)
-]  # one test for each row would take longer to set up than to run
 
 
 @pytest.mark.slow
-@each("rows", GROUPS, ids=lambda rows: rows[0].mnemonic)
-def test_every_row_is_shown(rows: list[ptxlab.Instruction], answer) -> None:
-    for ins in rows:
-        text = answer("show", ins.mnemonic, "--no-sass")
-        assert text.startswith(f"{ins.mnemonic}\n  family      {ins.family}\n")
-        assert answer("ptx", ins.mnemonic).startswith(f"{ins.mnemonic} ")
-        assert ins.mnemonic in answer("ptx", ins.mnemonic, "--cpp")
-        assert answer("cute", ins.mnemonic).count("\n") == 1 + len(ins.operands)
+@each("ins", ROWS, ids=str)
+def test_every_row_is_shown(ins: ptxlab.Instruction, answer) -> None:
+    text = answer("show", ins.mnemonic, "--no-sass")
+    assert text.startswith(f"{ins.mnemonic}\n  family      {ins.family}\n")
+    assert answer("ptx", ins.mnemonic).startswith(f"{ins.mnemonic} ")
+    assert ins.mnemonic in answer("ptx", ins.mnemonic, "--cpp")
+    assert answer("cute", ins.mnemonic).count("\n") == 1 + len(ins.operands)
 
 
 def operands_that_differ() -> dict[tuple[object, ...], tuple[ptxlab.Instruction | ptxlab.Transfer, str]]:
@@ -567,12 +547,9 @@ def test_every_layout_is_drawn(answer) -> None:
             assert rows == (op.lanes * op.layout.elements if op.layout else op.shape[0] * op.shape[1])
 
 
-SPARSE = [ins for ins in ROWS if ins.sparse]
-
-
 @pytest.mark.slow
 def test_metadata_of_every_sparse_row(answer) -> None:
-    for ins in {(i.shape, i.e.layout, i.ordered): i for i in SPARSE}.values():
+    for ins in {(i.shape, i.e.layout, i.ordered): i for i in ROWS if i.sparse}.values():
         for selector in ins.selectors:
             table = answer("metadata", ins.mnemonic, "--selector", str(selector), "--csv")
             assert table.count("\n") == 1 + ins.m

@@ -114,7 +114,7 @@ def test_every_operand_has_a_picture_that_tiles_its_matrix(ins: ptxlab.Instructi
         grid = views.fragment(ins, name).grids[0]
         if op.layout is not None and name not in ("SFA", "SFB"):
             assert grid.shape == op.shape
-        assert sum(cell.height * cell.width for cell in grid.cells) == grid.shape[0] * grid.shape[1]
+        assert sum(cell.height * cell.width for cell in grid.cells) == grid.hover.size
         assert all(grid.hover.ravel())
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import re
 import sys
@@ -221,28 +220,17 @@ def test_labels_fit_their_cells_and_the_picture_a_page(picture: views.Picture) -
 
 @each("picture", shown, ids=lambda picture: picture.title)
 @pytest.mark.slow
-def test_cells_cover_every_place_of_a_grid_once(picture: views.Picture) -> None:
+def test_every_place_note_and_column_is_drawn_once(picture: views.Picture) -> None:
+    """Cells tile their grids, the notes are written whole, and a folded grid has its columns in order."""
+    words, panels = picture.drawing().words, iter(picture.drawing().panels)
+    assert [word.text for word in words if word.role == "title"] == [picture.title]
+    lines = [word.text for word in words if word.role == "note"]
+    assert " ".join(lines).replace(";", "").split() == picture.subtitle.replace(";", "").split()
     for grid in (*picture.grids, *picture.keys):
         covered = np.zeros(grid.hover.shape, dtype=int)
         for cell in grid.cells:
             covered[cell.row : cell.row + cell.height, cell.column : cell.column + cell.width] += 1
         assert grid.shape == grid.hover.shape and (covered == 1).all()
-
-
-@each("picture", shown, ids=lambda picture: picture.title)
-@pytest.mark.slow
-def test_the_subtitle_is_told_whole(picture: views.Picture) -> None:
-    words = picture.drawing().words
-    assert [word.text for word in words if word.role == "title"] == [picture.title]
-    lines = [word.text for word in words if word.role == "note"]
-    assert " ".join(lines).replace(";", "").split() == picture.subtitle.replace(";", "").split()
-
-
-@each("picture", shown, ids=lambda picture: picture.title)
-@pytest.mark.slow
-def test_a_folded_grid_has_all_columns_once_in_order(picture: views.Picture) -> None:
-    panels = iter(picture.drawing().panels)
-    for grid in (*picture.grids, *picture.keys):
         bands = []
         while sum(band.shape[1] for band in bands) < grid.shape[1]:
             bands.append(next(panels).grid)
@@ -398,11 +386,6 @@ def test_the_cut_is_a_line_that_svg_and_plotly_draw() -> None:
         trace for trace in figures.chart(picture).data if trace.type == "scatter" and trace.mode == "lines"
     ]
     assert any({(x, top), (x, bottom)} <= set(zip(line.x, line.y, strict=True)) for line in lines)
-
-
-def test_the_module_for_users_has_the_figures_of_the_views() -> None:
-    assert importlib.import_module("ptxlab.figures") is figures
-    assert all(callable(getattr(figures, name)) for name in figures.__all__)
 
 
 def test_public_figures() -> None:
