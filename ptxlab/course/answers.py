@@ -103,9 +103,7 @@ class _Reading:
         return [self.plain(value, depth + 1) for value in values]
 
     def _collection(
-        self,
-        value: dict[Any, Any] | list[Any] | tuple[Any, ...] | set[Any] | frozenset[Any],
-        depth: int,
+        self, value: dict[Any, Any] | list[Any] | tuple[Any, ...] | set[Any] | frozenset[Any], depth: int
     ) -> object:
         """A collection of Python's own kinds; the methods of a subclass are not asked."""
         if isinstance(value, dict):
@@ -453,6 +451,11 @@ def _shortened(text: str) -> str:
 def whole_result_of(function: object, *arguments: object, form: str) -> int:
     """One whole number of at most 63 bits from a reader's function."""
     return _whole_number(result_of(function, *arguments, form=form), form, 1 << 63)
+
+
+def number_of(function: object, *arguments: object, form: str, about: str = "") -> float:
+    """One number from a reader's function."""
+    return numbers(result_of(function, *arguments, form=form, about=about), form, 1)[0]
 
 
 def as_table(value: object, form: str) -> NDArray[Any]:

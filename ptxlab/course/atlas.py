@@ -5,14 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from ..isa.catalog import (
-    MMA_FAMILIES,
-    REGISTER_FAMILIES,
-    TCGEN05_FAMILIES,
-    catalog,
-    mma_forms,
-    tcgen05_forms,
-)
+from ..isa.catalog import MMA_FAMILIES, REGISTER_FAMILIES, TCGEN05_FAMILIES, catalog, mma_forms, tcgen05_forms
 from ..isa.instruction_descriptor import KINDS
 from ..isa.targets import TARGETS
 from ..isa.tcgen05 import CONTROL_FAMILIES, Tcgen05Mma

@@ -515,7 +515,7 @@ def _scale_byte(answer: object) -> Sentences:
         }
     return {
         correct(True): "Right for all of them. A kernel that quantises must compute this for each scale "
-        "that it stores; in CUTLASS it is the layout `((32,4),4):((16,4),1)`, repeated.",
+        "that it stores; in CUTLASS it is the layout `((32,4),4):((16,4),1)`, repeated."
     }
 
 

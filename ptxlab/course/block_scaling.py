@@ -443,5 +443,5 @@ def scale_byte(answer: object) -> Sentences:
         }
     return {
         correct(True): "Right for all blocks. This is the rule of the OCP Microscaling (MX) specification: "
-        "floor(log2(amax)) - 2, stored with a bias of 127.",
+        "floor(log2(amax)) - 2, stored with a bias of 127."
     }

@@ -191,8 +191,7 @@ def binary_hint(number: int, bits: int) -> Sentences:
     digits = str(number)
     is_decimal = number >= 1 << bits and len(digits) <= bits and set(digits) <= {"0", "1"}
     return {
-        when(is_decimal): "Python reads that as a decimal number. Start it with `0b` to make the digits "
-        "bits.",
+        when(is_decimal): "Python reads that as a decimal number. Start it with `0b` to make the digits bits."
     }
 
 

@@ -8,11 +8,11 @@ from itertools import pairwise
 import numpy as np
 
 from ..instruction import mma_instruction, mma_instructions
-from ..isa.dtypes import DType, dtype
+from ..isa.dtypes import dtype
 from ..views import Picture
 from ..views.charts import table
 from ..views.grid import Entry, uniform_grid
-from .answers import WrongForm, numbers, result_of, whole_number_set, whole_numbers
+from .answers import WrongForm, number_of, numbers, whole_number_set, whole_numbers
 from .checking import Sentences, checks, correct, first_register, otherwise, when
 
 S4 = mma_instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
@@ -305,29 +305,23 @@ def _mistaken(answer: object) -> Sentences:
 _DECODED = (("e2m1", 1), ("e2m3", 1), ("e3m2", 1), ("e4m3", 1), ("e5m2", 1), ("f16", 97), ("bf16", 97))
 
 
-def _decoded(function: object, code: int, kind: DType) -> float:
-    form, e, m = "`value(code, e, m)` returns a number", kind.exponent_bits, kind.fraction_bits
-    value = result_of(function, code, e, m, form=form, about=f"called with ({code:#x}, {e}, {m})")
-    return numbers(value, form, 1)[0]
-
-
 @checks("02.8")
 def decoder(answer: object) -> Sentences:
+    form = "`value(code, e, m)` returns a number"
     for name, step in _DECODED:
         kind = dtype(name)
+        e, m = kind.exponent_bits, kind.fraction_bits
         codes = np.arange(0, 1 << kind.bits, step)
         finite = np.isfinite(kind.decode(codes))
         for code, expected in zip(codes[finite].tolist(), kind.decode(codes[finite]).tolist(), strict=True):
-            submitted = _decoded(answer, code, kind)
+            about = f"called with ({code:#x}, {e}, {m})"
+            submitted = number_of(answer, code, e, m, form=form, about=about)
             if submitted == expected:
                 continue
-            where = f"`value({code:#x}, {kind.exponent_bits}, {kind.fraction_bits})`, a code of {name},"
-            exponent = code >> kind.fraction_bits & ((1 << kind.exponent_bits) - 1)
-            fraction = code & ((1 << kind.fraction_bits) - 1)
-            with_hidden_one = math.copysign(
-                2.0**-kind.bias * (1 + fraction / 2**kind.fraction_bits), expected
-            )
-            too_small = exponent > 0 and fraction == 0 and 0 <= submitted < abs(expected)
+            where = f"`value({code:#x}, {e}, {m})`, a code of {name},"
+            exponent = code >> m & (1 << e) - 1
+            fraction = code & (1 << m) - 1
+            with_hidden_one = math.copysign(2.0**-kind.bias * (1 + fraction / 2**m), expected)
             return {
                 when(submitted == -expected): f"{where} has the wrong sign. The sign is bit e + m, counted "
                 "from 0.",
@@ -338,7 +332,6 @@ def decoder(answer: object) -> Sentences:
                 "stay even.",
                 when(expected != 0 and submitted / expected in (2.0, 0.5)): f"{where} is wrong by a factor "
                 "of two: check the bias. It is one less than a power of two.",
-                when(too_small): f"{where} is too small. Did you add the hidden one?",
                 when(fraction != 0): f"{where} is wrong, and it has a fraction: the fraction counts steps "
                 "of 1 / 2**m.",
                 otherwise: f"{where} is wrong. Cut it into fields: fraction = the low m bits, exponent = "
@@ -346,5 +339,5 @@ def decoder(answer: object) -> Sentences:
             }
     return {
         correct(True): "One rule decodes them all. The types differ in e, in m, and in how they use the "
-        "largest exponent. tf32 is the same with e = 8, m = 10.",
+        "largest exponent. tf32 is the same with e = 8, m = 10."
     }

@@ -133,7 +133,7 @@ def _axpy(answer: object) -> Sentences:
     return {
         correct(True): "The number of a thread in the grid is `blockIdx.x * blockDim.x + threadIdx.x`. The "
         "last block has threads to spare, and the comparison with n keeps them away from memory that is not "
-        "theirs.",
+        "theirs."
     }
 
 
@@ -292,7 +292,7 @@ def _stacked(answer: object) -> Sentences:
         }
     return {
         correct(True): "Four warps, four tiles, no communication: the warps of a block are independent "
-        "until they share memory. Every bit matches `ptxlab.matmul`, because the steps along K are the same.",
+        "until they share memory. Every bit matches `ptxlab.matmul`, because the steps along K are the same."
     }
 
 

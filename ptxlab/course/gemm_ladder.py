@@ -19,7 +19,7 @@ from ..views import Header, Picture
 from ..views.charts import bars
 from ..views.grid import Entry, uniform_grid
 from ..views.kernel_profile import profile_html
-from .answers import numbers, result_of, whole_numbers, whole_result_of
+from .answers import number_of, numbers, whole_numbers, whole_result_of
 from .checking import Sentences, checks, correct, otherwise, when
 from .how_fast import Span, over_time
 from .reader_kernels import compiled, first_hazard, kernel, normal_numbers, simulated, where
@@ -370,10 +370,7 @@ def _waves(answer: object) -> Sentences:
         (4096, 4224, 128, 256),
         (300, 300, 128, 256),
     )
-    results = []
-    for case in cases:
-        (value,) = numbers(result_of(answer, *case, form="a number from 0 to 1"), "a number from 0 to 1", 1)
-        results.append(value)
+    results = [number_of(answer, *case, form="a number from 0 to 1") for case in cases]
     tiles = [ceil(m / bm) * ceil(n / bn) for m, n, bm, bn in cases]
     right = [count / (ceil(count / _SMS) * _SMS) for count in tiles]
     exact = [m * n / (bm * bn) for m, n, bm, bn in cases]

@@ -11,7 +11,7 @@ from ..instruction import mma_instruction
 from ..views import Cell, Grid, Header, Picture
 from ..views.charts import bars, table
 from ..views.grid import State, named_headers
-from .answers import numbers, result_of, whole_numbers
+from .answers import number_of, numbers, whole_numbers
 from .checking import Sentences, checks, correct, otherwise, when
 
 MMA = mma_instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
@@ -232,9 +232,7 @@ def least_cycles(n: int, sparse: bool, in_memory: bool) -> float:
 def _cycles(answer: object) -> Sentences:
     form = "a number of cycles"
     rows = [(n, sparse, memory) for n in _WIDTHS for sparse in (False, True) for memory in (False, True)]
-    values = {
-        row: numbers(result_of(answer, *row, form=form, about=f"cycles{row}"), form, 1)[0] for row in rows
-    }
+    values = {row: number_of(answer, *row, form=form, about=f"cycles{row}") for row in rows}
 
     def wrong(where: list[tuple[int, bool, bool]]) -> bool:
         return any(abs(values[row] - least_cycles(*row)) > 0.5 for row in where)

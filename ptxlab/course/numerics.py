@@ -554,7 +554,7 @@ def fused_sum(answer: object) -> Sentences:
     if not wrong:
         return {
             correct(True): f"Your function gives the same bits as the emulator on {len(cases)} inputs, and "
-            "the emulator gives the same bits as an H200. You have written a tensor core.",
+            "the emulator gives the same bits as an H200. You have written a tensor core."
         }
     first = wrong[0]
     c, a, b = cases[first]

@@ -185,7 +185,7 @@ def never_written(result: Simulation) -> Sentences:
     return {
         when(unwritten): "`mma` reads a register that was never written. In the simulator it happens to be "
         "0; on a chip it holds what the last user left there. Which of `a`, `b` and `d` is not filled "
-        "completely?",
+        "completely?"
     }
 
 

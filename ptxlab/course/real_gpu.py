@@ -165,7 +165,7 @@ def different(answer: object) -> Sentences:
             }
     return {
         correct(True): "A view gives you the bits as integers, which have neither NaN nor two zeros. "
-        "ptxlab's tests compare in the same way.",
+        "ptxlab's tests compare in the same way."
     }
 
 
@@ -250,7 +250,7 @@ def probe(answer: object) -> Sentences:
         }
     return {
         correct(True): "One launch is enough: A and B are chosen so that D[row][column] encodes its own row "
-        "and column, and each register shows which element it holds.",
+        "and column, and each register shows which element it holds."
     }
 
 

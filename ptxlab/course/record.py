@@ -12,14 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
 
-from .._util.files import (
-    data_folder,
-    locked,
-    path_from_environment,
-    read_regular,
-    reason,
-    write_atomically,
-)
+from .._util.files import data_folder, locked, path_from_environment, read_regular, reason, write_atomically
 from ..errors import PtxlabError, quoted
 from .checking import Verdict
 from .syllabus import LESSONS, Lesson

@@ -17,7 +17,7 @@ from ..memory import pack_metadata
 from ..views import Header, Picture
 from ..views.charts import bars
 from ..views.grid import Entry, uniform_grid
-from .answers import WrongForm, numbers, result_of, whole_numbers, whole_result_of
+from .answers import WrongForm, number_of, numbers, whole_numbers, whole_result_of
 from .checking import Sentences, checks, correct, otherwise, when
 from .gemm_ladder import Climb, simulated_rung
 
@@ -241,10 +241,7 @@ def sources() -> list[str]:
 @checks("21.1")
 def _error(answer: object) -> Sentences:
     cases = np.array([0.87, 0.92, 0.5, 0.99])
-    results = []
-    for case in cases.tolist():
-        (value,) = numbers(result_of(answer, case, form="a number from 0 to 1"), "a number", 1)
-        results.append(value)
+    results = [number_of(answer, case, form="a number from 0 to 1") for case in cases.tolist()]
 
     def near(values: NDArray[np.float64]) -> bool:
         return bool(np.allclose(results, values, atol=2e-3))
@@ -358,10 +355,7 @@ def _find_word(answer: object) -> Sentences:
 def _busy(answer: object) -> Sentences:
     cases = ((128, 256, False), (256, 192, True), (128, 256, True), (128, 128, True), (64, 256, False),
              (256, 256, False))  # fmt: skip
-    results = []
-    for case in cases:
-        (value,) = numbers(result_of(answer, *case, form="a number from 0 to 1"), "a number from 0 to 1", 1)
-        results.append(value)
+    results = [number_of(answer, *case, form="a number from 0 to 1") for case in cases]
 
     def near(share: Callable[[int, int, int], float], most: float = 1.0) -> bool:
         expected = [min(most, share(m // 64, n, 64 if sparse else 32)) for m, n, sparse in cases]

@@ -160,7 +160,7 @@ def encode(answer: object) -> Sentences:
         }
     return {
         correct(True): "Your encoder keeps every non-zero pair. Where there was a choice, `ins.compress` "
-        "may choose another pair than you do: both expand to the same A.",
+        "may choose another pair than you do: both expand to the same A."
     }
 
 

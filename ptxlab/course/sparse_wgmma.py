@@ -52,11 +52,7 @@ def tiles() -> Picture:
     for swizzle in (0, 64, 128):
         tile = Tile.of(INS.b, swizzle)
         name = f"{swizzle} bytes" if swizzle else "no swizzle"
-        texts[name] = [
-            f"{tile.size} bytes",
-            f"byte {int(tile.offset(5, 33))}",
-            f"0x{tile.descriptor():016x}",
-        ]
+        texts[name] = [f"{tile.size} bytes", f"byte {int(tile.offset(5, 33))}", f"0x{tile.descriptor():016x}"]
     columns = ["size of the tile", "B[33][5] is at", "descriptor, at address 0"]
     return table(texts, columns, f"B of {INS.shape} in shared memory")
 

@@ -354,5 +354,5 @@ def pruner(answer: object) -> Sentences:
         }
     return {
         correct(True): "That is all `ins.prune` does for 2:4, chunk by chunk. Which of two equal numbers "
-        "stays does not matter: the loss is the same.",
+        "stays does not matter: the loss is the same."
     }

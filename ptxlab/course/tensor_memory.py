@@ -372,18 +372,18 @@ def _warps(answer: object) -> Sentences:
 _WANTED = InstructionDescriptor("f16", m=128, n=160, a="bf16", b="bf16", d="f32")
 
 
-def _decoded(number: int) -> tuple[InstructionDescriptor | None, str]:
-    """The fields of a reader's descriptor, or what is wrong with its bits."""
+def _decoded(number: int) -> tuple[InstructionDescriptor, str]:
+    """The fields of a reader's descriptor, and what is wrong with its bits, if they are none."""
     try:
         return InstructionDescriptor.decode(number, "f16"), ""
     except PtxlabError as error:
-        return None, f"That is not a descriptor of `kind::f16`: {error}."
+        return _WANTED, f"That is not a descriptor of `kind::f16`: {error}."
 
 
 @checks("22.3")
 def _build(answer: object) -> Sentences:
     (number,) = whole_numbers(answer, 1, "one number of 32 bits")
-    found, refusal = _decoded(number)
+    fields, refusal = _decoded(number)
     m, n = _WANTED.m, _WANTED.n
     types = _WANTED.code & 0xFFFF
     return {
@@ -397,14 +397,12 @@ def _build(answer: object) -> Sentences:
         "8.",
         when(number == types | n // 16 << 17 | m // 16 << 24): "N counts units of 8; only M counts units of "
         "16.",
-        when(found is None): refusal,
-        when(found is not None and found.m != m): f"It says M = {(found.m if found else 0)}. Bits 24 to 28 "
-        "hold M / 16.",
-        when(found is not None and found.n != n): f"M is right. It says N = {(found.n if found else 0)}. "
-        "Bits 17 to 22 hold N / 8.",
-        when(found is not None and (found.a, found.b) != ("bf16", "bf16")): "The shape is right. The types "
+        when(refusal): refusal,
+        when(fields.m != m): f"It says M = {fields.m}. Bits 24 to 28 hold M / 16.",
+        when(fields.n != n): f"M is right. It says N = {fields.n}. Bits 17 to 22 hold N / 8.",
+        when((fields.a, fields.b) != ("bf16", "bf16")): "The shape is right. The types "
         "of A (bits 7 to 9) and B (bits 10 to 12) are not: what is the code of bf16?",
-        when(found is not None and found.d != "f32"): "Shape and the types of A and B are right. D would be "
+        when(fields.d != "f32"): "Shape and the types of A and B are right. D would be "
         "f16: look at bits 4 and 5.",
         otherwise: "Shape and types are right, but some other bit is 1: transpose, negate or saturate.",
     }
@@ -456,22 +454,18 @@ _SLIPPED = _MEANT.code & ~(31 << 24) | _MEANT.m // 16 << 23
 @checks("22.5")
 def _repair(answer: object) -> Sentences:
     (number,) = whole_numbers(answer, 1, "one number of 32 bits")
-    found, refusal = _decoded(number)
+    fields, refusal = _decoded(number)
     slipped = InstructionDescriptor.decode(_SLIPPED, "f16")
     return {
         correct(number == _MEANT.code): f"It said M = {slipped.m}: 128 / 16 had been shifted by 23 bits "
         "instead of 24. That is a legal product, with layout F, so nothing complains. The pattern of the "
         "lanes gives it away.",
         when(number == _SLIPPED): "That is the descriptor that the kernel has.",
-        when(found is None): refusal,
-        when(found is not None and found.m == slipped.m): f"Its M is still {slipped.m}. M / 16 belongs in "
-        "bits 24 to 28.",
-        when(found is not None and found.m == 256): "M = 256 is for two CTAs. M / 16 belongs in bits 24 to "
-        "28.",
-        when(found is not None and found.m != _MEANT.m): f"It says M = {(found.m if found else 0)}. M / 16 "
-        "belongs in bits 24 to 28.",
-        when(found is not None and found.n != _MEANT.n): "M is right now, but it says N = "
-        f"{(found.n if found else 0)}. Leave N as it was.",
+        when(refusal): refusal,
+        when(fields.m == slipped.m): f"Its M is still {slipped.m}. M / 16 belongs in bits 24 to 28.",
+        when(fields.m == 256): "M = 256 is for two CTAs. M / 16 belongs in bits 24 to 28.",
+        when(fields.m != _MEANT.m): f"It says M = {fields.m}. M / 16 belongs in bits 24 to 28.",
+        when(fields.n != _MEANT.n): f"M is right now, but it says N = {fields.n}. Leave N as it was.",
         otherwise: "M and N are right. Leave the lower 16 bits as they were: the types, and no other flag.",
     }
 

@@ -105,11 +105,7 @@ def swizzled_tiles() -> Picture:
     for width in sorted(SWIZZLES):
         tile = Tile.of(INS.b, width)
         name = f"{width} bytes" if width else "no swizzle"
-        texts[name] = [
-            f"{tile.size} bytes",
-            f"multiple of {tile.alignment}",
-            f"0x{tile.descriptor():016x}",
-        ]
+        texts[name] = [f"{tile.size} bytes", f"multiple of {tile.alignment}", f"0x{tile.descriptor():016x}"]
     columns = ["size of the tile", "it begins at a", "descriptor, at address 0"]
     return table(texts, columns, f"B of {INS.shape} under every swizzle")
 

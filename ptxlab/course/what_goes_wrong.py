@@ -382,9 +382,7 @@ def _accumulators(answer: object) -> Sentences:
 @checks("18.5")
 def _missing_lanes(answer: object) -> Sentences:
     result, wrong, _ = _repaired(
-        answer,
-        5,
-        "Which lanes does the mask of `__shfl_xor_sync` name, and which of them are in the branch?",
+        answer, 5, "Which lanes does the mask of `__shfl_xor_sync` name, and which of them are in the branch?"
     )
     return {
         correct(not wrong.any() and not result.hazards): "Every lane that the mask names must arrive, and "

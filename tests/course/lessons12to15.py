@@ -220,14 +220,7 @@ SOLUTIONS: dict[str, str] = {
 
 #: Right answers beside the model solution.
 RIGHT: list[tuple[str, Any]] = [
-    (
-        "12.5",
-        [
-            np.array([128, -1.0]),
-            np.array([256, 1 + 2**-10]),
-            np.float32(0),
-        ],
-    ),
+    ("12.5", [np.array([128, -1.0]), np.array([256, 1 + 2**-10]), np.float32(0)]),
     ("12.5", ([1, 2**-12, 0, 0, 0, 0, 0, 1], [-1, 2**-13, 0, 0, 0, 0, 0, 2**-9], 1.0)),
     ("12.7", fused),
     ("12.7", fused_by_fractions),

@@ -52,20 +52,12 @@ _WRONG_KERNELS = [
     ("17.1", f"{_I}if (i < n) y[i] = a * x[i];", "replaced"),
     ("17.1", f"{_I}if (i < n) y[i] += x[i];", "factor"),
     ("17.1", f"{_I}if (i < n - 1) y[i] += a * x[i];", "n or n - 1"),
-    (
-        "17.1",
-        "int i = blockIdx.x * 128 + threadIdx.x; if (i < n) y[i] += a * x[i];",
-        "ask for their size",
-    ),
+    ("17.1", "int i = blockIdx.x * 128 + threadIdx.x; if (i < n) y[i] += a * x[i];", "ask for their size"),
     ("17.1", ";", "No element"),
     ("17.1", f"{_I}while (i < n) y[i] += a * x[i];", "does a loop never end"),
     ("17.1", f"{_I}if (i < n) y[i] += a * x[i]", "expected a"),
     ("17.1", f"{_I}if (i < n) y[i] += a * x[n - 1 - i];", "thread 1 of block 1"),
-    (
-        "17.2",
-        _LOAD_B.replace("at[0] | (unsigned)at[8] << 16", "at[8] | (unsigned)at[0] << 16"),
-        "halves",
-    ),
+    ("17.2", _LOAD_B.replace("at[0] | (unsigned)at[8] << 16", "at[8] | (unsigned)at[0] << 16"), "halves"),
     ("17.2", _LOAD_B.replace("b[r] =", "b[1 - r] ="), "Registers 0 and 1 are swapped"),
     (
         "17.2",
@@ -97,11 +89,7 @@ _WRONG_KERNELS = [
     ("17.5", _STACKED.replace("blockIdx.x * 8", "0"), "first 8 columns"),
     ("17.5", _STACKED.replace("k < K", "k < 16"), "first 16 along K"),
     ("17.5", _STACKED.replace("mma(d", "d[0] = d[1] = d[2] = d[3] = 0; mma(d"), "start at 0 again"),
-    (
-        "17.5",
-        _STACKED.replace("int k = 0; k < K; k += 16", "int k = K - 16; k >= 0; k -= 16"),
-        "rounding",
-    ),
+    ("17.5", _STACKED.replace("int k = 0; k < K; k += 16", "int k = K - 16; k >= 0; k -= 16"), "rounding"),
     ("17.5", _STACKED.replace("row * K", "row * N"), "multiplied by the right one"),
     ("17.5", _STACKED.replace("* 64", "* 128"), "last warp of the last block"),
     ("17.5", _STACKED.replace(" = {0, 0, 0, 0}", ""), "never written"),
@@ -109,11 +97,7 @@ _WRONG_KERNELS = [
     ("17.6", f"{_COPY}__syncthreads(); {_MULTIPLY}", "second wait"),
     ("17.6", f"{_COPY}{_MULTIPLY}__syncthreads();", "may not have written"),
     ("17.6", f"{_COPY}__syncthreads(); load_a(a, tile, 16); __syncthreads();", "too few"),
-    (
-        "17.6",
-        "load_a(a, A + row * K + k, K); load_b(b, B + column * K + k, K); mma(d, a, b);",
-        "never read",
-    ),
+    ("17.6", "load_a(a, A + row * K + k, K); load_b(b, B + column * K + k, K); mma(d, a, b);", "never read"),
     (
         "17.6",
         f"{_COPY}__syncthreads(); {_MULTIPLY.replace('tile, 16', 'tile, 8')}__syncthreads();",
@@ -129,12 +113,7 @@ _WRONG_KERNELS = [
 _COLUMNS = "for (int column = 0; column < N; column += 8) {"
 _ZERO = "float d[4] = {0, 0, 0, 0};"
 _LOAD = "fmaxf(D[row * 8 + thread * 2], D[row * 8 + thread * 2 + 1])"
-_OUTSIDE = {
-    3: f"float m = row < M ? {_LOAD} : 0;",
-    4: "",
-    7: "if (row < M && thread == 0)",
-    9: "",
-}
+_OUTSIDE = {3: f"float m = row < M ? {_LOAD} : 0;", 4: "", 7: "if (row < M && thread == 0)", 9: ""}
 _TWENTY = {
     5: "m = fmaxf(m, __shfl_xor_sync(0xfffff, m, 1));",
     6: "m = fmaxf(m, __shfl_xor_sync(0xfffff, m, 2));",

@@ -59,11 +59,7 @@ def said(capsys: pytest.CaptureFixture[str]) -> list[str]:
 @pytest.mark.parametrize("number", [errno.ESTALE, errno.EACCES, errno.EIO, errno.ELOOP, errno.ETIMEDOUT])
 @pytest.mark.parametrize("method", ["read_text", "stat", "open"])
 def test_trouble_with_the_disk_keeps_the_file(
-    file: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    number: int,
-    method: str,
+    file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], number: int, method: str
 ) -> None:
     """The answer is judged, one sentence says why it is not recorded, and the next answer records both."""
     before = file.read_bytes()
