@@ -130,7 +130,7 @@ def _cvta(instruction: PtxInstruction, context: Context) -> MachineStep:
             return values
         return np.asarray(values - step if back else values + step)
 
-    return computed(instruction, context, instruction.operands, (bits,), convert)
+    return computed(instruction, context, (bits,), convert)
 
 
 @builds("isspacep")
@@ -148,7 +148,7 @@ def _isspacep(instruction: PtxInstruction, context: Context) -> MachineStep:
                 const |= (places >= buffer.start) & (places < buffer.start + buffer.size)
         return const if space != "global" else ~(in_window["shared"] | in_window["local"] | const)
 
-    return computed(instruction, context, instruction.operands, (64,), is_in_space)
+    return computed(instruction, context, (64,), is_in_space)
 
 
 @builds("mapa")
@@ -161,7 +161,7 @@ def _mapa(instruction: PtxInstruction, context: Context) -> MachineStep:
         return np.asarray(values & ~(word(0xFF) << word(RANK_SHIFT)) | ranks << word(RANK_SHIFT))
 
     bits = type_bits(instruction.parts[-1]) or 64
-    return computed(instruction, context, instruction.operands, (bits, 32), place)
+    return computed(instruction, context, (bits, 32), place)
 
 
 @builds("getctarank")
@@ -172,18 +172,15 @@ def _getctarank(instruction: PtxInstruction, context: Context) -> MachineStep:
         return np.where(rank < 0, own, rank).astype(np.uint32)
 
     bits = type_bits(instruction.parts[-1]) or 64
-    return computed(instruction, context, instruction.operands, (bits,), rank_of)
+    return computed(instruction, context, (bits,), rank_of)
 
 
 @builds("createpolicy")
 def _createpolicy(instruction: PtxInstruction, context: Context) -> MachineStep:
-    return computed(
-        instruction,
-        context,
-        instruction.operands[:1],
-        (),
-        lambda machine, threads: threads.constant(0, UNSIGNED[64]),
-    )
+    def policy(machine: Machine, threads: Threads) -> NDArray[Any]:
+        return threads.constant(0, UNSIGNED[64])
+
+    return computed(instruction, context, (), policy, instruction.operands[:1])
 
 
 # -- the stack -----------------------------------------------------------------------------------------------

@@ -364,17 +364,18 @@ Compute = Callable[..., NDArray[Any] | tuple[NDArray[Any], ...]]
 def computed(
     instruction: PtxInstruction,
     context: Context,
-    operands: Sequence[Operand],
     bits: Sequence[int],
     compute: Compute,
+    operands: Sequence[Operand] | None = None,
     *,
-    mask: Operand | None = None,
+    masked: bool = False,
 ) -> MachineStep:
     """A step that writes what `compute` makes of the machine, the threads and the sources, of so many bits.
 
-    Results are the first operand, ``d`` or ``d|p``. With a `mask`, lanes that it names execute together.
+    Results are the first operand, ``d`` or ``d|p``. If `masked`, the last operand of the instruction is a
+    mask, and the lanes that it names execute together.
     """
-    result, *sources = operands
+    result, *sources = instruction.operands if operands is None else operands
     writes = [writer(item, instruction) for item in pair_of(result)]
     reads = [reader(source, size, instruction, context) for source, size in zip(sources, bits, strict=True)]
 
@@ -384,9 +385,10 @@ def computed(
         for write, each in zip(writes, values, strict=False):
             write(frame, threads, each)
 
-    if mask is None:
+    if not masked:
         return MachineStep(instruction, execute)
-    return MachineStep(instruction, execute, together=32, members=reader(mask, 32, instruction, context))
+    members = reader(instruction.operands[-1], 32, instruction, context)
+    return MachineStep(instruction, execute, together=32, members=members)
 
 
 def announced(instruction: PtxInstruction, kind: str, count: int = 0) -> MachineStep:

@@ -251,7 +251,10 @@ class Result:
     @property
     def kinds(self) -> Counter[str]:
         """Instructions executed by warps, by what they are: "mma", "ld.shared", "bar", ..."""
-        return _total((_kind(each.instruction), each.warps) for each in self.profile)
+        total: Counter[str] = Counter()
+        for each in self.profile:
+            total[_kind(each.instruction)] += each.warps
+        return total
 
     @property
     def bytes(self) -> dict[str, int]:
@@ -336,13 +339,6 @@ class Result:
     def __repr__(self) -> str:
         total = sum(self.counts.values())
         return f"<{total:,} instructions executed by warps, {len(self.counts)} different>"
-
-
-def _total(pairs: Iterable[tuple[str, int]]) -> Counter[str]:
-    total: Counter[str] = Counter()
-    for name, count in pairs:
-        total[name] += count
-    return total
 
 
 _SPACES = ("global", "shared", "local", "const", "param")

@@ -39,8 +39,7 @@ def _shfl(instruction: PtxInstruction, context: Context) -> MachineStep:
         from_lane = np.where(in_range, source, lane)
         return threads.spread(value)[threads.indices - lane + from_lane], in_range
 
-    *operands, members = instruction.operands
-    return computed(instruction, context, operands, (32, 32, 32), shuffle, mask=members)
+    return computed(instruction, context, (32, 32, 32), shuffle, instruction.operands[:-1], masked=True)
 
 
 @builds("vote")
@@ -55,7 +54,7 @@ def _vote(instruction: PtxInstruction, context: Context) -> MachineStep:
         results = {"ballot": votes, "all": votes == present, "any": votes != 0}
         return np.asarray(results.get(kind, (votes == 0) | (votes == present)))
 
-    return computed(instruction, context, instruction.operands, (1, 32), vote, mask=instruction.operands[-1])
+    return computed(instruction, context, (1, 32), vote, masked=True)
 
 
 @builds("match")
@@ -75,9 +74,7 @@ def _match(instruction: PtxInstruction, context: Context) -> MachineStep:
         agreed = matches == present
         return np.where(agreed, present, 0).astype(np.uint32), agreed
 
-    return computed(
-        instruction, context, instruction.operands, (bits, 32), match, mask=instruction.operands[-1]
-    )
+    return computed(instruction, context, (bits, 32), match, masked=True)
 
 
 @builds("redux")
@@ -104,9 +101,7 @@ def _redux(instruction: PtxInstruction, context: Context) -> MachineStep:
             results[ours] = totals[those.indices >> 5]
         return results.view(np.uint32)
 
-    return computed(
-        instruction, context, instruction.operands, (32, 32), reduce, mask=instruction.operands[-1]
-    )
+    return computed(instruction, context, (32, 32), reduce, masked=True)
 
 
 @builds("activemask")
@@ -114,7 +109,7 @@ def _activemask(instruction: PtxInstruction, context: Context) -> MachineStep:
     def active(machine: Machine, threads: Threads) -> NDArray[Any]:
         return np.asarray(threads.words()[threads.indices >> 5])
 
-    return computed(instruction, context, instruction.operands[:1], (), active)
+    return computed(instruction, context, (), active, instruction.operands[:1])
 
 
 @builds("elect")
@@ -126,4 +121,4 @@ def _elect(instruction: PtxInstruction, context: Context) -> MachineStep:
         lowest = np.bitwise_count((present & (~present + np.uint32(1))) - np.uint32(1)).astype(np.uint32)
         return lowest, threads.take(machine.batch.lane) == lowest
 
-    return computed(instruction, context, instruction.operands, (32,), elect, mask=instruction.operands[-1])
+    return computed(instruction, context, (32,), elect, masked=True)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections import ChainMap
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
 
 from ..._util.arguments import as_text
 from ...errors import PtxlabError
@@ -66,40 +67,29 @@ def read_ptx(text: str) -> Module:
 class _Scope:
     """What a `{ }` declares; names outside are visible, and may be declared anew."""
 
-    outer: _Scope | None = None
-    registers: dict[str, Register] = field(default_factory=dict)
-    vectors: dict[str, Vector] = field(default_factory=dict)  # of registers, declared with .v2 or .v4
-    variables: dict[str, str] = field(default_factory=dict)  # name -> the name that is unique in the function
-    labels: dict[str, int] = field(default_factory=dict)
-    tables: dict[str, list[str]] = field(default_factory=dict)
+    registers: ChainMap[str, Register] = field(default_factory=ChainMap)
+    vectors: ChainMap[str, Vector] = field(default_factory=ChainMap)  # of registers, declared with .v2 or .v4
+    variables: ChainMap[str, str] = field(
+        default_factory=ChainMap
+    )  # -> the name that is unique in the function
+    labels: ChainMap[str, int] = field(default_factory=ChainMap)
+    tables: ChainMap[str, list[str]] = field(default_factory=ChainMap)
 
-    def outward(self) -> Iterator[_Scope]:
-        """This scope and those around it, the innermost first."""
-        scope: _Scope | None = self
-        while scope is not None:
-            yield scope
-            scope = scope.outer
-
-    def register(self, name: str) -> Register | None:
-        return next((scope.registers[name] for scope in self.outward() if name in scope.registers), None)
-
-    def vector(self, name: str) -> Vector | None:
-        return next((scope.vectors[name] for scope in self.outward() if name in scope.vectors), None)
-
-    def variable(self, name: str) -> str:
-        return next((scope.variables[name] for scope in self.outward() if name in scope.variables), name)
+    def inner(self) -> _Scope:
+        """One inside of this."""
+        return _Scope(*(getattr(self, each.name).new_child() for each in fields(self)))
 
     def target(self, name: str, line: int) -> LabelTarget:
-        for scope in self.outward():
-            if name in scope.labels:
-                return LabelTarget(name, scope.labels[name])
-        raise PtxlabError(f"PTX line {line}: there is no label {name} in the function")
+        """A label, which may stand behind what names it."""
+        if name not in self.labels:
+            raise PtxlabError(f"PTX line {line}: there is no label {name} in the function")
+        return LabelTarget(name, self.labels[name])
 
     def targets(self, table: str, line: int) -> Targets:
-        for scope in self.outward():
-            if table in scope.tables:
-                return Targets(tuple(scope.target(name, line) for name in scope.tables[table]))
-        raise PtxlabError(f"PTX line {line}: there is no .branchtargets {table} in the function")
+        """The labels of a `.branchtargets`."""
+        if table not in self.tables:
+            raise PtxlabError(f"PTX line {line}: there is no .branchtargets {table} in the function")
+        return Targets(tuple(self.target(name, line) for name in self.tables[table]))
 
 
 @dataclass
@@ -160,12 +150,8 @@ class _Reader(ConstantReader):
             elif name == "address_size":
                 if self._integer() != 64:
                     self._fail(token.start, "addresses of 32 bits are not supported; .address_size 64 is")
-            elif name == "file":
-                self._file()
-            elif name == "loc":
-                self._loc()
-            elif name == "pragma":
-                self._skip_to(";")
+            elif self._remark(name):
+                pass
             elif name == "alias":
                 alias = self._word("a function")
                 self._expect(",")
@@ -198,12 +184,18 @@ class _Reader(ConstantReader):
             elif text == "}":
                 depth -= 1
 
-    def _file(self) -> None:
-        """What follows `.file`, which `_all_files` has read."""
-        self._integer()
-        self._next()
-        while self._takes(","):
+    def _remark(self, name: str) -> bool:
+        """Read what follows `.loc`, `.pragma` or `.file`; whether the directive is one of them."""
+        if name == "loc":
+            self._loc()
+        elif name == "pragma":
+            self._skip_to(";")
+        elif name == "file":
+            self._integer()
             self._next()
+            while self._takes(","):
+                self._next()
+        return name in ("loc", "pragma", "file")
 
     def _loc(self) -> None:
         """What follows `.loc`: where the next instructions come from."""
@@ -408,10 +400,9 @@ class _Reader(ConstantReader):
 
     def _body(self, body: _Body) -> None:
         """Everything behind ``{``, up to and with the ``}`` that belongs to it."""
-        scope = body.scope
-        depth = 1
-        while depth:
-            token = self._tokens[self._at]
+        scopes = [body.scope]
+        while scopes:
+            token, scope = self._tokens[self._at], scopes[-1]
             if token.kind == "word":
                 following = self._tokens[self._at + 1].text
                 if following == ":":
@@ -422,19 +413,16 @@ class _Reader(ConstantReader):
             elif token.text == "@":
                 self._at += 1
                 negated = self._takes("!")
-                guard = scope.register(self._word("a predicate"))
+                guard = scope.registers.get(self._word("a predicate"))
                 if guard is None:
                     self._wrong_last("a declared predicate")
                 self._instruction(body, scope, Negated(guard) if negated else guard)
             elif token.text == "{":
                 self._at += 1
-                depth += 1
-                scope = _Scope(scope)
+                scopes.append(scope.inner())
             elif token.text == "}":
                 self._at += 1
-                depth -= 1
-                if depth and scope.outer is not None:
-                    scope = scope.outer
+                scopes.pop()
             elif token.kind == "directive":
                 self._at += 1
                 self._statement(body, scope, token)
@@ -457,13 +445,7 @@ class _Reader(ConstantReader):
                     unique += "'"
                 scope.variables[variable.name] = unique
                 body.variables[unique] = replace(variable, name=unique)
-        elif name == "loc":
-            self._loc()
-        elif name == "pragma":
-            self._skip_to(";")
-        elif name == "file":
-            self._file()
-        else:
+        elif not self._remark(name):
             self._wrong_last("a declaration")
 
     def _label(self, body: _Body, scope: _Scope, token: Lexeme) -> None:
@@ -484,7 +466,7 @@ class _Reader(ConstantReader):
         elif self._is(".calltargets"):
             self._skip_to(";")
         else:
-            if token.text in scope.labels:
+            if token.text in scope.labels.maps[0]:
                 self._fail(token.start, f"the label {token.text} is there twice")
             scope.labels[token.text] = len(body.instructions)
 
@@ -598,7 +580,7 @@ class _Reader(ConstantReader):
             return Vector(tuple(items)) if end == "}" else OperandList(tuple(items))
         if token.text == "!" and self._tokens[self._at + 1].kind == "word":
             self._at += 1
-            register = scope.register(self._word("a predicate"))
+            register = scope.registers.get(self._word("a predicate"))
             if register is None:
                 self._wrong_last("a declared predicate")
             return Negated(register)
@@ -606,7 +588,7 @@ class _Reader(ConstantReader):
             selected = self._selected(scope)
             if selected is not None:
                 return selected
-        vector = scope.vector(token.text) if self._vectors and token.kind == "word" else None
+        vector = scope.vectors.get(token.text) if self._vectors and token.kind == "word" else None
         if vector is not None:
             self._at += 1
             return vector
@@ -625,9 +607,9 @@ class _Reader(ConstantReader):
         negative = self._is("-")
         word = self._tokens[self._at + negative]
         name, _, part = word.text.rpartition(".")
-        register = scope.register(name) if _PART.fullmatch(part) else None
+        register = scope.registers.get(name) if _PART.fullmatch(part) else None
         if register is None:
-            register, part = scope.register(word.text), ""
+            register, part = scope.registers.get(word.text), ""
         if register is None or not (part or negative):
             return None
         self._at += 1 + negative
@@ -642,14 +624,14 @@ class _Reader(ConstantReader):
         self._at += 1
         if token.text == "_":
             return Sink()
-        register = scope.register(token.text)
+        register = scope.registers.get(token.text)
         if register is not None:
             return register
         if token.text.startswith("%"):
             if _SPECIAL.fullmatch(token.text):
                 return Special(token.text)
             self._fail(token.start, f"{token.text} is neither a declared register nor a special one")
-        return Symbol(scope.variable(token.text), self._offset())
+        return Symbol(scope.variables.get(token.text, token.text), self._offset())
 
     def _element(self, scope: _Scope) -> Symbol:
         """``array[3]``: the address of an element."""
@@ -661,7 +643,7 @@ class _Reader(ConstantReader):
         if not isinstance(index, int):
             self._wrong_last("a whole number")
         self._expect("]")
-        return Symbol(scope.variable(name), index * self._sizes[name])
+        return Symbol(scope.variables.get(name, name), index * self._sizes[name])
 
     def _address(self, scope: _Scope) -> Address:
         self._expect("[")
