@@ -11,11 +11,10 @@ fragments the ISA leaves unspecified.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -208,23 +207,6 @@ class Layout:
         """
         parts = [_cute(modes, self.shape[0]) for modes in (self.lane, self.element)]
         return f"({parts[0][0]},{parts[1][0]}):({parts[0][1]},{parts[1][1]})"
-
-    def to_tensor_layouts(self) -> Any:
-        """The same as a `tensor_layouts.Layout`, for that package's layout algebra.
-
-        (lane, element) -> row + rows * column.
-
-        >>> fragment(16, 8, 2).to_tensor_layouts()(5, 3)   # row 9, column 3
-        57
-        """
-        try:
-            from tensor_layouts import Layout as TensorLayout
-        except ImportError:
-            raise PtxlabError(
-                "to_tensor_layouts() needs the package tensor-layouts: pip install tensor-layouts"
-            ) from None
-        shape, stride = (ast.literal_eval(part) for part in self.cute.split(":"))
-        return TensorLayout(shape, stride)
 
     def formula(self) -> str:
         """Row and column in the manual's style, from the lane and the element's index i.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import ast
 from functools import cache
 from typing import Any
 
@@ -11,7 +11,7 @@ import pytest
 
 from ptxlab import Instruction, PtxlabError, instruction
 from ptxlab.isa.layout import Layout
-from tests.cases import each, refuses
+from tests.cases import each
 
 tensor_layouts = pytest.importorskip("tensor_layouts", reason="tensor-layouts is not installed")
 
@@ -44,7 +44,7 @@ MALFORMED = ("SM80_16x8x32_S32S4S4S32_TN", "B")
 
 
 def same(ours: Layout, theirs: Any) -> bool:
-    converted = ours.to_tensor_layouts()
+    converted = tensor_layouts.Layout(*(ast.literal_eval(part) for part in ours.cute.split(":")))
     return all(converted(lane, i) == theirs(lane, i) for lane, i in np.ndindex(ours.lanes, ours.elements))
 
 
@@ -89,19 +89,3 @@ def test_quad_pairs_are_those_of_cutlass(atom: Any) -> None:
                 row, column = coords[atom.thr_id(thread), i].tolist()
                 expected = column + 8 * row if operand.name == "B" else row + 8 * column
                 assert theirs(thread, i) == expected, (operand.name, thread, i)
-
-
-def test_the_layout_means_the_same() -> None:
-    layout = instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").a.layout
-    assert layout is not None
-    converted = layout.to_tensor_layouts()
-    for lane, i in ((0, 0), (5, 3), (31, 31)):
-        row, column = layout.coords()[lane, i].tolist()
-        assert converted(lane, i) == row + 16 * column
-
-
-def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "tensor_layouts", None)
-    layout = instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").a.layout
-    assert layout is not None
-    refuses("pip install tensor-layouts", layout.to_tensor_layouts)
