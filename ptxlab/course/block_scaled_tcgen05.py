@@ -340,10 +340,6 @@ def versus() -> Picture:
     return table(rows, columns, "Block scaling on two chips", ("RTX 50 and RTX PRO: sm_120; B200: sm_100",))
 
 
-#: The case of `extreme`: exponents of its largest pair of scales, C, and largest product.
-_SCALES, _SUM, _PRODUCT, _REST = 16, 17, 18, -19
-
-
 class Extreme(NamedTuple):
     """Matrices of a product, of which only D[0][0] is not zero."""
 
@@ -367,35 +363,29 @@ def extreme() -> Extreme:
     scale_a, scale_b = np.ones(ins.scale_a.shape), np.ones(ins.scale_b.shape)
     A[0, :2], A[0, 16], B[:, 0] = (-4, 2), 0.5, 1
     scale_a[0, :2], scale_b[:2, 0] = (256, 2.0**-9), (256, 2.0**-9)
-    C[0, 0] = 2.0**_SUM
+    C[0, 0] = 2.0**17
     return Extreme(A, B, C, {"scale_a": scale_a, "scale_b": scale_b})
 
 
 def rules() -> Picture:
     """What two published descriptions of a B200 make of the case of `extreme`.
 
+    The largest exponents are 16 for a pair of scales, 17 for C, 18 for a product.
+
     >>> [rules().grids[0].at(row, 2).text for row in range(2)]
     ['0', '2^-19']
     """
-    one = max(_SCALES, _SUM) - 35
-    other = max(max(_PRODUCT, _SUM) - 39, _SCALES - 35) if _SUM < _PRODUCT else _SUM - 35
-    texts = {
-        "MMA-Sim, arXiv 2511.10909;\nptxlab": ["scales and C, less 35 bits", one],
-        "sf-tensor/tcgen05 on github,\nMODEL.md": ["products and C, less 39;\nscales, less 35", other],
-    }
     rows = {
-        name: [window, f"2^{last}", f"2^{_REST}" if last <= _REST else "0"]
-        for name, (window, last) in texts.items()
-        if isinstance(last, int)
+        "MMA-Sim, arXiv 2511.10909;\nptxlab": ["scales and C, less 35 bits", "2^-18", "0"],
+        "sf-tensor/tcgen05 on github,\nMODEL.md": [
+            "products and C, less 39;\nscales, less 35",
+            "2^-19",
+            "2^-19",
+        ],
     }
     columns = ["the largest exponent of", "last place", "D[0][0]"]
-    notes = (
-        f"the exact sum is 2^{_REST}",
-        "ptxlab gives all 74 words of a B200 that sf-tensor has published",
-    )
-    return table(
-        {name: [str(text) for text in row] for name, row in rows.items()}, columns, "Two rules", notes
-    )
+    notes = ("the exact sum is 2^-19", "ptxlab gives all 74 words of a B200 that sf-tensor has published")
+    return table(rows, columns, "Two rules", notes)
 
 
 # -- its exercises -------------------------------------------------------------------------------------------
@@ -664,75 +654,49 @@ def _fault(answer: object) -> Sentences:
     }
 
 
-class _Stage(NamedTuple):
-    """A kernel's stage, and an element of A in it with what is stored of it and of its partner in B."""
-
-    first_row: int = 256
-    first_k: int = 1536
-    columns: int = 64  # of the first tile, in tensor memory
-    row: int = 300
-    k: int = 1700
-    col: int = 7
-    codes: tuple[int, int] = (0xB, 0x6)
-    scales: tuple[int, int] = (0x2C, 0x41)
-
-    @property
-    def scale(self) -> int:
-        """Which scale of its row in the stage."""
-        return (self.k - self.first_k) // 16
-
-    @property
-    def offset(self) -> int:
-        """Byte of its scale from the first tile of the stage on."""
-        return self.scale // 4 * TILE_BYTES + int(scale_offset(self.row - self.first_row, self.scale % 4, 4))
-
-    @property
-    def place(self) -> tuple[int, int, int]:
-        """Lowest lane, column and byte of its scale in tensor memory."""
-        place = _scales_of(NVFP4, "SFA").where(self.row - self.first_row, self.scale % 4)[0]
-        return place.lane, self.columns + self.scale // 4 * 4 + place.column, place.low // 8
-
-    @property
-    def factors(self) -> tuple[float, float, float, float]:
-        """A, its scale, B, its scale."""
-        a, b = dtype("e2m1").decode(self.codes).astype(float).tolist()
-        x, y = dtype("ue4m3").decode(self.scales).astype(float).tolist()
-        return a, x, b, y
-
-
-_STAGE = _Stage()
+#: A stage of a kernel: its first row and k, and the column of tensor memory where its scales begin.
+_FIRST_ROW, _FIRST_K, _FIRST_COLUMN = 256, 1536, 64
+#: An element of A in it, and the codes of it and its partner in B, and those of their scales.
+_AT_ROW, _AT_K = 300, 1700
+_CODES, _SCALE_CODES = (0xB, 0x6), (0x2C, 0x41)
 
 
 @checks("23.9")
 def _capstone(answer: object) -> Sentences:
     form = "`(byte in shared memory, lane, column, byte, what is added)`"
     offset, lane, column, byte, added = numbers(answer, form, 5)
-    (right_lane, right_column, right_byte), (a, x, b, y) = _STAGE.place, _STAGE.factors
-    row, tile = _STAGE.row - _STAGE.first_row, _STAGE.scale // 4
-    is_right = (offset, (lane, column, byte), added) == (_STAGE.offset, _STAGE.place, a * x * b * y)
+    row, k = _AT_ROW - _FIRST_ROW, _AT_K - _FIRST_K
+    tile, scale = divmod(k // 16, 4)
+    right_offset = tile * TILE_BYTES + int(scale_offset(row, scale, 4))
+    place = _scales_of(NVFP4, "SFA").where(row, scale)[0]
+    right_column = _FIRST_COLUMN + 4 * tile + place.column
+    a, b = dtype("e2m1").decode(_CODES).astype(float).tolist()
+    x, y = dtype("ue4m3").decode(_SCALE_CODES).astype(float).tolist()
+    right_place = place.lane, right_column, place.low // 8
+    is_right = (offset, (lane, column, byte), added) == (right_offset, right_place, a * x * b * y)
     return {
         correct(is_right): f"{a:g} x {x:g} x {b:g} x {y:g}. From a float to a byte, and through two "
         "memories into a sum: that is the whole path of a block scale, and you can now follow any of them.",
-        when(offset == int(scale_offset(_STAGE.row, _STAGE.k // 16, 2048 // 16))): "That is its byte in the "
+        when(offset == int(scale_offset(_AT_ROW, _AT_K // 16, 2048 // 16))): "That is its byte in the "
         "scales of all of A. The question is about the four tiles of this stage.",
-        when(offset // TILE_BYTES != tile): f"Begin with the tile. k = {_STAGE.k} is number "
-        f"{_STAGE.k - _STAGE.first_k} of the stage's 256, and a tile has 64 of them.",
-        when(offset == _STAGE.offset - _STAGE.scale % 4): "The tile is right, and the row. Which of the "
+        when(offset // TILE_BYTES != tile): f"Begin with the tile. k = {_AT_K} is number "
+        f"{k} of the stage's 256, and a tile has 64 of them.",
+        when(offset == right_offset - scale): "The tile is right, and the row. Which of the "
         "row's four scales in this tile is it?",
-        when(offset != _STAGE.offset): f"The tile is right. In it, this is row {row} of 128: which line of "
+        when(offset != right_offset): f"The tile is right. In it, this is row {row} of 128: which line of "
         "16 bytes, and which four of them?",
         when(lane == row): f"Shared memory is right. Row {row} of the block is not in lane {row}: 32 lanes "
         "have all 128 rows.",
-        when(lane != right_lane): f"Shared memory is right. The lane is the block's row, {row}, % 32.",
-        when(column == right_column - _STAGE.columns): "Shared memory and lane are right. The first tile is "
-        f"at column {_STAGE.columns}, not at 0.",
-        when(column == _STAGE.columns + tile + row // 32): "Shared memory and lane are right. A tile takes "
+        when(lane != place.lane): f"Shared memory is right. The lane is the block's row, {row}, % 32.",
+        when(column == right_column - _FIRST_COLUMN): "Shared memory and lane are right. The first tile is "
+        f"at column {_FIRST_COLUMN}, not at 0.",
+        when(column == _FIRST_COLUMN + tile + row // 32): "Shared memory and lane are right. A tile takes "
         "four columns, so tile t begins 4t further on.",
-        when(column == _STAGE.columns + 4 * tile): "Shared memory and lane are right. That column of the "
+        when(column == _FIRST_COLUMN + 4 * tile): "Shared memory and lane are right. That column of the "
         f"tile has rows 0 to 31; this is row {row}.",
         when(column != right_column): "Shared memory and lane are right. The tile begins at column "
-        f"{_STAGE.columns} + 4t; each of its four columns has 32 rows.",
-        when(byte != right_byte): "Lane and column are right. Bytes of a word are the four scales of the "
+        f"{_FIRST_COLUMN} + 4t; each of its four columns has 32 rows.",
+        when(byte != place.low // 8): "Lane and column are right. Bytes of a word are the four scales of the "
         "row, in order.",
         when(added == a * b): "The places are right. That is the product of the elements without their "
         "scales.",

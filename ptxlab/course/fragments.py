@@ -76,8 +76,8 @@ def following(rule: Rule, forms: Iterable[MmaForm], operand: str = "A") -> list[
     ['m8n8k16', 'm8n8k32']
     """
 
-    def fits(held: Operand) -> bool:
-        return agrees(held, partial(rule, run=held.elements_per_register))
+    def fits(fragment: Operand) -> bool:
+        return agrees(fragment, partial(rule, run=fragment.elements_per_register))
 
     return [form for form in forms if fits(form.operand(operand))]
 

@@ -178,9 +178,9 @@ def tile_order(rows: int) -> Picture:
     high, wide = _TILES
     indices = np.zeros(_TILES, dtype=np.int64)  # when a tile is taken
     for index in range(high * wide):
-        band, inside = divmod(index, rows * wide)
-        height = min(rows, high - band * rows)
-        indices[band * rows + inside % height, inside // height] = index
+        group, inside = divmod(index, rows * wide)
+        height = min(rows, high - group * rows)
+        indices[group * rows + inside % height, inside // height] = index
     at_once = indices < _SMS
 
     def entry(row: int, column: int) -> Entry:
@@ -313,7 +313,7 @@ _SMALL = {"block_m": 32, "block_n": 32, "warps_m": 1, "warps_n": 2, "stages": 3}
 
 
 @checks("20.5")
-def _turn(answer: object) -> Sentences:
+def _iteration(answer: object) -> Sentences:
     chosen = rung(5, None, result=None, **_SMALL)
     before, after = chosen.source.split(_LOOP)
     head = "    for (int i = 0; i < count; ++i) {\n"

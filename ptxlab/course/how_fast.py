@@ -20,9 +20,9 @@ S4 = mma_instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 WGMMA = mma_instruction("wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16")
 
 _LATENCY = 24  # cycles of MMA on an H200, which the record has as 24.1
-_INTERVAL = 6  # cycles from one MMA to the next in a quarter of an SM: four times 1.5
+_INTERVAL = 6  # cycles from one MMA to the next in an SM sub-partition: four times 1.5
 _SHOWN = 96  # cycles of a timeline
-_QUARTERS = 4
+_SUB_PARTITIONS = 4  # of an SM
 _SMS = 132
 _GHZ = 1.75
 _WIDTHS = range(40, 257, 8)  # N for which the rule holds to the cycle
@@ -137,7 +137,7 @@ def random_and_zeros() -> Picture:
 # -- exercises ---------------------------------------------------------------------------------------------
 
 _WORK = 2 * MMA.m * MMA.n * MMA.k
-_ONE_CHAIN = _WORK / _LATENCY * _QUARTERS * _SMS * _GHZ / 1000  # T operations per second
+_ONE_CHAIN = _WORK / _LATENCY * _SUB_PARTITIONS * _SMS * _GHZ / 1000  # T operations per second
 
 
 @checks("19.1")
@@ -149,7 +149,7 @@ def _one_chain(answer: object) -> Sentences:
 
     return {
         correct(near(_ONE_CHAIN)): f"16 x 8 x 16 multiplications and as many additions are {_WORK} "
-        f"operations, in {_LATENCY} cycles, {_QUARTERS * _SMS} times at once. The card measured "
+        f"operations, in {_LATENCY} cycles, {_SUB_PARTITIONS * _SMS} times at once. The card measured "
         f"{BY_WARPS[4][1]}: that is a quarter of what the chip can do.",
         when(near(_ONE_CHAIN / 2)): "Multiply and add are two operations: m x n x k counts each pair once.",
         when(near(_ONE_CHAIN / 4)): "There is one warp in each quarter. How many chains run on an SM at "

@@ -27,7 +27,7 @@ def _transfer(name: str) -> Transfer:
 
 
 ONE = _transfer("ldmatrix.sync.aligned.m8n8.x1.shared.b16")
-TURNED = _transfer("ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16")
+TRANSPOSED = _transfer("ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16")
 FOUR = _transfer("ldmatrix.sync.aligned.m8n8.x4.shared.b16")
 
 _LANES = np.arange(32)
@@ -51,7 +51,7 @@ _SIZES = (192, 80, 256, 64)  # bytes of the rows of four tiles
 _ROWS = 16
 _NARROW = 64  # bytes of a row
 _AT = (11, 13)  # row and column of A
-_TURNED_AT = (6, 2)  # row and column in memory
+_TRANSPOSED_AT = (6, 2)  # row and column in memory
 _PITCHES = (32, 80, 144)
 
 
@@ -175,10 +175,10 @@ def lanes_of_ldmatrix(lane: int) -> Picture:
     return Picture("A of m16n8k16, loaded by one ldmatrix.x4", notes, grids)
 
 
-def turned() -> Picture:
+def transposed() -> Picture:
     """A matrix of 8 x 8 in memory: the lane that gets each element from ldmatrix, and with .trans.
 
-    >>> rows, plain, trans = turned().grids
+    >>> rows, plain, trans = transposed().grids
     >>> plain.at(3, 5).text, trans.at(3, 5).text
     ('T14:r0', 'T21: r0')
     """
@@ -187,7 +187,7 @@ def turned() -> Picture:
     grids = [_grid(shape, givers, "who gives the address")]
     parts = [(row, column, 1, 2, lane, f"T{lane}:r0") for lane, _, row, column in _registers(ONE)]
     grids.append(_grid(shape, parts, "who gets the elements"))
-    parts = [(row, column, 2, 1, lane, f"T{lane}:\nr0") for lane, _, row, column in _registers(TURNED)]
+    parts = [(row, column, 2, 1, lane, f"T{lane}:\nr0") for lane, _, row, column in _registers(TRANSPOSED)]
     grids.append(_grid(shape, parts, "who gets them with .trans"))
     notes = ("rows and columns as they are in memory", "a cell is the two elements of a register")
     return Picture("ldmatrix.x1, without and with .trans", notes, tuple(grids))
@@ -421,10 +421,10 @@ def _address(answer: object) -> Sentences:
 
 
 @checks("15.7")
-def _turned_place(answer: object) -> Sentences:
+def _transposed_place(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(lane, half)`")
-    row, column = _TURNED_AT
-    right, plain = (form.register_operand.where(row, column)[0] for form in (TURNED, ONE))
+    row, column = _TRANSPOSED_AT
+    right, plain = (form.register_operand.where(row, column)[0] for form in (TRANSPOSED, ONE))
     expected = (right.lane, right.low // 16)
     return {
         correct(submitted == expected): f"Column {column} of memory becomes row {column} of what the lanes "

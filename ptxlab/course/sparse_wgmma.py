@@ -76,7 +76,7 @@ def small_terms() -> Picture:
 
 def _lossy(texts: dict[str, list[str]]) -> dict[str, float]:
     """Shades of the second column, where it differs from the first."""
-    return {found: 0.375 for exact, found in texts.values() if found != exact}
+    return {computed: 0.375 for exact, computed in texts.values() if computed != exact}
 
 
 def values_of_k() -> Picture:

@@ -346,7 +346,7 @@ _WARPS, _LANE, _COLUMN = 12, 71, 0x20
 @checks("22.2")
 def _warps(answer: object) -> Sentences:
     submitted = whole_number_set(answer, "a list of warps")
-    band = _LANE // WARP
+    first_warp = _LANE // WARP
     expected = {warp for warp in range(_WARPS) if _LANE in accessible_lanes(warp)}
     digits = int(f"{_LANE:x}")  # its two hexadecimal digits, read as decimal ones
     return {
@@ -357,8 +357,9 @@ def _warps(answer: object) -> Sentences:
         when(any(not 0 <= warp < _WARPS for warp in submitted)): "Those are not all warps of the block. "
         f"They are 0 to {_WARPS - 1}.",
         when(submitted == set(range(_WARPS))): "No warp reaches all lanes: each has a quarter of them.",
-        when(submitted == {band}): "That is one of them. Look at the slider again: what does warp 6 have in "
-        "common with warp 2?",
+        when(
+            submitted == {first_warp}
+        ): "That is one of them. Look at the slider again: what does warp 6 have in common with warp 2?",
         when(submitted <= {warp for warp in range(_WARPS) if warp % 4 == digits // WARP}): "The address is "
         f"hexadecimal: 0x{_LANE:x} is not {_LANE:x}.",
         when(submitted <= {warp for warp in range(_WARPS) if warp % 4 == _COLUMN // WARP}): "You took the "

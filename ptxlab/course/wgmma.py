@@ -25,16 +25,8 @@ _ADDRESS = 0x1400
 _PIECES = ((6, 1), (13, 3))  # (row, piece)
 _SWIZZLED = Tile.of(FP8.b, 64)
 _SWIZZLED_AT = 0x2C00
-#: A program, line by line: the instruction, and which of the two results it computes.
-_PROGRAM = (
-    ("wgmma.fence.sync.aligned;", ""),
-    ("wgmma.mma_async ... {d0, ..., d7}, ...;", "first"),
-    ("wgmma.commit_group.sync.aligned;", ""),
-    ("wgmma.mma_async ... {d8, ..., d15}, ...;", "second"),
-    ("wgmma.commit_group.sync.aligned;", ""),
-    ("wgmma.wait_group.sync.aligned 1;", ""),
-    ("wgmma.wait_group.sync.aligned 0;", ""),
-)
+#: A program, line by line: two products in groups of their own, and waits for all groups but one and for all.
+_PROGRAM = ("fence", "mma_async", "commit_group", "mma_async", "commit_group", "wait_group 1", "wait_group 0")
 
 
 # -- what the lesson shows -----------------------------------------------------------------------------------
@@ -297,33 +289,12 @@ def _read_descriptor(answer: object) -> Sentences:
     }
 
 
-def _readable(program: tuple[tuple[str, str], ...] = _PROGRAM) -> dict[str, int]:
-    """The first line after which each result may be read: its group is committed and waited for."""
-    open_now: list[str] = []
-    groups: list[list[str]] = []
-    done: dict[str, int] = {}
-    for number, (line, result) in enumerate(program):
-        if result:
-            open_now.append(result)
-        elif "commit_group" in line:
-            groups, open_now = [*groups, open_now], []
-        elif "wait_group" in line:
-            pending = int(line.rstrip(";").split()[-1])
-            for group in groups[: len(groups) - pending]:
-                for name in group:
-                    done.setdefault(name, number)
-    return done
-
-
 @checks("09.7")
 def _waited(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "two line numbers")
-    done = _readable()
-    expected = done["first"], done["second"]
-    issued = tuple(number for number, (_, result) in enumerate(_PROGRAM) if result)
-    not_waiting = any(
-        "wait_group" not in line for line in (_PROGRAM[n][0] for n in submitted if 0 <= n < len(_PROGRAM))
-    )
+    expected = _PROGRAM.index("wait_group 1"), _PROGRAM.index("wait_group 0")
+    issued = tuple(number for number, line in enumerate(_PROGRAM) if line == "mma_async")
+    not_waiting = any(number not in expected for number in submitted)
     return {
         correct(submitted == expected): "`wait_group 1` allows the most recent group to be pending and "
         "waits for all older ones; `wait_group 0` waits for every group.",
