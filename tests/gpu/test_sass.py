@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -197,95 +196,6 @@ def read(
             return list(sass.survey(rows, target))
 
     return many
-
-
-#: Short name -> what runs, whether that is all; for the targets named.
-RUNS: dict[str, list[tuple[str, dict[str, int], str]]] = {
-    "sm_75": [
-        ("mma.m8n8k32.s4", {"IMMA.8832.S4.S4": 1}, "native"),
-        ("wmma.m16n16k16.f32.f16", {"HMMA.1688.F32": 4}, "split"),
-    ],
-    "sm_80": [
-        ("mma.m16n8k64.s4", {"IMMA.16864.S4.S4": 1}, "native"),
-        ("mma.m16n8k256.b1.xor", {"BMMA.168256.XOR.POPC": 1}, "native"),
-        ("mma.m8n8k4.f64", {"DMMA.884": 1}, "native"),
-        ("mma.m8n8k4.f32.f16", {}, "emulated"),
-        ("mma.sp.m16n8k16.tf32", {"HMMA.SP.16816.F32.TF32": 1}, "native"),
-        ("ldmatrix.m8n8.x4.b16", {"LDSM.16.M88.4": 1}, "native"),
-    ],
-    "sm_89": [("mma.m16n8k32.f32.e4m3", {"QMMA.16832.F32.E4M3.E4M3": 1}, "native")],
-    "sm_90a": [
-        ("mma.m16n8k64.s4", {"IMMA.16832.S8.S8": 2}, "emulated"),
-        ("mma.m16n8k256.b1.and", {"BMMA.168256.AND.POPC": 1}, "native"),
-        ("mma.m16n8k256.b1.xor", {"BMMA.168256.AND.POPC": 2}, "emulated"),
-        ("mma.m16n8k32.f32.e4m3", {"HMMA.16816.F32": 2}, "emulated"),
-        ("mma.sp.m16n8k16.tf32", {"HMMA.SP.16816.F32.TF32": 1}, "native"),
-        ("wmma.m16n16k16.f32.f16", {"HMMA.16816.F32": 2}, "split"),
-        ("wgmma.sp.m64n24k64.f32.e4m3", {"QGMMA.SP.64x24x64.F32.E4M3.E4M3": 1}, "native"),
-        ("wgmma.m64n8k256.b1", {"BGMMA.64x8x256.AND.POPC": 1}, "native"),
-        ("movmatrix", {"MOVM.16.MT88": 1}, "native"),
-        ("stmatrix.m8n8.x2.b16", {"STSM.16.M88.2": 1}, "native"),
-        ("wmma.load.a.m16n16k16.f16", {}, "plain"),
-    ],
-    "sm_100a": [("mma.m16n8k32.f32.e4m3", {"HMMA.16816.F32": 2}, "emulated")],
-    "sm_120a": [
-        ("mma.m16n8k32.f32.e4m3", {"QMMA.16832.F32.E4M3.E4M3": 1}, "native"),
-        ("mma.m16n8k32.f8f6f4.f32.e2m1.e3m2", {"QMMA.16832.F32.E2M1.E3M2": 1}, "native"),
-        ("m16n8k64.mxf4", {"OMMA.SF.16864.F32.E2M1.E2M1.E8": 1}, "native"),
-    ],
-}
-
-
-#: Metadata in any order, and in ascending order.
-SPARSE = [
-    f"mma.sp{ordered}.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32" for ordered in ("", "::ordered_metadata")
-]
-
-
-@pytest.fixture(scope="module")
-def codes(read: Any) -> Callable[[str], dict[str, sass.Sass]]:
-    """The machine code of the instructions above for a target, all of them read at once."""
-
-    @cache
-    def of_target(target: str) -> dict[str, sass.Sass]:
-        names = [name for name, _, _ in RUNS[target]]
-        if target == "sm_90a":
-            names.append("mma.m8n8k4.f32.f16")
-        if target in ("sm_90a", "sm_100a"):
-            names += SPARSE
-        return dict(zip(names, read([parse(name) for name in names], target), strict=True))
-
-    return of_target
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("target", RUNS)
-def test_what_the_chips_run(target: str, codes: Any) -> None:
-    for name, tensor, how in RUNS[target]:
-        code = codes(target)[name]
-        assert (code.tensor, code.how) == (tensor, how), name
-        assert code.native == (how == "native")
-
-
-@pytest.mark.slow
-def test_fp8_on_hopper_is_unpacked_multiplied_and_added(codes: Any) -> None:
-    arithmetic = codes("sm_90a")["mma.m16n8k32.f32.e4m3"].arithmetic
-    assert sum(count for name, count in arithmetic.items() if name.startswith("F2FP")) == 12
-    assert {name: count for name, count in arithmetic.items() if not name.startswith("F2FP")} == {"FADD": 4}
-
-
-@pytest.mark.slow
-def test_quad_pairs_exchange_their_registers(codes: Any) -> None:
-    """mma.m8n8k4 after Turing: shuffles and arithmetic, unless all lanes provably hold the same."""
-    opcodes = {name.split(".")[0] for name in codes("sm_90a")["mma.m8n8k4.f32.f16"].arithmetic}
-    assert {"SHFL", "FFMA", "HADD2"} <= opcodes
-
-
-@pytest.mark.slow
-def test_blackwell_sorts_metadata_that_need_not_be_ordered(codes: Any) -> None:
-    """The chip wants ascending indices: plain .sp costs what .sp::ordered_metadata does not."""
-    assert [codes("sm_100a")[name].how for name in SPARSE] == ["emulated", "native"]
-    assert [codes("sm_90a")[name].native for name in SPARSE] == [True, True]
 
 
 @pytest.mark.slow
