@@ -17,7 +17,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._util.arguments import as_array, as_flag, as_index, as_int, is_name
+from .._util.arguments import as_array, as_index, as_int, is_name
 from ..errors import PtxlabError, listing, quoted
 from ..isa.catalog import Product
 from ..isa.dtypes import DType
@@ -51,8 +51,8 @@ _PLAIN_TYPES = {int, bool, str, types.NoneType}
 
 
 @dataclass(frozen=True)
-class Edit:
-    """A change of the state. Its numbers may be of any integer type; what is of another type is refused.
+class Message:
+    """What a page or a program asks for. Its numbers may be of any integer type; other types are refused.
 
     >>> FlipBit("A", np.int64(4), np.array(3), bit=20)
     FlipBit(name='A', lane=4, register=3, bit=20)
@@ -68,13 +68,19 @@ class Edit:
         cls._checked_fields = {
             name: hint
             for name, hint in typing.get_type_hints(cls).items()
-            if typing.get_origin(hint) is Literal or set(typing.get_args(hint) or (hint,)) <= _PLAIN_TYPES
+            if typing.get_origin(hint) is not ClassVar
+            and (typing.get_origin(hint) is Literal or set(typing.get_args(hint) or (hint,)) <= _PLAIN_TYPES)
         }
 
     def __post_init__(self) -> None:
         for name, hint in self._checked_fields.items():
             checked = _as_type(getattr(self, name), hint, f"{name} of {type(self).__name__}")
             object.__setattr__(self, name, checked)
+
+
+@dataclass(frozen=True)
+class Edit(Message):
+    """A change of the state."""
 
     def apply(self, state: ExplorerState) -> None:
         """Make the change, or raise and leave the state as it was."""
@@ -95,9 +101,10 @@ def _as_type(value: object, hint: Any, what: str) -> object:
         if isinstance(value, str):
             return value
         raise PtxlabError(f"{what}: found {quoted(value)}; it takes a text")
-    is_flag = isinstance(value, bool | np.bool_)
-    if bool in allowed and (is_flag or int not in allowed):
-        return as_flag(value, what)
+    if bool in allowed and isinstance(value, bool | np.bool_):
+        return bool(value)
+    if int not in allowed:
+        raise PtxlabError(f"{what}: found {quoted(value)}; it takes True or False")
     return as_int(value, what)
 
 

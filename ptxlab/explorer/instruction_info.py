@@ -7,22 +7,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import gpu
 from ..errors import PtxlabError
 from ..isa.catalog import Product
 from ..isa.dtypes import DType
 from ..isa.layout import Layout
 from ..isa.operand import Operand
+from ..isa.targets import GENERATIONS
 from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import LANES, TensorOperand
 from ..views import Grid, palette
 from ..views.colours import bank_key, bank_tint, colour_key, colour_keys, core_matrix_tint
 from ..views.labels import layout_note
 from ..views.places import copies_note, selected_by
-from .masks import disabled_lanes, zero_columns
+from .fills import patterns
+from .masks import disabled_lanes, mask_text, zero_columns
 from .memory_descriptor import shared_tile
 from .memory_view import has_memory_view, is_transposed
-from .state import ExplorerState
+from .state import GPU, NOBODY, ExplorerState
 from .tensor_view import descriptor_info, tensor_info
+from .transfer import PATTERNS, TransferOperation
 
 
 def instruction_info(state: ExplorerState) -> dict[str, Any]:
@@ -217,3 +221,117 @@ def bit_parts(dtype: DType) -> list[tuple[str, int]]:
     ignored = ("ignored", dtype.bits - sum(length for _, length in parts))
     parts = [*parts, ignored] if dtype.ignored_bits else [ignored, *parts]
     return [part for part in parts if part[1]]
+
+
+# -- what can be chosen above the matrices: chips, fills, modifiers, how things are shown ------------------
+
+
+#: How things are shown, which changes no number: the view's trait, and the control that sets it.
+DISPLAY_CONTROLS: dict[str, dict[str, Any]] = {
+    "label": {
+        "label": "Show",
+        "hint": "What each cell shows: its value, its code, or the lane and element that hold it",
+        "options": [["value", "value"], ["hex code", "hex"], ["binary", "binary"], ["lane·element", "lane"]],
+    },
+    "colour_by": {
+        "label": "Colour by",
+        "hint": "What the colours mean; operands in shared memory are coloured by core matrix, or by bank",
+        "options": [
+            ["lane", "lane"],
+            ["register", "register"],
+            ["warp", "warp"],
+            ["bank", "bank"],
+            ["value", "value"],
+            ["none", "nothing"],
+        ],
+    },
+    "show_c": {
+        "label": "Show C",
+        "hint": "Show the matrix C, which is added to the product, and its registers",
+    },
+    "zoom": {
+        "label": "Zoom",
+        "hint": "Size of the cells (Ctrl + mouse wheel, two fingers, or Alt + and Alt -)",
+        "range": {"min": 50, "max": 400, "step": 25},
+    },
+}
+
+
+def toolbar(
+    state: ExplorerState, chips: tuple[str, ...], working: str = "", gpu_time: str = ""
+) -> dict[str, Any]:
+    """Everything in the toolbar: chips, fill patterns, modifiers, undo, and what is chosen.
+
+    `working` is what the GPU is doing now, `gpu_time` how long its last run took.
+    """
+    if state.transfer is not None:
+        return _transfer_toolbar(state, state.transfer)
+    results, ins = state.results, state.ins
+    fill_patterns = {
+        name: list(patterns(name, state.operation.operand(name).dtype)) for name in state.operation.names
+    }
+    gpu_available = GPU in chips
+    gpu_status = working or (gpu_time if gpu_available else "") or gpu.status(ins)
+    return {
+        "controls": [{"trait": trait, **control} for trait, control in DISPLAY_CONTROLS.items()],
+        "chips": [[_chip_label(chip), chip] for chip in chips or (NOBODY,)],
+        "chip": results.chip,
+        "against": results.against,
+        "patterns": {name: allowed for name, allowed in fill_patterns.items() if allowed},
+        "options": [
+            _option(name, ins.modifiers.get(name, ()), value) for name, value in state.options.items()
+        ],
+        "undo": bool(state.history.past_steps),
+        "redo": bool(state.history.future_steps),
+        "gpu": {"available": gpu_available, "status": gpu_status, "busy": bool(working)},
+    }
+
+
+def _transfer_toolbar(state: ExplorerState, transfer: TransferOperation) -> dict[str, Any]:
+    """Undo and fills; chips, a GPU and the display of matrices belong to instructions that multiply."""
+    return {
+        "controls": [],
+        "chips": [],
+        "chip": "",
+        "against": None,
+        "patterns": {name: list(PATTERNS) for name in transfer.inputs},
+        "options": [],
+        "undo": bool(state.history.past_steps),
+        "redo": bool(state.history.future_steps),
+        "gpu": {"available": False, "status": "", "busy": False},
+    }
+
+
+def _chip_label(chip: str) -> str:
+    generation = GENERATIONS.get(chip)
+    return f"{chip} {generation}" if generation else chip or "no model"
+
+
+_OPTION_HINTS = {
+    "selector": "Sparsity selector: which lanes of each group of four supply the metadata",
+    "scale_d": "scale-d: false leaves out what D held before, so that D = A * B",
+    "imm_scale_a": "imm-scale-a: -1 negates A",
+    "imm_scale_b": "imm-scale-b: -1 negates B",
+    "imm_trans_a": "imm-trans-a: 1 if A is stored in shared memory with m, not k, contiguous",
+    "imm_trans_b": "imm-trans-b: 1 if B is stored in shared memory with n, not k, contiguous",
+    "byte_id_a": "byte-id-a: which byte of a register holds the scale factors of A",
+    "byte_id_b": "byte-id-b: which byte of a register holds the scale factors of B",
+    "thread_id_a": "thread-id-a: which lanes of each group of four hold the scale factors of A",
+    "enable_input_d": "enable-input-d: false leaves out what D held before, so that D = A * B",
+    "scale_input_d": "scale-input-d: what D held before is divided by 2 to the power of this",
+    "disable_output_lane": "disable-output-lane: lanes of D that stay as they were, such as 0..15, 32",
+    "zero_column_mask": "zero-column-mask-desc: columns of B that count as zeros, such as use 4, skip 3",
+    "thread_id_b": "thread-id-b: which lanes of each group of four hold the scale factors of B",
+}
+
+
+def _option(name: str, legal: tuple[Any, ...], value: Any) -> dict[str, Any]:
+    """A modifier with its legal values; a mask, which has none to choose from, as a text."""
+    return {
+        "name": name,
+        "label": name.replace("_", "-"),
+        "hint": _OPTION_HINTS.get(name, f"The instruction's {name.replace('_', '-')}"),
+        "options": [[str(each).lower(), each] for each in legal],
+        "value": value if legal else 0,
+        "text": "" if legal else mask_text(name, value),
+    }

@@ -17,7 +17,7 @@ from . import edits
 
 
 @dataclass(frozen=True)
-class Request:
+class Request(edits.Message):
     """What the page asks the widget for; it changes no operands."""
 
 
@@ -138,7 +138,7 @@ def decode_message(message: object) -> edits.Edit | Request:
     >>> decode_message({"type": "flip_bit", "name": "A", "lane": "4", "register": 3, "bit": 20})
     Traceback (most recent call last):
         ...
-    ptxlab.errors.PtxlabError: message flip_bit: lane is '4', not an integer
+    ptxlab.errors.PtxlabError: message flip_bit: lane of FlipBit: found '4'; it takes a whole number
     """
     if not isinstance(message, dict) or not isinstance(message.get("type"), str):
         raise PtxlabError("the page sent no message: a message is an object with a type")
@@ -158,18 +158,16 @@ def decode_message(message: object) -> edits.Edit | Request:
     if missing:
         raise PtxlabError(f"message {kind}: {missing[0]} is missing")
     for name, value in content.items():
-        if not _has_type(value, hints[name]):
-            raise PtxlabError(f"message {kind}: {name} is {quoted(value)}, not {_type_words(hints[name])}")
+        if isinstance(value, int) and abs(value) > _LARGEST_NUMBER:
+            raise PtxlabError(
+                f"message {kind}: {name} is {quoted(value)}; it takes at most {_LARGEST_NUMBER}"
+            )
         if isinstance(value, str):
             _check_text(value, f"message {kind}: {name}", _LONGEST_TEXT if name == "text" else _LONGEST_NAME)
-    return _trusted(MESSAGES[kind], content)
-
-
-def _trusted(message: type[edits.Edit | Request], content: dict[str, Any]) -> edits.Edit | Request:
-    """The message with this content, which was checked here: an edit checks what comes from Python."""
-    made = object.__new__(message)
-    vars(made).update({field.name: field.default for field in fields(message)}, **content)
-    return made
+    try:
+        return MESSAGES[kind](**content)
+    except PtxlabError as error:
+        raise PtxlabError(f"message {kind}: {error}") from None
 
 
 def _check_text(text: str, what: str, longest: int) -> None:
@@ -184,24 +182,7 @@ def _is_optional(field: Field[Any], hints: dict[str, Any]) -> bool:
     return field.default is None and types.NoneType in typing.get_args(hints[field.name])
 
 
-def _has_type(value: object, hint: Any) -> bool:
-    """Whether a decoded JSON value is of a type, within the limits of a sensible message."""
-    if typing.get_origin(hint) is Literal:
-        return type(value) is str and value in typing.get_args(hint)
-    allowed = typing.get_args(hint) or (hint,)
-    if type(value) not in allowed:
-        return False
-    return not isinstance(value, int) or abs(value) <= _LARGEST_NUMBER
-
-
-_TYPE_WORDS = {int: "an integer", str: "a text", bool: "true or false", types.NoneType: "null"}
 _TYPESCRIPT = {int: "number", str: "string", bool: "boolean", types.NoneType: "null"}
-
-
-def _type_words(hint: Any) -> str:
-    if typing.get_origin(hint) is Literal:
-        return " or ".join(repr(value) for value in typing.get_args(hint))
-    return " or ".join(_TYPE_WORDS[each] for each in typing.get_args(hint) or (hint,))
 
 
 def typescript() -> str:

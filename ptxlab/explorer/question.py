@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .._util.arguments import as_text
-from ..errors import PtxlabError, quoted
-from .question_text import NamedCell, draw_cell, read_cell
+from .._util.arguments import as_index, as_text
+from ..errors import PtxlabError, counted, listing, quoted
+from ..isa.dtypes import DType
+from ..isa.modifiers import Modifiers
+from ..isa.operand import Operand, Place
+from ..isa.tcgen05 import Tcgen05Mma
+from ..views.labels import index_range
+from ..views.places import selected_by
+from .instruction_info import bit_parts
+from .parse_cell import format_value, parse
 from .state import ExplorerState
 
 
@@ -168,3 +178,369 @@ class CellQuestion(Question):
         if cell.name != cls.matrix:
             raise PtxlabError(f"found {quoted(text)}; {cls.about.format(kind=cls.kind)}")
         return cls(cell.row, cell.column)
+
+
+# -- the words of the Explorer's questions: cells, places and numbers, as answers and explanations name them
+
+
+SELECTED = ("E", "SFA", "SFB")  # operands of which modifiers select one copy
+
+
+class NamedCell(NamedTuple):
+    """A cell of a matrix; `stored` is the compressed A of a sparse instruction."""
+
+    name: str
+    row: int
+    column: int
+
+    def __str__(self) -> str:
+        if self.name == "E":
+            return f"E[{self.row}] chunk {self.column}"
+        return f"{_label(self.name)}[{self.row}][{self.column}]"
+
+
+# -- reading answers and targets -------------------------------------------------------------------------
+
+_PUNCTUATION = r"[\s\[\](),;:]*"
+_CELL = re.compile(
+    rf"(compressed a|[a-z]+)?{_PUNCTUATION}(?:row)?{_PUNCTUATION}(\d+){_PUNCTUATION}"
+    rf"(?:chunk|column|col)?{_PUNCTUATION}(\d+){_PUNCTUATION}"
+)
+_PLACE = re.compile(
+    r"(?:warp (\d+)\W*)?(?:lane ?)?(\d+)\W*(?:of )?(?:([a-z]+)\W+)?"
+    r"(?:(?:register|reg|r) ?(\d+)|([a-z]+) ?(\d+))"
+)
+_ALIASES = {"compressed a": "stored", "stored": "stored", "metadata": "E"}
+
+
+def plain_text(text: str) -> str:
+    """In small letters, with single spaces."""
+    return " ".join(text.lower().split())
+
+
+def matrix_named(state: ExplorerState, word: str) -> str:
+    name = _ALIASES.get(word, word.upper())
+    if name == "C":
+        raise PtxlabError("C has the registers of D; ask about D")
+    if name not in state.operation.names:
+        labels = [_label(each) for each in state.operation.names if each != "C"]
+        raise PtxlabError(f"there is no matrix {quoted(word.upper())}; there are {listing(labels)}")
+    return name
+
+
+def read_cell(state: ExplorerState, text: str, default: str = "") -> NamedCell:
+    """A cell by its name; where it is clear which matrix is meant, two numbers will do."""
+    match = _CELL.fullmatch(plain_text(text))
+    if not match or not (match[1] or default):
+        example = {"E": "E[9] chunk 4"}.get(default, f"{default or 'A'}[9][37]")
+        raise PtxlabError(f"found {quoted(text.strip())}; name a cell, such as {example}")
+    name = matrix_named(state, match[1]) if match[1] else default
+    rows, columns = state.operation.operand(name).shape
+    axis = "chunk" if name == "E" else "column"
+    label = f"{_label(name)}: "
+    row = as_index(int(match[2][:9]), "row", rows, label)
+    return NamedCell(name, row, as_index(int(match[3][:9]), axis, columns, label))
+
+
+def read_place(state: ExplorerState, operand: Operand, text: str) -> tuple[int, int, int | None]:
+    """Lane, register and, if it was named, element of an answer; they must exist."""
+    match = _PLACE.fullmatch(plain_text(text))
+    letter = element_letter(operand.name)
+    if not match:
+        raise PtxlabError(
+            f"found {quoted(text.strip())}; name a lane and a register, such as lane 14 register 0 or "
+            f"lane 14 {letter}0"
+        )
+    warp, lane, named, register, letters, element = match.groups()
+    for word in (named, letters):
+        if word not in (None, letter):
+            raise PtxlabError(f"found {quoted(text.strip())}; the question is about {letter.upper()}")
+    index = lane_number(state, warp, lane)
+    if register is not None:
+        return index, as_index(int(register[:9]), "register", operand.registers, "this answer: "), None
+    elements = operand.layout.elements if operand.layout else 0
+    place = operand.place(index, as_index(int(element[:9]), "element", elements, "this answer: "))
+    return place.lane, place.register, place.element
+
+
+def lane_number(state: ExplorerState, warp: str | None, lane: str) -> int:
+    if warp is None:
+        return as_index(int(lane[:9]), "lane", state.ins.lanes)
+    inside = as_index(int(lane[:9]), "lane", 32, "in a warp: ")
+    return 32 * as_index(int(warp[:9]), "warp", state.ins.lanes // 32) + inside
+
+
+def read_code(text: str, bits: int) -> int:
+    """Bits in binary or hexadecimal; as many digits 0 and 1 as there are bits need no prefix."""
+    word = plain_text(text).replace(" ", "").replace("_", "")
+    if re.fullmatch(rf"[01]{{{bits}}}", word):
+        word = f"0b{word}"
+    elif re.fullmatch(r"(?!0b)[0-9a-f]+", word):
+        word = f"0x{word}"
+    if not re.fullmatch(r"0x[0-9a-f]{1,32}|0b[01]{1,80}", word):
+        raise PtxlabError(f"found {quoted(text.strip())}; type bits such as 0b0100, or hexadecimal: 0x4")
+    code = int(word, 0)
+    if code >> bits:
+        raise PtxlabError(f"{quoted(text.strip())} does not fit {bits} bits; type 0b… or 0x…")
+    return code
+
+
+def same_value(dtype: DType, answer: str, code: int) -> bool:
+    """Whether a typed number is the value of a code; both zeros are 0."""
+    values = dtype.decode(np.array([parse(dtype, answer), code], dtype=dtype.code_type)).astype(np.float64)
+    return bool(values[0] == values[1] or np.isnan(values).all())
+
+
+# -- what is where ---------------------------------------------------------------------------------------
+
+
+def _label(name: str) -> str:
+    return "compressed A" if name == "stored" else name
+
+
+def element_letter(name: str) -> str:
+    """How elements of a matrix are called: a for A and compressed A."""
+    return "a" if name == "stored" else name.lower()
+
+
+def in_registers(state: ExplorerState) -> tuple[str, ...]:
+    """Matrices whose elements lanes hold, without C, which has the layout of D."""
+    if isinstance(state.ins, Tcgen05Mma):
+        return ()
+    return tuple(
+        name for name in ("A", "B", "D", "E", "SFA", "SFB")
+        if name in state.operation.names
+        and state.operation.operand(held_name(state, name)).layout is not None
+    )  # fmt: skip
+
+
+def held_name(state: ExplorerState, name: str) -> str:
+    """The matrix that lanes hold: of a sparse A the compressed one."""
+    return "stored" if name == "A" and state.ins.sparse else name
+
+
+def with_registers(state: ExplorerState, name: str) -> Operand:
+    operand = state.operation.operand(name)
+    if not isinstance(operand, Operand):
+        raise PtxlabError(f"{_label(name)} is in tensor memory: no lane holds it")
+    if operand.layout is None:
+        raise PtxlabError(f"{_label(name)} is in shared memory: no lane holds it")
+    return operand
+
+
+def held_cell(state: ExplorerState, cell: NamedCell) -> NamedCell:
+    """The cell that a lane holds for a cell: of a sparse A its place in the compressed one."""
+    if held_name(state, cell.name) == cell.name:
+        return cell
+    columns = np.flatnonzero(state.operation.stored_columns()[cell.row] == cell.column)
+    if not columns.size:
+        chunk, nibble = nibble_of(state, cell.row, cell.column)
+        raise PtxlabError(
+            f"{cell} is not stored: nibble 0b{nibble:04b} of chunk {chunk} keeps "
+            f"{kept_words(state, cell.row, chunk)}"
+        )
+    return NamedCell("stored", cell.row, int(columns[0]))
+
+
+def both_forms(state: ExplorerState, cell: NamedCell) -> tuple[NamedCell, ...]:
+    """A compressed cell and the cell of dense A that it is; others alone."""
+    if cell.name != "stored":
+        return (cell,)
+    column = int(state.operation.stored_columns()[cell.row, cell.column])
+    return cell, NamedCell("A", cell.row, column)
+
+
+def draw_cell(state: ExplorerState, random: np.random.Generator, name: str) -> NamedCell:
+    rows, columns = state.operation.operand(name).shape
+    return NamedCell(name, int(random.integers(rows)), int(random.integers(columns)))
+
+
+def draw_held(state: ExplorerState, random: np.random.Generator, name: str) -> NamedCell:
+    """A random cell that a lane holds."""
+    cell = draw_cell(state, random, held_name(state, name))
+    return both_forms(state, cell)[-1]
+
+
+def selected_words(state: ExplorerState, name: str) -> str:
+    if name not in SELECTED:
+        return ""
+    operand = state.operation.operand(name)
+    if not isinstance(operand, Operand):
+        return ""
+    selected = selected_by(state.ins, operand, state.operation.copy_index(name))
+    return f" for {selected}" if selected else ""
+
+
+def lane_words(state: ExplorerState, lane: int) -> str:
+    if state.ins.lanes <= 32:
+        return f"lane {lane}"
+    return f"lane {lane} (lane {lane % 32} of warp {lane // 32})"
+
+
+def place_words(state: ExplorerState, cell: NamedCell, places: Sequence[Place]) -> str:
+    """Where a cell is, and how it follows from where its lane starts."""
+    operand, place = with_registers(state, cell.name), places[0]
+    letter = element_letter(cell.name)
+    bits = f"bit {place.low}" if place.low == place.high else f"bits {place.high}..{place.low}"
+    also = "".join(f" (and {letter}{other.element} of lane {other.lane})" for other in places[1:])
+    lane = lane_words(state, place.lane)
+    sentence = f"{cell} is {letter}{place.element} of {lane}{also}: register {place.register}, {bits}."
+    row, column = operand.coords()[place.lane, 0].tolist()
+    down, right = cell.row - row, cell.column - column
+    start = NamedCell(cell.name, row, column)
+    if not (down or right):
+        return f"{sentence} It is where lane {place.lane} starts."
+    along = "chunk" if cell.name == "E" else "column"
+    steps = []
+    if down:
+        steps.append(f"{counted(abs(down), 'row')} {'down' if down > 0 else 'up'}")
+    if right:
+        steps.append(f"{counted(abs(right), along)} {'right' if right > 0 else 'left'}")
+    return (
+        f"{sentence} Lane {place.lane} starts at {start}; {letter}{place.element} is "
+        f"{' and '.join(steps)} {'of' if right else 'from'} that."
+    )
+
+
+def holder_words(state: ExplorerState, cell: NamedCell) -> str:
+    """Who holds a cell that was clicked."""
+    try:
+        held = held_cell(state, cell)
+        operand = with_registers(state, held.name)
+    except PtxlabError as error:
+        return str(error)
+    place = operand.where(held.row, held.column)[state.operation.copy_index(held.name)]
+    return f"{cell} is {element_letter(cell.name)}{place.element} of {lane_words(state, place.lane)}"
+
+
+def cells_words(cells: Sequence[NamedCell]) -> str:
+    """Cells as ranges of rows: ``A[1][32..39]``; the first and the last if there are many ranges."""
+    ranges: list[list[NamedCell]] = []
+    for cell in cells:
+        last = ranges[-1][-1] if ranges else None
+        if last and (last.row, last.column + 1) == (cell.row, cell.column):
+            ranges[-1].append(cell)
+        else:
+            ranges.append([cell])
+    shown = [f"{_label(run[0].name)}[{run[0].row}][{index_range(run[0].column, len(run))}]" for run in ranges]
+    if len(shown) <= 4:
+        return ", ".join(shown)
+    return f"{shown[0]}, {shown[1]}, …, {shown[-1]}"
+
+
+# -- sparse A in words -----------------------------------------------------------------------------------
+
+
+def check_sparse(state: ExplorerState) -> None:
+    if not state.ins.sparse:
+        raise PtxlabError(f"{state.ins.mnemonic} is dense: it has no metadata")
+
+
+def nibble_of(state: ExplorerState, row: int, column: int) -> tuple[int, int]:
+    """The chunk of a column of dense A, and its nibble."""
+    structure = state.ins.structure
+    chunk = column // structure.chunk if structure else 0
+    return chunk, int(state.codes("E")[row, chunk])
+
+
+def chunk_columns(state: ExplorerState, chunk: int) -> str:
+    size = state.ins.structure.chunk if state.ins.structure else 1
+    return index_range(chunk * size, size)
+
+
+def columns_of_groups(state: ExplorerState, chunk: int, groups: Iterable[int]) -> list[int]:
+    """The columns of dense A that groups of a chunk are."""
+    structure = state.ins.structure
+    if structure is None:
+        return []
+    starts = [chunk * structure.chunk + group * structure.group for group in groups]
+    return [start + each for start in starts for each in range(structure.group)]
+
+
+def kept_words(state: ExplorerState, row: int, chunk: int) -> str:
+    """``A[9][32, 33]``: what the nibble of a chunk keeps."""
+    nibble = int(state.codes("E")[row, chunk])
+    columns = columns_of_groups(state, chunk, state.ins.nibbles[nibble])
+    return f"A[{row}][{listing(columns)}]"
+
+
+# -- numbers in words ------------------------------------------------------------------------------------
+
+
+def factor_text(value: Any) -> str:
+    text = format_value(value)
+    return f"({text})" if text.startswith("-") else text
+
+
+def nonzero_products(state: ExplorerState, row: int, column: int) -> list[tuple[Any, Any]] | None:
+    """The factors of the products that are not zero; None where a term is more than a product."""
+    ins = state.ins
+    changed = any(value != getattr(Modifiers, name) for name, value in state.options.items()
+                  if name.startswith(("scale_d", "imm_scale", "zero_column")))  # fmt: skip
+    if isinstance(ins, Tcgen05Mma):
+        changed |= ins.descriptor.negate_a or ins.descriptor.negate_b
+    if ins.scale_vec or ins.bit_op or changed:
+        return None
+    a, b = state.values("A")[row], state.values("B")[:, state.column_of_b(row, column)]
+    return [(x, y) for x, y in zip(a, b, strict=True) if x != 0 and y != 0]
+
+
+def product_counts(state: ExplorerState) -> NDArray[np.int64]:
+    """How many products of each cell of D are not zero."""
+    ins = state.ins
+    a, b = (state.values("A") != 0).astype(np.float32), (state.values("B") != 0).astype(np.float32)
+    rows, columns = ins.d.shape
+    if ins.mma_count == 1:
+        first = state.operation.modifiers.column_shift
+        return np.asarray(a @ b[:, first : first + columns], dtype=np.int64)
+    counts = [
+        [int(a[row] @ b[:, ins.column_of_b(row, column)]) for column in range(columns)] for row in range(rows)
+    ]
+    return np.array(counts, dtype=np.int64)
+
+
+def other_value(state: ExplorerState, row: int, k: int) -> str:
+    """A value near that of a cell of A, which its type has exactly."""
+    dtype = state.ins.a.dtype
+    value = float(state.values("A")[row, k])
+    for other in (value + 1, value - 1, 0.0, 1.0):
+        text = format_value(other)
+        try:
+            decoded = float(dtype.decode(np.array([parse(dtype, text)], dtype=dtype.code_type))[0])
+        except PtxlabError:
+            continue
+        if decoded == other != value:
+            return text
+    raise PtxlabError(f"A[{row}][{k}]: {dtype} has no value near {format_value(value)}")
+
+
+def changeable(state: ExplorerState) -> NDArray[np.bool_]:
+    """Cells of A with small whole values whose change is seen in D: stored, with a factor that is not 0."""
+    values = state.values("A").astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        small = (np.abs(values) <= 64) & (values == np.round(values))
+    if state.ins.sparse:
+        stored = np.zeros(values.shape, dtype=np.bool_)
+        np.put_along_axis(stored, state.operation.stored_columns(), True, axis=1)
+        small &= stored & (values != 0)  # a zero that is kept may be kept elsewhere after a change
+    factors = np.abs(np.nan_to_num(state.values("B").astype(np.float64)))
+    useful = (factors > 0) & (factors <= 64)
+    products = np.split(useful, state.ins.mma_count, axis=1)  # the columns of B of each
+    rows = [np.tile(np.any(part, axis=1), (state.ins.m, 1)) for part in products]
+    return np.asarray(small & np.concatenate(rows))
+
+
+def bits_words(dtype: DType, code: int) -> str:
+    """The bits of a code by their roles; of a negative integer how two's complement makes them."""
+    bits = f"{code:0{dtype.bits}b}"
+    if not dtype.is_float:
+        value = int(dtype.decode(np.array([code], dtype=dtype.code_type))[0])
+        if value < 0:
+            return f"0b{bits}, since {value} is stored as {value} + 2^{dtype.bits} = {code}"
+        return f"0b{bits}"
+    parts: list[str] = []
+    at = 0
+    for role, length in bit_parts(dtype):
+        parts.append(f"{role} {bits[at : at + length]}")
+        at += length
+    return ", ".join(parts)

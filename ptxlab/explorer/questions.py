@@ -23,16 +23,14 @@ from ..numerics.emulate import codes_of_d
 from ..numerics.trace import disabled_lane
 from .parse_cell import format_value, parse
 from .question import (
+    SELECTED,
     CellQuestion,
     MatrixQuestion,
+    NamedCell,
     Prompt,
     Question,
     Reading,
     Solution,
-)
-from .question_text import (
-    SELECTED,
-    NamedCell,
     bits_words,
     both_forms,
     cells_words,

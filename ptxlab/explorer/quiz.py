@@ -11,8 +11,7 @@ import numpy as np
 from .._util.arguments import as_int, as_names, as_text, is_name
 from ..errors import PtxlabError, listing, quoted
 from .fills import check_seed
-from .question import Question, QuizVerdict
-from .question_text import NamedCell
+from .question import NamedCell, Question, QuizVerdict
 from .questions import KINDS, draw_questions, kinds_of, parse_question
 from .state import ExplorerState
 

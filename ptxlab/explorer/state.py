@@ -217,6 +217,7 @@ class ExplorerState:
     True
     """
 
+    form: Product | AnyTransfer  # the instruction, whatever it does
     ins: Product
     operation: Operation
     results: Results
@@ -225,9 +226,7 @@ class ExplorerState:
         form = explorable(ins)
         self.seed = check_seed(seed)
         self.random = np.random.default_rng(self.seed)
-        self.draws: tuple[
-            tuple[str, str], ...
-        ] = ()  # fills that took random numbers since the seed, for links
+        self.draws: tuple[tuple[str, str], ...] = ()  # fills that took random numbers, for links
         if isinstance(form, Product):
             self.draws = FIRST_DRAWS
             self.show(_first_operation(form, self.random))
@@ -250,9 +249,10 @@ class ExplorerState:
                 ins = operation.ins
                 if TYPE_CHECKING:
                     assert isinstance(ins, Product)
-                self.ins, self.results = ins, Results(ins)
+                self.ins = self.form = ins
+                self.results = Results(ins)
         else:
-            self.transfer = operation
+            self.transfer, self.form = operation, operation.ins
             for name in _OF_PRODUCTS:
                 vars(self).pop(name, None)
 
@@ -263,11 +263,6 @@ class ExplorerState:
                 "this is for instructions that multiply"
             )
         raise AttributeError(f"the state of the Explorer has no {name}")
-
-    @property
-    def form(self) -> Product | AnyTransfer:
-        """The instruction, whatever it does."""
-        return self.ins if self.transfer is None else self.transfer.ins
 
     @property
     def chips(self) -> tuple[str, str | None]:
@@ -300,6 +295,8 @@ class ExplorerState:
 
         For an operand in shared memory, its codes.
         """
+        if self.transfer is not None:
+            return self.transfer.registers(name)
         arrays = self.operation.arrays
         if is_name(name, ("D",)):
             return self.ins.d.to_registers(self.result())
@@ -307,6 +304,14 @@ class ExplorerState:
             names = ", ".join([*arrays, "D"])
             raise PtxlabError(f"{self.ins.mnemonic} has no registers {quoted(name)}; it has {names}")
         return arrays[name].copy()
+
+    @property
+    def register_names(self) -> tuple[str, ...]:
+        """Operands by whose names there are registers: A, B, C, D, and E, SFA, SFB where there are such."""
+        if self.transfer is not None:
+            return self.transfer.names
+        names = tuple(self.operation.arrays)
+        return (*names[:3], "D", *names[3:])
 
     def result(self, chip: str | None = None) -> NDArray[Any]:
         """Codes of D by a chip, computed once for an operation."""

@@ -28,7 +28,7 @@ from .bundle import script, style
 from .instruction_info import threads
 from .masks import MASKS, mask_text
 from .memory_view import has_memory_view, lay_out, memory_data
-from .panels import QuizPanel
+from .question import Question
 from .quiz import saved_questions
 from .serialise import lane_registers
 from .state import GPU, ExplorerState, LoadRequest, MemoryRequest
@@ -78,7 +78,7 @@ def save_page(
     link: str,
     trace_data: TraceData,
     cell: tuple[int, int],
-    quiz: QuizPanel,
+    questions: Sequence[Question],
 ) -> Path:
     """Write the view: of a product also all lanes, dot products, the aligned bits of a cell of D, a quiz."""
     target, form = check_path(path), state.form
@@ -97,13 +97,13 @@ def save_page(
         "not_saved": "",
     }
     if state.transfer is None:
-        saved |= _saved_product(state, trace_data, cell, quiz)
+        saved |= _saved_product(state, trace_data, cell, questions)
         saved["state"] |= {"trace": trace_data(*cell, with_picture=True)}
     return write_page(target, title, form.mnemonic, saved)
 
 
 def _saved_product(
-    state: ExplorerState, trace_data: TraceData, cell: tuple[int, int], quiz: QuizPanel
+    state: ExplorerState, trace_data: TraceData, cell: tuple[int, int], questions: Sequence[Question]
 ) -> dict[str, Any]:
     ins = state.ins
     rows, width = ins.d.shape
@@ -118,7 +118,7 @@ def _saved_product(
         "lanes": columns([lane_registers(state, lane) for lane in range(threads(ins))]),
         "memories": _memories(state),
         "loads": _loads(state),
-        "quiz": saved_questions(state, quiz.questions),
+        "quiz": saved_questions(state, questions),
         "traces": [trace_data(row, column, with_picture=False) for row, column in cells],
         "not_saved": f"This page has only the {what_is_saved} of D[{cell[0]}][{cell[1]}]; "
         "for other cells open it in a notebook",

@@ -14,8 +14,17 @@ from ..errors import PtxlabError, listing, quoted
 from ..isa.instruction_descriptor import BitField, InstructionDescriptor
 from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import LANES, TensorOperand, TensorPlace
-from .question import CellQuestion, MatrixQuestion, Prompt, Question, Reading, Solution
-from .question_text import NamedCell, cells_words, plain_text
+from .question import (
+    CellQuestion,
+    MatrixQuestion,
+    NamedCell,
+    Prompt,
+    Question,
+    Reading,
+    Solution,
+    cells_words,
+    plain_text,
+)
 from .state import ExplorerState
 from .tensor_view import Load, field_meaning, field_text, tensor_load
 

@@ -46,9 +46,18 @@ from .question import Question
 from .quiz import Quiz, choose_questions
 from .refusals import explorable
 from .state import ExplorerState, History, LoadRequest, MemoryRequest
-from .traits import Observers, ReadOnlyTrait, Registers, StateTrait, read_only
 from .transfer import AnyTransfer, first_transfer
-from .view import MAX_PINNED, SHAREABLE, CheckedMessages, View
+from .view import (
+    MAX_PINNED,
+    SHAREABLE,
+    CheckedMessages,
+    Observers,
+    ReadOnlyTrait,
+    Registers,
+    StateTrait,
+    View,
+    read_only,
+)
 
 LEAST_HEIGHT, MOST_HEIGHT = 300, 10_000  # pixels; a lower Explorer shows nothing that can be read
 
@@ -187,7 +196,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
             self.state.show(operands)
         self.view = View(height=0 if height is None else _pixels(height))
         self._first_view = {name: getattr(self.view, name) for name in SHAREABLE}
-        self._registers = Registers(lambda: self._presenter, self.apply)
+        self._registers = Registers(self.state, self.apply)
         self._observers = Observers(self, self._registers)
         self._presenter = Presenter(self.state, self.view, self._observers)
         super().__init__([self.view])

@@ -27,9 +27,9 @@ from ptxlab.explorer.edits import (
 )
 from ptxlab.explorer.export import open_link, python_code, share_link
 from ptxlab.explorer.fills import patterns
+from ptxlab.explorer.instruction_info import toolbar
 from ptxlab.explorer.recipe import MOST_FILLS
 from ptxlab.explorer.state import UNDO_LIMIT, ExplorerState
-from ptxlab.explorer.toolbar import toolbar
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.operation import Operation
 from ptxlab.isa.parse import parse_mma
