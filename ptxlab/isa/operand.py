@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._util.arguments import as_array, as_index, as_int, as_text, is_a
+from .._util.arguments import as_array, as_index, as_int, as_text
 from ..errors import PtxlabError, counted, quoted
 from .dtypes import DType
 from .layout import Layout
@@ -68,26 +68,17 @@ class MatrixOperand(ABC):
         """As `unpack_codes`, of registers that were checked."""
         return self.unpack_codes(registers, copy)
 
-    def unpack_as(self, registers: ArrayLike, number: type[np.generic], copy: int = 0) -> NDArray[Any]:
-        """Registers or words -> values of that NumPy type, for element types of at most 8 bits.
+    def unpack_as(self, registers: NDArray[Any], number: type[np.generic]) -> NDArray[Any]:
+        """Registers or words that were checked -> values of that NumPy type.
 
         What the emulator multiplies.
 
         >>> import ptxlab
         >>> a = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").a
-        >>> a.unpack_as(np.full((32, 4), 0xFFFFFFFF), np.float32)[0, :3]
+        >>> a.unpack_as(np.full((32, 4), 0xFFFFFFFF, np.uint32), np.float32)[0, :3]
         array([-1., -1., -1.], dtype=float32)
         """
-        self._check_small(number)
-        return self.dtype.decode(self.unpack_codes(registers, copy)).astype(number, copy=False)
-
-    def _check_small(self, number: type[np.generic]) -> None:
-        if self.dtype.bits > 8:
-            raise PtxlabError(f"{self.name}: unpack_as is for types of at most 8 bits, found {self.dtype}")
-        if not is_a(number, type) or not issubclass(number, np.number | np.bool_):
-            raise PtxlabError(
-                f"{self.name}: number={quoted(number)}; it takes a NumPy type such as np.float32"
-            )
+        return self.dtype.decode(self.from_registers(registers)).astype(number, copy=False)
 
     def pack(self, matrix: ArrayLike) -> NDArray[Any]:
         """Values [..., rows, columns] -> registers [..., lanes, registers].
@@ -375,7 +366,7 @@ class Operand(MatrixOperand):
         by_lane = np.take(
             codes.reshape(*codes.shape[:-2], self.shape[0] * self.shape[1]), self.layout.gather, axis=-1
         )
-        return self._join(by_lane)
+        return self.join(by_lane)
 
     def unpack_codes(self, registers: ArrayLike, copy: int = 0) -> NDArray[Any]:
         """Registers [..., lanes, registers] -> element codes [..., rows, columns].
@@ -389,7 +380,12 @@ class Operand(MatrixOperand):
         >>> [hex(e.unpack_codes(registers, copy=selector)[0, 0]) for selector in (0, 1)]
         ['0x4', '0xe']
         """
-        return self.from_registers(*self._checked(registers, copy))
+        copy = as_int(copy, f"{self.name}: copy")
+        if self.layout is None and copy:
+            raise PtxlabError(
+                f"{self.name}: copy={quoted(copy)}; in shared memory every element is held once"
+            )
+        return self.from_registers(self.check_registers(registers), copy)
 
     def from_registers(self, registers: NDArray[Any], copy: int = 0) -> NDArray[Any]:
         """As `unpack_codes`, of registers that were checked."""
@@ -397,24 +393,16 @@ class Operand(MatrixOperand):
         table = np.arange(1 << self.dtype.bits).astype(self.dtype.code_type) if small else None
         return self._spread(registers, copy, table)
 
-    def _checked(self, registers: ArrayLike, copy: int) -> tuple[NDArray[Any], int]:
-        copy = as_int(copy, f"{self.name}: copy")
-        if self.layout is None and copy:
-            raise PtxlabError(
-                f"{self.name}: copy={quoted(copy)}; in shared memory every element is held once"
-            )
-        return self.check_registers(registers), copy
-
-    def unpack_as(self, registers: ArrayLike, number: type[np.generic], copy: int = 0) -> NDArray[Any]:
-        """See `MatrixOperand.unpack_as`."""
-        self._check_small(number)
+    def unpack_as(self, registers: NDArray[Any], number: type[np.generic]) -> NDArray[Any]:
+        """See `MatrixOperand.unpack_as`: with a table of the values, where there are few."""
+        if self.dtype.bits > 8:
+            return super().unpack_as(registers, number)
         if self.dtype.bits == 8 and not self.dtype.is_float:
-            return self.unpack_codes(registers, copy).view(self.dtype.value_type).astype(number, copy=False)
-        registers, copy = self._checked(registers, copy)
+            return self.from_registers(registers).view(self.dtype.value_type).astype(number, copy=False)
         values = self.dtype.decode(np.arange(1 << self.dtype.bits))
         if self.dtype.is_float:
-            return self._spread(registers, copy, values.astype(number))
-        return self._spread(registers, copy, values).astype(number, copy=False)
+            return self._spread(registers, 0, values.astype(number))
+        return self._spread(registers, 0, values).astype(number, copy=False)
 
     def _spread(self, registers: NDArray[Any], copy: int, table: NDArray[Any] | None) -> NDArray[Any]:
         """Registers -> matrix of table[code]; without a table, of codes."""
@@ -423,7 +411,7 @@ class Operand(MatrixOperand):
             return codes if table is None or table.dtype == codes.dtype else np.asarray(table[codes])
         runs = self._runs(copy) if table is not None and self.width == self.dtype.bits else None
         if table is None or runs is None:
-            by_lane = self._split(registers)
+            by_lane = self.split(registers)
             codes = np.take(
                 by_lane.reshape(*by_lane.shape[:-2], self.lanes * self.layout.elements),
                 self.layout.scatter(copy),
@@ -457,8 +445,8 @@ class Operand(MatrixOperand):
                     return runs[..., 0] // size, transposed
         return None
 
-    def join(self, by_lane: ArrayLike) -> NDArray[Any]:
-        """Codes by lane and element [..., lanes, elements] -> registers.
+    def join(self, by_lane: NDArray[Any]) -> NDArray[Any]:
+        """Codes by lane and element [..., lanes, elements], of any number of lanes -> registers.
 
         The first element is in the lowest bits.
 
@@ -467,18 +455,6 @@ class Operand(MatrixOperand):
         >>> hex(a.join(np.tile(np.arange(16), (32, 2)))[0, 1])   # elements 8..15
         '0xfedcba98'
         """
-        self._needs_lanes()
-        by_lane = as_array(by_lane, f"{self.name}: codes")
-        if by_lane.ndim < 1 or by_lane.shape[-1] % self.elements_per_register:
-            raise PtxlabError(
-                f"{self.name}: found codes of shape {by_lane.shape}; a register holds "
-                f"{self.elements_per_register}, so it takes [..., lanes, a multiple of that]"
-            )
-        self._check_codes(by_lane, "lane", "element")
-        return self._join(by_lane)
-
-    def _join(self, by_lane: NDArray[Any]) -> NDArray[Any]:
-        """As `join`, of codes that were checked."""
         if self.dtype.bits == self.width >= 8:
             return np.ascontiguousarray(by_lane, dtype=self.dtype.code_type).view(self.register_type)
         parts = by_lane.reshape(
@@ -486,24 +462,14 @@ class Operand(MatrixOperand):
         ).astype(self.register_type)
         return np.asarray(np.bitwise_or.reduce(parts << self._shifts, axis=-1))
 
-    def split(self, registers: ArrayLike) -> NDArray[Any]:
-        """Registers -> codes by lane and element [..., lanes, elements].
+    def split(self, registers: NDArray[Any]) -> NDArray[Any]:
+        """Registers of any number of lanes -> codes by lane and element [..., lanes, elements].
 
         >>> import ptxlab
         >>> a = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").a
         >>> a.split(np.full((32, 4), 0xFEDCBA98, dtype=np.uint32))[0, :8]
         array([ 8,  9, 10, 11, 12, 13, 14, 15], dtype=uint8)
         """
-        self._needs_lanes()
-        array = as_array(registers, self.name)
-        if array.ndim < 1:
-            raise PtxlabError(
-                f"{self.name}: found a single number; it takes registers [..., lanes, registers]"
-            )
-        return self._split(self.check_words(array))
-
-    def _split(self, registers: NDArray[Any]) -> NDArray[Any]:
-        """As `split`, of registers that were checked, of any number of lanes."""
         if self.dtype.bits == self.width >= 8:  # elements are what memory holds, one after the other
             return np.ascontiguousarray(registers).view(self.dtype.code_type)
         mask = self.register_type((1 << self.dtype.bits) - 1)

@@ -215,11 +215,8 @@ def _operands() -> Iterator[Call]:
             "number": np.float32, "lane": 4, "element": 0, "row": 1, "col": 2, "register": 0,
         }  # fmt: skip
         names = "pack unpack pack_codes unpack_codes check_codes check_matrix check_registers describe"
-        if op.dtype.bits <= 8:
-            names += " unpack_as"
         if op.layout is not None:
-            names += " place where holds join split"
-            samples["by_lane"] = op.split(registers)
+            names += " place where holds"
         yield from calls_of("Operand", op, names, **samples)
 
 
@@ -424,8 +421,6 @@ def _tensor_products() -> Iterator[Call]:
     names = "check_registers check_codes check_matrix describe"
     yield from calls_of("TensorOperand", f16.d, names, registers=words, codes=np.zeros((64, 8), np.uint32),
                         matrix=np.zeros((64, 8)), name="accumulator")  # fmt: skip
-    eight: Any = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::i8", m=64, n=8)
-    yield call("TensorOperand.unpack_as", eight.a_from("tensor").a.unpack_as, registers=words, number=np.int8)
     yield from calls_of("numerics", numerics, "model_for has", ins=scaled, chip="sm_100")
 
 
@@ -754,8 +749,8 @@ without_call: dict[str, str] = {
     **{
         f"{kind}.{name}": "trusts its arguments: pack_codes, unpack_codes and compress check them"
         for kind, names in {
-            "Operand": ("to_registers", "from_registers"),
-            "TensorOperand": ("to_registers", "from_registers"),
+            "Operand": ("to_registers", "from_registers", "unpack_as", "join", "split", "check_words"),
+            "TensorOperand": ("to_registers", "from_registers", "unpack_as", "check_words"),
             "Instruction": ("compress_codes",),
             "Tcgen05Mma": ("compress_codes",),
         }.items()

@@ -59,9 +59,7 @@ class Exact(Rule):
 
 def _values(operand: MatrixOperand, registers: Array, number: type[np.generic]) -> Array:
     """Values of that NumPy type."""
-    if operand.dtype.bits <= 8:
-        return operand.unpack_as(registers, number)
-    return operand.unpack(registers).astype(number, copy=False)
+    return operand.unpack_as(registers, number)
 
 
 def _add_to_s32(products: Array, c: Array, satfinite: bool) -> Array:
