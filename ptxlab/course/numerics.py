@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PtxlabError, quoted
+from ..errors import quoted
 from ..instruction import Instruction, mma_instruction
 from ..isa.dtypes import dtype
 from ..isa.targets import GENERATIONS
@@ -94,6 +94,12 @@ def surprises() -> Picture:
     return table(texts, columns, "Two sums, twice", notes, shades=shades)
 
 
+def _with_small_term(ins: Instruction, terms: list[float], j: int, chip: str = "sm_90") -> float:
+    """The sum of some terms and 2^-j, a product of two factors that f16 has."""
+    a, b = [*terms, 2.0 ** -(j // 2)], [*(1.0 for _ in terms), 2.0 ** -(j - j // 2)]
+    return _d(ins, a, b, 0.0, chip)
+
+
 def kept_bits() -> Picture:
     """Which chips still have 2^-j after 1 - 1 + 2^-j.
 
@@ -103,8 +109,7 @@ def kept_bits() -> Picture:
     chips = ("sm_75", "sm_80", "sm_89", "sm_90", "sm_100", "sm_120")
     texts = {}
     for j in range(22, 28):
-        a, b = [1, -1, 2.0 ** -(j // 2)], [1, 1, 2.0 ** -(j - j // 2)]
-        results = [_d(SHORT, a, b, 0.0, chip) for chip in chips]
+        results = [_with_small_term(SHORT, [1, -1], j, chip) for chip in chips]
         texts[f"2^-{j}"] = ["kept" if result == 2.0**-j else "lost" for result in results]
     headings = [f"{chip}\n{GENERATIONS[chip]}" for chip in chips]
     shades = {"kept": _RIGHT, "lost": _WRONG}
@@ -150,8 +155,7 @@ def fp8_sums() -> Picture:
     """
     texts = {}
     for j in (12, 13, 14):
-        a, b = [1, 2.0 ** -(j // 2)], [1, 2.0 ** -(j - j // 2)]
-        results = [_d(ins, a, b, 0.0) for ins in (_SYNC, _GROUP)]
+        results = [_with_small_term(ins, [1], j) for ins in (_SYNC, _GROUP)]
         texts[f"1 + 2^-{j}"] = ["kept" if result == 1 + 2.0**-j else "lost" for result in results]
     shades = {"kept": _RIGHT, "lost": _WRONG}
     return table(texts, ["mma.sync", "wgmma"], "FP8 on Hopper: is the small term kept?", shades=shades)
@@ -282,11 +286,7 @@ def _last_bits(answer: object) -> Sentences:
 
 def _smallest_lost(chip: str) -> int:
     """The smallest j for which 1 - 1 + 2^-j gives 0."""
-    return next(
-        j
-        for j in range(1, 48)
-        if _d(SHORT, [1.0, -1.0, 2.0 ** -(j // 2)], [1.0, 1.0, 2.0 ** -(j - j // 2)], 0.0, chip) == 0
-    )
+    return next(j for j in range(1, 48) if _with_small_term(SHORT, [1, -1], j, chip) == 0)
 
 
 @checks("12.3")
@@ -315,8 +315,7 @@ def smallest_lost(answer: object) -> Sentences:
 
 def _fused_of(chip: str) -> Fused:
     rule = model_for(SHORT, chip).rule
-    if not isinstance(rule, Fused):
-        raise PtxlabError(f"{SHORT.mnemonic} is not a fused sum on {chip}")
+    assert isinstance(rule, Fused)
     return rule
 
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PtxlabError
 from ..instruction import Transfer, instruction
 from ..memory import SWIZZLES, conflicts
 from ..memory.descriptors import swizzled
@@ -21,8 +20,7 @@ from .checking import Sentences, checks, correct, otherwise, when
 
 def _transfer(name: str) -> Transfer:
     form = instruction(name)
-    if not isinstance(form, Transfer):
-        raise PtxlabError(f"{form.mnemonic} moves no matrix; ldmatrix does")
+    assert isinstance(form, Transfer)
     return form
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import copy
 import re
 from collections.abc import Iterator
@@ -171,9 +170,3 @@ def test_every_comparison_holds(executed: Any) -> None:
     ]
     assert printed
     assert not any(re.search(r"\bFalse\b", text) for text in printed)
-
-
-@each("name", NAMES)
-def test_code_is_python(name: str) -> None:
-    for cell in code(read(name))[1:]:
-        ast.parse(cell.source)
