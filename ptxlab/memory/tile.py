@@ -39,13 +39,7 @@ Modes = tuple[tuple[int, int], ...]
 
 #: Bits of an element -> the little-endian type of its code in memory; smaller ones share a byte.
 _CODE_TYPES: dict[int, np.dtype[Any]] = {
-    1: np.dtype("u1"),
-    2: np.dtype("u1"),
-    4: np.dtype("u1"),
-    8: np.dtype("u1"),
-    16: np.dtype("<u2"),
-    32: np.dtype("<u4"),
-    64: np.dtype("<u8"),
+    bits: np.dtype(f"<u{max(bits // 8, 1)}") for bits in (1, 2, 4, 8, 16, 32, 64)
 }
 
 _MAJORS: tuple[Literal["K", "MN"], ...] = ("K", "MN")
@@ -144,19 +138,17 @@ class Tile:
         )
 
     def _check_k_major(self) -> None:
-        if self.rows % 8 or self.k % self.core_width or not self.rows or not self.k:
+        if self.rows % 8 or self.k % self.core_width:
             raise PtxlabError(
                 f"a tile of {self.rows} rows of {self.k} elements of {self.bits} bits: "
                 "core matrices are 8 rows of 16 bytes"
             )
         if self.row_bytes > max(self.swizzle, 16) and self.k % self.atom_width:
+            whole_atoms = -(-self.k // self.atom_width) * self.atom_width
             raise PtxlabError(
                 f"rows of {self.row_bytes} bytes with a {self.swizzle}-byte swizzle: beyond one atom a row "
-                f"is a multiple of {self.swizzle} bytes; take k={self._whole_atoms()} or a narrower swizzle"
+                f"is a multiple of {self.swizzle} bytes; take k={whole_atoms} or a narrower swizzle"
             )
-
-    def _whole_atoms(self) -> int:
-        return -(-self.k // self.atom_width) * self.atom_width
 
     def _check_mn_major(self) -> None:
         if self.bits < 8:
@@ -164,7 +156,7 @@ class Tile:
             raise PtxlabError(
                 f"{elements} are K-major: {_SHARING[self.bits]} neighbours along K share a byte"
             )
-        if self.rows % self.atom_width or not self.rows:
+        if self.rows % self.atom_width:
             swizzle, remedy = "without swizzle", ""
             if self.swizzle:
                 swizzle, remedy = f"with a {self.swizzle}-byte swizzle", "; take a narrower swizzle or none"
@@ -172,7 +164,7 @@ class Tile:
                 f"{self.rows} elements along M or N: MN-major {swizzle} takes multiples of "
                 f"{self.atom_width} elements of {self.bits} bits{remedy}"
             )
-        if self.k % self.atom_lines or not self.k:
+        if self.k % self.atom_lines:
             what = "core matrices are 8" if self.chunk == 16 else "atoms with chunks of 32 bytes are 4"
             raise PtxlabError(f"an MN-major tile of K = {self.k}: {what} deep in K")
 

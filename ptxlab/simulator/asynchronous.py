@@ -63,8 +63,8 @@ def _copy(instruction: PtxInstruction, context: Context) -> MachineStep:
         whole = size >= width
         if whole.any():
             ours = threads.where(whole)
-            found = machine.memory.load(instruction, "global", ours, sources[whole], 32, width // 4)
-            for word, values in zip(words, found, strict=True):
+            loaded = machine.memory.load(instruction, "global", ours, sources[whole], 32, width // 4)
+            for word, values in zip(words, loaded, strict=True):
                 word[whole] = values
         for byte in range(int(size[~whole].max(initial=0))):
             reads = ~whole & (size > byte)
@@ -211,10 +211,10 @@ def _tensor(instruction: PtxInstruction, context: Context) -> MachineStep:
             machine.synchronised(instruction, "tensormap.use", threads, used)
         places, which = np.unique(used, return_inverse=True)
         tensors = [map_at(machine.launch, place) for place in places.tolist()]
-        given = np.stack([read(machine, frame, threads) for read in coordinates], axis=-1).view(np.int32)
+        corners = np.stack([read(machine, frame, threads) for read in coordinates], axis=-1).view(np.int32)
         for tensor in tensors:
-            _check_mode(tensor, given.shape[1], columns, rows)
-        starts = given[:, ::-1].astype(np.int64)
+            _check_mode(tensor, corners.shape[1], columns, rows)
+        starts = corners[:, ::-1].astype(np.int64)
         if columns:
             shifts = np.zeros((threads.count, starts.shape[1] - 2), dtype=np.int64)
             for axis, read in enumerate(reversed(offsets)):

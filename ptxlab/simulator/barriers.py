@@ -193,14 +193,14 @@ class BypassingLanes:
         key = (id(function), index)
         if key not in self._behind:
             instructions = function.instructions
-            found: set[int] = set()
+            reachable: set[int] = set()
             open_ends = [index]
             while open_ends:
-                following = set(successors(instructions, open_ends.pop())) - found
+                following = set(successors(instructions, open_ends.pop())) - reachable
                 following = {each for each in following if each < len(instructions)}
-                found |= following
+                reachable |= following
                 open_ends += following
-            self._behind[key] = frozenset(found - _ends(instructions))
+            self._behind[key] = frozenset(reachable - _ends(instructions))
         return self._behind[key]
 
 

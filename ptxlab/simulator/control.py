@@ -155,7 +155,7 @@ def _enter(machine: Machine, frame: Frame, call: _Call, name: str, threads: Thre
             child.write(index, threads, content.view(program.types[index])[:, 0])
         else:
             memory.set_local(threads, child.base + program.local[parameter.name], content)
-    machine.place(child, 0, threads)
+    machine.schedule(child, 0, threads)
 
 
 _BUILT_IN = ("vprintf", "__assertfail", "malloc", "free")
@@ -264,7 +264,7 @@ def _cluster_wait(instruction: PtxInstruction, context: Context) -> MachineStep:
         if passed.any():
             go = active.where(passed)
             machine.synchronised(instruction, "barrier.cluster.wait", go, completed=True)
-            machine.place(frame, instruction.index + 1, go)
+            machine.schedule(frame, instruction.index + 1, go)
         if not passed.all():
             machine.sleep(frame, instruction.index, active.where(~passed))
 
@@ -300,7 +300,7 @@ def _nothing(instruction: PtxInstruction, context: Context) -> MachineStep:
 @builds("nanosleep")
 def _nanosleep(instruction: PtxInstruction, context: Context) -> MachineStep:
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
-        machine.spin()
+        machine.give_way()
 
     return MachineStep(instruction, execute)
 

@@ -169,7 +169,7 @@ class Machine:
             observer.begin(self.batch)
         entry = self.launch.entry
         self.memory.reserve_local(entry.local_size)
-        self.place(Frame(entry, (), 0), 0, self.batch.all())
+        self.schedule(Frame(entry, (), 0), 0, self.batch.all())
         while True:
             if not self._pending and not self._wake() and not self._release_partial_arrivals():
                 break
@@ -189,7 +189,7 @@ class Machine:
         """Run threads until they divide, wait, end, or meet others."""
         self.frame = frame
         steps = frame.program.steps
-        stop = self._next_meeting(frame, index)
+        stop = self._reconvergence_index(frame, index)
         listeners = self._listeners
         while index != stop:
             if index >= len(steps):
@@ -212,13 +212,13 @@ class Machine:
                     observer.executed(step.instruction, active)
             if step.control is not None:
                 if active is not threads:
-                    self.place(frame, index + 1, threads.without(active))
+                    self.schedule(frame, index + 1, threads.without(active))
                 step.control(self, frame, active)
                 return
             if active.count:
                 self._execute(step, frame, active)
             index += 1
-        self.place(frame, index, threads)
+        self.schedule(frame, index, threads)
 
     def _execute(self, step: MachineStep, frame: Frame, threads: Threads) -> None:
         """Execute an instruction; an error gets its line in front, once."""
@@ -233,19 +233,19 @@ class Machine:
                 raise
             raise PtxlabError(f"{instruction.where}: {instruction.opcode}: {error}") from None
 
-    def _next_meeting(self, frame: Frame, index: int) -> int:
+    def _reconvergence_index(self, frame: Frame, index: int) -> int:
         """The instruction of this frame before which others wait; -1 if there is none."""
         depth = len(frame.position)
         stop = -1
         for position in self._pending:
             if position[:depth] != frame.position or len(position) <= depth:
                 continue
-            meeting = position[depth] if len(position) == depth + 1 else position[depth] + 1
-            if meeting > index and (stop < 0 or meeting < stop):
-                stop = meeting
+            reached = position[depth] if len(position) == depth + 1 else position[depth] + 1
+            if reached > index and (stop < 0 or reached < stop):
+                stop = reached
         return stop
 
-    def place(self, frame: Frame, index: int, threads: Threads) -> None:
+    def schedule(self, frame: Frame, index: int, threads: Threads) -> None:
         """Let threads go on at an instruction, with those that are there."""
         if not threads.count:
             return
@@ -263,7 +263,7 @@ class Machine:
         if target <= origin:
             self._spins += _POLL if self.polled else 1
             self.polled = False
-        self.place(frame, target, threads)
+        self.schedule(frame, target, threads)
 
     def finish(self, frame: Frame, threads: Threads) -> None:
         """Threads return from a function; those of the kernel end."""
@@ -278,7 +278,7 @@ class Machine:
                 source = frame.base + frame.program.local[variable.name]
                 values = self.memory.local_bytes(threads, source, variable.size)
             self.memory.set_local(threads, parent.base + parent.program.local[result], values)
-        self.place(parent, frame.position[-2] + 1, threads)
+        self.schedule(parent, frame.position[-2] + 1, threads)
 
     def exit(self, threads: Threads) -> None:
         """Threads end; barriers no longer wait for them."""
@@ -291,9 +291,9 @@ class Machine:
         self.changes += self.cluster_barriers.complete()
         for position, waiting in list(self._converging.items()):
             del self._converging[position]
-            self.place(waiting.frame, waiting.index, waiting.threads)
+            self.schedule(waiting.frame, waiting.index, waiting.threads)
 
-    def spin(self) -> None:
+    def give_way(self) -> None:
         """Threads give way to others."""
         self._spins = _PATIENCE + 1
 
@@ -303,7 +303,7 @@ class Machine:
         """Execute for the warps whose members are all here; the others wait for theirs."""
         index = step.instruction.index
         if active is not threads:
-            self.place(frame, index + 1, threads.without(active))
+            self.schedule(frame, index + 1, threads.without(active))
         position = (*frame.position, index)
         there = self._converging.pop(position, None)
         if there is not None:
@@ -324,7 +324,7 @@ class Machine:
             for observer in self._listeners:
                 observer.executed(step.instruction, ready_threads)
             self._execute(step, frame, ready_threads)
-            self.place(frame, index + 1, ready_threads)
+            self.schedule(frame, index + 1, ready_threads)
         if not ready.all():
             self._converging[position] = _Waiting(frame, index, active.where(~ready))
             if step.members is not None:
@@ -358,8 +358,8 @@ class Machine:
         """Of the lanes that threads wait for here, a word for each warp, those that are behind it already."""
         words = np.ascontiguousarray(missing, dtype="<u4")
         lanes = np.unpackbits(words.view(np.uint8), bitorder="little").view(np.bool_)
-        for place, waiting in self._pending.items():
-            if len(place) == len(position) and place[:-1] == position[:-1]:
+        for there, waiting in self._pending.items():
+            if len(there) == len(position) and there[:-1] == position[:-1]:
                 lanes_there = waiting.threads.where(lanes[waiting.threads.indices])
                 self._bypassing.note(position, function, index, waiting.index, lanes_there)
 
@@ -382,7 +382,7 @@ class Machine:
         waiting_there, self._partial_arrivals = self._partial_arrivals, {}
         self._without_absent.update(waiting_there)
         for waiting in waiting_there.values():
-            self.place(waiting.frame, waiting.index, waiting.threads)
+            self.schedule(waiting.frame, waiting.index, waiting.threads)
         return bool(waiting_there)
 
     def _arrive_without_exited(self, threads: Threads) -> None:
@@ -423,7 +423,7 @@ class Machine:
             resume = (frame, instruction)
             self._release(self.barriers.arrive(int(number), ours, expected, waits, resume))
             if not waits:
-                self.place(frame, instruction.index + 1, ours)
+                self.schedule(frame, instruction.index + 1, ours)
 
     def _release(self, released: Iterable[tuple[tuple[Frame, PtxInstruction], int, Threads]]) -> None:
         for (frame, instruction), number, threads in released:
@@ -433,7 +433,7 @@ class Machine:
                 votes, totals = self.barriers.last_votes, self.barriers.last_totals
                 finish(frame, threads, votes[blocks, number], totals[blocks, number])
             self.synchronised(instruction, "bar", threads, number, completed=True)
-            self.place(frame, instruction.index + 1, threads)
+            self.schedule(frame, instruction.index + 1, threads)
 
     def sleep(self, frame: Frame, index: int, threads: Threads) -> None:
         """Threads wait for a change of an mbarrier or a cluster, and then execute the instruction again."""
@@ -444,7 +444,7 @@ class Machine:
         sleeping, self._sleeping = self._sleeping, []
         for waiting, seen in sleeping:
             if seen < self.changes:
-                self.place(waiting.frame, waiting.index, waiting.threads)
+                self.schedule(waiting.frame, waiting.index, waiting.threads)
             else:
                 self._sleeping.append((waiting, seen))
         return bool(self._pending)

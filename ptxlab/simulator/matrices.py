@@ -52,8 +52,8 @@ def _mma(instruction: PtxInstruction, context: Context) -> MachineStep:
         zero = machine.batch.constant(0, np.dtype(np.uint32))  # what nobody wrote
         registers: dict[str, list[Values]] = {}
         for name, numbers in words.items():
-            held = (frame.held(number) for number in numbers)
-            registers[name] = [zero if values is None else values for values in held]
+            kept = (frame.held(number) for number in numbers)
+            registers[name] = [zero if values is None else values for values in kept]
         multiplied = RegisterOperands(form, modifiers, registers, machine.batch.size)
         for target, result in zip(targets, machine.matrices.add(multiplied), strict=True):
             frame.defer(target, result)

@@ -296,9 +296,9 @@ def _wait(instruction: PtxInstruction, context: Context) -> MachineStep:
             if passed.count:
                 places = place(machine, frame, passed)
                 machine.synchronised(instruction, "mbarrier.wait", passed, places, completed=True)
-            machine.place(frame, instruction.index + 1, go)
+            machine.schedule(frame, instruction.index + 1, go)
             if not complete.all():
-                machine.spin()
+                machine.give_way()
         if stay is not None:
             machine.sleep(frame, instruction.index, stay)
 

@@ -335,8 +335,9 @@ class Memory:
         key = id(instruction), operand
         known = self._repeated.get(key)
         if known is not None and known.is_of(threads, addresses, width):
-            told = request if known.places is addresses else request._replace(places=known.places)
-            self._notify(told, "shared", known.pieces)
+            if known.places is not addresses:
+                request = request._replace(places=known.places)
+            self._notify(request, "shared", known.pieces)
             yield from known.pieces
             return
         places = addresses.astype(np.int64, copy=False)

@@ -326,9 +326,9 @@ def writer(
 
     def write(frame: Frame, threads: Threads, values: NDArray[Any]) -> None:
         if values.dtype != dtype:
-            given = _bits(values.dtype)
-            if given != bits and not (extends and 1 < given < bits):
-                raise _of_another_width(operand, given, instruction)
+            width = _bits(values.dtype)
+            if width != bits and not (extends and 1 < width < bits):
+                raise _of_another_width(operand, width, instruction)
             values = _extended(values, dtype, signed)
         frame.write(index, threads, values)
 

@@ -170,7 +170,7 @@ def _registers(instruction: PtxInstruction, context: Context, form: Tcgen05Trans
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         leaders, chosen = _first_lanes(threads)
         places = place(machine, frame, threads)[chosen]
-        given = [read(machine, frame, threads).reshape(-1, 32) for read in reads]
+        stored = [read(machine, frame, threads).reshape(-1, 32) for read in reads]
         results = []
         for number, (index, block) in enumerate(zip(leaders.indices, leaders.blocks, strict=True)):
             warp = int(index - block * machine.batch.block_lanes) // 32 % 4
@@ -188,7 +188,7 @@ def _registers(instruction: PtxInstruction, context: Context, form: Tcgen05Trans
                 results.append(_flat(tensor_memory.load(form, words, start, split))[ours])
                 continue
             registers = np.zeros((LANES, len(reads)), dtype=np.uint32)
-            registers[ours] = np.stack([column[number] for column in given], axis=-1)
+            registers[ours] = np.stack([column[number] for column in stored], axis=-1)
             words[ours] = tensor_memory.store(form, registers, words, start, split)[ours]
         for column, write in enumerate(writes):
             write(frame, threads, np.concatenate([result[:, column] for result in results]))
@@ -321,20 +321,18 @@ def _with_descriptor(form: Tcgen05Mma, code: int, a_space: str) -> Tcgen05Mma:
 def _mma(instruction: PtxInstruction, context: Context, form: Tcgen05Mma) -> MachineStep:
     operands = list(instruction.operands)
     a_space = "tensor" if isinstance(operands[1], Address) else "shared"
-    reads: dict[str, Read] = {"d": address(operands.pop(0), instruction, context)}
-    a = operands.pop(0)
-    reads["a"] = (
-        address(a, instruction, context) if a_space == "tensor" else reader(a, 64, instruction, context)
-    )
-    reads["b"] = reader(operands.pop(0), 64, instruction, context)
-    if form.sparse:
-        reads["e"] = address(operands.pop(0), instruction, context)
-    if form.decompress:
-        reads["lut"] = address(operands.pop(0), instruction, context)
-    reads["idesc"] = reader(operands.pop(0), 32, instruction, context)
-    if form.scaled:
-        reads["scale_a"] = address(operands.pop(0), instruction, context)
-        reads["scale_b"] = address(operands.pop(0), instruction, context)
+    reads: dict[str, Read] = {}
+    for name, bits, there in (  # an address in tensor memory has no bits
+        ("d", 0, True), ("a", 0 if a_space == "tensor" else 64, True), ("b", 64, True), ("e", 0, form.sparse),
+        ("lut", 0, form.decompress), ("idesc", 32, True), ("scale_a", 0, form.scaled),
+        ("scale_b", 0, form.scaled),
+    ):  # fmt: skip
+        if there:
+            operand = operands.pop(0)
+            if bits:
+                reads[name] = reader(operand, bits, instruction, context)
+            else:
+                reads[name] = address(operand, instruction, context)
     lanes: tuple[Read, ...] = ()
     if operands and isinstance(operands[0], Vector):
         lanes = readers(operands[0].items, 32, instruction, context)
@@ -355,11 +353,11 @@ def _mma(instruction: PtxInstruction, context: Context, form: Tcgen05Mma) -> Mac
                 disable_output_lane=sum(int(mask[number]) << 32 * at for at, mask in enumerate(masks)),
                 zero_column_mask=0 if zeros is None else int(zeros[number]),
             )
-            given = {name: int(array[number]) for name, array in values.items()}
+            addresses = {name: int(array[number]) for name, array in values.items()}
             try:
-                whole = _with_descriptor(form, given.pop("idesc"), a_space)
+                whole = _with_descriptor(form, addresses.pop("idesc"), a_space)
                 issue = _Issue(machine, instruction, thread, whole.cta_group)
-                _multiply(issue, whole, given, modifiers)
+                _multiply(issue, whole, addresses, modifiers)
             except PtxlabError as error:
                 raise PtxlabError(f"{instruction.where}: {error}") from None
 
@@ -379,17 +377,19 @@ def _last(
     return zero_columns, scale
 
 
-def _multiply(issue: _Issue, form: Tcgen05Mma, given: dict[str, int], modifiers: Modifiers) -> None:
+def _multiply(issue: _Issue, form: Tcgen05Mma, addresses: dict[str, int], modifiers: Modifiers) -> None:
     """One instruction: operands from tensor and shared memory, D to tensor memory."""
     machine, group = issue.machine, issue.blocks
     memory = _memory(machine).words
     arrays = {}
-    first = given["d"] >> 16  # the lane at which D, A and metadata begin, from which lanes are counted here
+    first = (
+        addresses["d"] >> 16
+    )  # the lane at which D, A and metadata begin, from which lanes are counted here
     if first not in form.path.alignments:
         right = " or ".join(map(str, form.path.alignments))
         raise PtxlabError(f"D begins in lane {first}; that of layout {form.path.name} begins in lane {right}")
     for name, operand in form.inputs.items():
-        at = given["d" if name == "c" else name]
+        at = addresses["d" if name == "c" else name]
         if isinstance(operand, TensorOperand):
             is_scale = name.startswith("scale")
             lane, lanes = (0, ALL_LANES) if is_scale else (first, form.path.lanes(first))
@@ -399,7 +399,7 @@ def _multiply(issue: _Issue, form: Tcgen05Mma, given: dict[str, int], modifiers:
             issue.notify("read", range(start, columns.stop), lanes)
             arrays[name] = np.concatenate(parts)[None]
         elif form.decompress and name == "b":
-            arrays[name] = _looked_up(issue, form, at, given["lut"])[None]
+            arrays[name] = _looked_up(issue, form, at, addresses["lut"])[None]
         else:
             tiles = [_tile(issue, form, operand, at, rank) for _, rank in group]
             arrays[name] = np.concatenate(tiles, axis=0 if name == "a" else 1)[None]
@@ -410,14 +410,14 @@ def _multiply(issue: _Issue, form: Tcgen05Mma, given: dict[str, int], modifiers:
     machine.multiplied(issue.instruction, operands, issue.thread)
     model = machine.launch.model
     d = emulate(operands, model=model if model is not None and has(form, model) else None)[0]
-    start = _column(form.d, given["d"], first)
+    start = _column(form.d, addresses["d"], first)
     columns = slice(start, start + form.d.columns)
     issue.notify("write", range(start, columns.stop), form.path.lanes(first))
     for number, (block, _) in enumerate(group):
         words = np.roll(d[LANES * number : LANES * (number + 1)], first, axis=0)
         memory[block, :, columns] = words
     if form.ashift and isinstance(form.a, TensorOperand):
-        start = _column(form.a, given["a"], first)
+        start = _column(form.a, addresses["a"], first)
         issue.notify("write", range(start, start + form.a.columns))
         for block, _ in group:
             memory[block] = tensor_memory.shift_rows(memory[block], start, form.a.columns)

@@ -16,7 +16,7 @@ from ..threads import Batch
 from .shadow import ID, Shadow
 
 #: What another access did, in the words of a sentence.
-Deed = Literal["wrote", "reads"]
+OtherVerb = Literal["wrote", "reads"]
 
 
 class Touch(NamedTuple):
@@ -51,7 +51,7 @@ class Conflict(NamedTuple):
     before: NDArray[Any]  # the stamps that all entries of the access have
     which: NDArray[np.intp]  # the entries
     other: PtxInstruction
-    deed: Deed  # what that did
+    other_verb: OtherVerb  # what that did
     everywhere: bool = False  # stamps count threads of the whole launch
 
     @property
@@ -78,7 +78,7 @@ class AccessReports:
 
     def race(self, conflict: Conflict) -> None:
         """Two threads touch the same bytes, and no barrier orders them."""
-        touch, which, other, deed = conflict.touch, conflict.which, conflict.other, conflict.deed
+        touch, which, other, other_verb = conflict.touch, conflict.which, conflict.other, conflict.other_verb
         access, lanes = touch.access, self._batch.block_lanes
         pair = conflict.first_pair
         thread = int(touch.threads[which[0]])
@@ -86,8 +86,8 @@ class AccessReports:
         block, partner_block = thread // lanes, partner // lanes
         span = self._span(touch, pair)
         place = self._place(touch, span)
-        between = _between(other, access.instruction, deed)
-        action = f"{touch.verb} what {{partner}} {deed} in {line_text(other)}"
+        between = _between(other, access.instruction, other_verb)
+        action = f"{touch.verb} what {{partner}} {other_verb} in {line_text(other)}"
         if block != partner_block:
             first, second = (self._block_name(each) for each in sorted([partner_block, block]))
             partners = f"block {self._block_name(partner_block)}"
@@ -120,7 +120,7 @@ class AccessReports:
         touch, other = conflict.touch, conflict.other
         span = self._span(touch, conflict.first_pair)
         name = _short_name(other)
-        doing = "writing" if conflict.deed == "wrote" else "reading"
+        doing = "writing" if conflict.other_verb == "wrote" else "reading"
         place = self._place(touch, span)
         what = f"{{who}} {touch.verb} {place}, which {name} in {line_text(other)} may still be {doing}"
         self._add("missing wait", touch, conflict.which, span, what, remedy, other)
@@ -193,12 +193,12 @@ class AccessReports:
         return str(grid.block_of(int(grid.block_numbers(position, position + 1)[0])))
 
 
-def _between(other: PtxInstruction, instruction: PtxInstruction, deed: Deed) -> str:
+def _between(other: PtxInstruction, instruction: PtxInstruction, other_verb: OtherVerb) -> str:
     """Where a barrier is missing."""
     if other.source_line == instruction.source_line:
         return f"between one execution of {line_text(other)} and the next"
     start = line_text(other)
-    if traits_of(other.opcode).group and deed == "wrote":
+    if traits_of(other.opcode).group and other_verb == "wrote":
         start = f"the wait for {start}"
     return f"between {start} and {line_text(instruction)}"
 

@@ -18,14 +18,14 @@ from ..hazard import Report, lanes_text
 from ..memory import RANK_SHIFT, cluster_places
 from ..ptx.syntax import PtxInstruction
 from ..threads import Batch
-from .access_reports import AccessReports, Conflict, Deed, Touch, Traits, traits_of
+from .access_reports import AccessReports, Conflict, OtherVerb, Touch, Traits, traits_of
 from .asynchronous_work import AsynchronousWork, Copies, distinct
 from .clocks import Clocks, Warpgroup
 from .memory_spaces import ClusterPresence, LocalMemory
 from .shadow import ATOMIC, FLAGS, ID, LATE, PENDING, TIME, TIME_SHIFT, WORK, Read, Shadow
 
 
-class _NotAlikeError(Exception):
+class _BlocksDifferError(Exception):
     """What is found in the first block may not be so in others, or is to be reported of all."""
 
 
@@ -51,8 +51,8 @@ class AccessCheck(Observer):
         self._instructions.append(None)
         self._clocks = Clocks(batch, self._time)
         self._shared: Shadow | None = None
-        self._alike = batch.count > 1 and batch.grid.cluster_size == 1  # whether `_shared` is of one block
-        self._clocks_alike: bool | None = None  # whether threads know the same in each block, once asked
+        self._uniform = batch.count > 1 and batch.grid.cluster_size == 1  # whether `_shared` is of one block
+        self._clocks_uniform: bool | None = None  # whether threads know the same in each block, once asked
         self._local = LocalMemory(self._report, batch)
         self._presence = ClusterPresence(self._report, batch, self._clocks, self._time)
         self._work = AsynchronousWork(batch, self._clocks)
@@ -65,7 +65,7 @@ class AccessCheck(Observer):
     def end(self) -> None:
         """The batch is done; what it did to global memory is kept."""
         if self._work.copies:
-            self._part_blocks()
+            self._separate_blocks()
         for copies in self._work.copies:
             instruction = self._instructions[int(copies.stamps[0]) >> TIME_SHIFT & TIME]
             if copies.reads and instruction is not None:
@@ -97,7 +97,7 @@ class AccessCheck(Observer):
         traits = traits_of(access.instruction.opcode)
         strong = traits.strong or access.kind in ("atomic", "mbarrier")
         if strong and access.kind != "mbarrier" and access.proxy != "mbarrier":
-            self._look(access.threads, traits.releases)
+            self._acquire(access.threads, traits.releases)
         strong |= id(access.instruction) in self._guesses
         for piece in access.pieces:
             if access.space == "shared":
@@ -105,9 +105,9 @@ class AccessCheck(Observer):
                     self._presence.check(access, piece, self._time)
                 if self._shared is None:
                     self._shared = self._shadow_of(piece.data.size)
-                if self._alike and not self._in_first_block(access, piece, self._shared, traits, strong):
-                    self._part_blocks()
-                if not self._alike:
+                if self._uniform and not self._in_first_block(access, piece, self._shared, traits, strong):
+                    self._separate_blocks()
+                if not self._uniform:
                     self._in_shared(access, piece, self._shared, traits, strong)
             else:
                 shadow = self._global.get(id(piece.data))
@@ -115,9 +115,9 @@ class AccessCheck(Observer):
                     shadow = self._global[id(piece.data)] = Shadow(piece.data.size, 2)
                 self._in_global(access, piece, shadow, traits, strong)
 
-    def _look(self, threads: NDArray[Any], publishes: bool) -> None:
+    def _acquire(self, threads: NDArray[Any], publishes: bool) -> None:
         """Threads read or change what others may have published."""
-        self._clocks_alike = None
+        self._clocks_uniform = None
         blocks = threads // self._batch.block_lanes + self._launched // self._batch.block_lanes
         self._clocks.acquired[threads >> 5] = self._time
         self._acquired[blocks] = self._time
@@ -129,7 +129,7 @@ class AccessCheck(Observer):
         """A shadow of the shared memory of all blocks, or of the first; blocks begin with pages."""
         pitch = size // self._batch.count
         page = min(10, (pitch & -pitch).bit_length() - 1)
-        if self._alike:
+        if self._uniform:
             return Shadow(pitch, 2, few=1, page=page)
         return Shadow(size, 2, few=self._batch.count, page=page)
 
@@ -146,21 +146,21 @@ class AccessCheck(Observer):
         written = shadow.writer if access.kind == "read" else shadow.writer.copy()
         try:
             self._in_shared(access, first, shadow, traits, strong)
-        except _NotAlikeError:
+        except _BlocksDifferError:
             shadow.writer = written
             return False
         return True
 
-    def _part_blocks(self) -> None:
+    def _separate_blocks(self) -> None:
         """From now on blocks are looked at one by one: what the first did so far, all of them did."""
-        alike, self._alike = self._alike, False
-        if not alike or self._shared is None:
+        uniform, self._uniform = self._uniform, False
+        if not uniform or self._shared is None:
             return
         blocks, lanes, pitch = self._batch.count, self._batch.block_lanes, self._shared.size
         self._shared.repeat(blocks, lanes)
         self._work.repeat(blocks, lanes, pitch)
 
-    def _are_alike(self, threads: NDArray[Any]) -> bool:
+    def _is_uniform(self, threads: NDArray[Any]) -> bool:
         """Whether these are the same lanes of each block."""
         there = np.zeros((self._batch.count, self._batch.block_lanes), dtype=np.bool_)
         there.reshape(-1)[threads] = True
@@ -197,7 +197,7 @@ class AccessCheck(Observer):
             return
         speculative = id(access.instruction) in self._speculative
         if access.kind != "write" and access.proxy != "mbarrier" and not before.all() and not speculative:
-            self._not_alike_if(True)
+            self._separate_if(True)
             self._reports.unwritten(touch, np.flatnonzero(before == 0))
         if access.kind != "write" and access.proxy == "async":
             self._check_proxy(touch, before)
@@ -261,8 +261,8 @@ class AccessCheck(Observer):
         which = np.flatnonzero(late)
         if not len(which):
             return None
-        if self._alike and not everywhere and not self._know_alike():
-            raise _NotAlikeError
+        if self._uniform and not everywhere and not self._are_clocks_uniform():
+            raise _BlocksDifferError
         stamps, ours = before, threads
         if len(which) < len(before):
             stamps, ours = before[which], threads[which]
@@ -286,11 +286,11 @@ class AccessCheck(Observer):
             return None
         return which[~fine]
 
-    def _know_alike(self) -> bool:
+    def _are_clocks_uniform(self) -> bool:
         """Whether threads know the same in each block, which only barriers and fences change."""
-        if self._clocks_alike is None:
-            self._clocks_alike = self._clocks.are_blocks_alike()
-        return self._clocks_alike
+        if self._clocks_uniform is None:
+            self._clocks_uniform = self._clocks.are_blocks_uniform()
+        return self._clocks_uniform
 
     def _ordered_everywhere(
         self, threads: NDArray[Any], others: NDArray[Any], times: NDArray[Any]
@@ -322,7 +322,7 @@ class AccessCheck(Observer):
         winner = last[entries]
         other &= (content != content[winner]).any(axis=1) & (threads != threads[winner])
         if other.any():
-            self._not_alike_if(touch.access.space == "shared")
+            self._separate_if(touch.access.space == "shared")
             self._reports.at_once(touch, winner, np.flatnonzero(other))
 
     def _note_read(self, touch: Touch, traits: Traits) -> None:
@@ -377,7 +377,7 @@ class AccessCheck(Observer):
         """Threads learn what others did."""
         self._time += 1
         self._instructions.append(event.instruction)
-        self._clocks_alike = None
+        self._clocks_uniform = None
         clocks, threads, kind = self._clocks, event.threads, event.kind
         if kind == "bar":
             if event.completed:
@@ -415,12 +415,12 @@ class AccessCheck(Observer):
             if self._batch.grid.cluster_size > 1:
                 clocks.cluster_time[threads // clocks.lanes] = self._time
         elif kind.startswith(("membar", "fence.acq_rel", "fence.sc", "fence.release", "fence.acquire")):
-            self._look(threads, True)
+            self._acquire(threads, True)
         elif kind.startswith("fence.proxy.async"):
             clocks.fenced[threads] = self._time
         elif kind.endswith("commit_group"):
-            if self._alike and not self._are_alike(threads):
-                self._part_blocks()
+            if self._uniform and not self._is_uniform(threads):
+                self._separate_blocks()
             self._work.commit(kind.removesuffix(".commit_group"), threads)
         elif kind.endswith(("wait_group", "wait_all")):
             group = kind.rpartition(".")[0]
@@ -489,8 +489,8 @@ class AccessCheck(Observer):
 
     def _complete_copies(self, threads: NDArray[Any], newest: int, group: str, everything: bool) -> None:
         """Copies of groups older than the newest so many become ordinary accesses of their threads."""
-        if self._alike and not self._are_alike(threads):
-            self._part_blocks()
+        if self._uniform and not self._is_uniform(threads):
+            self._separate_blocks()
         for copies in self._work.wait(group, threads, newest, everything):
             self._retire(copies)
 
@@ -509,29 +509,29 @@ class AccessCheck(Observer):
 
     # -- what is wrong ---------------------------------------------------------------------------------------
 
-    def _not_alike_if(self, in_shared: bool) -> None:
+    def _separate_if(self, in_shared: bool) -> None:
         """Blocks that are looked at as one part before something in shared memory is reported."""
-        if self._alike and in_shared:
-            raise _NotAlikeError
+        if self._uniform and in_shared:
+            raise _BlocksDifferError
 
     def _report_conflicts(
         self,
         touch: Touch,
         before: NDArray[Any],
         which: NDArray[np.intp],
-        deed: Deed,
+        other_verb: OtherVerb,
         everywhere: bool = False,
     ) -> None:
         """What other instructions did before to these entries, and nothing orders it."""
-        self._not_alike_if(touch.access.space == "shared")
-        if deed == "wrote" and touch.access.kind == "write":
+        self._separate_if(touch.access.space == "shared")
+        if other_verb == "wrote" and touch.access.kind == "write":
             which = _different(touch, before, which)
         times = before[which] >> TIME_SHIFT & TIME
         for time in np.unique(times)[:16]:
             other = self._instructions[int(time)]
             if other is None:
                 continue
-            conflict = Conflict(touch, before, which[times == time], other, deed, everywhere)
+            conflict = Conflict(touch, before, which[times == time], other, other_verb, everywhere)
             if not everywhere and conflict.stamp & (PENDING | WORK):
                 self._reports.late(conflict, self._late_remedy(conflict))
             else:
@@ -567,8 +567,8 @@ class AccessCheck(Observer):
         plain = (before != 0) & (before & (PENDING | WORK) == 0)
         if not plain.any():
             return
-        if self._alike and not self._know_alike():
-            raise _NotAlikeError
+        if self._uniform and not self._are_clocks_uniform():
+            raise _BlocksDifferError
         fenced = self._clocks.fenced
         reader = fenced[touch.threads]
         if self._batch.size % 128 == 0 and touch.access.instruction.parts[0] == "wgmma":
@@ -577,7 +577,7 @@ class AccessCheck(Observer):
         bad = np.flatnonzero(plain & (covered < before >> TIME_SHIFT))
         if not len(bad):
             return
-        self._not_alike_if(True)
+        self._separate_if(True)
         other = self._instructions[int(before[bad[0]]) >> TIME_SHIFT & TIME]
         if other is not None:
             self._reports.unfenced_store(touch, bad, other)

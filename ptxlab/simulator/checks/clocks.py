@@ -150,7 +150,7 @@ class Clocks:
         flagged = (times <= self.published[other_warp]) & (times < self.acquired[warp])
         return np.asarray(same | (times <= known) | flagged)
 
-    def are_blocks_alike(self) -> bool:
+    def are_blocks_uniform(self) -> bool:
         """Whether threads of each block know of each other what those of the first block do."""
         times: list[NDArray[Any]] = [self.block_time, self.cluster_time, self.warp_time]
         times += [self.published, self.acquired, self.fenced, self._work]

@@ -308,31 +308,31 @@ def modified_selections(function: Function) -> dict[int, tuple[Modified | None, 
     instructions = function.instructions
     if not any(each.opcode in _SIGNS for each in instructions):
         return {}
-    found: dict[int, tuple[Modified | None, Modified | None]] = {}
+    selections: dict[int, tuple[Modified | None, Modified | None]] = {}
     for start, end in basic_blocks(function).items():
-        held: dict[int, Modified] = {}  # register -> what it is made of
+        made_of: dict[int, Modified] = {}  # register -> what it is made of
         for instruction in instructions[start:end]:
             if instruction.opcode == "selp.f32" and len(instruction.operands) == 4:
-                first, second = (_made_of(operand, held) for operand in instruction.operands[1:3])
+                first, second = (_source(operand, made_of) for operand in instruction.operands[1:3])
                 if first is not None or second is not None:
-                    found[instruction.index] = first, second
-            made = _sign_of(instruction, held)
+                    selections[instruction.index] = first, second
+            made = _sign_of(instruction, made_of)
             written = read_and_written(instruction)[1]
-            held = {
+            made_of = {
                 register: modified
-                for register, modified in held.items()
+                for register, modified in made_of.items()
                 if register not in written and modified.register.index not in written
             }
             if made is not None and made.register.index not in written:
-                held.update(dict.fromkeys(written, made))
-    return found
+                made_of.update(dict.fromkeys(written, made))
+    return selections
 
 
-def _made_of(operand: object, held: dict[int, Modified]) -> Modified | None:
-    return held.get(operand.index) if isinstance(operand, Register) else None
+def _source(operand: object, made_of: dict[int, Modified]) -> Modified | None:
+    return made_of.get(operand.index) if isinstance(operand, Register) else None
 
 
-def _sign_of(instruction: PtxInstruction, held: dict[int, Modified]) -> Modified | None:
+def _sign_of(instruction: PtxInstruction, made_of: dict[int, Modified]) -> Modified | None:
     """What an instruction writes, if it only changes a sign or copies such a result."""
     if instruction.guard is not None or len(instruction.operands) != 2:
         return None
@@ -341,4 +341,4 @@ def _sign_of(instruction: PtxInstruction, held: dict[int, Modified]) -> Modified
         return None
     if instruction.opcode in _SIGNS:
         return Modified(source, instruction.parts[0])
-    return held.get(source.index) if instruction.opcode in ("mov.f32", "mov.b32") else None
+    return made_of.get(source.index) if instruction.opcode in ("mov.f32", "mov.b32") else None
