@@ -166,14 +166,7 @@ class Layout:
         >>> fragment(16, 8, 2).locate(9, 3)
         (5, 3)
         """
-        row, col = as_int(row, "row"), as_int(col, "column")
-        for name, index, size in (("row", row, self.shape[0]), ("column", col, self.shape[1])):
-            if not 0 <= index < size:
-                raise PtxlabError(
-                    f"{name} {quoted(index)}: the matrix is {self._size}, so {name}s go from 0 to {size - 1}"
-                )
-        lane, element = divmod(int(self._holders[row * self.shape[1] + col, 0]), self.elements)
-        return lane, element
+        return self.holders(row, col)[0]
 
     def holders(self, row: int, col: int) -> list[tuple[int, int]]:
         """Every (lane, element) that holds this row and column.
@@ -181,9 +174,13 @@ class Layout:
         >>> Layout((8, 4), lane=((4, 0, 1), (8, 1, 0)), element=((2, 0, 0),)).holders(1, 0)
         [(4, 0), (4, 1)]
         """
-        self.locate(row, col)
-        holders = self._holders[as_int(row, "row") * self.shape[1] + as_int(col, "column")]
-        return [divmod(int(at), self.elements) for at in holders]
+        row, col = as_int(row, "row"), as_int(col, "column")
+        for name, index, size in (("row", row, self.shape[0]), ("column", col, self.shape[1])):
+            if not 0 <= index < size:
+                raise PtxlabError(
+                    f"{name} {quoted(index)}: the matrix is {self._size}, so {name}s go from 0 to {size - 1}"
+                )
+        return [divmod(int(at), self.elements) for at in self._holders[row * self.shape[1] + col]]
 
     @cached_property
     def T(self) -> Layout:

@@ -167,7 +167,10 @@ class ProductForm(Form):
         return modifiers
 
     def _selector_quirk(self, value: int, name: str) -> str:
-        """What to add to a refusal where the assembler accepts more than the manual."""
+        """What to add where the assembler accepts more selectors than the manual (`quirks.SELECTORS`)."""
+        types = (self.family, self.shape, self.a_type, self.d_type)
+        if name == "selector" and value in (2, 3) and types == ("mma.sp", "m16n8k32", "f16", "f32"):
+            return "; the assembler takes 2 and 3 as well, the manual has no such lanes"
         return ""
 
     # -- sparsity --------------------------------------------------------------------------------------------
