@@ -43,9 +43,8 @@ from .isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
 from .isa.transfer import TransferForm
 from .numerics.trace import trace as trace_operands
 from .views.charts import LineChart
-from .views.drawing import Drawing
+from .views.drawing import Drawing, svg_document
 from .views.picture import Picture, require_plotly
-from .views.svg import svg_document
 from .views.throughput import throughput as _throughput
 from .views.tile_pictures import operand_tile
 

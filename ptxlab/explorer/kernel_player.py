@@ -8,10 +8,8 @@ import anywidget
 import traitlets
 
 from ..simulator import Result
-from ..views.kernel_profile import profile_css, profile_html
-from ..views.kernel_step import shown_line, step_view
-from ..views.palette import DARK, LIGHT
-from ..views.svg import DARK_PAGES
+from ..views.kernel_profile import profile_css, profile_html, shown_line, step_view
+from ..views.palette import DARK, DARK_PAGES, LIGHT
 from .bundle import script, sheet
 
 

@@ -71,6 +71,8 @@ LANES: tuple[str, ...] = tuple(mix(hue, strength) for _, hue in HUES for strengt
 
 # -- light and dark pages --------------------------------------------------------------------------------
 
+#: Pages that are dark: JupyterLab and Notebook 7, VS Code, Colab.
+DARK_PAGES = '[data-jp-theme-light="false"], .vscode-dark, [theme="dark"]'
 _DARK_PAPER = "#1C1C1C"
 
 

@@ -16,9 +16,8 @@ import numpy as np
 
 from .._util.arguments import as_flag
 from ..errors import PtxlabError
-from .drawing import PAGE, Drawing, Panel, Tint, Word
+from .drawing import PAGE, Drawing, Panel, Tint, Word, svg_document
 from .grid import Arrow, Cell, Grid
-from .svg import svg_document
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

@@ -14,10 +14,9 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from . import palette
-from .drawing import MONO, PAGE, SANS, Drawing, Panel, fill, paint, tint_fill, word_colour
+from .drawing import MONO, PAGE, SANS, Drawing, Panel, fill, paint, svg_document, tint_fill, word_colour
 from .grid import Cell
-from .palette import DARK, LIGHT, Theme
-from .svg import DARK_PAGES, svg_document
+from .palette import DARK, DARK_PAGES, LIGHT, Theme
 
 # On a dark page every figure with dark colours of its own lets the page through.
 _DARK_PAGE_RULES = {

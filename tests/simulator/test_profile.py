@@ -10,8 +10,7 @@ import pytest
 import ptxlab
 from ptxlab import PtxlabError
 from ptxlab.numerics.emulate import emulate
-from ptxlab.views.kernel_profile import line_notes, margin
-from ptxlab.views.kernel_step import DATA, READ
+from ptxlab.views.kernel_profile import DATA, READ, line_notes, margin
 
 from .kernel_cases import CASES
 

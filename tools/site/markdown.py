@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from ptxlab.views import Picture
-from ptxlab.views.svg import svg_document
+from ptxlab.views.drawing import svg_document
 
 __all__ = ["Page", "badge", "code", "definitions", "figure", "link", "slug", "table"]
 
