@@ -15,7 +15,7 @@ from .isa.dtypes import DTYPES, dtype
 from .isa.targets import TARGETS
 
 if TYPE_CHECKING:
-    from .course import progress
+    from .course.record import progress
     from .gemm.compressed import compress, prune
     from .gemm.matmul import matmul
     from .gpu.measure import measure
@@ -58,7 +58,7 @@ _FUNCTIONS = {
     "measure": "gpu.measure",
     "measured": "gpu.records",
     "models": "numerics",
-    "progress": "course",
+    "progress": "course.record",
     "prune": "gemm.compressed",
     "repack": "isa.repack",
     "tensor_map": "memory",

@@ -15,9 +15,6 @@ import pytest
 import ptxlab
 from ptxlab import PtxlabError, gemm, lessons
 from ptxlab.course import (
-    EXERCISES,
-    Exercise,
-    Verdict,
     block_scaled_tcgen05,
     first_kernel,
     gemm_ladder,
@@ -27,6 +24,7 @@ from ptxlab.course import (
     tensor_memory,
     what_goes_wrong,
 )
+from ptxlab.lessons import EXERCISES, Exercise, Verdict
 from ptxlab.tensor_instruction import TensorInstruction
 from tests.cases import each
 from tests.course import RIGHT, SECRET, WRONG

@@ -25,10 +25,11 @@ import numpy as np
 import pytest
 
 from ptxlab import lessons
-from ptxlab.course import EXERCISES, answers
+from ptxlab.course import answers
 from ptxlab.course.answers import WrongForm, plain
 from ptxlab.course.checking import UNFORESEEN
 from ptxlab.errors import PtxlabError
+from ptxlab.lessons import EXERCISES
 from tests.cases import each
 from tests.course import RIGHT
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import importlib
 import json
 import os
 import signal
@@ -20,12 +19,12 @@ import pytest
 import ptxlab
 from ptxlab import PtxlabError, lessons
 from ptxlab._util import files
+from ptxlab.course import record
 from ptxlab.course.checking import Verdict
 from tests.processes import run_python
 from tests.sampling import some
 
 resource = pytest.importorskip("resource")  # POSIX has it
-record = importlib.import_module("ptxlab.course.record")  # ptxlab.course.record is the function of that name
 
 #: Forty exercises of other lessons, as the file has them.
 FORTY = {f"x.{number}": {"state": "right", "tries": 1} for number in range(40)}
@@ -261,7 +260,7 @@ if sys.argv[2] != "locks":
     def refuse(*arguments):
         raise OSError(errno.ENOSYS, "Function not implemented")
     fcntl.flock = refuse
-from ptxlab.course import record
+from ptxlab.course.record import record
 from ptxlab.course.checking import Verdict
 print("ready", flush=True)
 sys.stdin.readline()
