@@ -13,6 +13,7 @@ import pytest
 import ptxlab
 from ptxlab import PtxlabError
 from ptxlab.explorer import edits
+from tests.cases import refuses
 from tests.sampling import EXHAUSTIVE
 
 pytest.importorskip("anywidget")
@@ -101,8 +102,7 @@ def test_a_link_whose_view_is_refused_leaves_nothing_open(
     link = ex.link
     ex.close()
     monkeypatch.setattr("ptxlab.explorer.widget.SHAREABLE", ())
-    with pytest.raises(PtxlabError, match="this link sets 'lane' to 31"):
-        ptxlab.explore(link)
+    refuses("this link sets 'lane' to 31", ptxlab.explore, link)
 
 
 def test_the_memory_of_a_closed_explorer_is_freed(before: tuple[int, int]) -> None:
@@ -172,8 +172,7 @@ def test_seeds_of_any_integer_type(seed: Any) -> None:
 
 @pytest.mark.parametrize("seed", [1.5, "7", None, True, -1, [7], np.array([7]), 1 << 128, [10**400]])
 def test_other_seeds_are_refused(seed: Any) -> None:
-    with pytest.raises(PtxlabError, match=r"^seed: found .*; it takes a whole number"):
-        ptxlab.explore(DENSE, seed=seed)
+    refuses(r"^seed: found .*; it takes a whole number", ptxlab.explore, DENSE, seed=seed)
 
 
 @pytest.mark.parametrize("kind", [int, np.int64, np.uint8, np.array])

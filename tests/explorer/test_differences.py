@@ -21,7 +21,7 @@ from ptxlab.numerics.emulate import model_of
 from ptxlab.numerics.steps import Trace
 from ptxlab.numerics.trace import find_divergence
 from ptxlab.verify.hunt import find_difference as search
-from tests.cases import each
+from tests.cases import each, refuses
 from tests.sampling import one_in
 
 HALF = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -216,10 +216,8 @@ def test_the_search_ends_in_time_and_is_the_same_for_a_seed() -> None:
 
 def test_find_from_python_and_from_the_page() -> None:
     ex = ptxlab.explore(HALF)
-    with pytest.raises(PtxlabError, match="D is compared with nothing; choose a chip to compare sm_90 with"):
-        ex.find_difference()
-    with pytest.raises(PtxlabError, match="seconds"):
-        ex.find_difference(seconds="soon")
+    refuses("D is compared with nothing; choose a chip to compare sm_90 with", ex.find_difference)
+    refuses("seconds", ex.find_difference, seconds="soon")
     ex.against = "sm_90"
     assert not ex.find_difference() and "compared with itself" in ex.view.notice
     ex.against, before = "sm_80", ex.A

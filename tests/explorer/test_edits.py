@@ -31,7 +31,7 @@ from ptxlab.explorer.protocol import decode_message
 from ptxlab.explorer.refusals import BrokenStructure, RefusedEdit, prune_broken_chunks
 from ptxlab.explorer.state import ExplorerState
 from ptxlab.instruction import mma_instructions
-from tests.cases import each
+from tests.cases import each, refuses
 
 DENSE = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 PAIRS = "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"  # 4:8, in pairs
@@ -672,8 +672,7 @@ def test_messages(message: Any, taken: bool) -> None:
     if taken:
         assert isinstance(decode_message(message), Edit)
     else:
-        with pytest.raises(PtxlabError, match="message"):
-            decode_message(message)
+        refuses("message", decode_message, message)
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from ptxlab.explorer.memory_view import MemoryLayout, has_memory_view, memory_da
 from ptxlab.explorer.state import ExplorerState, MemoryRequest
 from ptxlab.instruction import Transfer, register_instructions
 from ptxlab.memory import Tile, conflicts
-from tests.cases import each
+from tests.cases import each, refuses
 
 F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 S4 = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
@@ -173,8 +173,7 @@ def test_bytes_are_edited_and_undone() -> None:
         (SetWord(1 << 20, 4, "1"), "bytes go from 0 to 0x7ff"),
         (SetWord(0, 4, "0x123456789"), "byte 0x0"),
     ):
-        with pytest.raises(PtxlabError, match=words):
-            edit.apply(state)
+        refuses(words, edit.apply, state)
     state.memory = None
     with pytest.raises(PtxlabError, match="no memory is shown"):
         SetWord(0, 4, "1").apply(state)

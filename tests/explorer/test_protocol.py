@@ -23,7 +23,7 @@ from ptxlab.explorer.serialise import delta
 pytest.importorskip("anywidget")
 from ipywidgets.widgets.widget import _put_buffers, _remove_buffers
 
-from tests.cases import each
+from tests.cases import each, refuses
 
 SCALED = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
 KINDS = {
@@ -285,8 +285,7 @@ def test_messages_are_decoded_and_malformed_ones_refused(kind: str) -> None:
                 decode_message({"type": kind, **fields, name: wrong})
         without = {each: fields[each] for each in fields if each != name}
         if name not in OPTIONAL.get(kind, ()):
-            with pytest.raises(PtxlabError, match=f"message {kind}: {name} is missing"):
-                decode_message({"type": kind, **without})
+            refuses(f"message {kind}: {name} is missing", decode_message, {"type": kind, **without})
     assert EXAMPLES.keys() == MESSAGES.keys()
 
 
@@ -294,5 +293,4 @@ def test_messages_are_decoded_and_malformed_ones_refused(kind: str) -> None:
     "message", [None, 5, "undo", [], {}, {"type": 5}, {"type": "restore"}, {"type": "apply"}]
 )
 def test_what_is_no_message_is_refused(message: Any) -> None:
-    with pytest.raises(PtxlabError, match="message"):
-        decode_message(message)
+    refuses("message", decode_message, message)

@@ -28,7 +28,7 @@ from ptxlab.explorer.questions import (
 )
 from ptxlab.explorer.quiz import Quiz, Score, choose_questions, saved_questions
 from ptxlab.explorer.state import ExplorerState
-from tests.cases import each
+from tests.cases import each, refuses
 from tests.sampling import one_in
 
 S4 = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
@@ -161,10 +161,8 @@ def test_questions_of_every_family(mnemonic: str) -> None:
 def test_shared_memory_and_c_are_not_asked_for_lanes() -> None:
     state = state_of("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16")
     assert Where.names(state) == Holds.names(state) == ("A", "D")
-    with pytest.raises(PtxlabError, match="B is in shared memory: no lane holds it"):
-        choose_questions(state, "where B[0][0]")
-    with pytest.raises(PtxlabError, match="ask about D"):
-        choose_questions(state, "where C[0][0]")
+    refuses("B is in shared memory: no lane holds it", choose_questions, state, "where B[0][0]")
+    refuses("ask about D", choose_questions, state, "where C[0][0]")
     assert Where("D", 40, 20).check(state, "warp 2 lane 2 register 10").right
     assert Where("D", 40, 20).solution(state).answers[0] == "lane 66 register 10"
     assert not Where("D", 40, 20).check(state, "lane 66 register 11").right
@@ -292,8 +290,7 @@ def test_what_is_no_answer_gets_a_sentence_and_does_not_count(kind: str) -> None
         assert "\n" not in sentence and len(sentence) < 400
     assert refused > len(HOSTILE) // 2
     assert quiz.score.answered == len(HOSTILE) - refused
-    with pytest.raises(PtxlabError, match="answer"):
-        quiz.answer(7)  # type: ignore[arg-type]
+    refuses("answer", quiz.answer, 7)  # type: ignore[arg-type]
 
 
 def test_the_course_of_a_quiz() -> None:
@@ -304,8 +301,7 @@ def test_the_course_of_a_quiz() -> None:
     )
     quiz = Quiz(state, questions, lambda: told.append(str(quiz.score)))
     assert quiz.answer("lane 4 a29").right
-    with pytest.raises(PtxlabError, match="has been answered"):
-        quiz.answer("lane 4 a29")
+    refuses("has been answered", quiz.answer, "lane 4 a29")
     quiz.next()
     verdict = quiz.answer("D[3][5]")
     assert not verdict.right
@@ -324,8 +320,7 @@ def test_the_course_of_a_quiz() -> None:
     ]
     assert told == ["1 of 1", "1 of 1", "1 of 2", "1 of 2", "1 of 2", "1 of 2", "1 of 2"]
     for act in (quiz.next, quiz.skip, lambda: quiz.answer("lane 0 register 0")):
-        with pytest.raises(PtxlabError, match="the quiz is over"):
-            act()
+        refuses("the quiz is over", act)
 
 
 def test_the_page_does_not_get_the_answer_before_the_verdict() -> None:

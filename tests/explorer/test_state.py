@@ -36,7 +36,7 @@ from ptxlab.isa.parse import parse_mma
 from ptxlab.isa.targets import GENERATIONS
 from ptxlab.numerics import has
 from ptxlab.numerics.emulate import emulate
-from tests.cases import each
+from tests.cases import each, refuses
 from tests.sampling import one_in
 
 pytest.importorskip("anywidget")
@@ -117,8 +117,7 @@ def test_swizzles_are_no_option() -> None:
 def test_a_height_that_no_screen_has(height: Any) -> None:
     assert ptxlab.explore(HALF).view.height == 0
     assert ptxlab.explore(HALF, height=460).view.height == 460
-    with pytest.raises(PtxlabError, match="^height: found"):
-        ptxlab.explore(HALF, height=height)
+    refuses("^height: found", ptxlab.explore, HALF, height=height)
 
 
 # -- undo and redo ---------------------------------------------------------------------------------------
@@ -469,12 +468,10 @@ def test_a_good_link_by_hand_and_every_cut_of_one() -> None:
     assert not ptxlab.explore(packed(HEAD, BODY)).D.any()
     for link in (ptxlab.explore(SPARSE).link, share_link(wild(ptxlab.instruction(SPARSE)), {})):
         for end in range(8, len(link) - 1, 37):
-            with pytest.raises(PtxlabError, match="damaged"):
-                open_link(link[:end])
+            refuses("damaged", open_link, link[:end])
         at = len(link) // 2
         changed = link[:at] + ("A" if link[at] != "A" else "B") + link[at + 1 :]
-        with pytest.raises(PtxlabError, match="damaged"):
-            open_link(changed)
+        refuses("damaged", open_link, changed)
 
 
 @pytest.mark.parametrize("mnemonic", one_in(2, KINDS))
@@ -845,8 +842,7 @@ def test_the_gpu_button_says_what_it_does(monkeypatch: pytest.MonkeyPatch) -> No
     assert ex.view.problem == "the compiler is not installed"
     assert ex.view.toolbar == before and not before["gpu"]["busy"], "the button can be pressed again"
     monkeypatch.setattr(ptxlab.gpu, "available", lambda ins=None: False)
-    with pytest.raises(PtxlabError, match="a GPU is ready"):
-        ex.run()
+    refuses("a GPU is ready", ex.run)
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,7 @@ from ptxlab.explorer.transfer_view import transfer_info
 from ptxlab.isa.catalog import tcgen05_forms
 from ptxlab.isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
 from ptxlab.memory import Tcgen05Descriptor, Tile
+from tests.cases import refuses
 
 pytest.importorskip("anywidget")
 
@@ -153,8 +154,7 @@ def test_loads_that_cannot_be_are_refused_and_change_nothing() -> None:
         ({"shape": "32x32b", "count": 64}, "reads 64 columns; 32 are allocated"),
         ({"shape": "16x64b", "count": 1, "column": 31}, "begins in column 0 to 30"),
     ):
-        with pytest.raises(PtxlabError, match=sentence):
-            ex.show_load(**options)
+        refuses(sentence, ex.show_load, **options)
     assert ex.view.load is shown and ex.state.load == LoadRequest()
     ex.show_load("16x256b", count=4, thread=100)
     assert ex.lane == 100
@@ -187,8 +187,7 @@ def test_fields_of_the_descriptor_change_the_instruction() -> None:
         (SetDescriptor("0x08400050"), "bit 6 is 1, but is reserved"),
         (SetDescriptor("twelve"), "32 bits in hexadecimal"),
     ):
-        with pytest.raises(PtxlabError, match=sentence):
-            ex.apply(edit)
+        refuses(sentence, ex.apply, edit)
     assert ex.view.instruction is before
     for _ in range(2):
         ex.undo()
@@ -233,16 +232,14 @@ def test_the_matrix_descriptor_moves_b_in_shared_memory() -> None:
     ):
         assert sentence in set_field(name, text)
     for code, sentence in ((1 << 53, "bits 46-48 are 0"), ("twelve", "64 bits in hexadecimal")):
-        with pytest.raises(PtxlabError, match=sentence):
-            ex.show_memory("B", descriptor=code)
+        refuses(sentence, ex.show_memory, "B", descriptor=code)
     assert ex.view.memory is before
     ex.show_memory("B", descriptor=descriptor.code)
     ex.apply(SetDescriptorField("transpose_b", "1"))  # where this descriptor would read bytes twice, or not
     assert ex.view.memory["name"] == "B" and ex.view.memory["major"] == "row"
     ex.instruction = "wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16"
     assert not set_field("swizzle", "32B") and ex.view.memory["descriptor"]["hex"] == "0xc000001000010000"
-    with pytest.raises(PtxlabError, match="A of .* is in registers"):
-        ex.show_memory("A", descriptor=0)
+    refuses("A of .* is in registers", ex.show_memory, "A", descriptor=0)
 
 
 @pytest.mark.parametrize("kind", ["f16", "tf32", "i8"])
@@ -253,8 +250,7 @@ def test_a_tile_is_where_its_descriptor_says(kind: str) -> None:
     for operand, turned in ((ins.a, False), (ins.b, transposed)):
         for swizzle in (0, 32, 64, 128):
             if not turned and operand.name == "B" and swizzle == 32:
-                with pytest.raises(PtxlabError, match="rows of 64 bytes do not fit"):
-                    place_shared(ins, operand, turned, swizzle)
+                refuses("rows of 64 bytes do not fit", place_shared, ins, operand, turned, swizzle)
                 continue
             shared = place_shared(ins, operand, turned, swizzle)
             offsets = shared.placement.offsets if operand.name == "A" else shared.placement.offsets.T
@@ -272,8 +268,7 @@ def test_other_families_and_back_keep_matrices_and_descriptor() -> None:
     assert ex.view.load == {} and (ex.B == 2).all() and len(ex.view.lane_registers["0"]) > 0
     with pytest.raises(PtxlabError, match="has no instruction descriptor"):
         ex.apply(SetDescriptor("0x8400010"))
-    with pytest.raises(PtxlabError, match="leaves D in registers"):
-        ex.show_load()
+    refuses("leaves D in registers", ex.show_load)
     ex.undo()
     assert ex.instruction.shape == "m64n24k8" and ex.view.load["mnemonic"].startswith("tcgen05.ld")
 
@@ -302,8 +297,7 @@ def test_words_of_tensor_memory_are_edited_and_d_is_not() -> None:
         (FlipBit("C", 0, 0, 32), "C in tensor memory, lane 0, column 0: bit 32 does not exist"),
         (SetRegister("E", 0, 0, "0"), "has no operand 'E'"),
     ):
-        with pytest.raises(PtxlabError, match=sentence):
-            ex.apply(edit)
+        refuses(sentence, ex.apply, edit)
 
 
 def test_an_edit_sends_little(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -328,18 +322,14 @@ def test_figures_are_those_of_tensor_memory() -> None:
     assert ex.figure("product").layout.meta["title"] == f"{F16} m64n16k16"
     assert ex.figure("lane", lane=36).layout.meta["title"].startswith("Lane 36 of tensor memory")
     assert ex.figure("B", columns=range(4)).data[0].z.shape == (16, 4)
-    with pytest.raises(PtxlabError, match="no figure 'E'; there are product, A, B, C, D, lane, load, trace"):
-        ex.figure("E")
-    with pytest.raises(PtxlabError, match="has no option 'shown'"):
-        ex.figure("D", shown="hex")
+    refuses("no figure 'E'; there are product, A, B, C, D, lane, load, trace", ex.figure, "E")
+    refuses("has no option 'shown'", ex.figure, "D", shown="hex")
 
 
 def test_what_goes_around_tcgen05_is_refused_in_a_sentence() -> None:
     for name in ("tcgen05.wait::ld.sync.aligned", "tcgen05.fence::before_thread_sync"):
-        with pytest.raises(PtxlabError, match="touches no word of a matrix that the Explorer could show"):
-            ptxlab.explore(name)
-    with pytest.raises(PtxlabError, match="address and split are for"):
-        ptxlab.explore(F16, address=4)
+        refuses("touches no word of a matrix that the Explorer could show", ptxlab.explore, name)
+    refuses("address and split are for", ptxlab.explore, F16, address=4)
 
 
 # -- tcgen05.ld, .st, .cp and .shift -----------------------------------------------------------------------
@@ -430,10 +420,8 @@ def test_a_transfer_is_edited_undone_shared_and_saved(tmp_path: Path) -> None:
         (SetMask("disable_output_lane", "1"), "is an edit of instructions that multiply"),
         (FillMatrix("A", "normal"), "unknown fill 'normal'"),
     ):
-        with pytest.raises(PtxlabError, match=sentence):
-            ex.apply(edit)
-    with pytest.raises(PtxlabError, match="moves words and computes nothing"):
-        ex.run()
+        refuses(sentence, ex.apply, edit)
+    refuses("moves words and computes nothing", ex.run)
 
 
 def test_code_of_a_copy_reads_shared_memory_through_the_descriptor() -> None:
@@ -521,8 +509,7 @@ def test_where_nothing_is_published_d_stays_empty_and_the_rest_is_shown() -> Non
     assert ex.view.trace == {} and "run(" in ex.code()
     assert ptxlab.explore(ex.link).instruction == ex.instruction
     for ask in (lambda: ex.D, lambda: ex.figure("trace"), ex.find_difference):
-        with pytest.raises(PtxlabError, match="no target has it with this descriptor"):
-            ask()
+        refuses("no target has it with this descriptor", ask)
     assert ex.figure("D").layout.meta["title"].startswith("D of")
     ex.apply(ChooseInstruction(F16))
     assert ex.chip == "sm_100" and ex.D.shape == (128, 16)
@@ -594,8 +581,7 @@ def test_the_quiz_asks_about_tensor_memory(name: str) -> None:
         ("reach lane 128", "128"),
         ("thread A[0][0]", "a cell of D"),
     ):
-        with pytest.raises(PtxlabError, match=sentence):
-            parse_question(state, text, random)
+        refuses(sentence, parse_question, state, text, random)
     with pytest.raises(PtxlabError, match="type lane 36 column 3|type CTA 0 lane 36"):
         Word("D", 0, 0).check(state, "lane 3")
 
