@@ -509,6 +509,30 @@ def test_words_that_are_moved_lead_to_each_other(screen: Lanes, page: Any) -> No
     page.wait_for_selector("[data-pane=D]", state="visible")
 
 
+def test_elements_of_ldmatrix_are_typed_and_followed(screen: Lanes, page: Any) -> None:
+    """Rows of shared memory are on the left, the registers of a warp on the right; a change leads to both."""
+    name = "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
+    screen.python(f"ex.instruction = {name!r}")
+    shows(page, ".ptx-mnemonic", name)
+    page.mouse.click(*word_at(page, 9, 3))
+    type_line(page, "beef")
+    page.mouse.move(*word_at(page, 128 + 5, 3))
+    screen.says("r1[31:16] of lane 5 = 0xbeef · comes from S[9][3]")
+    page.mouse.move(*word_at(page, 9, 3))
+    screen.says(
+        "S[9][3] = 0xbeef · row 9, element 3 · byte 150 (0x096) · lane 9 supplies the address of its row · "
+        "goes to r1[31:16] of lane 5"
+    )
+    enter(page.get_by_test_id("thread-number"), "5")
+    shows(page, "[data-register='1'] .ptx-thread-hex", "0xbeef0902")
+    page.locator("[data-move=stride]").select_option("128")
+    shows(page, ".ptx-tensor .ptx-memory-summary", "32 wavefronts")
+    page.locator("[data-move=trans]").select_option("trans")
+    shows(page, ".ptx-mnemonic", "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16")
+    screen.python("[ex.undo() for _ in range(4)]")
+    page.wait_for_selector("[data-pane=D]", state="visible")
+
+
 def test_places_of_sparse_elements(screen: Lanes, page: Any) -> None:
     screen.start(SPARSE)
     screen.python("A = np.zeros((16, 64)); A[3, [10, 11, 14, 15]] = 1, 2, 3, 4; ex.A = A")
