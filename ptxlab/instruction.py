@@ -36,6 +36,7 @@ __all__ = [
     "ExecutableForm",
     "Instruction",
     "MatrixInstruction",
+    "ShownForm",
     "Transfer",
     "catalog",
     "explore",
@@ -108,6 +109,17 @@ class ExecutableForm(Form):
 
         return sass(self, self._TARGET if target is None else target)
 
+
+class ShownForm(ExecutableForm):
+    """What every instruction with matrices has: figures, and the Explorer.
+
+    >>> import ptxlab
+    >>> isinstance(ptxlab.instruction("movmatrix"), ShownForm)
+    True
+    >>> isinstance(ptxlab.instruction("tcgen05.wait::ld.sync.aligned"), ShownForm)
+    False
+    """
+
     def figure(self, what: str | None = None, *, title: bool = True, **options: Any) -> Any:
         """A Plotly figure of the product, of a matrix where it is, of metadata or scales, a lane, a trace.
 
@@ -136,7 +148,7 @@ class ExecutableForm(Form):
         return explore(self, **options)
 
 
-class MatrixInstruction(ExecutableForm, ProductForm):
+class MatrixInstruction(ShownForm, ProductForm):
     """What can be done with every instruction that multiplies matrices: `Instruction`, `TensorInstruction`.
 
     >>> import ptxlab
@@ -325,7 +337,7 @@ class Instruction(MatrixInstruction, MmaForm):
     """
 
 
-class Transfer(ExecutableForm, TransferForm):
+class Transfer(ShownForm, TransferForm):
     """An instruction that transfers a matrix: ldmatrix, stmatrix, movmatrix, wmma.load or wmma.store.
 
     >>> import numpy as np, ptxlab

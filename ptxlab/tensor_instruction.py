@@ -6,7 +6,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from .instruction import ExecutableForm, MatrixInstruction
+from .instruction import ExecutableForm, MatrixInstruction, ShownForm
 from .isa.tcgen05 import Tcgen05Control, Tcgen05Mma, Tcgen05Transfer
 
 __all__ = ["TensorControl", "TensorInstruction", "TensorTransfer"]
@@ -34,7 +34,7 @@ class TensorInstruction(MatrixInstruction, Tcgen05Mma):
     _TARGET = "sm_100a"
 
 
-class TensorTransfer(ExecutableForm, Tcgen05Transfer):
+class TensorTransfer(ShownForm, Tcgen05Transfer):
     """An instruction that moves data to or from tensor memory: tcgen05.ld, .st, .cp or .shift.
 
     >>> import numpy as np, ptxlab
