@@ -39,8 +39,8 @@ from .ptx.syntax import (
 )
 from .threads import UNSIGNED, Threads
 
+_MOST_STATIC = 48 << 10  # bytes of shared memory that variables of a fixed size may take: ptxas refuses more
 #: Between two arrays or variables, so that an index past the end hits nothing else.
-_MOST_STATIC = 48 << 10
 _GAP = 4096
 _ALIGNMENT = 256
 _CODE = 0x100_0000  # where functions are, for pointers to them
