@@ -1,4 +1,8 @@
-"""What each chip does, as rows of data with their evidence."""
+"""What each chip does: how many bits of products and sums it keeps, as rows of data with their evidence.
+
+`Fused` of `rules/fused.py` says what the numbers mean. f16 keeps 23 to 25 bits below the largest exponent,
+FP8 of sm_89 and of wgmma only 13.
+"""
 
 from __future__ import annotations
 
@@ -80,6 +84,15 @@ _MMAS = 100_000
 
 _F32_TO_F16 = 112  # from the smallest exponent of f32, -126, to that of f16, -14
 
+#: One step of f16, bf16 and tf32.
+_VOLTA = Fused(fraction_bits=23, result_bits=23, floor=-131, depth=4)
+_TURING = _AMPERE = Fused(fraction_bits=24, result_bits=23, floor=-132, depth=8)
+_HOPPER = Fused(fraction_bits=25, result_bits=23, floor=-133)
+_HOPPER_TO_F16 = replace(_HOPPER, floor=_HOPPER.floor + _F32_TO_F16)
+#: One step of FP8: mma of sm_89 and wgmma keep 13 bits of FP8 products, and of their sum.
+_FP8_OF_ADA = Fused(fraction_bits=13, result_bits=13, floor=-132, depth=16)
+_FP8_OF_WGMMA = Fused(fraction_bits=13, result_bits=13, floor=-133)
+
 _H200 = "compared with an H200 and recorded, CUDA 13.0: tests/golden"
 _ISA = "PTX ISA: integer results are exact, wrapped or clamped"
 _MMA_SIM = "MMA-Sim 2025, arXiv 2511.10909"
@@ -143,25 +156,24 @@ def _hopper() -> Iterator[Model]:
         )
 
     yield from _m8n8k4("sm_90", "measured", _H200, _MMAS)
-    yield ending_in_f16(row(("f16",), (*_WARP, *_WARPGROUP), Fused(25, 23, -133 + _F32_TO_F16)))
-    yield row(("tf32",), ("wmma",), Fused(25, 23, -133, depth=4))
-    yield row(_FLOATS, (*_WARP, *_WARPGROUP), Fused(25, 23, -133))
+    yield ending_in_f16(row(("f16",), (*_WARP, *_WARPGROUP), _HOPPER_TO_F16))
+    yield row(("tf32",), ("wmma",), replace(_HOPPER, depth=4))
+    yield row(_FLOATS, (*_WARP, *_WARPGROUP), _HOPPER)
     yield row(("f64",), ("mma", "wmma"), FmaChain())
-    yield ending_in_f16(row(_FP8, _SYNC, EmulatedThroughF16(Fused(25, 23, -133 + _F32_TO_F16))))
-    yield row(_FP8, _SYNC, EmulatedThroughF16(Fused(25, 23, -133)))
-    yield row(_FP8, _WARPGROUP, Fused(13, 13, -133))
+    yield ending_in_f16(row(_FP8, _SYNC, EmulatedThroughF16(_HOPPER_TO_F16)))
+    yield row(_FP8, _SYNC, EmulatedThroughF16(_HOPPER))
+    yield row(_FP8, _WARPGROUP, _FP8_OF_WGMMA)
     yield row(_INTEGERS, (*_WARP, *_WARPGROUP), Exact())
 
 
 def _tensor_memory(chip: str) -> Iterator[Model]:
     """tcgen05.mma. Sparse forms are among what was measured; neither .ws nor K = 96 was."""
-    step, block = Fused(25, 23, -133), Fused(35, 23, -139, block=16)
-    narrow = replace(step, floor=step.floor + _F32_TO_F16)
+    block = Fused(fraction_bits=35, result_bits=23, floor=-139, block=16)
     floats, plain, fp4 = (*_FLOATS, *_F8F6F4), ("f16", "tf32", "f8f6f4"), ("mxf4", "mxf4nvf4")
 
     def rows(families: tuple[str, ...], evidence: Evidence, source: str) -> Iterator[Model]:
-        yield Model(chip, floats, families, narrow, evidence, source, results=("f16",), kinds=plain)
-        yield Model(chip, floats, families, step, evidence, source, kinds=plain)
+        yield Model(chip, floats, families, _HOPPER_TO_F16, evidence, source, results=("f16",), kinds=plain)
+        yield Model(chip, floats, families, _HOPPER, evidence, source, kinds=plain)
 
     yield from rows(_TENSOR, "published", f"{_SF_TENSOR}; {_MMA_SIM}")
     yield from rows(_TENSOR_WS, "assumed", "as without .ws")
@@ -171,7 +183,7 @@ def _tensor_memory(chip: str) -> Iterator[Model]:
     )
     source = f"{_SF_TENSOR}; {_MMA_SIM}; floor as with mxf4"
     yield Model(
-        chip, _F8F6F4, _TENSOR, replace(step, floor=block.floor), "published", source, kinds=("mxf8f6f4",)
+        chip, _F8F6F4, _TENSOR, replace(_HOPPER, floor=block.floor), "published", source, kinds=("mxf8f6f4",)
     )
     source = "not on sm_100 itself, but on sm_103; as K = 64, in blocks of 16"
     yield Model(chip, ("e2m1",), _TENSOR, block, "assumed", source, kinds=fp4, depths=(96,))
@@ -181,48 +193,44 @@ def _tensor_memory(chip: str) -> Iterator[Model]:
 def _fp8_of_sm_100() -> Iterator[Model]:
     """FP8 of mma, which the compiler emulates there."""
     source = f"{_AS_90}; {_KHATTAK}, of a B200"
-    narrow = EmulatedThroughF16(Fused(25, 23, -133 + _F32_TO_F16))
+    narrow = EmulatedThroughF16(_HOPPER_TO_F16)
     yield Model("sm_100", _FP8, ("mma",), narrow, "published", source, results=("f16",))
-    yield Model("sm_100", _FP8, ("mma",), EmulatedThroughF16(Fused(25, 23, -133)), "published", source)
-    yield Model("sm_100", _FP8, ("mma.sp",), EmulatedThroughF16(Fused(25, 23, -133)), "assumed", _AS_90)
+    yield Model("sm_100", _FP8, ("mma",), EmulatedThroughF16(_HOPPER), "published", source)
+    yield Model("sm_100", _FP8, ("mma.sp",), EmulatedThroughF16(_HOPPER), "assumed", _AS_90)
 
 
 def _narrow_floats_of_sm_120() -> Iterator[Model]:
     """Types of 4, 6 and 8 bits, with and without block scales."""
-    block = Model(
-        "sm_120", ("e2m1",), _SYNC, Fused(35, 23, -126, block=16), "assumed", "", kinds=("mxf4", "mxf4nvf4")
-    )
+    step = Fused(fraction_bits=35, result_bits=23, floor=-126, block=16)
+    block = Model("sm_120", ("e2m1",), _SYNC, step, "assumed", "", kinds=("mxf4", "mxf4nvf4"))
     younger = "as with the other scales of this kind"  # than what is published
     yield replace(block, source=younger, kinds=("mxf4nvf4",), scales=("4X ue8m0",))
     yield replace(block, families=("mma",), evidence="published", source=_MMA_SIM)
     yield replace(block, families=("mma.sp",), source="as the dense form")
     for kinds, floor in ((("mxf8f6f4",), -126), ((), -133)):
-        row = Model("sm_120", _F8F6F4, ("mma",), Fused(25, 23, floor), "assumed", "", kinds=kinds)
+        row = Model("sm_120", _F8F6F4, ("mma",), replace(_HOPPER, floor=floor), "assumed", "", kinds=kinds)
         yield replace(row, inputs=_F8F4, evidence="published", source=_MMA_SIM)
         yield replace(row, source=f"as {_MMA_SIM} has e4m3, e5m2 and e2m1")
         yield replace(row, families=("mma.sp",), source="as the dense form")
 
 
 def _all() -> Iterator[Model]:
-    volta, turing, hopper = Fused(23, 23, -131, depth=4), Fused(24, 23, -132, depth=8), Fused(25, 23, -133)
-    ampere = turing
     both = ("mma", "wmma")
     source = f"{_KHATTAK}, of a V100; {_MMA_SIM}; {_FASI}"
-    yield from _halves("sm_70", ("f16",), both, volta, "published", source)
+    yield from _halves("sm_70", ("f16",), both, _VOLTA, "published", source)
     source = f"{_MMA_SIM}; {_FASI}, of a T4; floor as on sm_80"
-    yield from _halves("sm_75", ("f16",), both, turing, "published", source)
+    yield from _halves("sm_75", ("f16",), both, _TURING, "published", source)
     cards = {
-        "sm_80": (ampere, "an A100"),
-        "sm_86": (ampere, "an A2"),
-        "sm_89": (ampere, "an L40S"),
-        "sm_100": (hopper, "a B200"),
+        "sm_80": (_AMPERE, "an A100"),
+        "sm_86": (_AMPERE, "an A2"),
+        "sm_89": (_AMPERE, "an L40S"),
+        "sm_100": (_HOPPER, "a B200"),
     }
-    for chip, (step, card) in {**cards, "sm_120": (hopper, "an RTX PRO 6000")}.items():
+    for chip, (step, card) in {**cards, "sm_120": (_HOPPER, "an RTX PRO 6000")}.items():
         yield from _m8n8k4(chip, "assumed", _AS_90)
         yield from _floats(chip, step, f"{_KHATTAK}, of {card}; {_MMA_SIM}")
-    fp8 = Fused(13, 13, -132, depth=16)
-    yield Model("sm_89", _FP8, ("mma",), fp8, "published", f"{_KHATTAK}, of an L40S; {_MMA_SIM}")
-    yield Model("sm_89", _FP8, ("mma.sp",), fp8, "assumed", _AS_DENSE)
+    yield Model("sm_89", _FP8, ("mma",), _FP8_OF_ADA, "published", f"{_KHATTAK}, of an L40S; {_MMA_SIM}")
+    yield Model("sm_89", _FP8, ("mma.sp",), _FP8_OF_ADA, "assumed", _AS_DENSE)
     yield from _hopper()
     yield from _fp8_of_sm_100()
     yield from _tensor_memory("sm_100")
