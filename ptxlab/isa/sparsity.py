@@ -5,6 +5,10 @@ Which zeros are allowed, what is stored, and the metadata nibbles that say where
 A row of A is cut into chunks, a chunk into *groups* of neighbouring elements; at most `keep` groups of a
 chunk may be non-zero. The stored half holds `keep` groups of every chunk, and one 4-bit nibble a chunk says
 which (PTX ISA, "Sparse matrix storage").
+
+Where nibbles lie is said elsewhere: in the registers of a warp by `layout.metadata`, in tensor memory for
+tcgen05 by `DataPath.metadata` of `tensor_memory`, and as CUTLASS and PyTorch store them by
+`ptxlab.memory.stored` (`reorder_metadata`).
 """
 
 from __future__ import annotations
