@@ -22,7 +22,7 @@ from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma
 from ..isa.transfer import TransferForm
 from ..memory import SWIZZLES, Conflicts, Descriptor, Tile, conflicts, descriptor
 from ..memory.banks import transfer_conflicts
-from ..memory.descriptors import swizzled
+from ..memory.swizzle import swizzled
 from ..views.shared_memory_pictures import accesses
 from ..views.tile_pictures import slice_bytes, slices
 from .arguments import descriptor_options, find_operand, form_of

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..errors import PtxlabError
 from ..instruction import mma_instruction
 from ..memory import Descriptor, Tile, descriptor, tensor_map, weight_order
-from ..memory.descriptors import swizzled
+from ..memory.swizzle import swizzled
 from ..views import Cell, Header, Picture
 from ..views.colours import PIECE_HUES, core_matrix_tint
 from ..views.grid import Entry, numbered_grid, uniform_grid

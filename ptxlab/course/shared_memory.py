@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..instruction import Transfer, instruction
 from ..memory import SWIZZLES, conflicts
-from ..memory.descriptors import swizzled
+from ..memory.swizzle import swizzled
 from ..views import Cell, Grid, Picture, banks
 from ..views.charts import bars, table
 from ..views.grid import State, numbered_grid

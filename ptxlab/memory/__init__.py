@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .banks import BANKS, Collision, Conflicts, conflicts
-from .descriptors import SWIZZLES, Descriptor, Tcgen05Descriptor, descriptor, encode_descriptor
+from .descriptors import Descriptor, Tcgen05Descriptor, descriptor, encode_descriptor
 from .im2col import Im2colMap, im2col_map
 from .stored import (
     WeightOrder,
@@ -18,6 +18,7 @@ from .stored import (
     untile_scales,
     weight_order,
 )
+from .swizzle import SWIZZLES
 from .tcgen05_tiles import pack_lookup, unpack_lookup
 from .tensor_maps import TensorMap, tensor_map
 from .tile import Judgement, Modes, Tile

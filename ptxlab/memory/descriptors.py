@@ -31,9 +31,8 @@ from .._util.arguments import as_flag, as_int, as_integers, broadcast, check_roo
 from ..errors import PtxlabError, listing, quoted
 from ..isa.instruction_descriptor import BitField
 from ..isa.tcgen05 import Tcgen05Mma
+from .swizzle import SWIZZLES, swizzled
 
-#: Swizzle width in bytes -> its code in bits 62-63 of a descriptor.
-SWIZZLES: dict[int, int] = {0: 0, 128: 1, 64: 2, 32: 3}
 _SWIZZLE_OF_CODE = {code: swizzle for swizzle, code in SWIZZLES.items()}
 
 #: Swizzle width and size of the chunks that it moves, in bytes -> its code in bits 61-63 of tcgen05's.
@@ -52,27 +51,6 @@ _IN_CHUNKS = ("address", "leading", "stride")
 #: Along an axis of what is read: no wgmma reads more.
 _MOST_ELEMENTS = 1 << 10
 _MOST_INDEX = 1 << 32
-
-
-def swizzled(
-    addresses: NDArray[np.int64], swizzle: int, base_offset: int = 0, chunk: int = 16
-) -> NDArray[np.int64]:
-    """Where the bytes at these addresses are under a swizzle: bits 4 and up, XORed with those from 7 on.
-
-    With a base offset the pattern starts that many lines of 128 bytes later. Chunks are of 16 bytes; of 32
-    in one swizzle of tcgen05, which XORs from bit 5 on.
-
-    >>> swizzled(np.arange(0, 1024, 128), 128) % 128 // 16   # the first chunk of each line of 128 bytes
-    array([0, 1, 2, 3, 4, 5, 6, 7])
-    >>> swizzled(np.arange(0, 1024, 128), 128, chunk=32) % 128 // 16
-    array([0, 2, 4, 6, 0, 2, 4, 6])
-    """
-    if not swizzle:
-        return addresses
-    if chunk == 32:
-        return addresses ^ ((addresses >> 7) - base_offset & 3) << 5
-    chunks = swizzle // 16
-    return addresses ^ ((addresses >> 7) - base_offset & chunks - 1) << 4
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from ..errors import PtxlabError, listing, quoted
 from ..isa.operand import Operand
 from .banks import BANKS, WIDTHS, Conflicts, conflicts, row_conflicts
-from .descriptors import SWIZZLES, Descriptor, swizzled
+from .descriptors import Descriptor
+from .swizzle import SWIZZLES, swizzled
 from .tile import Tile
 
 #: Which index is contiguous: the columns of a row, or the rows of a column.

@@ -21,8 +21,8 @@ from .._util.arguments import as_array, as_int, is_a, is_name
 from ..errors import PtxlabError, counted, listing, quoted
 from ..isa.dtypes import convert, dtype
 from ..isa.targets import check_target, chip_number
-from .descriptors import SWIZZLES, swizzled
 from .gpu_arrays import ArrayLayout, gpu_layout
+from .swizzle import TMA_SWIZZLES, TmaSwizzle
 from .tile import Tile
 
 #: NumPy's types -> those of CUtensorMapDataType, without their prefix. TMA does not look at most values, so
@@ -65,35 +65,6 @@ _PACKED = {"16U4_ALIGN8B": _Packing(4, 8), "16U4_ALIGN16B": _Packing(4, 16), "16
 _PER_CHUNK = 16  # elements
 _PADDED_ROW = 128  # elements along the last axis of a box, and unit of the array's, of the types with gaps
 
-
-class _Swizzle(NamedTuple):
-    """Chunks of `atom` bytes change places within `width`; `flip`: 8 bytes in every other line, too."""
-
-    width: int
-    atom: int = 16
-    flip: bool = False
-
-    def __call__(self, addresses: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Where the bytes at these addresses arrive: PTX ISA, "Swizzling Modes"."""
-        if self.atom == 16:
-            return swizzled(addresses, self.width)
-        line = addresses >> 7
-        moved = addresses ^ (line & self.width // self.atom - 1) * self.atom
-        return moved ^ (line & 1) * 8 if self.flip else moved
-
-    @property
-    def period(self) -> int:
-        """Bytes after which the pattern repeats."""
-        return self.width // self.atom * 128 if self.width else 0
-
-
-#: Swizzles by what `tensor_map` calls them: bytes, or the rest of CU_TENSOR_MAP_SWIZZLE_...
-_SWIZZLES: dict[int | str, _Swizzle] = {
-    **{width: _Swizzle(width) for width in sorted(SWIZZLES)},
-    "128B_ATOM_32B": _Swizzle(128, 32),
-    "128B_ATOM_32B_FLIP_8B": _Swizzle(128, 32, flip=True),
-    "128B_ATOM_64B": _Swizzle(128, 64),
-}
 
 #: Bytes of a slice of channels in interleaved layouts: CU_TENSOR_MAP_INTERLEAVE_...
 _INTERLEAVES = (0, 16, 32)
@@ -223,8 +194,8 @@ class TensorMap:
         return packing is not None and packing.room > packing.data
 
     @property
-    def _pattern(self) -> _Swizzle:
-        return _SWIZZLES[self.swizzle_mode]
+    def _pattern(self) -> TmaSwizzle:
+        return TMA_SWIZZLES[self.swizzle_mode]
 
     # -- the box in shared memory ----------------------------------------------------------------------------
 
@@ -527,7 +498,7 @@ of 16 bytes, so pad axis 1 to a multiple of 8 elements
     _check_fill(fill, driver_type, layout)
     if as_int(l2_promotion, "l2_promotion") not in _PROMOTIONS:
         raise PtxlabError(f"l2_promotion={quoted(l2_promotion)}: there are {listing(_PROMOTIONS)}")
-    width = _SWIZZLES[mode].width
+    width = TMA_SWIZZLES[mode].width
     tensor = TensorMap(array, sizes, width, steps, fill, int(l2_promotion), driver_type, mode, slices, layout)
     if tensor.expect_tx > _MOST_BYTES:
         raise PtxlabError(
@@ -601,13 +572,13 @@ def _plain(name: str) -> str:
 
 def _as_swizzle(swizzle: object, driver_type: str) -> int | str:
     if isinstance(swizzle, str):
-        if not is_name(swizzle, [name for name in _SWIZZLES if isinstance(name, str)]):
-            raise PtxlabError(f"swizzle={quoted(swizzle)}: there are {listing(_SWIZZLES)}")
+        if not is_name(swizzle, [name for name in TMA_SWIZZLES if isinstance(name, str)]):
+            raise PtxlabError(f"swizzle={quoted(swizzle)}: there are {listing(TMA_SWIZZLES)}")
         mode: int | str = str(swizzle)
     else:
         mode = as_int(swizzle, "swizzle")
-        if mode not in _SWIZZLES:
-            raise PtxlabError(f"swizzle of {quoted(swizzle)} bytes: there are {listing(_SWIZZLES)}")
+        if mode not in TMA_SWIZZLES:
+            raise PtxlabError(f"swizzle of {quoted(swizzle)} bytes: there are {listing(TMA_SWIZZLES)}")
     allowed = {"16U4_ALIGN16B": (0, 128, "128B_ATOM_32B"), "16U6_ALIGN16B": (0, 128, "128B_ATOM_32B")}
     if driver_type in allowed and mode not in allowed[driver_type]:
         raise PtxlabError(
@@ -629,7 +600,7 @@ def _check_row(sizes: tuple[int, ...], layout: ArrayLayout, driver_type: str, mo
     if sizes[-1] * bits % 128:
         row_text = f"{sizes[-1] * bits / 8:g} bytes of {layout.type_name if packing is None else driver_type}"
         raise PtxlabError(f"box={quoted(sizes)}: its rows are {row_text}; TMA takes multiples of 16")
-    inner, width = sizes[-1] * bits // 8, _SWIZZLES[mode].width
+    inner, width = sizes[-1] * bits // 8, TMA_SWIZZLES[mode].width
     if 0 < width < inner:
         raise PtxlabError(
             f"box={quoted(sizes)}: its rows are {inner} bytes, wider than the swizzle of {width} "

@@ -31,8 +31,9 @@ from .._util.arguments import (
 from ..errors import PtxlabError, listing, quoted
 from ..isa.dtypes import dtype
 from ..isa.operand import Operand, as_operand
-from .descriptors import SWIZZLES, Descriptor, Tcgen05Descriptor, swizzled
+from .descriptors import Descriptor, Tcgen05Descriptor
 from .descriptors import descriptor as decode
+from .swizzle import SWIZZLES, swizzled
 
 #: How an index moves through a tile: (size, stride in elements) of each mode, fastest first, as in CuTe.
 Modes = tuple[tuple[int, int], ...]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ..errors import PtxlabError, listing
 from ..isa.dtypes import dtype as element_type
 from ..memory import Im2colMap, TensorMap
-from ..memory.descriptors import swizzled
+from ..memory.swizzle import swizzled
 from ..memory.tensor_maps import converted, places_of, tensor_map
 from .loads import combination, space_of
 from .machine import Frame, Launch, Machine, MachineStep

@@ -14,7 +14,7 @@ from ..isa.form import Form
 from ..isa.operand import Operand
 from ..isa.tcgen05 import Tcgen05Mma
 from ..memory import BANKS, SWIZZLES, Descriptor, Tile
-from ..memory.descriptors import swizzled as swizzled_address
+from ..memory.swizzle import swizzled
 from ..memory.tcgen05_tiles import is_index, is_padded, line_bits, shared_tile, stored_bits
 from .colours import (
     BANK_COLOURS,
@@ -75,8 +75,8 @@ def operand_tile(ins: Form, op: Operand, swizzle: int = 0, colour: TileColour = 
         Header(row, 8, ("core matrices", index_range(row // 8 * columns, columns)))
         for row in range(0, memory.rows, 8)
     )
-    swizzled = f"{swizzle}-byte swizzle" if swizzle else "no swizzle"
-    notes = [f"{op.describe()}, {memory.size} bytes, {swizzled}"]
+    width = f"{swizzle}-byte swizzle" if swizzle else "no swizzle"
+    notes = [f"{op.describe()}, {memory.size} bytes, {width}"]
     if isinstance(ins, Tcgen05Mma):
         notes += _tcgen05_notes(ins, op, memory, line)
     notes += [
@@ -238,15 +238,15 @@ def swizzle(width: int = 128, piece: int | None = None, *, title: bool = True) -
             raise PtxlabError(f"piece={quoted(piece)}: a row of {width} bytes has pieces 0 to {pieces - 1}")
     tile = Tile(bits=8, rows=8, k=width, swizzle=width)
     plain = {(row, at): row * width + at * 16 for row in range(8) for at in range(pieces)}
-    swizzled = {(row, at): int(tile.offset(row, at * 16)) for row, at in plain}
+    moved = {(row, at): int(tile.offset(row, at * 16)) for row, at in plain}
     grids = (
         _lines(plain, "without swizzle", piece),
-        _lines(swizzled, f"with the {width}-byte swizzle", piece),
+        _lines(moved, f"with the {width}-byte swizzle", piece),
     )
     notes = (
         "r.p is piece p of row r",
         "pieces of one colour, a core matrix, are read together",
-        f"reading one takes {_passes(plain)} passes without swizzle, {_passes(swizzled)} with it",
+        f"reading one takes {_passes(plain)} passes without swizzle, {_passes(moved)} with it",
     )
     texts = [f"p = {at}" for at in range(pieces)]
     key = colour_key("core matrices", texts, [_hue(at) for at in range(pieces)], texts)
@@ -270,7 +270,7 @@ def swizzle_bits(address: int, width: int = 128, *, title: bool = True) -> Pictu
     address, width = as_int(address, "address"), _checked_width(width)
     if not 0 <= address < 1 << 18:
         raise PtxlabError(f"address {quoted(address)}: shared memory has addresses below 2^18")
-    result = int(swizzled_address(np.array(address), width))
+    result = int(swizzled(np.array(address), width))
     count = (width // 16).bit_length() - 1  # of bits that change
     grid, arrows = _xor_grid(address, result, count)
     piece_bits, line_bits = (index_range(low, count) for low in (4, 7))
