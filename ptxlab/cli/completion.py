@@ -1,6 +1,7 @@
 """Scripts that complete commands in a shell, made by shtab from the parser.
 
-Commands, options and their values are in the script; the names of the instructions are asked for once.
+The script contains commands, options and their values. It asks ptxlab for the names of the instructions, once
+in each session of the shell.
 """
 
 from __future__ import annotations
@@ -31,18 +32,20 @@ _VALUES = {
     "against": tuple(GENERATIONS),
 }
 
-#: How each shell gets the names of the instructions, and keeps them.
-_NAMES = {
+#: What completes the name of an instruction, as each shell calls it.
+_COMPLETER = {
     "bash": "_ptxlab_instructions",
     "zsh": "_ptxlab_instructions",
     "fish": "(_ptxlab_instructions)",
 }
-_NAMES_FUNCTION = {
-    "bash": f"""\
-_ptxlab_instructions() {{
-    [[ -n ${{_ptxlab_names-}} ]] || _ptxlab_names="$("${{COMP_WORDS[0]}}" {NAMES_COMMAND} 2>/dev/null)"
-    compgen -W "$_ptxlab_names" -- "$1"
-}}""",
+
+#: The function that `_COMPLETER` calls. In zsh and fish it asks for the names and keeps them. bash calls it
+#: in a subshell, where nothing can be kept, so there `_BASH_WRAPPER` asks.
+_COMPLETER_SOURCE = {
+    "bash": """\
+_ptxlab_instructions() {
+    compgen -W "${_ptxlab_names-}" -- "$1"
+}""",
     "zsh": f"""\
 _ptxlab_instructions() {{
     (( $#_ptxlab_names )) || typeset -ga _ptxlab_names=("${{(@f)$(ptxlab {NAMES_COMMAND} 2>/dev/null)}}")
@@ -55,22 +58,27 @@ function _ptxlab_instructions
 end""",
 }
 
-#: bash splits words at colons, which mnemonics contain (`sp::ordered_metadata`). This joins them before
-#: shtab's function sees them, and removes what stands before the last colon from the results.
-_BASH_COLONS = """
-_ptxlab() {
-    local line="${COMP_LINE:0:COMP_POINT}" head index COMP_CWORD
-    local current="${line##*[[:space:]]}"
+#: Around shtab's function for bash. bash splits words at colons, which mnemonics contain
+#: (`sp::ordered_metadata`): this joins them before shtab's function sees them, and removes what stands before
+#: the last colon from the results. It also asks for the names of the instructions, when a command is followed
+#: by a word that may be one.
+_BASH_WRAPPER = f"""
+_ptxlab() {{
+    local line="${{COMP_LINE:0:COMP_POINT}}" head index COMP_CWORD
+    local current="${{line##*[[:space:]]}}"
     local -a COMP_WORDS
-    read -ra COMP_WORDS <<< "${line%"$current"}"
-    COMP_CWORD=${#COMP_WORDS[@]}
+    read -ra COMP_WORDS <<< "${{line%"$current"}}"
+    COMP_CWORD=${{#COMP_WORDS[@]}}
     COMP_WORDS+=("$current")
+    if [[ -z ${{_ptxlab_names-}} && $COMP_CWORD -gt 1 && $current != -* ]]; then
+        _ptxlab_names="$("${{COMP_WORDS[0]}}" {NAMES_COMMAND} 2>/dev/null)"
+    fi
     _shtab_ptxlab
     if [[ $current == *:* && $COMP_WORDBREAKS == *:* ]]; then
-        head="${current%"${current##*:}"}"
-        for index in "${!COMPREPLY[@]}"; do COMPREPLY[index]="${COMPREPLY[index]#"$head"}"; done
+        head="${{current%"${{current##*:}}"}}"
+        for index in "${{!COMPREPLY[@]}}"; do COMPREPLY[index]="${{COMPREPLY[index]#"$head"}}"; done
     fi
-}
+}}
 complete -o bashdefault -F _ptxlab ptxlab"""
 
 
@@ -93,8 +101,8 @@ def script(args: argparse.Namespace, style: Style) -> str:
     for command in commands.choices.values():
         for action in command._actions:
             if action.dest == "instruction":
-                vars(action)["complete"] = _NAMES  # the attribute that shtab reads
+                vars(action)["complete"] = _COMPLETER  # the attribute that shtab reads
             elif action.dest in _VALUES:
                 action.choices = _VALUES[action.dest]
-    text = shtab.complete(parser, shell, preamble=_NAMES_FUNCTION[shell])
-    return text + _BASH_COLONS if shell == "bash" else text
+    text = shtab.complete(parser, shell, preamble=_COMPLETER_SOURCE[shell])
+    return text + _BASH_WRAPPER if shell == "bash" else text

@@ -598,24 +598,36 @@ def test_completion_says_what_to_install(refused, monkeypatch: pytest.MonkeyPatc
     ],
 )
 def test_bash_completes(line: str, words: list[str], answer, tmp_path: Path) -> None:
-    (tmp_path / "script").write_text(answer("completion", "bash"))
-    (tmp_path / "names").write_text(answer("__complete"))
-    (tmp_path / "bin").mkdir()
-    stub = tmp_path / "bin" / "ptxlab"
-    stub.write_text(f'#!/bin/sh\ncat "{tmp_path}/names"\n')
+    assert _completed_in_bash([line], answer, tmp_path) == [words]
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
+def test_bash_asks_for_the_names_of_instructions_once(answer, tmp_path: Path) -> None:
+    _completed_in_bash(["ptxlab wh", "ptxlab list --fam"], answer, tmp_path)
+    assert not (tmp_path / "calls").exists()
+    lines = ["ptxlab show mma.m16n8k64.s", "ptxlab show mma.m16n8k64.u", "ptxlab where mma.m16n8k64.s"]
+    words = [["mma.m16n8k64.s4"], ["mma.m16n8k64.u4"], ["mma.m16n8k64.s4"]]
+    assert _completed_in_bash(lines, answer, tmp_path) == words
+    assert (tmp_path / "calls").read_text() == "__complete\n"
+
+
+def _completed_in_bash(lines: list[str], answer, folder: Path) -> list[list[str]]:
+    """The words that one bash offers for each line; every call of ptxlab is a line in the file `calls`."""
+    (folder / "script").write_text(answer("completion", "bash"))
+    (folder / "names").write_text(answer("__complete"))
+    stub = folder / "bin" / "ptxlab"
+    stub.parent.mkdir(exist_ok=True)
+    stub.write_text(f'#!/bin/sh\necho "$@" >>"{folder}/calls"\ncat "{folder}/names"\n')
     stub.chmod(0o755)
-    commands = f"""
-        . "{tmp_path}/script"
-        COMP_LINE={shlex.quote(line)}
-        COMP_POINT=${{#COMP_LINE}}
-        _ptxlab
-        printf "%s\\n" "${{COMPREPLY[@]}}"
-    """
-    path = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
+    commands = [f'. "{folder}/script"']
+    for line in lines:
+        commands.append(f"COMP_LINE={shlex.quote(line)} COMPREPLY=()")
+        commands.append("COMP_POINT=${#COMP_LINE}; _ptxlab; echo ${COMPREPLY[@]}")
+    path = {**os.environ, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
     done = subprocess.run(
-        ["bash", "--norc", "-uc", commands], env=path, capture_output=True, text=True, check=True
+        ["bash", "--norc", "-uc", "\n".join(commands)], env=path, capture_output=True, text=True, check=True
     )
-    assert done.stdout.split() == words
+    return [line.split() for line in done.stdout.splitlines()]
 
 
 # -- terminal or pipe ------------------------------
