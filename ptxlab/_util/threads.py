@@ -1,7 +1,8 @@
-"""Threads for independent parts of a task, or anybody's executor; NumPy and compiled loops release the GIL.
+"""Independent parts of a task, run in threads or on the caller's executor.
 
-How many threads: the setting PTXLAB_THREADS, or the cores that this process may use. In a container these are
-fewer than the machine has, by its quota (cgroups) or by its affinity.
+Threads help because NumPy and compiled loops release the GIL. Their number is the setting PTXLAB_THREADS, or
+the number of cores that this process may use. In a container, a quota (cgroups) or an affinity may allow
+fewer cores than the machine has.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from contextvars import ContextVar
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from threading import Thread
 from typing import TYPE_CHECKING, TypeVar
@@ -24,41 +26,42 @@ if TYPE_CHECKING:
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 
-#: Inside a task of an executor: its other workers have the other cores.
+#: True inside an executor task; nested code then uses one thread.
 _is_task: ContextVar[bool] = ContextVar("is_task", default=False)
 
-#: Threads that compute beside this one.
-_others: ContextVar[int] = ContextVar("others", default=0)
+#: Cores that are left to other threads of ptxlab.
+_reserved: ContextVar[int] = ContextVar("reserved", default=0)
 
-#: Tasks that wait or run at once on an executor that does not say how many workers it has.
-_WAITING = 256
+#: Tasks that wait or run at the same time, for an executor that does not say how many workers it has.
+_DEFAULT_QUEUE = 256
 
 
 # -- how many ----------------------------------------------------------------------------------------------
 
 
 def thread_count() -> int:
-    """How many threads work at once: PTXLAB_THREADS, or the number of cores that this process may use."""
+    """The number of threads that work at the same time: PTXLAB_THREADS, or the cores this process may use."""
     setting = os.environ.get("PTXLAB_THREADS", "")
     if setting:
-        if not setting.isdecimal() or not setting.isascii() or int(setting[:9]) == 0:
+        count = _positive_int(setting)
+        if count is None:
             raise PtxlabError(
                 f"PTXLAB_THREADS: found {quoted(setting)}; it takes a number of threads, 1 or more"
             )
-        return max(1, int(setting[:9]) - _others.get())
-    return 1 if _is_task.get() else max(1, _cores() - _others.get())
+        return max(1, count - _reserved.get())
+    return 1 if _is_task.get() else max(1, _cores() - _reserved.get())
 
 
 def leave_cores(count: int) -> None:
-    """From now on, `thread_count` is so many less in this thread: other threads compute, too."""
-    _others.set(count)
+    """Leave `count` cores to other threads: from now on, `thread_count` gives this thread that many fewer."""
+    _reserved.set(count)
 
 
 def _cores() -> int:
-    """Cores that this process may use: Python's setting for all programs, affinity, and the quota."""
-    setting = os.environ.get("PYTHON_CPU_COUNT", "")  # Python itself heeds it from 3.13 on
-    if setting.isascii() and setting.isdecimal() and int(setting[:9]) > 0:
-        return int(setting[:9])
+    """Cores that this process may use: PYTHON_CPU_COUNT, or what affinity and the quota allow."""
+    setting = _positive_int(os.environ.get("PYTHON_CPU_COUNT", ""))  # Python itself heeds it from 3.13 on
+    if setting is not None:
+        return setting
     if hasattr(os, "process_cpu_count"):  # from Python 3.13 on; it also knows the option -X cpu_count
         cores = os.process_cpu_count() or 1
     elif hasattr(os, "sched_getaffinity"):
@@ -68,11 +71,18 @@ def _cores() -> int:
     return min(cores, cpu_quota() or cores)
 
 
+def _positive_int(text: str) -> int | None:
+    """The number in a setting; None if it is not a number from 1 on. Digits after the ninth are ignored."""
+    if not text.isascii() or not text.isdecimal():
+        return None
+    return int(text[:9]) or None
+
+
 @lru_cache(maxsize=None)
 def cpu_quota(
     membership: Path = Path("/proc/self/cgroup"), mount: Path = Path("/sys/fs/cgroup")
 ) -> int | None:
-    """Cores that the container's quota comes to, rounded up; None without a quota, or without cgroups.
+    """The container's quota in cores, rounded up; None without a quota, or without cgroups.
 
     The kernel enforces the smallest quota of the group and of all groups around it.
     """
@@ -125,7 +135,7 @@ def for_each(work: Callable[[Part], object], parts: Iterable[Part]) -> None:
     waiting = deque(parts)
     errors: list[BaseException] = []
 
-    def work_off() -> None:
+    def drain() -> None:
         try:
             while waiting and not errors:
                 try:
@@ -136,10 +146,10 @@ def for_each(work: Callable[[Part], object], parts: Iterable[Part]) -> None:
         except BaseException as error:
             errors.append(error)
 
-    others = [Thread(target=work_off, daemon=True) for _ in range(min(thread_count(), len(waiting)) - 1)]
+    others = [Thread(target=drain, daemon=True) for _ in range(min(thread_count(), len(waiting)) - 1)]
     for thread in others:
         thread.start()
-    work_off()
+    drain()
     for thread in others:
         while thread.is_alive():
             try:
@@ -171,11 +181,11 @@ def check_executor(executor: object) -> None:
 def in_order(
     executor: Executor, work: Callable[[Part], Result], parts: Iterable[Part]
 ) -> Generator[tuple[Part, Result], None, None]:
-    """Call `work` on every part on the workers of an executor, and give parts and results in their order.
+    """Call `work` on every part on the workers of an executor; yield each part with its result, in order.
 
-    So many tasks wait at once that no worker is idle, and no more: parts are made when there is room. Each
-    task runs in one thread of its worker. When the caller closes it, also by an error or an interrupt, tasks
-    that have not begun are cancelled; the executor stays as it is.
+    Just enough tasks are queued to keep every worker busy, and the next parts are made only when there is
+    room. Each task runs in one thread of its worker. When the generator is closed, also by an error or an
+    interrupt, it cancels the tasks that have not begun; it does not shut the executor down.
 
     >>> from concurrent.futures import ThreadPoolExecutor
     >>> with ThreadPoolExecutor(3) as executor:
@@ -183,12 +193,12 @@ def in_order(
     [(-1, 1), (2, 2), (-3, 3)]
     """
     workers = getattr(executor, "_max_workers", None) or getattr(executor, "num_workers", None)
-    most = 2 * workers if isinstance(workers, int) and workers > 0 else _WAITING
+    limit = 2 * workers if isinstance(workers, int) and workers > 0 else _DEFAULT_QUEUE
     waiting: deque[tuple[Part, Future[Result]]] = deque()
     source = iter(parts)
     try:
         while True:
-            while len(waiting) < most and (part := next(source, None)) is not None:
+            for part in islice(source, limit - len(waiting)):
                 waiting.append((part, executor.submit(_task, work, part)))
             if not waiting:
                 return

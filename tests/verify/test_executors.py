@@ -266,7 +266,7 @@ class Manual(Executor):
 def test_an_interrupt_cancels_what_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """No more tasks are made than fit, and none is left behind."""
     monkeypatch.setattr(matmul_module, "_TASK_PRODUCTS", 1)
-    monkeypatch.setattr(threads, "_WAITING", 4)
+    monkeypatch.setattr(threads, "_DEFAULT_QUEUE", 4)
     executor = Manual(ready=2)
 
     def interrupted(future: Future[Any], timeout: float | None = None) -> Any:
@@ -342,6 +342,11 @@ def test_a_task_has_one_thread_unless_told(monkeypatch: pytest.MonkeyPatch) -> N
         assert counts == [1, 1, 1] and threads.thread_count() == 8
         monkeypatch.setenv("PTXLAB_THREADS", "5")
         assert [count for _, count in threads.in_order(pool, lambda _: threads.thread_count(), [1])] == [5]
+
+
+def test_a_part_may_be_none() -> None:
+    with ThreadPoolExecutor(2) as pool:
+        assert list(threads.in_order(pool, str, [1, None, 2])) == [(1, "1"), (None, "None"), (2, "2")]
 
 
 @pytest.mark.parametrize(
