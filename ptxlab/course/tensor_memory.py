@@ -354,8 +354,8 @@ def _warps(answer: object) -> Sentences:
         "quarter. The rank of a warp modulo 4 decides, so a kernel can let warps 4 to 7 load D without "
         "renumbering them.",
         when(not submitted): "Some warps can.",
-        when(any(not 0 <= warp < _WARPS for warp in submitted)): "Those are not all warps of the block. "
-        f"They are 0 to {_WARPS - 1}.",
+        when(any(not 0 <= warp < _WARPS for warp in submitted)): "Some of those warps do not exist: "
+        f"the block has warps 0 to {_WARPS - 1}.",
         when(submitted == set(range(_WARPS))): "No warp reaches all lanes: each has a quarter of them.",
         when(
             submitted == {first_warp}
@@ -425,7 +425,7 @@ def _places(answer: object) -> Sentences:
     return {
         correct(first and second and third): "Three layouts, one idea: keep all four quarters of the lanes "
         "busy, each with its own rows or its own columns. To check: `ins.d.where(21, 100)`.",
-        when(pairs[0][0] == _ROW): "M = 64: row r is not in lane r. each quarter of the lanes has 16 rows: "
+        when(pairs[0][0] == _ROW): "M = 64: row r is not in lane r. Each quarter of the lanes has 16 rows: "
         "in which quarter is this one?",
         when(pairs[0][0] == 2 * _ROW): "M = 64: rows do not take every second lane. 16 rows stay together, "
         "then 16 lanes are free.",
