@@ -32,7 +32,7 @@ from .recipe import MOST_FILLS, Fill, find_recipe, make_arrays
 from .refusals import explorable
 from .state import GPU, NOBODY, ExplorerState, History, with_option
 from .tensor_view import tensor_load
-from .transfer import CopyTransfer, MatrixTransfer, TensorTransfer, TransferOperation, first_transfer
+from .transfer import CopyTransfer, MatrixTransfer, TensorMemoryTransfer, TransferOperation, first_transfer
 
 # -- links ------------------------------------------------------------------------------------------------
 
@@ -426,7 +426,7 @@ def _transfer_code(transfer: TransferOperation) -> str:
     lines += [f"{name} = {_words_literal(codes)}" for name, codes in transfer.arrays.items()]
     if isinstance(transfer, MatrixTransfer):
         return _program([*lines, *_matrix_transfer_lines(transfer)])
-    assert isinstance(transfer, TensorTransfer)
+    assert isinstance(transfer, TensorMemoryTransfer)
     takes = transfer.inputs
     if isinstance(transfer, CopyTransfer):
         takes = ("memory", "tile", "C")

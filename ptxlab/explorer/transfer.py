@@ -363,7 +363,7 @@ def shown_columns(ins: Tcgen05Transfer) -> int:
     return min(max(_LEAST_COLUMNS, 1 << ins.columns.bit_length()), COLUMNS)
 
 
-class TensorTransfer(TransferOperation):
+class TensorMemoryTransfer(TransferOperation):
     """Words to or from tensor memory; `at` is the lane and column of taddr, and immHalfSplitoff."""
 
     at_names = ("lane", "column", "split")
@@ -462,7 +462,7 @@ def _packed_elements(shape: tuple[int, ...], bits: int) -> Codes:
     return np.ascontiguousarray(data).view("<u4").astype(np.uint32)
 
 
-class RegisterTransfer(TensorTransfer):
+class RegisterTransfer(TensorMemoryTransfer):
     """tcgen05.ld and .st, which every thread of a warpgroup executes."""
 
     @property
@@ -555,7 +555,7 @@ class StoreTransfer(RegisterTransfer):
         return links
 
 
-class CopyTransfer(TensorTransfer):
+class CopyTransfer(TensorMemoryTransfer):
     """tcgen05.cp: rows of shared memory to tensor memory."""
 
     ends, keeps_words = (SHARED_MEMORY, TENSOR_MEMORY), True
@@ -600,7 +600,7 @@ class CopyTransfer(TensorTransfer):
         return links
 
 
-class ShiftTransfer(TensorTransfer):
+class ShiftTransfer(TensorMemoryTransfer):
     """tcgen05.shift: 32 lanes of tensor memory, each to the lane before."""
 
     ends = (replace(TENSOR_MEMORY, when="before"), replace(TENSOR_MEMORY, label="T'", when="after"))
@@ -828,7 +828,7 @@ class MatrixTransfer(TransferOperation):
         return super()._addresses(name)
 
 
-_CLASSES: dict[str, type[TensorTransfer]] = {
+_CLASSES: dict[str, type[TensorMemoryTransfer]] = {
     "tcgen05.ld": LoadTransfer,
     "tcgen05.st": StoreTransfer,
     "tcgen05.cp": CopyTransfer,

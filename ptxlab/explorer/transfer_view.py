@@ -24,7 +24,7 @@ from .transfer import (
     LoadTransfer,
     MatrixTransfer,
     ShiftTransfer,
-    TensorTransfer,
+    TensorMemoryTransfer,
     TransferOperation,
     choices,
     part_of,
@@ -74,7 +74,7 @@ def transfer_info(transfer: TransferOperation) -> dict[str, Any]:
     """
     (rows, columns), (source_rows, source_columns) = transfer.result.shape, transfer.a.shape
     form = transfer.ins
-    tensor = transfer if isinstance(transfer, TensorTransfer) else None
+    tensor = transfer if isinstance(transfer, TensorMemoryTransfer) else None
     return {
         "mnemonic": form.mnemonic,
         "shape": _operands(transfer),
@@ -113,7 +113,7 @@ def transfer_info(transfer: TransferOperation) -> dict[str, Any]:
 
 def _operands(transfer: TransferOperation) -> str:
     """What the mnemonic does not say: the address, and how shared memory is read."""
-    if not isinstance(transfer, TensorTransfer):
+    if not isinstance(transfer, TensorMemoryTransfer):
         return ""
     address = f"taddr 0x{transfer.address:08x}"
     if isinstance(transfer, CopyTransfer):
@@ -196,7 +196,7 @@ def _controls(transfer: TransferOperation) -> list[dict[str, Any]]:
             controls.append(
                 _select("stride", [(str(each), str(each)) for each in strides], str(transfer.stride))
             )
-    elif isinstance(transfer, TensorTransfer):
+    elif isinstance(transfer, TensorMemoryTransfer):
         controls += _address_controls(transfer)
     if len(transfer.elements) > 1:
         options = [(each, each) for each in transfer.elements]
@@ -204,7 +204,7 @@ def _controls(transfer: TransferOperation) -> list[dict[str, Any]]:
     return controls
 
 
-def _address_controls(transfer: TensorTransfer) -> Iterator[dict[str, Any]]:
+def _address_controls(transfer: TensorMemoryTransfer) -> Iterator[dict[str, Any]]:
     lanes = [str(lane) for lane in transfer.first_lanes]
     if len(lanes) > 1:
         yield _select("lane", [(lane, lane) for lane in lanes], str(transfer.lane))
@@ -231,7 +231,7 @@ def _number(name: str, most: int, value: int) -> dict[str, Any]:
     return {"name": name, "label": label, "hint": hint, "most": most, "value": str(value)}
 
 
-def _columns(transfer: TensorTransfer) -> str:
+def _columns(transfer: TensorMemoryTransfer) -> str:
     first, count, split = transfer.column, transfer.ins.columns, transfer.split
     if split is not None:
         half = count // 2
@@ -242,7 +242,7 @@ def _columns(transfer: TensorTransfer) -> str:
 def _summary(transfer: TransferOperation) -> str:
     if isinstance(transfer, MatrixTransfer):
         return _matrix_summary(transfer)
-    assert isinstance(transfer, TensorTransfer)
+    assert isinstance(transfer, TensorMemoryTransfer)
     form, first = transfer.ins, transfer.lane
     if isinstance(transfer, ShiftTransfer):
         return (
@@ -283,7 +283,7 @@ def _target_lanes(transfer: CopyTransfer) -> str:
 
 
 def _note(transfer: TransferOperation) -> str:
-    if not isinstance(transfer, TensorTransfer):
+    if not isinstance(transfer, TensorMemoryTransfer):
         return ""
     form = transfer.ins
     notes = []
