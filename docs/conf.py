@@ -87,9 +87,9 @@ _MADE_BY_PTXLAB = {
     for name in (
         "instruction.Instruction",
         "instruction.Transfer",
-        "tensor_instruction.TensorControl",
-        "tensor_instruction.TensorInstruction",
-        "tensor_instruction.TensorTransfer",
+        "tcgen05_instruction.TensorControl",
+        "tcgen05_instruction.TensorInstruction",
+        "tcgen05_instruction.TensorTransfer",
     )
 }
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .explorer import Explorer
     from .gpu.sass import Sass
     from .memory import Conflicts
-    from .tensor_instruction import TensorControl, TensorInstruction, TensorTransfer
+    from .tcgen05_instruction import TensorControl, TensorInstruction, TensorTransfer
     from .views import TraceView
 
 __all__ = [
@@ -50,9 +50,9 @@ __all__ = [
 HELD_BY_USERS.update(
     MmaForm=(__name__, "Instruction"),
     TransferForm=(__name__, "Transfer"),
-    Tcgen05Mma=("ptxlab.tensor_instruction", "TensorInstruction"),
-    Tcgen05Transfer=("ptxlab.tensor_instruction", "TensorTransfer"),
-    Tcgen05Control=("ptxlab.tensor_instruction", "TensorControl"),
+    Tcgen05Mma=("ptxlab.tcgen05_instruction", "TensorInstruction"),
+    Tcgen05Transfer=("ptxlab.tcgen05_instruction", "TensorTransfer"),
+    Tcgen05Control=("ptxlab.tcgen05_instruction", "TensorControl"),
 )
 
 
@@ -434,7 +434,7 @@ def catalog(family: str | None = None, target: str | None = None) -> tuple[AnyIn
     >>> len(catalog(family="tcgen05.mma", target="sm_100a"))
     36
     """
-    from . import tensor_instruction as tensor
+    from . import tcgen05_instruction as tensor
 
     classes = Instruction, Transfer, tensor.TensorInstruction, tensor.TensorTransfer, tensor.TensorControl
     return tuple(form for form in _catalog.catalog(family, target) if isinstance(form, classes))

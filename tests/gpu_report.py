@@ -52,7 +52,7 @@ from ptxlab.isa.tensor_memory import LANES, TensorLayout, TensorOperand
 from ptxlab.memory import Tcgen05Descriptor
 from ptxlab.numerics import has
 from ptxlab.numerics.emulate import emulate
-from ptxlab.tensor_instruction import TensorTransfer
+from ptxlab.tcgen05_instruction import TensorTransfer
 from ptxlab.verify import inputs
 from tests.gpu.tensor_kernels import cases as tensor_cases
 

@@ -15,7 +15,7 @@ from ..isa.tensor_memory import TensorOperand
 from ..memory.stored import scale_offset, tile_scales
 from ..simulation import Simulation
 from ..simulator.kernel import Kernel
-from ..tensor_instruction import TensorInstruction
+from ..tcgen05_instruction import TensorInstruction
 from ..views import Cell, Grid, Header, Picture
 from ..views.charts import bars, table
 from ..views.colours import PIECE_HUES

@@ -26,7 +26,7 @@ from ..numerics.tensor_memory import as_registers, as_words
 from ..numerics.transfer import TransferInputs
 from . import codegen
 from .arrays import GpuArray, GpuArrays, gpu_arrays
-from .codegen import tensor_transfer as code
+from .codegen import tcgen05_transfer as code
 from .codegen import transfer as transfer_code
 from .codegen.ptx import asm_operands, stores
 from .device import check_device, processors

@@ -25,7 +25,7 @@ from ptxlab.course import (
     what_goes_wrong,
 )
 from ptxlab.lessons import EXERCISES, Exercise, Verdict
-from ptxlab.tensor_instruction import TensorInstruction
+from ptxlab.tcgen05_instruction import TensorInstruction
 from tests.cases import each
 from tests.course import RIGHT, SECRET, WRONG
 from tests.processes import run_python

@@ -18,7 +18,7 @@ from ptxlab import Instruction, Transfer
 from ptxlab.explorer.picker import everyday_words, picker_index
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.targets import TARGETS, generation
-from ptxlab.tensor_instruction import TensorInstruction, TensorTransfer
+from ptxlab.tcgen05_instruction import TensorInstruction, TensorTransfer
 from tests.cases import each
 
 FRONT = Path(ptxlab.__file__).parent / "explorer" / "front"

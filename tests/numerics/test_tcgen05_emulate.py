@@ -21,7 +21,7 @@ from ptxlab.isa.tcgen05 import MMA_FAMILIES, Tcgen05Mma
 from ptxlab.numerics.compiled import backend
 from ptxlab.numerics.emulate import emulate, model_of
 from ptxlab.numerics.trace import trace
-from ptxlab.tensor_instruction import TensorInstruction
+from ptxlab.tcgen05_instruction import TensorInstruction
 from tests.cases import each, refuses
 from tests.numerics import reference
 

@@ -15,7 +15,7 @@ from ptxlab.isa import catalog
 from ptxlab.isa.form import Form
 from ptxlab.isa.modifiers import Modifiers
 from ptxlab.isa.operation import Operation
-from ptxlab.tensor_instruction import TensorControl, TensorInstruction, TensorTransfer
+from ptxlab.tcgen05_instruction import TensorControl, TensorInstruction, TensorTransfer
 
 F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"

@@ -79,7 +79,7 @@ PAGES = (
             "Transfer",
         ),
         (
-            ("ptxlab.tensor_instruction", ("TensorInstruction", "TensorTransfer", "TensorControl")),
+            ("ptxlab.tcgen05_instruction", ("TensorInstruction", "TensorTransfer", "TensorControl")),
             ("ptxlab.isa.form", ("Form",)),
             ("ptxlab.isa.product_form", ("ProductForm",)),
             ("ptxlab.isa.mma", ("MmaForm",)),

@@ -6,11 +6,12 @@ from ...isa.form import Form
 from ...isa.modifiers import Modifiers
 from ...isa.tcgen05 import Tcgen05Control, Tcgen05Mma, Tcgen05Transfer
 from ...isa.transfer import TransferForm
-from . import tensor_mma, tensor_transfer, transfer
+from . import tcgen05_mma, tcgen05_transfer, transfer
 from .cpp import NAME
-from .mma import warp_source, warpgroup_source
+from .mma import warp_source
 from .ptx import mma_form, ptx_line
 from .statement import declarations, ptx_module, statement
+from .wgmma import warpgroup_source
 
 __all__ = ["NAME", "declarations", "ptx_line", "ptx_module", "source", "statement"]
 
@@ -29,11 +30,11 @@ def source(form: Form, modifiers: Modifiers | None = None) -> str:
     if isinstance(form, TransferForm):
         return transfer.source([form])
     if isinstance(form, Tcgen05Mma):
-        return tensor_mma.source(form, modifiers or Modifiers())
+        return tcgen05_mma.source(form, modifiers or Modifiers())
     if isinstance(form, Tcgen05Transfer):
-        return tensor_transfer.source(form)
+        return tcgen05_transfer.source(form)
     if isinstance(form, Tcgen05Control):
-        return tensor_transfer.control_source(form)
+        return tcgen05_transfer.control_source(form)
     ins = mma_form(form)
     make = warpgroup_source if ins.family.startswith("wgmma") else warp_source
     return make(ins, modifiers or Modifiers())

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ...isa.mma import MmaForm
 from ...isa.operand import Operand
+from ...memory import Modes, Tile
 
 #: Name of the kernel in the source of every mma, wmma and wgmma.
 NAME = "ptxlab_mma"
@@ -82,3 +83,32 @@ def stores(ins: MmaForm) -> str:
     """A lane's registers of D go to memory."""
     start = f"(i * {ins.lanes} + lane) * {ins.d.registers}"
     return f"        for (int r = 0; r < {ins.d.registers}; ++r) D[{start} + r] = d[r];"
+
+
+def _index_terms(index: str, modes: Modes) -> list[str]:
+    """An index through its modes as C++ terms: ``row % 8 * 16``, ``row / 8 * 512``."""
+    terms = []
+    below = 1
+    used = [mode for mode in modes if mode[0] > 1]
+    for number, (size, step) in enumerate(used):
+        term = index
+        if below > 1:
+            term += f" / {below}"
+        if number < len(used) - 1:
+            term += f" % {size}"
+        if step != 1:
+            term += f" * {step}"
+        terms.append(term)
+        below *= size
+    return terms
+
+
+def byte_offset(tile: Tile, row: str = "row", k: str = "k") -> str:
+    """Where element (row, k) lies in the tile before swizzling, as a C++ expression in bytes."""
+    rows, ks = tile.modes
+    elements = " + ".join(_index_terms(row, rows) + _index_terms(k, ks))
+    if tile.bits == 8:
+        return elements
+    if tile.bits > 8:
+        return f"({elements}) * {tile.bits // 8}"
+    return f"({elements}) / {8 // tile.bits}"

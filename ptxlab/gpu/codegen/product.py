@@ -15,7 +15,7 @@ from ...isa.modifiers import Modifiers
 from ...isa.operand import Operand
 from ...memory import Tile
 from . import cpp
-from .mma import byte_offset
+from .cpp import byte_offset
 from .ptx import with_names
 
 #: Name of the kernel.

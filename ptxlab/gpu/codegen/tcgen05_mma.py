@@ -13,9 +13,9 @@ from ...isa.tensor_memory import LANES, TensorLayout, TensorOperand
 from ...memory import Tile
 from ...memory.tcgen05_tiles import COLUMN_BYTES, is_index, is_padded, shared_tile
 from . import cpp
-from .mma import byte_offset
+from .cpp import byte_offset
 from .ptx import asm_operands, with_names
-from .tensor_memory import FENCE_SHARED, HAND_OVER, Frame, asm, indented, load_words, store_words
+from .tcgen05_memory import FENCE_SHARED, HAND_OVER, Frame, asm, indented, load_words, store_words
 
 _SHARED_BYTES = 48 * 1024 - 64  # what a kernel may declare, and a few words beside the tiles
 #: Columns to which operands in tensor memory are aligned.

@@ -10,7 +10,7 @@ from ...isa.tcgen05 import Tcgen05Control, Tcgen05Form, Tcgen05Transfer
 from ...isa.tensor_memory import COLUMNS
 from .cpp import AsmOperands
 from .ptx import asm_operands, tensor_parts, with_names
-from .tensor_memory import FENCE_SHARED, HAND_OVER, Frame, asm, asm_lines, indented, load_words, store_words
+from .tcgen05_memory import FENCE_SHARED, HAND_OVER, Frame, asm, asm_lines, indented, load_words, store_words
 
 #: Bytes of shared memory from which tcgen05.cp may copy; every target has them without a launch attribute.
 SHARED_BYTES = 46 * 1024
