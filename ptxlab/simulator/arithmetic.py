@@ -14,20 +14,9 @@ from ..numerics.scalar import operation, video
 from ..numerics.scalar.approximations import DIVISIONS, division, division_factors
 from ..numerics.scalar.opcode import Opcode
 from ..numerics.scalar.video import as_the_manual_says
+from .builders import Context, builds, unsupported
 from .machine import Frame, Machine, MachineStep
-from .operands import (
-    Context,
-    Read,
-    Write,
-    builds,
-    check_type,
-    pair_of,
-    reader,
-    readers,
-    unsupported,
-    writer,
-    writers,
-)
+from .operands import Read, Write, check_type, pair_of, reader, readers, writer, writers
 from .ptx.ptxas import Contraction, Modified
 from .ptx.syntax import Operand, Pair, PtxInstruction, Register, Selected, Vector, type_bits
 from .threads import UNSIGNED, Threads

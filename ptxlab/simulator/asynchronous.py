@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 
 from ..errors import PtxlabError
 from ..memory import Im2colMap, TensorMap
+from .builders import Context, builds, unsupported
 from .loads import combination, combined
 from .machine import Frame, Machine, MachineStep
 from .mbarriers import Change, barrier_place, update_barriers, update_in_blocks
 from .memory import in_block
-from .operands import Context, Read, address, announced, builds, items_of, reader, readers, unsupported
+from .operands import Read, address, announced, items_of, reader, readers
 from .ptx.syntax import Address, Immediate, PtxInstruction, Register, type_bits
 from .threads import Threads
 from .tma import Boxes, load_boxes, map_at, store_boxes

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PtxlabError
+from .builders import Context, builds, unsupported
 from .machine import Frame, Machine, MachineStep, Reduction
 from .memory import LOCAL_WINDOW, Memory
-from .operands import Context, Write, announced, builds, reader, unsupported, writer
+from .operands import Write, announced, reader, writer
 from .ptx.syntax import LabelTarget, OperandList, PtxInstruction, Symbol, Targets
 from .threads import Threads
 

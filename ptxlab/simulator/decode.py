@@ -14,10 +14,10 @@ from ..isa.availability import availability
 from ..isa.parse import parse_any
 from ..isa.targets import TARGETS, PtxVersion
 from . import arithmetic, asynchronous, control, loads, matrices, mbarriers, tcgen05, tma, warps, wgmma  # noqa: F401
+from .builders import Context, IllegalError, builder_of
 from .checks.registers import RegisterPlans
 from .machine import Frame, Machine, MachineStep, Program
 from .memory import GLOBAL_START, SHARED_START, Buffer
-from .operands import Context, IllegalError, builder_of
 from .ptx.dataflow import constants, repeated
 from .ptx.ptxas import contractions, modified_selections
 from .ptx.syntax import (

@@ -10,20 +10,10 @@ from numpy.typing import NDArray
 
 from ..errors import PtxlabError
 from ..numerics.scalar import operation
+from .builders import Context, builds, unsupported
 from .machine import Frame, Machine, MachineStep
 from .memory import LOCAL_WINDOW, RANK_SHIFT, SHARED_WINDOW, AtomicUpdate, addition, in_turn
-from .operands import (
-    Context,
-    address,
-    builds,
-    computed,
-    items_of,
-    reader,
-    readers,
-    unsupported,
-    writer,
-    writers,
-)
+from .operands import address, computed, items_of, reader, readers, writer, writers
 from .ptx.syntax import Address, Immediate, Operand, PtxInstruction, Sink, Symbol, Vector, type_bits
 from .threads import UNSIGNED, Threads
 

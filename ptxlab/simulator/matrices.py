@@ -17,11 +17,12 @@ from ..isa.operation import Operation
 from ..isa.parse import parse
 from ..isa.transfer import TransferForm
 from ..numerics.emulate import emulate
+from .builders import Context, builds, unsupported
 from .deferred import RegisterOperands, Values
 from .loads import space_of
 from .machine import Frame, Machine, MachineStep
 from .memory import CHUNK, SHARED_WINDOW
-from .operands import Context, Read, Write, address, builds, items_of, reader, readers, unsupported, writer
+from .operands import Read, Write, address, items_of, reader, readers, writer
 from .ptx.syntax import Immediate, Operand, PtxInstruction, Register, type_bits
 from .threads import Threads
 

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PtxlabError
+from .builders import Context, builds
 from .loads import space_of
 from .machine import Frame, Machine, MachineStep
 from .memory import SHARED_WINDOW, in_block, in_turn
-from .operands import Context, Read, address, builds, reader, writer
+from .operands import Read, address, reader, writer
 from .ptx.syntax import Address, Operand, PtxInstruction, Sink, plain_name
 from .threads import Threads
 

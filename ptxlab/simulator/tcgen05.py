@@ -24,12 +24,13 @@ from ..memory.descriptors import Tcgen05Descriptor, descriptor
 from ..memory.tcgen05_tiles import COLUMN_BYTES, is_padded, is_transposed, line_bits, unpack_lookup
 from ..numerics import has, tensor_memory
 from ..numerics.emulate import emulate
+from .builders import Context, builds, unsupported
 from .events import TensorAccess
 from .loads import space_of
 from .machine import Frame, Machine, MachineStep
 from .mbarriers import Change, update_barriers
 from .memory import RANK_SHIFT, SHARED_WINDOW, UNIT, TensorMemory
-from .operands import Context, Read, address, builds, items_of, reader, readers, unsupported, writers
+from .operands import Read, address, items_of, reader, readers, writers
 from .ptx.syntax import Address, Immediate, Operand, PtxInstruction, Register, Vector
 from .threads import Threads
 

@@ -22,10 +22,11 @@ from ..isa.dtypes import dtype as element_type
 from ..memory import Im2colMap, TensorMap
 from ..memory.swizzle import swizzled
 from ..memory.tensor_maps import converted, places_of, tensor_map
+from .builders import Context, builds, unsupported
 from .loads import combination, space_of
 from .machine import Frame, Launch, Machine, MachineStep
 from .memory import CHUNK, RANK_SHIFT, Memory, cluster_places, rounds
-from .operands import Context, address, builds, reader, unsupported
+from .operands import address, reader
 from .ptx.syntax import Immediate, PtxInstruction
 from .threads import UNSIGNED, Threads
 

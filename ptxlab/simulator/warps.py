@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .builders import Context, builds, unsupported
 from .machine import Machine, MachineStep
-from .operands import Context, builds, computed, unsupported
+from .operands import computed
 from .ptx.syntax import PtxInstruction
 from .threads import Threads
 

@@ -18,11 +18,12 @@ from ..isa.modifiers import Modifiers
 from ..isa.operand import Operand as MatrixOperand
 from ..memory.descriptors import descriptor
 from ..numerics.emulate import emulate
+from .builders import Context, builds
 from .deferred import Deferred, Values, WarpgroupOperands, values_of
 from .machine import Frame, Machine, MachineStep
 from .matrices import codes_of, constant, gather, mma_form, read_matrix, scatter, write_matrix
 from .memory import CHUNK, TileRead
-from .operands import Context, Read, Write, announced, builds, items_of, reader
+from .operands import Read, Write, announced, items_of, reader
 from .ptx.syntax import Operand, PtxInstruction, Register, Vector
 from .threads import Threads
 
