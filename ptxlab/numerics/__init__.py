@@ -1,6 +1,7 @@
 """The arithmetic of the tensor core.
 
-Rules, the models that say which chip follows which rule, the emulator, traces.
+Rules, the models that say which chip follows which rule, the emulator, traces; scalar instructions and
+transfers for the simulator, too.
 """
 
 from __future__ import annotations
