@@ -13,7 +13,7 @@ from ..isa.aliases import short_name
 from ..isa.catalog import FAMILIES, catalog
 from ..isa.dtypes import DTYPES
 from ..isa.targets import GENERATIONS, TARGETS
-from ..simulator.chips import CHIPS
+from ..simulator.peaks import PEAKS
 from .commands import NAMES_COMMAND
 from .output import Style
 from .parser import build
@@ -27,7 +27,7 @@ _VALUES = {
     "swizzle": ("0", "32", "64", "128"),
     "operand": ("A", "B", "C", "D", "E", "SFA", "SFB", "R", "T"),
     "chip": tuple(GENERATIONS),
-    "product": tuple(name.replace(" ", "") for name in CHIPS),
+    "product": tuple(name.replace(" ", "") for name in PEAKS),
     "model": tuple(GENERATIONS),
     "against": tuple(GENERATIONS),
 }

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from .._util.arguments import as_path, check_room
 from .._util.files import write_atomically
 from ..errors import PtxlabError, counted, listing, quoted
-from ..simulator.chips import find_chip
+from ..simulator.peaks import find_chip
 from ..views.kernel_profile import bounds_table, profile_table, time_text
 from .output import Style, as_json, as_text
 

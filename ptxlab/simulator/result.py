@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from .._util.arguments import as_flag, as_int
 from ..errors import PtxlabError, listing, quoted
 from ..isa.operation import Operation
-from .chips import Bound, Work, bounds, find_chip
 from .deferred import RegisterOperands, WarpgroupOperands
 from .events import MatrixInputs, Observer
 from .hazard import Hazard
+from .peaks import Bound, Work, bounds, find_chip
 from .ptx.syntax import PtxInstruction
 from .threads import Grid, Threads
 from .trace import WarpTrace

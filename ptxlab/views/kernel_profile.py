@@ -15,7 +15,7 @@ from ..errors import PtxlabError, counted, listing
 from ..memory import conflicts
 from ..memory.banks import WIDTHS
 from ..simulator import Hazard, Result, WarpTrace
-from ..simulator.chips import Bound, find_chip
+from ..simulator.peaks import Bound, find_chip
 from ..simulator.ptx.syntax import PtxInstruction
 from ..simulator.result import LineProfile
 from .palette import DARK, DARK_PAGES, HUES, LIGHT, Theme, mix

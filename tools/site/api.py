@@ -54,7 +54,7 @@ PAGES = (
                     "Threads",
                 ),
             ),
-            ("ptxlab.simulator.chips", ("Chip", "Bound", "Work")),
+            ("ptxlab.simulator.peaks", ("Chip", "Bound", "Work")),
         ),
     ),
     ApiPage(

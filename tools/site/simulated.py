@@ -12,7 +12,7 @@ from ptxlab.isa.targets import TARGETS
 from ptxlab.numerics.scalar import opcodes
 from ptxlab.simulator import decode  # noqa: F401  # which imports every builder
 from ptxlab.simulator.builders import BUILDERS
-from ptxlab.simulator.chips import CHIPS
+from ptxlab.simulator.peaks import PEAKS
 from ptxlab.simulator.ptx.syntax import type_bits
 
 from .markdown import Page, code, table
@@ -105,7 +105,7 @@ def page() -> Page:
             f"{chip.tensor.get('f16', chip.tensor.get('f16>f32', 0)):,.0f} TFLOPS",
             f"{chip.dram / 1e12:.2f} TB/s", chip.source,
         )
-        for chip in CHIPS.values()
+        for chip in PEAKS.values()
     ]  # fmt: skip
     out.add(table(("chip", "SMs", "clock", "f16 with f32 sums", "DRAM", "source"), chips))
     return out

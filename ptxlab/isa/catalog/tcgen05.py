@@ -31,7 +31,7 @@ EVERY = tuple(
     for target in TARGETS
     if target[:-1] in ("sm_100", "sm_103", "sm_107", "sm_110") and target[-1] in "af"
 )
-CHIPS = tuple(target for target in EVERY if target.endswith("a"))
+ARCH_TARGETS = tuple(target for target in EVERY if target.endswith("a"))  # sm_100a, ...: one chip
 I8 = ("sm_100a", "sm_110a")
 SCALE_INPUT_D = tuple(target for target in EVERY if not target.startswith("sm_110"))
 REDUCTION = tuple(target for target in EVERY if not target.startswith("sm_100"))
@@ -104,7 +104,10 @@ def _scaled(form: Tcgen05Mma) -> Iterator[Tcgen05Mma]:
         wide = vector in ("block16", "scale_vec::4X")
         descriptor = replace(form.descriptor, scale="ue4m3") if wide else form.descriptor
         yield replace(
-            form, scale_vector=vector, targets=CHIPS if by_chip else form.targets, descriptor=descriptor
+            form,
+            scale_vector=vector,
+            targets=ARCH_TARGETS if by_chip else form.targets,
+            descriptor=descriptor,
         )
         if form.kind == "mxf8f6f4" and not form.sparse and not vector.startswith("scale_vec"):
             yield _decompressing(replace(form, scale_vector=vector))
@@ -118,7 +121,7 @@ def transfers(family: str) -> Iterator[Tcgen05Transfer]:
     """
     if family == "tcgen05.shift":
         for group in _GROUPS:
-            yield Tcgen05Transfer("tcgen05.shift", CHIPS, "31x256b", cta_group=group)
+            yield Tcgen05Transfer("tcgen05.shift", ARCH_TARGETS, "31x256b", cta_group=group)
         return
     if family == "tcgen05.cp":
         for group, shape, source in product(_GROUPS, COPY_SHAPES, ("", "b6x16_p32", "b4x16_p64")):

@@ -34,9 +34,9 @@ _HOPPER_TENSOR = {
 _HOPPER_FMA = {"f32": 66.9, "f16": 133.8, "bf16": 133.8, "f64": 33.5}
 _ADA_8 = {"e4m3>f32": 330.3, "e5m2>f32": 330.3, "e4m3>f16": 660.6, "e5m2>f16": 660.6}
 
-#: Chips by name. The clock is the highest that peaks are stated at: the f16 peak of the H100 belongs to
-#: 1.83 GHz, its f32 peak to 1.98 GHz.
-CHIPS = {
+#: Peaks by name of the chip. The clock is the highest that peaks are stated at: the f16 peak of the H100
+#: belongs to 1.83 GHz, its f32 peak to 1.98 GHz.
+PEAKS = {
     chip.name: chip
     for chip in (
         Chip(
@@ -101,10 +101,10 @@ def find_chip(name: object) -> Chip:
     """
     if isinstance(name, str):
         wanted = name.lower().replace(" ", "")
-        for chip in CHIPS.values():
+        for chip in PEAKS.values():
             if chip.name.lower().replace(" ", "") == wanted:
                 return chip
-    raise PtxlabError(f"chip={quoted(name)}: there are figures of {listing(CHIPS)}")
+    raise PtxlabError(f"chip={quoted(name)}: there are figures of {listing(PEAKS)}")
 
 
 def bounds(work: Work, chip: Chip) -> tuple[Bound, ...]:
