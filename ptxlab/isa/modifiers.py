@@ -1,4 +1,4 @@
-"""Operands of an instruction that are not matrices."""
+"""The scalar arguments of matrix instructions: selectors, scales, transposes, swizzle, masks."""
 
 from __future__ import annotations
 
@@ -8,33 +8,38 @@ from typing import Any
 import numpy as np
 
 from .._util.arguments import as_flag, as_int
-from ..errors import PtxlabError, listing, quoted
+from ..errors import PtxlabError, quoted
 
-#: Numbers that say yes or no: they may be written as truth values.
+#: 0/1 immediates that also accept a bool.
 _TRANSPOSES = ("imm_trans_a", "imm_trans_b")
 
 
 @dataclass(frozen=True)
 class Modifiers:
-    """Sparsity selector, wgmma's scales, transposes, swizzle, selectors of block scales, tcgen05's arguments.
+    """The scalar arguments of a matrix instruction, all families in one class.
 
-    The defaults mean "left out".
+    An argument that is left out has its default value.
 
     >>> Modifiers(selector=1) == Modifiers(selector=1, scale_d=True, imm_scale_a=1)
     True
     """
 
+    # mma.sp, wgmma.mma_async.sp: the sparsity selector
     selector: int = 0
+    # wgmma
     scale_d: bool = True
     imm_scale_a: int = 1
     imm_scale_b: int = 1
     imm_trans_a: int = 0
     imm_trans_b: int = 0
+    # mma with block scales: the lanes and the bytes that supply the scales
     byte_id_a: int = 0
     thread_id_a: int = 0
     byte_id_b: int = 0
     thread_id_b: int = 0
-    swizzle: int = 0  # of tiles in shared memory; it moves bytes, never results
+    # tiles in shared memory
+    swizzle: int = 0  # changes where bytes lie, not the result
+    # tcgen05
     enable_input_d: bool = True
     scale_input_d: int = 0
     disable_output_lane: int = 0  # a bit for each lane of tensor memory
@@ -42,7 +47,7 @@ class Modifiers:
 
     @property
     def column_shift(self) -> int:
-        """Columns of B that the zero-column mask passes over.
+        """The number of leading columns of B that the zero-column mask skips.
 
         >>> Modifiers(zero_column_mask=0x203028000000000).column_shift
         2
@@ -64,9 +69,13 @@ class Modifiers:
 
     @classmethod
     def from_keywords(cls, keywords: dict[str, Any]) -> Modifiers:
-        """The modifiers of a call, e.g. ``{"selector": 1}``.
+        """The modifiers of a call, e.g. ``{"selector": 1}``. The error for an unknown name lists all of them.
 
-        An unknown name is an error that lists the known ones.
+        >>> Modifiers.from_keywords({"selektor": 1})  # doctest: +NORMALIZE_WHITESPACE
+        Traceback (most recent call last):
+        ptxlab.errors.PtxlabError: unknown argument 'selektor'; besides a, b, c, e, scale_a, scale_b there are
+        byte_id_a, byte_id_b, disable_output_lane, enable_input_d, imm_scale_a, imm_scale_b, imm_trans_a,
+        imm_trans_b, scale_d, scale_input_d, selector, swizzle, thread_id_a, thread_id_b, zero_column_mask
         """
         if not isinstance(keywords, dict):
             raise PtxlabError(f"modifiers: found {quoted(keywords)}; they are named, such as selector=1")
@@ -75,10 +84,10 @@ class Modifiers:
         if unknown:
             raise PtxlabError(
                 f"unknown argument {quoted(unknown[0])}; besides a, b, c, e, scale_a, scale_b there are "
-                f"{listing(known)}"
+                f"{', '.join(known)}"
             )
         return cls(**keywords)
 
 
-#: What each modifier is where it is left out.
+#: Default value of every modifier.
 DEFAULTS: dict[str, int] = vars(Modifiers())
