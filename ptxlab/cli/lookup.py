@@ -27,7 +27,7 @@ from ..memory.tcgen05_tiles import shared_tile
 from ..numerics import models as all_models
 from ..views.explanation import tensor_explain
 from ..views.fragment_pictures import Label
-from ..views.places import shared_operand, tensor_elements, tensor_tile, transposing
+from ..views.places import shared_elements, shared_operand, tensor_elements, with_mn_major
 from ..views.tile_pictures import operand_tile
 from . import output
 from .arguments import find_operand, form_of, names_tcgen05, operand_name
@@ -325,7 +325,7 @@ def _tensor_tile(form: Tcgen05Form, name: str, args: argparse.Namespace, style: 
     if not isinstance(form, Tcgen05Mma):
         raise PtxlabError(f"{form.mnemonic} has no tile in shared memory; tcgen05.mma has")
     if args.transposed:
-        form = transposing(form, operand)
+        form = with_mn_major(form, operand)
     memory = shared_tile(form, operand, args.swizzle)
     operand = shared_operand(form, operand)
     if args.format in ("cute", "formula"):
@@ -335,9 +335,9 @@ def _tensor_tile(form: Tcgen05Form, name: str, args: argparse.Namespace, style: 
             raise PtxlabError("--svg: a picture has K-major tiles; without it there is a table")
         return svg(operand_tile(form, form.operands[name], args.swizzle), args)
     if args.format == "csv":
-        return as_csv(tensor_tile(form, name, args.swizzle))
+        return as_csv(shared_elements(form, name, args.swizzle))
     if args.format == "json":
-        elements = tensor_tile(form, name, args.swizzle)
+        elements = shared_elements(form, name, args.swizzle)
         return as_json({"instruction": form.mnemonic, "operand": name, "elements": elements})
     table = views.offsets(operand, tile=memory)
     if args.format == "markdown":

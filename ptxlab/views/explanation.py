@@ -320,13 +320,13 @@ def tensor_explain(
         if isinstance(matrix, TensorOperand):
             where = _places_text(matrix, elements)
         else:
-            bytes_of = [
+            ctas_and_places = [
                 place
                 for element in elements
                 for place in tile_places(form, form.operands[name], *element, swizzle, transposed)
             ]
-            pieces = dict.fromkeys(place.byte // 16 * 16 for _, place in bytes_of)
-            pair = f" of CTA {bytes_of[0][0]}" if form.cta_group == 2 else ""
+            pieces = dict.fromkeys(place.byte // 16 * 16 for _, place in ctas_and_places)
+            pair = f" of CTA {ctas_and_places[0][0]}" if form.cta_group == 2 else ""
             where = f"shared memory{pair}, 16 bytes from {', '.join(f'0x{byte:04x}' for byte in pieces)} on"
         rows.append((name, text, where))
     return Table(("operand", "elements", "where"), tuple(rows))

@@ -36,10 +36,11 @@ _PLACE = ("lane", "element", "register", "bits")
 def where(
     ins: Form | str, name: str, row: int, column: int, swizzle: int = 0, transposed: bool = False
 ) -> Table:
-    """Every place that holds an element of an operand; of a compressed A by its own coordinates.
+    """Every place that holds an element of an operand. A compressed A is indexed by its stored columns.
 
-    In shared memory it is that in a tile with this swizzle, MN-major if `transposed`. Of tcgen05.mma it may
-    be in tensor memory; of R of tcgen05.ld and .st, row and column are a word of tensor memory.
+    For an operand in shared memory, the place is in a tile with this swizzle, which is MN-major if
+    `transposed`. An operand of tcgen05.mma may also be in tensor memory. For R of tcgen05.ld and .st, `row`
+    and `column` are the lane and the column of a word of tensor memory.
 
     >>> import ptxlab
     >>> where(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"), "A", 9, 37).records()
@@ -78,8 +79,9 @@ def _tensor_where(
             )
         return Table(("thread", "warp", "register", "bits"), rows)
     if name in form.operands:
-        bytes_of = tile_places(form, form.operands[name], row, column, swizzle, transposed)
-        return Table(("cta", *bytes_of[0][1].columns), tuple((cta, *place.row) for cta, place in bytes_of))
+        ctas_and_places = tile_places(form, form.operands[name], row, column, swizzle, transposed)
+        columns = ("cta", *ctas_and_places[0][1].columns)
+        return Table(columns, tuple((cta, *place.row) for cta, place in ctas_and_places))
     return Table(
         ("cta", "lane", "column", "bits", "address"),
         tuple(
@@ -95,7 +97,7 @@ def _place_row(op: Operand, place: Place) -> tuple[Value, ...]:
 
 
 def selected_by(ins: Form, op: Operand, copy: int) -> str:
-    """The modifiers that make the instruction read this one of several copies; "" for no choice."""
+    """The modifiers with which the instruction reads this copy; "" if there is only one to read."""
     if op.name == "E":
         return f"selector {copy}"
     if op.name in ("SFA", "SFB") and isinstance(ins, MmaForm) and ins.scale_vec:
@@ -109,14 +111,14 @@ def selected_by(ins: Form, op: Operand, copy: int) -> str:
 
 @dataclass(frozen=True)
 class MemoryPlace:
-    """Where an element of a shared-memory tile is; a core matrix is 8 rows of 16 bytes."""
+    """Where an element of a tile in shared memory is. A core matrix is 8 rows of 16 bytes."""
 
     byte: int
     core_matrix: int
     core_row: int
     byte_in_row: int
     swizzle: int
-    bits: tuple[int, int] | None  # low and high in the byte, of elements smaller than one
+    bits: tuple[int, int] | None  # lowest and highest bit in the byte, for elements smaller than a byte
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -135,12 +137,7 @@ def memory_place(
     op: Operand, row: int, column: int, swizzle: int = 0, transposed: bool = False
 ) -> MemoryPlace:
     """Where an element of a tile in shared memory is: K-major, or MN-major if `transposed`."""
-    for axis, index, size in (("row", row, op.shape[0]), ("column", column, op.shape[1])):
-        if not 0 <= index < size:
-            raise PtxlabError(
-                f"{axis} {quoted(index)}: {op.name} is {op.shape[0]}x{op.shape[1]}, "
-                f"so {axis}s go from 0 to {size - 1}"
-            )
+    _check_inside(op.name, op.shape, row, column)
     tile = Tile.of(op, swizzle, transposed)
     outer, along = (row, column) if op.axes[0] == "m" else (column, row)
     core, line, inside = _core(tile, outer, along)
@@ -151,16 +148,25 @@ def memory_place(
     return MemoryPlace(int(tile.offset(outer, along)), core, line, inside * tile.bits // 8, swizzle, bits)
 
 
+def _check_inside(matrix: str, shape: tuple[int, int], row: int, column: int) -> None:
+    for axis, index, size in (("row", row, shape[0]), ("column", column, shape[1])):
+        if not 0 <= index < size:
+            raise PtxlabError(
+                f"{axis} {quoted(index)}: {matrix} is {shape[0]}x{shape[1]}, "
+                f"so {axis}s go from 0 to {size - 1}"
+            )
+
+
 def _core(tile: Tile, outer: int, along: int) -> tuple[int, int, int]:
-    """Number of the core matrix, row in it, and element in that."""
+    """The number of the core matrix, the row in it, and the element in that row."""
     line, at, length = (along, outer, tile.rows) if tile.major == "MN" else (outer, along, tile.k)
     return line // 8 * (length // tile.core_width) + at // tile.core_width, line % 8, at % tile.core_width
 
 
 def offsets(op: Operand, swizzle: int = 0, transposed: bool = False, tile: Tile | None = None) -> Table:
-    """The byte offset of every 16 bytes of an operand in shared memory, under the elements that they hold.
+    """The byte offset of every 16 bytes of an operand in shared memory, with the elements that they hold.
 
-    The tile is that of wgmma, or is given.
+    The tile is the one that wgmma reads, unless `tile` is given.
 
     >>> import ptxlab
     >>> offsets(ptxlab.instruction("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16").b).records()[1]
@@ -189,9 +195,9 @@ def offsets(op: Operand, swizzle: int = 0, transposed: bool = False, tile: Tile 
 def shared_operand(form: Tcgen05Form, operand: Operand) -> Operand:
     """A or B as its bytes lie in the shared memory of one CTA.
 
-    A pair has half of the rows of A, and of the columns of B, in each. Elements of 6 and 4 bits are 16 in 16
-    bytes, padding behind them, unless an instruction takes them without ("Packing format used for matrix A
-    and B by .kind::mxf8f6f4 in Shared Memory").
+    Each CTA of a pair has half of the rows of A, or half of the columns of B. Elements of 6 and 4 bits are
+    stored 16 to each 16 bytes, followed by padding, unless the instruction takes them without padding
+    ("Packing format used for matrix A and B by .kind::mxf8f6f4 in Shared Memory").
 
     >>> import ptxlab
     >>> pair = ptxlab.instruction("tcgen05.mma.cta_group::2.kind::f8f6f4", a="e2m1", b="e2m1")
@@ -213,12 +219,12 @@ def shared_operand(form: Tcgen05Form, operand: Operand) -> Operand:
     return replace(operand, shape=(rows, columns))
 
 
-def transposing(form: Tcgen05Mma, operand: Operand) -> Tcgen05Mma:
-    """The same with A or B MN-major, as its descriptor then says.
+def with_mn_major(form: Tcgen05Mma, operand: Operand) -> Tcgen05Mma:
+    """The same instruction with this operand, A or B, MN-major: its descriptor says so.
 
     >>> import ptxlab
     >>> form = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16")
-    >>> transposing(form, form.b).descriptor.transpose_b
+    >>> with_mn_major(form, form.b).descriptor.transpose_b
     True
     """
     return form.with_descriptor(None, **{f"transpose_{operand.name.lower()}": True})
@@ -227,11 +233,11 @@ def transposing(form: Tcgen05Mma, operand: Operand) -> Tcgen05Mma:
 def tile_places(
     form: Tcgen05Form, operand: Operand, row: int, column: int, swizzle: int, transposed: bool
 ) -> list[tuple[int, MemoryPlace]]:
-    """The CTA whose shared memory has an element, and where; in two places if its bits are apart."""
+    """The CTA and the place in its shared memory of an element: two places if its bits are not adjacent."""
     if not isinstance(form, Tcgen05Mma):
         return [(0, memory_place(operand, row, column, swizzle, transposed))]
     if transposed:
-        form = transposing(form, operand)
+        form = with_mn_major(form, operand)
     tile = shared_tile(form, operand, swizzle)
     pieces = (tile.row_bytes if tile.major == "K" else tile.rows * tile.bits // 8) // 16
     return [
@@ -252,13 +258,16 @@ def tile_places(
 
 # -- sparse A --------------------------------------------------------------------------------------------
 
+_NOT_STORED = "not stored: counts as 0"
+
 
 @dataclass(frozen=True)
 class SparsePlaces:
     """Where an element of the dense A of a sparse instruction goes.
 
-    `chunk` and `group` are where it lies in its row, with the columns of both (first, last); `nibble` are the
-    places of the metadata nibble that decides, and `places` has a row for each legal nibble.
+    `chunk` is its chunk in the row and `group` its group in that chunk; `columns` and `group_columns` are the
+    first and the last column of each. `nibble` has the places of the metadata nibble that decides whether it
+    is stored, and `places` has a row for each legal nibble.
     """
 
     dense: tuple[int, int]
@@ -280,7 +289,7 @@ def sparse_where(
 ) -> SparsePlaces:
     """Where an element of dense A goes: its chunk, the nibble that decides, and its place for every nibble.
 
-    Of tcgen05.mma.sp, A may be in shared memory, in a tile as `where` takes it.
+    A of tcgen05.mma.sp may be in shared memory; `swizzle` and `transposed` are as in `where`.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32")
@@ -296,14 +305,12 @@ def sparse_where(
     structure = ins.structure
     if structure is None:
         raise PtxlabError(f"{ins.mnemonic} is dense: its A is not compressed")
-    for axis, index, size in (("row", row, ins.m), ("column", column, ins.k)):
-        if not 0 <= index < size:
-            raise PtxlabError(
-                f"{axis} {quoted(index)}: dense A is {ins.m}x{ins.k}, so {axis}s go from 0 to {size - 1}"
-            )
+    _check_inside("dense A", (ins.m, ins.k), row, column)
     names: tuple[str, ...] = _PLACE
+    not_stored: tuple[Value, ...] = ("-", _NOT_STORED, "", "")
     if isinstance(ins, Tcgen05Mma):
         names = ("stored column", *where(ins, "A", 0, 0, swizzle, transposed).columns)
+        not_stored = (_NOT_STORED, *[""] * (len(names) - 1))
     chunk, inside = divmod(column, structure.chunk)
     group, offset = divmod(inside, structure.group)
     first = chunk * structure.chunk
@@ -311,13 +318,11 @@ def sparse_where(
     lanes: list[tuple[int | None, ...]] = []
     for nibble, kept in sorted(ins.nibbles.items()):
         columns = ", ".join(index_range(first + g * structure.group, structure.group) for g in kept)
-        cells: tuple[Value, ...] = ("-", "not stored: counts as 0", "", "")
-        lane = None
-        if isinstance(ins, Tcgen05Mma):
-            cells = ("not stored: 0", *[""] * (len(names) - 1))
         if group in kept:
             stored = (chunk * structure.keep + kept.index(group)) * structure.group + offset
             cells, lane = _stored_place(ins, row, stored, swizzle, transposed)
+        else:
+            cells, lane = not_stored, None
         rows.append((f"0b{nibble:04b}", columns, *cells))
         lanes.append((None, None, lane))
     group_first = first + group * structure.group
@@ -336,7 +341,7 @@ def sparse_where(
 def _stored_place(
     ins: Product, row: int, stored: int, swizzle: int, transposed: bool
 ) -> tuple[tuple[Value, ...], int | None]:
-    """The cells of a stored column of A, and the lane whose colour they have."""
+    """The cells for an element in a stored column of A, and the lane whose colour they get."""
     if isinstance(ins, Tcgen05Mma):
         return (stored, *where(ins, "A", row, stored, swizzle, transposed).rows[0]), None
     if ins.a.layout is None:
@@ -351,17 +356,17 @@ def _stored_place(
 def holds(ins: Form | str, name: str, lane: int, register: int | None = None, cta: int = 0) -> Table:
     """The elements of an operand in one lane, or in one register of it.
 
-    Metadata and scales are there several times; "read with" has the modifiers that choose this copy. Of
-    tcgen05.mma it is a lane of the tensor memory of a CTA, and a column of it in place of a register; of R of
-    tcgen05.ld and .st a thread, with the words that it holds.
+    Registers hold several copies of metadata and scales; "read with" has the modifiers that select a copy.
+    For tcgen05.mma, `lane` is a lane of a CTA's tensor memory, and `register` is a column of it. For R of
+    tcgen05.ld and .st, `lane` is a thread, and the table has the words that it holds.
 
     >>> import ptxlab
     >>> holds(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"), "C", 5, 3).records()
     [{'register': 3, 'bits': '[31..0]', 'element': 'c3', 'm': 9, 'n': 3}]
     >>> holds(ptxlab.instruction("mma.sp.m16n8k32.f32.f16"), "E", 6).records()[0]
     {'register': 0, 'bits': '[3..0]', 'element': 'e0', 'm': 1, 'chunk': 0, 'read with': 'selector 1'}
-    >>> holds(ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64), "D", 33, 5).rows
-    ((5, 17, 5),)
+    >>> holds(ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64), "D", 33, 5).records()
+    [{'column': 5, 'm': 17, 'n': 5}]
     """
     form = parse_any(ins)
     if isinstance(form, Tcgen05Form):
@@ -393,11 +398,11 @@ def _tensor_holds(form: Tcgen05Form, name: str, lane: int, column: int | None, c
     tensor = _tensor(form, name)
     columns = range(tensor.columns) if column is None else (as_int(column, "column"),)
     rows = tuple((at, row, col) for at in columns for row, col in tensor.holds(lane, at, cta))
-    return Table(("column", "row", "col"), rows)
+    return Table(("column", *_headings(tensor)), rows)
 
 
 def layout(op: Operand, swizzle: int = 0, transposed: bool = False) -> Table:
-    """Every element of every lane, one row each; of an operand in shared memory every element with its byte.
+    """Every element in every lane, one row each; for an operand in shared memory, every element and its byte.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
@@ -422,12 +427,12 @@ def layout(op: Operand, swizzle: int = 0, transposed: bool = False) -> Table:
     return Table(columns, tuple((*at, *place.row) for at, place in places.items()))
 
 
-def tensor_tile(form: Tcgen05Mma, name: str, swizzle: int = 0) -> Table:
-    """Every element of A or B in shared memory, of a pair those of the first CTA: where it is.
+def shared_elements(form: Tcgen05Mma, name: str, swizzle: int = 0) -> Table:
+    """Where every element of A or B is in shared memory; for a pair of CTAs, in that of the first CTA.
 
     >>> import ptxlab
     >>> form = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f8f6f4", n=8, b="e2m3")
-    >>> tensor_tile(form, "B").records()[8]["bits"]   # k 1, n 0
+    >>> shared_elements(form, "B").records()[8]["bits"]   # k 1, n 0
     '[11..6]'
     """
     operand = form.operands[name]
@@ -441,11 +446,13 @@ def tensor_tile(form: Tcgen05Mma, name: str, swizzle: int = 0) -> Table:
 
 
 def tensor_elements(form: Tcgen05Form, name: str) -> Table:
-    """Every element of an operand: where it is in tensor memory; of R, where every register comes from.
+    """Where every element of an operand is in tensor memory; for R, the word that each register comes from.
 
     >>> import ptxlab
     >>> tensor_elements(ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64), "D").records()[300]
     {'m': 1, 'n': 44, 'cta': 0, 'lane': 1, 'column': 44, 'low': 0, 'high': 31}
+    >>> tensor_elements(ptxlab.instruction("tcgen05.cp.cta_group::1.128x256b"), "T").columns[:5]
+    ('row', 'col', 'cta', 'lane', 'column')
     """
     rows: list[tuple[int | str, ...]] = []
     if isinstance(form, Tcgen05Transfer) and name == "R":
@@ -459,20 +466,25 @@ def tensor_elements(form: Tcgen05Form, name: str) -> Table:
     for row in range(tensor.shape[0]):
         for col in range(tensor.shape[1]):
             rows += [(row, col, *place) for place in tensor.where(row, col)]
-    return Table((*tensor.axes, "cta", "lane", "column", "low", "high"), tuple(rows))
+    return Table((*_headings(tensor), "cta", "lane", "column", "low", "high"), tuple(rows))
+
+
+def _headings(tensor: TensorOperand) -> list[str]:
+    """The axes of a matrix, beside "column", which is one of tensor memory: its own is then "col"."""
+    return ["col" if axis == "column" else axis for axis in tensor.axes]
 
 
 def _tensor(form: Tcgen05Form, name: str) -> TensorOperand:
     if name in form.operands:
-        where = "registers" if form.operands[name].layout else "shared memory"
+        location = "registers" if form.operands[name].layout else "shared memory"
         raise PtxlabError(
-            f"{name} of {form.mnemonic} is in {where}, not in the {LANES} lanes of tensor memory"
+            f"{name} of {form.mnemonic} is in {location}, not in the {LANES} lanes of tensor memory"
         )
     return form.tensor(name)
 
 
 def tensor_layouts(form: Tcgen05Form | str) -> Table:
-    """The operands of a form: where each is, and its layout in CuTe's notation.
+    """Where each operand of a form is, and its layout in CuTe's notation.
 
     >>> import ptxlab
     >>> tensor_layouts(ptxlab.instruction("tcgen05.mma.ws.cta_group::1.kind::f16", m=64)).rows[-1]
@@ -486,18 +498,18 @@ def tensor_layouts(form: Tcgen05Form | str) -> Table:
             source = shared_source(form, operand) if isinstance(form, Tcgen05Mma) else "PTX ISA"
             rows.append((operand.name, size, "shared memory", "", source))
         else:
-            where = f"{operand.registers} registers of {operand.lanes} threads"
-            rows.append((operand.name, size, where, operand.layout.cute, "CUTLASS"))
+            location = f"{operand.registers} registers of {operand.lanes} threads"
+            rows.append((operand.name, size, location, operand.layout.cute, "CUTLASS"))
     for tensor in form.tensors.values():
         size = f"{tensor.shape[0]}x{tensor.shape[1]} {tensor.dtype}"
         pair = " of both CTAs" if tensor.ctas == 2 else ""
-        where = f"tensor memory{pair}, {counted(tensor.columns, 'column')}"
-        rows.append((tensor.name, size, where, tensor.layout.cute, tensor.source))
+        location = f"tensor memory{pair}, {counted(tensor.columns, 'column')}"
+        rows.append((tensor.name, size, location, tensor.layout.cute, tensor.source))
     return Table(("operand", "matrix", "where", "layout", "source"), tuple(rows))
 
 
 def copies_note(op: Operand) -> str:
-    """Where the other copies are, if a fragment holds its elements more than once, in a sentence; or "".
+    """A sentence on where the other copies are if a fragment holds its elements more than once, or "".
 
     >>> import ptxlab
     >>> copies_note(ptxlab.instruction("wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32").a)
