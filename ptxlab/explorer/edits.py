@@ -2,6 +2,8 @@
 
 An edit is made whole or refused with a `PtxlabError`, the state as it was. Those that the page can send are
 listed in `ptxlab.explorer.protocol.MESSAGES`; the last few take arrays and come from Python only.
+
+Its path: page → `decode_message` → `Presenter.apply` → `make_edits` → `apply` → `state.commit` → page.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ from .parse_cell import (
     range_words,
     value_range,
 )
-from .refusals import BrokenStructure, RefusedEdit, explorable, with_codes
+from .refusals import BrokenStructure, RefusedEdit, broken_structure, explorable
 from .state import ExplorerState, with_option
 from .tensor_view import keep_descriptor, parse_descriptor, parse_field
 from .transfer import AnyTransfer
@@ -614,6 +616,29 @@ def make_edits(state: ExplorerState, edits: Sequence[Edit]) -> None:
 
 
 # -- blocks of cells -------------------------------------------------------------------------------------
+
+
+def with_codes(
+    operation: Operation,
+    name: str,
+    codes: NDArray[Any],
+    *,
+    typed: NDArray[np.bool_] | None = None,
+    keep_metadata: bool = True,
+) -> Operation:
+    """The operation with another matrix; what breaks the structure of sparse A is a `BrokenStructure`.
+
+    `typed` are the cells that were typed; pruning keeps those first.
+    """
+    try:
+        return operation.with_codes(name, codes, keep_metadata=keep_metadata)
+    except PtxlabError as error:
+        ins = operation.ins
+        if name != "A" or ins.structure is None or codes.shape != ins.a_dense.shape:
+            raise
+        if not ins.structure.violations(ins.a.dtype.decode(ins.a_dense.check_codes(codes))).any():
+            raise
+        raise broken_structure(ins, codes, typed, str(error)) from None
 
 
 class _Range(NamedTuple):

@@ -1,7 +1,8 @@
 """Messages from the page to Python: edits, and requests that change no operands.
 
 `MESSAGES` is the one list of them; front/messages.d.ts is written from it
-(`python -m tools.explorer_messages`), and a test holds the two equal.
+(`python -m tools.explorer_messages`), and a test holds the two equal. `set_cell` on the wire is
+`SetCell` here.
 """
 
 from __future__ import annotations

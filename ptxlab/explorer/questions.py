@@ -21,6 +21,7 @@ from ..isa.operation import Operation
 from ..isa.tcgen05 import Tcgen05Mma
 from ..numerics.emulate import codes_of_d
 from ..numerics.trace import disabled_lane
+from .edits import with_codes
 from .parse_cell import format_value, parse
 from .question import (
     SELECTED,
@@ -62,7 +63,6 @@ from .question import (
     selected_words,
     with_registers,
 )
-from .refusals import with_codes
 from .state import ExplorerState
 from .tensor_questions import Field, Reach, Thread, Word
 

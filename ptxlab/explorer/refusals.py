@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from ..errors import PtxlabError
 from ..isa.catalog import Product
 from ..isa.form import Form
-from ..isa.operation import Operation
 from ..isa.parse import parse_any
 from ..isa.product_form import ProductForm
 from ..isa.tcgen05 import Tcgen05Transfer
@@ -91,29 +90,6 @@ class BrokenStructure(RefusedEdit):
         return {**super().serialised, "prune": button, "preview": self.preview}
 
 
-def with_codes(
-    operation: Operation,
-    name: str,
-    codes: NDArray[Any],
-    *,
-    typed: NDArray[np.bool_] | None = None,
-    keep_metadata: bool = True,
-) -> Operation:
-    """The operation with another matrix; what breaks the structure of sparse A is a `BrokenStructure`.
-
-    `typed` are the cells that were typed; pruning keeps those first.
-    """
-    try:
-        return operation.with_codes(name, codes, keep_metadata=keep_metadata)
-    except PtxlabError as error:
-        ins = operation.ins
-        if name != "A" or ins.structure is None or codes.shape != ins.a_dense.shape:
-            raise
-        if not ins.structure.violations(ins.a.dtype.decode(ins.a_dense.check_codes(codes))).any():
-            raise
-        raise _broken_structure(ins, codes, typed, str(error)) from None
-
-
 def prune_broken_chunks(
     ins: ProductForm, codes: NDArray[Any], typed: NDArray[np.bool_] | None = None
 ) -> NDArray[Any]:
@@ -147,9 +123,10 @@ def prune_broken_chunks(
     return np.where(kept_elements, codes, codes.dtype.type(0))
 
 
-def _broken_structure(
+def broken_structure(
     ins: ProductForm, codes: NDArray[Any], typed: NDArray[np.bool_] | None, sentence: str
 ) -> PtxlabError:
+    """The refusal of codes of dense A that break its structure."""
     structure, dtype = ins.structure, ins.a.dtype
     if structure is None:
         return PtxlabError(sentence)
