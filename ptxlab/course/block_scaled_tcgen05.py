@@ -1,4 +1,4 @@
-"""Exercises of lesson 23: nvfp4 with tcgen05, from floats to scales in tensor memory and to a product."""
+"""Lesson 23: nvfp4 with tcgen05, from floats to scales in tensor memory and to a product."""
 
 from __future__ import annotations
 

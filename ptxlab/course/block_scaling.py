@@ -1,4 +1,4 @@
-"""Exercises of lesson 11: block scales, their bytes and lanes, how to quantise a block; its pictures."""
+"""Lesson 11: block scales, their bytes and lanes, how to quantise a block; its pictures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exercises of lesson 16: tiles, swizzles, descriptors of slices, TMA, and fragments that become others."""
+"""Lesson 16: tiles, swizzles, descriptors of slices, TMA, and fragments that become others."""
 
 from __future__ import annotations
 

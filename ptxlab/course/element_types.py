@@ -1,4 +1,4 @@
-"""Exercises of lesson 02: element types, their bits, containers and packing."""
+"""Lesson 02: element types, their bits, containers and packing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exercises of lesson 17: kernels that the reader writes, judged by simulating them; its own kernels."""
+"""Lesson 17: kernels that the reader writes, judged by simulating them; its own kernels."""
 
 from __future__ import annotations
 

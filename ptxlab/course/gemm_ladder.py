@@ -1,4 +1,4 @@
-"""Exercises of lesson 20: what each rung of the GEMM ladder gains, and what bounds it; its pictures."""
+"""Lesson 20: what each rung of the GEMM ladder gains, and what bounds it; its pictures."""
 
 from __future__ import annotations
 

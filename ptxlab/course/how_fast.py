@@ -1,4 +1,4 @@
-"""Exercises of lesson 19: latency, throughput, Little's law, what bounds wgmma, sparsity; its pictures."""
+"""Lesson 19: latency, throughput, Little's law, what bounds wgmma, sparsity; its pictures."""
 
 from __future__ import annotations
 

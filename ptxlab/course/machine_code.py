@@ -1,4 +1,4 @@
-"""Exercises of lesson 13: what a chip runs for a PTX instruction, and the machine code in the lesson."""
+"""Lesson 13: what a chip runs for a PTX instruction, and the machine code in the lesson."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exercises of lesson 04: the metadata of sparse A, and the sparsity selector."""
+"""Lesson 04: the metadata of sparse A, and the sparsity selector."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exercises of lesson 12: what a tensor core keeps, truncates and rounds, and where two chips differ."""
+"""Lesson 12: what a tensor core keeps, truncates and rounds, and where two chips differ."""
 
 from __future__ import annotations
 

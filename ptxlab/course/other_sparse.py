@@ -1,4 +1,4 @@
-"""Exercises of lesson 07: what is known about two sparse shapes, applied to all of them."""
+"""Lesson 07: what is known about two sparse shapes, applied to all of them."""
 
 from __future__ import annotations
 

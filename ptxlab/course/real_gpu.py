@@ -1,4 +1,4 @@
-"""Exercises of lesson 14: a kernel from Python, comparing bits, and finding layouts by probing."""
+"""Lesson 14: a kernel from Python, comparing bits, and finding layouts by probing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exercises of lesson 15: banks of shared memory, padding and swizzles, ldmatrix; its pictures."""
+"""Lesson 15: banks of shared memory, padding and swizzles, ldmatrix; its pictures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exercises of lesson 21: a product with a pruned, compressed A; what it gains and what it loses."""
+"""Lesson 21: a product with a pruned, compressed A; what it gains and what it loses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exercises of lesson 05: sparse mma.m16n8k64 with s4 and u4."""
+"""Lesson 05: sparse mma.m16n8k64 with s4 and u4."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exercises of lesson 06: sparse mma.m16n8k16 with tf32."""
+"""Lesson 06: sparse mma.m16n8k16 with tf32."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exercises of lesson 10: sparse wgmma.mma_async.m64nNk64."""
+"""Lesson 10: sparse wgmma.mma_async.m64nNk64."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exercises of lesson 00: lane, register, fragment."""
+"""Lesson 00: lane, register, fragment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exercises of lesson 03: structured sparsity, pruning and compression."""
+"""Lesson 03: structured sparsity, pruning and compression."""
 
 from __future__ import annotations
 

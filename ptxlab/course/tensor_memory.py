@@ -1,4 +1,4 @@
-"""Exercises of lesson 22: tensor memory, descriptors of tcgen05, where D lies, and how a thread gets it."""
+"""Lesson 22: tensor memory, descriptors of tcgen05, where D lies, and how a thread gets it."""
 
 from __future__ import annotations
 

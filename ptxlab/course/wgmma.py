@@ -1,4 +1,4 @@
-"""Exercises of lesson 09: wgmma, its warpgroup, its tiles and their descriptors, and what to wait for."""
+"""Lesson 09: wgmma, its warpgroup, its tiles and their descriptors, and what to wait for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exercises of lesson 18: ten broken kernels; the reader names the line, or repairs it."""
+"""Lesson 18: ten broken kernels; the reader names the line, or repairs it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exercises of lesson 08: sub-byte WMMA with s4, u4 and b1."""
+"""Lesson 08: sub-byte WMMA with s4, u4 and b1."""
 
 from __future__ import annotations
 

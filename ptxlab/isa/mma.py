@@ -1,4 +1,4 @@
-"""An instruction is a row of data: shape, types, qualifiers, targets. Its operands derive from the row."""
+"""mma, mma.sp, wmma, wgmma and wgmma.sp: a form is a row of data, from which its operands derive."""
 
 from __future__ import annotations
 
