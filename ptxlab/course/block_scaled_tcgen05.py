@@ -12,7 +12,7 @@ from ..instruction import instruction, mma_instruction
 from ..isa.dtypes import dtype
 from ..isa.instruction_descriptor import KINDS, InstructionDescriptor
 from ..isa.tensor_memory import TensorOperand
-from ..memory.stored import scale_offset, tile_scales
+from ..memory.library_formats import scale_offset, tile_scales
 from ..simulation import Simulation
 from ..simulator.kernel import Kernel
 from ..tcgen05_instruction import TensorInstruction

@@ -23,8 +23,8 @@ from ..isa.sparsity import Structure
 from ..memory import pack_metadata, unpack_metadata
 from ..simulator import Result
 from ..simulator.kernel import Kernel, kernel
-from .device import Rows, element_types, packed_rows
 from .gemm_kernel import as_matrix
+from .packed_matrices import Rows, element_types, packed_rows
 from .source import source_files
 
 _WORD_CHUNKS = 16  # chunks of each of 64 rows that the words of 128 lanes tell of

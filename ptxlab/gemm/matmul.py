@@ -28,7 +28,8 @@ from ..isa.product_form import ProductForm
 from ..isa.tcgen05 import Tcgen05Mma
 from ..numerics.emulate import emulate
 from .compressed import CompressedMatrix, compress_arrays, magnitude_bits
-from .device import (
+from .gemm_kernel import as_matrix
+from .packed_matrices import (
     check_elements,
     check_matrices,
     copy_from_gpu,
@@ -36,7 +37,6 @@ from .device import (
     element_types,
     lies_by_rows,
 )
-from .gemm_kernel import as_matrix
 from .rung import best_rung
 from .sparse import check_compressed, has_kernel, multiply_compressed
 

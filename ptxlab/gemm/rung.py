@@ -22,17 +22,6 @@ from ..isa.targets import check_target, chip_of_target
 from ..memory import tensor_map
 from ..numerics import has, model_for
 from ..numerics.rules import Exact
-from .device import (
-    Rows,
-    address_bytes,
-    check_matrices,
-    copy_from_gpu,
-    copy_to_gpu,
-    map_bytes,
-    operand_map,
-    pack,
-    packed_rows,
-)
 from .gemm_kernel import (
     CHUNK,
     H200_PROCESSORS,
@@ -45,6 +34,17 @@ from .gemm_kernel import (
     product_array,
     start_codes,
     stored_rows,
+)
+from .packed_matrices import (
+    Rows,
+    address_bytes,
+    check_matrices,
+    copy_from_gpu,
+    copy_to_gpu,
+    map_bytes,
+    operand_map,
+    pack,
+    packed_rows,
 )
 from .source import RESULTS
 

@@ -24,7 +24,6 @@ from ..isa.targets import check_target, chip_of_target
 from ..memory import tensor_map
 from ..numerics import has, model_for
 from .compressed import CODES, ELEMENTS, LANES, WORD_ROWS, CompressedMatrix, compress, compress_arrays
-from .device import Rows, check_elements, lies_by_rows, operand_map, pack, packed_rows
 from .gemm_kernel import (
     CHUNK,
     H200_PROCESSORS,
@@ -38,6 +37,7 @@ from .gemm_kernel import (
     start_codes,
     stored_rows,
 )
+from .packed_matrices import Rows, check_elements, lies_by_rows, operand_map, pack, packed_rows
 from .source import RESULTS
 
 _A_STEP, _B_STEP = 32, 64  # bytes of a stored row of A and of a column of B that every instruction takes

@@ -18,7 +18,7 @@ import numpy as np
 
 from .._util.arguments import as_int
 from ..errors import PtxlabError, listing, quoted
-from ..memory.gpu_arrays import ArrayLayout, gpu_layout
+from ..memory.array_interface import ArrayLayout, gpu_layout
 from .cuda_python import check, load
 from .device import device_target
 from .launcher import compiled, launch_function, load_function

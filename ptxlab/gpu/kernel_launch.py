@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,15 +11,9 @@ from numpy.typing import NDArray
 
 from ..errors import PtxlabError
 from ..memory import TensorMap
+from ..memory.tensor_maps import MapPointer
 from .launcher import DeviceArrays
 from .tensor_maps import encode_tensor_map
-
-
-@dataclass(frozen=True)
-class MapPointer:
-    """A tensor map in global memory, whose address the kernel gets."""
-
-    tensor: TensorMap
 
 
 def launch_kernel(

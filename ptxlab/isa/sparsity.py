@@ -8,7 +8,7 @@ which (PTX ISA, "Sparse matrix storage").
 
 Where nibbles lie is said elsewhere: in the registers of a warp by `layout.metadata`, in tensor memory for
 tcgen05 by `DataPath.metadata` of `tensor_memory`, and as CUTLASS and PyTorch store them by
-`ptxlab.memory.stored` (`reorder_metadata`).
+`ptxlab.memory.library_formats` (`reorder_metadata`).
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .banks import BANKS, Collision, Conflicts, conflicts
 from .descriptors import Descriptor, Tcgen05Descriptor, descriptor, encode_descriptor
 from .im2col import Im2colMap, im2col_map
-from .stored import (
+from .library_formats import (
     WeightOrder,
     metadata_from_registers,
     metadata_registers,

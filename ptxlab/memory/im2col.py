@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .._util.arguments import as_array, as_int, is_a
 from ..errors import PtxlabError, quoted
-from .gpu_arrays import gpu_layout
+from .array_interface import gpu_layout
 from .tensor_maps import TensorMap, tensor_map
 
 _FEWEST_AXES, _MOST_AXES = 3, 5

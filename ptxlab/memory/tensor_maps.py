@@ -21,7 +21,7 @@ from .._util.arguments import as_array, as_int, is_a, is_name
 from ..errors import PtxlabError, counted, listing, quoted
 from ..isa.dtypes import convert, dtype
 from ..isa.targets import check_target, chip_number
-from .gpu_arrays import ArrayLayout, gpu_layout
+from .array_interface import ArrayLayout, gpu_layout
 from .swizzle import TMA_SWIZZLES, TmaSwizzle
 from .tile import Tile
 
@@ -424,6 +424,13 @@ class TensorMap:
         if major == "K":
             return Tile(self.bits, lines, inner, "K", self.swizzle, "MN")
         return Tile(self.bits, inner, lines, "MN", self.swizzle, "K")
+
+
+@dataclass(frozen=True)
+class MapPointer:
+    """A tensor map in global memory, whose address the kernel gets."""
+
+    tensor: TensorMap
 
 
 def places_of(tensor: TensorMap, plain: NDArray[np.int64], address: int) -> NDArray[np.int64]:

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from .._util.arguments import as_int
 from ..errors import PtxlabError, counted, quoted
-from ..gpu.kernel_launch import MapPointer
 from ..memory import TensorMap
-from ..memory.gpu_arrays import gpu_layout
+from ..memory.array_interface import gpu_layout
+from ..memory.tensor_maps import MapPointer
 from .ptx.syntax import Function, Variable, type_bits
 from .threads import Grid
 

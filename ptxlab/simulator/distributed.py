@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from .._util.progress import bar
 from .._util.threads import check_executor, in_order
 from ..errors import PtxlabError
-from ..gpu.kernel_launch import MapPointer
 from ..memory import TensorMap
+from ..memory.tensor_maps import MapPointer
 from .arguments import Array, KernelArgument
 from .decode import Image
 from .events import Access, Observer

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from .._util.progress import bar
 from ..errors import PtxlabError
-from ..gpu.kernel_launch import MapPointer
 from ..memory import TensorMap
+from ..memory.tensor_maps import MapPointer
 from .arguments import Array, KernelArgument
 from .checks import checkers
 from .decode import Image, address_behind

@@ -18,7 +18,7 @@ from ..isa.modifiers import Modifiers
 from ..isa.operand import Operand
 from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import LANES, TensorOperand
-from ..memory.stored import scale_offset
+from ..memory.library_formats import scale_offset
 from .colours import lanes_read
 from .grid import Cell, Entry, Grid, Header, State, as_part, headers, named_headers, tooltips, uniform_grid
 from .holders import Holders, as_product, form_name, holders_of, k_headings, one_matrix

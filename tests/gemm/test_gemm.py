@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import ptxlab
 from ptxlab import gemm, gpu
-from ptxlab.gemm.device import pack_source
+from ptxlab.gemm.packed_matrices import pack_source
 from ptxlab.gemm.source import source_files
 from ptxlab.isa.mma import MmaForm
 from ptxlab.isa.parse import parse_mma

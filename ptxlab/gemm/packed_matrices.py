@@ -1,4 +1,4 @@
-"""Matrices on the GPU: their rows as kernels read them, their element types, and what is refused."""
+"""Matrices packed for a launch: their rows as kernels read them, element types, and what is refused."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..gpu.tensor_maps import encode_tensor_map
 from ..isa.mma import MmaForm
 from ..isa.operand import MatrixOperand, Operand
 from ..memory import TensorMap, tensor_map
-from ..memory.gpu_arrays import gpu_layout
+from ..memory.array_interface import gpu_layout
 from .source import source_files
 
 _CHUNK = 16  # bytes: where rows begin
