@@ -84,7 +84,7 @@ def threads_text(batch: Batch, threads: NDArray[Any], most: int = 4) -> str:
     return " and ".join(texts) + more
 
 
-def record(
+def hazard_of(
     kind: str,
     instruction: PtxInstruction,
     batch: Batch,
@@ -301,7 +301,7 @@ class Report:
         if known is not None:
             self._hazards[key] = replace(known, count=known.count + len(threads))
             return
-        hazard = record(
+        hazard = hazard_of(
             kind, instruction, batch, threads, remedy=remedy, space=space, addresses=addresses, other=other
         )
         words = {"{lanes}": f"warp {hazard.warp}, {lanes_text(hazard.lanes)}", "{s}": "", "{es}": ""}

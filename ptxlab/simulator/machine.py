@@ -17,7 +17,7 @@ from ..errors import PtxlabError
 from .barriers import Barriers, BypassingLanes, ClusterBarriers
 from .deferred import MatrixQueue
 from .events import MatrixInputs, Observer, Synchronisation, TensorAccess
-from .hazard import HazardError, lanes_text, record, threads_text
+from .hazard import HazardError, hazard_of, lanes_text, threads_text
 from .memory import Memory, TensorMemory, TileRead
 from .ptx.syntax import Function, PtxInstruction
 from .register_file import RegisterFile, SpecialRegisters
@@ -472,7 +472,7 @@ class Machine:
         )
         instruction, threads, _ = stuck[0]
         sentence = f"deadlock: {waits}"
-        raise HazardError(sentence, record("deadlock", instruction, self.batch, threads.indices, sentence))
+        raise HazardError(sentence, hazard_of("deadlock", instruction, self.batch, threads.indices, sentence))
 
     def _missing_lanes(self, waiting: _Waiting) -> str:
         """Lanes of the first warp that are not there."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..errors import PtxlabError
 from ..isa.tensor_memory import COLUMNS, LANES
 from .events import Access, Observer, Piece
-from .hazard import HazardError, record
+from .hazard import HazardError, hazard_of
 from .ptx.syntax import PtxInstruction
 from .threads import UNSIGNED, Threads
 
@@ -483,7 +483,7 @@ class Memory:
         )
         addresses = (start, start + width - 1)
         at_fault = threads.indices[wrong]
-        hazard = record(kind, instruction, threads.batch, at_fault, sentence, addresses=addresses)
+        hazard = hazard_of(kind, instruction, threads.batch, at_fault, sentence, addresses=addresses)
         raise HazardError(sentence, hazard)
 
 

@@ -135,7 +135,7 @@ def _memory_facts(ins: TransferForm) -> dict[str, Fact]:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class ChipEvidence:
     """How the arithmetic of some chips is known: measured here, published elsewhere, or assumed."""
 
     chips: tuple[str, ...]
@@ -146,7 +146,7 @@ class Evidence:
         return f"{', '.join(self.chips)}: {self.level} ({self.source})"
 
 
-def evidence(ins: Product | str) -> list[Evidence]:
+def evidence(ins: Product | str) -> list[ChipEvidence]:
     """How the emulator's arithmetic is known, chips with the same evidence together.
 
     >>> import ptxlab
@@ -162,7 +162,7 @@ def evidence(ins: Product | str) -> list[Evidence]:
         except PtxlabError:  # the chip lacks the instruction, or nothing is known of its arithmetic
             continue
         chips.setdefault((model.evidence, model.source), []).append(chip)
-    return [Evidence(tuple(names), level, source) for (level, source), names in chips.items()]
+    return [ChipEvidence(tuple(names), level, source) for (level, source), names in chips.items()]
 
 
 def emulator_facts(ins: Product) -> list[str]:

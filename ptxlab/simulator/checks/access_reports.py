@@ -44,7 +44,7 @@ class Touch(NamedTuple):
         return {"read": "read{s}", "write": "overwrite{s}"}.get(self.access.kind, "update{s}")
 
 
-class Conflict(NamedTuple):
+class Unordered(NamedTuple):
     """Entries of an access that nothing orders behind what another instruction did to them before."""
 
     touch: Touch
@@ -76,13 +76,14 @@ class AccessReports:
         self._batch = batch
         self._launched = launched
 
-    def race(self, conflict: Conflict) -> None:
+    def race(self, unordered: Unordered) -> None:
         """Two threads touch the same bytes, and no barrier orders them."""
-        touch, which, other, other_verb = conflict.touch, conflict.which, conflict.other, conflict.other_verb
+        touch, which = unordered.touch, unordered.which
+        other, other_verb = unordered.other, unordered.other_verb
         access, lanes = touch.access, self._batch.block_lanes
-        pair = conflict.first_pair
+        pair = unordered.first_pair
         thread = int(touch.threads[which[0]])
-        partner = (conflict.stamp & ID) - (self._launched if conflict.everywhere else 0)
+        partner = (unordered.stamp & ID) - (self._launched if unordered.everywhere else 0)
         block, partner_block = thread // lanes, partner // lanes
         span = self._span(touch, pair)
         place = self._place(touch, span)
@@ -96,7 +97,7 @@ class AccessReports:
             if access.space == "shared":
                 remedy = f"put a barrier of the cluster {between}"
         elif partner >> 5 == thread >> 5:
-            numbers = np.unique(conflict.before[pair] & ID) % 32
+            numbers = np.unique(unordered.before[pair] & ID) % 32
             partners = lanes_text(numbers.tolist())
             if len(numbers) > 1:
                 action = action.replace(" reads in ", " read in ")
@@ -115,15 +116,15 @@ class AccessReports:
             remedy = f"put __syncthreads() {between}"
         self._add("race", touch, which, span, what.replace("{partner}", partners), remedy, other)
 
-    def late(self, conflict: Conflict, remedy: str) -> None:
+    def late(self, unordered: Unordered, remedy: str) -> None:
         """The bytes belong to an asynchronous instruction that is not known to be complete."""
-        touch, other = conflict.touch, conflict.other
-        span = self._span(touch, conflict.first_pair)
+        touch, other = unordered.touch, unordered.other
+        span = self._span(touch, unordered.first_pair)
         name = _short_name(other)
-        doing = "writing" if conflict.other_verb == "wrote" else "reading"
+        doing = "writing" if unordered.other_verb == "wrote" else "reading"
         place = self._place(touch, span)
         what = f"{{who}} {touch.verb} {place}, which {name} in {line_text(other)} may still be {doing}"
-        self._add("missing wait", touch, conflict.which, span, what, remedy, other)
+        self._add("missing wait", touch, unordered.which, span, what, remedy, other)
 
     def at_once(self, touch: Touch, winner: NDArray[Any], which: NDArray[np.intp]) -> None:
         """Threads write different values to the same bytes in one instruction; the winner's stay."""

@@ -18,7 +18,7 @@ from ..hazard import Report, lanes_text
 from ..memory import RANK_SHIFT, cluster_places
 from ..ptx.syntax import PtxInstruction
 from ..threads import Batch
-from .access_reports import AccessReports, Conflict, OtherVerb, Touch, Traits, traits_of
+from .access_reports import AccessReports, OtherVerb, Touch, Traits, Unordered, traits_of
 from .asynchronous_work import AsynchronousWork, Copies, distinct
 from .clocks import Clocks, Warpgroup
 from .memory_spaces import ClusterPresence, LocalMemory
@@ -187,9 +187,9 @@ class AccessCheck(Observer):
         touch = Touch(access, piece, shadow, entries, threads, count)
         before = shadow.writer[entries]
         writes = access.kind not in ("read", "mbarrier")
-        conflicts = self._conflicts(before, threads, strong)
-        if conflicts is not None:
-            self._report_conflicts(touch, before, conflicts, "wrote")
+        unordered = self._unordered(before, threads, strong)
+        if unordered is not None:
+            self._report_unordered(touch, before, unordered, "wrote")
         stamp = self._time << TIME_SHIFT
         if access.kind == "mbarrier":
             if traits.announced:
@@ -205,9 +205,9 @@ class AccessCheck(Observer):
             self._note_read(touch, traits)
             return
         for readers in (shadow.reader, shadow.second):
-            conflicts = self._conflicts(readers[entries], threads, strong)
-            if conflicts is not None:
-                self._report_conflicts(touch, readers[entries], conflicts, "reads")
+            unordered = self._unordered(readers[entries], threads, strong)
+            if unordered is not None:
+                self._report_unordered(touch, readers[entries], unordered, "reads")
         if traits.announced:
             stamps = np.full(len(entries), stamp | LATE | WORK | ID | (ATOMIC if strong else 0))
             self._work.add_unannounced(access, piece)
@@ -230,9 +230,9 @@ class AccessCheck(Observer):
         threads = piece.threads if count == 1 else np.repeat(piece.threads, count)
         touch = Touch(access, piece, shadow, entries, threads, count)
         if shadow.was_written and (before := shadow.writer[entries]).any():
-            conflicts = self._conflicts(before, threads, strong, True)
-            if conflicts is not None:
-                self._report_conflicts(touch, before, conflicts, "wrote", True)
+            unordered = self._unordered(before, threads, strong, True)
+            if unordered is not None:
+                self._report_unordered(touch, before, unordered, "wrote", True)
         stamps = threads + stamp
         if access.kind == "read":
             if not traits.constant:
@@ -241,15 +241,15 @@ class AccessCheck(Observer):
         shadow.was_written = True
         for readers in (shadow.reader, shadow.second) if shadow.was_read else ():
             before = readers[entries]
-            conflicts = self._conflicts(before, threads, strong, True) if before.any() else None
-            if conflicts is not None:
-                self._report_conflicts(touch, before, conflicts, "reads", True)
+            unordered = self._unordered(before, threads, strong, True) if before.any() else None
+            if unordered is not None:
+                self._report_unordered(touch, before, unordered, "reads", True)
                 break
         self._write(touch, stamps, strong)
 
     # -- order -----------------------------------------------------------------------------------------------
 
-    def _conflicts(
+    def _unordered(
         self, before: NDArray[Any], threads: NDArray[Any], strong: bool, everywhere: bool = False
     ) -> NDArray[np.intp] | None:
         """Which of the accesses before are not ordered before those of now."""
@@ -514,7 +514,7 @@ class AccessCheck(Observer):
         if self._uniform and in_shared:
             raise _BlocksDifferError
 
-    def _report_conflicts(
+    def _report_unordered(
         self,
         touch: Touch,
         before: NDArray[Any],
@@ -531,17 +531,17 @@ class AccessCheck(Observer):
             other = self._instructions[int(time)]
             if other is None:
                 continue
-            conflict = Conflict(touch, before, which[times == time], other, other_verb, everywhere)
-            if not everywhere and conflict.stamp & (PENDING | WORK):
-                self._reports.late(conflict, self._late_remedy(conflict))
+            unordered = Unordered(touch, before, which[times == time], other, other_verb, everywhere)
+            if not everywhere and unordered.stamp & (PENDING | WORK):
+                self._reports.late(unordered, self._late_remedy(unordered))
             else:
-                self._reports.race(conflict)
+                self._reports.race(unordered)
 
-    def _late_remedy(self, conflict: Conflict) -> str:
+    def _late_remedy(self, unordered: Unordered) -> str:
         """How the threads can wait for an asynchronous instruction."""
-        stamp, threads = conflict.stamp, conflict.touch.threads[conflict.which]
+        stamp, threads = unordered.stamp, unordered.touch.threads[unordered.which]
         if stamp & PENDING:
-            group = traits_of(conflict.other.opcode).group
+            group = traits_of(unordered.other.opcode).group
             remedy = f"let the thread that copies execute {group}.wait_group before it"
             if not self._work.is_committed(group):
                 remedy = (
