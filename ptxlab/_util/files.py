@@ -1,4 +1,4 @@
-"""Where ptxlab keeps files of its own, and how it reads and writes files: whole or not at all."""
+"""Where ptxlab keeps its own files, and how it reads, writes and locks files. None is ever half written."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def cache_folder() -> Path:
-    """The folder for what can be made again, such as compiled kernels; PTXLAB_CACHE names another one.
+    """The folder for files that can be made again, such as compiled kernels; PTXLAB_CACHE names another one.
 
     >>> from unittest import mock
     >>> with mock.patch.dict(os.environ, PTXLAB_CACHE="kernels"):
@@ -32,20 +32,20 @@ def cache_folder() -> Path:
     if chosen is not None:
         return chosen
     folders = _user_folders("the cache", "XDG_CACHE_HOME", "the cache folder in PTXLAB_CACHE")
-    return _absolute(folders.user_cache_path, "XDG_CACHE_HOME")
+    return _require_absolute(folders.user_cache_path, "XDG_CACHE_HOME")
 
 
 def data_folder() -> Path:
-    """The folder for what cannot be made again, such as the reader's progress through the course."""
+    """The folder for files that cannot be made again, such as the reader's progress through the course."""
     folders = _user_folders("your progress", "XDG_DATA_HOME", "the progress file in PTXLAB_PROGRESS")
-    return _absolute(folders.user_data_path, "XDG_DATA_HOME")
+    return _require_absolute(folders.user_data_path, "XDG_DATA_HOME")
 
 
 def home_folder() -> Path | None:
-    """The user's home folder.
+    """The user's home folder, or None if there is none.
 
-    None where there is none: HOME is empty or no absolute path, or it is not set and the system does not
-    know the user, as in a container that runs under any user number.
+    There is none if HOME is empty or not an absolute path, or if HOME is not set and the system does not know
+    the user, as in a container that runs under an arbitrary user number.
     """
     try:
         home = Path(os.environ["HOME"]) if "HOME" in os.environ and os.name == "posix" else Path.home()
@@ -70,15 +70,15 @@ def notebooks() -> Path:
 
 
 def path_from_environment(variable: str) -> Path | None:
-    """The path that an environment variable names, where ~ is the home folder; None if it names none."""
+    """The path in an environment variable, where ~ is the home folder; None if the variable is empty."""
     text = os.environ.get(variable, "")
     return expanded(text, variable) if text.strip() else None
 
 
 def expanded(text: str, name: str) -> Path:
-    """A path that a user wrote, with the home folder in place of ~; `name` is of what it was written for.
+    """A path that a user wrote, with the home folder in place of ~; `name` is its option or variable.
 
-    Shells leave the ~ of ``--to=~/ptxlab`` as it is, and a folder of that name is hard to be rid of.
+    Shells do not expand the ~ of ``--to=~/ptxlab``, and a folder that is named ~ is hard to remove.
     """
     if not text.startswith("~"):
         return Path(text)
@@ -105,8 +105,8 @@ def _user_folders(purpose: str, variable: str, remedy: str) -> PlatformDirs:
     return PlatformDirs("ptxlab", appauthor=False)
 
 
-def _absolute(folder: Path, variable: str) -> Path:
-    """The folder. Some versions of platformdirs take a relative XDG folder, which the standard rules out."""
+def _require_absolute(folder: Path, variable: str) -> Path:
+    """The folder. Some versions of platformdirs accept a relative XDG folder, against the XDG standard."""
     if not folder.is_absolute():
         raise PtxlabError(f"{variable}: found {quoted(os.environ.get(variable))}; name an absolute path")
     return folder
@@ -124,21 +124,22 @@ def reason(error: OSError) -> str:
     return error.strerror or str(error)
 
 
-def read_regular(path: Path) -> str:
-    """The text of a file, read as UTF-8. Raises OSError for a folder, a pipe or a device, and never waits."""
+def read_text_file(path: Path) -> str:
+    """The text of a regular file, read as UTF-8. Raises OSError for a folder, pipe or device; never waits."""
     _require_regular(path, path.stat())
     return path.read_text(encoding="utf-8-sig")
 
 
 def write_atomically(path: Path, content: str | bytes, *, private: bool = False) -> None:
-    """Write a file, and its folder if need be, so that readers see the old content or the new, never a part.
+    """Write a file, and make its folder if need be. Readers see the old content or the new, never a part.
 
-    The content goes into a file beside it, which then takes its name. Text is written as UTF-8. Permissions
-    stay as they were; if the path is a link, the file that it points to is replaced and the link stays.
-    Raises OSError, and leaves nothing behind, where the file cannot be written or is not a regular file.
+    The content is written to a temporary file in the same folder, which is then renamed. Text is written as
+    UTF-8. Permissions stay as they were; if the path is a link, the file that it points to is replaced and
+    the link stays. If the file cannot be written or is not a regular file, OSError is raised and no temporary
+    file is left behind.
 
     With `private`, for a cache, only the user may read and write the file, a link is replaced, and the
-    content may get lost if the machine stops.
+    content may be lost if the machine stops.
     """
     data = content.encode() if isinstance(content, str) else content
     target = path if private else Path(os.path.realpath(path))
@@ -183,9 +184,9 @@ def _require_regular_or_link(path: Path) -> None:
 
 
 def _status_of_writable(path: Path) -> os.stat_result | None:
-    """What is known of a file that is to be replaced; None if there is none.
+    """The status of a file that is to be replaced; None if there is no such file.
 
-    A file may be replaced by whoever may write into its folder; one that is write-protected stays.
+    Whoever may write to a folder may replace its files, even a write-protected one: that is refused here.
     """
     try:
         status = path.stat()
@@ -198,7 +199,7 @@ def _status_of_writable(path: Path) -> os.stat_result | None:
 
 
 def _copy_permissions(old: os.stat_result, path: Path) -> None:
-    """Give the file the owner and the mode of the old one, as far as the system lets this user."""
+    """Give the file the owner and the mode of the old one, as far as this user is allowed to."""
     if hasattr(os, "chown"):
         new = path.stat()
         if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
@@ -217,7 +218,7 @@ def _flush_to_disk(descriptor: int) -> None:
 
 
 def _replace(partial: Path, target: Path) -> None:
-    """Move the file; on Windows this waits a moment for a reader that has the old one open."""
+    """Rename the file; on Windows this waits a moment for a reader that has the old one open."""
     for _ in range(20 if os.name == "nt" else 0):
         try:
             partial.replace(target)
@@ -227,19 +228,19 @@ def _replace(partial: Path, target: Path) -> None:
     partial.replace(target)
 
 
-# -- taking turns -----------------------------------------------------------------------------------------
+# -- locks ------------------------------------------------------------------------------------------------
 
-#: What file systems answer that have no locks, or cannot flush.
+#: Errors of file systems that have no locks, or cannot flush.
 _UNSUPPORTED = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL)
 
 
 @contextlib.contextmanager
 def locked(path: Path, seconds: float = 10) -> Iterator[None]:
-    """Hold a file's lock, so that all who read, change and write it take turns: threads and processes.
+    """Hold a file's lock, so that only one thread or process at a time reads, changes and writes the file.
 
-    The lock is on a file beside it, `path` with .lock added, which stays. Some file systems have no locks;
-    there a file with .claim added, which only one can make, says whose turn it is. Raises TimeoutError if
-    another has its turn for so many seconds, and OSError where nothing can be written.
+    The lock is on a second file, `path` with .lock added, which is not removed. Some file systems have no
+    locks; there, whoever creates a file with .claim added holds the lock. Raises TimeoutError if another
+    process holds the lock for more than `seconds`, and OSError if the lock file cannot be written.
     """
     try:
         from filelock import FileLock, SoftFileLock, Timeout  # late: only the course needs it

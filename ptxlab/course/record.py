@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
 
-from .._util.files import data_folder, locked, path_from_environment, read_regular, reason, write_atomically
+from .._util.files import data_folder, locked, path_from_environment, read_text_file, reason, write_atomically
 from ..errors import PtxlabError, quoted
 from .checking import Verdict
 from .syllabus import LESSONS, Lesson
@@ -70,7 +70,7 @@ def _keeps_no_file() -> bool:
 def _read(path: Path) -> dict[str, _Entry]:
     """State and tries by exercise; nothing if there is no file. One that cannot be read is an error."""
     try:
-        content = json.loads(read_regular(path))
+        content = json.loads(read_text_file(path))
     except FileNotFoundError:
         return {}
     except OSError as error:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, overload
 
 from .._util.arguments import as_text
-from .._util.files import data_folder, read_regular, reason, write_atomically
+from .._util.files import data_folder, read_text_file, reason, write_atomically
 from ..errors import PtxlabError, listing, quoted
 from ..isa.form import Form
 from ..isa.mma import MmaForm
@@ -164,7 +164,7 @@ def read_record(path: Path) -> Record:
 @lru_cache(maxsize=8)
 def _read(path: Path, changed: int, size: int) -> Record:
     try:
-        content: dict[str, Any] = json.loads(read_regular(path))
+        content: dict[str, Any] = json.loads(read_text_file(path))
         if content["format"] != _FORMAT:
             raise PtxlabError(
                 f"{path}: a record of format {content['format']}, which this ptxlab cannot read"
