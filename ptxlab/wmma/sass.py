@@ -1,7 +1,7 @@
-"""What a chip runs for a sub-byte wmma, and which forms the CUDA guide calls deprecated.
+"""The machine instructions that a chip runs for a sub-byte wmma, and which forms the CUDA guide deprecates.
 
-Read from the machine code that CUDA 13.0 makes of the kernels in `kernels` (nvdisasm);
-tests/wmma/test_wmma.py reads it again.
+The instructions were read, with nvdisasm, from the machine code that CUDA 13.0 makes of the kernels in
+`kernels`; tests/wmma/test_wmma.py reads them again.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _BITS_AS_BYTES = "its bits are unpacked to bytes"
 
 _BOTH_ANDS = "A with the complement of B, the complement of A with B, and both counts are added to C"
 
-#: From this target until the next entry: what runs for an element type, or for a bit operation of b1: the
-#: opcode, how often, and how if it is not the instruction itself.
-_GENERATIONS: dict[str, dict[str, tuple[str, int, str]]] = {
+#: What runs on this target, and on later ones up to the next entry, for an element type or a bit operation of
+#: b1: the opcode, how many times it runs, and how it does the work if the chip lacks the instruction itself.
+_OPCODES_SINCE: dict[str, dict[str, tuple[str, int, str]]] = {
     "sm_75": {
         "s4": ("IMMA.8832.S4.S4", 1, ""),
         "u4": ("IMMA.8832.U4.U4", 1, ""),
@@ -72,7 +72,7 @@ class MachineCode:
 
 @dataclass(frozen=True)
 class Deprecation:
-    """What the CUDA guide says of a form, and what runs instead on the chip from which it is to be removed.
+    """What the CUDA guide says about a form, and what runs on the first chip that was to lack it (`removal`).
 
     >>> s4 = deprecation("s4")
     >>> s4.deprecated, s4.removal, s4.before.opcode, s4.instead.opcode
@@ -94,26 +94,26 @@ class Deprecation:
             return f"{name} is not deprecated: {self.removal} runs {new}, as {old.target} does"
         return (
             f"{name} is deprecated in the CUDA guide, to be removed in {self.removal}; "
-            f"it still compiles for it: {old.target} runs {old}, {new.target} runs {new}"
+            f"it still compiles for {new.target}: {old.target} runs {old}, {new.target} runs {new}"
         )
 
 
 def _operation(ins: MmaForm) -> str:
-    """What `_GENERATIONS` and the guide go by: the bit operation of b1, the element type of the others."""
+    """The key in `_OPCODES_SINCE` and `_DEPRECATED`: the bit operation of b1, otherwise the element type."""
     return ins.bit_op or ins.a_type
 
 
 def machine_code(name: FormLike, target: str, op: BitOpLike | None = None, satf: bool = False) -> MachineCode:
-    """What CUDA 13.0 makes of this form for that target.
+    """The matrix instructions that CUDA 13.0 generates for this form on that target.
 
     >>> str(machine_code("s4", "sm_86"))
     '1 IMMA.8832.S4.S4'
     """
     ins = form(name, op, satf)
-    if not ins.supports(target):  # refuses one that does not exist
+    if not ins.supports(target):  # an unknown target is an error
         raise PtxlabError(f"{target} lacks {ins.mnemonic}; it needs {ins.targets[0]} or higher")
-    since = [first for first in _GENERATIONS if TARGETS.index(first) <= TARGETS.index(target)]
-    opcode, count, how = _GENERATIONS[max(since, key=TARGETS.index)][_operation(ins)]
+    since = [first for first in _OPCODES_SINCE if TARGETS.index(first) <= TARGETS.index(target)]
+    opcode, count, how = _OPCODES_SINCE[max(since, key=TARGETS.index)][_operation(ins)]
     if ins.satfinite and how:
         how += ", which also clamp the sum"
     elif ins.satfinite:
@@ -122,7 +122,7 @@ def machine_code(name: FormLike, target: str, op: BitOpLike | None = None, satf:
 
 
 def deprecation(name: FormLike, op: BitOpLike | None = None, satf: bool = False) -> Deprecation:
-    """Whether the CUDA guide calls this form deprecated, and what runs instead; `str` of it is a sentence.
+    """Whether the CUDA guide calls this form deprecated, and what runs instead; `str` gives a sentence.
 
     >>> print(deprecation("b1", "and"))
     b1 with bmmaBitOpAND is not deprecated: sm_90 runs 1 BMMA.88128.AND.POPC, as sm_80 does
