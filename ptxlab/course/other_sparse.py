@@ -1,4 +1,4 @@
-"""Lesson 07: what is known about two sparse shapes, applied to all of them."""
+"""Lesson 07: the rules of two sparse shapes, applied to all sparse shapes."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ PADDED = mma_instruction(
 )
 HALF = mma_instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")
 INT4 = mma_instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
-AT, COL = 13, 45
-_COUNTED = (
+ROW, COLUMN = 13, 45
+_SELECTOR_HINT = (
     "The first two are right. For the third, count the legal values of the selector: if only 0 is legal, "
     "that is also a value."
 )
@@ -77,7 +77,7 @@ def predict(answer: object) -> Sentences:
         when(submitted == as_s4): "That is `m16n8k64` with s4. The shape is the same, but every element is "
         "twice as wide.",
         when(submitted[0] == 2 * expected[0]): "That is all of A. Only half of it is stored.",
-        when(submitted[:2] == expected[:2] and not submitted[2]): _COUNTED,
+        when(submitted[:2] == expected[:2] and not submitted[2]): _SELECTOR_HINT,
         when(submitted[:2] == expected[:2]): "The registers are right. The structure is 2:4: how many "
         "chunks does a row have, how many nibbles does A have, and how many lanes does it take to hold them?",
         when(submitted[0] == expected[0]): "A is right. B is dense: 64 x 8 elements over 32 lanes, with "
@@ -101,7 +101,7 @@ def _unseen(answer: object) -> Sentences:
         when(submitted == known): "That is `m16n8k32`. K is twice as large here.",
         when(submitted == (BYTES.a.registers, BYTES.b.registers, len(BYTES.selectors))): "That is "
         "`m16n8k64` with s8. An f16 has twice as many bits.",
-        when(submitted[:2] == expected[:2] and not submitted[2]): _COUNTED,
+        when(submitted[:2] == expected[:2] and not submitted[2]): _SELECTOR_HINT,
         when(submitted[:2] == expected[:2]): "The registers are right. With twice as many chunks as in "
         "`m16n8k32`, how many lanes in each group of four must supply metadata?",
         when(submitted[0] == 2 * expected[0]): "That would be all of A. Only half is stored.",
@@ -114,23 +114,23 @@ def _unseen(answer: object) -> Sentences:
 @checks("07.3")
 def where_a(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(lane, register)`")
-    right = BYTES.a.where(AT, COL // 2)[0]
-    above, left = BYTES.a.where(AT - 8, COL // 2)[0], BYTES.a.where(AT, (COL - 32) // 2)[0]
-    both = BYTES.a.where(AT - 8, (COL - 32) // 2)[0]
-    unhalved = AT % 8 * 4 + COL // 4 % 4
-    dense16 = AT % 8 * 4 + COL // 16
+    right = BYTES.a.where(ROW, COLUMN // 2)[0]
+    above, left = BYTES.a.where(ROW - 8, COLUMN // 2)[0], BYTES.a.where(ROW, (COLUMN - 32) // 2)[0]
+    both = BYTES.a.where(ROW - 8, (COLUMN - 32) // 2)[0]
+    unhalved = ROW % 8 * 4 + COLUMN // 4 % 4
+    dense16 = ROW % 8 * 4 + COLUMN // 16
     return {
         correct(submitted == (right.lane, right.register)): "Each lane covers eight columns of logical A. "
-        f"Column {COL} is column {COL - 32} of the right half, so threadID_in_group is {COL % 32 // 8}. The "
-        "right half of row groupID + 8 is in the last register.",
+        f"Column {COLUMN} is column {COLUMN - 32} of the right half, so threadID_in_group is "
+        f"{COLUMN % 32 // 8}. The right half of row groupID + 8 is in the last register.",
         when(submitted == (above.lane, above.register)): "The lane is right, but that register holds the "
         "row eight higher up.",
         when(submitted == (left.lane, left.register)): "The lane is right, but that register holds columns "
         "0 to 31.",
         when(submitted == (both.lane, both.register)): "The lane is right, but that register holds row "
         "groupID and the left half of the columns.",
-        when(submitted[0] == unhalved): f"groupID is right. But you used {COL} as a column of *compressed* "
-        "A: a register covers eight columns of logical A and stores four of them.",
+        when(submitted[0] == unhalved): f"groupID is right. But you used {COLUMN} as a column of "
+        "*compressed* A: a register covers eight columns of logical A and stores four of them.",
         when(submitted[0] == dense16): "groupID is right. Sixteen columns per lane is the rule for s4: a "
         "register of s8 holds four elements, out of eight columns.",
         when(submitted[0] > 31): "Rows 8 to 15 share the lanes of rows 0 to 7.",
@@ -143,12 +143,12 @@ def where_a(answer: object) -> Sentences:
 @checks("07.4")
 def _where_e(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 3, "`(lane, lowest bit, highest bit)`")
-    e, chunk = FP8.operand("E"), COL // 4
-    right, above, left = e.where(AT, chunk)[0], e.where(AT - 8, chunk)[0], e.where(AT, chunk - 8)[0]
-    value = FP8.a.where(AT, COL // 2)[0].lane
+    e, chunk = FP8.operand("E"), COLUMN // 4
+    right, above, left = e.where(ROW, chunk)[0], e.where(ROW - 8, chunk)[0], e.where(ROW, chunk - 8)[0]
+    value = FP8.a.where(ROW, COLUMN // 2)[0].lane
     return {
-        correct(submitted == (right.lane, right.low, right.high)): f"Column {COL} is in chunk {chunk}, and "
-        f"T2 and T3 have chunks 8 to 15. Row {AT} is groupID + 8, which the second of the two has.",
+        correct(submitted == (right.lane, right.low, right.high)): f"Column {COLUMN} is in chunk {chunk}, "
+        f"and T2 and T3 have chunks 8 to 15. Row {ROW} is groupID + 8, which the second of the two has.",
         **place_hints(submitted, right),
         when(submitted == (above.lane, above.low, above.high)): "That is the right place for the row eight "
         "higher up.",
@@ -175,7 +175,7 @@ def padded(answer: object) -> Sentences:
         when(submitted[1] == as_s4[1]): "Pair-wise 4:8 is for elements that are packed two to a byte. Here "
         "each element has its own byte, and a part of a chunk is one byte.",
         when(submitted[0] == as_s4[0]): "How many elements fit into a register if each takes a byte?",
-        when(submitted[:2] == expected[:2] and not submitted[2]): _COUNTED,
+        when(submitted[:2] == expected[:2] and not submitted[2]): _SELECTOR_HINT,
         when(submitted[:2] == expected[:2]): "The first two are right. Count the chunks of a row, and then "
         "the lanes that their nibbles need.",
         otherwise: "Use the width of the container, 8 bits, wherever a rule says *bits*.",

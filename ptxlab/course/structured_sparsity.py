@@ -18,7 +18,7 @@ from ..views.charts import bars, table
 from .answers import WrongForm, numbers, result_of, whole_number_set, whole_numbers
 from .checking import Sentences, checks, correct, otherwise, when
 
-TWO, ONE, PAIRS = STRUCTURES["2:4"], STRUCTURES["1:2"], STRUCTURES["4:8"]
+TWO_OF_FOUR, ONE_OF_TWO, FOUR_OF_EIGHT = STRUCTURES["2:4"], STRUCTURES["1:2"], STRUCTURES["4:8"]
 ROW = (1, 0, 2, 0, 0, 0, 3, 4, 5, 6, 0, 0, 7, 1, 0, 2, 0, 0, 0, 8, 1, 2, 3, 4)
 ROWS = (
     (1, 0, 0, 2, 3, 0, 0, 4),
@@ -29,15 +29,15 @@ ROWS = (
 )
 CHUNK = (3, -1, 2, 2, 0, 3, -2, 1)
 SPARSE = (0, 5, 0, 7, 0, 0, 0, 3, 0, 0, 0, 0, 2, 0, 0, -1)
-#: Types of the lesson, with the structure of each.
-_TYPES = {"tf32": ONE, "f16": TWO, "s8": TWO, "s4": PAIRS}
+#: The structure of each type in the lesson.
+_TYPES = {"tf32": ONE_OF_TWO, "f16": TWO_OF_FOUR, "s8": TWO_OF_FOUR, "s4": FOUR_OF_EIGHT}
 
 
 # -- what the lesson shows -----------------------------------------------------------------------------------
 
 
 def losses(A: NDArray[Any], B: NDArray[Any], pruned: Mapping[str, NDArray[Any]]) -> Picture:
-    """What pruning A costs: the share of its squares that is gone, and the error of A B.
+    """What pruning A costs: the share of the sum of its squares that is lost, and the error of A B.
 
     >>> A = np.array([[4.0, 3.0]])
     >>> picture = losses(A, np.eye(2), {"one of two": np.array([[4.0, 0.0]])})
@@ -56,13 +56,13 @@ def losses(A: NDArray[Any], B: NDArray[Any], pruned: Mapping[str, NDArray[Any]])
 
 
 def freedom() -> Picture:
-    """How many patterns each structure allows in eight columns, if half of the elements stay.
+    """How many patterns each structure allows in eight columns if half of the elements are kept.
 
     >>> [cell.text for cell in freedom().grids[0].cells if cell.lines]
     ['70', '36', '16', '6']
     """
     counts = {"no structure": comb(8, 4)}
-    for rule in (TWO, ONE, PAIRS):
+    for rule in (TWO_OF_FOUR, ONE_OF_TWO, FOUR_OF_EIGHT):
         counts[rule.title] = comb(rule.groups, rule.keep) ** (8 // rule.chunk)
     return bars(counts, "Patterns in eight columns")
 
@@ -100,14 +100,14 @@ def registers() -> Picture:
 
 
 def types_by_structure() -> Picture:
-    """The types of every structure, over all sparse instructions.
+    """The types that each structure is used with, in all sparse instructions.
 
     >>> types_by_structure().grids[0].rows[0].text
     '1:2'
     """
     forms = [*mma_forms("mma.sp"), *mma_forms("wgmma.sp")]
     rows = {}
-    for rule in (ONE, TWO, PAIRS):
+    for rule in (ONE_OF_TWO, TWO_OF_FOUR, FOUR_OF_EIGHT):
         for kinds in (("",), ("f8f6f4", "mxf8f6f4"), ("mxf4", "mxf4nvf4")):
             members = [each for each in forms if each.structure is rule and (each.kind or "") in kinds]
             if members:
@@ -124,7 +124,7 @@ def types_by_structure() -> Picture:
 def broken(answer: object) -> Sentences:
     submitted = whole_number_set(answer, "a list of chunk numbers")
     row = np.array([ROW])
-    expected = frozenset(np.flatnonzero(TWO.violations(row)[0]).tolist())
+    expected = frozenset(np.flatnonzero(TWO_OF_FOUR.violations(row)[0]).tolist())
     few = frozenset(np.flatnonzero((row.reshape(-1, 4) != 0).sum(axis=1) < 2).tolist())
     full = frozenset(np.flatnonzero((row.reshape(-1, 4) != 0).sum(axis=1) == 4).tolist())
     across = frozenset((1, 2))  # a run of four non-zeros, two on each side
@@ -140,7 +140,7 @@ def broken(answer: object) -> Sentences:
         when(submitted == frozenset(4 * chunk for chunk in expected)): "Those are the columns where the "
         "chunks begin. Give the numbers of the chunks.",
         when(submitted == full): "That one is full. But three non-zeros are too many as well.",
-        when(bool(submitted) and submitted < expected): "Those break it, but they are not all of them.",
+        when(bool(submitted) and submitted < expected): "Those chunks break it, but others do, too.",
         when(any(not 0 <= chunk < len(ROW) // 4 for chunk in submitted)): "There are chunks 0 to "
         f"{len(ROW) // 4 - 1}.",
         otherwise: "Divide the row into fours, and count the non-zeros in each. More than two break the "
@@ -151,7 +151,7 @@ def broken(answer: object) -> Sentences:
 def _fits(answer: object) -> dict[str, frozenset[int]]:
     """Rows by structure, from a dict or from three lists."""
     form = '`{"1:2": [rows], "2:4": [rows], "4:8": [rows]}`'
-    names = [ONE.name, TWO.name, PAIRS.name]
+    names = [ONE_OF_TWO.name, TWO_OF_FOUR.name, FOUR_OF_EIGHT.name]
     lists: list[object] = []
     if isinstance(answer, dict):
         by_name = {
@@ -173,7 +173,7 @@ def structures(answer: object) -> Sentences:
     submitted = _fits(answer)
     expected = {
         each.name: frozenset(np.flatnonzero(~each.violations(np.array(ROWS)).any(axis=1)).tolist())
-        for each in (ONE, TWO, PAIRS)
+        for each in (ONE_OF_TWO, TWO_OF_FOUR, FOUR_OF_EIGHT)
     }
     zeros = 3
     right = [name for name in expected if submitted[name] == expected[name]]
@@ -186,12 +186,13 @@ def structures(answer: object) -> Sentences:
         "non-zero in each of the four pairs, which 1:2 does.",
         when(any(zeros in expected[name] - submitted[name] for name in expected)): f"Row {zeros} has only "
         "two non-zeros. Fewer than the limit is allowed: check this row again for each structure.",
-        when(submitted[PAIRS.name] - expected[PAIRS.name]): "4:8 counts *pairs*: columns 0 and 1, 2 and 3, "
-        "and so on. A pair with one non-zero counts as non-zero, and two pairs may be non-zero.",
-        when(submitted[TWO.name] - expected[TWO.name]): "For 2:4, divide the eight columns into two fours. "
-        "Each of them may have at most two non-zeros.",
-        when(submitted[ONE.name] - expected[ONE.name]): "For 1:2, divide the eight columns into four twos. "
-        "Each of them may have at most one non-zero.",
+        when(submitted[FOUR_OF_EIGHT.name] - expected[FOUR_OF_EIGHT.name]): "4:8 counts *pairs*: columns 0 "
+        "and 1, 2 and 3, and so on. A pair with one non-zero counts as non-zero, and two pairs may be "
+        "non-zero.",
+        when(submitted[TWO_OF_FOUR.name] - expected[TWO_OF_FOUR.name]): "For 2:4, divide the eight columns "
+        "into two fours. Each of them may have at most two non-zeros.",
+        when(submitted[ONE_OF_TWO.name] - expected[ONE_OF_TWO.name]): "For 1:2, divide the eight columns "
+        "into four twos. Each of them may have at most one non-zero.",
         otherwise: f"{summary} In the others, rows are missing: a structure sets an *upper limit*, and the "
         "positions of the non-zeros within a chunk do not matter.",
     }
@@ -205,9 +206,9 @@ def _prune_pairs(answer: object) -> Sentences:
         if len(submitted) == 4:
             hint = " A pruned chunk keeps its zeros; only a compressed one has four numbers."
         raise WrongForm(f"found {len(submitted)} numbers; the pruned chunk has eight.{hint}")
-    expected = PAIRS.prune([CHUNK])[0].tolist()
+    expected = FOUR_OF_EIGHT.prune([CHUNK])[0].tolist()
     pairs = np.reshape(CHUNK, (4, 2))
-    by_sum = np.sort(np.argsort(-np.abs(pairs).sum(axis=1), kind="stable")[:2])
+    by_sum = np.argsort(-np.abs(pairs).sum(axis=1), kind="stable")[:2]
     summed = np.where(np.isin(np.arange(4), by_sum)[:, None], pairs, 0).ravel().tolist()
     changed = [a for a, b in zip(submitted, CHUNK, strict=True) if a not in (0, b)]
     split = any(
@@ -220,10 +221,11 @@ def _prune_pairs(answer: object) -> Sentences:
         when(changed): f"Pruning only sets numbers to 0; {(changed[0] if changed else 0):g} is new.",
         when(submitted == list(map(float, summed))): "You added up the magnitudes. The squares count: (3, "
         "-1) has the sum 9 + 1.",
-        when(submitted == TWO.prune([CHUNK])[0].tolist()): "That is 2:4: two of every four. Here whole "
-        "*pairs* stay or go.",
+        when(submitted == TWO_OF_FOUR.prune([CHUNK])[0].tolist()): "That is 2:4: two of every four. Here "
+        "whole *pairs* stay or go.",
         when(split): "You took a pair apart. In 4:8 a pair stays or goes as a whole.",
-        when(PAIRS.violations([submitted]).any()): "More than two pairs are left. Two of the four may stay.",
+        when(FOUR_OF_EIGHT.violations([submitted]).any()): "More than two pairs are left. Two of the four "
+        "may stay.",
         when(sum(np.square(submitted)) < sum(np.square(expected))): "That has the structure, but loses more "
         "than it must. Compare the pairs by the sum of their two squares.",
         otherwise: "Compute the sum of squares of each of the four pairs, keep the two pairs with the "
@@ -235,7 +237,7 @@ def _prune_pairs(answer: object) -> Sentences:
 def _stored_half(answer: object) -> Sentences:
     submitted = list(numbers(answer, "eight numbers"))
     row = np.array([SPARSE])
-    expected = TWO.compress(row)[0][0].tolist()
+    expected = TWO_OF_FOUR.compress(row)[0][0].tolist()
     chunks = row.reshape(-1, 4)
     front = [number for chunk in chunks.tolist() for number in ([n for n in chunk if n] + [0, 0])[:2]]
     return {
@@ -263,13 +265,13 @@ def _stored_half(answer: object) -> Sentences:
 def bits(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 3, "`(dense, compressed, metadata)`")
     each = dtype("s4").bits
-    expected = (PAIRS.chunk * each, PAIRS.keep * PAIRS.group * each, 4)
+    expected = (FOUR_OF_EIGHT.chunk * each, FOUR_OF_EIGHT.keep * FOUR_OF_EIGHT.group * each, 4)
     return {
         correct(submitted == expected): "Two of four pairs are kept, and each of their two indices takes "
         f"two bits. Together that is {sum(expected[1:])} of {expected[0]} bits, "
         f"{100 * sum(expected[1:]) / expected[0]:g} %: a little more than half.",
-        when(submitted[:2] == (PAIRS.chunk, PAIRS.keep * PAIRS.group)): "Your first two numbers count "
-        "elements; an `s4` element has four bits.",
+        when(submitted[:2] == (FOUR_OF_EIGHT.chunk, FOUR_OF_EIGHT.keep * FOUR_OF_EIGHT.group)): "Your first "
+        "two numbers count elements; an `s4` element has four bits.",
         when(submitted[:2] == expected[:2] and submitted[2] == 8): "The first two are right. An index names "
         "a *pair*, not an element, and two pairs are kept.",
         when(submitted[:2] == expected[:2] and submitted[2] == 2): "The first two are right. Naming one of "
@@ -287,7 +289,9 @@ def bits(answer: object) -> Sentences:
 def _twice_listed(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(K with 2:4, K with 4:8)`")
     forms = [ins for ins in mma_forms("mma.sp") if ins.a_type == "e2m1" and ins.structure is not None]
-    expected = tuple(next(ins.k for ins in forms if ins.structure == each) for each in (TWO, PAIRS))
+    expected = tuple(
+        next(ins.k for ins in forms if ins.structure == each) for each in (TWO_OF_FOUR, FOUR_OF_EIGHT)
+    )
     return {
         correct(submitted == expected): "With `kind::f8f6f4` and `kind::mxf8f6f4` each element has its own "
         "byte, so it is treated like any other 8-bit element: 2:4. With `kind::mxf4` two elements share a "
@@ -326,7 +330,7 @@ def pruner(answer: object) -> Sentences:
         )
         best = float(np.square(np.sort(np.abs(chunk))[2:]).sum())
         fits = len(submitted) == 4 and all(a in (0, b) for a, b in zip(submitted, chunk, strict=True))
-        if fits and not TWO.violations([submitted]).any() and sum(np.square(submitted)) == best:
+        if fits and not TWO_OF_FOUR.violations([submitted]).any() and sum(np.square(submitted)) == best:
             continue
         shown = quoted([int(n) if n == int(n) else n for n in submitted])
         where = f"For `{list(chunk)}` your function returned `{shown}`"
@@ -343,8 +347,8 @@ def pruner(answer: object) -> Sentences:
             when(not fits and set(submitted) <= {0.0, *map(float, chunk)}): f"{where}: each number stays in "
             "its own place or becomes 0.",
             when(not fits): f"{where}: a number stays as it is, including its sign, or becomes 0.",
-            when(TWO.violations([submitted]).any()): f"{where}: more than two are left. Think of ties: "
-            "several numbers may be as large as the second largest.",
+            when(TWO_OF_FOUR.violations([submitted]).any()): f"{where}: more than two are left. Think of "
+            "ties: several numbers may be as large as the second largest.",
             when(submitted == [n if i in upwards[2:] else 0 for i, n in enumerate(chunk)]): f"{where}: a "
             "large negative number counts as much as a positive one.",
             when(submitted == [*chunk[:2], 0, 0]): f"{where}: the first two are not always the largest two.",

@@ -22,12 +22,13 @@ from .checking import Sentences, checks, correct, otherwise, when
 from .reader_kernels import Reading, reading
 
 WARP = 32
+_CELL_COLUMNS = 32  # of tensor memory, in the picture of what is allocated
 MOST_REGISTERS = 255
 
-#: Sizes of D, from what a warpgroup holds easily to what nobody could.
+#: Sizes of D, from one that a warpgroup holds easily to one that is far too large for it.
 TILES = {f"{m} x {n}": (m, n) for m, n in ((64, 64), (64, 128), (64, 256), (128, 256), (256, 256))}
 
-#: Loads that cover eight columns each.
+#: Loads of eight columns each.
 LOADS = ("32x32b.x8", "16x64b.x4", "16x128b.x2", "16x256b.x1", "16x32bx2.x4")
 
 
@@ -49,7 +50,7 @@ def load_form(shape: str) -> Tcgen05Transfer:
 
 
 def sums(tile: str) -> Picture:
-    """Registers of a thread that D takes, by the number of threads that share it; and with tcgen05 none.
+    """How many registers D takes in each thread, by the number of threads that share it; with tcgen05, none.
 
     >>> [cell.text for cell in sums("128 x 256").grids[0].cells if cell.lines]
     ['256: too many', '128', '64', '0']
@@ -79,26 +80,26 @@ def addresses(lane: int, column: int) -> str:
 
 
 def allocated(n: int) -> Picture:
-    """The columns of an SM, if every block has two accumulators of 128 x n.
+    """How the columns of an SM are allocated if every block has two accumulators of 128 x n.
 
     >>> allocated(96).notes
     ('two accumulators take 192 columns, and 256 are allocated', '2 blocks fit on an SM')
     """
     needed = 2 * n
     power = max(32, 1 << (needed - 1).bit_length())
-    blocks, wide = COLUMNS // power, power // WARP
+    blocks, wide = COLUMNS // power, power // _CELL_COLUMNS
 
     def entry(_: int, at: int) -> Entry:
-        block, column = divmod(WARP * at, power)
+        block, column = divmod(_CELL_COLUMNS * at, power)
         accumulator = column // n
-        where = f"columns {index_range(WARP * at, WARP)}: block {block}"
+        where = f"columns {index_range(_CELL_COLUMNS * at, _CELL_COLUMNS)}: block {block}"
         if accumulator >= 2:
             return Entry(("unused",), tooltip=f"{where}, allocated, but not used")
         tint = PIECE_HUES[block % 8] * 4 + 2 * accumulator
         return Entry((f"D{accumulator}",), tint, f"{where}, accumulator {accumulator}")
 
     grid = replace(
-        uniform_grid((1, COLUMNS // WARP), entry, ["128 lanes"], [], density="close"),
+        uniform_grid((1, COLUMNS // _CELL_COLUMNS), entry, ["128 lanes"], [], density="close"),
         columns=tuple(Header(wide * block, wide, (f"block {block}",)) for block in range(blocks)),
         column_rules=tuple((wide * block, 0, 1) for block in range(1, blocks)),
     )
@@ -106,7 +107,7 @@ def allocated(n: int) -> Picture:
         f"two accumulators take {needed} columns, and {power} are allocated",
         f"{blocks} block{'s fit' if blocks > 1 else ' fits'} on an SM",
     )
-    return Picture(f"{COLUMNS} columns, a cell is {WARP} of them", notes, (grid,))
+    return Picture(f"{COLUMNS} columns, a cell is {_CELL_COLUMNS} of them", notes, (grid,))
 
 
 def accessible(warp: int) -> Picture:
@@ -141,7 +142,7 @@ def accessible(warp: int) -> Picture:
 
 
 def issuers() -> Picture:
-    """Who issues which instruction, and how one learns that it is done.
+    """Who issues each instruction, and how one knows that it is done.
 
     >>> issuers().grids[0].at(1, 0).text
     'one thread'
@@ -156,7 +157,7 @@ def issuers() -> Picture:
     return table(rows, ["who issues it", "how you know that it is done"], "tcgen05 by issuer", notes)
 
 
-#: What the layout of D in tensor memory depends on, with an instruction that has it: its name, and M.
+#: The layouts of D in tensor memory, each with an instruction that uses it: its name, and M.
 LAYOUTS = {
     "D: M = 128": ("mma.cta_group::1", 128),
     "F: M = 64": ("mma.cta_group::1", 64),
@@ -168,7 +169,7 @@ LAYOUTS = {
 
 
 def data_path(layout: str) -> Picture:
-    """Which rows and columns of D are in which lanes and columns of tensor memory: a layout of the manual.
+    """One of the manual's layouts: which rows and columns of D are in which lanes and columns.
 
     >>> data_path("F: M = 64").grids[0].at(32, 0).text
     'm 16..31, n 0..127'
@@ -179,7 +180,7 @@ def data_path(layout: str) -> Picture:
 
 
 def registers(load: str) -> Picture:
-    """Which thread of warp 0 gets which word, by the shape of tcgen05.ld, and in which of its registers.
+    """Which thread of warp 0 gets each word, and in which register, for a shape of tcgen05.ld.
 
     >>> registers("16x256b.x1").grids[0].at(9, 3).text
     'T5:{r2,r3}'
@@ -188,7 +189,7 @@ def registers(load: str) -> Picture:
 
 
 def masked(skip: int) -> Picture:
-    """Columns of B that count as zeros with a zero-column mask, for each M of .ws.
+    """The columns of B that a zero-column mask makes count as zeros, for each M of .ws.
 
     >>> masked(3).notes[0]
     '0x0003028000000000: 4 columns of B as they are and 3 as zeros, in turn'
@@ -215,31 +216,34 @@ def masked(skip: int) -> Picture:
 
 _WHO = ("warp 0", "one thread", "tensor core", "all warps")
 
-#: What a kernel does around tcgen05.mma, in order: who does it, and what happens if nobody does.
+#: The steps of a kernel around tcgen05.mma, in order: who takes the step, and what happens without it.
 STEPS = {
-    "alloc": (0, "There is no address: D would be in memory that belongs to another block."),
-    "st.shared": (3, "A and B are not there."),
+    "alloc": ("warp 0", "There is no address: D would be in memory that belongs to another block."),
+    "st.shared": ("all warps", "A and B are not there."),
     "fence.proxy": (
-        3,
+        "all warps",
         "The tensor core reads shared memory through another path, the async proxy, and may see what was "
         "there before.",
     ),
-    "barrier": (3, "One thread issues the product before the others have stored A and B."),
-    "mma": (1, "D keeps what it held before."),
-    "commit": (1, "Nothing arrives at the mbarrier, and the block waits forever."),
-    "try_wait": (3, "The product is not complete when D is loaded: some of its sums are missing."),
-    "fence::after": (3, "tcgen05.ld is itself asynchronous: without the fence it may run before the wait."),
-    "ld": (3, "D stays in tensor memory, where no other instruction can read it."),
-    "wait::ld": (3, "The registers may be read before they are filled."),
+    "barrier": ("all warps", "One thread issues the product before the others have stored A and B."),
+    "mma": ("one thread", "D keeps what it held before."),
+    "commit": ("one thread", "Nothing arrives at the mbarrier, and the block waits forever."),
+    "try_wait": ("all warps", "The product is not complete when D is loaded: some of its sums are missing."),
+    "fence::after": (
+        "all warps",
+        "tcgen05.ld is itself asynchronous: without the fence it may run before the wait.",
+    ),
+    "ld": ("all warps", "D stays in tensor memory, where no other instruction can read it."),
+    "wait::ld": ("all warps", "The registers may be read before they are filled."),
     "dealloc": (
-        0,
+        "warp 0",
         "The manual requires it: while the columns are allocated, a later block waits for them in alloc.",
     ),
 }
 
 
 def without(left_out: str) -> Picture:
-    """The steps of a kernel, one of them or "nothing" left out, and what that does.
+    """The steps of a kernel, and what happens if the step `left_out` is missing; "nothing" leaves none out.
 
     >>> without("commit").notes[0]
     'without commit: Nothing arrives at the mbarrier, and the block waits forever'
@@ -248,7 +252,7 @@ def without(left_out: str) -> Picture:
     cells, hover = [], np.full(shape, "", dtype=object)
     for row, who in np.ndindex(*shape):
         name = list(STEPS)[row]
-        issued = who == STEPS[name][0]
+        issued = _WHO[who] == STEPS[name][0]
         text = name if issued else ""
         if who == _WHO.index("tensor core") and name in ("commit", "try_wait"):
             text = "D += A B"
@@ -273,7 +277,7 @@ def without(left_out: str) -> Picture:
 
 # -- the kernel, part by part --------------------------------------------------------------------------------
 
-#: The parts of the kernel of a tcgen05.mma: a name, what the first line contains, what is to be seen there.
+#: The parts of the kernel of a tcgen05.mma: (name, a text in its first line): what to notice there.
 STOPS = {
     ("what there is", 'extern "C"'): "128 threads, a warpgroup: one warp for each quarter of the lanes. In "
     "shared memory there are A, B, a word for an address, and an mbarrier.",
@@ -357,9 +361,8 @@ def _warps(answer: object) -> Sentences:
         when(any(not 0 <= warp < _WARPS for warp in submitted)): "Some of those warps do not exist: "
         f"the block has warps 0 to {_WARPS - 1}.",
         when(submitted == set(range(_WARPS))): "No warp reaches all lanes: each has a quarter of them.",
-        when(
-            submitted == {first_warp}
-        ): "That is one of them. Look at the slider again: what does warp 6 have in common with warp 2?",
+        when(submitted == {first_warp}): "That is one of them. Look at the slider again: what does warp 6 "
+        "have in common with warp 2?",
         when(submitted <= {warp for warp in range(_WARPS) if warp % 4 == digits // WARP}): "The address is "
         f"hexadecimal: 0x{_LANE:x} is not {_LANE:x}.",
         when(submitted <= {warp for warp in range(_WARPS) if warp % 4 == _COLUMN // WARP}): "You took the "
@@ -374,7 +377,7 @@ _WANTED = InstructionDescriptor("f16", m=128, n=160, a="bf16", b="bf16", d="f32"
 
 
 def _decoded(number: int) -> tuple[InstructionDescriptor, str]:
-    """The fields of a reader's descriptor, and what is wrong with its bits, if they are none."""
+    """The fields of a reader's descriptor, and what is wrong with its bits if they are not a descriptor."""
     try:
         return InstructionDescriptor.decode(number, "f16"), ""
     except PtxlabError as error:
@@ -531,25 +534,25 @@ def _operand(answer: object) -> Sentences:
     }
 
 
+#: The steps in the order in which the exercise numbers them.
 _SHUFFLED = (
-    "tcgen05.ld", "tcgen05.commit", "tcgen05.alloc", "fence.proxy.async", "tcgen05.dealloc",
-    "mbarrier.try_wait, until it succeeds", "tcgen05.mma", "tcgen05.wait::ld", "st.shared of A and B",
-    "tcgen05.fence::after_thread_sync",
+    "ld", "commit", "alloc", "fence.proxy", "dealloc",
+    "try_wait", "mma", "wait::ld", "st.shared", "fence::after",
 )  # fmt: skip
-#: (earlier, later, why), the first that an order breaks is said.
-_BEFORE = (
-    (2, 6, "D needs a place before a product can go there"),
-    (8, 6, "A and B must be in shared memory before they are multiplied"),
-    (8, 3, "the fence makes the stores *before* it visible to the tensor core"),
-    (3, 6, "without the fence before it, the product may read what was in shared memory before"),
-    (6, 1, "`commit` covers what its thread has issued before it"),
-    (1, 5, "nothing arrives at the mbarrier before `commit` is issued"),
-    (5, 0, "the product is complete only when the wait is over"),
-    (5, 9, "this fence comes after the wait, and orders what follows"),
-    (9, 0, "`ld` is asynchronous: the fence keeps it after the wait"),
-    (0, 7, "`wait::ld` waits for loads that have already been issued"),
-    (7, 4, "tensor memory may be freed only when D has been loaded"),
-    (2, 4, "what is freed must have been allocated"),
+#: (earlier step, later step, why); a wrong order is told the first of these rules that it breaks.
+_ORDER_RULES = (
+    ("alloc", "mma", "D needs a place before a product can go there"),
+    ("st.shared", "mma", "A and B must be in shared memory before they are multiplied"),
+    ("st.shared", "fence.proxy", "the fence makes the stores *before* it visible to the tensor core"),
+    ("fence.proxy", "mma", "without the fence before it, the product may read old contents of shared memory"),
+    ("mma", "commit", "`commit` covers what its thread has issued before it"),
+    ("commit", "try_wait", "nothing arrives at the mbarrier before `commit` is issued"),
+    ("try_wait", "ld", "the product is complete only when the wait is over"),
+    ("try_wait", "fence::after", "this fence comes after the wait, and orders what follows"),
+    ("fence::after", "ld", "`ld` is asynchronous: the fence keeps it after the wait"),
+    ("ld", "wait::ld", "`wait::ld` waits for loads that have already been issued"),
+    ("wait::ld", "dealloc", "tensor memory may be freed only when D has been loaded"),
+    ("alloc", "dealloc", "what is freed must have been allocated"),
 )
 
 
@@ -558,21 +561,24 @@ def _order(answer: object) -> Sentences:
     order = whole_numbers(answer, len(_SHUFFLED), "a list of the numbers 0 to 9")
     if sorted(order) != list(range(len(_SHUFFLED))):
         raise WrongForm(f"{list(order)}: every number from 0 to 9 appears once in an order.")
-    place = {step: at for at, step in enumerate(order)}
-    broken = [(early, late, why) for early, late, why in _BEFORE if place[early] > place[late]]
-    early, late, why = broken[0] if broken else (0, 0, "")
+    place = {_SHUFFLED[number]: at for at, number in enumerate(order)}
+    broken = [
+        f"You have number {_SHUFFLED.index(later)} before number {_SHUFFLED.index(earlier)}, but {why}."
+        for earlier, later, why in _ORDER_RULES
+        if place[earlier] > place[later]
+    ]
     return {
         correct(not broken): "Three of them are easily forgotten, since a kernel often gives the right "
         "numbers without them: the fence for the async proxy, the fence after the wait, and `wait::ld`. "
         "`dealloc` is easily forgotten, too; then expect the next blocks to hang in `alloc`.",
         when(order == tuple(range(len(_SHUFFLED)))): "That is the order in the list. What comes first, and "
         "what comes last?",
-        otherwise: f"You have number {late} before number {early}, but {why}.",
+        otherwise: broken[0] if broken else "",
     }
 
 
 class _Kernel(NamedTuple):
-    """What a kernel says of a product and of a load of its D, and who asks."""
+    """A kernel's product and a load of its D, with the thread and register that the exercise asks about."""
 
     mnemonic: str
     descriptor: int

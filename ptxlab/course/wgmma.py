@@ -1,4 +1,4 @@
-"""Lesson 09: wgmma, its warpgroup, its tiles and their descriptors, and what to wait for."""
+"""Lesson 09: wgmma, its warpgroup, its tiles and their descriptors, and when to wait."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ INS = mma_instruction("wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16")
 WIDE = mma_instruction("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16")
 FP8 = mma_instruction("wgmma.mma_async.sync.aligned.m64n32k32.f32.e4m3.e4m3")
 LANE = 77
-KINDS = ("tf32", "bf16", "e5m2", "b1")
+A_TYPES = ("tf32", "bf16", "e5m2", "b1")
 _CORE = 128  # bytes of a core matrix: 8 rows of 16
 _ADDRESS = 0x1400
 _PIECES = ((6, 1), (13, 3))  # (row, piece)
 _SWIZZLED = Tile.of(FP8.b, 64)
 _SWIZZLED_AT = 0x2C00
-#: A program, line by line: two products in groups of their own, and waits for all groups but one and for all.
+#: A program, line by line: two products, each in its own group, then a wait for all groups but the most
+#: recent one, and a wait for all groups.
 _PROGRAM = ("fence", "mma_async", "commit_group", "mma_async", "commit_group", "wait_group 1", "wait_group 0")
 
 
@@ -33,7 +34,7 @@ _PROGRAM = ("fence", "mma_async", "commit_group", "mma_async", "commit_group", "
 
 
 def registers_of_d() -> Picture:
-    """How many registers of a lane D takes, by N.
+    """How many registers D takes in each lane, by N.
 
     >>> [cell.text for cell in registers_of_d().grids[0].cells if cell.lines][-2:]
     ['128', '64']
@@ -176,10 +177,10 @@ def lane_of(answer: object) -> Sentences:
 
 @checks("09.3")
 def depth(answer: object) -> Sentences:
-    submitted = whole_numbers(answer, len(KINDS), f"`({', '.join(KINDS)})`")
-    rows = {kind: next(row for row in mma_forms("wgmma") if row.a_type == kind) for kind in KINDS}
+    submitted = whole_numbers(answer, len(A_TYPES), f"`({', '.join(A_TYPES)})`")
+    rows = {name: next(row for row in mma_forms("wgmma") if row.a_type == name) for name in A_TYPES}
     expected = tuple(row.k for row in rows.values())
-    sizes = {kind: row.a.dtype.bits for kind, row in rows.items()}
+    sizes = {name: row.a.dtype.bits for name, row in rows.items()}
     return {
         correct(submitted == expected): "Each row has 32 bytes, whatever the type: half the bits per "
         "element, twice the K.",
@@ -202,8 +203,8 @@ def encode(answer: object) -> Sentences:
     (submitted,) = whole_numbers(answer, 1, "one number of 64 bits")
     leading, stride = WIDE.n // 8 * _CORE, _CORE
 
-    def packed(address: int, lead: int, step: int, code: int = 0) -> int:
-        return address >> 4 | lead >> 4 << 16 | step >> 4 << 32 | code << 62
+    def packed(address: int, lead: int, step: int) -> int:
+        return address >> 4 | lead >> 4 << 16 | step >> 4 << 32
 
     expected = packed(_ADDRESS, leading, stride)
     start, lead, step = submitted & 0x3FFF, submitted >> 16 & 0x3FFF, submitted >> 32 & 0x3FFF

@@ -250,7 +250,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("22.8", [0] * 10, "appears once"),
     ("22.8", [8, 3, 6, 2, 1, 5, 9, 0, 7, 4], "D needs a place"),
     ("22.8", [2, 3, 8, 6, 1, 5, 9, 0, 7, 4], "makes the stores"),
-    ("22.8", [2, 8, 6, 3, 1, 5, 9, 0, 7, 4], "in shared memory before"),
+    ("22.8", [2, 8, 6, 3, 1, 5, 9, 0, 7, 4], "old contents of shared memory"),
     ("22.8", [2, 8, 3, 6, 5, 1, 9, 0, 7, 4], "nothing arrives"),
     ("22.8", [2, 8, 3, 6, 1, 5, 0, 9, 7, 4], "asynchronous"),
     ("22.8", [2, 8, 3, 6, 1, 5, 9, 7, 0, 4], "already been issued"),
