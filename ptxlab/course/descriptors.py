@@ -1,4 +1,4 @@
-"""Lesson 16: tiles, swizzles, descriptors of slices, TMA, and fragments that become others."""
+"""Lesson 16: tiles, swizzles, descriptors of slices, TMA, and fragments that become operands."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from ..views.labels import index_range
 from .answers import WrongForm, whole_number_set, whole_numbers, whole_result_of
 from .checking import Sentences, checks, correct, otherwise, when
 
-#: Bytes of a 16-byte piece, of a line of all banks, of an atom of the 128-byte swizzle.
+#: Bytes in a piece, in a line (4 bytes of each bank), and in an atom of the 128-byte swizzle.
 _PIECE, _LINE, _ATOM = 16, 128, 1024
 
 # -- what the lesson shows -----------------------------------------------------------------------------------
 
 
 def majors() -> Picture:
-    """A 16x16 tile of f16 without swizzle, K-major and MN-major: where each 16 bytes begin.
+    """A 16x16 tile of f16 without a swizzle, K-major and MN-major, with the offset of every 16 bytes.
 
     >>> first, second = majors().grids
     >>> first.at(0, 8).text, second.at(8, 0).text
     ('128', '128')
     """
     grids = []
-    for major, way in (("K", "to the right"), ("MN", "down")):
+    for major, direction in (("K", "to the right"), ("MN", "down")):
         tile = Tile(bits=16, rows=16, k=16, major="K" if major == "K" else "MN")
         cells, hover = [], np.full((16, 16), "", dtype=object)
         for line, piece in np.ndindex(16, 2):
@@ -45,7 +45,7 @@ def majors() -> Picture:
             hover[row : row + size[0], k : k + size[1]] = (
                 f"bytes {index_range(offset, _PIECE)}, core matrix {offset // _LINE}"
             )
-        title = f"{major}-major: 16 bytes run {way}"
+        title = f"{major}-major: 16 bytes run {direction}"
         grid = numbered_grid(cells, hover, ("row", "k"), title, "close")
         grids.append(replace(grid, row_rules=(8,), column_rules=((8, 0, 16),)))
     notes = ("a cell is 16 bytes, labelled with its first byte", "a colour is a core matrix, 128 bytes")
@@ -53,14 +53,14 @@ def majors() -> Picture:
 
 
 def atoms(rows: int = 32, k: int = 128) -> Picture:
-    """The atoms of a tile of f16 with the 128-byte swizzle, in both orders, with the byte each begins at.
+    """The atoms of a tile of f16 with the 128-byte swizzle, in both orders, with the offset of each atom.
 
     >>> first, second = atoms().grids
     >>> first.at(0, 1).text, second.at(0, 1).text
     ('0x1000', '0x400')
     """
     grids = []
-    for order, said in (("MN", "rows first"), ("K", "K first")):
+    for order, meaning in (("MN", "rows first"), ("K", "K first")):
         tile = Tile(bits=16, rows=rows, k=k, swizzle=128, order="MN" if order == "MN" else "K")
         shape = rows // 8, k // tile.atom_width
 
@@ -71,7 +71,7 @@ def atoms(rows: int = 32, k: int = 128) -> Picture:
             return Entry((f"0x{offset:x}",), PIECE_HUES[number % 8] * 4 + 1, tooltip)
 
         columns = [f"k {index_range(64 * at, 64)}" for at in range(shape[1])]
-        title = f'order="{order}": {said}, SBO {tile.stride}'
+        title = f'order="{order}": {meaning}, SBO {tile.stride}'
         row_names = [index_range(8 * at, 8) for at in range(shape[0])]
         grids.append(uniform_grid(shape, entry, row_names, columns, ("row", ""), title))
     notes = ("a cell is an atom: 8 rows of 128 bytes, 1024 bytes", "its label is where it begins")
@@ -79,7 +79,7 @@ def atoms(rows: int = 32, k: int = 128) -> Picture:
 
 
 def loads(lanes: int = 8) -> Picture:
-    """What the first lanes get with one 128-bit load of f16 weights stored in `weight_order`.
+    """The elements that the first lanes get from one 128-bit load of f16 weights stored in `weight_order`.
 
     >>> loads().grids[0].at(1, 0).text
     'B[2][0]'
@@ -101,13 +101,13 @@ def loads(lanes: int = 8) -> Picture:
 
 
 def mistakes() -> dict[str, str]:
-    """What `ptxlab.tensor_map` says to settings that TMA does not take.
+    """The errors of `ptxlab.tensor_map` for settings that TMA does not accept.
 
     >>> list(mistakes())[0]
     'rows of 200 bytes'
     """
     array = np.zeros((64, 256), dtype=np.float16)
-    tries: dict[str, Callable[[], object]] = {
+    attempts: dict[str, Callable[[], object]] = {
         "rows of 200 bytes": lambda: tensor_map(np.zeros((64, 100), dtype=np.float16), (64, 32)),
         "box of 64x128, swizzle 128": lambda: tensor_map(array, (64, 128), 128),
         "box of 512x64": lambda: tensor_map(np.zeros((512, 64), dtype=np.float16), (512, 64)),
@@ -115,7 +115,7 @@ def mistakes() -> dict[str, str]:
         "start at column 4": lambda: tensor_map(array, (64, 64), 128).load(0, 4),
     }
     sentences = {}
-    for name, attempt in tries.items():
+    for name, attempt in attempts.items():
         try:
             attempt()
         except PtxlabError as error:
@@ -231,7 +231,7 @@ def _next_slice(answer: object) -> Sentences:
 
 
 def _decoded(number: int) -> Descriptor:
-    """The fields of a reader's descriptor; `WrongForm` says what is wrong with its bits."""
+    """The fields of a reader's descriptor. Raises `WrongForm` if its bits are not a legal descriptor."""
     try:
         return descriptor(number)
     except PtxlabError as error:

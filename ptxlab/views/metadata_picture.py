@@ -1,4 +1,4 @@
-"""The metadata of sparse instructions: which bits of which lane say what is kept, and what a nibble says."""
+"""Pictures of sparse metadata: which bits of which lane hold each nibble, and what a nibble means."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .labels import bit_range, index_range
 from .picture import Picture
 from .tensor_pictures import tensor_memory
 
-_MOST_LABELS = 300  # of single nibbles of tcgen05.mma.sp
+_MOST_LABELS = 300  # with more nibbles, those of tcgen05.mma.sp are not labelled one by one
 
 
 def metadata(
@@ -35,11 +35,11 @@ def metadata(
     rows: range | None = None,
     title: bool = True,
 ) -> Picture:
-    """Which bits of which lane say what is kept of each chunk, under one sparsity selector.
+    """Which bits of which lane hold the metadata nibble of each chunk, for one sparsity selector.
 
-    With nibbles, also the columns that they keep; `warp` shows the rows of one warp, `rows` others. Of
-    tcgen05.mma.sp the lanes are those of tensor memory; more than 300 nibbles are drawn there, as
-    `tensor_memory` of "E" does.
+    If `nibbles` are given, the picture also shows the columns that they keep. `warp` shows the rows of one
+    warp, and `rows` shows the rows of a range. For tcgen05.mma.sp the lanes are those of tensor memory; a
+    picture of more than 300 nibbles is then the one that `tensor_memory` draws of "E".
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
@@ -84,7 +84,7 @@ def metadata(
 
 
 def _metadata_note(ins: Product, holders: Holders, selector: int) -> str:
-    """How the places of nibbles are read."""
+    """A note that explains the labels: the place of each nibble."""
     if isinstance(ins, MmaForm):
         return f"T<lane>: [bits] of its E register, selector {selector}"
     words = np.unique(holders.words).tolist()
@@ -96,7 +96,7 @@ def _metadata_note(ins: Product, holders: Holders, selector: int) -> str:
 def _nibble_grid(
     ins: Product, structure: Structure, holders: Holders, codes: NDArray[Any] | None, selector: int
 ) -> Grid:
-    """All nibbles of an instruction, with the place of each, and what they say."""
+    """All nibbles of an instruction: the place of each and, with `codes`, the columns that it keeps."""
     rows, chunks = holders.lanes.shape
 
     def entry(row: int, chunk: int) -> Entry:
@@ -125,13 +125,14 @@ def _nibble_grid(
 def _tensor_metadata(
     ins: Tcgen05Mma, holders: Holders, codes: NDArray[Any] | None, part: range, name: str
 ) -> Picture:
-    """The metadata of these rows where tensor memory has them, in blocks."""
+    """The metadata of these rows as tensor memory holds it, drawn in blocks."""
     lanes = holders.lanes[part.start : part.stop] % LANES
     window = range(int(lanes.min()), int(lanes.max()) + 1)
     words = None if codes is None or ins.e is None else ins.e.pack_codes(codes)
     picture = tensor_memory(ins, "E", lanes=None if len(part) == ins.m else window, words=words)
-    few = _MOST_LABELS // holders.lanes.shape[1] // 8 * 8
-    return replace(picture, title=name, notes=(*picture.notes, f"rows=range(0, {few}) shows each nibble"))
+    labelled_rows = _MOST_LABELS // holders.lanes.shape[1] // 8 * 8
+    note = f"rows=range(0, {labelled_rows}) shows each nibble"
+    return replace(picture, title=name, notes=(*picture.notes, note))
 
 
 def _checked_nibbles(
@@ -142,7 +143,7 @@ def _checked_nibbles(
             f"nibbles: found shape {nibbles.shape}; {ins.mnemonic} has one for each of {e.shape[0]} rows "
             f"and {e.shape[1]} chunks"
         )
-    structure.positions(nibbles, ins.metadata_ordered)  # refuses those that are undefined
+    structure.positions(nibbles, ins.metadata_ordered)  # an undefined nibble is an error
     return nibbles
 
 
@@ -156,16 +157,16 @@ def _kept_columns(structure: Structure, chunk: int, groups: tuple[int, ...]) -> 
 
 # -- one nibble ------------------------------------------------------------------------------------------
 
-_PARTS = 4  # of a chunk, whatever its structure
-_NIBBLE_WIDTH = 8  # columns of the grids: two for each part
-_INDEX_BITS = ("second index, bits [3..2]", "first index, bits [1..0]")  # as they are written
-_INDEX_LANES = (10, 29)  # whose colours tell the two indices apart: sky and orange
+_PARTS = 4  # a chunk has four parts in every structure
+_NIBBLE_WIDTH = 8  # columns of the grid: two for each part
+_INDEX_BITS = ("second index, bits [3..2]", "first index, bits [1..0]")  # from left to right
+_INDEX_LANES = (10, 29)  # the colours of these lanes, sky and orange, mark the first and the second index
 
 
 def nibble(nibble: int, structure: str | Structure = "2:4", *, chunk: int = 0, title: bool = True) -> Picture:
-    """What a nibble says: arrows go from its indices to the parts of the chunk, and on to what is stored.
+    """What a nibble means: arrows go from its indices to the parts of the chunk, then to compressed A.
 
-    The first index is in the low bits, at the right; what it names is stored first, at the left.
+    The first index is in the low bits, at the right; the part that it names is stored first, at the left.
 
     >>> for arrow in nibble(0b1001, chunk=2).arrows[:2]:
     ...     print(arrow.start.text, "->", arrow.end.text)
@@ -176,18 +177,17 @@ def nibble(nibble: int, structure: str | Structure = "2:4", *, chunk: int = 0, t
         if not is_name(structure, STRUCTURES):
             raise PtxlabError(f"there is no structure {quoted(structure)}; there are {listing(STRUCTURES)}")
         structure = STRUCTURES[structure]
-    rule = structure
     code, number = as_int(nibble, "nibble"), as_int(chunk, "chunk")
-    if code not in rule.unordered:
+    if code not in structure.unordered:
         raise PtxlabError(
-            f"nibble {quoted(code)} names no two parts of a {rule.title} chunk; legal are "
-            f"{listing(f'0b{each:04b}' for each in sorted(rule.unordered))}"
+            f"nibble {quoted(code)} names no two parts of a {structure.title} chunk; legal are "
+            f"{listing(f'0b{each:04b}' for each in sorted(structure.unordered))}"
         )
     if not 0 <= number < 1 << 16:
         raise PtxlabError(f"chunk {quoted(number)} does not exist; chunks go from 0 to 65535")
     indices = (code & 3, code >> 2)
-    columns = _part_columns(rule, number)
-    # the second index is in the high bits, at the left; what the first one names is stored at the left
+    columns = _part_columns(structure, number)
+    # the second index is in the high bits, at the left; the part of the first index is stored at the left
     halves = _part_cells(0, [f"{index:02b} = {index}" for index in indices[::-1]], _INDEX_BITS, (1, 0))
     named = [indices.index(part) if part in indices else None for part in range(_PARTS)]
     parts = _part_cells(2, [f"part {part}" for part in range(_PARTS)], columns, named)
@@ -196,7 +196,7 @@ def nibble(nibble: int, structure: str | Structure = "2:4", *, chunk: int = 0, t
     )
     arrows = [Arrow(halves[1 - which], parts[index]) for which, index in enumerate(indices)]
     arrows += [Arrow(parts[index], stored[which]) for which, index in enumerate(indices)]
-    size = rule.chunk // _PARTS
+    size = structure.chunk // _PARTS
     meaning = f"a part is {size} elements" if size > 1 else "a part is one element"
     if not size:
         meaning = "a part is half of an element"
@@ -204,14 +204,14 @@ def nibble(nibble: int, structure: str | Structure = "2:4", *, chunk: int = 0, t
     if indices[0] > indices[1]:
         order = "descending order: mma.sp takes it, mma.sp::ordered_metadata does not"
     grid = _part_grid((*halves, *parts, *stored), ("nibble", f"chunk {number} of A", "compressed A"))
-    heading = f"Nibble 0b{code:04b}, {rule.title}"
+    heading = f"Nibble 0b{code:04b}, {structure.title}"
     return Picture(heading, (meaning, order), (grid,), arrows=tuple(arrows)).with_title(title)
 
 
 def _part_cells(
     row: int, texts: Sequence[str], notes: Sequence[str], indices: Sequence[int | None]
 ) -> list[Cell]:
-    """A row of equally wide cells, in the colours of the indices that name them; others are grey."""
+    """A row of equally wide cells, each in the colour of the index that names it; the others are grey."""
     width = _NIBBLE_WIDTH // len(texts)
     lanes = [None if index is None else _INDEX_LANES[index] for index in indices]
     return [
@@ -221,7 +221,7 @@ def _part_cells(
 
 
 def _part_grid(cells: tuple[Cell, ...], names: tuple[str, ...]) -> Grid:
-    """The rows, with a blank one for the arrows between each two."""
+    """A grid of these rows, with a blank row for the arrows between each two."""
     rows = range(0, 2 * len(names), 2)
     blanks = tuple(Cell(row + 1, 0, 1, _NIBBLE_WIDTH, (), role="blank") for row in rows[:-1])
     shape = (rows[-1] + 1, _NIBBLE_WIDTH)
@@ -234,7 +234,7 @@ def _part_grid(cells: tuple[Cell, ...], names: tuple[str, ...]) -> Grid:
 
 
 def _part_columns(rule: Structure, chunk: int) -> list[str]:
-    """The columns of A that each part is."""
+    """The columns of A that belong to each part."""
     size, first = rule.chunk // _PARTS, chunk * rule.chunk
     if not size:
         return [f"column {first + part // 2}, {('low', 'high')[part % 2]}" for part in range(_PARTS)]
