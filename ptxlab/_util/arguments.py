@@ -151,7 +151,7 @@ def is_a(value: object, *kinds: type) -> bool:
 
 
 def are_names(values: object, count: int) -> bool:
-    """Whether it is a tuple or a list of so many texts.
+    """Whether it is a tuple or a list of `count` texts.
 
     >>> are_names(("m", "n"), 2), are_names("mn", 2)
     (True, False)
@@ -300,7 +300,7 @@ def broadcast(what: str, shapes: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
 
 
 def check_room(count: int, what: str) -> None:
-    """Refuse an array of so many elements if two copies, of eight bytes each, exceed the memory there is.
+    """Refuse an array of `count` elements if two copies, at eight bytes an element, exceed the memory.
 
     Linux promises more memory than it has, and ends the process that uses it: so this asks before.
 

@@ -187,7 +187,7 @@ def place_hints(submitted: tuple[int, ...], place: Place) -> Sentences:
 
 
 def binary_hint(number: int, bits: int) -> Sentences:
-    """For a number of so many bits that was typed without its `0b`."""
+    """For a number of `bits` bits that was typed without its `0b`."""
     digits = str(number)
     is_decimal = number >= 1 << bits and len(digits) <= bits and set(digits) <= {"0", "1"}
     return {

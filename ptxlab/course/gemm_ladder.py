@@ -135,7 +135,7 @@ _COPY, _MULTIPLY, _TIME = 10, 4, 64  # units of 100 cycles
 
 
 def pipeline(stages: int) -> Picture:
-    """Copies of tiles and their products over time, with so many stages in shared memory.
+    """Copies of tiles and their products over time, with `stages` stages in shared memory.
 
     >>> pipeline(1).notes[0], pipeline(4).notes[0]
     ('the tensor cores are busy for 16 of 64 units', 'the tensor cores are busy for 54 of 64 units')
@@ -170,7 +170,7 @@ _TILES = (_SIZE // 128, _SIZE // 256)
 
 
 def tile_order(rows: int) -> Picture:
-    """Which tiles of D 132 blocks compute first, if tiles are taken in bands of so many rows.
+    """Which tiles of D 132 blocks compute first, if tiles are taken in bands of `rows` rows.
 
     >>> tile_order(1).notes[0]
     'they need 640 rows of A and 8192 columns of B: 145 MB'

@@ -77,7 +77,7 @@ def over_time(spans: Iterable[Span], idle: Mapping[str, str], heads: Sequence[st
 
 
 def queue(chains: int) -> Picture:
-    """A tensor core and so many chains of mma, each of which waits for the one before it.
+    """A tensor core and `chains` chains of mma, in which each mma waits for the one before it.
 
     >>> queue(1).notes[0], queue(4).notes[0]
     ('the tensor core is busy in 24 of 96 cycles', 'the tensor core is busy in 96 of 96 cycles')

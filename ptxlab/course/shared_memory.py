@@ -33,7 +33,7 @@ _ROW = 128  # bytes: 64 elements of f16
 _PIECE = 16  # bytes that ldmatrix reads of a row
 _SIDE = 8  # rows of a matrix of ldmatrix, and its columns
 
-#: Cycles of an H200, from `tests/golden/banks.npz`: ldmatrix.x4 with rows that are so many bytes apart.
+#: Cycles of an H200, from `tests/golden/banks.npz`: ldmatrix.x4 by the distance of its rows in bytes.
 CYCLES_BY_PITCH = {64: 16.0, 80: 4.0, 96: 8.0, 112: 4.0, 128: 32.0, 144: 4.0, 192: 16.0, 256: 32.0, 272: 4.0}
 #: Likewise: all 32 lanes at one address, by the bytes that a lane loads or stores.
 CYCLES_AT_ONE_ADDRESS = {
@@ -313,7 +313,7 @@ def _pitches(answer: object) -> Sentences:
 
 
 def _free(pitch: int) -> bool:
-    """Whether ldmatrix has no conflicts with rows that are so many bytes apart."""
+    """Whether ldmatrix has no conflicts with rows that are `pitch` bytes apart."""
     return (
         pitch % 16 == 0 and 0 < pitch < 1 << 12 and ONE.conflicts(ONE.addresses(stride=pitch)).wavefronts == 1
     )
@@ -347,7 +347,7 @@ def _wavefronts_by_swizzle(answer: object) -> Sentences:
 
 
 def _by_swizzle(pitch: int) -> tuple[int, ...]:
-    """Wavefronts of ldmatrix.x1 for rows that are so many bytes apart, under every swizzle."""
+    """Wavefronts of ldmatrix.x1 for rows that are `pitch` bytes apart, under every swizzle."""
     rows = ONE.addresses(stride=pitch)
     return tuple(int(ONE.conflicts(swizzled(rows, width)).wavefronts) for width in sorted(SWIZZLES))
 

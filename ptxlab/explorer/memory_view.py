@@ -277,7 +277,7 @@ def _described_layout(
 
 
 def _pitch_step(by: str) -> int:
-    """Lines begin at multiples of so many bytes."""
+    """The number of bytes of which the start of every line is a multiple."""
     return 4 if by in ("ld.shared", "st.shared") else 16
 
 

@@ -319,7 +319,7 @@ class GpuArrays:
         return array
 
     def scratch(self, size: int) -> int:
-        """The address of so many bytes, which are this call's own."""
+        """The address of `size` bytes that only this call uses."""
         (pointer,) = check(
             self._driver.cuMemAllocAsync(max(int(size), 1), self._handle),
             f"allocating {size} bytes of GPU memory",

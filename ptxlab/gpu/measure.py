@@ -242,7 +242,7 @@ class _Timer:
         return min(runs) / (turns * kernel.loop.statements)
 
     def point(self, kernel: Kernel, function: object, warps: int, seconds: float) -> Point:
-        """Throughput with so many warps on every SM, over about so many seconds."""
+        """Throughput with `warps` warps on every SM, measured for about `seconds` seconds."""
         turns = _FIRST_TURNS
         elapsed, cycles = self.run(kernel, function, self.multiprocessors, 32 * warps, turns)
         while elapsed < 0.7 * seconds:
@@ -253,7 +253,7 @@ class _Timer:
         )
 
     def sustained(self, kernel: Kernel, function: object, best: Point, seconds: float) -> Point:
-        """A point once more, for so many seconds, with what the sensors said."""
+        """The best point measured again for `seconds` seconds, with the readings of the sensors."""
         in_a_turn = self._in_a_turn(kernel, best.warps)
         turns = max(1, int(seconds * best.per_second / in_a_turn))
         watch = Watch()
@@ -294,7 +294,7 @@ def measure_built(
 ) -> Measurement:
     """Run compiled loops of one instruction: each point for `quick` seconds, the best for `seconds`.
 
-    With `sustained` the best runs so many seconds once more, and the sensors are asked.
+    With `sustained`, the best point runs again for that many seconds, and the sensors are read.
     """
     form, gpu_timer = kernels[0].form, timer()
     latency, points = _try_points(gpu_timer, kernels, warps, seconds if quick is None else quick)
@@ -469,10 +469,10 @@ def record(
 ) -> Path:
     """Measure every instruction of this machine's GPU and write a record of it; gives the file.
 
-    Without a path it goes into the user's data folder, where `ptxlab.measured` and `figures.throughput` find
-    it. A file that is there already is continued if it is of the same GPU, driver and compiler. `limit`
-    ends it after so many seconds. Kernels are compiled in other processes, so a script that calls this wants
-    ``if __name__ == "__main__":``.
+    Without a path the record goes into the user's data folder, where `ptxlab.measured` and
+    `figures.throughput` find it. An existing file is continued if it is of the same GPU, driver and compiler.
+    `limit` ends the measurement after that many seconds. Kernels are compiled in other processes, so a script
+    that calls this needs ``if __name__ == "__main__":``.
 
     >>> record("my-gpu.json")   # doctest: +SKIP
     """

@@ -319,7 +319,7 @@ def work(form: Form) -> int:
 
 @dataclass(frozen=True)
 class Point:
-    """One measurement of throughput: so many warps on every SM, so many independent chains in each warp.
+    """One measurement of throughput, with a number of warps on every SM and of independent chains in each.
 
     >>> Point(16, 4, 1.53e11, 1755.0, 412.0, 55.0).chains
     4

@@ -79,7 +79,7 @@ def _inputs(operands: Operation) -> list[NDArray[Any]]:
 
 
 def _blocks(ins: ProductForm, count: int) -> int:
-    """Blocks of 128 threads for so many instructions: four warps, a warpgroup, or a CTA of one or two."""
+    """Blocks of 128 threads for `count` instructions: four warps, a warpgroup, or a CTA of one or two."""
     if isinstance(ins, Tcgen05Mma):
         return tensor_blocks(ins.cta_group, count)
     blocks = count if ins.lanes == 128 else -(-count // 4)
@@ -256,7 +256,7 @@ def _arguments(
 
 
 def tensor_blocks(cta_group: int, count: int) -> int:
-    """Blocks for so many instructions of a group of one or two CTAs: fewer than multiprocessors.
+    """Blocks for `count` instructions of a group of one or two CTAs: fewer than multiprocessors.
 
     So no two wait for each other's tensor memory.
     """

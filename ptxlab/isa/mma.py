@@ -169,7 +169,7 @@ class MmaForm(ProductForm):
     def _multiplicand(
         self, name: str, type_name: str, lines: int, depth: int, space: Literal["register", "shared"]
     ) -> Operand:
-        """A of so many rows, or B of so many columns, K deep."""
+        """A with `lines` rows, or B with `lines` columns; `depth` is K."""
         shape, axes = ((lines, depth), ("m", "k")) if name == "A" else ((depth, lines), ("k", "n"))
         element = dtype(type_name)
         if space == "shared":

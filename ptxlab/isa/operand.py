@@ -235,7 +235,7 @@ class Operand(MatrixOperand):
     space: Literal["register", "shared"] = "register"
     axes: tuple[str, str] = ("row", "column")
     container: int = 0  # bits that an element takes up in a register, where they are more than its own
-    padding: int = 0  # of which so many lie below it
+    padding: int = 0  # bits of the container that lie below the element
 
     @cached_property
     def register_bits(self) -> int:

@@ -99,7 +99,7 @@ def _vector(letter: str, count: int) -> str:
 
 
 def _line(mnemonic: str, *operands: str | int) -> str:
-    """A line of PTX; numbers stand for so many registers, of C for D, of A, of B, of C."""
+    """A line of PTX; a number stands for that many registers: of D (those of C), A, B, C in turn."""
     letters = iter("cabc")
     texts = [_vector(next(letters), each) if isinstance(each, int) else each for each in operands]
     return f"{mnemonic} {', '.join(texts)};"

@@ -146,7 +146,7 @@ class TensorOperand(MatrixOperand):
     layout: TensorLayout
     axes: tuple[str, str] = ("row", "column")
     container: int = 0  # bits that an element takes up, where they are more than its own
-    padding: int = 0  # of which so many lie below it
+    padding: int = 0  # bits of the container that lie below the element
     start: tuple[int, int] = (0, 0)  # its first row and column in the layout
     source: str = "PTX ISA and CUTLASS"
 
@@ -345,7 +345,7 @@ class DataPath:
 
     name: str
     rows: int  # of D in one CTA
-    wide: int  # columns of D lie side by side in so many groups of lanes
+    wide: int  # groups of lanes among which the columns of D are divided
     halves: bool = False  # only 16 of every 32 lanes are used
     ctas: int = 1
     source: str = "PTX ISA and CUTLASS"
@@ -459,7 +459,7 @@ def data_path(m: int, *, cta_group: int, sparse: bool, ws: bool) -> DataPath:
 
 
 def scale_layout(lines: int, ctas: int, groups: int, *, lanes: int = 32) -> TensorLayout:
-    """Scale factors of so many rows of A in each CTA, or columns of B, as rows of bytes.
+    """Scale factors of `lines` rows of A in each CTA, or columns of B, as rows of bytes.
 
     The scales of row r are in lane r % 32 of column r // 32, four to a column, so that `tcgen05.cp.32x128b`
     takes a tile of 128x4 there as it lies in shared memory; all four groups of 32 lanes hold the same. The
@@ -478,7 +478,7 @@ def scale_layout(lines: int, ctas: int, groups: int, *, lanes: int = 32) -> Tens
 
 
 def half_scale_layout(lines: int, groups: int) -> TensorLayout:
-    """Scale factors of so many columns of B where D is in layout B: each half has 64 lanes to itself.
+    """Scale factors of `lines` columns of B where D is in layout B: each half has 64 lanes to itself.
 
     CUTLASS has it so (`tmem_sf_frg`, ScaleFactorDuplicated2by2), and its example for M = 128 of a CTA pair
     copies them there by `tcgen05.cp.64x128b.warpx2::01_23`.

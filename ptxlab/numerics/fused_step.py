@@ -69,7 +69,7 @@ class FusedCodes(NamedTuple):
         return self._map(lambda codes: codes[which])
 
     def divided(self, down: int, across: int) -> FusedCodes:
-        """Smaller MMAs of one batch axis: rows in so many parts, and columns; without scales."""
+        """Smaller MMAs of one batch axis: rows in `down` parts, columns in `across` parts; without scales."""
         count, rows, columns = self.c.shape
 
         def of_rows(codes: Array) -> Array:

@@ -115,7 +115,7 @@ def _compiled(codes: FusedCodes, step: FusedStep) -> Array:
 
 
 def _fused_blocks(codes: FusedCodes, step: FusedStep, c_shift: int = 0) -> Array:
-    """Codes of D for codes with one batch axis, so many at a time that they stay in cache."""
+    """Codes of D for codes with one batch axis, in blocks that are small enough to stay in cache."""
     out = np.empty(codes.c.shape, dtype=step.dtypes[3].code_type)
     at_a_time = max(1, _BLOCK // max(1, out[:1].size))
     for first in range(0, len(out), at_a_time):

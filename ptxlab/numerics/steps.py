@@ -57,7 +57,7 @@ class Term:
         return cls(role, value, exponent, value, **rest)
 
     def times(self, scale: Number, exponent: int | None, places: int = 0) -> Term:
-        """The whole term times a scale, which is aligned by that exponent and has so many places."""
+        """The whole term times a scale, which is aligned by `exponent` and has `places` places."""
         value = multiply(self.value, scale)
         together = None if self.exponent is None or exponent is None else self.exponent + exponent
         return replace(self, value=value, exponent=together, kept=value, places=(self.places or 0) + places)
@@ -292,7 +292,7 @@ def convert(code: int, float_type: DType, to: DType) -> int:
 
 
 def result_lsb(total: Number, float_type: DType, bits: int) -> int | None:
-    """The exponent of the last bit that a result with so many fraction bits keeps of a sum."""
+    """The exponent of the last bit of a sum that a result with `bits` fraction bits keeps."""
     if not isinstance(total, Fraction) or not total:
         return None
     return max(leading(total), 1 - float_type.bias) - bits

@@ -54,7 +54,7 @@ def _copy(instruction: PtxInstruction, context: Context) -> MachineStep:
         memory.store(instruction, "shared", threads, targets, words)
 
     def partly(machine: Machine, frame: Frame, threads: Threads, sources: NDArray[Any]) -> list[NDArray[Any]]:
-        """Only so many bytes are read, perhaps none: an address behind the array's end does no harm then."""
+        """The bytes of a copy that reads fewer than it writes. If it reads none, any address is fine."""
         size = np.full(threads.count, width, dtype=np.int64)
         if copied is not None:
             size = copied(machine, frame, threads).astype(np.int64)

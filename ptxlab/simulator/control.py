@@ -379,7 +379,7 @@ def _converted(match: re.Match[str], arguments: _Arguments, memory: Memory) -> s
 
 
 def _hexadecimal(value: float, precision: int | None) -> str:
-    """As C's %a has it: no zeros at the end, or so many digits.
+    """A number as C's %a writes it: with `precision` digits, or without zeros at the end.
 
     >>> _hexadecimal(0.5, None), _hexadecimal(1 / 3, 3)
     ('0x1p-1', '0x1.555p-2')

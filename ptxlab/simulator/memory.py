@@ -59,7 +59,7 @@ _REPEATED_BYTES = 1 << 26  # of addresses that are kept
 
 
 class _Request(NamedTuple):
-    """What an instruction asks of memory: an access of so many bytes at the place of each thread."""
+    """What an instruction asks of memory: one access of the same size for each thread."""
 
     instruction: PtxInstruction
     kind: str  # "read", "write" or "atomic"
@@ -219,7 +219,7 @@ class Memory:
         count: int = 1,
         proxy: str = "generic",
     ) -> list[NDArray[Any]]:
-        """`count` neighbouring elements of so many bits at each address: one array for each element."""
+        """`count` neighbouring elements of `bits` bits at each address: one array for each element."""
         width = bits // 8 * count
         parts: list[NDArray[Any]] | None = None
         request = _Request(instruction, "read", threads, addresses, width, proxy)
@@ -267,7 +267,7 @@ class Memory:
         change: AtomicUpdate,
         kind: str = "atomic",
     ) -> NDArray[Any]:
-        """Atomic updates of elements of so many bits; gives what each thread found there."""
+        """Atomic updates of elements of `bits` bits; returns the old value for each thread."""
         old = np.zeros(threads.count, dtype=UNSIGNED[bits])
         width = bits // 8
         for piece in self._accesses(_Request(instruction, kind, threads, addresses, width), space):
@@ -586,7 +586,7 @@ class TensorMemory:
         self.taken = np.zeros((blocks, COLUMNS // UNIT), dtype=np.bool_)
 
     def allocate(self, block: int, columns: int) -> int | None:
-        """The first column of so many that are free, or None."""
+        """The first of `columns` adjacent columns that are free, or None if there are none."""
         units = columns // UNIT
         for first in range(0, COLUMNS // UNIT - units + 1, units):
             if not self.taken[block, first : first + units].any():

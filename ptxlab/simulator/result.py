@@ -60,7 +60,7 @@ def limit_error(most: int, where: str = "") -> PtxlabError:
 
 
 class Limit(Observer):
-    """Ends a simulation after so many instructions, counted once for each warp."""
+    """Ends a simulation after a number of instructions, counted once for each warp."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -156,7 +156,7 @@ class _Product:
 
 
 class Products(Observer):
-    """What matrix instructions read, until so many bytes are kept."""
+    """What matrix instructions read, up to a limit of bytes."""
 
     def __init__(self, most_bytes: int) -> None:
         self._left = most_bytes

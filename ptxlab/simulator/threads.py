@@ -232,7 +232,7 @@ class Threads:
         return Threads(self.batch, np.setdiff1d(self.indices, others.indices, assume_unique=True))
 
     def first_lanes(self, count: int) -> Threads:
-        """Of threads in whole warps the first so many of each."""
+        """The first `count` threads of each warp; the threads must be whole warps."""
         known = self.batch.first_lanes if self.index is None else {}
         if count not in known:
             known[count] = Threads(self.batch, self.indices.reshape(-1, 32)[:, :count].reshape(-1))

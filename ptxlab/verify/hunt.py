@@ -123,7 +123,7 @@ def find_difference(
     seconds: float = 1.0,
     seed: int = 0,
 ) -> Report:
-    """A small case on which two chips differ, in about so many seconds; a hunt for somebody who waits.
+    """A small case on which two chips differ, found in about `seconds` seconds: for somebody who waits.
 
     `model` and `against` are as in `hunt`. The instruction is issued with these `modifiers` only. What is
     found is the same for the same `seed`, unless the time is over before it is reduced.

@@ -110,7 +110,7 @@ def lanes_read(lanes: NDArray[np.int64], title: str) -> Grid:
 
 
 def colour_keys(colour: Colour, words: int, lanes: int, *, tensor: bool = False) -> tuple[Grid, ...]:
-    """The key to colours by register, warp or bank, for so many registers and lanes.
+    """The key to colours by register, warp or bank, for `words` registers and `lanes` lanes.
 
     In `tensor` memory, columns take the place of registers.
     """
@@ -147,7 +147,7 @@ _TENSOR_NOTES: dict[Colour, tuple[str, ...]] = {
 
 
 def colour_notes(colour: Colour, lanes: int, *, tensor: bool = False) -> tuple[str, ...]:
-    """How the colours are read, for so many lanes, of a warp or a warpgroup or of `tensor` memory."""
+    """How to read the colours of `lanes` lanes: those of a warp, of a warpgroup, or of tensor memory."""
     if tensor and colour in _TENSOR_NOTES:
         return _TENSOR_NOTES[colour]
     if colour == "lane":

@@ -286,7 +286,7 @@ def uniform_grid(
     density: _Density = "normal",
     row_rules: tuple[int, ...] = (),
 ) -> Grid:
-    """A grid with a cell at every place; headings are texts, one each, or a number for every so many.
+    """A grid with a cell at every place; headings are texts, one each, or a number n for one every n.
 
     >>> uniform_grid((1, 2), lambda row, column: Entry((f"{row}.{column}",)), 1, ["a", "b"]).at(0, 1).text
     '0.1'

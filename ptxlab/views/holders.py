@@ -252,7 +252,7 @@ class Holders:
         )
 
     def expanded(self, positions: NDArray[Any], columns: int) -> Holders:
-        """The same of a dense matrix with so many columns, whose stored elements lie at these positions."""
+        """The holders of a dense matrix of `columns` columns, whose stored elements are at `positions`."""
         shape = (self.lanes.shape[0], columns)
         lanes, elements = (np.full(shape, -1, dtype=np.int64) for _ in range(2))
         np.put_along_axis(lanes, positions, self.lanes, axis=1)

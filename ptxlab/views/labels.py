@@ -74,7 +74,7 @@ def _as_number(value: ArrayLike) -> int | float:
 
 
 def number_text(value: ArrayLike | float, digits: int = 4) -> str:
-    """A number for a cell: in full if it is an integer and short, otherwise with so many digits.
+    """A number for a cell: in full if it is an integer and short, otherwise with `digits` digits.
 
     >>> number_text(-0.0), number_text(1 / 3), number_text(2.0**40)
     ('-0', '0.3333', '1.1e12')

@@ -261,7 +261,7 @@ class ValueMatrix:
 
 
 def _spread_groups(groups: tuple[Header, ...], rows: range, tall: int) -> tuple[Header, ...]:
-    """Headings of groups of rows, as far as these rows go, each so many places tall."""
+    """Headings of groups of rows, clipped to `rows`, where each row is `tall` places tall."""
     inside = []
     for group in groups:
         box = clipped((group.start, 0, group.size, 1), rows, range(1))
@@ -271,7 +271,7 @@ def _spread_groups(groups: tuple[Header, ...], rows: range, tall: int) -> tuple[
 
 
 def _headings(part: range, spread: int, letters: int) -> tuple[Header, ...]:
-    """Headings of rows or columns: one each where so many letters fit, otherwise one for several."""
+    """Headings of rows or columns: one each if numbers fit into `letters` letters, else one for several."""
     size, digits = len(part), len(str(part.stop - 1))
     few = size <= 16 and digits > 2  # in a part of a large matrix
     if letters >= digits or (letters and few) or (spread >= 4 and size <= 8):

@@ -160,7 +160,7 @@ def _write_title(out: Drawing, picture: Picture, width: float) -> tuple[float, f
 
 
 def _wrapped(notes: Sequence[str], letters: int) -> list[str]:
-    """Lines of at most so many letters, broken between notes where that is possible."""
+    """Lines of at most `letters` letters, broken between notes where that is possible."""
     lines: list[str] = []
     for note in notes:
         if lines and len(lines[-1]) + len(note) + 3 <= letters:

@@ -393,7 +393,7 @@ def repack(
     """The matrix twice: lane and register of each element in the source, and in the target.
 
     Colours are those of the source's lanes on both sides; what changes its lane is outlined. Of a warpgroup
-    the first warp is shown: the others do the same. `rows` and `columns` show so many of the matrix.
+    the first warp is shown: the others do the same. `rows` and `columns` limit the part shown.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("wgmma.mma_async.sync.aligned.m64n32k32.f32.e4m3.e4m3")

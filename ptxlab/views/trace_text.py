@@ -224,7 +224,7 @@ def rounding_words(step: Step) -> str:
 
 
 def decimal(value: Number, digits: int = 9) -> str:
-    """A number in decimal: in full if it is an integer and short, otherwise with so many digits.
+    """A number in decimal: in full if it is an integer and short, otherwise with `digits` digits.
 
     >>> decimal(Fraction(-6)), decimal(Fraction(1, 3)), decimal(float("inf"))
     ('-6', '0.333333333', 'inf')

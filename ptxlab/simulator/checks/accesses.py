@@ -488,7 +488,7 @@ class AccessCheck(Observer):
         self._set_limit()
 
     def _complete_copies(self, threads: NDArray[Any], newest: int, group: str, everything: bool) -> None:
-        """Copies of groups older than the newest so many become ordinary accesses of their threads."""
+        """Copies in all but the `newest` newest groups become ordinary accesses of their threads."""
         if self._uniform and not self._is_uniform(threads):
             self._separate_blocks()
         for copies in self._work.wait(group, threads, newest, everything):

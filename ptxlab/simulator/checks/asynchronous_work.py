@@ -77,7 +77,7 @@ class AsynchronousWork:
         self.copies: list[Copies] = []
 
     def repeat(self, blocks: int, lanes: int, pitch: int) -> None:
-        """What the first block started, others of so many lanes and bytes of shared memory did, too."""
+        """Let `blocks` blocks, `lanes` lanes and `pitch` bytes apart, have started what the first started."""
 
         def repeated(values: NDArray[Any], step: int) -> NDArray[Any]:
             return np.asarray((values + np.arange(blocks)[:, None] * step).reshape(-1))
@@ -118,7 +118,7 @@ class AsynchronousWork:
         )
 
     def wait(self, group: str, threads: NDArray[Any], newest: int, everything: bool) -> list[Copies]:
-        """Take out what is complete when threads wait for all groups but the newest so many."""
+        """Take out what is complete when threads wait for all but the `newest` newest groups."""
         waiting = np.full(self._batch.size, -1, dtype=np.int64)
         waiting[threads] = self._committed[group][threads] - newest + everything
         complete, rest = [], []
@@ -176,7 +176,7 @@ class AsynchronousWork:
         self._products.append(_Products(leaders, self._committed["wgmma"][leaders], time))
 
     def wait_wgmma(self, threads: NDArray[Any], newest: int) -> None:
-        """The wgmma of groups older than the newest so many are done; their warpgroups know that."""
+        """The wgmma in all but the `newest` newest groups are done, and their warpgroups know it."""
         count = -(-self._batch.size // 128)
         warpgroups = distinct(threads >> 7, count)
         waiting = np.full(count, -1, dtype=np.int64)

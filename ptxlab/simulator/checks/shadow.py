@@ -84,7 +84,7 @@ class Shadow:
             self.second[entries[differs]] = stamps[differs]
 
     def repeat(self, blocks: int, lanes: int) -> None:
-        """The shadow of one block becomes that of several, of so many lanes each, that did the same."""
+        """The shadow of one block becomes that of `blocks` blocks of `lanes` lanes, which did the same."""
         count = len(self.writer)
         first = np.repeat(np.arange(blocks) * lanes, count)
         for name in ("writer", "reader", "second"):
