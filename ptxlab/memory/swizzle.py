@@ -1,8 +1,8 @@
 """Swizzles: how chunks of 16 bytes change places in shared memory, so that columns meet no bank conflicts.
 
 `swizzled` has the formula of wgmma, tcgen05 and TMA, and `TmaSwizzle` what TMA has beyond it. CUDA C++
-restates it: generated kernels in `warpgroup_source` and for tcgen05.mma (`ptxlab/gpu/codegen/`), and the
-kernels in `ptxlab/gemm/sources/`.
+restates it: the generators `wgmma.py` and `tcgen05_mma.py` of `ptxlab/gpu/codegen/`, and the kernels in
+`ptxlab/gemm/sources/*.cu`.
 """
 
 from __future__ import annotations
