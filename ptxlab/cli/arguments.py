@@ -41,7 +41,7 @@ def find_operand(form: Form, name: str) -> Operand:
 
 
 def operand_name(form: Form, text: str) -> str:
-    """The name of an operand; of tcgen05 as people type it, and C is where D is."""
+    """The name of an operand. tcgen05 also takes aliases, and C of tcgen05.mma means D."""
     if not isinstance(form, Tcgen05Form):
         return find_operand(form, text).name
     name = _ALIASES.get(text.upper().replace("-", "_"), text.upper())

@@ -155,7 +155,7 @@ def where(args: argparse.Namespace, style: Style) -> str:
 
 
 def _title(form: Form) -> str:
-    """The mnemonic; of tcgen05.mma with the shape, which is in its descriptor."""
+    """The mnemonic; for tcgen05.mma, with the shape from its descriptor."""
     return f"{form.mnemonic}, {form.shape}" if isinstance(form, Tcgen05Mma) else form.mnemonic
 
 
@@ -189,7 +189,7 @@ def _explain(form: Form, name: str, args: argparse.Namespace, style: Style) -> s
 
 
 def holds(args: argparse.Namespace, style: Style) -> str:
-    """Of tensor memory, a register is a column."""
+    """The elements in a lane; in tensor memory, --register is a column."""
     form = form_of(args)
     name, in_tensors = operand_name(form, args.operand), isinstance(form, Tcgen05Form)
     if args.cta and not in_tensors:
@@ -320,7 +320,7 @@ def _tensor_layout(form: Tcgen05Form, args: argparse.Namespace, style: Style) ->
 
 
 def _tensor_tile(form: Tcgen05Form, name: str, args: argparse.Namespace, style: Style) -> str:
-    """A or B in shared memory: its tile, as of wgmma."""
+    """The tile of A or B in shared memory, in the formats that a tile of wgmma has."""
     operand = form.operands[name]
     if not isinstance(form, Tcgen05Mma):
         raise PtxlabError(f"{form.mnemonic} has no tile in shared memory; tcgen05.mma has")

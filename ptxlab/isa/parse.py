@@ -42,7 +42,7 @@ def parse(text: str | Form) -> MmaForm | TransferForm:
 
 
 def parse_any(text: str | Form, *, descriptor: int | None = None, **parts: object) -> AnyForm:
-    """As `parse`, for tcgen05 too; of tcgen05.mma with its descriptor, by its 32 bits or by its parts.
+    """As `parse`, also for tcgen05. tcgen05.mma takes its descriptor, as 32 bits or in parts.
 
     >>> parse_any("tcgen05.mma.cta_group::1.kind::f16", m=64, n=32).shape
     'm64n32k16'

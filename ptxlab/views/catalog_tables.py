@@ -65,12 +65,12 @@ def _check_shape(pattern: str) -> None:
 
 
 def _shapes(ins: Form) -> tuple[str, ...]:
-    """Its shape; of tcgen05.mma those of all descriptors."""
+    """The shape; for tcgen05.mma, the shapes of all descriptors."""
     return ins.shapes if isinstance(ins, Tcgen05Mma) else (ins.shape,)
 
 
 def types(ins: Form | str) -> tuple[str, ...]:
-    """Element types of A, B and D; of a transfer, that in registers and that in memory.
+    """Element types of A, B and D; for a transfer, the types in registers and in memory.
 
     Of tcgen05.mma they are those of its descriptor, then what else other descriptors have.
 
@@ -94,7 +94,7 @@ def types(ins: Form | str) -> tuple[str, ...]:
 
 
 def counts(instructions: Iterable[Form | str]) -> Table:
-    """How many instructions each family has for each type of A; of tcgen05.mma, that of a plain descriptor.
+    """How many instructions each family has for each type of A; for tcgen05.mma, the default type.
 
     >>> counts(forms("wmma", element_type="b1")[0]).records()
     [{'family': 'wmma', 'b1': 2, 'all': 2}, {'family': 'all', 'b1': 2, 'all': 2}]

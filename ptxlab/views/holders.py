@@ -29,7 +29,7 @@ _WARP = 32
 
 
 def form_name(ins: Product) -> str:
-    """The mnemonic; of tcgen05.mma, whose descriptor has the shape, with that.
+    """The mnemonic; for tcgen05.mma, with the shape from its descriptor.
 
     >>> import ptxlab
     >>> form_name(ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=32))

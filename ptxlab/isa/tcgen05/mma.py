@@ -378,7 +378,7 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
 
     @cached_property
     def a(self) -> Operand | TensorOperand:
-        """Multiplicand A; of a sparse instruction the compressed A, half as wide."""
+        """Multiplicand A; for a sparse instruction, the compressed A, which is half as wide."""
         shape = (self.m, self.k // (2 if self.sparse else 1))
         element = element_type(self.a_type)
         if self.a_space == "shared":
@@ -400,7 +400,7 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
 
     @property
     def a_dense(self) -> Operand | TensorOperand:
-        """Logical (dense) A; of a sparse instruction it is nowhere, only its compressed half is in memory."""
+        """Logical (dense) A. For a sparse instruction only its compressed half is in memory."""
         if not self.sparse:
             return self.a
         return Operand("A", self.a.dtype, (self.m, self.k), None, "shared", ("m", "k"))
