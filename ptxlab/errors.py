@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 
 __all__ = ["PtxlabError", "counted", "listing", "quoted"]
@@ -15,7 +16,20 @@ class PtxlabError(ValueError):
     >>> raise PtxlabError("row 3: found 9; s4 holds -8..7")
     Traceback (most recent call last):
     ptxlab.errors.PtxlabError: row 3: found 9; s4 holds -8..7
+
+    In a notebook the sentence alone is shown; ``%tb`` shows the traceback.
     """
+
+    _was_shown = False
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows: at first the sentence, after that the whole traceback."""
+        shell = sys.modules["IPython"].get_ipython()
+        if shell is None or not self._was_shown:
+            self._was_shown = True
+            return [f"{type(self).__name__}: {self}"]
+        whole: list[str] = shell.InteractiveTB.structured_traceback(type(self), self, self.__traceback__)
+        return whole
 
 
 def listing(values: Iterable[object], limit: int = 12) -> str:

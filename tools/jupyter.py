@@ -260,6 +260,7 @@ class Shown:
     def middle(self, name: str, row: int, column: int) -> tuple[float, float]:
         """The point in the middle of a cell; its matrix is scrolled into view."""
         self.root.locator(f"[data-pane={PANES.get(name, name)}]").scroll_into_view_if_needed()
+        self.root.evaluate("(root, at) => root.revealCell(...at)", [name, row, column])
         box = self.rect(name, row, column)
         return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
@@ -269,7 +270,7 @@ class Shown:
         for _ in range(100):
             self.page.mouse.move(*self.middle(name, row, column))
             self.page.wait_for_timeout(50)
-            text = str(self.status.inner_text())
+            text = str(self.status.text_content())
             if text.startswith(start):
                 return text
             self.page.wait_for_timeout(200)
@@ -287,7 +288,7 @@ class Shown:
         """Point at the cell and wait until the line below the registers gives it this value."""
         self.hover(name, row, column)
         start = f"{_LABELS.get(name, name)}[{row}][{column}] = {value} ·"
-        says = "([node, start]) => node.innerText.startsWith(start)"
+        says = "([node, start]) => node.textContent.startsWith(start)"
         self.page.wait_for_function(says, arg=[self.status.element_handle(), start], timeout=seconds * 1000)
 
     def tool(self, selector: str) -> Any:
@@ -302,7 +303,7 @@ class Shown:
         """Whether every matrix has ink on its canvas."""
         return bool(
             self.root.evaluate(
-                """root => [...root.querySelectorAll(".ptx-frame")].every(frame => {
+                """root => [...root.querySelectorAll(".ptx-frame:not([hidden])")].every(frame => {
                   const canvas = frame.querySelector("canvas");
                   if (!canvas.width || !canvas.height) return false;
                   const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);

@@ -235,24 +235,21 @@ DISPLAY_CONTROLS: dict[str, dict[str, Any]] = {
     },
     "colour_by": {
         "label": "Colour by",
-        "hint": "What the colours mean; operands in shared memory are coloured by core matrix, or by bank",
+        "hint": "What the colours mean",
         "options": [
             ["lane", "lane"],
             ["register", "register"],
             ["warp", "warp"],
+            ["core matrix", "core matrix"],
             ["bank", "bank"],
             ["value", "value"],
             ["none", "nothing"],
         ],
     },
-    "show_c": {
-        "label": "Show C",
-        "hint": "Show the matrix C, which is added to the product, and its registers",
-    },
     "zoom": {
         "label": "Zoom",
-        "hint": "Size of the cells (Ctrl + mouse wheel, two fingers, or Alt + and Alt -)",
-        "range": {"min": 50, "max": 400, "step": 25},
+        "hint": "From the whole scene to single bits (Ctrl + mouse wheel, two fingers, or Alt + and Alt -)",
+        "range": {"min": 50, "max": 400, "step": 25},  # below 100 as in older links: the whole scene
     },
 }
 

@@ -21,7 +21,7 @@ from .serialise import MATRICES, delta, is_same
 from .state import ExplorerState
 
 MAX_PINNED = 4  # lanes beside the chosen one
-SHAREABLE = ("lane", "pinned", "selected", *DISPLAY_CONTROLS)  # traits that a link carries
+SHAREABLE = ("lane", "pinned", "selected", "show_c", *DISPLAY_CONTROLS)  # traits that a link carries
 _SENT_AS_DELTA = (*MATRICES, "lane_registers")
 _SET_BY_PAGE = (*SHAREABLE, "tracing")
 

@@ -119,7 +119,7 @@ def test_handle(sheet: Sheet) -> None:
     sheet.choose("A", 1, 1, 2, 1)
     sheet.drag("A", 4, 1, keep=True)
     sheet.picture("edit_handle")
-    text = sheet.status.inner_text()
+    text = sheet.status.text_content()
     assert text.startswith("fill A[1..4][1]: continue A[1..2][1] if its steps are equal")
     assert "with Ctrl" in text
     sheet.drop()

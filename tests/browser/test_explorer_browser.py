@@ -61,7 +61,8 @@ def screen(book: Any, page: Any) -> Screen:
 
 def start(python: Any, page: Any, mnemonic: str, b: str) -> None:
     python(
-        f"ex.instruction = {mnemonic!r}; ex.C = np.zeros(ex.C.shape); ex.B = {b}; ex.A = np.zeros(ex.A.shape)"
+        f"ex.instruction = {mnemonic!r}; ex.view.zoom = 100"
+        f"; ex.C = np.zeros(ex.C.shape); ex.B = {b}; ex.A = np.zeros(ex.A.shape)"
     )
     expect(page.locator(".ptx-mnemonic").first).to_have_text(mnemonic)
 
@@ -123,12 +124,12 @@ def test_paste_and_refusal(screen: Screen, python: Any, page: Any) -> None:
     assert "hexadecimal" in screen.problem("register 0")
 
     # C, shown on demand; an edit that is taken ends the complaint
-    screen.tool("button[data-trait=show_c]").click()
+    screen.tool("[data-pane=C] [aria-expanded]").click()
     page.wait_for_selector("[data-pane=C] canvas")
     screen.type("C", 0, 0, "100")
     screen.reads("D", 0, 0, 106)
     assert page.locator(".ptx-problem").inner_text() == ""
-    screen.tool("button[data-trait=show_c]").click()
+    screen.tool("[data-pane=C] [aria-expanded]").click()
 
     # what Python writes shows on the screen
     assert (
@@ -223,9 +224,11 @@ def test_toolbar(screen: Screen, python: Any, page: Any) -> None:
     screen.tool("[data-tool=against]").select_option("sm_80 Ampere")
     page.wait_for_selector(".ptx-caption em[title='sm_90 and sm_80 agree']:text('all agree')")
     screen.tool("[data-trait=label]").select_option("hex code")
-    screen.tool("button[data-trait=show_c]").click()
+    screen.tool("[data-pane=C] [aria-expanded]").click()
     page.wait_for_selector("[data-pane=C]")
-    toolbar.get_by_label("larger cells").click()
+    page.wait_for_selector("button[data-trait=zoom]:text('2')")  # near enough for eight digits
+    python("ex.view.zoom = 100")
+    toolbar.get_by_role("button", name="nearer").click()
     page.wait_for_selector("button[data-trait=zoom]:text('125 %')")
     assert python("print(ex.view.label, ex.view.show_c, ex.view.zoom, ex.against)") == "hex True 125 sm_80"
     assert toolbar.locator("[data-tool=gpu]").is_disabled() is not ptxlab.gpu.available()
@@ -246,7 +249,7 @@ def test_find_a_difference(screen: Screen, python: Any, page: Any) -> None:
     page.wait_for_selector(".ptx-caption em.bad:text('1 of 1 differs')")
     row, column = python("print(ex.selection['row'], ex.selection['column'])").split()
     assert python(f"print(ex.differ.sum(), ex.differ[{row}, {column}])") == "1 True"
-    assert f"D[{row}][{column}]" in page.locator(".ptx-status").inner_text()
+    assert f"D[{row}][{column}]" in page.locator(".ptx-status").text_content()
     python("ex.undo()")
     page.wait_for_selector(".ptx-caption em:text('all agree')")
     assert python("print(ex.B.sum(), 'differ' in ex.view.notice)") == "128.0 False"
@@ -303,7 +306,7 @@ def narrow(page: Any) -> Iterator[Any]:
 
 
 def show(python: Any, page: Any, mnemonic: str) -> None:
-    python(f"ex.instruction = {mnemonic!r}")
+    python(f"ex.instruction = {mnemonic!r}; ex.view.zoom = 100")
     expect(page.locator(".ptx-mnemonic").first).to_have_text(mnemonic)
     page.evaluate(DRAWN)
 
@@ -319,7 +322,7 @@ def boxes(page: Any, selector: str) -> list[dict[str, float]]:
 
 @pytest.mark.parametrize("mnemonic", SHAPES if EXHAUSTIVE else SHAPES[3:4])
 def test_nothing_runs_together(screen: Screen, python: Any, page: Any, narrow: Any, mnemonic: str) -> None:
-    """Headings do not touch, lanes are shown as 1 x 32 or 2 x 16, panes do not overlap."""
+    """Headings do not touch, lanes are shown as 2 x 16, panes do not overlap."""
     show(python, page, mnemonic)
     for width in (1600, 820):
         narrow(width)
@@ -330,7 +333,7 @@ def test_nothing_runs_together(screen: Screen, python: Any, page: Any, narrow: A
             )
             assert all(right + 2 <= left for (_, right), (left, _) in itertools.pairwise(ends))
         rows = [box["top"] for box in boxes(page, ".ptx-lane")]
-        assert sorted(rows.count(row) for row in set(rows)) in ([32], [16, 16])
+        assert sorted(rows.count(row) for row in set(rows)) == [16, 16]
         for button in page.locator(".ptx-lane").all()[::31]:
             assert button.evaluate("node => node.scrollWidth <= node.clientWidth")
         (a,), (b,), (d,) = (boxes(page, f"[data-pane={name}]") for name in "ABD")
@@ -344,7 +347,7 @@ def test_nothing_runs_together(screen: Screen, python: Any, page: Any, narrow: A
 def test_in_little_room_the_parts_stand_below_each_other(
     screen: Screen, python: Any, page: Any, mnemonic: str, width: int
 ) -> None:
-    """Below 600 pixels lanes and registers are above the matrices; nothing overlaps."""
+    """Lanes and registers are below the matrices; nothing overlaps."""
     show(python, page, mnemonic)
     screen.root.evaluate("(node, width) => { node.parentElement.style.width = `${width}px`; }", width)
     page.evaluate(DRAWN)
@@ -353,8 +356,8 @@ def test_in_little_room_the_parts_stand_below_each_other(
         beside = one["right"] <= other["left"] + 1 or other["right"] <= one["left"] + 1
         above = one["bottom"] <= other["top"] + 1 or other["bottom"] <= one["top"] + 1
         assert beside or above, (one, other)
-    (registers,), (b,) = boxes(page, ".ptx-registers"), boxes(page, "[data-pane=B]")
-    assert registers["bottom"] <= b["top"]
+    (lanes,), (d,) = boxes(page, ".ptx-lanes"), boxes(page, "[data-pane=D]")
+    assert d["bottom"] <= lanes["top"]
     screen.root.evaluate("node => { node.parentElement.style.width = ''; }")
     page.evaluate(DRAWN)
 
@@ -369,39 +372,40 @@ def test_full_screen(screen: Screen, page: Any) -> None:
     page.wait_for_function("() => !document.fullscreenElement")
 
 
-def test_larger_cells_scroll(screen: Screen, python: Any, page: Any, narrow: Any) -> None:
-    """Inside the Explorer; a button shows all rows. That nothing scrolls before is in test_fit_browser.py."""
+def test_the_camera(screen: Screen, python: Any, page: Any, narrow: Any, written: Any) -> None:
+    """From all of the scene over lanes and digits to single bits; the map and the panes' edges say where."""
+    narrow(1440, 900)
     show(python, page, DENSE)
-    narrow(1280, 900)
-    python("ex.view.zoom = 375")
-    page.get_by_label("larger cells").click()
+    python("ex.A = np.full((16, 64), -3); ex.view.zoom = 100")
+    page.evaluate(DRAWN)
+    for pane in ("A", "B", "D"):  # nothing scrolls
+        sizes = "node => [node.scrollWidth - node.clientWidth, node.scrollHeight - node.clientHeight]"
+        assert max(page.locator(f"[data-pane={pane}] .ptx-scroller").evaluate(sizes)) <= 1
+    assert page.locator(".ptx-map").is_hidden()
+    written()
+    python("ex.view.zoom = 101")
+    page.evaluate(DRAWN)
+    assert "-3" not in (seen := written()) and "31" in seen  # lanes are numbered instead
+    screen.click("A", 9, 37)
+    page.keyboard.press("Enter")  # digits first, then the cell
+    page.wait_for_selector("button[data-trait=zoom]:text('2')")
+    page.evaluate(DRAWN)
+    assert page.locator(".ptx-map").is_visible()
+    assert "-3" in written() and not page.locator("input.ptx-cell.editing").count()
+    box = screen.rect("A", 9, 37)
+    assert box["width"] >= 2 * 13 * 0.6 and box["height"] >= 13
+    frame = page.locator("[data-pane=A] .ptx-scroller").bounding_box()
+    assert frame["x"] <= box["x"] and box["x"] + box["width"] <= frame["x"] + frame["width"]
+    page.keyboard.press("Enter")
+    page.locator("input.ptx-cell.editing").wait_for()
+    page.keyboard.press("Escape")
+    written()
+    page.get_by_role("button", name="nearer").click(click_count=8)
     page.wait_for_selector("button[data-trait=zoom]:text('400 %')")
-    high = boxes(page, "[data-pane=B]")[0]["height"]
-    page.get_by_role("button", name="show all 64 rows of B").click()
-    assert boxes(page, "[data-pane=B]")[0]["height"] > 64 * 11 > high
-    page.get_by_role("button", name="show fewer rows of B").click()
-    assert boxes(page, "[data-pane=B]")[0]["height"] == high
-    page.get_by_label("fit cells to the page").click()
-
-
-@pytest.mark.parametrize("mnemonic", some(SHAPES[3:]))
-def test_all_64_rows(screen: Screen, python: Any, page: Any, mnemonic: str) -> None:
-    """They scroll inside the Explorer; a button shows them all."""
-    show(python, page, mnemonic)
-    (explorer,) = boxes(page, ".ptx-explorer")[:1]
-    assert explorer["height"] < page.viewport_size["height"] + 40
-    page.get_by_role("button", name="show all 64 rows of A").click()
-    for name in ("A", "stored", "D"):
-        scroller = page.locator(f"[data-pane={name}] .ptx-scroller")
-        assert scroller.evaluate("node => node.scrollHeight <= node.clientHeight + 1")
-        first, last = (
-            page.evaluate(
-                "([n, r]) => document.querySelector('.ptx-explorer').cellRect(n, r, 0)", [name, row]
-            )
-            for row in (0, 63)
-        )
-        assert last["y"] + last["height"] - first["y"] <= scroller.bounding_box()["height"]
-    page.get_by_role("button", name="show fewer rows of A").click()
+    page.evaluate(DRAWN)
+    assert any(text.startswith("lane 4") for text in written())
+    page.get_by_role("button", name="see all of it").click()
+    page.wait_for_selector("button[data-trait=zoom]:text('whole')")
 
 
 def test_why_a_cell_of_d_has_its_bits(screen: Screen, python: Any, page: Any) -> None:
@@ -468,8 +472,9 @@ def written(page: Any) -> Iterator[Any]:
     page.evaluate("() => window.forget()")
 
 
-def test_labels(screen: Screen, python: Any, page: Any, written: Any) -> None:
+def test_labels(screen: Screen, python: Any, page: Any, narrow: Any, written: Any) -> None:
     """Values, codes or holders stand in the cells; cells are as large as their labels need."""
+    narrow(1900)
     show(python, page, F16)
     python("ex.A = np.full((16, 8), -1.5); ex.B = np.full((8, 8), 0.25); ex.C = np.zeros((16, 8))")
 
@@ -596,10 +601,12 @@ def test_lens_and_warps(screen: Screen, python: Any, page: Any, written: Any) ->
     screen.hover("D", 20, 100)
     page.wait_for_selector(".ptx-tooltip.on .ptx-lens")
     assert {str(value) for value in range(97, 104)} <= written()
-    screen.hover("A", 20, 3)
-    assert page.locator(".ptx-lens").count() == 0  # its numbers can be read as they are
     screen.hover("D", 63, 255)
     tip, view = (page.locator(which).bounding_box() for which in (".ptx-tooltip", ".ptx-explorer"))
     assert tip["y"] + tip["height"] <= view["y"] + view["height"] + 1  # turned up and left at the edge
     assert tip["x"] + tip["width"] <= view["x"] + view["width"] + 1
-    python("ex.view.colour_by = 'lane'")
+    python("ex.view.colour_by, ex.view.zoom = 'lane', 300")
+    screen.hover("D", 20, 100)
+    page.wait_for_function(
+        "() => !document.querySelector('.ptx-lens')"
+    )  # its numbers can be read as they are

@@ -79,7 +79,7 @@ def test_keys_undo_a_fill_wherever_the_focus_is(screen: History, page: Any) -> N
     screen.can("Redo", False)
     page.keyboard.press("Meta+z")
     screen.can("Undo", False)
-    screen.root.locator(".ptx-quadrant").click(position={"x": 2, "y": 2})
+    screen.root.locator(".ptx-beside").click(position={"x": 2, "y": 2})
     page.keyboard.press("Control+y")
     screen.can("Redo", False)
     screen.root.locator(".ptx-toolbar [aria-label^='Undo']").click()  # which is then disabled,

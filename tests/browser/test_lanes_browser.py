@@ -335,7 +335,7 @@ def test_memory_is_pointed_at_edited_and_played(screen: Lanes, page: Any) -> Non
     address = int(tile.offset(9, 5))
     page.mouse.move(*byte_at(page, address))
     screen.says("A[9][5] = 149 · lane 6 ")
-    assert f"byte 0x{address:03x}, bank {address % 128 // 4} of shared memory" in screen.status.inner_text()
+    assert f"byte 0x{address:03x}, bank {address % 128 // 4} of shared memory" in screen.status.text_content()
     page.mouse.move(*byte_at(page, 1 << 7 | 64))
     shows(page, ".ptx-tooltip b", "byte 0x0c0, bank 16")
 

@@ -27,7 +27,7 @@ FORMS = {
     "scaled": SCALED,
 }
 AXE = Path(__file__).parents[2] / ".venv" / "front" / "node_modules" / "axe-core" / "axe.min.js"
-SAID = "() => document.querySelector('.ptx-status').innerText"
+SAID = "() => document.querySelector('.ptx-status').textContent"
 MODEL = "document.querySelector('.static-view').model"
 
 
@@ -106,14 +106,14 @@ def test_saved(saved: Any, page: Any) -> None:
         looks.append(pixels(page, "A"))
     assert len(set(looks)) == 3
     wide = page.locator("[data-pane=D] .ptx-space").evaluate("node => node.offsetWidth")
-    page.get_by_label("larger cells").click(click_count=4)
+    page.get_by_role("button", name="nearer").click(click_count=4)
     page.wait_for_function(
         "wide => document.querySelector('[data-pane=D] .ptx-space').offsetWidth > wide", arg=wide
     )
     page.locator("[data-trait=zoom]").click()
-    Shown(page).tool("button[data-trait=show_c]").click()
+    Shown(page).tool("[data-pane=C] [aria-expanded]").click()
     page.wait_for_selector("[data-pane=C] canvas")
-    Shown(page).tool("button[data-trait=show_c]").click()
+    Shown(page).tool("[data-pane=C] [aria-expanded]").click()
 
     # why: the saved cell has its bits, another says what it lacks
     page.locator(".ptx-trace-fold").click()

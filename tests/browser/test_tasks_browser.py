@@ -90,7 +90,7 @@ class User(Shown):
         """Wait until a part of the Explorer says this."""
         self.page.wait_for_function(
             "([selector, text]) => [...document.querySelectorAll(`.ptx-explorer ${selector}`)]"
-            ".some((node) => (node.matches('input') ? node.value : node.innerText).includes(text))",
+            ".some((node) => (node.matches('input') ? node.value : node.textContent).includes(text))",
             arg=[selector, text],
             timeout=20_000,
         )
@@ -272,7 +272,7 @@ def test_15_zoom(user: User, task: Callable[[int], None], page: Any) -> None:
     page.wait_for_timeout(500)
     page.mouse.move(x + 1, y)
     page.wait_for_timeout(200)
-    assert user.status.inner_text().startswith("A[9][37] = ")
+    assert user.status.text_content().startswith("A[9][37] = ")
     user.sees_cell("A", 9, 37)
     task(3)
 

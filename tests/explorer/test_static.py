@@ -135,7 +135,7 @@ def test_every_trait_of_the_view_is_saved(tmp_path: Path) -> None:
     assert (saved["state"]["lane"], saved["state"]["colour_by"], saved["state"]["zoom"]) == (7, "value", 150)
     assert saved["state"]["problem"] == ""
     toolbar = saved["state"]["toolbar"]
-    assert {"label", "colour_by", "show_c", "zoom"} == {control["trait"] for control in toolbar["controls"]}
+    assert {"label", "colour_by", "zoom"} == {control["trait"] for control in toolbar["controls"]}
     assert toolbar["static"]
 
 

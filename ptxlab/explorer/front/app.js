@@ -1,8 +1,8 @@
 // The whole view: it draws what Python sends, and sends messages for what is typed.
 // Which lane holds what, what a code means and what D is: all of that is decided in Python.
 
-import { make, afterPaint, clamp, write, isTouch } from "./common/util.js";
-import { MATRICES, indexOfCell, readMatrix, lanesOf, labelSize } from "./matrix/matrix.js";
+import { make, afterPaint, clamp, isTouch } from "./common/util.js";
+import { MATRICES, indexOfCell, isZero, readMatrix, lanesOf, labelSize } from "./matrix/matrix.js";
 import {
   cellFacts,
   describeContribution,
@@ -26,7 +26,9 @@ import { Problem } from "./common/problem.js";
 import { Selection } from "./matrix/selection.js";
 import { Differences } from "./trace/differences.js";
 import { flashChanges, Motion } from "./common/motion.js";
-import { AXES, anchorsOf, holdAnchors, listenForZoom, scrollToAnchor } from "./pane/zoom.js";
+import { AXES, Camera, WHOLE, listenForZoom } from "./pane/camera.js";
+import { Corner } from "./pane/corner.js";
+import { shareKeys } from "./common/notebook_keys.js";
 import { Quiz } from "./quiz/quiz.js";
 import { MemoryView } from "./memory/view.js";
 import { TensorView } from "./tensor/view.js";
@@ -43,7 +45,6 @@ const REDRAWN = [
   "colour_by",
   "label",
   "show_c",
-  "zoom",
   "problem",
   "memory",
   "load",
@@ -75,16 +76,12 @@ export class App {
     this.shownPoint = ""; // and what is shown as such
     this.paneKey = this.layoutKey = ""; // what the panes and the layout were made for
     this.dark = false;
-    this.unfolded = false;
     this.scroll = { m: 0, n: 0, kx: 0, ky: 0 };
-    this.shift = { m: 0, n: 0, kx: 0, ky: 0 }; // how far panes that are smaller than their room were moved
-    this.room = { m: 0, n: 0, kx: 0, ky: 0 }; // what the panes have at 100 %
-    this.zoomed = 0; // the zoom that everything is laid out for
-    this.zoomPoint = /** @type {Point | null} */ (null); // what the next zoom keeps in its place
+    this.plan = /** @type {ScenePlan} */ ({}); // of the scene, for every zoom
+    this.camera = new Camera(this);
     this.pointer = /** @type {Point | null} */ (null); // over a pane
     this.tapped = /** @type {Element | null} */ (null); // the bit that the last tap showed
     this.root = make("div", "ptx-explorer", el, {
-      "data-lm-suppress-shortcuts": "true",
       tabindex: "-1", // takes the focus when what had it is gone
     });
     this.differences = new Differences(this);
@@ -92,12 +89,14 @@ export class App {
     this.picker = new Picker(this, make("div", "ptx-picker-place", this.root));
     this.toolbar = new Toolbar(this, this.root);
     this.quiz = new Quiz(this, this.root);
-    this.grid = make("div", "ptx-product", this.root);
-    this.quadrant = make("div", "ptx-quadrant", null);
-    this.descriptor = new Descriptor(this, this.quadrant, this.descriptorSource());
-    this.panel = new Panel(this, this.quadrant);
+    this.stage = make("div", "ptx-stage", this.root);
+    this.scene = make("div", "ptx-scene", this.stage);
+    this.corner = new Corner(this, this.scene);
+    this.beside = make("div", "ptx-beside", this.stage);
+    this.descriptor = new Descriptor(this, this.beside, this.descriptorSource());
+    this.panel = new Panel(this, this.beside);
     this.motion = new Motion(this);
-    this.status = make("div", "ptx-status", this.quadrant, {
+    this.status = make("div", "ptx-status", this.root, {
       "aria-live": "polite",
       "data-testid": "status",
     });
@@ -109,11 +108,11 @@ export class App {
     this.problem = new Problem(this, this.root);
     this.helpSheet = new HelpSheet(this, this.root);
     this.tooltip = new Tooltip(this, this.root);
-    this.places = this.makePlaces();
-    this.grid.append(this.quadrant); // Tab leads from the toolbar to A, B and D, then to lanes and registers
     // for tests, which drive the page: where cells, headings and words are
     Object.assign(this.root, {
       cellRect: this.cellRect.bind(this),
+      revealCell: (/** @type {Name} */ name, /** @type {number} */ row, /** @type {number} */ column) =>
+        this.reveal([{ name, row, column }]),
       headings: () => this.panes.map((pane) => pane.headings()),
       wordRect: (/** @type {number} */ lane, /** @type {number} */ column) =>
         this.tensor.onPage(this.tensor.placeOf({ lane, column })),
@@ -121,6 +120,7 @@ export class App {
     listenForUndo(this);
     listenForZoom(this);
     this.forgetTaps = listenForTaps(this);
+    this.forgetKeys = shareKeys(this.root);
     this.root.addEventListener("focusout", () => this.selection.savePending());
     this.observeModel();
     this.observePage();
@@ -139,20 +139,6 @@ export class App {
     };
   }
 
-  // Where the panes are.
-  /** @returns {Record<string, HTMLElement>} */
-  makePlaces() {
-    /** @param {string} className */
-    const place = (className) => make("div", className, this.grid);
-    return {
-      A: place("ptx-left"),
-      B: place("ptx-above"),
-      D: place("ptx-right"),
-      stored: place("ptx-below"),
-      C: place("ptx-c-place"),
-    };
-  }
-
   observeModel() {
     const { model } = this;
     let pending = false;
@@ -165,6 +151,7 @@ export class App {
       });
     };
     for (const name of [...REDRAWN, ...MATRICES]) model.on(`change:${name}`, refreshOnce);
+    model.on("change:zoom", () => this.camera.follow());
     model.on("change:selected", () => {
       if (!pending) this.selection.followModel(); // refresh() does otherwise, when all it needs is there
     });
@@ -214,7 +201,9 @@ export class App {
     this.stepper.pause();
     this.memory.player.pause();
     this.forgetTaps();
+    this.forgetKeys();
     this.motion.stop();
+    this.camera.stop();
     this.sizes?.disconnect();
     this.theme?.disconnect();
     this.model.off();
@@ -287,11 +276,9 @@ export class App {
   showPanesOrMemory() {
     const { mnemonic, m, n, k, move } = this.instruction;
     this.root.classList.toggle("ptx-moves", Boolean(move));
-    this.grid.hidden = this.tracePanel.node.hidden = Boolean(move);
-    const home = move ? this.tensor.node : this.quadrant;
-    if (this.status.parentElement !== home) home.append(this.status);
-    const names = /** @type {Name[]} */ (["B", "A", "D", "stored"]);
-    if (this.model.get("show_c")) names.push("C");
+    this.stage.hidden = this.tracePanel.node.hidden = Boolean(move);
+    if (move && this.status.parentElement !== this.tensor.node) this.tensor.node.append(this.status);
+    const names = /** @type {Name[]} */ (["A", "B", "D", "stored", "C"]);
     const shown = names.filter((name) => this.matrices[name] && !move);
     const paneKey = `${mnemonic} ${m} ${n} ${k} ${this.matrices.A.note} ${shown}`;
     const label = this.quiz.display("label");
@@ -305,7 +292,7 @@ export class App {
     const layoutKey = [
       this.paneKey,
       this.shownLanes().length,
-      this.model.get("zoom"),
+      this.isUnfolded("C"),
       this.dark,
       this.shownLabel,
       this.widest,
@@ -321,6 +308,7 @@ export class App {
     this.descriptor.update();
     this.panel.update();
     this.tracePanel.update();
+    if (!this.instruction.move) this.corner.update();
     if (isSameLayout) for (const pane of this.panes) pane.updateCaption();
     else this.layout();
     this.memory.draw();
@@ -332,18 +320,23 @@ export class App {
   build(shown) {
     /** @type {Record<string, Axis[]>} */
     const axes = { A: ["kx", "m"], stored: ["kx", "m"], B: ["n", "ky"], D: ["n", "m"], C: ["n", "m"] };
-    for (const place of Object.values(this.places)) place.replaceChildren();
+    for (const pane of this.panes) pane.node.remove();
     this.hovered = this.line = null; // they belonged to the old panes
     this.shownPoint = "";
     this.tooltip.hide();
-    this.panes = shown.map(
-      (name) => new Pane(this, this.places[name], [name, ...(INSIDE[name] ?? [])], axes[name]),
-    );
+    this.panes = shown.map((name) => new Pane(this, this.scene, [name, ...(INSIDE[name] ?? [])], axes[name]));
   }
 
   letterCounts() {
     const { A, B, C, D } = this.matrices;
     return [A, B, D, C].map((matrix) => (matrix ? this.labelSize(matrix).letters : 1)); // a move has no B
+  }
+
+  // C is a strip while it is zero.
+  /** @param {Name} name */
+  isUnfolded(name) {
+    const matrix = this.matrices[name];
+    return Boolean(matrix) && (name !== "C" || this.model.get("show_c") || !isZero(matrix));
   }
 
   // Letters and lines of a matrix's labels, measured once for what is on the screen.
@@ -368,22 +361,14 @@ export class App {
     }
     this.root.style.setProperty("--ptx-width", `${this.layoutWidth}px`);
     for (const most of WIDTHS) this.root.classList.toggle(`ptx-most-${most}`, this.layoutWidth <= most);
-    const zoom = this.model.get("zoom");
-    const anchors = this.zoomed && zoom !== this.zoomed ? anchorsOf(this, this.zoomPoint) : [];
-    [this.zoomed, this.zoomPoint] = [zoom, null];
-    this.shift = { m: 0, n: 0, kx: 0, ky: 0 };
-    for (const pane of this.panes) pane.node.style.transform = "";
     this.toolbar.fit();
     if (this.instruction.move) this.tensor.layout();
     else arrange(this);
     this.layoutHeight = viewHeight(this);
     for (const node of scrollers(this.root)) this.sizes?.observe(node);
-    holdAnchors(this, anchors);
-    for (const pane of this.panes) pane.move();
     this.syncScroll();
     this.memory.draw();
     this.tensor.draw();
-    scrollToAnchor(this, anchors);
     this.selection.placeInput();
   }
 
@@ -397,6 +382,7 @@ export class App {
       pane.readScroll();
       pane.draw();
     }
+    this.corner.drawMap();
   }
 
   // Panes share their axes: m (rows of A and D), n (columns of B and D), k (columns of A, rows of B).
@@ -549,7 +535,7 @@ export class App {
     const { mark } = this.selection;
     if (this.quiz.open) {
       this.panel.lanes.outline(null, []);
-      write(this.statusText, this.hovered?.name ? this.facts(this.hovered).join() : "");
+      this.say(this.hovered?.name ? this.facts(this.hovered) : []);
       return;
     }
     const line = this.line ?? this.selection.line();
@@ -558,7 +544,7 @@ export class App {
     this.panel.lanes.outline(holders, contributions);
     this.differences.update();
     if (line && !this.instruction.move && (this.line || !this.hovered?.name)) {
-      write(this.statusText, describeLine(this.matrices, line));
+      this.say([describeLine(this.matrices, line)]);
       return;
     }
     const at = this.hovered?.name ? this.hovered : mark;
@@ -566,7 +552,7 @@ export class App {
       const what = this.instruction.tensor ? "where it is" : "which lane holds it";
       const hint =
         this.model.get("hint") ?? `Point at a cell to see ${what}; click to select it; type to change it.`;
-      write(this.statusText, this.instruction.move ? moveHint(this.instruction, this.isStatic) : hint);
+      this.say([this.instruction.move ? moveHint(this.instruction, this.isStatic) : hint]);
       return;
     }
     const [value, ...facts] = this.cellFacts(at);
@@ -575,7 +561,19 @@ export class App {
     const told = this.instruction.tensor ? [] : contributions;
     const lanes = told.map((each) => describeContribution(this.matrices, each));
     const selected = isSelected ? [...this.differences.words(), ...lanes] : [];
-    write(this.statusText, [value, ...selected, ...facts].join(" · "));
+    this.say([value, ...selected, ...facts]);
+  }
+
+  // In the corner each part is a line of its own; elsewhere dots stand between them.
+  /** @param {string[]} parts */
+  say(parts) {
+    const text = parts.join(" · ");
+    if (this.statusText.textContent === text) return;
+    this.statusText.replaceChildren();
+    parts.forEach((part, index) => {
+      if (index) make("i", "", this.statusText, { text: " · " });
+      make("span", "", this.statusText, { text: part });
+    });
   }
 
   // Of the selected cell of D.
@@ -611,8 +609,8 @@ export class App {
   zoomTo(percent, point) {
     const range = this.toolbar.data.controls.find(({ trait }) => trait === "zoom")?.range;
     if (!range) return;
-    this.zoomPoint = point;
-    this.set("zoom", clamp(percent, range.min, range.max));
+    this.camera.point = point;
+    this.set("zoom", clamp(Math.round(percent), WHOLE, range.max));
   }
 
   // If the kernel is gone (restarted or closed), what was typed is shown, so that it can be typed again. A

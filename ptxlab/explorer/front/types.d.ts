@@ -23,7 +23,7 @@ interface Traits extends Record<Name, Sent<SentMatrix>> {
   lane: number;
   pinned: number[];
   selected: Sent<Cell>;
-  colour_by: "lane" | "register" | "warp" | "bank" | "value" | "nothing";
+  colour_by: "lane" | "register" | "warp" | "core matrix" | "bank" | "value" | "nothing";
   label: Label;
   show_c: boolean;
   zoom: number;
@@ -98,7 +98,8 @@ type Anchor = {
   axis: Axis;
   pane: Pane;
   isHeld: boolean;
-  place: Point;
+  point: Point | null;
+  inWindow: Point;
   cell: Cell;
   right: number;
   down: number;
@@ -111,6 +112,7 @@ type ScrollAreaParts = {
   frame: string;
   input: string;
   attributes: Record<string, string>;
+  bar?: number;
 };
 
 // -- an instruction and its matrices: instruction_info.py and serialise.py --
@@ -226,7 +228,13 @@ type Nowhere = {
   core: null;
   line: null;
 };
-type Maps = (InLanes | InMemory | Nowhere) & { byLane?: number[][]; place: TensorPlaces | null };
+type Maps = (InLanes | InMemory | Nowhere) & {
+  byLane?: number[][];
+  blocks?: LaneBlock[];
+  place: TensorPlaces | null;
+};
+/** A rectangle of cells in one lane. */
+type LaneBlock = { row: number; column: number; rows: number; columns: number; lane: number };
 
 /** D of two chips, and where they differ; or of one. */
 type Compared = {
@@ -254,6 +262,7 @@ interface Content {
   // of sparse A: where each cell of one form is in the other, dense or compressed
   counterpart: Int32Array | null;
   largest?: number;
+  isZero?: boolean;
   differing?: number[];
 }
 
@@ -287,27 +296,23 @@ type FieldNode = { node: HTMLElement; cell: () => Cell | null };
 
 // -- how a pane is laid out --
 
-/** Heights of rows in pixels: of A and D, and of B. */
-type Rows = { rowM: number; rowK: number };
-/** How many rows must be seen, and in how many tiers A and what is below it stand. */
-type Tiers = { m: number; k: number; tiers: number };
-
-/** What there is to lay out: rows and columns, tiers of panes, whether lanes and registers stand above everything. */
-type LayoutSize = Tiers & { n: number; isStacked: boolean; extra: Extra };
-/** Widths of the columns of A, and of B and D; those that their numbers need; the room of both, and the least of A. */
-type ColumnWidths = {
-  kx: number;
-  nx: number;
-  need: { kx: number; nx: number };
-  room: number;
-  leastA: number;
+/** A column of A, one of B and D, a row of A and D, and one of B, in pixels. */
+type CellSize = { kx: number; nx: number; rowM: number; rowK: number };
+/** Whether compressed A is above A, and how many times the rows of D are there: once more for C. */
+type Tiers = { tiers: number; aboveA: boolean };
+/** Columns of A and of B, rows of B and of A; pixels between products. */
+type CellCount = { a: number; n: number; b: number; m: number; gaps: number } & Tiers;
+/** The same in pixels: of the matrices, or of what is seen of them and of compressed A. */
+type Extent = { a: number; n: number; b: number; m: number; above?: number } & Tiers;
+/** Cells when all of the scene is seen, when all digits can be read, and when single bits are. */
+type ScenePlan = {
+  count: CellCount;
+  whole: CellSize;
+  legible: CellSize;
+  nearest: CellSize;
+  room: Size;
+  width: number;
 };
-/** Rows without and with labels of several lines; the height that there is, and that of what is beside B. */
-type RowHeights = { plain: Rows; cells: Rows; budget: number; beside: number };
-/** Of A and D, and of B; and what there is for A and D. */
-type PaneHeights = { m: number; b: number; spare: number };
-/** A column of A, one of B and D, a row of A and D, and one of B. */
-type CellSize = { kx: number; nx: number } & Rows;
 
 /** Where indices are, in pixels: a new period begins after every `per` of them. */
 type Along = { per: number; period: number; offset: number; size: number };
@@ -324,8 +329,6 @@ interface Layer {
 }
 /** A layer whose rows are not in parts needs no `down`. */
 type Plan = Omit<Layer, "down"> & { down?: Along };
-/** The room that scale factors and gaps need besides the cells. */
-type Extra = { tag: number; alongA: number; downB: number; between: number };
 type Axis = "m" | "n" | "kx" | "ky";
 type Ink = {
   text: string;
@@ -336,6 +339,7 @@ type Ink = {
   step: string;
   flash: string;
   plain: string;
+  line: string;
   mono: string;
 };
 type Painter = (index: number) => Colour;
@@ -351,15 +355,16 @@ type LayerStyle = {
   /** Of a row, and of letters, in pixels. */
   high: number;
   size: number;
-  /** How many letters fit, and how narrow they are. */
+  /** How many letters fit. */
   letters: number;
-  narrow: number;
   /** Whether anything is written; the gap between cells, and before the right edge of one. */
   digits: boolean;
   inset: number;
   pad: number;
   /** The largest value, where cells are pixels that are shaded by magnitude; else 0. */
   grey: number;
+  /** In how many rows single bits are drawn; 0 for a number instead. */
+  bits: number;
 };
 /** A box around cells: how much of its colour is over them, and how wide a line in the page's colour is below. */
 type BoxStyle = { colour: string; line: number; wash?: number; dash?: number[]; halo?: number };
@@ -379,7 +384,6 @@ type ChoiceList<T> = {
 type DisplayControl = { label: string; hint: string } & (
   | { trait: "label" | "colour_by"; options: Choice<Label | Traits["colour_by"]>[]; range?: undefined }
   | { trait: "zoom"; options?: undefined; range: { min: number; max: number; step: number } }
-  | { trait: "show_c"; options?: undefined; range?: undefined }
 );
 
 interface ToolbarData {

@@ -43,9 +43,9 @@ export function tracePath(context, points) {
 // A heading over the others, for what is pointed at: in reverse, around its middle.
 /** @param {CanvasRenderingContext2D} context @param {Ink} ink @param {string} text @param {Point} middle */
 export function drawTag(context, ink, text, { x, y }) {
-  const width = text.length * 9 * LETTER + 4;
-  fillBox(context, { x: x - width / 2, y: y - 6, width, height: 12 }, ink.text);
-  setFont(context, `bold 9px ${ink.mono}`, ink.paper);
+  const width = text.length * 11 * LETTER + 4;
+  fillBox(context, { x: x - width / 2, y: y - 7, width, height: 14 }, ink.text);
+  setFont(context, `bold 11px ${ink.mono}`, ink.paper);
   context.fillText(text, x, y + 0.5);
 }
 

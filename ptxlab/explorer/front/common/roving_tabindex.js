@@ -91,6 +91,7 @@ export function nextInPlane(items, at, key) {
     .sort((a, b) => a.box.left - b.box.left);
   if (key === "Home") return line[0].item;
   if (key === "End") return line[line.length - 1].item;
-  const place = line.findIndex(({ item }) => item === at) + (key === "ArrowLeft" ? -1 : 1);
-  return line[place]?.item ?? at;
+  const by = key === "ArrowLeft" ? -1 : 1;
+  if (line.length === 1) return items[items.indexOf(at) + by] ?? at; // alone in its line, above its bits
+  return line[line.findIndex(({ item }) => item === at) + by]?.item ?? at;
 }

@@ -15,13 +15,15 @@ import {
   resizeCanvas,
 } from "./util.js";
 import { fadeOut } from "./motion.js";
+import { runsCell } from "./notebook_keys.js";
 
 export const SCROLLBAR = 10; // the room that is left for one
 
 export class ScrollArea {
   /** @param {App} app @param {ScrollAreaParts} parts */
-  constructor(app, { head, frame, input, attributes }) {
+  constructor(app, { head, frame, input, attributes, bar = SCROLLBAR }) {
     this.app = app;
+    this.bar = bar; // the room for a scroll bar
     this.head = head; // the room for headings on the left and above
     this.width = 0; // what is seen of what scrolls
     this.height = 0;
@@ -42,8 +44,8 @@ export class ScrollArea {
     this.height = Math.min(view.height, total.height);
     const bars = { x: total.width > this.width + 1, y: total.height > this.height + 1 };
     const outer = {
-      width: this.width + (bars.y ? SCROLLBAR : 0),
-      height: this.height + (bars.x ? SCROLLBAR : 0),
+      width: this.width + (bars.y ? this.bar : 0),
+      height: this.height + (bars.x ? this.bar : 0),
     };
     frame.style.cssText = `width:${head.left + outer.width}px;height:${head.top + outer.height}px`;
     scroller.style.cssText =
@@ -282,7 +284,8 @@ export class WordArea extends ScrollArea {
     if (event.key === "Escape") this.closeTextBox();
     else if (event.key === "Enter") {
       this.commit();
-      this.goTo(this.below(event.shiftKey ? -1 : 1));
+      if (runsCell(event)) return false;
+      this.goTo(this.below(1));
     } else return false;
     return true;
   }

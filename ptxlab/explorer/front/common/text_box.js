@@ -1,5 +1,6 @@
 // What Python has, to be changed: a text box that sends its text on Enter or when it loses the focus, and bits.
 
+import { runsCell } from "./notebook_keys.js";
 import { attribute, hasModifier, makeTextInput } from "./util.js";
 import { isEditingText } from "./roving_tabindex.js";
 
@@ -70,6 +71,7 @@ export class TextBox {
   /** @param {KeyboardEvent} event */
   press(event) {
     const { node } = this;
+    if (runsCell(event)) return this.commit();
     // keys of the text are its own; those of the Explorer are not
     if (isEditingText(node) || !["?", "/"].includes(event.key)) event.stopPropagation();
     if (event.key === "Enter") {

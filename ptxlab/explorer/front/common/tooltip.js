@@ -120,7 +120,7 @@ function drawLens(app, canvas, { name, row, column }) {
   context.setTransform(app.ratio, 0, 0, app.ratio, 0, 0);
   /** @param {number} number @param {boolean} isHere @param {Point} at @param {CanvasTextAlign} align */
   const drawHeading = (number, isHere, { x, y }, align) => {
-    const font = `${isHere ? "bold " : ""}9px ${app.ink.mono}`;
+    const font = `${isHere ? "bold " : ""}11px ${app.ink.mono}`;
     setFont(context, font, isHere ? app.ink.text : app.ink.faint, align);
     context.fillText(String(number), x, y);
   };

@@ -175,6 +175,9 @@ export function short(value, digits) {
   if (!Number.isFinite(value)) return value > 0 ? "inf" : "-inf";
   if (Object.is(value, -0)) return "-0";
   if (Number.isInteger(value) && Math.abs(value) < 1e7) return String(value);
+  // a fraction stays visible: 1234.5, and not 1235
+  const places = Math.abs(value) >= 10 ** (digits - 1) && Math.abs(value) < 1e6 ? value.toFixed(1) : "";
+  if (places) return places;
   const [head, tail] = value.toPrecision(digits).split("e");
   const mantissa = head.includes(".") ? head.replace(/\.?0+$/, "") : head;
   return tail ? `${mantissa}e${Number(tail)}` : mantissa;
@@ -223,9 +226,12 @@ export async function copyText(text) {
 
 /** @param {HTMLCanvasElement} canvas @param {number} width @param {number} height @param {number} ratio */
 export function resizeCanvas(canvas, width, height, ratio) {
-  canvas.width = Math.round(width * ratio);
-  canvas.height = Math.round(height * ratio);
-  canvas.style.cssText = `width:${width}px;height:${height}px`;
+  const [wide, high] = [Math.round(width * ratio), Math.round(height * ratio)];
+  if (canvas.width === wide && canvas.height === high) return; // setting it clears the canvas
+  canvas.width = wide;
+  canvas.height = high;
+  canvas.style.width = `${width}px`;
+  canvas.style.height = `${height}px`;
 }
 
 // Rows down and columns to the right.

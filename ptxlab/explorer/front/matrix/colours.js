@@ -25,6 +25,7 @@ export function readTheme(app) {
     step: own("--ptx-step"),
     flash: own("--ptx-flash"),
     plain: own("--ptx-plain"),
+    line: own("--ptx-line"),
     mono: own("--ptx-mono"),
   };
   app.colours = app.instruction.colours[app.dark ? "dark" : "light"];
@@ -49,13 +50,19 @@ export function isTinted(app, matrix) {
   );
 }
 
-// In shared memory: by the bank, or else by the core matrix.
+// In shared memory: by the bank or the core matrix where colours mean that; else no lane holds a cell, and
+// two greys tell core matrices apart.
 /** @param {App} app @param {Matrix} matrix @returns {Painter | null} */
-function memoryPainter({ quiz, colours }, { byte, core, core_tints: cores, bank_tints: banks }) {
+function memoryPainter({ quiz, colours, ink }, { byte, core, core_tints: cores, bank_tints: banks }) {
   if (!byte || !core || !cores || !banks) return null;
-  if (quiz.display("colour_by") === "bank")
-    return (index) => colours[banks[Math.floor(byte[index] / 16) % banks.length]];
-  return (index) => colours[cores[core[index]]];
+  const by = quiz.display("colour_by");
+  if (by === "bank") return (index) => colours[banks[Math.floor(byte[index] / 16) % banks.length]];
+  if (by === "core matrix") return (index) => colours[cores[core[index]]];
+  const greys = /** @type {Colour[]} */ ([
+    [ink.plain, ink.text],
+    [ink.line, ink.text],
+  ]);
+  return (index) => greys[(cores[core[index]] % 2) ^ (Math.floor(cores[core[index]] / 4) % 2)];
 }
 
 // What the colours of a matrix mean; lanes are named beside the registers.
@@ -71,7 +78,7 @@ export function legendOf(app, { lane, legends }) {
       ],
     };
   if (by === "nothing") return undefined;
-  if (!lane) return legends?.[by === "bank" ? "bank" : "core matrix"];
+  if (!lane) return by === "bank" || by === "core matrix" ? legends?.[by] : undefined;
   return by === "register" || by === "warp" ? legends?.[by] : undefined;
 }
 
@@ -80,7 +87,7 @@ export function legendOf(app, { lane, legends }) {
 function tensorPainter(app, matrix, place, plain) {
   const { colours } = app;
   const by = app.quiz.display("colour_by");
-  if (by === "bank") return () => plain;
+  if (by === "bank" || by === "core matrix") return () => plain;
   if (by === "warp") return (index) => warpColours(app, Math.floor(place.lane[index] / 32) % 4);
   if (by === "lane") return (index) => colours[place.lane[index] % 32];
   const thread = matrix.lane;
@@ -109,6 +116,7 @@ export function painter(app, matrix) {
   if (by === "nothing" || !isTinted(app, matrix)) return () => plain;
   if (matrix.place) return tensorPainter(app, matrix, matrix.place, plain);
   if (!matrix.lane) return memoryPainter(app, matrix) ?? (() => plain);
+  if (by === "bank" || by === "core matrix") return () => plain;
   if (by === "register") return (index) => colours[(matrix.registerOf[index] % 8) * 4 + 1];
   if (by === "warp") return (index) => warpColours(app, Math.floor(matrix.lane[index] / 32));
   return (index) => colours[matrix.lane[index] % 32];

@@ -1,7 +1,6 @@
 // One object for every matrix, as Python described and sent it.
 
 import { typed, short, exact, binary, hex } from "../common/util.js";
-import { LETTER } from "../common/canvas.js";
 import { placesOf, threadsOf, LANES } from "../tensor/map.js";
 
 /** @type {Name[]} */
@@ -137,7 +136,7 @@ function longest(matrix) {
   const step = Math.max(1, Math.floor(matrix.values.length / 4096));
   for (let index = 0; index < matrix.values.length; index += step)
     most = Math.max(most, cellText(matrix, index).length);
-  return Math.min(most, 7);
+  return Math.min(most, 9);
 }
 
 // The matrix and index whose lane holds a cell: for dense A of a
@@ -171,6 +170,12 @@ export function largest(matrix) {
   for (const value of matrix.values) if (Number.isFinite(value)) most = Math.max(most, Math.abs(value));
   matrix.largest = most;
   return most;
+}
+
+/** @param {Matrix} matrix */
+export function isZero(matrix) {
+  matrix.isZero ??= !matrix.codes.some(Boolean);
+  return matrix.isZero;
 }
 
 // Indices of the cells that a lane holds; sorted once for each instruction.
@@ -244,10 +249,6 @@ export function blockText({ top, left, bottom, right }, text) {
 }
 
 // The text of a cell: its value, its code in hexadecimal or binary, or the lane and element that hold it.
-
-// How many letters of the smallest size fit a cell of this width.
-/** @param {number} width */
-export const roomFor = (width) => Math.floor((width - 1) / (8 * LETTER));
 
 /** @param {string} text @param {number} length */
 const split = (text, length) => text.match(new RegExp(`.{1,${length}}`, "g")) ?? [];

@@ -211,7 +211,7 @@ function wordText({ map, data }, matrix, address, label) {
 /** @param {MemoryView} view @param {CanvasRenderingContext2D} context @param {number} first @param {number} last */
 function drawHeads(view, context, first, last) {
   const { app, row, word, scroller } = view;
-  setFont(context, `9px ${app.ink.mono}`, app.ink.faint, "right");
+  setFont(context, `11px ${app.ink.mono}`, app.ink.faint, "right");
   context.fillText("bank", MEMORY_HEAD.left - 5, MEMORY_HEAD.top - 6);
   const each = Math.max(1, Math.ceil(10 / row));
   for (let line = first; line <= last; line += 1) {
@@ -324,10 +324,10 @@ function litHeads(view, context, address) {
   const x = MEMORY_HEAD.left + bankOf(address) * word + word / 2 - scroller.scrollLeft;
   /** @param {string} text @param {number} left @param {number} middle @param {CanvasTextAlign} align */
   const write = (text, left, middle, align) => {
-    const width = text.length * 9 * LETTER + 2;
+    const width = text.length * 11 * LETTER + 2;
     const start = align === "right" ? left - width + 1 : left - width / 2;
     fillBox(context, { x: start, y: middle - 6, width, height: 12 }, app.ink.paper);
-    setFont(context, `bold 9px ${app.ink.mono}`, app.ink.text, align);
+    setFont(context, `bold 11px ${app.ink.mono}`, app.ink.text, align);
     context.fillText(text, left, middle);
   };
   if (y > MEMORY_HEAD.top && y < MEMORY_HEAD.top + view.height)

@@ -1,11 +1,29 @@
 // What a pane looks like: its cells, and over them outlines of lanes, related cells and the selection.
 
 import { LETTER, fillBox, setFont, strokeBox, tracePath } from "../common/canvas.js";
-import { binary, clamp } from "../common/util.js";
-import { cellOfIndex, cellsOf, largest, repaintedCells, cellLines, roomFor } from "../matrix/matrix.js";
+import { binary, clamp, hex } from "../common/util.js";
+import {
+  cellLines,
+  cellOfIndex,
+  cellText,
+  cellsOf,
+  holderOf,
+  largest,
+  repaintedCells,
+} from "../matrix/matrix.js";
 import { GUTTER, drawEdges, drawHeadings, drawLitHeadings, drawProductNames } from "./edges.js";
 import { isTinted } from "../matrix/colours.js";
 import { filledRange } from "./fill_handle.js";
+
+const LEAST_DIGITS = 12.75; // size of digits, in pixels
+const MOST_DIGITS = 15; // at the first zoom; they grow with their cells
+const LANE_NUMBER = 11; // size of a lane's number on its block
+const MANY_CELLS = 1200; // from which small cells are drawn as a picture
+const BIT_SIZE = { width: 20, height: 26 }; // where single bits are drawn
+const BIT_HEAD = 34; // above them, for the value,
+const BIT_FOOT = 22; // and below, for the lane and the register
+const SIGN = "#0072b2"; // as in the registers
+const EXPONENT = "#e69f00";
 
 // Visible cells of a layer: call(row, column, index, x, y, width) in canvas pixels.
 /** @param {Pane} pane @param {Layer} layer @param {DrawCell} call */
@@ -43,6 +61,7 @@ export function drawPane(pane) {
   const kept =
     sharp &&
     drawn === pane.drawn &&
+    layers[0].digits && // numbers of lanes lie over several cells
     matrices.every((matrix, index) => matrix.info === pane.painted[index].info);
   const changes = layers.map((_, index) =>
     kept ? repaintedCells(pane.painted[index], matrices[index]) : null,
@@ -59,28 +78,44 @@ export function drawPane(pane) {
 }
 
 // How the cells of a layer are drawn: what is written into them, how large, and with how much space around
-// it.
+// it. Digits that would be too small are left out, and lanes are numbered instead.
 /** @param {Pane} pane @param {Layer} layer @returns {LayerStyle} */
 function layerStyle({ app }, layer) {
   const matrix = app.matrices[layer.name];
   const { width } = layer;
   const high = layer.down.size;
-  const isNibble = layer.name === "E";
   let label = app.quiz.display("label");
   let { letters: most, lines } = app.labelSize(matrix);
-  const fits = () => roomFor(width) >= most && high >= 8.5 * lines;
-  if (isNibble && label !== "value" && !fits()) [label, most, lines] = ["value", 4, 1];
-  const size = clamp(Math.min((high - (lines > 1 ? 1 : 3)) / lines, (width - 2.5) / most / LETTER), 8, 12);
-  const letters = Math.floor((width - 1) / (size * LETTER));
-  const fitsValue = high >= 9 && letters >= (isNibble ? 1 : Math.min(most, 3));
-  const digits = label === "value" ? fitsValue : fits();
+  const fitting = () => Math.min((high - 4) / lines, (width - 4) / most / LETTER);
+  if (layer.name === "E" && label !== "value" && fitting() < LEAST_DIGITS)
+    [label, most, lines] = ["value", 4, 1];
+  const size = clamp(fitting(), LEAST_DIGITS, MOST_DIGITS + 5 * app.camera.nearness);
+  const digits = fitting() >= LEAST_DIGITS;
   const inset = insetOf(width, high);
-  const wide = Math.min(letters, most) * size * LETTER;
-  const narrow = clamp((width - inset - 3.5) / wide, 0.8, 1); // narrower letters keep neighbouring cells apart
-  const pad = Math.max(1.5, (width - inset - wide * narrow) / 2);
+  const pad = Math.max(2, (width - inset - most * size * LETTER) / 2);
   const isShaded = !digits && !isTinted(app, matrix) && app.quiz.display("colour_by") !== "value";
   const grey = isShaded ? largest(matrix) : 0;
-  return { label, lines, high, size, letters, digits, inset, narrow, pad, grey };
+  return {
+    label,
+    lines,
+    high,
+    size,
+    letters: most,
+    digits,
+    inset,
+    pad,
+    grey,
+    bits: bitRows(matrix, width, high),
+  };
+}
+
+// In how many rows the bits of a cell are drawn one by one; 0 where there is no room for them.
+/** @param {Matrix} matrix @param {number} width @param {number} high */
+function bitRows({ bits, unknown }, width, high) {
+  const across = Math.floor((width - 8) / BIT_SIZE.width);
+  const rows = Math.ceil(bits / Math.max(1, across >= bits ? bits : across - (across % 4)));
+  const room = high - BIT_HEAD - BIT_FOOT;
+  return !unknown && across >= Math.min(bits, 4) && rows * BIT_SIZE.height <= room && rows <= 4 ? rows : 0;
 }
 
 // The gap between cells.
@@ -103,69 +138,244 @@ export function drawLayer(pane, context, layer, some, colour = null) {
   const { ink } = app;
   const matrix = app.matrices[layer.name];
   const style = layerStyle(pane, layer);
-  const { size, digits, inset, high, grey } = style;
+  const { size, digits, inset, high, bits } = style;
   layer.digits = digits;
   const isBetween = layer.name === "E" || layer.name.startsWith("SF"); // the cells of another matrix
   const paint = app.painter(matrix);
-  setFont(context, `${size}px ${ink.mono}`, ink.text, "right");
-  /** @param {number} index @param {boolean} isGhost */
-  const opacity = (index, isGhost) => {
-    if (grey) return 0.12 + 0.75 * Math.min(1, Math.abs(matrix.values[index]) / grey);
-    if (isGhost || matrix.unknown || (!digits && !isBetween && matrix.values[index] === 0)) return 0.22;
-    return isBetween ? 0.4 : 1;
-  };
+  const font = `${size}px ${ink.mono}`;
+  const opacity = opacityIn(app, matrix, style);
   /** @type {DrawCell} */
   const drawCell = (row, column, index, x, y, width) => {
     const place = { x, y, width: width - inset, height: high - inset };
     const [fill, text] = colour ?? paint(index);
-    const isGhost = countsAsZero(app, matrix, index, column);
-    fillBox(context, place, grey && !colour ? ink.faint : fill, colour ? 1 : opacity(index, isGhost));
+    fillBox(context, place, style.grey && !colour ? ink.faint : fill, colour ? 1 : opacity(index));
     if (matrix.differ?.[index]) drawDifference(context, ink, place);
     const isMasked = app.quiz.masks(layer.name, row, column);
     if (digits) {
+      const isGhost = countsAsZero(app, matrix, index);
       const plain = isGhost ? ink.faint : ink.text;
-      context.fillStyle = !colour && (isGhost || isBetween) ? plain : text;
-      drawLines(context, isMasked ? ["?"] : linesThatFit(app, matrix, index, style), place, style);
+      setFont(context, font, !colour && (isGhost || isBetween) ? plain : text, "right");
+      if (bits && !app.quiz.open) drawBits(app, context, matrix, index, place, bits);
+      else drawLines(context, isMasked ? ["?"] : linesThatFit(app, matrix, index, style), place, style);
     } else if (layer.name === "E" && !isMasked) {
       context.fillStyle = ink.text;
       drawNibble(context, binary(matrix.codes[index], 4), place, pane.row);
     }
   };
-  if (!some) eachVisible(pane, layer, drawCell);
-  for (const index of some ?? []) {
-    const cell = cellBox(pane, layer, index);
-    if (!cell) continue;
-    context.clearRect(cell.x, cell.y, cell.width, cell.height);
-    drawCell(cell.row, cell.column, index, cell.x, cell.y, cell.width);
+  if (some)
+    for (const index of some) {
+      const cell = cellBox(pane, layer, index);
+      if (!cell) continue;
+      context.clearRect(cell.x, cell.y, cell.width, cell.height);
+      drawCell(cell.row, cell.column, index, cell.x, cell.y, cell.width);
+    }
+  else if (digits || isBetween || layer.shift || cellsInView(pane, layer) < MANY_CELLS)
+    eachVisible(pane, layer, drawCell);
+  else drawPicture(pane, context, layer, opacity);
+  if (!digits && !isBetween && !colour) numberLanes(pane, context, layer);
+}
+
+// How strong the colour of a cell is: pale for zeros and for what is not stored.
+/** @param {App} app @param {Matrix} matrix @param {LayerStyle} style @returns {(index: number) => number} */
+function opacityIn(app, matrix, { grey, digits }) {
+  const isBetween = matrix.name === "E" || matrix.name.startsWith("SF");
+  return (index) => {
+    if (grey) return 0.12 + 0.75 * Math.min(1, Math.abs(matrix.values[index]) / grey);
+    if (matrix.unknown || countsAsZero(app, matrix, index)) return 0.22;
+    if (!digits && !isBetween && matrix.values[index] === 0) return 0.5;
+    return isBetween ? 0.4 : 1;
+  };
+}
+
+/** @param {Pane} pane @param {Layer} layer */
+function cellsInView(pane, layer) {
+  return (pane.width / layer.width) * (pane.height / layer.down.size);
+}
+
+// Many small cells at once: a picture with a pixel for each, made when they change, and then only enlarged.
+/** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {Layer} layer @param {(index: number) => number} opacity */
+function drawPicture(pane, context, layer, opacity) {
+  const { app, at } = pane;
+  const matrix = app.matrices[layer.name];
+  const picture = pictureOf(app, matrix, opacity);
+  const { rows, columns } = matrix;
+  context.imageSmoothingEnabled = false;
+  for (let row = 0; row < rows; row += layer.down.per)
+    for (let column = 0; column < columns; column += layer.per) {
+      const [high, wide] = [Math.min(layer.down.per, rows - row), Math.min(layer.per, columns - column)];
+      const x = GUTTER.left + pane.x(layer, column) - at.x;
+      const y = GUTTER.top + pane.y(layer, row) - at.y;
+      context.drawImage(picture, column, row, wide, high, x, y, wide * layer.width, high * layer.down.size);
+    }
+}
+
+/** @type {WeakMap<Matrix, { look: string, canvas: OffscreenCanvas }>} */
+const pictures = new WeakMap();
+
+/** @param {App} app @param {Matrix} matrix @param {(index: number) => number} opacity */
+function pictureOf(app, matrix, opacity) {
+  const cached = pictures.get(matrix);
+  if (cached?.look === app.look) return cached.canvas;
+  const canvas = new OffscreenCanvas(matrix.columns, matrix.rows);
+  const context = /** @type {OffscreenCanvasRenderingContext2D} */ (canvas.getContext("2d"));
+  const paint = app.painter(matrix);
+  matrix.codes.forEach((_, index) => {
+    const { row, column } = cellOfIndex(matrix, index);
+    const differs = matrix.differ?.[index];
+    context.globalAlpha = differs ? 1 : opacity(index);
+    context.fillStyle = differs ? app.ink.bad : paint(index)[0];
+    context.fillRect(column, row, 1, 1);
+  });
+  pictures.set(matrix, { look: app.look, canvas });
+  return canvas;
+}
+
+// Where cells are too small for digits: the number of the lane on each block of its cells.
+/** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {Layer} layer */
+function numberLanes(pane, context, layer) {
+  const { app } = pane;
+  const matrix = app.matrices[layer.name];
+  const by = app.quiz.display("colour_by");
+  if (!matrix.lane || matrix.place || app.quiz.open || by === "value" || by === "nothing") return;
+  const paint = app.painter(matrix);
+  let isNumbered = false;
+  for (const { row, column, rows, columns, lane } of laneBlocks(/** @type {Matrix & InLanes} */ (matrix))) {
+    const text = String(lane);
+    const wide = Math.min(columns, layer.per - (column % layer.per)) * layer.width; // before the next nibble
+    const high = rows * layer.down.size;
+    if (high < LANE_NUMBER + 1 || wide < text.length * LANE_NUMBER * LETTER + 3) continue;
+    const from = cellBox(pane, layer, row * matrix.columns + column);
+    if (!from) continue;
+    setFont(context, `${LANE_NUMBER}px ${app.ink.mono}`, paint(row * matrix.columns + column)[1]);
+    context.fillText(text, from.x + wide / 2 - 0.5, from.y + high / 2 + 0.5);
+    isNumbered = true;
+  }
+  if (!isNumbered && app.instruction.lanes > 32) nameWarps(pane, context, layer);
+}
+
+// From far: the name of the warp on its rows.
+/** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {Layer} layer */
+function nameWarps(pane, context, layer) {
+  const { app } = pane;
+  const { lane, rows, columns } = /** @type {Matrix & InLanes} */ (app.matrices[layer.name]);
+  /** @param {number} row */
+  const warpOf = (row) => Math.floor(lane[row * columns] / 32);
+  let first = 0;
+  for (let row = 0; row < rows; row += 1) {
+    if (row + 1 < rows && warpOf(row + 1) === warpOf(row)) continue;
+    const text = `warp ${warpOf(row)}`;
+    const [from, to] = [pane.y(layer, first) - pane.at.y, pane.y(layer, row + 1) - pane.at.y];
+    const [top, bottom] = [Math.max(0, from), Math.min(pane.height, to)];
+    first = row + 1;
+    if (bottom - top < 20) continue;
+    const wide = text.length * 13 * LETTER + 12;
+    const middle = { x: GUTTER.left + pane.width / 2, y: GUTTER.top + (top + bottom) / 2 };
+    fillBox(
+      context,
+      { x: middle.x - wide / 2, y: middle.y - 10, width: wide, height: 20 },
+      app.ink.paper,
+      0.85,
+    );
+    setFont(context, `600 13px ${app.ink.mono}`, app.ink.text);
+    context.fillText(text, middle.x, middle.y + 0.5);
   }
 }
 
-// Cells of dense A that are not stored, and columns of B that a mask makes zero.
-/** @param {App} app @param {Matrix} matrix @param {number} index @param {number} column */
-function countsAsZero({ instruction }, { name, counterpart }, index, column) {
-  if (name === "A") return counterpart !== null && counterpart[index] < 0;
-  const { zero_columns: zeros, column_shift: shift = 0 } = instruction;
-  return name === "B" && Boolean(zeros?.includes(column - shift));
+// Rectangles of cells in one lane, as large as they can be from their first cell on.
+/** @param {Matrix & InLanes} matrix @returns {LaneBlock[]} */
+function laneBlocks({ maps, lane, rows, columns, products }) {
+  if (maps.blocks) return maps.blocks;
+  const height = products?.along === "rows" ? rows / products.count : rows; // a block ends with its product
+  const seen = new Uint8Array(lane.length);
+  const blocks = /** @type {LaneBlock[]} */ ([]);
+  lane.forEach((holder, index) => {
+    if (seen[index] || holder < 0) return;
+    const [row, column] = [Math.floor(index / columns), index % columns];
+    let wide = 1;
+    while (column + wide < columns && lane[index + wide] === holder && !seen[index + wide]) wide += 1;
+    /** @param {number} down */
+    const isWhole = (down) => {
+      for (let right = 0; right < wide; right += 1)
+        if (lane[index + down * columns + right] !== holder) return false;
+      return true;
+    };
+    const end = (Math.floor(row / height) + 1) * height;
+    let high = 1;
+    while (row + high < end && isWhole(high)) high += 1;
+    for (let down = 0; down < high; down += 1)
+      seen.fill(1, index + down * columns, index + down * columns + wide);
+    blocks.push({ row, column, rows: high, columns: wide, lane: holder });
+  });
+  maps.blocks = blocks;
+  return blocks;
 }
 
-// The label of a cell, with fewer digits if it is too long for the cell.
+// A cell from near: its value, its bits in their fields, and the lane and register that hold it.
+/**
+ * @param {App} app
+ * @param {CanvasRenderingContext2D} context
+ * @param {Matrix} matrix
+ * @param {number} index
+ * @param {Place} place
+ * @param {number} rows
+ */
+function drawBits(app, context, matrix, index, { x, y, width, height }, rows) {
+  const { ink } = app;
+  const ink0 = context.fillStyle;
+  const [holder, at] = holderOf(app.matrices, matrix, index);
+  const across = Math.ceil(matrix.bits / rows);
+  const left = x + (width - across * BIT_SIZE.width) / 2;
+  const top = y + Math.max(BIT_HEAD, (height - rows * BIT_SIZE.height) / 2);
+  const roles = matrix.parts.flatMap(([role, length]) => Array.from({ length }, () => role));
+  const digits = binary(matrix.codes[index], matrix.bits);
+  setFont(context, `600 18px ${ink.mono}`, String(ink0));
+  context.fillText(cellText(matrix, index, 7), x + width / 2, top - 16, width - 8);
+  [...digits].forEach((digit, place) => {
+    const [row, column] = [Math.floor(place / across), place % across];
+    const box = {
+      x: left + column * BIT_SIZE.width,
+      y: top + row * BIT_SIZE.height,
+      width: BIT_SIZE.width - 1,
+      height: BIT_SIZE.height - 3,
+    };
+    fillBox(context, box, ink.paper, 0.82);
+    const role = roles[place];
+    if (role === "sign" || role === "exponent") fillBox(context, box, role === "sign" ? SIGN : EXPONENT, 0.3);
+    setFont(context, `${digit === "1" ? "700 " : ""}20px ${ink.mono}`, ink.text);
+    context.fillText(digit, box.x + box.width / 2, box.y + box.height / 2 + 1);
+  });
+  setFont(context, `12px ${ink.mono}`, String(ink0));
+  const where =
+    at >= 0 && holder.lane && !holder.place
+      ? `lane ${holder.lane[at]} · ${holder.element}${holder.elementOf[at]} · register ${holder.registerOf[at]}, bits ${holder.low[at] + holder.bits - 1}..${holder.low[at]}`
+      : hex(matrix.codes[index], matrix.bits);
+  const fits = where.length * 12 * LETTER < width - 8 ? where : where.split(" · ")[0];
+  context.fillText(fits, x + width / 2, top + rows * BIT_SIZE.height + 10, width - 6);
+}
+
+// Cells of dense A that are not stored, and columns of B that a mask makes zero.
+/** @param {App} app @param {Matrix} matrix @param {number} index */
+function countsAsZero({ instruction }, { name, counterpart, columns }, index) {
+  if (name === "A") return counterpart !== null && counterpart[index] < 0;
+  const { zero_columns: zeros, column_shift: shift = 0 } = instruction;
+  return name === "B" && Boolean(zeros?.includes((index % columns) - shift));
+}
+
+// The label of a cell; a number that is too long in fewer digits, but never without its fraction or exponent.
 /** @param {App} app @param {Matrix} matrix @param {number} index @param {LayerStyle} style */
 function linesThatFit({ matrices }, matrix, index, { label, letters }) {
-  let lines = cellLines(matrices, matrix, index, label);
-  for (const digits of [2, 1])
-    if (lines[0].length > letters && matrix.kind === "float")
-      lines = cellLines(matrices, matrix, index, label, digits);
-  if (lines[0].length <= letters) return lines;
-  return matrix.name === "E" && letters ? [matrix.codes[index].toString(16)] : ["…"];
+  for (const digits of [4, 3, 2]) {
+    const lines = cellLines(matrices, matrix, index, label, digits);
+    if (lines[0].length <= letters) return lines;
+  }
+  return ["…"];
 }
 
 /** @param {CanvasRenderingContext2D} context @param {string[]} lines @param {Place} place @param {LayerStyle} style */
-function drawLines(context, lines, { x, y, width, height }, style) {
-  const { size, narrow, pad, high } = style;
-  const step = Math.min(size + 1, high / style.lines);
+function drawLines(context, lines, { x, y, width, height }, { size, pad }) {
   lines.forEach((line, index) => {
-    const middle = y + height / 2 + 0.5 + (index - (lines.length - 1) / 2) * step;
-    context.fillText(line, x + width - pad, middle, Math.max(1, line.length * size * LETTER * narrow));
+    const middle = y + height / 2 + 0.5 + (index - (lines.length - 1) / 2) * (size + 1);
+    context.fillText(line, x + width - pad, middle);
   });
 }
 

@@ -2,55 +2,47 @@
 
 import { LETTER, drawTag, drawUpwards, fillBox, setFont } from "../common/canvas.js";
 import { clamp, plural, step } from "../common/util.js";
-import {} from "../matrix/matrix.js";
 import { warpColours } from "../matrix/colours.js";
 import { productNames } from "../matrix/describe.js";
 
-export const GUTTER = { left: 26, top: 15 };
+export const GUTTER = { left: 32, top: 17 };
 export const FADE = 22; // height of the fade at an edge with more to scroll to
 
 // Where the heading of a column is: in its middle, near the left edge of a wide one.
 /** @param {Pane} pane @param {Layer} layer @param {number} column @param {number} row @param {number} wide */
 function headingMiddle(pane, layer, column, row, wide) {
-  const half = Math.min(layer.width, 40) / 2;
+  const half = Math.min(layer.width, 60) / 2;
   return pane.x(layer, column, 0, row) + (layer.name === "E" ? Math.max(half - 2, wide / 2) : half);
 }
 
 // Where the number of a row is, below the row's upper edge.
 /** @param {number} high */
-const rowMiddle = (high) => Math.min(high, 12) / 2 + 0.5;
+const rowMiddle = (high) => Math.max(5, Math.min(high, 40) / 2) + 0.5;
 
-// Column headings, with as many left out that none touch: {text, middle, width} in the pane's pixels.
+// Column headings, with as many left out that none touch: {text, middle, width} in the pane's pixels. Nibbles
+// and scale factors come first, then the columns between them.
 /** @param {Pane} pane */
 export function headings(pane) {
   const { app } = pane;
-  /** @param {string | number} text */
-  const wide = (text) => String(text).length * 9 * LETTER;
-  const chunked = pane.layers.find((layer) => layer.name === "E");
   const texts = /** @type {{ text: string, middle: number, width: number }[]} */ ([]);
-  for (const layer of pane.layers) {
-    const { columns } = app.matrices[layer.name];
-    const last = wide(layer.name === "E" ? `ch${columns - 1}` : columns - 1);
-    let each = layer.name === "SFA" ? 1 : step(layer.width, last + 4);
+  for (const layer of [...pane.layers].reverse()) {
     if (layer.name === "SFB") continue;
-    if (chunked) {
-      const named = wide(`ch${app.matrices.E.columns - 1}`);
-      const roomy = named <= chunked.width;
-      if (layer === chunked) each = roomy ? 1 : step(layer.period, named + 5);
-      else if (!roomy) continue;
-      else each = layer.width >= last + 3 ? 1 : layer.per;
-    }
-    for (let column = 0; column < columns; column += each) {
-      const text = layer.name === "E" ? `ch${column}` : layer.name === "SFA" ? `sf${column}` : String(column);
-      const middle = headingMiddle(pane, layer, column, 0, wide(text));
-      const count = layer.shift ? (app.matrices[layer.name].products?.count ?? 1) : 1;
-      for (let product = 0; product < count; product += 1)
-        texts.push({
-          text,
-          middle: middle + (layer.shift?.(product * layer.down.per) ?? 0),
-          width: wide(text),
-        });
-    }
+    const { columns, products } = app.matrices[layer.name];
+    const prefix = layer.name === "E" ? "ch" : layer.name === "SFA" ? "sf" : "";
+    /** @param {number} column */
+    const wide = (column) => `${prefix}${column}`.length * 11 * LETTER;
+    const every = prefix ? 1 : step(layer.width, wide(columns - 1) + 4);
+    const count = layer.shift ? (products?.count ?? 1) : 1;
+    for (let column = 0; column < columns; column += every)
+      for (let product = 0; product < count; product += 1) {
+        const width = wide(column);
+        const shift = layer.shift?.(product * layer.down.per) ?? 0;
+        const middle = headingMiddle(pane, layer, column, 0, width) + shift;
+        const touches = texts.some(
+          (other) => Math.abs(other.middle - middle) < (other.width + width) / 2 + 3,
+        );
+        if (!touches) texts.push({ text: `${prefix}${column}`, middle, width });
+      }
   }
   return texts;
 }
@@ -60,7 +52,7 @@ export function headings(pane) {
 export function drawHeadings(pane, context) {
   const { app } = pane;
   if (app.quiz.display("colour_by") === "warp" && app.instruction.lanes > 32) drawWarps(pane, context);
-  setFont(context, `9px ${app.ink.mono}`, app.ink.faint, "right");
+  setFont(context, `11px ${app.ink.mono}`, app.ink.faint, "right");
   for (const [layer, prefix, each] of rowNumbers(pane))
     for (let row = 0; row < app.matrices[layer.name].rows; row += each) {
       const y = pane.y(layer, row) - pane.at.y;
@@ -80,7 +72,7 @@ export function drawHeadings(pane, context) {
 function rowNumbers({ layers, row }) {
   const factors = layers.find((layer) => layer.name === "SFB");
   return [
-    [layers[0], "", step(row, 10)],
+    [layers[0], "", step(row, 12)],
     ...(factors ? [/** @type {[Layer, string, number]} */ ([factors, "sf", 1])] : []),
   ];
 }
@@ -102,7 +94,7 @@ function drawWarps(pane, context) {
     }
     if (row + 1 < rows && warpOf(row + 1) === warpOf(row)) continue;
     const [from, to] = [Math.max(0, top(first)), Math.min(pane.height, top(row + 1))];
-    setFont(context, `600 9px ${app.ink.mono}`, app.ink.text);
+    setFont(context, `600 11px ${app.ink.mono}`, app.ink.text);
     if (to - from >= 36)
       drawUpwards(context, `warp ${warpOf(row)}`, { x: 5, y: GUTTER.top + (from + to) / 2 });
     first = row + 1;
@@ -117,7 +109,7 @@ export function drawProductNames(pane, context) {
   const { products, rows, columns } = app.matrices[layer.name];
   if (!layer.shift || !products) return;
   const { x: scrollLeft, y: scrollTop } = pane.at;
-  setFont(context, `10px ${app.ink.mono}`, app.ink.faint);
+  setFont(context, `11px ${app.ink.mono}`, app.ink.faint);
   for (let product = 0; product < products.count; product += 1) {
     const row = (product * rows) / products.count;
     const last = product === products.count - 1;
@@ -140,7 +132,7 @@ export function drawLitHeadings(pane, context, lines, row) {
     const prefix = { E: "ch", SFA: "sf", SFB: "sf" }[/** @type {string} */ (line.name)] ?? "";
     const across = line.row === undefined;
     const text = `${across === (line.name === "SFB") ? "" : prefix}${across ? line.column : line.row}`;
-    const wide = text.length * 9 * LETTER + 4;
+    const wide = text.length * 11 * LETTER + 4;
     let [x, y] = [GUTTER.left - 3 - wide / 2, GUTTER.top - 7];
     if (across) {
       x = GUTTER.left - scrollLeft + headingMiddle(pane, layer, line.column, row, wide - 4);
@@ -181,7 +173,7 @@ export function drawEdges(pane, context) {
   };
   /** @param {string} text @param {number} x @param {number} y @param {"left" | "center" | "right"} align */
   const drawText = (text, x, y, align) => {
-    setFont(context, `10px ${app.ink.mono}`, app.ink.text, align);
+    setFont(context, `11px ${app.ink.mono}`, app.ink.text, align);
     const width = context.measureText(text).width + 8;
     const start = x - width * { left: 0, center: 0.5, right: 1 }[align];
     fillBox(context, { x: start, y: y - 7, width, height: 14 }, app.ink.paper);

@@ -1,8 +1,9 @@
 // The fill handle: a small square at the corner of the selection. Dragging it extends the cells; Ctrl+D and
 // Ctrl+R fill inside a range. Python decides on the numbers.
 
-import { make, write } from "../common/util.js";
+import { make } from "../common/util.js";
 
+const LEAST_BOX = 6; // of a selection that has a handle, in pixels
 const HANDLE = 9;
 const KEYS = /** @type {const} */ (["keydown", "keyup"]);
 
@@ -60,7 +61,7 @@ export class FillHandle {
   update(other, to) {
     const { app } = this.pane;
     this.filling = { other, to };
-    if (to) write(app.statusText, describeFill(app, to, other));
+    if (to) app.say([describeFill(app, to, other)]);
     else app.updateStatus();
     this.pane.drawMarks();
   }
@@ -100,7 +101,7 @@ export class FillHandle {
     const name = app.selection.mark?.name;
     const isHere = name && pane.has(name) && app.matrices[name].editable && !pane.editing && !app.isStatic;
     const box = isHere ? boxOf(pane, app.selection.range()) : null;
-    const shown = box !== null && box.right - box.left >= 12 && box.bottom - box.top >= 10;
+    const shown = box !== null && Math.min(box.right - box.left, box.bottom - box.top) >= LEAST_BOX;
     if (node.hidden === shown) node.hidden = !shown;
     if (!shown) return;
     const roomy = box.cell[0] >= 24 && box.cell[1] >= 16;

@@ -2,6 +2,8 @@
 
 import { editText, indexOfCell } from "../matrix/matrix.js";
 import { fillWithin } from "./fill_handle.js";
+import { ZOOM_STEP } from "./camera.js";
+import { runsCell } from "../common/notebook_keys.js";
 import { ARROWS, consume, focusOn, isTouch, onMouse } from "../common/util.js";
 
 const FAR = 1e6; // beyond every edge
@@ -40,7 +42,7 @@ function listenToCells(pane) {
     const isExtended = event.shiftKey && mark?.name === hit.name;
     app.selection.select(isExtended ? { ...mark, row2: hit.row, column2: hit.column } : hit);
   });
-  scroller.addEventListener("dblclick", () => openEditor(pane));
+  scroller.addEventListener("dblclick", () => openCell(pane));
 }
 
 // Row and column numbers. A tap on the frame is one on a cell if it is not on a number.
@@ -155,6 +157,14 @@ function beginTyping(pane) {
   pane.app.drawMarksSoon();
 }
 
+// Digits that are too small to be read are brought near first.
+/** @param {Pane} pane */
+function openCell(pane) {
+  const { mark } = pane.app.selection;
+  if (mark && pane.has(mark.name) && !pane.layer(mark.name).digits) pane.app.camera.goTo(mark);
+  else openEditor(pane);
+}
+
 // Opens the selected cell with what is in it, or with a text that was refused.
 /** @param {Pane} pane @param {string | null} text */
 export function openEditor(pane, text = null) {
@@ -190,9 +200,13 @@ function commitTyping(pane) {
 function keyWhileTyping(pane, event) {
   const { app } = pane;
   const move = ARROWS[event.key];
+  if (runsCell(event)) {
+    commitTyping(pane);
+    return false;
+  }
   if (event.key === "Enter") {
     commitTyping(pane);
-    app.selection.move(event.shiftKey ? -1 : 1, 0, false, false);
+    app.selection.move(1, 0, false, false);
   } else if (event.key === "Tab") {
     commitTyping(pane);
     app.selection.move(0, event.shiftKey ? -1 : 1, false, false);
@@ -207,7 +221,7 @@ function keyWhileTyping(pane, event) {
 /** @param {Pane} pane @param {KeyboardEvent} event */
 function keyOnCells(pane, event) {
   const { app } = pane;
-  if (!app.selection.mark) return false;
+  if (!app.selection.mark || runsCell(event)) return false;
   const ctrl = event.ctrlKey || event.metaKey;
   const letter = ctrl && !event.altKey ? event.key.toLowerCase() : "";
   const move = movement(pane, event.key, ctrl);
@@ -220,14 +234,27 @@ function keyOnCells(pane, event) {
     );
   else if (letter === "d" || letter === "r") fillWithin(app, letter === "d");
   else if (move) app.selection.move(...move, event.shiftKey);
-  else if (event.key === "Enter" || event.key === "F2") openEditor(pane);
+  else if (event.key === "Enter") openCell(pane);
+  else if (event.key === "F2") openEditor(pane);
+  else if (zoomByKey(pane, event.key)) return true;
   else if (event.key === " " && (event.shiftKey || ctrl))
     // as in a spreadsheet: selects the whole row or column
     app.selection.selectLine(event.shiftKey ? { name, row } : { name, column });
   else if (event.key === "Delete" || event.key === "Backspace") clearCells(pane);
   else if (event.key === "Escape") {
-    if (!app.problem.dismiss()) app.selection.select({ name, row, column });
+    if (app.problem.dismiss()) return true;
+    if (app.selection.mark.row2 === undefined) return false; // leaves the Explorer
+    app.selection.select({ name, row, column });
   } else return false; // such as Tab, which leaves the matrix
+  return true;
+}
+
+// + and - move the camera where they cannot be the sign of a number: on a result. Elsewhere Alt is held.
+/** @param {Pane} pane @param {string} key */
+function zoomByKey({ app }, key) {
+  const { mark } = app.selection;
+  if ((key !== "+" && key !== "-") || !mark || app.matrices[mark.name].editable) return false;
+  app.zoomBy(key === "+" ? ZOOM_STEP : -ZOOM_STEP);
   return true;
 }
 

@@ -1,43 +1,34 @@
-// How large cells are: with digits where those fit, else pixels; at 100 % the product is as wide as the page.
+// One scene: A left of D, B above it, compressed A and C below them, as large as the view allows. A zoom makes
+// the cells larger, and each pane a window on its matrix; panes keep their places relative to each other.
 
-import { clamp } from "../common/util.js";
-import { roomFor } from "../matrix/matrix.js";
+import { LETTER } from "../common/canvas.js";
 import { GUTTER } from "./edges.js";
-import { SCROLLBAR } from "../common/scroll_area.js";
 
 const GAP = 14; // between A and D
-const BETWEEN_ROWS = 10; // between B and what is below it
-const HEAD = 17 + GUTTER.top; // caption and headings of a pane
-const LEGIBLE = 9; // height of a row whose digits can be read
-const WIDEST_CELL = 44;
-
-// Which rows become lower, and down to what height, one step after the other until everything fits.
-/** @type {[which: "rowM" | "rowK", least: number][]} */
-const MANY_ROWS = [
-  ["rowK", 6],
-  ["rowM", 12],
-  ["rowK", 4],
-  ["rowM", LEGIBLE],
-  ["rowK", 2],
-  ["rowM", 2],
-];
-/** @type {[which: "rowM" | "rowK", least: number][]} */
-const FEW_ROWS = [
-  ["rowK", 14],
-  ["rowM", 14],
-  ["rowK", LEGIBLE],
-  ["rowM", LEGIBLE],
-  ["rowK", 4],
-  ["rowM", 3],
-];
-const PANEL = 440; // width of the quadrant with lanes and registers, if B leaves it
-const LEAST_PANEL = 310; // its smallest width
-const TWO_COLUMNS = 660; // width from which registers are shown in two columns
-const WIDE_QUADRANT = 780; // width from which the title and the lanes are in one line
-const PANEL_PADDING = 8;
-const PANEL_WIDTHS = [500, 560]; // for styles: up to which of these the panel is wide
-export const STACKED = 600; // below this width lanes and registers stand above the matrices
+const BETWEEN_ROWS = 8; // between B and what is below it
+const CAPTION = 22; // height of a pane's name
+const HEAD = CAPTION + GUTTER.top;
+export const STRIP = 22; // height of C while it is zero
+const DIGITS = 13; // size of digits that are read with ease
+const BIT = 20; // width of a bit where single bits are drawn,
+const BIT_ROW = 26; // the height of a row of them,
+const BIT_ROOM = 62; // and of what stands above and below
+const PADDING = 5; // beside the digits of a cell
+const ROW = 5; // above and below them
+const BETWEEN = 8; // pixels between two products
+const BITS_IN_ROW = 16; // of an element whose bits are drawn one by one
+const SHARE = 0.55; // of the scene, that D may take for its digits
+const LEAST_OF_A = 0.22; // of the width, that A keeps,
+const LEAST_OF_B = 0.33; // and of the height, that B keeps
+const LARGEST = 1.5; // how much larger cells of a small instruction may be
+const WIDEST = 1.8; // how far cells are widened to fill the view,
+const HIGHEST = 1.25; // and how far they are heightened
+export const BESIDE = 428; // width of lanes and registers beside the scene
+const LEAST_SCENE = 400; // width of a scene that has them beside it
+export const STACKED = 600; // below this width tools move into a box
 const LEAST_VIEW = 560; // height to plan for in a frame that is as high as what is in it
+const LEAST_HEIGHT = 260; // of a scene
+const STATUS = 40; // height of the line about what is pointed at
 
 // The height in which everything should be seen at once: that of the part of the page that scrolls, or less
 // where the author of a notebook wants to have something else beside the Explorer on the first screen.
@@ -63,318 +54,224 @@ export function scrollers(root) {
   return nodes;
 }
 
-// Heights of the rows of A and D and of those of B with which all of it fits the view. If rows would be
-// too low for digits, registers become cards; before that, "why these bits" may leave the view.
-/** @param {App} app @param {Tiers} size @param {Rows} wish @param {number} budget @returns {Rows & { budget: number }} */
-function fitRows(app, size, wish, budget) {
-  app.panel.setDense(false);
-  app.grid.classList.remove("ptx-large-cards", "ptx-wide-bits", "ptx-roomy");
-  app.panel.distribute();
-  const most = budget + app.tracePanel.button.offsetHeight;
-  const least = Math.min(LEGIBLE, wish.rowM);
-  for (const available of [budget, most]) {
-    const rows = rowsWithin(app, size, wish, available);
-    const last = available === most && app.shownLanes().length > 1; // these are not cards
-    if (rows.rowM >= least || last) {
-      const heightOfB = HEAD + size.k * rows.rowK;
-      if (enlarge(app, "ptx-wide-bits", heightOfB)) enlarge(app, "ptx-roomy", heightOfB);
-      return { ...rows, budget: available };
-    }
-  }
-  if (app.instruction.tensor) return { ...rowsWithin(app, size, wish, budget), budget };
-  app.panel.setDense(true);
-  const rows = rowsWithin(app, size, wish, budget);
-  enlarge(app, "ptx-large-cards", HEAD + size.k * rows.rowK);
-  return { ...rows, budget };
-}
-
-// Makes cards or bits larger if there is room beside B; returns whether there is.
-/** @param {App} app @param {string} name @param {number} heightOfB */
-function enlarge(app, name, heightOfB) {
-  if (app.grid.classList.contains("ptx-stacked")) return false;
-  const most = Math.max(heightOfB, quadrantHeight(app));
-  app.grid.classList.add(name);
-  app.panel.distribute();
-  const { scrollWidth, clientWidth } = app.panel.registers;
-  const fits = quadrantHeight(app) <= most && scrollWidth <= clientWidth + 1;
-  if (!fits) {
-    app.grid.classList.remove(name);
-    app.panel.distribute();
-  }
-  return fits;
-}
-
-// The height of descriptor, lanes, registers and status; the quadrant itself may be higher, as high as B.
+// Whether lanes and registers stand beside the scene, and not below it.
 /** @param {App} app */
-function quadrantHeight(app) {
-  return app.descriptor.node.offsetHeight + app.panel.node.offsetHeight + app.status.offsetHeight;
-}
+export const isBeside = ({ layoutWidth, root }) =>
+  layoutWidth - (document.fullscreenElement === root ? 32 : 0) >= LEAST_SCENE + BESIDE;
 
-// B loses height first if it has many rows; digits go last.
-/** @param {App} app @param {Tiers} size @param {Rows} wish @param {number} budget @returns {Rows} */
-function rowsWithin(app, { m, k, tiers }, wish, budget) {
-  const stacked = app.grid.classList.contains("ptx-stacked");
-  const quadrant = quadrantHeight(app);
-  const room = budget - tiers * (BETWEEN_ROWS + HEAD) - (stacked ? quadrant + BETWEEN_ROWS : 0);
-  let { rowM, rowK } = wish;
-  const over = () => {
-    const high = HEAD + k * rowK;
-    return tiers * m * rowM + (stacked ? high : Math.max(high, quadrant)) - room;
-  };
-  for (const [which, least] of k > 32 ? MANY_ROWS : FEW_ROWS) {
-    while (over() > 0 && (which === "rowK" ? rowK : rowM) > least) {
-      if (which === "rowK") rowK = Math.max(least, rowK - 0.5);
-      else rowM -= 1;
-    }
-  }
-  return { rowM, rowK };
-}
-
-// Lays out everything for the available width and height.
+// Plans the scene for the width and height of the view, and shows it as the camera sees it.
 /** @param {App} app */
 export function arrange(app) {
-  const size = measure(app);
-  app.grid.classList.toggle("ptx-stacked", size.isStacked);
-  // Zooming changes the cells, not where the panes are, so that a pane can scroll to keep a point in its
-  // place: columns, rows and panes are measured at 100 %.
-  const columns = columnWidths(app, size);
-  const width = paneWidths(size, columns);
-  placeColumns(app, size, width.n);
-  const rows = rowHeights(app, size, columns);
-  const height = paneHeights(app, size, rows);
-  app.room = { kx: width.k, ky: height.b, n: width.n, m: height.m };
-  const cells = zoomedCells(app, columns, rows);
-  const view = zoomedHeights(app, size, cells, height);
-  makeRoomForBars(app, size, { before: { ...columns, ...rows.cells }, after: cells, width, height, view });
+  const beside = isBeside(app);
+  app.stage.classList.toggle("ptx-narrow", !beside);
+  const width = app.stage.clientWidth - (beside ? BESIDE : 0);
+  const count = countCells(app);
+  const legible = legibleCells(app);
+  const height = sceneHeight(app, count, legible, beside);
+  const room = roomIn(app, width, height);
+  const whole = wholeCells(count, legible, room);
+  app.plan = { count, whole, legible, nearest: nearestCells(app, legible, room), room, width };
+  app.scene.style.width = `${width}px`;
+  app.scene.style.height = `${height}px`;
+  app.beside.style.maxHeight = beside ? `${height}px` : "";
+  app.beside.classList.add("ptx-roomy"); // larger bits, with their numbers, if all of them fit
+  if (beside && app.beside.scrollHeight > height) app.beside.classList.remove("ptx-roomy");
+  showScene(app);
+}
+
+// What is planned, as the camera sees it: from all of it to single bits.
+/** @param {App} app */
+export function showScene(app) {
+  const { count, whole, nearest, room, width } = app.plan;
+  const { nearness } = app.camera;
+  /** @param {keyof CellSize} side */
+  const between = (side) => whole[side] * Math.max(1, nearest[side] / whole[side]) ** nearness;
+  const cells = { kx: between("kx"), nx: between("nx"), rowM: between("rowM"), rowK: between("rowK") };
+  placePanes(app, cells, windows(extentOf(count, cells), room), width);
+}
+
+// The nearness, from 0 to 1, from which all digits can be read.
+/** @param {ScenePlan} plan */
+export function legibleNearness({ whole, legible, nearest }) {
+  const sides = /** @type {(keyof CellSize)[]} */ (Object.keys(whole));
+  return Math.max(
+    ...sides.map((side) =>
+      whole[side] < legible[side]
+        ? Math.log(legible[side] / whole[side]) / Math.log(nearest[side] / whole[side])
+        : 0,
+    ),
+  );
+}
+
+// How many cells there are along each side; scale factors and gaps count as parts of cells.
+/** @param {App} app @returns {CellCount} */
+function countCells(app) {
+  const { A, B, SFA, SFB, stored } = /** @type {AnyMatrices} */ (app.matrices);
+  const products = app.instruction.mma_count;
+  const gaps = products > 1 ? products * BETWEEN : 0;
+  return {
+    a: A.columns + (SFA ? SFA.columns * tagShare(app) : 0),
+    n: B.columns,
+    b: B.rows + (SFB ? SFB.rows : 0),
+    m: A.rows,
+    gaps,
+    tiers: app.isUnfolded("C") ? 2 : 1, // C is below D
+    aboveA: Boolean(stored), // compressed A is above A
+  };
+}
+
+// Cells whose digits are of the least size that is read with ease.
+/** @param {App} app @returns {CellSize} */
+function legibleCells(app) {
+  const { A, B, D, SFB } = /** @type {AnyMatrices} */ (app.matrices);
+  /** @param {number} letters */
+  const wide = (letters) => letters * DIGITS * LETTER + PADDING;
+  const [a, b, d, c] = app.widest.map(wide);
+  const factors = SFB ? wide(app.labelSize(SFB).letters) : 0;
+  /** @param {Matrix[]} matrices */
+  const high = (...matrices) =>
+    Math.max(...matrices.map((matrix) => app.labelSize(matrix).lines)) * DIGITS + ROW;
+  return { kx: a, nx: Math.max(b, d, app.isUnfolded("C") ? c : 0, factors), rowM: high(A, D), rowK: high(B) };
+}
+
+// Cells whose bits are drawn one by one, if one fits its pane.
+/** @param {App} app @param {CellSize} legible @param {Size} room @returns {CellSize} */
+function nearestCells({ matrices: { A, B, D } }, legible, room) {
+  /** @param {Matrix[]} matrices */
+  const wide = (...matrices) =>
+    Math.max(...matrices.map(({ bits }) => Math.min(bits, BITS_IN_ROW))) * BIT + 16;
+  /** @param {Matrix[]} matrices */
+  const high = (...matrices) =>
+    Math.max(...matrices.map(({ bits }) => Math.ceil(bits / BITS_IN_ROW))) * BIT_ROW + BIT_ROOM;
+  const most = 0.45 * room.width;
+  const sizes = {
+    kx: Math.min(most, wide(A)),
+    nx: Math.min(most, wide(B, D)),
+    rowM: high(A, D),
+    rowK: high(B),
+  };
+  const sides = /** @type {(keyof CellSize)[]} */ (Object.keys(sizes));
+  for (const side of sides) sizes[side] = Math.max(sizes[side], 1.5 * legible[side]);
+  return sizes;
+}
+
+/** @param {CellCount} count @param {CellSize} cells @returns {Extent} */
+function extentOf({ a, n, b, m, gaps, tiers, aboveA }, { kx, nx, rowM, rowK }) {
+  return { a: a * kx, n: n * nx + gaps, b: b * rowK, m: m * rowM + gaps, tiers, aboveA };
+}
+
+// The height of B and what is beside it, and that of everything.
+/** @param {Extent} extent */
+const aboveD = ({ b, m, aboveA }) => (aboveA ? Math.max(b, m) : b);
+/** @param {Extent} extent */
+const heightOf = (extent) => aboveD(extent) + extent.tiers * extent.m;
+
+// What cells have of the scene: all but names and headings.
+/** @param {App} app @param {number} width @param {number} height @returns {Size} */
+function roomIn(app, width, height) {
+  const strip = app.isUnfolded("C") ? HEAD + BETWEEN_ROWS : STRIP + BETWEEN_ROWS;
+  return {
+    width: width - 2 * GUTTER.left - GAP - 6,
+    height: height - 2 * (HEAD + BETWEEN_ROWS) - (app.matrices.C ? strip : 0),
+  };
+}
+
+// As high as the view, or as a small instruction and what is beside it need.
+/** @param {App} app @param {CellCount} count @param {CellSize} legible @param {boolean} beside */
+function sceneHeight(app, count, legible, beside) {
+  const memory = app.memory.layout() + app.tensor.layout();
+  const below = STATUS + app.stepper.node.offsetHeight + app.tracePanel.button.offsetHeight;
+  const view = viewHeight(app) - app.stage.offsetTop - memory - below - 40;
+  const needed = LARGEST * heightOf(extentOf(count, legible)) + 4 * (HEAD + BETWEEN_ROWS);
+  const side = beside ? Math.min(view, app.beside.scrollHeight) : 0;
+  return Math.max(LEAST_HEIGHT, Math.min(view, Math.max(needed, side)));
+}
+
+// Cells with which all of it is seen. Those of D are legible as long as that leaves enough for A and B.
+/** @param {CellCount} count @param {CellSize} legible @param {Size} room @returns {CellSize} */
+function wholeCells(count, legible, { width, height }) {
+  const { a, n, b, m, tiers, aboveA } = extentOf(count, legible);
+  let { kx, nx, rowM, rowK } = legible;
+  const wider = Math.min(width / (a + n), WIDEST);
+  if (wider >= 1) [kx, nx] = [kx * wider, nx * wider];
+  else {
+    const wideA = n <= SHARE * width ? width - n : Math.min(a, Math.max(LEAST_OF_A * width, a * wider));
+    kx = wideA / count.a;
+    nx = (width - wideA - count.gaps) / count.n;
+  }
+  const higher = Math.min(height / heightOf({ a, n, b, m, tiers, aboveA }), HIGHEST);
+  if (higher >= 1) [rowM, rowK] = [rowM * higher, rowK * higher];
+  else {
+    const most = height - (aboveA ? height / (1 + tiers) : Math.min(b, LEAST_OF_B * height));
+    rowM = Math.min(rowM, (most / tiers - count.gaps) / count.m);
+    rowK = Math.min(rowK, (height - tiers * (count.m * rowM + count.gaps)) / count.b);
+  }
+  return { kx, nx, rowM, rowK };
+}
+
+// How much of each matrix is seen. Where a zoom leaves too little room, D has half of the width, and more of
+// the height than B.
+/** @param {Extent} extent @param {Size} room @returns {Extent} */
+function windows(extent, { width, height }) {
+  const { a, n, b, m, tiers, aboveA } = extent;
+  const seenN = Math.min(n, Math.max(0.5 * width, width - a));
+  const above = Math.min(aboveD(extent), Math.max(0.4 * height, height - tiers * m));
+  return {
+    n: seenN,
+    a: Math.min(a, width - seenN),
+    b: Math.min(b, above),
+    m: Math.min(m, (height - above) / tiers),
+    above: aboveA ? Math.min(m, above) : 0,
+    tiers,
+    aboveA,
+  };
+}
+
+/** @param {App} app @param {CellSize} cells @param {Extent} seen @param {number} width */
+function placePanes(app, cells, seen, width) {
+  const left = Math.max(0, Math.floor((width - (seen.a + seen.n + 2 * GUTTER.left + GAP)) / 2));
+  const x = { a: left, n: left + GUTTER.left + Math.ceil(seen.a) + GAP };
+  const first = Math.ceil(Math.max(seen.b, seen.above ?? 0)); // the height of what is above A and D
+  const second = HEAD + first + BETWEEN_ROWS;
+  /** @type {Record<string, [x: number, y: number, width: number, height: number]>} */
+  const places = {
+    stored: [x.a, first - Math.ceil(seen.above ?? 0), seen.a, seen.above ?? 0],
+    B: [x.n, first - Math.ceil(seen.b), seen.n, seen.b],
+    A: [x.a, second, seen.a, seen.m],
+    D: [x.n, second, seen.n, seen.m],
+    C: [x.n, second + HEAD + Math.ceil(seen.m) + BETWEEN_ROWS, seen.n, seen.m],
+  };
   for (const pane of app.panes) {
     const [name] = pane.names;
-    const layers = layersOf(app, name, cells, size.extra);
-    const [row, seen] = name === "B" ? [cells.rowK, view.b] : [cells.rowM, view.m];
-    pane.arrange(layers, row, name === "A" || name === "stored" ? width.k : width.n, seen);
+    const [right, down, wide, high] = places[name];
+    pane.node.style.transform = `translate(${right}px, ${down}px)`;
+    const row = name === "B" ? cells.rowK : cells.rowM;
+    pane.arrange(layersOf(app, name, cells), row, { width: wide, height: high });
   }
-}
-
-// What there is to lay out: rows and columns, of all products if there are several.
-/** @param {App} app @returns {LayoutSize} */
-function measure(app) {
-  const { A, B, stored } = app.matrices;
-  return {
-    m: A.rows,
-    n: B.columns,
-    k: app.instruction.k,
-    tiers: stored || app.model.get("show_c") ? 2 : 1, // A and D; below them compressed A and C
-    isStacked: app.instruction.mma_count > 1 || app.layoutWidth < STACKED,
-    extra: extraOf(app),
-  };
-}
-
-/** @param {number} pixels */
-const toQuarter = (pixels) => Math.floor(pixels * 4) / 4;
-
-/** @param {number} letters */
-const widthFor = (letters) => letters * 5.6 + 4;
-
-// Widths of the columns of A, and of B and D: wide enough for the numbers of both, if there is room; else for
-// those of one of them; else a few pixels.
-/** @param {App} app @param {LayoutSize} size @returns {ColumnWidths} */
-function columnWidths(app, { n, k, isStacked, extra }) {
-  const { SFA, SFB } = app.matrices;
-  const [a, b, d, c] = app.widest.map(widthFor);
-  const needN = Math.max(
-    b,
-    d,
-    app.model.get("show_c") ? c : 0,
-    SFB ? widthFor(app.labelSize(SFB).letters) : 0,
-  );
-  const room = app.layoutWidth - 2 * GUTTER.left - GAP - extra.alongA - extra.between - 12;
-  // A needs room for its scale factors, and so does a descriptor
-  const leastPanel = SFA || app.instruction.descriptor ? PANEL : LEAST_PANEL;
-  const quadrant = clamp(app.layoutWidth - n * needN - GUTTER.left - GAP - 12, leastPanel, PANEL);
-  // where lanes and registers are above everything, A may be narrow
-  const leastA = isStacked ? 0 : quadrant - GUTTER.left - extra.alongA;
-  let [kx, nx] = [a, needN];
-  const need = k * kx + n * nx;
-  if (need <= room) {
-    const grow = Math.min(room / need, 3, WIDEST_CELL / kx);
-    [kx, nx] = [kx * grow, nx * grow];
-  } else if (n * nx <= 0.4 * room) kx = (room - n * nx) / k;
-  else if (k * kx <= 0.5 * room) nx = (room - k * kx) / n;
-  else [kx, nx] = [room / (k + n), room / (k + n)];
-  kx = Math.max(kx, leastA / k);
-  // the widest cells that leave room for two columns of registers beside B
-  const narrow = (app.layoutWidth - TWO_COLUMNS - GUTTER.left - GAP) / n;
-  if (nx > needN && leastA && narrow >= needN) nx = Math.min(nx, narrow);
-  if (need <= room) kx = Math.max(kx, Math.min(WIDEST_CELL, (room - n * nx) / k));
-  const besideA = (room - k * kx) / n;
-  nx = Math.max(2, Math.min(nx, n * needN <= 0.4 * room ? Math.max(needN, besideA) : besideA));
-  return {
-    kx: Math.max(2, toQuarter(kx)),
-    nx: Math.max(2, toQuarter(nx)),
-    need: { kx: a, nx: needN },
-    room,
-    leastA,
-  };
-}
-
-// How much of A, and of B and D, is seen at once.
-/** @param {LayoutSize} size @param {ColumnWidths} columns */
-function paneWidths({ n, k, extra }, { kx, nx, room, leastA }) {
-  let viewN = n * nx;
-  let viewK = k * kx;
-  if (viewN + viewK > room) {
-    viewN = Math.min(viewN, Math.max(0.4 * room, room - viewK));
-    viewK = Math.min(viewK, Math.max(room - viewN, leastA));
-    viewN = Math.min(viewN, room - viewK);
-  }
-  return { k: viewK + extra.alongA, n: viewN + extra.between };
-}
-
-/** @param {App} app @param {LayoutSize} size @param {number} widthOfD */
-function placeColumns({ grid, layoutWidth }, { isStacked }, widthOfD) {
-  const second = Math.ceil(widthOfD + GUTTER.left + SCROLLBAR);
-  const first = Math.max(0, Math.floor(layoutWidth - second - GAP));
-  const quadrant = isStacked ? layoutWidth : first;
-  grid.style.gridTemplateColumns = `${first}px ${second}px`;
-  grid.style.setProperty("--ptx-panel", `${quadrant - PANEL_PADDING}px`);
-  grid.classList.toggle("ptx-wide-quadrant", quadrant >= WIDE_QUADRANT);
-  for (const most of PANEL_WIDTHS)
-    grid.classList.toggle(`ptx-panel-most-${most}`, quadrant - PANEL_PADDING <= most);
-}
-
-// Heights of rows with which everything is in view: the matrices, lanes and registers beside B (or above
-// everything), memory, and the button "why these bits".
-/** @param {App} app @param {LayoutSize} size @param {ColumnWidths} columns @returns {RowHeights} */
-function rowHeights(app, { m, k, tiers, isStacked, extra }, { kx, nx }) {
-  const memory = app.memory.layout() + app.tensor.layout();
-  const after = app.tracePanel.button.offsetHeight;
-  const inParts = extra.downB + tiers * extra.between;
-  const rows = fitRows(
-    app,
-    { m: Math.min(m, 32), k: Math.min(k, 64), tiers },
-    { rowM: wantedRowOfA(m, kx, nx), rowK: nx >= 8 ? 18 : 9 },
-    viewHeight(app) - app.grid.offsetTop - after - 14 - inParts - memory,
-  );
-  const panel = quadrantHeight(app);
-  const [above, beside] = isStacked ? [panel + BETWEEN_ROWS, 0] : [0, panel];
-  // B is as high as what is left of it, so that A and D follow without a gap
-  const plain = { rowM: rows.rowM, rowK: clamp(Math.max(rows.rowK, (beside - HEAD) / k), 2, 18) };
-  const cells = labelledRows(app, { kx, nx }, plain);
-  return { plain, cells, budget: rows.budget + inParts - above, beside };
-}
-
-/** @param {number} m @param {number} kx @param {number} nx */
-function wantedRowOfA(m, kx, nx) {
-  if (m <= 16) return kx > 24 ? 19 : 16;
-  const isLegible = kx >= 8 || nx >= 8;
-  if (!isLegible) return 6;
-  return m <= 32 ? 14 : 10;
-}
-
-// Rows with labels of several lines are as high as those need, where the cells are wide enough for them.
-/** @param {App} app @param {{ kx: number, nx: number }} columns @param {Rows} plain @returns {Rows} */
-function labelledRows(app, { kx, nx }, plain) {
-  /** @param {Name} name @param {number} width */
-  const heightFor = (name, width) => {
-    const { letters, lines } = app.labelSize(app.matrices[name]);
-    const height = roomFor(width) >= letters ? lines * 9 + 4 : 0;
-    return height > 13 ? height : 0;
-  };
-  const heightOfC = app.model.get("show_c") ? heightFor("C", nx) : 0;
-  return {
-    rowM: Math.max(heightFor("A", kx), heightFor("D", nx), heightOfC, 2, Math.round(plain.rowM)),
-    rowK: Math.max(heightFor("B", nx), toQuarter(plain.rowK)),
-  };
-}
-
-// Heights of A and D, and of B; `spare` is what there is for A and D.
-/** @param {App} app @param {LayoutSize} size @param {RowHeights} rows */
-function paneHeights(app, { m, k, tiers, extra }, { plain, cells: { rowM, rowK }, budget, beside }) {
-  /** @param {number} high @param {number} row @param {number} most */
-  const wholeRows = (high, row, most) => (app.unfolded || high <= most ? high : Math.floor(most / row) * row);
-  const tier = BETWEEN_ROWS + HEAD + Math.min(m, 32) * plain.rowM;
-  const mostB = Math.max(beside - HEAD, budget - tiers * tier - HEAD, 8 * rowK, 80);
-  const b = wholeRows(k * rowK + extra.downB, rowK, mostB);
-  const spare = (budget - Math.max(b + HEAD, beside)) / tiers - BETWEEN_ROWS - HEAD;
-  return { m: wholeRows(m * rowM + extra.between, rowM, Math.max(spare, 8 * rowM, 64)), b, spare };
-}
-
-// 100 % fits the page; at 400 % every number can be read.
-/** @param {number} percent @param {number} size @param {number} legible */
-function zoomed(percent, size, legible) {
-  if (percent <= 100) return (size * percent) / 100;
-  const goal = Math.max(size * 1.4, legible);
-  return size * (goal / size) ** ((percent - 100) / 300);
-}
-
-/** @param {App} app @param {ColumnWidths} columns @param {RowHeights} rows @returns {CellSize} */
-function zoomedCells(app, { kx, nx, need }, { plain, cells }) {
-  const percent = app.model.get("zoom");
-  const widths = {
-    kx: Math.max(2, toQuarter(zoomed(percent, kx, need.kx * 1.5))),
-    nx: Math.max(2, toQuarter(zoomed(percent, nx, need.nx * 1.4))),
-  };
-  if (percent === 100) return { ...widths, ...cells };
-  const { rowM, rowK } = plain;
-  const heights = { rowM: zoomed(percent, rowM, 18), rowK: zoomed(percent, rowK, 16) };
-  return { ...widths, ...labelledRows(app, widths, heights) };
-}
-
-/** @param {App} app @param {LayoutSize} size @param {CellSize} cells @param {PaneHeights} height */
-function zoomedHeights(app, { m, k, extra }, cells, height) {
-  if (app.model.get("zoom") === 100) return height;
-  if (app.unfolded) return { m: m * cells.rowM + extra.between, b: k * cells.rowK + extra.downB };
-  return { m: Math.max(height.spare, height.m), b: height.b };
-}
-
-// Scroll bars that only a zoom brings are between the panes, where nothing has to make room for them.
-/**
- * @param {App} app
- * @param {LayoutSize} size
- * @param {{ before: CellSize, after: CellSize, width: { n: number }, height: PaneHeights, view: { m: number } }} zoom
- */
-function makeRoomForBars({ places }, { m, n, extra }, { before, after, width, height, view }) {
-  /** @param {number} total @param {number} seen */
-  const hasBar = (total, seen) => total + extra.between > seen + 1;
-  const isNewDown = hasBar(m * after.rowM, view.m) && !hasBar(m * before.rowM, height.m);
-  const isNewAcross = hasBar(n * after.nx, width.n) && !hasBar(n * before.nx, width.n);
-  places.A.style.marginRight = places.stored.style.marginRight = isNewDown ? `${-SCROLLBAR}px` : "";
-  places.B.style.marginBottom = isNewAcross ? `${-SCROLLBAR}px` : "";
-  places.B.style.minHeight = `${height.b + HEAD}px`;
-  places.D.style.minHeight = `${height.m + HEAD}px`;
+  app.corner.place({ width: x.n - GAP, height: seen.above ? places.stored[1] : second - BETWEEN_ROWS });
 }
 
 // The layers of a pane: where its cells are, where matrices are in parts. Blocks have a scale factor each,
 // compressed A has a nibble for every chunk, and several products have gaps between them.
 
-const TAG = 15; // height of a row of scale factors
-const BETWEEN = 8; // pixels between two products
-
-// The room that scale factors and gaps need besides the cells: along k in A and B, along m and n.
-/** @param {App} app @returns {Extra} */
-function extraOf(app) {
-  /** @type {AnyMatrices} */
-  const { SFA, SFB } = app.matrices;
-  const products = app.instruction.mma_count;
-  const letters = SFA ? app.labelSize(SFA).letters : 0;
-  const tag = SFA ? Math.max(24, letters * 5.6 + 6) : 0; // its heading has three letters
-  return {
-    tag,
-    alongA: SFA ? SFA.columns * tag : 0,
-    downB: SFB ? SFB.rows * TAG : 0,
-    between: products > 1 ? products * BETWEEN : 0,
-  };
+// The width of a scale factor of A in columns.
+/** @param {App} app */
+function tagShare(app) {
+  const [letters] = app.widest;
+  const own = app.labelSize(app.matrices.SFA).letters;
+  return Math.max(3, own + 0.6) / Math.max(1.5, letters + 0.6); // its heading has three letters
 }
 
-/** @param {App} app @param {Name} name @param {CellSize} cells @param {Extra} extra @returns {Plan[]} */
-function layersOf(app, name, { kx, nx, rowM, rowK }, extra) {
-  if (name === "A") return layersOfA(app, kx, rowM, extra);
+/** @param {App} app @param {Name} name @param {CellSize} cells @returns {Plan[]} */
+function layersOf(app, name, { kx, nx, rowM, rowK }) {
+  if (name === "A") return layersOfA(app, kx, rowM);
   if (name === "B") return layersOfB(app, nx, rowK);
-  return name === "stored" ? layersOfStored(app, kx, extra) : layersOfD(app, name, nx, rowM);
+  return name === "stored" ? layersOfStored(app, kx) : layersOfD(app, name, nx, rowM);
 }
 
 // A with the scale factor of each block of a row before it; several products have a gap between them.
-/** @param {App} app @param {number} width @param {number} row @param {Extra} parts @returns {Plan[]} */
-function layersOfA(app, width, row, { tag }) {
+/** @param {App} app @param {number} width @param {number} row @returns {Plan[]} */
+function layersOfA(app, width, row) {
   /** @type {AnyMatrices} */
   const { A, SFA } = app.matrices;
   if (A.products)
@@ -390,19 +287,20 @@ function layersOfA(app, width, row, { tag }) {
     ];
   if (!SFA) return [{ name: "A", per: A.columns, period: A.columns * width, offset: 0, width }];
   const per = A.columns / SFA.columns;
+  const tag = tagShare(app) * width;
   const period = per * width + tag;
   return [
     { name: "A", per, period, offset: tag, width },
-    { name: "SFA", per: 1, period, offset: 0, width: tag - 3 },
+    { name: "SFA", per: 1, period, offset: 0, width: 0.88 * tag },
   ];
 }
 
 // Compressed A, as wide as dense A with its scale factors: each chunk begins with its nibble.
-/** @param {App} app @param {number} width @param {Extra} extra @returns {Plan[]} */
-function layersOfStored({ instruction: { k, chunk, kept } }, width, { alongA }) {
-  const period = chunk * (width + alongA / k);
-  const wanted = Math.max(period / (kept + 1), period > 44 ? 26 : Math.min(12, 0.48 * period));
-  const nibble = Math.min(30, wanted);
+/** @param {App} app @param {number} width @returns {Plan[]} */
+function layersOfStored(app, width) {
+  const { k, chunk, kept } = app.instruction;
+  const period = (chunk * width * app.plan.count.a) / k;
+  const nibble = Math.max(period / (kept + 2), Math.min(4 * DIGITS * LETTER + PADDING, 0.48 * period));
   const gap = period > 20 ? 3 : 0;
   return [
     { name: "stored", per: kept, period, offset: nibble, width: (period - nibble - gap) / kept },
@@ -427,10 +325,10 @@ function layersOfB(app, width, row) {
     ];
   if (!SFB) return [{ name: "B", ...across }];
   const per = B.rows / SFB.rows;
-  const period = per * row + TAG;
+  const period = (per + 1) * row;
   return [
-    { name: "B", ...across, down: { per, period, offset: TAG, size: row } },
-    { name: "SFB", ...across, down: { per: 1, period, offset: 0, size: TAG - 2 } },
+    { name: "B", ...across, down: { per, period, offset: row, size: row } },
+    { name: "SFB", ...across, down: { per: 1, period, offset: 0, size: 0.9 * row } },
   ];
 }
 

@@ -26,6 +26,7 @@ export class Pane extends ScrollArea {
       head: GUTTER,
       frame: "ptx-frame",
       input: "ptx-cell",
+      bar: 0, // edges and the map tell that there is more
       attributes: { "data-matrix": names[0] },
     });
     this.names = names;
@@ -37,7 +38,8 @@ export class Pane extends ScrollArea {
     this.painted = /** @type {Matrix[]} */ ([]);
     this.at = { x: 0, y: 0 }; // how far it is scrolled,
     this.farthest = { x: 0, y: 0 }; // and how far it can be
-    this.foldable = this.dragging = this.tapped = false;
+    this.isFolded = false; // whether only its name is shown
+    this.dragging = this.tapped = false;
     this.node = make("figure", "ptx-pane", parent, { "data-pane": names[0] });
     this.caption = make("figcaption", "ptx-caption", this.node);
     this.node.append(this.frame);
@@ -51,11 +53,13 @@ export class Pane extends ScrollArea {
   }
 
   // Geometry: layers repeat in periods, so that compressed cells and nibbles share the width of a chunk.
-  /** @param {Plan[]} layers @param {number} row @param {number} viewWidth @param {number} viewHeight */
-  arrange(layers, row, viewWidth, viewHeight) {
+  /** @param {Plan[]} layers @param {number} row @param {Size} view */
+  arrange(layers, row, view) {
     const { app } = this;
     const main = app.matrices[this.names[0]];
     const plain = { per: main.rows, period: main.rows * row, offset: 0, size: row };
+    this.isFolded = !app.isUnfolded(this.names[0]);
+    this.frame.hidden = this.isFolded;
     this.layers = layers
       .filter((layer) => app.matrices[layer.name])
       .map((layer) => ({ down: plain, ...layer }));
@@ -65,18 +69,11 @@ export class Pane extends ScrollArea {
       width: wide ?? period * Math.ceil(main.columns / per),
       height: down.period * Math.ceil(main.rows / down.per),
     };
-    this.resize({ width: viewWidth, height: viewHeight }, this.total);
-    // overlay scroll bars take no room, and what is left lets the last cells scroll out from under them
-    const { clientWidth, clientHeight } = this.scroller;
-    this.space.style.cssText =
-      `width:${this.total.width + Math.max(0, clientWidth - this.width)}px` +
-      `;height:${this.total.height + Math.max(0, clientHeight - this.height)}px`;
-    this.farthest = {
-      x: Math.max(0, this.total.width - Math.min(clientWidth, this.width)),
-      y: Math.max(0, this.total.height - Math.min(clientHeight, this.height)),
-    };
+    this.resize(view, this.total);
+    this.caption.style.width = `${GUTTER.left + this.width}px`;
+    this.farthest = { x: this.total.width - this.width, y: this.total.height - this.height };
     this.endFlash();
-    this.drawn = this.marked = ""; // resizing a canvas clears it
+    this.drawn = this.marked = ""; // other cells are seen
     this.updateCaption();
   }
 
@@ -106,7 +103,7 @@ export class Pane extends ScrollArea {
     const { app } = this;
     return JSON.stringify([
       parts.map(({ info, differCount, chips }) => [info.label, info.type, differCount, chips]),
-      [this.total, this.height, app.unfolded, app.look, app.memory.sent.name, app.tensor.isOpen],
+      [this.isFolded, Math.round(this.width), app.look, app.memory.sent.name, app.tensor.isOpen],
     ]);
   }
 
@@ -119,7 +116,7 @@ export class Pane extends ScrollArea {
     for (const matrix of parts) {
       const { label, rows, columns, name, type } = matrix;
       make("b", "", this.caption, { text: label });
-      const size = ` ${rows} × ${columns} ${name === "E" ? "nibbles" : type}`;
+      const size = this.isFolded ? " = 0" : ` ${rows} × ${columns} ${name === "E" ? "nibbles" : type}`;
       make("span", "ptx-caption-size", this.caption, { text: `${name.startsWith("SF") ? "" : size}   ` });
     }
     const [main] = parts;
@@ -128,7 +125,8 @@ export class Pane extends ScrollArea {
       app.differences.update();
     }
     if (main?.name === "D") this.caption.append(app.tracePanel.ask);
-    this.addShowAll(main);
+    if (main?.name === "C") this.addFold();
+    if (this.isFolded) return;
     if (main) this.addMemory(main, hadFocus);
     if (main?.name === "D" && main.place) this.addTensor();
     if (main) this.addLegend(main);
@@ -157,6 +155,18 @@ export class Pane extends ScrollArea {
       const long = Math.max(...boxes.map((box) => box.right)) - Math.min(...boxes.map((box) => box.left));
       if (long <= width - GUTTER.left) return;
     }
+  }
+
+  // C is a strip while it is zero; this opens it.
+  addFold() {
+    const { app, isFolded } = this;
+    const press = () => app.set("show_c", isFolded);
+    if (!isFolded && !app.model.get("show_c")) return; // it is not zero
+    makeButton(this.caption, "ptx-show-memory", isFolded ? "edit" : "fold", press, {
+      tabindex: "-1",
+      "aria-expanded": !isFolded,
+      title: isFolded ? "Show C, to change it" : "Show C only while it is not zero",
+    });
   }
 
   // The button of the memory view.
@@ -198,27 +208,6 @@ export class Pane extends ScrollArea {
     make("span", "", node, { text: legend.title });
     for (const [text, tint, title] of legend.cells)
       paint(make("span", "ptx-key", node, { title, text }), this.app.colours[tint]);
-  }
-
-  // A pane that is too high shows some of its rows; a button here shows them all.
-  /** @param {Matrix | undefined} matrix */
-  addShowAll(matrix) {
-    const { app } = this;
-    const folded = this.total.height > this.height + 1;
-    if (!matrix || !(folded || (app.unfolded && this.foldable))) return;
-    this.foldable = true;
-    const { rows, label } = matrix;
-    const seen = this.rowsIn(this.height);
-    const fold = () => {
-      app.unfolded = !app.unfolded;
-      app.layout();
-    };
-    makeButton(this.caption, "ptx-show-all", folded ? "all" : "fewer", fold, {
-      "aria-label": folded ? `show all ${rows} rows of ${label}` : `show fewer rows of ${label}`,
-      title: folded
-        ? `${seen} of ${rows} rows are visible: scroll, or show all`
-        : "Show only as many rows as fit",
-    });
   }
 
   /** @param {Name | undefined} name */
@@ -326,18 +315,12 @@ export class Pane extends ScrollArea {
     return { name: layer.name, column: this.columnAt(layer, inProduct, 0) };
   }
 
-  // Moves a pane that is smaller than its room, so that zooming keeps a point in its place.
-  move() {
-    const [across, down] = this.axes.map((axis) => this.app.shift[axis]);
-    this.node.style.transform = across || down ? `translate(${across}px, ${down}px)` : "";
-  }
-
   draw() {
-    drawPane(this);
+    if (!this.isFolded) drawPane(this);
   }
 
   drawMarks() {
-    if (!this.layers.length) return;
+    if (!this.layers.length || this.isFolded) return;
     drawPaneMarks(this);
     this.handle.place();
     showRefusal(this);

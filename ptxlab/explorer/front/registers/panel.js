@@ -1,5 +1,4 @@
-// Lanes and registers: those of the chosen lane in full or, where there is little room, as cards of a
-// few lines; those of several lanes side by side.
+// Lanes and registers: those of the chosen lane in full; those of several lanes side by side.
 
 import { ARROWS, attribute, clamp, make, makeButton, onMouse, paint, plural, write } from "../common/util.js";
 import { bitsHolder, cellOfIndex, holderOf, indexOfCell } from "../matrix/matrix.js";
@@ -9,32 +8,6 @@ import { lineName } from "../matrix/describe.js";
 
 const PAGE = 4; // registers shown at once of an operand that has more than eight
 
-const COLUMN_GAP = 16; // as the style says
-
-// Things of these sizes in so many columns, in order, the highest as low as possible: the indices in each.
-/** @param {number[]} sizes @param {number} count @returns {number[][]} */
-function inColumns(sizes, count) {
-  /** @param {number} most */
-  const fill = (most) => {
-    const columns = /** @type {number[][]} */ ([[]]);
-    let high = 0;
-    sizes.forEach((size, index) => {
-      if (high && high + size > most) {
-        columns.push([]);
-        high = 0;
-      }
-      columns[columns.length - 1].push(index);
-      high += size;
-    });
-    return columns;
-  };
-  let most = Math.max(...sizes);
-  while (fill(most).length > count) most += 1;
-  const columns = fill(most);
-  while (columns.length < count) columns.push([]);
-  return columns;
-}
-
 export class Panel {
   /** @param {App} app @param {HTMLElement} parent */
   constructor(app, parent) {
@@ -42,7 +15,6 @@ export class Panel {
     /** @type {Record<string, number>} */
     this.pages = {};
     this.built = "";
-    this.dense = false; // whether registers are cards
     /** @type {((registers: Traits["lane_registers"], lanes: number[]) => void)[]} */
     this.updates = [];
     this.fields = /** @type {FieldNode[]} */ ([]); // the elements that are shown
@@ -56,14 +28,6 @@ export class Panel {
     this.node.hidden = Boolean(this.app.instruction.tensor);
     if (this.node.hidden) return;
     this.lanes.update();
-    this.drawRegisters();
-  }
-
-  /** @param {boolean} dense */
-  setDense(dense) {
-    if (dense === this.dense) return;
-    this.dense = dense;
-    this.app.grid.classList.toggle("ptx-dense", dense);
     this.drawRegisters();
   }
 
@@ -113,7 +77,7 @@ export class Panel {
     const lanes = app.shownLanes().map(({ lane }) => lane);
     if (!lanes.every((lane) => byLane[lane])) return; // still on their way
     /** @param {Name} name */
-    const wanted = (name) => byLane[lanes[0]][name]?.length && (name !== "C" || app.model.get("show_c"));
+    const wanted = (name) => byLane[lanes[0]][name]?.length && app.isUnfolded(name);
     const shown = /** @type {[Name, number][]} */ (Object.entries(app.instruction.registers))
       .filter(([name]) => wanted(name))
       .map(([name, count]) => {
@@ -121,7 +85,7 @@ export class Panel {
         const page = clamp(this.pages[name] ?? 0, 0, Math.ceil(count / PAGE) - 1);
         return { name, count, page, from: page * PAGE, to: Math.min(count, (page + 1) * PAGE) };
       });
-    const key = JSON.stringify([app.instruction.mnemonic, shown, lanes.length, app.dark, this.dense]);
+    const key = JSON.stringify([app.instruction.mnemonic, shown, lanes.length, app.dark]);
     if (key !== this.built) this.build(shown, byLane[lanes[0]], lanes.length);
     this.built = key;
     for (const update of this.updates) update(byLane, lanes);
@@ -136,7 +100,7 @@ export class Panel {
     const side = columns > 1;
     [this.updates, this.fields] = [[], []];
     this.registers.replaceChildren();
-    this.registers.className = `ptx-registers ${side ? "" : this.dense ? "ptx-cards" : "ptx-columns"}`;
+    this.registers.className = `ptx-registers ${side ? "" : "ptx-blocks"}`;
     this.registers.classList.toggle("ptx-wide", app.matrices.D.bits === 64);
     this.registers.style.setProperty("--lanes", String(columns));
     // side by side if there is room
@@ -150,7 +114,6 @@ export class Panel {
     this.registers.style.setProperty("--least", `${least}px`);
     if (!side) {
       for (const block of shown) this.drawBlock(this.registers, block, registers[block.name], 1);
-      this.distribute();
       return;
     }
     const inFirst = app.instruction.registers.B ? ["A", "E", "SFA", "C"] : ["A", "E"];
@@ -162,33 +125,6 @@ export class Panel {
       roveTabindex(place, ".ptx-side-head button", nextInBar)();
       for (const block of blocks) this.drawBlock(place, block, registers[block.name], columns);
     }
-  }
-
-  // Blocks of the chosen lane, in as many columns as fit, each as high as the others as far as possible. Not
-  // in columns of CSS: browsers lay those out completely whenever a bit in them changes.
-  distribute() {
-    if (!this.registers.classList.contains("ptx-columns") || !this.registers.clientWidth) return;
-    const least = Number(getComputedStyle(this.registers).getPropertyValue("--column"));
-    const count = Math.max(1, Math.floor((this.registers.clientWidth + COLUMN_GAP) / (least + COLUMN_GAP)));
-    const blocks = /** @type {HTMLElement[]} */ ([...this.registers.querySelectorAll(".ptx-block")]);
-    const sizes = blocks.map((block) => 1 + 2 * block.querySelectorAll(".ptx-register").length);
-    const columns = inColumns(sizes, count);
-    const placed = [...this.registers.children].map((column) => column.children.length).join();
-    if (
-      this.registers.querySelector(".ptx-register-column") &&
-      placed === columns.map((each) => each.length).join()
-    )
-      return;
-    const focused = this.app.focused();
-    this.registers.replaceChildren(
-      ...columns.map((indices) => {
-        const column = make("div", "ptx-register-column");
-        column.append(...indices.map((index) => blocks[index]));
-        return column;
-      }),
-    );
-    if (focused instanceof HTMLElement && this.registers.contains(focused))
-      focused.focus({ preventScroll: true });
   }
 
   // Above each column its lane, in the colours of the lane; a click chooses it.
@@ -233,13 +169,13 @@ export class Panel {
     });
     const head = make("div", "ptx-block-head", block);
     const { label: title, type } = matrix;
-    make("b", "", head, { title, text: this.dense && columns === 1 ? name : title });
+    make("b", "", head, { text: title });
     const text = `${count} ${plural(count, "register")} of ${name === "E" ? "8 nibbles" : type}`;
     make("span", "", head, { text });
     if (count > 8) this.addPager(head, { name, count, page, from, to });
     for (let register = from; register < to; register += 1) {
       if (columns > 1) make("label", "", block).textContent = String(register);
-      const small = columns > 1 || this.dense;
+      const small = columns > 1;
       const info = { name, register, matrix, count: registers[register].fields.length, small };
       const updates = Array.from({ length: columns }, () => drawRegister(app, block, info));
       this.updates.push((now, lanes) =>

@@ -273,7 +273,7 @@ function drawTensorHeads(view, context) {
   const each = Math.min(32, step(cell.height, 11));
   const rows = rowsOf(tensor);
   const isWarp = rows <= WARP; // a warp has the rows of memory beside its lanes
-  setFont(context, `9px ${ink.mono}`, ink.faint, "right");
+  setFont(context, `11px ${ink.mono}`, ink.faint, "right");
   const starts = isWarp ? [0, columnEdge(view, 1, 0) - scroller.scrollLeft] : [0];
   starts.forEach((start, block) => {
     if (start > view.width || (block && start < CTA_GAP)) return;
@@ -291,7 +291,7 @@ function drawTensorHeads(view, context) {
     const [fill, text] = warpColours(app, warp);
     fillBox(context, { x: 2, y: top + from + 1, width: 14, height: to - from - 2 }, fill);
     if (to - from < 40) continue;
-    setFont(context, `600 9px ${ink.mono}`, text);
+    setFont(context, `600 11px ${ink.mono}`, text);
     drawUpwards(context, `warp ${warp}`, { x: 9.5, y: top + (from + to) / 2 });
   }
   context.save();
@@ -308,7 +308,7 @@ function drawColumnHeads(view, context, cta) {
   const { app, cell, tensor } = view;
   const { top } = TENSOR_HEAD;
   const { ink } = app;
-  setFont(context, `9px ${ink.mono}`, ink.faint);
+  setFont(context, `11px ${ink.mono}`, ink.faint);
   const block = tensor.blocks?.[cta];
   const group = block?.group ?? 1;
   const every = group > 1 ? group : Math.min(64, step(cell.width, 24));
@@ -338,7 +338,7 @@ function drawColumnHeads(view, context, cta) {
     names.push({ text, wide, middle });
     clear = middle + wide / 2;
   }
-  setFont(context, `600 10px ${ink.mono}`, ink.text);
+  setFont(context, `600 12px ${ink.mono}`, ink.text);
   let end = columnEdge(view, cta, columnsOf(tensor, cta)); // the last names move left to be seen whole
   for (const { text, wide, middle } of names.reverse()) {
     const at = Math.min(middle, end - wide / 2);

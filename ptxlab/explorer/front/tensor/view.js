@@ -5,7 +5,7 @@ import { clamp, consume, focusOn, hasModifier, hex, make, makeSection } from "..
 import { SCROLLBAR, WordArea } from "../common/scroll_area.js";
 import { cellOfIndex, cellText, changedCells, editText, indexOfCell } from "../matrix/matrix.js";
 import { viewHeight } from "../pane/layout.js";
-import { listenForWheel } from "../pane/zoom.js";
+import { listenForWheel } from "../pane/camera.js";
 import {
   LANES,
   columnsOf,

@@ -151,7 +151,10 @@ class NameBox {
     const name = place.cell?.name ?? place.line?.name;
     if (!name) return;
     const select = () => {
-      if (place.cell) app.selection.select(place.cell);
+      if (place.cell) {
+        app.selection.select(place.cell);
+        app.camera.goTo(place.cell);
+      }
       if (place.line) app.selection.selectLine(place.line);
       app.paneOf(name)?.node.scrollIntoView({ block: "nearest" });
     };

@@ -8,14 +8,15 @@ Everywhere
   Tab, Shift+Tab | next or previous part: header, toolbar, A, B, D, lanes, registers
   Arrow keys | move inside a part
   Ctrl+Z, Ctrl+Shift+Z | undo, redo
-  Alt++, Alt+-, Alt+0 | zoom in, zoom out, fit
+  Alt++, Alt+-, Alt+0 | nearer, down to single bits; farther; all of it
   F8, Shift+F8 | next, previous cell where two chips differ
   / or Ctrl+K | choose another instruction
-  Escape | discard what is typed; dismiss a message
+  Escape | discard what is typed; dismiss a message; leave the Explorer
+  Shift+Enter, Ctrl+S | as in the notebook: run its cell, save it
   ? | show this help
 On a cell
   Type a number, Enter | change the cell: 3, -0.5, 1e-3, 0x3c00, 0b0110, inf, nan
-  Enter or F2 | edit what is there
+  Enter or F2 | edit what is there; where digits are too small, Enter goes near first
   Arrows, Home, End, Page Up, Page Down | move; with Ctrl to the edge, with Shift extend the selection
   Shift+Space, Ctrl+Space | select the row, the column
   Ctrl+A | select the whole matrix
@@ -45,17 +46,18 @@ In tensor memory
 Mouse
   Point at a cell or a bit | see which lane and which bits hold it
   Click, drag | select cells; a click on a row or column number selects all of it
-  Double-click | edit a cell
+  Double-click | edit a cell, or go near where its digits are too small
+  The small map | where you are; click it to go elsewhere
   Click a bit | flip it
   Click a cell of D | see the lanes that contribute, and the sum step by step
   Drag the small square | fill the neighbouring cells
-  Ctrl+wheel | zoom where the pointer is
+  Ctrl+wheel | nearer or farther, where the pointer is
   Ctrl+click a lane | pin it
 Touch
   Tap a cell or a bit | select it, and see what pointing shows
   Tap it again | edit the cell, flip the bit
   Swipe | scroll
-  Pinch | zoom where the fingers are`;
+  Pinch | nearer or farther, where the fingers are`;
 
 export class HelpSheet {
   /** @param {App} app @param {HTMLElement} parent */

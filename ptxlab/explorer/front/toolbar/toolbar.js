@@ -3,7 +3,7 @@
 // choices go back as messages, or as traits if they only change the display.
 
 import {
-  attribute,
+  afterPaint,
   copyText,
   make,
   makeButton,
@@ -13,6 +13,7 @@ import {
   write,
 } from "../common/util.js";
 import { STACKED } from "../pane/layout.js";
+import { WHOLE } from "../pane/camera.js";
 import { roveTabindex, nextInBar } from "../common/roving_tabindex.js";
 
 /** @type {[format: "code" | "link" | "page", text: string, hint: string][]} */
@@ -218,26 +219,25 @@ export class Toolbar {
             .filter(([, value]) => this.isOffered(value) || value === model.get(trait))
             .map(([text, value]) => [this.optionText(text, value), value]),
         value: () => model.get(trait),
-        choose: set,
+        choose: (value) => {
+          set(value);
+          if (trait === "label") afterPaint(() => this.app.camera.showLabels());
+        },
       }).dataset.trait = trait;
     } else if (range) {
       const box = make("span", "ptx-zoom", parent, { role: "group", "aria-label": hint, title: hint });
       /** @param {string} classes @param {string} text @param {string} name @param {() => number} by */
       const button = (classes, text, name, by) =>
         makeButton(box, `ptx-tool ${classes}`, text, () => this.app.zoomBy(by()), { "aria-label": name });
-      const less = button("ptx-icon", "−", "smaller cells", () => -range.step);
-      const now = button("ptx-percent", "", "fit cells to the page", () => 100 - model.get(trait));
-      const more = button("ptx-icon", "+", "larger cells", () => range.step);
+      const less = button("ptx-icon", "−", "farther", () => -range.step);
+      const now = button("ptx-percent", "", "see all of it", () => WHOLE - model.get(trait));
+      const more = button("ptx-icon", "+", "nearer", () => range.step);
       now.dataset.trait = trait;
       this.updates.push(() => {
         const percent = model.get(trait);
-        write(now, `${percent} %`);
-        [less.disabled, more.disabled] = [percent <= range.min, percent >= range.max];
+        write(now, percent > WHOLE ? `${percent} %` : "whole");
+        [less.disabled, more.disabled] = [percent <= WHOLE, percent >= range.max];
       });
-    } else {
-      const press = () => set(!model.get(trait));
-      const node = makeButton(parent, "ptx-tool", label, press, { title: hint, "data-trait": trait });
-      this.updates.push(() => attribute(node, "aria-pressed", model.get(trait)));
     }
   }
 
@@ -254,7 +254,7 @@ export class Toolbar {
   isOffered(value) {
     const { instruction } = this.app;
     if (value === "warp") return instruction.lanes > 32;
-    if (value !== "bank") return true;
+    if (value !== "bank" && value !== "core matrix") return true;
     return Object.values(instruction.matrices ?? {}).some(({ byte }) => byte);
   }
 

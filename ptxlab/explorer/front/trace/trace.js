@@ -22,6 +22,7 @@ export class TracePanel {
       title: "Why the selected cell of D has these bits",
       "aria-label": "why the selected cell has these bits",
       "data-tool": "why",
+      tabindex: "-1", // the button below does the same: A, B and D stay one stop each
     });
   }
 

@@ -1,0 +1,39 @@
+// Keys of the notebook while the Explorer has the focus: what edits or moves stays inside, the rest is the
+// notebook's, as Ctrl+S. Shift+Enter runs the cell, and Escape gives the focus back.
+
+// With Ctrl or Cmd: undo, clipboard, filling, selecting, searching, and moving to an edge.
+const OWN = ["z", "y", "c", "x", "v", "a", "d", "r", "k", " ", "home", "end"];
+
+/** @param {KeyboardEvent} event */
+function isOwn({ key, ctrlKey, metaKey, altKey }) {
+  if (!ctrlKey && !metaKey) return altKey ? key !== "Enter" : true;
+  return !altKey && (OWN.includes(key.toLowerCase()) || key.startsWith("Arrow"));
+}
+
+// Shift, Ctrl or Alt and Enter.
+/** @param {KeyboardEvent} event */
+export const runsCell = ({ key, shiftKey, ctrlKey, metaKey, altKey }) =>
+  key === "Enter" && (shiftKey || ctrlKey || metaKey || altKey);
+
+// JupyterLab sees keys before any element does, and leaves those alone whose target has this attribute.
+/** @param {HTMLElement} root @returns {() => void} stops listening */
+export function shareKeys(root) {
+  /** @param {KeyboardEvent} event */
+  const share = (event) => {
+    if (!root.contains(/** @type {Node} */ (event.composedPath()[0]))) return;
+    root.toggleAttribute("data-lm-suppress-shortcuts", isOwn(event) || runsCell(event));
+  };
+  window.addEventListener("keydown", share, true);
+  root.addEventListener("keydown", (event) => {
+    const notebook = /** @type {HTMLElement | null} */ (root.closest(".jp-Notebook"));
+    if (event.defaultPrevented || !notebook) return;
+    if (event.key === "Escape") notebook.focus({ preventScroll: true });
+    if (!runsCell(event)) return;
+    event.preventDefault();
+    notebook.focus({ preventScroll: true }); // commands are not for text boxes
+    const { key, code, keyCode, shiftKey, ctrlKey, metaKey, altKey } = event;
+    const init = { key, code, keyCode, shiftKey, ctrlKey, metaKey, altKey, bubbles: true, cancelable: true };
+    notebook.dispatchEvent(new KeyboardEvent("keydown", init));
+  });
+  return () => window.removeEventListener("keydown", share, true);
+}

@@ -1,0 +1,228 @@
+// The camera over the scene: from all of it to single bits. It flies, around the point under the pointer or the
+// selected cell; along axes that these do not have, around the middle of what is seen.
+
+import { clamp, reducedMotion } from "../common/util.js";
+import { legibleNearness, showScene } from "./layout.js";
+
+export const WHOLE = 100; // percent at which all of the scene is seen,
+const NEAREST = 400; // and at which single bits are
+const FLIGHT_TIME = 320; // milliseconds
+export const ZOOM_STEP = 25; // percent
+const PINCH_STEP = 5; // percent
+const NOTCH = 40; // pixels that a wheel turns for one step; the fingers on a pad need several events
+export const AXES = /** @type {const} */ (["m", "n", "kx", "ky"]);
+
+export class Camera {
+  /** @param {App} app */
+  constructor(app) {
+    this.app = app;
+    this.percent = this.target = zoomOf(app); // where it is now, and where it flies to
+    this.point = /** @type {Point | null} */ (null); // what the next flight keeps in its place
+    this.frame = 0;
+  }
+
+  // From 0, where all of the scene is seen, to 1.
+  get nearness() {
+    return (this.percent - WHOLE) / (NEAREST - WHOLE);
+  }
+
+  // The zoom from which all digits can be read.
+  get legible() {
+    return Math.ceil(WHOLE + (NEAREST - WHOLE) * legibleNearness(this.app.plan));
+  }
+
+  get isWhole() {
+    return this.percent <= WHOLE;
+  }
+
+  // To the zoom that the model has.
+  follow() {
+    const target = zoomOf(this.app);
+    if (target === this.target) return;
+    this.target = target;
+    const { app, percent: from, point } = this;
+    this.point = null;
+    cancelAnimationFrame(this.frame);
+    if (!app.layoutWidth) this.percent = target;
+    else if (reducedMotion.matches || app.instruction.move) this.moveTo(target, anchorsOf(app, point), 1);
+    else this.fly(from, target, anchorsOf(app, point));
+  }
+
+  /** @param {number} from @param {number} to @param {Anchor[]} anchors */
+  fly(from, to, anchors) {
+    const start = performance.now();
+    const step = () => {
+      const part = clamp((performance.now() - start) / FLIGHT_TIME, 0, 1);
+      const eased = part < 0.5 ? 2 * part * part : 1 - 2 * (1 - part) ** 2;
+      this.moveTo(from + (to - from) * eased, anchors, eased);
+      if (part < 1) this.frame = requestAnimationFrame(step);
+    };
+    this.frame = requestAnimationFrame(step);
+  }
+
+  /** @param {number} percent @param {Anchor[]} anchors @param {number} part of the flight */
+  moveTo(percent, anchors, part) {
+    const { app } = this;
+    this.percent = percent;
+    if (app.instruction.move || !app.panes.length) return;
+    showScene(app);
+    holdAnchors(app, anchors, part);
+    app.syncScroll();
+    app.selection.placeInput();
+  }
+
+  // To a cell, as near as its digits can be read; not if they can be already.
+  /** @param {Cell} cell */
+  goTo(cell) {
+    const { app } = this;
+    const pane = app.paneOf(cell.name);
+    app.reveal([cell]);
+    if (pane && !pane.isFolded && !pane.layer(cell.name).digits) app.zoomTo(this.legible, null);
+  }
+
+  // Where what cells show no longer fits them, it comes near enough.
+  showLabels() {
+    const { app } = this;
+    if (!app.instruction.move && this.target < this.legible) app.zoomTo(this.legible, null);
+  }
+
+  stop() {
+    cancelAnimationFrame(this.frame);
+  }
+}
+
+/** @param {App} app */
+const zoomOf = ({ model }) => clamp(model.get("zoom") ?? WHOLE, WHOLE, NEAREST);
+
+/** @param {DOMRect} box @param {Point} point */
+const isInside = (box, { x, y }) => x >= box.left && x < box.right && y >= box.top && y < box.bottom;
+
+// The middle of the selected cell, if it can be seen.
+/** @param {App} app @returns {Point | null} */
+function selectedPoint(app) {
+  const { mark } = app.selection;
+  const pane = mark && app.paneOf(mark.name);
+  if (!pane || pane.isFolded) return null;
+  const { x, y, width, height } = app.cellRect(mark.name, mark.row, mark.column);
+  const middle = { x: x + width / 2, y: y + height / 2 };
+  return isInside(pane.scroller.getBoundingClientRect(), middle) ? middle : null;
+}
+
+// Where the cells are, before they are laid out anew: along each axis a cell, how far into it the point is,
+// and how far into its window, all from 0 to 1.
+/** @param {App} app @param {Point | null} point @returns {Anchor[]} */
+function anchorsOf(app, point) {
+  const panes = app.panes.filter((pane) => pane.layers.length && !pane.isFolded);
+  const at = point ?? selectedPoint(app);
+  const pointed = at && panes.find((pane) => isInside(pane.scroller.getBoundingClientRect(), at));
+  const anchors = /** @type {Anchor[]} */ ([]);
+  for (const axis of AXES) {
+    const isHeld = Boolean(pointed?.axes.includes(axis));
+    const pane = isHeld ? pointed : panes.find((each) => each.axes.includes(axis));
+    if (!pane) continue;
+    const box = pane.scroller.getBoundingClientRect();
+    const place = isHeld && at ? at : { x: box.left + pane.width / 2, y: box.top + pane.height / 2 };
+    anchors.push({
+      axis,
+      pane,
+      isHeld,
+      point: isHeld ? point : null,
+      inWindow: { x: (place.x - box.left) / pane.width, y: (place.y - box.top) / pane.height },
+      ...pane.pointAt(place),
+    });
+  }
+  return anchors;
+}
+
+// Scrolls the panes until what is pointed at is where it was on the page; what is selected comes to the middle.
+/** @param {App} app @param {Anchor[]} anchors @param {number} part */
+function holdAnchors(app, anchors, part) {
+  for (const { axis, pane, inWindow, point, cell, right, down } of anchors) {
+    const across = pane.axes[0] === axis;
+    const { x, y, width, height } = pane.rect(cell.name, cell.row, cell.column);
+    const [at, before, view, most] = across
+      ? [x + right * width, inWindow.x, pane.width, pane.farthest.x]
+      : [y + down * height, inWindow.y, pane.height, pane.farthest.y];
+    const box = point && pane.scroller.getBoundingClientRect();
+    const held = box && (across ? point.x - box.left : point.y - box.top);
+    const window = held ?? (before + (0.5 - before) * part) * view;
+    app.scroll[axis] = clamp(at - window, 0, Math.max(0, most));
+  }
+  const held = anchors.find(({ axis, isHeld }) => isHeld && axis.startsWith("k"));
+  if (held) app.followK(/** @type {"kx" | "ky"} */ (held.axis));
+}
+
+// Ctrl and the wheel, or two fingers on a pad, over a pane; and keys wherever the focus is. Ctrl and + or -
+// belong to the browser; + and - alone to numbers, unless digits are too small to be read.
+/** @param {App} app */
+export function listenForZoom(app) {
+  /** @param {WheelEvent} event */
+  const isOnPane = ({ target }) => app.panes.some(({ node }) => node.contains(/** @type {Node} */ (target)));
+  /** @param {WheelEvent} event */
+  const zoom = ({ deltaY, clientX, clientY }) =>
+    app.zoomBy(deltaY < 0 ? ZOOM_STEP : -ZOOM_STEP, { x: clientX, y: clientY });
+  listenForWheel(app.scene, zoom, isOnPane);
+  listenForPinch(app);
+  /** @type {Record<string, number>} */
+  const steps = { Equal: ZOOM_STEP, NumpadAdd: ZOOM_STEP, Minus: -ZOOM_STEP, NumpadSubtract: -ZOOM_STEP };
+  app.root.addEventListener("keydown", (event) => {
+    if (!event.altKey || event.ctrlKey || event.metaKey) return;
+    const by = steps[event.code];
+    if (by === undefined && event.code !== "Digit0") return;
+    event.preventDefault();
+    app.zoomBy(by ?? WHOLE - app.model.get("zoom"), app.pointer);
+  });
+}
+
+// Calls back for every notch that the wheel turns with Ctrl.
+/**
+ * @param {HTMLElement} node
+ * @param {(event: WheelEvent) => void} zoom
+ * @param {(event: WheelEvent) => boolean} takes
+ */
+export function listenForWheel(node, zoom, takes = () => true) {
+  let turned = 0;
+  node.addEventListener(
+    "wheel",
+    (event) => {
+      if (!event.ctrlKey || !takes(event)) return;
+      event.preventDefault();
+      turned = Math.sign(turned) === Math.sign(event.deltaY) ? turned + event.deltaY : event.deltaY;
+      if (Math.abs(turned) < NOTCH) return;
+      turned = 0;
+      zoom(event);
+    },
+    { passive: false },
+  );
+}
+
+// Two fingers on a pane; one scrolls, which the browser does.
+/** @param {App} app */
+function listenForPinch(app) {
+  let begun = /** @type {{ apart: number, zoom: number } | null} */ (null);
+  /** @param {TouchEvent} event */
+  const fingers = ({ touches: [one, other] }) => ({
+    apart: Math.hypot(one.clientX - other.clientX, one.clientY - other.clientY),
+    middle: { x: (one.clientX + other.clientX) / 2, y: (one.clientY + other.clientY) / 2 },
+  });
+  /** @param {TouchEvent} event */
+  const areOnPane = ({ touches }) =>
+    touches.length === 2 &&
+    [...touches].every(({ target }) =>
+      app.panes.some(({ frame }) => frame.contains(/** @type {Node} */ (target))),
+    );
+  app.scene.addEventListener("touchstart", (event) => {
+    begun = areOnPane(event) ? { apart: fingers(event).apart, zoom: app.model.get("zoom") } : null;
+  });
+  app.scene.addEventListener(
+    "touchmove",
+    (event) => {
+      if (!begun || !areOnPane(event)) return;
+      event.preventDefault(); // the page does not scroll
+      const { apart, middle } = fingers(event);
+      const zoom = Math.round((begun.zoom * apart) / begun.apart / PINCH_STEP) * PINCH_STEP;
+      if (zoom !== app.model.get("zoom")) app.zoomTo(zoom, middle);
+    },
+    { passive: false },
+  );
+}

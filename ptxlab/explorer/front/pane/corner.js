@@ -1,0 +1,150 @@
+// The corner left of B and above A: what the instruction computes, what colours mean, what is pointed at, and,
+// while the camera is near, a map of the scene.
+
+import { fillBox, setFont, strokeBox } from "../common/canvas.js";
+import { attribute, clamp, make, paint, resizeCanvas, write } from "../common/util.js";
+import { legendOf } from "../matrix/colours.js";
+
+const ROOMY = { width: 230, height: 60 }; // from which it has room for words,
+const STATUS_ROOM = 130; // and from which height for what is pointed at
+const MAP = { width: 132, height: 88 };
+
+export class Corner {
+  /** @param {App} app @param {HTMLElement} parent */
+  constructor(app, parent) {
+    this.app = app;
+    this.node = make("div", "ptx-corner", parent);
+    this.formula = make("div", "ptx-formula", this.node);
+    this.legend = make("div", "ptx-legends", this.node);
+    this.map = make("canvas", "ptx-map", parent, {
+      role: "img",
+      title: "Where the camera is: click to go elsewhere",
+    });
+    this.map.addEventListener("pointerdown", (event) => this.go(event));
+    this.map.addEventListener("pointermove", (event) => {
+      if (event.buttons === 1) this.go(event);
+    });
+    this.legendKey = "";
+  }
+
+  /** @param {Size} size */
+  place({ width, height }) {
+    const { app, node } = this;
+    const isRoomy = width >= ROOMY.width && height >= ROOMY.height;
+    node.style.width = `${width}px`;
+    node.style.height = `${height}px`;
+    node.hidden = !isRoomy;
+    const [left, top] = isRoomy ? [4, height - MAP.height - 8] : [null, null];
+    this.map.style.left = left === null ? "" : `${left}px`;
+    this.map.style.top = top === null ? "" : `${top}px`;
+    const holdsStatus = isRoomy && height >= STATUS_ROOM;
+    if (holdsStatus && app.status.parentElement !== node) node.append(app.status);
+    else if (!holdsStatus && app.status.parentElement !== app.root) app.stage.after(app.status);
+  }
+
+  update() {
+    const { app } = this;
+    const { A, B, C, D } = app.matrices;
+    const shape = `${A.rows}×${A.columns} ${A.type} · ${B.rows}×${B.columns} ${B.type}`;
+    write(this.formula, `D = A · B${C ? " + C" : ""}    ${shape} → ${D.type}`);
+    const by = app.quiz.display("colour_by");
+    const key = [app.look, app.instruction.mnemonic, by].join();
+    if (key === this.legendKey) return;
+    this.legendKey = key;
+    this.legend.replaceChildren();
+    for (const [text, tint] of meanings(app)) {
+      const line = make("span", "ptx-meaning", this.legend);
+      paint(make("i", "", line, { "aria-hidden": "true" }), tint);
+      line.append(text);
+    }
+  }
+
+  // -- the map: panes as they are when all is seen, and what the camera sees of each --
+
+  drawMap() {
+    const { app, map } = this;
+    map.hidden = app.camera.isWhole;
+    if (map.hidden) return;
+    resizeCanvas(map, MAP.width, MAP.height, app.ratio);
+    attribute(map, "aria-label", `zoom ${Math.round(app.camera.percent)} %`);
+    const context = /** @type {CanvasRenderingContext2D} */ (map.getContext("2d"));
+    context.setTransform(app.ratio, 0, 0, app.ratio, 0, 0);
+    context.clearRect(0, 0, MAP.width, MAP.height);
+    fillBox(context, { x: 0, y: 0, ...MAP }, app.ink.paper, 0.9);
+    for (const { pane, box } of this.boxes()) {
+      fillBox(context, box, app.ink.plain);
+      const seen = {
+        x: box.x + (pane.at.x / pane.total.width) * box.width,
+        y: box.y + (pane.at.y / pane.total.height) * box.height,
+        width: Math.max(3, (pane.width / pane.total.width) * box.width),
+        height: Math.max(3, (pane.height / pane.total.height) * box.height),
+      };
+      fillBox(context, seen, app.ink.brand, 0.35);
+      strokeBox(context, seen, app.ink.brand, 1.25);
+      setFont(context, `600 11px ${app.ink.mono}`, app.ink.text);
+      const name = pane.names[0] === "stored" ? "" : pane.names[0];
+      if (box.height > 11) context.fillText(name, box.x + box.width / 2, box.y + box.height / 2 + 0.5);
+    }
+  }
+
+  // Where each pane is on the map.
+  boxes() {
+    const panes = this.app.panes.filter((pane) => !pane.isFolded && pane.total.width);
+    /** @param {Axis} axis @param {"width" | "height"} along */
+    const long = (axis, along) => {
+      const pane = panes.find((each) => each.axes[along === "width" ? 0 : 1] === axis);
+      return pane ? pane.total[along] : 0;
+    };
+    const [a, n, b, m] = [long("kx", "width"), long("n", "width"), long("ky", "height"), long("m", "height")];
+    const first = panes.some(({ names }) => names[0] === "stored") ? Math.max(b, m) : b;
+    const tiers = panes.some(({ names }) => names[0] === "C") ? 2 : 1;
+    const across = (MAP.width - 14) / (a + n);
+    const down = (MAP.height - 14) / (first + tiers * m);
+    /** @type {Record<string, [x: number, y: number]>} */
+    const places = { A: [0, 1], B: [1, 0], D: [1, 1], stored: [0, 0], C: [1, 2] };
+    return panes.map((pane) => {
+      const [right, below] = places[pane.names[0]];
+      const { width, height } = pane.total;
+      const top = below ? first + (below - 1) * m : first - height;
+      const box = { x: 5 + right * (a * across + 4), y: 5 + top * down + 4 * below };
+      return { pane, box: { ...box, width: width * across, height: height * down } };
+    });
+  }
+
+  // The camera goes to where the map was pressed.
+  /** @param {PointerEvent} event */
+  go({ offsetX, offsetY }) {
+    const { app } = this;
+    for (const { pane, box } of this.boxes()) {
+      const [right, down] = [(offsetX - box.x) / box.width, (offsetY - box.y) / box.height];
+      if (right < 0 || right > 1 || down < 0 || down > 1) continue;
+      const [x, y] = pane.axes;
+      app.scroll[x] = clamp(right * pane.total.width - pane.width / 2, 0, pane.farthest.x);
+      app.scroll[y] = clamp(down * pane.total.height - pane.height / 2, 0, pane.farthest.y);
+      if (x === "kx") app.followK("kx");
+      else if (y === "ky") app.followK("ky");
+      app.syncScroll();
+      return;
+    }
+  }
+}
+
+// What the colours mean, in words.
+/** @param {App} app @returns {[text: string, colour: Colour][]} */
+function meanings(app) {
+  const { colours, ink, matrices } = app;
+  const by = app.quiz.display("colour_by");
+  const rows = /** @type {[string, Colour][]} */ ([]);
+  const inMemory = [matrices.A, matrices.B].filter((matrix) => matrix?.byte).map(({ label }) => label);
+  if (by === "lane" || by === "register" || by === "warp")
+    rows.push([`colour: the ${by} that holds a cell`, colours[by === "lane" ? 13 : 5]]);
+  else if (by === "core matrix" || by === "bank")
+    rows.push([`colour: the ${by} of a cell in shared memory`, colours[13]]);
+  else if (by === "value")
+    for (const [text, tint, tip] of legendOf(app, matrices.D)?.cells ?? [])
+      rows.push([`${text} ${tip}`, colours[tint]]);
+  if (inMemory.length && (by === "lane" || by === "register" || by === "warp"))
+    rows.push([`grey: ${inMemory.join(" and ")} in shared memory, in core matrices`, [ink.line, ink.text]]);
+  if (matrices.stored) rows.push(["pale: not stored; compressed A has the others", [ink.plain, ink.text]]);
+  return rows;
+}
