@@ -6,7 +6,6 @@ import re
 from typing import Any
 
 import pytest
-from playwright.sync_api import expect
 
 from tests.sampling import EXHAUSTIVE
 from tools.jupyter import Book, Shown
@@ -165,23 +164,3 @@ def test_a_page_that_is_loaded_again_and_a_lost_connection(lab: Any, book: Book,
     again.type("A", 3, 0, "7")
     again.reads("D", 3, 0, "7")
     assert book.run(1, "print(ex.D[2, 0], ex.D[3, 0])") == "6.0 7.0"
-
-
-def test_keys_of_the_notebook(lab: Any, page: Any) -> None:
-    """The Explorer has the focus: Shift+Enter runs the cell, Ctrl+S saves, Escape gives the focus back."""
-    book = lab.open_next(page, "keys", [f"import ptxlab\nptxlab.explore({NAME!r})", "print('ran', 6 * 7)"])
-    book.run(0)
-    count(page, 1)
-    shown = Shown(page)
-    shown.type("A", 3, 5, "1.5")
-    shown.click("A", 3, 5)
-    page.keyboard.press("Control+s")
-    page.wait_for_function("() => !document.querySelector('.jp-mod-dirty')")
-    page.keyboard.type("2")
-    page.keyboard.press("Shift+Enter")  # what was typed is kept, and the cell runs
-    expect(page.locator(".jp-Cell").nth(1)).to_have_class(re.compile("jp-mod-active"))
-    page.keyboard.press("Shift+Enter")
-    page.get_by_text("ran 42").wait_for()
-    Shown(page).click("A", 0, 0)
-    page.keyboard.press("Escape")
-    page.wait_for_function("() => !document.activeElement.closest('.ptx-explorer')")

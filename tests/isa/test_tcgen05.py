@@ -909,7 +909,7 @@ def test_lookups_by_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert "allocates columns" in answer("show tcgen05.alloc.cta_group::1.sync.aligned.b32")
     places = json.loads(answer(f"where {F16} D 20 3 --descriptor 0x4080010 --json"))["places"]
     assert places == [{"cta": 0, "lane": 36, "column": 3, "bits": "[31..0]", "address": "0x00240003"}]
-    assert "3   20    3" in answer(f"holds {F16} D --lane 36 --register 3 --descriptor m=64")
+    assert "3  20  3" in answer(f"holds {F16} D --lane 36 --register 3 --descriptor m=64")
     assert "40       1" in answer(f"holds {load} R --lane 35")
     assert "12     0         1" in answer(f"where {load} R 3 2")
     assert "(4,(32,8)):(128,(1,512))" in answer("cute tcgen05.mma.cta_group::1.kind::mxf4.block_scale SFB")
@@ -922,7 +922,7 @@ def test_lookups_by_command(capsys: pytest.CaptureFixture[str]) -> None:
     explained = answer("where tcgen05.mma.cta_group::2.kind::mxf4.block_scale D 203 5 --explain")
     assert "CTA 1, lanes 11, 43, 75, 107, column 2, bits [15..0]" in explained
     assert "shared memory of CTA 1, 16 bytes from 0x0930, 0x09b0 on" in explained
-    assert "131    4" in answer(f"holds {pair} C --lane 3 --cta 1 --register 4")
+    assert "131  4" in answer(f"holds {pair} C --lane 3 --cta 1 --register 4")
     assert "is not executed by a CTA pair" in refused("holds mma.m16n8k64.s4 A --lane 3 --cta 1")
     assert "is in shared memory" in refused(f"holds {F16} B --lane 1")
     assert "it is 32 bits, 0x8400010, or parts" in refused(f"where {F16} D 1 1 --descriptor m")
