@@ -26,7 +26,9 @@ from tools import chromium  # noqa: E402
 
 #: Files of tests/browser with tests in JupyterLab, which takes ten seconds of a processor to start; in this
 #: order it starts twice.
-IN_JUPYTERLAB = [f"test_{name}_browser.py" for name in ("tasks", "keys", "fit", "figures", "jupyterlab", "hosts")]
+IN_JUPYTERLAB = [
+    f"test_{name}_browser.py" for name in ("tasks", "keys", "fit", "figures", "jupyterlab", "hosts")
+]
 ROOT = Path(__file__).resolve().parent.parent
 
 hypothesis.settings.register_profile("ptxlab", deadline=None, max_examples=60 if EXHAUSTIVE else 25)
