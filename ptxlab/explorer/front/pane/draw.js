@@ -246,8 +246,16 @@ function numberLanes(pane, context, layer) {
     if (high < LANE_NUMBER + 1 || wide < text.length * LANE_NUMBER * LETTER + 3) continue;
     const from = cellBox(pane, layer, row * matrix.columns + column);
     if (!from) continue;
-    setFont(context, `${LANE_NUMBER}px ${app.ink.mono}`, paint(row * matrix.columns + column)[1]);
-    context.fillText(text, from.x + wide / 2 - 0.5, from.y + high / 2 + 0.5);
+    const isMixed = matrix.counterpart !== null; // cells that are stored beside pale ones
+    const middle = { x: from.x + wide / 2 - 0.5, y: from.y + high / 2 + 0.5 };
+    if (isMixed) {
+      const width = text.length * LANE_NUMBER * LETTER + 4;
+      const box = { x: middle.x - width / 2, y: middle.y - 6.5, width, height: 13 };
+      fillBox(context, box, app.ink.paper, 0.75);
+    }
+    const ink = isMixed ? app.ink.text : paint(row * matrix.columns + column)[1];
+    setFont(context, `${LANE_NUMBER}px ${app.ink.mono}`, ink);
+    context.fillText(text, middle.x, middle.y);
     isNumbered = true;
   }
   if (!isNumbered && app.instruction.lanes > 32) nameWarps(pane, context, layer);
