@@ -192,6 +192,19 @@ export function cellsOf(matrix, lane) {
   return fixed.byLane[lane] ?? [];
 }
 
+// Runs of rows whose first cells are in one warp.
+/** @param {Matrix & InLanes} matrix */
+export function warpRows({ lane, rows, columns }) {
+  const runs = /** @type {{ warp: number, first: number, stop: number }[]} */ ([]);
+  for (let row = 0; row < rows; row += 1) {
+    const warp = Math.floor(lane[row * columns] / 32);
+    const last = runs.at(-1);
+    if (last?.warp === warp) last.stop = row + 1;
+    else runs.push({ warp, first: row, stop: row + 1 });
+  }
+  return runs;
+}
+
 // Indices of the cells of a matrix that changed.
 /** @param {Matrix} before @param {Matrix} matrix */
 export function changedCells(before, matrix) {

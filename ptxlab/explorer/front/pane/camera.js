@@ -153,7 +153,7 @@ function holdAnchors(app, anchors, part) {
 }
 
 // Ctrl and the wheel, or two fingers on a pad, over a pane; and keys wherever the focus is. Ctrl and + or -
-// belong to the browser; + and - alone to numbers, unless digits are too small to be read.
+// belong to the browser; + and - alone to numbers.
 /** @param {App} app */
 export function listenForZoom(app) {
   /** @param {WheelEvent} event */

@@ -10,6 +10,7 @@ import {
   holderOf,
   largest,
   repaintedCells,
+  warpRows,
 } from "../matrix/matrix.js";
 import { GUTTER, drawEdges, drawHeadings, drawLitHeadings, drawProductNames } from "./edges.js";
 import { isTinted } from "../matrix/colours.js";
@@ -19,9 +20,9 @@ const LEAST_DIGITS = 12.75; // size of digits, in pixels
 const MOST_DIGITS = 15; // at the first zoom; they grow with their cells
 const LANE_NUMBER = 11; // size of a lane's number on its block
 const MANY_CELLS = 1200; // from which small cells are drawn as a picture
-const BIT_SIZE = { width: 20, height: 26 }; // where single bits are drawn
-const BIT_HEAD = 34; // above them, for the value,
-const BIT_FOOT = 22; // and below, for the lane and the register
+export const BIT_SIZE = { width: 20, height: 26 }; // where single bits are drawn
+export const BIT_HEAD = 34; // above them, for the value,
+export const BIT_FOOT = 22; // and below, for the lane and the register
 const SIGN = "#0072b2"; // as in the registers
 const EXPONENT = "#e69f00";
 
@@ -265,16 +266,10 @@ function numberLanes(pane, context, layer) {
 /** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {Layer} layer */
 function nameWarps(pane, context, layer) {
   const { app } = pane;
-  const { lane, rows, columns } = /** @type {Matrix & InLanes} */ (app.matrices[layer.name]);
-  /** @param {number} row */
-  const warpOf = (row) => Math.floor(lane[row * columns] / 32);
-  let first = 0;
-  for (let row = 0; row < rows; row += 1) {
-    if (row + 1 < rows && warpOf(row + 1) === warpOf(row)) continue;
-    const text = `warp ${warpOf(row)}`;
-    const [from, to] = [pane.y(layer, first) - pane.at.y, pane.y(layer, row + 1) - pane.at.y];
-    const [top, bottom] = [Math.max(0, from), Math.min(pane.height, to)];
-    first = row + 1;
+  for (const { warp, first, stop } of warpRows(/** @type {Matrix & InLanes} */ (app.matrices[layer.name]))) {
+    const text = `warp ${warp}`;
+    const top = Math.max(0, pane.y(layer, first) - pane.at.y);
+    const bottom = Math.min(pane.height, pane.y(layer, stop) - pane.at.y);
     if (bottom - top < 20) continue;
     const wide = text.length * 13 * LETTER + 12;
     const middle = { x: GUTTER.left + pane.width / 2, y: GUTTER.top + (top + bottom) / 2 };
@@ -329,14 +324,14 @@ function laneBlocks({ maps, lane, rows, columns, products }) {
  */
 function drawBits(app, context, matrix, index, { x, y, width, height }, rows) {
   const { ink } = app;
-  const ink0 = context.fillStyle;
+  const textColour = context.fillStyle;
   const [holder, at] = holderOf(app.matrices, matrix, index);
   const across = Math.ceil(matrix.bits / rows);
   const left = x + (width - across * BIT_SIZE.width) / 2;
   const top = y + Math.max(BIT_HEAD, (height - rows * BIT_SIZE.height) / 2);
   const roles = matrix.parts.flatMap(([role, length]) => Array.from({ length }, () => role));
   const digits = binary(matrix.codes[index], matrix.bits);
-  setFont(context, `600 18px ${ink.mono}`, String(ink0));
+  setFont(context, `600 18px ${ink.mono}`, String(textColour));
   context.fillText(cellText(matrix, index, 7), x + width / 2, top - 16, width - 8);
   [...digits].forEach((digit, place) => {
     const [row, column] = [Math.floor(place / across), place % across];
@@ -352,7 +347,7 @@ function drawBits(app, context, matrix, index, { x, y, width, height }, rows) {
     setFont(context, `${digit === "1" ? "700 " : ""}20px ${ink.mono}`, ink.text);
     context.fillText(digit, box.x + box.width / 2, box.y + box.height / 2 + 1);
   });
-  setFont(context, `12px ${ink.mono}`, String(ink0));
+  setFont(context, `12px ${ink.mono}`, String(textColour));
   const where =
     at >= 0 && holder.lane && !holder.place
       ? `lane ${holder.lane[at]} · ${holder.element}${holder.elementOf[at]} · register ${holder.registerOf[at]}, bits ${holder.low[at] + holder.bits - 1}..${holder.low[at]}`

@@ -2,6 +2,7 @@
 
 import { LETTER, drawTag, drawUpwards, fillBox, setFont } from "../common/canvas.js";
 import { clamp, plural, step } from "../common/util.js";
+import { warpRows } from "../matrix/matrix.js";
 import { warpColours } from "../matrix/colours.js";
 import { productNames } from "../matrix/describe.js";
 
@@ -80,24 +81,20 @@ function rowNumbers({ layers, row }) {
 /** @param {Pane} pane @param {CanvasRenderingContext2D} context */
 function drawWarps(pane, context) {
   const { app, layers } = pane;
-  const { lane, rows, columns } = app.matrices[layers[0].name];
-  if (!lane) return;
-  /** @param {number} row */
-  const warpOf = (row) => Math.max(0, Math.floor(lane[row * columns] / 32) % 4);
+  const matrix = app.matrices[layers[0].name];
+  if (!matrix.lane) return;
   /** @param {number} row */
   const top = (row) => pane.y(layers[0], row) - pane.at.y;
-  let first = 0; // of the rows of a warp
-  for (let row = 0; row < rows; row += 1) {
-    if (top(row) >= -1 && top(row) <= pane.height - 4) {
+  for (const { warp, first, stop } of warpRows(matrix)) {
+    const own = Math.max(0, warp % 4);
+    for (let row = first; row < stop; row += 1) {
+      if (top(row) < -1 || top(row) > pane.height - 4) continue;
       const bar = { x: GUTTER.left - 4, y: GUTTER.top + top(row), width: 3, height: pane.row };
-      fillBox(context, bar, warpColours(app, warpOf(row))[0]);
+      fillBox(context, bar, warpColours(app, own)[0]);
     }
-    if (row + 1 < rows && warpOf(row + 1) === warpOf(row)) continue;
-    const [from, to] = [Math.max(0, top(first)), Math.min(pane.height, top(row + 1))];
+    const [from, to] = [Math.max(0, top(first)), Math.min(pane.height, top(stop))];
     setFont(context, `600 11px ${app.ink.mono}`, app.ink.text);
-    if (to - from >= 36)
-      drawUpwards(context, `warp ${warpOf(row)}`, { x: 5, y: GUTTER.top + (from + to) / 2 });
-    first = row + 1;
+    if (to - from >= 36) drawUpwards(context, `warp ${own}`, { x: 5, y: GUTTER.top + (from + to) / 2 });
   }
 }
 

@@ -1,18 +1,16 @@
-// One scene: A left of D, B above it, compressed A and C below them, as large as the view allows. A zoom makes
-// the cells larger, and each pane a window on its matrix; panes keep their places relative to each other.
+// One scene: A left of D, B above it, compressed A above A and C below D, as large as the view allows. A zoom
+// makes the cells larger, and each pane a window on its matrix.
 
 import { LETTER } from "../common/canvas.js";
 import { GUTTER } from "./edges.js";
+import { BIT_FOOT, BIT_HEAD, BIT_SIZE } from "./draw.js";
 
 const GAP = 14; // between A and D
 const BETWEEN_ROWS = 8; // between B and what is below it
 const CAPTION = 22; // height of a pane's name
 const HEAD = CAPTION + GUTTER.top;
-export const STRIP = 22; // height of C while it is zero
+const STRIP = 22; // height of C while it is zero
 const DIGITS = 13; // size of digits that are read with ease
-const BIT = 20; // width of a bit where single bits are drawn,
-const BIT_ROW = 26; // the height of a row of them,
-const BIT_ROOM = 62; // and of what stands above and below
 const PADDING = 5; // beside the digits of a cell
 const ROW = 5; // above and below them
 const BETWEEN = 8; // pixels between two products
@@ -23,7 +21,7 @@ const LEAST_OF_B = 0.33; // and of the height, that B keeps
 const LARGEST = 1.5; // how much larger cells of a small instruction may be
 const WIDEST = 1.8; // how far cells are widened to fill the view,
 const HIGHEST = 1.25; // and how far they are heightened
-export const BESIDE = 428; // width of lanes and registers beside the scene
+const BESIDE = 428; // width of lanes and registers beside the scene
 const LEAST_SCENE = 400; // width of a scene that has them beside it
 export const STACKED = 600; // below this width tools move into a box
 const LEAST_VIEW = 560; // height to plan for in a frame that is as high as what is in it
@@ -56,13 +54,14 @@ export function scrollers(root) {
 
 // Whether lanes and registers stand beside the scene, and not below it.
 /** @param {App} app */
-export const isBeside = ({ layoutWidth, root }) =>
+const isBeside = ({ layoutWidth, root }) =>
   layoutWidth - (document.fullscreenElement === root ? 32 : 0) >= LEAST_SCENE + BESIDE;
 
 // Plans the scene for the width and height of the view, and shows it as the camera sees it.
 /** @param {App} app */
 export function arrange(app) {
   const beside = isBeside(app);
+  app.beside.classList.remove("ptx-roomy"); // what it needs does not depend on what it had
   app.stage.classList.toggle("ptx-narrow", !beside);
   const width = app.stage.clientWidth - (beside ? BESIDE : 0);
   const count = countCells(app);
@@ -139,10 +138,13 @@ function legibleCells(app) {
 function nearestCells({ matrices: { A, B, D } }, legible, room) {
   /** @param {Matrix[]} matrices */
   const wide = (...matrices) =>
-    Math.max(...matrices.map(({ bits }) => Math.min(bits, BITS_IN_ROW))) * BIT + 16;
+    Math.max(...matrices.map(({ bits }) => Math.min(bits, BITS_IN_ROW))) * BIT_SIZE.width + 16;
   /** @param {Matrix[]} matrices */
   const high = (...matrices) =>
-    Math.max(...matrices.map(({ bits }) => Math.ceil(bits / BITS_IN_ROW))) * BIT_ROW + BIT_ROOM;
+    Math.max(...matrices.map(({ bits }) => Math.ceil(bits / BITS_IN_ROW))) * BIT_SIZE.height +
+    BIT_HEAD +
+    BIT_FOOT +
+    6;
   const most = 0.45 * room.width;
   const sizes = {
     kx: Math.min(most, wide(A)),

@@ -103,8 +103,6 @@ export class Panel {
     this.registers.className = `ptx-registers ${side ? "" : "ptx-blocks"}`;
     this.registers.classList.toggle("ptx-wide", app.matrices.D.bits === 64);
     this.registers.style.setProperty("--lanes", String(columns));
-    // side by side if there is room
-    this.registers.style.setProperty("--groups", columns > 3 ? "1" : "2");
     const floats = shown.filter(({ name }) => app.matrices[name].kind === "float"); // whose values are longer
     const least = floats.some(({ name }) => registers[name][0].fields.length === 8)
       ? 164
