@@ -16,7 +16,7 @@ from .compiled import fused_codes, serves, side_by_side
 from .fused_step import Alignment, Array, FusedCodes, FusedStep
 
 _ABSENT = -4096  # exponent of a zero, or less: it takes no part in the alignment
-_BLOCK = 1 << 18  # elements of D worked on at a time: few enough for the cache, and NumPy's loops are long
+_BLOCK = 1 << 17  # elements of D worked on at a time: few enough for the cache, and NumPy's loops are long
 
 
 class _Numbers(NamedTuple):
