@@ -22,6 +22,8 @@ from . import output
 from .output import Style
 
 MANIFEST = ".ptxlab-notebooks.json"
+#: JupyterLab opens on the first notebook, and does not ask whether to fetch news; so in the Makefile.
+OPTIONS = ("--LabApp.default_url=/lab/tree/00-start-here.ipynb", "--LabApp.news_url=None")
 
 
 @dataclass
@@ -141,7 +143,7 @@ def lab(args: argparse.Namespace, style: Style) -> int:
     is_root = hasattr(os, "geteuid") and os.geteuid() == 0  # as in many containers
     if is_root and "--allow-root" not in options:
         options.append("--allow-root")
-    return _start([sys.executable, "-m", "jupyterlab", str(folder), *options])
+    return _start([sys.executable, "-m", "jupyterlab", str(folder), *OPTIONS, *options])
 
 
 def _require_home() -> None:

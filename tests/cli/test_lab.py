@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -136,11 +137,25 @@ def test_starts_jupyterlab_on_the_copies(
     monkeypatch.setattr(lab.os, "geteuid", lambda: user)
     assert main(["lab", "--no-browser", "--port", "9999"]) == 0
     options = ["--no-browser", "--port", "9999", *(["--allow-root"] if user == 0 else [])]
-    assert started == [[sys.executable, "-m", "jupyterlab", "ptxlab-notebooks", *options]]
+    assert started == [[sys.executable, "-m", "jupyterlab", "ptxlab-notebooks", *lab.OPTIONS, *options]]
     assert capsys.readouterr().out == f"{tmp_path / 'ptxlab-notebooks'}: 2 notebooks copied\n"
     assert contents(tmp_path / "ptxlab-notebooks") == contents(source)
     assert main(["lab", "--to", "mine", "--copy-only"]) == 0
     assert contents(tmp_path / "mine") == contents(source) and len(started) == 1
+
+
+def test_opens_on_the_first_notebook_without_news() -> None:
+    """`make lab` as `ptxlab lab`, by options that JupyterLab has."""
+    command = subprocess.run(
+        ["make", "-n", "-o", ".venv/lab.stamp", "lab"], cwd=ROOT, capture_output=True, text=True
+    )
+    started = next(line for line in command.stdout.splitlines() if "jupyterlab" in line).split()
+    assert started[3:6] == ["--notebook-dir=notebooks", *lab.OPTIONS]
+    labapp = pytest.importorskip("jupyterlab.labapp").LabApp()
+    labapp.parse_command_line(list(lab.OPTIONS))
+    assert labapp.news_url is None  # or it asks
+    opened = labapp.default_url.removeprefix("/lab/tree/")
+    assert (ROOT / "notebooks" / opened).is_file() and labapp.default_url != opened
 
 
 def test_says_what_is_missing(
