@@ -377,8 +377,6 @@ def by_hand(answer: object) -> Sentences:
         "2 to that power.",
         when(abs(submitted[0] - amax / LARGEST) < 0.01): "That is amax / 6, the rule for `ue4m3`. `ue8m0` "
         "holds powers of two only.",
-        when(submitted[0] == factor * 2**_TOP): "That factor scales the largest magnitude to between 1 and "
-        "2. The task asks for 4 to 8, to use most of the range of e2m1.",
         when(submitted[0] != factor): f"The factor is a power of two with 4 <= {amax:g} / factor < 8. Yours "
         "is not: try its neighbours.",
         when(submitted[1:] == worth): "The factor is right. Those are the values that come *back*, "

@@ -10,7 +10,6 @@ from ..instruction import mma_instruction
 from ..simulation import Simulation
 from ..views import Picture
 from ..views.grid import Entry, uniform_grid
-from .answers import WrongForm
 from .checking import Sentences, checks, correct, otherwise, when
 from .reader_kernels import (
     compiled,
@@ -94,8 +93,6 @@ def _integers(count: int, seed: int) -> NDArray[np.float32]:
 
 def _first_operands(result: Simulation) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     """B and C of the first mma of warp 0, as registers."""
-    if not result.counts[INS.mnemonic]:
-        raise WrongForm("No `mma` was executed: does your function end the kernel?")
     operands = result.operands(warp=0)
     return operands.b, operands.c
 
@@ -178,7 +175,8 @@ def _load_b(answer: object) -> Sentences:
         correct(same(D, INS(A, B)) and not result.hazards): "All 64 registers are as `mma` expects them. "
         "Each took two 16-bit loads, where B by columns takes one 32-bit load; `ldmatrix.trans` is the cure "
         "for that.",
-        otherwise: f"B of 0, 1, 2, ... is right, random numbers are not: {first_hazard(result)}",
+        otherwise: "B of 0, 1, 2, ... is right, random numbers are not: what does a negative number do to "
+        "the other half of its register?",
     }
 
 
@@ -220,8 +218,6 @@ def _start(answer: object) -> Sentences:
         when(not wrong[:, ::2].any()): "The even columns are right, the odd ones are not: a lane holds two "
         "columns.",
         when(swapped): "All eight numbers are there, but columns are swapped.",
-        when(not wrong.any()): "The accumulators are right: the mistake is somewhere else. "
-        f"{first_hazard(result)}",
         otherwise: f"D[{row}][{column}] starts with {C[row, column]:g}. Which register of which lane is "
         "that, and which column?",
     }
@@ -243,7 +239,6 @@ def _place(answer: object) -> Sentences:
         "is wasted, and every `ldmatrix` takes four wavefronts.",
         when(wrong.any()): f"{where(wrong)}. Do two pieces go to the same place? Every one of the 128 needs "
         "its own.",
-        when(result.hazards): f"D is right, but {first_hazard(result)}.",
         when(conflicts == 112): "D is right, but nothing is gained: there are still 112 wavefronts too "
         "many. The same piece of eight neighbouring rows is still in the same four banks.",
         when(conflicts == 48): "D is right and more than half of the conflicts are gone, but some rows of "

@@ -210,8 +210,6 @@ def _find_in_mystery(answer: object) -> Sentences:
         when(not exists): "Lanes go from 0 to 31, elements from 0 to 15.",
         when((row, column) == (ROW, COL - 1)): "That slot holds the column before it. B had k + 1 in row k: "
         "what do you have to subtract?",
-        when((row, column) == (ROW, COL + 1)): "That slot holds the column after it. B had k + 1 in row k: "
-        "did you subtract twice?",
         when(submitted[0] == expected[0]): "The lane is right, but the element is not. Did you read number "
         "16 * lane + element of the batch?",
         otherwise: f"That slot holds A[{row}][{column}]. Send the same probes to `mystery`, and look for "

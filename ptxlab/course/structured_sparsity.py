@@ -177,9 +177,6 @@ def structures(answer: object) -> Sentences:
     }
     zeros = 3
     right = [name for name in expected if submitted[name] == expected[name]]
-    summary = "None of the three is right."
-    if right:
-        summary = f"{' and '.join(right)} {'is' if len(right) == 1 else 'are'} right."
     return {
         correct(submitted == expected): "A row that is 1:2 is also 2:4: one of every two makes at most two "
         "of four. 4:8 is different: it allows four adjacent non-zeros, which 2:4 does not, but not a "
@@ -193,8 +190,8 @@ def structures(answer: object) -> Sentences:
         "into two fours. Each of them may have at most two non-zeros.",
         when(submitted[ONE_OF_TWO.name] - expected[ONE_OF_TWO.name]): "For 1:2, divide the eight columns "
         "into four twos. Each of them may have at most one non-zero.",
-        otherwise: f"{summary} In the others, rows are missing: a structure sets an *upper limit*, and the "
-        "positions of the non-zeros within a chunk do not matter.",
+        otherwise: f"Right so far: {', '.join(right) or 'none'}. In the others, rows are missing: a "
+        "structure sets an *upper limit*, and the positions of the non-zeros within a chunk do not matter.",
     }
 
 
@@ -226,10 +223,8 @@ def _prune_pairs(answer: object) -> Sentences:
         when(split): "You took a pair apart. In 4:8 a pair stays or goes as a whole.",
         when(FOUR_OF_EIGHT.violations([submitted]).any()): "More than two pairs are left. Two of the four "
         "may stay.",
-        when(sum(np.square(submitted)) < sum(np.square(expected))): "That has the structure, but loses more "
-        "than it must. Compare the pairs by the sum of their two squares.",
-        otherwise: "Compute the sum of squares of each of the four pairs, keep the two pairs with the "
-        "largest sums, and set the others to 0.",
+        otherwise: "That has the structure, but loses more than it must. Compare the pairs by the sum of "
+        "their two squares.",
     }
 
 

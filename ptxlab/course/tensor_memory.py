@@ -344,7 +344,7 @@ def _columns(answer: object) -> Sentences:
     }
 
 
-_WARPS, _LANE, _COLUMN = 12, 71, 0x20
+_WARPS, _LANE = 12, 71
 
 
 @checks("22.2")
@@ -365,8 +365,6 @@ def _warps(answer: object) -> Sentences:
         "have in common with warp 2?",
         when(submitted <= {warp for warp in range(_WARPS) if warp % 4 == digits // WARP}): "The address is "
         f"hexadecimal: 0x{_LANE:x} is not {_LANE:x}.",
-        when(submitted <= {warp for warp in range(_WARPS) if warp % 4 == _COLUMN // WARP}): "You took the "
-        "column. The lane is in the upper 16 bits of an address.",
         when(submitted < expected): "Not all of them yet. The rank of a warp modulo 4 decides.",
         otherwise: "Upper 16 bits: the lane. Divide it by 32: that is the quarter, and the rank of the warp "
         "modulo 4.",
@@ -542,7 +540,6 @@ _SHUFFLED = (
 #: (earlier step, later step, why); a wrong order is told the first of these rules that it breaks.
 _ORDER_RULES = (
     ("alloc", "mma", "D needs a place before a product can go there"),
-    ("st.shared", "mma", "A and B must be in shared memory before they are multiplied"),
     ("st.shared", "fence.proxy", "the fence makes the stores *before* it visible to the tensor core"),
     ("fence.proxy", "mma", "without the fence before it, the product may read old contents of shared memory"),
     ("mma", "commit", "`commit` covers what its thread has issued before it"),
@@ -552,7 +549,6 @@ _ORDER_RULES = (
     ("fence::after", "ld", "`ld` is asynchronous: the fence keeps it after the wait"),
     ("ld", "wait::ld", "`wait::ld` waits for loads that have already been issued"),
     ("wait::ld", "dealloc", "tensor memory may be freed only when D has been loaded"),
-    ("alloc", "dealloc", "what is freed must have been allocated"),
 )
 
 

@@ -295,7 +295,6 @@ def _waited(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "two line numbers")
     expected = _PROGRAM.index("wait_group 1"), _PROGRAM.index("wait_group 0")
     issued = tuple(number for number, line in enumerate(_PROGRAM) if line == "mma_async")
-    not_waiting = any(number not in expected for number in submitted)
     return {
         correct(submitted == expected): "`wait_group 1` allows the most recent group to be pending and "
         "waits for all older ones; `wait_group 0` waits for every group.",
@@ -311,8 +310,5 @@ def _waited(answer: object) -> Sentences:
         "pending. Which?",
         when(any(not 0 <= line < len(_PROGRAM) for line in submitted)): "The lines are numbered 0 to "
         f"{len(_PROGRAM) - 1}.",
-        when(not_waiting): "Only a `wait_group` waits. Starting a product or committing a group returns at "
-        "once.",
-        otherwise: "A result may be read after a `wait_group` that waits for its group. `wait_group N` may "
-        "leave the N most recent groups pending.",
+        otherwise: "Only a `wait_group` waits. Starting a product or committing a group returns at once.",
     }

@@ -374,7 +374,6 @@ def _accumulators(answer: object) -> Sentences:
         when(same(D, last)): "Now only the last step of K is in the sum: the accumulators are set too often.",
         when(not wrong[:, :8].any()): "The first 8 columns are right, the others still start with the sum "
         "of the tile before.",
-        when(result.hazards): f"The simulator reports: {first_hazard(result)}.",
         otherwise: f"{where(wrong)}. Loads and stores were right; what does a tile start with?",
     }
 
@@ -407,7 +406,6 @@ def _bank_conflicts(answer: object) -> Sentences:
         "bank 0. Rows of 40 floats would fix it; the copy below then takes pieces i / 8 * 10 + i % 8.",
         {
             13: "Here the lanes read 512 bytes side by side: four wavefronts, and fewer are impossible.",
-            12: "The loop itself touches no memory.",
             4: "That is global memory, which has no banks; it has sectors.",
             7: "That is global memory, which has no banks; it has sectors.",
             8: "An `mma` works on registers.",
@@ -432,7 +430,6 @@ def _pipeline_tail(answer: object) -> Sentences:
             11: "Copying one tile ahead is the point of the kernel.",
             12: f"A group for every tile is right. {last}",
             10: f"There is no tile beyond the last one to copy. {last}",
-            8: f"The first tile is a group of its own, as it should be. {last}",
             15: "It makes the copies of all lanes visible, but only those that each lane has waited for.",
             19: "Nobody overwrites what others still read: right. It does not wait for copies.",
         },
@@ -453,7 +450,7 @@ def _proxy_fence(answer: object) -> Sentences:
         when("missing proxy fence" in kinds): "The copy still reads what the stores wrote through the other "
         "proxy. Which threads execute your fence, and have they stored already?",
         when(result.hazards): f"The simulator reports: {first_hazard(result)}.",
-        otherwise: f"{where(wrong)}. Is the tile complete before the copy starts?",
+        otherwise: f"{where(wrong)}. Every line that was there is still needed.",
     }
 
 
@@ -472,7 +469,6 @@ def _too_early(answer: object) -> Sentences:
             11: "Tiles are written, fenced and waited for: it may start.",
             10: "It orders the registers that were set to 0 before the `wgmma`: right.",
             8: "It belongs between the stores and the barrier, as in kernel 8.",
-            9: "All threads have stored and fenced; now they meet. Right.",
         },
         "What is asynchronous here, and what belongs to it until somebody waits?",
     )

@@ -225,8 +225,6 @@ def signs(answer: object) -> Sentences:
         when(submitted == {p: XOR.k - p for p in submitted}): "That counts the positions that agree. The "
         "others do not contribute 0; they contribute -1.",
         when(submitted[64] != 0): "Try popc = 64: half agree, half differ. What must the dot product be?",
-        when(submitted[0] != right[0]): "Try popc = 0: all 128 positions agree. What must the dot product "
-        "be?",
         otherwise: "If popc positions differ, how many agree? Each position that agrees contributes +1, "
         "each other one -1.",
     }

@@ -283,6 +283,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("07.3", (21, 2), "eight higher"),
     ("07.3", (21, 1), "columns 0 to 31"),
     ("07.3", (21, 0), "left half of the columns"),
+    ("07.3", (21, 4), "in each pair"),
     ("07.3", (23, 3), "compressed"),
     ("07.3", (22, 3), "rule for s4"),
     ("07.3", (53, 3), "share the lanes"),

@@ -9,6 +9,8 @@ Lesson 15: worked out by hand from the 32 banks and the ISA's figures.
 from __future__ import annotations
 
 import math
+import operator
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -28,19 +30,32 @@ def truncate(x: float, place: int) -> float:
     return math.trunc(x * 2.0**-place) * 2.0**place
 
 
+def to_nearest(x: float, place: int) -> float:
+    return round(x * 2.0**-place) * 2.0**place
+
+
+def downwards(x: float, place: int) -> float:
+    return math.floor(x * 2.0**-place) * 2.0**place
+
+
 def exponents(c: float, a: list[float], b: list[float]) -> list[int]:
     """The exponents of all terms that are not zero."""
     products = [exponent(x) + exponent(y) for x, y in zip(a, b, strict=True) if x * y != 0]
     return [*products, exponent(c)] if c else products
 
 
-def fused(c: float, a: list[float], b: list[float], bits: int = 25) -> float:
-    """As the task says it."""
+Cut = Callable[[float, int], float]
+
+
+def fused(
+    c: float, a: list[float], b: list[float], bits: int = 25, cut: Cut = truncate, last: Cut = truncate
+) -> float:
+    """As the task says it; with other cuts of the terms, or a last one of the sum, as readers write them."""
     tops = exponents(c, a, b)
     if not tops:
         return 0
-    total = sum(truncate(term, max(tops) - bits) for term in [c, *(x * y for x, y in zip(a, b, strict=True))])
-    return truncate(total, exponent(total) - 23) if total else 0.0
+    total = sum(cut(term, max(tops) - bits) for term in [c, *(x * y for x, y in zip(a, b, strict=True))])
+    return last(total, exponent(total) - 23) if total else 0.0
 
 
 def fused_by_fractions(c: float, a: list[float], b: list[float]) -> np.float32:
@@ -65,6 +80,12 @@ def chain(c: float, a: list[float], b: list[float]) -> float:
 
 def normalised(c: float, a: list[float], b: list[float]) -> float:
     return fused(c, [x * y for x, y in zip(a, b, strict=True)], [1.0] * 4)
+
+
+def aligned_to_products(c: float, a: list[float], b: list[float]) -> float:
+    tops = exponents(0, a, b) or exponents(c, a, b)
+    total = sum(truncate(term, max(tops, default=0) - 25) for term in [c, *map(operator.mul, a, b)])
+    return truncate(total, exponent(total) - 23) if total else 0.0
 
 
 def with_zeros(c: float, a: list[float], b: list[float]) -> float:
@@ -130,10 +151,10 @@ INS = ptxlab.instruction("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32")
 ZERO = np.zeros((32, 4), dtype=np.uint32)
 
 
-def found_by_halves(machine: Machine) -> tuple[int, int]:
-    """Where the mystery machine has A[ROW][COL]: B selects this column, and bisection finds the slot."""
+def found_by_halves(machine: Machine, column: int = COL) -> tuple[int, int]:
+    """Where the mystery machine has A[ROW][column]: B selects it, and bisection finds the slot."""
     B = np.zeros(INS.b.shape)
-    B[COL] = 1
+    B[column] = 1
     slots = np.arange(512)
     while len(slots) > 1:
         half = np.zeros(512, dtype=np.uint8)
@@ -309,6 +330,11 @@ WRONG: list[tuple[str, Any, str]] = [
     ("12.7", lambda c, a, b: last_truncation(c, a, b, 23, c_too=False), "C is a term"),
     ("12.7", normalised, "normalised"),
     ("12.7", with_zeros, "A zero must not"),
+    ("12.7", aligned_to_products, "C takes part"),
+    ("12.7", lambda c, a, b: fused(c, a, b, cut=to_nearest), "every term to nearest"),
+    ("12.7", lambda c, a, b: fused(c, a, b, cut=downwards), "toward zero"),
+    ("12.7", lambda c, a, b: fused(c, a, b, last=to_nearest), "result to nearest"),
+    ("12.7", lambda c, a, b: fused(c, a, b, last=lambda total, _: total), "too many bits"),
     ("12.7", lambda c, a, b: fused(c, a, b, 24), "Ampere"),
     ("12.7", lambda c, a, b: fused(c, a, b, 23), "keep 23 bits"),
     ("12.7", lambda c, a, b: -fused(c, a, b), "sign"),
@@ -396,6 +422,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("14.3", lambda x, y: (~((x == y) | (np.isnan(x) & np.isnan(y)))).sum(), "sign bit"),
     ("14.3", lambda x, y: ((np.signbit(x) != np.signbit(y)) | ~((x == y) | np.isnan(x))).sum(), "0x7FFFFFFF"),
     ("14.3", lambda x, y: 0, "1 and 2"),
+    ("14.3", lambda x, y: (x.view(np.uint32) == y.view(np.uint32)).sum(), "two equal arrays"),
     ("14.3", lambda x, y: (x.astype(np.int64) != y.astype(np.int64)).sum(), "conversion"),
     ("14.3", lambda x, y: (x.view(np.uint32) >> 1 != y.view(np.uint32) >> 1).sum(), "last bit"),
     ("14.3", lambda x, y: (x.view(np.uint32) != y.view(np.uint32)).any(axis=-1).sum(), "not rows"),
@@ -410,6 +437,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("14.5", (5, 5), "manual"),
     ("14.5", PLACE[::-1], "lane comes first"),
     ("14.5", (40, 0), "from 0 to 31"),
+    ("14.5", found_by_halves(mystery(), COL - 1), "column before"),
     ("14.5", (PLACE[0], (PLACE[1] + 5) % 16), "lane is right"),
     ("14.5", ((PLACE[0] + 1) % 32, PLACE[1]), "That slot holds"),
     ("14.6", through_c, "layout of the manual"),
