@@ -22,8 +22,10 @@ from . import output
 from .output import Style
 
 MANIFEST = ".ptxlab-notebooks.json"
-#: JupyterLab opens on the first notebook, and does not ask whether to fetch news; so in the Makefile.
-OPTIONS = ("--LabApp.default_url=/lab/tree/00-start-here.ipynb", "--LabApp.news_url=None")
+#: JupyterLab opens on the first notebook. So in the Makefile, with the configuration below.
+FIRST_PAGE = "--LabApp.default_url=/lab/tree/00-start-here.ipynb"
+#: A folder of Jupyter's configuration, by which JupyterLab does not ask whether to fetch news.
+CONFIGURATION = Path(__file__).parent / "jupyter"
 
 
 @dataclass
@@ -143,7 +145,9 @@ def lab(args: argparse.Namespace, style: Style) -> int:
     is_root = hasattr(os, "geteuid") and os.geteuid() == 0  # as in many containers
     if is_root and "--allow-root" not in options:
         options.append("--allow-root")
-    return _start([sys.executable, "-m", "jupyterlab", str(folder), *OPTIONS, *options])
+    paths = (str(CONFIGURATION), os.environ.get("JUPYTER_CONFIG_PATH"))
+    os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(path for path in paths if path)
+    return _start([sys.executable, "-m", "jupyterlab", str(folder), FIRST_PAGE, *options])
 
 
 def _require_home() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -34,6 +33,7 @@ def started(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> li
     """The command lines that `ptxlab lab` would start JupyterLab with, in a folder of its own."""
     calls: list[list[str]] = []
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("JUPYTER_CONFIG_PATH", "/mine")
     monkeypatch.setattr(lab, "notebooks", lambda: source)
     monkeypatch.setattr(lab, "_start", lambda words: calls.append(words) or 0)
     monkeypatch.setattr(lab.importlib.util, "find_spec", lambda name: object())
@@ -137,25 +137,24 @@ def test_starts_jupyterlab_on_the_copies(
     monkeypatch.setattr(lab.os, "geteuid", lambda: user)
     assert main(["lab", "--no-browser", "--port", "9999"]) == 0
     options = ["--no-browser", "--port", "9999", *(["--allow-root"] if user == 0 else [])]
-    assert started == [[sys.executable, "-m", "jupyterlab", "ptxlab-notebooks", *lab.OPTIONS, *options]]
+    assert started == [[sys.executable, "-m", "jupyterlab", "ptxlab-notebooks", lab.FIRST_PAGE, *options]]
     assert capsys.readouterr().out == f"{tmp_path / 'ptxlab-notebooks'}: 2 notebooks copied\n"
     assert contents(tmp_path / "ptxlab-notebooks") == contents(source)
     assert main(["lab", "--to", "mine", "--copy-only"]) == 0
     assert contents(tmp_path / "mine") == contents(source) and len(started) == 1
 
 
-def test_opens_on_the_first_notebook_without_news() -> None:
-    """`make lab` as `ptxlab lab`, by options that JupyterLab has."""
-    command = subprocess.run(
-        ["make", "-n", "-o", ".venv/lab.stamp", "lab"], cwd=ROOT, capture_output=True, text=True
-    )
-    started = next(line for line in command.stdout.splitlines() if "jupyterlab" in line).split()
-    assert started[3:6] == ["--notebook-dir=notebooks", *lab.OPTIONS]
-    labapp = pytest.importorskip("jupyterlab.labapp").LabApp()
-    labapp.parse_command_line(list(lab.OPTIONS))
-    assert labapp.news_url is None  # or it asks
-    opened = labapp.default_url.removeprefix("/lab/tree/")
-    assert (ROOT / "notebooks" / opened).is_file() and labapp.default_url != opened
+def test_opens_on_the_first_notebook_without_news(started: list[list[str]]) -> None:
+    """`ptxlab lab`, beside the reader's own configuration, and `make lab`."""
+    assert (ROOT / "notebooks" / lab.FIRST_PAGE.partition("/lab/tree/")[2]).is_file()
+    assert main(["lab"]) == 0 and lab.FIRST_PAGE in started[0]
+    assert os.environ["JUPYTER_CONFIG_PATH"].split(os.pathsep) == [str(lab.CONFIGURATION), "/mine"]
+    config = pytest.importorskip("jupyterlab_server.config")
+    disabled = config.get_static_page_config()["disabledExtensions"]
+    assert disabled["@jupyterlab/apputils-extension:announcements"]
+    make = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert f"JUPYTER_CONFIG_PATH=$(CURDIR)/{lab.CONFIGURATION.relative_to(ROOT).as_posix()}$" in make
+    assert lab.FIRST_PAGE in make
 
 
 def test_says_what_is_missing(
@@ -203,6 +202,7 @@ def test_a_tilde_is_the_home_folder(
 ) -> None:
     """A shell leaves that of --to=~/mine as it is."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("JUPYTER_CONFIG_PATH", "/mine")
     monkeypatch.setattr(lab, "notebooks", lambda: source)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     assert main(["lab", "--copy-only", "--to=~/mine"]) == 0
