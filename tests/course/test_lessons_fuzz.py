@@ -466,6 +466,7 @@ def test_a_function_prints_where_the_cell_does(capsys: pytest.CaptureFixture[str
         ("00.3", self_containing(), "lists inside lists without end"),
         ("00.3", doubling(), "lists inside lists without end"),
         ("00.3", itertools.count(), "more than 65,536 parts"),
+        ("00.3", map(int, "x"), "cannot be read: it raised ValueError"),
         ("00.1", {29, 3}, "A set has no order"),
         ("00.3", np.ma.masked_array([1], [True]), "masked"),
         ("00.2", lambda: 1, "TypeError"),
