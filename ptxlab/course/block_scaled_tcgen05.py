@@ -129,7 +129,7 @@ def errors(size: int) -> Picture:
     }
     values = {name: error(X, case.values) for name, case in cases.items()}
     notes = (
-        f"largest magnitude {number_text(float(f'{np.abs(X).max():.3g}'))}",
+        f"largest magnitude {number_text(np.abs(X).max(), 3)}",
         "root mean square of the error, relative to the matrix",
     )
     return bars(values, "Error by format", notes, text="{:.1%}".format, most=1.0)

@@ -93,7 +93,7 @@ def rounded(weights: _Matrix, factor: float = 1.0) -> Picture:
     rows["times the factor"] = stored * factor
     if factor == 1:
         rows = {name: rows[name] for name in ("weight", "stored as e2m1")}
-    texts = {name: [number_text(float(f"{value:.3g}")) for value in row] for name, row in rows.items()}
+    texts = {name: [number_text(value, 3) for value in row] for name, row in rows.items()}
     names = list(rows)
 
     def entry(row: int, column: int) -> Entry:

@@ -18,6 +18,7 @@ from ..simulator import Hazard, Result, WarpTrace
 from ..simulator.peaks import Bound, find_chip
 from ..simulator.ptx.syntax import PtxInstruction
 from ..simulator.result import LineProfile
+from .labels import number_text
 from .palette import DARK, DARK_PAGES, HUES, LIGHT, Theme, mix
 from .table import Table
 
@@ -407,7 +408,7 @@ def _texts(values: NDArray[Any] | None, register_type: str, type_name: str) -> t
     size = values.dtype.itemsize
     name = register_type if register_type in _FLOATS else type_name
     if name in _FLOATS and np.dtype(_FLOATS[name]).itemsize == size:
-        return tuple(f"{value:.6g}" for value in values.view(_FLOATS[name]).tolist())
+        return tuple(number_text(value, 6) for value in values.view(_FLOATS[name]).tolist())
     if type_name in (f"s{8 * size}", f"u{8 * size}") and size < 8:
         numbers = values.view(f"i{size}") if type_name[0] == "s" else values
         return tuple(str(value) for value in numbers.tolist())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -76,8 +77,12 @@ def _as_number(value: ArrayLike) -> int | float:
 def number_text(value: ArrayLike | float, digits: int = 4) -> str:
     """A number for a cell: in full if it is an integer and short, otherwise with `digits` digits.
 
+    What is rounded never looks like an integer: at least a decimal tells that there is a fraction.
+
     >>> number_text(-0.0), number_text(1 / 3), number_text(2.0**40)
     ('-0', '0.3333', '1.1e12')
+    >>> number_text(1234.5), number_text(2.00001), number_text(-0.99999)
+    ('1234.5', '2.0', '-1.0')
     """
     number = value if isinstance(value, float) else _as_number(value)
     if isinstance(number, int):
@@ -86,7 +91,11 @@ def number_text(value: ArrayLike | float, digits: int = 4) -> str:
         return "-0" if np.signbit(number) else "0"
     if number.is_integer() and abs(number) < 1e7:
         return str(int(number))
+    if not isfinite(number):
+        return str(number)
+    if 10 ** (digits - 1) <= abs(number) < 1e6:
+        return f"{number:.1f}"
     mantissa, _, exponent = f"{number:.{digits}g}".partition("e")
-    if "." in mantissa:
-        mantissa = mantissa.rstrip("0").rstrip(".")
+    if "." not in mantissa and float(f"{mantissa}e{exponent or 0}") != number:
+        mantissa += ".0"
     return f"{mantissa}e{int(exponent)}" if exponent else mantissa

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from . import palette
 from .drawing import MONO, PAGE, SANS, Drawing, Panel, fill, paint, svg_document, tint_fill, word_colour
 from .grid import Cell
+from .labels import number_text
 from .palette import DARK, DARK_PAGES, LIGHT, Theme
 
 # On a dark page every figure with dark colours of its own lets the page through.
@@ -317,7 +318,10 @@ def heat_map(matrix: NumberMatrix, theme: Theme = LIGHT) -> Chart:
             zmid=0 if matrix.centred and (finite.any() or not finite.size) else None,
             xgap=0 if size is None else 1,
             ygap=0 if size is None else 1,
-            texttemplate=None if size is None else "%{z:.5~g}",
+            text=None
+            if size is None
+            else [[number_text(value, 5) for value in row] for row in values.tolist()],
+            texttemplate=None if size is None else "%{text}",
             textfont={"family": MONO, "size": size or 11, "color": palette.INK},
             hovertemplate=f"{axes[0]} %{{y}}, {axes[1]} %{{x}}: %{{z}}<extra></extra>",
             colorbar={"thickness": 12, "outlinewidth": 0},
@@ -364,7 +368,7 @@ def _text_size(values: NDArray[np.float64]) -> int | None:
     """The largest text in which the numbers fit their cells; None if no size does."""
     if values.size > 1024 or not values.size:
         return None
-    longest = max(len(f"{value:.5g}") for value in values.ravel().tolist())
+    longest = max(len(number_text(value, 5)) for value in values.ravel().tolist())
     room = min(52, _ROOM // values.shape[1])
     return next((size for size in (11, 10, 9) if 0.605 * size * longest + 6 <= room), None)
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import ptxlab
 from ptxlab.explorer import bundle
+from ptxlab.views.labels import number_text
 from tests.cases import each
 
 FRONT = Path(ptxlab.__file__).parent / "explorer" / "front"
@@ -62,3 +65,24 @@ def test_the_joined_module_parses() -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_numbers_in_cells_are_those_of_figures() -> None:
+    """What the page writes in a cell is what figures write: no fraction goes silently."""
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("node is not installed")
+    rng = np.random.default_rng(3)
+    numbers = rng.normal(size=400) * 10.0 ** rng.integers(-9, 9, size=400)
+    values = [*numbers.tolist(), 0.99999, 2.00001, 1234.04, -999.96, 3.0, 1e9]
+    util = (FRONT / "common" / "util.js").read_text(encoding="utf-8")
+    texts = f"{json.dumps(values)}.map((value) => [4, 3, 2].map((digits) => short(value, digits)))"
+    function = re.search(r"^function short.*?^}", util.replace("export ", ""), flags=re.M | re.S)
+    assert function is not None
+    script = f"{function[0]}\nconsole.log(JSON.stringify({texts}));"
+    done = subprocess.run(
+        [node, "--input-type=module"], input=script, capture_output=True, text=True, check=True
+    )
+    for value, texts in zip(values, json.loads(done.stdout), strict=True):
+        assert texts == [number_text(value, digits) for digits in (4, 3, 2)]
+        assert value.is_integer() or all(re.search(r"[.]|e-", text) for text in texts)

@@ -260,9 +260,17 @@ def test_a_product_needs_both_factors(A: np.ndarray | None, B: np.ndarray | None
         (float("nan"), "nan"),
         (-np.inf, "-inf"),
         (2.5, "2.5"),
+        (1234.5, "1234.5"),
+        (-999.96, "-1000.0"),
+        (2.00001, "2.0"),
+        (0.99999, "1.0"),
+        (12345678.5, "1.235e7"),
+        (10000001.0, "1.0e7"),
+        (1.00001e-9, "1.0e-9"),
     ],
 )
 def test_numbers_are_short(value: float, text: str) -> None:
+    """And a fraction that is rounded away leaves a trace."""
     assert number_text(value) == text
 
 

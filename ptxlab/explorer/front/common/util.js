@@ -169,17 +169,19 @@ export function typed(Kind, view) {
   return view ? new Kind(view.buffer.slice(view.byteOffset, view.byteOffset + view.byteLength)) : null;
 }
 
+// A number in few digits. What is rounded never looks like an integer: 1234.5 and not 1235, 2.0 and not 2.
 /** @param {number} value @param {number} digits */
 export function short(value, digits) {
   if (Number.isNaN(value)) return "nan";
   if (!Number.isFinite(value)) return value > 0 ? "inf" : "-inf";
   if (Object.is(value, -0)) return "-0";
   if (Number.isInteger(value) && Math.abs(value) < 1e7) return String(value);
-  // a fraction stays visible: 1234.5, and not 1235
-  const places = Math.abs(value) >= 10 ** (digits - 1) && Math.abs(value) < 1e6 ? value.toFixed(1) : "";
-  if (places) return places;
-  const [head, tail] = value.toPrecision(digits).split("e");
-  const mantissa = head.includes(".") ? head.replace(/\.?0+$/, "") : head;
+  if (Math.abs(value) >= 10 ** (digits - 1) && Math.abs(value) < 1e6) return value.toFixed(1);
+  const isTiny = value !== 0 && Math.abs(value) < 1e-4;
+  const rounded = isTiny ? value.toExponential(digits - 1) : value.toPrecision(digits);
+  const [head, tail] = rounded.split("e");
+  let mantissa = head.includes(".") ? head.replace(/\.?0+$/, "") : head;
+  if (!mantissa.includes(".") && Number(`${mantissa}e${tail ?? 0}`) !== value) mantissa += ".0";
   return tail ? `${mantissa}e${Number(tail)}` : mantissa;
 }
 

@@ -133,8 +133,11 @@ export function editText(matrix, index) {
 function longest(matrix) {
   if (matrix.name === "E") return 4;
   let most = 1;
-  const step = Math.max(1, Math.floor(matrix.values.length / 4096));
-  for (let index = 0; index < matrix.values.length; index += step)
+  const { length } = matrix.values;
+  const step = Math.max(1, Math.floor(length / 4096));
+  for (let index = 0; index < length; index += step) most = Math.max(most, cellText(matrix, index).length);
+  // a part of them has numbers as long as any, unless nearly all are short
+  for (let index = 0; step > 1 && most < 7 && index < length; index += 1)
     most = Math.max(most, cellText(matrix, index).length);
   return Math.min(most, 9);
 }
