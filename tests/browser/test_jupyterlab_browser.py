@@ -75,6 +75,22 @@ def test_run_again(book: Book, page: Any) -> None:
     Shown(page, 0).reads("D", 3, 0, "4")
 
 
+def test_keys_in_the_help_stay_on_one_line(book: Book, page: Any) -> None:
+    """JupyterLab floats what a list defines into a fifth of its width."""
+    page.locator(".ptx-lane").first.focus()
+    page.keyboard.press("?")
+    page.wait_for_selector("dialog.ptx-sheet[open]")
+    whole = page.viewport_size
+    for width in (whole["width"], 390):
+        page.set_viewport_size({"width": width, "height": whole["height"]})
+        heights = page.locator(".ptx-sheet dt").evaluate_all("keys => keys.map((key) => key.clientHeight)")
+        assert len(heights) > 40 and max(heights) < 20
+        sizes = page.locator(".ptx-sheet-page").evaluate("sheet => [sheet.scrollWidth, sheet.clientWidth]")
+        assert sizes[0] <= sizes[1]
+    page.set_viewport_size(whole)
+    page.keyboard.press("Escape")
+
+
 def test_narrow_and_back(book: Book, page: Any) -> None:
     shown = Shown(page)
     whole = page.viewport_size
