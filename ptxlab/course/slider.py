@@ -1,13 +1,51 @@
-"""A picture with a slider above it that redraws it."""
+"""A picture with a slider above it that redraws it, and a button that plays it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any, Protocol
 
+import anywidget
 import ipywidgets
+import traitlets
 
 from ..errors import PtxlabError
+
+_BUTTON = """
+.ptx-play-values {
+  width: 30px;
+  height: 26px;
+  margin: 3px 0;
+  padding: 0;
+  border: 1px solid var(--jp-border-color1, #bdbdbd);
+  border-radius: 4px;
+  background: var(--jp-layout-color1, #ffffff);
+  color: var(--jp-ui-font-color1, #1a1a1a);
+  font-size: 11px;
+  cursor: pointer;
+}
+.ptx-play-values:hover {
+  background: var(--jp-layout-color2, #eeeeee);
+}
+.ptx-play-values:focus-visible {
+  outline: 2px solid var(--jp-brand-color1, #1565c0);
+  outline-offset: 1px;
+}
+"""
+
+
+class PlayButton(anywidget.AnyWidget):
+    """A button that goes from one index to the next, `pace` milliseconds apart.
+
+    The one of ipywidgets has no name that a screen reader could read.
+    """
+
+    _esm = (Path(__file__).parent / "play.js").read_text(encoding="utf-8")
+    _css = _BUTTON
+    index = traitlets.Int().tag(sync=True)
+    last = traitlets.Int().tag(sync=True)
+    pace = traitlets.Int(1000).tag(sync=True)
 
 
 class _Drawn(Protocol):
@@ -19,6 +57,9 @@ class _Drawn(Protocol):
 class Slider(ipywidgets.VBox):  # type: ignore[misc]
     """Choose a value by mouse or keyboard, and see the picture of it.
 
+    `unit` follows the value, unless the name says what is counted ("stages 3"). Values that go step by step,
+    a range or with `play`, have a button that shows one after the other.
+
     Where no kernel runs, `_repr_html_` has the picture of the first value.
 
     >>> from ptxlab import views
@@ -29,19 +70,30 @@ class Slider(ipywidgets.VBox):  # type: ignore[misc]
     """
 
     def __init__(
-        self, draw: Callable[..., _Drawn], text: Callable[[Any], str] = str, **choices: Iterable[Any]
+        self,
+        draw: Callable[..., _Drawn],
+        text: Callable[[Any], str] = str,
+        *,
+        unit: str = "",
+        play: bool = False,
+        **choices: Iterable[Any],
     ) -> None:
         if len(choices) != 1:
             raise PtxlabError("Slider: name one argument of the picture and its values, e.g. selector=(0, 1)")
         ((self._name, values),) = choices.items()
         self._draw = draw
-        options = [(text(value), value) for value in values]
+        options = [(f"{text(value)} {unit}".rstrip(), value) for value in values]
         self._choice = ipywidgets.SelectionSlider(
-            options=options, description=self._name, layout={"width": "420px"}
+            options=options, description=self._name.replace("_", " "), layout={"width": "460px"}
         )
         self._shown = ipywidgets.HTML(self._repr_html_())
         self._choice.observe(self._redraw, "value")
-        super().__init__([self._choice, self._shown])
+        row: list[ipywidgets.Widget] = [self._choice]
+        if play or isinstance(values, range):
+            player = PlayButton(last=len(options) - 1)
+            traitlets.link((self._choice, "index"), (player, "index"))
+            row.insert(0, player)
+        super().__init__([ipywidgets.HBox(row), self._shown])
 
     @property
     def value(self) -> Any:

@@ -20,6 +20,7 @@ from ptxlab.course import (
     gemm_ladder,
     machine_code,
     reader_kernels,
+    shared_memory,
     sparse_gemm,
     tensor_memory,
     what_goes_wrong,
@@ -135,6 +136,20 @@ def test_kernels_of_lessons_without_a_compiler(monkeypatch: pytest.MonkeyPatch) 
     assert "pip install" in lessons.check("17.1", "{ }").text
     assert what_goes_wrong.broken(9).simulate().hazards[0].line == 13
     assert "The simulation stops." in what_goes_wrong.broken(5)._repr_html_()
+
+
+def test_a_slider_has_a_unit_and_plays_what_goes_step_by_step() -> None:
+    slider = pytest.importorskip("ptxlab.course.slider").Slider
+    played = slider(shared_memory.eight_rows, unit="bytes", pitch=range(128, 161, 16))
+    player, choice = played.children[0].children
+    assert [text for text, _ in choice.options] == ["128 bytes", "144 bytes", "160 bytes"]
+    assert (player.index, player.last, choice.description) == (0, 2, "pitch")
+    player.index = 1
+    assert played.value == 144 and "144 bytes apart" in played.children[1].value
+    still = slider(tensor_memory.without, left_out=("nothing", "commit"))
+    assert [each.description for each in still.children[0].children] == ["left out"]
+    parts = slider(block_scaled_tcgen05.part_of_kernel, play=True, part=block_scaled_tcgen05.PARTS)
+    assert parts.children[0].children[0].last == len(block_scaled_tcgen05.PARTS) - 1
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import re
 from collections.abc import Iterator
@@ -101,6 +102,24 @@ def test_says_what_would_differ_on_a_gpu(name: str) -> None:
     drawn = re.compile(r"figures\.|Slider\(|\bclimb\(|(gemm_ladder|sparse_gemm)\.[a-z_]+\(")
     assert sum(bool(drawn.search(cell.source)) for cell in code(notebook)) >= 4
     assert any("explore(" in cell.source for cell in code(notebook))
+
+
+#: What sliders choose that needs no unit: names, numbers of things, and counts that say of what.
+_WITHOUT_UNIT = {
+    *("ids", "kernel", "lane", "layout", "left_out", "load", "nibble", "order", "part", "row", "rung"),
+    *("selector", "warp", "weights", "which", "chains", "stages"),
+}
+
+
+@each("name", NAMES)
+def test_numbers_on_sliders_have_a_unit(name: str) -> None:
+    for cell in code(read(name)):
+        calls = ast.walk(ast.parse(cell.source)) if "Slider(" in cell.source else ()
+        for call in calls:
+            if isinstance(call, ast.Call) and ast.unparse(call.func) == "Slider":
+                names = {each.arg for each in call.keywords}
+                has_text = "text" in names or len(call.args) == 2
+                assert has_text or "unit" in names or names & _WITHOUT_UNIT, ast.unparse(call)
 
 
 @pytest.fixture(scope="module")
