@@ -74,6 +74,13 @@ class Simulation(Result):
 
         return profile_html(self)
 
+    @staticmethod
+    def kernel_html(title: str, source: str) -> str:
+        """A kernel in a notebook: its source with the numbers of its lines."""
+        from .views.kernel_profile import source_html
+
+        return source_html(source, title=title)
+
 
 def kernel(
     source: str, name: str | None = None, target: str = "sm_90a", options: Sequence[str] = ()

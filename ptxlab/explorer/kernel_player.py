@@ -8,6 +8,7 @@ import anywidget
 import traitlets
 
 from ..simulator import Result
+from ..views.highlight import tokens
 from ..views.kernel_profile import profile_css, profile_html, shown_line, step_view
 from ..views.palette import DARK, DARK_PAGES, LIGHT
 from .bundle import script, sheet
@@ -90,7 +91,7 @@ def _traits(view: Any) -> dict[str, Any]:
         "number": view.number,
         "line": view.line,
         "ptxLine": view.ptx_line,
-        "text": view.text,
+        "text": list(tokens(view.text, ptx=True)),
         "lanes": view.lanes,
         "registers": registers,
         "hidden": view.hidden,

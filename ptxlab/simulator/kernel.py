@@ -92,6 +92,9 @@ class Kernel(Generic[R]):
     def __repr__(self) -> str:
         return f"<kernel {self.title}({', '.join(self.parameters)}) for {self.target}>"
 
+    def _repr_html_(self) -> str | None:
+        return self._result_type.kernel_html(repr(self)[1:-1], self.source)
+
     def simulate(
         self,
         grid: int | tuple[int, ...],

@@ -336,6 +336,11 @@ class Result:
             have += "; only the first were kept"
         raise PtxlabError(f"matrix instruction {quoted(place)} of warp {quoted(number)}: {have}")
 
+    @staticmethod
+    def kernel_html(title: str, source: str) -> str | None:
+        """What a notebook shows of a kernel that gives such results; None: its name only."""
+        return None
+
     def __repr__(self) -> str:
         total = sum(self.counts.values())
         return f"<{total:,} instructions executed by warps, {len(self.counts)} different>"

@@ -18,6 +18,7 @@ from ..simulator import Hazard, Result, WarpTrace
 from ..simulator.peaks import Bound, find_chip
 from ..simulator.ptx.syntax import PtxInstruction
 from ..simulator.result import LineProfile
+from .highlight import cell_script, highlighted_lines, token_colours
 from .labels import number_text
 from .palette import DARK, DARK_PAGES, HUES, LIGHT, Theme, mix
 from .table import Table
@@ -138,6 +139,7 @@ def _colours(theme: Theme) -> str:
         "paper": paper,
         "accent": hues["blue"] if theme is LIGHT else hues["sky"],
         "scheme": "light" if theme is LIGHT else "dark",
+        **token_colours(theme),
     }
     return " ".join(f"--{name}: {colour};" for name, colour in rules.items())
 
@@ -151,12 +153,15 @@ def profile_css() -> str:
 
 def profile_html(result: Result, chip: str = "H200", styled: bool = True, first: int = 1) -> str:
     """The source with its margin, from line `first` on, and what binds the kernel on a chip."""
-    style = f"<style>{profile_css()}</style>" if styled else ""
-    parts = [_header(result), _code(margin(result)[first - 1 :]), _bounds(result, chip)]
+    style = f"<style>{profile_css()}</style>{cell_script()}" if styled else ""
+    code = _code(margin(result)[first - 1 :], result.source)
+    parts = [_header(result), code, _bounds(result, chip)]
     return f'{style}<div class="ptx-profile">{"".join(parts)}</div>'
 
 
-def source_html(source: str, hazards: Sequence[Hazard] = (), part: range | None = None) -> str:
+def source_html(
+    source: str, hazards: Sequence[Hazard] = (), part: range | None = None, title: str = ""
+) -> str:
     """A source that has not run, or not to its end: its lines with their numbers, and hazards below theirs.
 
     `part` has the numbers of the lines to show, by default all of them.
@@ -172,7 +177,9 @@ def source_html(source: str, hazards: Sequence[Hazard] = (), part: range | None 
         for number, text in enumerate(source.splitlines(), 1)
         if part is None or number in part
     ]
-    return f'<style>{profile_css()}</style><div class="ptx-profile">{_code(lines)}</div>'
+    head = f"<header><b>{html.escape(title)}</b></header>" if title else ""
+    style = f"<style>{profile_css()}</style>{cell_script()}"
+    return f'{style}<div class="ptx-profile">{head}{_code(lines, source)}</div>'
 
 
 def _header(result: Result) -> str:
@@ -205,8 +212,9 @@ def _trimmed(sizes: tuple[int, int, int]) -> list[int]:
     return kept
 
 
-def _code(lines: Sequence[MarginLine]) -> str:
+def _code(lines: Sequence[MarginLine], source: str) -> str:
     shown = _shown(lines)
+    texts = highlighted_lines(source)
     banks = any(line.profile.conflicts for line in lines)
     sectors = any(line.profile.requests for line in lines)
     counts = any(line.profile.warps for line in lines)
@@ -227,7 +235,7 @@ def _code(lines: Sequence[MarginLine]) -> str:
         if line.number != before + 1:
             rows.append(f'<div class="row cut">{empty}<i>⋯</i></div>')
         before = line.number
-        rows.append(_row(line, counts, banks, sectors))
+        rows.append(_row(line, texts[line.number - 1], counts, banks, sectors))
         rows += [
             f'<div class="row hazard sentence">{empty}<i>{html.escape(sentence)}</i></div>'
             for sentence in line.hazards
@@ -236,7 +244,7 @@ def _code(lines: Sequence[MarginLine]) -> str:
     return f'<div {region}><div class="rows">{"".join(rows)}</div></div>'
 
 
-def _row(line: MarginLine, counts: bool, banks: bool, sectors: bool) -> str:
+def _row(line: MarginLine, text: str, counts: bool, banks: bool, sectors: bool) -> str:
     profile = line.profile
     tip = html.escape("\n".join(line_notes(line)), quote=True)
     count = f"{profile.warps:,}" if profile.warps else ""
@@ -249,7 +257,7 @@ def _row(line: MarginLine, counts: bool, banks: bool, sectors: bool) -> str:
     if sectors:
         css_class = ' class="wide"' if profile.sectors_per_request > _FEW_SECTORS else ""
         cells.append(f"<i{css_class}>{f'{profile.sectors_per_request:.3g}' if profile.requests else ''}</i>")
-    cells.append(f'<i class="text">{html.escape(line.text)}</i>')
+    cells.append(f'<i class="text">{text}</i>')
     name = "row hazard" if line.hazards else "row"
     return f'<div class="{name}" data-line="{line.number}" title="{tip}">{"".join(cells)}</div>'
 

@@ -11,6 +11,7 @@ import pytest
 
 import ptxlab
 from ptxlab import figures, views
+from ptxlab.views import highlight
 from tools.jupyter import Book
 
 pytestmark = pytest.mark.browser
@@ -48,6 +49,22 @@ SEEN = """() => {
 }"""
 
 
+_SOURCES = '''import ptxlab
+plain = """A text in Python: int i;"""  # it's no kernel
+kernel = ptxlab.kernel(r"""
+extern "C" __global__ void f(int* x) {  // adds
+    x[threadIdx.x] += 1;
+}""")
+kernel'''
+#: Texts in cells that have the colour of a kind of token.
+COLOURED = """kind => [...CSS.highlights.get(`ptxlab-${kind}`) ?? []].map((each) => {
+  const range = new Range();
+  range.setStart(each.startContainer, each.startOffset);
+  range.setEnd(each.endContainer, each.endOffset);
+  return range.toString();
+})"""
+
+
 @pytest.fixture(scope="module")
 def page(lab_page: Any) -> Any:
     return lab_page
@@ -64,7 +81,8 @@ def book(lab: Any, page: Any) -> Book:
             "ptxlab.figures.lane(ins, 'A', 5, ins.a.pack(np.ones((16, 16))))",
             "from ptxlab import views\n"
             "from ptxlab.course.slider import Slider\n"
-            "Slider(views.nibble, '0b{:04b}'.format, nibble=[0b0100, 0b1001, 0b1110])",
+            "Slider(views.nibble, '0b{:04b}'.format, play=True, nibble=[0b0100, 0b1001, 0b1110])",
+            _SOURCES,
         ],
     )
     return opened
@@ -104,3 +122,35 @@ def test_a_slider_redraws_its_picture(book: Book, page: Any) -> None:
     page.get_by_role("slider").press("ArrowRight")
     page.wait_for_selector("svg[aria-label='Nibble 0b1001, 2:4']")
     assert picture.locator("polyline").count() == 4
+    play = page.get_by_role("button", name="Play")
+    play.click()
+    page.wait_for_selector("svg[aria-label='Nibble 0b1110, 2:4']")
+    play.click()  # from the start
+    page.wait_for_selector("svg[aria-label='Nibble 0b0100, 2:4']")
+    page.get_by_role("button", name="Pause").click()
+
+
+def test_sources_in_cells_are_highlighted(book: Book, page: Any) -> None:
+    """Once an output with a listing is there; while a cell is edited; not in other strings."""
+    book.run(2)
+    page.wait_for_selector(".ptx-profile span.builtin")
+    page.wait_for_function(f"({COLOURED})('keyword').length > 0")
+    assert page.evaluate(COLOURED, "keyword") == ["extern", "void", "int"]
+    assert page.evaluate(COLOURED, "builtin") == ["__global__", "threadIdx"]
+    assert page.evaluate(COLOURED, "comment") == ["// adds"]
+    line = page.locator(".cm-line", has_text="threadIdx")
+    line.click()
+    page.keyboard.press("End")
+    page.keyboard.type(" return;")
+    page.wait_for_function(f"({COLOURED})('keyword').includes('return')")
+
+
+def test_a_page_finds_the_tokens_that_python_finds(page: Any) -> None:
+    """The patterns mean the same in both languages."""
+    find = """([pattern, text]) => [...text.matchAll(new RegExp(pattern, 'gm'))].map((match) =>
+      [Object.keys(match.groups).find((kind) => match.groups[kind] !== undefined), match[0]])"""
+    sources = [path.read_text() for path in Path(ptxlab.__file__).parent.rglob("*.cu")]
+    sources += [ptxlab.kernel('extern "C" __global__ void f(float* x) { *x = sinf(*x); }').ptx]
+    for source in sources:
+        found = page.evaluate(find, [highlight.script_pattern(highlight.is_ptx(source)), source])
+        assert [tuple(each) for each in found] == [each for each in highlight.tokens(source) if each[0]]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -10,7 +12,9 @@ import pytest
 import ptxlab
 from ptxlab import PtxlabError
 from ptxlab.numerics.emulate import emulate
+from ptxlab.views.highlight import KINDS, highlighted_lines, token_colours, tokens
 from ptxlab.views.kernel_profile import DATA, READ, line_notes, margin
+from ptxlab.views.palette import DARK, LIGHT, contrast, mix
 
 from .kernel_cases import CASES
 
@@ -99,6 +103,77 @@ def test_source_in_a_notebook() -> None:
     assert [line.profile.conflicts for line in lines] == [0, 0, 0, 186, 0, 186, 0]
     assert "192 wavefronts where 6 would do" in " ".join(line_notes(lines[3]))
     assert [line.text for line in lines] == source.splitlines()
+
+
+_KERNEL = r"""
+#include <cuda_fp16.h>
+/* two
+   lines */ extern "C" __global__ void f(const float* x) {  // "no string"
+    asm volatile("bar.sync 0; // no comment");
+    x[threadIdx.x] = 0x1fu + 1.5e-3f + 'c' + interior;
+}"""
+_PTX = r"""
+.version 9.0
+.visible .entry f(.param .u64 x)
+{
+    .reg .b32 %r<2>;  // x
+    mov.u32 %r1, %tid.x;
+$L__BB0_1:
+    @%p1 bra $L__BB0_1;
+    tcgen05.fence::before_thread_sync;
+    fma.rn.f32 %f1, %f2, 0f3F800000, -7;
+    ret;
+}"""
+_TOKENS = {  # a source and its tokens by kind
+    _KERNEL: {
+        "comment": ["/* two\n   lines */", '// "no string"'],
+        "string": ['"C"', '"bar.sync 0; // no comment"', "'c'"],
+        "builtin": ["#include", "__global__", "threadIdx"],
+        "keyword": ["extern", "void", "const", "float", "asm", "volatile"],
+        "number": ["0x1fu", "1.5e-3f"],
+    },
+    _PTX: {
+        "comment": ["// x"],
+        "builtin": [".version", ".visible", ".entry", ".param", ".u64", ".reg", ".b32", "%tid.x"],
+        "keyword": ["mov.u32", "bra", "tcgen05.fence::before_thread_sync", "fma.rn.f32", "ret"],
+        "number": ["9.0", "2", "0f3F800000", "7"],
+    },
+}
+
+
+@pytest.mark.parametrize("source", _TOKENS)
+def test_kinds_of_tokens(source: str) -> None:
+    """What is a keyword, a number, a comment; nothing is lost, and a token may go over lines."""
+    found = list(tokens(source))
+    assert "".join(text for _, text in found) == source
+    by_kind = {kind: [text for each, text in found if each == kind] for kind in KINDS}
+    assert {kind: texts for kind, texts in by_kind.items() if texts} == _TOKENS[source]
+    assert [re.sub("<[^>]+>", "", line) for line in highlighted_lines(source)] == [
+        html.escape(line, quote=False) for line in source.splitlines()
+    ]
+
+
+def test_colours_of_tokens_can_be_read() -> None:
+    """On paper and on the line under the pointer, in light and dark."""
+    for theme in (LIGHT, DARK):
+        colours = token_colours(theme)
+        assert colours.keys() == set(KINDS) and len(set(colours.values())) == len(KINDS)
+        for paper in (theme.paper, mix(theme.ink, 0.06, theme.paper)):
+            assert min(contrast(colour, paper) for colour in colours.values()) >= 4.5
+
+
+def test_listings_are_highlighted() -> None:
+    """A kernel, what its simulation shows, and the instruction of a step; of PTX as well."""
+    kernel = ptxlab.kernel(_COLUMNS)
+    result = kernel.simulate(3, 64, np.zeros(512, np.float32), 2, shared=512, trace=1)
+    for page in (kernel._repr_html_(), result._repr_html_()):
+        assert page is not None and '<span class="builtin">__global__</span>' in page
+    page = ptxlab.kernel(kernel.ptx)._repr_html_()
+    assert page is not None and "kernel columns(u64, u32) for sm_90a" in page
+    assert '<span class="keyword">st.shared.f32</span>' in page
+    player = result.player()
+    assert player.shown["text"][0] == ("keyword", "ld.param.u64")
+    player.close()
 
 
 def test_trace_of_a_warp() -> None:

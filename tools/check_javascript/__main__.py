@@ -1,6 +1,6 @@
 """Types, lint and format of the widgets' JavaScript; installs the tools beside the environment, once.
 
-TypeScript, Oxlint and Oxfmt run over the JavaScript of ptxlab/explorer, ptxlab/course and the site: all
+TypeScript, Oxlint and Oxfmt run over the JavaScript of ptxlab/explorer, course, views and the site: all
 three are compiled, and take two seconds where their predecessors took twenty. axe-core is for the browser
 tests.
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
-FOLDERS = (ROOT / "ptxlab" / "explorer", ROOT / "ptxlab" / "course", ROOT / "docs" / "_static")
+FOLDERS = (*(ROOT / "ptxlab" / name for name in ("explorer", "course", "views")), ROOT / "docs" / "_static")
 TOOLS = (
     "typescript@7.0.2",
     "oxlint@1.93.0",

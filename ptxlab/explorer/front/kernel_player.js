@@ -5,7 +5,7 @@ import { Player } from "./common/player.js";
 
 /**
  * @typedef {{ name: string, role: "read" | "written", values: string[] }} LaneRegister
- * @typedef {{ number: number, line: number, ptxLine: number, text: string, lanes: number,
+ * @typedef {{ number: number, line: number, ptxLine: number, text: [string, string][], lanes: number,
  *   registers: LaneRegister[], hidden: number, notes: string[] }} ShownStep
  * @typedef {{ page: string, title: string, count: number, step: number, lines: number[], shown: ShownStep,
  *   words: DataView, states: DataView }} PlayerTraits
@@ -106,7 +106,8 @@ class KernelPlayer extends Player {
     const line = shown.line === 0 ? "" : `line ${shown.line}, `;
     this.instruction.replaceChildren();
     make("span", "where", this.instruction, { text: `${line}PTX ${shown.ptxLine}` });
-    make("code", "", this.instruction, { text: shown.text });
+    const code = make("code", "", this.instruction);
+    for (const [kind, text] of shown.text) make("span", kind, code, { text });
     this.notes.replaceChildren();
     for (const text of shown.notes) make("div", "", this.notes, { text });
     this.showLine(shown.line);

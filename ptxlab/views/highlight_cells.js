@@ -1,0 +1,87 @@
+/**
+ * Colours CUDA C++ and PTX in Python strings of the page's cells, also while they are edited. The text stays the
+ * editor's: ranges of it get colours. Python writes a call of this function into outputs.
+ * @param {{ cuda: string, ptx: string, isPtx: string, isSource: string, kinds: string[], style: string }} given
+ */
+export default function highlightCells({ cuda, ptx, isPtx, isSource, kinds, style }) {
+  const once = "ptxlab-cells";
+  if (!("highlights" in CSS) || document.getElementById(once)) return;
+  document.head.append(Object.assign(document.createElement("style"), { id: once, textContent: style }));
+
+  const CELLS = ".cm-content, .jp-InputArea pre, .cell_input pre"; // of JupyterLab, nbconvert and Sphinx
+  const STRINGS = /#.*|("""|''')([^]*?)(?:\1|$(?![^]))|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'/gm;
+  const highlights = new Map(["source", ...kinds].map((kind) => [kind, new Highlight()]));
+  for (const [kind, highlight] of highlights) {
+    highlight.priority = kind === "source" ? 0 : 1;
+    CSS.highlights.set(`ptxlab-${kind}`, highlight);
+  }
+  const painted = /** @type {Map<Element, [Highlight, StaticRange][]>} */ (new Map());
+
+  // The text of a cell, and its nodes with where they begin.
+  const read = (/** @type {Element} */ cell) => {
+    const nodes = /** @type {[number, Text][]} */ ([]);
+    let text = "";
+    for (const line of cell.matches(".cm-content") ? cell.querySelectorAll(".cm-line") : [cell]) {
+      const walker = document.createTreeWalker(line, NodeFilter.SHOW_TEXT);
+      while (walker.nextNode()) {
+        const node = /** @type {Text} */ (walker.currentNode);
+        nodes.push([text.length, node]);
+        text += node.data;
+      }
+      text += "\n";
+    }
+    return { text, nodes };
+  };
+
+  const paint = (/** @type {Element} */ cell) => {
+    for (const [highlight, range] of painted.get(cell) ?? []) highlight.delete(range);
+    painted.delete(cell);
+    if (!cell.isConnected) return;
+    const { text, nodes } = read(cell);
+    const ranges = /** @type {[Highlight, StaticRange][]} */ ([]);
+    const add = (/** @type {string} */ kind, /** @type {number} */ start, /** @type {number} */ end) => {
+      const highlight = highlights.get(kind);
+      const first = nodes.findLast(([at]) => at <= start);
+      const last = nodes.findLast(([at]) => at < end);
+      if (!highlight || !first || !last) return;
+      const range = new StaticRange({
+        startContainer: first[1],
+        startOffset: Math.min(start - first[0], first[1].length),
+        endContainer: last[1],
+        endOffset: Math.min(end - last[0], last[1].length),
+      });
+      highlight.add(range);
+      ranges.push([highlight, range]);
+    };
+    for (const { index, 1: quotes, 2: source } of text.matchAll(STRINGS)) {
+      if (!quotes || !new RegExp(isSource, "m").test(source)) continue;
+      const start = index + quotes.length;
+      add("source", start, start + source.length);
+      const language = new RegExp(isPtx, "m").test(source) ? ptx : cuda;
+      for (const token of source.matchAll(new RegExp(language, "gm"))) {
+        const kind = kinds.find((each) => token.groups?.[each] !== undefined) ?? "";
+        add(kind, start + token.index, start + token.index + token[0].length);
+      }
+    }
+    if (ranges.length > 0) painted.set(cell, ranges);
+  };
+
+  // Cells come, go and change: the editor draws the lines in view.
+  const changed = /** @type {Set<Element>} */ (new Set(document.querySelectorAll(CELLS)));
+  const paintChanged = () => {
+    for (const cell of painted.keys()) if (!cell.isConnected) paint(cell);
+    for (const cell of changed) paint(cell);
+    changed.clear();
+  };
+  new MutationObserver((records) => {
+    const before = changed.size;
+    for (const { target, addedNodes } of records) {
+      const cell = (target instanceof Element ? target : target.parentElement)?.closest(CELLS);
+      if (cell) changed.add(cell);
+      for (const node of addedNodes)
+        if (node instanceof Element) for (const each of node.querySelectorAll(CELLS)) changed.add(each);
+    }
+    if (before === 0 && changed.size > 0) requestAnimationFrame(paintChanged);
+  }).observe(document.body, { subtree: true, childList: true, characterData: true });
+  paintChanged();
+}
