@@ -1,7 +1,8 @@
 """python -m benchmarks.explorer: the Explorer's speed in a real browser, and what 1,000 edits leave behind.
 
 First paint counts from the kernel's answer, a hover from the first event of the pointer's move (often that it
-left another cell), an edit from the Enter key; each until the frame that shows it.
+left another cell), an edit from the Enter key; each until the frame that shows it. A frame of the camera's
+flight counts from the one before it.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ FORMS = {  # the goal for an edit, in ms
     "wgmma.mma_async.sp.sync.aligned.m64n256k64.f32.e4m3.e4m3": 300,
 }
 HOVER, PAINT = 16, 1000  # the other goals, in ms
+FRAME = 1000 / 60  # and for a frame of the camera's flight
+FLOWN = "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"  # from all of it to single bits, and back
 
 START = """import gc, tracemalloc, numpy as np, ptxlab
 ex = ptxlab.explore({name!r})
@@ -96,6 +99,16 @@ new MutationObserver(() => {
 }).observe(document, {
   childList: true, subtree: true, attributes: true, attributeFilter: ["width", "style"],
 });
+clock.frames = [];
+clock.watchFlights = (scene) => {
+  let before = null;
+  const tick = (now) => {
+    if (before !== null && scene.classList.contains("ptx-flying")) clock.frames.push(now - before);
+    before = now;
+    requestAnimationFrame(tick);
+  };
+  requestAnimationFrame(tick);
+};
 let moved = null;
 for (const type of ["pointerout", "pointerover", "pointermove"])
   addEventListener(type, () => {
@@ -224,6 +237,23 @@ def edit(page: Any, shown: Shown, count: int) -> tuple[list[float], float, int, 
     )
 
 
+def fly(lab: Lab, page: Any, name: str, flights: int) -> str:
+    """The frames of the camera's flights to single bits and back, around a selected cell."""
+    book, shown = show(lab, page, name)
+    shown.click("D", 9, 5)
+    page.evaluate("() => clock.watchFlights(document.querySelector('.ptx-scene'))")
+    for zoom in (400, 100) * flights:
+        book.run(1, f"ex.view.zoom = {zoom}")
+        page.wait_for_timeout(800)
+    frames = [float(frame) for frame in page.evaluate("() => clock.frames")]
+    middle, most = spread(frames)
+    late = sum(frame > FRAME + 1 for frame in frames) / len(frames)
+    return (
+        f"{name}, {2 * flights} flights of the camera: a frame every {middle:.1f} ms ({most:.1f}),"
+        f" goal {FRAME:.1f}; {late:.0%} of {len(frames)} frames come later"
+    )
+
+
 def in_python(name: str, rounds: int = 20) -> tuple[float, str]:
     """Milliseconds of an edit in Python alone, and where they go."""
     ex: Any = ptxlab.explore(name)
@@ -315,6 +345,7 @@ def main() -> None:
     parser.add_argument(
         "--many", type=int, default=1000, help="edits after which memory is compared; 0 leaves it out"
     )
+    parser.add_argument("--flights", type=int, default=5, help="flights of the camera; 0 leaves them out")
     parser.add_argument("--profile", action="store_true", help="also print where Python spends an edit")
     parser.add_argument("forms", nargs="*", default=list(FORMS), help="mnemonics")
     args = parser.parse_args()
@@ -355,6 +386,8 @@ def main() -> None:
             )
             page.context.close()
         print(table(rows))
+        if args.flights:
+            print(f"\n{fly(lab, fresh(), FLOWN, args.flights)}")
         if args.many:
             print(f"\nwhat stays after garbage collection, {args.forms[min(1, len(args.forms) - 1)]}")
             print(table(many(lab, fresh(), args.forms[min(1, len(args.forms) - 1)], args.many)))

@@ -408,6 +408,38 @@ def test_the_camera(screen: Screen, python: Any, page: Any, narrow: Any, written
     page.wait_for_selector("button[data-trait=zoom]:text('whole')")
 
 
+#: The colours of two cells on the canvas of the flight, near their upper left corner, where no digit is.
+FLOWN = """(cells) => {
+  const canvas = document.querySelector(".ptx-scene-flight");
+  const { left, top } = canvas.getBoundingClientRect();
+  const pixel = ({ x, y }) => canvas.getContext("2d").getImageData(x + 4 - left, y + 4 - top, 1, 1).data;
+  return cells.map((cell) => Array.from(pixel(cell)).slice(0, 3).reduce((sum, value) => sum + value));
+}"""
+
+
+def test_the_camera_flies(screen: Screen, python: Any, page: Any) -> None:
+    """Half-way all but the row and the column of the selected cell is dimmed; without motion it cuts."""
+    show(python, page, F16)
+    screen.click("D", 0, 0)
+    flying = page.locator(".ptx-flying")
+    python("ex.view.zoom = 200")
+    assert not flying.count()
+    page.emulate_media(reduced_motion="no-preference")
+    python("ex.view.zoom = 100")
+    page.wait_for_selector(".ptx-flying")
+    page.wait_for_selector(".ptx-scene:not(.ptx-flying)")
+    page.evaluate("() => { window.clock = performance.now; performance.now = () => 0; }")
+    python("ex.view.zoom = 105")  # all cells are about where they were
+    page.evaluate("() => { performance.now = () => 160; }")
+    page.evaluate(DRAWN)
+    lit, dimmed = page.evaluate(FLOWN, [screen.rect("D", 0, 1), screen.rect("D", 8, 1)])  # both of lane 0
+    assert flying.count() and dimmed > lit + 60
+    page.evaluate("() => { performance.now = window.clock; }")
+    page.wait_for_selector(".ptx-scene:not(.ptx-flying)")
+    page.emulate_media(reduced_motion="reduce")
+    python("ex.view.zoom = 100")
+
+
 def test_why_a_cell_of_d_has_its_bits(screen: Screen, python: Any, page: Any) -> None:
     """Choose a cell of D, unfold the panel by keyboard, read the bits; they follow when A is edited."""
     start(python, page, F16, "np.ones((8, 8))")
@@ -450,6 +482,81 @@ def test_why_a_cell_of_d_has_its_bits(screen: Screen, python: Any, page: Any) ->
 
 
 # -- the picture: labels, the dot product, the lens, rows and their lanes --------------------------------
+
+#: Instructions with what is opened beside the scene, for the table of the smallest text.
+VIEWS = {
+    "mma f16": ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", ""),
+    "mma s4": (DENSE, ""),
+    "mma.sp s4": ("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32", ""),
+    "mma f64": ("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", ""),
+    "mma block scale": (SHAPES[2], ""),
+    "wgmma f16 n256": ("wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16", ""),
+    "wgmma.sp fp8 n8": ("wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.e4m3", ""),
+    "tcgen05.mma": ("tcgen05.mma.cta_group::1.kind::f16", ""),
+    "tcgen05.mma, its memory": ("tcgen05.mma.cta_group::1.kind::f16", "tensor"),
+}
+SIZES = ((1440, 900), (1920, 1080), (1024, 768), (700, 900), (390, 844))
+
+#: Every text that a canvas is given from now on, with its size on the page: a text that is squeezed into less
+#: than its width counts as smaller.
+MEASURE = """() => {
+  window.texts = [];
+  const plain = CanvasRenderingContext2D.prototype.fillText;
+  CanvasRenderingContext2D.prototype.fillText = function (text, x, y, most = Infinity) {
+    const { a, b } = this.getTransform();
+    const scale = this.canvas.isConnected ? this.canvas.width / this.canvas.offsetWidth : 1;
+    const squeezed = Math.min(1, most / this.measureText(text).width);
+    const size = (parseFloat(/([\\d.]+)px/.exec(this.font)[1]) * Math.hypot(a, b) * squeezed) / scale;
+    if (String(text).trim()) window.texts.push([size, `${text} (canvas)`]);
+    return plain.call(this, text, x, y, most);
+  };
+  window.forget = () => { CanvasRenderingContext2D.prototype.fillText = plain; };
+}"""
+#: The smallest text on the page, of those and of the nodes that are seen.
+SMALLEST = """() => {
+  const root = document.querySelector(".ptx-explorer");
+  const texts = window.texts.splice(0);
+  const add = (node, text) => {
+    if (!text.trim() || !node.checkVisibility({ visibilityProperty: true, opacityProperty: true })) return;
+    const scale = node.getScreenCTM?.().a ?? 1;
+    const size = parseFloat(getComputedStyle(node).fontSize) * scale;
+    texts.push([size, `${text.trim().slice(0, 30)} (${node.className})`]);
+  };
+  const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) add(walker.currentNode.parentElement, walker.currentNode.data);
+  for (const node of root.querySelectorAll("input, select, textarea"))
+    add(node, node.value || node.placeholder || "");
+  return texts.reduce((least, text) => (text[0] < least[0] ? text : least), [Infinity, ""]);
+}"""
+
+
+def test_no_text_is_too_small(screen: Screen, python: Any, page: Any, narrow: Any) -> None:
+    """From all of the scene to single bits, at every size of the window: no text is under 11 pixels."""
+    page.evaluate(MEASURE)
+    found: dict[tuple[str, str], tuple[float, str]] = {}
+    for view, (mnemonic, opened) in VIEWS.items():
+        show(python, page, mnemonic)
+        zooms = [100, 200, 400]
+        if opened:
+            page.locator(f"[data-{opened}]").first.click()
+        for width, height in SIZES:
+            narrow(width, height)
+            texts = [page.evaluate(SMALLEST)]
+            for zoom in zooms[1:] if "mma" in view else ():
+                python(f"ex.view.zoom = {zoom}")
+                page.evaluate(DRAWN)
+                texts.append(page.evaluate(SMALLEST))
+            zooms.reverse()  # the next size begins where this one ends
+            found[view, f"{width}x{height}"] = tuple(min(texts))
+        if opened:
+            page.locator(f"[data-{opened}]").first.click()
+    page.evaluate("() => window.forget()")
+    python(f"ex.instruction = {DENSE!r}")
+    table = "\n".join(
+        f"{view:24} {size:>9}  {least:5.1f} px  {text}" for (view, size), (least, text) in found.items()
+    )
+    assert all(least >= 10.99 for least, _ in found.values()), f"\n{table}"
+
 
 RECORD = """() => {
   window.written = [];

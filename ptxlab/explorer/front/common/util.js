@@ -142,7 +142,7 @@ export function attribute(node, name, value) {
 // Calls back when the next frame is on the screen.
 /** @param {() => void} call */
 export function afterPaint(call) {
-  requestAnimationFrame(() => setTimeout(call));
+  requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(call)));
 }
 
 // Browsers from before 2024 send clicks without a pointer type.

@@ -2,11 +2,11 @@
 // selected cell; along axes that these do not have, around the middle of what is seen.
 
 import { clamp, reducedMotion } from "../common/util.js";
+import { Flight } from "./flight.js";
 import { legibleNearness, showScene } from "./layout.js";
 
 export const WHOLE = 100; // percent at which all of the scene is seen,
 const NEAREST = 400; // and at which single bits are
-const FLIGHT_TIME = 320; // milliseconds
 export const ZOOM_STEP = 25; // percent
 const PINCH_STEP = 5; // percent
 const NOTCH = 40; // pixels that a wheel turns for one step; the fingers on a pad need several events
@@ -16,9 +16,9 @@ export class Camera {
   /** @param {App} app */
   constructor(app) {
     this.app = app;
-    this.percent = this.target = zoomOf(app); // where it is now, and where it flies to
+    this.percent = zoomOf(app);
     this.point = /** @type {Point | null} */ (null); // what the next flight keeps in its place
-    this.frame = 0;
+    this.flight = new Flight(app);
   }
 
   // From 0, where all of the scene is seen, to 1.
@@ -35,40 +35,21 @@ export class Camera {
     return this.percent <= WHOLE;
   }
 
-  // To the zoom that the model has.
+  // To the zoom that the model has: at once, or with a picture of the flight there.
   follow() {
-    const target = zoomOf(this.app);
-    if (target === this.target) return;
-    this.target = target;
-    const { app, percent: from, point } = this;
-    this.point = null;
-    cancelAnimationFrame(this.frame);
-    if (!app.layoutWidth) this.percent = target;
-    else if (reducedMotion.matches || app.instruction.move) this.moveTo(target, anchorsOf(app, point), 1);
-    else this.fly(from, target, anchorsOf(app, point));
-  }
-
-  /** @param {number} from @param {number} to @param {Anchor[]} anchors */
-  fly(from, to, anchors) {
-    const start = performance.now();
-    const step = () => {
-      const part = clamp((performance.now() - start) / FLIGHT_TIME, 0, 1);
-      const eased = part < 0.5 ? 2 * part * part : 1 - 2 * (1 - part) ** 2;
-      this.moveTo(from + (to - from) * eased, anchors, eased);
-      if (part < 1) this.frame = requestAnimationFrame(step);
-    };
-    this.frame = requestAnimationFrame(step);
-  }
-
-  /** @param {number} percent @param {Anchor[]} anchors @param {number} part of the flight */
-  moveTo(percent, anchors, part) {
-    const { app } = this;
+    const { app, flight, point, percent: from } = this;
+    const percent = zoomOf(app);
+    if (percent === from) return;
     this.percent = percent;
-    if (app.instruction.move || !app.panes.length) return;
+    this.point = null;
+    if (!app.layoutWidth || app.instruction.move || !app.panes.length) return;
+    const anchors = anchorsOf(app, point);
+    const before = reducedMotion.matches ? null : flight.capture();
     showScene(app);
-    holdAnchors(app, anchors, part);
+    holdAnchors(app, anchors);
     app.syncScroll();
     app.selection.placeInput();
+    if (before) flight.start(before, percent > from, bandsOf(anchors));
   }
 
   // To a cell, as near as its digits can be read; not if they can be already.
@@ -83,11 +64,11 @@ export class Camera {
   // Where what cells show no longer fits them, it comes near enough.
   showLabels() {
     const { app } = this;
-    if (!app.instruction.move && this.target < this.legible) app.zoomTo(this.legible, null);
+    if (!app.instruction.move && this.percent < this.legible) app.zoomTo(this.legible, null);
   }
 
   stop() {
-    cancelAnimationFrame(this.frame);
+    this.flight.stop();
   }
 }
 
@@ -108,14 +89,14 @@ function selectedPoint(app) {
   return isInside(pane.scroller.getBoundingClientRect(), middle) ? middle : null;
 }
 
-// Where the cells are, before they are laid out anew: along each axis a cell, how far into it the point is,
-// and how far into its window, all from 0 to 1.
-/** @param {App} app @param {Point | null} point @returns {Anchor[]} */
+// Where the cells are, before they are laid out anew: along each axis a cell, and how far into it the point is,
+// from 0 to 1.
+/** @param {App} app @param {Point | null} point @returns {Omit<Anchor, "inWindow">[]} */
 function anchorsOf(app, point) {
   const panes = app.panes.filter((pane) => pane.layers.length && !pane.isFolded);
   const at = point ?? selectedPoint(app);
   const pointed = at && panes.find((pane) => isInside(pane.scroller.getBoundingClientRect(), at));
-  const anchors = /** @type {Anchor[]} */ ([]);
+  const anchors = /** @type {Omit<Anchor, "inWindow">[]} */ ([]);
   for (const axis of AXES) {
     const isHeld = Boolean(pointed?.axes.includes(axis));
     const pane = isHeld ? pointed : panes.find((each) => each.axes.includes(axis));
@@ -127,7 +108,6 @@ function anchorsOf(app, point) {
       pane,
       isHeld,
       point: isHeld ? point : null,
-      inWindow: { x: (place.x - box.left) / pane.width, y: (place.y - box.top) / pane.height },
       ...pane.pointAt(place),
     });
   }
@@ -135,21 +115,38 @@ function anchorsOf(app, point) {
 }
 
 // Scrolls the panes until what is pointed at is where it was on the page; what is selected comes to the middle.
-/** @param {App} app @param {Anchor[]} anchors @param {number} part */
-function holdAnchors(app, anchors, part) {
-  for (const { axis, pane, inWindow, point, cell, right, down } of anchors) {
+/** @param {App} app @param {Omit<Anchor, "inWindow">[]} anchors */
+function holdAnchors(app, anchors) {
+  for (const { axis, pane, point, cell, right, down } of anchors) {
     const across = pane.axes[0] === axis;
     const { x, y, width, height } = pane.rect(cell.name, cell.row, cell.column);
-    const [at, before, view, most] = across
-      ? [x + right * width, inWindow.x, pane.width, pane.farthest.x]
-      : [y + down * height, inWindow.y, pane.height, pane.farthest.y];
+    const [at, view, most] = across
+      ? [x + right * width, pane.width, pane.farthest.x]
+      : [y + down * height, pane.height, pane.farthest.y];
     const box = point && pane.scroller.getBoundingClientRect();
     const held = box && (across ? point.x - box.left : point.y - box.top);
-    const window = held ?? (before + (0.5 - before) * part) * view;
-    app.scroll[axis] = clamp(at - window, 0, Math.max(0, most));
+    app.scroll[axis] = clamp(at - (held ?? view / 2), 0, Math.max(0, most));
   }
   const held = anchors.find(({ axis, isHeld }) => isHeld && axis.startsWith("k"));
   if (held) app.followK(/** @type {"kx" | "ky"} */ (held.axis));
+}
+
+// The rows and columns of the cell that the camera flies to, as parts of their matrix. Columns of A are rows of B.
+/** @param {Omit<Anchor, "inWindow">[]} anchors */
+function bandsOf(anchors) {
+  const bands = /** @type {{ axis: Axis, start: number, end: number }[]} */ ([]);
+  for (const { axis, pane, isHeld, cell } of anchors) {
+    if (!isHeld) continue;
+    const { x, y, width, height } = pane.rect(cell.name, cell.row, cell.column);
+    const { total } = pane;
+    const [start, end] =
+      pane.axes[0] === axis
+        ? [x / total.width, (x + width) / total.width]
+        : [y / total.height, (y + height) / total.height];
+    const axes = /** @type {Axis[]} */ (axis.startsWith("k") ? ["kx", "ky"] : [axis]);
+    bands.push(...axes.map((each) => ({ axis: each, start, end })));
+  }
+  return bands;
 }
 
 // Ctrl and the wheel, or two fingers on a pad, over a pane; and keys wherever the focus is. Ctrl and + or -
