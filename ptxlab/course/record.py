@@ -43,6 +43,7 @@ class _Entry(TypedDict):
 _unwritten: dict[Path, list[Verdict]] = {}
 #: The record of a process that keeps none on disk.
 _in_memory: dict[str, _Entry] = {}
+_at_hand: list[Lesson] = []  # the lesson of the last answer that was checked here; [] if there was none
 _told: set[str] = set()
 
 
@@ -118,6 +119,9 @@ def record(verdict: Verdict) -> None:
 
     Where the record cannot be kept, a sentence says so, once, and the lesson goes on.
     """
+    _at_hand[:] = [
+        lesson for lesson in LESSONS if verdict.exercise in [each.name for each in lesson.exercises]
+    ]
     if verdict.state == "not yet":
         return
     if _keeps_no_file():
@@ -181,7 +185,9 @@ def forget() -> None:
 
 @dataclass(frozen=True)
 class Progress:
-    """Exercises by lesson: right, wrong, or not yet. A notebook shows it as a table.
+    """Exercises by lesson: right, wrong, or not yet.
+
+    A notebook shows those of the lesson at hand, and unfolds the others.
 
     >>> forget()
     >>> print(str(progress()).splitlines()[1])
@@ -191,6 +197,7 @@ class Progress:
     states: dict[str, str]
     tries: dict[str, int]
     problem: str = ""  # why the record could not be read, in a sentence
+    lesson: Lesson | None = None  # the one at hand
 
     @property
     def done(self) -> int:
@@ -214,11 +221,14 @@ class Progress:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
+        own = "" if self.lesson is None else f"<table>{self._html_row(self.lesson)}</table>"
         head = "".join(f'<th style="text-align:left">{name}</th>' for name, _ in _COLUMNS)
         rows = "".join(self._html_row(lesson) for lesson in LESSONS if lesson.exercises)
-        caption = f"{self.done} of {len(self.states)} exercises done"
+        done = f"The whole course: {self.done} of {len(self.states)} exercises done"
         problem = f"<p>{html.escape(self.problem)}</p>" if self.problem else ""
-        return f"<table><caption>{caption}</caption><tr>{head}</tr>{rows}</table>{problem}"
+        is_open = "" if own else " open"
+        course = f"<summary>{done}</summary><table><tr>{head}</tr>{rows}</table>"
+        return f"{own}<details{is_open}>{course}</details>{problem}"
 
     def _html_row(self, lesson: Lesson) -> str:
         signs = self.signs(lesson)
@@ -254,4 +264,4 @@ def progress() -> Progress:
     names = [exercise.name for lesson in LESSONS for exercise in lesson.exercises]
     states = {name: entries[name]["state"] if name in entries else "not yet" for name in names}
     tries = {name: entries[name]["tries"] if name in entries else 0 for name in names}
-    return Progress(states, tries, problem)
+    return Progress(states, tries, problem, _at_hand[-1] if _at_hand else None)

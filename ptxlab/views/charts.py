@@ -212,7 +212,7 @@ class LineChart:
         grid = {"gridcolor": "#E4E4E4", "zeroline": False, "linecolor": palette.RULE, "rangemode": "tozero"}
         title, subtitle = (self.title, self.subtitle) if self.titled else ("", "")
         above = 76 if title else 24
-        heading = f"{title}<br><sup>{subtitle}</sup>" if title else ""
+        heading = f"<b>{title}</b><br><sup>{subtitle}</sup>" if title else ""
         figure.update_layout(
             title={"text": heading, "font": {"size": 15}, "x": 0, "xref": "paper"},
             width=PAGE,
@@ -277,7 +277,7 @@ def _draw(chart: LineChart, ink: str, paper: str) -> str:
         parts.append(f'<rect width="100%" height="100%" fill="{paper}"/>')
     parts.append(f'<g font-family="{SANS}" font-size="12" fill="{ink}">')
     if chart.titled:
-        parts.append(_text(4, 20, chart.title, 'font-size="15" font-weight="600"'))
+        parts.append(_text(4, 20, chart.title, 'font-size="15" font-weight="bold"'))
         parts += [
             _text(4, 20 + _NOTE_HEIGHT * (i + 1), note, 'opacity="0.75"') for i, note in enumerate(notes)
         ]

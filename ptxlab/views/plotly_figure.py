@@ -330,7 +330,7 @@ def heat_map(matrix: NumberMatrix, theme: Theme = LIGHT) -> Chart:
     plain: dict[str, Any] = {"showgrid": False, "zeroline": False, "dtick": None if size is None else 1}
     figure.update_layout(
         title={
-            "text": matrix.title,
+            "text": f"<b>{matrix.title}</b>" if matrix.title else "",
             "font": {"size": 15},
             "x": 0,
             "xref": "paper",

@@ -37,6 +37,15 @@ def test_every_form_is_on_its_page(pages: dict[str, str], family: str) -> None:
 
 
 @pytest.mark.slow
+def test_fragments_after_the_first_unfold(pages: dict[str, str]) -> None:
+    """A page with twenty fragments would otherwise be fifty screens high."""
+    for family, text in pages.items():
+        distinct = fragments(groups(family, ptxlab.catalog(family)))
+        folded = re.findall(r"^(:{4,})\{dropdown\} Picture, formula and registers$.*?^\1$", text, re.M | re.S)
+        assert len(folded) == len(distinct) - len({fragment.role for fragment in distinct})
+
+
+@pytest.mark.slow
 def test_labels_are_unique_and_links_have_targets(pages: dict[str, str]) -> None:
     texts = [*pages.values(), str(machine_code.page()), str(element_types.page())]
     labels = [label for text in texts for label in re.findall(r"^\(([\w-]+)\)=$", text, flags=re.M)]
@@ -146,6 +155,7 @@ def test_api_pages_name_what_exists() -> None:
     index = (ROOT / "docs" / "api" / "index.md").read_text(encoding="utf-8")
     for page in api.PAGES:
         assert f"({page.file}.rst)" in index
+        assert not page.names or not page.names[0].endswith("Form")  # what users hold comes first
         for module, names in ((page.module, page.names), *page.modules):
             assert all(hasattr(importlib.import_module(module), name) for name in names)
 

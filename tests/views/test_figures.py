@@ -330,7 +330,7 @@ def test_every_figure_can_go_without_its_title() -> None:
         assert f"<b>{title}</b>" in whole.data[-1].text and f"<b>{title}</b>" not in bare.data[-1].text
         assert bare.layout.height < whole.layout.height
     whole, bare = figures.matrix(np.eye(3), "D"), figures.matrix(np.eye(3), title=False)
-    assert whole.layout.title.text == "D" and not bare.layout.title.text
+    assert whole.layout.title.text == "<b>D</b>" and not bare.layout.title.text
     assert bare.layout.height < whole.layout.height
     refuses("title", figures.fragment, F16, "C", title="mine")
 

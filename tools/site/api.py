@@ -72,14 +72,10 @@ PAGES = (
         "instruction",
         "Instructions",
         "ptxlab.instruction",
-        (
-            "ExecutableForm",
-            "MatrixInstruction",
-            "Instruction",
-            "Transfer",
-        ),
+        ("Instruction", "Transfer"),
         (
             ("ptxlab.tcgen05_instruction", ("TensorInstruction", "TensorTransfer", "TensorControl")),
+            ("ptxlab.instruction", ("MatrixInstruction", "ExecutableForm")),
             ("ptxlab.isa.form", ("Form",)),
             ("ptxlab.isa.product_form", ("ProductForm",)),
             ("ptxlab.isa.mma", ("MmaForm",)),

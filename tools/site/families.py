@@ -144,8 +144,12 @@ def page(family: str, *, brief: bool = False) -> Page:
             if role == "Metadata E":
                 _nibbles(out, forms)
         _name(out, fragment)
-        if is_first or not brief:
+        if is_first:
             _fragment(out, fragment)
+        elif not brief:
+            shown = Page("")
+            _fragment(shown, fragment)
+            out.dropdown("Picture, formula and registers", *shown.blocks[1:])
     return out
 
 

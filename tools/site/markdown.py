@@ -44,7 +44,8 @@ class Page:
     def dropdown(self, title: str, *blocks: str) -> None:
         """Blocks that unfold at a click."""
         inside = "\n\n".join(blocks)
-        self.add(f"::::{{dropdown}} {title}\n{inside}\n::::")
+        colons = ":" * max(4, *(len(fence) + 1 for fence in re.findall(r"^:{4,}", inside, flags=re.M)), 0)
+        self.add(f"{colons}{{dropdown}} {title}\n{inside}\n{colons}")
 
 
 def code(text: object) -> str:
