@@ -91,7 +91,7 @@ def _traits(view: Any) -> dict[str, Any]:
         "number": view.number,
         "line": view.line,
         "ptxLine": view.ptx_line,
-        "text": list(tokens(view.text, ptx=True)),
+        "text": list(tokens(view.text, "ptx")),
         "lanes": view.lanes,
         "registers": registers,
         "hidden": view.hidden,

@@ -16,6 +16,7 @@ from .explanation import explain
 from .facts import cpp, cute, evidence, facts, model_table, model_words, rule_words, target_of
 from .fragment_pictures import fragment, runs, tensor_registers
 from .grid import Cell, Grid, Header
+from .highlight import source
 from .matrix_pictures import values
 from .metadata_picture import metadata, nibble
 from .picture import Picture
@@ -68,6 +69,7 @@ __all__ = [
     "runs",
     "scale_tile",
     "scales",
+    "source",
     "sparse_where",
     "swizzle",
     "swizzle_bits",

@@ -1,4 +1,4 @@
-"""CUDA C++ and PTX in colours: a pattern for each, in the syntax that Python and the page's scripts share."""
+"""CUDA C++, PTX and SASS in colours: a pattern for each, in the syntax that Python and JavaScript share."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import html
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from .._util.arguments import as_text
 from .palette import DARK, DARK_PAGES, HUES, LIGHT, Theme, mix
 
 _WORDS = (
@@ -37,42 +39,52 @@ _PTX = {
     "keyword": r"(?<![\w.%$])[a-z]\w*(?:(?:\.|::)\w+)+|\b(?:ret|exit|trap|bra|call)\b",
     "number": rf"\b0[fFdD][0-9a-fA-F]+\b|{_NUMBER}",
 }
+_SASS = {
+    "comment": r"/\*[^*]*\*/",  # the address
+    "builtin": r"\bSR_[\w.]+|@!?U?P\w+",
+    "keyword": r"(?<![\w.])[A-Z][\w.]*(?=\s+[^\s;])|\b(?:EXIT|NOP)\b",  # operands precede , or ;
+    "number": rf"(?<![\w.])(?:{_NUMBER})",
+}
+_LANGUAGES = {"cuda": _CUDA, "ptx": _PTX, "sass": _SASS}
 KINDS = tuple(_CUDA)
 _IS_PTX = r"^\s*\.(?:version|visible|entry|func)\b"
+_IS_INSTRUCTION = re.compile(r"\s*[a-z]\w*\.\w+[\w.:]*\s")  # of PTX, where a text begins with it
+_IS_SASS = re.compile(r"\s*/\*[0-9a-f]{4,}\*/")
 #: What makes a text in a cell a source.
 _IS_SOURCE = rf"\b__(?:global|device)__\b|\bthreadIdx\b|\basm\b|{_IS_PTX}"
 _SCRIPT = Path(__file__).parent / "highlight_cells.js"
 
 
-def _pattern(kinds: dict[str, str]) -> str:
-    return "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in kinds.items())
+def _pattern(language: str) -> str:
+    return "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _LANGUAGES[language].items())
 
 
-def script_pattern(ptx: bool) -> str:
+def script_pattern(language: str) -> str:
     """The pattern of a language as JavaScript spells it."""
-    return _pattern(_PTX if ptx else _CUDA).replace("(?P<", "(?<")
+    return _pattern(language).replace("(?P<", "(?<")
 
 
-def is_ptx(source: str) -> bool:
-    """Whether a source is PTX rather than CUDA C++.
+def language_of(source: str) -> str:
+    """The language of a source: cuda, ptx or sass.
 
-    >>> is_ptx(".version 8.0"), is_ptx("__global__ void f();")
-    (True, False)
+    >>> language_of(".version 8.0"), language_of("__global__ void f();"), language_of("/*0010*/ EXIT ;")
+    ('ptx', 'cuda', 'sass')
     """
-    return re.search(_IS_PTX, source, re.MULTILINE) is not None
+    if _IS_INSTRUCTION.match(source) or re.search(_IS_PTX, source, re.MULTILINE):
+        return "ptx"
+    return "sass" if _IS_SASS.match(source) else "cuda"
 
 
-def tokens(source: str, ptx: bool | None = None) -> Iterator[tuple[str, str]]:
+def tokens(source: str, language: str = "") -> Iterator[tuple[str, str]]:
     """A source in parts, each with its kind, one of `KINDS` or "".
 
     >>> list(tokens("int i;  // 7"))
     [('keyword', 'int'), ('', ' i;  '), ('comment', '// 7')]
-    >>> next(tokens("ld.shared.f32 %f1, [%r2];", ptx=True))
+    >>> next(tokens("ld.shared.f32 %f1, [%r2];"))
     ('keyword', 'ld.shared.f32')
     """
-    kinds = _PTX if (is_ptx(source) if ptx is None else ptx) else _CUDA
     end = 0
-    for match in re.finditer(_pattern(kinds), source, re.MULTILINE):
+    for match in re.finditer(_pattern(language or language_of(source)), source, re.MULTILINE):
         if match.start() > end:
             yield "", source[end : match.start()]
         yield match.lastgroup or "", match.group()
@@ -82,14 +94,14 @@ def tokens(source: str, ptx: bool | None = None) -> Iterator[tuple[str, str]]:
 
 
 @lru_cache(maxsize=64)  # a slider shows parts of one source
-def highlighted_lines(source: str, ptx: bool | None = None) -> tuple[str, ...]:
+def highlighted_lines(source: str) -> tuple[str, ...]:
     """The lines of a source as HTML.
 
     >>> highlighted_lines("a /* b\\nc */ < 1")[1]
     '<span class="comment">c */</span> &lt; <span class="number">1</span>'
     """
     parts = []
-    for kind, text in tokens(source, ptx):
+    for kind, text in tokens(source):
         for piece in text.splitlines(keepends=True):
             line = piece.splitlines()[0]
             shown = html.escape(line, quote=False)
@@ -110,6 +122,41 @@ def token_colours(theme: Theme) -> dict[str, str]:
     }
 
 
+def token_css(root: str) -> str:
+    """The rules for tokens inside of an element, for light and dark pages."""
+    rules = [
+        f"{where} span.{kind} {{ color: {colour}; }}"
+        for theme, where in ((LIGHT, root), (DARK, f":is({DARK_PAGES}) {root}"))
+        for kind, colour in token_colours(theme).items()
+    ]
+    return "\n".join([*rules, f"{root} span.comment {{ font-style: italic; }}"])
+
+
+@dataclass(frozen=True)
+class Source:
+    """Lines of CUDA C++, PTX or SASS; a notebook shows them in colours."""
+
+    text: str
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        lines = "\n".join(highlighted_lines(self.text))
+        style = f"<style>{token_css('.ptx-source')}</style>"
+        return f'{style}{cell_script()}<pre class="ptx-source" style="white-space: pre-wrap">{lines}</pre>'
+
+
+def source(*lines: str) -> Source:
+    """Lines of CUDA C++, PTX or SASS, to be shown in colours.
+
+    >>> source("int i;", "float x;")
+    int i;
+    float x;
+    """
+    return Source("\n".join(as_text(line, "source") for line in lines))
+
+
 @lru_cache(maxsize=1)
 def cell_script() -> str:
     """What colours sources in the cells around an output, as an element of HTML.
@@ -118,8 +165,8 @@ def cell_script() -> str:
     (CSS Custom Highlight API). Where scripts do not reach the cells (Colab, VS Code) they remain as they are.
     """
     values = {
-        "cuda": script_pattern(ptx=False),
-        "ptx": script_pattern(ptx=True),
+        "cuda": script_pattern("cuda"),
+        "ptx": script_pattern("ptx"),
         "isPtx": _IS_PTX,
         "isSource": _IS_SOURCE,
         "kinds": KINDS,

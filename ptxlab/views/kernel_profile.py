@@ -18,7 +18,7 @@ from ..simulator import Hazard, Result, WarpTrace
 from ..simulator.peaks import Bound, find_chip
 from ..simulator.ptx.syntax import PtxInstruction
 from ..simulator.result import LineProfile
-from .highlight import cell_script, highlighted_lines, token_colours
+from .highlight import cell_script, highlighted_lines, token_css
 from .labels import number_text
 from .palette import DARK, DARK_PAGES, HUES, LIGHT, Theme, mix
 from .table import Table
@@ -139,7 +139,6 @@ def _colours(theme: Theme) -> str:
         "paper": paper,
         "accent": hues["blue"] if theme is LIGHT else hues["sky"],
         "scheme": "light" if theme is LIGHT else "dark",
-        **token_colours(theme),
     }
     return " ".join(f"--{name}: {colour};" for name, colour in rules.items())
 
@@ -148,7 +147,8 @@ def profile_css() -> str:
     """The style sheet of the profile, for light and dark pages."""
     sheet = (Path(__file__).parent / "kernel_profile.css").read_text(encoding="utf-8")
     dark = f":is({DARK_PAGES}) .ptx-profile"
-    return f".ptx-profile {{ {_colours(LIGHT)} }}\n{dark} {{ {_colours(DARK)} }}\n{sheet}"
+    tokens = token_css(".ptx-profile")
+    return f".ptx-profile {{ {_colours(LIGHT)} }}\n{dark} {{ {_colours(DARK)} }}\n{tokens}\n{sheet}"
 
 
 def profile_html(result: Result, chip: str = "H200", styled: bool = True, first: int = 1) -> str:

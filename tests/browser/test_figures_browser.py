@@ -152,5 +152,5 @@ def test_a_page_finds_the_tokens_that_python_finds(page: Any) -> None:
     sources = [path.read_text() for path in Path(ptxlab.__file__).parent.rglob("*.cu")]
     sources += [ptxlab.kernel('extern "C" __global__ void f(float* x) { *x = sinf(*x); }').ptx]
     for source in sources:
-        found = page.evaluate(find, [highlight.script_pattern(highlight.is_ptx(source)), source])
+        found = page.evaluate(find, [highlight.script_pattern(highlight.language_of(source)), source])
         assert [tuple(each) for each in found] == [each for each in highlight.tokens(source) if each[0]]

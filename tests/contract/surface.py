@@ -542,6 +542,7 @@ def _views() -> Iterator[Call]:
     yield call("views.fragment tile", views.fragment, ins=wgmma, operand="B", swizzle=32, colour="bank",
                only="swizzle colour")  # fmt: skip
     yield call("views.layout", views.layout, op=f16.c)
+    yield call("views.source", lambda line: views.source(line), line="int i;")
     yield call("views.layout tile", views.layout, op=wgmma.b, **tile)
     yield call("views.offsets", views.offsets, op=wgmma.b, **tile, tile=None)
     yield call("views.sparse_where", views.sparse_where, ins=sparse, row=1, column=3)

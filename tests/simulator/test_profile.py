@@ -141,6 +141,18 @@ _TOKENS = {  # a source and its tokens by kind
 }
 
 
+_SASS = """\
+  /*0010*/  S2R R2, SR_TID.X ;
+  /*0020*/  @!P0 LDG.E R8, [R2.64+0x800] ;
+  /*00f0*/  IMMA.16864.S4.S4 R4, R4.ROW, R8.COL, R12 ;"""
+_TOKENS[_SASS] = {
+    "comment": ["/*0010*/", "/*0020*/", "/*00f0*/"],
+    "builtin": ["SR_TID.X", "@!P0"],
+    "keyword": ["S2R", "LDG.E", "IMMA.16864.S4.S4"],
+    "number": ["0x800"],
+}
+
+
 @pytest.mark.parametrize("source", _TOKENS)
 def test_kinds_of_tokens(source: str) -> None:
     """What is a keyword, a number, a comment; nothing is lost, and a token may go over lines."""
@@ -171,6 +183,8 @@ def test_listings_are_highlighted() -> None:
     page = ptxlab.kernel(kernel.ptx)._repr_html_()
     assert page is not None and "kernel columns(u64, u32) for sm_90a" in page
     assert '<span class="keyword">st.shared.f32</span>' in page
+    shown = ptxlab.views.source("mma.sync.aligned.m8n8k4 {%d0};", "ret;")
+    assert '<span class="keyword">ret</span>' in shown._repr_html_() and str(shown).endswith("\nret;")
     player = result.player()
     assert player.shown["text"][0] == ("keyword", "ld.param.u64")
     player.close()
