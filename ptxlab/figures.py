@@ -201,6 +201,11 @@ def figure(ins: Form | str, what: str | None = None, *, title: bool = True, **op
     >>> figure(ins, "lane", lane=5).layout.meta["title"]
     'Lane 5 of mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32'
     """
+    return form_picture(ins, what, **options).with_title(title).figure()
+
+
+def form_picture(ins: Form | str, what: str | None = None, **options: Any) -> Picture:
+    """The picture that `figure` draws."""
     form = parse_any(ins)
     names = _names(form)
     if not names:
@@ -226,7 +231,8 @@ def figure(ins: Form | str, what: str | None = None, *, title: bool = True, **op
         missing = [option for option in _TRACED if option not in options]
         if missing:
             raise PtxlabError(f"the figure {name!r} needs {listing(_TRACED)}; {missing[0]} is missing")
-    return view(**{**arguments, **defaults, **options}).with_title(title).figure()
+    drawn: Picture = view(**{**arguments, **defaults, **options})
+    return drawn
 
 
 def _names(form: Form) -> list[str]:

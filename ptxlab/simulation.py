@@ -65,9 +65,19 @@ class Simulation(Result):
         if self.trace is None or not self.trace.steps:
             return {}
         try:
-            return self.player()._repr_mimebundle_(**options) or {}
+            return self.player()._repr_mimebundle_(**options)
         except PtxlabError:
             return {}
+
+    def _ipython_display_(self) -> None:
+        """The player, which leaves the page of `_repr_html_` in the notebook's file."""
+        if self.trace is None or not self.trace.steps:
+            raise NotImplementedError  # IPython goes on with `_repr_html_`
+        try:
+            player = self.player()
+        except PtxlabError:
+            raise NotImplementedError from None
+        player._ipython_display_()
 
     def _repr_html_(self) -> str:
         from .views.kernel_profile import profile_html

@@ -107,11 +107,11 @@ class Lab:
         """The id of the server's process."""
         return self._server.pid
 
-    def ask(self, path: str) -> Any:
+    def ask(self, path: str, method: str = "GET") -> Any:
         headers = {"Authorization": f"token {self._token}"}
-        request = urllib.request.Request(f"{self.address}{path}", headers=headers)
+        request = urllib.request.Request(f"{self.address}{path}", headers=headers, method=method)
         with urllib.request.urlopen(request, timeout=5) as answer:
-            return json.load(answer)
+            return json.loads(answer.read() or "null")
 
     def wait(self, seconds: float = 60) -> None:
         end = time.monotonic() + seconds
@@ -194,6 +194,12 @@ class Book:
             for session in self.lab.ask("/api/sessions")
             if session["path"] == f"{self.name}.ipynb"
         ]
+
+    def shut_down(self) -> None:
+        """End its kernel."""
+        for session in self.lab.ask("/api/sessions"):
+            if session["path"] == f"{self.name}.ipynb":
+                self.lab.ask(f"/api/sessions/{session['id']}", "DELETE")
 
     def restart(self) -> None:
         """Restart the kernel by the button: otherwise JupyterLab would keep a dead channel for widgets."""

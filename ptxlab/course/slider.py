@@ -11,6 +11,9 @@ import ipywidgets
 import traitlets
 
 from ..errors import PtxlabError
+from ..views.drawing import static_image
+from ..views.picture import Picture
+from ..views.static_fallback import StaticFallback
 
 _BUTTON = """
 .ptx-play-values {
@@ -54,13 +57,13 @@ class _Drawn(Protocol):
     def _repr_html_(self) -> str: ...
 
 
-class Slider(ipywidgets.VBox):  # type: ignore[misc]
+class Slider(StaticFallback, ipywidgets.VBox):  # type: ignore[misc]
     """Choose a value by mouse or keyboard, and see the picture of it.
 
     `unit` follows the value, unless the name says what is counted ("stages 3"). Values that go step by step,
     a range or with `play`, have a button that shows one after the other.
 
-    Where no kernel runs, `_repr_html_` has the picture of the first value.
+    Where no kernel runs, a saved notebook shows the picture of the value that it began with.
 
     >>> from ptxlab import views
     >>> slider = Slider(views.nibble, nibble=[0b0100, 0b1110])
@@ -107,5 +110,13 @@ class Slider(ipywidgets.VBox):  # type: ignore[misc]
     def _redraw(self, _change: Any) -> None:
         self._shown.value = self._repr_html_()
 
+    def _drawn(self) -> _Drawn:
+        return self._draw(**{self._name: self._choice.value})
+
     def _repr_html_(self) -> str:
-        return self._draw(**{self._name: self._choice.value})._repr_html_()
+        return self._drawn()._repr_html_()
+
+    def static_html(self) -> str:
+        """The picture that is shown, for a saved notebook."""
+        drawn = self._drawn()
+        return static_image(drawn.drawing()) if isinstance(drawn, Picture) else drawn._repr_html_()

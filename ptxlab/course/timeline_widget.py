@@ -10,6 +10,7 @@ import traitlets
 
 from ..errors import PtxlabError
 from ..views.palette import DARK, LIGHT, Theme
+from ..views.static_fallback import StaticFallback
 from .timeline import STATE_LANES, STEPS, WORK, Timeline, narrow_lines, runs_of, static_html
 
 _FOLDER = Path(__file__).parent
@@ -31,7 +32,7 @@ def _style() -> str:
     return f".ptx-timeline {{ {_colours(LIGHT)} }}\n{dark} {{ {_colours(DARK)} }}\n{sheet}"
 
 
-class TimelineWidget(anywidget.AnyWidget):
+class TimelineWidget(StaticFallback, anywidget.AnyWidget):
     """Steps in a row, what each resource is below them, and what is undefined; `program` is what is shown.
 
     >>> widget = TimelineWidget()
@@ -63,13 +64,9 @@ class TimelineWidget(anywidget.AnyWidget):
             return
         self.shown = _shown(self.timeline)
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
-        """The widget, and for pages without a kernel what can be shown there."""
-        bundle = super()._repr_mimebundle_(**kwargs)
-        if bundle is None:
-            return None
-        data, metadata = bundle
-        return {**data, "text/html": static_html()}, metadata
+    def static_html(self) -> str:
+        """What is shown where no kernel runs."""
+        return static_html()
 
 
 def _changed(timeline: Timeline, message: object) -> Timeline:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from .. import views
 from .._util.arguments import is_name
 from ..errors import PtxlabError, listing, quoted
+from ..figures import form_picture
 from ..isa.catalog import Product
 from ..isa.mma import MmaForm
 from ..isa.modifiers import Modifiers
@@ -26,6 +27,7 @@ from ..isa.tensor_memory import LANES
 from ..numerics.steps import Trace
 from ..views import Picture
 from ..views.colours import Colour
+from ..views.drawing import static_image
 from .fills import random_range
 from .masks import MASKS, option_names
 from .recipe import MOST_FILLS, Fill, find_recipe, make_arrays
@@ -756,6 +758,16 @@ def picture(
         copy=operation.copy_index(what),
         **style,
     )
+
+
+def static_html(state: ExplorerState, display: Mapping[str, Any]) -> str:
+    """All matrices, or the fragment of a transfer, as an image; "" for what no picture is drawn of."""
+    try:
+        is_product = state.transfer is None
+        drawn = picture(state, "product", display=display) if is_product else form_picture(state.form)
+    except PtxlabError:
+        return ""
+    return static_image(drawn.drawing())
 
 
 def _tensor_picture(

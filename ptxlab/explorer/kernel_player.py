@@ -11,6 +11,7 @@ from ..simulator import Result
 from ..views.highlight import tokens
 from ..views.kernel_profile import profile_css, profile_html, shown_line, step_view
 from ..views.palette import DARK, DARK_PAGES, LIGHT
+from ..views.static_fallback import StaticFallback
 from .bundle import script, sheet
 
 
@@ -25,7 +26,7 @@ def _style() -> str:
     return f"{profile_css()}\n{lanes}\n{sheet('kernel_player')}"
 
 
-class KernelPlayer(anywidget.AnyWidget):
+class KernelPlayer(StaticFallback, anywidget.AnyWidget):
     """The source with its margin, and every step of the traced warp; `step` is the one that is shown.
 
     >>> import numpy as np, ptxlab
@@ -74,13 +75,9 @@ class KernelPlayer(anywidget.AnyWidget):
             for name, value in _traits(step_view(self._result, number)).items():
                 setattr(self, name, value)
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
-        """The widget, and for pages without a kernel the source with its margin."""
-        bundle = super()._repr_mimebundle_(**kwargs)
-        if bundle is None:
-            return None
-        data, metadata = bundle
-        return {**data, "text/html": profile_html(self._result)}, metadata
+    def static_html(self) -> str:
+        """The source with its margin, which a saved notebook shows where no kernel runs."""
+        return profile_html(self._result)
 
 
 def _traits(view: Any) -> dict[str, Any]:

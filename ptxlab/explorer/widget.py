@@ -19,9 +19,10 @@ from ..isa.catalog import Product
 from ..isa.form import Form
 from ..isa.operation import Operation
 from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
+from ..views.static_fallback import StaticFallback
 from .differences import Finding
 from .edits import Edit, Redo, SetRegisters, SetValues, Undo, make_edits
-from .export import is_link, open_link, python_code
+from .export import is_link, open_link, python_code, static_html
 from .picker import picker_index
 from .presenter import Presenter
 from .protocol import (
@@ -128,7 +129,7 @@ def _open(
 # -- the widget ------------------------------------------------------------------------------------------
 
 
-class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
+class Explorer(StaticFallback, CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
     """Edit A, B, C or the registers of a lane; D follows. Get one with ``ptxlab.explore(ins)``.
 
     Everything on the screen can be read and assigned from the next cell: ``ex.A``, ``ex.B``, ``ex.C``,
@@ -466,6 +467,16 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         'm16n8k16.html'
         """
         return self._presenter.save_html(path, title, self.link)
+
+    def static_html(self) -> str:
+        """What is on the screen as an image, which a saved notebook shows where no kernel runs.
+
+        >>> ex = Explorer("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+        >>> ex.static_html().split(" src=")[1][:25]
+        '"data:image/svg+xml;base64'
+        """
+        view = self.view
+        return static_html(self.state, {"label": view.label, "colour": view.colour_by, "show_c": view.show_c})
 
     def figure(self, what: str | None = None, *, title: bool = True, **options: Any) -> Any:
         """A Plotly figure of what is selected on the screen, or of what is named.

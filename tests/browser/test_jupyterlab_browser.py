@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.sampling import EXHAUSTIVE
 from tools.jupyter import Book, Shown
@@ -42,6 +43,14 @@ def count(page: Any, number: int) -> None:
         arg=number,
         timeout=60_000,
     )
+
+
+def save(book: Book, page: Any) -> None:
+    def is_saved(answer: Any) -> bool:
+        return answer.request.method == "PUT" and f"{book.name}.ipynb" in answer.url
+
+    with page.expect_response(is_saved):
+        page.locator("[data-jp-item-name=save] :is(jp-button, button)").first.click()
 
 
 def test_two_views_stay_in_step(book: Book, page: Any) -> None:
@@ -147,12 +156,7 @@ def test_many_widgets(book: Book, page: Any) -> None:
 def test_a_page_that_is_loaded_again_and_a_lost_connection(lab: Any, book: Book, page: Any) -> None:
     book.run(1, 'ex.apply(SetCell("A", 15, 15, "-8"))')
     Shown(page).reads("D", 15, 0, "-8")
-
-    def is_saved(answer: Any) -> bool:
-        return answer.request.method == "PUT" and f"{book.name}.ipynb" in answer.url
-
-    with page.expect_response(is_saved):
-        page.locator("[data-jp-item-name=save] :is(jp-button, button)").first.click()
+    save(book, page)
 
     # the page is loaded again, as a document alone
     lines: list[Any] = []
@@ -180,3 +184,45 @@ def test_a_page_that_is_loaded_again_and_a_lost_connection(lab: Any, book: Book,
     again.type("A", 3, 0, "7")
     again.reads("D", 3, 0, "7")
     assert book.run(1, "print(ex.D[2, 0], ex.D[3, 0])") == "6.0 7.0"
+
+
+SHOWN = f"""import numpy as np, ptxlab
+from ptxlab import views
+from ptxlab.course.slider import Slider
+twice = ptxlab.kernel('extern "C" __global__ void twice(float* x) {{ x[threadIdx.x] *= 2; }}')
+display(ptxlab.explore({NAME!r}))
+display(twice.simulate(1, 32, np.arange(32, dtype=np.float32), trace=True))
+display(Slider(views.nibble, nibble=[0b0100, 0b1110]))
+closed = ptxlab.explore({NAME!r})
+display(closed)"""
+PICTURES = "[class^=ptx-saved-]"
+
+
+def test_a_saved_notebook_without_its_kernel(lab: Any, book: Book, page: Any) -> None:
+    """Widgets are seen while the kernel lives, their pictures when the notebook is opened without it."""
+    book.run(0, SHOWN, 60)
+    count(page, 2)
+    expect(page.locator(PICTURES)).to_have_count(4)
+    page.wait_for_timeout(1500)  # longer than a picture waits for its widget
+    assert not any(picture.is_visible() for picture in page.locator(PICTURES).all())
+    book.run(1, "closed.close()")
+    count(page, 1)
+    assert Shown(page).drawn() and page.locator(".ptx-player").is_visible()
+
+    save(book, page)
+    book.shut_down()
+    lab.show(page, book.name)
+    pictures = page.locator(f"{PICTURES}:not(:empty)")
+    expect(pictures).to_have_count(3)
+    for picture, part in zip(pictures.all(), ("img", ".ptx-profile", "img"), strict=True):
+        expect(picture.locator(part)).to_be_visible()
+        assert picture.bounding_box()["height"] > 100
+        assert picture.evaluate("node => [...node.querySelectorAll('img')].every(each => each.naturalWidth)")
+    failed = page.get_by_text("model not found")
+    expect(failed).to_have_count(4)  # JupyterLab says it, and nobody sees it
+    assert not any(each.is_visible() for each in failed.all())
+
+    count(page, 0)
+    book.run(0, f"import ptxlab; display(ptxlab.explore({NAME!r}))", 60)
+    count(page, 1)
+    assert not any(picture.is_visible() for picture in page.locator(PICTURES).all())

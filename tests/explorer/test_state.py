@@ -788,7 +788,7 @@ def test_good_state_from_the_page_is_taken(quiet: Any) -> None:
 def test_nothing_of_the_widgets_is_overridden_unawares(quiet: Any) -> None:
     """No name of the Explorer, private or not, is one of ipywidgets' own; JupyterLab can show it.
 
-    Only `close` is: what the Explorer opened is to be closed with it.
+    Only `close` is: what the Explorer opened is to be closed with it; and `static_html`, which is to be.
     """
     kind = type(quiet)
     inherited = {
@@ -798,9 +798,9 @@ def test_nothing_of_the_widgets_is_overridden_unawares(quiet: Any) -> None:
         if callable(thing) or isinstance(thing, property)
     }
     own = {name for name in {*vars(kind), *vars(quiet)} if not name.startswith("__")}
-    assert own & inherited == {"close"}
+    assert own & inherited == {"close", "static_html"}
     assert repr(quiet).startswith("Explorer(")
-    assert "application/vnd.jupyter.widget-view+json" in quiet._repr_mimebundle_()
+    assert "application/vnd.jupyter.widget-view+json" in quiet._repr_mimebundle_()[0]
 
 
 def test_the_gpu_button_says_what_it_does(monkeypatch: pytest.MonkeyPatch) -> None:

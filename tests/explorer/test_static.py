@@ -7,6 +7,7 @@ import hashlib
 import html.parser
 import json
 import re
+import xml.etree.ElementTree as ET
 import zlib
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from ptxlab import PtxlabError
 pytest.importorskip("anywidget")
 
 from ptxlab.explorer import static_html
+from tests.cases import each
 from tests.sampling import one_in
 
 SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
@@ -226,3 +228,65 @@ def test_refused_paths(tmp_path: Path) -> None:
         ptxlab.explore(SPARSE).save_html("x.pdf")
     assert [path.name for path in tmp_path.iterdir()] == ["folder.html"]
     assert static_html.check_path(str(tmp_path / "x.HTML")) == tmp_path / "x.HTML"
+
+
+# -- what a saved notebook keeps -------------------------------------------------------------------------
+
+IMAGE = re.compile(r'<img [^>]* alt="([^"]+)" src="data:image/svg\+xml;base64,([^"]+)">')
+LARGE = "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"
+TRANSFER = "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
+
+
+@each("name", [*FORMS, LARGE, "tcgen05.mma.cta_group::1.kind::f16", TRANSFER])
+def test_an_explorer_leaves_an_image_in_the_notebook(name: str) -> None:
+    """One small image beside the widget, with the numbers of D where there is room for them."""
+    ex = ptxlab.explore(name)
+    data, _ = ex._repr_mimebundle_()
+    assert "application/vnd.jupyter.widget-view+json" in data and len(data["text/html"]) < 70_000
+    match = IMAGE.fullmatch(data["text/html"])
+    assert match and name in match[1]
+    words = {node.text for node in ET.fromstring(base64.b64decode(match[2])).iter() if node.text}
+    if name in FORMS:  # numbers of two letters stand there letter by letter
+        assert {text for value in np.ravel(ex.D).tolist() if len(text := f"{value:g}") > 2} <= words
+    ex.close()
+
+
+def test_no_image_of_what_has_no_picture() -> None:
+    ex = ptxlab.explore("tcgen05.shift.cta_group::1.down")
+    assert ex.static_html() == "" and "text/html" not in ex._repr_mimebundle_()[0]
+    ex.close()
+
+
+def test_a_terminal_gets_one_output() -> None:
+    ex = ptxlab.explore(SPARSE)
+    with pytest.raises(NotImplementedError):  # so that IPython asks for the bundle
+        ex._ipython_display_()
+    ex.close()
+
+
+SHOWN = f"""import ptxlab, numpy as np
+from ptxlab import figures
+ex = ptxlab.explore({SPARSE!r})
+display(ex)
+closed = ptxlab.explore({SPARSE!r})
+display(closed)
+closed.close()
+twice = ptxlab.kernel('extern "C" __global__ void twice(float* x) {{ x[threadIdx.x] *= 2; }}')
+display(twice.simulate(1, 32, np.arange(32, dtype=np.float32), trace=True))
+twice.simulate(1, 32, np.arange(32, dtype=np.float32))"""
+
+
+def test_a_notebook_read_without_a_kernel() -> None:
+    """As nbconvert and nbviewer show it: images and pages instead of widgets, nothing of what was closed."""
+    nbclient, nbconvert = pytest.importorskip("nbclient"), pytest.importorskip("nbconvert")
+    nbformat = pytest.importorskip("nbformat")
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(SHOWN)])
+    nbclient.NotebookClient(book, timeout=120, kernel_name="python3", store_widget_state=False).execute()
+    outputs = [output.data for output in book.cells[0].outputs]
+    is_widget = ["application/vnd.jupyter.widget-view+json" in data for data in outputs]
+    assert is_widget == [True, False, True, False, True, False, False]
+    assert [len(data.get("text/html", "")) < 70_000 for data in outputs] == [True] * 7
+    assert len({outputs[i]["text/html"].split("ptx-saved-")[1][:32] for i in (1, 3, 5)}) == 3
+    page, _ = nbconvert.HTMLExporter().from_notebook_node(book)
+    assert page.count('src="data:image/svg+xml;base64,') == 1 and page.count('<div class="ptx-profile">') == 2
+    assert "Explorer: run this cell to use it" in page

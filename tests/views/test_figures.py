@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
 import re
+import struct
 import sys
 import xml.etree.ElementTree as ET
+import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -21,7 +24,7 @@ from ptxlab.instruction import mma_instructions
 from ptxlab.isa.sparsity import STRUCTURES
 from ptxlab.views import palette
 from ptxlab.views.charts import bars, table
-from ptxlab.views.drawing import Tint, fill, ink, paint, tint_fill, word_colour
+from ptxlab.views.drawing import Tint, fill, ink, paint, static_svg, tint_fill, word_colour
 from tests.cases import each, refuses
 from tests.contract.mutations import call_with
 from tests.contract.surface import figure_calls
@@ -589,6 +592,27 @@ def test_a_notebook_gets_each_picture_in_both_themes(picture: views.Picture) -> 
     ]
     assert {fill(cell, palette.DARK) for cell in cells} <= set(rules.values())
     assert "<style>" not in picture.svg()
+
+
+@each("picture", some_shown(6), ids=lambda picture: picture.title)
+def test_a_static_picture_has_the_colours_and_words_of_the_picture(picture: views.Picture) -> None:
+    """One pixel of a PNG for every place of a grid; every word is in it, some letter by letter."""
+    drawing = picture.drawing()
+    root = ET.fromstring(static_svg(drawing))
+    space = "{http://www.w3.org/2000/svg}"
+    images = [image.attrib for image in root.iter(f"{space}image")]
+    for panel, image in zip(drawing.panels, images, strict=True):
+        file = base64.b64decode(image["href"].split(",")[1])
+        start, size = file.index(b"PLTE"), struct.unpack(">II", file[16:24])
+        colours = file[start + 4 : file.index(b"IDAT") - 8]
+        lines = zlib.decompress(file[file.index(b"IDAT") + 4 : -16])
+        assert size == panel.grid.shape[::-1]
+        for cell in panel.grid.cells:
+            number = lines[cell.row * (size[0] + 1) + 1 + cell.column]
+            expected = "#FFFFFF" if cell.role == "blank" else fill(cell)
+            assert colours[3 * number : 3 * number + 3].hex() == expected[1:].lower()
+    drawn = Counter("".join(root.itertext()))
+    assert drawn == Counter("".join(word.text for word in drawing.words))
 
 
 def test_a_notebook_gets_each_figure_in_both_themes(displayed: list[Any]) -> None:

@@ -22,6 +22,8 @@ from ptxlab.course.timeline import static_html
 from ptxlab.course.timeline_widget import TimelineWidget
 from ptxlab.explorer import Explorer
 from ptxlab.lessons import Progress
+from ptxlab.simulation import Simulation
+from ptxlab.views.static_fallback import StaticFallback
 
 from . import EXPLORERS
 
@@ -60,6 +62,11 @@ def install(notebook: str) -> None:
     def timeline(widget: TimelineWidget, include: Any = None, exclude: Any = None) -> dict[str, str]:
         return {"text/html": static_html()}
 
+    def as_one_output(_: Any) -> None:
+        raise NotImplementedError  # IPython goes on with the formatters below, and `_repr_mimebundle_`
+
+    for shown in (StaticFallback, Simulation):
+        formatter.ipython_display_formatter.for_type(shown, as_one_output)
     formatter.mimebundle_formatter.for_type(Explorer, explorer_frame)
 
     def slider(widget: Slider, include: Any = None, exclude: Any = None) -> dict[str, str]:

@@ -1,0 +1,75 @@
+"""Widgets in a saved notebook: the picture that is seen where their kernel does not run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ipywidgets
+from IPython.core.getipython import get_ipython
+from IPython.display import DisplayHandle, display
+
+from .palette import DARK_PAGES
+
+# JupyterLab shows a widget whose kernel is gone as "Error displaying widget: model not found", whatever else
+# is in that output. So the picture is an output of its own, after that of the widget. Each is told apart by
+# the widget's id. While the widget is anywhere on the page, the picture is not shown; when it is not, what
+# JupyterLab shows instead is not. A widget that is being opened has a second to appear before its picture
+# does. GitHub removes the style and shows the image.
+_OUTPUT = ".jp-OutputArea-child"
+_STYLE = f"""\
+body:has(.ptx-live-ID) :is(.ptx-saved-ID, {_OUTPUT}:has(.ptx-saved-ID)) {{ display: none; }}
+{_OUTPUT}:not(:has(.ptx-live-ID)):has(+ {_OUTPUT} .ptx-saved-ID) {{ display: none; }}
+.lm-Widget .ptx-saved-ID {{ overflow: hidden; animation: ptx-saved 1ms 1s backwards; }}
+@keyframes ptx-saved {{ from {{ max-height: 0; opacity: 0; }} }}
+:is({DARK_PAGES}) .ptx-saved-ID > img {{ filter: invert(0.95) hue-rotate(180deg); }}
+"""
+
+
+def in_kernel() -> bool:
+    """Whether what is displayed goes to a notebook, rather than to a terminal."""
+    return getattr(get_ipython(), "kernel", None) is not None
+
+
+class StaticFallback(ipywidgets.DOMWidget):  # type: ignore[misc]
+    """A widget that a saved notebook shows without its kernel, as the HTML that `static_html` gives."""
+
+    _saved: tuple[DisplayHandle, ...] = ()  # the pictures in the notebook
+
+    def static_html(self) -> str:
+        """What is shown without a kernel; "" for nothing."""
+        raise NotImplementedError
+
+    def _widget_bundle(self, **options: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        bundle = super()._repr_mimebundle_(**options)
+        data, metadata = bundle if isinstance(bundle, tuple) else (bundle or {}, {})
+        return dict(data), dict(metadata)
+
+    def _repr_mimebundle_(self, **options: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        data, metadata = self._widget_bundle(**options)
+        page = self.static_html()
+        return {**data, **({"text/html": page} if page else {})}, metadata
+
+    def _ipython_display_(self) -> None:
+        """Show the widget and, as a second output, the picture."""
+        if not in_kernel():
+            raise NotImplementedError  # IPython goes on with `_repr_mimebundle_`
+        self.add_class(f"ptx-live-{self.model_id}")
+        data, metadata = self._widget_bundle()
+        data["text/plain"] = f"{type(self).__name__}: run this cell to use it"
+        display(data, metadata=metadata, raw=True)
+        page = self.static_html()
+        if page:
+            handle = display(_output(self.model_id, page), raw=True, display_id=True)
+            self._saved = (*self._saved, handle)
+
+    def close(self) -> None:
+        """Close the widget, and take its picture out of the notebook."""
+        saved, self._saved = self._saved, ()
+        for handle in saved:
+            handle.update(_output(self.model_id, ""), raw=True)
+        super().close()
+
+
+def _output(model_id: str, page: str) -> dict[str, str]:
+    framed = f'<style>{_STYLE}</style><div class="ptx-saved-ID">{page}</div>'
+    return {"text/html": framed.replace("-ID", f"-{model_id}"), "text/plain": ""}
