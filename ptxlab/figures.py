@@ -44,6 +44,7 @@ from .isa.transfer import TransferForm
 from .numerics.trace import trace as trace_operands
 from .views.charts import LineChart
 from .views.drawing import Drawing, svg_document
+from .views.matrix_pictures import numbers as number_matrix
 from .views.picture import Picture, require_plotly
 from .views.throughput import throughput as _throughput
 from .views.tile_pictures import operand_tile
@@ -175,7 +176,8 @@ def matrix(
     require_plotly()
     from .views.plotly_figure import NumberMatrix, heat_map
 
-    return heat_map(NumberMatrix(numbers, heading, axes, centred))
+    content = (numbers, heading, axes, centred)
+    return heat_map(NumberMatrix(*content, drawing=lambda: number_matrix(*content).drawing()))
 
 
 # -- figures of an instruction by name -------------------------------------------------------------------

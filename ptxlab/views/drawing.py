@@ -384,11 +384,15 @@ def static_svg(drawing: Drawing) -> str:
 
 
 def static_image(drawing: Drawing) -> str:
-    """The static drawing as an image, the form of a picture that GitHub leaves in the HTML of a notebook."""
-    source = base64.b64encode(static_svg(drawing).encode()).decode()
-    size = f'width="{drawing.width:g}" style="max-width: 100%; height: auto"'
-    alt = escape(f"{drawing.title}: {drawing.subtitle}")
-    return f'<img {size} alt="{alt}" src="data:image/svg+xml;base64,{source}">'
+    """The static drawing as an image in HTML."""
+    return image(static_svg(drawing), drawing.width, f"{drawing.title}: {drawing.subtitle}")
+
+
+def image(svg: str, width: float, text: str) -> str:
+    """An SVG document as an image, the form of a picture that GitHub leaves in the HTML of a notebook."""
+    source = base64.b64encode(svg.encode()).decode()
+    size = f'width="{width:g}" style="max-width: 100%; height: auto"'
+    return f'<img {size} alt="{escape(text)}" src="data:image/svg+xml;base64,{source}">'
 
 
 def _static_panel(panel: Panel) -> list[str]:

@@ -310,6 +310,24 @@ def labels_fit(
     return sum(each.size for each in labels) <= cells and across <= letters
 
 
+def numbers(values: NDArray[np.float64], title: str, axes: tuple[str, str], centred: bool) -> Picture:
+    """Any matrix as a heat map, with its numbers where they fit; see `ptxlab.figures.matrix`."""
+    finite = np.where(np.isfinite(values), values, 0.0)
+    heat = finite / (np.abs(finite).max() or 1.0)
+    if not centred:
+        heat = (heat.min() - heat) / (np.ptp(heat) or 1.0)
+    texts = [[f"{value:.5g}" for value in row] for row in values.tolist()]
+    labelled = labels_fit([np.array(texts, dtype=object)], 1024)
+    cells = tuple(
+        Cell(row, column, 1, 1, (texts[row][column],) if labelled else (), heat=float(heat[row, column]))
+        for row, column in np.ndindex(*values.shape)
+    )
+    rows, columns = (headers(size, 1 if labelled else 1 << (size // 8).bit_length()) for size in values.shape)
+    hover = np.full(values.shape, "", dtype=object)
+    grid = Grid((len(values), len(values.T)), cells, hover, rows, columns, axes)
+    return Picture(title, (), (grid,), titled=bool(title))
+
+
 def values(
     ins: Product | str,
     operand: str,

@@ -6,6 +6,7 @@ The only module that imports Plotly; it is loaded at the first figure.
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -14,7 +15,20 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from . import palette
-from .drawing import MONO, PAGE, SANS, Drawing, Panel, fill, paint, svg_document, tint_fill, word_colour
+from .drawing import (
+    MONO,
+    PAGE,
+    SANS,
+    Drawing,
+    Panel,
+    fill,
+    image,
+    paint,
+    static_image,
+    svg_document,
+    tint_fill,
+    word_colour,
+)
 from .grid import Cell
 from .labels import number_text
 from .palette import DARK, DARK_PAGES, LIGHT, Theme
@@ -75,10 +89,17 @@ _ROOM = PAGE - _BESIDE
 _ANCHOR = {"start": "middle right", "middle": "middle center", "end": "middle left"}
 
 
+_PLOTLY = "application/vnd.plotly.v1+json"
+_MOST_PIXELS = 1 << 16  # of a matrix of numbers that a saved notebook shows without Plotly
+
+
 class _Source(Protocol):
     """What draws itself, such as a chart of lines."""
 
+    @property
+    def title(self) -> str: ...
     def figure(self) -> go.Figure: ...
+    def svg(self) -> str: ...
 
 
 class Chart(go.Figure):  # type: ignore[misc]
@@ -99,15 +120,31 @@ class Chart(go.Figure):  # type: ignore[misc]
         from IPython.display import HTML, display
 
         uid, rules, shown = _INVERTED, _INVERTED_RULES, [*self.data, _marker(_INVERTED)]
-        if isinstance(self.source, Drawing) and self.unchanged:
-            uid, rules, shown = _THEMED, _THEMED_RULES, _in_both_themes(self, chart(self.source, DARK))
-        elif isinstance(self.source, NumberMatrix) and self.unchanged:
-            dark = heat_map(self.source, DARK).data[0]
+        source = self.source if self.unchanged else None
+        if isinstance(source, Drawing):
+            uid, rules, shown = _THEMED, _THEMED_RULES, _in_both_themes(self, chart(source, DARK))
+        elif isinstance(source, NumberMatrix):
+            dark = heat_map(source, DARK).data[0]
             dark.update(opacity=0, hoverinfo="skip", hovertemplate=None, texttemplate=None)
             dark.colorbar.showticklabels = False
             uid, rules, shown = _MATRIX, _MATRIX_RULES, [dark, *self.data, _marker(_MATRIX)]
         display(HTML(f"<style>{_dark_style(uid, rules)}</style>"))
-        go.Figure(shown, self.layout)._ipython_display_()
+        figure = go.Figure(shown, self.layout)
+        static = "" if source is None else _static_html(source)
+        bundle = figure._repr_mimebundle_() if static else {}
+        if list(bundle) == [_PLOTLY]:
+            display({**bundle, "text/html": static}, raw=True)
+        else:
+            figure._ipython_display_()
+
+
+def _static_html(source: Drawing | NumberMatrix | _Source) -> str:
+    """An image for readers of the notebook that do not draw Plotly's figures, such as GitHub and nbviewer."""
+    if isinstance(source, NumberMatrix):
+        return static_image(source.drawing()) if 0 < source.values.size <= _MOST_PIXELS else ""
+    if isinstance(source, Drawing):
+        return static_image(source)
+    return image(source.svg(), PAGE, source.title)
 
 
 def _made_of(source: Drawing | NumberMatrix | _Source) -> go.Figure:
@@ -301,6 +338,7 @@ class NumberMatrix:
     title: str
     axes: tuple[str, str]
     centred: bool
+    drawing: Callable[[], Drawing]  # the same without Plotly
 
 
 def heat_map(matrix: NumberMatrix, theme: Theme = LIGHT) -> Chart:

@@ -637,6 +637,31 @@ def test_a_notebook_gets_each_figure_in_both_themes(displayed: list[Any]) -> Non
     assert "invert" in displayed[2].data and "invert" not in displayed[0].data
 
 
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: figures.fragment(F16, "C"), "T31:{c2,c3}"),
+        (lambda: figures.matrix([[1.25, -200], [np.nan, 4]], "D"), "-200"),
+        (lambda: figures.matrix(np.arange(96 * 64).reshape(96, 64)), "16..31"),
+        (lambda: figures.throughput(), "Throughput of wgmma"),
+    ],
+    ids=["fragment", "matrix", "heat map", "lines"],
+)
+def test_a_figure_leaves_an_image_in_the_notebook(make: Any, words: str, displayed: list[Any]) -> None:
+    """For GitHub and others that do not draw Plotly's figures; there is none of a changed one."""
+    figure = make()
+    figure._ipython_display_()
+    bundle = displayed[1]
+    assert (
+        set(bundle) == {"application/vnd.plotly.v1+json", "text/html"} and len(bundle["text/html"]) < 60_000
+    )
+    svg = base64.b64decode(bundle["text/html"].split(";base64,")[1].rstrip('">')).decode()
+    assert words in "".join(ET.fromstring(svg).itertext())
+    figure.update_layout(paper_bgcolor="black")
+    figure._ipython_display_()
+    assert "text/html" not in displayed[3]
+
+
 @pytest.mark.parametrize("values", [[[1, -2], [3, 4]], [[1, 2], [3, 4]]], ids=["centred", "positive"])
 def test_a_matrix_of_numbers_is_drawn_in_both_themes(values: list[list[int]], displayed: list[Any]) -> None:
     """Numbers can be read on every colour of the dark scale, which lies unseen below the light one."""
